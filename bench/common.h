@@ -1,0 +1,157 @@
+// What every C++ bench program shares: the command line, the clock, the median, the resident size, and the arithmetic of
+// the workloads whose size is a depth. Knows no runtime: each program hands over its table of workloads and a function
+// that runs a body inside its runtime. The Go program is the same thing in Go (go/main.go, go/measure.go).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace bench {
+
+// Ends the program: a figure for wrong work is worth nothing.
+[[noreturn]] inline void fail(int status, std::string const& why) {
+  std::fprintf(stderr, "bench: %s\n", why.c_str());
+  std::exit(status);
+}
+
+inline void check(std::string_view what, std::int64_t got, std::int64_t want) {
+  if (got != want) {
+    fail(1, std::string(what) + " is " + std::to_string(got) + ", should be " + std::to_string(want));
+  }
+}
+
+// Odd, so that the median is one of the rounds.
+inline constexpr std::size_t round_count = 5;
+
+template <class Round>
+double median_of_rounds(Round round) {
+  std::array<double, round_count> values{};
+  for (double& value : values) {
+    value = round();
+  }
+  std::sort(values.begin(), values.end());
+  return values[round_count / 2];
+}
+
+template <class Work>
+double nanoseconds_of(Work work) {
+  auto const start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Times `work`, which does its job at a size and answers how many units that was.
+template <class Work>
+double ns_per_unit(Work work, int warm_up_size, int size) {
+  work(warm_up_size);
+  return median_of_rounds([&] {
+    std::int64_t units = 0;
+    double const elapsed_ns = nanoseconds_of([&] { units = work(size); });
+    return elapsed_ns / static_cast<double>(units);
+  });
+}
+
+// Reads the second field of statm, the resident pages.
+inline std::int64_t resident_bytes() {
+  std::FILE* statm = std::fopen("/proc/self/statm", "r");
+  long total_pages = 0;
+  long resident_pages = 0;
+  if (statm == nullptr || std::fscanf(statm, "%ld %ld", &total_pages, &resident_pages) != 2) {
+    fail(1, "cannot read the resident size from /proc/self/statm");
+  }
+  std::fclose(statm);
+  return static_cast<std::int64_t>(resident_pages) * sysconf(_SC_PAGESIZE);
+}
+
+// All nodes of a binary tree but the root: the root is its caller and was not spawned.
+constexpr std::int64_t tree_tasks(int depth) { return (std::int64_t{1} << (depth + 1)) - 2; }
+
+constexpr std::int64_t fibonacci(int n) {
+  std::int64_t value = 0;
+  std::int64_t next = 1;
+  for (int i = 0; i < n; ++i) {
+    std::int64_t const sum = value + next;
+    value = next;
+    next = sum;
+  }
+  return value;
+}
+
+// Fork-join fib spawns once for every call with n >= 2.
+constexpr std::int64_t fib_tasks(int n) { return fibonacci(n + 1) - 1; }
+static_assert(fib_tasks(2) == 1 && fib_tasks(3) == 2 && fib_tasks(4) == 4);
+
+struct workload {
+  char const* name;
+  char const* unit;
+  double (*measure)();  // runs inside the runtime
+};
+
+inline std::string compiler() {
+#if defined(__clang__)
+  return "clang " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__);
+#else
+  return "gcc " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__);
+#endif
+}
+
+// Debug figures look like figures; --about lets the table say so.
+inline char const* optimization() {
+#if defined(__OPTIMIZE__)
+  return "";
+#else
+  return ", NOT OPTIMIZED";
+#endif
+}
+
+inline int parse_procs(std::string_view text) {
+  int procs = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), procs);
+  if (error != std::errc{} || end != text.data() + text.size() || procs < 1) {
+    fail(2, "procs must be a whole number of at least 1, not \"" + std::string(text) + "\"");
+  }
+  return procs;
+}
+
+// The whole main(): enter(procs, body) runs body inside the runtime, limited to that many threads at once.
+template <class Enter>
+int command(int argc, char** argv, std::string_view runtime, std::span<workload const> workloads,
+            Enter enter) {
+  std::string_view const first = argc > 1 ? argv[1] : "";
+  if (argc == 2 && first == "--list") {
+    for (workload const& known : workloads) {
+      std::puts(known.name);
+    }
+    return 0;
+  }
+  if (argc == 2 && first == "--about") {
+    std::printf("%.*s, %s%s\n", static_cast<int>(runtime.size()), runtime.data(), compiler().c_str(),
+                optimization());
+    return 0;
+  }
+  if (argc != 3) {
+    fail(2, "usage: bench <workload> <procs> | --list | --about");
+  }
+  int const procs = parse_procs(argv[2]);
+  auto const chosen =
+      std::find_if(workloads.begin(), workloads.end(), [&](workload const& w) { return first == w.name; });
+  if (chosen == workloads.end()) {
+    fail(2, "unknown workload \"" + std::string(first) + "\"; --list shows those there are");
+  }
+  double value = 0;
+  enter(procs, [&] { value = chosen->measure(); });
+  std::printf("%s %d %.3f %s\n", chosen->name, procs, value, chosen->unit);
+  return 0;
+}
+
+}  // namespace bench

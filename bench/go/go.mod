@@ -1,0 +1,3 @@
+module thrum/bench
+
+go 1.19

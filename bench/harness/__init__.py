@@ -1,0 +1,1 @@
+"""The parts of bench/run.py, one concept per file; only the standard library is needed."""

@@ -1,0 +1,115 @@
+"""The bench programs, one per runtime: finding them, building the Go one, running one workload once."""
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+RUNTIMES = ["thrum", "go", "tbb"]  # the order in which a round runs them
+GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
+GO_BUILD_TIMEOUT_S = 300  # the first build compiles Go's standard library
+QUESTION_TIMEOUT_S = 10  # --list and --about do no work
+
+
+class Missing(Exception):
+    """This machine does not have the runtime: said in a line and left out."""
+
+
+class Failed(Exception):
+    """A program that should have worked did not: reported with what it said, never left out in silence."""
+
+
+@dataclass(frozen=True)
+class Program:
+    runtime: str
+    path: Path
+    workloads: frozenset[str]
+    about: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    value: float
+    unit: str
+
+
+def output_of(command: list[str], timeout_s: float, **options) -> str:
+    """What the command printed; Failed, with its stderr, when it fails or does not end in time."""
+    shown = " ".join(command)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout_s, **options)
+    except subprocess.TimeoutExpired as expired:
+        said = expired.stderr or ""
+        said = said.decode(errors="replace") if isinstance(said, bytes) else said  # bytes even in text mode, some versions
+        raise Failed(f"{shown}: did not end within {timeout_s:g} s\n{said.strip()}".rstrip()) from None
+    except OSError as error:
+        raise Failed(f"{shown}: {error.strerror}") from None
+    if done.returncode != 0:
+        raise Failed(f"{shown}: {ending(done.returncode)}\n{done.stderr.strip()}".rstrip())
+    return done.stdout
+
+
+def ending(returncode: int) -> str:
+    """subprocess gives a signal as a negative number."""
+    if returncode >= 0:
+        return f"exit status {returncode}"
+    try:
+        return f"killed by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"killed by signal {-returncode}"
+
+
+def run_once(program: Program, workload: str, procs: int, timeout_s: float) -> Sample:
+    command = [str(program.path), workload, str(procs)]
+    return parse_line(output_of(command, timeout_s), workload, procs)
+
+
+def parse_line(output: str, workload: str, procs: int) -> Sample:
+    """Reads `<workload> <procs> <value> <unit>`; the unit may hold blanks."""
+    lines = output.splitlines()
+    fields = lines[0].split(maxsplit=3) if len(lines) == 1 else []
+    try:
+        if fields[:2] != [workload, str(procs)]:
+            raise ValueError
+        value = float(fields[2])
+        if not math.isfinite(value):
+            raise ValueError
+        return Sample(value, fields[3])
+    except (IndexError, ValueError):
+        raise Failed(f"expected one line `{workload} {procs} <value> <unit>`, got {output!r}") from None
+
+
+def find(runtime: str, binaries: Path, out: Path) -> Program:
+    """The runtime's program, ready to run; Missing or Failed when there is none."""
+    path = build_go(out) if runtime == "go" else newest_below(binaries, f"bench_{runtime}")
+    return Program(
+        runtime,
+        path,
+        workloads=frozenset(output_of([str(path), "--list"], QUESTION_TIMEOUT_S).split()),
+        about=output_of([str(path), "--about"], QUESTION_TIMEOUT_S).strip(),
+    )
+
+
+def newest_below(folder: Path, name: str) -> Path:
+    found = [path for path in folder.rglob(name) if path.is_file() and os.access(path, os.X_OK)]
+    if not found:
+        raise Missing(f"no {name} below {folder}: build the release preset, or say --bin DIR")
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def build_go(out: Path) -> Path:
+    wanted = os.environ.get("GO")
+    compiler = shutil.which(wanted or "go")
+    if compiler is None:
+        if wanted:
+            raise Failed(f"GO={wanted}: no such program")
+        raise Missing("no `go` on PATH: install Go, or set GO=/path/to/go")
+    program = out.resolve() / "bench_go"
+    environment = dict(os.environ, GOTOOLCHAIN="local")  # measure the Go that was named, download no other
+    # -buildvcs=false: the build must not depend on the state of the checkout.
+    command = [compiler, "build", "-buildvcs=false", "-o", str(program), "."]
+    output_of(command, GO_BUILD_TIMEOUT_S, cwd=GO_SOURCE, env=environment)
+    return program

@@ -1,0 +1,60 @@
+"""From raw values to what is shown: medians, spread, ratios, goals."""
+
+import statistics
+from dataclasses import dataclass, field
+
+from harness.programs import Sample
+from harness.workloads import Workload
+
+
+@dataclass
+class Row:
+    """One workload at one number of procs: the values of every runtime, one per round."""
+
+    workload: Workload
+    procs: int
+    unit: str = ""
+    values: dict[str, list[float]] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+
+    def add(self, runtime: str, sample: Sample) -> None:
+        if self.unit not in ("", sample.unit):
+            raise ValueError(f"{self.workload.name}: {runtime} answers in {sample.unit}, others in {self.unit}")
+        self.unit = sample.unit
+        self.values.setdefault(runtime, []).append(sample.value)
+
+    def median(self, runtime: str) -> float | None:
+        """None for a runtime that failed even once: a median of its lucky rounds would hide that."""
+        if runtime in self.failed or runtime not in self.values:
+            return None
+        return statistics.median(self.values[runtime])
+
+    def spread(self, runtime: str) -> tuple[float, float] | None:
+        """How far the lowest and the highest round lie from the median, as fractions of it."""
+        median = self.median(runtime)
+        if not median:
+            return None
+        values = self.values[runtime]
+        return min(values) / median - 1, max(values) / median - 1
+
+    def ratio(self, runtime: str, other: str) -> float | None:
+        numerator, denominator = self.median(runtime), self.median(other)
+        if numerator is None or not denominator:
+            return None
+        return numerator / denominator
+
+    def cost_ratio(self, runtime: str, other: str) -> float | None:
+        """The ratio turned so that below 1 is always the better side, whatever the unit."""
+        ratio = self.ratio(runtime, other)
+        if ratio and self.workload.higher_is_better:
+            return 1 / ratio
+        return ratio
+
+    def goal(self) -> float | None:
+        return self.workload.goals.get(self.procs)
+
+    def goal_met(self) -> bool | None:
+        ratio, goal = self.ratio("thrum", "go"), self.goal()
+        if ratio is None or goal is None:
+            return None
+        return ratio <= goal

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Runs the bench programs of all runtimes in one sitting and shows how thrum stands beside them.
+
+Every round runs every workload, and within a workload the runtimes one right after the other: a machine that grows
+slower or faster meanwhile does so for all of them, and the ratios hold. bench/README.md says what is measured.
+"""
+
+import argparse
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+from harness import chart, machine, programs, table, workloads
+from harness.programs import Failed, Missing, Program
+from harness.summary import Row
+
+ROOT = Path(__file__).resolve().parent.parent
+ROUNDS_MIN = 3  # fewer have no median that leaves an outlier out
+BUSY_CORES_MAX = 0.2  # a fifth of a core used by others already moves the P=2 rows of a small machine
+
+
+def say(message: str, end: str = "\n") -> None:
+    """Progress and trouble go to stderr, so that stdout holds the table alone."""
+    print(message, end=end, file=sys.stderr, flush=True)
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="bench/run.py",
+        description="Runs the workloads on thrum, Go and oneTBB in turns and prints a table with ratios.",
+        epilog="Go is $GO or the `go` on PATH. Exit status: 0 all ran, 1 something failed, 2 a wrong argument.",
+    )
+    names = ", ".join(workload.name for workload in workloads.ALL)
+    parser.add_argument("workloads", nargs="*", metavar="workload", help=f"default: all of {names}")
+    parser.add_argument("--rounds", type=round_count, default=ROUNDS_MIN, metavar="N", help=f"at least {ROUNDS_MIN}, the default")
+    parser.add_argument("--procs", type=procs_list, default=[1, 2], metavar="1,2", help="how many threads run tasks at once")
+    parser.add_argument("--out", type=Path, default=ROOT / "build/bench", metavar="DIR", help="default build/bench")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="default results.json in --out")
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/release", metavar="DIR", help="default build/release")
+    parser.add_argument("--timeout", type=float, default=120, metavar="S", help="for one run of one program (default 120)")
+    chosen = parser.parse_args(arguments)
+    try:
+        chosen.workloads = workloads.choose(chosen.workloads)
+    except workloads.UnknownWorkload as unknown:
+        parser.error(str(unknown))
+    return chosen
+
+
+def round_count(text: str) -> int:
+    if not text.isdecimal() or int(text) < ROUNDS_MIN:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {ROUNDS_MIN}, not {text!r}")
+    return int(text)
+
+
+def procs_list(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.isdecimal() and int(part) >= 1 for part in parts):
+        raise argparse.ArgumentTypeError(f"must be whole numbers of at least 1 between commas, not {text!r}")
+    return list(dict.fromkeys(map(int, parts)))
+
+
+def find_programs(binaries: Path, out: Path) -> tuple[list[Program], list[str]]:
+    found, failures = [], []
+    for runtime in programs.RUNTIMES:
+        try:
+            program = programs.find(runtime, binaries, out)
+        except Missing as missing:
+            say(f"without {runtime}: {missing}")
+        except Failed as failed:
+            say(f"{runtime}: {failed}")
+            failures.append(f"{runtime}: {failed}")
+        else:
+            say(f"{runtime}: {program.about}")
+            found.append(program)
+    return found, failures
+
+
+def run_rounds(rows: list[Row], found: list[Program], rounds: int, timeout_s: float) -> list[str]:
+    """Fills the rows; answers what failed. A program that failed on a row is not asked for that row again."""
+    failures = []
+    for round_number in range(1, rounds + 1):
+        for row in rows:
+            say(f"round {round_number}/{rounds}  {row.workload.name:<12} P={row.procs} ", end="")
+            for program in found:
+                if row.workload.name not in program.workloads or program.runtime in row.failed:
+                    continue
+                try:
+                    sample = programs.run_once(program, row.workload.name, row.procs, timeout_s)
+                    row.add(program.runtime, sample)
+                    say(f"  {program.runtime} {table.number(sample.value)}", end="")
+                except (Failed, ValueError) as failed:
+                    row.failed.add(program.runtime)
+                    failures.append(f"{program.runtime}, {row.workload.name}, P={row.procs}: {failed}")
+                    say(f"  {program.runtime} FAILED\n{failed}\n", end="")
+            say("")
+    return failures
+
+
+def as_json(rows: list[Row], about: dict[str, object], rounds: int, failures: list[str]) -> str:
+    results = [
+        {
+            "workload": row.workload.name,
+            "procs": row.procs,
+            "unit": row.unit,
+            "better": "higher" if row.workload.higher_is_better else "lower",
+            "values": row.values,
+            "median": {runtime: row.median(runtime) for runtime in row.values},
+            "thrum_to_go": row.ratio("thrum", "go"),
+            "thrum_to_tbb": row.ratio("thrum", "tbb"),
+            "goal": row.goal(),
+            "goal_met": row.goal_met(),
+        }
+        for row in rows
+    ]
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    report = {"date": now, "machine": about, "rounds": rounds, "results": results, "failures": failures}
+    return json.dumps(report, indent=2) + "\n"
+
+
+def warnings(about: dict, procs: list[int]) -> list[str]:
+    found = []
+    if max(procs) > about["cores"]:
+        found.append(f"P above {about['cores']}, the cores of this run, measures the kernel's scheduler too")
+    if about["busy_cores_at_start"] > BUSY_CORES_MAX:
+        found.append(f"others use {about['busy_cores_at_start']} cores of this machine: do not keep these figures")
+    if "NOT OPTIMIZED" in (about["compiler"] or ""):
+        found.append("bench_thrum was built without optimization: do not keep its figures")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    chosen = parse_arguments(arguments)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    found, failures = find_programs(chosen.bin, chosen.out)
+    if not found:
+        say("nothing to run")
+        return 1
+    about = machine.describe(found)  # before the run, whose own load is not the machine's
+    for warning in warnings(about, chosen.procs):
+        say(f"note: {warning}")
+
+    rows = [Row(workload, procs) for workload in chosen.workloads for procs in chosen.procs]
+    failures += run_rounds(rows, found, chosen.rounds, chosen.timeout)
+
+    runtimes = [program.runtime for program in found]
+    print(machine.one_line(about))
+    print(table.render(rows, runtimes))
+    write_reports(chosen, rows, runtimes, about, failures)
+    for failure in failures:
+        say(f"FAILED {failure}")
+    return 1 if failures else 0
+
+
+def write_reports(
+    chosen: argparse.Namespace, rows: list[Row], runtimes: list[str], about: dict, failures: list[str]
+) -> None:
+    results = chosen.json or chosen.out / "results.json"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(as_json(rows, about, chosen.rounds, failures), encoding="utf-8")
+    say(f"wrote {results}")
+    drawing = chart.render(rows, runtimes, machine.one_line(about))
+    path = chosen.out / "chart.svg"
+    if drawing is None:
+        path.unlink(missing_ok=True)  # one of an earlier run would pass for this one's
+        say("no chart: it compares with Go, and no workload ran on Go and another runtime")
+        return
+    path.write_text(drawing, encoding="utf-8")
+    say(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        say("\ninterrupted: nothing was written")
+        sys.exit(130)

@@ -1,0 +1,16 @@
+# `cmake --install` puts the headers, the library and a package that find_package(thrum) finds.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(thrum_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
+install(TARGETS thrum EXPORT thrumTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/thrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT thrumTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/thrumConfig.cmake.in ${PROJECT_BINARY_DIR}/thrumConfig.cmake
+  INSTALL_DESTINATION ${thrum_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/thrumConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/thrumConfig.cmake ${PROJECT_BINARY_DIR}/thrumConfigVersion.cmake
+  DESTINATION ${thrum_package_dir})

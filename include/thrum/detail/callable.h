@@ -1,0 +1,99 @@
+// How a callable gets into a goroutine's record: in place when it is small, else on the heap.
+#pragma once
+
+#include <thrum/detail/task.h>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::detail {
+
+// Throws std::invalid_argument for a size outside the rule.
+std::size_t checked_stack_bytes(std::size_t bytes);
+
+// A null function pointer, an empty std::function and the like: an error where the goroutine is made, not where it runs.
+template <class F>
+void require_callable(F const& f) {
+  if constexpr (requires { static_cast<bool>(f == nullptr); }) {
+    if (f == nullptr) throw std::invalid_argument("thrum: go and spawn need something to call, and this callable is empty");
+  }
+}
+
+template <class T>
+inline constexpr bool fits_inline = sizeof(T) <= task_inline_bytes && alignof(T) <= task_inline_align;
+
+// The object in a task's storage, or behind the pointer there.
+template <class T>
+T& stored(task& holder) noexcept {
+  if constexpr (fits_inline<T>) {
+    return *std::launder(reinterpret_cast<T*>(holder.storage));
+  } else {
+    return **std::launder(reinterpret_cast<T**>(holder.storage));
+  }
+}
+
+template <class T, class... Args>
+void store(task& holder, Args&&... args) {
+  if constexpr (fits_inline<T>) {
+    ::new (static_cast<void*>(holder.storage)) T(std::forward<Args>(args)...);
+  } else {
+    ::new (static_cast<void*>(holder.storage)) T*(new T(std::forward<Args>(args)...));
+  }
+}
+
+template <class T>
+void destroy_stored(task& holder) noexcept {
+  if constexpr (fits_inline<T>) {
+    std::destroy_at(&stored<T>(holder));
+  } else {
+    delete &stored<T>(holder);
+  }
+}
+
+// f(args...) of a goroutine that nobody joins.
+template <class F, class... Args>
+struct detached_call {
+  template <class F2, class... Args2>
+  explicit detached_call(F2&& f2, Args2&&... args2) : f(std::forward<F2>(f2)), args(std::forward<Args2>(args2)...) {}
+
+  static void step(task& self, task_step) {
+    struct destroyer {
+      task& holder;
+      ~destroyer() { destroy_stored<detached_call>(holder); }
+    } const at_end{self};
+    detached_call& call = stored<detached_call>(self);
+    std::apply([&](Args&... values) { std::invoke(std::move(call.f), std::move(values)...); }, call.args);
+  }
+
+  [[no_unique_address]] F f;
+  [[no_unique_address]] std::tuple<Args...> args;
+};
+
+// Makes a goroutine of `Call` from a callable and its arguments, and starts it.
+template <class Call, class F, class... Args>
+[[gnu::always_inline]] inline task& start(joinable kind, std::size_t stack_bytes, F&& f, Args&&... args) {
+  require_callable(f);
+  task& made = new_task(kind, stack_bytes);
+  if constexpr (fits_inline<Call> && std::is_nothrow_constructible_v<Call, F, Args...>) {
+    store<Call>(made, std::forward<F>(f), std::forward<Args>(args)...);
+  } else {
+    try {
+      store<Call>(made, std::forward<F>(f), std::forward<Args>(args)...);
+    } catch (...) {
+      discard_task(made);
+      throw;
+    }
+  }
+  made.step = &Call::step;
+  start_task(made);
+  return made;
+}
+
+}  // namespace thrum::detail

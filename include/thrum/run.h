@@ -1,0 +1,66 @@
+// run: the scheduler's life.
+//
+//   int main() {
+//     return thrum::run([] {
+//       thrum::go([] { std::puts("hello from a goroutine"); });
+//       thrum::yield();
+//     });
+//   }
+//
+// The calling thread becomes the first M and runs only the main goroutine; further threads are made when goroutines need
+// them, as many at once as max_procs allows. When main returns, the other goroutines stop where they are.
+#pragma once
+
+#include <cstddef>
+#include <concepts>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace thrum {
+
+struct options {
+  int max_procs = 0;  // how many goroutines run at once. 0: THRUM_MAXPROCS, then GOMAXPROCS, then the CPUs that affinity
+                      // and the cgroup quota allow; at most 1024
+  int max_threads = 10'000;              // passing it ends the program with a clear message
+  std::size_t stack_size = 256 * 1024;   // reserved per goroutine, 16 KiB to 1 GiB; only touched pages cost memory
+  int local_queue_capacity = 256;        // a power of two, 4..256; smaller only to show or test the queue's edges
+  bool deadlock_detection = true;        // "all goroutines are asleep - deadlock!" and exit code 2
+};
+
+namespace detail {
+
+// Runs main(context) as the main goroutine. Returns when it has ended, rethrows what it threw. Throws std::invalid_argument for options outside
+// the rules, std::logic_error for a run inside a run, std::system_error when the system denies memory.
+void run_main(void (*main)(void*), void* context, options const& chosen);
+
+}  // namespace detail
+
+// Runs main as the main goroutine and returns its int, or 0 for void. An exception that leaves main leaves run. May be
+// called again after it has returned; not inside itself.
+template <class F>
+  requires std::invocable<F&>
+int run(F main, options chosen = {}) {
+  static_assert(std::is_void_v<std::invoke_result_t<F&>> || std::is_convertible_v<std::invoke_result_t<F&>, int>,
+                "main returns an int or nothing");
+  struct state {
+    F& main;
+    int result = 0;
+  } self{main};
+  if constexpr (requires { main == nullptr; }) {
+    if (main == nullptr) throw std::invalid_argument("thrum::run needs something to call, and this callable is empty");
+  }
+  detail::run_main(
+      [](void* context) {
+        auto& my = *static_cast<state*>(context);
+        if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+          my.main();
+        } else {
+          my.result = my.main();
+        }
+      },
+      &self, chosen);
+  return self.result;
+}
+
+}  // namespace thrum

@@ -1,0 +1,6 @@
+// Synchronisation between goroutines.
+#pragma once
+
+#include <thrum/mutex.h>
+#include <thrum/once.h>
+#include <thrum/wait_group.h>

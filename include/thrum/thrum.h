@@ -1,0 +1,9 @@
+// All of thrum.
+#pragma once
+
+#include <thrum/defer.h>
+#include <thrum/go.h>
+#include <thrum/local.h>
+#include <thrum/run.h>
+#include <thrum/runtime.h>
+#include <thrum/sync.h>

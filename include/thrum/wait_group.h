@@ -1,0 +1,55 @@
+// wait_group: waits until a number of things are done.
+//
+//   thrum::wait_group all;
+//   for (auto& item : items) all.go([&] { work(item); });
+//   all.wait();
+//
+// add and done are one atomic operation and never switch; wait parks the goroutine. When wait returns, everything before
+// the done() calls is visible, and the wait_group may be destroyed.
+#pragma once
+
+#include <thrum/defer.h>
+#include <thrum/detail/atomic.h>
+#include <thrum/go.h>
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace thrum {
+
+class wait_group {
+ public:
+  constexpr wait_group() noexcept = default;
+  wait_group(wait_group const&) = delete;
+  wait_group& operator=(wait_group const&) = delete;
+
+  // Changes the count; a count that would fall below zero throws std::logic_error and changes nothing.
+  void add(std::int64_t delta);
+  void done() { add(-1); }
+
+  // Returns when the count is zero.
+  void wait();
+
+  // Runs f as a goroutine that counts.
+  template <class F>
+    requires std::invocable<std::decay_t<F>>
+  void go(F&& f) {
+    add(1);
+    try {
+      thrum::go([this, f = std::forward<F>(f)]() mutable {
+        defer const counted = [this] { done(); };
+        std::move(f)();
+      });
+    } catch (...) {
+      done();
+      throw;
+    }
+  }
+
+ private:
+  // Twice the count, plus one when somebody waits.
+  detail::atomic<std::int64_t> state_{0};
+};
+
+}  // namespace thrum

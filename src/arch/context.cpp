@@ -1,0 +1,131 @@
+#include "arch/context.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/fp_control.h"
+#include "base/check.h"
+
+#if THRUM_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if THRUM_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+extern "C" void thrum_goroutine_entry();  // entry_<architecture>.S
+
+namespace thrum::rt {
+
+static_assert(offsetof(context, sp) == 0 && offsetof(context, fp) == 8 && offsetof(context, pc) == 16,
+              "the assembler below knows these offsets");
+
+namespace {
+
+// Everything that the other side may change and we have not stored ourselves is clobbered, so the compiler keeps what is
+// live in this frame. The frame pointer goes into the context, never into the clobber list: gcc rejects it there.
+[[gnu::always_inline]] inline void jump(context& from, context const& to) noexcept {
+#if defined(__aarch64__)
+  register context* save asm("x0") = &from;
+  register context const* load asm("x1") = &to;
+  asm volatile(
+      "adr  x9, 1f\n\t"
+      "mov  x10, sp\n\t"
+      "stp  x10, x29, [x0]\n\t"
+      "str  x9, [x0, #16]\n\t"
+      "ldp  x10, x29, [x1]\n\t"
+      "ldr  x9, [x1, #16]\n\t"
+      "mov  sp, x10\n\t"
+      "br   x9\n"
+      "1:\n\t"
+      "hint #36\n\t"  // bti j
+      : "+r"(save), "+r"(load)
+      :
+      : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
+        "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5",
+        "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21",
+        "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
+#elif defined(__x86_64__)
+  context* save = &from;
+  context const* load = &to;
+  asm volatile(
+      "leaq 1f(%%rip), %%rax\n\t"
+      "movq %%rsp, 0(%%rdi)\n\t"
+      "movq %%rbp, 8(%%rdi)\n\t"
+      "movq %%rax, 16(%%rdi)\n\t"
+      "movq 0(%%rsi), %%rsp\n\t"
+      "movq 8(%%rsi), %%rbp\n\t"
+      "jmpq *16(%%rsi)\n"
+      "1:\n\t"
+      "endbr64\n\t"
+      : "+D"(save), "+S"(load)
+      :
+      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
+        "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
+        "cc", "memory");
+#endif
+}
+
+}  // namespace
+
+THRUM_NO_TSAN THRUM_NO_ASAN void switch_context(context& from, context const& to,
+                                                [[maybe_unused]] departure how) noexcept {
+  fp_control const mine = fp_control::current();
+#if THRUM_ASAN
+  void* fake_stack = nullptr;
+  __sanitizer_start_switch_fiber(how == departure::comes_back ? &fake_stack : nullptr, to.stack_low, to.stack_bytes);
+#endif
+#if THRUM_TSAN
+  __tsan_switch_to_fiber(to.fiber, 0);
+#endif
+  jump(from, to);
+#if THRUM_ASAN
+  __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+#endif
+  mine.restore();
+}
+
+void make_context(context& fresh, [[maybe_unused]] char* low, char* top, void (*entry)()) noexcept {
+  THRUM_DCHECK(reinterpret_cast<std::uintptr_t>(top) % 16 == 0);
+  // The entry stub finds the function to call in the word it starts at; the second word keeps the alignment.
+  auto* const frame = reinterpret_cast<void (**)()>(top - 16);
+  frame[0] = entry;
+  fresh.sp = frame;
+  fresh.fp = nullptr;
+  fresh.pc = reinterpret_cast<void*>(&thrum_goroutine_entry);
+#if THRUM_ASAN || THRUM_TSAN
+  fresh.stack_low = low;
+  fresh.stack_bytes = static_cast<std::size_t>(top - low);
+#endif
+#if THRUM_TSAN
+  fresh.fiber = __tsan_create_fiber(0);
+#endif
+}
+
+void adopt_thread_stack([[maybe_unused]] context& own, [[maybe_unused]] char* low,
+                        [[maybe_unused]] char* high) noexcept {
+#if THRUM_ASAN || THRUM_TSAN
+  own.stack_low = low;
+  own.stack_bytes = static_cast<std::size_t>(high - low);
+#endif
+#if THRUM_TSAN
+  own.fiber = __tsan_get_current_fiber();
+#endif
+}
+
+void forget_context([[maybe_unused]] context& dead) noexcept {
+#if THRUM_TSAN
+  __tsan_destroy_fiber(dead.fiber);
+  dead.fiber = nullptr;
+#endif
+}
+
+}  // namespace thrum::rt
+
+// A goroutine's first instructions arrive here instead of behind a switch: the sanitizer still waits to hear of it.
+extern "C" void thrum_first_arrival() noexcept {
+#if THRUM_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+}

@@ -1,0 +1,34 @@
+#include "arch/entry.h"
+
+#include <cxxabi.h>
+#include <unwind.h>
+
+#include <exception>
+
+#include "base/atomic.h"
+
+namespace thrum::rt {
+namespace {
+
+constinit atomic<uncaught_hook> hook{nullptr};
+
+}  // namespace
+
+void set_uncaught_hook(uncaught_hook replacement) noexcept {
+  hook.store(replacement, relaxed);  // set before the first goroutine is made; threads come after
+}
+
+}  // namespace thrum::rt
+
+// The unwinder asks this before it unwinds anything: no frame of the goroutine wanted the exception. The report is made
+// here, where the stack trace still shows who threw. A forced unwinding (goexit) is stopped by its own base frame and never
+// comes this far.
+extern "C" _Unwind_Reason_Code thrum_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                                                       _Unwind_Exception* exception, _Unwind_Context*) {
+  if ((actions & _UA_SEARCH_PHASE) == 0) return _URC_CONTINUE_UNWIND;
+  if (auto const report = thrum::rt::hook.load(thrum::rt::relaxed)) {
+    __cxxabiv1::__cxa_begin_catch(exception);
+    report();
+  }
+  std::terminate();
+}

@@ -1,0 +1,41 @@
+// Where a fresh goroutine stack begins. The word at sp is the function to call; it does not return.
+//
+// The unwind information says that nobody called us: debuggers and exceptions stop here. The personality routine is
+// asked in the search phase of an exception that nobody caught, while the throwing frames are still intact.
+#if defined(__aarch64__)
+
+        .text
+        .globl  thrum_goroutine_entry
+        .hidden thrum_goroutine_entry
+        .type   thrum_goroutine_entry, %function
+        .p2align 4
+thrum_goroutine_entry:
+        .cfi_startproc
+        .cfi_personality 0x1b, thrum_entry_personality
+        .cfi_def_cfa sp, 16
+        .cfi_undefined x30
+        .cfi_undefined x29
+        hint    #36                     // bti j
+        mov     x29, xzr
+        mov     x30, xzr
+        bl      thrum_first_arrival
+        ldr     x9, [sp]
+        blr     x9
+        brk     #0x1000
+        .cfi_endproc
+        .size   thrum_goroutine_entry, . - thrum_goroutine_entry
+
+        .section .note.GNU-stack, "", %progbits
+
+        // Says that the code is ready for branch target identification.
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .word   4
+        .word   16
+        .word   5
+        .asciz  "GNU"
+        .word   0xc0000000
+        .word   4
+        .word   1
+        .word   0
+#endif

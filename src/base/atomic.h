@@ -1,0 +1,45 @@
+// Atomics for the library's inside, and the one store-load helper.
+#pragma once
+
+#include <thrum/detail/atomic.h>
+
+#include "base/platform.h"
+
+namespace thrum::rt {
+
+using detail::acq_rel;
+using detail::acquire;
+using detail::atomic;
+using detail::relaxed;
+using detail::release;
+using detail::seq_cst;
+
+// Everything stored before it is visible to whoever's own store_load_fence comes later, and vice versa: of two threads
+// that each store, fence and look at the other's word, at least one sees the other. Acquire and release cannot promise
+// that: they order a load before a later store, never a store before a later load.
+//
+// ThreadSanitizer does not model fences; a read-modify-write of one common word gives it the same total order.
+inline void store_load_fence() noexcept {
+#if THRUM_TSAN
+  static constinit atomic<unsigned> common{0};
+  common.fetch_add(1U, seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+// A counter that only its owner writes and others may read: no read-modify-write is needed, only untorn accesses.
+template <class T>
+inline void owner_add(atomic<T>& counter, T delta) noexcept {
+  counter.store(static_cast<T>(counter.load(relaxed) + delta), relaxed);  // relaxed: a statistic, nothing follows from it
+}
+
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");  // `yield` is a no-op on most cores; isb really pauses for some tens of cycles
+#endif
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,64 @@
+#include "base/check.h"
+
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/atomic.h"
+
+namespace thrum::rt {
+namespace {
+
+constinit atomic<bool> crash_on_fatal{false};
+
+// The last words go straight to the kernel, not through os/: nothing that could itself fail or be made to fail.
+void write_all(char const* text, std::size_t length) noexcept {
+  while (length > 0) {
+    auto const written = ::write(STDERR_FILENO, text, length);
+    if (written <= 0) return;
+    text += written;
+    length -= static_cast<std::size_t>(written);
+  }
+}
+
+void write_line(char const* prefix, char const* format, std::va_list arguments) noexcept {
+  char line[1024];
+  int used = std::snprintf(line, sizeof line, "%s", prefix);
+  int const more = std::vsnprintf(line + used, sizeof line - static_cast<std::size_t>(used) - 1, format, arguments);
+  int const room = static_cast<int>(sizeof line) - used - 2;
+  used += more < room ? more : room;
+  line[used++] = '\n';
+  write_all(line, static_cast<std::size_t>(used));
+}
+
+}  // namespace
+
+void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relaxed); }  // set once, while starting
+
+void die() noexcept {
+  if (crash_on_fatal.load(relaxed)) std::abort();
+  ::_exit(2);
+}
+
+void print_error(char const* format, ...) noexcept {
+  std::va_list arguments;
+  va_start(arguments, format);
+  write_line("", format, arguments);
+  va_end(arguments);
+}
+
+void fatal(char const* format, ...) noexcept {
+  std::va_list arguments;
+  va_start(arguments, format);
+  write_line("thrum: ", format, arguments);
+  va_end(arguments);
+  die();
+}
+
+void check_failed(char const* condition, char const* file, int line) noexcept {
+  fatal("internal error: %s does not hold at %s:%d", condition, file, line);
+}
+
+}  // namespace thrum::rt

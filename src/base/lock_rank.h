@@ -1,0 +1,33 @@
+// The order in which the runtime's locks may be taken, checked in debug builds.
+//
+// A thread may only take a lock of a higher rank than all it holds. That makes a cycle, and so a deadlock, impossible.
+// The check is a small per-thread stack of held ranks; a lock taken before a stack switch and released after it by the
+// goroutine that arrives is fine, since both happen on one thread.
+#pragma once
+
+#include <cstdint>
+
+#include "base/platform.h"
+
+namespace thrum::rt {
+
+enum class lock_rank : std::uint8_t {
+  sema_bucket,   // wait queues hashed by address
+  safe_point,    // run a function on every P
+  sched,         // the global queue, idle Ms and Ps
+  free_lists,    // global caches of dead Gs and sudogs
+  stack_pool,    // stack arenas and the global stack cache
+  leaf,          // anything that takes nothing else
+};
+
+#if THRUM_DEBUG_CHECKS
+void rank_acquired(lock_rank rank) noexcept;
+void rank_released(lock_rank rank) noexcept;
+int ranks_held() noexcept;
+#else
+inline void rank_acquired(lock_rank) noexcept {}
+inline void rank_released(lock_rank) noexcept {}
+inline int ranks_held() noexcept { return 0; }
+#endif
+
+}  // namespace thrum::rt

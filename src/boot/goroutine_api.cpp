@@ -1,0 +1,118 @@
+// The public functions of go.h and runtime.h that are neither templates nor hot.
+#include <thrum/go.h>
+#include <thrum/runtime.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "core/current.h"
+#include "core/sched.h"
+#include "os/cpu.h"
+#include "sched/goroutine.h"
+#include "sched/park.h"
+#include "sched/safe_point.h"
+
+namespace thrum {
+namespace {
+
+rt::M& on_goroutine(char const* what) {
+  rt::M* const m = rt::current_m();
+  if (m == nullptr || m->current == nullptr) {
+    throw std::logic_error(std::string("thrum: ") + what + " is for goroutines: call it inside thrum::run");
+  }
+  return *m;
+}
+
+}  // namespace
+
+void goexit() { rt::unwind_goroutine(*on_goroutine("goexit").current); }
+
+std::uint64_t this_goroutine::id() { return on_goroutine("this_goroutine::id").current->id; }
+
+void this_goroutine::set_name(std::string_view name) {
+  rt::G& g = *on_goroutine("this_goroutine::set_name").current;
+  auto* const copy = static_cast<char*>(std::malloc(name.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, name.data(), name.size());
+  copy[name.size()] = '\0';
+  std::free(g.name);
+  g.name = copy;
+}
+
+std::string_view this_goroutine::name() {
+  char const* const name = on_goroutine("this_goroutine::name").current->name;
+  return name != nullptr ? name : "";
+}
+
+int max_procs() { return on_goroutine("max_procs").sched.options.procs; }
+int num_cpus() { return rt::os::available_cpus(); }
+
+int num_goroutines() {
+  std::uint64_t ended = 0;
+  std::uint64_t created = 0;
+  auto const& procs = on_goroutine("num_goroutines").sched.procs;
+  // What ended is read first: a goroutine that is born and dies in between is counted once too often, never too rarely.
+  for (auto const& p : procs) ended += p->counters.ended.load(rt::acquire);
+  for (auto const& p : procs) created += p->counters.created.load(rt::acquire);
+  return static_cast<int>(created - ended);
+}
+
+int num_threads() {
+  rt::Sched& s = on_goroutine("num_threads").sched;
+  rt::os::lock_guard const guard(s.lock);
+  return s.ms_total;
+}
+
+namespace {
+
+void copy_counters(rt::P& p, void* out) noexcept {
+  proc_stats& to = (*static_cast<std::vector<proc_stats>*>(out))[static_cast<std::size_t>(p.id)];
+  auto const read = [](rt::counter const& c) { return c.load(rt::relaxed); };  // at a safe point of its owner
+  rt::p_counters const& c = p.counters;
+  to.id = p.id;
+  to.queued = p.queue.size() + (p.queue.peek_next() ? 1U : 0U);
+  to.created = read(c.created);
+  to.ended = read(c.ended);
+  to.switches_direct = read(c.switches_direct);
+  to.switches_via_g0 = read(c.switches_via_g0);
+  to.stack_handovers = read(c.stack_handovers);
+  to.joined_in_place = read(c.joined_in_place);
+  to.parks = read(c.parks);
+  to.readies = read(c.readies);
+  to.yields = read(c.yields);
+  to.overflows = read(c.overflows);
+  to.global_takes = read(c.global_takes);
+  to.steals = read(c.steals);
+  to.stolen = read(c.stolen);
+  to.wakes = read(c.wakes);
+  to.spins = read(c.spins);
+}
+
+}  // namespace
+
+stats read_stats() {
+  rt::M& m = on_goroutine("read_stats");
+  rt::Sched& s = m.sched;
+  stats result;
+  result.procs.resize(s.procs.size());
+  rt::enter(m);
+  rt::for_each_proc(m, copy_counters, &result.procs);
+  rt::leave(m);
+  auto const stacks = s.stacks.stats();
+  result.stacks_in_use = stacks.in_use;
+  result.stacks_free = stacks.free;
+  result.stacks_guarded = stacks.guarded;
+  result.stacks_unguarded = stacks.unguarded;
+  rt::os::lock_guard const guard(s.lock);
+  result.global_queue = s.global_queue.size();
+  result.idle_procs = s.idle_procs.load(rt::relaxed);
+  result.threads = s.ms_total;
+  result.idle_threads = s.ms_idle;
+  result.spinning_threads = s.spinning.load(rt::relaxed);
+  return result;
+}
+
+}  // namespace thrum

@@ -1,0 +1,162 @@
+// run(): the one file that sees every floor. Checks the options, builds the runtime, runs main, takes it all down again.
+#include <thrum/run.h>
+
+#include <cxxabi.h>
+
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "arch/entry.h"
+#include "base/check.h"
+#include "boot/panic.h"
+#include "boot/settings.h"
+#include "core/current.h"
+#include "core/sched.h"
+#include "os/signal.h"
+#include "sched/goroutine.h"
+#include "sched/records.h"
+#include "sched/schedule.h"
+#include "sched/suspend.h"
+#include "sched/threads.h"
+#include "stack/overflow.h"
+
+namespace thrum::rt {
+namespace {
+
+// How long the end of run waits for goroutines that are in user code. They cannot be stopped there; after this they are
+// left alone, with everything they may touch, and sleep for good at their next scheduling point.
+constexpr std::int64_t end_patience_ns = 200'000'000;
+
+// One run at a time: the fault handler and the hooks are the process's.
+constinit atomic<bool> run_is_alive{false};
+
+struct one_run_at_a_time {
+  one_run_at_a_time() {
+    if (run_is_alive.exchange(true, acq_rel)) {  // pairs with the destructor: the earlier run has left everything
+      throw std::logic_error("thrum::run: a runtime is alive already, and there is one at a time in a process");
+    }
+  }
+  ~one_run_at_a_time() { run_is_alive.store(false, release); }
+};
+
+struct fault_handling {
+  fault_handling() {
+    if (int const error = os::install_fault_handler(report_if_overflow)) {
+      throw std::system_error(error, std::generic_category(), "thrum::run: sigaction");
+    }
+  }
+  ~fault_handling() { os::remove_fault_handler(); }
+};
+
+struct main_call {
+  Sched& sched;
+  void (*main)(void*);
+  void* context;
+  std::exception_ptr error;
+
+  static void step(detail::task& self, detail::task_step) {
+    auto& call = **reinterpret_cast<main_call**>(self.storage);
+    try {
+      call.main(call.context);
+    } catch (abi::__forced_unwind&) {
+      throw;  // goexit: the others go on
+    } catch (...) {
+      call.error = std::current_exception();
+    }
+    call.sched.main_completed = true;
+  }
+};
+
+G& make_main_goroutine(P& p, main_call& call) {
+  G* const g = take_dead_g(p);
+  if (g == nullptr) throw std::system_error(ENOMEM, std::generic_category(), "thrum::run: the main goroutine");
+  g->id = next_goroutine_id(p);
+  g->is_main = true;
+  g->is_joinable = false;
+  g->task.step = main_call::step;
+  ::new (static_cast<void*>(g->task.storage)) main_call*(&call);
+  g->transition(g_status::dead, g_status::unstarted);
+  if (!bind_stack(p, *g)) throw std::system_error(ENOMEM, std::generic_category(), "thrum::run: the main stack");
+  count(p.counters.created);
+  return *g;
+}
+
+// The first thread: runs main until it first leaves, then only waits for its end (T02).
+void run_on_m0(M& m0, G& main) {
+  Sched& s = m0.sched;
+  execute(m0, {&main, false});
+  if (s.main_ended.is_woken()) return;
+  P& p = *m0.p;
+  m0.p = nullptr;
+  {
+    os::lock_guard const guard(s.lock);
+    s.m0_waits = true;
+  }
+  hand_off(s, p);
+  s.main_ended.sleep();
+}
+
+std::unique_ptr<Sched> make_sched(options const& chosen) {
+  auto made = std::make_unique<Sched>(checked_settings(chosen));
+  os::lock_guard const guard(made->lock);
+  for (std::size_t i = made->procs.size(); i-- > 1;) {
+    P& p = *made->procs[i];
+    p.transition(p_status::stopped, p_status::idle);
+    p.idle_link = made->idle_p_list;
+    made->idle_p_list = &p;
+  }
+  made->idle_procs.store(static_cast<std::int32_t>(made->procs.size()) - 1, relaxed);  // no other thread yet
+  made->procs[0]->transition(p_status::stopped, p_status::running);
+  return made;
+}
+
+// Nothing is left but records of goroutines that ended: everything can go.
+bool all_goroutines_ended(Sched& s) noexcept {
+  bool ended = true;
+  s.g_slab.for_each([&](G& g) {
+    auto const status = g.status.load(relaxed);  // relaxed: all Ms are joined
+    ended = ended && (status == g_status::idle || status == g_status::dead || status == g_status::unstarted);
+  });
+  return ended;
+}
+
+}  // namespace
+}  // namespace thrum::rt
+
+namespace thrum::detail {
+
+using namespace rt;
+
+void run_main(void (*main)(void*), void* context, options const& chosen) {
+  if (current_m() != nullptr) throw std::logic_error("thrum::run: called inside a goroutine of another run");
+  one_run_at_a_time const alone;
+  auto sched = make_sched(chosen);
+  fault_handling const faults;
+  set_uncaught_hook(report_panic);
+
+  Sched& s = *sched;
+  M& m0 = *s.m_slab.make(s, s.ms_made++);
+  s.ms_total = 1;
+  s.all_ms = &m0;
+  acquire_p(m0, *s.procs[0]);
+  main_call call{s, main, context, nullptr};
+  G& main_g = make_main_goroutine(*m0.p, call);
+  adopt_thread(m0);
+  enter(m0);
+  run_on_m0(m0, main_g);
+  int const still_running = end_all_ms(s, end_patience_ns);
+  release_thread(m0);
+  if (still_running != 0) {
+    static_cast<void>(sched.release());  // they may touch any of it
+  } else if (!all_goroutines_ended(s)) {
+    s.stacks.abandon();  // frames of goroutines that were left behind may be referred to from outside
+    s.g_slab.abandon();
+  }
+  if (call.error) std::rethrow_exception(call.error);
+}
+
+}  // namespace thrum::detail

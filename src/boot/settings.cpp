@@ -1,0 +1,72 @@
+#include "boot/settings.h"
+
+#include <thrum/detail/callable.h>
+
+#include <bit>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.h"
+#include "os/clock.h"
+#include "os/cpu.h"
+#include "os/env.h"
+
+namespace thrum::rt {
+namespace {
+
+template <class T>
+void require_range(char const* name, T value, T low, T high) {
+  if (value >= low && value <= high) return;
+  throw std::invalid_argument(std::string("thrum: ") + name + " = " + std::to_string(value) + " must lie in " +
+                              std::to_string(low) + ".." + std::to_string(high));
+}
+
+// A positive number in the environment, or 0: as Go does, anything else is as if it were not set.
+int procs_from_environment(char const* name) noexcept {
+  char const* const text = os::environment(name);
+  if (text == nullptr) return 0;
+  char* end = nullptr;
+  long const value = std::strtol(text, &end, 10);
+  return end != text && *end == '\0' && value > 0 && value <= procs_max ? static_cast<int>(value) : 0;
+}
+
+int default_procs() noexcept {
+  if (int const procs = procs_from_environment("THRUM_MAXPROCS")) return procs;
+  if (int const procs = procs_from_environment("GOMAXPROCS")) return procs;
+  int const cpus = os::available_cpus();
+  return cpus < procs_max ? cpus : procs_max;
+}
+
+}  // namespace
+
+settings checked_settings(options const& chosen) {
+  require_range("options::max_procs", chosen.max_procs, 0, procs_max);
+  require_range("options::max_threads", chosen.max_threads, 1, 1'000'000);
+  require_range("options::stack_size", chosen.stack_size, stack_size_min, stack_size_max);
+  require_range("options::local_queue_capacity", chosen.local_queue_capacity, static_cast<int>(ring_capacity_min),
+                static_cast<int>(ring_capacity_max));
+  if (!std::has_single_bit(static_cast<unsigned>(chosen.local_queue_capacity))) {
+    throw std::invalid_argument("thrum: options::local_queue_capacity = " +
+                                std::to_string(chosen.local_queue_capacity) + " must be a power of two");
+  }
+  settings result;
+  result.procs = chosen.max_procs != 0 ? chosen.max_procs : default_procs();
+  result.threads_max = chosen.max_threads;
+  result.stack_size = chosen.stack_size;
+  result.ring_capacity = static_cast<std::uint32_t>(chosen.local_queue_capacity);
+  result.detect_deadlock = chosen.deadlock_detection;
+  result.seed = os::random_seed();
+  std::int64_t value = 0;
+  char const* const debug = os::environment("THRUM_DEBUG");
+  if (os::debug_setting(debug, "seed", value)) result.seed = static_cast<std::uint64_t>(value);
+  set_crash_on_fatal(os::debug_setting(debug, "crash", value) && value != 0);
+  return result;
+}
+
+}  // namespace thrum::rt
+
+std::size_t thrum::detail::checked_stack_bytes(std::size_t bytes) {
+  rt::require_range("stack_size", bytes, rt::stack_size_min, rt::stack_size_max);
+  return bytes;
+}

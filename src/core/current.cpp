@@ -1,0 +1,9 @@
+#include "core/current.h"
+
+constinit thread_local thrum::rt::M* thrum_current_m __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace thrum::rt {
+
+void set_current_m(M* m) noexcept { thrum_current_m = m; }
+
+}  // namespace thrum::rt

@@ -1,0 +1,47 @@
+// Who am I: the M of the calling thread.
+//
+// Read by a volatile asm: a compiler may neither merge two reads nor keep the address of the thread-local across a call,
+// because in between the goroutine may have moved to another thread (T09). Initial-exec TLS: one or two instructions.
+#pragma once
+
+#include "core/m.h"
+
+extern "C" {
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+extern constinit thread_local thrum::rt::M* thrum_current_m __attribute__((tls_model("initial-exec")));
+}
+
+namespace thrum::rt {
+
+// nullptr on threads that are not ours.
+[[gnu::always_inline]] inline M* current_m() noexcept {
+  M* m;
+#if defined(__aarch64__)
+  void* base;
+  asm volatile(
+      "adrp %0, :gottprel:thrum_current_m\n\t"
+      "ldr  %0, [%0, #:gottprel_lo12:thrum_current_m]\n\t"
+      "mrs  %1, tpidr_el0\n\t"
+      "ldr  %0, [%1, %0]"
+      : "=&r"(m), "=&r"(base)
+      :
+      : "memory");
+#elif defined(__x86_64__)
+  asm volatile(
+      "movq thrum_current_m@gottpoff(%%rip), %0\n\t"
+      "movq %%fs:(%0), %0"
+      : "=&r"(m)
+      :
+      : "memory");
+#endif
+  return m;
+}
+
+void set_current_m(M* m) noexcept;
+
+// The mark that says "inside the scheduler" (T01). Everything public enters and leaves once; the functions below never
+// nest it. A goroutine that parks comes back on another M whose mark is set as well.
+[[gnu::always_inline]] inline void enter(M& m) noexcept { m.in_runtime = true; }
+[[gnu::always_inline]] inline void leave(M& m) noexcept { m.in_runtime = false; }
+
+}  // namespace thrum::rt

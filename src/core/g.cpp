@@ -1,0 +1,12 @@
+#include "core/g.h"
+
+namespace thrum::rt {
+
+void G::check_transition(g_status from, g_status to) noexcept {
+  auto const actual = status.load(relaxed);
+  if (actual != from || !is_legal(from, to)) {
+    illegal_transition("goroutine", id, name_of(actual), name_of(from), name_of(to));
+  }
+}
+
+}  // namespace thrum::rt

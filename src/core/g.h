@@ -1,0 +1,90 @@
+// G: a goroutine.
+//
+// A small record with room for the callable inside it. It has no stack until it first runs, so a million goroutines that
+// wait for their first turn cost a million of these and nothing else.
+//
+// Who owns a G: in a free list, the list. Unstarted, the queue entry that names it (and, when it is joinable, the handle
+// may claim it: see entry.h). Runnable, the queue. Running, the M. Waiting, whoever holds it in a wait queue. A record is
+// recycled when its references are gone: one for its run, one for the handle of a joinable goroutine.
+//
+// Layout: the first cache line is all that a switch touches; a new goroutine with a small callable touches two.
+#pragma once
+
+#include <thrum/detail/task.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/context.h"
+#include "base/atomic.h"
+#include "core/status.h"
+
+namespace thrum::rt {
+
+struct G;
+struct M;
+struct stack;
+
+// A reference to a G in a run queue. Bit 0 set: "claimable", the entry of a joinable goroutine that has not started. Its
+// joiner may have claimed it meanwhile; the entry then stays behind, and whoever meets it drops it.
+using entry_bits = std::uintptr_t;
+
+// The join word of a joinable G: one of these, or the G that waits in join().
+inline constexpr std::uintptr_t join_pending = 0;
+inline constexpr std::uintptr_t join_finished = 1;
+inline constexpr std::uintptr_t join_detached = 2;
+
+struct alignas(cache_line_bytes) G {
+  // owner of the G only
+  context saved;
+  atomic<g_status> status{g_status::idle};
+  atomic<std::uint32_t> references{0};
+  entry_bits link = 0;        // of the run queue, wait list or free list it is in
+  stack* on = nullptr;        // the stack it runs on: its own, or its host's
+  std::uint64_t id = 0;
+  bool is_joinable = false;
+  bool is_hosted = false;     // runs on its joiner's stack
+  bool is_main = false;
+  bool is_exiting = false;    // goexit is unwinding it
+  wait_reason waits_for = wait_reason::none;
+
+  // set when it is created, read by its first run
+  detail::task task;
+
+  // the cold end: written only by what is rare
+  atomic<std::uintptr_t> join{join_pending};
+  entry_bits entry_link = 0;        // the link of a claimable entry: the G itself may be queued elsewhere by then
+  void* wake_parameter = nullptr;   // what the waker hands to the woken
+  void* locals = nullptr;           // thrum::local<T> values
+  char* name = nullptr;             // this_goroutine::set_name
+  M* locked_to = nullptr;
+  std::int64_t waits_since_ns = 0;  // only where somebody already read the clock
+
+  static G& of(detail::task& its_task) noexcept {
+    return *reinterpret_cast<G*>(reinterpret_cast<char*>(&its_task) - offsetof_task());
+  }
+
+  // Changes the status, naming both ends. The G has one owner in every state, so a plain store is enough; who may see it
+  // next is told by the publication that follows (a queue's release, a lock).
+  void transition(g_status from, g_status to) noexcept {
+    if constexpr (debug_checks) check_transition(from, to);
+    status.store(to, relaxed);
+  }
+
+ private:
+  static constexpr std::size_t offsetof_task() noexcept;
+  void check_transition(g_status from, g_status to) noexcept;
+};
+
+constexpr std::size_t G::offsetof_task() noexcept {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+  return offsetof(G, task);
+#pragma GCC diagnostic pop
+}
+
+#if !THRUM_ASAN && !THRUM_TSAN
+static_assert(sizeof(G) == 256, "a million unstarted goroutines may cost 300 bytes each");
+#endif
+
+}  // namespace thrum::rt

@@ -1,0 +1,57 @@
+// M: a machine: an OS thread that runs goroutines while it holds a P (S02).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/context.h"
+#include "arch/fp_control.h"
+#include "arch/thread_globals.h"
+#include "core/g.h"
+#include "os/note.h"
+#include "os/thread.h"
+
+namespace thrum::rt {
+
+struct P;
+struct Sched;
+
+// What must happen after a goroutine has left its stack: unlock the queue it waits in, publish it, free it. The one who
+// arrives runs it, on its own stack: earlier, another M could resume the goroutine while it is still leaving.
+using commit_step = void (*)(M& m, G& left, void* argument) noexcept;
+
+struct M {
+  M(Sched& owner, int number) noexcept : sched(owner), id(number) {}
+
+  // fixed once it runs
+  Sched& sched;
+  int const id;  // 0: the thread that called run(); it runs only the main goroutine
+  int tid = 0;
+  os::thread thread{};
+  char* signal_stack = nullptr;
+  thread_globals globals;
+  fp_control initial_fp;  // what a new goroutine starts with
+
+  // this thread only
+  context g0;                   // the scheduling stack, while a goroutine runs
+  G* current = nullptr;         // nullptr on g0
+  P* p = nullptr;
+  bool in_runtime = false;      // T01: no malloc, no user code, no preemption
+  bool spinning = false;        // looks for work and is counted in sched.spinning
+  G* handed = nullptr;          // what g0 is to run next, chosen by the goroutine that left
+  bool handed_inherits = false; // and whether it inherits the time slice
+  commit_step commit = nullptr;
+  G* committed = nullptr;
+  void* commit_argument = nullptr;
+
+  // written by whoever starts it, before the note is woken
+  P* next_p = nullptr;
+  bool must_end = false;
+  os::note park;
+
+  // under sched.lock
+  M* idle_link = nullptr;
+  M* all_link = nullptr;
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,74 @@
+// P: a processor: the right to run goroutines, and everything an M needs to do so without asking others (S03).
+//
+// As many Ps as max_procs. A P is held by one M at a time; that M is "the owner" below. An idle P has an empty ring.
+#pragma once
+
+#include <cstdint>
+
+#include "base/platform.h"
+#include "base/random.h"
+#include "core/counters.h"
+#include "core/run_queue.h"
+#include "core/status.h"
+#include "core/sudog.h"
+#include "stack/stack_cache.h"
+
+namespace thrum::rt {
+
+struct M;
+struct Sched;
+
+// Reasons to look up from running goroutines at the next safe point: bits of P::attention.
+namespace attend {
+inline constexpr std::uint32_t safe_point = 1;  // run the function of for_each_proc
+inline constexpr std::uint32_t stopping = 2;    // run() ends
+}  // namespace attend
+
+struct alignas(cache_line_bytes) P {
+  P(Sched& owner_sched, int number, std::uint32_t capacity, std::uint64_t seed) noexcept
+      : queue(capacity), sched(owner_sched), id(number), random(seed) {}
+
+  // see run_queue.h
+  run_queue queue;
+
+  // fixed
+  alignas(cache_line_bytes) Sched& sched;
+  int const id;
+
+  // written by anybody, read by the owner at every safe point
+  atomic<std::uint32_t> attention{0};
+
+  // owner only
+  std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, the global queue has its turn
+  M* m = nullptr;
+  entry_list free_gs;                 // dead Gs, at most free_g_cache_max
+  std::uint64_t next_id = 0;          // goroutine ids come in batches
+  std::uint64_t id_batch_end = 0;
+  stack_cache stacks;
+  sudog_list sudogs;
+  random_source random;
+
+  // written by the owner, read by anybody
+  atomic<std::uint32_t> schedtick{0};  // goroutines started here, but for those that inherited a time slice
+  p_counters counters;
+
+  // under sched.lock
+  P* idle_link = nullptr;
+  atomic<p_status> status{p_status::stopped};
+
+  void transition(p_status from, p_status to) noexcept {
+    auto const actual = status.load(relaxed);  // relaxed: changed under sched.lock or by the owner
+    if (actual != from || !is_legal(from, to)) {
+      illegal_transition("P", static_cast<std::uint64_t>(id), name_of(actual), name_of(from), name_of(to));
+    }
+    status.store(to, relaxed);
+  }
+
+  // A goroutine begins a time slice of its own.
+  void tick() noexcept {
+    owner_add(schedtick, 1U);
+    ticks_to_global = ticks_to_global == 0 ? global_tick - 1 : ticks_to_global - 1;
+  }
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,121 @@
+// A P's run queue: a ring of at most 256 entries and the slot `runnext` (S07, S08, S12).
+//
+// The owner P puts at the tail and takes at the head; thieves take at the head. No locks.
+//
+// Invariants:
+//  1. Only the owner writes `tail_` and the slots; a slot is written before the tail that covers it is published.
+//  2. `head_` only grows, by compare-and-swap: whoever moves it owns the entries it passed. A thief reads the slots
+//     first and moves the head afterwards; if the head moved meanwhile, what it read is void.
+//  3. tail_ - head_ <= capacity; both wrap around freely, the ring index is the low bits.
+//  4. `runnext_` is one entry outside the ring that the owner runs next. Thieves may take it, in their last round only:
+//     a goroutine that was just readied by its neighbour is best left alone for the moment the neighbour needs to block.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "base/limits.h"
+#include "core/entry.h"
+
+namespace thrum::rt {
+
+class run_queue {
+ public:
+  enum class put_result : std::uint8_t { done, full };
+
+  explicit run_queue(std::uint32_t capacity = ring_capacity_max) noexcept : mask_(capacity - 1) {}
+
+  // --- owner only ---
+
+  // Makes e the next to run. Answers what stood there before: the caller puts it at the tail.
+  // seq_cst: this is the publication that the wake-up protocol orders before its look at the spinning Ms (wake.h).
+  [[nodiscard]] entry swap_next(entry e) noexcept { return entry::from_bits(next_.exchange(e.bits(), seq_cst)); }
+
+  [[nodiscard]] entry take_next() noexcept {
+    if (next_.load(relaxed) == 0) return {};  // relaxed: only the owner sets it, thieves can but clear it
+    return entry::from_bits(next_.exchange(0, acquire));
+  }
+
+  // Takes e out of runnext if it still stands there.
+  [[nodiscard]] bool remove_next(entry e) noexcept {
+    auto expected = e.bits();
+    return next_.load(relaxed) == expected && next_.compare_exchange(expected, 0, acquire, relaxed);
+  }
+
+  [[nodiscard]] put_result put(entry e) noexcept {
+    std::uint32_t const head = head_.load(acquire);  // pairs with grab's release: the thief has read those slots
+    std::uint32_t const tail = tail_.load(relaxed);  // our own
+    if (tail - head > mask_) return put_result::full;
+    slot(tail).store(e.bits(), relaxed);
+    tail_.store(tail + 1, release);  // pairs with grab's acquire: the slot and the G are written before they are seen
+    return put_result::done;
+  }
+
+  [[nodiscard]] entry pop() noexcept {
+    std::uint32_t head = head_.load(acquire);
+    for (;;) {
+      if (tail_.load(relaxed) == head) return {};
+      entry const e = entry::from_bits(slot(head).load(relaxed));
+      if (head_.compare_exchange_weak(head, head + 1, acq_rel, acquire)) return e;
+    }
+  }
+
+  // What stands at the head, for prefetching; void the moment it is read.
+  [[nodiscard]] entry peek() const noexcept {
+    std::uint32_t const head = head_.load(relaxed);
+    return tail_.load(relaxed) == head ? entry() : entry::from_bits(slot(head).load(relaxed));
+  }
+
+  // For a full ring: moves its oldest half and then e to `out`, in order. False if a thief came first: there is room now.
+  [[nodiscard]] bool overflow(entry e, entry_list& out) noexcept;
+
+  // For a full ring: drops the entries of goroutines that were joined in place, if they are worth the walk; they come
+  // back in `stale`, the others keep their order. Answers whether there is room now.
+  [[nodiscard]] bool drop_stale(entry_list& stale) noexcept;
+
+  // Steals half of the victim's ring into this (empty) one: the oldest ceil(n/2), from its head. The last of them is
+  // answered, to be run; the rest is in the ring. Nothing to take: an empty entry.
+  [[nodiscard]] entry steal_half_from(run_queue& victim) noexcept;
+
+  // --- anybody ---
+
+  [[nodiscard]] entry peek_next() const noexcept { return entry::from_bits(next_.load(relaxed)); }
+  [[nodiscard]] bool steal_next(entry expected) noexcept {
+    auto bits = expected.bits();
+    return next_.compare_exchange(bits, 0, acq_rel, relaxed);  // acquire pairs with swap_next: the G is written
+  }
+
+  // Ring only; exact for the owner, a moment's truth for others.
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    std::uint32_t const head = head_.load(acquire);
+    return tail_.load(acquire) - head;
+  }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return mask_ + 1; }
+
+  // seq_cst: the other half of the wake-up protocol, read after the P was given up. The order head, tail, next matters
+  // as in Go's runqempty: a kicked-out runnext moves to the tail, so tail must be read before we believe in an empty ring
+  // and next between two equal reads of tail.
+  [[nodiscard]] bool looks_empty() const noexcept {
+    for (;;) {
+      std::uint32_t const head = head_.load(seq_cst);
+      std::uint32_t const tail = tail_.load(seq_cst);
+      entry_bits const next = next_.load(seq_cst);
+      if (tail == tail_.load(seq_cst)) return head == tail && next == 0;
+    }
+  }
+
+ private:
+  [[nodiscard]] atomic<entry_bits>& slot(std::uint32_t index) noexcept { return slots_[index & mask_]; }
+  [[nodiscard]] atomic<entry_bits> const& slot(std::uint32_t index) const noexcept { return slots_[index & mask_]; }
+
+  // written by the owner and by thieves
+  atomic<std::uint32_t> head_{0};
+  // written by the owner, read by thieves
+  atomic<std::uint32_t> tail_{0};
+  atomic<entry_bits> next_{0};
+  std::uint32_t const mask_;
+  std::array<atomic<entry_bits>, ring_capacity_max> slots_{};
+};
+
+}  // namespace thrum::rt

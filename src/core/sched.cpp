@@ -1,0 +1,14 @@
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+Sched::Sched(settings const& chosen)
+    : options(chosen), steal_steps(static_cast<std::uint32_t>(chosen.procs)), stacks(chosen.stack_size) {
+  random_source seeds(chosen.seed);
+  procs.reserve(static_cast<std::size_t>(chosen.procs));
+  for (int i = 0; i < chosen.procs; ++i) {
+    procs.push_back(std::make_unique<P>(*this, i, chosen.ring_capacity, seeds.next()));
+  }
+}
+
+}  // namespace thrum::rt

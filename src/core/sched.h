@@ -1,0 +1,85 @@
+// Sched: what all Ms of one run share (S04).
+//
+// One per run(): nothing of it is global, so that a goroutine left behind by an earlier run can never reach the next one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/random.h"
+#include "core/entry.h"
+#include "core/m.h"
+#include "core/p.h"
+#include "core/slab.h"
+#include "core/wait_table.h"
+#include "os/lock.h"
+#include "os/note.h"
+#include "stack/stack_pool.h"
+
+namespace thrum::rt {
+
+struct settings {
+  int procs = 1;
+  int threads_max = threads_max_default;
+  std::size_t stack_size = stack_size_default;
+  std::uint32_t ring_capacity = ring_capacity_max;
+  bool detect_deadlock = true;
+  std::uint64_t seed = 0;
+};
+
+struct Sched {
+  explicit Sched(settings const& chosen);
+
+  // fixed
+  settings const options;
+  coprime_steps const steal_steps;
+  std::vector<std::unique_ptr<P>> procs;
+
+  // read by every `go` and ready, written when Ms and Ps go idle or get busy
+  alignas(cache_line_bytes) atomic<std::int32_t> spinning{0};    // Ms that look for work
+  atomic<std::int32_t> idle_procs{0};    // written under lock
+  atomic<std::uint32_t> global_size{0};  // written under lock
+
+  alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
+  // under lock
+  entry_list global_queue;
+  P* idle_p_list = nullptr;
+  M* idle_m_list = nullptr;
+  M* all_ms = nullptr;
+  slab<M> m_slab;
+  std::int32_t ms_made = 0;       // the next M's id
+  std::int32_t ms_total = 0;      // made and not ended, M0 included
+  std::int32_t ms_idle = 0;
+  bool m0_waits = false;          // main has left its first thread, which now waits for the end
+  bool stopping = false;
+  entry_list waiting_for_stack;   // unstarted Gs for which no stack could be had
+  atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock
+
+  // the caches behind the Ps' own
+  alignas(cache_line_bytes) os::lock free_lock{lock_rank::free_lists};
+  slab<G> g_slab;
+  slab<sudog> sudog_slab;
+  entry_list free_gs;
+  sudog_list free_sudogs;
+  std::uint64_t next_id = 1;  // goroutine ids; main is 1
+
+  // for_each_proc
+  os::lock safe_point_lock{lock_rank::safe_point};
+  void (*safe_point_function)(P&, void*) noexcept = nullptr;
+  void* safe_point_argument = nullptr;
+  atomic<std::int32_t> safe_points_left{0};
+  os::note safe_points_done;
+
+  stack_pool stacks;
+  wait_table waiters;
+
+  // the end
+  atomic<std::int32_t> ms_running{0};  // threads that have not come to their end, M0 not counted
+  os::note main_ended;
+  bool main_completed = false;    // main returned or threw: written by main before it ends
+  bool main_exited = false;       // main left by goexit: the others go on. Under lock
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,83 @@
+#include "core/status.h"
+
+#include "base/check.h"
+
+namespace thrum::rt {
+namespace {
+
+template <class S>
+constexpr std::uint32_t bit(S status) {
+  return 1U << static_cast<std::uint32_t>(status);
+}
+
+// Row: from; bits: the states it may become.
+constexpr std::uint32_t g_edges[] = {
+    /* idle      */ bit(g_status::dead),
+    /* dead      */ bit(g_status::unstarted),
+    /* unstarted */ bit(g_status::running) | bit(g_status::waiting),  // waiting: for stack memory
+    /* runnable  */ bit(g_status::running),
+    /* running   */ bit(g_status::runnable) | bit(g_status::waiting) | bit(g_status::syscall) | bit(g_status::dead) |
+        bit(g_status::hosting),
+    /* waiting   */ bit(g_status::runnable) | bit(g_status::unstarted),
+    /* syscall   */ bit(g_status::running) | bit(g_status::runnable),
+    /* hosting   */ bit(g_status::running),
+};
+
+constexpr std::uint32_t p_edges[] = {
+    /* stopped */ bit(p_status::idle) | bit(p_status::running) | bit(p_status::dead),
+    /* idle    */ bit(p_status::running) | bit(p_status::stopped),
+    /* running */ bit(p_status::idle) | bit(p_status::syscall) | bit(p_status::stopped),
+    /* syscall */ bit(p_status::running) | bit(p_status::idle) | bit(p_status::stopped),
+    /* dead    */ bit(p_status::stopped),
+};
+
+}  // namespace
+
+bool is_legal(g_status from, g_status to) noexcept { return (g_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0; }
+bool is_legal(p_status from, p_status to) noexcept { return (p_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0; }
+
+char const* name_of(g_status status) noexcept {
+  switch (status) {
+    case g_status::idle: return "idle";
+    case g_status::dead: return "dead";
+    case g_status::unstarted: return "runnable (not started)";
+    case g_status::runnable: return "runnable";
+    case g_status::running: return "running";
+    case g_status::waiting: return "waiting";
+    case g_status::syscall: return "syscall";
+    case g_status::hosting: return "hosting";
+  }
+  return "?";
+}
+
+char const* name_of(p_status status) noexcept {
+  switch (status) {
+    case p_status::stopped: return "stopped";
+    case p_status::idle: return "idle";
+    case p_status::running: return "running";
+    case p_status::syscall: return "syscall";
+    case p_status::dead: return "dead";
+  }
+  return "?";
+}
+
+char const* name_of(wait_reason reason) noexcept {
+  switch (reason) {
+    case wait_reason::none: return "nothing";
+    case wait_reason::semaphore: return "semaphore";
+    case wait_reason::mutex: return "mutex";
+    case wait_reason::wait_group: return "wait group";
+    case wait_reason::once: return "once";
+    case wait_reason::join: return "join";
+    case wait_reason::stack_memory: return "stack memory";
+  }
+  return "?";
+}
+
+void illegal_transition(char const* what, std::uint64_t id, char const* actual, char const* from,
+                        char const* to) noexcept {
+  fatal("internal error: %s %llu cannot go from %s to %s: it is %s", what, static_cast<unsigned long long>(id), from, to,
+        actual);
+}
+
+}  // namespace thrum::rt

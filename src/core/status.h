@@ -1,0 +1,34 @@
+// The states of G and P, and which changes between them are legal (S28).
+#pragma once
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+enum class g_status : std::uint32_t {
+  idle,       // just made, never used
+  dead,       // in a free list, or being set up
+  unstarted,  // runnable for the first time: it has no stack yet, and a joiner may claim it
+  runnable,   // in a run queue
+  running,    // on an M; its stack is in use
+  waiting,    // parked; whoever holds it in a wait queue readies it
+  syscall,    // in the kernel with its M
+  hosting,    // joined a child that runs on this stack: no context of its own until the child ends
+};
+
+enum class p_status : std::uint32_t { stopped, idle, running, syscall, dead };
+
+[[nodiscard]] char const* name_of(g_status status) noexcept;
+[[nodiscard]] char const* name_of(p_status status) noexcept;
+[[nodiscard]] bool is_legal(g_status from, g_status to) noexcept;
+[[nodiscard]] bool is_legal(p_status from, p_status to) noexcept;
+
+// Ends the program, naming both states: an illegal change means that an invariant of the scheduler is gone.
+[[noreturn]] void illegal_transition(char const* what, std::uint64_t id, char const* actual, char const* from,
+                                     char const* to) noexcept;
+
+// Why a goroutine waits, as the dump and the deadlock report print it.
+enum class wait_reason : std::uint8_t { none, semaphore, mutex, wait_group, once, join, stack_memory };
+[[nodiscard]] char const* name_of(wait_reason reason) noexcept;
+
+}  // namespace thrum::rt

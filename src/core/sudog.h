@@ -1,0 +1,51 @@
+// sudog: a G in a wait queue (S26).
+//
+// A goroutine may wait in many queues at once and a queue holds many goroutines; a sudog is one such pair. They are pooled:
+// a P keeps some, and exchanges half of them with the runtime's pool.
+#pragma once
+
+#include <cstdint>
+
+#include "core/g.h"
+
+namespace thrum::rt {
+
+struct sudog {
+  G* g = nullptr;
+  void const* address = nullptr;  // what it waits for: the key of the wait table
+  sudog* next = nullptr;          // the next waiter on the same address; in a pool, the next free one
+  sudog* last = nullptr;          // first of an address only: the last waiter on it
+  sudog* left = nullptr;          // first of an address only: the subtrees of the bucket's treap
+  sudog* right = nullptr;
+  std::uint32_t priority = 0;     // of the treap node
+  bool handed_over = false;       // the waker gave the waiter what it waited for
+  std::int64_t since_ns = 0;
+};
+
+static_assert(sizeof(sudog) == 64, "a million waiters: one cache line each");
+
+// A list of free sudogs; not synchronised.
+class sudog_list {
+ public:
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  void push(sudog* one) noexcept {
+    one->next = head_;
+    head_ = one;
+    ++size_;
+  }
+  sudog* pop() noexcept {
+    sudog* const one = head_;
+    if (one != nullptr) {
+      head_ = one->next;
+      one->next = nullptr;
+      --size_;
+    }
+    return one;
+  }
+
+ private:
+  sudog* head_ = nullptr;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace thrum::rt

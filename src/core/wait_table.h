@@ -1,0 +1,62 @@
+// Wait queues keyed by the address of what is waited for (S26, T14; Go's semaRoot).
+//
+// A mutex or wait group is only a few words; its waiters stand here, in the bucket that its address hashes to. Every
+// release that may have waiters changes the object's state *under the bucket's lock* and takes its waiters out there.
+// After that the object is not touched again, so the waiter may destroy it the moment it returns; and since the address
+// is only a key, a new object at the same place cannot be confused with it: it enters the bucket under the same lock.
+//
+// In a bucket, the first waiters of different addresses form a treap; further waiters of an address hang behind their
+// first one, in order of coming. So a crowd on one address costs O(1), many addresses in one bucket O(log n).
+//
+// Passive: it returns lists, it wakes nobody.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/random.h"
+#include "core/sudog.h"
+#include "os/lock.h"
+
+namespace thrum::rt {
+
+enum class queue_end : bool { back, front };
+
+class wait_bucket {
+ public:
+  void acquire() noexcept { lock_.acquire(); }
+  void release() noexcept { lock_.release(); }
+
+  // All below: under the lock.
+  void enqueue(sudog& waiter, void const* address, queue_end where) noexcept;
+  // The first waiter of the address, or nullptr; `more` says whether others are left.
+  sudog* dequeue(void const* address, bool& more) noexcept;
+  [[nodiscard]] bool has_waiters(void const* address) const noexcept { return find(address) != nullptr; }
+
+ private:
+  [[nodiscard]] sudog* find(void const* address) const noexcept;
+  [[nodiscard]] sudog** slot_of(void const* address) noexcept;
+  static void split(sudog* tree, void const* address, sudog*& less, sudog*& greater) noexcept;
+  static sudog* merge(sudog* less, sudog* greater) noexcept;
+
+  os::lock lock_{lock_rank::sema_bucket};
+  sudog* root_ = nullptr;
+  random_source random_{0x7468726d};  // only shapes the treap
+};
+
+class wait_table {
+ public:
+  [[nodiscard]] wait_bucket& bucket_of(void const* address) noexcept {
+    auto const key = reinterpret_cast<std::uintptr_t>(address) >> 3U;
+    return buckets_[key % bucket_count].bucket;
+  }
+
+ private:
+  static constexpr std::size_t bucket_count = 251;  // Go's value: prime, so that strides of objects do not collide
+  struct alignas(cache_line_bytes) padded {
+    wait_bucket bucket;
+  };
+  padded buckets_[bucket_count];
+};
+
+}  // namespace thrum::rt

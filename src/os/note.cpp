@@ -1,0 +1,53 @@
+#include "os/note.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "base/check.h"
+#include "os/clock.h"
+
+namespace thrum::rt::os {
+
+bool note::announce() noexcept {
+  std::uint32_t seen = empty;
+  // The acquire, needed on failure, pairs with wake()'s exchange.
+  if (word_.compare_exchange(seen, sleeping, acquire, acquire)) return true;
+  THRUM_CHECK(seen == woken);  // else a second sleeper
+  return false;
+}
+
+void note::sleep() noexcept {
+  if (!announce()) return;
+  do {
+    futex_wait(word_, sleeping);
+  } while (word_.load(acquire) != woken);  // pairs with wake()'s exchange
+}
+
+bool note::sleep_for(std::int64_t ns) noexcept {
+  if (is_woken()) return true;
+  if (ns <= 0) return false;
+  if (!announce()) return true;
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  std::int64_t const now = monotonic_ns();
+  std::int64_t const deadline = ns < never - now ? now + ns : never;
+  for (std::int64_t left = ns; left > 0; left = deadline - monotonic_ns()) {
+    futex_wait(word_, sleeping, left);
+    if (is_woken()) return true;
+  }
+  // Take the announcement back, unless the wake comes just now: it is not to be lost.
+  std::uint32_t seen = sleeping;
+  // The acquire, needed on failure, pairs with wake()'s exchange.
+  return !word_.compare_exchange(seen, empty, acquire, acquire);
+}
+
+void note::wake() noexcept {
+  // Releases what the waker wrote to sleep(), announce() and is_woken(). From here on the note may be gone.
+  std::uint32_t const before = word_.exchange(woken, release);
+  if (before == sleeping) {
+    futex_wake(word_, 1);
+  } else if (before == woken) {
+    fatal("internal error: a note was woken twice");
+  }
+}
+
+}  // namespace thrum::rt::os

@@ -1,0 +1,105 @@
+#include "os/thread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/check.h"
+#include "os/fault.h"
+#include "os/text_file.h"
+
+namespace thrum::rt::os {
+namespace {
+
+// libc gives the new thread `mask` before any of its code runs (glibc 2.32). The alternative, a trampoline
+// that sets the mask itself, needs a record that outlives this call, and so an allocation or a handshake per
+// thread.
+int create_with_mask(pthread_t& out, sigset_t const& mask, void* (*entry)(void*), void* argument) noexcept {
+  pthread_attr_t attributes;
+  int error = ::pthread_attr_init(&attributes);
+  if (error != 0) return error;
+  error = ::pthread_attr_setsigmask_np(&attributes, &mask);
+  if (error == 0) error = ::pthread_create(&out, &attributes, entry, argument);
+  ::pthread_attr_destroy(&attributes);
+  return error;
+}
+
+int count_entries(int directory) noexcept {
+  alignas(dirent64) char buffer[4096];
+  int count = 0;
+  for (;;) {
+    int error = 0;
+    if (should_fail(call::read, error)) return -1;
+    long const got = ::syscall(SYS_getdents64, directory, buffer, sizeof buffer);
+    if (got < 0) return -1;
+    if (got == 0) return count;
+    for (long at = 0; at < got;) {
+      auto const* const entry = reinterpret_cast<dirent64 const*>(buffer + at);
+      if (entry->d_name[0] != '.') ++count;
+      at += entry->d_reclen;
+    }
+  }
+}
+
+}  // namespace
+
+int create_thread(thread& out, void* (*entry)(void*), void* argument) noexcept {
+  int injected = 0;
+  if (should_fail(call::thread_create, injected)) return injected;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  int error = ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (error != 0) return error;
+  error = create_with_mask(out.handle, before, entry, argument);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
+void join_thread(thread& joined) noexcept {
+  int const error = ::pthread_join(joined.handle, nullptr);
+  if (error != 0) fatal("internal error: a thread cannot be joined; errno=%d", error);
+}
+
+void detach_thread(thread& detached) noexcept {
+  int const error = ::pthread_detach(detached.handle);
+  if (error != 0) fatal("internal error: a thread cannot be detached; errno=%d", error);
+}
+
+int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
+
+void set_thread_name(char const* name) noexcept {
+  char cut[16] = {};  // the kernel's TASK_COMM_LEN, the final zero included
+  std::strncpy(cut, name, sizeof cut - 1);
+  ::pthread_setname_np(::pthread_self(), cut);  // only cosmetic: what it answers does not matter
+}
+
+void yield_thread() noexcept { ::sched_yield(); }
+
+stack_bounds current_thread_stack() noexcept {
+  pthread_attr_t attributes;
+  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return {nullptr, nullptr};
+  void* low = nullptr;
+  std::size_t bytes = 0;
+  int const error = ::pthread_attr_getstack(&attributes, &low, &bytes);
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) return {nullptr, nullptr};
+  return {static_cast<char*>(low), static_cast<char*>(low) + bytes};
+}
+
+int count_process_threads() noexcept {
+  int const directory = open_for_reading("/proc/self/task");
+  if (directory < 0) return -1;
+  int const count = count_entries(directory);
+  close_descriptor(directory);
+  return count;
+}
+
+}  // namespace thrum::rt::os

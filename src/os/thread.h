@@ -1,0 +1,46 @@
+// Threads of the operating system: what an M runs on.
+//
+// Creating, joining and asking for stack bounds go through libc, which allocates and takes its own locks:
+// never with the in-runtime mark set, under a runtime lock, on sysmon or in a signal handler (T01).
+// current_tid, yield_thread, set_thread_name and count_process_threads allocate nothing and may be called
+// anywhere.
+#pragma once
+
+#include <pthread.h>
+
+namespace thrum::rt::os {
+
+struct thread {
+  pthread_t handle;
+};
+
+// Starts a thread with libc's default stack (S29: 8 MB unless `ulimit -s` says otherwise). 0 or the errno;
+// EAGAIN is the one that a user can do something about (S22).
+//
+// All signals are blocked around the creation (S22), and the new thread starts with the mask that the caller
+// had: a handler must not run on a thread that is half made, and must be able to run on one that is.
+[[nodiscard]] int create_thread(thread& out, void* (*entry)(void*), void* argument) noexcept;
+
+void join_thread(thread& joined) noexcept;
+void detach_thread(thread& detached) noexcept;
+
+[[nodiscard]] int current_tid() noexcept;
+
+// The name of the calling thread, as ps, top and gdb show it; cut to the kernel's 15 characters.
+void set_thread_name(char const* name) noexcept;
+
+void yield_thread() noexcept;
+
+struct stack_bounds {
+  char* low;
+  char* high;
+};
+
+// The stack of the calling pthread, also of the main thread (whose low end is where it may grow to, by the
+// limit in force now). Both null when libc cannot tell: main thread without /proc.
+[[nodiscard]] stack_bounds current_thread_stack() noexcept;
+
+// Entries of /proc/self/task; -1 when it cannot be read.
+[[nodiscard]] int count_process_threads() noexcept;
+
+}  // namespace thrum::rt::os

@@ -1,0 +1,42 @@
+#include "sched/deadlock.h"
+
+#include "base/check.h"
+#include "os/thread.h"
+#include "sched/wake.h"
+
+namespace thrum::rt {
+namespace {
+
+// An M is at rest when it waits in the idle list; M0 when it waits for the end of main.
+bool everybody_rests(Sched const& s) noexcept { return s.ms_idle + (s.m0_waits ? 1 : 0) == s.ms_total; }
+
+// A thread that thrum did not make may yet call `go`, or release what everybody waits for (T13).
+bool foreign_threads_exist(Sched const& s) noexcept {
+  int const threads = os::count_process_threads();
+  return threads < 0 || threads > s.ms_total;
+}
+
+void list_goroutines(Sched& s) noexcept {
+  s.g_slab.for_each([](G& g) {
+    auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
+    if (status == g_status::idle || status == g_status::dead) return;
+    print_error("goroutine %llu [%s%s%s]%s%s", static_cast<unsigned long long>(g.id), name_of(status),
+                status == g_status::waiting ? ": " : "", status == g_status::waiting ? name_of(g.waits_for) : "",
+                g.name != nullptr ? " " : "", g.name != nullptr ? g.name : "");
+  });
+}
+
+}  // namespace
+
+void check_deadlock_locked(Sched& s) noexcept {
+  s.lock.assert_held();
+  if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
+  if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
+  if (foreign_threads_exist(s)) return;
+  print_error("thrum: fatal error: %s - deadlock!",
+              s.main_exited ? "no goroutines (main called goexit)" : "all goroutines are asleep");
+  list_goroutines(s);
+  die();
+}
+
+}  // namespace thrum::rt

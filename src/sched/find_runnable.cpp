@@ -1,0 +1,136 @@
+// The search for something to run, in the order of S10. Reads from top to bottom as that list.
+#include "base/check.h"
+#include "sched/queues.h"
+#include "sched/safe_point.h"
+#include "sched/schedule.h"
+#include "sched/threads.h"
+#include "sched/wake.h"
+
+namespace thrum::rt {
+namespace {
+
+// Every 61st tick the global queue has its turn before the local one, with exactly one goroutine: otherwise two that keep
+// readying each other would hold the P for ever.
+G* take_turn_of_global(Sched& s, P& p) noexcept {
+  while (p.ticks_to_global == 0 && s.global_size.load(relaxed) != 0) {  // relaxed: only a hint, decided under the lock
+    s.lock.acquire();
+    entry const e = take_global_one_locked(s, p);
+    s.lock.release();
+    if (!e) return nullptr;
+    if (G* const g = take_over(p, e)) return g;
+  }
+  return nullptr;
+}
+
+found take_local(P& p) noexcept {
+  while (entry const next = p.queue.take_next()) {
+    if (G* const g = take_over(p, next)) return {g, true};
+  }
+  while (entry const e = p.queue.pop()) {
+    if (G* const g = take_over(p, e)) return {g, false};
+  }
+  return {};
+}
+
+G* take_global_batch(Sched& s, P& p) noexcept {
+  while (s.global_size.load(relaxed) != 0) {
+    s.lock.acquire();
+    entry const e = take_global_batch_locked(s, p);
+    s.lock.release();
+    if (!e) return nullptr;
+    if (G* const g = take_over(p, e)) return g;
+    if (found const local = take_local(p); local.g != nullptr) return local.g;
+  }
+  return nullptr;
+}
+
+// At most half of the busy Ps' Ms search at once: more would only fight over the same few queues.
+bool may_spin(Sched const& s) noexcept {
+  return 2 * s.spinning.load(relaxed) < s.options.procs - s.idle_procs.load(relaxed);
+}
+
+void begin_spinning(Sched& s, M& m) noexcept {
+  m.spinning = true;
+  s.spinning.fetch_add(1, seq_cst);
+  count(m.p->counters.spins);
+}
+
+// An M that spun has found work. It was perhaps the only one looking, and there may be more: the next one looks now.
+void end_spinning_with_work(Sched& s, M& m) noexcept {
+  m.spinning = false;
+  s.spinning.fetch_sub(1, seq_cst);
+  wake_if_idle(s);
+}
+
+enum class last_look : std::uint8_t { look_again, sleep, over };
+
+// Under the lock, for the last time: is the run over, did the global queue get something, does somebody want this P at a
+// safe point (he looks for idle Ps under the same lock, so either he finds it there or we see his request here)? Else the
+// P goes.
+last_look give_up_p(Sched& s, M& m) noexcept {
+  os::lock_guard const guard(s.lock);
+  if (s.stopping) return last_look::over;
+  if (!s.global_queue.empty() || m.p->attention.load(relaxed) != 0) return last_look::look_again;
+  P& p = *m.p;
+  m.p = nullptr;
+  put_idle_p(s, p);
+  return last_look::sleep;
+}
+
+// The right column of wake.h: the P is given up, look at everything once more.
+bool take_p_back(Sched& s, M& m) noexcept {
+  if (m.spinning) {
+    m.spinning = false;
+    s.spinning.fetch_sub(1, seq_cst);
+  }
+  store_load_fence();  // pairs with the publishers' store-load
+  if (!work_anywhere(s)) return false;
+  s.lock.acquire();
+  P* const p = s.stopping ? nullptr : take_idle_p(s);
+  s.lock.release();
+  if (p == nullptr) return false;  // whoever has it now will look at everything before it sleeps
+  acquire_p(m, *p);
+  begin_spinning(s, m);
+  return true;
+}
+
+}  // namespace
+
+found pick_local(P& p) noexcept {
+  if (p.attention.load(relaxed) != 0) return {};
+  if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
+  return take_local(p);
+}
+
+found find_runnable(M& m) noexcept {
+  Sched& s = m.sched;
+  for (;;) {
+    P& p = *m.p;
+    if (std::uint32_t const wanted = p.attention.load(relaxed); wanted != 0) {
+      if ((wanted & attend::stopping) != 0) return {};
+      attend_to(p);
+    }
+
+    found next{take_turn_of_global(s, p)};
+    if (next.g == nullptr) next = take_local(p);
+    if (next.g == nullptr) next = {take_global_batch(s, p)};
+    if (next.g == nullptr && (m.spinning || may_spin(s))) {
+      if (!m.spinning) begin_spinning(s, m);
+      next = steal_work(m);
+    }
+    if (next.g != nullptr) {
+      if (m.spinning) end_spinning_with_work(s, m);
+      return next;
+    }
+
+    switch (give_up_p(s, m)) {
+      case last_look::over: return {};
+      case last_look::look_again: continue;
+      case last_look::sleep: break;
+    }
+    if (take_p_back(s, m)) continue;
+    if (!stop_m(m)) return {};
+  }
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,25 @@
+// A goroutine from its first instruction to its last (S30).
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// The first function on every goroutine stack. Runs the current goroutine, then whichever unstarted goroutine takes the
+// stack over; leaves for good when there is none.
+void goroutine_main();
+
+// User code of g, with the places where it can end: it returns, or goexit unwinds it to here. An exception passes through
+// to the entry frame, which reports it. Runs outside the runtime mark, on g's stack or on its host's.
+void run_user_code(G& g);
+
+// Unwinds the current goroutine to run_user_code.
+[[noreturn]] void unwind_goroutine(G& g);
+
+// After a G's end, or for one that lost the race to a joiner: its locals and name are gone, its record may be reused.
+void clear_user_state(G& g) noexcept;
+
+// A stack came free: if somebody waits for one, he gets his turn.
+void stack_came_free(P& p) noexcept;
+
+}  // namespace thrum::rt

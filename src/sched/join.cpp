@@ -1,0 +1,127 @@
+// Joining: waiting for a goroutine, or running it in place (T07).
+//
+// A goroutine that has not started has no stack, so its joiner may claim it (one compare-and-swap against whoever pops
+// its queue entry) and call it on its own stack, as the child: with the child's id, locals and name. If the child parks,
+// both wait, which is what join means. The claimed child's queue entry stays behind and is dropped by whoever meets it.
+#include <thrum/detail/task.h>
+
+#include <stdexcept>
+
+#include "base/check.h"
+#include "core/current.h"
+#include "sched/goroutine.h"
+#include "sched/park.h"
+#include "sched/records.h"
+#include "stack/stack.h"
+
+namespace thrum::rt {
+namespace {
+
+// A child that needs a whole stack must find one below us: slots have room for that as long as their goroutine is near
+// its base.
+bool stack_is_deep_enough(M const& m, G const& host, G const& child) noexcept {
+  std::size_t const wanted = child.task.stack_bytes == 0 ? m.sched.options.stack_size : child.task.stack_bytes;
+  auto const* const here = static_cast<char const*>(__builtin_frame_address(0));
+  return here - host.on->low >= static_cast<std::ptrdiff_t>(wanted);
+}
+
+bool may_host(M const& m, G const& host, G const& child) noexcept {
+  return child.status.load(relaxed) == g_status::unstarted && host.locked_to == nullptr &&
+         stack_is_deep_enough(m, host, child);
+}
+
+// Runs the claimed child here and now.
+void run_in_place(M& m, G& host, G& child) {
+  auto const mine = goroutine_globals::saved_from(m.globals);
+  count(m.p->counters.joined_in_place);
+  bool const entry_is_ours = m.p->queue.remove_next(entry::claimable(&child));
+  host.transition(g_status::running, g_status::hosting);
+  child.is_hosted = true;
+  child.on = host.on;
+#if THRUM_ASAN || THRUM_TSAN
+  child.saved = host.saved;
+#endif
+  m.current = &child;
+  goroutine_globals().restore_to(m.globals);
+  leave(m);
+
+  run_user_code(child);
+
+  M& here = *current_m();
+  enter(here);
+  child.transition(g_status::running, g_status::dead);
+  child.is_hosted = false;
+  child.on = nullptr;
+  child.join.store(join_finished, relaxed);  // only we hold the handle
+  count(here.p->counters.ended);
+  here.current = &host;
+  host.transition(g_status::hosting, g_status::running);
+  mine.restore_to(here.globals);
+  if (entry_is_ours) child.references.store(1, relaxed);  // nobody else can see it: no entry, and the handle is ours
+}
+
+// The commit of a goroutine that waits in join: tells the child whom to wake, unless it has finished meanwhile.
+void commit_join(M& m, G& left, void* argument) noexcept {
+  G& child = *static_cast<G*>(argument);
+  std::uintptr_t expected = join_pending;
+  // release pairs with publish_finished's acquire: the waiter is parked before it can be readied. acquire on failure:
+  // the result is there.
+  if (!child.join.compare_exchange(expected, reinterpret_cast<std::uintptr_t>(&left), acq_rel, acquire)) ready(m, left);
+}
+
+}  // namespace
+
+void publish_finished(G& g) {
+  if (g.is_hosted) return;
+  // release: the result is written before the handle can see it; acquire pairs with commit_join.
+  std::uintptr_t const before = g.join.exchange(join_finished, acq_rel);
+  if (before == join_pending) return;
+  if (before == join_detached) {
+    g.task.step(g.task, detail::task_step::drop);
+    return;
+  }
+  M& m = *current_m();
+  enter(m);
+  ready(m, *reinterpret_cast<G*>(before));
+  leave(m);
+}
+
+}  // namespace thrum::rt
+
+namespace thrum::detail {
+
+using namespace rt;
+
+void join_task(task& joined) {
+  M* m = current_m();
+  if (m == nullptr || m->current == nullptr) throw std::logic_error("thrum: join() outside a goroutine");
+  G& child = G::of(joined);
+  enter(*m);
+  if (may_host(*m, *m->current, child) && claim(child)) {
+    run_in_place(*m, *m->current, child);
+    m = current_m();
+  } else if (child.join.load(acquire) != join_finished) {  // pairs with publish_finished: the result is there
+    m = &park(*m, wait_reason::join, commit_join, &child, commit_holds::nothing);
+  }
+  leave(*m);
+}
+
+bool task_finished(task const& joined) noexcept {
+  return G::of(const_cast<task&>(joined)).join.load(acquire) == join_finished;  // pairs with publish_finished
+}
+
+void release_task(task& joined) noexcept {
+  M& m = *current_m();
+  enter(m);
+  drop_reference(*m.p, G::of(joined));
+  leave(m);
+}
+
+void detach_task(task& joined) noexcept {
+  G& g = G::of(joined);
+  // acquire: if it has finished, its result is ours to drop; release pairs with publish_finished's acquire.
+  if (g.join.exchange(join_detached, acq_rel) == join_finished) joined.step(joined, task_step::drop);
+  release_task(joined);
+}
+
+}  // namespace thrum::detail

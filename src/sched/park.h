@@ -1,0 +1,30 @@
+// Waiting and being woken: park, ready, yield (Go's gopark, goready, Gosched).
+#pragma once
+
+#include "core/sched.h"
+#include "sched/suspend.h"
+
+namespace thrum::rt {
+
+// Parks the current goroutine until somebody readies it. It can be found by a waker only through what `commit` publishes:
+// the usual way is to enqueue the G under a lock and let the commit release that lock. A commit that finds its event
+// already there readies the G itself. Returns with the M the goroutine is on now. On a G, inside the runtime.
+M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept;
+
+// Makes a parked goroutine runnable, as the next to run on m's P; wakes a P if one is idle. Never switches. m holds a P.
+void ready(M& m, G& g) noexcept;
+
+// Lets others run: the current goroutine goes to the back of its P's queue. Returns at once if nobody else is there.
+M& yield(M& m) noexcept;
+
+// --- joining ---
+
+// The user code of a joinable goroutine is done: its handle may take the result. In user code, on its own stack.
+void publish_finished(G& g);
+
+// --- main ---
+
+// The main goroutine has ended: by returning, or by goexit.
+void main_goroutine_ended(M& m, G& main) noexcept;
+
+}  // namespace thrum::rt

@@ -1,0 +1,38 @@
+// Putting goroutines into queues and taking them out: the P's own, the global one (S07, S08, S11, S39).
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// The entry that is pushed for an unstarted G: claimable if somebody may join it.
+[[nodiscard]] inline entry entry_of_unstarted(G& g) noexcept {
+  return g.is_joinable ? entry::claimable(&g) : entry::plain(&g);
+}
+
+// Owner of p: e runs next; whoever stood there goes to the tail. Publishes with seq_cst: wake_if_idle may follow.
+void put_next(P& p, entry e) noexcept;
+
+// Owner of p: e to the tail of the ring. A full ring first forgets stale entries, then sends its older half and e to the
+// tail of the global queue in one batch.
+void put_tail(P& p, entry e) noexcept;
+
+// Under sched.lock.
+void put_global_locked(Sched& s, entry_list& batch) noexcept;
+// The global queue's share for a P with an empty ring: n = min(len, len/procs + 1, capacity/2). The first is answered,
+// the others are put into p's ring.
+[[nodiscard]] entry take_global_batch_locked(Sched& s, P& p) noexcept;
+[[nodiscard]] entry take_global_one_locked(Sched& s, P& p) noexcept;
+
+// The size of that share.
+[[nodiscard]] std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept;
+
+// A list of runnable Gs from the poller, a timer or a crowd that was released at once: fills idle Ps. On an M with a P, as
+// many as there are idle Ps go to the global queue, with as many Ms started, and the rest to its own ring; without one, all
+// go to the global queue.
+void inject(Sched& s, M* m, entry_list& runnable) noexcept;
+
+// The G behind an entry that was popped, now to be run by the popper; nullptr for a stale one, which is dropped.
+[[nodiscard]] G* take_over(P& p, entry e) noexcept;
+
+}  // namespace thrum::rt

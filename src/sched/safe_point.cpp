@@ -1,0 +1,46 @@
+#include "sched/safe_point.h"
+
+namespace thrum::rt {
+namespace {
+
+// Takes the request of p, if it is still there: the owner and the caller (for an idle P) race for it.
+bool take_request(P& p) noexcept {
+  // acquire pairs with for_each_proc's release: the function is set.
+  return (p.attention.fetch_and(~attend::safe_point, acquire) & attend::safe_point) != 0;
+}
+
+}  // namespace
+
+void for_each_proc(M& m, proc_function f, void* argument) noexcept {
+  Sched& s = m.sched;
+  // A caller that must wait for another one is itself at a safe point: it serves its own P meanwhile.
+  while (!s.safe_point_lock.try_acquire()) {
+    attend_to(*m.p);
+    cpu_relax();
+  }
+  s.safe_point_function = f;
+  s.safe_point_argument = argument;
+  s.safe_points_left.store(s.options.procs, relaxed);  // published by the fetch_or below
+  s.safe_points_done.clear();
+  for (auto const& p : s.procs) p->attention.fetch_or(attend::safe_point, release);
+  attend_to(*m.p);
+  {
+    // An idle P cannot come to a safe point by itself, and cannot stop being idle while we hold the lock.
+    os::lock_guard const guard(s.lock);
+    for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
+      attend_to(*p);
+    }
+  }
+  s.safe_points_done.sleep();
+  s.safe_point_lock.release();
+}
+
+void attend_to(P& p) noexcept {
+  if (!take_request(p)) return;
+  Sched& s = p.sched;
+  s.safe_point_function(p, s.safe_point_argument);
+  // release pairs with the acquire of whoever comes last and with the note: what f did on this P is seen by the caller.
+  if (s.safe_points_left.fetch_sub(1, acq_rel) == 1) s.safe_points_done.wake();
+}
+
+}  // namespace thrum::rt

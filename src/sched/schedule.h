@@ -1,0 +1,39 @@
+// One round of the scheduler, on g0: find something to run, run it (S09, S10).
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// What a search found: a G that is now the caller's, and whether it inherits the time slice of its readier.
+struct found {
+  G* g = nullptr;
+  bool inherits_slice = false;
+};
+
+// Runnext, then the ring. Nothing when somebody wants the P's attention or the global queue has its turn: those are for
+// find_runnable. The fast path of every goroutine that leaves, on its own stack.
+[[nodiscard]] found pick_local(P& p) noexcept;
+
+// The ordered search of S10. On g0; blocks until there is something. g == nullptr: the run is over.
+[[nodiscard]] found find_runnable(M& m) noexcept;
+
+// The steal part of it: four rounds over all Ps in random order, runnext only in the last.
+[[nodiscard]] found steal_work(M& m) noexcept;
+
+// The life of an M with a P, on g0.
+void schedule_until_end(M& m) noexcept;
+
+// Runs g on m until somebody switches back to g0, with the commit of whoever that was done.
+void execute(M& m, found next) noexcept;
+
+// Marks g as the one that runs on m from now on.
+inline void begin_run(M& m, found next) noexcept {
+  G& g = *next.g;
+  auto const before = g.status.load(relaxed);  // claimed entries are running already
+  if (before != g_status::running) g.transition(before, g_status::running);
+  if (!next.inherits_slice) m.p->tick();
+  m.current = &g;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,66 @@
+// `go f()`: a record, a queue, perhaps a wake-up (S06).
+#include <thrum/detail/task.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "core/current.h"
+#include "sched/queues.h"
+#include "sched/records.h"
+#include "sched/wake.h"
+
+namespace thrum::detail {
+namespace {
+
+using namespace rt;
+
+[[noreturn, gnu::noinline]] void throw_no_runtime() {
+  throw std::logic_error("thrum::go: no runtime is alive on this thread: call it from inside thrum::run");
+}
+
+}  // namespace
+
+// Not inlined, so that its return address is where the user said `go`.
+[[gnu::noinline]] task& new_task(joinable kind, std::size_t stack_bytes) {
+  M* const m = current_m();
+  if (m == nullptr || m->p == nullptr) throw_no_runtime();
+  enter(*m);
+  P& p = *m->p;
+  G* const g = take_dead_g(p);
+  if (g == nullptr) {
+    leave(*m);
+    throw std::bad_alloc();
+  }
+  g->id = next_goroutine_id(p);
+  g->is_joinable = kind == joinable::yes;
+  if (g->is_joinable) {
+    g->references.store(2, relaxed);  // its run and its handle; published with the entry
+    g->join.store(join_pending, relaxed);
+  }
+  g->task.created_at = __builtin_return_address(0);
+  g->task.created_by = m->current->id;
+  g->task.stack_bytes = stack_bytes;
+  leave(*m);
+  return g->task;
+}
+
+void discard_task(task& unused) noexcept {
+  M& m = *current_m();
+  enter(m);
+  put_dead_g(*m.p, G::of(unused));
+  leave(m);
+}
+
+void start_task(task& filled) noexcept {
+  M& m = *current_m();
+  enter(m);
+  G& g = G::of(filled);
+  P& p = *m.p;
+  g.transition(g_status::dead, g_status::unstarted);
+  count(p.counters.created);
+  put_next(p, entry_of_unstarted(g));
+  wake_if_idle(m.sched);
+  leave(m);
+}
+
+}  // namespace thrum::detail

@@ -1,0 +1,68 @@
+#include "sched/suspend.h"
+
+#include "base/check.h"
+#include "sched/goroutine.h"
+#include "sched/schedule.h"
+
+namespace thrum::rt {
+namespace {
+
+void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
+  THRUM_DCHECK(m.commit == nullptr);
+  m.commit = commit;
+  m.committed = &g;
+  m.commit_argument = argument;
+}
+
+// What comes after a goroutine that leaves: the context to switch to.
+context const& successor(M& m, found next, commit_holds holds) noexcept {
+  P& p = *m.p;
+  if (next.g != nullptr && next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))) {
+    m.handed = next.g;
+    m.handed_inherits = next.inherits_slice;
+    next = {};
+  }
+  if (next.g == nullptr) {
+    m.current = nullptr;
+    count(p.counters.switches_via_g0);
+    return m.g0;
+  }
+  begin_run(m, next);
+  count(p.counters.switches_direct);
+  return next.g->saved;
+}
+
+}  // namespace
+
+M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept {
+  G& g = *m.current;
+  set_commit(m, g, commit, argument);
+  found const next = m.id == 0 ? found() : pick_local(*m.p);
+  context const& to = successor(m, next, holds);
+  auto const mine = goroutine_globals::saved_from(m.globals);
+  switch_context(g.saved, to, departure::comes_back);
+  M& here = arrive();
+  mine.restore_to(here.globals);
+  return here;
+}
+
+void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcept {
+  G& g = *m.current;
+  set_commit(m, g, commit, argument);
+  context const& to = successor(m, {next, m.handed_inherits}, commit_holds::nothing);
+  switch_context(g.saved, to, departure::for_good);
+  fatal("internal error: goroutine %llu was resumed after its end", static_cast<unsigned long long>(g.id));
+}
+
+bool bind_stack(P& p, G& g) noexcept {
+  stack_pool& pool = p.sched.stacks;
+  stack* const own = g.task.stack_bytes == 0 ? p.stacks.take(pool) : pool.allocate(g.task.stack_bytes);
+  if (own == nullptr) return false;
+  g.on = own;
+  own->goroutine_id = g.id;
+  own->creation_site = g.task.created_at;
+  make_context(g.saved, own->low, own->top, goroutine_main);
+  return true;
+}
+
+}  // namespace thrum::rt

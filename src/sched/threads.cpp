@@ -1,0 +1,162 @@
+#include "sched/threads.h"
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/check.h"
+#include "core/current.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/signal.h"
+#include "sched/deadlock.h"
+#include "sched/safe_point.h"
+#include "sched/schedule.h"
+#include "sched/wake.h"
+
+namespace thrum::rt {
+namespace {
+
+void* m_main(void* argument) {
+  M& m = *static_cast<M*>(argument);
+  char name[16];
+  std::snprintf(name, sizeof name, "thrum-m%d", m.id);
+  os::set_thread_name(name);
+  adopt_thread(m);
+  acquire_p(m, *m.next_p);
+  schedule_until_end(m);
+  Sched& s = m.sched;
+  release_thread(m);
+  s.ms_running.fetch_sub(1, acq_rel);  // pairs with end_all_ms's acquire: after this the thread touches nothing of s
+  return nullptr;
+}
+
+// A new M, known to sched but without a thread. Under sched.lock: the limit and the list are one decision.
+M* new_m_locked(Sched& s) noexcept {
+  if (s.ms_total >= s.options.threads_max) {
+    fatal("program exceeds %d-thread limit (options::max_threads)", s.options.threads_max);
+  }
+  M* const m = s.m_slab.make(s, s.ms_made++);
+  if (m == nullptr) fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
+  ++s.ms_total;
+  m->all_link = s.all_ms;
+  s.all_ms = m;
+  return m;
+}
+
+void start_thread(Sched& s, M& m) noexcept {
+  s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
+  int const error = os::create_thread(m.thread, m_main, &m);
+  if (error == 0) return;
+  print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_total - 1, error);
+  if (error == EAGAIN) print_error("thrum: may need to increase max user processes (ulimit -u)");
+  die();
+}
+
+}  // namespace
+
+void start_m_locked(Sched& s, P& p, start_as how) noexcept {
+  s.lock.assert_held();
+  M* m = s.idle_m_list;
+  bool const fresh = m == nullptr;
+  if (fresh) {
+    m = new_m_locked(s);
+  } else {
+    s.idle_m_list = m->idle_link;
+    m->idle_link = nullptr;
+    --s.ms_idle;
+  }
+  s.lock.release();
+  m->next_p = &p;
+  m->spinning = how == start_as::spinning;
+  if (fresh) {
+    start_thread(s, *m);
+  } else {
+    m->park.wake();
+  }
+}
+
+void hand_off(Sched& s, P& p) noexcept {
+  s.lock.acquire();
+  if (!s.stopping && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
+    start_m_locked(s, p, start_as::working);
+    return;
+  }
+  attend_to(p);
+  put_idle_p(s, p);
+  s.lock.release();
+  store_load_fence();
+  if (work_anywhere(s)) wake_if_idle(s);
+}
+
+bool stop_m(M& m) noexcept {
+  THRUM_DCHECK(m.p == nullptr && !m.spinning);
+  Sched& s = m.sched;
+  s.lock.acquire();
+  if (!s.stopping) {
+    m.idle_link = s.idle_m_list;
+    s.idle_m_list = &m;
+    ++s.ms_idle;
+    check_deadlock_locked(s);
+    s.lock.release();
+    m.park.sleep();
+    m.park.clear();
+  } else {
+    m.must_end = true;
+    s.lock.release();
+  }
+  if (m.must_end) return false;
+  acquire_p(m, *m.next_p);
+  return true;
+}
+
+void acquire_p(M& m, P& p) noexcept {
+  THRUM_DCHECK(m.p == nullptr && p.m == nullptr);
+  m.p = &p;
+  p.m = &m;
+  m.next_p = nullptr;
+}
+
+void adopt_thread(M& m) noexcept {
+  m.tid = os::current_tid();
+  m.globals = thread_globals::of_this_thread();
+  m.initial_fp = fp_control::current();
+  auto const bounds = os::current_thread_stack();
+  adopt_thread_stack(m.g0, bounds.low, bounds.high);
+  auto const signal_stack = os::map(os::alt_stack_bytes());
+  if (signal_stack.address == nullptr || os::install_alt_stack(signal_stack.address, os::alt_stack_bytes()) != 0) {
+    fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", signal_stack.error);
+  }
+  m.signal_stack = signal_stack.address;
+  set_current_m(&m);
+}
+
+void release_thread(M& m) noexcept {
+  set_current_m(nullptr);
+  os::remove_alt_stack();
+  os::unmap(m.signal_stack, os::alt_stack_bytes());
+  m.signal_stack = nullptr;
+}
+
+int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
+  s.lock.acquire();
+  s.stopping = true;
+  for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
+  M* idle = s.idle_m_list;
+  s.idle_m_list = nullptr;
+  s.lock.release();
+  while (idle != nullptr) {
+    M* const next = idle->idle_link;
+    idle->must_end = true;
+    idle->park.wake();
+    idle = next;
+  }
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  while (s.ms_running.load(acquire) != 0 && os::monotonic_ns() < until_ns) os::yield_thread();
+  int const still_running = s.ms_running.load(acquire);
+  for (M* m = s.all_ms; m != nullptr && still_running == 0; m = m->all_link) {
+    if (m->id != 0) os::join_thread(m->thread);
+  }
+  return still_running;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,33 @@
+// Ms: starting, stopping and ending the threads (Go's startm, stopm, handoffp; S22, S31).
+//
+// Ms are reused: one without a P sleeps on its note in the idle list until somebody hands it a P.
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+enum class start_as : bool { working, spinning };
+
+// Gets an M going on p: an idle one, else a new thread. Called with sched.lock held; releases it. For `spinning` the
+// caller has counted the new spinner.
+void start_m_locked(Sched& s, P& p, start_as how) noexcept;
+
+// Gives p to whoever can use it: to an M if it has work, else to the idle list.
+void hand_off(Sched& s, P& p) noexcept;
+
+// Puts m, which holds no P, to sleep until somebody starts it. False: the run is over, the thread must end.
+[[nodiscard]] bool stop_m(M& m) noexcept;
+
+// m takes p, which nobody holds.
+void acquire_p(M& m, P& p) noexcept;
+
+// What an M needs before it can run goroutines on the calling thread; and the way back.
+void adopt_thread(M& m) noexcept;
+void release_thread(M& m) noexcept;
+
+// Ends all Ms but the caller's. Waits until they have come to rest, for `patience_ns` at most; answers how many are still
+// in user code after that. They stop at their next scheduling point, and everything they may touch must be left alone.
+[[nodiscard]] int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept;
+
+}  // namespace thrum::rt

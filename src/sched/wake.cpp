@@ -1,0 +1,60 @@
+#include "sched/wake.h"
+
+#include "core/current.h"
+#include "sched/threads.h"
+
+namespace thrum::rt {
+
+void put_idle_p(Sched& s, P& p) noexcept {
+  s.lock.assert_held();
+  p.transition(p_status::running, p_status::idle);
+  p.m = nullptr;
+  p.idle_link = s.idle_p_list;
+  s.idle_p_list = &p;
+  s.idle_procs.fetch_add(1, seq_cst);  // step 1 of the right column in wake.h
+}
+
+P* take_idle_p(Sched& s) noexcept {
+  s.lock.assert_held();
+  P* const p = s.idle_p_list;
+  if (p == nullptr) return nullptr;
+  s.idle_p_list = p->idle_link;
+  p->idle_link = nullptr;
+  s.idle_procs.fetch_sub(1, seq_cst);
+  p->transition(p_status::idle, p_status::running);
+  return p;
+}
+
+void wake_one(Sched& s) noexcept {
+  std::int32_t none = 0;
+  if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return;
+  s.lock.acquire();
+  P* const p = s.stopping ? nullptr : take_idle_p(s);
+  if (p == nullptr) {
+    s.spinning.fetch_sub(1, seq_cst);  // still under the lock: see wake.h
+    s.lock.release();
+    return;
+  }
+  if (M* const me = current_m(); me != nullptr && me->p != nullptr) count(me->p->counters.wakes);
+  start_m_locked(s, *p, start_as::spinning);
+}
+
+void start_idle_p(Sched& s) noexcept {
+  s.lock.acquire();
+  P* const p = s.stopping ? nullptr : take_idle_p(s);
+  if (p == nullptr) {
+    s.lock.release();
+    return;
+  }
+  start_m_locked(s, *p, start_as::working);
+}
+
+bool work_anywhere(Sched& s) noexcept {
+  if (s.global_size.load(seq_cst) != 0) return true;
+  for (auto const& p : s.procs) {
+    if (!p->queue.looks_empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,46 @@
+// Waking Ps: the spinning protocol (S13; Go's "delicate dance").
+//
+// The promise: a runnable goroutine and an idle P never stay side by side. It must hold without a lock on the path of
+// `go` and ready, which race with the last searching M giving up.
+//
+//   whoever publishes work                     whoever gives a P up
+//   1. puts it into a queue                    1. puts the P into the idle list (idle_procs grows),
+//   2. store-load                                 and stops spinning if it did (spinning shrinks)
+//   3. looks: is a P idle and nobody spins?    2. store-load
+//      then wakes one                          3. looks at every queue; if there is work, takes a P back
+//
+// Of the two looks at least one sees the other's write. If the publisher sees a spinning M it need do nothing: that M
+// will itself come to step 1 on the right before it sleeps, or find work, and an M that stops spinning because it found
+// work wakes the next (so a burst of n ends up on n Ps, one wake-up at a time).
+//
+// Every M that gives a P up looks at the queues, not only one that was spinning: a publisher that saw no idle P relies on
+// it. (Go lets only spinning Ms look again and mends that with a flag, at the price of taking the global lock in wakep
+// whenever nobody spins. Here a busy machine pays two loads.)
+//
+// wake_one counts the new spinner before it has a P. If there is none after all, the count must be taken back *under the
+// lock*: released first, another publisher could trust in a spinner that never comes while a P goes idle in between.
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// Gets one P going, if one is idle and nobody spins. Runs on any stack, with or without a P.
+void wake_one(Sched& s) noexcept;
+
+// Gets one idle P going as a worker, whoever spins: for a batch that is known to need several. Nothing if none is idle.
+void start_idle_p(Sched& s) noexcept;
+
+// Step 3 of the left column; the publication before it was a seq_cst operation or was followed by store_load_fence.
+inline void wake_if_idle(Sched& s) noexcept {
+  if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) wake_one(s);
+}
+
+// Under sched.lock: the idle list.
+void put_idle_p(Sched& s, P& p) noexcept;
+[[nodiscard]] P* take_idle_p(Sched& s) noexcept;
+
+// Step 3 of the right column: whether any queue shows work.
+[[nodiscard]] bool work_anywhere(Sched& s) noexcept;
+
+}  // namespace thrum::rt

@@ -1,0 +1,50 @@
+// What the tools that watch memory must hear about stacks: AddressSanitizer's poison, ThreadSanitizer's
+// fibres, and valgrind's stack ids. Without a tool all of it is nothing, or a few instructions (valgrind's
+// requests).
+#pragma once
+
+#include "base/platform.h"
+#include "stack/stack.h"
+
+#include <cstdint>
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define THRUM_VALGRIND 1
+#else
+#define THRUM_VALGRIND 0
+#endif
+#if THRUM_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace thrum::rt {
+
+// Whether somebody must hear of each stack that goes. Otherwise an arena is unmapped without a look at its
+// stacks.
+inline bool stacks_are_watched() noexcept {
+#if THRUM_VALGRIND
+  return with_asan || with_tsan || RUNNING_ON_VALGRIND != 0;
+#else
+  return with_asan || with_tsan;
+#endif
+}
+
+inline void watch_stack([[maybe_unused]] stack& fresh) noexcept {
+#if THRUM_VALGRIND
+  fresh.valgrind_id = static_cast<std::uint32_t>(VALGRIND_STACK_REGISTER(fresh.low, fresh.top));
+#endif
+}
+
+inline void unwatch_stack(stack& dead) noexcept {
+  forget_frames(dead);
+#if THRUM_VALGRIND
+  VALGRIND_STACK_DEREGISTER(dead.valgrind_id);
+#endif
+#if THRUM_TSAN
+  if (dead.sanitizer_fiber != nullptr) __tsan_destroy_fiber(dead.sanitizer_fiber);
+  dead.sanitizer_fiber = nullptr;
+#endif
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,109 @@
+#include "stack/overflow.h"
+
+#include "base/atomic.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/platform.h"
+#include "stack/arena.h"
+#include "stack/registry.h"
+#include "stack/stack.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <dlfcn.h>
+
+namespace thrum::rt {
+namespace {
+
+std::uintptr_t number_of(char const* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
+void const* as_text(char const* address) noexcept { return address; }  // for %p: never read as a string
+
+struct guard_hit {
+  arena const* home;  // nullptr: the address is in no guard
+  std::uint32_t slot;
+};
+
+guard_hit find_guard(char const* address) noexcept {
+  arena const* const home = arena_by_address(address);
+  if (home == nullptr || address < home->first_slot) return {nullptr, 0};
+  auto const slot = static_cast<std::size_t>(address - home->first_slot) / home->geometry.stride;
+  // acquire: pairs with the pool's release. A slot that was never carved has no guard, nor one that ended up
+  // unguarded, but that one does not fault either.
+  if (slot >= home->carved.load(acquire)) return {nullptr, 0};
+  auto const number = static_cast<std::uint32_t>(slot);
+  if (address >= home->slot_low(number)) return {nullptr, 0};
+  return {home, number};
+}
+
+void print_creation_site(void* site) noexcept {
+  Dl_info symbol{};
+  if (site == nullptr) {
+    print_error("created at an unknown place");
+  } else if (dladdr(site, &symbol) == 0) {
+    print_error("created at pc %p", site);
+  } else if (symbol.dli_sname != nullptr) {
+    print_error("created at %.600s+0x%tx (pc %p)", symbol.dli_sname,
+                static_cast<char*>(site) - static_cast<char*>(symbol.dli_saddr), site);
+  } else {
+    print_error("created at %.600s+0x%tx (pc %p)", symbol.dli_fname,
+                static_cast<char*>(site) - static_cast<char*>(symbol.dli_fbase), site);
+  }
+}
+
+void print_remedy(std::size_t size) noexcept {
+  if (size >= stack_size_max) {
+    print_error("no stack can be larger than these %zu bytes: look for a recursion without an end", size);
+  } else {
+    print_error("raise it with thrum::go(thrum::stack_size{%zu}, f) or options::stack_size (currently %zu)",
+                std::min(2 * size, stack_size_max), size);
+  }
+}
+
+// The descriptor may belong to a goroutine that runs on, on another thread: a stray pointer hit its guard.
+// What is read may then be stale, never wild. TSan must not be asked about it in a handler.
+[[noreturn]] THRUM_NO_TSAN void report(guard_hit hit, char const* address, std::uintptr_t sp,
+                                       std::uintptr_t pc) noexcept {
+  stack const& victim = *hit.home->descriptor(hit.slot);
+  char const* const begin = hit.home->slot_begin(hit.slot);
+  char const* const low = hit.home->slot_low(hit.slot);
+  char const* const top = reinterpret_cast<char const*>(&victim);
+  if (victim.goroutine_id == 0) {  // also when its memory was given back and reads as zero
+    print_error(
+        "thrum: fault at %p (pc 0x%zx, sp 0x%zx) in the guard of the stack [%p, %p), on which no goroutine "
+        "runs: a stray pointer",
+        as_text(address), pc, sp, as_text(low), as_text(top));
+    die();
+  }
+  print_error(
+      "thrum: goroutine %zu stack overflow: the stack of %zu bytes [%p, %p) is used up "
+      "(fault at %p, sp 0x%zx)",
+      static_cast<std::size_t>(victim.goroutine_id), victim.size, as_text(low), as_text(top),
+      as_text(address), sp);
+  if (sp > number_of(top)) {
+    print_error(
+        "sp is %zu bytes above this stack (pc 0x%zx): perhaps a stray pointer of other code hit its guard",
+        sp - number_of(top), pc);
+  } else if (sp < number_of(begin)) {
+    print_error(
+        "sp is %zu bytes below its guard (pc 0x%zx): perhaps one frame is larger than the guard of %zu "
+        "bytes, or a stray pointer of other code hit it",
+        number_of(begin) - sp, pc, hit.home->geometry.guard_bytes);
+  }
+  print_creation_site(victim.creation_site);
+  print_remedy(victim.size);
+  die();
+}
+
+}  // namespace
+
+bool report_if_overflow(int signal, siginfo_t* info, void* ucontext) noexcept {
+  if (signal != SIGSEGV || info->si_code <= 0) return false;  // sent by a process: si_addr is no address
+  auto const* const address = static_cast<char const*>(info->si_addr);
+  guard_hit const hit = find_guard(address);
+  if (hit.home == nullptr) return false;
+  report(hit, address, os::stack_pointer_of(ucontext), os::program_counter_of(ucontext));
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,86 @@
+#include "stack/registry.h"
+
+#include "base/atomic.h"
+#include "base/check.h"
+#include "os/lock.h"
+#include "os/memory.h"
+
+#include <array>
+
+namespace thrum::rt {
+namespace {
+
+static_assert(registry_chunk_entries * registry_chunks == 1U << (32 - arena_slot_bits));
+
+// A chunk is memory fresh from the system: all zero, which is what an empty entry is.
+struct entry {
+  atomic<arena*> home;  // also the arena's lowest address; nullptr: the entry is free
+  atomic<char*> end;
+};
+
+constinit os::lock registry_lock{lock_rank::leaf};
+// written under registry_lock, read by lookups
+constinit std::array<atomic<entry*>, registry_chunks> chunks{};
+constinit atomic<std::uint32_t> numbers_used{0};  // no entry at or above it was ever used
+// under registry_lock
+constinit std::uint32_t first_free = 0;  // no free entry below it
+
+entry* entry_at(std::uint32_t number) noexcept {
+  entry* const chunk =
+      chunks[number / registry_chunk_entries].load(acquire);  // pairs with entry_or_chunk's release
+  return chunk == nullptr ? nullptr : chunk + number % registry_chunk_entries;
+}
+
+entry* entry_or_chunk(std::uint32_t number) noexcept {
+  if (entry* const there = entry_at(number)) return there;
+  os::mapping const fresh = os::map(registry_chunk_entries * sizeof(entry));
+  if (fresh.address == nullptr) return nullptr;
+  chunks[number / registry_chunk_entries].store(reinterpret_cast<entry*>(fresh.address), release);
+  return entry_at(number);
+}
+
+}  // namespace
+
+bool register_arena(arena* fresh) noexcept {
+  os::lock_guard const guard(registry_lock);
+  for (std::uint32_t number = first_free; number < registry_chunk_entries * registry_chunks; ++number) {
+    entry* const place = entry_or_chunk(number);
+    if (place == nullptr) return false;
+    if (place->home.load(relaxed) != nullptr) continue;  // relaxed: entries are written under our lock
+    fresh->number = number;
+    first_free = number + 1;
+    place->end.store(fresh->end, relaxed);
+    place->home.store(fresh,
+                      release);  // pairs with the lookup's acquire: end and the arena's record come first
+    if (number >= numbers_used.load(relaxed)) numbers_used.store(number + 1, release);  // likewise
+    return true;
+  }
+  return false;
+}
+
+void unregister_arena(arena* dead) noexcept {
+  os::lock_guard const guard(registry_lock);
+  entry* const place = entry_at(dead->number);
+  THRUM_CHECK(place != nullptr && place->home.load(relaxed) == dead);
+  place->home.store(nullptr, relaxed);  // relaxed: a lookup that still sees it finds the record unreadable
+  if (dead->number < first_free) first_free = dead->number;
+}
+
+arena* arena_by_number(std::uint32_t number) noexcept {
+  entry const* const place = entry_at(number);
+  return place == nullptr ? nullptr : place->home.load(acquire);  // pairs with register_arena's release
+}
+
+arena* arena_by_address(char const* address) noexcept {
+  std::uint32_t const used = numbers_used.load(acquire);  // pairs with register_arena's release
+  for (std::uint32_t number = 0; number < used; ++number) {
+    entry const* const place = entry_at(number);
+    arena* const home = place->home.load(acquire);  // pairs with register_arena's release
+    auto const* const begin = reinterpret_cast<char const*>(home);
+    if (home == nullptr || address < begin || address >= place->end.load(relaxed)) continue;
+    if (os::readable(begin) && home->number == number && address < home->end) return home;
+  }
+  return nullptr;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,32 @@
+#include "stack/stack.h"
+
+#include "os/memory.h"
+
+#if THRUM_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace thrum::rt {
+
+#if THRUM_ASAN
+// The shadow is read first and written only from the first poisoned byte up: unpoisoning a whole stack would
+// touch some ten pages of shadow for each, 4 GiB for a hundred thousand.
+void forget_frames(stack const& used) noexcept {
+  auto* const poisoned =
+      static_cast<char*>(__asan_region_is_poisoned(used.low, static_cast<std::size_t>(used.top - used.low)));
+  if (poisoned != nullptr)
+    ASAN_UNPOISON_MEMORY_REGION(poisoned, static_cast<std::size_t>(used.top - poisoned));
+}
+#endif
+
+std::size_t give_back_below(stack const& parked, char const* sp) noexcept {
+  constexpr std::size_t red_zone_bytes =
+      128;  // x86_64's ABI: leaf functions keep locals there, signals step over it
+  auto const keep_from = reinterpret_cast<std::uintptr_t>(sp) - red_zone_bytes;
+  auto const low = reinterpret_cast<std::uintptr_t>(parked.low);
+  auto const end = keep_from & ~(os::page_size() - 1);
+  if (end <= low || keep_from > reinterpret_cast<std::uintptr_t>(parked.top)) return 0;
+  return os::give_back(parked.low, end - low) == 0 ? end - low : 0;
+}
+
+}  // namespace thrum::rt

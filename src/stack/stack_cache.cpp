@@ -1,0 +1,46 @@
+#include "stack/stack_cache.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+
+namespace thrum::rt {
+
+stack* stack_cache::take(stack_pool& pool) noexcept {
+  if (count_ == 0) {
+    std::uint32_t got = half;
+    stack* list = pool.allocate_batch(got);
+    if (list == nullptr) return nullptr;
+    // The list's first is the hottest: it is taken first, so it goes to the end.
+    for (count_ = got; got > 0; list = list->next) stacks_[--got] = list;
+  }
+  stack* const taken = stacks_[--count_];
+  forget_frames(*taken);
+  return taken;
+}
+
+void stack_cache::put(stack_pool& pool, stack* one) noexcept {
+  if (one->size != pool.default_size()) return pool.release(one);
+  one->goroutine_id = 0;
+  if (count_ == stack_cache_max) release_oldest(pool, half);
+  stacks_[count_++] = one;
+}
+
+void stack_cache::flush(stack_pool& pool) noexcept {
+  if (count_ > 0) release_oldest(pool, count_);
+}
+
+void stack_cache::release_oldest(stack_pool& pool, std::uint32_t count) noexcept {
+  THRUM_DCHECK(count > 0 && count <= count_);
+  // Linked so that the youngest of them comes first: the pool hands them out from there.
+  stack* list = nullptr;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    stacks_[i]->next = list;
+    list = stacks_[i];
+  }
+  std::copy(stacks_.begin() + count, stacks_.begin() + count_, stacks_.begin());
+  count_ -= count;
+  pool.release_batch(list, count);
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,260 @@
+#include "stack/stack_pool.h"
+
+#include "base/check.h"
+#include "os/memory.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace thrum::rt {
+namespace {
+
+// New stacks that a cache gets at once. Each costs a guard and a page, 1.5 us together, so that taking the
+// lock for four hardly counts; sixteen would cost a program with one goroutine 64 KiB per P.
+constexpr std::uint32_t carve_batch = 4;
+
+std::size_t within_limits(std::size_t size) noexcept {
+  return std::clamp(size, stack_size_min, stack_size_max);
+}
+
+std::uint32_t slots_at_most(slot_geometry const& geometry) noexcept {
+  auto const fitting = std::max<std::size_t>(arena_bytes_max / geometry.stride, 1);
+  return static_cast<std::uint32_t>(std::min<std::size_t>(fitting, arena_slots_max));
+}
+
+}  // namespace
+
+stack_pool::stack_pool(std::size_t default_size, guard_policy policy) noexcept
+    : default_size_(within_limits(default_size)), policy_(policy) {
+  std::size_t const page_bytes = os::page_size();
+  for (std::size_t i = 0; i < classes; ++i) {
+    std::size_t const largest = i == 0 ? default_size_ : stack_size_min << (i - 1);
+    classes_[i].geometry = slot_geometry::for_size(largest, page_bytes);
+    classes_[i].next_slots = std::min(arena_slots_first, slots_at_most(classes_[i].geometry));
+  }
+}
+
+stack_pool::~stack_pool() {
+  for (size_class& sizes : classes_) {
+    while (arena* const dead = sizes.arenas) {
+      sizes.arenas = dead->next;
+      destroy_arena(dead);
+    }
+  }
+}
+
+void stack_pool::abandon() noexcept {
+  os::lock_guard const held(lock_);
+  for (size_class& sizes : classes_) {
+    sizes = {.geometry = sizes.geometry, .next_slots = sizes.next_slots};
+  }
+  for (atomic<std::size_t>* count : {&guarded_, &unguarded_, &protections_}) count->store(0, relaxed);
+}
+
+stack_pool::size_class& stack_pool::class_of(std::size_t size) noexcept {
+  if (size == default_size_) return classes_[0];
+  return classes_[1 + static_cast<std::size_t>(std::bit_width((size - 1) / stack_size_min))];
+}
+
+stack* stack_pool::allocate(std::size_t size) noexcept {
+  size = within_limits(size);
+  size_class& sizes = class_of(size);
+  claim claimed;
+  stack* recycled = nullptr;
+  {
+    os::lock_guard const held(lock_);
+    recycled = pop_free(sizes);
+    if (recycled == nullptr && !claim_slot(sizes, claimed)) return nullptr;
+  }
+  if (recycled == nullptr) return prepare(claimed, size);
+  recycled->size = size;
+  forget_frames(*recycled);
+  return recycled;
+}
+
+void stack_pool::release(stack* one) noexcept {
+  one->goroutine_id = 0;
+  os::lock_guard const held(lock_);
+  push_free(class_of(one->size), one, one, 1);
+}
+
+stack* stack_pool::allocate_batch(std::uint32_t& count) noexcept {
+  std::uint32_t const wanted = count;
+  count = 0;
+  if (wanted == 0) return nullptr;
+  size_class& sizes = classes_[0];
+  std::array<claim, carve_batch> claimed;
+  std::uint32_t claims = 0;
+  {
+    os::lock_guard const held(lock_);
+    stack* const list = sizes.free;
+    stack* last = nullptr;
+    for (; count < wanted && sizes.free != nullptr; ++count) last = pop_free(sizes);
+    if (count > 0) {
+      last->next = nullptr;
+      return list;
+    }
+    while (claims < std::min(wanted, carve_batch) && claim_slot(sizes, claimed[claims])) ++claims;
+  }
+  stack* list = nullptr;
+  for (count = claims; claims > 0; --claims) {
+    stack* const fresh = prepare(claimed[claims - 1], default_size_);
+    fresh->next = list;
+    list = fresh;
+  }
+  return list;
+}
+
+void stack_pool::release_batch(stack* list, std::uint32_t count) noexcept {
+  if (count == 0) return;
+  stack* last = list;
+  for (std::uint32_t i = 1;; ++i, last = last->next) {
+    THRUM_DCHECK(last->size == default_size_);
+    last->goroutine_id = 0;
+    if (i == count) break;
+  }
+  os::lock_guard const held(lock_);
+  push_free(classes_[0], list, last, count);
+}
+
+stack* stack_pool::pop_free(size_class& sizes) noexcept {
+  stack* const top = sizes.free;
+  if (top == nullptr) return nullptr;
+  sizes.free = top->next;
+  --sizes.free_count;
+  sizes.free_least = std::min(sizes.free_least, sizes.free_count);
+  return top;
+}
+
+void stack_pool::push_free(size_class& sizes, stack* first, stack* last, std::size_t count) noexcept {
+  last->next = sizes.free;
+  sizes.free = first;
+  sizes.free_count += count;
+}
+
+// A slot whose memory was given back has its guard already, which may have cost two mappings: it goes before
+// a new one.
+bool stack_pool::claim_slot(size_class& sizes, claim& got) noexcept {
+  if (sizes.cold > 0) {
+    got = claim_cold(sizes);
+    return true;
+  }
+  arena* home = sizes.arenas;
+  if (home == nullptr || home->carved.load(relaxed) == home->slots) {  // relaxed: written under our lock
+    if (!grow(sizes)) return false;
+    home = sizes.arenas;
+  }
+  std::uint32_t const slot = home->carved.load(relaxed);
+  home->carved.store(slot + 1, thrum::rt::release);  // pairs with the overflow report's acquire
+  got = {home, slot, claim::origin::fresh};
+  return true;
+}
+
+stack_pool::claim stack_pool::claim_cold(size_class& sizes) noexcept {
+  arena* home = sizes.cold_arena;
+  if (home == nullptr || home->cold_count == 0) {
+    home = sizes.arenas;
+    while (home->cold_count == 0) home = home->next;
+    sizes.cold_arena = home;
+  }
+  --sizes.cold;
+  return {home, home->take_cold(), claim::origin::cold};
+}
+
+bool stack_pool::grow(size_class& sizes) noexcept {
+  arena* const fresh = create_arena(sizes.geometry, sizes.next_slots);
+  if (fresh == nullptr) return false;
+  fresh->next = sizes.arenas;
+  sizes.arenas = fresh;
+  // An arena that came out smaller than asked for is a hint to ask for less, not for more.
+  sizes.next_slots = std::min(fresh->slots * 2, slots_at_most(sizes.geometry));
+  return true;
+}
+
+stack* stack_pool::prepare(claim const& claimed, std::size_t size) noexcept {
+  if (claimed.from == claim::origin::fresh) guard(*claimed.home, claimed.slot);
+  return make_stack(*claimed.home, claimed.slot, size);
+}
+
+void stack_pool::guard(arena& home, std::uint32_t slot) noexcept {
+  guard_result const result = install_guard(policy_, home.slot_begin(slot), home.geometry.guard_bytes);
+  if (result.kind == guard_kind::none) {
+    if (unguarded_.fetch_add(1U, relaxed) == 0) announce_unguarded(policy_, result.error);
+    return;
+  }
+  guarded_.fetch_add(1U, relaxed);
+  if (result.kind == guard_kind::protection) {
+    home.protected_guards.fetch_add(
+        1U, relaxed);  // relaxed: read when the arena is destroyed, and nobody carves then
+    protections_.fetch_add(1U, relaxed);
+  }
+}
+
+std::size_t stack_pool::scavenge() noexcept {
+  std::size_t given_back = 0;
+  for (size_class& sizes : classes_) given_back += scavenge(sizes);
+  return given_back;
+}
+
+std::size_t stack_pool::scavenge(size_class& sizes) noexcept {
+  stack* idle = nullptr;
+  {
+    os::lock_guard const held(lock_);
+    idle = cut_idle(sizes);
+  }
+  std::size_t given_back = 0;
+  while (idle != nullptr) {
+    stack* const next = idle->next;
+    std::uint32_t const slot = slot_of(*idle);
+    arena& home = arena_of(*idle);
+    bool const gone = unmake_stack(home, idle);  // not under the lock: the kernel takes its time
+    os::lock_guard const held(lock_);
+    if (gone) {
+      home.mark_cold(slot);
+      sizes.cold_arena = &home;
+      ++sizes.cold;
+      ++given_back;
+    } else {
+      push_free(sizes, idle, idle, 1);
+    }
+    idle = next;
+  }
+  return given_back;
+}
+
+// Takes the stacks off the bottom of the free list that were not needed since the last call. The list is last
+// in, first out: as many as were there when it was shortest have not moved.
+stack* stack_pool::cut_idle(size_class& sizes) noexcept {
+  std::size_t const idle_count = sizes.free_least;
+  std::size_t const kept = sizes.free_count - idle_count;
+  stack** link = &sizes.free;
+  for (std::size_t i = 0; i < kept; ++i) link = &(*link)->next;
+  stack* const idle = *link;
+  *link = nullptr;
+  sizes.free_count = kept;
+  sizes.free_least = kept;
+  return idle;
+}
+
+stack_stats stack_pool::stats() noexcept {
+  stack_stats sum;
+  {
+    os::lock_guard const held(lock_);
+    for (size_class const& sizes : classes_) {
+      sum.free += sizes.free_count;
+      sum.given_back += sizes.cold;
+      for (arena const* each = sizes.arenas; each != nullptr; each = each->next) {
+        ++sum.arenas;
+        sum.bytes_reserved += static_cast<std::size_t>(each->end - reinterpret_cast<char const*>(each));
+        sum.carved += each->carved.load(relaxed);  // relaxed: written under our lock
+      }
+    }
+  }
+  sum.in_use = sum.carved - sum.free - sum.given_back;
+  sum.guarded = guarded_.load(relaxed);
+  sum.unguarded = unguarded_.load(relaxed);
+  sum.guarded_by_mprotect = protections_.load(relaxed);
+  return sum;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,94 @@
+#include <thrum/mutex.h>
+
+#include "base/check.h"
+#include "os/clock.h"
+#include "sync/wait.h"
+
+namespace thrum {
+
+using namespace rt;
+
+namespace {
+
+// Go's values: a few rounds of some tens of pauses are cheaper than a park, if the owner runs on another P.
+constexpr int spin_rounds = 4;
+constexpr int pauses_per_round = 30;
+
+}  // namespace
+
+// Worth it only if the owner can be running: not with one P.
+bool mutex::spin_for_it(int procs) noexcept {
+  if (procs == 1) return false;
+  for (int round = 0; round < spin_rounds; ++round) {
+    for (int i = 0; i < pauses_per_round; ++i) cpu_relax();
+    if (try_lock()) return true;
+    if ((state_.load(relaxed) & starving) != 0) return false;
+  }
+  return false;
+}
+
+void mutex::lock_slow() {
+  M* m = &enter_to_wait("mutex::lock");
+  if (spin_for_it(m->sched.options.procs)) {
+    leave(*m);
+    return;
+  }
+  sudog& waiter = prepare_to_wait(*m);
+  wait_bucket& bucket = m->sched.waiters.bucket_of(this);
+  std::int64_t const since_ns = os::monotonic_ns();
+  waiter.since_ns = since_ns;
+  bool was_woken = false;
+  bool has_starved = false;
+  for (;;) {
+    bucket.acquire();
+    std::uint32_t seen = state_.load(relaxed);
+    std::uint32_t next = 0;
+    bool taken = false;
+    do {
+      taken = (seen & (locked | (was_woken ? 0 : starving))) == 0;
+      next = taken ? seen | locked : seen | waiters | (has_starved ? starving : 0);
+      if (was_woken) next &= ~woken;
+    } while (!state_.compare_exchange_weak(seen, next, acquire, relaxed));  // pairs with the last owner's release
+    if (taken) {
+      bucket.release();
+      break;
+    }
+    m = &wait_in(*m, bucket, waiter, this, wait_reason::mutex, was_woken ? queue_end::front : queue_end::back);
+    if (waiter.handed_over) break;  // it is ours already
+    was_woken = true;
+    has_starved = os::monotonic_ns() - since_ns > starvation_threshold_ns;
+  }
+  put_sudog(*m->p, &waiter);
+  leave(*m);
+}
+
+void mutex::unlock_slow(std::uint32_t seen) noexcept {
+  // Waiters, but one of them is on its way: nothing to do but to let go, with one operation.
+  while ((seen & (locked | woken | starving)) == (locked | woken)) {
+    if (state_.compare_exchange_weak(seen, seen & ~locked, release, relaxed)) return;
+  }
+  if ((seen & locked) == 0) fatal("unlock of an unlocked mutex");
+  M& m = *current_m();
+  enter(m);
+  wait_bucket& bucket = m.sched.waiters.bucket_of(this);
+  bucket.acquire();
+  bool more = false;
+  sudog* const first = bucket.dequeue(this, more);
+  std::uint32_t next = more ? waiters : 0;
+  seen = state_.load(relaxed);
+  if (first != nullptr && (seen & starving) != 0) {
+    // Handed over: it never looks unlocked. The last one, or one that has not waited long, ends the fair mode.
+    first->handed_over = true;
+    next |= locked;
+    if (more && os::monotonic_ns() - first->since_ns > starvation_threshold_ns) next |= starving;
+  } else if (first != nullptr) {
+    next |= woken;
+  }
+  state_.exchange(next, acq_rel);  // acquire: the new owner sees what earlier owners did; from here on it may be gone
+  G* const to_wake = first != nullptr ? first->g : nullptr;
+  bucket.release();
+  if (to_wake != nullptr) ready(m, *to_wake);
+  leave(m);
+}
+
+}  // namespace thrum

@@ -1,0 +1,47 @@
+// The slow path that every primitive shares: wait in the bucket of an address, or take the waiters out of it.
+//
+// The pattern (T14): lock the object's bucket; decide by the object's state, changing it if need be; enter the queue and
+// park, with the release of the bucket as the commit. The releasing side locks the same bucket, changes the state and
+// takes the waiters out, releases the bucket and readies them: from then on it does not touch the object.
+#pragma once
+
+#include <utility>
+
+#include "core/current.h"
+#include "core/sched.h"
+#include "core/wait_table.h"
+#include "sched/park.h"
+#include "sched/records.h"
+
+namespace thrum::rt {
+
+// The M of the calling goroutine, with the runtime mark set; throws std::logic_error on other threads.
+[[nodiscard]] M& enter_to_wait(char const* what);
+
+// A sudog for the current goroutine; leaves the runtime and throws std::bad_alloc when there is no memory for one.
+[[nodiscard]] sudog& prepare_to_wait(M& m);
+
+// Parks in the bucket, which is locked; returns with it unlocked when a waker has taken the waiter out.
+M& wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason, queue_end where) noexcept;
+
+// Takes all waiters of the address out of the bucket, which is locked, and unlocks it; then makes them runnable.
+void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
+
+// Runs decide() under the bucket's lock; true: waits there until released, false: returns. With the mark set on entry, clear
+// on return.
+template <class Decide>
+void wait_if(M& m, void const* address, wait_reason reason, Decide decide) {
+  sudog& waiter = prepare_to_wait(m);
+  wait_bucket& bucket = m.sched.waiters.bucket_of(address);
+  bucket.acquire();
+  M* here = &m;
+  if (decide()) {
+    here = &wait_in(m, bucket, waiter, address, reason, queue_end::back);
+  } else {
+    bucket.release();
+  }
+  put_sudog(*here->p, &waiter);
+  leave(*here);
+}
+
+}  // namespace thrum::rt

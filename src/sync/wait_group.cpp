@@ -1,0 +1,65 @@
+#include <thrum/wait_group.h>
+
+#include <limits>
+#include <stdexcept>
+
+#include "sync/wait.h"
+
+namespace thrum {
+namespace {
+
+using namespace rt;
+
+constexpr std::int64_t waited_for = 1;
+constexpr std::int64_t one = 2;
+
+constexpr std::int64_t count_of(std::int64_t state) { return state >> 1; }
+
+[[noreturn, gnu::noinline]] void throw_negative() { throw std::logic_error("thrum: negative wait_group counter"); }
+
+// The count falls to zero while somebody waits: the state changes and the waiters leave under the bucket's lock. False if
+// the count has changed meanwhile.
+bool release_waiters(atomic<std::int64_t>& state, std::int64_t seen) {
+  M& m = enter_to_wait("wait_group::done");
+  wait_bucket& bucket = m.sched.waiters.bucket_of(&state);
+  bucket.acquire();
+  // acq_rel: this done() is ordered after all others, and all of them before the waiters.
+  bool const last = state.compare_exchange(seen, 0, acq_rel, relaxed);
+  if (last) {
+    release_all(m, bucket, &state);  // the wait_group may be gone from here on
+  } else {
+    bucket.release();
+  }
+  leave(m);
+  return last;
+}
+
+}  // namespace
+
+void wait_group::add(std::int64_t delta) {
+  std::int64_t seen = state_.load(detail::relaxed);
+  for (;;) {
+    std::int64_t const next = seen + delta * one;
+    if (next < 0) throw_negative();
+    if (next == waited_for) {
+      if (release_waiters(state_, seen)) return;
+      seen = state_.load(detail::relaxed);
+    } else if (state_.compare_exchange_weak(seen, next, detail::acq_rel, detail::relaxed)) {
+      return;  // acq_rel: the done() that comes last sees what all others did before theirs
+    }
+  }
+}
+
+void wait_group::wait() {
+  if (count_of(state_.load(detail::acquire)) == 0) return;  // pairs with the last done()
+  M& m = enter_to_wait("wait_group::wait");
+  wait_if(m, &state_, wait_reason::wait_group, [this] {
+    std::int64_t seen = state_.load(acquire);
+    while (count_of(seen) != 0) {
+      if (state_.compare_exchange_weak(seen, seen | waited_for, relaxed, acquire)) return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace thrum

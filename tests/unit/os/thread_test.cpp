@@ -1,0 +1,176 @@
+#include "os/thread.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/atomic.h"
+#include "os/fault.h"
+#include "os/note.h"
+
+namespace thrum::rt::os {
+namespace {
+
+sigset_t current_mask() {
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  return mask;
+}
+
+bool same(sigset_t const& a, sigset_t const& b) {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (sigismember(&a, signal) != sigismember(&b, signal)) return false;
+  }
+  return true;
+}
+
+void* store_mask(void* out) {
+  *static_cast<sigset_t*>(out) = current_mask();
+  return nullptr;
+}
+
+TEST(thread, runs_its_function_and_can_be_joined) {
+  thread t{};
+  int tid = 0;
+  auto const entry = [](void* out) -> void* {
+    *static_cast<int*>(out) = current_tid();
+    return nullptr;
+  };
+  ASSERT_EQ(create_thread(t, entry, &tid), 0);
+  join_thread(t);
+  EXPECT_GT(tid, 0);
+  EXPECT_NE(tid, current_tid());
+}
+
+TEST(thread, the_tid_of_the_main_thread_is_the_process) { EXPECT_EQ(current_tid(), getpid()); }
+
+TEST(thread, a_detached_thread_runs_to_its_end) {
+  thread t{};
+  note done;
+  auto const entry = [](void* n) -> void* {
+    static_cast<note*>(n)->wake();
+    return nullptr;
+  };
+  ASSERT_EQ(create_thread(t, entry, &done), 0);
+  detach_thread(t);
+  done.sleep();
+}
+
+TEST(thread, S22_starts_with_the_mask_of_its_creator_who_keeps_it) {
+  sigset_t original = current_mask();
+  sigset_t wanted = original;
+  sigaddset(&wanted, SIGUSR1);
+  sigdelset(&wanted, SIGUSR2);
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &wanted, nullptr), 0);
+  thread t{};
+  sigset_t seen;
+  sigfillset(&seen);
+  ASSERT_EQ(create_thread(t, store_mask, &seen), 0);
+  join_thread(t);
+  EXPECT_TRUE(same(seen, wanted));
+  EXPECT_TRUE(same(current_mask(), wanted));
+  pthread_sigmask(SIG_SETMASK, &original, nullptr);
+}
+
+TEST(thread, S22_a_thread_that_cannot_be_created_leaves_the_mask_alone) {
+  sigset_t const before = current_mask();
+  inject_fault(call::thread_create, EAGAIN);
+  thread t{};
+  EXPECT_EQ(create_thread(t, store_mask, nullptr), EAGAIN);
+  EXPECT_TRUE(same(current_mask(), before));
+  clear_faults();
+}
+
+constinit atomic<int> alarms{0};
+
+TEST(thread, S22_a_storm_of_signals_during_creation_does_no_harm) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) { alarms.fetch_add(1, relaxed); };  // relaxed: only counted
+  action.sa_flags = SA_RESTART;
+  ASSERT_EQ(sigaction(SIGALRM, &action, &before), 0);
+  itimerval const storm{{0, 100}, {0, 100}};
+  itimerval const calm{};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &storm, nullptr), 0);
+  for (int i = 0; i < 200 || alarms.load(relaxed) < 10; ++i) {
+    thread t{};
+    sigset_t seen;
+    sigfillset(&seen);
+    ASSERT_EQ(create_thread(t, store_mask, &seen), 0);
+    join_thread(t);
+    ASSERT_EQ(sigismember(&seen, SIGALRM), 0);
+  }
+  setitimer(ITIMER_REAL, &calm, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+}
+
+TEST(thread, its_name_is_cut_to_what_the_kernel_keeps) {
+  thread t{};
+  std::string name;
+  auto const entry = [](void* out) -> void* {
+    char read_back[16] = {};
+    set_thread_name("thrum-a-very-long-name");
+    pthread_getname_np(pthread_self(), read_back, sizeof read_back);
+    *static_cast<std::string*>(out) = read_back;
+    return nullptr;
+  };
+  ASSERT_EQ(create_thread(t, entry, &name), 0);
+  join_thread(t);
+  EXPECT_EQ(name, "thrum-a-very-lo");
+}
+
+void expect_inside_stack() {
+  stack_bounds const stack = current_thread_stack();
+  auto* const here = static_cast<char*>(__builtin_frame_address(0));
+  EXPECT_LT(stack.low, here);
+  EXPECT_LT(here, stack.high);
+  EXPECT_GE(stack.high - stack.low, 64 * 1024);
+}
+
+TEST(thread, the_main_thread_knows_its_stack) { expect_inside_stack(); }
+
+TEST(thread, a_created_thread_knows_its_stack) {
+  thread t{};
+  auto const entry = [](void*) -> void* {
+    expect_inside_stack();
+    return nullptr;
+  };
+  ASSERT_EQ(create_thread(t, entry, nullptr), 0);
+  join_thread(t);
+}
+
+TEST(thread, threads_of_the_process_are_counted) {
+  int const before = count_process_threads();
+  ASSERT_GE(before, 1);
+  struct {
+    note started;
+    note finish;
+  } notes;
+  auto const entry = [](void* p) -> void* {
+    auto* const shared = static_cast<decltype(notes)*>(p);
+    shared->started.wake();
+    shared->finish.sleep();
+    return nullptr;
+  };
+  thread t{};
+  ASSERT_EQ(create_thread(t, entry, &notes), 0);
+  notes.started.sleep();
+  EXPECT_EQ(count_process_threads(), before + 1);
+  notes.finish.wake();
+  join_thread(t);
+}
+
+TEST(thread, when_the_threads_cannot_be_counted_the_answer_is_minus_one) {
+  inject_fault(call::open, EMFILE);
+  EXPECT_EQ(count_process_threads(), -1);
+  inject_fault(call::read, EIO);
+  EXPECT_EQ(count_process_threads(), -1);
+  clear_faults();
+}
+
+}  // namespace
+}  // namespace thrum::rt::os
