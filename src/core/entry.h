@@ -1,9 +1,9 @@
-// Entries of run queues, and lists of them.
+// Entries of run queues, and lists of Gs.
 //
 // A plain entry names a G that will be there when it is popped. A claimable entry names a joinable goroutine that has not
 // started: join() may claim it first and run it in place. The claim is one compare-and-swap of its status; the entry left
-// behind holds a reference, so the record is not recycled under it, and has a link word of its own, because by then the
-// G itself may be parked and readied through another queue.
+// behind holds a reference, so the record is not recycled under it. Queues store entries as words and never link through
+// the G: by the time a stale entry is met, the G itself may be parked and readied through another queue.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include "core/g.h"
 
 namespace thrum::rt {
+
+using entry_bits = std::uintptr_t;  // a G; bit 0: claimable
 
 class entry {
  public:
@@ -23,7 +25,6 @@ class entry {
   [[nodiscard]] bool is_claimable() const noexcept { return (bits_ & 1U) != 0; }
   [[nodiscard]] G* g() const noexcept { return reinterpret_cast<G*>(bits_ & ~entry_bits{1}); }
   [[nodiscard]] entry_bits bits() const noexcept { return bits_; }
-  [[nodiscard]] entry_bits& link() const noexcept { return is_claimable() ? g()->entry_link : g()->link; }
   bool operator==(entry const&) const noexcept = default;
 
   // Nobody will run it through this entry any more: its joiner claimed it.
@@ -43,55 +44,32 @@ class entry {
   return g.status.compare_exchange(expected, g_status::running, acq_rel, relaxed);
 }
 
-// A singly linked queue of entries; not synchronised.
-class entry_list {
+// A singly linked queue of Gs, through their own link word; not synchronised.
+class g_list {
  public:
-  [[nodiscard]] bool empty() const noexcept { return !head_; }
+  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 
-  void push_back(entry e) noexcept {
-    e.link() = 0;
-    if (tail_) {
-      tail_.link() = e.bits();
-    } else {
-      head_ = e;
-    }
-    tail_ = e;
+  void push_back(G& g) noexcept {
+    g.link = nullptr;
+    (tail_ != nullptr ? tail_->link : head_) = &g;
+    tail_ = &g;
     ++size_;
   }
 
-  void push_front(entry e) noexcept {
-    e.link() = head_.bits();
-    head_ = e;
-    if (!tail_) tail_ = e;
-    ++size_;
-  }
-
-  entry pop_front() noexcept {
-    entry const first = head_;
-    if (first) {
-      head_ = entry::from_bits(first.link());
-      if (!head_) tail_ = entry();
+  G* pop_front() noexcept {
+    G* const first = head_;
+    if (first != nullptr) {
+      head_ = first->link;
+      if (head_ == nullptr) tail_ = nullptr;
       --size_;
     }
     return first;
   }
 
-  void append(entry_list& other) noexcept {
-    if (other.empty()) return;
-    if (tail_) {
-      tail_.link() = other.head_.bits();
-    } else {
-      head_ = other.head_;
-    }
-    tail_ = other.tail_;
-    size_ += other.size_;
-    other = entry_list();
-  }
-
  private:
-  entry head_;
-  entry tail_;
+  G* head_ = nullptr;
+  G* tail_ = nullptr;
   std::uint32_t size_ = 0;
 };
 

@@ -25,10 +25,6 @@ struct G;
 struct M;
 struct stack;
 
-// A reference to a G in a run queue. Bit 0 set: "claimable", the entry of a joinable goroutine that has not started. Its
-// joiner may have claimed it meanwhile; the entry then stays behind, and whoever meets it drops it.
-using entry_bits = std::uintptr_t;
-
 // The join word of a joinable G: one of these, or the G that waits in join().
 inline constexpr std::uintptr_t join_pending = 0;
 inline constexpr std::uintptr_t join_finished = 1;
@@ -39,7 +35,7 @@ struct alignas(cache_line_bytes) G {
   context saved;
   atomic<g_status> status{g_status::idle};
   atomic<std::uint32_t> references{0};
-  entry_bits link = 0;        // of the run queue, wait list or free list it is in
+  G* link = nullptr;          // of the list it is in: see g_list
   stack* on = nullptr;        // the stack it runs on: its own, or its host's
   std::uint64_t id = 0;
   bool is_joinable = false;
@@ -53,7 +49,6 @@ struct alignas(cache_line_bytes) G {
 
   // the cold end: written only by what is rare
   atomic<std::uintptr_t> join{join_pending};
-  entry_bits entry_link = 0;        // the link of a claimable entry: the G itself may be queued elsewhere by then
   void* wake_parameter = nullptr;   // what the waker hands to the woken
   void* locals = nullptr;           // thrum::local<T> values
   char* name = nullptr;             // this_goroutine::set_name

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "arch/context.h"
-#include "arch/fp_control.h"
 #include "arch/thread_globals.h"
 #include "core/g.h"
 #include "os/note.h"
@@ -30,7 +29,6 @@ struct M {
   os::thread thread{};
   char* signal_stack = nullptr;
   thread_globals globals;
-  fp_control initial_fp;  // what a new goroutine starts with
 
   // this thread only
   context g0;                   // the scheduling stack, while a goroutine runs

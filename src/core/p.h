@@ -41,7 +41,8 @@ struct alignas(cache_line_bytes) P {
   // owner only
   std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, the global queue has its turn
   M* m = nullptr;
-  entry_list free_gs;                 // dead Gs, at most free_g_cache_max
+  std::uint32_t free_g_count = 0;
+  std::array<G*, free_g_cache_max> free_gs{};  // dead Gs, the last one used last
   std::uint64_t next_id = 0;          // goroutine ids come in batches
   std::uint64_t id_batch_end = 0;
   stack_cache stacks;

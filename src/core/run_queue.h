@@ -34,45 +34,91 @@ class run_queue {
 
   [[nodiscard]] entry take_next() noexcept {
     if (next_.load(relaxed) == 0) return {};  // relaxed: only the owner sets it, thieves can but clear it
-    return entry::from_bits(next_.exchange(0, acquire));
+    return entry::from_bits(next_.exchange(0, relaxed));  // relaxed: what we find there we wrote ourselves
   }
 
   // Takes e out of runnext if it still stands there.
   [[nodiscard]] bool remove_next(entry e) noexcept {
     auto expected = e.bits();
-    return next_.load(relaxed) == expected && next_.compare_exchange(expected, 0, acquire, relaxed);
+    return next_.load(relaxed) == expected && next_.compare_exchange(expected, 0, relaxed, relaxed);
   }
 
   [[nodiscard]] put_result put(entry e) noexcept {
-    std::uint32_t const head = head_.load(acquire);  // pairs with grab's release: the thief has read those slots
     std::uint32_t const tail = tail_.load(relaxed);  // our own
-    if (tail - head > mask_) return put_result::full;
+    if (tail - head_seen_ > mask_) {
+      head_seen_ = head_.load(acquire);  // pairs with the thieves' release: they have read the slots they passed
+      if (tail - head_seen_ > mask_) return put_result::full;
+    }
     slot(tail).store(e.bits(), relaxed);
-    tail_.store(tail + 1, release);  // pairs with grab's acquire: the slot and the G are written before they are seen
+    tail_.store(tail + 1, release);  // pairs with the thieves' acquire: the slot and the G are written before they are seen
     return put_result::done;
   }
 
+  // Relaxed throughout: the slots are our own writes, and to move the head needs no more than that nobody else did.
   [[nodiscard]] entry pop() noexcept {
-    std::uint32_t head = head_.load(acquire);
+    std::uint32_t head = head_.load(relaxed);
     for (;;) {
       if (tail_.load(relaxed) == head) return {};
       entry const e = entry::from_bits(slot(head).load(relaxed));
-      if (head_.compare_exchange_weak(head, head + 1, acq_rel, acquire)) return e;
+      if (head_.compare_exchange_weak(head, head + 1, relaxed, relaxed)) return e;
     }
   }
 
-  // What stands at the head, for prefetching; void the moment it is read.
-  [[nodiscard]] entry peek() const noexcept {
+  // Fetches what the owner will need for its next two goroutines while it runs this one: the record of the second, and
+  // the stack of the first, whose record came with the last call. With thousands of goroutines nothing of that is in the
+  // cache by itself. Only hints: a thief may have taken them.
+  void prefetch() const noexcept {
     std::uint32_t const head = head_.load(relaxed);
-    return tail_.load(relaxed) == head ? entry() : entry::from_bits(slot(head).load(relaxed));
+    std::uint32_t const waiting = tail_.load(relaxed) - head;
+    if (waiting < 4) return;  // a few goroutines stay in the cache anyway
+    auto const* const second = reinterpret_cast<char const*>(at(head + 1).g());
+    __builtin_prefetch(second, 1);
+    __builtin_prefetch(second + cache_line_bytes);
+    if constexpr (!with_tsan) {
+      G const& first = *at(head).g();
+      auto const* const frame = static_cast<char const*>(__atomic_load_n(&first.saved.sp, __ATOMIC_RELAXED));
+      for (int line = 0; line < 4; ++line) __builtin_prefetch(frame + line * cache_line_bytes, 1);
+    }
   }
 
-  // For a full ring: moves its oldest half and then e to `out`, in order. False if a thief came first: there is room now.
-  [[nodiscard]] bool overflow(entry e, entry_list& out) noexcept;
+  // Whether the owner has nothing to run here: a thief can only make it emptier.
+  [[nodiscard]] bool is_empty_to_owner() const noexcept {
+    return next_.load(relaxed) == 0 && tail_.load(relaxed) == head_.load(relaxed);
+  }
 
-  // For a full ring: drops the entries of goroutines that were joined in place, if they are worth the walk; they come
-  // back in `stale`, the others keep their order. Answers whether there is room now.
-  [[nodiscard]] bool drop_stale(entry_list& stale) noexcept;
+  // For a full ring: takes its older half out, as the indices [first, first + capacity/2) of `at`, which stay valid until
+  // the next put. False if a thief came first: there is room now.
+  [[nodiscard]] bool claim_older_half(std::uint32_t& first) noexcept {
+    first = head_.load(acquire);
+    if (tail_.load(relaxed) - first != capacity()) return false;
+    return head_.compare_exchange(first, first + capacity() / 2, acq_rel, relaxed);
+  }
+  [[nodiscard]] entry at(std::uint32_t index) const noexcept { return entry::from_bits(slot(index).load(relaxed)); }
+
+  // For a full ring: takes the entries of goroutines that were joined in place out of it and calls drop(G&) for each,
+  // if they are worth the walk; the others keep their order. Answers whether there is room now.
+  template <class Drop>
+  [[nodiscard]] bool drop_stale(Drop drop) noexcept {
+    std::uint32_t head = head_.load(acquire);
+    std::uint32_t const tail = tail_.load(relaxed);
+    std::uint32_t found = 0;
+    for (std::uint32_t i = head; i != tail; ++i) found += at(i).is_stale() ? 1U : 0U;
+    // A quarter: the walk is then paid by at least that many puts.
+    if (found < capacity() / 4) return tail - head < capacity();
+    if (!head_.compare_exchange(head, tail, acq_rel, relaxed)) return true;  // a thief made room
+    // All entries are ours now. They move up behind the old tail, never past what is still to be read.
+    std::uint32_t end = tail;
+    for (std::uint32_t i = head; i != tail; ++i) {
+      entry const e = at(i);
+      if (e.is_stale()) {
+        drop(*e.g());
+      } else {
+        slot(end++).store(e.bits(), relaxed);
+      }
+    }
+    tail_.store(end, release);  // pairs with the thieves' acquire
+    return true;
+  }
 
   // Steals half of the victim's ring into this (empty) one: the oldest ceil(n/2), from its head. The last of them is
   // answered, to be run; the rest is in the ring. Nothing to take: an empty entry.
@@ -115,6 +161,8 @@ class run_queue {
   atomic<std::uint32_t> tail_{0};
   atomic<entry_bits> next_{0};
   std::uint32_t const mask_;
+  // owner only: a head that was true once; the real one is never behind it
+  std::uint32_t head_seen_ = 0;
   std::array<atomic<entry_bits>, ring_capacity_max> slots_{};
 };
 

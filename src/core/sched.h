@@ -7,8 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include "arch/fp_control.h"
 #include "base/limits.h"
 #include "base/random.h"
+#include "core/blocks.h"
 #include "core/entry.h"
 #include "core/m.h"
 #include "core/p.h"
@@ -35,6 +37,7 @@ struct Sched {
   // fixed
   settings const options;
   coprime_steps const steal_steps;
+  fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
   std::vector<std::unique_ptr<P>> procs;
 
   // read by every `go` and ready, written when Ms and Ps go idle or get busy
@@ -44,7 +47,7 @@ struct Sched {
 
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
-  entry_list global_queue;
+  word_queue global_queue;        // entries
   P* idle_p_list = nullptr;
   M* idle_m_list = nullptr;
   M* all_ms = nullptr;
@@ -54,14 +57,16 @@ struct Sched {
   std::int32_t ms_idle = 0;
   bool m0_waits = false;          // main has left its first thread, which now waits for the end
   bool stopping = false;
-  entry_list waiting_for_stack;   // unstarted Gs for which no stack could be had
+  g_list waiting_for_stack;       // unstarted Gs for which no stack could be had
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock
 
   // the caches behind the Ps' own
   alignas(cache_line_bytes) os::lock free_lock{lock_rank::free_lists};
   slab<G> g_slab;
   slab<sudog> sudog_slab;
-  entry_list free_gs;
+  word_stack free_gs;             // dead Gs
+  std::uint32_t gs_made = 0;
+  std::uint32_t gs_reserved = 0;  // for so many Gs there is room in the global queue and among the dead
   sudog_list free_sudogs;
   std::uint64_t next_id = 1;  // goroutine ids; main is 1
 

@@ -22,16 +22,6 @@ G* take_turn_of_global(Sched& s, P& p) noexcept {
   return nullptr;
 }
 
-found take_local(P& p) noexcept {
-  while (entry const next = p.queue.take_next()) {
-    if (G* const g = take_over(p, next)) return {g, true};
-  }
-  while (entry const e = p.queue.pop()) {
-    if (G* const g = take_over(p, e)) return {g, false};
-  }
-  return {};
-}
-
 G* take_global_batch(Sched& s, P& p) noexcept {
   while (s.global_size.load(relaxed) != 0) {
     s.lock.acquire();
@@ -95,12 +85,6 @@ bool take_p_back(Sched& s, M& m) noexcept {
 }
 
 }  // namespace
-
-found pick_local(P& p) noexcept {
-  if (p.attention.load(relaxed) != 0) return {};
-  if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
-  return take_local(p);
-}
 
 found find_runnable(M& m) noexcept {
   Sched& s = m.sched;

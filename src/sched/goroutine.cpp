@@ -112,7 +112,7 @@ void goroutine_main() {
   for (;;) {
     G& g = *m->current;
     goroutine_globals().restore_to(m->globals);
-    m->initial_fp.restore();
+    m->sched.initial_fp.restore();
     leave(*m);
     run_user_code(g);
     m = current_m();
@@ -153,14 +153,11 @@ void stack_came_free(P& p) noexcept {
   Sched& s = p.sched;
   {
     os::lock_guard const guard(s.lock);
-    entry const waiting = s.waiting_for_stack.pop_front();
-    if (!waiting) return;
+    G* const waiting = s.waiting_for_stack.pop_front();
+    if (waiting == nullptr) return;
     s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // a hint; the list is under the lock
-    G& g = *waiting.g();
-    g.transition(g_status::waiting, g_status::unstarted);
-    entry_list one;
-    one.push_back(entry_of_unstarted(g));
-    put_global_locked(s, one);
+    waiting->transition(g_status::waiting, g_status::unstarted);
+    put_global_locked(s, entry_of_unstarted(*waiting));
   }
   wake_if_idle(s);
 }

@@ -38,7 +38,7 @@ void ready(M& m, G& g) noexcept {
 M& yield(M& m) noexcept {
   P& p = *m.p;
   count(p.counters.yields);
-  bool const alone = p.queue.size() == 0 && !p.queue.peek_next();
+  bool const alone = p.queue.is_empty_to_owner();
   bool const global_turn = p.ticks_to_global == 0 && m.sched.global_size.load(relaxed) != 0;
   if (alone && !global_turn && p.attention.load(relaxed) == 0) {
     p.tick();

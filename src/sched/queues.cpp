@@ -3,42 +3,28 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "sched/records.h"
 #include "sched/wake.h"
 
 namespace thrum::rt {
-namespace {
 
-// A ring that is full: room is made by dropping the dead, or half of it moves to the global queue.
-[[gnu::noinline]] void put_tail_slow(P& p, entry e) noexcept {
+// A ring that is full: room is made by dropping the stale, or its older half moves to the global queue with e behind it.
+void put_tail_slow(P& p, entry e) noexcept {
   Sched& s = p.sched;
   do {
-    entry_list stale;
-    bool const room = p.queue.drop_stale(stale);
-    while (entry const gone = stale.pop_front()) drop_reference(p, *gone.g());
-    if (room) continue;
-    entry_list batch;
-    if (!p.queue.overflow(e, batch)) continue;
+    if (p.queue.drop_stale([&](G& joined) { drop_reference(p, joined); })) continue;
+    std::uint32_t first = 0;
+    if (!p.queue.claim_older_half(first)) continue;
     count(p.counters.overflows);
     os::lock_guard const guard(s.lock);
-    put_global_locked(s, batch);
+    for (std::uint32_t i = 0; i < p.queue.capacity() / 2; ++i) s.global_queue.push(p.queue.at(first + i).bits());
+    put_global_locked(s, e);
     return;
   } while (p.queue.put(e) == run_queue::put_result::full);
 }
 
-}  // namespace
-
-void put_tail(P& p, entry e) noexcept {
-  if (p.queue.put(e) == run_queue::put_result::full) put_tail_slow(p, e);
-}
-
-void put_next(P& p, entry e) noexcept {
-  if (entry const kicked_out = p.queue.swap_next(e)) put_tail(p, kicked_out);
-}
-
-void put_global_locked(Sched& s, entry_list& batch) noexcept {
+void put_global_locked(Sched& s, entry e) noexcept {
   s.lock.assert_held();
-  s.global_queue.append(batch);
+  s.global_queue.push(e.bits());
   s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
 }
 
@@ -48,7 +34,7 @@ std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint3
 
 entry take_global_one_locked(Sched& s, P& p) noexcept {
   s.lock.assert_held();
-  entry const first = s.global_queue.pop_front();
+  entry const first = entry::from_bits(s.global_queue.pop());
   if (first) {
     s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
     count(p.counters.global_takes);
@@ -68,30 +54,21 @@ entry take_global_batch_locked(Sched& s, P& p) noexcept {
   return first;
 }
 
-void inject(Sched& s, M* m, entry_list& runnable) noexcept {
-  std::uint32_t wanted = 0;
+void inject(Sched& s, M* m, g_list& runnable) noexcept {
+  bool const has_p = m != nullptr && m->p != nullptr;
+  std::uint32_t to_start = 0;
   {
     os::lock_guard const guard(s.lock);
     auto const idle = static_cast<std::uint32_t>(s.idle_procs.load(relaxed));  // exact: under the lock
-    entry_list for_others;
-    while (!runnable.empty() && (m == nullptr || m->p == nullptr || for_others.size() < idle)) {
-      for_others.push_back(runnable.pop_front());
-    }
-    wanted = std::min(idle, for_others.size());
-    put_global_locked(s, for_others);
+    std::uint32_t const shared = has_p ? std::min(idle, runnable.size()) : runnable.size();
+    for (std::uint32_t i = 0; i < shared; ++i) put_global_locked(s, entry::plain(runnable.pop_front()));
+    to_start = std::min(idle, shared);
   }
-  for (; wanted > 0; --wanted) start_idle_p(s);
+  for (; to_start > 0; --to_start) start_idle_p(s);
   if (runnable.empty()) return;
-  while (entry const e = runnable.pop_front()) put_tail(*m->p, e);
+  while (G* const g = runnable.pop_front()) put_tail(*m->p, entry::plain(g));
   store_load_fence();
   wake_if_idle(s);
-}
-
-G* take_over(P& p, entry e) noexcept {
-  G* const g = e.g();
-  if (!e.is_claimable() || claim(*g)) return g;
-  drop_reference(p, *g);
-  return nullptr;
 }
 
 }  // namespace thrum::rt

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/sched.h"
+#include "sched/records.h"
 
 namespace thrum::rt {
 
@@ -11,14 +12,14 @@ namespace thrum::rt {
 }
 
 // Owner of p: e runs next; whoever stood there goes to the tail. Publishes with seq_cst: wake_if_idle may follow.
-void put_next(P& p, entry e) noexcept;
+inline void put_next(P& p, entry e) noexcept;
 
 // Owner of p: e to the tail of the ring. A full ring first forgets stale entries, then sends its older half and e to the
 // tail of the global queue in one batch.
-void put_tail(P& p, entry e) noexcept;
+inline void put_tail(P& p, entry e) noexcept;
 
 // Under sched.lock.
-void put_global_locked(Sched& s, entry_list& batch) noexcept;
+void put_global_locked(Sched& s, entry e) noexcept;
 // The global queue's share for a P with an empty ring: n = min(len, len/procs + 1, capacity/2). The first is answered,
 // the others are put into p's ring.
 [[nodiscard]] entry take_global_batch_locked(Sched& s, P& p) noexcept;
@@ -30,9 +31,28 @@ void put_global_locked(Sched& s, entry_list& batch) noexcept;
 // A list of runnable Gs from the poller, a timer or a crowd that was released at once: fills idle Ps. On an M with a P, as
 // many as there are idle Ps go to the global queue, with as many Ms started, and the rest to its own ring; without one, all
 // go to the global queue.
-void inject(Sched& s, M* m, entry_list& runnable) noexcept;
+void inject(Sched& s, M* m, g_list& runnable) noexcept;
 
 // The G behind an entry that was popped, now to be run by the popper; nullptr for a stale one, which is dropped.
-[[nodiscard]] G* take_over(P& p, entry e) noexcept;
+[[nodiscard]] inline G* take_over(P& p, entry e) noexcept;
+
+// --- inline: every `go`, ready and switch comes through here ---
+
+void put_tail_slow(P& p, entry e) noexcept;
+
+inline void put_tail(P& p, entry e) noexcept {
+  if (p.queue.put(e) == run_queue::put_result::full) put_tail_slow(p, e);
+}
+
+inline void put_next(P& p, entry e) noexcept {
+  if (entry const kicked_out = p.queue.swap_next(e)) put_tail(p, kicked_out);
+}
+
+inline G* take_over(P& p, entry e) noexcept {
+  G* const g = e.g();
+  if (!e.is_claimable() || claim(*g)) return g;
+  drop_reference(p, *g);
+  return nullptr;
+}
 
 }  // namespace thrum::rt

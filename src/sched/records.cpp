@@ -4,17 +4,46 @@ namespace thrum::rt {
 namespace {
 
 constexpr std::uint32_t g_batch = free_g_cache_max / 2;       // Go: caches exchange halves
+constexpr std::uint32_t gs_per_reservation = 1024;
 constexpr std::uint32_t sudog_batch = sudog_cache_max / 2;
 constexpr std::uint64_t id_batch = 16;                        // Go's value
 
-G* refill_gs(P& p) noexcept {
-  Sched& s = p.sched;
+// Whoever makes Gs first sets aside what their entries can ever need: two places each in the global queue, for a plain
+// entry and a stale one, and one among the dead. So putting a G anywhere never fails.
+bool reserve_room(Sched& s, std::uint32_t gs) noexcept {
+  {
+    os::lock_guard const guard(s.lock);
+    if (!s.global_queue.reserve(2UL * gs)) return false;
+  }
   os::lock_guard const guard(s.free_lock);
-  while (p.free_gs.size() < g_batch && !s.free_gs.empty()) p.free_gs.push_back(s.free_gs.pop_front());
-  if (entry const cached = p.free_gs.pop_front()) return cached.g();
-  G* const fresh = s.g_slab.make();
-  if (fresh != nullptr) fresh->transition(g_status::idle, g_status::dead);
-  return fresh;
+  if (!s.free_gs.reserve(gs)) return false;
+  if (s.gs_reserved < gs) s.gs_reserved = gs;
+  return true;
+}
+
+// Half a cache of dead Gs for p: recycled ones, else new ones. False when no memory can be had.
+bool refill_gs(P& p) noexcept {
+  Sched& s = p.sched;
+  for (;;) {
+    std::uint32_t room_needed = 0;
+    {
+      os::lock_guard const guard(s.free_lock);
+      while (p.free_g_count < g_batch && s.free_gs.size() != 0) {
+        p.free_gs[p.free_g_count++] = reinterpret_cast<G*>(s.free_gs.pop());
+      }
+      while (p.free_g_count < g_batch && s.gs_made < s.gs_reserved) {
+        G* const fresh = s.g_slab.make();
+        if (fresh == nullptr) break;
+        fresh->transition(g_status::idle, g_status::dead);
+        p.free_gs[p.free_g_count++] = fresh;
+        ++s.gs_made;
+      }
+      if (p.free_g_count != 0) return true;
+      if (s.gs_made < s.gs_reserved) return false;
+      room_needed = s.gs_reserved + gs_per_reservation;
+    }
+    if (!reserve_room(s, room_needed)) return false;
+  }
 }
 
 sudog* refill_sudogs(P& p) noexcept {
@@ -32,15 +61,28 @@ sudog* refill_sudogs(P& p) noexcept {
 }  // namespace
 
 G* take_dead_g(P& p) noexcept {
-  if (entry const cached = p.free_gs.pop_front()) return cached.g();
-  return refill_gs(p);
+  if (p.free_g_count == 0 && !refill_gs(p)) return nullptr;
+  G* const g = p.free_gs[--p.free_g_count];
+  if (p.free_g_count != 0) {
+    // The next one will be written to soon: its first two lines.
+    auto const* const next = reinterpret_cast<char const*>(p.free_gs[p.free_g_count - 1]);
+    __builtin_prefetch(next, 1);
+    __builtin_prefetch(next + cache_line_bytes, 1);
+  }
+  return g;
 }
 
 void put_dead_g(P& p, G& g) noexcept {
-  p.free_gs.push_front(entry::plain(&g));
-  if (p.free_gs.size() <= free_g_cache_max) return;
-  os::lock_guard const guard(p.sched.free_lock);
-  while (p.free_gs.size() > g_batch) p.sched.free_gs.push_front(p.free_gs.pop_front());
+  if (p.free_g_count == free_g_cache_max) {
+    // The older half goes: what was used last stays in this CPU's cache.
+    os::lock_guard const guard(p.sched.free_lock);
+    for (std::uint32_t i = 0; i < g_batch; ++i) {
+      p.sched.free_gs.push(reinterpret_cast<std::uintptr_t>(p.free_gs[i]));
+      p.free_gs[i] = p.free_gs[i + g_batch];
+    }
+    p.free_g_count -= g_batch;
+  }
+  p.free_gs[p.free_g_count++] = &g;
 }
 
 std::uint64_t next_goroutine_id(P& p) noexcept {

@@ -24,7 +24,7 @@ void wait_for_stack(M& m, G& g) noexcept {
   os::lock_guard const guard(s.lock);
   g.status.store(g_status::waiting, relaxed);  // it may have been claimed, and so be running on paper
   g.waits_for = wait_reason::stack_memory;
-  s.waiting_for_stack.push_back(entry::plain(&g));
+  s.waiting_for_stack.push_back(g);
   s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);
 }
 

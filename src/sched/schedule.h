@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/sched.h"
+#include "sched/queues.h"
 
 namespace thrum::rt {
 
@@ -11,9 +12,25 @@ struct found {
   bool inherits_slice = false;
 };
 
-// Runnext, then the ring. Nothing when somebody wants the P's attention or the global queue has its turn: those are for
-// find_runnable. The fast path of every goroutine that leaves, on its own stack.
-[[nodiscard]] found pick_local(P& p) noexcept;
+// Runnext, then the ring.
+[[nodiscard]] inline found take_local(P& p) noexcept {
+  while (entry const next = p.queue.take_next()) {
+    if (G* const g = take_over(p, next)) return {g, true};
+  }
+  while (entry const e = p.queue.pop()) {
+    p.queue.prefetch();
+    if (G* const g = take_over(p, e)) return {g, false};
+  }
+  return {};
+}
+
+// The same for a goroutine that leaves and looks for its successor itself. Nothing when somebody wants the P's attention
+// or the global queue has its turn: those are for find_runnable.
+[[nodiscard]] inline found pick_local(P& p) noexcept {
+  if (p.attention.load(relaxed) != 0) return {};
+  if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
+  return take_local(p);
+}
 
 // The ordered search of S10. On g0; blocks until there is something. g == nullptr: the run is over.
 [[nodiscard]] found find_runnable(M& m) noexcept;

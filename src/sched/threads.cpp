@@ -77,12 +77,14 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
 
 void hand_off(Sched& s, P& p) noexcept {
   s.lock.acquire();
+  p.m = nullptr;
   if (!s.stopping && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
     return;
   }
   attend_to(p);
   put_idle_p(s, p);
+  if (!work_anywhere(s)) check_deadlock_locked(s);
   s.lock.release();
   store_load_fence();
   if (work_anywhere(s)) wake_if_idle(s);
@@ -119,7 +121,6 @@ void acquire_p(M& m, P& p) noexcept {
 void adopt_thread(M& m) noexcept {
   m.tid = os::current_tid();
   m.globals = thread_globals::of_this_thread();
-  m.initial_fp = fp_control::current();
   auto const bounds = os::current_thread_stack();
   adopt_thread_stack(m.g0, bounds.low, bounds.high);
   auto const signal_stack = os::map(os::alt_stack_bytes());

@@ -87,13 +87,14 @@ stack* stack_pool::allocate_batch(std::uint32_t& count) noexcept {
   std::uint32_t claims = 0;
   {
     os::lock_guard const held(lock_);
-    stack* const list = sizes.free;
-    stack* last = nullptr;
-    for (; count < wanted && sizes.free != nullptr; ++count) last = pop_free(sizes);
-    if (count > 0) {
-      last->next = nullptr;
-      return list;
+    stack* list = nullptr;
+    stack** link = &list;
+    while (count < wanted && (*link = pop_free(sizes)) != nullptr) {
+      link = &(*link)->next;
+      ++count;
     }
+    *link = nullptr;
+    if (count > 0) return list;
     while (claims < std::min(wanted, carve_batch) && claim_slot(sizes, claimed[claims])) ++claims;
   }
   stack* list = nullptr;
@@ -118,15 +119,22 @@ void stack_pool::release_batch(stack* list, std::uint32_t count) noexcept {
 }
 
 stack* stack_pool::pop_free(size_class& sizes) noexcept {
-  stack* const top = sizes.free;
-  if (top == nullptr) return nullptr;
-  sizes.free = top->next;
-  --sizes.free_count;
-  sizes.free_least = std::min(sizes.free_least, sizes.free_count);
-  return top;
+  if (stack* const top = sizes.free) {
+    sizes.free = top->next;
+    --sizes.free_count;
+    sizes.idle_count = std::min(sizes.idle_count, sizes.free_count);
+    return top;
+  }
+  stack* const reprieved = sizes.condemned;
+  if (reprieved != nullptr) {
+    sizes.condemned = reprieved->next;
+    --sizes.condemned_count;
+  }
+  return reprieved;
 }
 
 void stack_pool::push_free(size_class& sizes, stack* first, stack* last, std::size_t count) noexcept {
+  if (sizes.free_count == sizes.idle_count) sizes.above_idle = last;
   last->next = sizes.free;
   sizes.free = first;
   sizes.free_count += count;
@@ -190,50 +198,59 @@ void stack_pool::guard(arena& home, std::uint32_t slot) noexcept {
   }
 }
 
-std::size_t stack_pool::scavenge() noexcept {
+void stack_pool::condemn_idle() noexcept {
+  os::lock_guard const held(lock_);
+  for (size_class& sizes : classes_) {
+    // What is left of the last time comes first: this time's are still idle at the end of the next interval.
+    if (sizes.condemned == nullptr) condemn_idle(sizes);
+  }
+}
+
+void stack_pool::condemn_idle(size_class& sizes) noexcept {
+  stack*& cut = sizes.free_count > sizes.idle_count ? sizes.above_idle->next : sizes.free;
+  sizes.condemned = cut;
+  sizes.condemned_count = sizes.idle_count;
+  cut = nullptr;
+  sizes.free_count -= sizes.idle_count;
+  sizes.idle_count = sizes.free_count;  // a new interval: nobody has needed any yet
+}
+
+std::size_t stack_pool::give_back(std::size_t at_most) noexcept {
   std::size_t given_back = 0;
-  for (size_class& sizes : classes_) given_back += scavenge(sizes);
+  for (size_class& sizes : classes_) given_back += give_back(sizes, at_most - given_back);
   return given_back;
 }
 
-std::size_t stack_pool::scavenge(size_class& sizes) noexcept {
-  stack* idle = nullptr;
-  {
-    os::lock_guard const held(lock_);
-    idle = cut_idle(sizes);
-  }
+std::size_t stack_pool::give_back(size_class& sizes, std::size_t at_most) noexcept {
   std::size_t given_back = 0;
-  while (idle != nullptr) {
-    stack* const next = idle->next;
+  for (std::size_t i = 0; i < at_most; ++i) {
+    stack* idle = nullptr;
+    {
+      os::lock_guard const held(lock_);
+      idle = sizes.condemned;
+      if (idle == nullptr) break;
+      sizes.condemned = idle->next;
+      --sizes.condemned_count;
+    }
     std::uint32_t const slot = slot_of(*idle);
     arena& home = arena_of(*idle);
     bool const gone = unmake_stack(home, idle);  // not under the lock: the kernel takes its time
     os::lock_guard const held(lock_);
-    if (gone) {
-      home.mark_cold(slot);
-      sizes.cold_arena = &home;
-      ++sizes.cold;
-      ++given_back;
-    } else {
+    if (!gone) {
       push_free(sizes, idle, idle, 1);
+      continue;
     }
-    idle = next;
+    home.mark_cold(slot);
+    sizes.cold_arena = &home;
+    ++sizes.cold;
+    ++given_back;
   }
   return given_back;
 }
 
-// Takes the stacks off the bottom of the free list that were not needed since the last call. The list is last
-// in, first out: as many as were there when it was shortest have not moved.
-stack* stack_pool::cut_idle(size_class& sizes) noexcept {
-  std::size_t const idle_count = sizes.free_least;
-  std::size_t const kept = sizes.free_count - idle_count;
-  stack** link = &sizes.free;
-  for (std::size_t i = 0; i < kept; ++i) link = &(*link)->next;
-  stack* const idle = *link;
-  *link = nullptr;
-  sizes.free_count = kept;
-  sizes.free_least = kept;
-  return idle;
+std::size_t stack_pool::scavenge() noexcept {
+  condemn_idle();
+  return give_back(~std::size_t{0});
 }
 
 stack_stats stack_pool::stats() noexcept {
@@ -241,7 +258,7 @@ stack_stats stack_pool::stats() noexcept {
   {
     os::lock_guard const held(lock_);
     for (size_class const& sizes : classes_) {
-      sum.free += sizes.free_count;
+      sum.free += sizes.free_count + sizes.condemned_count;
       sum.given_back += sizes.cold;
       for (arena const* each = sizes.arenas; each != nullptr; each = each->next) {
         ++sum.arenas;

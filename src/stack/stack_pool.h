@@ -29,7 +29,7 @@ struct stack_stats {
   std::size_t bytes_reserved = 0;       // address space, not memory
   std::size_t carved = 0;               // slots that have been a stack: in_use + free + given_back
   std::size_t in_use = 0;               // handed out: to goroutines and to the Ps' caches
-  std::size_t free = 0;                 // on the pool's free lists, one page each at least
+  std::size_t free = 0;                 // on the pool's free lists, with at least one page each
   std::size_t given_back = 0;           // idle, without memory
   std::size_t guarded = 0;              // of the carved ones
   std::size_t unguarded = 0;            // likewise; guard.h says when
@@ -54,9 +54,15 @@ class stack_pool {
   [[nodiscard]] stack* allocate_batch(std::uint32_t& count) noexcept;
   void release_batch(stack* list, std::uint32_t count) noexcept;
 
-  // Gives back the memory of the stacks that lay here unused since the previous call; answers how many. To be
-  // called once per interval by one thread (sysmon). Its next user gets such a stack with zeroed pages and
-  // its guard in place.
+  // Ends an interval: stacks that lay here unused since the previous call are condemned to lose their memory.
+  // They still serve when there is no other. To be called by one thread (sysmon), at once in any case.
+  void condemn_idle() noexcept;
+
+  // Gives the memory of at most so many condemned stacks back, some microseconds each; answers how many it
+  // were. The next user of such a stack finds zeroed pages, and the guard in its place.
+  std::size_t give_back(std::size_t at_most) noexcept;
+
+  // Both, without a bound.
   std::size_t scavenge() noexcept;
 
   // Instead of destruction: some goroutines were left behind on their stacks. All memory stays mapped for
@@ -71,15 +77,20 @@ class stack_pool {
   static constexpr std::size_t classes = 18;
   static_assert(stack_size_min << (classes - 2) == stack_size_max);
 
+  // The free list is last in, first out: as many stacks as it had when it was shortest have not moved since,
+  // and they are the ones at its bottom. above_idle is where to cut them off.
   struct size_class {
     slot_geometry geometry;
     stack* free = nullptr;
     std::size_t free_count = 0;
-    std::size_t free_least = 0;    // since the last scavenge: so many at the bottom were not needed
-    arena* arenas = nullptr;       // newest first; only the newest has slots to carve
-    std::uint32_t next_slots = 0;  // of the arena that comes next: twice as many each time
+    std::size_t idle_count = 0;   // the least free_count of this interval
+    stack* above_idle = nullptr;  // while free_count > idle_count: the lowest stack that is not idle
+    stack* condemned = nullptr;   // idle in the last interval
+    std::size_t condemned_count = 0;
     std::size_t cold = 0;          // slots whose memory was given back
     arena* cold_arena = nullptr;   // where to look for one first
+    arena* arenas = nullptr;       // newest first; only the newest has slots to carve
+    std::uint32_t next_slots = 0;  // of the arena that comes next: twice as many each time
   };
   struct claim {
     arena* home;
@@ -95,8 +106,8 @@ class stack_pool {
   bool grow(size_class& sizes) noexcept;
   stack* prepare(claim const& claimed, std::size_t size) noexcept;
   void guard(arena& home, std::uint32_t slot) noexcept;
-  stack* cut_idle(size_class& sizes) noexcept;
-  std::size_t scavenge(size_class& sizes) noexcept;
+  void condemn_idle(size_class& sizes) noexcept;
+  std::size_t give_back(size_class& sizes, std::size_t at_most) noexcept;
 
   std::size_t const default_size_;
   guard_policy const policy_;

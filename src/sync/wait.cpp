@@ -41,11 +41,11 @@ M& wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_r
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
   bool more = false;
   sudog* const first = bucket.dequeue(address, more);
-  entry_list others;
+  g_list others;
   while (more) {
     G& g = *bucket.dequeue(address, more)->g;
     g.transition(g_status::waiting, g_status::runnable);
-    others.push_back(entry::plain(&g));
+    others.push_back(g);
   }
   bucket.release();
   if (first == nullptr) return;

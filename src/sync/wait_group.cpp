@@ -1,7 +1,7 @@
 #include <thrum/wait_group.h>
 
-#include <limits>
 #include <stdexcept>
+#include <string>
 
 #include "sync/wait.h"
 
@@ -16,6 +16,10 @@ constexpr std::int64_t one = 2;
 constexpr std::int64_t count_of(std::int64_t state) { return state >> 1; }
 
 [[noreturn, gnu::noinline]] void throw_negative() { throw std::logic_error("thrum: negative wait_group counter"); }
+
+[[noreturn, gnu::noinline]] void throw_out_of_range(std::int64_t delta) {
+  throw std::logic_error("thrum: wait_group::add(" + std::to_string(delta) + ") takes the count out of its range");
+}
 
 // The count falls to zero while somebody waits: the state changes and the waiters leave under the bucket's lock. False if
 // the count has changed meanwhile.
@@ -39,7 +43,8 @@ bool release_waiters(atomic<std::int64_t>& state, std::int64_t seen) {
 void wait_group::add(std::int64_t delta) {
   std::int64_t seen = state_.load(detail::relaxed);
   for (;;) {
-    std::int64_t const next = seen + delta * one;
+    std::int64_t next = 0;
+    if (__builtin_mul_overflow(delta, one, &next) || __builtin_add_overflow(seen, next, &next)) throw_out_of_range(delta);
     if (next < 0) throw_negative();
     if (next == waited_for) {
       if (release_waiters(state_, seen)) return;

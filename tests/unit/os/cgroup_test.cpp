@@ -152,8 +152,8 @@ TEST_F(cgroup, a_process_outside_of_its_namespace_has_no_quota_that_can_be_known
 TEST_F(cgroup, garbage_in_the_limit_files_is_passed_over) {
   file("/sys/fs/cgroup/cpu.max", "900000 100000\n");
   for (char const* text :
-       {"", "\n", "100000", "100000 ", "100000 x", "x 100000", "100000 0", "0 100000", "-5 100000", "100000 -1",
-        "1e5 100000", "100000 100000 100000", "99999999999999999999 100000"}) {
+       {"", "\n", "100000", "100000 ", "100000 x", "x 100000", "100000 0", "0 100000", "-5 100000",
+        "100000 -1", "1e5 100000", "100000 100000 100000", "99999999999999999999 100000"}) {
     file("/sys/fs/cgroup/app/cpu.max", text);
     EXPECT_DOUBLE_EQ(quota("0::/app\n", v2_mount), 9) << text;
   }

@@ -1,6 +1,7 @@
 #include "stack/stack_pool.h"
 
 #include "base/limits.h"
+#include "base/random.h"
 #include "os/memory.h"
 #include "support.h"
 
@@ -47,18 +48,6 @@ TEST(stack_pool, S29_new_stack_costs_one_page) {
     dirty(*fresh, 2048);  // a typical first frame still fits that page
     EXPECT_EQ(resident_pages(*fresh), 1U);
   }
-}
-
-TEST(stack_pool, S29_a_thousand_stacks_grow_the_process_by_a_page_each) {
-  stack_pool pool(stack_size_default);
-  (void)take_all(pool, 10);
-  std::size_t const before = os::resident_bytes();
-  std::vector<stack*> const taken = take_all(pool, 1000);
-  std::size_t const grown = os::resident_bytes() - before;
-  if (!with_asan && !with_tsan) {  // their shadow grows as well
-    EXPECT_LT(grown, 3000 * os::page_size()) << "an emulator needs more than one, none needs all 80";
-  }
-  for (stack* const each : taken) EXPECT_EQ(resident_pages(*each), 1U);
 }
 
 TEST(stack_pool, S29_T10_guard_begins_right_below_low) {
@@ -256,6 +245,53 @@ TEST(stack_pool, SK_04_live_stacks_and_those_needed_in_the_interval_keep_their_m
   EXPECT_EQ(*(taken[9]->top - 20'000), 0x5a);
 }
 
+TEST(stack_pool, SK_04_giving_back_goes_in_steps_and_condemned_stacks_still_serve) {
+  stack_pool pool(stack_size_default);
+  std::vector<stack*> const taken = take_all(pool, 10);
+  for (stack* const each : taken) pool.release(each);
+  pool.condemn_idle();
+  pool.condemn_idle();
+  EXPECT_EQ(pool.stats().free, 10U);
+  EXPECT_EQ(pool.give_back(3), 3U);
+  EXPECT_EQ(pool.stats().given_back, 3U);
+  EXPECT_EQ(pool.stats().free, 7U);
+  std::uint32_t count = 2;
+  ASSERT_NE(pool.allocate_batch(count), nullptr);
+  EXPECT_EQ(count, 2U);
+  EXPECT_EQ(pool.stats().carved, 10U);
+  pool.condemn_idle();
+  EXPECT_EQ(pool.give_back(100), 5U);
+  EXPECT_EQ(pool.give_back(100), 0U);
+  EXPECT_EQ(pool.stats().in_use, 2U);
+}
+
+// Whatever is taken and put back in between: exactly the stacks that nobody took in the interval are given
+// back.
+TEST(stack_pool, SK_04_random_use_gives_back_exactly_the_stacks_that_were_not_needed) {
+  random_source random(29);
+  for (int round = 0; round < 200; ++round) {
+    stack_pool pool(stack_size_min);
+    std::vector<stack*> taken = take_all(pool, 20);
+    for (stack* const each : taken) pool.release(each);
+    pool.condemn_idle();
+    std::set<stack*> needed;
+    taken.clear();
+    for (std::uint32_t step = random.below(60); step > 0; --step) {
+      if (random.below(2) == 0 && !taken.empty()) {
+        pool.release(taken.back());
+        taken.pop_back();
+      } else if (taken.size() < 20) {
+        taken.push_back(pool.allocate(stack_size_min));
+        needed.insert(taken.back());
+      }
+    }
+    for (stack* const each : taken) pool.release(each);
+    EXPECT_EQ(pool.scavenge(), 20 - needed.size());
+    for (stack const* const each : needed) EXPECT_EQ(each->top, reinterpret_cast<char const*>(each));
+    EXPECT_EQ(pool.stats().free, needed.size());
+  }
+}
+
 TEST(stack_pool, T10_unused_depth_of_a_parked_stack_goes_back_and_what_it_uses_stays) {
   stack_pool pool(stack_size_default);
   stack* const parked = pool.allocate(stack_size_default);
@@ -337,7 +373,8 @@ TEST(stack_pool, eight_threads_never_share_a_stack) {
   std::atomic<bool> done{false};
   std::thread scavenger([&] {
     while (!done) {
-      pool.scavenge();
+      pool.condemn_idle();
+      pool.give_back(5);
       std::this_thread::yield();
     }
   });
