@@ -21,7 +21,9 @@ class mutex {
   mutex& operator=(mutex const&) = delete;
 
   void lock() {
-    if (!try_lock()) lock_slow();
+    std::uint32_t seen = 0;
+    // Without a look beforehand: a load would only delay the read-modify-write. acquire pairs with the last unlock.
+    if (!state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) lock_slow();
   }
 
   [[nodiscard]] bool try_lock() noexcept {

@@ -21,6 +21,20 @@ bool reserve_room(Sched& s, std::uint32_t gs) noexcept {
   return true;
 }
 
+sudog* refill_sudogs(P& p) noexcept {
+  Sched& s = p.sched;
+  os::lock_guard const guard(s.free_lock);
+  while (p.sudogs.size() < sudog_batch) {
+    sudog* one = s.free_sudogs.pop();
+    if (one == nullptr) break;
+    p.sudogs.push(one);
+  }
+  sudog* const one = p.sudogs.pop();
+  return one != nullptr ? one : s.sudog_slab.make();
+}
+
+}  // namespace
+
 // Half a cache of dead Gs for p: recycled ones, else new ones. False when no memory can be had.
 bool refill_gs(P& p) noexcept {
   Sched& s = p.sched;
@@ -46,52 +60,20 @@ bool refill_gs(P& p) noexcept {
   }
 }
 
-sudog* refill_sudogs(P& p) noexcept {
-  Sched& s = p.sched;
-  os::lock_guard const guard(s.free_lock);
-  while (p.sudogs.size() < sudog_batch) {
-    sudog* one = s.free_sudogs.pop();
-    if (one == nullptr) break;
-    p.sudogs.push(one);
+void spill_gs(P& p) noexcept {
+  // The older half goes: what was used last stays in this CPU's cache.
+  os::lock_guard const guard(p.sched.free_lock);
+  for (std::uint32_t i = 0; i < g_batch; ++i) {
+    p.sched.free_gs.push(reinterpret_cast<std::uintptr_t>(p.free_gs[i]));
+    p.free_gs[i] = p.free_gs[i + g_batch];
   }
-  sudog* const one = p.sudogs.pop();
-  return one != nullptr ? one : s.sudog_slab.make();
+  p.free_g_count -= g_batch;
 }
 
-}  // namespace
-
-G* take_dead_g(P& p) noexcept {
-  if (p.free_g_count == 0 && !refill_gs(p)) return nullptr;
-  G* const g = p.free_gs[--p.free_g_count];
-  if (p.free_g_count != 0) {
-    // The next one will be written to soon: its first two lines.
-    auto const* const next = reinterpret_cast<char const*>(p.free_gs[p.free_g_count - 1]);
-    __builtin_prefetch(next, 1);
-    __builtin_prefetch(next + cache_line_bytes, 1);
-  }
-  return g;
-}
-
-void put_dead_g(P& p, G& g) noexcept {
-  if (p.free_g_count == free_g_cache_max) {
-    // The older half goes: what was used last stays in this CPU's cache.
-    os::lock_guard const guard(p.sched.free_lock);
-    for (std::uint32_t i = 0; i < g_batch; ++i) {
-      p.sched.free_gs.push(reinterpret_cast<std::uintptr_t>(p.free_gs[i]));
-      p.free_gs[i] = p.free_gs[i + g_batch];
-    }
-    p.free_g_count -= g_batch;
-  }
-  p.free_gs[p.free_g_count++] = &g;
-}
-
-std::uint64_t next_goroutine_id(P& p) noexcept {
-  if (p.next_id == p.id_batch_end) {
-    os::lock_guard const guard(p.sched.free_lock);
-    p.next_id = p.sched.next_id;
-    p.id_batch_end = p.sched.next_id += id_batch;
-  }
-  return p.next_id++;
+void refill_ids(P& p) noexcept {
+  os::lock_guard const guard(p.sched.free_lock);
+  p.next_id = p.sched.next_id;
+  p.id_batch_end = p.sched.next_id += id_batch;
 }
 
 sudog* take_sudog(P& p) noexcept {

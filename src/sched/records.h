@@ -8,11 +8,33 @@
 
 namespace thrum::rt {
 
-// A dead G, ready to be set up; nullptr when no memory can be had.
-[[nodiscard]] G* take_dead_g(P& p) noexcept;
-void put_dead_g(P& p, G& g) noexcept;
+// The slow sides of what follows: a cache is empty or full, the batch of ids is used up.
+[[nodiscard]] bool refill_gs(P& p) noexcept;
+void spill_gs(P& p) noexcept;
+void refill_ids(P& p) noexcept;
 
-[[nodiscard]] std::uint64_t next_goroutine_id(P& p) noexcept;
+// A dead G, ready to be set up; nullptr when no memory can be had.
+[[nodiscard]] inline G* take_dead_g(P& p) noexcept {
+  if (p.free_g_count == 0 && !refill_gs(p)) return nullptr;
+  G* const g = p.free_gs[--p.free_g_count];
+  if (p.free_g_count != 0) {
+    // The next one will be written to soon: its first two lines.
+    auto const* const next = reinterpret_cast<char const*>(p.free_gs[p.free_g_count - 1]);
+    __builtin_prefetch(next, 1);
+    __builtin_prefetch(next + cache_line_bytes, 1);
+  }
+  return g;
+}
+
+inline void put_dead_g(P& p, G& g) noexcept {
+  if (p.free_g_count == free_g_cache_max) spill_gs(p);
+  p.free_gs[p.free_g_count++] = &g;
+}
+
+[[nodiscard]] inline std::uint64_t next_goroutine_id(P& p) noexcept {
+  if (p.next_id == p.id_batch_end) refill_ids(p);
+  return p.next_id++;
+}
 
 [[nodiscard]] sudog* take_sudog(P& p) noexcept;  // nullptr when no memory can be had
 void put_sudog(P& p, sudog* one) noexcept;

@@ -13,7 +13,7 @@ struct found {
 };
 
 // Runnext, then the ring.
-[[nodiscard]] inline found take_local(P& p) noexcept {
+[[nodiscard, gnu::always_inline]] inline found take_local(P& p) noexcept {
   while (entry const next = p.queue.take_next()) {
     if (G* const g = take_over(p, next)) return {g, true};
   }
@@ -26,7 +26,7 @@ struct found {
 
 // The same for a goroutine that leaves and looks for its successor itself. Nothing when somebody wants the P's attention
 // or the global queue has its turn: those are for find_runnable.
-[[nodiscard]] inline found pick_local(P& p) noexcept {
+[[nodiscard, gnu::always_inline]] inline found pick_local(P& p) noexcept {
   if (p.attention.load(relaxed) != 0) return {};
   if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
   return take_local(p);
@@ -45,7 +45,7 @@ void schedule_until_end(M& m) noexcept;
 void execute(M& m, found next) noexcept;
 
 // Marks g as the one that runs on m from now on.
-inline void begin_run(M& m, found next) noexcept {
+[[gnu::always_inline]] inline void begin_run(M& m, found next) noexcept {
   G& g = *next.g;
   auto const before = g.status.load(relaxed);  // claimed entries are running already
   if (before != g_status::running) g.transition(before, g_status::running);

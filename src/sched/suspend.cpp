@@ -15,7 +15,7 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
 }
 
 // What comes after a goroutine that leaves: the context to switch to.
-context const& successor(M& m, found next, commit_holds holds) noexcept {
+[[gnu::always_inline]] inline context const& successor(M& m, found next, commit_holds holds) noexcept {
   P& p = *m.p;
   if (next.g != nullptr && next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))) {
     m.handed = next.g;

@@ -24,11 +24,10 @@ namespace thrum::rt {
 
 inline constexpr std::uint32_t arena_slot_bits = 12;
 inline constexpr std::uint32_t arena_slots_max = 1U << arena_slot_bits;  // 1.8 GiB of default stacks
-inline constexpr std::uint32_t arena_slots_first =
-    64;  // 28 MiB of address space for the program with few goroutines
-inline constexpr std::size_t arena_bytes_max =
-    2UL << 30U;                                     // bounds arenas of large stacks, unless one slot is more
-inline constexpr std::uint32_t stagger_steps = 16;  // 16 lines: a quarter of a 4 KiB page at most
+// 28 MiB of address space for the program with few goroutines; each arena then has twice the slots of the last
+inline constexpr std::uint32_t arena_slots_first = 64;
+inline constexpr std::size_t arena_bytes_max = 2UL << 30U;  // for large stacks, unless one slot is more
+inline constexpr std::uint32_t stagger_steps = 16;          // 16 lines: a quarter of a 4 KiB page at most
 
 struct slot_geometry {
   std::size_t stride = 0;       // an odd number of pages
@@ -47,8 +46,7 @@ struct arena {
   // under the pool's lock
   arena* next;
   std::uint32_t cold_count;
-  std::array<std::uint64_t, arena_slots_max / 64>
-      cold;  // bit per slot: carved, guarded, its memory given back
+  std::array<std::uint64_t, arena_slots_max / 64> cold;  // a bit per slot: its memory was given back
   // written under the pool's lock, read by the overflow report
   atomic<std::uint32_t> carved;
   // counted by whoever carves

@@ -26,8 +26,8 @@ constinit atomic<std::uint32_t> numbers_used{0};  // no entry at or above it was
 constinit std::uint32_t first_free = 0;  // no free entry below it
 
 entry* entry_at(std::uint32_t number) noexcept {
-  entry* const chunk =
-      chunks[number / registry_chunk_entries].load(acquire);  // pairs with entry_or_chunk's release
+  // pairs with entry_or_chunk's release
+  entry* const chunk = chunks[number / registry_chunk_entries].load(acquire);
   return chunk == nullptr ? nullptr : chunk + number % registry_chunk_entries;
 }
 
@@ -50,8 +50,8 @@ bool register_arena(arena* fresh) noexcept {
     fresh->number = number;
     first_free = number + 1;
     place->end.store(fresh->end, relaxed);
-    place->home.store(fresh,
-                      release);  // pairs with the lookup's acquire: end and the arena's record come first
+    // pairs with the lookup's acquire: end and the arena's record come first
+    place->home.store(fresh, release);
     if (number >= numbers_used.load(relaxed)) numbers_used.store(number + 1, release);  // likewise
     return true;
   }

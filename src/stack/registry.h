@@ -17,8 +17,7 @@
 namespace thrum::rt {
 
 inline constexpr std::uint32_t registry_chunk_entries = 4096;
-inline constexpr std::uint32_t registry_chunks =
-    256;  // with the above: as many arenas as 32 - arena_slot_bits can number
+inline constexpr std::uint32_t registry_chunks = 256;  // all numbers that 32 - arena_slot_bits can hold
 
 // Gives the arena its number. False when there is no room for it.
 [[nodiscard]] bool register_arena(arena* fresh) noexcept;

@@ -20,8 +20,7 @@ void forget_frames(stack const& used) noexcept {
 #endif
 
 std::size_t give_back_below(stack const& parked, char const* sp) noexcept {
-  constexpr std::size_t red_zone_bytes =
-      128;  // x86_64's ABI: leaf functions keep locals there, signals step over it
+  constexpr std::size_t red_zone_bytes = 128;  // x86_64: leaf functions keep locals there
   auto const keep_from = reinterpret_cast<std::uintptr_t>(sp) - red_zone_bytes;
   auto const low = reinterpret_cast<std::uintptr_t>(parked.low);
   auto const end = keep_from & ~(os::page_size() - 1);

@@ -6,24 +6,12 @@
 
 namespace thrum::rt {
 
-stack* stack_cache::take(stack_pool& pool) noexcept {
-  if (count_ == 0) {
-    std::uint32_t got = half;
-    stack* list = pool.allocate_batch(got);
-    if (list == nullptr) return nullptr;
-    // The list's first is the hottest: it is taken first, so it goes to the end.
-    for (count_ = got; got > 0; list = list->next) stacks_[--got] = list;
-  }
-  stack* const taken = stacks_[--count_];
-  forget_frames(*taken);
-  return taken;
-}
-
-void stack_cache::put(stack_pool& pool, stack* one) noexcept {
-  if (one->size != pool.default_size()) return pool.release(one);
-  one->goroutine_id = 0;
-  if (count_ == stack_cache_max) release_oldest(pool, half);
-  stacks_[count_++] = one;
+bool stack_cache::refill(stack_pool& pool) noexcept {
+  std::uint32_t got = half;
+  stack* list = pool.allocate_batch(got);
+  // The list's first is the hottest: it is to be taken first, so it goes to the end.
+  for (count_ = got; got > 0; list = list->next) stacks_[--got] = list;
+  return count_ > 0;
 }
 
 void stack_cache::flush(stack_pool& pool) noexcept {

@@ -192,8 +192,8 @@ void stack_pool::guard(arena& home, std::uint32_t slot) noexcept {
   }
   guarded_.fetch_add(1U, relaxed);
   if (result.kind == guard_kind::protection) {
-    home.protected_guards.fetch_add(
-        1U, relaxed);  // relaxed: read when the arena is destroyed, and nobody carves then
+    // relaxed: read when the arena is destroyed, and nobody carves then
+    home.protected_guards.fetch_add(1U, relaxed);
     protections_.fetch_add(1U, relaxed);
   }
 }

@@ -28,6 +28,7 @@ bool mutex::spin_for_it(int procs) noexcept {
 }
 
 void mutex::lock_slow() {
+  if (try_lock()) return;  // free, but somebody waits or is on his way
   M* m = &enter_to_wait("mutex::lock");
   if (spin_for_it(m->sched.options.procs)) {
     leave(*m);

@@ -301,6 +301,10 @@ TEST(stack_pool, T10_unused_depth_of_a_parked_stack_goes_back_and_what_it_uses_s
   EXPECT_LE(resident_pages(*parked), 30'000 / os::page_size() + 2);
   EXPECT_TRUE(std::all_of(sp - 128, parked->top, [](char byte) { return byte == 0x5a; }));
   EXPECT_FALSE(os::readable(parked->low - 1));
+  char* const page = parked->low + 70 * os::page_size();
+  *(page - 128) = 1;
+  give_back_below(*parked, page);
+  EXPECT_EQ(*(page - 128), 1) << "the red zone of a leaf function crosses the page";
   EXPECT_EQ(give_back_below(*parked, parked->low + 100), 0U);
   EXPECT_EQ(give_back_below(*parked, parked->top + 4096), 0U) << "an sp that is not on this stack";
 }

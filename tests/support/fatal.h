@@ -1,0 +1,32 @@
+// Tests of what ends the program: in a child process that is started anew, so that it has no thread of the parent and no
+// watchdog (which would silence the deadlock report), with its exit code and last words checked.
+//
+//   class overflow : public fatal_test {};
+//   TEST_F(overflow, S29_...) { EXPECT_FATAL(thrum::run([] { recurse(); }), "stack overflow"); }
+#pragma once
+
+#include "support/watchdog.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace thrum::test {
+
+class fatal_test : public testing::Test {
+ protected:
+  fatal_test() : style_(GTEST_FLAG_GET(death_test_style)) { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  ~fatal_test() override { GTEST_FLAG_SET(death_test_style, style_); }
+
+ private:
+  std::string style_;
+};
+
+}  // namespace thrum::test
+
+// The statement ends the program with exit code 2, and standard error matches the (POSIX extended) expression.
+#define EXPECT_FATAL(statement, expression) EXPECT_EXIT(statement, testing::ExitedWithCode(2), expression)
+
+// A sanitizer's or an emulator's own thread might call `go`: the scheduler cannot tell, and keeps silent (T13).
+#define THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN() \
+  if (::thrum::test::unknown_threads() > 0) GTEST_SKIP() << "a thread that is not thrum's silences the deadlock report (T13)"

@@ -1,0 +1,52 @@
+// Running a test's body on the scheduler, at a chosen number of Ps, under the eyes of the watchdog.
+//
+//   run_at(1, [] { ... });                         // P=1
+//
+//   class my_topic : public at_every_width {};     // a TEST_P that runs at P = 1, 2, 8 and 64
+//   TEST_P(my_topic, S07_...) { run([&] { ... procs() ... }); }
+//   THRUM_AT_EVERY_WIDTH(my_topic);
+#pragma once
+
+#include <thrum/run.h>
+
+#include "support/watchdog.h"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace thrum::test {
+
+// As thrum::run.
+template <class F>
+int run_with(options chosen, F body) {
+  start_watchdog();
+  return thrum::run(
+      [&] {
+        watched_run const watched;
+        return body();
+      },
+      chosen);
+}
+
+template <class F>
+int run_at(int procs, F body) {
+  return run_with({.max_procs = procs}, std::move(body));
+}
+
+class at_every_width : public testing::TestWithParam<int> {
+ protected:
+  [[nodiscard]] static int procs() { return GetParam(); }
+  template <class F>
+  static int run(F body) {
+    return run_at(procs(), std::move(body));
+  }
+};
+
+}  // namespace thrum::test
+
+#define THRUM_AT_EVERY_WIDTH(suite)                                    \
+  INSTANTIATE_TEST_SUITE_P(at, suite, testing::Values(1, 2, 8, 64),    \
+                           [](auto const& width) { return "P" + std::to_string(width.param); })

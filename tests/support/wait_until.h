@@ -1,0 +1,43 @@
+// Waiting for an event in a test: no sleeping, and a generous limit after which the test fails instead of hanging.
+//
+//   ASSERT_TRUE(wait_until([&] { return started.load() == 8; }));
+//
+// On a goroutine it yields, so that it also works at P=1; the thread gives way too, because the machine may have fewer
+// CPUs than the test has Ms.
+#pragma once
+
+#include <thrum/go.h>
+
+#include "core/current.h"
+#include "os/clock.h"
+#include "os/thread.h"
+
+#include <cstdint>
+
+namespace thrum::test {
+
+inline constexpr std::int64_t wait_limit_ns = 30'000'000'000;
+
+template <class Predicate>
+[[nodiscard]] bool wait_until(Predicate holds, std::int64_t limit_ns = wait_limit_ns) {
+  std::int64_t const until_ns = rt::os::monotonic_ns() + limit_ns;
+  while (!holds()) {
+    if (rt::os::monotonic_ns() > until_ns) return holds();
+    if (rt::M const* const m = rt::current_m(); m != nullptr && m->current != nullptr) thrum::yield();
+    rt::os::yield_thread();
+  }
+  return true;
+}
+
+// The same without leaving the P: other goroutines of this P do not run meanwhile.
+template <class Predicate>
+[[nodiscard]] bool spin_until(Predicate holds, std::int64_t limit_ns = wait_limit_ns) {
+  std::int64_t const until_ns = rt::os::monotonic_ns() + limit_ns;
+  while (!holds()) {
+    if (rt::os::monotonic_ns() > until_ns) return holds();
+    rt::os::yield_thread();
+  }
+  return true;
+}
+
+}  // namespace thrum::test
