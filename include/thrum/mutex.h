@@ -43,11 +43,15 @@ class mutex {
   static constexpr std::uint32_t locked = 1;
   static constexpr std::uint32_t waiters = 2;   // somebody stands in the wait table; changed under its bucket's lock
   static constexpr std::uint32_t woken = 4;     // one of them was woken and has not yet tried: no need to wake another
-  static constexpr std::uint32_t starving = 8;  // somebody waited too long: newcomers queue, unlock hands over
+  static constexpr std::uint32_t starving = 8;  // somebody waited too long: newcomers queue, unlock hands over. Implies locked
+  static constexpr unsigned epoch_shift = 16;   // with a flag set, above it: the run in which it was; flags of a run that
+                                                // is over mean nothing, for whoever waited then will never come
 
   void lock_slow();
   void unlock_slow(std::uint32_t seen) noexcept;
   [[nodiscard]] bool spin_for_it(int procs) noexcept;
+  [[nodiscard]] static std::uint32_t flags_of(std::uint32_t seen, std::uint32_t epoch) noexcept;
+  [[nodiscard]] static std::uint32_t stamped(std::uint32_t flags, std::uint32_t epoch) noexcept;
 
   detail::atomic<std::uint32_t> state_{0};
 };

@@ -34,6 +34,12 @@ inline void owner_add(atomic<T>& counter, T delta) noexcept {
   counter.store(static_cast<T>(counter.load(relaxed) + delta), relaxed);  // relaxed: a statistic, nothing follows from it
 }
 
+// Reads a plain word that its owner may be writing. Good for a hint, such as what to prefetch, and for nothing else.
+template <class T>
+inline T hint_of(T const& word) noexcept {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

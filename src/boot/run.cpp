@@ -43,10 +43,14 @@ struct one_run_at_a_time {
   ~one_run_at_a_time() { run_is_alive.store(false, release); }
 };
 
+[[noreturn]] void throw_system_error(int error, char const* what) {
+  throw std::system_error(error, std::generic_category(), std::string("thrum::run: ") + what);
+}
+
 struct fault_handling {
   fault_handling() {
     if (int const error = os::install_fault_handler(report_if_overflow)) {
-      throw std::system_error(error, std::generic_category(), "thrum::run: sigaction");
+      throw_system_error(error, "sigaction");
     }
   }
   ~fault_handling() { os::remove_fault_handler(); }
@@ -71,16 +75,25 @@ struct main_call {
   }
 };
 
+M& make_m0(Sched& s) {
+  M* const m0 = s.m_slab.make(s, s.ms_made++);
+  if (m0 == nullptr) throw_system_error(ENOMEM, "the first M");
+  s.ms_total = 1;
+  s.all_ms = m0;
+  acquire_p(*m0, *s.procs[0]);
+  return *m0;
+}
+
 G& make_main_goroutine(P& p, main_call& call) {
   G* const g = take_dead_g(p);
-  if (g == nullptr) throw std::system_error(ENOMEM, std::generic_category(), "thrum::run: the main goroutine");
+  if (g == nullptr) throw_system_error(ENOMEM, "the main goroutine");
   g->id = next_goroutine_id(p);
   g->is_main = true;
   g->is_joinable = false;
   g->task.step = main_call::step;
   ::new (static_cast<void*>(g->task.storage)) main_call*(&call);
   g->transition(g_status::dead, g_status::unstarted);
-  if (!bind_stack(p, *g)) throw std::system_error(ENOMEM, std::generic_category(), "thrum::run: the main stack");
+  if (!bind_stack(p, *g)) throw_system_error(ENOMEM, "the main stack");
   count(p.counters.created);
   return *g;
 }
@@ -114,14 +127,22 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   return made;
 }
 
-// Nothing is left but records of goroutines that ended: everything can go.
-bool all_goroutines_ended(Sched& s) noexcept {
-  bool ended = true;
+// All Ms are joined. A goroutine that did not end may have left its address in wait queues and references into its frames
+// elsewhere; a handle may outlive the run. What they point to stays mapped for good; with all of them gone nothing does.
+void leave_behind_what_is_referred_to(Sched& s) noexcept {
+  bool frames = false;
+  bool records = false;
   s.g_slab.for_each([&](G& g) {
-    auto const status = g.status.load(relaxed);  // relaxed: all Ms are joined
-    ended = ended && (status == g_status::idle || status == g_status::dead || status == g_status::unstarted);
+    auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
+    bool const has_frames = status == g_status::runnable || status == g_status::running || status == g_status::waiting ||
+                            status == g_status::hosting;
+    bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
+    g.is_orphan = true;
+    frames = frames || has_frames;
+    records = records || has_frames || has_handle;
   });
-  return ended;
+  if (frames) s.stacks.abandon();
+  if (records) s.g_slab.abandon();
 }
 
 }  // namespace
@@ -139,22 +160,18 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   set_uncaught_hook(report_panic);
 
   Sched& s = *sched;
-  M& m0 = *s.m_slab.make(s, s.ms_made++);
-  s.ms_total = 1;
-  s.all_ms = &m0;
-  acquire_p(m0, *s.procs[0]);
+  M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
-  adopt_thread(m0);
+  if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
   enter(m0);
   run_on_m0(m0, main_g);
   int const still_running = end_all_ms(s, end_patience_ns);
   release_thread(m0);
   if (still_running != 0) {
     static_cast<void>(sched.release());  // they may touch any of it
-  } else if (!all_goroutines_ended(s)) {
-    s.stacks.abandon();  // frames of goroutines that were left behind may be referred to from outside
-    s.g_slab.abandon();
+  } else {
+    leave_behind_what_is_referred_to(s);
   }
   if (call.error) std::rethrow_exception(call.error);
 }

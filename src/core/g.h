@@ -42,6 +42,7 @@ struct alignas(cache_line_bytes) G {
   bool is_hosted = false;     // runs on its joiner's stack
   bool is_main = false;
   bool is_exiting = false;    // goexit is unwinding it
+  bool is_orphan = false;     // its run is over; the record only serves a handle that is still there
   wait_reason waits_for = wait_reason::none;
 
   // set when it is created, read by its first run
@@ -53,6 +54,7 @@ struct alignas(cache_line_bytes) G {
   void* locals = nullptr;           // thrum::local<T> values
   char* name = nullptr;             // this_goroutine::set_name
   M* locked_to = nullptr;
+  void* exit = nullptr;             // the unwinding that goexit started
   std::int64_t waits_since_ns = 0;  // only where somebody already read the clock
 
   static G& of(detail::task& its_task) noexcept {

@@ -22,6 +22,7 @@ struct Sched;
 namespace attend {
 inline constexpr std::uint32_t safe_point = 1;  // run the function of for_each_proc
 inline constexpr std::uint32_t stopping = 2;    // run() ends
+inline constexpr std::uint32_t give_up_stacks = 4;  // somebody waits for a stack
 }  // namespace attend
 
 struct alignas(cache_line_bytes) P {

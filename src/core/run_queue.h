@@ -76,7 +76,7 @@ class run_queue {
     __builtin_prefetch(second + cache_line_bytes);
     if constexpr (!with_tsan) {
       G const& first = *at(head).g();
-      auto const* const frame = static_cast<char const*>(__atomic_load_n(&first.saved.sp, __ATOMIC_RELAXED));
+      auto const* const frame = static_cast<char const*>(hint_of(first.saved.sp));
       for (int line = 0; line < 4; ++line) __builtin_prefetch(frame + line * cache_line_bytes, 1);
     }
   }

@@ -3,6 +3,7 @@
 #include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
+#include "sched/stack_wait.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
 
@@ -92,6 +93,7 @@ found find_runnable(M& m) noexcept {
     P& p = *m.p;
     if (std::uint32_t const wanted = p.attention.load(relaxed); wanted != 0) {
       if ((wanted & attend::stopping) != 0) return {};
+      if ((wanted & attend::give_up_stacks) != 0) give_up_cached_stacks(p);
       attend_to(p);
     }
 

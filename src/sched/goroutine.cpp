@@ -8,11 +8,10 @@
 #include "base/check.h"
 #include "sched/locals.h"
 #include "sched/park.h"
-#include "sched/queues.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
+#include "sched/stack_wait.h"
 #include "sched/suspend.h"
-#include "sched/wake.h"
 
 #if THRUM_ASAN
 #include <sanitizer/asan_interface.h>
@@ -25,28 +24,49 @@ namespace {
 // A forced unwinding, as pthread_cancel uses it: destructors run and see no exception in flight; a catch (...) on the way
 // runs its handler, but whether it rethrows or not, the unwinding goes on when the handler ends. It stops in
 // run_user_code, the only frame that catches it for good.
+//
+// Called inside a handler, the exceptions being handled are put aside: the C++ library allows no foreign unwinding to be
+// caught while others are. They are ended when the unwinding is.
 
-_Unwind_Reason_Code keep_unwinding(int, _Unwind_Action, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context*,
-                                   void*) noexcept {
+struct exit_unwinding {
+  _Unwind_Exception header;  // first: the unwinder knows only this
+  exception_globals before;  // the exceptions being handled, and the count in flight, when goexit was called
+  bool superseded;           // goexit was called again, in a handler that had caught this one
+};
+
+_Unwind_Reason_Code before_each_frame(int, _Unwind_Action, _Unwind_Exception_Class, _Unwind_Exception* header,
+                                      _Unwind_Context*, void*) noexcept {
+  // A handler that rethrew has counted the unwinding as an exception in flight: it is none.
+  current_m()->globals.exceptions->uncaught = reinterpret_cast<exit_unwinding*>(header)->before.uncaught;
   return _URC_NO_REASON;
 }
 
-void start_unwinding(_Unwind_Exception* forced) {
+void start_unwinding(exit_unwinding& forced) {
 #if THRUM_ASAN
   __asan_handle_no_return();  // frames are about to vanish without their epilogues
 #endif
-  _Unwind_ForcedUnwind(forced, keep_unwinding, nullptr);
+  _Unwind_ForcedUnwind(&forced.header, before_each_frame, nullptr);
   fatal("goexit reached the end of the stack: it was called below a frame without unwind information");
 }
 
-// Called when a handler that caught the forced unwinding ends without rethrowing.
-void handler_ended(_Unwind_Reason_Code, _Unwind_Exception* forced) {
+// Called when a handler that caught the forced unwinding ends without rethrowing it.
+void handler_ended(_Unwind_Reason_Code, _Unwind_Exception* header) {
+  auto& forced = *reinterpret_cast<exit_unwinding*>(header);
   M& m = *current_m();
-  if (!m.current->is_exiting) {  // run_user_code: this is the end of the road
-    std::free(forced);
-    return;
+  G& g = *m.current;
+  if (g.is_exiting && !forced.superseded) {
+    if (m.globals.exceptions->uncaught > forced.before.uncaught) {
+      fatal("goroutine %llu: an exception left a catch (...) that was handling goexit",
+            static_cast<unsigned long long>(g.id));
+    }
+    start_unwinding(forced);
   }
-  start_unwinding(forced);
+  if (!forced.superseded) {
+    // run_user_code: the end of the road. What was being handled when goexit was called is handled now.
+    *m.globals.exceptions = forced.before;
+    while (m.globals.exceptions->caught != nullptr) abi::__cxa_end_catch();
+  }
+  std::free(header);
 }
 
 // --- the end ---
@@ -54,11 +74,8 @@ void handler_ended(_Unwind_Reason_Code, _Unwind_Exception* forced) {
 void finish_exit(M& m, G& left, void* its_stack) noexcept {
   P& p = *m.p;
   forget_context(left.saved);
-  auto* const freed = static_cast<stack*>(its_stack);
-  freed->goroutine_id = 0;
-  p.stacks.put(p.sched.stacks, freed);
+  put_stack(p, static_cast<stack*>(its_stack));
   left.on = nullptr;
-  if (p.sched.stack_waiters.load(relaxed) != 0) stack_came_free(p);
   if (left.is_joinable) {
     drop_reference(p, left);
   } else {
@@ -127,19 +144,30 @@ void run_user_code(G& g) {
   } catch (abi::__forced_unwind&) {
     if (!g.is_exiting) throw;  // somebody cancels the thread: not ours to stop
     g.is_exiting = false;
+    g.exit = nullptr;
   }
   if (g.locals != nullptr || g.name != nullptr) clear_user_state(g);
   if (g.is_joinable) publish_finished(g);
 }
 
 void unwind_goroutine(G& g) {
-  auto* const forced = static_cast<_Unwind_Exception*>(std::aligned_alloc(alignof(_Unwind_Exception),
-                                                                          sizeof(_Unwind_Exception)));
+  exception_globals& globals = *current_m()->globals.exceptions;
+  auto* const forced = static_cast<exit_unwinding*>(std::aligned_alloc(alignof(exit_unwinding), sizeof(exit_unwinding)));
   if (forced == nullptr) fatal("goroutine %llu: no memory for goexit", static_cast<unsigned long long>(g.id));
-  forced->exception_class = 0x7468726d65786974;  // "thrmexit": nobody's language
-  forced->exception_cleanup = handler_ended;
+  forced->header = {};
+  forced->header.exception_class = 0x7468726d65786974;  // "thrmexit": nobody's language
+  forced->header.exception_cleanup = handler_ended;
+  forced->superseded = false;
+  forced->before = globals;
+  if (auto* const earlier = static_cast<exit_unwinding*>(g.exit)) {
+    earlier->superseded = true;
+    forced->before = earlier->before;  // what is being handled now is the earlier goexit itself
+  } else {
+    globals.caught = nullptr;
+  }
+  g.exit = forced;
   g.is_exiting = true;
-  start_unwinding(forced);
+  start_unwinding(*forced);
   std::abort();  // not reached
 }
 
@@ -147,19 +175,6 @@ void clear_user_state(G& g) noexcept {
   destroy_locals(g);
   std::free(g.name);
   g.name = nullptr;
-}
-
-void stack_came_free(P& p) noexcept {
-  Sched& s = p.sched;
-  {
-    os::lock_guard const guard(s.lock);
-    G* const waiting = s.waiting_for_stack.pop_front();
-    if (waiting == nullptr) return;
-    s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // a hint; the list is under the lock
-    waiting->transition(g_status::waiting, g_status::unstarted);
-    put_global_locked(s, entry_of_unstarted(*waiting));
-  }
-  wake_if_idle(s);
 }
 
 }  // namespace thrum::rt

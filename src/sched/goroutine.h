@@ -19,7 +19,4 @@ void run_user_code(G& g);
 // After a G's end, or for one that lost the race to a joiner: its locals and name are gone, its record may be reused.
 void clear_user_state(G& g) noexcept;
 
-// A stack came free: if somebody waits for one, he gets his turn.
-void stack_came_free(P& p) noexcept;
-
 }  // namespace thrum::rt

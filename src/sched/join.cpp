@@ -93,9 +93,13 @@ namespace thrum::detail {
 using namespace rt;
 
 void join_task(task& joined) {
+  G& child = G::of(joined);
+  if (child.is_orphan) {
+    if (task_finished(joined)) return;
+    throw std::logic_error("thrum: join() on a goroutine whose run ended before it did");
+  }
   M* m = current_m();
   if (m == nullptr || m->current == nullptr) throw std::logic_error("thrum: join() outside a goroutine");
-  G& child = G::of(joined);
   enter(*m);
   if (may_host(*m, *m->current, child) && claim(child)) {
     run_in_place(*m, *m->current, child);
@@ -111,10 +115,12 @@ bool task_finished(task const& joined) noexcept {
 }
 
 void release_task(task& joined) noexcept {
-  M& m = *current_m();
-  enter(m);
-  drop_reference(*m.p, G::of(joined));
-  leave(m);
+  M* const m = current_m();
+  G& g = G::of(joined);
+  if (m == nullptr || g.is_orphan) return;  // a handle that outlived its run: the record stays where it is
+  enter(*m);
+  drop_reference(*m->p, g);
+  leave(*m);
 }
 
 void detach_task(task& joined) noexcept {

@@ -48,8 +48,9 @@ M& yield(M& m) noexcept {
   return suspend(m, commit_yield, nullptr, commit_holds::nothing);
 }
 
-void main_goroutine_ended(M& m, G&) noexcept {
+void main_goroutine_ended(M& m, G& main) noexcept {
   Sched& s = m.sched;
+  main.is_main = false;  // the record will be used again
   if (s.main_completed) {
     s.main_ended.wake();
   } else {

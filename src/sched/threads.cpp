@@ -11,6 +11,7 @@
 #include "sched/deadlock.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
+#include "sched/stack_wait.h"
 #include "sched/wake.h"
 
 namespace thrum::rt {
@@ -21,7 +22,9 @@ void* m_main(void* argument) {
   char name[16];
   std::snprintf(name, sizeof name, "thrum-m%d", m.id);
   os::set_thread_name(name);
-  adopt_thread(m);
+  if (int const error = adopt_thread(m)) {
+    fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
+  }
   acquire_p(m, *m.next_p);
   schedule_until_end(m);
   Sched& s = m.sched;
@@ -83,6 +86,12 @@ void hand_off(Sched& s, P& p) noexcept {
     return;
   }
   attend_to(p);
+  if ((p.attention.load(relaxed) & attend::give_up_stacks) != 0) {
+    s.lock.release();
+    give_up_cached_stacks(p);
+    hand_off(s, p);
+    return;
+  }
   put_idle_p(s, p);
   if (!work_anywhere(s)) check_deadlock_locked(s);
   s.lock.release();
@@ -118,17 +127,20 @@ void acquire_p(M& m, P& p) noexcept {
   m.next_p = nullptr;
 }
 
-void adopt_thread(M& m) noexcept {
+int adopt_thread(M& m) noexcept {
   m.tid = os::current_tid();
   m.globals = thread_globals::of_this_thread();
   auto const bounds = os::current_thread_stack();
   adopt_thread_stack(m.g0, bounds.low, bounds.high);
   auto const signal_stack = os::map(os::alt_stack_bytes());
-  if (signal_stack.address == nullptr || os::install_alt_stack(signal_stack.address, os::alt_stack_bytes()) != 0) {
-    fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", signal_stack.error);
+  if (signal_stack.address == nullptr) return signal_stack.error;
+  if (int const error = os::install_alt_stack(signal_stack.address, os::alt_stack_bytes())) {
+    os::unmap(signal_stack.address, os::alt_stack_bytes());
+    return error;
   }
   m.signal_stack = signal_stack.address;
   set_current_m(&m);
+  return 0;
 }
 
 void release_thread(M& m) noexcept {

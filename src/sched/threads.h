@@ -22,8 +22,8 @@ void hand_off(Sched& s, P& p) noexcept;
 // m takes p, which nobody holds.
 void acquire_p(M& m, P& p) noexcept;
 
-// What an M needs before it can run goroutines on the calling thread; and the way back.
-void adopt_thread(M& m) noexcept;
+// What an M needs before it can run goroutines on the calling thread, 0 or the errno; and the way back.
+[[nodiscard]] int adopt_thread(M& m) noexcept;
 void release_thread(M& m) noexcept;
 
 // Ends all Ms but the caller's. Waits until they have come to rest, for `patience_ns` at most; answers how many are still

@@ -24,7 +24,7 @@ namespace thrum::rt {
 
 inline constexpr std::uint32_t arena_slot_bits = 12;
 inline constexpr std::uint32_t arena_slots_max = 1U << arena_slot_bits;  // 1.8 GiB of default stacks
-// 28 MiB of address space for the program with few goroutines; each arena then has twice the slots of the last
+// 28 MiB of address space for a program with few goroutines; each next arena has twice as many slots
 inline constexpr std::uint32_t arena_slots_first = 64;
 inline constexpr std::size_t arena_bytes_max = 2UL << 30U;  // for large stacks, unless one slot is more
 inline constexpr std::uint32_t stagger_steps = 16;          // 16 lines: a quarter of a 4 KiB page at most

@@ -27,6 +27,14 @@ bool mutex::spin_for_it(int procs) noexcept {
   return false;
 }
 
+std::uint32_t mutex::flags_of(std::uint32_t seen, std::uint32_t epoch) noexcept {
+  return seen >> epoch_shift == epoch ? seen & ~(epoch << epoch_shift) : seen & locked;
+}
+
+std::uint32_t mutex::stamped(std::uint32_t flags, std::uint32_t epoch) noexcept {
+  return (flags & ~locked) != 0 ? flags | epoch << epoch_shift : flags;
+}
+
 void mutex::lock_slow() {
   if (try_lock()) return;  // free, but somebody waits or is on his way
   M* m = &enter_to_wait("mutex::lock");
@@ -36,6 +44,7 @@ void mutex::lock_slow() {
   }
   sudog& waiter = prepare_to_wait(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
+  std::uint32_t const epoch = m->sched.epoch;
   std::int64_t const since_ns = os::monotonic_ns();
   waiter.since_ns = since_ns;
   bool was_woken = false;
@@ -46,10 +55,11 @@ void mutex::lock_slow() {
     std::uint32_t next = 0;
     bool taken = false;
     do {
-      taken = (seen & (locked | (was_woken ? 0 : starving))) == 0;
-      next = taken ? seen | locked : seen | waiters | (has_starved ? starving : 0);
+      std::uint32_t const flags = flags_of(seen, epoch);
+      taken = (flags & locked) == 0;
+      next = taken ? flags | locked : flags | waiters | (has_starved ? starving : 0);
       if (was_woken) next &= ~woken;
-    } while (!state_.compare_exchange_weak(seen, next, acquire, relaxed));  // pairs with the last owner's release
+    } while (!state_.compare_exchange_weak(seen, stamped(next, epoch), acquire, relaxed));  // pairs with the last unlock
     if (taken) {
       bucket.release();
       break;
@@ -64,20 +74,21 @@ void mutex::lock_slow() {
 }
 
 void mutex::unlock_slow(std::uint32_t seen) noexcept {
-  // Waiters, but one of them is on its way: nothing to do but to let go, with one operation.
-  while ((seen & (locked | woken | starving)) == (locked | woken)) {
-    if (state_.compare_exchange_weak(seen, seen & ~locked, release, relaxed)) return;
+  M* const m = current_m();
+  std::uint32_t const epoch = m != nullptr ? m->sched.epoch : 0;
+  // Nobody waits in this run, or one of those who do is on his way: nothing to do but to let go, with one operation.
+  for (std::uint32_t flags = flags_of(seen, epoch); (flags & locked) != 0; flags = flags_of(seen, epoch)) {
+    if ((flags & waiters) != 0 && (flags & (woken | starving)) != woken) break;
+    if (state_.compare_exchange_weak(seen, stamped(flags & ~locked, epoch), release, relaxed)) return;
   }
   if ((seen & locked) == 0) fatal("unlock of an unlocked mutex");
-  M& m = *current_m();
-  enter(m);
-  wait_bucket& bucket = m.sched.waiters.bucket_of(this);
+  enter(*m);
+  wait_bucket& bucket = m->sched.waiters.bucket_of(this);
   bucket.acquire();
   bool more = false;
   sudog* const first = bucket.dequeue(this, more);
   std::uint32_t next = more ? waiters : 0;
-  seen = state_.load(relaxed);
-  if (first != nullptr && (seen & starving) != 0) {
+  if (first != nullptr && (state_.load(relaxed) & starving) != 0) {
     // Handed over: it never looks unlocked. The last one, or one that has not waited long, ends the fair mode.
     first->handed_over = true;
     next |= locked;
@@ -85,11 +96,11 @@ void mutex::unlock_slow(std::uint32_t seen) noexcept {
   } else if (first != nullptr) {
     next |= woken;
   }
-  state_.exchange(next, acq_rel);  // acquire: the new owner sees what earlier owners did; from here on it may be gone
   G* const to_wake = first != nullptr ? first->g : nullptr;
+  state_.exchange(stamped(next, epoch), acq_rel);  // acquire: a new owner sees what all earlier ones did. It may be gone now
   bucket.release();
-  if (to_wake != nullptr) ready(m, *to_wake);
-  leave(m);
+  if (to_wake != nullptr) ready(*m, *to_wake);
+  leave(*m);
 }
 
 }  // namespace thrum

@@ -75,11 +75,17 @@ struct spawned_call {
 
   static void run(task& self) {
     spawned_call& whole = stored<spawned_call>(self);
-    // Moved out of the shared place first: the result is built there while the callable's frame still needs its state.
-    callable mine(std::move(whole.call));
-    std::destroy_at(&whole.call);
-    slot& out = *std::construct_at(&whole.ended);
+    slot& out = whole.ended;
+    bool has_slot = false;
+    auto const turn_into_slot = [&] {
+      std::destroy_at(&whole.call);
+      std::construct_at(&whole.ended);
+      has_slot = true;
+    };
     try {
+      // Moved out of the shared place first: the result is built there while the callable's state is still needed.
+      callable mine(std::move(whole.call));
+      turn_into_slot();
       if constexpr (std::is_void_v<result>) {
         invoke(mine);
         out.how = outcome::value;
@@ -94,6 +100,7 @@ struct spawned_call {
     } catch (abi::__forced_unwind&) {
       throw;  // goexit: there is no result
     } catch (...) {
+      if (!has_slot) turn_into_slot();  // the move threw
       std::construct_at(&out.error, std::current_exception());
       out.how = outcome::error;
     }

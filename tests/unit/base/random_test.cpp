@@ -1,7 +1,7 @@
 #include "base/random.h"
 
-#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -51,59 +51,60 @@ TEST(random_source, below_one_is_always_zero) {
 
 // --- SC-11: the order in which a thief visits the Ps ---
 
-class steal_order : public testing::TestWithParam<std::uint32_t> {};
+std::vector<std::uint32_t> const proc_counts = [] {
+  std::vector<std::uint32_t> counts;
+  for (std::uint32_t count = 1; count <= 64; ++count) counts.push_back(count);
+  return counts;
+}();
 
-TEST_P(steal_order, SC_11_every_step_visits_all_ps_once_from_every_start) {
-  std::uint32_t const count = GetParam();
-  coprime_steps const steps(count);
-  std::uint32_t const starts = count <= 64 ? count : 3;
-  for (std::uint32_t index = 0; index < steps.size(); ++index) {
-    for (std::uint32_t start = 0; start < starts; ++start) {
-      std::vector<bool> visited(count, false);
-      random_order order(steps, index * count + start);
-      ASSERT_EQ(order.position(), start);
-      ASSERT_EQ(order.step(), steps[index]);
-      for (std::uint32_t n = 0; n < count; ++n, order.advance()) {
-        ASSERT_FALSE(order.done());
-        ASSERT_LT(order.position(), count);
-        ASSERT_FALSE(visited[order.position()]) << "step " << steps[index] << " meets a P twice";
-        visited[order.position()] = true;
-      }
-      ASSERT_TRUE(order.done());
+// How often the walk visits each P.
+std::vector<int> visits(coprime_steps const& steps, std::uint32_t random) {
+  std::vector<int> seen(steps.count(), 0);
+  for (random_order order(steps, random); !order.done(); order.advance()) ++seen.at(order.position());
+  return seen;
+}
+
+TEST(steal_order, SC_11_every_step_visits_all_ps_once_from_every_start) {
+  for (std::uint32_t const count : proc_counts) {
+    coprime_steps const steps(count);
+    for (std::uint32_t random = 0; random < count * steps.size(); ++random) {
+      ASSERT_EQ(visits(steps, random), std::vector<int>(count, 1)) << "of " << count << ", random " << random;
     }
   }
 }
 
-TEST_P(steal_order, SC_11_three_or_more_ps_have_at_least_two_steps) {
-  coprime_steps const steps(GetParam());
-  EXPECT_EQ(steps.count(), GetParam());
-  EXPECT_GE(steps.size(), GetParam() >= 3 ? 2U : 1U);
-}
-
-TEST_P(steal_order, SC_11_the_first_ps_times_steps_seeds_give_different_walks) {
-  std::uint32_t const count = GetParam();
-  coprime_steps const steps(count);
-  std::set<std::pair<std::uint32_t, std::uint32_t>> walks;
-  for (std::uint32_t seed = 0; seed < count * steps.size(); ++seed) {
-    random_order const order(steps, seed);
-    EXPECT_TRUE(walks.emplace(order.position(), order.step()).second) << "seed " << seed << " repeats a walk";
+TEST(steal_order, SC_11_three_or_more_ps_have_at_least_two_steps) {
+  for (std::uint32_t const count : proc_counts) {
+    coprime_steps const steps(count);
+    EXPECT_EQ(steps.count(), count);
+    EXPECT_GE(steps.size(), count >= 3 ? 2U : 1U) << "of " << count;
   }
-  EXPECT_EQ(walks.size(), std::size_t{count} * steps.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(procs, steal_order, testing::Range(1U, 65U));
+TEST(steal_order, SC_11_the_first_ps_times_steps_seeds_give_different_walks) {
+  for (std::uint32_t const count : proc_counts) {
+    coprime_steps const steps(count);
+    std::set<std::pair<std::uint32_t, std::uint32_t>> walks;
+    for (std::uint32_t random = 0; random < count * steps.size(); ++random) {
+      random_order const order(steps, random);
+      EXPECT_TRUE(walks.emplace(order.position(), order.step()).second) << "of " << count << ", random " << random;
+    }
+  }
+}
 
 TEST(steal_order, SC_11_holds_for_the_largest_number_of_ps) {
   constexpr std::uint32_t count = procs_max;
-  coprime_steps const steps(count);
-  ASSERT_EQ(steps.size(), count / 2);  // the odd ones: 1024 is a power of two
-  for (std::uint32_t const index : {0U, 1U, steps.size() / 2, steps.size() - 1}) {
-    std::vector<bool> visited(count, false);
-    for (random_order order(steps, index * count + 17); !order.done(); order.advance()) {
-      ASSERT_FALSE(visited[order.position()]);
-      visited[order.position()] = true;
-    }
-    EXPECT_EQ(std::count(visited.begin(), visited.end(), true), count);
+  auto const steps = std::make_unique<coprime_steps>(count);
+  ASSERT_EQ(steps->size(), count / 2);  // the odd ones: 1024 is a power of two
+  for (std::uint32_t const index : {0U, 1U, steps->size() / 2, steps->size() - 1}) {
+    EXPECT_EQ(visits(*steps, index * count + 17), std::vector<int>(count, 1));
+  }
+}
+
+TEST(steal_order, any_random_word_gives_a_walk) {
+  coprime_steps const steps(7);
+  for (std::uint32_t const random : {0U, 41U, 42U, 0x7fff'ffffU, 0xffff'ffffU}) {
+    EXPECT_EQ(visits(steps, random), std::vector<int>(7, 1));
   }
 }
 

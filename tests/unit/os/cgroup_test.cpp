@@ -121,6 +121,7 @@ TEST_F(cgroup, v1_takes_precedence_where_both_are_mounted_and_v2_serves_where_v1
 TEST_F(cgroup, a_mount_of_a_part_of_the_tree_is_cut_off_the_path) {
   file("/sys/fs/cgroup/inner/cpu.max", "600000 100000\n");
   file("/sys/fs/cgroup/cpu.max", "300000 100000\n");
+  file("/sys/fs/cgroupdef/cpu.max", "100000 100000\n");  // a prefix is not a directory
   char const mount[] = "30 24 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
   EXPECT_DOUBLE_EQ(quota("0::/docker/abc/inner\n", mount), 3);
   EXPECT_DOUBLE_EQ(quota("0::/docker/abc\n", mount), 3);

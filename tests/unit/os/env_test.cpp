@@ -49,8 +49,8 @@ TEST(debug_setting, keys_are_compared_whole) {
 
 TEST(debug_setting, malformed_input_answers_false) {
   for (char const* list :
-       {"", "seed", "seed=", "seed=x", "seed=7x", "seed= 7", "seed=7 ", "seed=+7", "seed=--7", "seed==7", "=7",
-        ",", ",,,", " seed=7", "seed=0x10", "seed=1.5", "SEED=7", "seed=9223372036854775808",
+       {"", "seed", "seed=", "seed=x", "seed=7x", "seed= 7", "seed=7 ", "seed=+7", "seed=--7", "seed==7",
+        "=7", ",", ",,,", " seed=7", "seed=0x10", "seed=1.5", "SEED=7", "seed=9223372036854775808",
         "seed=99999999999999999999999"}) {
     EXPECT_EQ(setting(list, "seed"), untouched) << list;
   }

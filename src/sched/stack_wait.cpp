@@ -1,0 +1,62 @@
+#include "sched/stack_wait.h"
+
+#include "sched/queues.h"
+#include "sched/wake.h"
+
+namespace thrum::rt {
+namespace {
+
+// As many of the waiting as the pool has stacks for get their turn. Not under sched.lock.
+void start_those_who_can(Sched& s) noexcept {
+  {
+    os::lock_guard const guard(s.lock);
+    auto free = s.stacks.stats().free;
+    for (; free > 0; --free) {
+      G* const waiting = s.waiting_for_stack.pop_front();
+      if (waiting == nullptr) break;
+      waiting->transition(g_status::waiting, g_status::unstarted);
+      put_global_locked(s, entry_of_unstarted(*waiting));
+    }
+    s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // a hint; the list is under the lock
+  }
+  store_load_fence();
+  wake_if_idle(s);
+}
+
+}  // namespace
+
+void wait_for_stack(M& m, G& g) noexcept {
+  Sched& s = m.sched;
+  {
+    os::lock_guard const guard(s.lock);
+    g.status.store(g_status::waiting, relaxed);  // it may have been claimed, and so be running on paper
+    g.waits_for = wait_reason::stack_memory;
+    s.waiting_for_stack.push_back(g);
+    s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);
+    // Whoever frees a stack from now on sees the count or, at its next safe point, the request; an idle P sees neither.
+    for (auto const& p : s.procs) p->attention.fetch_or(attend::give_up_stacks, release);
+    for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
+      p->attention.fetch_and(~attend::give_up_stacks, relaxed);
+      p->stacks.flush(s.stacks);
+    }
+  }
+  start_those_who_can(s);
+}
+
+void put_stack(P& p, stack* freed) noexcept {
+  freed->goroutine_id = 0;
+  if (p.sched.stack_waiters.load(relaxed) == 0) {
+    p.stacks.put(p.sched.stacks, freed);
+    return;
+  }
+  p.sched.stacks.release(freed);
+  start_those_who_can(p.sched);
+}
+
+void give_up_cached_stacks(P& p) noexcept {
+  p.attention.fetch_and(~attend::give_up_stacks, acquire);  // pairs with wait_for_stack
+  p.stacks.flush(p.sched.stacks);
+  start_those_who_can(p.sched);
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,59 @@
+// A baton: the smallest thing that can be waited for, made of the scheduler's own park and ready, as every primitive is.
+//
+//   baton b;  b.pass();  // here it is          b.take();  // waits until somebody has passed it
+//
+// One taker at a time, and one pass() per take(). The word is `nobody`, `lying` (passed, nobody there yet), or the G that
+// waits. The waiter enters it in the commit of its park: earlier it could be readied while it still runs.
+#pragma once
+
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/current.h"
+#include "sched/park.h"
+
+#include <cstdint>
+
+namespace thrum::test {
+
+class baton {
+ public:
+  void take() {
+    rt::M* m = rt::current_m();
+    rt::enter(*m);
+    std::uintptr_t seen = lying;
+    // acquire: what the passer did before is visible
+    if (!word_.compare_exchange(seen, nobody, rt::acquire, rt::relaxed)) {
+      m = &rt::park(*m, rt::wait_reason::semaphore, commit, this, rt::commit_holds::nothing);
+    }
+    rt::leave(*m);
+  }
+
+  void pass() {
+    rt::M& m = *rt::current_m();
+    rt::enter(m);
+    std::uintptr_t seen = nobody;
+    if (!word_.compare_exchange(seen, lying, rt::acq_rel, rt::acquire)) {
+      THRUM_CHECK(seen != lying);
+      word_.store(nobody, rt::relaxed);  // the woken one is ordered by its queue
+      rt::ready(m, *reinterpret_cast<rt::G*>(seen));
+    }
+    rt::leave(m);
+  }
+
+ private:
+  static constexpr std::uintptr_t nobody = 0;
+  static constexpr std::uintptr_t lying = 1;
+
+  static void commit(rt::M& m, rt::G& left, void* argument) noexcept {
+    auto& word = static_cast<baton*>(argument)->word_;
+    std::uintptr_t seen = nobody;
+    // release: the G has left its stack before the passer can see it
+    if (word.compare_exchange(seen, reinterpret_cast<std::uintptr_t>(&left), rt::acq_rel, rt::acquire)) return;
+    word.store(nobody, rt::relaxed);  // passed meanwhile: only we look at it now
+    rt::ready(m, left);
+  }
+
+  rt::atomic<std::uintptr_t> word_{nobody};
+};
+
+}  // namespace thrum::test

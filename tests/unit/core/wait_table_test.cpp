@@ -1,0 +1,155 @@
+// The wait queues behind every primitive: in order of coming, whatever else shares the bucket.
+#include "core/wait_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum::rt {
+namespace {
+
+// Only addresses: nobody looks behind them.
+void const* address(std::size_t number) { return reinterpret_cast<void const*>(0x10000 + 8 * number); }
+
+class locked_bucket {
+ public:
+  locked_bucket() { bucket.acquire(); }
+  ~locked_bucket() { bucket.release(); }
+  wait_bucket bucket;
+};
+
+TEST(wait_bucket, S26_waiters_of_one_address_leave_in_order_of_coming) {
+  locked_bucket locked;
+  sudog waiters[5];
+  for (auto& waiter : waiters) locked.bucket.enqueue(waiter, address(1), queue_end::back);
+  EXPECT_TRUE(locked.bucket.has_waiters(address(1)));
+  EXPECT_FALSE(locked.bucket.has_waiters(address(2)));
+  for (int i = 0; i < 5; ++i) {
+    bool more = false;
+    EXPECT_EQ(locked.bucket.dequeue(address(1), more), &waiters[i]);
+    EXPECT_EQ(more, i < 4);
+  }
+  EXPECT_FALSE(locked.bucket.has_waiters(address(1)));
+  bool more = true;
+  EXPECT_EQ(locked.bucket.dequeue(address(1), more), nullptr);
+  EXPECT_FALSE(more);
+}
+
+TEST(wait_bucket, one_that_comes_back_goes_to_the_front) {
+  locked_bucket locked;
+  sudog waiters[3];
+  locked.bucket.enqueue(waiters[0], address(1), queue_end::back);
+  locked.bucket.enqueue(waiters[1], address(1), queue_end::back);
+  locked.bucket.enqueue(waiters[2], address(1), queue_end::front);
+  bool more = false;
+  EXPECT_EQ(locked.bucket.dequeue(address(1), more), &waiters[2]);
+  EXPECT_EQ(locked.bucket.dequeue(address(1), more), &waiters[0]);
+  EXPECT_EQ(locked.bucket.dequeue(address(1), more), &waiters[1]);
+}
+
+TEST(wait_bucket, a_waiter_that_left_carries_no_links_along) {
+  locked_bucket locked;
+  sudog waiters[4];
+  locked.bucket.enqueue(waiters[0], address(5), queue_end::back);
+  locked.bucket.enqueue(waiters[1], address(3), queue_end::back);
+  locked.bucket.enqueue(waiters[2], address(7), queue_end::back);
+  locked.bucket.enqueue(waiters[3], address(5), queue_end::back);
+  bool more = false;
+  sudog const* const first = locked.bucket.dequeue(address(5), more);
+  ASSERT_EQ(first, &waiters[0]);
+  EXPECT_EQ(first->next, nullptr);
+  EXPECT_EQ(first->last, nullptr);
+  EXPECT_EQ(first->left, nullptr);
+  EXPECT_EQ(first->right, nullptr);
+  EXPECT_EQ(first->address, nullptr);
+}
+
+// Random traffic of many addresses in one bucket against a map of queues.
+TEST(wait_bucket, S26_a_crowded_bucket_agrees_with_a_map_of_queues) {
+  constexpr std::size_t addresses = 300;
+  constexpr std::size_t waiters_max = 2000;
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    std::mt19937 random(seed);
+    locked_bucket locked;
+    auto const waiters = std::make_unique<sudog[]>(waiters_max);
+    std::vector<sudog*> free;
+    for (std::size_t i = 0; i < waiters_max; ++i) free.push_back(&waiters[i]);
+    std::map<std::size_t, std::deque<sudog*>> model;
+    for (int step = 0; step < 20'000; ++step) {
+      std::size_t const at = random() % addresses;
+      bool const filling = step / 2000 % 2 == 0;
+      if (!free.empty() && random() % 8 < (filling ? 6 : 2)) {
+        sudog* const one = free.back();
+        free.pop_back();
+        auto const where = random() % 4 == 0 ? queue_end::front : queue_end::back;
+        locked.bucket.enqueue(*one, address(at), where);
+        if (where == queue_end::front) {
+          model[at].push_front(one);
+        } else {
+          model[at].push_back(one);
+        }
+      } else {
+        auto& queue = model[at];
+        ASSERT_EQ(locked.bucket.has_waiters(address(at)), !queue.empty());
+        bool more = false;
+        sudog* const got = locked.bucket.dequeue(address(at), more);
+        ASSERT_EQ(got, queue.empty() ? nullptr : queue.front()) << "seed " << seed << " step " << step;
+        if (got == nullptr) continue;
+        queue.pop_front();
+        ASSERT_EQ(more, !queue.empty());
+        free.push_back(got);
+      }
+    }
+    for (auto& [at, queue] : model) {
+      bool more = !queue.empty();
+      for (sudog* const expected : queue) {
+        ASSERT_TRUE(more);
+        ASSERT_EQ(locked.bucket.dequeue(address(at), more), expected);
+      }
+      ASSERT_FALSE(more);
+      ASSERT_FALSE(locked.bucket.has_waiters(address(at)));
+    }
+  }
+}
+
+// SY-05's reason: addresses that come in sorted order must not make a list of the tree.
+TEST(wait_bucket, SY_05_sorted_addresses_still_make_a_shallow_tree) {
+  constexpr std::size_t addresses = 10'000;
+  locked_bucket locked;
+  auto const waiters = std::make_unique<sudog[]>(addresses);
+  for (std::size_t i = 0; i < addresses; ++i) locked.bucket.enqueue(waiters[i], address(i), queue_end::back);
+  // The depth of a node is not visible, the subtrees are: every node on a path of pure left or right children would be
+  // found here.
+  std::map<sudog const*, std::size_t> height;
+  auto const measure = [&](auto const& self, sudog const* node) -> std::size_t {
+    if (node == nullptr) return 0;
+    auto const known = height.find(node);
+    if (known != height.end()) return known->second;
+    return height[node] = 1 + std::max(self(self, node->left), self(self, node->right));
+  };
+  std::size_t tallest = 0;
+  for (std::size_t i = 0; i < addresses; ++i) tallest = std::max(tallest, measure(measure, &waiters[i]));
+  EXPECT_LT(tallest, 60U) << "log2(10,000) is 13; a random treap has some 30";
+  EXPECT_GT(tallest, 13U);
+}
+
+TEST(wait_table, neighbours_do_not_share_a_bucket) {
+  auto const table = std::make_unique<wait_table>();
+  int shared = 0;
+  for (std::size_t i = 0; i < 100; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      shared += &table->bucket_of(address(i)) == &table->bucket_of(address(j)) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(shared, 0);
+  EXPECT_EQ(&table->bucket_of(address(3)), &table->bucket_of(address(3)));
+}
+
+}  // namespace
+}  // namespace thrum::rt
