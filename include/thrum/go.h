@@ -40,14 +40,14 @@ class goroutine_exited : public std::logic_error {
 // Starts f(args...) as a goroutine; f and args are decay-copied. An exception that leaves it ends the program with a
 // report and exit code 2. An empty callable throws std::invalid_argument at once.
 template <class F, class... Args>
-  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 [[gnu::always_inline]] inline void go(F&& f, Args&&... args) {
   detail::start<detail::detached_call<std::decay_t<F>, std::decay_t<Args>...>>(
       detail::joinable::no, 0, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 template <class F, class... Args>
-  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 [[gnu::always_inline]] inline void go(stack_size stack, F&& f, Args&&... args) {
   detail::start<detail::detached_call<std::decay_t<F>, std::decay_t<Args>...>>(
       detail::joinable::no, detail::checked_stack_bytes(stack.bytes), std::forward<F>(f), std::forward<Args>(args)...);
@@ -109,7 +109,7 @@ class [[nodiscard]] join_handle {
 
 // As go, but the result or the exception of f comes out of the handle's join().
 template <class F, class... Args>
-  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 [[gnu::always_inline]] inline auto spawn(F&& f, Args&&... args) {
   using call = detail::spawned_call<std::decay_t<F>, std::decay_t<Args>...>;
   detail::task& started =
@@ -118,7 +118,7 @@ template <class F, class... Args>
 }
 
 template <class F, class... Args>
-  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 [[gnu::always_inline]] inline auto spawn(stack_size stack, F&& f, Args&&... args) {
   using call = detail::spawned_call<std::decay_t<F>, std::decay_t<Args>...>;
   detail::task& started = detail::start<call>(detail::joinable::yes, detail::checked_stack_bytes(stack.bytes),
@@ -135,7 +135,7 @@ void yield();
 
 namespace this_goroutine {
 
-[[nodiscard]] std::uint64_t id();  // 1 is main
+[[nodiscard]] std::uint64_t id();      // 1 is main
 void set_name(std::string_view name);  // shown in reports
 [[nodiscard]] std::string_view name();
 
@@ -144,8 +144,8 @@ void set_name(std::string_view name);  // shown in reports
 // What an on_panic function is told.
 struct panic_info {
   std::uint64_t goroutine;
-  char const* what;           // the exception's what(), or its type
-  void const* created_at;     // program counter of the `go`
+  char const* what;        // the exception's what(), or its type
+  void const* created_at;  // program counter of the `go`
 };
 
 // A last word before exit 2, on the goroutine whose exception nobody caught. Replaces the previous one; empty removes it.

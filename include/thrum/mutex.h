@@ -41,11 +41,13 @@ class mutex {
 
  private:
   static constexpr std::uint32_t locked = 1;
-  static constexpr std::uint32_t waiters = 2;   // somebody stands in the wait table; changed under its bucket's lock
-  static constexpr std::uint32_t woken = 4;     // one of them was woken and has not yet tried: no need to wake another
-  static constexpr std::uint32_t starving = 8;  // somebody waited too long: newcomers queue, unlock hands over. Implies locked
-  static constexpr unsigned epoch_shift = 16;   // with a flag set, above it: the run in which it was; flags of a run that
-                                                // is over mean nothing, for whoever waited then will never come
+  static constexpr std::uint32_t waiters = 2;  // somebody stands in the wait table; changed under its bucket's lock
+  static constexpr std::uint32_t woken = 4;    // one of them was woken and has not yet tried: no need to wake another
+  static constexpr std::uint32_t starving =
+      8;  // somebody waited too long: newcomers queue, unlock hands over. Implies locked
+  static constexpr unsigned epoch_shift =
+      16;  // with a flag set, above it: the run in which it was; flags of a run that
+           // is over mean nothing, for whoever waited then will never come
 
   void lock_slow();
   void unlock_slow(std::uint32_t seen) noexcept;

@@ -11,8 +11,8 @@
 // them, as many at once as max_procs allows. When main returns, the other goroutines stop where they are.
 #pragma once
 
-#include <cstddef>
 #include <concepts>
+#include <cstddef>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -20,12 +20,13 @@
 namespace thrum {
 
 struct options {
-  int max_procs = 0;  // how many goroutines run at once. 0: THRUM_MAXPROCS, then GOMAXPROCS, then the CPUs that affinity
-                      // and the cgroup quota allow; at most 1024
-  int max_threads = 10'000;              // passing it ends the program with a clear message
-  std::size_t stack_size = 256 * 1024;   // reserved per goroutine, 16 KiB to 1 GiB; only touched pages cost memory
-  int local_queue_capacity = 256;        // a power of two, 4..256; smaller only to show or test the queue's edges
-  bool deadlock_detection = true;        // "all goroutines are asleep - deadlock!" and exit code 2
+  int max_procs =
+      0;  // how many goroutines run at once. 0: THRUM_MAXPROCS, then GOMAXPROCS, then the CPUs that affinity
+          // and the cgroup quota allow; at most 1024
+  int max_threads = 10'000;             // passing it ends the program with a clear message
+  std::size_t stack_size = 256 * 1024;  // reserved per goroutine, 16 KiB to 1 GiB; only touched pages cost memory
+  int local_queue_capacity = 256;       // a power of two, 4..256; smaller only to show or test the queue's edges
+  bool deadlock_detection = true;       // "all goroutines are asleep - deadlock!" and exit code 2
 };
 
 namespace detail {
@@ -39,7 +40,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen);
 // Runs main as the main goroutine and returns its int, or 0 for void. An exception that leaves main leaves run. May be
 // called again after it has returned; not inside itself.
 template <class F>
-  requires std::invocable<F&>
+requires std::invocable<F&>
 int run(F main, options chosen = {}) {
   static_assert(std::is_void_v<std::invoke_result_t<F&>> || std::is_convertible_v<std::invoke_result_t<F&>, int>,
                 "main returns an int or nothing");

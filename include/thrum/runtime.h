@@ -7,30 +7,30 @@
 
 namespace thrum {
 
-[[nodiscard]] int max_procs();        // how many goroutines may run at once. Inside run only: std::logic_error elsewhere
-[[nodiscard]] int num_goroutines();   // alive now, main included
-[[nodiscard]] int num_threads();      // OS threads of the scheduler, the caller of run included
-[[nodiscard]] int num_cpus();         // that affinity and the cgroup quota allow; usable anywhere
+[[nodiscard]] int max_procs();       // how many goroutines may run at once. Inside run only: std::logic_error elsewhere
+[[nodiscard]] int num_goroutines();  // alive now, main included
+[[nodiscard]] int num_threads();     // OS threads of the scheduler, the caller of run included
+[[nodiscard]] int num_cpus();        // that affinity and the cgroup quota allow; usable anywhere
 
 // What one P has done since run began.
 struct proc_stats {
   int id = 0;
-  std::uint32_t queued = 0;                 // goroutines waiting in its queue now
+  std::uint32_t queued = 0;  // goroutines waiting in its queue now
   std::uint64_t created = 0;
   std::uint64_t ended = 0;
-  std::uint64_t switches_direct = 0;        // straight from one goroutine to the next
-  std::uint64_t switches_via_g0 = 0;        // through the scheduling stack
-  std::uint64_t stack_handovers = 0;        // an ended goroutine's stack went on with the next, without a switch
-  std::uint64_t joined_in_place = 0;        // children run on their joiner's stack
+  std::uint64_t switches_direct = 0;  // straight from one goroutine to the next
+  std::uint64_t switches_via_g0 = 0;  // through the scheduling stack
+  std::uint64_t stack_handovers = 0;  // an ended goroutine's stack went on with the next, without a switch
+  std::uint64_t joined_in_place = 0;  // children run on their joiner's stack
   std::uint64_t parks = 0;
   std::uint64_t readies = 0;
   std::uint64_t yields = 0;
-  std::uint64_t overflows = 0;              // a full queue sent half of it to the global one
-  std::uint64_t global_takes = 0;           // goroutines taken from the global queue
+  std::uint64_t overflows = 0;     // a full queue sent half of it to the global one
+  std::uint64_t global_takes = 0;  // goroutines taken from the global queue
   std::uint64_t steals = 0;
-  std::uint64_t stolen = 0;                 // goroutines got by them
-  std::uint64_t wakes = 0;                  // idle Ps that it set going
-  std::uint64_t spins = 0;                  // searches for work begun
+  std::uint64_t stolen = 0;  // goroutines got by them
+  std::uint64_t wakes = 0;   // idle Ps that it set going
+  std::uint64_t spins = 0;   // searches for work begun
 };
 
 struct stats {
@@ -40,7 +40,7 @@ struct stats {
   int threads = 0;
   int idle_threads = 0;
   int spinning_threads = 0;
-  std::size_t stacks_in_use = 0;            // by goroutines and the Ps' caches
+  std::size_t stacks_in_use = 0;  // by goroutines and the Ps' caches
   std::size_t stacks_free = 0;
   std::size_t stacks_guarded = 0;
   std::size_t stacks_unguarded = 0;

@@ -33,7 +33,7 @@ class wait_group {
 
   // Runs f as a goroutine that counts.
   template <class F>
-    requires std::invocable<std::decay_t<F>>
+  requires std::invocable<std::decay_t<F>>
   void go(F&& f) {
     add(1);
     try {

@@ -1,10 +1,10 @@
 #include "arch/context.h"
 
-#include <cstddef>
-#include <cstdint>
-
 #include "arch/fp_control.h"
 #include "base/check.h"
+
+#include <cstddef>
+#include <cstdint>
 
 #if THRUM_ASAN
 #include <sanitizer/asan_interface.h>

@@ -13,9 +13,9 @@
 //  3. Nothing is written below the stack pointer: the caller's red zone may be there.
 #pragma once
 
-#include <cstddef>
-
 #include "base/platform.h"
+
+#include <cstddef>
 
 namespace thrum::rt {
 

@@ -1,11 +1,11 @@
 #include "arch/entry.h"
 
-#include <cxxabi.h>
-#include <unwind.h>
+#include "base/atomic.h"
 
 #include <exception>
 
-#include "base/atomic.h"
+#include <cxxabi.h>
+#include <unwind.h>
 
 namespace thrum::rt {
 namespace {

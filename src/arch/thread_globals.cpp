@@ -1,8 +1,8 @@
 #include "arch/thread_globals.h"
 
-#include <cxxabi.h>
-
 #include <cerrno>
+
+#include <cxxabi.h>
 
 namespace thrum::rt {
 

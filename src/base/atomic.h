@@ -1,9 +1,8 @@
 // Atomics for the library's inside, and the one store-load helper.
 #pragma once
 
-#include <thrum/detail/atomic.h>
-
 #include "base/platform.h"
+#include <thrum/detail/atomic.h>
 
 namespace thrum::rt {
 
@@ -31,7 +30,8 @@ inline void store_load_fence() noexcept {
 // A counter that only its owner writes and others may read: no read-modify-write is needed, only untorn accesses.
 template <class T>
 inline void owner_add(atomic<T>& counter, T delta) noexcept {
-  counter.store(static_cast<T>(counter.load(relaxed) + delta), relaxed);  // relaxed: a statistic, nothing follows from it
+  counter.store(static_cast<T>(counter.load(relaxed) + delta),
+                relaxed);  // relaxed: a statistic, nothing follows from it
 }
 
 // Reads a plain word that its owner may be writing. Good for a hint, such as what to prefetch, and for nothing else.

@@ -1,12 +1,12 @@
 #include "base/check.h"
 
-#include <unistd.h>
+#include "base/atomic.h"
 
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/atomic.h"
+#include <unistd.h>
 
 namespace thrum::rt {
 namespace {

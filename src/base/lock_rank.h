@@ -5,19 +5,19 @@
 // goroutine that arrives is fine, since both happen on one thread.
 #pragma once
 
-#include <cstdint>
-
 #include "base/platform.h"
+
+#include <cstdint>
 
 namespace thrum::rt {
 
 enum class lock_rank : std::uint8_t {
-  sema_bucket,   // wait queues hashed by address
-  safe_point,    // run a function on every P
-  sched,         // the global queue, idle Ms and Ps
-  free_lists,    // global caches of dead Gs and sudogs
-  stack_pool,    // stack arenas and the global stack cache
-  leaf,          // anything that takes nothing else
+  sema_bucket,  // wait queues hashed by address
+  safe_point,   // run a function on every P
+  sched,        // the global queue, idle Ms and Ps
+  free_lists,   // global caches of dead Gs and sudogs
+  stack_pool,   // stack arenas and the global stack cache
+  leaf,         // anything that takes nothing else
 };
 
 #if THRUM_DEBUG_CHECKS

@@ -1,11 +1,11 @@
 // The scheduler's random choices: a generator per P, and an order that visits every P once.
 #pragma once
 
+#include "base/limits.h"
+
 #include <array>
 #include <cstdint>
 #include <numeric>
-
-#include "base/limits.h"
 
 namespace thrum::rt {
 
@@ -54,10 +54,7 @@ class coprime_steps {
 class random_order {
  public:
   random_order(coprime_steps const& steps, std::uint32_t random) noexcept
-      : count_(steps.count()),
-        left_(count_),
-        at_(random % count_),
-        step_(steps[random / count_ % steps.size()]) {}
+      : count_(steps.count()), left_(count_), at_(random % count_), step_(steps[random / count_ % steps.size()]) {}
 
   [[nodiscard]] bool done() const noexcept { return left_ == 0; }
   [[nodiscard]] std::uint32_t position() const noexcept { return at_; }

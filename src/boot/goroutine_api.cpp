@@ -1,4 +1,10 @@
 // The public functions of go.h and runtime.h that are neither templates nor hot.
+#include "core/current.h"
+#include "core/sched.h"
+#include "os/cpu.h"
+#include "sched/goroutine.h"
+#include "sched/park.h"
+#include "sched/safe_point.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
 
@@ -7,13 +13,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-
-#include "core/current.h"
-#include "core/sched.h"
-#include "os/cpu.h"
-#include "sched/goroutine.h"
-#include "sched/park.h"
-#include "sched/safe_point.h"
 
 namespace thrum {
 namespace {

@@ -1,10 +1,9 @@
 #include "boot/panic.h"
 
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/current.h"
 #include <thrum/go.h>
-
-#include <cxxabi.h>
-#include <dlfcn.h>
-#include <unwind.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -13,9 +12,9 @@
 #include <typeinfo>
 #include <utility>
 
-#include "base/atomic.h"
-#include "base/check.h"
-#include "core/current.h"
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <unwind.h>
 
 namespace thrum::rt {
 namespace {

@@ -1,15 +1,4 @@
 // run(): the one file that sees every floor. Checks the options, builds the runtime, runs main, takes it all down again.
-#include <thrum/run.h>
-
-#include <cxxabi.h>
-
-#include <cerrno>
-#include <exception>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <system_error>
-
 #include "arch/entry.h"
 #include "base/check.h"
 #include "boot/panic.h"
@@ -23,6 +12,16 @@
 #include "sched/suspend.h"
 #include "sched/threads.h"
 #include "stack/overflow.h"
+#include <thrum/run.h>
+
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include <cxxabi.h>
 
 namespace thrum::rt {
 namespace {
@@ -134,8 +133,8 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
   bool records = false;
   s.g_slab.for_each([&](G& g) {
     auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
-    bool const has_frames = status == g_status::runnable || status == g_status::running || status == g_status::waiting ||
-                            status == g_status::hosting;
+    bool const has_frames = status == g_status::runnable || status == g_status::running ||
+                            status == g_status::waiting || status == g_status::hosting;
     bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
     g.is_orphan = true;
     frames = frames || has_frames;

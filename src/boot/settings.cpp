@@ -1,16 +1,15 @@
 #include "boot/settings.h"
 
+#include "base/check.h"
+#include "os/clock.h"
+#include "os/cpu.h"
+#include "os/env.h"
 #include <thrum/detail/callable.h>
 
 #include <bit>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
-
-#include "base/check.h"
-#include "os/clock.h"
-#include "os/cpu.h"
-#include "os/env.h"
 
 namespace thrum::rt {
 namespace {

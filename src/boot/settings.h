@@ -1,9 +1,8 @@
 // options, THRUM_* and the machine, checked and made into the runtime's settings.
 #pragma once
 
-#include <thrum/run.h>
-
 #include "core/sched.h"
+#include <thrum/run.h>
 
 namespace thrum::rt {
 

@@ -7,12 +7,12 @@
 // Not synchronised: each belongs to a lock.
 #pragma once
 
+#include "base/check.h"
+#include "os/memory.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
-
-#include "base/check.h"
-#include "os/memory.h"
 
 namespace thrum::rt {
 

@@ -2,30 +2,30 @@
 // of untorn words, no read-modify-write. They survive in the P when its M changes.
 #pragma once
 
-#include <cstdint>
-
 #include "base/atomic.h"
+
+#include <cstdint>
 
 namespace thrum::rt {
 
 using counter = atomic<std::uint64_t>;
 
 struct p_counters {
-  counter created;           // goroutines made here
-  counter ended;             // goroutines that ended here
-  counter switches_direct;   // straight from one goroutine to the next
-  counter switches_via_g0;   // through the scheduling stack
-  counter stack_handovers;   // an ended goroutine's stack went on with the next, without any switch
-  counter joined_in_place;   // children run on their joiner's stack
+  counter created;          // goroutines made here
+  counter ended;            // goroutines that ended here
+  counter switches_direct;  // straight from one goroutine to the next
+  counter switches_via_g0;  // through the scheduling stack
+  counter stack_handovers;  // an ended goroutine's stack went on with the next, without any switch
+  counter joined_in_place;  // children run on their joiner's stack
   counter parks;
   counter readies;
   counter yields;
-  counter overflows;         // a full ring sent half to the global queue
-  counter global_takes;      // goroutines taken from the global queue
-  counter steals;            // successful steals
-  counter stolen;            // goroutines got by them
-  counter wakes;             // idle Ps that this one set going
-  counter spins;             // searches begun as a spinning M
+  counter overflows;     // a full ring sent half to the global queue
+  counter global_takes;  // goroutines taken from the global queue
+  counter steals;        // successful steals
+  counter stolen;        // goroutines got by them
+  counter wakes;         // idle Ps that this one set going
+  counter spins;         // searches begun as a spinning M
 };
 
 inline void count(counter& one) noexcept { owner_add(one, std::uint64_t{1}); }

@@ -6,9 +6,9 @@
 // the G: by the time a stale entry is met, the G itself may be parked and readied through another queue.
 #pragma once
 
-#include <cstdint>
-
 #include "core/g.h"
+
+#include <cstdint>
 
 namespace thrum::rt {
 

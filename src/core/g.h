@@ -10,14 +10,13 @@
 // Layout: the first cache line is all that a switch touches; a new goroutine with a small callable touches two.
 #pragma once
 
+#include "arch/context.h"
+#include "base/atomic.h"
+#include "core/status.h"
 #include <thrum/detail/task.h>
 
 #include <cstddef>
 #include <cstdint>
-
-#include "arch/context.h"
-#include "base/atomic.h"
-#include "core/status.h"
 
 namespace thrum::rt {
 
@@ -35,14 +34,14 @@ struct alignas(cache_line_bytes) G {
   context saved;
   atomic<g_status> status{g_status::idle};
   atomic<std::uint32_t> references{0};
-  G* link = nullptr;          // of the list it is in: see g_list
-  stack* on = nullptr;        // the stack it runs on: its own, or its host's
+  G* link = nullptr;    // of the list it is in: see g_list
+  stack* on = nullptr;  // the stack it runs on: its own, or its host's
   std::uint64_t id = 0;
   bool is_joinable = false;
-  bool is_hosted = false;     // runs on its joiner's stack
+  bool is_hosted = false;  // runs on its joiner's stack
   bool is_main = false;
-  bool is_exiting = false;    // goexit is unwinding it
-  bool is_orphan = false;     // its run is over; the record only serves a handle that is still there
+  bool is_exiting = false;  // goexit is unwinding it
+  bool is_orphan = false;   // its run is over; the record only serves a handle that is still there
   wait_reason waits_for = wait_reason::none;
 
   // set when it is created, read by its first run
@@ -50,9 +49,9 @@ struct alignas(cache_line_bytes) G {
 
   // the cold end: written only by what is rare
   atomic<std::uintptr_t> join{join_pending};
-  void* wake_parameter = nullptr;   // what the waker hands to the woken
-  void* locals = nullptr;           // thrum::local<T> values
-  char* name = nullptr;             // this_goroutine::set_name
+  void* wake_parameter = nullptr;  // what the waker hands to the woken
+  void* locals = nullptr;          // thrum::local<T> values
+  char* name = nullptr;            // this_goroutine::set_name
   M* locked_to = nullptr;
   void* exit = nullptr;             // the unwinding that goexit started
   std::int64_t waits_since_ns = 0;  // only where somebody already read the clock

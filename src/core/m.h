@@ -1,14 +1,14 @@
 // M: a machine: an OS thread that runs goroutines while it holds a P (S02).
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "arch/context.h"
 #include "arch/thread_globals.h"
 #include "core/g.h"
 #include "os/note.h"
 #include "os/thread.h"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace thrum::rt {
 
@@ -31,13 +31,13 @@ struct M {
   thread_globals globals;
 
   // this thread only
-  context g0;                   // the scheduling stack, while a goroutine runs
-  G* current = nullptr;         // nullptr on g0
+  context g0;            // the scheduling stack, while a goroutine runs
+  G* current = nullptr;  // nullptr on g0
   P* p = nullptr;
-  bool in_runtime = false;      // T01: no malloc, no user code, no preemption
-  bool spinning = false;        // looks for work and is counted in sched.spinning
-  G* handed = nullptr;          // what g0 is to run next, chosen by the goroutine that left
-  bool handed_inherits = false; // and whether it inherits the time slice
+  bool in_runtime = false;       // T01: no malloc, no user code, no preemption
+  bool spinning = false;         // looks for work and is counted in sched.spinning
+  G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
+  bool handed_inherits = false;  // and whether it inherits the time slice
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;

@@ -3,8 +3,6 @@
 // As many Ps as max_procs. A P is held by one M at a time; that M is "the owner" below. An idle P has an empty ring.
 #pragma once
 
-#include <cstdint>
-
 #include "base/platform.h"
 #include "base/random.h"
 #include "core/counters.h"
@@ -13,6 +11,8 @@
 #include "core/sudog.h"
 #include "stack/stack_cache.h"
 
+#include <cstdint>
+
 namespace thrum::rt {
 
 struct M;
@@ -20,14 +20,14 @@ struct Sched;
 
 // Reasons to look up from running goroutines at the next safe point: bits of P::attention.
 namespace attend {
-inline constexpr std::uint32_t safe_point = 1;  // run the function of for_each_proc
-inline constexpr std::uint32_t stopping = 2;    // run() ends
+inline constexpr std::uint32_t safe_point = 1;      // run the function of for_each_proc
+inline constexpr std::uint32_t stopping = 2;        // run() ends
 inline constexpr std::uint32_t give_up_stacks = 4;  // somebody waits for a stack
 }  // namespace attend
 
 struct alignas(cache_line_bytes) P {
-  P(Sched& owner_sched, int number, std::uint32_t capacity, std::uint64_t seed) noexcept
-      : queue(capacity), sched(owner_sched), id(number), random(seed) {}
+  P(Sched& owner_sched, int number, std::uint32_t capacity, std::uint64_t seed)
+  noexcept : queue(capacity), sched(owner_sched), id(number), random(seed) {}
 
   // see run_queue.h
   run_queue queue;
@@ -44,7 +44,7 @@ struct alignas(cache_line_bytes) P {
   M* m = nullptr;
   std::uint32_t free_g_count = 0;
   std::array<G*, free_g_cache_max> free_gs{};  // dead Gs, the last one used last
-  std::uint64_t next_id = 0;          // goroutine ids come in batches
+  std::uint64_t next_id = 0;                   // goroutine ids come in batches
   std::uint64_t id_batch_end = 0;
   stack_cache stacks;
   sudog_list sudogs;

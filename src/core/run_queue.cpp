@@ -7,7 +7,7 @@ namespace thrum::rt {
 entry run_queue::steal_half_from(run_queue& victim) noexcept {
   std::uint32_t const tail = tail_.load(relaxed);  // our own
   for (;;) {
-    std::uint32_t head = victim.head_.load(acquire);              // pairs with other thieves' moves
+    std::uint32_t head = victim.head_.load(acquire);               // pairs with other thieves' moves
     std::uint32_t const victim_tail = victim.tail_.load(acquire);  // pairs with put: the slots below it are written
     std::uint32_t const count = victim_tail - head;
     std::uint32_t const take = count - count / 2;

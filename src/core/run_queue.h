@@ -11,12 +11,12 @@
 //     a goroutine that was just readied by its neighbour is best left alone for the moment the neighbour needs to block.
 #pragma once
 
-#include <array>
-#include <cstdint>
-
 #include "base/atomic.h"
 #include "base/limits.h"
 #include "core/entry.h"
+
+#include <array>
+#include <cstdint>
 
 namespace thrum::rt {
 
@@ -33,7 +33,7 @@ class run_queue {
   [[nodiscard]] entry swap_next(entry e) noexcept { return entry::from_bits(next_.exchange(e.bits(), seq_cst)); }
 
   [[nodiscard]] entry take_next() noexcept {
-    if (next_.load(relaxed) == 0) return {};  // relaxed: only the owner sets it, thieves can but clear it
+    if (next_.load(relaxed) == 0) return {};              // relaxed: only the owner sets it, thieves can but clear it
     return entry::from_bits(next_.exchange(0, relaxed));  // relaxed: what we find there we wrote ourselves
   }
 
@@ -50,7 +50,8 @@ class run_queue {
       if (tail - head_seen_ > mask_) return put_result::full;
     }
     slot(tail).store(e.bits(), relaxed);
-    tail_.store(tail + 1, release);  // pairs with the thieves' acquire: the slot and the G are written before they are seen
+    tail_.store(tail + 1,
+                release);  // pairs with the thieves' acquire: the slot and the G are written before they are seen
     return put_result::done;
   }
 

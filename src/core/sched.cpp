@@ -12,7 +12,10 @@ std::uint32_t next_epoch() noexcept {
 }  // namespace
 
 Sched::Sched(settings const& chosen)
-    : options(chosen), epoch(next_epoch()), steal_steps(static_cast<std::uint32_t>(chosen.procs)), stacks(chosen.stack_size) {
+    : options(chosen),
+      epoch(next_epoch()),
+      steal_steps(static_cast<std::uint32_t>(chosen.procs)),
+      stacks(chosen.stack_size) {
   random_source seeds(chosen.seed);
   procs.reserve(static_cast<std::size_t>(chosen.procs));
   for (int i = 0; i < chosen.procs; ++i) {

@@ -3,10 +3,6 @@
 // One per run(): nothing of it is global, so that a goroutine left behind by an earlier run can never reach the next one.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "arch/fp_control.h"
 #include "base/limits.h"
 #include "base/random.h"
@@ -19,6 +15,10 @@
 #include "os/lock.h"
 #include "os/note.h"
 #include "stack/stack_pool.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace thrum::rt {
 
@@ -42,30 +42,30 @@ struct Sched {
   std::vector<std::unique_ptr<P>> procs;
 
   // read by every `go` and ready, written when Ms and Ps go idle or get busy
-  alignas(cache_line_bytes) atomic<std::int32_t> spinning{0};    // Ms that look for work
-  atomic<std::int32_t> idle_procs{0};    // written under lock
-  atomic<std::uint32_t> global_size{0};  // written under lock
+  alignas(cache_line_bytes) atomic<std::int32_t> spinning{0};  // Ms that look for work
+  atomic<std::int32_t> idle_procs{0};                          // written under lock
+  atomic<std::uint32_t> global_size{0};                        // written under lock
 
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
-  word_queue global_queue;        // entries
+  word_queue global_queue;  // entries
   P* idle_p_list = nullptr;
   M* idle_m_list = nullptr;
   M* all_ms = nullptr;
   slab<M> m_slab;
-  std::int32_t ms_made = 0;       // the next M's id
-  std::int32_t ms_total = 0;      // made and not ended, M0 included
+  std::int32_t ms_made = 0;   // the next M's id
+  std::int32_t ms_total = 0;  // made and not ended, M0 included
   std::int32_t ms_idle = 0;
-  bool m0_waits = false;          // main has left its first thread, which now waits for the end
+  bool m0_waits = false;  // main has left its first thread, which now waits for the end
   bool stopping = false;
-  g_list waiting_for_stack;       // unstarted Gs for which no stack could be had
+  g_list waiting_for_stack;                // unstarted Gs for which no stack could be had
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock
 
   // the caches behind the Ps' own
   alignas(cache_line_bytes) os::lock free_lock{lock_rank::free_lists};
   slab<G> g_slab;
   slab<sudog> sudog_slab;
-  word_stack free_gs;             // dead Gs
+  word_stack free_gs;  // dead Gs
   std::uint32_t gs_made = 0;
   std::uint32_t gs_reserved = 0;  // for so many Gs there is room in the global queue and among the dead
   sudog_list free_sudogs;
@@ -84,8 +84,8 @@ struct Sched {
   // the end
   atomic<std::int32_t> ms_running{0};  // threads that have not come to their end, M0 not counted
   os::note main_ended;
-  bool main_completed = false;    // main returned or threw: written by main before it ends
-  bool main_exited = false;       // main left by goexit: the others go on. Under lock
+  bool main_completed = false;  // main returned or threw: written by main before it ends
+  bool main_exited = false;     // main left by goexit: the others go on. Under lock
 };
 
 }  // namespace thrum::rt

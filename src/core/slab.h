@@ -2,10 +2,10 @@
 // points at a record. Not synchronised: its user holds a lock.
 #pragma once
 
+#include "os/memory.h"
+
 #include <cstddef>
 #include <new>
-
-#include "os/memory.h"
 
 namespace thrum::rt {
 

@@ -33,8 +33,12 @@ constexpr std::uint32_t p_edges[] = {
 
 }  // namespace
 
-bool is_legal(g_status from, g_status to) noexcept { return (g_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0; }
-bool is_legal(p_status from, p_status to) noexcept { return (p_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0; }
+bool is_legal(g_status from, g_status to) noexcept {
+  return (g_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0;
+}
+bool is_legal(p_status from, p_status to) noexcept {
+  return (p_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0;
+}
 
 char const* name_of(g_status status) noexcept {
   switch (status) {
@@ -76,8 +80,8 @@ char const* name_of(wait_reason reason) noexcept {
 
 void illegal_transition(char const* what, std::uint64_t id, char const* actual, char const* from,
                         char const* to) noexcept {
-  fatal("internal error: %s %llu cannot go from %s to %s: it is %s", what, static_cast<unsigned long long>(id), from, to,
-        actual);
+  fatal("internal error: %s %llu cannot go from %s to %s: it is %s", what, static_cast<unsigned long long>(id), from,
+        to, actual);
 }
 
 }  // namespace thrum::rt

@@ -4,9 +4,9 @@
 // a P keeps some, and exchanges half of them with the runtime's pool.
 #pragma once
 
-#include <cstdint>
-
 #include "core/g.h"
+
+#include <cstdint>
 
 namespace thrum::rt {
 
@@ -17,8 +17,8 @@ struct sudog {
   sudog* last = nullptr;          // first of an address only: the last waiter on it
   sudog* left = nullptr;          // first of an address only: the subtrees of the bucket's treap
   sudog* right = nullptr;
-  std::uint32_t priority = 0;     // of the treap node
-  bool handed_over = false;       // the waker gave the waiter what it waited for
+  std::uint32_t priority = 0;  // of the treap node
+  bool handed_over = false;    // the waker gave the waiter what it waited for
   std::int64_t since_ns = 0;
 };
 

@@ -11,12 +11,12 @@
 // Passive: it returns lists, it wakes nobody.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "base/random.h"
 #include "core/sudog.h"
 #include "os/lock.h"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace thrum::rt {
 

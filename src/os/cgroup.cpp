@@ -4,6 +4,9 @@
 // (/proc/self/mountinfo), and the limit files on the way up. Version 1's cpu controller, where it is mounted,
 // takes precedence: a controller belongs to one version at a time, and the 0:: line of version 2 is always
 // there.
+#include "os/cpu.h"
+#include "os/text_file.h"
+
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +14,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-
-#include "os/cpu.h"
-#include "os/text_file.h"
 
 namespace thrum::rt::os {
 namespace {
@@ -69,8 +69,7 @@ std::string unescape(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     unsigned value = 0;
     char const* const digits = text.data() + i + 1;
-    if (text[i] == '\\' && i + 3 < text.size() &&
-        std::from_chars(digits, digits + 3, value, 8).ptr == digits + 3) {
+    if (text[i] == '\\' && i + 3 < text.size() && std::from_chars(digits, digits + 3, value, 8).ptr == digits + 3) {
       plain += static_cast<char>(value);
       i += 3;
     } else {
@@ -92,8 +91,7 @@ std::optional<mount> parse_mount(std::string_view line, version wanted) {
   std::string_view tail = line.substr(dash + 3);
   std::string_view const type = cut(tail, ' ');
   cut(tail, ' ');  // source
-  bool const right_type =
-      wanted == version::two ? type == "cgroup2" : type == "cgroup" && list_holds(tail, "cpu");
+  bool const right_type = wanted == version::two ? type == "cgroup2" : type == "cgroup" && list_holds(tail, "cpu");
   if (!right_type) return std::nullopt;
   for (int skipped = 0; skipped < 3; ++skipped) cut(line, ' ');  // id, parent, device
   mount found;
@@ -156,8 +154,7 @@ std::optional<double> quota_of(std::string const& directory, version hierarchy) 
 
 }  // namespace
 
-std::optional<double> cgroup_quota(char const* root, char const* self_cgroup_text,
-                                   char const* mountinfo_text) {
+std::optional<double> cgroup_quota(char const* root, char const* self_cgroup_text, char const* mountinfo_text) {
   std::optional<group> const ours = find_group(self_cgroup_text);
   if (!ours) return std::nullopt;
   std::optional<mount> const where = find_mount(mountinfo_text, *ours);

@@ -1,11 +1,11 @@
 #include "os/clock.h"
 
+#include "os/fault.h"
+#include "os/thread.h"
+
 #include <errno.h>
 #include <sys/random.h>
 #include <time.h>
-
-#include "os/fault.h"
-#include "os/thread.h"
 
 namespace thrum::rt::os {
 

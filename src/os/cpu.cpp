@@ -1,16 +1,16 @@
 #include "os/cpu.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <unistd.h>
+#include "os/fault.h"
+#include "os/text_file.h"
 
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <string>
 
-#include "os/fault.h"
-#include "os/text_file.h"
+#include <errno.h>
+#include <sched.h>
+#include <unistd.h>
 
 namespace thrum::rt::os {
 namespace {

@@ -1,8 +1,8 @@
 #include "os/fault.h"
 
-#include <cstddef>
-
 #include "base/check.h"
+
+#include <cstddef>
 
 namespace thrum::rt::os {
 namespace {
@@ -64,8 +64,8 @@ void inject_fault(call c, int error, std::uint64_t skip, std::uint64_t times) no
   THRUM_CHECK(skip <= fault_skip_max);
   THRUM_CHECK(times > 0);
   std::uint64_t const bounded_times = times < times_for_good ? times : times_for_good;
-  state_of(c).plan.store(
-      (static_cast<std::uint64_t>(error) << error_shift) | (skip << skip_shift) | bounded_times, relaxed);
+  state_of(c).plan.store((static_cast<std::uint64_t>(error) << error_shift) | (skip << skip_shift) | bounded_times,
+                         relaxed);
   faults::watching.store(true, relaxed);
 }
 

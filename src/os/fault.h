@@ -12,9 +12,9 @@
 // Who may call: inject_fault, count_calls and clear_faults belong to tests; should_fail to src/os.
 #pragma once
 
-#include <cstdint>
-
 #include "base/atomic.h"
+
+#include <cstdint>
 
 namespace thrum::rt::os {
 
@@ -38,7 +38,7 @@ enum class call : std::uint8_t {
 };
 
 inline constexpr std::uint64_t fault_skip_max = (std::uint64_t{1} << 26) - 1;  // more is a test's mistake
-inline constexpr std::uint64_t fault_for_good = ~std::uint64_t{0};  // as `times`: until clear_faults
+inline constexpr std::uint64_t fault_for_good = ~std::uint64_t{0};             // as `times`: until clear_faults
 
 // After `skip` more calls that pass, the next `times` calls fail with errno `error` (1..4095) and without
 // reaching the kernel. `times` of 2^26 - 1 or more means for good.

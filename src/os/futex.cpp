@@ -1,13 +1,13 @@
 #include "os/futex.h"
 
+#include "base/check.h"
+#include "os/fault.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/check.h"
-#include "os/fault.h"
 
 namespace thrum::rt::os {
 namespace {
@@ -33,10 +33,9 @@ THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t e
     limit.tv_nsec = timeout_ns % 1'000'000'000;
   }
   int injected = 0;
-  long const result =
-      should_fail(call::futex, injected)
-          ? -injected
-          : futex_call(word.address(), FUTEX_WAIT_PRIVATE, expected, timeout_ns >= 0 ? &limit : nullptr);
+  long const result = should_fail(call::futex, injected) ? -injected
+                                                         : futex_call(word.address(), FUTEX_WAIT_PRIVATE, expected,
+                                                                      timeout_ns >= 0 ? &limit : nullptr);
   switch (-result) {
     case 0: return wait_result::woken;
     case EAGAIN: return wait_result::value_changed;
@@ -48,10 +47,9 @@ THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t e
 
 THRUM_OPAQUE int futex_wake(atomic<std::uint32_t>& word, int count) noexcept {
   int injected = 0;
-  long const result =
-      should_fail(call::futex_wake, injected)
-          ? -injected
-          : futex_call(word.address(), FUTEX_WAKE_PRIVATE, static_cast<std::uint32_t>(count), nullptr);
+  long const result = should_fail(call::futex_wake, injected)
+                          ? -injected
+                          : futex_call(word.address(), FUTEX_WAKE_PRIVATE, static_cast<std::uint32_t>(count), nullptr);
   // EFAULT: the word was unmapped after the waiter was let go. Linux does not even look; an emulator may.
   if (result == -EFAULT) return 0;
   if (result < 0) fatal("internal error: futex wake failed; errno=%d", static_cast<int>(-result));

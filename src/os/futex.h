@@ -9,9 +9,9 @@
 // way to go on without sleeping and waking.
 #pragma once
 
-#include <cstdint>
-
 #include "base/atomic.h"
+
+#include <cstdint>
 
 namespace thrum::rt::os {
 
@@ -19,13 +19,12 @@ enum class wait_result {
   woken,          // by futex_wake, or for no reason: look at the word again
   value_changed,  // the word did not hold `expected` when the kernel looked
   timed_out,
-  interrupted,    // a signal handler ran
+  interrupted,  // a signal handler ran
 };
 
 // Sleeps while `word` holds `expected`, for `timeout_ns` at most by the monotonic clock; negative means
 // without limit, 0 only looks. Gives no ordering by itself: the caller reads the word again with acquire.
-wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
-                       std::int64_t timeout_ns = -1) noexcept;
+wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns = -1) noexcept;
 
 // Wakes at most `count` sleepers and answers how many there were. Only the address is used, the word is not
 // read: it may already be freed or unmapped (see note.h).

@@ -1,8 +1,8 @@
 #include "os/lock.h"
 
-#include <sched.h>
-
 #include "os/futex.h"
+
+#include <sched.h>
 
 namespace thrum::rt::os {
 namespace {

@@ -18,11 +18,11 @@
 // arrives: same thread.
 #pragma once
 
-#include <cstdint>
-
 #include "base/atomic.h"
 #include "base/check.h"
 #include "base/lock_rank.h"
+
+#include <cstdint>
 
 namespace thrum::rt::os {
 

@@ -1,17 +1,17 @@
 #include "os/memory.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "os/fault.h"
+#include "os/text_file.h"
 
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
-#include "os/fault.h"
-#include "os/text_file.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -68,19 +68,13 @@ int unmap(char* address, std::size_t bytes) noexcept {
   return ::munmap(address, bytes) == 0 ? 0 : errno;
 }
 
-int advise_no_huge_pages(char* address, std::size_t bytes) noexcept {
-  return advise(address, bytes, MADV_NOHUGEPAGE);
-}
+int advise_no_huge_pages(char* address, std::size_t bytes) noexcept { return advise(address, bytes, MADV_NOHUGEPAGE); }
 
 int give_back(char* address, std::size_t bytes) noexcept { return advise(address, bytes, MADV_DONTNEED); }
 
-int guard_install(char* address, std::size_t bytes) noexcept {
-  return advise(address, bytes, advice_guard_install);
-}
+int guard_install(char* address, std::size_t bytes) noexcept { return advise(address, bytes, advice_guard_install); }
 
-int guard_remove(char* address, std::size_t bytes) noexcept {
-  return advise(address, bytes, advice_guard_remove);
-}
+int guard_remove(char* address, std::size_t bytes) noexcept { return advise(address, bytes, advice_guard_remove); }
 
 int protect_none(char* address, std::size_t bytes) noexcept { return protect(address, bytes, PROT_NONE); }
 

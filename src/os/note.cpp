@@ -1,10 +1,10 @@
 #include "os/note.h"
 
-#include <cstdint>
-#include <limits>
-
 #include "base/check.h"
 #include "os/clock.h"
+
+#include <cstdint>
+#include <limits>
 
 namespace thrum::rt::os {
 

@@ -17,10 +17,10 @@
 // call. It blocks the thread, not the goroutine: for g0, sysmon and threads from outside.
 #pragma once
 
-#include <cstdint>
-
 #include "base/atomic.h"
 #include "os/futex.h"
+
+#include <cstdint>
 
 namespace thrum::rt::os {
 

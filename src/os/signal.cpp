@@ -1,15 +1,15 @@
 #include "os/signal.h"
 
+#include "base/atomic.h"
+#include "base/platform.h"
+#include "os/fault.h"
+#include "os/memory.h"
+
 #include <errno.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#include "base/atomic.h"
-#include "base/platform.h"
-#include "os/fault.h"
-#include "os/memory.h"
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51  // in the kernel's headers since 2017 (aarch64) and 2021 (x86)

@@ -8,10 +8,10 @@
 // time; the alternate stack is a matter of the calling thread.
 #pragma once
 
-#include <signal.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include <signal.h>
 
 // For every function that the kernel enters as a signal handler. qemu-user before 8.2 does so with a stack
 // pointer that is off by 8 on x86_64, and the first aligned SSE store faults; one instruction puts it right.

@@ -1,11 +1,11 @@
 #include "os/text_file.h"
 
+#include "base/check.h"
+#include "os/fault.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include "base/check.h"
-#include "os/fault.h"
 
 namespace thrum::rt::os {
 

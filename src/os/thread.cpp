@@ -1,19 +1,19 @@
 #include "os/thread.h"
 
+#include "base/check.h"
+#include "os/fault.h"
+#include "os/text_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-#include "base/check.h"
-#include "os/fault.h"
-#include "os/text_file.h"
 
 namespace thrum::rt::os {
 namespace {

@@ -1,10 +1,5 @@
 #include "sched/goroutine.h"
 
-#include <cxxabi.h>
-#include <unwind.h>
-
-#include <cstdlib>
-
 #include "base/check.h"
 #include "sched/locals.h"
 #include "sched/park.h"
@@ -12,6 +7,11 @@
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
+
+#include <cstdlib>
+
+#include <cxxabi.h>
+#include <unwind.h>
 
 #if THRUM_ASAN
 #include <sanitizer/asan_interface.h>
@@ -152,7 +152,8 @@ void run_user_code(G& g) {
 
 void unwind_goroutine(G& g) {
   exception_globals& globals = *current_m()->globals.exceptions;
-  auto* const forced = static_cast<exit_unwinding*>(std::aligned_alloc(alignof(exit_unwinding), sizeof(exit_unwinding)));
+  auto* const forced =
+      static_cast<exit_unwinding*>(std::aligned_alloc(alignof(exit_unwinding), sizeof(exit_unwinding)));
   if (forced == nullptr) fatal("goroutine %llu: no memory for goexit", static_cast<unsigned long long>(g.id));
   forced->header = {};
   forced->header.exception_class = 0x7468726d65786974;  // "thrmexit": nobody's language

@@ -3,16 +3,15 @@
 // A goroutine that has not started has no stack, so its joiner may claim it (one compare-and-swap against whoever pops
 // its queue entry) and call it on its own stack, as the child: with the child's id, locals and name. If the child parks,
 // both wait, which is what join means. The claimed child's queue entry stays behind and is dropped by whoever meets it.
-#include <thrum/detail/task.h>
-
-#include <stdexcept>
-
 #include "base/check.h"
 #include "core/current.h"
 #include "sched/goroutine.h"
 #include "sched/park.h"
 #include "sched/records.h"
 #include "stack/stack.h"
+#include <thrum/detail/task.h>
+
+#include <stdexcept>
 
 namespace thrum::rt {
 namespace {

@@ -1,10 +1,9 @@
 #include "sched/locals.h"
 
+#include "core/current.h"
 #include <thrum/detail/local_value.h>
 
 #include <stdexcept>
-
-#include "core/current.h"
 
 namespace thrum::rt {
 

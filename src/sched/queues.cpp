@@ -1,9 +1,9 @@
 #include "sched/queues.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 #include "sched/wake.h"
+
+#include <algorithm>
 
 namespace thrum::rt {
 
@@ -43,8 +43,8 @@ entry take_global_one_locked(Sched& s, P& p) noexcept {
 }
 
 entry take_global_batch_locked(Sched& s, P& p) noexcept {
-  std::uint32_t share = global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.options.procs),
-                                     p.queue.capacity());
+  std::uint32_t share =
+      global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.options.procs), p.queue.capacity());
   entry const first = take_global_one_locked(s, p);
   for (; share > 1; --share) {
     // The ring is empty and the share is at most half of it.

@@ -3,10 +3,10 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::uint32_t g_batch = free_g_cache_max / 2;       // Go: caches exchange halves
+constexpr std::uint32_t g_batch = free_g_cache_max / 2;  // Go: caches exchange halves
 constexpr std::uint32_t gs_per_reservation = 1024;
 constexpr std::uint32_t sudog_batch = sudog_cache_max / 2;
-constexpr std::uint64_t id_batch = 16;                        // Go's value
+constexpr std::uint64_t id_batch = 16;  // Go's value
 
 // Whoever makes Gs first sets aside what their entries can ever need: two places each in the global queue, for a plain
 // entry and a stale one, and one among the dead. So putting a G anywhere never fails.

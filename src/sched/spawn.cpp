@@ -1,13 +1,12 @@
 // `go f()`: a record, a queue, perhaps a wake-up (S06).
-#include <thrum/detail/task.h>
-
-#include <new>
-#include <stdexcept>
-
 #include "core/current.h"
 #include "sched/queues.h"
 #include "sched/records.h"
 #include "sched/wake.h"
+#include <thrum/detail/task.h>
+
+#include <new>
+#include <stdexcept>
 
 namespace thrum::detail {
 namespace {

@@ -1,8 +1,5 @@
 #include "sched/threads.h"
 
-#include <cerrno>
-#include <cstdio>
-
 #include "base/check.h"
 #include "core/current.h"
 #include "os/clock.h"
@@ -13,6 +10,9 @@
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
 #include "sched/wake.h"
+
+#include <cerrno>
+#include <cstdio>
 
 namespace thrum::rt {
 namespace {

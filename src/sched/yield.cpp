@@ -1,9 +1,8 @@
 // yield, the public one: as hot as a switch can be.
+#include "sched/park.h"
 #include <thrum/go.h>
 
 #include <stdexcept>
-
-#include "sched/park.h"
 
 namespace thrum {
 

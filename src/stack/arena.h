@@ -52,22 +52,14 @@ struct arena {
   // counted by whoever carves
   atomic<std::uint32_t> protected_guards;
 
-  [[nodiscard]] char* slot_begin(std::uint32_t slot) const noexcept {
-    return first_slot + slot * geometry.stride;
-  }
-  [[nodiscard]] char* slot_low(std::uint32_t slot) const noexcept {
-    return slot_begin(slot) + geometry.guard_bytes;
-  }
-  [[nodiscard]] char* slot_end(std::uint32_t slot) const noexcept {
-    return slot_begin(slot) + geometry.stride;
-  }
+  [[nodiscard]] char* slot_begin(std::uint32_t slot) const noexcept { return first_slot + slot * geometry.stride; }
+  [[nodiscard]] char* slot_low(std::uint32_t slot) const noexcept { return slot_begin(slot) + geometry.guard_bytes; }
+  [[nodiscard]] char* slot_end(std::uint32_t slot) const noexcept { return slot_begin(slot) + geometry.stride; }
   [[nodiscard]] stack* descriptor(std::uint32_t slot) const noexcept;
 
   void mark_cold(std::uint32_t slot) noexcept;
   [[nodiscard]] std::uint32_t take_cold() noexcept;  // cold_count > 0
-  [[nodiscard]] bool is_cold(std::uint32_t slot) const noexcept {
-    return (cold[slot / 64] >> (slot % 64) & 1U) != 0;
-  }
+  [[nodiscard]] bool is_cold(std::uint32_t slot) const noexcept { return (cold[slot / 64] >> (slot % 64) & 1U) != 0; }
 };
 
 // Reserves and registers an arena of at most `slots` slots, fewer when the system has no room for so many;

@@ -37,8 +37,7 @@ bool install_marker(char* address, std::size_t bytes) noexcept {
 }
 
 bool reserve_mappings(guard_policy const& policy) noexcept {
-  if (mappings_used.fetch_add(mappings_per_guard, relaxed) + mappings_per_guard <= mappings_max(policy))
-    return true;
+  if (mappings_used.fetch_add(mappings_per_guard, relaxed) + mappings_per_guard <= mappings_max(policy)) return true;
   mappings_used.fetch_sub(mappings_per_guard, relaxed);
   return false;
 }
@@ -46,8 +45,7 @@ bool reserve_mappings(guard_policy const& policy) noexcept {
 }  // namespace
 
 guard_result install_guard(guard_policy const& policy, char* address, std::size_t bytes) noexcept {
-  if (policy.allowed == guard_policy::ways::all && install_marker(address, bytes))
-    return {guard_kind::marker, 0};
+  if (policy.allowed == guard_policy::ways::all && install_marker(address, bytes)) return {guard_kind::marker, 0};
   if (!reserve_mappings(policy)) return {guard_kind::none, 0};
   int const error = os::protect_none(address, bytes);
   if (error == 0) return {guard_kind::protection, 0};
@@ -55,9 +53,7 @@ guard_result install_guard(guard_policy const& policy, char* address, std::size_
   return {guard_kind::none, error};
 }
 
-void protections_unmapped(std::size_t count) noexcept {
-  mappings_used.fetch_sub(count * mappings_per_guard, relaxed);
-}
+void protections_unmapped(std::size_t count) noexcept { mappings_used.fetch_sub(count * mappings_per_guard, relaxed); }
 
 void announce_unguarded(guard_policy const& policy, int error) noexcept {
   std::size_t const guards = mappings_used.load(relaxed) / mappings_per_guard;

@@ -36,8 +36,7 @@ struct guard_result {
 };
 
 // Makes [address, address + bytes) inaccessible as the policy allows.
-[[nodiscard]] guard_result install_guard(guard_policy const& policy, char* address,
-                                         std::size_t bytes) noexcept;
+[[nodiscard]] guard_result install_guard(guard_policy const& policy, char* address, std::size_t bytes) noexcept;
 
 // Settles the account when memory is unmapped that held `count` guards of kind `protection`.
 void protections_unmapped(std::size_t count) noexcept;

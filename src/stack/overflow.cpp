@@ -79,12 +79,10 @@ void print_remedy(std::size_t size) noexcept {
   print_error(
       "thrum: goroutine %zu stack overflow: the stack of %zu bytes [%p, %p) is used up "
       "(fault at %p, sp 0x%zx)",
-      static_cast<std::size_t>(victim.goroutine_id), victim.size, as_text(low), as_text(top),
-      as_text(address), sp);
+      static_cast<std::size_t>(victim.goroutine_id), victim.size, as_text(low), as_text(top), as_text(address), sp);
   if (sp > number_of(top)) {
-    print_error(
-        "sp is %zu bytes above this stack (pc 0x%zx): perhaps a stray pointer of other code hit its guard",
-        sp - number_of(top), pc);
+    print_error("sp is %zu bytes above this stack (pc 0x%zx): perhaps a stray pointer of other code hit its guard",
+                sp - number_of(top), pc);
   } else if (sp < number_of(begin)) {
     print_error(
         "sp is %zu bytes below its guard (pc 0x%zx): perhaps one frame is larger than the guard of %zu "

@@ -14,8 +14,7 @@ namespace thrum::rt {
 void forget_frames(stack const& used) noexcept {
   auto* const poisoned =
       static_cast<char*>(__asan_region_is_poisoned(used.low, static_cast<std::size_t>(used.top - used.low)));
-  if (poisoned != nullptr)
-    ASAN_UNPOISON_MEMORY_REGION(poisoned, static_cast<std::size_t>(used.top - poisoned));
+  if (poisoned != nullptr) ASAN_UNPOISON_MEMORY_REGION(poisoned, static_cast<std::size_t>(used.top - poisoned));
 }
 #endif
 

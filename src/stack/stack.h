@@ -42,8 +42,7 @@ struct stack {
   std::uint32_t slot;          // arena number and slot number, see stack/arena.h
 };
 
-static_assert(sizeof(stack) == cache_line_bytes,
-              "the descriptor shares the first page with the first frames");
+static_assert(sizeof(stack) == cache_line_bytes, "the descriptor shares the first page with the first frames");
 
 // Frames that were abandoned (goexit, a goroutine that never unwinds) leave AddressSanitizer's poison behind.
 // Whoever starts a goroutine on a stack that has been used before says so here. The pool and the cache do it

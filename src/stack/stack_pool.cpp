@@ -13,9 +13,7 @@ namespace {
 // lock for four hardly counts; sixteen would cost a program with one goroutine 64 KiB per P.
 constexpr std::uint32_t carve_batch = 4;
 
-std::size_t within_limits(std::size_t size) noexcept {
-  return std::clamp(size, stack_size_min, stack_size_max);
-}
+std::size_t within_limits(std::size_t size) noexcept { return std::clamp(size, stack_size_min, stack_size_max); }
 
 std::uint32_t slots_at_most(slot_geometry const& geometry) noexcept {
   auto const fitting = std::max<std::size_t>(arena_bytes_max / geometry.stride, 1);

@@ -1,8 +1,7 @@
-#include <thrum/mutex.h>
-
 #include "base/check.h"
 #include "os/clock.h"
 #include "sync/wait.h"
+#include <thrum/mutex.h>
 
 namespace thrum {
 
@@ -47,6 +46,7 @@ void mutex::lock_slow() {
   std::uint32_t const epoch = m->sched.epoch;
   std::int64_t const since_ns = os::monotonic_ns();
   waiter.since_ns = since_ns;
+  m->current->waits_since_ns = since_ns;
   bool was_woken = false;
   bool has_starved = false;
   for (;;) {
@@ -59,7 +59,8 @@ void mutex::lock_slow() {
       taken = (flags & locked) == 0;
       next = taken ? flags | locked : flags | waiters | (has_starved ? starving : 0);
       if (was_woken) next &= ~woken;
-    } while (!state_.compare_exchange_weak(seen, stamped(next, epoch), acquire, relaxed));  // pairs with the last unlock
+    } while (
+        !state_.compare_exchange_weak(seen, stamped(next, epoch), acquire, relaxed));  // pairs with the last unlock
     if (taken) {
       bucket.release();
       break;
@@ -97,7 +98,8 @@ void mutex::unlock_slow(std::uint32_t seen) noexcept {
     next |= woken;
   }
   G* const to_wake = first != nullptr ? first->g : nullptr;
-  state_.exchange(stamped(next, epoch), acq_rel);  // acquire: a new owner sees what all earlier ones did. It may be gone now
+  state_.exchange(stamped(next, epoch),
+                  acq_rel);  // acquire: a new owner sees what all earlier ones did. It may be gone now
   bucket.release();
   if (to_wake != nullptr) ready(*m, *to_wake);
   leave(*m);

@@ -1,6 +1,5 @@
-#include <thrum/once.h>
-
 #include "sync/wait.h"
+#include <thrum/once.h>
 
 namespace thrum {
 

@@ -1,10 +1,10 @@
 #include "sync/wait.h"
 
+#include "sched/queues.h"
+
 #include <new>
 #include <stdexcept>
 #include <string>
-
-#include "sched/queues.h"
 
 namespace thrum::rt {
 namespace {

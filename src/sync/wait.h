@@ -5,13 +5,13 @@
 // takes the waiters out, releases the bucket and readies them: from then on it does not touch the object.
 #pragma once
 
-#include <utility>
-
 #include "core/current.h"
 #include "core/sched.h"
 #include "core/wait_table.h"
 #include "sched/park.h"
 #include "sched/records.h"
+
+#include <utility>
 
 namespace thrum::rt {
 

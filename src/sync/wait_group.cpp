@@ -1,9 +1,8 @@
+#include "sync/wait.h"
 #include <thrum/wait_group.h>
 
 #include <stdexcept>
 #include <string>
-
-#include "sync/wait.h"
 
 namespace thrum {
 namespace {
@@ -44,7 +43,8 @@ void wait_group::add(std::int64_t delta) {
   std::int64_t seen = state_.load(detail::relaxed);
   for (;;) {
     std::int64_t next = 0;
-    if (__builtin_mul_overflow(delta, one, &next) || __builtin_add_overflow(seen, next, &next)) throw_out_of_range(delta);
+    if (__builtin_mul_overflow(delta, one, &next) || __builtin_add_overflow(seen, next, &next))
+      throw_out_of_range(delta);
     if (next < 0) throw_negative();
     if (next == waited_for) {
       if (release_waiters(state_, seen)) return;

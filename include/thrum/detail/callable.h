@@ -22,7 +22,8 @@ std::size_t checked_stack_bytes(std::size_t bytes);
 template <class F>
 void require_callable(F const& f) {
   if constexpr (requires { static_cast<bool>(f == nullptr); }) {
-    if (f == nullptr) throw std::invalid_argument("thrum: go and spawn need something to call, and this callable is empty");
+    if (f == nullptr)
+      throw std::invalid_argument("thrum: go and spawn need something to call, and this callable is empty");
   }
 }
 

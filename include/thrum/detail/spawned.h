@@ -4,14 +4,14 @@
 #include <thrum/detail/callable.h>
 #include <thrum/detail/task.h>
 
-#include <cxxabi.h>
-
 #include <exception>
 #include <memory>
 #include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+#include <cxxabi.h>
 
 namespace thrum::detail {
 
@@ -30,7 +30,7 @@ struct result_slot {
     std::exception_ptr error;
   };
 
-  result_slot() noexcept {}   // NOLINT(modernize-use-equals-default): the union starts empty
+  result_slot() noexcept {}  // NOLINT(modernize-use-equals-default): the union starts empty
   ~result_slot() {
     if (how == outcome::value) std::destroy_at(&value);
     if (how == outcome::error) std::destroy_at(&error);
@@ -56,7 +56,7 @@ struct spawned_call {
 
   template <class F2, class... Args2>
   explicit spawned_call(F2&& f2, Args2&&... args2) noexcept(
-      std::is_nothrow_constructible_v<F, F2> && std::is_nothrow_constructible_v<std::tuple<Args...>, Args2...>)
+      std::is_nothrow_constructible_v<F, F2>&& std::is_nothrow_constructible_v<std::tuple<Args...>, Args2...>)
       : call{F(std::forward<F2>(f2)), std::tuple<Args...>(std::forward<Args2>(args2)...)} {}
   ~spawned_call() {}  // NOLINT(modernize-use-equals-default): the slot is destroyed by hand
 

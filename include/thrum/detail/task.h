@@ -19,9 +19,9 @@ enum class task_step : bool {
 
 struct task {
   void (*step)(task&, task_step) = nullptr;
-  void* created_at = nullptr;      // program counter of the `go`
-  std::uint64_t created_by = 0;    // id of the goroutine that said it
-  std::size_t stack_bytes = 0;     // 0: the runtime's default
+  void* created_at = nullptr;    // program counter of the `go`
+  std::uint64_t created_by = 0;  // id of the goroutine that said it
+  std::size_t stack_bytes = 0;   // 0: the runtime's default
   alignas(task_inline_align) std::byte storage[task_inline_bytes];
 };
 
@@ -34,9 +34,9 @@ void discard_task(task& unused) noexcept;  // the callable could not be moved in
 void start_task(task& filled) noexcept;    // to this P's runnext; wakes a P when one is idle
 
 // The handle's side of a joinable task.
-void join_task(task& joined);                                  // returns when it has finished; may run it in place
+void join_task(task& joined);  // returns when it has finished; may run it in place
 [[nodiscard]] bool task_finished(task const& joined) noexcept;
-void release_task(task& joined) noexcept;                      // after its result was taken
-void detach_task(task& joined) noexcept;                       // whoever comes last drops the result
+void release_task(task& joined) noexcept;  // after its result was taken
+void detach_task(task& joined) noexcept;   // whoever comes last drops the result
 
 }  // namespace thrum::detail
