@@ -5,18 +5,19 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 
 namespace tour {
 
-// The counters of all Ps together. Inside thrum::run only.
-thrum::proc_stats sum_of_procs();
+thrum::proc_stats sum_of(std::span<thrum::proc_stats const> procs);  // id and queued are left out
 
-std::uint64_t resident_bytes();
+std::uint64_t resident_bytes();  // of the process, by /proc/self/statm
 
-// Time and counters from its construction on. The counters are of the whole scheduler, so acts follow one another.
+// Time and counters from its construction on. Inside thrum::run only. The counters are those of the whole scheduler:
+// they speak of one act because the acts follow one another.
 class measurement {
  public:
-  measurement() : counters_(sum_of_procs()), began_(std::chrono::steady_clock::now()) {}
+  measurement();
 
   struct result {
     std::uint64_t took_ns;

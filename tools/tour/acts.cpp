@@ -1,0 +1,182 @@
+#include "acts.h"
+
+#include "measure.h"
+#include "text.h"
+#include <thrum/thrum.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace tour {
+namespace {
+
+void expect(std::string const& what, std::uint64_t is, std::uint64_t must_be) {
+  if (is != must_be) throw wrong_result(what, is, must_be);
+}
+
+std::uint64_t fib(int n) {
+  if (n < 2) return static_cast<std::uint64_t>(n);
+  auto larger = thrum::spawn(fib, n - 1);
+  std::uint64_t const smaller = fib(n - 2);  // meanwhile
+  return larger.join() + smaller;
+}
+
+std::uint64_t fib_without_goroutines(int n) {
+  std::uint64_t current = 0;
+  std::uint64_t next = 1;
+  for (; n > 0; --n) current = std::exchange(next, current + next);
+  return current;
+}
+
+}  // namespace
+
+wrong_result::wrong_result(std::string const& what, std::uint64_t is, std::uint64_t must_be)
+    : std::runtime_error("wrong result: " + what + ": " + with_commas(is) + ", must be " + with_commas(must_be)) {}
+
+crowd_memory measure_crowd() {
+  constexpr std::uint64_t crowd = 100'000;
+  crowd_memory found{crowd, 0, 0};
+  auto const main = [&found] {
+    thrum::wait_group gate;  // everybody waits in front of it
+    thrum::wait_group all;
+    std::atomic<std::uint64_t> arrived = 0;
+    gate.add(1);
+
+    std::uint64_t const before = resident_bytes();
+    for (std::uint64_t i = 0; i < crowd; ++i) {
+      all.go([&] {
+        ++arrived;
+        gate.wait();
+      });
+    }
+    found.created_bytes = resident_bytes() - before;
+
+    while (arrived < crowd) thrum::yield();
+    found.parked_bytes = resident_bytes() - before;
+
+    gate.done();
+    all.wait();
+    expect("goroutines that passed the gate", arrived, crowd);
+  };
+  thrum::run(main, {.max_procs = 1});
+  return found;
+}
+
+finding million(screen& to) {
+  constexpr std::uint64_t goroutines = 1'000'000;
+  constexpr std::uint64_t wave_size = 20'000;
+  std::uint64_t ran = 0;
+  std::vector<std::uint8_t> marks(wave_size);
+
+  measurement const measured;
+  for (std::uint64_t done = 0; done < goroutines; done += wave_size) {
+    thrum::wait_group wave;
+    for (std::uint8_t& mark : marks) wave.go([&mark] { ++mark; });
+    wave.wait();
+    // A mark of its own for each: one counter for all would measure how two cores fight for a cache line.
+    ran += static_cast<std::uint64_t>(std::count(marks.begin(), marks.end(), 1));
+    std::fill(marks.begin(), marks.end(), 0);
+    to.progress(done + wave_size, goroutines, "goroutines");
+  }
+  auto const [took_ns, counted] = measured.so_far();
+  expect("goroutines that ran exactly once", ran, goroutines);
+
+  return {goroutines, "goroutines", "goroutine", took_ns,
+          "When a goroutine ends, the next one goes on with its stack: " + with_commas(counted.stack_handovers) +
+              " of " + with_commas(counted.created) + " started so, without a switch."};
+}
+
+finding fork_join(screen&) {
+  constexpr int n = 27;
+  measurement const measured;
+  std::uint64_t const answer = fib(n);
+  auto const [took_ns, counted] = measured.so_far();
+  expect("fib(27)", answer, fib_without_goroutines(n));
+
+  return {counted.created, "goroutines", "goroutine", took_ns,
+          "Who joins a child that nobody has begun runs it in place: " + with_commas(counted.joined_in_place) +
+              " were a mere call, and " + with_commas(counted.steals) + " steals gave every P its share."};
+}
+
+finding ring(screen&) {
+  constexpr std::size_t size = 1'000;
+  constexpr std::uint64_t laps = 500;
+  std::vector<thrum::wait_group> token_at(size);  // at zero: the token is here
+  for (thrum::wait_group& each : token_at) each.add(1);
+  std::uint64_t passes = 0;  // needs no lock: only the holder of the token touches it
+  thrum::wait_group all;
+
+  measurement const measured;
+  for (std::size_t here = 0; here < size; ++here) {
+    all.go([&, here] {
+      for (std::uint64_t lap = 0; lap < laps; ++lap) {
+        token_at[here].wait();
+        token_at[here].add(1);  // before it is passed on, so that it can come round again
+        ++passes;
+        token_at[(here + 1) % size].done();
+      }
+    });
+  }
+  token_at[0].done();
+  all.wait();
+  auto const [took_ns, counted] = measured.so_far();
+  expect("passes of the token", passes, size * laps);
+
+  return {passes, "passes", "pass", took_ns,
+          "Who waits switches straight to the one it woke: " + with_commas(counted.switches_direct) +
+              " direct switches, " + with_commas(counted.switches_via_g0) +
+              " through g0, the stack a thread searches for work on."};
+}
+
+finding yields(screen&) {
+  constexpr std::uint64_t goroutines = 1'000;
+  constexpr std::uint64_t turns = 1'000;
+  std::vector<std::uint64_t> taken(goroutines);
+  thrum::wait_group all;
+
+  measurement const measured;
+  for (std::uint64_t& mine : taken) {
+    all.go([&mine] {
+      for (std::uint64_t turn = 0; turn < turns; ++turn) {
+        ++mine;
+        thrum::yield();
+      }
+    });
+  }
+  all.wait();
+  auto const [took_ns, counted] = measured.so_far();
+  for (std::uint64_t const mine : taken) expect("turns of a goroutine", mine, turns);
+
+  return {counted.yields, "yields", "yield", took_ns,
+          "A yield goes to the back of the queue and on with its front; no thread and no system call takes part."};
+}
+
+finding shared_counter(screen&) {
+  constexpr std::uint64_t goroutines = 1'000;
+  constexpr std::uint64_t increments = 1'000;
+  std::uint64_t counter = 0;
+  thrum::mutex guards_counter;
+  thrum::wait_group all;
+
+  measurement const measured;
+  for (std::uint64_t i = 0; i < goroutines; ++i) {
+    all.go([&] {
+      for (std::uint64_t n = 0; n < increments; ++n) {
+        std::lock_guard const locked(guards_counter);
+        ++counter;
+      }
+    });
+  }
+  all.wait();
+  auto const [took_ns, counted] = measured.so_far();
+  expect("the shared counter", counter, goroutines * increments);
+
+  return {counter, "locks", "lock", took_ns,
+          "None was lost; a goroutine that found the mutex taken for long parked, its thread did not: " +
+              with_commas(counted.parks) + " times."};
+}
+
+}  // namespace tour

@@ -1,0 +1,142 @@
+#include "report.h"
+
+#include "measure.h"
+#include "text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace tour {
+namespace {
+
+using stats = thrum::proc_stats;
+
+struct column {
+  std::uint64_t stats::* counter;
+  char const* title[2];  // two lines, to be narrow
+};
+
+constexpr std::array columns{
+    column{&stats::created, {"", "made"}},
+    column{&stats::ended, {"", "ended"}},
+    column{&stats::stack_handovers, {"stack", "passed"}},
+    column{&stats::joined_in_place, {"joined", "inline"}},
+    column{&stats::switches_direct, {"direct", "switch"}},
+    column{&stats::switches_via_g0, {"via", "g0"}},
+    column{&stats::steals, {"", "steals"}},
+    column{&stats::stolen, {"got by", "steals"}},
+    column{&stats::global_takes, {"from", "global"}},
+    column{&stats::overflows, {"queue", "full"}},
+    column{&stats::wakes, {"woke", "a P"}},
+};
+
+// How a goroutine came to run, in the order of what it cost.
+struct way {
+  std::uint64_t stats::* counter;
+  char const* block;
+  ink colour;
+  char const* name;
+};
+
+constexpr std::array ways{
+    way{&stats::joined_in_place, "█", ink::green, "called by its joiner"},
+    way{&stats::stack_handovers, "▓", ink::cyan, "on a passed stack"},
+    way{&stats::switches_direct, "▒", ink::blue, "direct switch"},
+    way{&stats::switches_via_g0, "░", ink::yellow, "via g0"},
+};
+
+struct row {
+  std::string name;
+  stats figures;
+};
+
+// A row per P. Of a machine with many only the first ones, the rest in one row.
+std::vector<row> rows_of(std::vector<stats> const& procs) {
+  constexpr std::size_t rows_max = 16;
+  std::size_t const alone = procs.size() <= rows_max ? procs.size() : rows_max - 1;
+  std::vector<row> rows;
+  for (std::size_t i = 0; i < alone; ++i) rows.push_back({"P" + std::to_string(procs[i].id), procs[i]});
+  if (alone < procs.size()) rows.push_back({"rest", sum_of(std::span(procs).subspan(alone))});
+  return rows;
+}
+
+std::size_t widest_name(std::vector<row> const& rows) {
+  std::size_t widest = 0;
+  for (row const& each : rows) widest = std::max(widest, each.name.size());
+  return widest;
+}
+
+constexpr std::size_t column_width = 7;  // six for a title or a compact number, one between
+
+std::string const indent(screen::margin, ' ');
+
+void show_columns(screen& to, std::vector<row> const& rows, std::span<column const> shown) {
+  std::size_t const name_width = widest_name(rows);
+  for (int title_line : {0, 1}) {
+    std::string text = indent + std::string(name_width, ' ');
+    for (column const& each : shown) text += pad_left(each.title[title_line], column_width);
+    to.line(to.painted(ink::faint, text));
+  }
+  for (row const& each : rows) {
+    std::string text = indent + pad_right(each.name, name_width);
+    for (column const& one : shown) text += pad_left(compact(each.figures.*one.counter), column_width);
+    to.line(text);
+  }
+}
+
+std::uint64_t starts_of(stats const& of) {
+  std::uint64_t sum = 0;
+  for (way const& each : ways) sum += of.*each.counter;
+  return sum;
+}
+
+}  // namespace
+
+void show_table(screen& to, std::vector<stats> const& procs) {
+  std::vector<row> rows = rows_of(procs);
+  if (procs.size() > 1) rows.push_back({"all", sum_of(procs)});
+  // What does not fit beside goes below.
+  std::size_t const fit = std::max<std::size_t>(
+      1, (to.columns() - screen::margin - widest_name(rows)) / column_width);
+  for (std::span<column const> left = columns; !left.empty();) {
+    std::size_t const now = std::min(fit, left.size());
+    show_columns(to, rows, left.first(now));
+    left = left.subspan(now);
+  }
+}
+
+void show_chart(screen& to, std::vector<stats> const& procs) {
+  std::vector<row> const rows = rows_of(procs);
+  std::uint64_t most = 1;
+  for (row const& each : rows) most = std::max(most, starts_of(each.figures));
+  std::uint64_t const all = std::max<std::uint64_t>(1, starts_of(sum_of(procs)));
+  std::size_t const name_width = widest_name(rows);
+  std::size_t const bar_width = to.columns() - screen::margin - name_width - 14;
+
+  for (row const& each : rows) {
+    std::string bar;
+    std::uint64_t drawn = 0;
+    std::size_t blocks_drawn = 0;
+    for (way const& part : ways) {
+      // The ends are rounded, not the lengths: so the bar as a whole has its right length.
+      drawn += each.figures.*part.counter;
+      auto const end = static_cast<std::size_t>((drawn * bar_width + most / 2) / most);
+      bar += to.painted(part.colour, repeated(part.block, end - blocks_drawn));
+      blocks_drawn = end;
+    }
+    bar += std::string(bar_width - blocks_drawn, ' ');
+    std::uint64_t const percent = (drawn * 100 + all / 2) / all;
+    to.line(indent + pad_right(each.name, name_width) + " " + bar + pad_left(compact(drawn), 7) +
+            pad_left(std::to_string(percent) + "%", 6));
+  }
+  std::string legend;
+  for (way const& each : ways) {
+    legend += std::string(legend.empty() ? 0 : 2, ' ') + to.painted(each.colour, each.block) + " " + each.name;
+  }
+  to.line(indent + legend);
+}
+
+}  // namespace tour
