@@ -11,6 +11,8 @@
 // them, as many at once as max_procs allows. When main returns, the other goroutines stop where they are.
 #pragma once
 
+#include <thrum/detail/callable.h>
+
 #include <concepts>
 #include <cstddef>
 #include <stdexcept>
@@ -48,9 +50,7 @@ int run(F main, options chosen = {}) {
     F& main;
     int result = 0;
   } self{main};
-  if constexpr (requires { main == nullptr; }) {
-    if (main == nullptr) throw std::invalid_argument("thrum::run needs something to call, and this callable is empty");
-  }
+  detail::require_callable(main);
   detail::run_main(
       [](void* context) {
         auto& my = *static_cast<state*>(context);

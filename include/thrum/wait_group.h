@@ -39,7 +39,8 @@ class wait_group {
     try {
       thrum::go([this, f = std::forward<F>(f)]() mutable {
         defer const counted = [this] { done(); };
-        std::move(f)();
+        auto mine = std::move(f);  // dies before done(): when wait() returns nothing of f is left
+        std::move(mine)();
       });
     } catch (...) {
       done();

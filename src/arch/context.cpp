@@ -14,7 +14,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-extern "C" void thrum_goroutine_entry();  // entry_<architecture>.S
+extern "C" __attribute__((visibility("hidden"))) void thrum_goroutine_entry();  // entry_<architecture>.S
 
 namespace thrum::rt {
 
@@ -124,7 +124,7 @@ void forget_context([[maybe_unused]] context& dead) noexcept {
 }  // namespace thrum::rt
 
 // A goroutine's first instructions arrive here instead of behind a switch: the sanitizer still waits to hear of it.
-extern "C" void thrum_first_arrival() noexcept {
+extern "C" __attribute__((visibility("hidden"))) void thrum_first_arrival() noexcept {
 #if THRUM_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif

@@ -7,6 +7,8 @@
         .text
         .globl  thrum_goroutine_entry
         .hidden thrum_goroutine_entry
+        .hidden thrum_entry_personality
+        .hidden thrum_first_arrival
         .type   thrum_goroutine_entry, %function
         .p2align 4
 thrum_goroutine_entry:

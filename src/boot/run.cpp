@@ -163,9 +163,12 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
   if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
+  auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
   enter(m0);
   run_on_m0(m0, main_g);
+  if (m0.p != nullptr) retire_p(m0);
   int const still_running = end_all_ms(s, end_patience_ns);
+  callers.restore_to(m0.globals);
   release_thread(m0);
   if (still_running != 0) {
     static_cast<void>(sched.release());  // they may touch any of it

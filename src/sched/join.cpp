@@ -32,6 +32,7 @@ bool may_host(M const& m, G const& host, G const& child) noexcept {
 // Runs the claimed child here and now.
 void run_in_place(M& m, G& host, G& child) {
   auto const mine = goroutine_globals::saved_from(m.globals);
+  auto const my_fp = fp_control::current();
   count(m.p->counters.joined_in_place);
   bool const entry_is_ours = m.p->queue.remove_next(entry::claimable(&child));
   host.transition(g_status::running, g_status::hosting);
@@ -42,6 +43,7 @@ void run_in_place(M& m, G& host, G& child) {
 #endif
   m.current = &child;
   goroutine_globals().restore_to(m.globals);
+  m.sched.initial_fp.restore();
   leave(m);
 
   run_user_code(child);
@@ -56,6 +58,7 @@ void run_in_place(M& m, G& host, G& child) {
   here.current = &host;
   host.transition(g_status::hosting, g_status::running);
   mine.restore_to(here.globals);
+  my_fp.restore();
   if (entry_is_ours) child.references.store(1, relaxed);  // nobody else can see it: no entry, and the handle is ours
 }
 

@@ -27,6 +27,7 @@ void* m_main(void* argument) {
   }
   acquire_p(m, *m.next_p);
   schedule_until_end(m);
+  if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
   release_thread(m);
   s.ms_running.fetch_sub(1, acq_rel);  // pairs with end_all_ms's acquire: after this the thread touches nothing of s
@@ -125,6 +126,15 @@ void acquire_p(M& m, P& p) noexcept {
   m.p = &p;
   p.m = &m;
   m.next_p = nullptr;
+}
+
+void retire_p(M& m) noexcept {
+  Sched& s = m.sched;
+  P& p = *m.p;
+  m.p = nullptr;
+  os::lock_guard const guard(s.lock);
+  attend_to(p);
+  put_idle_p(s, p);
 }
 
 int adopt_thread(M& m) noexcept {

@@ -22,6 +22,9 @@ void hand_off(Sched& s, P& p) noexcept;
 // m takes p, which nobody holds.
 void acquire_p(M& m, P& p) noexcept;
 
+// m, which is about to end, leaves its P where for_each_proc finds it.
+void retire_p(M& m) noexcept;
+
 // What an M needs before it can run goroutines on the calling thread, 0 or the errno; and the way back.
 [[nodiscard]] int adopt_thread(M& m) noexcept;
 void release_thread(M& m) noexcept;

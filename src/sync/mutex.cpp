@@ -83,6 +83,7 @@ void mutex::unlock_slow(std::uint32_t seen) noexcept {
     if (state_.compare_exchange_weak(seen, stamped(flags & ~locked, epoch), release, relaxed)) return;
   }
   if ((seen & locked) == 0) fatal("unlock of an unlocked mutex");
+  if (m == nullptr) fatal("mutex::unlock on a thread that is not thrum's, while goroutines wait for the mutex");
   enter(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
   bucket.acquire();

@@ -6,6 +6,7 @@ namespace thrum {
 using namespace rt;
 
 bool once::begin() {
+  leave(enter_to_wait("once::call"));  // whoever runs the function must be able to wake those who wait for it
   std::uint32_t seen = fresh;
   // acquire on failure pairs with finish(): a finished function's effects are visible
   if (state_.compare_exchange(seen, running, detail::acquire, detail::acquire)) return true;

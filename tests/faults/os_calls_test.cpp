@@ -1,7 +1,4 @@
 // Every kind of system call can be made to fail, and the failure arrives as the documented answer.
-#include <errno.h>
-#include <gtest/gtest.h>
-
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/fault.h"
@@ -10,6 +7,9 @@
 #include "os/note.h"
 #include "os/signal.h"
 #include "os/thread.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
 
 namespace thrum::rt::os {
 namespace {

@@ -175,6 +175,30 @@ TEST_P(lost_wakeup, SC16_a_new_goroutine_runs_while_its_maker_keeps_its_P) {
   });
 }
 
+// A goroutine that yields is in no queue for a moment, and a P that searches just then finds nothing. Here the successor
+// keeps the P until the yielder has come back: another P must have been told.
+TEST_P(lost_wakeup, SC16_a_yielder_comes_back_while_its_successor_keeps_the_P) {
+  std::int64_t const each = rounds(0.02);
+  run_at(procs(), [&] {
+    rt::random_source random = nth(0);
+    rt::atomic<std::int64_t> came_back{0};
+    rt::atomic<std::int64_t> lost{0};
+    rt::atomic<std::int64_t> ended{0};
+    for (std::int64_t i = 1; i <= each && lost.load(rt::relaxed) == 0; ++i) {
+      for (std::uint32_t pause = random.below(1U << random.below(9)); pause > 0; --pause) rt::cpu_relax();
+      go([&, i] {
+        if (!spin_until([&] { return came_back.load(rt::acquire) == i; })) lost.store(i, rt::relaxed);
+        ended.store(i, rt::release);
+      });
+      yield();
+      came_back.store(i, rt::release);
+      while (ended.load(rt::acquire) != i) rt::cpu_relax();
+    }
+    ASSERT_EQ(lost.load(rt::relaxed), 0) << "a goroutine that yielded stayed runnable beside an idle P";
+    ASSERT_EQ(ended.load(rt::acquire), each);
+  });
+}
+
 TEST_P(lost_wakeup, S13_a_mutex_that_everybody_wants) {
   int const goroutines = 4 * procs();
   std::int64_t const each = rounds(0.1) / goroutines + 1;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace tour {
@@ -19,7 +20,7 @@ void expect(std::string const& what, std::uint64_t is, std::uint64_t must_be) {
 
 std::uint64_t fib(int n) {
   if (n < 2) return static_cast<std::uint64_t>(n);
-  auto larger = thrum::spawn(fib, n - 1);
+  auto larger = thrum::spawn([n] { return fib(n - 1); });
   std::uint64_t const smaller = fib(n - 2);  // meanwhile
   return larger.join() + smaller;
 }
@@ -85,8 +86,8 @@ finding million(screen& to) {
   expect("goroutines that ran exactly once", ran, goroutines);
 
   return {goroutines, "goroutines", "goroutine", took_ns,
-          "When a goroutine ends, the next one goes on with its stack: " + with_commas(counted.stack_handovers) +
-              " of " + with_commas(counted.created) + " started so, without a switch."};
+          "When a goroutine ends, the next one takes its stack over: " + with_commas(counted.stack_handovers) + " of " +
+              with_commas(counted.created) + " began so, without a switch."};
 }
 
 finding fork_join(screen&) {
@@ -96,9 +97,13 @@ finding fork_join(screen&) {
   auto const [took_ns, counted] = measured.so_far();
   expect("fib(27)", answer, fib_without_goroutines(n));
 
-  return {counted.created, "goroutines", "goroutine", took_ns,
-          "Who joins a child that nobody has begun runs it in place: " + with_commas(counted.joined_in_place) +
-              " were a mere call, and " + with_commas(counted.steals) + " steals gave every P its share."};
+  std::string to_be_seen =
+      "A join calls a child that nobody has begun like a function: " + with_commas(counted.joined_in_place) + " of " +
+      with_commas(counted.created) + ".";
+  if (thrum::max_procs() > 1) {
+    to_be_seen += " " + with_commas(counted.steals) + " steals were enough to give every P its share.";
+  }
+  return {counted.created, "goroutines", "goroutine", took_ns, to_be_seen};
 }
 
 finding ring(screen&) {
@@ -126,9 +131,9 @@ finding ring(screen&) {
   expect("passes of the token", passes, size * laps);
 
   return {passes, "passes", "pass", took_ns,
-          "Who waits switches straight to the one it woke: " + with_commas(counted.switches_direct) +
-              " direct switches, " + with_commas(counted.switches_via_g0) +
-              " through g0, the stack a thread searches for work on."};
+          "A goroutine that waits switches straight to the one it woke: " + with_commas(counted.switches_direct) +
+              " times, and " + with_commas(counted.switches_via_g0) +
+              " times through g0, the stack on which a thread looks for work."};
 }
 
 finding yields(screen&) {
@@ -151,7 +156,9 @@ finding yields(screen&) {
   for (std::uint64_t const mine : taken) expect("turns of a goroutine", mine, turns);
 
   return {counted.yields, "yields", "yield", took_ns,
-          "A yield goes to the back of the queue and on with its front; no thread and no system call takes part."};
+          "A yield goes to the back of the queue and switches straight to the front: " +
+              with_commas(counted.switches_direct) + " times, and " + with_commas(counted.switches_via_g0) +
+              " times through g0."};
 }
 
 finding shared_counter(screen&) {
@@ -175,8 +182,8 @@ finding shared_counter(screen&) {
   expect("the shared counter", counter, goroutines * increments);
 
   return {counter, "locks", "lock", took_ns,
-          "None was lost; a goroutine that found the mutex taken for long parked, its thread did not: " +
-              with_commas(counted.parks) + " times."};
+          "No count was lost. To wait for a mutex parks the goroutine, not its thread: " + with_commas(counted.parks) +
+              " times."};
 }
 
 }  // namespace tour

@@ -28,11 +28,11 @@ struct crowd_memory {
 crowd_memory measure_crowd();
 
 struct finding {
-  std::uint64_t done;          // how many of what the act does
-  char const* what;            // their name, plural
-  char const* one;             // and singular
+  std::uint64_t done;  // how many of what the act does
+  char const* what;    // their name, plural
+  char const* one;     // and singular
   std::uint64_t took_ns;
-  std::string to_be_seen;      // one sentence
+  std::string to_be_seen;  // one sentence
 };
 
 // Inside thrum::run.

@@ -3,12 +3,13 @@
 // Start reading here, then acts.cpp, where goroutines are used; the rest draws.
 #include "acts.h"
 #include "arguments.h"
+#include "measure.h"
 #include "report.h"
 #include "screen.h"
 #include "text.h"
 #include <thrum/thrum.h>
 
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -18,52 +19,40 @@ namespace {
 
 using namespace tour;
 
-constexpr std::size_t label_width = 24;
+std::string const indent(screen::margin, ' ');
 
-void show_memory(screen& to, char const* state, std::uint64_t goroutines, std::uint64_t bytes) {
-  to.line(std::string(screen::margin, ' ') + pad_right(state, label_width) +
-          to.painted(ink::bold, pad_left(with_commas(bytes / goroutines) + " bytes each", 18)) +
-          pad_left(mebibytes(bytes), 12));
+void show_figures(screen& to, std::string const& label, std::string const& each, std::string const& together) {
+  to.line(indent + pad_right(label, 22) + to.painted(ink::bold, pad_left(each, 20)) + pad_left(together, 12));
 }
 
 void play_crowd(screen& to) {
-  to.heading("1", "What a goroutine weighs: 100,000 of them", "one P");
+  to.heading("1", "What a goroutine weighs: 100,000 at once", "one P");
   crowd_memory const found = measure_crowd();
-  show_memory(to, "created, not yet run", found.goroutines, found.created_bytes);
-  show_memory(to, "parked, all at once", found.goroutines, found.parked_bytes);
-  to.sentence("A goroutine gets its stack when it first runs; before, it is only its record.");
+  show_figures(to, "created, not yet run", with_commas(found.created_bytes / found.goroutines) + " bytes each",
+               mebibytes(found.created_bytes));
+  show_figures(to, "run and now parked", with_commas(found.parked_bytes / found.goroutines) + " bytes each",
+               mebibytes(found.parked_bytes));
+  to.sentence("A goroutine gets its stack when it first runs; until then it is no more than its record.");
 }
 
-void play(screen& to, std::string const& number, act const& played) {
-  to.heading(number, played.title);
+void play(screen& to, int number, act const& played) {
+  int const procs = thrum::max_procs();
+  to.heading(std::to_string(number), played.title, procs == 1 ? "one P" : std::to_string(procs) + " Ps");
   finding const found = played.play(to);
-  to.line(std::string(screen::margin, ' ') +
-          pad_right(with_commas(found.done) + " " + found.what, label_width) +
-          to.painted(ink::bold, pad_left(with_commas(found.took_ns / found.done) + " ns a " + found.one, 18)) +
-          pad_left(milliseconds(found.took_ns), 12));
+  show_figures(to, with_commas(found.done) + " " + found.what,
+               with_commas(found.took_ns / found.done) + " ns a " + found.one, milliseconds(found.took_ns));
   to.sentence(found.to_be_seen);
 }
 
-void play_acts(screen& to) {
-  int number = 2;
-  for (act const& each : acts) play(to, std::to_string(number++), each);
-
+void show_what_was_done(screen& to) {
   thrum::stats const now = thrum::read_stats();
-  to.heading("", "What each P did");
+  to.heading("", "What each P did", "acts 2 to " + std::to_string(1 + acts.size()));
   show_table(to, now.procs);
-  to.heading("", "How each P's goroutines came to run");
+  to.heading("", "How goroutines came to run on each P", "times  share");
   show_chart(to, now.procs);
   to.line();
-  to.sentence(with_commas(sum_of(now.procs).created) + " goroutines on " + std::to_string(now.threads) + " OS threads");
-}
-
-int tour_with(arguments const& given) {
-  auto const began = std::chrono::steady_clock::now();
-  screen to;
-  to.line(to.painted(ink::bold, "thrum") + "  Go's G-M-P scheduler as a C++20 library");
-  play_crowd(to);
-  thrum::run([&to] { play_acts(to); }, {.max_procs = given.procs});
-  return 0;
+  to.line(indent + with_commas(sum_of(now.procs).created) + " goroutines ran on " + std::to_string(now.threads) +
+          " OS threads; every result was right.");
 }
 
 }  // namespace
@@ -75,7 +64,19 @@ int main(int argc, char** argv) {
       std::fputs(usage, stdout);
       return 0;
     }
-    return tour_with(given);
+    screen to;
+    to.line(to.painted(ink::bold, "thrum") + ": Go's G-M-P scheduler as a C++20 library");
+    to.line();
+    to.sentence(
+        "Goroutines (G) run on operating system threads (M). A thread needs a P to run them: a P is the right to run, and a queue.");
+    play_crowd(to);
+    return thrum::run(
+        [&to] {
+          int number = 2;
+          for (act const& each : acts) play(to, number++, each);
+          show_what_was_done(to);
+        },
+        {.max_procs = given.procs});
   } catch (std::invalid_argument const& bad) {
     std::fprintf(stderr, "tour: %s\ntour --help says more.\n", bad.what());
     return 2;

@@ -9,11 +9,10 @@ namespace {
 
 using stats = thrum::proc_stats;
 
-constexpr std::uint64_t stats::* counters[] = {
-    &stats::created,         &stats::ended,   &stats::switches_direct, &stats::switches_via_g0,
-    &stats::stack_handovers, &stats::joined_in_place, &stats::parks,   &stats::readies,
-    &stats::yields,          &stats::overflows, &stats::global_takes,  &stats::steals,
-    &stats::stolen,          &stats::wakes,   &stats::spins,
+constexpr std::uint64_t stats::*counters[] = {
+    &stats::created,         &stats::ended,  &stats::switches_direct, &stats::switches_via_g0, &stats::stack_handovers,
+    &stats::joined_in_place, &stats::parks,  &stats::readies,         &stats::yields,          &stats::overflows,
+    &stats::global_takes,    &stats::steals, &stats::stolen,          &stats::wakes,           &stats::spins,
 };
 
 }  // namespace

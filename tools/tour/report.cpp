@@ -15,7 +15,7 @@ namespace {
 using stats = thrum::proc_stats;
 
 struct column {
-  std::uint64_t stats::* counter;
+  std::uint64_t stats::*counter;
   char const* title[2];  // two lines, to be narrow
 };
 
@@ -35,7 +35,7 @@ constexpr std::array columns{
 
 // How a goroutine came to run, in the order of what it cost.
 struct way {
-  std::uint64_t stats::* counter;
+  std::uint64_t stats::*counter;
   char const* block;
   ink colour;
   char const* name;
@@ -69,7 +69,10 @@ std::size_t widest_name(std::vector<row> const& rows) {
   return widest;
 }
 
-constexpr std::size_t column_width = 7;  // six for a title or a compact number, one between
+std::size_t width_of(column const& shown) {
+  constexpr std::size_t number_width = 5;  // compact()
+  return 1 + std::max({number_width, columns_of(shown.title[0]), columns_of(shown.title[1])});
+}
 
 std::string const indent(screen::margin, ' ');
 
@@ -77,12 +80,12 @@ void show_columns(screen& to, std::vector<row> const& rows, std::span<column con
   std::size_t const name_width = widest_name(rows);
   for (int title_line : {0, 1}) {
     std::string text = indent + std::string(name_width, ' ');
-    for (column const& each : shown) text += pad_left(each.title[title_line], column_width);
+    for (column const& each : shown) text += pad_left(each.title[title_line], width_of(each));
     to.line(to.painted(ink::faint, text));
   }
   for (row const& each : rows) {
     std::string text = indent + pad_right(each.name, name_width);
-    for (column const& one : shown) text += pad_left(compact(each.figures.*one.counter), column_width);
+    for (column const& one : shown) text += pad_left(compact(each.figures.*one.counter), width_of(one));
     to.line(text);
   }
 }
@@ -98,13 +101,15 @@ std::uint64_t starts_of(stats const& of) {
 void show_table(screen& to, std::vector<stats> const& procs) {
   std::vector<row> rows = rows_of(procs);
   if (procs.size() > 1) rows.push_back({"all", sum_of(procs)});
-  // What does not fit beside goes below.
-  std::size_t const fit = std::max<std::size_t>(
-      1, (to.columns() - screen::margin - widest_name(rows)) / column_width);
+  // What does not fit beside the others goes below them.
+  std::size_t const room = to.columns() - screen::margin - widest_name(rows);
   for (std::span<column const> left = columns; !left.empty();) {
-    std::size_t const now = std::min(fit, left.size());
-    show_columns(to, rows, left.first(now));
-    left = left.subspan(now);
+    std::size_t fit = 0;
+    for (std::size_t taken = 0; fit < left.size() && taken + width_of(left[fit]) <= room; ++fit) {
+      taken += width_of(left[fit]);
+    }
+    show_columns(to, rows, left.first(fit));
+    left = left.subspan(fit);
   }
 }
 

@@ -3,8 +3,10 @@
 #include "text.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -36,9 +38,15 @@ char const* escape_of(ink colour) {
     case ink::green: return "\033[32m";
     case ink::yellow: return "\033[33m";
     case ink::blue: return "\033[34m";
-    case ink::red: return "\033[31m";
   }
   return "";
+}
+
+// At once: whoever watches wants to see it when it happens.
+void write(std::string const& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw std::system_error(errno, std::generic_category(), "standard output");
+  }
 }
 
 }  // namespace
@@ -53,16 +61,18 @@ std::string screen::painted(ink colour, std::string_view text) const {
   return std::string(escape_of(colour)).append(text).append("\033[0m");
 }
 
-void screen::line(std::string_view text) {
-  std::printf("%.*s\n", static_cast<int>(text.size()), text.data());
-  std::fflush(stdout);
-}
+void screen::line(std::string_view text) { write(std::string(text) + "\n"); }
 
 void screen::heading(std::string_view number, std::string_view title, std::string_view remark) {
-  std::size_t const left = columns_ - margin - std::min(columns_ - margin, columns_of(remark));
+  std::string text = painted(ink::cyan, pad_right(number, margin));
+  if (remark.empty()) {
+    text += painted(ink::bold, title);
+  } else {
+    std::size_t const left = margin + columns_of(remark);
+    text += painted(ink::bold, pad_right(title, columns_ - std::min(columns_, left))) + painted(ink::faint, remark);
+  }
   line();
-  line(painted(ink::cyan, pad_right(number, margin)) + painted(ink::bold, pad_right(title, left)) +
-       painted(ink::faint, remark));
+  line(text);
 }
 
 void screen::sentence(std::string_view text) {
@@ -73,13 +83,10 @@ void screen::progress(std::uint64_t done, std::uint64_t all, std::string_view wh
   bool const complete = done >= all;
   if (!complete && !redraws_) return;
   std::string const caption = "  " + pad_left(with_commas(done), with_commas(all).size()) + " " + std::string(what);
-  std::size_t const width = columns_ - margin - std::min(columns_ - margin, columns_of(caption) + 1);
+  std::size_t const width = columns_ - std::min(columns_, margin + columns_of(caption));
   std::size_t const filled = complete ? width : static_cast<std::size_t>(width * done / all);
-  std::string const bar =
-      painted(ink::green, repeated("█", filled)) + painted(ink::faint, repeated("░", width - filled));
-  std::printf("%s%s%s%s%s", redraws_ ? "\r" : "", std::string(margin, ' ').c_str(), bar.c_str(), caption.c_str(),
-              complete ? "\n" : "");
-  std::fflush(stdout);
+  write((redraws_ ? "\r" : "") + std::string(margin, ' ') + painted(ink::green, repeated("█", filled)) +
+        painted(ink::faint, repeated("░", width - filled)) + caption + (complete ? "\n" : ""));
 }
 
 }  // namespace tour

@@ -11,7 +11,7 @@
 
 namespace tour {
 
-enum class ink { bold, faint, cyan, green, yellow, blue, red };
+enum class ink { bold, faint, cyan, green, yellow, blue };
 
 class screen {
  public:
@@ -20,6 +20,7 @@ class screen {
   [[nodiscard]] std::size_t columns() const { return columns_; }
   [[nodiscard]] std::string painted(ink colour, std::string_view text) const;  // unchanged where there is no colour
 
+  // Each throws std::system_error when the output cannot be written.
   void line(std::string_view text = "");
   void heading(std::string_view number, std::string_view title, std::string_view remark = "");
   void sentence(std::string_view text);  // wrapped

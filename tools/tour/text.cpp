@@ -21,7 +21,7 @@ std::string short_number(double value) {
 
 std::string with_commas(std::uint64_t number) {
   std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
   return digits;
 }
 
@@ -42,9 +42,7 @@ std::string milliseconds(std::uint64_t nanoseconds) {
   return short_number(static_cast<double>(nanoseconds) / 1e6) + " ms";
 }
 
-std::string mebibytes(std::uint64_t bytes) {
-  return short_number(static_cast<double>(bytes) / (1 << 20)) + " MB";
-}
+std::string mebibytes(std::uint64_t bytes) { return short_number(static_cast<double>(bytes) / (1 << 20)) + " MB"; }
 
 std::size_t columns_of(std::string_view text) {
   // In UTF-8 every byte but the first of a character begins with the bits 10.

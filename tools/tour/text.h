@@ -9,10 +9,10 @@
 
 namespace tour {
 
-std::string with_commas(std::uint64_t number);       // 1,234,567
-std::string compact(std::uint64_t number);           // at most five columns: 9999, 12.3k, 1.23M
+std::string with_commas(std::uint64_t number);        // 1,234,567
+std::string compact(std::uint64_t number);            // at most five columns: 9999, 12.3k, 1.23M
 std::string milliseconds(std::uint64_t nanoseconds);  // 0.7 ms, 73 ms, 1,204 ms
-std::string mebibytes(std::uint64_t bytes);          // 0.4 MB, 21 MB
+std::string mebibytes(std::uint64_t bytes);           // 0.4 MB, 21 MB
 
 // Columns on the screen, not bytes: a block character takes three bytes and one column.
 std::size_t columns_of(std::string_view text);

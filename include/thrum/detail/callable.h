@@ -21,9 +21,9 @@ std::size_t checked_stack_bytes(std::size_t bytes);
 // A null function pointer, an empty std::function and the like: an error where the goroutine is made, not where it runs.
 template <class F>
 void require_callable(F const& f) {
-  if constexpr (requires { static_cast<bool>(f == nullptr); }) {
+  if constexpr (!std::is_function_v<F> && requires { static_cast<bool>(f == nullptr); }) {
     if (f == nullptr)
-      throw std::invalid_argument("thrum: go and spawn need something to call, and this callable is empty");
+      throw std::invalid_argument("thrum: go, spawn and run need something to call, and this callable is empty");
   }
 }
 

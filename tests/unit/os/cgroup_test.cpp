@@ -1,16 +1,16 @@
 // cgroup_quota over a tree of files in a temporary directory.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "os/cpu.h"
+#include "os/fault.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "os/cpu.h"
-#include "os/fault.h"
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -49,9 +49,7 @@ class cgroup : public testing::Test {
   }
 
   // The quota, or 0 for none.
-  double quota(char const* self, char const* mounts) {
-    return cgroup_quota(root_.c_str(), self, mounts).value_or(0);
-  }
+  double quota(char const* self, char const* mounts) { return cgroup_quota(root_.c_str(), self, mounts).value_or(0); }
 
  private:
   std::string root_;
@@ -152,9 +150,8 @@ TEST_F(cgroup, a_process_outside_of_its_namespace_has_no_quota_that_can_be_known
 
 TEST_F(cgroup, garbage_in_the_limit_files_is_passed_over) {
   file("/sys/fs/cgroup/cpu.max", "900000 100000\n");
-  for (char const* text :
-       {"", "\n", "100000", "100000 ", "100000 x", "x 100000", "100000 0", "0 100000", "-5 100000",
-        "100000 -1", "1e5 100000", "100000 100000 100000", "99999999999999999999 100000"}) {
+  for (char const* text : {"", "\n", "100000", "100000 ", "100000 x", "x 100000", "100000 0", "0 100000", "-5 100000",
+                           "100000 -1", "1e5 100000", "100000 100000 100000", "99999999999999999999 100000"}) {
     file("/sys/fs/cgroup/app/cpu.max", text);
     EXPECT_DOUBLE_EQ(quota("0::/app\n", v2_mount), 9) << text;
   }
@@ -162,16 +159,15 @@ TEST_F(cgroup, garbage_in_the_limit_files_is_passed_over) {
 
 TEST_F(cgroup, garbage_in_the_texts_of_proc_gives_no_quota) {
   file("/sys/fs/cgroup/cpu.max", "900000 100000\n");
-  for (char const* self :
-       {"", "\n\n", ":", "::", "0", "0:", "0::", "0::relative", "garbage", "1:cpu", "x::/"}) {
+  for (char const* self : {"", "\n\n", ":", "::", "0", "0:", "0::", "0::relative", "garbage", "1:cpu", "x::/"}) {
     EXPECT_EQ(quota(self, v2_mount), 0) << self;
   }
-  for (char const* mounts : {"", "\n", " - ", "- cgroup2", " - cgroup2 x y", "30 24 - cgroup2 cgroup2 rw\n",
-                             "30 24 0:26 / /sys/fs/cgroup rw cgroup2 cgroup2 rw\n",
-                             "30 24 0:26 / relative rw - cgroup2 cgroup2 rw\n",
-                             "30 24 0:26 / /sys/fs/cgroup\\04 rw - cgroup2 cgroup2 rw\n",
-                             "30 24 0:26 / /sys/fs/cgroup\\9 rw - cgroup2 cgroup2 rw\n",
-                             "30 24 0:26 / /sys/fs/cgroup rw - tmpfs cgroup2 rw\n"}) {
+  for (char const* mounts :
+       {"", "\n", " - ", "- cgroup2", " - cgroup2 x y", "30 24 - cgroup2 cgroup2 rw\n",
+        "30 24 0:26 / /sys/fs/cgroup rw cgroup2 cgroup2 rw\n", "30 24 0:26 / relative rw - cgroup2 cgroup2 rw\n",
+        "30 24 0:26 / /sys/fs/cgroup\\04 rw - cgroup2 cgroup2 rw\n",
+        "30 24 0:26 / /sys/fs/cgroup\\9 rw - cgroup2 cgroup2 rw\n",
+        "30 24 0:26 / /sys/fs/cgroup rw - tmpfs cgroup2 rw\n"}) {
     EXPECT_EQ(quota("0::/\n", mounts), 0) << mounts;
   }
 }

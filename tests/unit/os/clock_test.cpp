@@ -1,11 +1,11 @@
 #include "os/clock.h"
 
-#include <errno.h>
-#include <gtest/gtest.h>
+#include "os/fault.h"
 
 #include <set>
 
-#include "os/fault.h"
+#include <errno.h>
+#include <gtest/gtest.h>
 
 namespace thrum::rt::os {
 namespace {

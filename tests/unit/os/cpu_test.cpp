@@ -1,14 +1,14 @@
 #include "os/cpu.h"
 
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <sched.h>
-#include <unistd.h>
+#include "os/fault.h"
 
 #include <limits>
 #include <thread>
 
-#include "os/fault.h"
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
 namespace thrum::rt::os {
 namespace {

@@ -1,10 +1,10 @@
 #include "os/env.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <limits>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -43,15 +43,12 @@ TEST(debug_setting, the_last_entry_of_a_key_counts) {
   EXPECT_EQ(setting("seed=1,seed=", "seed"), untouched);
 }
 
-TEST(debug_setting, keys_are_compared_whole) {
-  EXPECT_EQ(setting("seeds=1,see=2,xseed=3", "seed"), untouched);
-}
+TEST(debug_setting, keys_are_compared_whole) { EXPECT_EQ(setting("seeds=1,see=2,xseed=3", "seed"), untouched); }
 
 TEST(debug_setting, malformed_input_answers_false) {
-  for (char const* list :
-       {"", "seed", "seed=", "seed=x", "seed=7x", "seed= 7", "seed=7 ", "seed=+7", "seed=--7", "seed==7",
-        "=7", ",", ",,,", " seed=7", "seed=0x10", "seed=1.5", "SEED=7", "seed=9223372036854775808",
-        "seed=99999999999999999999999"}) {
+  for (char const* list : {"", "seed", "seed=", "seed=x", "seed=7x", "seed= 7", "seed=7 ", "seed=+7", "seed=--7",
+                           "seed==7", "=7", ",", ",,,", " seed=7", "seed=0x10", "seed=1.5", "SEED=7",
+                           "seed=9223372036854775808", "seed=99999999999999999999999"}) {
     EXPECT_EQ(setting(list, "seed"), untouched) << list;
   }
   std::int64_t value = untouched;
@@ -60,9 +57,7 @@ TEST(debug_setting, malformed_input_answers_false) {
   EXPECT_EQ(value, untouched);
 }
 
-TEST(debug_setting, malformed_neighbours_do_no_harm) {
-  EXPECT_EQ(setting(",,crash,=,seed=7,x=y,", "seed"), 7);
-}
+TEST(debug_setting, malformed_neighbours_do_no_harm) { EXPECT_EQ(setting(",,crash,=,seed=7,x=y,", "seed"), 7); }
 
 }  // namespace
 }  // namespace thrum::rt::os

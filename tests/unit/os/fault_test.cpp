@@ -1,10 +1,10 @@
 #include "os/fault.h"
 
-#include <errno.h>
-#include <gtest/gtest.h>
-
 #include <thread>
 #include <vector>
+
+#include <errno.h>
+#include <gtest/gtest.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -73,6 +73,7 @@ TEST_F(fault, exactly_the_planned_number_fails_however_many_threads_call) {
   inject_fault(call::futex, EINTR, 1000, 777);
   std::vector<int> failed(threads, 0);
   std::vector<std::thread> callers;
+  callers.reserve(threads);
   for (int i = 0; i < threads; ++i) {
     callers.emplace_back([&failed, i] {
       for (int n = 0; n < calls_each; ++n) failed[static_cast<std::size_t>(i)] += next(call::futex) == EINTR;

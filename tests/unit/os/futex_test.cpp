@@ -1,15 +1,15 @@
 #include "os/futex.h"
 
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/thread.h"
+
+#include <thread>
+
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
-
-#include <thread>
-
-#include "os/clock.h"
-#include "os/memory.h"
-#include "os/thread.h"
 
 namespace thrum::rt::os {
 namespace {

@@ -1,15 +1,15 @@
 #include "os/lock.h"
 
-#include <errno.h>
-#include <gtest/gtest.h>
-
-#include <thread>
-#include <vector>
-
 #include "os/fault.h"
 #include "os/futex.h"
 #include "os/note.h"
 #include "os/thread.h"
+
+#include <thread>
+#include <vector>
+
+#include <errno.h>
+#include <gtest/gtest.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -46,6 +46,7 @@ TEST(lock, eight_threads_never_meet_inside) {
   int inside = 0;
   int met = 0;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
       for (int n = 0; n < stress_rounds; ++n) {

@@ -1,5 +1,13 @@
 #include "os/memory.h"
 
+#include "base/platform.h"
+#include "os/fault.h"
+#include "os/text_file.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,22 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-
-#include "base/platform.h"
-#include "os/fault.h"
-#include "os/text_file.h"
-
 namespace thrum::rt::os {
 namespace {
 
 constexpr std::size_t mib = 1024 * 1024;
 
-THRUM_NO_ASAN THRUM_NO_TSAN char load(char const* address) {
-  return *static_cast<char const volatile*>(address);
-}
+THRUM_NO_ASAN THRUM_NO_TSAN char load(char const* address) { return *static_cast<char const volatile*>(address); }
 
 // Runs `body` in a child and answers its exit code, or 1000 + the signal that ended it.
 template <class F>

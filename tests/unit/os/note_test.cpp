@@ -1,16 +1,16 @@
 #include "os/note.h"
 
-#include <errno.h>
-#include <gtest/gtest.h>
+#include "base/platform.h"
+#include "os/clock.h"
+#include "os/fault.h"
+#include "os/thread.h"
 
 #include <limits>
 #include <memory>
 #include <thread>
 
-#include "base/platform.h"
-#include "os/clock.h"
-#include "os/fault.h"
-#include "os/thread.h"
+#include <errno.h>
+#include <gtest/gtest.h>
 
 namespace thrum::rt::os {
 namespace {

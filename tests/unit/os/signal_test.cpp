@@ -1,17 +1,17 @@
 #include "os/signal.h"
 
+#include "base/platform.h"
+#include "os/fault.h"
+#include "os/memory.h"
+#include "os/thread.h"
+
+#include <cstdlib>
+
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cstdlib>
-
-#include "base/platform.h"
-#include "os/fault.h"
-#include "os/memory.h"
-#include "os/thread.h"
 
 namespace thrum::rt::os {
 namespace {
@@ -81,9 +81,7 @@ class fault_signals : public testing::Test {
     EXPECT_EQ(unmap(page, page_size()), 0);
   }
 
-  static void program_installs(struct sigaction const& action) {
-    ASSERT_EQ(sigaction(SIGSEGV, &action, nullptr), 0);
-  }
+  static void program_installs(struct sigaction const& action) { ASSERT_EQ(sigaction(SIGSEGV, &action, nullptr), 0); }
   static struct sigaction program_action(void (*handler)(int, siginfo_t*, void*)) {
     struct sigaction action {};
     action.sa_sigaction = handler;
@@ -91,7 +89,7 @@ class fault_signals : public testing::Test {
     return action;
   }
 
-  struct sigaction before_[2] {};
+  struct sigaction before_[2]{};
 };
 
 TEST_F(fault_signals, a_fault_that_is_dealt_with_goes_on_where_it_happened) {

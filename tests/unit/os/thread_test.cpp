@@ -1,16 +1,16 @@
 #include "os/thread.h"
 
+#include "base/atomic.h"
+#include "os/fault.h"
+#include "os/note.h"
+
+#include <string>
+
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
-
-#include <string>
-
-#include "base/atomic.h"
-#include "os/fault.h"
-#include "os/note.h"
 
 namespace thrum::rt::os {
 namespace {

@@ -1,0 +1,74 @@
+// A scheduler that nobody runs: all its Ps are held by Ms without threads, to be asked step by step on the test's own
+// thread. What it is asked must not need a stack or a thread: queues, searches, lists.
+#pragma once
+
+#include "core/m.h"
+#include "core/sched.h"
+#include "sched/queues.h"
+#include "sched/threads.h"
+#include "sched/wake.h"
+
+#include "support/fake_gs.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum::test {
+
+class bare_sched {
+ public:
+  explicit bare_sched(int procs, std::uint32_t capacity = rt::ring_capacity_max, std::uint64_t seed = 1)
+      : s_(std::make_unique<rt::Sched>(
+            rt::settings{.procs = procs, .ring_capacity = capacity, .detect_deadlock = false, .seed = seed})) {
+    EXPECT_TRUE(s_->global_queue.reserve(100'000) && s_->free_gs.reserve(100'000));
+    for (int i = 0; i < procs; ++i) {
+      p(i).transition(rt::p_status::stopped, rt::p_status::running);
+      ms_.push_back(std::make_unique<rt::M>(*s_, i + 1));
+      rt::acquire_p(*ms_.back(), p(i));
+      p(i).ticks_to_global = 30;  // in the middle between two turns of the global queue
+    }
+  }
+
+  rt::Sched& operator*() { return *s_; }
+  rt::Sched* operator->() { return s_.get(); }
+  rt::P& p(int number) { return *s_->procs[static_cast<std::size_t>(number)]; }
+  rt::M& m(int number) { return *ms_[static_cast<std::size_t>(number)]; }  // the holder of P `number`
+
+  // P `number` goes to the idle list and its M to the idle Ms, as if asleep.
+  void make_idle(int number) {
+    rt::os::lock_guard const guard(s_->lock);
+    m(number).p = nullptr;
+    rt::put_idle_p(*s_, p(number));
+    m(number).idle_link = s_->idle_m_list;
+    s_->idle_m_list = &m(number);
+    ++s_->ms_idle;
+  }
+
+  void put_global(rt::entry e) {
+    rt::os::lock_guard const guard(s_->lock);
+    rt::put_global_locked(*s_, e);
+  }
+
+  // What is left, emptying it.
+  std::vector<long> drain_global() {
+    std::vector<long> left;
+    rt::os::lock_guard const guard(s_->lock);
+    while (rt::entry const e = rt::take_global_one_locked(*s_, p(0))) left.push_back(number_of(e));
+    return left;
+  }
+  std::vector<long> drain_ring(int number) {
+    std::vector<long> left;
+    while (rt::entry const e = p(number).queue.pop()) left.push_back(number_of(e));
+    return left;
+  }
+
+ private:
+  std::unique_ptr<rt::Sched> s_;
+  std::vector<std::unique_ptr<rt::M>> ms_;
+};
+
+}  // namespace thrum::test

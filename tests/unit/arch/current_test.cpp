@@ -1,0 +1,99 @@
+// CP-01: who am I, after a move to another thread.
+#include <thrum/go.h>
+#include <thrum/wait_group.h>
+
+#include "core/current.h"
+#include "os/thread.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+
+#include <atomic>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+TEST(current, T09_threads_that_are_not_ours_have_no_m) { EXPECT_EQ(rt::current_m(), nullptr); }
+
+TEST(current, T09_the_m_is_the_one_of_this_thread) {
+  test::run_at(2, [] {
+    rt::M const* const m = rt::current_m();
+    ASSERT_NE(m, nullptr);
+    EXPECT_EQ(m->tid, rt::os::current_tid());
+    EXPECT_EQ(m->current->id, this_goroutine::id());
+    EXPECT_EQ(m->p->m, m);
+  });
+  EXPECT_EQ(rt::current_m(), nullptr);
+}
+
+class moves : public test::at_every_width {};
+
+// In one frame the M is read again and again across yields; what it names must always be this thread's and this
+// goroutine's. A compiler that kept the first answer would be found out as soon as the goroutine moves.
+TEST_P(moves, CP_01_current_is_right_after_every_switch) {
+  std::atomic<int> wrong{0};
+  std::atomic<int> moved{0};
+  run([&] {
+    std::uint64_t const main_id = this_goroutine::id();
+    EXPECT_EQ(main_id, 1U);
+    wait_group all;
+    for (int i = 0; i < 32; ++i) {
+      all.go([&] {
+        std::uint64_t const id = this_goroutine::id();
+        int tid = rt::os::current_tid();
+        for (std::int64_t round = 0; round < test::scaled(1000, 50); ++round) {
+          thrum::yield();
+          rt::M const* const m = rt::current_m();
+          int const now = rt::os::current_tid();
+          if (m->tid != now || m->current->id != id || this_goroutine::id() != id) ++wrong;
+          if (now != tid) ++moved;
+          tid = now;
+        }
+      });
+    }
+    all.wait();
+  });
+  EXPECT_EQ(wrong.load(), 0);
+  if (procs() == 1) {
+    EXPECT_EQ(moved.load(), 0) << "one P: one thread beside M0";
+  }
+}
+
+TEST(moves, CP_01_a_goroutine_does_move) {
+  test::run_at(2, [] {
+    std::atomic<bool> moved{false};
+    wait_group all;
+    for (int i = 0; i < 8; ++i) {
+      all.go([&] {
+        int const tid = rt::os::current_tid();
+        EXPECT_TRUE(test::wait_until([&] {
+          if (rt::os::current_tid() != tid) moved = true;
+          return moved.load();
+        })) << "with two Ps and eight yielders somebody must be stolen";
+      });
+    }
+    all.wait();
+  });
+}
+
+TEST(moves, T02_main_leaves_the_first_thread_when_it_first_waits_and_run_returns_there) {
+  int const caller = rt::os::current_tid();
+  test::run_at(1, [&] {
+    EXPECT_EQ(rt::os::current_tid(), caller);
+    EXPECT_EQ(rt::current_m()->id, 0);
+    wait_group all;
+    all.go([&] { EXPECT_NE(rt::os::current_tid(), caller) << "M0 runs only main"; });
+    all.wait();
+    EXPECT_NE(rt::os::current_tid(), caller);
+    EXPECT_NE(rt::current_m()->id, 0);
+  });
+  EXPECT_EQ(rt::os::current_tid(), caller);
+}
+
+THRUM_AT_EVERY_WIDTH(moves);
+
+}  // namespace
+}  // namespace thrum
