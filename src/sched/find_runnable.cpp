@@ -1,4 +1,6 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
+#include <algorithm>
+
 #include "base/check.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -44,6 +46,27 @@ void begin_spinning(Sched& s, M& m) noexcept {
   m.spinning = true;
   s.spinning.fetch_add(1, seq_cst);
   count(m.p->counters.spins);
+}
+
+// Going to sleep and being woken costs some microseconds on both sides, so where work keeps turning up it pays to search
+// a little longer. Every search that was worth it doubles an M's patience, every one that was not halves it: a program
+// that is idle soon searches once and sleeps.
+constexpr std::uint32_t patience_first = 8;
+constexpr std::uint32_t patience_max = 256;  // some ten microseconds with two Ps
+
+found search_as_spinner(Sched& s, M& m) noexcept {
+  found next = steal_work(m);
+  if (next.g != nullptr) {
+    m.patience = std::max(m.patience, patience_first);
+    return next;
+  }
+  std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.options.procs);
+  for (std::uint32_t i = 0; i < limit && next.g == nullptr && m.p->attention.load(relaxed) == 0; ++i) {
+    cpu_relax();
+    next = s.global_size.load(relaxed) != 0 ? found{take_global_batch(s, *m.p)} : steal_work(m);
+  }
+  m.patience = next.g != nullptr ? std::min(m.patience * 2, patience_max) : m.patience / 2;
+  return next;
 }
 
 // An M that spun has found work. It was perhaps the only one looking, and there may be more: the next one looks now.
@@ -102,7 +125,7 @@ found find_runnable(M& m) noexcept {
     if (next.g == nullptr) next = {take_global_batch(s, p)};
     if (next.g == nullptr && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
-      next = steal_work(m);
+      next = search_as_spinner(s, m);
     }
     if (next.g != nullptr) {
       if (m.spinning) end_spinning_with_work(s, m);

@@ -14,7 +14,7 @@ bool once::begin() {
   M& m = enter_to_wait("once::call");
   wait_if(m, &state_, wait_reason::once, [this] {
     std::uint32_t now = running;
-    return state_.compare_exchange(now, waited_for, relaxed, acquire) || now == waited_for;
+    return state_.compare_exchange(now, waited_for, acquire, acquire) || now == waited_for;
   });
   return false;
 }

@@ -61,7 +61,7 @@ void wait_group::wait() {
   wait_if(m, &state_, wait_reason::wait_group, [this] {
     std::int64_t seen = state_.load(acquire);
     while (count_of(seen) != 0) {
-      if (state_.compare_exchange_weak(seen, seen | waited_for, relaxed, acquire)) return true;
+      if (state_.compare_exchange_weak(seen, seen | waited_for, acquire, acquire)) return true;
     }
     return false;
   });

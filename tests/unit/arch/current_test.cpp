@@ -3,6 +3,7 @@
 #include <thrum/wait_group.h>
 
 #include "core/current.h"
+#include "core/p.h"
 #include "os/thread.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -62,19 +63,31 @@ TEST_P(moves, CP_01_current_is_right_after_every_switch) {
   }
 }
 
-TEST(moves, CP_01_a_goroutine_does_move) {
+// Forces a move: the waker runs on another thread, readies the goroutine there and ends at once.
+TEST(moves, CP_01_current_is_right_when_a_waker_on_another_thread_takes_the_goroutine_over) {
   test::run_at(2, [] {
-    std::atomic<bool> moved{false};
     wait_group all;
-    for (int i = 0; i < 8; ++i) {
-      all.go([&] {
-        int const tid = rt::os::current_tid();
-        EXPECT_TRUE(test::wait_until([&] {
-          if (rt::os::current_tid() != tid) moved = true;
-          return moved.load();
-        })) << "with two Ps and eight yielders somebody must be stolen";
-      });
-    }
+    all.go([] {
+      rt::G const& self = *rt::current_m()->current;
+      std::int64_t moved = 0;
+      EXPECT_TRUE(test::wait_until([&] {
+        int const before = rt::os::current_tid();
+        std::atomic<bool> started{false};
+        wait_group woken;
+        woken.add(1);
+        thrum::go([&] {
+          started = true;
+          while (self.status.load(rt::acquire) != rt::g_status::waiting) rt::os::yield_thread();
+          woken.done();
+        });
+        EXPECT_TRUE(test::spin_until([&] { return started.load(); })) << "the other P takes it";
+        woken.wait();
+        EXPECT_EQ(rt::current_m()->tid, rt::os::current_tid());
+        EXPECT_EQ(rt::current_m()->current, &self);
+        if (rt::os::current_tid() != before) ++moved;
+        return moved == 10;
+      }));
+    });
     all.wait();
   });
 }

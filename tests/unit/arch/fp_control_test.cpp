@@ -19,7 +19,9 @@ namespace {
 constexpr int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 
 // What the hardware does, not only what the control word says: 1/3 is rounded differently in each mode.
-[[gnu::noinline]] double third(double volatile numerator = 1.0, double volatile denominator = 3.0) {
+[[gnu::noinline]] double third() {
+  double volatile numerator = 1.0;
+  double volatile denominator = 3.0;
   return numerator / denominator;
 }
 

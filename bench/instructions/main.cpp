@@ -1,0 +1,89 @@
+// One operation, n times, for counting its instructions: `bench_instructions <operation> <n>`.
+//
+// bench/instructions.py runs it under callgrind with two sizes and divides the difference, so that start-up cancels out.
+#include <thrum/thrum.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int batch = 100;
+
+void create_run_and_end(long n) {
+  for (long done = 0; done < n; done += batch) {
+    thrum::wait_group all;
+    all.add(batch);
+    for (int i = 0; i < batch; ++i) {
+      thrum::go([&all] { all.done(); });
+    }
+    all.wait();
+  }
+}
+
+void two_that_yield(long n) {
+  thrum::wait_group both;
+  for (int i = 0; i < 2; ++i) {
+    both.go([n] {
+      for (long k = 0; k < n / 2; ++k) thrum::yield();
+    });
+  }
+  both.wait();
+}
+
+// Each wakes the other and waits: one park and one ready per step.
+void park_and_ready(long n) {
+  struct baton {
+    thrum::wait_group mine;
+  };
+  std::vector<baton> steps(static_cast<std::size_t>(n) + 2);
+  for (auto& step : steps) step.mine.add(1);
+  thrum::wait_group both;
+  for (std::size_t first = 0; first < 2; ++first) {
+    both.go([&steps, first, n] {
+      for (std::size_t at = first; at < static_cast<std::size_t>(n); at += 2) {
+        steps[at].mine.wait();
+        steps[at + 1].mine.done();
+      }
+    });
+  }
+  thrum::yield();
+  steps[0].mine.done();
+  both.wait();
+}
+
+void spawn_and_join(long n) {
+  for (long i = 0; i < n; ++i) thrum::spawn([] {}).join();
+}
+
+void lock_and_unlock(long n) {
+  thrum::mutex m;
+  for (long i = 0; i < n; ++i) {
+    m.lock();
+    m.unlock();
+  }
+}
+
+std::map<std::string, void (*)(long)> const operations = {
+    {"go", create_run_and_end},     {"yield", two_that_yield},  {"park_ready", park_and_ready},
+    {"spawn_join", spawn_and_join}, {"mutex", lock_and_unlock},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count == 2 && std::string(arguments[1]) == "--list") {
+    for (auto const& [name, run] : operations) std::cout << name << '\n';
+    return 0;
+  }
+  auto const chosen = count == 3 ? operations.find(arguments[1]) : operations.end();
+  if (chosen == operations.end() || std::atol(arguments[2]) <= 0) {
+    std::cerr << "usage: bench_instructions <operation> <n>, or --list\n";
+    return 2;
+  }
+  return thrum::run([&] { chosen->second(std::atol(arguments[2])); }, {.max_procs = 1});
+}

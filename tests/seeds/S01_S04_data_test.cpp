@@ -1,0 +1,208 @@
+// S01 to S04: the data of G, M, P and the scheduler, looked at while they run. Their dump, scheddetail and the view of a
+// stopped world come with later steps.
+#include <thrum/thrum.h>
+
+#include "core/sched.h"
+#include "os/thread.h"
+#include "stack/stack.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unwind.h>
+
+namespace thrum {
+namespace {
+
+using test::run_at;
+using test::this_g;
+using test::this_p;
+using test::this_sched;
+
+rt::g_status status_of(rt::G const& g) { return g.status.load(rt::acquire); }
+
+bool is_on(rt::stack const& stack, void const* address) { return address >= stack.low && address < stack.top; }
+
+[[gnu::noinline]] void spawn_here(std::atomic<rt::G*>& out) {
+  thrum::go([&out] { out = &this_g(); });
+  asm volatile("" ::: "memory");  // the creation site is inside this function, not behind it
+}
+
+TEST(seeds_G, S01_a_running_goroutine_knows_its_id_status_and_stack) {
+  run_at(1, [] {
+    int local = 0;
+    rt::G const& g = this_g();
+    EXPECT_EQ(g.id, 1U) << "main";
+    EXPECT_EQ(g.id, this_goroutine::id());
+    EXPECT_EQ(status_of(g), rt::g_status::running);
+    ASSERT_NE(g.on, nullptr);
+    EXPECT_TRUE(is_on(*g.on, &local));
+    EXPECT_EQ(g.on->goroutine_id, 1U);
+    EXPECT_GE(static_cast<std::size_t>(g.on->top - g.on->low), options().stack_size);
+  });
+}
+
+TEST(seeds_G, S01_a_waiting_goroutine_shows_its_context_and_why_it_waits) {
+  run_at(2, [] {
+    mutex locked;
+    locked.lock();
+    wait_group all;
+    std::atomic<rt::G*> waiter{nullptr};
+    all.go([&] {
+      waiter = &this_g();
+      locked.lock();
+      locked.unlock();
+    });
+    ASSERT_TRUE(test::wait_until([&] { return waiter.load() != nullptr && status_of(*waiter) == rt::g_status::waiting; }));
+    rt::G const& g = *waiter.load();
+    EXPECT_EQ(g.waits_for, rt::wait_reason::mutex);
+    EXPECT_TRUE(is_on(*g.on, g.saved.sp));
+    EXPECT_NE(g.saved.pc, nullptr);
+    EXPECT_NE(g.id, 1U);
+    locked.unlock();
+    all.wait();
+  });
+}
+
+TEST(seeds_G, S01_creation_site_creator_and_entry_function_are_kept) {
+  run_at(1, [] {
+    std::atomic<rt::G*> made{nullptr};
+    spawn_here(made);
+    ASSERT_TRUE(test::wait_until([&] { return made.load() != nullptr; }));
+    detail::task const& task = made.load()->task;
+    EXPECT_EQ(_Unwind_FindEnclosingFunction(task.created_at), reinterpret_cast<void*>(&spawn_here));
+    EXPECT_EQ(task.created_by, 1U);
+    EXPECT_NE(task.step, nullptr);
+    EXPECT_EQ(task.stack_bytes, 0U) << "the runtime's default";
+    EXPECT_EQ(made.load()->locked_to, nullptr);
+  });
+}
+
+TEST(seeds_G, S01_a_goroutine_that_waits_for_its_first_turn_has_no_stack) {
+  run_at(1, [] {
+    thrum::go([] {});
+    rt::G const& g = *this_p().queue.peek_next().g();
+    EXPECT_EQ(status_of(g), rt::g_status::unstarted);
+    EXPECT_EQ(g.on, nullptr);
+    EXPECT_EQ(g.link, nullptr);
+  });
+}
+
+TEST(seeds_M, S02_an_m_is_a_thread_with_its_own_scheduling_and_signal_stack) {
+  run_at(1, [] {
+    test::leave_the_first_thread();
+    rt::M const& m = *rt::current_m();
+    EXPECT_EQ(m.tid, rt::os::current_tid());
+    EXPECT_EQ(m.current, &this_g());
+    EXPECT_EQ(m.p, &this_p());
+    EXPECT_EQ(m.next_p, nullptr);
+    EXPECT_FALSE(m.spinning);
+    EXPECT_FALSE(m.in_runtime) << "user code runs";
+    EXPECT_FALSE(m.park.is_woken());
+    auto const thread = rt::os::current_thread_stack();
+    EXPECT_GE(static_cast<char*>(m.g0.sp), thread.low) << "g0 is the thread's own stack";
+    EXPECT_LT(static_cast<char*>(m.g0.sp), thread.high);
+    int local = 0;
+    EXPECT_FALSE(reinterpret_cast<char*>(&local) >= thread.low && reinterpret_cast<char*>(&local) < thread.high)
+        << "and the goroutine is elsewhere";
+    stack_t alternate{};
+    ASSERT_EQ(::sigaltstack(nullptr, &alternate), 0);
+    EXPECT_EQ(alternate.ss_sp, m.signal_stack);
+  });
+}
+
+TEST(seeds_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
+  int const caller = rt::os::current_tid();
+  run_at(2, [&] {
+    EXPECT_EQ(rt::current_m()->id, 0);
+    EXPECT_EQ(rt::current_m()->tid, caller);
+    EXPECT_TRUE(this_g().is_main);
+    rt::os::lock_guard const guard(this_sched().lock);
+    EXPECT_EQ(this_sched().ms_total, 1) << "nobody is woken before main has started";
+  });
+}
+
+TEST(seeds_P, S03_a_p_shows_its_id_status_queue_ticks_and_caches) {
+  run_at(2, [] {
+    rt::P& p = this_p();
+    EXPECT_EQ(p.id, 0);
+    EXPECT_EQ(p.status.load(rt::relaxed), rt::p_status::running);
+    EXPECT_EQ(p.m, rt::current_m());
+    EXPECT_EQ(p.queue.capacity(), 256U);
+    EXPECT_EQ(p.attention.load(rt::relaxed), 0U);
+    std::uint32_t const tick = p.schedtick.load(rt::relaxed);
+    for (int i = 0; i < 5; ++i) thrum::yield();
+    EXPECT_EQ(p.schedtick.load(rt::relaxed), tick + 5);
+    EXPECT_EQ(this_sched().procs[1]->status.load(rt::relaxed), rt::p_status::idle);
+    EXPECT_TRUE(this_sched().procs[1]->queue.looks_empty());
+  });
+  run_at(1, [] {
+    wait_group all;
+    for (int i = 0; i < 10; ++i) all.go([] { thrum::yield(); });
+    all.wait();
+    EXPECT_GE(this_p().free_g_count, 10U) << "the dead are kept";
+    EXPECT_GE(this_p().stacks.count(), 9U);
+    EXPECT_GE(this_p().sudogs.size(), 1U) << "main's own, from all.wait()";
+  });
+}
+
+class seeds_sched : public test::at_every_width {};
+
+TEST_P(seeds_sched, S04_the_counts_agree_with_each_other_and_with_the_process) {
+  run([&] {
+    wait_group all;
+    for (int i = 0; i < 200; ++i) all.go([] { thrum::yield(); });
+    all.wait();
+    stats const now = read_stats();
+    EXPECT_EQ(static_cast<int>(now.procs.size()), procs());
+    EXPECT_EQ(max_procs(), procs());
+    std::uint64_t created = 0;
+    std::uint64_t ended = 0;
+    std::set<int> ids;
+    for (proc_stats const& p : now.procs) {
+      created += p.created;
+      ended += p.ended;
+      EXPECT_TRUE(ids.insert(p.id).second);
+    }
+    EXPECT_EQ(created, 201U) << "and main";
+    EXPECT_LE(ended, 200U);
+    EXPECT_GE(num_goroutines(), 1);
+    EXPECT_EQ(now.global_queue, 0U);
+    EXPECT_LT(now.idle_procs, procs()) << "this one is not";
+    EXPECT_GE(now.spinning_threads, 0);
+    EXPECT_LE(now.spinning_threads, procs());
+    EXPECT_LT(now.idle_threads, now.threads);
+    EXPECT_LE(now.threads, procs() + 1) << "an M per P, and M0, which waits for the end";
+    EXPECT_EQ(num_threads(), now.threads) << "nothing has started a thread since";
+    int const others = rt::os::count_process_threads() - now.threads;
+    EXPECT_GE(others, 0);
+    EXPECT_LE(others, 2) << "the watchdog's, and a sanitizer's";
+    EXPECT_TRUE(test::wait_until([] { return num_goroutines() == 1; })) << "only main is left";
+  });
+}
+
+TEST_P(seeds_sched, S04_when_all_but_main_sleep_every_other_p_is_idle_and_every_other_m_rests) {
+  run([&] {
+    wait_group all;
+    for (int i = 0; i < 100; ++i) all.go([] { thrum::yield(); });
+    all.wait();
+    rt::Sched& s = this_sched();
+    EXPECT_TRUE(test::spin_until([&] {
+      rt::os::lock_guard const guard(s.lock);
+      return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0 &&
+             s.ms_idle == s.ms_total - 2;  // less this one, and M0
+    }));
+  });
+}
+
+THRUM_AT_EVERY_WIDTH(seeds_sched);
+
+}  // namespace
+}  // namespace thrum

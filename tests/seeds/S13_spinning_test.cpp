@@ -1,0 +1,168 @@
+// S13: how many search, how a burst spreads, and that an idle program rests.
+#include <thrum/thrum.h>
+
+#include "os/clock.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using test::run_at;
+using test::spin_until;
+using test::this_p;
+using test::this_sched;
+
+class bursts : public test::at_every_width {};
+
+// SC-14: nobody ever yields, so each must have a P of its own; only the chain of wake-ups can have given it to him.
+TEST_P(bursts, S13_SC_14_a_burst_of_n_ready_goroutines_ends_up_on_n_ps) {
+  for (std::int64_t round = 0; round < test::scaled(20, 3); ++round) {
+    run([&] {
+      std::atomic<int> running{0};
+      std::vector<int> on(static_cast<std::size_t>(procs()), -1);
+      wait_group all;
+      for (int i = 1; i < procs(); ++i) {
+        all.go([&, i] {
+          on[static_cast<std::size_t>(i)] = this_p().id;
+          ++running;
+          EXPECT_TRUE(spin_until([&] { return running == procs(); }));
+        });
+      }
+      on[0] = this_p().id;
+      ++running;
+      ASSERT_TRUE(spin_until([&] { return running == procs(); }));
+      EXPECT_EQ(std::set<int>(on.begin(), on.end()).size(), on.size()) << "one P each";
+      all.wait();
+    });
+  }
+}
+
+TEST_P(bursts, S13_a_crowd_that_is_released_at_once_spreads_as_well) {
+  run([&] {
+    std::atomic<int> running{0};
+    std::atomic<int> waiting{0};
+    wait_group gate;
+    gate.add(1);
+    wait_group all;
+    for (int i = 1; i < procs(); ++i) {
+      all.go([&] {
+        ++waiting;
+        gate.wait();
+        ++running;
+        EXPECT_TRUE(spin_until([&] { return running == procs(); }));
+      });
+    }
+    ASSERT_TRUE(test::wait_until([&] { return waiting == procs() - 1; }));
+    for (int i = 0; i < 10; ++i) thrum::yield();
+    gate.done();
+    ++running;
+    ASSERT_TRUE(spin_until([&] { return running == procs(); }));
+    all.wait();
+  });
+}
+
+// SC-13. What is sampled are two words, not one moment: a sample counts only if nothing changed around it. An M that gave
+// its P up and found work on its last look spins without asking, as in Go, so a few samples may be above; never above P.
+TEST_P(bursts, S13_SC_13_at_most_half_of_the_busy_ps_search) {
+  std::atomic<bool> over{false};
+  std::int64_t samples = 0;
+  std::int64_t above_half = 0;
+  int most = 0;
+  run([&] {
+    rt::Sched& s = this_sched();
+    std::thread sampler([&] {
+      while (!over) {
+        timespec const pause{.tv_sec = 0, .tv_nsec = 100'000};
+        ::nanosleep(&pause, nullptr);
+        int const idle = s.idle_procs.load(rt::seq_cst);
+        int const spinning = s.spinning.load(rt::seq_cst);
+        if (idle != s.idle_procs.load(rt::seq_cst)) continue;
+        most = std::max(most, spinning);
+        ++samples;
+        if (2 * spinning > procs() - idle + 1) ++above_half;
+      }
+    });
+    std::int64_t const until = rt::os::monotonic_ns() + test::scaled(1'000'000'000, 100'000'000);
+    while (rt::os::monotonic_ns() < until) {
+      wait_group all;
+      for (int i = 0; i < 2 * procs(); ++i) {
+        all.go([] {
+          for (int n = 0; n < 10; ++n) thrum::yield();
+        });
+      }
+      all.wait();
+    }
+    over = true;
+    sampler.join();
+  });
+  EXPECT_GT(samples, 0);
+  EXPECT_LE(most, procs());
+  EXPECT_LE(above_half, samples / 10) << "of " << samples;
+}
+
+THRUM_AT_EVERY_WIDTH(bursts);
+
+// --- an idle program ---
+
+struct usage {
+  std::int64_t cpu_us;
+  long switches;
+};
+
+usage used() {
+  rusage now{};
+  ::getrusage(RUSAGE_SELF, &now);
+  auto const us = [](timeval const& t) { return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_usec; };
+  return {us(now.ru_utime) + us(now.ru_stime), now.ru_nvcsw};
+}
+
+class idle_program : public test::at_every_width {};
+
+TEST_P(idle_program, S13_uses_no_cpu) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  constexpr std::int64_t window_ms = 500;
+  usage before{};
+  usage after{};
+  run([&] {
+    wait_group all;
+    for (int i = 0; i < 50; ++i) all.go([] { thrum::yield(); });  // threads there are
+    all.wait();
+    rt::Sched& s = this_sched();
+    ASSERT_TRUE(spin_until([&] { return s.idle_procs.load(rt::relaxed) == procs() - 1; }));
+    std::thread clock([&] {
+      timespec const window{.tv_sec = 0, .tv_nsec = window_ms * 1'000'000};
+      ::nanosleep(&window, nullptr);
+      EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    });
+    before = used();
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1);  // blocks this M; nobody else has anything to do
+    after = used();
+    clock.join();
+  });
+  ::close(ends[0]);
+  ::close(ends[1]);
+  EXPECT_LT(after.cpu_us - before.cpu_us, window_ms * 1000 / 10) << "one spinning thread would use ten times that";
+  EXPECT_LT(after.switches - before.switches, 200);
+}
+
+THRUM_AT_EVERY_WIDTH(idle_program);
+
+}  // namespace
+}  // namespace thrum

@@ -1,0 +1,58 @@
+// White-box looks at, and tricks with, the goroutines of the scheduler that runs.
+#pragma once
+
+#include <thrum/detail/callable.h>
+#include <thrum/go.h>
+
+#include "core/current.h"
+#include "core/sched.h"
+#include "sched/queues.h"
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::test {
+
+inline rt::Sched& this_sched() { return rt::current_m()->sched; }
+inline rt::P& this_p() { return *rt::current_m()->p; }
+inline rt::G& this_g() { return *rt::current_m()->current; }
+
+// A goroutine as `go` makes it, but put into no queue: it runs once it is injected.
+template <class F>
+rt::G& make_unqueued(F f) {
+  using call = detail::detached_call<F>;
+  detail::task& made = detail::new_task(detail::joinable::no, 0);
+  detail::store<call>(made, std::move(f));
+  made.step = &call::step;
+  rt::G& g = rt::G::of(made);
+  g.transition(rt::g_status::dead, rt::g_status::unstarted);
+  rt::count(this_p().counters.created);
+  return g;
+}
+
+enum class from : bool { this_p, nowhere };
+
+// What the poller or a timer does with a list of goroutines that became runnable.
+inline void inject_all(rt::g_list& list, from where) {
+  rt::M& m = *rt::current_m();
+  rt::enter(m);
+  rt::inject(m.sched, where == from::this_p ? &m : nullptr, list);
+  rt::leave(m);
+}
+
+// Yields alone until the global queue's next turn is more than `ticks` away.
+inline void stay_clear_of_the_global_turn(std::uint32_t ticks) {
+  while (this_p().ticks_to_global <= ticks) thrum::yield();
+}
+
+// Main leaves M0 for an M like all others.
+inline void leave_the_first_thread() {
+  while (rt::current_m()->id == 0) {
+    auto other = thrum::spawn([] {});
+    thrum::yield();
+    other.join();
+  }
+}
+
+}  // namespace thrum::test
