@@ -1,6 +1,4 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
-#include <algorithm>
-
 #include "base/check.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -8,6 +6,8 @@
 #include "sched/stack_wait.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
+
+#include <algorithm>
 
 namespace thrum::rt {
 namespace {
@@ -93,12 +93,15 @@ last_look give_up_p(Sched& s, M& m) noexcept {
 
 // The right column of wake.h: the P is given up, look at everything once more.
 bool take_p_back(Sched& s, M& m) noexcept {
-  if (m.spinning) {
+  bool const was_spinning = m.spinning;
+  if (was_spinning) {
     m.spinning = false;
     s.spinning.fetch_sub(1, seq_cst);
   }
   store_load_fence();  // pairs with the publishers' store-load
   if (!work_anywhere(s)) return false;
+  // Somebody else searches: he will find it, or come here himself. One more would only exceed the limit.
+  if (!was_spinning && s.spinning.load(seq_cst) != 0) return false;
   s.lock.acquire();
   P* const p = s.stopping ? nullptr : take_idle_p(s);
   s.lock.release();

@@ -1,4 +1,4 @@
-// Waiting and being woken: park, ready, yield (Go's gopark, goready, Gosched).
+// Waiting and being woken: park and ready (Go's gopark, goready).
 #pragma once
 
 #include "core/sched.h"
@@ -13,9 +13,6 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 
 // Makes a parked goroutine runnable, as the next to run on m's P; wakes a P if one is idle. Never switches. m holds a P.
 void ready(M& m, G& g) noexcept;
-
-// Lets others run: the current goroutine goes to the back of its P's queue. Returns at once if nobody else is there.
-M& yield(M& m) noexcept;
 
 // --- joining ---
 

@@ -189,7 +189,7 @@ TEST_P(lost_wakeup, SC16_a_new_goroutine_runs_while_its_maker_keeps_its_P) {
 // keeps the P until the yielder has come back: another P must have been told. The successors do not end before all is
 // over, so that each needs a fresh stack: that makes the moment long.
 TEST_P(lost_wakeup, SC16_a_yielder_comes_back_while_its_successor_keeps_the_P) {
-  std::int64_t const each = scaled(is_long() ? 100'000 : 10'000, 500);
+  std::int64_t const each = scaled(is_long() ? 300'000 : 30'000, 500);
   run_at(procs(), [&] {
     rt::random_source random = nth(0);
     rt::atomic<std::int64_t> came_back{0};
