@@ -94,7 +94,7 @@ TEST_P(parallelism, SC14_goroutines_of_one_that_never_yields_all_run_at_once) {
   auto const measure = [] {
     latencies measured;
     run_at(procs(), [&] {
-      for (std::int64_t i = scaled(30, 5); i > 0; --i) measured.each_ns.push_back(time_until_all_run(procs()));
+      for (std::int64_t i = scaled(300, 5); i > 0; --i) measured.each_ns.push_back(time_until_all_run(procs()));
     });
     return measured;
   };

@@ -42,25 +42,28 @@ crowd_memory measure_crowd() {
   crowd_memory found{crowd, 0, 0};
   auto const main = [&found] {
     thrum::wait_group gate;  // everybody waits in front of it
+    thrum::wait_group arrived;
     thrum::wait_group all;
-    std::atomic<std::uint64_t> arrived = 0;
     gate.add(1);
+    arrived.add(crowd);
+    std::atomic<std::uint64_t> passed = 0;
 
     std::uint64_t const before = resident_bytes();
     for (std::uint64_t i = 0; i < crowd; ++i) {
       all.go([&] {
-        ++arrived;
+        arrived.done();
         gate.wait();
+        ++passed;
       });
     }
     found.created_bytes = resident_bytes() - before;
 
-    while (arrived < crowd) thrum::yield();
+    arrived.wait();
     found.parked_bytes = resident_bytes() - before;
 
     gate.done();
     all.wait();
-    expect("goroutines that passed the gate", arrived, crowd);
+    expect("goroutines that passed the gate", passed, crowd);
   };
   thrum::run(main, {.max_procs = 1});
   return found;
@@ -68,16 +71,22 @@ crowd_memory measure_crowd() {
 
 finding million(screen& to) {
   constexpr std::uint64_t goroutines = 1'000'000;
-  constexpr std::uint64_t wave_size = 20'000;
+  constexpr std::uint64_t wave_size = 10'000;
   std::uint64_t ran = 0;
-  std::vector<std::uint8_t> marks(wave_size);
+  std::vector<std::uint8_t> marks(wave_size);  // each goroutine has its own to set
 
   measurement const measured;
   for (std::uint64_t done = 0; done < goroutines; done += wave_size) {
     thrum::wait_group wave;
-    for (std::uint8_t& mark : marks) wave.go([&mark] { ++mark; });
+    // Counted once: to count while other Ps count down would have the cores fight for the counter's cache line.
+    wave.add(wave_size);
+    for (std::uint8_t& mark : marks) {
+      thrum::go([&mark, &wave] {
+        ++mark;
+        wave.done();
+      });
+    }
     wave.wait();
-    // A mark of its own for each: one counter for all would measure how two cores fight for a cache line.
     ran += static_cast<std::uint64_t>(std::count(marks.begin(), marks.end(), 1));
     std::fill(marks.begin(), marks.end(), 0);
     to.progress(done + wave_size, goroutines, "goroutines");
@@ -96,12 +105,14 @@ finding fork_join(screen&) {
   std::uint64_t const answer = fib(n);
   auto const [took_ns, counted] = measured.so_far();
   expect("fib(27)", answer, fib_without_goroutines(n));
+  std::uint64_t const calls_that_spawn = fib_without_goroutines(n + 1) - 1;
+  expect("goroutines created", counted.created, calls_that_spawn);
 
   std::string to_be_seen =
       "A join calls a child that nobody has begun like a function: " + with_commas(counted.joined_in_place) + " of " +
       with_commas(counted.created) + ".";
   if (thrum::max_procs() > 1) {
-    to_be_seen += " " + with_commas(counted.steals) + " steals were enough to give every P its share.";
+    to_be_seen += " " + with_commas(counted.steals) + " steals spread the work over the Ps.";
   }
   return {counted.created, "goroutines", "goroutine", took_ns, to_be_seen};
 }
@@ -155,7 +166,7 @@ finding yields(screen&) {
   auto const [took_ns, counted] = measured.so_far();
   for (std::uint64_t const mine : taken) expect("turns of a goroutine", mine, turns);
 
-  return {counted.yields, "yields", "yield", took_ns,
+  return {goroutines * turns, "yields", "yield", took_ns,
           "A yield goes to the back of the queue and switches straight to the front: " +
               with_commas(counted.switches_direct) + " times, and " + with_commas(counted.switches_via_g0) +
               " times through g0."};
@@ -182,8 +193,8 @@ finding shared_counter(screen&) {
   expect("the shared counter", counter, goroutines * increments);
 
   return {counter, "locks", "lock", took_ns,
-          "No count was lost. To wait for a mutex parks the goroutine, not its thread: " + with_commas(counted.parks) +
-              " times."};
+          "No count was lost. Waiting for a mutex parks the goroutine, not its thread (parks: " +
+              with_commas(counted.parks) + ")."};
 }
 
 }  // namespace tour

@@ -19,10 +19,8 @@ namespace {
 
 using namespace tour;
 
-std::string const indent(screen::margin, ' ');
-
 void show_figures(screen& to, std::string const& label, std::string const& each, std::string const& together) {
-  to.line(indent + pad_right(label, 22) + to.painted(ink::bold, pad_left(each, 20)) + pad_left(together, 12));
+  to.line(pad_right(label, 22) + to.painted(ink::bold, pad_left(each, 20)) + pad_left(together, 12));
 }
 
 void play_crowd(screen& to) {
@@ -51,8 +49,8 @@ void show_what_was_done(screen& to) {
   to.heading("", "How goroutines came to run on each P", "times  share");
   show_chart(to, now.procs);
   to.line();
-  to.line(indent + with_commas(sum_of(now.procs).created) + " goroutines ran on " + std::to_string(now.threads) +
-          " OS threads; every result was right.");
+  to.sentence(with_commas(sum_of(now.procs).created) + " goroutines ran on " + std::to_string(now.threads) +
+              " OS threads; every result was right.");
 }
 
 }  // namespace
@@ -65,10 +63,10 @@ int main(int argc, char** argv) {
       return 0;
     }
     screen to;
-    to.line(to.painted(ink::bold, "thrum") + ": Go's G-M-P scheduler as a C++20 library");
-    to.line();
+    to.heading("", "thrum: Go's G-M-P scheduler as a C++20 library");
     to.sentence(
-        "Goroutines (G) run on operating system threads (M). A thread needs a P to run them: a P is the right to run, and a queue.");
+        "Goroutines (G) run on operating system threads (M). A thread needs a P to run them: "
+        "a P is the right to run, and a queue.");
     play_crowd(to);
     return thrum::run(
         [&to] {

@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t columns_max = 100;
 constexpr std::size_t columns_min = 40;
 
+std::string const indent(screen::margin, ' ');
+
 std::string_view environment(char const* name) {
   char const* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -61,7 +63,7 @@ std::string screen::painted(ink colour, std::string_view text) const {
   return std::string(escape_of(colour)).append(text).append("\033[0m");
 }
 
-void screen::line(std::string_view text) { write(std::string(text) + "\n"); }
+void screen::line(std::string_view text) { write((text.empty() ? "" : indent) + std::string(text) + "\n"); }
 
 void screen::heading(std::string_view number, std::string_view title, std::string_view remark) {
   std::string text = painted(ink::cyan, pad_right(number, margin));
@@ -71,21 +73,21 @@ void screen::heading(std::string_view number, std::string_view title, std::strin
     std::size_t const left = margin + columns_of(remark);
     text += painted(ink::bold, pad_right(title, columns_ - std::min(columns_, left))) + painted(ink::faint, remark);
   }
-  line();
-  line(text);
+  write("\n" + text + "\n");
 }
 
 void screen::sentence(std::string_view text) {
-  for (std::string const& each : wrapped(text, columns_ - margin)) line(std::string(margin, ' ') + each);
+  for (std::string const& each : wrapped(text, columns_ - margin)) line(each);
 }
 
 void screen::progress(std::uint64_t done, std::uint64_t all, std::string_view what) {
   bool const complete = done >= all;
   if (!complete && !redraws_) return;
   std::string const caption = "  " + pad_left(with_commas(done), with_commas(all).size()) + " " + std::string(what);
-  std::size_t const width = columns_ - std::min(columns_, margin + columns_of(caption));
+  // One column stays free: a terminal may go to the next line as soon as this one is full.
+  std::size_t const width = columns_ - std::min(columns_, margin + columns_of(caption) + 1);
   std::size_t const filled = complete ? width : static_cast<std::size_t>(width * done / all);
-  write((redraws_ ? "\r" : "") + std::string(margin, ' ') + painted(ink::green, repeated("█", filled)) +
+  write((redraws_ ? "\r" : "") + indent + painted(ink::green, repeated("█", filled)) +
         painted(ink::faint, repeated("░", width - filled)) + caption + (complete ? "\n" : ""));
 }
 

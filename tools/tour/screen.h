@@ -21,14 +21,14 @@ class screen {
   [[nodiscard]] std::string painted(ink colour, std::string_view text) const;  // unchanged where there is no colour
 
   // Each throws std::system_error when the output cannot be written.
-  void line(std::string_view text = "");
+  void line(std::string_view text = "");  // behind the margin
   void heading(std::string_view number, std::string_view title, std::string_view remark = "");
   void sentence(std::string_view text);  // wrapped
 
   // Call it as often as the count changes: it is drawn anew on a terminal, and only when complete elsewhere.
   void progress(std::uint64_t done, std::uint64_t all, std::string_view what);
 
-  // The left margin of everything but headings.
+  // Left of everything but the numbers of headings.
   static constexpr std::size_t margin = 3;
 
  private:

@@ -1,6 +1,7 @@
 #include "text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace tour {
@@ -14,7 +15,7 @@ std::string with_decimals(double value, int decimals, char const* unit) {
 
 // One decimal while it still says something.
 std::string short_number(double value) {
-  return value < 9.95 ? with_decimals(value, 1, "") : with_commas(static_cast<std::uint64_t>(value + 0.5));
+  return value < 9.95 ? with_decimals(value, 1, "") : with_commas(static_cast<std::uint64_t>(std::llround(value)));
 }
 
 }  // namespace

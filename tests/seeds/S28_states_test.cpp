@@ -1,0 +1,134 @@
+// S28: the states on the running scheduler. The tables and the illegal edges are in tests/unit/core/status_test.cpp; in
+// builds with THRUM_DEBUG_CHECKS every change in every test is held against them (SC-23).
+#include <thrum/thrum.h>
+
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+
+#include <atomic>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using rt::g_status;
+using test::run_at;
+using test::this_g;
+using test::this_p;
+using test::this_sched;
+
+g_status status_of(rt::G const& g) { return g.status.load(rt::acquire); }
+
+TEST(states, S28_a_goroutine_is_seen_in_each_of_its_states) {
+  run_at(1, [] {
+    wait_group gate;
+    gate.add(1);
+    rt::G* g = nullptr;
+    bool may_yield = true;
+    wait_group all;
+    all.go([&] {
+      g = &this_g();
+      EXPECT_EQ(status_of(*g), g_status::running);
+      while (may_yield) thrum::yield();
+      gate.wait();
+    });
+    EXPECT_EQ(status_of(*this_p().queue.peek_next().g()), g_status::unstarted);
+    thrum::yield();
+    EXPECT_EQ(status_of(*g), g_status::runnable);
+    may_yield = false;
+    thrum::yield();
+    EXPECT_EQ(status_of(*g), g_status::waiting);
+    EXPECT_EQ(g->waits_for, rt::wait_reason::wait_group);
+    gate.done();
+    EXPECT_EQ(status_of(*g), g_status::runnable);
+    all.wait();
+    thrum::yield();
+    EXPECT_EQ(status_of(*g), g_status::dead);
+  });
+}
+
+TEST(states, S28_T07_a_joiner_that_runs_its_child_in_place_is_hosting) {
+  run_at(1, [] {
+    rt::G& joiner = this_g();
+    auto child = spawn([&] {
+      EXPECT_EQ(status_of(joiner), g_status::hosting);
+      EXPECT_EQ(status_of(this_g()), g_status::running);
+      EXPECT_NE(&this_g(), &joiner);
+      EXPECT_EQ(this_g().on, joiner.on) << "on the joiner's stack";
+    });
+    child.join();
+    EXPECT_EQ(status_of(joiner), g_status::running);
+  });
+}
+
+TEST(states, S28_a_p_is_running_or_idle) {
+  run_at(2, [] {
+    rt::P& mine = this_p();
+    rt::P& other = *this_sched().procs[1];
+    EXPECT_EQ(mine.status.load(rt::relaxed), rt::p_status::running);
+    EXPECT_EQ(other.status.load(rt::relaxed), rt::p_status::idle);
+    std::atomic<bool> started{false};
+    std::atomic<bool> over{false};
+    thrum::go([&] {
+      started = true;
+      EXPECT_TRUE(test::spin_until([&] { return over.load(); }));
+    });
+    ASSERT_TRUE(test::spin_until([&] { return started.load(); }));
+    EXPECT_EQ(other.status.load(rt::relaxed), rt::p_status::running);
+    over = true;
+    EXPECT_TRUE(test::spin_until([&] { return other.status.load(rt::relaxed) == rt::p_status::idle; }));
+  });
+}
+
+class mixed_work : public test::at_every_width {};
+
+// SC-23's stress, short: everything that changes a state, at once.
+TEST_P(mixed_work, SC_23_all_changes_stay_inside_the_table) {
+  run([&] {
+    mutex crowded;
+    once first;
+    wait_group all;
+    std::atomic<std::int64_t> sum{0};
+    std::int64_t const rounds = test::scaled(100, 5);
+    for (int i = 0; i < 32; ++i) {
+      all.go([&, i] {
+        for (std::int64_t round = 0; round < rounds; ++round) {
+          switch ((i + round) % 5) {
+            case 0: thrum::yield(); break;
+            case 1: {
+              crowded.lock();
+              thrum::yield();
+              crowded.unlock();
+              break;
+            }
+            case 2: sum += spawn([] { return 1; }).join(); break;
+            case 3: {
+              auto child = spawn([] {
+                thrum::yield();
+                return 1;
+              });
+              thrum::yield();
+              sum += child.join();
+              break;
+            }
+            default: {
+              first.call([] { thrum::yield(); });
+              thrum::go([] { goexit(); });
+            }
+          }
+        }
+      });
+    }
+    all.wait();
+    EXPECT_GT(sum.load(), 0);
+  });
+}
+
+THRUM_AT_EVERY_WIDTH(mixed_work);
+
+}  // namespace
+}  // namespace thrum

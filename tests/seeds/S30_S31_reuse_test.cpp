@@ -1,0 +1,143 @@
+// S30, S31: goroutines end, their records and their threads stay for the next.
+#include <thrum/thrum.h>
+
+#include "os/thread.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using test::run_at;
+using test::this_g;
+using test::this_p;
+using test::this_sched;
+
+class reuse : public test::at_every_width {};
+
+TEST_P(reuse, S30_what_was_created_has_ended_and_lies_in_the_free_lists) {
+  run([&] {
+    constexpr std::uint64_t count = 500;
+    wait_group all;
+    for (std::uint64_t i = 0; i < count; ++i) all.go([] { thrum::yield(); });
+    all.wait();
+    rt::Sched& s = this_sched();
+    EXPECT_TRUE(test::wait_until([&] { return num_goroutines() == 1; }));
+    std::uint64_t ended = 0;
+    for (auto const& p : s.procs) ended += p->counters.ended.load(rt::relaxed);
+    EXPECT_EQ(ended, count);
+    std::uint32_t dead = 0;
+    rt::os::lock_guard const guard(s.free_lock);
+    s.g_slab.for_each([&](rt::G& g) { dead += g.status.load(rt::relaxed) == rt::g_status::dead ? 1U : 0U; });
+    EXPECT_EQ(dead, s.gs_made - 1) << "all but main";
+  });
+}
+
+TEST(reuse, S30_an_m_goes_on_with_the_next_goroutine) {
+  run_at(1, [] {
+    test::leave_the_first_thread();
+    int const tid = rt::os::current_tid();
+    std::set<int> tids;
+    std::uint64_t const switches = this_p().counters.switches_via_g0.load(rt::relaxed);
+    wait_group all;
+    for (int i = 0; i < 1000; ++i) all.go([&] { tids.insert(rt::os::current_tid()); });
+    all.wait();
+    EXPECT_EQ(tids, std::set<int>{tid});
+    // Every 61st tick, and main's own park, whose lock is released by g0 before an unstarted one gets a stack (T11).
+    EXPECT_LE(this_p().counters.switches_via_g0.load(rt::relaxed) - switches, 1000U / 61 + 10)
+        << "the others followed each other without g0";
+  });
+}
+
+TEST(reuse, S30_goexit_ends_a_goroutine_like_a_return) {
+  run_at(1, [] {
+    std::uint64_t const before = this_p().counters.ended.load(rt::relaxed);
+    std::uint32_t const records = this_sched().gs_made;
+    wait_group all;
+    int cleaned = 0;
+    for (int round = 0; round < 10; ++round) {
+      for (int i = 0; i < 100; ++i) {
+        all.go([&] {
+          defer const clean = [&] { ++cleaned; };
+          goexit();
+        });
+      }
+      all.wait();
+    }
+    thrum::yield();
+    EXPECT_EQ(cleaned, 1000);
+    EXPECT_EQ(this_p().counters.ended.load(rt::relaxed) - before, 1000U);
+    EXPECT_LE(this_sched().gs_made, records + 128U) << "and its record is used again";
+  });
+}
+
+TEST(reuse, S30_a_recycled_record_carries_nothing_over) {
+  run_at(1, [] {
+    local<int> counter;
+    for (int round = 0; round < 5; ++round) {
+      wait_group all;
+      for (int i = 0; i < 100; ++i) {
+        all.go([&] {
+          EXPECT_EQ(*counter, 0);
+          EXPECT_EQ(this_goroutine::name(), "");
+          *counter = 7;
+          this_goroutine::set_name("used");
+          rt::G const& g = this_g();
+          EXPECT_FALSE(g.is_hosted || g.is_exiting || g.is_main || g.is_joinable);
+        });
+      }
+      all.wait();
+      EXPECT_EQ(spawn([&] { return ++*counter; }).join(), 1);
+    }
+  });
+}
+
+TEST_P(reuse, S31_bursts_do_not_make_more_threads_than_ps) {
+  run([&] {
+    std::set<int> tids;
+    std::mutex guard;
+    int first_threads = 0;
+    for (std::int64_t burst = 0; burst < test::scaled(50, 5); ++burst) {
+      wait_group all;
+      for (int i = 0; i < 4 * procs(); ++i) {
+        all.go([&] {
+          thrum::yield();
+          std::lock_guard const locked(guard);
+          tids.insert(rt::os::current_tid());
+        });
+      }
+      all.wait();
+      if (burst == 0) first_threads = num_threads();
+    }
+    EXPECT_LE(num_threads(), procs() + 1) << "an M for each P, and M0";
+    EXPECT_LE(static_cast<int>(tids.size()), procs()) << "M0 runs only main";
+    EXPECT_GE(num_threads(), first_threads) << "none has ended: they are kept idle";
+  });
+}
+
+TEST_P(reuse, S31_after_the_run_no_thread_is_left) {
+  int const before = rt::os::count_process_threads();
+  for (int round = 0; round < 3; ++round) {
+    run([&] {
+      wait_group all;
+      for (int i = 0; i < 200; ++i) all.go([] { thrum::yield(); });
+      all.wait();
+    });
+  }
+  // +1: the watchdog, if this was the first run of the program. A thread that was joined may take a moment to leave /proc.
+  EXPECT_TRUE(test::wait_until([&] { return rt::os::count_process_threads() <= before + 1; }));
+}
+
+THRUM_AT_EVERY_WIDTH(reuse);
+
+}  // namespace
+}  // namespace thrum

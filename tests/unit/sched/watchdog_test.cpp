@@ -1,0 +1,112 @@
+// The tests' own helpers: a hang is told, an allocation inside the runtime is not let pass.
+#include <thrum/thrum.h>
+
+#include "core/current.h"
+#include "support/allocations.h"
+#include "support/fatal.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+namespace thrum {
+namespace {
+
+TEST(watchdog, DISABLED_a_test_that_hangs) {
+  test::run_at(2, [] {
+    this_goroutine::set_name("the waiter");
+    wait_group never;
+    never.add(1);
+    never.wait();
+  });
+}
+
+TEST(watchdog, a_test_that_hangs_ends_with_exit_code_3_and_a_list_of_its_goroutines) {
+  std::string const command = "THRUM_TEST_HANG=1 '" + std::filesystem::read_symlink("/proc/self/exe").string() +
+                              "' --gtest_also_run_disabled_tests --gtest_filter=watchdog.DISABLED_a_test_that_hangs 2>&1";
+  std::FILE* const child = ::popen(command.c_str(), "r");
+  ASSERT_NE(child, nullptr);
+  std::string said;
+  std::array<char, 1024> line{};
+  while (std::fgets(line.data(), line.size(), child) != nullptr) said += line.data();
+  int const status = ::pclose(child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3) << said;
+  EXPECT_NE(said.find("watchdog: watchdog.DISABLED_a_test_that_hangs hangs"), std::string::npos) << said;
+  EXPECT_NE(said.find("goroutine 1 [waiting: wait group] the waiter"), std::string::npos) << said;
+  EXPECT_NE(said.find("M 0"), std::string::npos) << said;
+}
+
+class in_runtime : public test::fatal_test {
+ protected:
+  void SetUp() override {
+    if (!rt::debug_checks || !test::allocations_are_seen) {
+      GTEST_SKIP() << "the guard works in builds with THRUM_DEBUG_CHECKS and without sanitizer";
+    }
+  }
+};
+
+TEST_F(in_runtime, T01_malloc_with_the_mark_set_ends_the_program) {
+  EXPECT_FATAL(test::run_at(1,
+                            [] {
+                              rt::enter(*rt::current_m());
+                              std::free(std::malloc(1));
+                            }),
+               "T01: malloc inside the runtime, on M 0");
+}
+
+TEST_F(in_runtime, T01_new_and_free_likewise) {
+  EXPECT_FATAL(test::run_at(1,
+                            [] {
+                              rt::enter(*rt::current_m());
+                              auto const made = std::make_unique<int>(1);
+                            }),
+               "T01: malloc inside the runtime");
+  EXPECT_FATAL(test::run_at(1,
+                            [] {
+                              void* const made = std::malloc(1);
+                              rt::enter(*rt::current_m());
+                              std::free(made);
+                            }),
+               "T01: free inside the runtime");
+}
+
+TEST_F(in_runtime, T01_user_code_is_never_called_with_the_mark_set) {
+  struct looks {
+    ~looks() { EXPECT_FALSE(rt::current_m()->in_runtime); }
+    void operator()() const { EXPECT_FALSE(rt::current_m()->in_runtime); }
+  };
+  test::run_at(2, [] {
+    looks const look;
+    look();
+    wait_group all;
+    all.go(looks());
+    thrum::go(looks());
+    spawn(looks()).join();
+    auto detached = spawn([] { return looks(); });
+    detached.detach();
+    thrum::go([] {
+      looks const at_exit;
+      goexit();
+    });
+    local<looks> variable;
+    variable->operator()();
+    once first;
+    first.call(looks());
+    thrum::yield();
+    look();
+    all.wait();
+    look();
+  });
+}
+
+}  // namespace
+}  // namespace thrum
