@@ -35,6 +35,7 @@ class wait_group {
   template <class F>
   requires std::invocable<std::decay_t<F>>
   void go(F&& f) {
+    detail::require_callable(f);
     add(1);
     try {
       thrum::go([this, f = std::forward<F>(f)]() mutable {

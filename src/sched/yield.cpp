@@ -22,6 +22,12 @@ void commit_yield(M& m, G& left, void*) noexcept {
   wake_if_idle(m.sched);
 }
 
+// With nothing on its own P, a goroutine that yields lets those in the global queue go first: it goes behind them.
+void commit_yield_to_global(M& m, G& left, void*) noexcept {
+  os::lock_guard const guard(m.sched.lock);
+  put_global_locked(m.sched, entry::plain(&left));
+}
+
 [[noreturn, gnu::noinline]] void throw_not_a_goroutine() {
   throw std::logic_error("thrum::yield: only a goroutine can yield");
 }
@@ -34,14 +40,17 @@ void yield() {
   enter(*m);
   P& p = *m->p;
   count(p.counters.yields);
-  bool const global_turn = p.ticks_to_global == 0 && m->sched.global_size.load(relaxed) != 0;
-  if (p.queue.is_empty_to_owner() && !global_turn && p.attention.load(relaxed) == 0) {
-    p.tick();  // nobody else is here
-    leave(*m);
-    return;
+  commit_step where = commit_yield;
+  if (p.queue.is_empty_to_owner()) {
+    if (m->sched.global_size.load(relaxed) == 0 && p.attention.load(relaxed) == 0) {
+      p.tick();  // nobody else is runnable here
+      leave(*m);
+      return;
+    }
+    where = commit_yield_to_global;
   }
   m->current->transition(g_status::running, g_status::runnable);
-  leave(suspend(*m, commit_yield, nullptr, commit_holds::nothing));
+  leave(suspend(*m, where, nullptr, commit_holds::nothing));
 }
 
 }  // namespace thrum
