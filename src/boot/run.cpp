@@ -126,9 +126,22 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   return made;
 }
 
+// Whatever still stands in a run queue will not be run; the entry of a joinable goroutine gives its reference back.
+void forget_queued_entries(Sched& s) noexcept {
+  auto const forget = [](entry e) {
+    if (e.is_claimable()) e.g()->references.fetch_sub(1U, relaxed);  // relaxed: nothing runs any more
+  };
+  while (entry const e = entry::from_bits(s.global_queue.pop())) forget(e);
+  for (auto const& p : s.procs) {
+    while (entry const e = p->queue.take_next()) forget(e);
+    while (entry const e = p->queue.pop()) forget(e);
+  }
+}
+
 // All Ms are joined. A goroutine that did not end may have left its address in wait queues and references into its frames
 // elsewhere; a handle may outlive the run. What they point to stays mapped for good; with all of them gone nothing does.
 void leave_behind_what_is_referred_to(Sched& s) noexcept {
+  forget_queued_entries(s);
   bool frames = false;
   bool records = false;
   s.g_slab.for_each([&](G& g) {

@@ -27,6 +27,7 @@ struct M {
   int const id;  // 0: the thread that called run(); it runs only the main goroutine
   int tid = 0;
   os::thread thread{};
+  atomic<bool> thread_exists{false};  // thread is valid
   char* signal_stack = nullptr;
   thread_globals globals;
 

@@ -76,9 +76,10 @@ class run_queue {
     __builtin_prefetch(second, 1);
     __builtin_prefetch(second + cache_line_bytes);
     if constexpr (!with_tsan) {
-      G const& first = *at(head).g();
-      auto const* const frame = static_cast<char const*>(hint_of(first.saved.sp));
-      for (int line = 0; line < 4; ++line) __builtin_prefetch(frame + line * cache_line_bytes, 1);
+      auto const frame = reinterpret_cast<std::uintptr_t>(hint_of(at(head).g()->saved.sp));
+      for (unsigned line = 0; line < 4; ++line) {
+        __builtin_prefetch(reinterpret_cast<void const*>(frame + line * cache_line_bytes), 1);
+      }
     }
   }
 

@@ -31,6 +31,11 @@ G* take_global_batch(Sched& s, P& p) noexcept {
     entry const e = take_global_batch_locked(s, p);
     s.lock.release();
     if (!e) return nullptr;
+    if (!p.queue.is_empty_to_owner()) {
+      // On their way from one queue to the other the rest were in neither: a publication like any other.
+      store_load_fence();
+      wake_if_idle(s);
+    }
     if (G* const g = take_over(p, e)) return g;
     if (found const local = take_local(p); local.g != nullptr) return local.g;
   }

@@ -148,6 +148,7 @@ void run_user_code(G& g) {
   }
   if (g.locals != nullptr || g.name != nullptr) clear_user_state(g);
   if (g.is_joinable) publish_finished(g);
+  if (g.locals != nullptr || g.name != nullptr) clear_user_state(g);  // a result that was dropped had a destructor
 }
 
 void unwind_goroutine(G& g) {

@@ -43,7 +43,12 @@ void put_sudog(P& p, sudog* one) noexcept;
 inline void drop_reference(P& p, G& g) noexcept {
   // acquire pairs with the other side's release: whatever it did with the record is over. With one reference left it is
   // ours, and nobody can make a second one.
-  if (g.references.load(acquire) == 1 || g.references.fetch_sub(1U, acq_rel) == 1) put_dead_g(p, g);
+  if (g.references.load(acquire) == 1) {
+    g.references.store(0, relaxed);
+  } else if (g.references.fetch_sub(1U, acq_rel) != 1) {
+    return;
+  }
+  put_dead_g(p, g);
 }
 
 }  // namespace thrum::rt

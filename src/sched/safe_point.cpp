@@ -16,7 +16,7 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   // A caller that must wait for another one is itself at a safe point: it serves its own P meanwhile.
   while (!s.safe_point_lock.try_acquire()) {
     attend_to(*m.p);
-    cpu_relax();
+    os::yield_thread();
   }
   s.safe_point_function = f;
   s.safe_point_argument = argument;

@@ -36,10 +36,10 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
 
 M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept {
   G& g = *m.current;
+  auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of ours can set errno
   set_commit(m, g, commit, argument);
   found const next = m.id == 0 ? found() : pick_local(*m.p);
   context const& to = successor(m, next, holds);
-  auto const mine = goroutine_globals::saved_from(m.globals);
   switch_context(g.saved, to, departure::comes_back);
   M& here = arrive();
   mine.restore_to(here.globals);

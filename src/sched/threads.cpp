@@ -50,7 +50,10 @@ M* new_m_locked(Sched& s) noexcept {
 void start_thread(Sched& s, M& m) noexcept {
   s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
   int const error = os::create_thread(m.thread, m_main, &m);
-  if (error == 0) return;
+  if (error == 0) {
+    m.thread_exists.store(true, release);  // pairs with end_all_ms: the handle is written
+    return;
+  }
   print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_total - 1, error);
   if (error == EAGAIN) print_error("thrum: may need to increase max user processes (ulimit -u)");
   die();
@@ -176,8 +179,13 @@ int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   while (s.ms_running.load(acquire) != 0 && os::monotonic_ns() < until_ns) os::yield_thread();
   int const still_running = s.ms_running.load(acquire);
-  for (M* m = s.all_ms; m != nullptr && still_running == 0; m = m->all_link) {
-    if (m->id != 0) os::join_thread(m->thread);
+  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (!m->thread_exists.load(acquire)) continue;
+    if (still_running == 0) {
+      os::join_thread(m->thread);
+    } else {
+      os::detach_thread(m->thread);
+    }
   }
   return still_running;
 }

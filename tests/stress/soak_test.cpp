@@ -158,10 +158,10 @@ void take_step(shared& all, step what, std::uint64_t argument, int depth) {
       all.children.go([&all, argument, depth] { node(all, argument, depth + 1, fate::returns); });
       break;
     case step::spawn_and_join:
-      if (spawn(&node, std::ref(all), argument, depth + 1, fate::returns).join() != argument) shared::add(all.faults);
+      if (spawn(node, std::ref(all), argument, depth + 1, fate::returns).join() != argument) shared::add(all.faults);
       break;
     case step::spawn_and_join_late: {
-      auto child = spawn(&node, std::ref(all), argument, depth + 1, fate::returns);
+      auto child = spawn(node, std::ref(all), argument, depth + 1, fate::returns);
       yield();
       if (child.join() != argument) shared::add(all.faults);
       break;
@@ -176,7 +176,7 @@ void take_step(shared& all, step what, std::uint64_t argument, int depth) {
     }
     case step::throwing_child:
       try {
-        spawn(&node, std::ref(all), argument, depth + 1, fate::throws).join();
+        spawn(node, std::ref(all), argument, depth + 1, fate::throws).join();
         shared::add(all.faults);
       } catch (expected_error const&) {
         if (argument % 2 == 0) yield();
@@ -185,7 +185,7 @@ void take_step(shared& all, step what, std::uint64_t argument, int depth) {
       break;
     case step::exiting_child:
       try {
-        spawn(&node, std::ref(all), argument, depth + 1, fate::exits).join();
+        spawn(node, std::ref(all), argument, depth + 1, fate::exits).join();
         shared::add(all.faults);
       } catch (goroutine_exited const&) {
         shared::add(all.exits);

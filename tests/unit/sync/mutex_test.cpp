@@ -29,7 +29,7 @@ class mutexes : public test::at_every_width {};
 
 TEST_P(mutexes, SY_01_never_two_inside_and_nothing_lost) {
   constexpr int goroutines = 16;
-  std::int64_t const rounds = scaled(2000, 50);
+  std::int64_t const rounds = scaled(10'000, 100);
   std::int64_t counter = 0;  // plain: the mutex orders it, and TSan watches
   int inside = 0;
   int met = 0;
@@ -168,7 +168,7 @@ TEST_P(mutexes, T14_whoever_takes_it_last_may_destroy_it_at_once) {
     int references = 3;
   };
   run([&] {
-    std::int64_t const rounds = scaled(3000, 100);
+    std::int64_t const rounds = scaled(30'000, 300);
     for (std::int64_t round = 0; round < rounds; ++round) {
       auto* const object = new shared;
       auto const drop = [object, round] {

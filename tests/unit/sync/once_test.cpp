@@ -22,7 +22,7 @@ class onces : public test::at_every_width {};
 TEST_P(onces, SY_10_ten_racing_callers_run_it_once_and_all_see_its_effect) {
   std::atomic<int> wrong{0};
   run([&] {
-    for (std::int64_t round = 0; round < scaled(300, 30); ++round) {
+    for (std::int64_t round = 0; round < scaled(2000, 50); ++round) {
       once init;
       int runs = 0;    // plain: call() orders it
       int effect = 0;
@@ -127,7 +127,7 @@ TEST_P(onces, T14_whoever_returns_last_may_destroy_it_at_once) {
     std::atomic<int> callers{3};
   };
   run([&] {
-    for (std::int64_t round = 0; round < scaled(2000, 100); ++round) {
+    for (std::int64_t round = 0; round < scaled(20'000, 300); ++round) {
       auto* const object = new shared;
       auto const use = [object, round] {
         object->init.call([round] {

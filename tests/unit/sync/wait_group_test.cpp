@@ -51,7 +51,7 @@ TEST_P(wait_groups, SY_11_sixteen_pass_a_barrier_of_two_groups_eight_times) {
 
 TEST_P(wait_groups, SY_11_wait_never_returns_early) {
   run([&] {
-    for (std::int64_t round = 0; round < scaled(1000, 100); ++round) {
+    for (std::int64_t round = 0; round < scaled(10'000, 200); ++round) {
       wait_group all;
       int plain[4] = {};  // written without atomics: wait() orders them
       for (int i = 0; i < 4; ++i) {
@@ -87,7 +87,7 @@ TEST_P(wait_groups, all_waiters_are_released) {
 
 TEST_P(wait_groups, T14_the_waiter_may_destroy_it_at_once) {
   run([&] {
-    for (std::int64_t round = 0; round < scaled(5000, 200); ++round) {
+    for (std::int64_t round = 0; round < scaled(50'000, 300); ++round) {
       auto all = std::make_unique<wait_group>();
       int const parties = static_cast<int>(round % 3) + 1;
       all->add(parties);
@@ -107,7 +107,7 @@ TEST_P(wait_groups, T14_the_last_of_many_waiters_may_destroy_it) {
     std::atomic<int> waiters{4};
   };
   run([&] {
-    for (std::int64_t round = 0; round < scaled(500, 50); ++round) {
+    for (std::int64_t round = 0; round < scaled(5000, 100); ++round) {
       auto* const object = new shared;
       object->gate.add(1);
       wait_group all;

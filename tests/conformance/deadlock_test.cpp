@@ -1,0 +1,163 @@
+// Nothing can ever run again (DL-01, S20): the program says so, lists who waits for what, and ends with code 2.
+#include <thrum/go.h>
+#include <thrum/mutex.h>
+#include <thrum/once.h>
+#include <thrum/run.h>
+#include <thrum/wait_group.h>
+
+#include "base/atomic.h"
+#include "os/clock.h"
+#include "support/fatal.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace thrum::test {
+namespace {
+
+#define DEADLOCK "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*"
+// The deadlock, and two entries of its list in whichever order.
+#define BOTH(one, other) DEADLOCK "((" one "\n(.*\n)*" other ")|(" other "\n*(.*\n)*" one "))"
+
+class deadlock : public fatal_test {
+ protected:
+  void SetUp() override {
+    THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+    began_ns_ = rt::os::monotonic_ns();
+  }
+  void TearDown() override { EXPECT_LT(rt::os::monotonic_ns() - began_ns_, 10'000'000'000); }
+
+ private:
+  std::int64_t began_ns_ = 0;
+};
+
+void wait_for_ever() {
+  wait_group never;
+  never.add(1);
+  never.wait();
+}
+
+TEST_F(deadlock, DL01_main_waits_for_a_wait_group) {
+  for (int const procs : {1, 2, 8, 64}) {
+    EXPECT_FATAL(thrum::run(wait_for_ever, {.max_procs = procs}), DEADLOCK "goroutine 1 \\[waiting: wait group\\]");
+  }
+}
+
+TEST_F(deadlock, DL01_main_waits_for_a_mutex) {
+  EXPECT_FATAL(thrum::run([] {
+    mutex m;
+    m.lock();
+    m.lock();
+  }),
+               DEADLOCK "goroutine 1 \\[waiting: mutex\\]");
+}
+
+TEST_F(deadlock, DL01_main_waits_for_a_once) {
+  EXPECT_FATAL(thrum::run([] {
+    once o;
+    o.call([&] { o.call([] {}); });
+  }),
+               DEADLOCK "goroutine 1 \\[waiting: once\\]");
+}
+
+TEST_F(deadlock, DL01_main_joins_one_that_waits_for_ever) {
+  EXPECT_FATAL(thrum::run([] {
+    auto child = spawn([] {
+      this_goroutine::set_name("sleeper");
+      wait_for_ever();
+    });
+    for (int i = 0; i < 10; ++i) yield();
+    child.join();
+  }, {.max_procs = 1}),
+               BOTH("goroutine 1 \\[waiting: join\\]", "goroutine [0-9]+ \\[waiting: wait group\\] sleeper"));
+}
+
+TEST_F(deadlock, DL01_a_child_joined_in_place_waits_for_ever) {
+  EXPECT_FATAL(thrum::run([] { spawn(wait_for_ever).join(); }, {.max_procs = 1}),
+               BOTH("goroutine 1 \\[hosting\\]", "goroutine [0-9]+ \\[waiting: wait group\\]"));
+}
+
+TEST_F(deadlock, DL01_every_goroutine_is_listed) {
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     this_goroutine::set_name("boss");
+                     for (int i = 0; i < 3; ++i) go(wait_for_ever);
+                     wait_for_ever();
+                   },
+                   {.max_procs = 4}),
+               BOTH("goroutine 1 \\[waiting: wait group\\] boss", "(goroutine [0-9]+ \\[waiting: wait group\\]\n){3}"));
+}
+
+// The last one falls asleep long after main did, on another P.
+TEST_F(deadlock, DL01_after_much_work_on_all_Ps) {
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     mutex held;
+                     held.lock();
+                     wait_group ended;
+                     for (int i = 0; i < 100; ++i) {
+                       ended.go([&, i] {
+                         for (int k = 0; k < 50 * i; ++k) yield();
+                         if (i == 99) held.lock();
+                       });
+                     }
+                     ended.wait();
+                   },
+                   {.max_procs = 8}),
+               DEADLOCK);
+}
+
+// It is the program's deadlock, not the first run's: a goroutine left behind by an earlier run does not count.
+TEST_F(deadlock, DL01_in_the_second_run) {
+  EXPECT_FATAL(
+      {
+        thrum::run([] {
+          go(wait_for_ever);
+          for (int i = 0; i < 10; ++i) yield();
+        });
+        std::fputs("first run over\n", stderr);
+        thrum::run(wait_for_ever);
+      },
+      "first run over\n.*" DEADLOCK);
+}
+
+// --- no false alarm ---
+
+class no_deadlock : public at_every_width {};
+THRUM_AT_EVERY_WIDTH(no_deadlock);
+
+// In a child process, where no watchdog silences the report: all but one goroutine sleep most of the time, and threads
+// fall asleep and are started all the time.
+TEST_P(no_deadlock, DL01_no_false_alarm_while_one_still_runs) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  int const rounds = static_cast<int>(scaled(5000, 200));
+  auto const child = [&] {
+    thrum::run(
+        [&] {
+          for (int i = 0; i < rounds; ++i) {
+            wait_group a;
+            wait_group b;
+            a.add(1);
+            b.add(1);
+            go([&] {
+              a.wait();
+              b.done();
+            });
+            go([&] {
+              for (int k = i % 200; k > 0; --k) rt::cpu_relax();
+              a.done();
+            });
+            b.wait();
+          }
+        },
+        {.max_procs = procs()});
+    std::exit(0);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace thrum::test
