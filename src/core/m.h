@@ -37,7 +37,7 @@ struct M {
   P* p = nullptr;
   bool in_runtime = false;       // T01: no malloc, no user code, no preemption
   bool spinning = false;         // looks for work and is counted in sched.spinning
-  std::uint32_t patience = 0;   // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t patience = 0;    // how many more times it searches before it sleeps: see find_runnable
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
   commit_step commit = nullptr;

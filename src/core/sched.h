@@ -34,6 +34,10 @@ struct settings {
 struct Sched {
   explicit Sched(settings const& chosen);
 
+  [[nodiscard]] std::size_t stack_size_of(G const& g) const noexcept {
+    return g.task.stack_bytes == 0 ? options.stack_size : g.task.stack_bytes;
+  }
+
   // fixed
   settings const options;
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535

@@ -76,11 +76,7 @@ void finish_exit(M& m, G& left, void* its_stack) noexcept {
   forget_context(left.saved);
   put_stack(p, static_cast<stack*>(its_stack));
   left.on = nullptr;
-  if (left.is_joinable) {
-    drop_reference(p, left);
-  } else {
-    put_dead_g(p, left);
-  }
+  recycle(p, left);
 }
 
 // The next goroutine has no stack yet and ours will do: it goes on right here, without a switch.
@@ -92,16 +88,7 @@ void take_stack_over(M& m, G& ended, G& next) noexcept {
   shared.goroutine_id = next.id;
   shared.creation_site = next.task.created_at;
   count(m.p->counters.stack_handovers);
-  if (ended.is_joinable) {
-    drop_reference(*m.p, ended);
-  } else {
-    put_dead_g(*m.p, ended);
-  }
-}
-
-bool fits(stack const& present, G const& next, Sched const& s) noexcept {
-  std::size_t const wanted = next.task.stack_bytes == 0 ? s.options.stack_size : next.task.stack_bytes;
-  return present.size == wanted;
+  recycle(*m.p, ended);
 }
 
 // Returns if another goroutine took the stack over; it is m.current then.
@@ -113,7 +100,7 @@ void end_goroutine(M& m) noexcept {
   count(p.counters.ended);
   if (g.is_main) main_goroutine_ended(m, g);
   found next = m.id == 0 ? found() : pick_local(p);
-  if (next.g != nullptr && next.g->on == nullptr && fits(*g.on, *next.g, s)) {
+  if (next.g != nullptr && next.g->on == nullptr && g.on->size == s.stack_size_of(*next.g)) {
     take_stack_over(m, g, *next.g);
     begin_run(m, next);
     return;

@@ -19,7 +19,7 @@ namespace {
 // A child that needs a whole stack must find one below us: slots have room for that as long as their goroutine is near
 // its base.
 bool stack_is_deep_enough(M const& m, G const& host, G const& child) noexcept {
-  std::size_t const wanted = child.task.stack_bytes == 0 ? m.sched.options.stack_size : child.task.stack_bytes;
+  std::size_t const wanted = m.sched.stack_size_of(child);
   auto const* const here = static_cast<char const*>(__builtin_frame_address(0));
   return here - host.on->low >= static_cast<std::ptrdiff_t>(wanted);
 }

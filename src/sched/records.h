@@ -51,4 +51,13 @@ inline void drop_reference(P& p, G& g) noexcept {
   put_dead_g(p, g);
 }
 
+// After the end of a goroutine: its run's share of the record is given back.
+inline void recycle(P& p, G& ended) noexcept {
+  if (ended.is_joinable) {
+    drop_reference(p, ended);
+  } else {
+    put_dead_g(p, ended);
+  }
+}
+
 }  // namespace thrum::rt

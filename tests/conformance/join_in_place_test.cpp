@@ -156,7 +156,11 @@ TEST_P(join_in_place, T07_hosts_and_hosted_wander_between_Ms) {
       ended.go([&] {
         for (std::int64_t round = 0; round < rounds; ++round) {
           baton b;
-          go([&b] { b.pass(); });
+          go([&b, round] {
+            for (std::int64_t i = round % 3; i > 0; --i) yield();
+            b.pass();
+          });
+          for (std::int64_t i = round % 200; i > 0; --i) rt::cpu_relax();  // it may be stolen meanwhile
           auto child = spawn([&] {
             std::uint64_t const me = this_goroutine::id();
             int const m_before = m_id();

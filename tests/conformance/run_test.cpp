@@ -7,6 +7,7 @@
 #include <thrum/wait_group.h>
 
 #include "base/atomic.h"
+#include "conformance/first_thread.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/thread.h"
@@ -39,9 +40,7 @@ TEST_P(run_, S05_main_returns_its_value) {
   EXPECT_EQ(run([] { return 42; }), 42);
   EXPECT_EQ(run([] {}), 0);
   EXPECT_EQ(run([] {
-              wait_group waits;
-              waits.go([] {});
-              waits.wait();  // main is on another thread now
+              leave_the_first_thread();
               return 7;
             }),
             7);
@@ -59,9 +58,7 @@ TEST_P(run_, T02_it_returns_on_its_callers_thread) {
     int elsewhere = 0;
     run([&] {
       EXPECT_EQ(rt::os::current_tid(), tid) << "main begins on the caller's thread";
-      wait_group waits;
-      waits.go([] {});
-      waits.wait();
+      leave_the_first_thread();
       elsewhere = rt::os::current_tid();
     });
     EXPECT_NE(elsewhere, tid) << "main has waited: the first thread is not for goroutines any more";
@@ -95,9 +92,7 @@ TEST_P(run_, DL10_an_exception_that_leaves_main_leaves_run) {
   for (int waits = 0; waits < 2; ++waits) {
     try {
       run([&] {
-        wait_group first;
-        first.go([] {});
-        if (waits == 1) first.wait();
+        if (waits == 1) leave_the_first_thread();
         throw std::runtime_error("from main");
       });
       ADD_FAILURE() << "the exception is lost";
@@ -121,9 +116,7 @@ TEST_P(run_, CP02_the_callers_exception_stays_with_the_caller) {
       } catch (int) {
         yield();
       }
-      wait_group waits;
-      waits.go([] {});
-      waits.wait();
+      leave_the_first_thread();
     });
     try {
       throw;

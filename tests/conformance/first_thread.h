@@ -1,0 +1,22 @@
+// Main leaves the first thread when it first waits (T02). This makes it wait, whatever the other Ps do meanwhile.
+#pragma once
+
+#include <thrum/go.h>
+
+#include "core/current.h"
+#include "os/thread.h"
+#include "stress/baton.h"
+
+namespace thrum::test {
+
+inline void leave_the_first_thread() {
+  baton b;
+  rt::G const& main = *rt::current_m()->current;
+  go([&] {
+    while (main.status.load(rt::relaxed) != rt::g_status::waiting) rt::os::yield_thread();  // relaxed: only a hint
+    b.pass();
+  });
+  b.take();
+}
+
+}  // namespace thrum::test
