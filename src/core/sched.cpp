@@ -4,12 +4,16 @@ namespace thrum::rt {
 
 namespace {
 
+// One run at a time, so nobody else writes it; relaxed: the threads that read it come later, or are told by other means.
 std::uint32_t next_epoch() noexcept {
-  static constinit atomic<std::uint32_t> runs{0};
-  return 1 + runs.fetch_add(1U, relaxed) % 0xffffU;  // relaxed: only to differ from the last
+  std::uint32_t const next = Sched::live_epoch.load(relaxed) % 0xffffU + 1;
+  Sched::live_epoch.store(next, relaxed);
+  return next;
 }
 
 }  // namespace
+
+constinit atomic<std::uint32_t> Sched::live_epoch{0};
 
 Sched::Sched(settings const& chosen)
     : options(chosen),

@@ -41,6 +41,7 @@ struct Sched {
   // fixed
   settings const options;
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
+  static constinit atomic<std::uint32_t> live_epoch;  // of the newest run
   coprime_steps const steal_steps;
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
   std::vector<std::unique_ptr<P>> procs;

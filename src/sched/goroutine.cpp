@@ -64,7 +64,8 @@ void handler_ended(_Unwind_Reason_Code, _Unwind_Exception* header) {
   if (!forced.superseded) {
     // run_user_code: the end of the road. What was being handled when goexit was called is handled now.
     *m.globals.exceptions = forced.before;
-    while (m.globals.exceptions->caught != nullptr) abi::__cxa_end_catch();
+    // Their destructors are user code and may park: which thread's list it is must be asked anew.
+    while (current_m()->globals.exceptions->caught != nullptr) abi::__cxa_end_catch();
   }
   std::free(header);
 }

@@ -46,6 +46,7 @@ using namespace rt;
 void discard_task(task& unused) noexcept {
   M& m = *current_m();
   enter(m);
+  G::of(unused).references.store(0, relaxed);  // nobody else knows it
   put_dead_g(*m.p, G::of(unused));
   leave(m);
 }

@@ -1,21 +1,25 @@
 #include "sched/stack_wait.h"
 
 #include "sched/queues.h"
+#include "sched/suspend.h"
 #include "sched/wake.h"
 
 namespace thrum::rt {
 namespace {
 
-// As many of the waiting as the pool has stacks for get their turn. Not under sched.lock.
+// Each of the waiting for whom there is a stack now gets it, and his turn. Not under sched.lock.
 void start_those_who_can(Sched& s) noexcept {
   {
     os::lock_guard const guard(s.lock);
-    auto free = s.stacks.stats().free;
-    for (; free > 0; --free) {
-      G* const waiting = s.waiting_for_stack.pop_front();
-      if (waiting == nullptr) break;
-      waiting->transition(g_status::waiting, g_status::unstarted);
-      put_global_locked(s, entry_of_unstarted(*waiting));
+    for (std::uint32_t left = s.waiting_for_stack.size(); left > 0; --left) {
+      G& waiting = *s.waiting_for_stack.pop_front();
+      if (stack* const own = s.stacks.allocate(s.stack_size_of(waiting))) {
+        bind(waiting, *own);
+        waiting.transition(g_status::waiting, g_status::runnable);
+        put_global_locked(s, entry::plain(&waiting));
+      } else {
+        s.waiting_for_stack.push_back(waiting);
+      }
     }
     s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // a hint; the list is under the lock
   }

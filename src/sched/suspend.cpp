@@ -57,12 +57,15 @@ void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcep
 bool bind_stack(P& p, G& g) noexcept {
   stack_pool& pool = p.sched.stacks;
   stack* const own = g.task.stack_bytes == 0 ? p.stacks.take(pool) : pool.allocate(g.task.stack_bytes);
-  if (own == nullptr) return false;
-  g.on = own;
-  own->goroutine_id = g.id;
-  own->creation_site = g.task.created_at;
-  make_context(g.saved, own->low, own->top, goroutine_main);
-  return true;
+  if (own != nullptr) bind(g, *own);
+  return own != nullptr;
+}
+
+void bind(G& g, stack& own) noexcept {
+  g.on = &own;
+  own.goroutine_id = g.id;
+  own.creation_site = g.task.created_at;
+  make_context(g.saved, own.low, own.top, goroutine_main);
 }
 
 }  // namespace thrum::rt

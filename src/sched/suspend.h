@@ -37,7 +37,8 @@ inline M& arrive() noexcept {
   return m;
 }
 
-// Gives an unstarted G a stack and a context that begins in goroutine_main. False: no stack can be had now.
+// Gives a G that has not started a stack and a context that begins in goroutine_main. False: no stack can be had now.
 [[nodiscard]] bool bind_stack(P& p, G& g) noexcept;
+void bind(G& g, stack& own) noexcept;
 
 }  // namespace thrum::rt

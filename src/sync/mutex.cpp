@@ -76,14 +76,16 @@ void mutex::lock_slow() {
 
 void mutex::unlock_slow(std::uint32_t seen) noexcept {
   M* const m = current_m();
-  std::uint32_t const epoch = m != nullptr ? m->sched.epoch : 0;
+  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
   // Nobody waits in this run, or one of those who do is on his way: nothing to do but to let go, with one operation.
   for (std::uint32_t flags = flags_of(seen, epoch); (flags & locked) != 0; flags = flags_of(seen, epoch)) {
     if ((flags & waiters) != 0 && (flags & (woken | starving)) != woken) break;
     if (state_.compare_exchange_weak(seen, stamped(flags & ~locked, epoch), release, relaxed)) return;
   }
   if ((seen & locked) == 0) fatal("unlock of an unlocked mutex");
-  if (m == nullptr) fatal("mutex::unlock on a thread that is not thrum's, while goroutines wait for the mutex");
+  if (m == nullptr || m->sched.epoch != epoch) {
+    fatal("mutex::unlock outside the run whose goroutines wait for the mutex: only a goroutine can wake them");
+  }
   enter(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
   bucket.acquire();

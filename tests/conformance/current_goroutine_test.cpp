@@ -1,12 +1,15 @@
 // CP-01 at the level of optimisation that this build has.
 #include <thrum/go.h>
+#include <thrum/runtime.h>
 #include <thrum/wait_group.h>
 
 #include "conformance/first_thread.h"
 #include "core/current.h"
 #include "os/thread.h"
+#include "stress/baton.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/wait_until.h"
 
 #include <cstdint>
 
