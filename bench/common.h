@@ -125,8 +125,7 @@ inline int parse_procs(std::string_view text) {
 
 // The whole main(): enter(procs, body) runs body inside the runtime, limited to that many threads at once.
 template <class Enter>
-int command(int argc, char** argv, std::string_view runtime, std::span<workload const> workloads,
-            Enter enter) {
+int command(int argc, char** argv, std::string_view runtime, std::span<workload const> workloads, Enter enter) {
   std::string_view const first = argc > 1 ? argv[1] : "";
   if (argc == 2 && first == "--list") {
     for (workload const& known : workloads) {
@@ -135,8 +134,7 @@ int command(int argc, char** argv, std::string_view runtime, std::span<workload 
     return 0;
   }
   if (argc == 2 && first == "--about") {
-    std::printf("%.*s, %s%s\n", static_cast<int>(runtime.size()), runtime.data(), compiler().c_str(),
-                optimization());
+    std::printf("%.*s, %s%s\n", static_cast<int>(runtime.size()), runtime.data(), compiler().c_str(), optimization());
     return 0;
   }
   if (argc != 3) {

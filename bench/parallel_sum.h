@@ -28,8 +28,7 @@ template <class ForEachTask>
 double sum_in_tasks(std::span<double const> numbers, ForEachTask for_each_task) {
   std::array<double, sum_parts> partial{};
   std::size_t const length = numbers.size() / sum_parts;
-  for_each_task(sum_parts,
-                [&](std::size_t part) { partial[part] = sum_of(numbers.subspan(part * length, length)); });
+  for_each_task(sum_parts, [&](std::size_t part) { partial[part] = sum_of(numbers.subspan(part * length, length)); });
   return sum_of(partial);
 }
 

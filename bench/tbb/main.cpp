@@ -82,12 +82,10 @@ constexpr std::array workloads{
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string const version =
-      "oneTBB " + std::to_string(TBB_VERSION_MAJOR) + "." + std::to_string(TBB_VERSION_MINOR);
+  std::string const version = "oneTBB " + std::to_string(TBB_VERSION_MAJOR) + "." + std::to_string(TBB_VERSION_MINOR);
   return bench::command(argc, argv, version, workloads, [](int procs, auto const& body) {
     // The control caps the threads of the process; the arena raises the default of one slot per CPU where procs is more.
-    tbb::global_control const limit(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(procs));
+    tbb::global_control const limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(procs));
     tbb::task_arena arena(procs);
     arena.execute(body);
   });

@@ -143,7 +143,6 @@ constexpr std::array workloads{
 }  // namespace
 
 int main(int argc, char** argv) {
-  return bench::command(argc, argv, "thrum", workloads, [](int procs, auto const& body) {
-    thrum::run(body, thrum::options{.max_procs = procs});
-  });
+  return bench::command(argc, argv, "thrum", workloads,
+                        [](int procs, auto const& body) { thrum::run(body, thrum::options{.max_procs = procs}); });
 }

@@ -12,6 +12,7 @@
 #include "sched/suspend.h"
 #include "sched/threads.h"
 #include "stack/overflow.h"
+#include <thrum/detail/forced_unwind.h>
 #include <thrum/run.h>
 
 #include <cerrno>
@@ -20,8 +21,6 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
-
-#include <cxxabi.h>
 
 namespace thrum::rt {
 namespace {
@@ -61,7 +60,7 @@ struct main_call {
   void* context;
   std::exception_ptr error;
 
-  static void step(detail::task& self, detail::task_step) {
+  THRUM_CATCHES_FORCED_UNWIND static void step(detail::task& self, detail::task_step) {
     auto& call = **reinterpret_cast<main_call**>(self.storage);
     try {
       call.main(call.context);

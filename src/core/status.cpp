@@ -18,7 +18,7 @@ constexpr std::uint32_t g_edges[] = {
     /* runnable  */ bit(g_status::running),
     /* running   */ bit(g_status::runnable) | bit(g_status::waiting) | bit(g_status::syscall) | bit(g_status::dead) |
         bit(g_status::hosting),
-    /* waiting   */ bit(g_status::runnable) | bit(g_status::unstarted),
+    /* waiting   */ bit(g_status::runnable),
     /* syscall   */ bit(g_status::running) | bit(g_status::runnable),
     /* hosting   */ bit(g_status::running),
 };

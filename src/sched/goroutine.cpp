@@ -7,10 +7,10 @@
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
+#include <thrum/detail/forced_unwind.h>
 
 #include <cstdlib>
 
-#include <cxxabi.h>
 #include <unwind.h>
 
 #if THRUM_ASAN
@@ -126,7 +126,7 @@ void goroutine_main() {
   }
 }
 
-void run_user_code(G& g) {
+THRUM_CATCHES_FORCED_UNWIND void run_user_code(G& g) {
   try {
     g.task.step(g.task, detail::task_step::run);
   } catch (abi::__forced_unwind&) {

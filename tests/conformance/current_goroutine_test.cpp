@@ -1,8 +1,4 @@
 // CP-01 at the level of optimisation that this build has.
-#include <thrum/go.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "conformance/first_thread.h"
 #include "core/current.h"
 #include "os/thread.h"
@@ -10,6 +6,9 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <cstdint>
 
@@ -22,6 +21,8 @@ namespace {
 class current_goroutine : public thrum::test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(current_goroutine);
 
-TEST_P(current_goroutine, CP01_is_right_after_every_move) { expect_right_answers(procs(), thrum::test::scaled(5'000, 200)); }
+TEST_P(current_goroutine, CP01_is_right_after_every_move) {
+  expect_right_answers(procs(), thrum::test::scaled(5'000, 200));
+}
 
 }  // namespace

@@ -1,15 +1,14 @@
 // Nothing can ever run again (DL-01, S20): the program says so, lists who waits for what, and ends with code 2.
-#include <thrum/go.h>
-#include <thrum/mutex.h>
-#include <thrum/once.h>
-#include <thrum/run.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "os/clock.h"
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include <thrum/go.h>
+#include <thrum/mutex.h>
+#include <thrum/once.h>
+#include <thrum/run.h>
+#include <thrum/wait_group.h>
 
 #include <cstdint>
 
@@ -48,30 +47,32 @@ TEST_F(deadlock, DL01_main_waits_for_a_wait_group) {
 
 TEST_F(deadlock, DL01_main_waits_for_a_mutex) {
   EXPECT_FATAL(thrum::run([] {
-    mutex m;
-    m.lock();
-    m.lock();
-  }),
+                 mutex m;
+                 m.lock();
+                 m.lock();
+               }),
                DEADLOCK "goroutine 1 \\[waiting: mutex\\]");
 }
 
 TEST_F(deadlock, DL01_main_waits_for_a_once) {
   EXPECT_FATAL(thrum::run([] {
-    once o;
-    o.call([&] { o.call([] {}); });
-  }),
+                 once o;
+                 o.call([&] { o.call([] {}); });
+               }),
                DEADLOCK "goroutine 1 \\[waiting: once\\]");
 }
 
 TEST_F(deadlock, DL01_main_joins_one_that_waits_for_ever) {
-  EXPECT_FATAL(thrum::run([] {
-    auto child = spawn([] {
-      this_goroutine::set_name("sleeper");
-      wait_for_ever();
-    });
-    for (int i = 0; i < 10; ++i) yield();
-    child.join();
-  }, {.max_procs = 1}),
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     auto child = spawn([] {
+                       this_goroutine::set_name("sleeper");
+                       wait_for_ever();
+                     });
+                     for (int i = 0; i < 10; ++i) yield();
+                     child.join();
+                   },
+                   {.max_procs = 1}),
                BOTH("goroutine 1 \\[waiting: join\\]", "goroutine [0-9]+ \\[waiting: wait group\\] sleeper"));
 }
 

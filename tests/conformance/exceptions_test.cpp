@@ -1,15 +1,14 @@
 // Exceptions belong to their goroutine (CP-02), and one that nobody catches ends the program with a report (DL-10).
-#include <thrum/defer.h>
-#include <thrum/go.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "stress/baton.h"
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/defer.h>
+#include <thrum/go.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <cstdio>
 #include <exception>
@@ -150,9 +149,9 @@ TEST_F(panics, DL10_the_report_names_the_exception_the_goroutine_and_its_maker) 
 
 TEST_F(panics, DL10_the_goroutines_name_is_shown) {
   EXPECT_FATAL(panic_with([] {
-    this_goroutine::set_name("worker seven");
-    thrower();
-  }),
+                 this_goroutine::set_name("worker seven");
+                 thrower();
+               }),
                "goroutine [0-9]+ \\[running\\] worker seven\n");
 }
 
@@ -163,43 +162,43 @@ TEST_F(panics, DL10_an_exception_that_is_no_std_exception) {
 
 TEST_F(panics, DL10_nothing_is_unwound_before_the_report) {
   EXPECT_FATAL(panic_with([] {
-    defer const too_late = [] { std::fputs("UNWOUND\n", stderr); };
-    thrower();
-  }),
+                 defer const too_late = [] { std::fputs("UNWOUND\n", stderr); };
+                 thrower();
+               }),
                "^panic: boom\n");
   // A handler for another type on the way does not count either.
   EXPECT_FATAL(panic_with([] {
-    try {
-      thrower();
-    } catch (std::logic_error const&) {
-    }
-  }),
+                 try {
+                   thrower();
+                 } catch (std::logic_error const&) {
+                 }
+               }),
                "^panic: boom\n");
 }
 
 TEST_F(panics, DL10_after_a_move_and_inside_a_handler) {
   EXPECT_FATAL(panic_with([] {
-    try {
-      throw 1;
-    } catch (int) {
-      for (int i = 0; i < 10; ++i) yield();
-      thrower();
-    }
-  }),
+                 try {
+                   throw 1;
+                 } catch (int) {
+                   for (int i = 0; i < 10; ++i) yield();
+                   thrower();
+                 }
+               }),
                "^panic: boom\n");
 }
 
 TEST_F(panics, DL10_a_child_of_a_hosted_goroutine_names_itself) {
   EXPECT_FATAL(thrum::run([] {
-    auto child = spawn([] {
-      std::fprintf(stderr, "child is %llu\n", static_cast<unsigned long long>(this_goroutine::id()));
-      wait_group never;
-      never.add(1);
-      go([] { thrower(); });
-      never.wait();
-    });
-    child.join();
-  }),
+                 auto child = spawn([] {
+                   std::fprintf(stderr, "child is %llu\n", static_cast<unsigned long long>(this_goroutine::id()));
+                   wait_group never;
+                   never.add(1);
+                   go([] { thrower(); });
+                   never.wait();
+                 });
+                 child.join();
+               }),
                "child is 2\npanic: boom\ngoroutine 3 \\[running\\]\n(.*\n)*created by goroutine 2\n");
 }
 
@@ -267,10 +266,12 @@ TEST_P(exceptions, DL13_whatever_can_be_called_is_accepted) {
     EXPECT_EQ(spawn(generic, 6).join(), 7);
     wait_group ended;
     ended.add(1);
-    go([](std::string const& text, wait_group* group) {
-      EXPECT_EQ(text, "by value");
-      group->done();
-    }, "by value", &ended);
+    go(
+        [](std::string const& text, wait_group* group) {
+          EXPECT_EQ(text, "by value");
+          group->done();
+        },
+        "by value", &ended);
     ended.wait();
   });
 }

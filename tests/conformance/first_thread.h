@@ -1,11 +1,10 @@
 // Main leaves the first thread when it first waits (T02). This makes it wait, whatever the other Ps do meanwhile.
 #pragma once
 
-#include <thrum/go.h>
-
 #include "core/current.h"
 #include "os/thread.h"
 #include "stress/baton.h"
+#include <thrum/go.h>
 
 namespace thrum::test {
 

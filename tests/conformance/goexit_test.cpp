@@ -1,14 +1,13 @@
 // goexit (DL-08): unwinds one goroutine, runs its destructors, shows them no exception, and nobody can stop it.
-#include <thrum/defer.h>
-#include <thrum/go.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "stress/baton.h"
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/defer.h>
+#include <thrum/go.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <exception>
 #include <memory>
@@ -193,7 +192,9 @@ TEST_P(goexit_, DL08_handlers_of_other_types_do_not_see_it) {
 // An exception that counts its instances: whoever abandons a handler must still let go of it.
 class counted_error : public std::runtime_error {
  public:
-  explicit counted_error(rt::atomic<int>& alive) : std::runtime_error("counted"), alive_(&alive) { alive_->fetch_add(1, rt::relaxed); }
+  explicit counted_error(rt::atomic<int>& alive) : std::runtime_error("counted"), alive_(&alive) {
+    alive_->fetch_add(1, rt::relaxed);
+  }
   counted_error(counted_error const& other) noexcept : std::runtime_error(other), alive_(other.alive_) {
     alive_->fetch_add(1, rt::relaxed);
   }
@@ -360,12 +361,12 @@ class goexit_of_main : public fatal_test {};
 TEST_F(goexit_of_main, S20_the_others_go_on_and_the_last_one_ends_the_program) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   EXPECT_FATAL(thrum::run([] {
-    go([] {
-      for (int i = 0; i < 100; ++i) yield();
-      std::fputs("the other one goes on\n", stderr);
-    });
-    goexit();
-  }),
+                 go([] {
+                   for (int i = 0; i < 100; ++i) yield();
+                   std::fputs("the other one goes on\n", stderr);
+                 });
+                 goexit();
+               }),
                "the other one goes on\n.*no goroutines \\(main called goexit\\) - deadlock!");
 }
 
@@ -378,36 +379,36 @@ TEST_F(goexit_of_main, S20_alone) {
 // catch it further out.
 TEST_F(goexit_of_main, DL08_an_exception_out_of_a_handler_of_it_cannot_be_caught) {
   EXPECT_FATAL(thrum::run([] {
-    wait_group ended;
-    ended.go([] {
-      try {
-        try {
-          goexit();
-        } catch (...) {
-          throw std::runtime_error("worse");
-        }
-      } catch (std::exception const&) {
-        std::fputs("caught\n", stderr);
-      }
-    });
-    ended.wait();
-  }),
+                 wait_group ended;
+                 ended.go([] {
+                   try {
+                     try {
+                       goexit();
+                     } catch (...) {
+                       throw std::runtime_error("worse");
+                     }
+                   } catch (std::exception const&) {
+                     std::fputs("caught\n", stderr);
+                   }
+                 });
+                 ended.wait();
+               }),
                "goroutine [0-9]+: an exception left a catch \\(...\\) that was handling goexit");
 }
 
 // A panic inside wins over the exit, as in Go.
 TEST_F(goexit_of_main, DL08_an_exception_out_of_a_handler_of_it_is_a_panic) {
   EXPECT_FATAL(thrum::run([] {
-    wait_group ended;
-    ended.go([] {
-      try {
-        goexit();
-      } catch (...) {
-        throw std::runtime_error("worse");
-      }
-    });
-    ended.wait();
-  }),
+                 wait_group ended;
+                 ended.go([] {
+                   try {
+                     goexit();
+                   } catch (...) {
+                     throw std::runtime_error("worse");
+                   }
+                 });
+                 ended.wait();
+               }),
                "panic: worse");
 }
 

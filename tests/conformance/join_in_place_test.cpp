@@ -1,10 +1,4 @@
 // Joining in place (T07): a child that has not started runs on its joiner's stack, and nobody can tell the difference.
-#include <thrum/defer.h>
-#include <thrum/go.h>
-#include <thrum/local.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "core/current.h"
 #include "stress/baton.h"
@@ -12,6 +6,11 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/defer.h>
+#include <thrum/go.h>
+#include <thrum/local.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -427,7 +426,9 @@ TEST_P(join_in_place, T07_a_dropped_handle_destroys_the_result_once_before_durin
     constexpr int each = 50;
     for (int i = 0; i < each; ++i) {
       // before: it has not started, as far as we know
-      { auto const dropped = spawn([&, c = counted(captured)] { return counted(results); }); }
+      {
+        auto const dropped = spawn([&, c = counted(captured)] { return counted(results); });
+      }
       // during: it waits
       {
         baton begun;
@@ -472,8 +473,12 @@ TEST_P(join_in_place, T07_a_dropped_handle_lets_an_exception_and_a_goexit_pass_u
     };
     counts errors;
     for (int i = 0; i < 20; ++i) {
-      { auto const dropped = spawn([&]() -> int { throw thrown(errors); }); }
-      { auto const dropped = spawn([&]() -> int { goexit(); }); }
+      {
+        auto const dropped = spawn([&]() -> int { throw thrown(errors); });
+      }
+      {
+        auto const dropped = spawn([&]() -> int { goexit(); });
+      }
       if (i % 2 == 0) yield();
     }
     ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1; }));

@@ -1,15 +1,14 @@
 // Everybody gets on: yielders beside workers (SC-17), and long chains (SC-25).
-#include <thrum/go.h>
-#include <thrum/mutex.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "os/clock.h"
 #include "stress/baton.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/mutex.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <cstdint>
 #include <deque>

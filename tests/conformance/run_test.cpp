@@ -1,11 +1,4 @@
 // run(): begins and ends on its caller's thread, as often as one likes (T02, S05).
-#include <thrum/go.h>
-#include <thrum/local.h>
-#include <thrum/mutex.h>
-#include <thrum/run.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "conformance/first_thread.h"
 #include "os/clock.h"
@@ -16,7 +9,14 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/local.h>
+#include <thrum/mutex.h>
+#include <thrum/run.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -136,12 +136,10 @@ TEST_P(run_, S05_goroutines_that_are_left_behind_are_harmless) {
     mutex held;
   };
   // Where they wait must outlive them, and they outlive this test.
-  auto& things = *new left_things[8];
-  static std::vector<left_things*> kept;  // still reachable: not a leak
-  left_things* const all = &things;
-  kept.push_back(all);
+  static std::array<left_things, 64> things;
+  static std::size_t used = 0;
   for (int round = 0; round < 4; ++round) {
-    left_things& mine = all[round];
+    left_things& mine = things.at(used++);
     mine.nobody_is_done.add(1);
     run([&] {
       for (int i = 0; i < 10; ++i) {

@@ -1,13 +1,12 @@
 // Stacks: deep recursion keeps its locals (SK-02), and one that never ends is reported, not suffered (SK-01, S29).
-#include <thrum/go.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "conformance/first_thread.h"
 #include "stress/baton.h"
 #include "support/fatal.h"
 #include "support/run_at.h"
+#include <thrum/go.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <array>
 #include <cstddef>
@@ -96,7 +95,8 @@ TEST_P(stacks, SK02_stacks_are_used_again_and_again) {
 TEST_P(stacks, S29_a_stack_of_its_own_size) {
   run([&] {
     wait_group ended;
-    for (std::size_t const size : {std::size_t{16} << 10U, std::size_t{100'000}, std::size_t{1} << 20U, std::size_t{64} << 20U}) {
+    for (std::size_t const size :
+         {std::size_t{16} << 10U, std::size_t{100'000}, std::size_t{1} << 20U, std::size_t{64} << 20U}) {
       ended.add(1);
       go(stack_size{size}, [&, size] {
         // A quarter of it; frames are some 100 bytes, up to 400 with a sanitizer.
@@ -139,7 +139,9 @@ void overflow(int (*recurse)(int), std::size_t size) {
       {.max_procs = 2});
 }
 
-#define OVERFLOW_OF(size) "thrum: goroutine [2-9][0-9]* stack overflow: the stack of " size " bytes \\[0x[0-9a-f]+, 0x[0-9a-f]+\\) .*sp 0x[0-9a-f]+"
+#define OVERFLOW_OF(size)                                           \
+  "thrum: goroutine [2-9][0-9]* stack overflow: the stack of " size \
+  " bytes \\[0x[0-9a-f]+, 0x[0-9a-f]+\\) .*sp 0x[0-9a-f]+"
 
 TEST_F(overflows, SK01_large_frames) {
   EXPECT_FATAL(overflow(without_end_in_large_frames, 256U << 10U), OVERFLOW_OF("262144"));
@@ -152,7 +154,8 @@ TEST_F(overflows, SK01_small_frames) {
 }
 
 TEST_F(overflows, SK01_the_report_says_what_to_do) {
-  EXPECT_FATAL(overflow(without_end_in_small_frames, 64U << 10U), "stack overflow.*\n(.*\n)*created at .*\n(.*\n)*raise it with .*131072");
+  EXPECT_FATAL(overflow(without_end_in_small_frames, 64U << 10U),
+               "stack overflow.*\n(.*\n)*created at .*\n(.*\n)*raise it with .*131072");
 }
 
 TEST_F(overflows, SK01_main_overflows) {
@@ -166,9 +169,9 @@ TEST_F(overflows, SK01_a_child_that_is_joined_in_place_overflows) {
 
 TEST_F(overflows, SK01_after_a_move_to_another_thread) {
   EXPECT_FATAL(thrum::run([] {
-    leave_the_first_thread();
-    static_cast<void>(without_end_in_large_frames(0));
-  }),
+                 leave_the_first_thread();
+                 static_cast<void>(without_end_in_large_frames(0));
+               }),
                "goroutine 1 stack overflow");
 }
 

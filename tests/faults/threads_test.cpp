@@ -1,14 +1,13 @@
 // Threads that cannot be had (S22), and too many of them (S21): the program ends with a message that says what to do.
-#include <thrum/go.h>
-#include <thrum/run.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "os/fault.h"
 #include "os/thread.h"
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/run.h>
+#include <thrum/wait_group.h>
 
 #include <cerrno>
 #include <cstdint>

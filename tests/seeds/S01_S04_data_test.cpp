@@ -1,13 +1,13 @@
 // S01 to S04: the data of G, M, P and the scheduler, looked at while they run. Their dump, scheddetail and the view of a
 // stopped world come with later steps.
-#include <thrum/thrum.h>
-
 #include "core/sched.h"
+#include "os/clock.h"
 #include "os/thread.h"
 #include "stack/stack.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstddef>
@@ -60,9 +60,12 @@ TEST(seeds_G, S01_a_waiting_goroutine_shows_its_context_and_why_it_waits) {
       locked.lock();
       locked.unlock();
     });
-    ASSERT_TRUE(test::wait_until([&] { return waiter.load() != nullptr && status_of(*waiter) == rt::g_status::waiting; }));
+    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&locked); }));
     rt::G const& g = *waiter.load();
+    EXPECT_EQ(status_of(g), rt::g_status::waiting);
     EXPECT_EQ(g.waits_for, rt::wait_reason::mutex);
+    EXPECT_GT(g.waits_since_ns, 0);
+    EXPECT_LE(g.waits_since_ns, rt::os::monotonic_ns());
     EXPECT_TRUE(is_on(*g.on, g.saved.sp));
     EXPECT_NE(g.saved.pc, nullptr);
     EXPECT_NE(g.id, 1U);

@@ -1,11 +1,10 @@
 // S06: `go f()`.
-#include <thrum/thrum.h>
-
 #include "os/fault.h"
 #include "support/allocations.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <array>
 #include <atomic>

@@ -1,8 +1,7 @@
 // S07, S08: the local queue and runnext on the running scheduler, at P=1, where every order is exact.
-#include <thrum/thrum.h>
-
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>

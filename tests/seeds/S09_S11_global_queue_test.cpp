@@ -1,8 +1,7 @@
 // S09, S10, S11: when the global queue gets its turn, and how much of it, on the running scheduler.
-#include <thrum/thrum.h>
-
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include <thrum/thrum.h>
 
 #include <cstddef>
 #include <cstdint>

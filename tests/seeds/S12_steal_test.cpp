@@ -1,9 +1,8 @@
 // S12: stealing on the running scheduler, with the exact numbers of a scene that is held still.
-#include <thrum/thrum.h>
-
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>

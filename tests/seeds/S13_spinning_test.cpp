@@ -1,11 +1,10 @@
 // S13: how many search, how a burst spreads, and that an idle program rests.
-#include <thrum/thrum.h>
-
 #include "os/clock.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <algorithm>
 #include <atomic>

@@ -1,11 +1,10 @@
 // S28: the states on the running scheduler. The tables and the illegal edges are in tests/unit/core/status_test.cpp; in
 // builds with THRUM_DEBUG_CHECKS every change in every test is held against them (SC-23).
-#include <thrum/thrum.h>
-
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>

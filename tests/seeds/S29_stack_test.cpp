@@ -1,6 +1,4 @@
 // S29: stacks are small at first, may grow large, and end with a diagnosis.
-#include <thrum/thrum.h>
-
 #include "os/memory.h"
 #include "os/thread.h"
 #include "stack/stack.h"
@@ -8,6 +6,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <csignal>

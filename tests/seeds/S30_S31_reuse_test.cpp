@@ -1,11 +1,10 @@
 // S30, S31: goroutines end, their records and their threads stay for the next.
-#include <thrum/thrum.h>
-
 #include "os/thread.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>

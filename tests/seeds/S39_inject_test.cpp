@@ -1,10 +1,9 @@
 // S39: a list of goroutines that become runnable at once, on the running scheduler. The exact split between the queues is
 // in tests/unit/sched/queues_test.cpp.
-#include <thrum/thrum.h>
-
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>

@@ -1,11 +1,10 @@
 // S41: a function run once on every P at its next safe point.
-#include <thrum/thrum.h>
-
 #include "sched/safe_point.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstddef>
@@ -112,10 +111,14 @@ TEST_P(safe_points, S41_what_the_function_wrote_is_seen_by_the_caller) {
     rt::M& m = *rt::current_m();
     rt::enter(m);
     rt::for_each_proc(
-        m, [](rt::P& p, void* out) noexcept { static_cast<plain_words*>(out)->of[static_cast<std::size_t>(p.id)] = p.id + 1; },
+        m,
+        [](rt::P& p, void* out) noexcept {
+          static_cast<plain_words*>(out)->of[static_cast<std::size_t>(p.id)] = p.id + 1;
+        },
         &written);
     rt::leave(m);
-    for (int i = 0; i < procs(); ++i) EXPECT_EQ(written.of[static_cast<std::size_t>(i)], i + 1);  // no atomics: TSan watches
+    for (int i = 0; i < procs(); ++i)
+      EXPECT_EQ(written.of[static_cast<std::size_t>(i)], i + 1);  // no atomics: TSan watches
     all.wait();
   });
 }

@@ -1,8 +1,7 @@
 // The exact run orders of BEHAVIOURS.md at P=1, through the public API only.
-#include <thrum/thrum.h>
-
 #include "support/fake_gs.h"
 #include "support/run_at.h"
+#include <thrum/thrum.h>
 
 #include <algorithm>
 #include <string>

@@ -4,16 +4,15 @@
 // A lost wake-up shows in one of three ways. All threads asleep beside a runnable goroutine: the scheduler's own check
 // ends the program. A round that stands still: the watchdog ends it. And where another P would come to the rescue sooner
 // or later, the waker never leaves its P but spins until the woken one answers: then nobody else can.
-#include <thrum/go.h>
-#include <thrum/mutex.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "stress/baton.h"
 #include "stress/seed.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/mutex.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <cstdint>
 #include <deque>

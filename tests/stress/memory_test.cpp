@@ -1,13 +1,13 @@
 // What goroutines cost in memory (S29, SC-26).
-#include <thrum/go.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
+#include "os/memory.h"
 
 #include "base/platform.h"
-#include "os/memory.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,13 +40,13 @@ constexpr std::size_t a_million = 1'000'000;
 #define THRUM_NEEDS_REAL_MEMORY(bytes)                                                                            \
   if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "a sanitizer's shadow memory would be measured";            \
   if (meminfo("MemAvailable") < (bytes)) GTEST_SKIP() << "needs " << (bytes) / 1'000'000 << " MB of free memory"; \
-  if (rt::os::page_size() != 4096) GTEST_SKIP() << "the figures are for pages of 4 KiB, these have " << rt::os::page_size()
+  if (rt::os::page_size() != 4096)                                                                                \
+  GTEST_SKIP() << "the figures are for pages of 4 KiB, these have " << rt::os::page_size()
 
 bool this_kernel_has_guard_markers() {
   auto const page = rt::os::map(rt::os::page_size());
   if (page.address == nullptr) return false;
-  bool const guarded =
-      rt::os::guard_install(page.address, rt::os::page_size()) == 0 && !rt::os::readable(page.address);
+  bool const guarded = rt::os::guard_install(page.address, rt::os::page_size()) == 0 && !rt::os::readable(page.address);
   rt::os::unmap(page.address, rt::os::page_size());
   return guarded;
 }

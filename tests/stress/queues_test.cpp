@@ -1,14 +1,13 @@
 // Nothing is lost and nothing runs twice, however often the rings overflow and thieves empty them (S07, S11, S12): every
 // goroutine crosses its own name off a list.
-#include <thrum/go.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "stress/baton.h"
 #include "stress/seed.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include <thrum/go.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <cstdint>
 #include <memory>

@@ -2,18 +2,17 @@
 //
 // What is destroyed is overwritten with a pattern, so that a late store shows also without AddressSanitizer; with it, a
 // late load shows, too, since half of the objects live on the heap.
-#include <thrum/go.h>
-#include <thrum/mutex.h>
-#include <thrum/once.h>
-#include <thrum/runtime.h>
-#include <thrum/wait_group.h>
-
 #include "base/atomic.h"
 #include "stress/baton.h"
 #include "stress/seed.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/mutex.h>
+#include <thrum/once.h>
+#include <thrum/runtime.h>
+#include <thrum/wait_group.h>
 
 #include <array>
 #include <cstddef>
@@ -62,7 +61,8 @@ class release_at_once : public testing::TestWithParam<int> {
       wait_group ended;
       for (int g = 0; g < goroutines; ++g) {
         ended.go([&, g] {
-          for (std::int64_t round = g; round < rounds; round += goroutines) ASSERT_TRUE(body(round)) << "round " << round;
+          for (std::int64_t round = g; round < rounds; round += goroutines)
+            ASSERT_TRUE(body(round)) << "round " << round;
         });
       }
       ended.wait();

@@ -2,6 +2,10 @@
 //
 // A program is a tree that its seed determines: each node is a goroutine with a list of steps. The model walks the same
 // tree without any scheduler and counts what must have happened when all is over.
+#include "base/atomic.h"
+#include "stress/seed.h"
+#include "support/run_at.h"
+#include "support/scale.h"
 #include <thrum/defer.h>
 #include <thrum/go.h>
 #include <thrum/local.h>
@@ -9,11 +13,6 @@
 #include <thrum/once.h>
 #include <thrum/runtime.h>
 #include <thrum/wait_group.h>
-
-#include "base/atomic.h"
-#include "stress/seed.h"
-#include "support/run_at.h"
-#include "support/scale.h"
 
 #include <array>
 #include <cstdint>
@@ -29,20 +28,31 @@ namespace thrum::test {
 namespace {
 
 enum class step : std::uint8_t {
-  work, yield_once, lock_and_count, call_once, go_child, spawn_and_join, spawn_and_join_late, spawn_and_drop, throwing_child,
-  exiting_child, wait_for_group, leave, count_
+  work,
+  yield_once,
+  lock_and_count,
+  call_once,
+  go_child,
+  spawn_and_join,
+  spawn_and_join_late,
+  spawn_and_drop,
+  throwing_child,
+  exiting_child,
+  wait_for_group,
+  leave,
+  count_
 };
 
 constexpr int depth_max = 5;
 constexpr std::uint32_t steps_max = 6;
 
 struct tally {
-  std::int64_t nodes = 0;        // goroutines that began
-  std::int64_t endings = 0;      // and ended, by whichever way: counted by a defer
-  std::int64_t locked = 0;       // times a mutex was held
-  std::int64_t once = 0;         // functions that ran under a once
-  std::int64_t exceptions = 0;   // that came out of a join
-  std::int64_t exits = 0;        // joins that reported a goexit
+  std::int64_t nodes = 0;       // goroutines that began
+  std::int64_t endings = 0;     // and ended, by whichever way: counted by a defer
+  std::int64_t locked = 0;      // times a mutex was held
+  std::int64_t once = 0;        // functions that ran under a once
+  std::int64_t exceptions = 0;  // that came out of a join
+  std::int64_t exits = 0;       // joins that reported a goexit
 
   bool operator==(tally const&) const = default;
 };

@@ -7,7 +7,6 @@
 #include "sched/queues.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
-
 #include "support/fake_gs.h"
 
 #include <cstddef>

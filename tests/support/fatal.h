@@ -29,4 +29,5 @@ class fatal_test : public testing::Test {
 
 // A sanitizer's or an emulator's own thread might call `go`: the scheduler cannot tell, and keeps silent (T13).
 #define THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN() \
-  if (::thrum::test::unknown_threads() > 0) GTEST_SKIP() << "a thread that is not thrum's silences the deadlock report (T13)"
+  if (::thrum::test::unknown_threads() > 0)    \
+  GTEST_SKIP() << "a thread that is not thrum's silences the deadlock report (T13)"

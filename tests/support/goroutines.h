@@ -1,12 +1,11 @@
 // White-box looks at, and tricks with, the goroutines of the scheduler that runs.
 #pragma once
 
-#include <thrum/detail/callable.h>
-#include <thrum/go.h>
-
 #include "core/current.h"
 #include "core/sched.h"
 #include "sched/queues.h"
+#include <thrum/detail/callable.h>
+#include <thrum/go.h>
 
 #include <cstdint>
 #include <type_traits>
@@ -39,6 +38,16 @@ inline void inject_all(rt::g_list& list, from where) {
   rt::enter(m);
   rt::inject(m.sched, where == from::this_p ? &m : nullptr, list);
   rt::leave(m);
+}
+
+// Whether a goroutine waits on this mutex, wait_group or once and has left its stack: the bucket's lock, under which it
+// entered, is released only after that. (Its status says `waiting` a little earlier.)
+inline bool somebody_is_parked_on(void const* object) {
+  rt::wait_bucket& bucket = this_sched().waiters.bucket_of(object);
+  bucket.acquire();
+  bool const waits = bucket.has_waiters(object);
+  bucket.release();
+  return waits;
 }
 
 // Yields alone until the global queue's next turn is more than `ticks` away.

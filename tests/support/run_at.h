@@ -7,9 +7,8 @@
 //   THRUM_AT_EVERY_WIDTH(my_topic);
 #pragma once
 
-#include <thrum/run.h>
-
 #include "support/watchdog.h"
+#include <thrum/run.h>
 
 #include <string>
 #include <type_traits>
@@ -47,6 +46,6 @@ class at_every_width : public testing::TestWithParam<int> {
 
 }  // namespace thrum::test
 
-#define THRUM_AT_EVERY_WIDTH(suite)                                    \
-  INSTANTIATE_TEST_SUITE_P(at, suite, testing::Values(1, 2, 8, 64),    \
+#define THRUM_AT_EVERY_WIDTH(suite)                                 \
+  INSTANTIATE_TEST_SUITE_P(at, suite, testing::Values(1, 2, 8, 64), \
                            [](auto const& width) { return "P" + std::to_string(width.param); })

@@ -6,11 +6,10 @@
 // CPUs than the test has Ms.
 #pragma once
 
-#include <thrum/go.h>
-
 #include "core/current.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include <thrum/go.h>
 
 #include <cstdint>
 

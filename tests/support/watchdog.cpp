@@ -35,7 +35,8 @@ std::int64_t limit_ns() {
 
 [[noreturn]] THRUM_NO_TSAN void report_and_end() {
   auto const* const test = testing::UnitTest::GetInstance()->current_test_info();
-  print_error("watchdog: %s.%s hangs", test == nullptr ? "?" : test->test_suite_name(), test == nullptr ? "?" : test->name());
+  print_error("watchdog: %s.%s hangs", test == nullptr ? "?" : test->test_suite_name(),
+              test == nullptr ? "?" : test->name());
   if (rt::Sched* const s = watched.load(rt::acquire)) {
     list_everything(*s);
   } else {
@@ -72,9 +73,7 @@ void start_watchdog() {
   std::thread(watch).detach();
 }
 
-int unknown_threads() {
-  return rt::os::count_process_threads() - 1 - (is_started.load(rt::relaxed) ? 1 : 0);
-}
+int unknown_threads() { return rt::os::count_process_threads() - 1 - (is_started.load(rt::relaxed) ? 1 : 0); }
 
 watched_run::watched_run() {
   watched.store(&rt::current_m()->sched, rt::release);  // pairs with report_and_end
@@ -83,9 +82,10 @@ watched_run::watched_run() {
 watched_run::~watched_run() { watched.store(nullptr, rt::release); }
 
 THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
-  print_error("scheduler: procs=%d idle_procs=%d spinning=%d global=%u threads=%d idle_threads=%d m0_waits=%d stopping=%d",
-              s.options.procs, s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed),
-              s.global_size.load(rt::relaxed), s.ms_total, s.ms_idle, s.m0_waits ? 1 : 0, s.stopping ? 1 : 0);
+  print_error(
+      "scheduler: procs=%d idle_procs=%d spinning=%d global=%u threads=%d idle_threads=%d m0_waits=%d stopping=%d",
+      s.options.procs, s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed), s.global_size.load(rt::relaxed),
+      s.ms_total, s.ms_idle, s.m0_waits ? 1 : 0, s.stopping ? 1 : 0);
   for (auto const& p : s.procs) {
     if (p->status.load(rt::relaxed) == rt::p_status::idle && p->queue.looks_empty()) continue;
     print_error("P %d [%s] queued=%u%s tick=%u attention=%u m=%d", p->id, rt::name_of(p->status.load(rt::relaxed)),

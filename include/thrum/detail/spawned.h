@@ -2,6 +2,7 @@
 #pragma once
 
 #include <thrum/detail/callable.h>
+#include <thrum/detail/forced_unwind.h>
 #include <thrum/detail/task.h>
 
 #include <exception>
@@ -10,8 +11,6 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-
-#include <cxxabi.h>
 
 namespace thrum::detail {
 
@@ -73,7 +72,7 @@ struct spawned_call {
     destroy_stored<spawned_call>(self);
   }
 
-  static void run(task& self) {
+  THRUM_CATCHES_FORCED_UNWIND static void run(task& self) {
     spawned_call& whole = stored<spawned_call>(self);
     slot& out = whole.ended;
     bool has_slot = false;

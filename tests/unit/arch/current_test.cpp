@@ -1,13 +1,13 @@
 // CP-01: who am I, after a move to another thread.
-#include <thrum/go.h>
-#include <thrum/wait_group.h>
-
 #include "core/current.h"
+
 #include "core/p.h"
 #include "os/thread.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/wait_group.h>
 
 #include <atomic>
 #include <cstdint>

@@ -1,11 +1,11 @@
 // T09: rounding mode and the other floating-point controls belong to the goroutine.
-#include <thrum/go.h>
-#include <thrum/wait_group.h>
-
 #include "arch/fp_control.h"
+
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/wait_group.h>
 
 #include <atomic>
 #include <cfenv>

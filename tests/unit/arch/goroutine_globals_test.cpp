@@ -1,10 +1,9 @@
 // errno and the exception globals travel with the goroutine (CP-02, T08 as far as thrum's own calls reach).
+#include "support/run_at.h"
+#include "support/scale.h"
 #include <thrum/go.h>
 #include <thrum/mutex.h>
 #include <thrum/wait_group.h>
-
-#include "support/run_at.h"
-#include "support/scale.h"
 
 #include <atomic>
 #include <cerrno>

@@ -1,13 +1,12 @@
 // T09: the switch keeps what the calling convention says it keeps. First between two bare contexts, then on the
 // scheduler, where goroutines also move between threads.
-#include <thrum/go.h>
-#include <thrum/wait_group.h>
-
 #include "arch/context.h"
 #include "os/thread.h"
 #include "registers.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include <thrum/go.h>
+#include <thrum/wait_group.h>
 
 #include <atomic>
 #include <cstddef>
@@ -93,8 +92,9 @@ TEST_P(switches, T09_goroutines_keep_their_registers_over_yields_and_moves) {
     for (int i = 0; i < goroutines; ++i) {
       all.go([&, i] {
         for (std::int64_t round = 0; round < rounds; ++round) {
-          wrong += thrum_test_call_with_patterns([](void*) { thrum::yield(); }, nullptr,
-                                                 (static_cast<std::uint64_t>(i) << 40U) + static_cast<std::uint64_t>(round));
+          wrong +=
+              thrum_test_call_with_patterns([](void*) { thrum::yield(); }, nullptr,
+                                            (static_cast<std::uint64_t>(i) << 40U) + static_cast<std::uint64_t>(round));
         }
       });
     }

@@ -1,12 +1,12 @@
 // T09: a goroutine's stack can be walked to its entry, running or parked.
-#include <thrum/go.h>
-#include <thrum/wait_group.h>
-
 #include "core/current.h"
 #include "core/g.h"
 #include "stack/stack.h"
+#include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/go.h>
+#include <thrum/wait_group.h>
 
 #include <atomic>
 #include <cstdint>
@@ -28,7 +28,8 @@ struct walk {
 _Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* out) {
   auto& functions = static_cast<walk*>(out)->functions;
   auto const pc = _Unwind_GetIP(frame);
-  functions.push_back(pc == 0 ? 0 : reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(reinterpret_cast<void*>(pc - 1))));
+  functions.push_back(
+      pc == 0 ? 0 : reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(reinterpret_cast<void*>(pc - 1))));
   return functions.size() < 1000 ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
@@ -97,10 +98,7 @@ TEST(parked_stack, T09_a_parked_goroutine_can_be_walked_from_its_saved_context) 
       parked = rt::current_m()->current;
       forever.wait();
     });
-    ASSERT_TRUE(test::wait_until([&] {
-      rt::G* const g = parked;
-      return g != nullptr && g->status.load(rt::acquire) == rt::g_status::waiting;
-    }));
+    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&forever); }));
     rt::G const& g = *parked.load();
     rt::stack const& on = *g.on;
     EXPECT_GE(static_cast<char*>(g.saved.sp), on.low);

@@ -3,7 +3,6 @@
 #include "core/entry.h"
 #include "core/slab.h"
 #include "core/sudog.h"
-
 #include "os/fault.h"
 #include "support/fake_gs.h"
 

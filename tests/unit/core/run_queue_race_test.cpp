@@ -1,6 +1,5 @@
 // An owner and its thieves on one ring, with threads: every entry is found exactly once.
 #include "core/run_queue.h"
-
 #include "support/fake_gs.h"
 #include "support/scale.h"
 
@@ -24,9 +23,7 @@ TEST_P(ring_races, S12_each_goroutine_is_found_exactly_once_by_owner_or_thieves)
   constexpr int thieves = 3;
   fake_gs gs(total);
   auto const found = std::make_unique<atomic<std::uint8_t>[]>(total);
-  auto const note = [&](entry e) {
-    found[static_cast<std::size_t>(number_of(e))].fetch_add(std::uint8_t{1}, relaxed);
-  };
+  auto const note = [&](entry e) { found[static_cast<std::size_t>(number_of(e))].fetch_add(std::uint8_t{1}, relaxed); };
   run_queue victim(GetParam());
   atomic<bool> over{false};
   std::vector<std::thread> threads;

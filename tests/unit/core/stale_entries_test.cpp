@@ -1,7 +1,6 @@
 // T07: what a joiner leaves behind in the queues when it runs its child in place.
 #include "core/entry.h"
 #include "core/run_queue.h"
-
 #include "support/fake_gs.h"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // S28: which changes of state are legal, and what happens to one that is not.
-#include "core/g.h"
-#include "core/sched.h"
 #include "core/status.h"
 
+#include "core/g.h"
+#include "core/sched.h"
 #include "support/fatal.h"
 
 #include <memory>
@@ -23,21 +23,13 @@ constexpr p_status p_states[] = {p_status::stopped, p_status::idle, p_status::ru
 // MISSION.md's table, with thrum's two additions: `unstarted` is a runnable goroutine that has no stack yet (and may wait
 // for one), `hosting` a running one whose stack its joined child uses.
 std::set<std::pair<g_status, g_status>> const g_edges = {
-    {g_status::idle, g_status::dead},
-    {g_status::dead, g_status::unstarted},
-    {g_status::unstarted, g_status::running},
-    {g_status::unstarted, g_status::waiting},
-    {g_status::waiting, g_status::unstarted},
-    {g_status::runnable, g_status::running},
-    {g_status::running, g_status::runnable},
-    {g_status::running, g_status::waiting},
-    {g_status::running, g_status::syscall},
-    {g_status::running, g_status::dead},
-    {g_status::running, g_status::hosting},
-    {g_status::hosting, g_status::running},
-    {g_status::waiting, g_status::runnable},
-    {g_status::syscall, g_status::running},
-    {g_status::syscall, g_status::runnable},
+    {g_status::idle, g_status::dead},         {g_status::dead, g_status::unstarted},
+    {g_status::unstarted, g_status::running}, {g_status::unstarted, g_status::waiting},
+    {g_status::runnable, g_status::running},  {g_status::running, g_status::runnable},
+    {g_status::running, g_status::waiting},   {g_status::running, g_status::syscall},
+    {g_status::running, g_status::dead},      {g_status::running, g_status::hosting},
+    {g_status::hosting, g_status::running},   {g_status::waiting, g_status::runnable},
+    {g_status::syscall, g_status::running},   {g_status::syscall, g_status::runnable},
 };
 
 std::set<std::pair<p_status, p_status>> const p_edges = {
@@ -88,7 +80,8 @@ TEST(states, S28_a_legal_transition_changes_the_state) {
 class illegal_transitions : public test::fatal_test {};
 
 TEST_F(illegal_transitions, S28_a_goroutines_aborts_with_both_states_named) {
-  if (!debug_checks) GTEST_SKIP() << "goroutines are checked in builds with THRUM_DEBUG_CHECKS: they are counted in nanoseconds";
+  if (!debug_checks)
+    GTEST_SKIP() << "goroutines are checked in builds with THRUM_DEBUG_CHECKS: they are counted in nanoseconds";
   EXPECT_FATAL(
       {
         G g;

@@ -1,7 +1,6 @@
 // What is outside the rules is answered at once, with words that name the value and the rule.
-#include <thrum/thrum.h>
-
 #include "support/run_at.h"
+#include <thrum/thrum.h>
 
 #include <cstddef>
 #include <functional>
@@ -55,7 +54,8 @@ TEST(bad_options, max_threads_below_1) {
 }
 
 TEST(bad_options, stack_size_outside_16_KiB_to_1_GiB) {
-  for (std::size_t const bytes : {std::size_t{0}, std::size_t{16 * 1024 - 1}, (std::size_t{1} << 30U) + 1, ~std::size_t{0}}) {
+  for (std::size_t const bytes :
+       {std::size_t{0}, std::size_t{16 * 1024 - 1}, (std::size_t{1} << 30U) + 1, ~std::size_t{0}}) {
     std::string const said = refusal_of({.stack_size = bytes});
     EXPECT_SAYS(said, "options::stack_size = " + std::to_string(bytes));
     EXPECT_SAYS(said, "16384..1073741824");

@@ -1,9 +1,8 @@
 // DL-01: nothing can ever run again.
-#include <thrum/thrum.h>
-
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <csignal>

@@ -1,6 +1,5 @@
 // S10: the order of the search, on a scheduler that does not run. The Gs are only records: found, never run.
 #include "sched/schedule.h"
-
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
 

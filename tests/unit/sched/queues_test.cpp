@@ -45,7 +45,8 @@ TEST_P(overflow, S07_full_ring_sends_its_older_half_and_the_new_g_to_the_global_
   EXPECT_EQ(s.p(0).queue.size(), GetParam() / 2);
   EXPECT_EQ(number_of(s.p(0).queue.take_next()), capacity + 1);
   EXPECT_EQ(s.drain_ring(0), numbers(capacity / 2, capacity)) << "the younger half stays, in order";
-  EXPECT_EQ(s.drain_global(), numbers(0, capacity / 2) + numbers(capacity, capacity + 1)) << "half, then the kicked out";
+  EXPECT_EQ(s.drain_global(), numbers(0, capacity / 2) + numbers(capacity, capacity + 1))
+      << "half, then the kicked out";
 }
 
 TEST_P(overflow, S07_the_batch_goes_behind_what_waits_in_the_global_queue) {

@@ -1,6 +1,7 @@
 // Dead Gs, sudogs and ids: a P's own cache, and its exchange of halves with the runtime's.
 #include "sched/records.h"
 
+#include "os/fault.h"
 #include "support/bare_sched.h"
 
 #include <cerrno>
@@ -9,8 +10,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "os/fault.h"
 
 namespace thrum::rt {
 namespace {

@@ -1,9 +1,8 @@
 // THRUM_DEBUG=seed=N fixes every random choice of the scheduler.
-#include <thrum/thrum.h>
-
 #include "core/sched.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include <thrum/thrum.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,10 @@
 // The tests' own helpers: a hang is told, an allocation inside the runtime is not let pass.
-#include <thrum/thrum.h>
-
 #include "core/current.h"
 #include "support/allocations.h"
 #include "support/fatal.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include <thrum/thrum.h>
 
 #include <array>
 #include <cstdio>
@@ -30,8 +29,9 @@ TEST(watchdog, DISABLED_a_test_that_hangs) {
 }
 
 TEST(watchdog, a_test_that_hangs_ends_with_exit_code_3_and_a_list_of_its_goroutines) {
-  std::string const command = "THRUM_TEST_HANG=1 '" + std::filesystem::read_symlink("/proc/self/exe").string() +
-                              "' --gtest_also_run_disabled_tests --gtest_filter=watchdog.DISABLED_a_test_that_hangs 2>&1";
+  std::string const command =
+      "THRUM_TEST_HANG=1 '" + std::filesystem::read_symlink("/proc/self/exe").string() +
+      "' --gtest_also_run_disabled_tests --gtest_filter=watchdog.DISABLED_a_test_that_hangs 2>&1";
   std::FILE* const child = ::popen(command.c_str(), "r");
   ASSERT_NE(child, nullptr);
   std::string said;

@@ -16,9 +16,7 @@ namespace {
 class stack_faults : public testing::Test {
  protected:
   ~stack_faults() override { os::clear_faults(); }
-  static std::size_t default_stride() {
-    return slot_geometry::for_size(stack_size_default, os::page_size()).stride;
-  }
+  static std::size_t default_stride() { return slot_geometry::for_size(stack_size_default, os::page_size()).stride; }
 };
 
 TEST_F(stack_faults, T10_no_memory_at_all_is_nullptr_for_every_size_and_not_the_end) {

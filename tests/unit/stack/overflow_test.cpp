@@ -66,13 +66,12 @@ void overflow(std::size_t size, void (*entry)()) {
 }
 
 TEST(stack_overflow_DeathTest, S29_SK_01_T10_recursion_in_64_KiB_frames_ends_in_a_diagnosis) {
-  EXPECT_EXIT(
-      overflow(stack_size_default, large_frames), ExitedWithCode(2),
-      "thrum: goroutine 4711 stack overflow: the stack of 262144 bytes \\[0x[0-9a-f]+, 0x[0-9a-f]+\\) "
-      "is used up \\(fault at 0x[0-9a-f]+, sp 0x[0-9a-f]+\\)\n"
-      "created at .*strtol.*\\+0x0 \\(pc 0x[0-9a-f]+\\)\n"
-      "raise it with thrum::go\\(thrum::stack_size\\{524288\\}, f\\) or options::stack_size "
-      "\\(currently 262144\\)\n");
+  EXPECT_EXIT(overflow(stack_size_default, large_frames), ExitedWithCode(2),
+              "thrum: goroutine 4711 stack overflow: the stack of 262144 bytes \\[0x[0-9a-f]+, 0x[0-9a-f]+\\) "
+              "is used up \\(fault at 0x[0-9a-f]+, sp 0x[0-9a-f]+\\)\n"
+              "created at .*strtol.*\\+0x0 \\(pc 0x[0-9a-f]+\\)\n"
+              "raise it with thrum::go\\(thrum::stack_size\\{524288\\}, f\\) or options::stack_size "
+              "\\(currently 262144\\)\n");
 }
 
 TEST(stack_overflow_DeathTest, S29_SK_01_recursion_in_small_frames_likewise) {
@@ -165,9 +164,7 @@ TEST(stack_overflow_DeathTest, T12_stacks_left_behind_are_still_diagnosed) {
       ExitedWithCode(2), "goroutine 4711 stack overflow");
 }
 
-bool ask(int signal, siginfo_t* info, void* ucontext) {
-  ::_exit(report_if_overflow(signal, info, ucontext) ? 93 : 0);
-}
+bool ask(int signal, siginfo_t* info, void* ucontext) { ::_exit(report_if_overflow(signal, info, ucontext) ? 93 : 0); }
 
 TEST(stack_overflow_DeathTest, T15_fault_elsewhere_is_not_ours) {
   EXPECT_EXIT(
@@ -192,8 +189,7 @@ TEST(stack_overflow, T15_signals_that_were_sent_or_hit_no_guard_answer_false) {
   EXPECT_FALSE(report_if_overflow(SIGSEGV, &info, nullptr)) << "sent by kill()";
   info.si_code = SEGV_MAPERR;
   EXPECT_FALSE(report_if_overflow(SIGBUS, &info, nullptr));
-  for (char* const harmless :
-       {one->low, one->top - 1, one->top, one->top + 4096, static_cast<char*>(nullptr)}) {
+  for (char* const harmless : {one->low, one->top - 1, one->top, one->top + 4096, static_cast<char*>(nullptr)}) {
     info.si_addr = harmless;
     EXPECT_FALSE(report_if_overflow(SIGSEGV, &info, nullptr)) << static_cast<void*>(harmless);
   }

@@ -1,5 +1,3 @@
-#include <thrum/thrum.h>
-
 #include "core/p.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -8,6 +6,7 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>

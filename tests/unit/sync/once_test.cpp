@@ -1,9 +1,8 @@
-#include <thrum/thrum.h>
-
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>
@@ -24,7 +23,7 @@ TEST_P(onces, SY_10_ten_racing_callers_run_it_once_and_all_see_its_effect) {
   run([&] {
     for (std::int64_t round = 0; round < scaled(2000, 50); ++round) {
       once init;
-      int runs = 0;    // plain: call() orders it
+      int runs = 0;  // plain: call() orders it
       int effect = 0;
       wait_group all;
       for (int i = 0; i < 10; ++i) {

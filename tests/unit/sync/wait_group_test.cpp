@@ -1,8 +1,7 @@
-#include <thrum/thrum.h>
-
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>
