@@ -125,6 +125,12 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   return made;
 }
 
+// Kept where a debugger and a leak checker can find it.
+void abandon(Sched* s) noexcept {
+  static constinit atomic<Sched*> abandoned{nullptr};
+  s->next_abandoned = abandoned.exchange(s, acq_rel);
+}
+
 // Whatever still stands in a run queue will not be run; the entry of a joinable goroutine gives its reference back.
 void forget_queued_entries(Sched& s) noexcept {
   auto const forget = [](entry e) {
@@ -183,7 +189,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   callers.restore_to(m0.globals);
   release_thread(m0);
   if (still_running != 0) {
-    static_cast<void>(sched.release());  // they may touch any of it
+    abandon(sched.release());  // they may touch any of it
   } else {
     leave_behind_what_is_referred_to(s);
   }

@@ -14,6 +14,7 @@
 #include "core/wait_table.h"
 #include "os/lock.h"
 #include "os/note.h"
+#include "os/signal.h"
 #include "stack/stack_pool.h"
 
 #include <cstdint>
@@ -43,6 +44,7 @@ struct Sched {
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
   static constinit atomic<std::uint32_t> live_epoch;  // of the newest run
   coprime_steps const steal_steps;
+  os::signal_mask const callers_signals = os::signal_mask::of_this_thread();  // of run()'s caller: what every M takes
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
   std::vector<std::unique_ptr<P>> procs;
 
@@ -89,8 +91,9 @@ struct Sched {
   // the end
   atomic<std::int32_t> ms_running{0};  // threads that have not come to their end, M0 not counted
   os::note main_ended;
-  bool main_completed = false;  // main returned or threw: written by main before it ends
-  bool main_exited = false;     // main left by goexit: the others go on. Under lock
+  bool main_completed = false;      // main returned or threw: written by main before it ends
+  Sched* next_abandoned = nullptr;  // see boot/run.cpp
+  bool main_exited = false;         // main left by goexit: the others go on. Under lock
 };
 
 }  // namespace thrum::rt

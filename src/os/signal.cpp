@@ -189,4 +189,12 @@ std::uintptr_t program_counter_of(void const* ucontext) noexcept {
 #endif
 }
 
+signal_mask signal_mask::of_this_thread() noexcept {
+  signal_mask now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now.blocked_);
+  return now;
+}
+
+void signal_mask::apply() const noexcept { pthread_sigmask(SIG_SETMASK, &blocked_, nullptr); }
+
 }  // namespace thrum::rt::os

@@ -52,6 +52,16 @@ int install_fault_handler(fault_handler handler) noexcept;
 int remove_fault_handler() noexcept;
 
 // Where the interrupted code was, from the third argument of a signal handler.
+// Which signals a thread does not take now.
+class signal_mask {
+ public:
+  static signal_mask of_this_thread() noexcept;
+  void apply() const noexcept;
+
+ private:
+  sigset_t blocked_;
+};
+
 [[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;
 [[nodiscard]] std::uintptr_t program_counter_of(void const* ucontext) noexcept;
 

@@ -22,6 +22,7 @@ void* m_main(void* argument) {
   char name[16];
   std::snprintf(name, sizeof name, "thrum-m%d", m.id);
   os::set_thread_name(name);
+  m.sched.callers_signals.apply();
   if (int const error = adopt_thread(m)) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
   }

@@ -3,7 +3,7 @@
 //
 // Runs in the SIGSEGV handler, on the alternate signal stack: the stack that overflowed has no room left. The
 // stack is found by the address of the fault, not by the goroutine that happens to be current: the switch may
-// be half done, and a thread that is between two goroutines has none. MISSION row S29, behaviour SK-01.
+// be half done, and a thread that is between two goroutines has none. Rows S29, SK-01.
 //
 // No locks. One exception to what a handler may call: dladdr, to name the creation site. It comes after the
 // line that matters, and the program ends whatever it does.

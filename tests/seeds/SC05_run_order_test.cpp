@@ -1,4 +1,4 @@
-// The exact run orders of BEHAVIOURS.md at P=1, through the public API only.
+// The exact run orders of row SC-05 at P=1, through the public API only.
 #include "support/fake_gs.h"
 #include "support/run_at.h"
 #include <thrum/thrum.h>

@@ -20,7 +20,7 @@ constexpr g_status g_states[] = {g_status::idle,    g_status::dead,    g_status:
 constexpr p_status p_states[] = {p_status::stopped, p_status::idle, p_status::running, p_status::syscall,
                                  p_status::dead};
 
-// MISSION.md's table, with thrum's two additions: `unstarted` is a runnable goroutine that has no stack yet (and may wait
+// The table of row S28, with two additions: `unstarted` is a runnable goroutine that has no stack yet (and may wait
 // for one), `hosting` a running one whose stack its joined child uses.
 std::set<std::pair<g_status, g_status>> const g_edges = {
     {g_status::idle, g_status::dead},         {g_status::dead, g_status::unstarted},

@@ -1,0 +1,129 @@
+// S21, and what starting and stopping Ms does to the idle lists.
+#include "sched/threads.h"
+
+#include <thrum/thrum.h>
+
+#include "support/bare_sched.h"
+#include "support/fatal.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+class thread_limit : public test::fatal_test {};
+
+TEST_F(thread_limit, S21_passing_it_ends_the_program_with_the_limit_in_the_text) {
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     thrum::go([] {});
+                     wait_group never;
+                     never.add(1);
+                     never.wait();
+                   },
+                   {.max_procs = 4, .max_threads = 1}),
+               "thrum: program exceeds 1-thread limit");
+}
+
+TEST_F(thread_limit, S21_staying_within_it_is_fine) {
+  EXPECT_EQ(thrum::run(
+                [] {
+                  wait_group all;
+                  for (int i = 0; i < 100; ++i) all.go([] { thrum::yield(); });
+                  all.wait();
+                  return 5;
+                },
+                {.max_procs = 1, .max_threads = 2}),
+            5);
+}
+
+using rt::P;
+using test::bare_sched;
+
+TEST(idle_lists, S13_a_p_that_is_given_up_and_taken_keeps_the_count) {
+  bare_sched s(3);
+  s.make_idle(1);
+  s.make_idle(2);
+  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 2);
+  rt::os::lock_guard const guard(s->lock);
+  P* const last = rt::take_idle_p(*s);
+  EXPECT_EQ(last, &s.p(2)) << "the one that was busy last is the warmest";
+  EXPECT_EQ(last->status.load(rt::relaxed), rt::p_status::running);
+  EXPECT_EQ(rt::take_idle_p(*s), &s.p(1));
+  EXPECT_EQ(rt::take_idle_p(*s), nullptr);
+  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 0);
+}
+
+TEST(idle_lists, S13_wake_one_starts_an_idle_m_as_a_spinner) {
+  bare_sched s(2);
+  s.make_idle(1);
+  rt::wake_one(*s);
+  EXPECT_TRUE(s.m(1).park.is_woken());
+  EXPECT_TRUE(s.m(1).spinning);
+  EXPECT_EQ(s.m(1).next_p, &s.p(1));
+  EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
+  EXPECT_EQ(s->ms_idle, 0);
+}
+
+TEST(idle_lists, S13_with_somebody_spinning_nobody_is_woken) {
+  bare_sched s(3);
+  s.make_idle(1);
+  s->spinning.store(1, rt::relaxed);
+  rt::wake_one(*s);
+  rt::wake_if_idle(*s);
+  EXPECT_FALSE(s.m(1).park.is_woken());
+  EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
+}
+
+TEST(idle_lists, S13_with_no_idle_p_the_count_of_spinners_is_taken_back) {
+  bare_sched s(1);
+  rt::wake_one(*s);
+  EXPECT_EQ(s->spinning.load(rt::relaxed), 0);
+}
+
+TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
+  bare_sched s(2);
+  test::fake_gs gs(1);
+  s.make_idle(1);
+  {
+    rt::os::lock_guard const guard(s->lock);  // P 1 stays out: only its M is needed
+    static_cast<void>(rt::take_idle_p(*s));
+  }
+  static_cast<void>(s.p(0).queue.put(gs.plain(0)));
+  s.m(0).p = nullptr;
+  rt::hand_off(*s, s.p(0));
+  EXPECT_TRUE(s.m(1).park.is_woken());
+  EXPECT_EQ(s.m(1).next_p, &s.p(0));
+  EXPECT_FALSE(s.m(1).spinning);
+  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 0);
+}
+
+TEST(idle_lists, S15_a_p_without_work_goes_to_the_idle_list) {
+  bare_sched s(2);
+  s.m(0).p = nullptr;
+  rt::hand_off(*s, s.p(0));
+  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 1);
+  EXPECT_EQ(s.p(0).status.load(rt::relaxed), rt::p_status::idle);
+  EXPECT_EQ(s.p(0).m, nullptr);
+}
+
+TEST(idle_lists, S10_work_anywhere_sees_every_queue) {
+  bare_sched s(3);
+  test::fake_gs gs(3);
+  EXPECT_FALSE(rt::work_anywhere(*s));
+  static_cast<void>(s.p(2).queue.swap_next(gs.plain(0)));
+  EXPECT_TRUE(rt::work_anywhere(*s)) << "a runnext";
+  static_cast<void>(s.p(2).queue.take_next());
+  static_cast<void>(s.p(1).queue.put(gs.plain(1)));
+  EXPECT_TRUE(rt::work_anywhere(*s)) << "a ring";
+  static_cast<void>(s.p(1).queue.pop());
+  s.put_global(gs.plain(2));
+  EXPECT_TRUE(rt::work_anywhere(*s)) << "the global queue";
+  EXPECT_EQ(s.drain_global().size(), 1U);
+  EXPECT_FALSE(rt::work_anywhere(*s));
+}
+
+}  // namespace
+}  // namespace thrum
