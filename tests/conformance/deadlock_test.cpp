@@ -1,7 +1,7 @@
 // Nothing can ever run again (DL-01, S20): the program says so, lists who waits for what, and ends with code 2.
 #include "base/atomic.h"
+#include "conformance/child_test.h"
 #include "os/clock.h"
-#include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include <thrum/go.h>
@@ -21,16 +21,13 @@ namespace {
 // The deadlock, and two entries of its list in whichever order.
 #define BOTH(one, other) DEADLOCK "((" one "\n(.*\n)*" other ")|(" other "\n*(.*\n)*" one "))"
 
-class deadlock : public fatal_test {
+class deadlock : public child_test {
  protected:
-  void SetUp() override {
-    THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
-    began_ns_ = rt::os::monotonic_ns();
-  }
+  void SetUp() override { THRUM_NEEDS_DEADLOCK_REPORTS(); }
   void TearDown() override { EXPECT_LT(rt::os::monotonic_ns() - began_ns_, 10'000'000'000); }
 
  private:
-  std::int64_t began_ns_ = 0;
+  std::int64_t began_ns_ = rt::os::monotonic_ns();
 };
 
 void wait_for_ever() {

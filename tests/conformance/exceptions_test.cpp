@@ -1,7 +1,7 @@
 // Exceptions belong to their goroutine (CP-02), and one that nobody catches ends the program with a report (DL-10).
 #include "base/atomic.h"
+#include "conformance/child_test.h"
 #include "stress/baton.h"
-#include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
@@ -127,7 +127,7 @@ TEST_P(exceptions, CP02_a_goroutine_made_in_a_handler_begins_with_none) {
 
 // --- DL-10: nobody catches it ---
 
-class panics : public fatal_test {};
+class panics : public child_test {};
 
 [[gnu::noinline]] void thrower() { throw std::runtime_error("boom"); }
 

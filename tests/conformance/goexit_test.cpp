@@ -1,7 +1,7 @@
 // goexit (DL-08): unwinds one goroutine, runs its destructors, shows them no exception, and nobody can stop it.
 #include "base/atomic.h"
+#include "conformance/child_test.h"
 #include "stress/baton.h"
-#include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include <thrum/defer.h>
@@ -356,10 +356,10 @@ TEST_P(goexit_, DL08_ten_thousand_times_without_a_leak_of_stacks) {
 
 // --- main ---
 
-class goexit_of_main : public fatal_test {};
+class goexit_of_main : public child_test {};
 
 TEST_F(goexit_of_main, S20_the_others_go_on_and_the_last_one_ends_the_program) {
-  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  THRUM_NEEDS_DEADLOCK_REPORTS();
   EXPECT_FATAL(thrum::run([] {
                  go([] {
                    for (int i = 0; i < 100; ++i) yield();
@@ -371,7 +371,7 @@ TEST_F(goexit_of_main, S20_the_others_go_on_and_the_last_one_ends_the_program) {
 }
 
 TEST_F(goexit_of_main, S20_alone) {
-  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  THRUM_NEEDS_DEADLOCK_REPORTS();
   EXPECT_FATAL(thrum::run([] { goexit(); }), "fatal error: no goroutines \\(main called goexit\\) - deadlock!");
 }
 

@@ -402,15 +402,15 @@ struct counts {
 class counted {
  public:
   explicit counted(counts& in) : in_(&in) {
-    in_->alive.fetch_add(1, rt::relaxed);
-    in_->made.fetch_add(1, rt::relaxed);
+    in_->alive.fetch_add(1, rt::acq_rel);
+    in_->made.fetch_add(1, rt::acq_rel);
   }
-  counted(counted&& other) noexcept : in_(other.in_) { in_->alive.fetch_add(1, rt::relaxed); }
+  counted(counted&& other) noexcept : in_(other.in_) { in_->alive.fetch_add(1, rt::acq_rel); }
   counted& operator=(counted&&) = delete;
   ~counted() {
     EXPECT_EQ(canary_, alive_canary);
     canary_ = 0;
-    EXPECT_GE(in_->alive.fetch_sub(1, rt::relaxed), 1);
+    EXPECT_GE(in_->alive.fetch_sub(1, rt::acq_rel), 1);
   }
 
  private:
@@ -459,9 +459,9 @@ TEST_P(join_in_place, T07_a_dropped_handle_destroys_the_result_once_before_durin
       EXPECT_FALSE(handle.joinable());
     }
     ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1; }));
-    EXPECT_EQ(results.made.load(rt::relaxed), 6 * each);
-    EXPECT_EQ(results.alive.load(rt::relaxed), 0);
-    EXPECT_EQ(captured.alive.load(rt::relaxed), 0);
+    EXPECT_EQ(results.made.load(rt::acquire), 6 * each);
+    EXPECT_EQ(results.alive.load(rt::acquire), 0);
+    EXPECT_EQ(captured.alive.load(rt::acquire), 0);
   });
 }
 
@@ -482,8 +482,8 @@ TEST_P(join_in_place, T07_a_dropped_handle_lets_an_exception_and_a_goexit_pass_u
       if (i % 2 == 0) yield();
     }
     ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1; }));
-    EXPECT_EQ(errors.made.load(rt::relaxed), 20);
-    EXPECT_EQ(errors.alive.load(rt::relaxed), 0);
+    EXPECT_EQ(errors.made.load(rt::acquire), 20);
+    EXPECT_EQ(errors.alive.load(rt::acquire), 0);
   });
 }
 

@@ -1,8 +1,8 @@
 // Stacks: deep recursion keeps its locals (SK-02), and one that never ends is reported, not suffered (SK-01, S29).
 #include "base/atomic.h"
+#include "conformance/child_test.h"
 #include "conformance/first_thread.h"
 #include "stress/baton.h"
-#include "support/fatal.h"
 #include "support/run_at.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
@@ -112,7 +112,7 @@ TEST_P(stacks, S29_a_stack_of_its_own_size) {
 
 // --- SK-01 ---
 
-class overflows : public fatal_test {};
+class overflows : public child_test {};
 
 [[gnu::noinline]] int without_end_in_large_frames(int depth) {
   char volatile frame[64 * 1024];

@@ -1,10 +1,10 @@
 // The system refuses memory, at every point where thrum asks for it: run() throws, `go` throws, a goroutine waits for its
 // stack, and afterwards everything works and nothing is left mapped.
 #include "base/atomic.h"
+#include "conformance/child_test.h"
 #include "os/fault.h"
 #include "os/thread.h"
 #include "stress/baton.h"
-#include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
@@ -193,8 +193,10 @@ void wait_until_refused() {
   rt::atomic<std::size_t> ended{0};
   wait_group gate;
   gate.add(1);
+  rt::atomic<std::size_t> begun{0};
   for (std::size_t i = 0; i < many; ++i) {
     go([&, i] {
+      begun.fetch_add(1, rt::relaxed);
       begin[i].take();
       try {
         gate.wait();
@@ -205,7 +207,7 @@ void wait_until_refused() {
       ended.fetch_add(1, rt::release);
     });
   }
-  for (int i = 0; i < 100; ++i) yield();
+  EXPECT_TRUE(wait_until([&] { return begun.load(rt::relaxed) == many; }));  // they have their stacks
   inject_fault(call::mmap, ENOMEM, 0, fault_for_good);
   for (baton& b : begin) b.pass();
   EXPECT_TRUE(wait_until([&] { return refused.load(rt::relaxed) > 0; }));
@@ -350,10 +352,10 @@ TEST_P(no_memory, T10_without_any_guard_goroutines_run_and_it_is_said_once) {
 
 // --- for good ---
 
-class no_memory_for_good : public fatal_test {};
+class no_memory_for_good : public child_test {};
 
 TEST_F(no_memory_for_good, T10_nobody_can_ever_free_a_stack) {
-  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  THRUM_NEEDS_DEADLOCK_REPORTS();
   EXPECT_FATAL(thrum::run(
                    [] {
                      static wait_group never;
