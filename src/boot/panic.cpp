@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/current.h"
+#include "os/note.h"
 #include <thrum/go.h>
 
 #include <cstdint>
@@ -72,10 +73,15 @@ _Unwind_Reason_Code print_frame(_Unwind_Context* frame, void* depth) {
 }  // namespace
 
 void report_panic() noexcept {
-  // A second exception while the first is reported, on whatever goroutine: one report is enough.
-  static constinit atomic<bool> reporting{false};
-  if (reporting.exchange(true, relaxed)) die();
+  // One report is enough: a second exception of the reporter itself ends it; others wait until it has ended the program.
+  static constinit atomic<M*> reporter{nullptr};
   M& m = *current_m();
+  M* first = nullptr;
+  if (!reporter.compare_exchange(first, &m, acq_rel, acquire)) {
+    if (first == &m) die();
+    os::note for_good;
+    for_good.sleep();
+  }
   G const& g = *m.current;
   char const* const what = what_of_current();
   print_error("panic: %s", what);

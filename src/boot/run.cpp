@@ -60,13 +60,12 @@ struct main_call {
   void* context;
   std::exception_ptr error;
 
-  THRUM_CATCHES_FORCED_UNWIND static void step(detail::task& self, detail::task_step) {
+  static void step(detail::task& self, detail::task_step) {
     auto& call = **reinterpret_cast<main_call**>(self.storage);
     try {
       call.main(call.context);
-    } catch (abi::__forced_unwind&) {
-      throw;  // goexit: the others go on
     } catch (...) {
+      if (detail::is_forced_unwind()) throw;  // goexit: the others go on
       call.error = std::current_exception();
     }
     call.sched.main_completed = true;

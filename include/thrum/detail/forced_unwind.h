@@ -1,9 +1,11 @@
-// How to catch goexit, where it must be told from an exception.
-//
-// The C++ library gives the handler of a forced unwinding a reference to nothing, which UBSan would report: functions with
-// such a handler carry THRUM_CATCHES_FORCED_UNWIND.
+// Telling goexit from an exception, in a catch (...) that wants only exceptions.
 #pragma once
 
 #include <cxxabi.h>
 
-#define THRUM_CATCHES_FORCED_UNWIND __attribute__((no_sanitize("null")))
+namespace thrum::detail {
+
+// Inside a handler: what was caught is no C++ exception but a forced unwinding, and must be rethrown.
+inline bool is_forced_unwind() noexcept { return abi::__cxa_current_exception_type() == nullptr; }
+
+}  // namespace thrum::detail

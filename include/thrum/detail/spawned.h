@@ -72,7 +72,7 @@ struct spawned_call {
     destroy_stored<spawned_call>(self);
   }
 
-  THRUM_CATCHES_FORCED_UNWIND static void run(task& self) {
+  static void run(task& self) {
     spawned_call& whole = stored<spawned_call>(self);
     slot& out = whole.ended;
     bool has_slot = false;
@@ -96,9 +96,8 @@ struct spawned_call {
         ::new (static_cast<void*>(std::addressof(out.value))) typename slot::value_type(invoke(mine));
         out.how = outcome::value;
       }
-    } catch (abi::__forced_unwind&) {
-      throw;  // goexit: there is no result
     } catch (...) {
+      if (is_forced_unwind()) throw;    // goexit: there is no result
       if (!has_slot) turn_into_slot();  // the move threw
       std::construct_at(&out.error, std::current_exception());
       out.how = outcome::error;
