@@ -18,8 +18,3 @@ class child_test : public fatal_test {
 };
 
 }  // namespace thrum::test
-
-// ThreadSanitizer's own thread comes with the first thread that the program makes: too late for the parent to see it.
-#define THRUM_NEEDS_DEADLOCK_REPORTS()                                                            \
-  if (::thrum::rt::with_tsan) GTEST_SKIP() << "TSan's thread silences the deadlock report (T13)"; \
-  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN()
