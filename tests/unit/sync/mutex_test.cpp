@@ -137,22 +137,25 @@ TEST_P(mutexes, a_waiter_parks_and_leaves_its_p_to_others) {
   });
 }
 
-// A hog that takes the mutex again the moment it has let it go, and always holds it when it gives way.
+// A hog that takes the mutex again the moment it has let it go, and always holds it when it gives way: without the fair
+// mode a waiter at P=1 would come too late every time.
 TEST_P(mutexes, a_waiter_beside_a_hog_gets_its_turn) {
   run([&] {
     mutex guard;
     std::atomic<bool> over{false};
+    std::atomic<std::int64_t> taken{0};
     wait_group all;
-    for (int i = 0; i < 2; ++i) {
-      all.go([&] {
-        while (!over) {
-          guard.lock();
-          thrum::yield();
-          guard.unlock();
-        }
-      });
-    }
+    all.go([&] {
+      while (!over) {
+        guard.lock();
+        ++taken;
+        thrum::yield();
+        guard.unlock();
+      }
+    });
     for (int turn = 0; turn < 5; ++turn) {
+      std::int64_t const before = taken;
+      EXPECT_TRUE(test::wait_until([&] { return taken > before; }));
       guard.lock();  // hangs, and the watchdog tells, if nobody cares for those who wait long
       guard.unlock();
     }
