@@ -1,11 +1,10 @@
 // T07: joining in place, seen from inside.
-#include <thrum/thrum.h>
-
 #include "stack/stack.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdint>

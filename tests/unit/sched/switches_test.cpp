@@ -1,8 +1,7 @@
 // T11, T02: which way a goroutine leaves: straight to the next, without a switch at all, or through g0.
-#include <thrum/thrum.h>
-
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include <thrum/thrum.h>
 
 #include <cstdint>
 #include <ostream>

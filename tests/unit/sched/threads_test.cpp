@@ -1,12 +1,11 @@
 // S21, and what starting and stopping Ms does to the idle lists.
 #include "sched/threads.h"
 
-#include <thrum/thrum.h>
-
 #include "support/bare_sched.h"
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include <thrum/thrum.h>
 
 #include <gtest/gtest.h>
 
