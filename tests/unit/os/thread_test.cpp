@@ -4,6 +4,7 @@
 #include "os/fault.h"
 #include "os/note.h"
 
+#include <cstdlib>
 #include <string>
 
 #include <errno.h>
@@ -143,25 +144,35 @@ TEST(thread, a_created_thread_knows_its_stack) {
   join_thread(t);
 }
 
+// Compared while another thread lives: the first thread of all brings those of a sanitizer along.
 TEST(thread, threads_of_the_process_are_counted) {
-  int const before = count_process_threads();
-  ASSERT_GE(before, 1);
-  struct {
+  struct waiting_thread {
     note started;
     note finish;
-  } notes;
-  auto const entry = [](void* p) -> void* {
-    auto* const shared = static_cast<decltype(notes)*>(p);
-    shared->started.wake();
-    shared->finish.sleep();
-    return nullptr;
+    thread handle{};
+
+    waiting_thread() {
+      auto const entry = [](void* p) -> void* {
+        auto* const self = static_cast<waiting_thread*>(p);
+        self->started.wake();
+        self->finish.sleep();
+        return nullptr;
+      };
+      if (create_thread(handle, entry, this) != 0) std::abort();
+      started.sleep();
+    }
+    waiting_thread(waiting_thread const&) = delete;
+    waiting_thread& operator=(waiting_thread const&) = delete;
+    ~waiting_thread() {
+      finish.wake();
+      join_thread(handle);
+    }
   };
-  thread t{};
-  ASSERT_EQ(create_thread(t, entry, &notes), 0);
-  notes.started.sleep();
+  waiting_thread const first;
+  int const before = count_process_threads();
+  ASSERT_GE(before, 2);
+  waiting_thread const second;
   EXPECT_EQ(count_process_threads(), before + 1);
-  notes.finish.wake();
-  join_thread(t);
 }
 
 TEST(thread, when_the_threads_cannot_be_counted_the_answer_is_minus_one) {

@@ -2,10 +2,12 @@
 #include "sched/schedule.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
+#include "support/watchdog.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -166,6 +168,44 @@ TEST(find_runnable, the_seed_decides_the_order_of_stealing) {
   };
   EXPECT_EQ(order(42), order(42));
   EXPECT_NE(order(42), order(43));
+}
+
+// The right column of wake.h. The victim's runnext is not taken while his tick keeps changing: the thief finds nothing,
+// gives its P up, sees on its last look that there is work after all, and takes a P back. If it did not look, it would
+// sleep here for ever (and the watchdog would tell).
+TEST(find_runnable, S10_S13_whoever_gave_its_p_up_looks_at_every_queue_once_more) {
+  test::start_watchdog();
+  bool looked_again = false;
+  for (int round = 0; round < 10'000 && !looked_again; ++round) {
+    bare_sched s(2);
+    fake_gs gs(1);
+    static_cast<void>(s.p(1).queue.swap_next(gs.plain(0)));
+    atomic<bool> over{false};
+    std::thread busy([&] {
+      while (!over.load(relaxed) && s.p(0).counters.spins.load(relaxed) < 3) owner_add(s.p(1).schedtick, 1U);
+    });
+    EXPECT_EQ(search(s, 1), numbers(0, 1));
+    over.store(true, relaxed);
+    busy.join();
+    looked_again = s.p(0).counters.spins.load(relaxed) > 1;
+    EXPECT_EQ(s->spinning.load(relaxed), 0);
+    EXPECT_EQ(s->idle_procs.load(relaxed), 0);
+    EXPECT_EQ(s.m(0).p, &s.p(0));
+  }
+  EXPECT_TRUE(looked_again);
+}
+
+TEST(find_runnable, S10_a_run_that_is_over_ends_the_search) {
+  bare_sched s(2);
+  {
+    os::lock_guard const guard(s->lock);
+    s->stopping = true;
+  }
+  EXPECT_EQ(find_runnable(s.m(0)).g, nullptr);
+  s.p(1).attention.fetch_or(attend::stopping, relaxed);
+  fake_gs gs(1);
+  static_cast<void>(s.p(1).queue.put(gs.plain(0)));
+  EXPECT_EQ(find_runnable(s.m(1)).g, nullptr) << "even beside work";
 }
 
 }  // namespace
