@@ -14,6 +14,11 @@
 
 namespace thrum {
 
+namespace rt {
+struct M;
+class wait_bucket;
+}  // namespace rt
+
 class mutex {
  public:
   constexpr mutex() noexcept = default;
@@ -21,9 +26,8 @@ class mutex {
   mutex& operator=(mutex const&) = delete;
 
   void lock() {
-    std::uint32_t seen = 0;
-    // Without a look beforehand: a load would only delay the read-modify-write. acquire pairs with the last unlock.
-    if (!state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) lock_slow();
+    std::uint32_t const before = set_locked();
+    if ((before & (locked | starving)) != 0) lock_slow(before);
   }
 
   [[nodiscard]] bool try_lock() noexcept {
@@ -34,24 +38,39 @@ class mutex {
   }
 
   void unlock() noexcept {
-    std::uint32_t seen = locked;
-    // release pairs with the next owner's acquire; after this the mutex may be gone
-    if (!state_.compare_exchange(seen, 0, detail::release, detail::relaxed)) unlock_slow(seen);
+    // release pairs with the next owner's acquire; after this the mutex may be gone, but for those who wait in it
+    std::uint32_t const before = state_.fetch_sub(locked, detail::release);
+    if (before != locked) unlock_slow(before);
   }
 
  private:
   static constexpr std::uint32_t locked = 1;
   static constexpr std::uint32_t waiters = 2;  // somebody stands in the wait table; changed under its bucket's lock
   static constexpr std::uint32_t woken = 4;    // one of them was woken and has not yet tried: no need to wake another
-  static constexpr std::uint32_t starving =
-      8;  // somebody waited too long: newcomers queue, unlock hands over. Implies locked
-  static constexpr unsigned epoch_shift =
-      16;  // with a flag set, above it: the run in which it was; flags of a run that
-           // is over mean nothing, for whoever waited then will never come
+  // Somebody waited too long: newcomers queue, unlock hands over. `locked` then says nothing to a newcomer, who may have
+  // set it himself.
+  static constexpr std::uint32_t starving = 8;
+  // With a flag set, above it: the run in which it was. Flags of a run that is over mean nothing, for whoever waited then
+  // will never come.
+  static constexpr unsigned epoch_shift = 16;
 
-  void lock_slow();
-  void unlock_slow(std::uint32_t seen) noexcept;
-  [[nodiscard]] bool spin_for_it(int procs) noexcept;
+  // Answers what was there; with neither `locked` nor `starving` in it the mutex is ours.
+  std::uint32_t set_locked() noexcept {
+#if defined(__x86_64__)
+    // x86 has no fetch_or that answers a whole word. The guess that nobody is there saves the load before the CAS.
+    std::uint32_t seen = 0;
+    if (state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) return 0;
+    if ((seen & (locked | starving)) != 0) return seen;
+#endif
+    return state_.fetch_or(locked, detail::acquire);  // acquire pairs with the release of whoever unlocked
+  }
+
+  void lock_slow(std::uint32_t before);
+  void unlock_slow(std::uint32_t before) noexcept;
+  [[nodiscard]] bool take_as_woken(std::uint32_t epoch) noexcept;
+  void hand_over(rt::M& m, rt::wait_bucket& bucket) noexcept;
+  void wake_first(rt::M& m, rt::wait_bucket& bucket) noexcept;
+  [[nodiscard]] void const* key() const noexcept;
   [[nodiscard]] static std::uint32_t flags_of(std::uint32_t seen, std::uint32_t epoch) noexcept;
   [[nodiscard]] static std::uint32_t stamped(std::uint32_t flags, std::uint32_t epoch) noexcept;
 

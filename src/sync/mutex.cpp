@@ -1,7 +1,20 @@
+// The slow paths of mutex (S26, T14).
+//
+// Invariants:
+//  1. `waiters` is set exactly while somebody stands in the bucket; it changes under the bucket's lock.
+//  2. Unlocked with `waiters` and without `woken` is a passing state: whoever brought it about is on his way to the
+//     bucket, to wake the first. He may leave it to a new owner that came in between, whose unlock sees the same flags.
+//  3. `woken` belongs to one goroutine, which was taken out of the bucket and will take the mutex or stand in again; it
+//     clears the flag with the same operation. Until then no unlock wakes another.
+//  4. After the release an unlock touches the mutex again only under the bucket's lock and if somebody stands there under
+//     its key: who waits in a mutex keeps it alive.
+//  5. With `starving` set only an owner's unlock gives the mutex away, and only to the first in the bucket.
 #include "base/check.h"
 #include "os/clock.h"
 #include "sync/wait.h"
 #include <thrum/mutex.h>
+
+#include <algorithm>
 
 namespace thrum {
 
@@ -9,22 +22,28 @@ using namespace rt;
 
 namespace {
 
-// Go's values: a few rounds of some tens of pauses are cheaper than a park, if the owner runs on another P.
-constexpr int spin_rounds = 4;
-constexpr int pauses_per_round = 30;
+// A park costs some hundreds of nanoseconds here and more on the unlocking side, so a short look first pays if the owner
+// runs on another P and ours has nothing else to do.
+constexpr std::int64_t newcomer_patience_ns = 2'000;
+// One that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an owner that
+// locks and unlocks in a loop: to park and be woken again would disturb him more.
+constexpr std::int64_t woken_patience_ns = 30'000;
+constexpr int pauses_first = 16;
+constexpr int pauses_max = 2048;
+
+template <class Attempt>
+bool poll(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
+  if (m.sched.options.procs == 1) return false;
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  for (int pauses = pauses_first;; pauses = std::min(pauses * 2, pauses_max)) {
+    for (int i = 0; i < pauses; ++i) cpu_relax();
+    if (attempt()) return true;
+    if (!m.p->queue.is_empty_to_owner() || m.p->attention.load(relaxed) != 0) return false;
+    if (os::monotonic_ns() >= until_ns) return false;
+  }
+}
 
 }  // namespace
-
-// Worth it only if the owner can be running: not with one P.
-bool mutex::spin_for_it(int procs) noexcept {
-  if (procs == 1) return false;
-  for (int round = 0; round < spin_rounds; ++round) {
-    for (int i = 0; i < pauses_per_round; ++i) cpu_relax();
-    if (try_lock()) return true;
-    if ((state_.load(relaxed) & starving) != 0) return false;
-  }
-  return false;
-}
 
 std::uint32_t mutex::flags_of(std::uint32_t seen, std::uint32_t epoch) noexcept {
   return seen >> epoch_shift == epoch ? seen & ~(epoch << epoch_shift) : seen & locked;
@@ -34,16 +53,27 @@ std::uint32_t mutex::stamped(std::uint32_t flags, std::uint32_t epoch) noexcept 
   return (flags & ~locked) != 0 ? flags | epoch << epoch_shift : flags;
 }
 
-void mutex::lock_slow() {
-  if (try_lock()) return;  // free, but somebody waits or is on his way
+// A byte inside the mutex that is no other object's address: by invariant 4 we may look at the word behind it.
+void const* mutex::key() const noexcept { return reinterpret_cast<char const*>(this) + 1; }
+
+bool mutex::take_as_woken(std::uint32_t epoch) noexcept {
+  std::uint32_t seen = state_.load(relaxed);
+  std::uint32_t const flags = flags_of(seen, epoch);
+  return (flags & (locked | starving)) == 0 &&
+         // acquire pairs with the last unlock
+         state_.compare_exchange(seen, stamped((flags | locked) & ~woken, epoch), acquire, relaxed);
+}
+
+void mutex::lock_slow(std::uint32_t before) {
+  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
+  if ((flags_of(before, epoch) & (locked | starving)) == 0) return;  // it was free: flags of a run that is over
   M* m = &enter_to_wait("mutex::lock");
-  if (spin_for_it(m->sched.options.procs)) {
+  if ((before & starving) == 0 && poll(*m, newcomer_patience_ns, [this] { return try_lock(); })) {
     leave(*m);
     return;
   }
   sudog& waiter = prepare_to_wait(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
-  std::uint32_t const epoch = m->sched.epoch;
   std::int64_t const since_ns = os::monotonic_ns();
   waiter.since_ns = since_ns;
   m->current->waits_since_ns = since_ns;
@@ -56,7 +86,7 @@ void mutex::lock_slow() {
     bool taken = false;
     do {
       std::uint32_t const flags = flags_of(seen, epoch);
-      taken = (flags & locked) == 0;
+      taken = (flags & (locked | starving)) == 0;
       next = taken ? flags | locked : flags | waiters | (has_starved ? starving : 0);
       if (was_woken) next &= ~woken;
     } while (
@@ -65,47 +95,68 @@ void mutex::lock_slow() {
       bucket.release();
       break;
     }
-    m = &wait_in(*m, bucket, waiter, this, wait_reason::mutex, was_woken ? queue_end::front : queue_end::back);
+    m = &wait_in(*m, bucket, waiter, key(), wait_reason::mutex, was_woken ? queue_end::front : queue_end::back);
     if (waiter.handed_over) break;  // it is ours already
     was_woken = true;
+    if (take_as_woken(epoch) || poll(*m, woken_patience_ns, [&] { return take_as_woken(epoch); })) break;
     has_starved = os::monotonic_ns() - since_ns > starvation_threshold_ns;
   }
   put_sudog(*m->p, &waiter);
   leave(*m);
 }
 
-void mutex::unlock_slow(std::uint32_t seen) noexcept {
-  M* const m = current_m();
+void mutex::unlock_slow(std::uint32_t before) noexcept {
+  if ((before & locked) == 0) fatal("unlock of an unlocked mutex");
   std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
-  // Nobody waits in this run, or one of those who do is on his way: nothing to do but to let go, with one operation.
-  for (std::uint32_t flags = flags_of(seen, epoch); (flags & locked) != 0; flags = flags_of(seen, epoch)) {
-    if ((flags & waiters) != 0 && (flags & (woken | starving)) != woken) break;
-    if (state_.compare_exchange_weak(seen, stamped(flags & ~locked, epoch), release, relaxed)) return;
-  }
-  if ((seen & locked) == 0) fatal("unlock of an unlocked mutex");
+  std::uint32_t const flags = flags_of(before, epoch);
+  if ((flags & waiters) == 0) return;                 // nobody waits in this run
+  if ((flags & (woken | starving)) == woken) return;  // one of those who do is on his way
+  M* const m = current_m();
   if (m == nullptr || m->sched.epoch != epoch) {
     fatal("mutex::unlock outside the run whose goroutines wait for the mutex: only a goroutine can wake them");
   }
   enter(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
   bucket.acquire();
-  bool more = false;
-  sudog* const first = bucket.dequeue(this, more);
-  std::uint32_t next = more ? waiters : 0;
-  if (first != nullptr && (state_.load(relaxed) & starving) != 0) {
-    // Handed over: it never looks unlocked. The last one, or one that has not waited long, ends the fair mode.
-    first->handed_over = true;
-    next |= locked;
-    if (more && os::monotonic_ns() - first->since_ns > starvation_threshold_ns) next |= starving;
-  } else if (first != nullptr) {
-    next |= woken;
+  if ((flags & starving) != 0) {
+    hand_over(*m, bucket);
+  } else {
+    wake_first(*m, bucket);
   }
-  G* const to_wake = first != nullptr ? first->g : nullptr;
-  state_.exchange(stamped(next, epoch),
-                  acq_rel);  // acquire: a new owner sees what all earlier ones did. It may be gone now
-  bucket.release();
-  if (to_wake != nullptr) ready(*m, *to_wake);
   leave(*m);
+}
+
+// We are still the owner, whatever `locked` says. Whoever made it starve stands in the bucket.
+void mutex::hand_over(M& m, wait_bucket& bucket) noexcept {
+  bool more = false;
+  sudog& first = *bucket.dequeue(key(), more);
+  first.handed_over = true;
+  std::uint32_t next = locked | (more ? waiters : 0);
+  // The last one, or one that has not waited long, ends the fair mode.
+  if (more && os::monotonic_ns() - first.since_ns > starvation_threshold_ns) next |= starving;
+  G& to_wake = *first.g;
+  state_.exchange(stamped(next, m.sched.epoch), acq_rel);  // acquire: the new owner sees what all earlier ones did
+  bucket.release();                                        // it may be gone now
+  ready(m, to_wake);
+}
+
+// The mutex may be locked by another already, or be gone.
+void mutex::wake_first(M& m, wait_bucket& bucket) noexcept {
+  G* to_wake = nullptr;
+  if (bucket.has_waiters(key())) {
+    std::uint32_t seen = state_.load(relaxed);
+    // Another owner will wake the first when he unlocks; one that was woken already will try.
+    if ((seen & (locked | woken | starving)) == 0) {
+      bool more = false;
+      to_wake = bucket.dequeue(key(), more)->g;
+      std::uint32_t next = 0;
+      do {
+        next = stamped((seen & locked) | woken | (more ? waiters : 0), m.sched.epoch);
+      } while (!state_.compare_exchange_weak(seen, next, relaxed, relaxed));  // relaxed: nothing is handed over
+    }
+  }
+  bucket.release();
+  if (to_wake != nullptr) ready(m, *to_wake);
 }
 
 }  // namespace thrum
