@@ -12,12 +12,15 @@
 namespace thrum::rt {
 
 enum class lock_rank : std::uint8_t {
-  sema_bucket,  // wait queues hashed by address
-  safe_point,   // run a function on every P
-  sched,        // the global queue, idle Ms and Ps
-  free_lists,   // global caches of dead Gs and sudogs
-  stack_pool,   // stack arenas and the global stack cache
-  leaf,         // anything that takes nothing else
+  timer_record,  // one timer: its setting, and the moment in which it fires
+  channel,       // one channel; a select takes several, in the order of their addresses
+  sema_bucket,   // wait queues hashed by address
+  timer_heap,    // a P's timers
+  safe_point,    // run a function on every P
+  sched,         // the global queue, idle Ms and Ps
+  free_lists,    // global caches of dead Gs and sudogs
+  stack_pool,    // stack arenas and the global stack cache
+  leaf,          // anything that takes nothing else
 };
 
 #if THRUM_DEBUG_CHECKS

@@ -13,6 +13,7 @@
 #include "arch/context.h"
 #include "base/atomic.h"
 #include "core/status.h"
+#include "core/wake_race.h"
 #include <thrum/detail/task.h>
 
 #include <cstddef>
@@ -43,6 +44,7 @@ struct alignas(cache_line_bytes) G {
   bool is_exiting = false;  // goexit is unwinding it
   bool is_orphan = false;   // its run is over; the record only serves a handle that is still there
   wait_reason waits_for = wait_reason::none;
+  wake_race race;  // for waits that more than one may end
 
   // set when it is created, read by its first run
   detail::task task;
