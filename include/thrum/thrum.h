@@ -1,9 +1,11 @@
 // All of thrum.
 #pragma once
 
+#include <thrum/chan.h>
 #include <thrum/defer.h>
 #include <thrum/go.h>
 #include <thrum/local.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>
+#include <thrum/select.h>
 #include <thrum/sync.h>

@@ -57,6 +57,11 @@ class g_list {
     ++size_;
   }
 
+  template <class F>
+  void for_each(F visit) const noexcept {
+    for (G* g = head_; g != nullptr; g = g->link) visit(*g);
+  }
+
   G* pop_front() noexcept {
     G* const first = head_;
     if (first != nullptr) {

@@ -28,7 +28,21 @@ enum class p_status : std::uint32_t { stopped, idle, running, syscall, dead };
                                      char const* to) noexcept;
 
 // Why a goroutine waits, as the dump and the deadlock report print it.
-enum class wait_reason : std::uint8_t { none, semaphore, mutex, wait_group, once, join, stack_memory };
+enum class wait_reason : std::uint8_t {
+  none,
+  semaphore,
+  mutex,
+  wait_group,
+  once,
+  join,
+  stack_memory,
+  chan_send,
+  chan_receive,
+  send_on_nil,
+  receive_on_nil,
+  select,
+  empty_select,
+};
 [[nodiscard]] char const* name_of(wait_reason reason) noexcept;
 
 }  // namespace thrum::rt

@@ -20,6 +20,16 @@ void ready(M& m, G& g) noexcept {
   wake_if_idle(m.sched);
 }
 
+void ready_all(M& m, g_list& waiting) noexcept {
+  G* const first = waiting.pop_front();
+  if (first == nullptr) return;
+  ready(m, *first);
+  if (waiting.empty()) return;
+  waiting.for_each([](G& g) { g.transition(g_status::waiting, g_status::runnable); });
+  count(m.p->counters.readies, waiting.size());
+  inject(m.sched, &m, waiting);
+}
+
 void main_goroutine_ended(M& m, G& main) noexcept {
   Sched& s = m.sched;
   main.is_main = false;  // the record will be used again

@@ -14,6 +14,9 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 // Makes a parked goroutine runnable, as the next to run on m's P; wakes a P if one is idle. Never switches. m holds a P.
 void ready(M& m, G& g) noexcept;
 
+// The same for a crowd: the first is the next to run, the others fill idle Ps and m's own.
+void ready_all(M& m, g_list& waiting) noexcept;
+
 // --- joining ---
 
 // The user code of a joinable goroutine is done: its handle may take the result. In user code, on its own stack.

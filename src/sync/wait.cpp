@@ -1,7 +1,5 @@
 #include "sync/wait.h"
 
-#include "sched/queues.h"
-
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -39,20 +37,15 @@ M& wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_r
 }
 
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
-  bool more = false;
-  sudog* const first = bucket.dequeue(address, more);
-  g_list others;
+  g_list released;
+  bool more = true;
   while (more) {
-    G& g = *bucket.dequeue(address, more)->g;
-    g.transition(g_status::waiting, g_status::runnable);
-    others.push_back(g);
+    sudog* const next = bucket.dequeue(address, more);
+    if (next == nullptr) break;
+    released.push_back(*next->g);
   }
   bucket.release();
-  if (first == nullptr) return;
-  ready(m, *first->g);
-  if (others.empty()) return;
-  count(m.p->counters.readies, others.size());
-  inject(m.sched, &m, others);
+  ready_all(m, released);
 }
 
 }  // namespace thrum::rt

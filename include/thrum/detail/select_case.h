@@ -1,0 +1,127 @@
+// The cases of a select. Internal: select.h is the public face.
+#pragma once
+
+#include <thrum/chan.h>
+#include <thrum/detail/channel.h>
+#include <thrum/detail/parcel.h>
+
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::detail {
+
+// The channel of a case. A channel that the caller holds himself is only pointed to: counting it would cost two atomic
+// operations per case. A temporary, or one that must outlive the expression it was named in, is held.
+class case_channel {
+ public:
+  explicit case_channel(channel_handle const& its_owner) noexcept : core_(its_owner.core()) {}
+  explicit case_channel(channel_handle&& temporary) noexcept : core_(temporary.core()) { hold(); }
+  case_channel(case_channel&& other) noexcept : core_(other.core_), held_(std::exchange(other.held_, false)) {}
+  case_channel& operator=(case_channel&&) = delete;
+  ~case_channel() {
+    if (held_) release_channel(core_);
+  }
+
+  void hold() noexcept {
+    if (held_) return;
+    retain_channel(core_);
+    held_ = true;
+  }
+  [[nodiscard]] channel* core() const noexcept { return core_; }
+
+ private:
+  channel* core_;
+  bool held_ = false;
+};
+
+// What every case has: describe() before the select, picked() after it was chosen.
+template <class T, class F>
+class recv_case {
+ public:
+  template <class Handle>
+  recv_case(Handle&& from, F f) : from_(std::forward<Handle>(from)), f_(std::move(f)) {}
+  recv_case(recv_case&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
+      : from_(std::move(other.from_)), f_(std::move(other.f_)) {}  // nothing is received yet
+  recv_case& operator=(recv_case&&) = delete;
+  ~recv_case() = default;
+
+  void hold() noexcept { from_.hold(); }
+  void describe(channel_waiter& to_fill) noexcept {
+    to_fill.on = from_.core();
+    to_fill.parcel = element_.parcel();
+    to_fill.sends = false;
+  }
+  void picked(bool received) {
+    if (!received) {
+      std::invoke(f_, std::optional<T>());
+    } else {
+      std::invoke(f_, element_.take());
+    }
+  }
+
+ private:
+  case_channel from_;
+  incoming<T> element_;
+  F f_;
+};
+
+template <class T, class F>
+class send_case {
+ public:
+  template <class Handle>
+  send_case(Handle&& to, T value, F f) : to_(std::forward<Handle>(to)), value_(std::move(value)), f_(std::move(f)) {}
+  send_case(send_case&&) = default;
+  send_case& operator=(send_case&&) = delete;
+  ~send_case() = default;
+
+  void hold() noexcept { to_.hold(); }
+  void describe(channel_waiter& to_fill) {
+    to_fill.on = to_.core();
+    to_fill.sends = true;
+    if constexpr (as_it_is) {
+      to_fill.parcel = std::addressof(value_);
+    } else {
+      packed_.emplace(std::move(value_));
+      to_fill.parcel = packed_->parcel();
+    }
+  }
+  void picked(bool) {
+    if constexpr (!as_it_is) packed_->sent();
+    std::invoke(f_);
+  }
+
+ private:
+  static constexpr bool as_it_is = std::is_trivially_copyable_v<T> && travels_by_value<T>;
+  struct unpacked {};
+  struct packing : std::optional<outgoing<T>> {
+    packing() noexcept = default;
+    packing(packing&&) noexcept {}  // a case is moved before it is packed
+  };
+
+  case_channel to_;
+  T value_;
+  [[no_unique_address]] std::conditional_t<as_it_is, unpacked, packing> packed_;
+  F f_;
+};
+
+template <class F>
+struct otherwise_case {
+  F f;
+};
+
+template <class Case>
+inline constexpr bool is_otherwise = false;
+template <class F>
+inline constexpr bool is_otherwise<otherwise_case<F>> = true;
+
+struct do_nothing {
+  template <class... Args>
+  void operator()(Args&&...) const noexcept {}
+};
+
+template <class Handle>
+using element_of = typename std::remove_cvref_t<Handle>::value_type;
+
+}  // namespace thrum::detail

@@ -1,0 +1,223 @@
+#include "chan/channel.h"
+
+#include "core/current.h"
+#include "core/sched.h"
+#include "sched/park.h"
+#include "sched/queues.h"
+#include "sync/wait.h"
+#include <thrum/chan.h>
+
+#include <new>
+#include <string>
+
+namespace thrum::detail {
+
+using namespace rt;
+
+namespace {
+
+// More than any address space holds; below it the product of capacity and size cannot overflow.
+constexpr std::size_t buffer_bytes_max = std::size_t{1} << 47U;
+
+void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.release(); }
+
+void never(M&, G&, void*) noexcept {}
+
+[[noreturn]] void wait_for_ever(char const* what, wait_reason reason) {
+  M& m = enter_to_wait(what);
+  park(m, reason, never, nullptr, commit_holds::nothing);
+  fatal("internal error: a goroutine that waits on the nil channel was woken");
+}
+
+// Enters the queue, which is locked with the channel, and parks. Answers whether the parcel has changed hands.
+bool wait_in_queue(M& m, channel& c, waiter_queue& queue, void* parcel, wait_reason reason) noexcept {
+  channel_waiter waiter;
+  waiter.parcel = parcel;
+  waiter.g = m.current;
+  queue.push_back(waiter);
+  leave(park(m, reason, release_lock, &c, commit_holds::lock));
+  return waiter.completed;
+}
+
+void ready_and_leave(M& m, G* other) noexcept {
+  if (other != nullptr) ready(m, *other);
+  leave(m);
+}
+
+}  // namespace
+
+void waiter_queue::push_back(channel_waiter& waiter) noexcept {
+  waiter.next = nullptr;
+  waiter.previous = last_;
+  waiter.is_queued = true;
+  if (last_ == nullptr) {
+    first_.store(&waiter, rt::release);  // pairs with looks_empty
+  } else {
+    last_->next = &waiter;
+  }
+  last_ = &waiter;
+}
+
+void waiter_queue::remove(channel_waiter& waiter) noexcept {
+  if (!waiter.is_queued) return;
+  waiter.is_queued = false;
+  if (waiter.previous == nullptr) {
+    first_.store(waiter.next, rt::release);  // pairs with looks_empty
+  } else {
+    waiter.previous->next = waiter.next;
+  }
+  if (waiter.next == nullptr) {
+    last_ = waiter.previous;
+  } else {
+    waiter.next->previous = waiter.previous;
+  }
+}
+
+bool waiter_queue::win(channel_waiter& waiter) noexcept {
+  if (!waiter.g->race.win()) return false;
+  waiter.g->wake_parameter = &waiter;  // which case it was
+  return true;
+}
+
+void throw_closed_for_sending() { throw channel_closed("thrum: send on a closed channel"); }
+
+channel* make_channel(std::size_t capacity, parcel_type const& type) {
+  if (capacity > buffer_bytes_max / type.bytes) {
+    throw channel_error("thrum: a channel of capacity " + std::to_string(capacity) + " for elements of " +
+                        std::to_string(type.bytes) + " bytes does not fit any memory");
+  }
+  void* const memory = ::operator new(sizeof(channel) + capacity * type.bytes);
+  return ::new (memory) channel(capacity, type);
+}
+
+void retain_channel(channel* c) noexcept {
+  if (c != nullptr) c->references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference already
+}
+
+void release_channel(channel* c) noexcept {
+  // acq_rel: what others did with the channel is over before it is destroyed
+  if (c == nullptr || c->references.fetch_sub(1U, acq_rel) != 1) return;
+  if (c->destroy != nullptr) {
+    for (std::size_t left = c->count.load(relaxed); left != 0; --left) {
+      c->destroy(c->place(c->head));
+      c->head = c->head + 1 == c->capacity ? 0 : c->head + 1;
+    }
+  }
+  c->~channel();
+  ::operator delete(c);
+}
+
+attempt send_locked(channel& c, void const* parcel, G*& other) noexcept {
+  if (c.closed.load(relaxed)) return attempt::closed;
+  if (channel_waiter* const receiver = c.receivers.pop()) {
+    c.copy(receiver->parcel, parcel);
+    receiver->completed = true;
+    other = receiver->g;
+    return attempt::done;
+  }
+  if (c.count.load(relaxed) == c.capacity) return attempt::would_block;
+  c.put(parcel);
+  return attempt::done;
+}
+
+attempt receive_locked(channel& c, void* parcel, G*& other) noexcept {
+  if (c.count.load(relaxed) != 0) {
+    c.take(parcel);
+    if (channel_waiter* const sender = c.senders.pop()) {
+      c.put(sender->parcel);  // the buffer was full: its turn has come
+      sender->completed = true;
+      other = sender->g;
+    }
+    return attempt::done;
+  }
+  if (channel_waiter* const sender = c.senders.pop()) {
+    c.copy(parcel, sender->parcel);
+    sender->completed = true;
+    other = sender->g;
+    return attempt::done;
+  }
+  return c.closed.load(relaxed) ? attempt::closed : attempt::would_block;
+}
+
+void send(channel* c, void* parcel) {
+  if (c == nullptr) wait_for_ever("a send", wait_reason::send_on_nil);
+  M& m = enter_to_wait("chan::send");
+  G* other = nullptr;
+  c->take_lock(m.sched.epoch);
+  attempt const outcome = send_locked(*c, parcel, other);
+  if (outcome == attempt::would_block) {
+    if (!wait_in_queue(m, *c, c->senders, parcel, wait_reason::chan_send)) throw_closed_for_sending();
+    return;
+  }
+  c->lock.release();
+  ready_and_leave(m, other);
+  if (outcome == attempt::closed) throw_closed_for_sending();
+}
+
+bool receive(channel* c, void* parcel) {
+  if (c == nullptr) wait_for_ever("a receive", wait_reason::receive_on_nil);
+  M& m = enter_to_wait("chan::recv");
+  G* other = nullptr;
+  c->take_lock(m.sched.epoch);
+  attempt const outcome = receive_locked(*c, parcel, other);
+  if (outcome == attempt::would_block) return wait_in_queue(m, *c, c->receivers, parcel, wait_reason::chan_receive);
+  c->lock.release();
+  ready_and_leave(m, other);
+  return outcome == attempt::done;
+}
+
+// The first look is without the lock. What it saw was true at one moment: a channel that was not closed when it was found
+// full was full and open then.
+attempt try_send(channel* c, void* parcel) {
+  if (c == nullptr) return attempt::would_block;
+  if (!c->closed.load(acquire) && c->looks_full()) return attempt::would_block;
+  M& m = enter_to_wait("chan::try_send");
+  G* other = nullptr;
+  c->take_lock(m.sched.epoch);
+  attempt const outcome = send_locked(*c, parcel, other);
+  c->lock.release();
+  ready_and_leave(m, other);
+  if (outcome == attempt::closed) throw_closed_for_sending();
+  return outcome;
+}
+
+// Found empty and after that still open: it was both when it was found empty. Found empty, then closed, then still empty:
+// nothing can come any more.
+attempt try_receive(channel* c, void* parcel) {
+  if (c == nullptr) return attempt::would_block;
+  if (c->looks_empty()) {
+    if (!c->closed.load(acquire)) return attempt::would_block;  // pairs with close
+    if (c->looks_empty()) return attempt::closed;
+  }
+  M& m = enter_to_wait("chan::try_recv");
+  G* other = nullptr;
+  c->take_lock(m.sched.epoch);
+  attempt const outcome = receive_locked(*c, parcel, other);
+  c->lock.release();
+  ready_and_leave(m, other);
+  return outcome;
+}
+
+void close(channel* c) {
+  if (c == nullptr) throw channel_closed("thrum: close of the nil channel");
+  M& m = enter_to_wait("chan::close");
+  c->take_lock(m.sched.epoch);
+  if (c->closed.load(relaxed)) {
+    c->lock.release();
+    leave(m);
+    throw channel_closed("thrum: close of a closed channel");
+  }
+  c->closed.store(true, rt::release);  // pairs with the try forms
+  g_list released;
+  for (waiter_queue* const queue : {&c->receivers, &c->senders}) {
+    while (channel_waiter* const waiter = queue->pop()) released.push_back(*waiter->g);
+  }
+  c->lock.release();
+  ready_all(m, released);
+  leave(m);
+}
+
+std::size_t size(channel const* c) noexcept { return c == nullptr ? 0 : c->count.load(acquire); }
+std::size_t capacity(channel const* c) noexcept { return c == nullptr ? 0 : c->capacity; }
+
+}  // namespace thrum::detail

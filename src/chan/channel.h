@@ -1,0 +1,128 @@
+// The core of a channel (S33; Go's hchan).
+//
+// Invariants, all under `lock`:
+//  1. Receivers wait only while the buffer is empty and no sender waits; senders only while it is full and no receiver
+//     waits (a select may stand on both sides, and never meets itself: it stands nowhere while it looks).
+//  2. Who takes a waiter out of a queue has won the goroutine's race and completes the bargain before he lets go of the
+//     lock: he copies the parcel straight from, or to, the other's stack. He readies it after that.
+//  3. After the release of the lock the channel is not touched again: whoever got its last element may destroy it.
+//  4. Waiters belong to the run `epoch`. Those of a run that is over are forgotten by the first to lock the channel in a
+//     later one, without a look at them (T12).
+//
+// count, closed and the ends of the queues are written under the lock and read without it by the try forms.
+#pragma once
+
+#include "core/m.h"
+#include "os/spin_lock.h"
+#include <thrum/detail/channel.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace thrum::detail {
+
+using rt::acquire;
+using rt::atomic;
+using rt::relaxed;
+
+// FIFO; a waiter in the middle leaves in O(1).
+class waiter_queue {
+ public:
+  [[nodiscard]] bool looks_empty() const noexcept { return first_.load(acquire) == nullptr; }
+  void push_back(channel_waiter& waiter) noexcept;
+  void remove(channel_waiter& waiter) noexcept;  // nothing if somebody has taken it out
+  // The first whose goroutine we may wake: a waiter of a select counts only if no other case of it was quicker.
+  [[nodiscard]] channel_waiter* pop() noexcept {
+    while (channel_waiter* const first = first_.load(relaxed)) {
+      remove(*first);
+      if (!first->is_select || win(*first)) return first;
+    }
+    return nullptr;
+  }
+  void forget() noexcept {
+    first_.store(nullptr, relaxed);
+    last_ = nullptr;
+  }
+
+ private:
+  [[nodiscard]] static bool win(channel_waiter& waiter) noexcept;
+
+  atomic<channel_waiter*> first_{nullptr};
+  channel_waiter* last_ = nullptr;
+};
+
+struct channel {
+  channel(std::size_t elements, parcel_type const& type) noexcept
+      : capacity(elements), parcel_bytes(type.bytes), destroy(type.destroy) {}
+
+  rt::os::spin_lock lock{rt::lock_rank::channel};
+  std::uint32_t epoch = 0;
+  atomic<bool> closed{false};
+  atomic<std::size_t> count{0};  // parcels in the buffer
+  std::size_t head = 0;          // the oldest one's place
+  waiter_queue receivers;
+  waiter_queue senders;
+
+  // fixed
+  std::size_t const capacity;
+  std::size_t const parcel_bytes;
+  void (*const destroy)(void*) noexcept;
+
+  // anybody
+  atomic<std::size_t> references{1};
+
+  // the buffer follows the record
+  [[nodiscard]] char* place(std::size_t index) noexcept {
+    return reinterpret_cast<char*>(this + 1) + index * parcel_bytes;
+  }
+
+  void take_lock(std::uint32_t running_epoch, rt::os::ranked how = rt::os::ranked::yes) noexcept {
+    lock.acquire(how);
+    if (epoch != running_epoch) [[unlikely]] {
+      receivers.forget();
+      senders.forget();
+      epoch = running_epoch;
+    }
+  }
+
+  // The common sizes without a call.
+  void copy(void* to, void const* from) const noexcept {
+    switch (parcel_bytes) {
+      case 1: std::memcpy(to, from, 1); break;
+      case 4: std::memcpy(to, from, 4); break;
+      case 8: std::memcpy(to, from, 8); break;
+      case 16: std::memcpy(to, from, 16); break;
+      default: std::memcpy(to, from, parcel_bytes);
+    }
+  }
+  void put(void const* parcel) noexcept {
+    std::size_t const filled = count.load(relaxed);
+    std::size_t tail = head + filled;
+    if (tail >= capacity) tail -= capacity;
+    copy(place(tail), parcel);
+    count.store(filled + 1, rt::release);  // pairs with the acquire of the try forms and of size
+  }
+  void take(void* parcel) noexcept {
+    copy(parcel, place(head));
+    head = head + 1 == capacity ? 0 : head + 1;
+    count.store(count.load(relaxed) - 1, rt::release);  // as above
+  }
+
+  // What a lock-free look tells: both may be out of date, never torn.
+  [[nodiscard]] bool looks_full() const noexcept {
+    return capacity == 0 ? receivers.looks_empty() : count.load(acquire) == capacity;
+  }
+  [[nodiscard]] bool looks_empty() const noexcept {
+    return capacity == 0 ? senders.looks_empty() : count.load(acquire) == 0;
+  }
+};
+
+// One side of a bargain, under the lock: done, would have to wait, or the channel is closed (and, to receive, empty). Who
+// is to be readied when the lock is released is put into `other`.
+[[nodiscard]] attempt send_locked(channel& c, void const* parcel, rt::G*& other) noexcept;
+[[nodiscard]] attempt receive_locked(channel& c, void* parcel, rt::G*& other) noexcept;
+
+[[noreturn]] void throw_closed_for_sending();
+
+}  // namespace thrum::detail

@@ -1,0 +1,167 @@
+// select (Go's selectgo): one of several sends and receives, whichever can go first.
+//
+// 1. All channels are locked, in the order of their addresses, so that two selects can never wait for each other; the
+//    cases are looked at in random order, and the first that is ready is carried out. All channels are seen at one instant.
+// 2. If none is ready the goroutine enters the queue of every channel and parks; its commit unlocks them all.
+// 3. Whoever wins the goroutine's race (core/wake_race.h) carries its case out and wakes it. It locks all channels again
+//    and leaves the other queues.
+//
+// The cases lie on the goroutine's stack. The commit reads them while it unlocks, and the goroutine may already be awake:
+// but it cannot get past step 3 and leave the frame before the last of the locks is free.
+#include "base/check.h"
+#include "chan/channel.h"
+#include "core/current.h"
+#include "core/sched.h"
+#include "sched/park.h"
+#include "sync/wait.h"
+#include <thrum/chan.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace thrum::detail {
+
+using namespace rt;
+
+namespace {
+
+struct case_list {
+  channel_waiter* cases;
+  std::size_t count;
+
+  [[nodiscard]] channel* nth_locked(std::size_t i) const noexcept { return cases[cases[i].locked_as].on; }
+
+  // A channel that is named twice is locked once. nil comes first in the order, and is passed over.
+  template <class F>
+  void for_each_channel(F visit) const noexcept {
+    channel* last = nullptr;
+    for (std::size_t i = 0; i < count; ++i) {
+      channel* const c = nth_locked(i);
+      if (c == last) continue;
+      last = c;
+      visit(*c);
+    }
+  }
+
+  void lock_all(std::uint32_t epoch) const noexcept {
+    auto how = os::ranked::yes;
+    for_each_channel([&](channel& c) {
+      c.take_lock(epoch, how);
+      how = os::ranked::no;
+    });
+  }
+  // The last lock is released after the last look at the cases: see above.
+  void unlock_all() const noexcept {
+    channel* held = nullptr;
+    auto how = os::ranked::yes;
+    for_each_channel([&](channel& c) {
+      if (held != nullptr) {
+        held->lock.release(how);
+        how = os::ranked::no;
+      }
+      held = &c;
+    });
+    if (held != nullptr) held->lock.release(how);
+  }
+
+  void choose_orders(P& p) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      // Fisher and Yates, inside out: every order is equally likely.
+      std::size_t const j = (p.random.next() >> 32U) * (i + 1) >> 32U;
+      cases[i].tried_as = cases[j].tried_as;
+      cases[j].tried_as = static_cast<std::uint16_t>(i);
+      // Insertion: there are few as a rule, and programs name them in much the same order each time.
+      std::size_t at = i;
+      for (; at > 0 && std::less<>()(cases[i].on, nth_locked(at - 1)); --at) {
+        cases[at].locked_as = cases[at - 1].locked_as;
+      }
+      cases[at].locked_as = static_cast<std::uint16_t>(i);
+    }
+  }
+
+  // Step 1, under all locks: the case that was carried out, or count.
+  std::size_t try_all(G*& other) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t const index = cases[i].tried_as;
+      channel_waiter& one = cases[index];
+      if (one.on == nullptr) continue;
+      attempt const outcome =
+          one.sends ? send_locked(*one.on, one.parcel, other) : receive_locked(*one.on, one.parcel, other);
+      if (outcome == attempt::would_block) continue;
+      one.completed = outcome == attempt::done;
+      return index;
+    }
+    return count;
+  }
+
+  void enter_queues(G& g) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      channel_waiter& one = cases[i];
+      if (one.on == nullptr) continue;
+      one.g = &g;
+      one.is_select = true;
+      one.completed = false;
+      queue_of(one).push_back(one);
+    }
+  }
+  void leave_queues() noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (cases[i].on != nullptr) queue_of(cases[i]).remove(cases[i]);
+    }
+  }
+  static waiter_queue& queue_of(channel_waiter& one) noexcept {
+    return one.sends ? one.on->senders : one.on->receivers;
+  }
+};
+
+void commit_select(M& m, G& left, void* argument) noexcept {
+  bool const waits = left.race.commit();
+  static_cast<case_list*>(argument)->unlock_all();
+  if (!waits) ready(m, left);
+}
+
+// Steps 2 and 3, with all channels locked.
+std::size_t wait_for_one(M*& m, case_list list) noexcept {
+  G& g = *m->current;
+  list.enter_queues(g);
+  g.race.prepare();
+  m = &park(*m, wait_reason::select, commit_select, &list, commit_holds::lock);
+  auto* const winner = static_cast<channel_waiter*>(g.wake_parameter);
+  list.lock_all(m->sched.epoch);
+  list.leave_queues();
+  list.unlock_all();
+  g.race.over();
+  return static_cast<std::size_t>(winner - list.cases);
+}
+
+void never(M&, G&, void*) noexcept {}
+
+}  // namespace
+
+std::size_t select(channel_waiter* cases, std::size_t count, when_none_is_ready otherwise) {
+  if (count > std::numeric_limits<std::uint16_t>::max()) {
+    throw channel_error("thrum: a select of more than 65535 cases");
+  }
+  M* m = &enter_to_wait("select");
+  case_list list{cases, count};
+  list.choose_orders(*m->p);
+  if (otherwise == when_none_is_ready::wait && (count == 0 || list.nth_locked(count - 1) == nullptr)) {
+    park(*m, wait_reason::empty_select, never, nullptr, commit_holds::nothing);
+    fatal("internal error: a goroutine in a select without cases was woken");
+  }
+  list.lock_all(m->sched.epoch);
+  G* other = nullptr;
+  std::size_t chosen = list.try_all(other);
+  if (chosen == count && otherwise == when_none_is_ready::wait) {
+    chosen = wait_for_one(m, list);
+  } else {
+    list.unlock_all();
+    if (other != nullptr) ready(*m, *other);
+  }
+  leave(*m);
+  if (chosen != count && cases[chosen].sends && !cases[chosen].completed) throw_closed_for_sending();
+  return chosen;
+}
+
+}  // namespace thrum::detail
