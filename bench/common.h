@@ -1,5 +1,5 @@
-// What every C++ bench program shares: the command line, the clock, the median, the resident size, and the arithmetic of
-// the workloads whose size is a depth. Knows no runtime: each program hands over its table of workloads and a function
+// What every C++ bench program shares: the command line, the clock, the median, the resident size, and the arithmetic that
+// tells whether the work came out right. Knows no runtime: each program hands over its table of workloads and a function
 // that runs a body inside its runtime. The Go program is the same thing in Go (go/main.go, go/measure.go).
 #pragma once
 
@@ -13,7 +13,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include <time.h>
 #include <unistd.h>
 
 namespace bench {
@@ -33,14 +35,19 @@ inline void check(std::string_view what, std::int64_t got, std::int64_t want) {
 // Odd, so that the median is one of the rounds.
 inline constexpr std::size_t round_count = 5;
 
+// Sorts the values.
+inline double quantile(std::span<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(part * static_cast<double>(values.size()))];
+}
+
 template <class Round>
 double median_of_rounds(Round round) {
   std::array<double, round_count> values{};
   for (double& value : values) {
     value = round();
   }
-  std::sort(values.begin(), values.end());
-  return values[round_count / 2];
+  return quantile(values, 0.5);
 }
 
 template <class Work>
@@ -59,6 +66,28 @@ double ns_per_unit(Work work, int warm_up_size, int size) {
     double const elapsed_ns = nanoseconds_of([&] { units = work(size); });
     return elapsed_ns / static_cast<double>(units);
   });
+}
+
+// Times work that is one thing as a whole.
+template <class Work>
+double ms_of(Work work, int warm_up_size, int size) {
+  work(warm_up_size);
+  return median_of_rounds([&] { return nanoseconds_of([&] { work(size); }) / 1e6; });
+}
+
+// Counts all threads of the process.
+template <class Work>
+double cpu_nanoseconds_of(Work work) {
+  auto const process_ns = [] {
+    timespec used{};
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) {
+      fail(1, "cannot read the CPU time of the process");
+    }
+    return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
+  };
+  double const before_ns = process_ns();
+  work();
+  return process_ns() - before_ns;
 }
 
 // Reads the second field of statm, the resident pages.
@@ -91,10 +120,22 @@ constexpr std::int64_t fibonacci(int n) {
 constexpr std::int64_t fib_tasks(int n) { return fibonacci(n + 1) - 1; }
 static_assert(fib_tasks(2) == 1 && fib_tasks(3) == 2 && fib_tasks(4) == 4);
 
+// 0 + 1 + .. + (n - 1)
+constexpr std::int64_t sum_below(std::int64_t n) { return n * (n - 1) / 2; }
+
+// One result. Most workloads have one, which bears the workload's name; further ones add a suffix to it.
+struct figure {
+  char const* suffix;
+  double value;
+  char const* unit;
+};
+
+// For the workloads with a single figure.
+inline std::vector<figure> one(char const* unit, double value) { return {{"", value, unit}}; }
+
 struct workload {
   char const* name;
-  char const* unit;
-  double (*measure)();  // runs inside the runtime
+  std::vector<figure> (*measure)();  // runs inside the runtime
 };
 
 inline std::string compiler() {
@@ -146,9 +187,11 @@ int command(int argc, char** argv, std::string_view runtime, std::span<workload 
   if (chosen == workloads.end()) {
     fail(2, "unknown workload \"" + std::string(first) + "\"; --list shows those there are");
   }
-  double value = 0;
-  enter(procs, [&] { value = chosen->measure(); });
-  std::printf("%s %d %.3f %s\n", chosen->name, procs, value, chosen->unit);
+  std::vector<figure> figures;
+  enter(procs, [&] { figures = chosen->measure(); });
+  for (figure const& found : figures) {
+    std::printf("%s%s %d %.3f %s\n", chosen->name, found.suffix, procs, found.value, found.unit);
+  }
   return 0;
 }
 

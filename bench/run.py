@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness import chart, machine, programs, table, workloads
 from harness.programs import Failed, Missing, Program
-from harness.summary import Row
+from harness.summary import Group, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS_MIN = 3  # fewer have no median that leaves an outlier out
@@ -76,42 +76,44 @@ def find_programs(binaries: Path, out: Path) -> tuple[list[Program], list[str]]:
     return found, failures
 
 
-def run_rounds(rows: list[Row], found: list[Program], rounds: int, timeout_s: float) -> list[str]:
-    """Fills the rows; answers what failed. A program that failed on a row is not asked for that row again."""
+def run_rounds(groups: list[Group], found: list[Program], rounds: int, timeout_s: float) -> list[str]:
+    """Fills the groups; answers what failed. A program that failed on a group is not asked for that group again."""
     failures = []
     for round_number in range(1, rounds + 1):
-        for row in rows:
-            say(f"round {round_number}/{rounds}  {row.workload.name:<12} P={row.procs} ", end="")
+        for group in groups:
+            name = group.workload.name
+            say(f"round {round_number}/{rounds}  {name:<12} P={group.procs} ", end="")
             for program in found:
-                if row.workload.name not in program.workloads or program.runtime in row.failed:
+                if name not in program.workloads or group.has_failed(program.runtime):
                     continue
                 try:
-                    sample = programs.run_once(program, row.workload.name, row.procs, timeout_s)
-                    row.add(program.runtime, sample)
-                    say(f"  {program.runtime} {table.number(sample.value)}", end="")
+                    samples = programs.run_once(program, group.workload, group.procs, timeout_s)
+                    group.add(program.runtime, samples)
+                    say(f"  {program.runtime} {', '.join(table.number(sample.value) for sample in samples)}", end="")
                 except (Failed, ValueError) as failed:
-                    row.failed.add(program.runtime)
-                    failures.append(f"{program.runtime}, {row.workload.name}, P={row.procs}: {failed}")
+                    group.fail(program.runtime)
+                    failures.append(f"{program.runtime}, {name}, P={group.procs}: {failed}")
                     say(f"  {program.runtime} FAILED\n{failed}\n", end="")
             say("")
     return failures
 
 
-def as_json(rows: list[Row], about: dict[str, object], rounds: int, failures: list[str]) -> str:
+def as_json(groups: list[Group], about: dict[str, object], rounds: int, failures: list[str]) -> str:
     results = [
         {
-            "workload": row.workload.name,
+            "workload": group.workload.name,
+            "figure": row.figure.name,
             "procs": row.procs,
             "unit": row.unit,
-            "better": "higher" if row.workload.higher_is_better else "lower",
+            "better": "higher" if row.figure.higher_is_better else "lower",
             "values": row.values,
             "median": {runtime: row.median(runtime) for runtime in row.values},
-            "thrum_to_go": row.ratio("thrum", "go"),
-            "thrum_to_tbb": row.ratio("thrum", "tbb"),
+            **{f"thrum_to_{peer}": row.ratio("thrum", peer) for peer in programs.PEERS},
             "goal": row.goal(),
             "goal_met": row.goal_met(),
         }
-        for row in rows
+        for group in groups
+        for row in group.rows
     ]
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     report = {"date": now, "machine": about, "rounds": rounds, "results": results, "failures": failures}
@@ -140,26 +142,30 @@ def main(arguments: list[str]) -> int:
     for warning in warnings(about, chosen.procs):
         say(f"note: {warning}")
 
-    rows = [Row(workload, procs) for workload in chosen.workloads for procs in chosen.procs]
-    failures += run_rounds(rows, found, chosen.rounds, chosen.timeout)
+    groups = [Group(workload, procs) for workload in chosen.workloads for procs in chosen.procs]
+    failures += run_rounds(groups, found, chosen.rounds, chosen.timeout)
 
     runtimes = [program.runtime for program in found]
     print(machine.one_line(about))
-    print(table.render(rows, runtimes))
-    write_reports(chosen, rows, runtimes, about, failures)
+    print(table.render(rows_of(groups), runtimes))
+    write_reports(chosen, groups, runtimes, about, failures)
     for failure in failures:
         say(f"FAILED {failure}")
     return 1 if failures else 0
 
 
+def rows_of(groups: list[Group]) -> list[Row]:
+    return [row for group in groups for row in group.rows]
+
+
 def write_reports(
-    chosen: argparse.Namespace, rows: list[Row], runtimes: list[str], about: dict, failures: list[str]
+    chosen: argparse.Namespace, groups: list[Group], runtimes: list[str], about: dict, failures: list[str]
 ) -> None:
     results = chosen.json or chosen.out / "results.json"
     results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(as_json(rows, about, chosen.rounds, failures), encoding="utf-8")
+    results.write_text(as_json(groups, about, chosen.rounds, failures), encoding="utf-8")
     say(f"wrote {results}")
-    drawing = chart.render(rows, runtimes, machine.one_line(about))
+    drawing = chart.render(rows_of(groups), runtimes, machine.one_line(about))
     path = chosen.out / "chart.svg"
     if drawing is None:
         path.unlink(missing_ok=True)  # one of an earlier run would pass for this one's

@@ -14,15 +14,22 @@ from unittest import mock
 import run
 from harness import chart, machine, programs, table, workloads
 from harness.programs import Failed, Program, Sample
-from harness.summary import Row
+from harness.summary import Group, Row
+
+
+def figure_of(name: str) -> workloads.Figure:
+    return next(figure for workload in workloads.ALL for figure in workload.figures if figure.name == name)
 
 
 def row_of(name: str = "spawn", procs: int = 1, unit: str = "ns/task", **values: list[float]) -> Row:
-    row = Row(workloads.choose([name])[0], procs)
+    row = Row(figure_of(name), procs)
     for runtime, samples in values.items():
         for sample in samples:
             row.add(runtime, Sample(sample, unit))
     return row
+
+
+SPAWN = workloads.choose(["spawn"])[0]
 
 
 class Summary(unittest.TestCase):
@@ -58,11 +65,63 @@ class Summary(unittest.TestCase):
             row_of(thrum=[1]).add("go", Sample(1, "ms"))
 
 
+class Groups(unittest.TestCase):
+    def group(self) -> Group:
+        return Group(workloads.choose(["wake"])[0], 2)
+
+    def test_has_a_row_per_figure_and_deals_the_samples_out_in_order(self):
+        group = self.group()
+        group.add("go", [Sample(1.4, "us"), Sample(3.4, "us"), Sample(1060, "us/message")])
+        self.assertEqual([row.figure.name for row in group.rows], ["wake", "wake_p99", "wake_pace"])
+        self.assertEqual([row.median("go") for row in group.rows], [1.4, 3.4, 1060])
+        self.assertEqual([row.goal() for row in group.rows], [0.5, 0.5, None])
+
+    def test_a_run_that_failed_takes_all_its_figures_along(self):
+        group = self.group()
+        self.assertFalse(group.has_failed("thrum"))
+        group.fail("thrum")
+        self.assertTrue(group.has_failed("thrum"))
+        self.assertFalse(group.has_failed("go"))
+        self.assertTrue(all("thrum" in row.failed for row in group.rows))
+
+
+class Workloads(unittest.TestCase):
+    def test_every_figure_has_a_name_of_its_own(self):
+        names = [figure.name for workload in workloads.ALL for figure in workload.figures]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_further_figures_add_to_the_name_of_the_workload(self):
+        for workload in workloads.ALL:
+            for figure in workload.figures:
+                self.assertTrue(figure.name.startswith(workload.name), figure.name)
+
+    def test_channels_and_time_aim_at_half_of_go_and_the_crowded_channel_at_less(self):
+        for workload in workloads.CHANNELS + workloads.TIME:
+            self.assertIn(workload.figures[0].goals[1], [0.5])
+        self.assertEqual(figure_of("chan_mpmc").goals, {1: 0.5, 2: 0.4})
+        self.assertEqual(figure_of("wake_p99").goals, {1: 0.5, 2: 0.5})
+        self.assertEqual(figure_of("sleep_many_cpu").goals, {1: 0.5, 2: 0.5})
+
+    def test_are_the_ones_that_the_readme_tells_of(self):
+        readme = (Path(__file__).parent / "README.md").read_text()
+        for workload in workloads.ALL:
+            self.assertIn(f"\n| {workload.name} |", readme)
+            for figure in workload.figures[1:]:
+                self.assertIn(f"`{figure.name}`", readme)
+
+    def test_are_the_ones_that_the_go_program_answers(self):
+        listed = "".join(path.read_text() for path in programs.GO_SOURCE.glob("*.go"))
+        for workload in workloads.ALL:
+            self.assertIn(f'\t{{"{workload.name}", ', listed)
+            for figure in workload.figures[1:]:
+                self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
+
+
 class Table(unittest.TestCase):
     def test_shows_values_ratios_goal_and_spread(self):
         rows = [row_of(thrum=[80, 76, 84], go=[400, 400, 420], tbb=[64, 64, 64]), row_of("mutex", thrum=[18], go=[20])]
         lines = table.render(rows, ["thrum", "go", "tbb"]).splitlines()
-        self.assertEqual(lines[0].split()[:9], "workload P unit thrum go tbb thrum/go thrum/tbb goal".split())
+        self.assertEqual(lines[0].split()[:9], "figure P unit thrum go tbb thrum/go thrum/tbb goal".split())
         self.assertEqual(lines[1].split()[:10], "spawn 1 ns/task 80.0 400 64.0 0.200 1.25 ≤0.25 ✓".split())
         self.assertIn("-5..+5% | 0..+5% | 0..+0%", lines[1])
         self.assertIn("≤0.7 ✗", lines[2])
@@ -145,25 +204,35 @@ class Programs(unittest.TestCase):
         return Program("fake", self.script("bench_fake", body), frozenset(["spawn"]), "fake")
 
     def test_reads_the_line_with_blanks_in_its_unit(self):
-        sample = programs.run_once(self.program('echo "spawn 1 12.5 ns/round trip"'), "spawn", 1, timeout_s=5)
-        self.assertEqual(sample, Sample(12.5, "ns/round trip"))
+        samples = programs.run_once(self.program('echo "spawn 1 12.5 ns/round trip"'), SPAWN, 1, timeout_s=5)
+        self.assertEqual(samples, [Sample(12.5, "ns/round trip")])
+
+    def test_reads_a_line_per_figure(self):
+        sleep_many = workloads.choose(["sleep_many"])[0]
+        both = "sleep_many 2 -0.5 ms late\nsleep_many_cpu 2 800 ns CPU/sleep\n"
+        self.assertEqual(
+            programs.parse_lines(both, sleep_many, 2), [Sample(-0.5, "ms late"), Sample(800, "ns CPU/sleep")]
+        )
+        for wrong in ("sleep_many 2 1 ms late\n", both + both, "\n".join(reversed(both.splitlines()))):
+            with self.assertRaisesRegex(Failed, "`sleep_many 2 <value> <unit>` and `sleep_many_cpu 2 ", msg=wrong):
+                programs.parse_lines(wrong, sleep_many, 2)
 
     def test_refuses_other_output(self):
         wrong_rows = ("spawn 2 1 ns", "fib 1 1 ns")
         wrong_values = ("", "spawn 1 x ns", "spawn 1 nan ns", "spawn 1 1", "spawn 1 1 ns\nmore")
         for output in wrong_rows + wrong_values:
             with self.assertRaises(Failed, msg=output):
-                programs.parse_line(output, "spawn", 1)
+                programs.parse_lines(output, SPAWN, 1)
 
     def test_a_failure_brings_the_stderr_along(self):
         with self.assertRaisesRegex(Failed, "exit status 3\nout of luck"):
-            programs.run_once(self.program("echo out of luck >&2; exit 3"), "spawn", 1, timeout_s=5)
+            programs.run_once(self.program("echo out of luck >&2; exit 3"), SPAWN, 1, timeout_s=5)
         with self.assertRaisesRegex(Failed, "killed by SIGKILL"):
-            programs.run_once(self.program("kill -9 $$"), "spawn", 1, timeout_s=5)
+            programs.run_once(self.program("kill -9 $$"), SPAWN, 1, timeout_s=5)
 
     def test_a_hang_is_ended_and_brings_the_stderr_along(self):
         with self.assertRaisesRegex(Failed, "did not end within 0.2 s\nstuck"):
-            programs.run_once(self.program("echo stuck >&2; exec sleep 20"), "spawn", 1, timeout_s=0.2)
+            programs.run_once(self.program("echo stuck >&2; exec sleep 20"), SPAWN, 1, timeout_s=0.2)
 
     def test_the_whole_run_reports_the_good_and_the_failed(self):
         self.script("bench_thrum", 'echo "spawn $2 80 ns/task"')
@@ -178,8 +247,24 @@ class Programs(unittest.TestCase):
         self.assertIn("broken", said.getvalue())
         report = json.loads((self.folder / "out/results.json").read_text())
         self.assertEqual(report["results"][0]["values"], {"thrum": [80, 80, 80]})
+        self.assertEqual((report["results"][0]["workload"], report["results"][0]["figure"]), ("spawn", "spawn"))
         self.assertEqual(len(report["failures"]), 1)
         self.assertLessEqual({"cpu", "cores", "kernel", "compiler", "go"}, report["machine"].keys())
+
+
+    def test_the_whole_run_reports_every_figure_of_a_workload(self):
+        printed = 'printf "wake $2 %s us\\nwake_p99 $2 %s us\\nwake_pace $2 %s us/message\\n"'
+        path = self.script("bench_thrum", f"{printed} 1 2 201")
+        path.write_text(path.read_text().replace("echo spawn", "echo wake"))
+        out = io.StringIO()
+        with mock.patch.dict(os.environ, {"GO": "", "PATH": "/usr/bin:/bin"}), mock.patch("shutil.which", return_value=None):
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                run.main(["wake", "--bin", str(self.folder), "--out", str(self.folder / "out"), "--procs", "2"])
+        report = json.loads((self.folder / "out/results.json").read_text())
+        found = {result["figure"]: result["median"] for result in report["results"]}
+        self.assertEqual(found, {"wake": {"thrum": 1}, "wake_p99": {"thrum": 2}, "wake_pace": {"thrum": 201}})
+        self.assertEqual({result["workload"] for result in report["results"]}, {"wake"})
+        self.assertIn("wake_pace", out.getvalue())
 
 
 class Machine(unittest.TestCase):

@@ -1,6 +1,6 @@
 // The bench program on Go: the yardstick that thrum is measured against.
 //
-//	bench <workload> <procs>    prints "<workload> <procs> <value> <unit>"
+//	bench <workload> <procs>    prints "<figure> <procs> <value> <unit>", a line per figure
 //	bench --list                the workloads it knows, one per line
 //	bench --about               what it was built with
 //
@@ -15,22 +15,30 @@ import (
 	"strconv"
 )
 
-type workload struct {
-	name    string
-	unit    string
-	measure func() float64
+// figure is one result. Most workloads have one, which bears the workload's name; further ones add a suffix to it.
+type figure struct {
+	suffix string
+	value  float64
+	unit   string
 }
 
-var workloads = []workload{
-	{"spawn", "ns/task", func() float64 { return nsPerUnit(spawnInBatches, 100_000, 1_000_000) }},
-	// Trees grow by powers: depth 15 is an eighth of depth 18, fib(22) an eleventh of fib(27).
-	{"spawn_deep", "ns/task", func() float64 { return nsPerUnit(spawnTree, 15, 18) }},
-	{"fib", "ns/task", func() float64 { return nsPerUnit(forkJoinFib, 22, 27) }},
-	{"yield", "ns/yield", func() float64 { return nsPerUnit(yieldInPair, 100_000, 1_000_000) }},
-	{"yield_many", "ns/yield", func() float64 { return nsPerUnit(yieldInCrowd, 10, 100) }},
-	{"mutex", "ns/op", func() float64 { return nsPerUnit(lockInTurns, 1_000, 10_000) }},
-	{"memory", "bytes/task", bytesPerParkedTask},
-	{"parallel_sum", "speed-up", parallelSumSpeedUp},
+type workload struct {
+	name    string
+	measure func() []figure
+}
+
+// one is for the workloads with a single figure.
+func one(unit string, measure func() float64) func() []figure {
+	return func() []figure { return []figure{{"", measure(), unit}} }
+}
+
+var workloads = concat(taskWorkloads, channelWorkloads, pipelineWorkloads, timeWorkloads)
+
+func concat(themes ...[]workload) (all []workload) {
+	for _, theme := range themes {
+		all = append(all, theme...)
+	}
+	return all
 }
 
 func main() {
@@ -54,7 +62,9 @@ func main() {
 	for _, w := range workloads {
 		if w.name == os.Args[1] {
 			runtime.GOMAXPROCS(procs)
-			fmt.Printf("%s %d %.3f %s\n", w.name, procs, w.measure(), w.unit)
+			for _, f := range w.measure() {
+				fmt.Printf("%s%s %d %.3f %s\n", w.name, f.suffix, procs, f.value, f.unit)
+			}
 			return
 		}
 	}

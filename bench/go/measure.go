@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -16,8 +17,13 @@ func medianOfRounds(round func() float64) float64 {
 	for i := range values {
 		values[i] = round()
 	}
+	return quantile(values, 0.5)
+}
+
+// quantile sorts the values.
+func quantile(values []float64, part float64) float64 {
 	sort.Float64s(values)
-	return values[rounds/2]
+	return values[int(part*float64(len(values)))]
 }
 
 func nanosecondsOf(work func()) float64 {
@@ -34,6 +40,27 @@ func nsPerUnit(work func(size int) int, warmUpSize, size int) float64 {
 		elapsed := nanosecondsOf(func() { units = work(size) })
 		return elapsed / float64(units)
 	})
+}
+
+// msOf times work that is one thing as a whole.
+func msOf(work func(size int), warmUpSize, size int) float64 {
+	work(warmUpSize)
+	return medianOfRounds(func() float64 { return nanosecondsOf(func() { work(size) }) / 1e6 })
+}
+
+// cpuNanosecondsOf counts all threads of the process, also the collector's.
+func cpuNanosecondsOf(work func()) float64 {
+	before := processCPU()
+	work()
+	return float64(processCPU() - before)
+}
+
+func processCPU() int64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		fail(1, "cannot read the CPU time: %v", err)
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
 }
 
 // residentBytes reads the second field of statm, the resident pages.

@@ -5,6 +5,18 @@ import (
 	"sync"
 )
 
+var taskWorkloads = []workload{
+	{"spawn", one("ns/task", func() float64 { return nsPerUnit(spawnInBatches, 100_000, 1_000_000) })},
+	// Trees grow by powers: depth 15 is an eighth of depth 18, fib(22) an eleventh of fib(27).
+	{"spawn_deep", one("ns/task", func() float64 { return nsPerUnit(spawnTree, 15, 18) })},
+	{"fib", one("ns/task", func() float64 { return nsPerUnit(forkJoinFib, 22, 27) })},
+	{"yield", one("ns/yield", func() float64 { return nsPerUnit(yieldInPair, 100_000, 1_000_000) })},
+	{"yield_many", one("ns/yield", func() float64 { return nsPerUnit(yieldInCrowd, 10, 100) })},
+	{"mutex", one("ns/op", func() float64 { return nsPerUnit(lockInTurns, 1_000, 10_000) })},
+	{"memory", one("bytes/task", bytesPerParkedTask)},
+	{"parallel_sum", one("speed-up", parallelSumSpeedUp)},
+}
+
 const spawnBatch = 10_000
 
 func spawnInBatches(tasks int) int {
@@ -103,26 +115,4 @@ func lockInTurns(locksEach int) int {
 	ended.Wait()
 	check("the counter under the mutex", counter, tasks*locksEach)
 	return counter
-}
-
-// bytesPerParkedTask measures once, in a fresh process: a second round would find the memory of the first.
-func bytesPerParkedTask() float64 {
-	const tasks = 1_000_000
-	before := residentBytes()
-	gate := make(chan struct{})
-	var arrived, ended sync.WaitGroup
-	arrived.Add(tasks)
-	ended.Add(tasks)
-	for i := 0; i < tasks; i++ {
-		go func() {
-			arrived.Done()
-			<-gate
-			ended.Done()
-		}()
-	}
-	arrived.Wait()
-	grown := residentBytes() - before
-	close(gate)
-	ended.Wait()
-	return float64(grown) / tasks
 }

@@ -61,7 +61,7 @@ def render(rows: list[Row], runtimes: list[str], machine_line: str) -> str | Non
     for row, bars in groups:
         drawn += group(row, bars, axis, y)
         y += group_height(len(bars))
-    drawn += footer(bottom, any(row.workload.higher_is_better for row, _ in groups), bool(goals))
+    drawn += footer(bottom, any(row.figure.higher_is_better for row, _ in groups), bool(goals))
     height = bottom + BOTTOM
     return "\n".join(
         [
@@ -115,7 +115,7 @@ def grid(axis: LogAxis, bottom: int) -> list[str]:
 
 def group(row: Row, bars: list[tuple[str, float]], axis: LogAxis, top: int) -> list[str]:
     drawn = [
-        text(16, top + 12, f"{row.workload.name}, P={row.procs}", "name"),
+        text(16, top + 12, f"{row.figure.name}, P={row.procs}", "name"),
         text(16, top + 27, f"Go {number(row.median(YARDSTICK))} {row.unit}", "quiet small"),
     ]
     for place, (runtime, ratio) in enumerate(bars):

@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from harness.programs import Program
+from harness.programs import PEERS, Program
 
 WATCH_S = 0.3  # thirty ticks of the kernel's counters
 
@@ -21,8 +21,7 @@ def describe(programs: list[Program]) -> dict[str, object]:
         "busy_cores_at_start": round(busy_cores(WATCH_S), 2),
         # Of thrum's program alone: it is thrum's figures that a compiler changes here.
         "compiler": about["thrum"].removeprefix("thrum, ") if "thrum" in about else None,
-        "go": about.get("go"),
-        "tbb": about.get("tbb"),
+        **{peer: about.get(peer) for peer in PEERS},
     }
 
 
@@ -62,5 +61,5 @@ def model_in(text: str) -> str | None:
 
 def one_line(machine: dict[str, object]) -> str:
     parts = [f"{machine['cpu']}, {machine['cores']} cores", machine["kernel"]]
-    parts += [machine[key] for key in ("compiler", "go", "tbb") if machine[key]]
+    parts += [machine[key] for key in ("compiler", *PEERS) if machine[key]]
     return " · ".join(str(part) for part in parts)

@@ -8,7 +8,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-RUNTIMES = ["thrum", "go", "tbb"]  # the order in which a round runs them
+from harness.workloads import Workload
+
+PEERS = ["go", "tbb"]
+RUNTIMES = ["thrum", *PEERS]  # the order in which a round runs them
 GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
 GO_BUILD_TIMEOUT_S = 300  # the first build compiles Go's standard library
 QUESTION_TIMEOUT_S = 10  # --list and --about do no work
@@ -62,24 +65,30 @@ def ending(returncode: int) -> str:
         return f"killed by signal {-returncode}"
 
 
-def run_once(program: Program, workload: str, procs: int, timeout_s: float) -> Sample:
-    command = [str(program.path), workload, str(procs)]
-    return parse_line(output_of(command, timeout_s), workload, procs)
+def run_once(program: Program, workload: Workload, procs: int, timeout_s: float) -> list[Sample]:
+    """One sample per figure of the workload, in their order."""
+    command = [str(program.path), workload.name, str(procs)]
+    return parse_lines(output_of(command, timeout_s), workload, procs)
 
 
-def parse_line(output: str, workload: str, procs: int) -> Sample:
-    """Reads `<workload> <procs> <value> <unit>`; the unit may hold blanks."""
+def parse_lines(output: str, workload: Workload, procs: int) -> list[Sample]:
+    """Reads `<figure> <procs> <value> <unit>`, a line per figure; the unit may hold blanks."""
     lines = output.splitlines()
-    fields = lines[0].split(maxsplit=3) if len(lines) == 1 else []
     try:
-        if fields[:2] != [workload, str(procs)]:
+        if len(lines) != len(workload.figures):
             raise ValueError
-        value = float(fields[2])
-        if not math.isfinite(value):
-            raise ValueError
-        return Sample(value, fields[3])
+        return [parse_line(line, figure.name, procs) for line, figure in zip(lines, workload.figures)]
     except (IndexError, ValueError):
-        raise Failed(f"expected one line `{workload} {procs} <value> <unit>`, got {output!r}") from None
+        expected = " and ".join(f"`{figure.name} {procs} <value> <unit>`" for figure in workload.figures)
+        raise Failed(f"expected a line {expected}, got {output!r}") from None
+
+
+def parse_line(line: str, figure: str, procs: int) -> Sample:
+    fields = line.split(maxsplit=3)
+    value = float(fields[2])
+    if fields[:2] != [figure, str(procs)] or not math.isfinite(value):
+        raise ValueError
+    return Sample(value, fields[3])
 
 
 def find(runtime: str, binaries: Path, out: Path) -> Program:

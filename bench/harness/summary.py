@@ -4,14 +4,14 @@ import statistics
 from dataclasses import dataclass, field
 
 from harness.programs import Sample
-from harness.workloads import Workload
+from harness.workloads import Figure, Workload
 
 
 @dataclass
 class Row:
-    """One workload at one number of procs: the values of every runtime, one per round."""
+    """One figure at one number of procs: the values of every runtime, one per round."""
 
-    workload: Workload
+    figure: Figure
     procs: int
     unit: str = ""
     values: dict[str, list[float]] = field(default_factory=dict)
@@ -19,7 +19,7 @@ class Row:
 
     def add(self, runtime: str, sample: Sample) -> None:
         if self.unit not in ("", sample.unit):
-            raise ValueError(f"{self.workload.name}: {runtime} answers in {sample.unit}, others in {self.unit}")
+            raise ValueError(f"{self.figure.name}: {runtime} answers in {sample.unit}, others in {self.unit}")
         self.unit = sample.unit
         self.values.setdefault(runtime, []).append(sample.value)
 
@@ -46,15 +46,35 @@ class Row:
     def cost_ratio(self, runtime: str, other: str) -> float | None:
         """The ratio turned so that below 1 is always the better side, whatever the unit."""
         ratio = self.ratio(runtime, other)
-        if ratio and self.workload.higher_is_better:
+        if ratio and self.figure.higher_is_better:
             return 1 / ratio
         return ratio
 
     def goal(self) -> float | None:
-        return self.workload.goals.get(self.procs)
+        return self.figure.goals.get(self.procs)
 
     def goal_met(self) -> bool | None:
         ratio, goal = self.ratio("thrum", "go"), self.goal()
         if ratio is None or goal is None:
             return None
         return ratio <= goal
+
+
+class Group:
+    """One workload at one number of procs: what one run of a program fills, a row per figure."""
+
+    def __init__(self, workload: Workload, procs: int):
+        self.workload = workload
+        self.procs = procs
+        self.rows = [Row(figure, procs) for figure in workload.figures]
+
+    def add(self, runtime: str, samples: list[Sample]) -> None:
+        for row, sample in zip(self.rows, samples, strict=True):
+            row.add(runtime, sample)
+
+    def fail(self, runtime: str) -> None:
+        for row in self.rows:
+            row.failed.add(runtime)
+
+    def has_failed(self, runtime: str) -> bool:
+        return any(runtime in row.failed for row in self.rows)

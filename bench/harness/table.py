@@ -7,7 +7,7 @@ NOTHING = "–"
 
 def render(rows: list[Row], runtimes: list[str]) -> str:
     others = [runtime for runtime in runtimes if runtime != "thrum"]
-    head = ["workload", "P", "unit", *runtimes]
+    head = ["figure", "P", "unit", *runtimes]
     head += [f"thrum/{other}" for other in others] + ["goal", "spread " + " | ".join(runtimes)]
     lines = [head] + [cells(row, runtimes, others) for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
@@ -22,9 +22,9 @@ def render(rows: list[Row], runtimes: list[str]) -> str:
 
 
 def cells(row: Row, runtimes: list[str], others: list[str]) -> list[str]:
-    unit = row.unit + (" (more is better)" if row.workload.higher_is_better else "")
+    unit = row.unit + (" (more is better)" if row.figure.higher_is_better else "")
     return [
-        row.workload.name,
+        row.figure.name,
         str(row.procs),
         unit,
         *("failed" if runtime in row.failed else number(row.median(runtime)) for runtime in runtimes),

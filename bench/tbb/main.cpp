@@ -15,6 +15,7 @@
 namespace {
 
 using bench::ns_per_unit;
+using bench::one;
 using bench::workload;
 
 std::int64_t spawn_in_batches(int tasks) {
@@ -73,10 +74,10 @@ double parallel_sum() {
 
 // Sizes: the warm-up is about a tenth; depth 15 is an eighth of depth 18, fib(22) an eleventh of fib(27).
 constexpr std::array workloads{
-    workload{"spawn", "ns/task", [] { return ns_per_unit(spawn_in_batches, 100'000, 1'000'000); }},
-    workload{"spawn_deep", "ns/task", [] { return ns_per_unit(spawn_tree, 15, 18); }},
-    workload{"fib", "ns/task", [] { return ns_per_unit(fork_join_fib, 22, 27); }},
-    workload{"parallel_sum", "speed-up", parallel_sum},
+    workload{"spawn", [] { return one("ns/task", ns_per_unit(spawn_in_batches, 100'000, 1'000'000)); }},
+    workload{"spawn_deep", [] { return one("ns/task", ns_per_unit(spawn_tree, 15, 18)); }},
+    workload{"fib", [] { return one("ns/task", ns_per_unit(fork_join_fib, 22, 27)); }},
+    workload{"parallel_sum", [] { return one("speed-up", parallel_sum()); }},
 };
 
 }  // namespace

@@ -1,0 +1,8 @@
+// The workloads of the bench program on thrum, one function per theme and file.
+#pragma once
+
+#include "../common.h"
+
+#include <span>
+
+std::span<bench::workload const> task_workloads();
