@@ -3,7 +3,13 @@
 #include "workloads.h"
 #include <thrum/thrum.h>
 
+#include <vector>
+
 int main(int argc, char** argv) {
-  return bench::command(argc, argv, "thrum", task_workloads(),
+  std::vector<bench::workload> all;
+  for (auto const& theme : {task_workloads(), channel_workloads(), pipeline_workloads()}) {
+    all.insert(all.end(), theme.begin(), theme.end());
+  }
+  return bench::command(argc, argv, "thrum", all,
                         [](int procs, auto const& body) { thrum::run(body, thrum::options{.max_procs = procs}); });
 }

@@ -101,22 +101,23 @@ std::int64_t lock_in_turns(int locks_each) {
 double bytes_per_parked_task() {
   constexpr int tasks = 1'000'000;
   std::int64_t const before = bench::resident_bytes();
-  thrum::wait_group gate;
+  thrum::chan<int> const gate;
   thrum::wait_group arrived;
   thrum::wait_group ended;
-  gate.add(1);
   arrived.add(tasks);
   ended.add(tasks);
   for (int i = 0; i < tasks; ++i) {
     thrum::go([&] {
       arrived.done();
-      gate.wait();
+      if (gate.recv()) {
+        bench::fail(1, "a message from nobody");
+      }
       ended.done();
     });
   }
   arrived.wait();
   std::int64_t const grown = bench::resident_bytes() - before;
-  gate.done();
+  gate.close();
   ended.wait();
   return static_cast<double>(grown) / tasks;
 }

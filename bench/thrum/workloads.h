@@ -6,3 +6,5 @@
 #include <span>
 
 std::span<bench::workload const> task_workloads();
+std::span<bench::workload const> channel_workloads();
+std::span<bench::workload const> pipeline_workloads();
