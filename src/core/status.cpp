@@ -80,6 +80,11 @@ char const* name_of(wait_reason reason) noexcept {
     case wait_reason::receive_on_nil: return "chan receive (nil chan)";
     case wait_reason::select: return "select";
     case wait_reason::empty_select: return "select (no cases)";
+    case wait_reason::read_lock: return "shared mutex (read)";
+    case wait_reason::write_lock: return "shared mutex (write)";
+    case wait_reason::condition_variable: return "condition variable";
+    case wait_reason::latch: return "latch";
+    case wait_reason::barrier: return "barrier";
   }
   return "?";
 }

@@ -42,6 +42,11 @@ enum class wait_reason : std::uint8_t {
   receive_on_nil,
   select,
   empty_select,
+  read_lock,
+  write_lock,
+  condition_variable,
+  latch,
+  barrier,
 };
 [[nodiscard]] char const* name_of(wait_reason reason) noexcept;
 

@@ -15,11 +15,14 @@ struct sudog {
   void const* address = nullptr;  // what it waits for: the key of the wait table
   sudog* next = nullptr;          // the next waiter on the same address; in a pool, the next free one
   sudog* last = nullptr;          // first of an address only: the last waiter on it
-  sudog* left = nullptr;          // first of an address only: the subtrees of the bucket's treap
-  sudog* right = nullptr;
+  sudog* left = nullptr;       // first of an address: the left subtree of the bucket's treap; others: who stands before
+  sudog* right = nullptr;      // first of an address only: the right subtree
   std::uint32_t priority = 0;  // of the treap node
   bool handed_over = false;    // the waker gave the waiter what it waited for
-  std::int64_t since_ns = 0;
+  union {
+    std::int64_t since_ns = 0;  // mutex: when it came
+    std::int64_t wanted;        // semaphore: how many permits it waits for
+  };
 };
 
 static_assert(sizeof(sudog) == 64, "a million waiters: one cache line each");

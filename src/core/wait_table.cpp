@@ -1,8 +1,23 @@
 #include "core/wait_table.h"
 
-#include "base/check.h"
-
 namespace thrum::rt {
+namespace {
+
+// Another waiter of the same address becomes its first: the old one's place in the tree is its place.
+void replace_in_tree(sudog** slot, sudog const& old_first, sudog& new_first) noexcept {
+  new_first.last = old_first.last;
+  new_first.left = old_first.left;
+  new_first.right = old_first.right;
+  new_first.priority = old_first.priority;
+  *slot = &new_first;
+}
+
+void forget_links(sudog& waiter) noexcept {
+  waiter.next = waiter.last = waiter.left = waiter.right = nullptr;
+  waiter.address = nullptr;
+}
+
+}  // namespace
 
 sudog* wait_bucket::find(void const* address) const noexcept {
   sudog* node = root_;
@@ -60,16 +75,14 @@ void wait_bucket::enqueue(sudog& waiter, void const* address, queue_end where) n
   sudog** const slot = slot_of(address);
   if (sudog* const first = *slot; first != nullptr) {
     if (where == queue_end::back) {
+      waiter.left = first->last;
       first->last->next = &waiter;
       first->last = &waiter;
       return;
     }
-    waiter.next = first;  // takes the first one's place in the tree
-    waiter.last = first->last;
-    waiter.left = first->left;
-    waiter.right = first->right;
-    waiter.priority = first->priority;
-    *slot = &waiter;
+    waiter.next = first;
+    replace_in_tree(slot, *first, waiter);
+    first->left = &waiter;
     return;
   }
   // A new address: a treap insertion. Descend while the nodes above have smaller priorities, then split what is below.
@@ -82,27 +95,46 @@ void wait_bucket::enqueue(sudog& waiter, void const* address, queue_end where) n
   *at = &waiter;
 }
 
-sudog* wait_bucket::dequeue(void const* address, bool& more) noexcept {
-  sudog** const slot = slot_of(address);
+sudog* wait_bucket::take_first(sudog** slot) noexcept {
   sudog* const first = *slot;
-  if (first == nullptr) {
-    more = false;
-    return nullptr;
-  }
-  sudog* const second = first->next;
-  more = second != nullptr;
-  if (second != nullptr) {
-    second->last = first->last;
-    second->left = first->left;
-    second->right = first->right;
-    second->priority = first->priority;
-    *slot = second;
+  if (sudog* const second = first->next; second != nullptr) {
+    replace_in_tree(slot, *first, *second);
   } else {
     *slot = merge(first->left, first->right);
   }
-  first->next = first->last = first->left = first->right = nullptr;
-  first->address = nullptr;
+  forget_links(*first);
   return first;
+}
+
+sudog* wait_bucket::dequeue(void const* address, bool& more) noexcept {
+  sudog** const slot = slot_of(address);
+  if (*slot == nullptr) {
+    more = false;
+    return nullptr;
+  }
+  more = (*slot)->next != nullptr;
+  return take_first(slot);
+}
+
+bool wait_bucket::remove(sudog& waiter, bool& more) noexcept {
+  if (waiter.address == nullptr) return false;
+  sudog** const slot = slot_of(waiter.address);
+  sudog* const first = *slot;
+  if (first == &waiter) {
+    more = waiter.next != nullptr;
+    take_first(slot);
+    return true;
+  }
+  more = true;  // the first stays
+  sudog* const before = waiter.left;
+  before->next = waiter.next;
+  if (waiter.next != nullptr) {
+    waiter.next->left = before;
+  } else {
+    first->last = before;
+  }
+  forget_links(waiter);
+  return true;
 }
 
 }  // namespace thrum::rt

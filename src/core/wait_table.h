@@ -6,7 +6,8 @@
 // is only a key, a new object at the same place cannot be confused with it: it enters the bucket under the same lock.
 //
 // In a bucket, the first waiters of different addresses form a treap; further waiters of an address hang behind their
-// first one, in order of coming. So a crowd on one address costs O(1), many addresses in one bucket O(log n).
+// first one, in order of coming. So a crowd on one address costs O(1), many addresses in one bucket O(log n). One that
+// gives up leaves from anywhere in the queue for the price of finding its address.
 //
 // Passive: it returns lists, it wakes nobody.
 #pragma once
@@ -31,11 +32,16 @@ class wait_bucket {
   void enqueue(sudog& waiter, void const* address, queue_end where) noexcept;
   // The first waiter of the address, or nullptr; `more` says whether others are left.
   sudog* dequeue(void const* address, bool& more) noexcept;
+  // Takes a waiter out from wherever it stands; false: somebody has taken it out already. `more` as above.
+  [[nodiscard]] bool remove(sudog& waiter, bool& more) noexcept;
+  // The first waiter of the address, which stays there; nullptr if there is none.
+  [[nodiscard]] sudog const* first(void const* address) const noexcept { return find(address); }
   [[nodiscard]] bool has_waiters(void const* address) const noexcept { return find(address) != nullptr; }
 
  private:
   [[nodiscard]] sudog* find(void const* address) const noexcept;
   [[nodiscard]] sudog** slot_of(void const* address) noexcept;
+  static sudog* take_first(sudog** slot) noexcept;
   static void split(sudog* tree, void const* address, sudog*& less, sudog*& greater) noexcept;
   static sudog* merge(sudog* less, sudog* greater) noexcept;
 

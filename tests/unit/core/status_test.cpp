@@ -63,8 +63,10 @@ TEST(states, every_state_and_reason_has_a_name_of_its_own) {
   names.clear();
   for (auto const state : p_states) EXPECT_TRUE(names.insert(name_of(state)).second) << name_of(state);
   names.clear();
-  for (auto const reason : {wait_reason::none, wait_reason::semaphore, wait_reason::mutex, wait_reason::wait_group,
-                            wait_reason::once, wait_reason::join, wait_reason::stack_memory}) {
+  for (auto const reason :
+       {wait_reason::none, wait_reason::semaphore, wait_reason::mutex, wait_reason::wait_group, wait_reason::once,
+        wait_reason::join, wait_reason::stack_memory, wait_reason::read_lock, wait_reason::write_lock,
+        wait_reason::condition_variable, wait_reason::latch, wait_reason::barrier}) {
     EXPECT_TRUE(names.insert(name_of(reason)).second) << name_of(reason);
   }
   EXPECT_FALSE(names.contains("?"));

@@ -70,6 +70,42 @@ TEST(wait_bucket, a_waiter_that_left_carries_no_links_along) {
   EXPECT_EQ(first->address, nullptr);
 }
 
+TEST(wait_bucket, one_that_gives_up_leaves_from_anywhere_in_its_queue) {
+  for (std::size_t leaver = 0; leaver < 4; ++leaver) {
+    locked_bucket locked;
+    sudog waiters[4];
+    for (auto& waiter : waiters) locked.bucket.enqueue(waiter, address(1), queue_end::back);
+    bool more = false;
+    ASSERT_TRUE(locked.bucket.remove(waiters[leaver], more));
+    EXPECT_TRUE(more);
+    EXPECT_FALSE(locked.bucket.remove(waiters[leaver], more)) << "it is out already";
+    locked.bucket.enqueue(waiters[leaver], address(1), queue_end::back);  // the end of the queue is where it should be
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (i != leaver) {
+        EXPECT_EQ(locked.bucket.dequeue(address(1), more), &waiters[i]);
+      }
+    }
+    EXPECT_EQ(locked.bucket.dequeue(address(1), more), &waiters[leaver]);
+    EXPECT_FALSE(more);
+  }
+}
+
+TEST(wait_bucket, the_last_one_that_gives_up_leaves_its_address_empty) {
+  locked_bucket locked;
+  sudog waiters[3];
+  locked.bucket.enqueue(waiters[0], address(5), queue_end::back);
+  locked.bucket.enqueue(waiters[1], address(3), queue_end::back);
+  locked.bucket.enqueue(waiters[2], address(7), queue_end::back);
+  bool more = true;
+  EXPECT_TRUE(locked.bucket.remove(waiters[0], more));
+  EXPECT_FALSE(more);
+  EXPECT_FALSE(locked.bucket.has_waiters(address(5)));
+  EXPECT_EQ(locked.bucket.first(address(3)), &waiters[1]);
+  EXPECT_EQ(locked.bucket.first(address(7)), &waiters[2]);
+  EXPECT_EQ(locked.bucket.dequeue(address(7), more), &waiters[2]);
+  EXPECT_FALSE(locked.bucket.remove(waiters[2], more)) << "a waker came first";
+}
+
 // Random traffic of many addresses in one bucket against a map of queues.
 TEST(wait_bucket, S26_a_crowded_bucket_agrees_with_a_map_of_queues) {
   constexpr std::size_t addresses = 300;
@@ -94,8 +130,14 @@ TEST(wait_bucket, S26_a_crowded_bucket_agrees_with_a_map_of_queues) {
         } else {
           model[at].push_back(one);
         }
+      } else if (auto& queue = model[at]; random() % 3 == 0 && !queue.empty()) {
+        auto const leaver = queue.begin() + static_cast<std::ptrdiff_t>(random() % queue.size());
+        bool more = false;
+        ASSERT_TRUE(locked.bucket.remove(**leaver, more)) << "seed " << seed << " step " << step;
+        free.push_back(*leaver);
+        queue.erase(leaver);
+        ASSERT_EQ(more, !queue.empty());
       } else {
-        auto& queue = model[at];
         ASSERT_EQ(locked.bucket.has_waiters(address(at)), !queue.empty());
         bool more = false;
         sudog* const got = locked.bucket.dequeue(address(at), more);
