@@ -28,7 +28,7 @@ def say(message: str, end: str = "\n") -> None:
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="bench/run.py",
-        description="Runs the workloads on thrum, Go and oneTBB in turns and prints a table with ratios.",
+        description="Runs the workloads on thrum, Go, oneTBB and Boost.Fiber in turns and prints a table with ratios.",
         epilog="Go is $GO or the `go` on PATH. Exit status: 0 all ran, 1 something failed, 2 a wrong argument.",
     )
     names = ", ".join(workload.name for workload in workloads.ALL)

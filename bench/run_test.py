@@ -149,6 +149,12 @@ class Chart(unittest.TestCase):
             for at in (ratio, 1, *axis.ticks()):
                 self.assertTrue(chart.LEFT <= axis.x(at) <= chart.LEFT + chart.PLOT, (ratio, at))
 
+    def test_knows_a_name_and_a_colour_for_every_runtime(self):
+        for runtime in programs.RUNTIMES:
+            self.assertIn(runtime, chart.NAMES)
+        for peer in set(programs.RUNTIMES) - {chart.YARDSTICK}:
+            self.assertEqual(chart.STYLE.count(f".{peer} {{ fill:"), 2, peer)  # light and dark
+
     def test_is_absent_without_go(self):
         self.assertIsNone(chart.render([row_of(thrum=[1])], ["thrum"], ""))
 

@@ -15,18 +15,18 @@ LEFT, PLOT, RIGHT = 190, 470, 200  # widths of: workload names, bars, figures
 TOP, BOTTOM = 104, 74
 BAR, BAR_GAP, GROUP_GAP = 14, 4, 16
 WIDTH = LEFT + PLOT + RIGHT
-NAMES = {"thrum": "thrum", "go": "Go", "tbb": "oneTBB"}
+NAMES = {"thrum": "thrum", "go": "Go", "tbb": "oneTBB", "boost": "Boost.Fiber"}
 
 STYLE = """
 svg { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif; font-size: 12px }
 .page { fill: #ffffff } text { fill: #1f2328 } .quiet { fill: #59636e }
 .grid { stroke: #d8dee4 } .one { stroke: #1f2328; stroke-width: 1.5 }
 .title { font-size: 17px; font-weight: 600 } .name { font-weight: 600 } .small { font-size: 11px }
-.thrum { fill: #1098ad } .tbb { fill: #d9730d } .goal { stroke: #1f2328; stroke-width: 2 }
+.thrum { fill: #1098ad } .tbb { fill: #d9730d } .boost { fill: #8e5bc0 } .goal { stroke: #1f2328; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
   .page { fill: #0d1117 } text { fill: #e6edf3 } .quiet { fill: #9198a1 }
   .grid { stroke: #30363d } .one, .goal { stroke: #e6edf3 }
-  .thrum { fill: #3bc9db } .tbb { fill: #ffa94d }
+  .thrum { fill: #3bc9db } .tbb { fill: #ffa94d } .boost { fill: #c4a1eb }
 }
 """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.workloads import Workload
 
-PEERS = ["go", "tbb"]
+PEERS = ["go", "tbb", "boost"]
 RUNTIMES = ["thrum", *PEERS]  # the order in which a round runs them
 GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
 GO_BUILD_TIMEOUT_S = 300  # the first build compiles Go's standard library
