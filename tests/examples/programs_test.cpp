@@ -1,44 +1,27 @@
 // The programs of examples/ do what their comments say. They are built beside the tests; where they are not (examples
 // switched off), this is skipped, visibly.
-#include <array>
-#include <cstdio>
+#include "support/child.h"
+
 #include <filesystem>
 #include <string>
-#include <utility>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 namespace {
 
-// Exit code and standard output of examples/<name>.cpp.
-struct outcome {
-  int code = -1;
-  std::string text;
-};
+using thrum::test::outcome;
 
 std::filesystem::path path_of(std::string const& name) {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / ("example_" + name);
+  return thrum::test::this_program().parent_path() / ("example_" + name);
 }
 
-outcome run_example(std::string const& name) {
-  outcome seen;
-  std::FILE* const pipe = ::popen((path_of(name).string() + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return seen;
-  std::array<char, 256> buffer{};
-  while (std::size_t const got = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    seen.text.append(buffer.data(), got);
-  int const status = ::pclose(pipe);
-  if (WIFEXITED(status)) seen.code = WEXITSTATUS(status);
-  return seen;
-}
-
+// At P=1 and as many Ps as the machine likes, and more.
 class examples : public testing::TestWithParam<char const*> {
  protected:
-  // At P=1 and as many Ps as the machine likes, and more.
-  void SetUp() override { ::setenv("THRUM_MAXPROCS", GetParam(), 1); }
-  void TearDown() override { ::unsetenv("THRUM_MAXPROCS"); }
+  static outcome run_example(std::string const& name) {
+    return thrum::test::run_program(path_of(name),
+                                    {.arguments = "", .environment = "THRUM_MAXPROCS=" + std::string(GetParam())});
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(at, examples, testing::Values("1", "2", "8"),

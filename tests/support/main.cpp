@@ -1,9 +1,11 @@
 // The tests' main: GoogleTest's, and the guard that lets nobody allocate inside the runtime.
 #include "support/allocations.h"
+#include "support/child.h"
 
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {
+  thrum::test::learn_how_to_start_children(argc);
   testing::InitGoogleTest(&argc, argv);
   thrum::test::guard_the_runtime();
   return RUN_ALL_TESTS();

@@ -1,20 +1,17 @@
 // The tests' own helpers: a hang is told, an allocation inside the runtime is not let pass.
 #include "core/current.h"
 #include "support/allocations.h"
+#include "support/child.h"
 #include "support/fatal.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include <thrum/thrum.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 namespace thrum {
 namespace {
@@ -29,20 +26,14 @@ TEST(watchdog, DISABLED_a_test_that_hangs) {
 }
 
 TEST(watchdog, a_test_that_hangs_ends_with_exit_code_3_and_a_list_of_its_goroutines) {
-  std::string const command =
-      "THRUM_TEST_HANG=1 '" + std::filesystem::read_symlink("/proc/self/exe").string() +
-      "' --gtest_also_run_disabled_tests --gtest_filter=watchdog.DISABLED_a_test_that_hangs 2>&1";
-  std::FILE* const child = ::popen(command.c_str(), "r");
-  ASSERT_NE(child, nullptr);
-  std::string said;
-  std::array<char, 1024> line{};
-  while (std::fgets(line.data(), line.size(), child) != nullptr) said += line.data();
-  int const status = ::pclose(child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 3) << said;
-  EXPECT_NE(said.find("watchdog: watchdog.DISABLED_a_test_that_hangs hangs"), std::string::npos) << said;
-  EXPECT_NE(said.find("goroutine 1 [waiting: wait group] the waiter"), std::string::npos) << said;
-  EXPECT_NE(said.find("M 0"), std::string::npos) << said;
+  test::outcome const child = test::run_program(
+      test::this_program(),
+      {.arguments = "--gtest_also_run_disabled_tests --gtest_filter=watchdog.DISABLED_a_test_that_hangs",
+       .environment = "THRUM_TEST_HANG=1"});
+  EXPECT_EQ(child.code, 3) << child.text;
+  EXPECT_NE(child.text.find("watchdog: watchdog.DISABLED_a_test_that_hangs hangs"), std::string::npos) << child.text;
+  EXPECT_NE(child.text.find("goroutine 1 [waiting: wait group] the waiter"), std::string::npos) << child.text;
+  EXPECT_NE(child.text.find("M 0"), std::string::npos) << child.text;
 }
 
 class in_runtime : public test::fatal_test {
