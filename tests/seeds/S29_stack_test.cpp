@@ -173,7 +173,8 @@ TEST_F(stack_overflows, S29_a_null_pointer_is_not_called_an_overflow) {
                        int volatile* volatile nowhere = nullptr;
                        *nowhere = 1;
                      }),
-              testing::KilledBySignal(SIGSEGV), "^[^o]*$");
+              testing::KilledBySignal(SIGSEGV), "^[^v]*$")
+      << "no overflow is spoken of; an emulator may say that the program died";
 }
 
 }  // namespace
