@@ -32,9 +32,9 @@ class mutex {
 
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t seen = state_.load(detail::relaxed);
+    if ((seen & (promised | starving)) != 0) return try_lock_slow(seen);
     // acquire pairs with the release of whoever unlocked
-    return (seen & (locked | starving)) == 0 &&
-           state_.compare_exchange(seen, seen | locked, detail::acquire, detail::relaxed);
+    return (seen & locked) == 0 && state_.compare_exchange(seen, seen | locked, detail::acquire, detail::relaxed);
   }
 
   void unlock() noexcept {
@@ -50,6 +50,7 @@ class mutex {
   // Somebody waited too long: newcomers queue, unlock hands over. `locked` then says nothing to a newcomer, who may have
   // set it himself.
   static constexpr std::uint32_t starving = 8;
+  static constexpr std::uint32_t promised = 16;  // locked for one that was handed it and has not come yet
   // With a flag set, above it: the run in which it was. Flags of a run that is over mean nothing, for whoever waited then
   // will never come.
   static constexpr unsigned epoch_shift = 16;
@@ -60,13 +61,15 @@ class mutex {
     // x86 has no fetch_or that answers a whole word. The guess that nobody is there saves the load before the CAS.
     std::uint32_t seen = 0;
     if (state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) return 0;
-    if ((seen & (locked | starving)) != 0) return seen;
+    if ((seen & locked) != 0) return seen;
 #endif
     return state_.fetch_or(locked, detail::acquire);  // acquire pairs with the release of whoever unlocked
   }
 
   void lock_slow(std::uint32_t before);
   void unlock_slow(std::uint32_t before) noexcept;
+  [[nodiscard]] bool try_lock_slow(std::uint32_t seen) noexcept;
+  void accept(std::uint32_t epoch) noexcept;
   [[nodiscard]] bool take_as_woken(std::uint32_t epoch) noexcept;
   void hand_over(rt::M& m, rt::wait_bucket& bucket) noexcept;
   void wake_first(rt::M& m, rt::wait_bucket& bucket) noexcept;

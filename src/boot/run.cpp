@@ -185,6 +185,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   run_on_m0(m0, main_g);
   if (m0.p != nullptr) retire_p(m0);
   int const still_running = end_all_ms(s, end_patience_ns);
+  Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   callers.restore_to(m0.globals);
   release_thread(m0);
   if (still_running != 0) {

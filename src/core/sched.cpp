@@ -4,9 +4,12 @@ namespace thrum::rt {
 
 namespace {
 
-// One run at a time, so nobody else writes it; relaxed: the threads that read it come later, or are told by other means.
+// One run at a time, so nobody else writes these; relaxed: the threads that read them come later, or are told by other
+// means.
 std::uint32_t next_epoch() noexcept {
-  std::uint32_t const next = Sched::live_epoch.load(relaxed) % 0xffffU + 1;
+  static constinit atomic<std::uint32_t> newest{0};
+  std::uint32_t const next = newest.load(relaxed) % 0xffffU + 1;
+  newest.store(next, relaxed);
   Sched::live_epoch.store(next, relaxed);
   return next;
 }

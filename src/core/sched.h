@@ -42,7 +42,7 @@ struct Sched {
   // fixed
   settings const options;
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
-  static constinit atomic<std::uint32_t> live_epoch;  // of the newest run
+  static constinit atomic<std::uint32_t> live_epoch;  // of the run that is alive; 0: there is none
   coprime_steps const steal_steps;
   os::signal_mask const callers_signals = os::signal_mask::of_this_thread();  // of run()'s caller: what every M takes
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with

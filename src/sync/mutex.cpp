@@ -9,6 +9,8 @@
 //  4. After the release an unlock touches the mutex again only under the bucket's lock and if somebody stands there under
 //     its key: who waits in a mutex keeps it alive.
 //  5. With `starving` set only an owner's unlock gives the mutex away, and only to the first in the bucket.
+//  6. What a run that is over left behind means nothing in the next one: neither its flags, nor a `locked` that was
+//     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
 #include "os/clock.h"
 #include "sync/wait.h"
@@ -46,7 +48,8 @@ bool poll(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
 }  // namespace
 
 std::uint32_t mutex::flags_of(std::uint32_t seen, std::uint32_t epoch) noexcept {
-  return seen >> epoch_shift == epoch ? seen & ~(epoch << epoch_shift) : seen & locked;
+  if (seen >> epoch_shift == epoch) return seen & ~(epoch << epoch_shift);
+  return (seen & promised) != 0 ? 0 : seen & locked;
 }
 
 std::uint32_t mutex::stamped(std::uint32_t flags, std::uint32_t epoch) noexcept {
@@ -55,6 +58,21 @@ std::uint32_t mutex::stamped(std::uint32_t flags, std::uint32_t epoch) noexcept 
 
 // A byte inside the mutex that is no other object's address: by invariant 4 we may look at the word behind it.
 void const* mutex::key() const noexcept { return reinterpret_cast<char const*>(this) + 1; }
+
+bool mutex::try_lock_slow(std::uint32_t seen) noexcept {
+  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
+  std::uint32_t const flags = flags_of(seen, epoch);
+  return (flags & (locked | starving)) == 0 &&
+         // acquire pairs with the last unlock
+         state_.compare_exchange(seen, stamped(flags | locked, epoch), acquire, relaxed);
+}
+
+// It was handed over, and its new owner is here.
+void mutex::accept(std::uint32_t epoch) noexcept {
+  std::uint32_t seen = state_.load(relaxed);
+  while (!state_.compare_exchange_weak(seen, stamped(flags_of(seen, epoch) & ~promised, epoch), relaxed, relaxed)) {
+  }  // relaxed: what the last owner did came with being woken
+}
 
 bool mutex::take_as_woken(std::uint32_t epoch) noexcept {
   std::uint32_t seen = state_.load(relaxed);
@@ -66,7 +84,9 @@ bool mutex::take_as_woken(std::uint32_t epoch) noexcept {
 
 void mutex::lock_slow(std::uint32_t before) {
   std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
-  if ((flags_of(before, epoch) & (locked | starving)) == 0) return;  // it was free: flags of a run that is over
+  if ((before & locked) == 0 && (flags_of(before, epoch) & starving) == 0)
+    return;  // it was free: a flag of another run
+  if ((before & promised) != 0 && try_lock()) return;
   M* m = &enter_to_wait("mutex::lock");
   if ((before & starving) == 0 && poll(*m, newcomer_patience_ns, [this] { return try_lock(); })) {
     leave(*m);
@@ -96,7 +116,10 @@ void mutex::lock_slow(std::uint32_t before) {
       break;
     }
     m = &wait_in(*m, bucket, waiter, key(), wait_reason::mutex, was_woken ? queue_end::front : queue_end::back);
-    if (waiter.handed_over) break;  // it is ours already
+    if (waiter.handed_over) {
+      accept(epoch);
+      break;
+    }
     was_woken = true;
     if (take_as_woken(epoch) || poll(*m, woken_patience_ns, [&] { return take_as_woken(epoch); })) break;
     has_starved = os::monotonic_ns() - since_ns > starvation_threshold_ns;
@@ -131,7 +154,7 @@ void mutex::hand_over(M& m, wait_bucket& bucket) noexcept {
   bool more = false;
   sudog& first = *bucket.dequeue(key(), more);
   first.handed_over = true;
-  std::uint32_t next = locked | (more ? waiters : 0);
+  std::uint32_t next = locked | promised | (more ? waiters : 0);
   // The last one, or one that has not waited long, ends the fair mode.
   if (more && os::monotonic_ns() - first.since_ns > starvation_threshold_ns) next |= starving;
   G& to_wake = *first.g;

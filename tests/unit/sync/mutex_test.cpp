@@ -285,6 +285,74 @@ TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_n
   });
 }
 
+// The first run ends between the unlock that hands the mutex over and the new owner's turn.
+TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_free) {
+  for (bool const first_outside : {false, true}) {
+    auto const guard = std::make_unique<mutex>();
+    run_at(1, [&] {
+      test::leave_the_first_thread();
+      guard->lock();
+      thrum::go([&] { guard->lock(); });
+      thrum::yield();  // it waits
+      std::int64_t const until_ns = rt::os::monotonic_ns() + 1'500'000;
+      while (rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
+      guard->unlock();                 // it is woken
+      EXPECT_TRUE(guard->try_lock());  // and comes too late
+      thrum::yield();                  // it waits again, first of all from now on
+      guard->unlock();                 // it is handed over
+      EXPECT_FALSE(guard->try_lock());
+      thrum::go([] {  // kicks it out of runnext, and keeps the P until the run is over
+        while ((test::this_p().attention.load(rt::relaxed) & rt::attend::stopping) == 0) rt::os::yield_thread();
+      });
+    });
+    if (first_outside) {
+      guard->lock();
+      EXPECT_FALSE(guard->try_lock());
+      guard->unlock();
+    }
+    run_at(2, [&] {
+      int counter = 0;
+      wait_group all;
+      for (int i = 0; i < 10; ++i) {
+        all.go([&] {
+          std::lock_guard const held(*guard);
+          ++counter;
+          thrum::yield();
+        });
+      }
+      all.wait();
+      EXPECT_EQ(counter, 10);
+    });
+    EXPECT_TRUE(guard->try_lock());
+    guard->unlock();
+  }
+}
+
+// Held around a whole run by its caller; one of its goroutines waits for it, so long that the mutex turns fair. With the
+// run they are gone, and the caller's mutex is its own again.
+TEST(mutex_outside, T12_one_held_around_a_run_that_waited_for_it_is_free_when_it_is_unlocked) {
+  auto const guard = std::make_unique<mutex>();
+  auto const other = std::make_unique<mutex>();
+  for (mutex* const each : {guard.get(), other.get()}) {
+    each->lock();
+    run_at(1, [&] {
+      thrum::go([&] { each->lock(); });
+      thrum::yield();  // it waits
+      std::int64_t const until_ns = rt::os::monotonic_ns() + 1'500'000;
+      while (rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
+      each->unlock();                 // it is woken
+      EXPECT_TRUE(each->try_lock());  // and comes too late
+      thrum::yield();                 // it waits again, first of all from now on
+      EXPECT_FALSE(each->try_lock());
+    });
+    each->unlock();
+    EXPECT_TRUE(each->try_lock()) << "nobody is left who could be preferred";
+    each->unlock();
+  }
+  std::scoped_lock const both(*guard, *other);
+  EXPECT_FALSE(guard->try_lock());
+}
+
 class mutex_misuse : public test::fatal_test {};
 
 TEST_F(mutex_misuse, SY_02_unlock_of_an_unlocked_one_is_fatal) {
