@@ -2,6 +2,7 @@
 #pragma once
 
 #include <thrum/chan.h>
+#include <thrum/context.h>
 #include <thrum/defer.h>
 #include <thrum/go.h>
 #include <thrum/local.h>

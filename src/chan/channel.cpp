@@ -8,6 +8,7 @@
 #include <thrum/chan.h>
 
 #include <new>
+#include <stdexcept>
 #include <string>
 
 namespace thrum::detail {
@@ -198,25 +199,60 @@ attempt try_receive(channel* c, void* parcel) {
   return outcome;
 }
 
-void close(channel* c) {
-  if (c == nullptr) throw channel_closed("thrum: close of the nil channel");
-  M& m = enter_to_wait("chan::close");
-  c->take_lock(m.sched.epoch);
-  if (c->closed.load(relaxed)) {
-    c->lock.release();
+namespace {
+
+enum class closing : bool { done, was_closed };
+
+// On a goroutine, inside the runtime; leaves it.
+closing close_and_leave(M& m, channel& c) noexcept {
+  c.take_lock(m.sched.epoch);
+  if (c.closed.load(relaxed)) {
+    c.lock.release();
     leave(m);
-    throw channel_closed("thrum: close of a closed channel");
+    return closing::was_closed;
   }
-  c->closed.store(true, rt::release);  // pairs with the try forms
+  c.closed.store(true, rt::release);  // pairs with the try forms and is_closed
   g_list released;
-  for (waiter_queue* const queue : {&c->receivers, &c->senders}) {
+  for (waiter_queue* const queue : {&c.receivers, &c.senders}) {
     while (channel_waiter* const waiter = queue->pop()) released.push_back(*waiter->g);
   }
-  c->lock.release();
+  c.lock.release();
   ready_all(m, released);
   leave(m);
+  return closing::done;
 }
 
+// On any other thread: nobody can be woken from there.
+void close_from_outside(channel& c) {
+  c.take_lock(Sched::live_epoch.load(relaxed));  // relaxed: whoever waits has entered under the channel's lock
+  bool const nobody_waits = c.receivers.looks_empty() && c.senders.looks_empty();
+  if (nobody_waits) c.closed.store(true, rt::release);  // as above
+  c.lock.release();
+  if (!nobody_waits)
+    throw std::logic_error("thrum: closing a channel would have to wake goroutines, and only a goroutine can");
+}
+
+}  // namespace
+
+void close(channel* c) {
+  if (c == nullptr) throw channel_closed("thrum: close of the nil channel");
+  if (close_and_leave(enter_to_wait("chan::close"), *c) == closing::was_closed) {
+    throw channel_closed("thrum: close of a closed channel");
+  }
+}
+
+void close_if_open(channel* c) {
+  if (is_closed(c)) return;
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr) {
+    close_from_outside(*c);
+  } else {
+    enter(*m);
+    static_cast<void>(close_and_leave(*m, *c));
+  }
+}
+
+bool is_closed(channel const* c) noexcept { return c->closed.load(acquire); }  // pairs with close
 std::size_t size(channel const* c) noexcept { return c == nullptr ? 0 : c->count.load(acquire); }
 std::size_t capacity(channel const* c) noexcept { return c == nullptr ? 0 : c->capacity; }
 

@@ -1,0 +1,171 @@
+// The public functions of context.h that are no templates. What cancels is in cancel.cpp.
+#include "chan/cancel_node.h"
+
+#include <string>
+#include <utility>
+
+namespace thrum {
+
+using namespace detail;
+
+namespace {
+
+class category final : public std::error_category {
+ public:
+  [[nodiscard]] char const* name() const noexcept override { return "thrum.context"; }
+  [[nodiscard]] std::string message(int value) const override {
+    return value == static_cast<int>(context_errc::canceled) ? "context canceled" : "context deadline exceeded";
+  }
+  [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override {
+    return value == static_cast<int>(context_errc::canceled) ? std::errc::operation_canceled : std::errc::timed_out;
+  }
+};
+
+// These are never destroyed: goroutines that stay behind may use them until the process ends.
+template <context_errc error>
+std::exception_ptr const& default_cause() {
+  static auto const& made = *new std::exception_ptr(std::make_exception_ptr(context_error(error)));
+  return made;
+}
+
+chan<std::monostate> const& closed_channel() {
+  static auto const& made = *[] {
+    auto* const c = new chan<std::monostate>();
+    close_if_open(c->channel_handle::core());
+    return c;
+  }();
+  return made;
+}
+
+cancel_node* nearest(context const& ctx) noexcept {
+  context_node* const node = ctx.node().get();
+  return node == nullptr ? nullptr : node->canceled_with;
+}
+
+// A node that is cancelled by a stop_token. The callback runs inside request_stop, on whoever calls it. The node may be
+// about to be destroyed then, and its destructor waits for the callback to return.
+struct stop_node final : cancel_node {
+  struct canceler {
+    stop_node* node;
+    void operator()() const noexcept {
+      if (!try_retain(*node)) return;
+      context_reference const held(node);
+      cancel(*held.get()->canceled_with, context_errc::canceled, nullptr);
+    }
+  };
+  stop_node() : cancel_node({}, std::nullopt) {}
+  std::optional<std::stop_callback<canceler>> registration;
+};
+
+context_reference made_from(std::stop_token token) {
+  if (!token.stop_possible()) return {};
+  auto* const node = new stop_node;
+  context_reference owner(node);
+  node->registration.emplace(std::move(token), stop_node::canceler{node});  // may call it already
+  return owner;
+}
+
+cancelable pair_of(cancel_node* made) {
+  context ctx{context_reference(made)};
+  cancel_function cancel(ctx.node());
+  return {std::move(ctx), std::move(cancel)};
+}
+
+}  // namespace
+
+void detail::retain_context(context_node* node) noexcept {
+  if (node != nullptr) node->references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference already
+}
+
+void detail::release_context(context_node* node) noexcept {
+  // acq_rel: what others did with the node is over before it is destroyed. A loop: chains may be long.
+  while (node != nullptr && node->references.fetch_sub(1U, acq_rel) == 1) {
+    context_node* const parent = node->parent;
+    delete node;
+    node = parent;
+  }
+}
+
+value_base const* detail::find_value(context_node const* from, std::type_info const& key_type, void const* key) {
+  for (; from != nullptr; from = from->parent) {
+    if (!from->holds_value) continue;
+    auto const& held = static_cast<value_base const&>(*from);
+    if (held.key_type == key_type && held.has_key(key)) return &held;
+  }
+  return nullptr;
+}
+
+std::error_category const& context_category() noexcept {
+  static auto const& made = *new category;
+  return made;
+}
+
+context::context(std::stop_token token) : node_(made_from(std::move(token))) {}
+
+context::done_channel context::done() const {
+  cancel_node* const node = nearest(*this);
+  if (node == nullptr) return chan<std::monostate>(nullptr);
+  if (node->state.load(acquire) == done_state::open) {  // pairs with what follows, and with tell()
+    chan<std::monostate> made;
+    node_guard const guard(*node);
+    if (node->state.load(relaxed) == done_state::open) {
+      std::swap(node->done_channel, made);
+      node->state.store(done_state::channel, rt::release);
+    }
+  }
+  return node->state.load(acquire) == done_state::channel ? node->done_channel : closed_channel();
+}
+
+std::error_code context::err() const noexcept {
+  cancel_reason const* const reason = reason_of(node_.get());
+  return reason == nullptr ? std::error_code() : make_error_code(reason->error);
+}
+
+std::exception_ptr context::cause() const {
+  cancel_reason const* const reason = reason_of(node_.get());
+  if (reason == nullptr) return nullptr;
+  if (reason->cause != nullptr) return reason->cause;
+  return reason->error == context_errc::canceled ? default_cause<context_errc::canceled>()
+                                                 : default_cause<context_errc::deadline_exceeded>();
+}
+
+std::optional<context::time_point> context::deadline() const noexcept {
+  cancel_node const* const node = nearest(*this);
+  return node == nullptr ? std::nullopt : node->deadline;
+}
+
+std::stop_token context::get_stop_token() const {
+  cancel_node* const node = nearest(*this);
+  if (node == nullptr) return {};
+  std::stop_source source(std::nostopstate);
+  std::stop_source made(std::nostopstate);
+  auto const look = [&] {
+    node_guard const guard(*node);
+    if (!node->stop.stop_possible()) node->stop.swap(made);
+    source = node->stop;
+    return node->reason != nullptr;
+  };
+  bool is_canceled = look();
+  if (!source.stop_possible()) {
+    made = std::stop_source();
+    is_canceled = look();
+  }
+  if (is_canceled) source.request_stop();  // whoever cancelled it may have come before the source
+  return source.get_token();
+}
+
+void cancel_function::operator()(std::exception_ptr cause) const {
+  cancel(*node_.get()->canceled_with, context_errc::canceled, std::move(cause));
+}
+
+cancelable with_cancel(context const& parent) { return pair_of(new cancel_node(parent.node(), parent.deadline())); }
+
+context without_cancel(context const& parent) {
+  context_reference above = parent.node();
+  if (above.get() == nullptr) return {};
+  auto* const made = new context_node(above.get(), nullptr, false);
+  static_cast<void>(above.give_up());  // its count is the new node's
+  return context(context_reference(made));
+}
+
+}  // namespace thrum
