@@ -6,6 +6,7 @@
 #include "sched/queues.h"
 #include <thrum/detail/callable.h>
 #include <thrum/go.h>
+#include <thrum/mutex.h>
 
 #include <cstdint>
 #include <type_traits>
@@ -40,7 +41,7 @@ inline void inject_all(rt::g_list& list, from where) {
   rt::leave(m);
 }
 
-// Whether a goroutine waits on this mutex, wait_group or once and has left its stack: the bucket's lock, under which it
+// Whether a goroutine waits on this wait_group, once or mutex and has left its stack: the bucket's lock, under which it
 // entered, is released only after that. (Its status says `waiting` a little earlier.)
 inline bool somebody_is_parked_on(void const* object) {
   rt::wait_bucket& bucket = this_sched().waiters.bucket_of(object);
@@ -48,6 +49,11 @@ inline bool somebody_is_parked_on(void const* object) {
   bool const waits = bucket.has_waiters(object);
   bucket.release();
   return waits;
+}
+
+// Waiters of a mutex are found under a byte inside it (mutex::key).
+inline bool somebody_is_parked_on(mutex const* object) {
+  return somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(object) + 1));
 }
 
 // Yields alone until the global queue's next turn is more than `ticks` away.
