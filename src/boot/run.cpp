@@ -12,6 +12,7 @@
 #include "sched/suspend.h"
 #include "sched/threads.h"
 #include "stack/overflow.h"
+#include "sys/sysmon.h"
 #include <thrum/detail/forced_unwind.h>
 #include <thrum/run.h>
 
@@ -180,10 +181,12 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
   if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
+  sysmon watching(s);
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
   enter(m0);
   run_on_m0(m0, main_g);
   if (m0.p != nullptr) retire_p(m0);
+  watching.stop();
   int const still_running = end_all_ms(s, end_patience_ns);
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   callers.restore_to(m0.globals);

@@ -24,14 +24,14 @@ void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.rel
 
 void never(M&, G&, void*) noexcept {}
 
-[[noreturn]] void wait_for_ever(char const* what, wait_reason reason) {
+[[noreturn, gnu::noinline]] void wait_for_ever(char const* what, wait_reason reason) {
   M& m = enter_to_wait(what);
   park(m, reason, never, nullptr, commit_holds::nothing);
   fatal("internal error: a goroutine that waits on the nil channel was woken");
 }
 
 // Enters the queue, which is locked with the channel, and parks. Answers whether the parcel has changed hands.
-bool wait_in_queue(M& m, channel& c, waiter_queue& queue, void* parcel, wait_reason reason) noexcept {
+[[gnu::noinline]] bool wait_in_queue(M& m, channel& c, waiter_queue& queue, void* parcel, wait_reason reason) noexcept {
   channel_waiter waiter;
   waiter.parcel = parcel;
   waiter.g = m.current;
@@ -52,7 +52,7 @@ void waiter_queue::push_back(channel_waiter& waiter) noexcept {
   waiter.previous = last_;
   waiter.is_queued = true;
   if (last_ == nullptr) {
-    first_.store(&waiter, rt::release);  // pairs with looks_empty
+    first_.store(&waiter, relaxed);  // relaxed: a look without the lock only guesses
   } else {
     last_->next = &waiter;
   }
@@ -63,7 +63,7 @@ void waiter_queue::remove(channel_waiter& waiter) noexcept {
   if (!waiter.is_queued) return;
   waiter.is_queued = false;
   if (waiter.previous == nullptr) {
-    first_.store(waiter.next, rt::release);  // pairs with looks_empty
+    first_.store(waiter.next, relaxed);
   } else {
     waiter.previous->next = waiter.next;
   }
@@ -74,10 +74,16 @@ void waiter_queue::remove(channel_waiter& waiter) noexcept {
   }
 }
 
-bool waiter_queue::win(channel_waiter& waiter) noexcept {
-  if (!waiter.g->race.win()) return false;
-  waiter.g->wake_parameter = &waiter;  // which case it was
-  return true;
+channel_waiter* waiter_queue::pop_select() noexcept {
+  while (channel_waiter* const first = first_.load(relaxed)) {
+    unlink_first(*first);
+    if (!first->is_select) return first;
+    if (first->g->race.win()) {
+      first->g->wake_parameter = first;  // which case it was
+      return first;
+    }
+  }
+  return nullptr;
 }
 
 void throw_closed_for_sending() { throw channel_closed("thrum: send on a closed channel"); }
@@ -108,40 +114,9 @@ void release_channel(channel* c) noexcept {
   ::operator delete(c);
 }
 
-attempt send_locked(channel& c, void const* parcel, G*& other) noexcept {
-  if (c.closed.load(relaxed)) return attempt::closed;
-  if (channel_waiter* const receiver = c.receivers.pop()) {
-    c.copy(receiver->parcel, parcel);
-    receiver->completed = true;
-    other = receiver->g;
-    return attempt::done;
-  }
-  if (c.count.load(relaxed) == c.capacity) return attempt::would_block;
-  c.put(parcel);
-  return attempt::done;
-}
-
-attempt receive_locked(channel& c, void* parcel, G*& other) noexcept {
-  if (c.count.load(relaxed) != 0) {
-    c.take(parcel);
-    if (channel_waiter* const sender = c.senders.pop()) {
-      c.put(sender->parcel);  // the buffer was full: its turn has come
-      sender->completed = true;
-      other = sender->g;
-    }
-    return attempt::done;
-  }
-  if (channel_waiter* const sender = c.senders.pop()) {
-    c.copy(parcel, sender->parcel);
-    sender->completed = true;
-    other = sender->g;
-    return attempt::done;
-  }
-  return c.closed.load(relaxed) ? attempt::closed : attempt::would_block;
-}
-
 void send(channel* c, void* parcel) {
-  if (c == nullptr) wait_for_ever("a send", wait_reason::send_on_nil);
+  if (c == nullptr) [[unlikely]]
+    wait_for_ever("a send", wait_reason::send_on_nil);
   M& m = enter_to_wait("chan::send");
   G* other = nullptr;
   c->take_lock(m.sched.epoch);
@@ -152,11 +127,13 @@ void send(channel* c, void* parcel) {
   }
   c->lock.release();
   ready_and_leave(m, other);
-  if (outcome == attempt::closed) throw_closed_for_sending();
+  if (outcome == attempt::closed) [[unlikely]]
+    throw_closed_for_sending();
 }
 
 bool receive(channel* c, void* parcel) {
-  if (c == nullptr) wait_for_ever("a receive", wait_reason::receive_on_nil);
+  if (c == nullptr) [[unlikely]]
+    wait_for_ever("a receive", wait_reason::receive_on_nil);
   M& m = enter_to_wait("chan::recv");
   G* other = nullptr;
   c->take_lock(m.sched.epoch);

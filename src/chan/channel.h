@@ -30,15 +30,17 @@ using rt::relaxed;
 class waiter_queue {
  public:
   [[nodiscard]] bool looks_empty() const noexcept { return first_.load(acquire) == nullptr; }
+
+  // All below: under the channel's lock.
+  [[nodiscard]] bool is_empty() const noexcept { return first_.load(relaxed) == nullptr; }
   void push_back(channel_waiter& waiter) noexcept;
   void remove(channel_waiter& waiter) noexcept;  // nothing if somebody has taken it out
   // The first whose goroutine we may wake: a waiter of a select counts only if no other case of it was quicker.
   [[nodiscard]] channel_waiter* pop() noexcept {
-    while (channel_waiter* const first = first_.load(relaxed)) {
-      remove(*first);
-      if (!first->is_select || win(*first)) return first;
-    }
-    return nullptr;
+    channel_waiter* const first = first_.load(relaxed);
+    if (first == nullptr || first->is_select) return first == nullptr ? nullptr : pop_select();
+    unlink_first(*first);
+    return first;
   }
   void forget() noexcept {
     first_.store(nullptr, relaxed);
@@ -46,7 +48,12 @@ class waiter_queue {
   }
 
  private:
-  [[nodiscard]] static bool win(channel_waiter& waiter) noexcept;
+  [[nodiscard]] channel_waiter* pop_select() noexcept;
+  void unlink_first(channel_waiter& first) noexcept {
+    first.is_queued = false;
+    first_.store(first.next, relaxed);  // relaxed: a look without the lock only guesses
+    (first.next == nullptr ? last_ : first.next->previous) = nullptr;
+  }
 
   atomic<channel_waiter*> first_{nullptr};
   channel_waiter* last_ = nullptr;
@@ -88,12 +95,12 @@ struct channel {
 
   // The common sizes without a call.
   void copy(void* to, void const* from) const noexcept {
-    switch (parcel_bytes) {
-      case 1: std::memcpy(to, from, 1); break;
-      case 4: std::memcpy(to, from, 4); break;
-      case 8: std::memcpy(to, from, 8); break;
-      case 16: std::memcpy(to, from, 16); break;
-      default: std::memcpy(to, from, parcel_bytes);
+    if (parcel_bytes == 8) {
+      std::memcpy(to, from, 8);
+    } else if (parcel_bytes == 4) {
+      std::memcpy(to, from, 4);
+    } else {
+      std::memcpy(to, from, parcel_bytes);
     }
   }
   void put(void const* parcel) noexcept {
@@ -101,12 +108,12 @@ struct channel {
     std::size_t tail = head + filled;
     if (tail >= capacity) tail -= capacity;
     copy(place(tail), parcel);
-    count.store(filled + 1, rt::release);  // pairs with the acquire of the try forms and of size
+    count.store(filled + 1, relaxed);  // relaxed: a look without the lock only guesses
   }
   void take(void* parcel) noexcept {
     copy(parcel, place(head));
     head = head + 1 == capacity ? 0 : head + 1;
-    count.store(count.load(relaxed) - 1, rt::release);  // as above
+    count.store(count.load(relaxed) - 1, relaxed);  // as above
   }
 
   // What a lock-free look tells: both may be out of date, never torn.
@@ -120,8 +127,36 @@ struct channel {
 
 // One side of a bargain, under the lock: done, would have to wait, or the channel is closed (and, to receive, empty). Who
 // is to be readied when the lock is released is put into `other`.
-[[nodiscard]] attempt send_locked(channel& c, void const* parcel, rt::G*& other) noexcept;
-[[nodiscard]] attempt receive_locked(channel& c, void* parcel, rt::G*& other) noexcept;
+[[nodiscard, gnu::always_inline]] inline attempt send_locked(channel& c, void const* parcel, rt::G*& other) noexcept {
+  if (c.closed.load(relaxed)) [[unlikely]]
+    return attempt::closed;
+  if (channel_waiter* const receiver = c.receivers.pop()) {
+    c.copy(receiver->parcel, parcel);
+    receiver->completed = true;
+    other = receiver->g;
+    return attempt::done;
+  }
+  if (c.count.load(relaxed) == c.capacity) return attempt::would_block;
+  c.put(parcel);
+  return attempt::done;
+}
+
+[[nodiscard, gnu::always_inline]] inline attempt receive_locked(channel& c, void* parcel, rt::G*& other) noexcept {
+  bool const from_buffer = c.count.load(relaxed) != 0;
+  if (from_buffer) c.take(parcel);
+  if (channel_waiter* const sender = c.senders.pop()) {
+    if (from_buffer) {
+      c.put(sender->parcel);  // the buffer was full: the sender's turn has come
+    } else {
+      c.copy(parcel, sender->parcel);
+    }
+    sender->completed = true;
+    other = sender->g;
+    return attempt::done;
+  }
+  if (from_buffer) return attempt::done;
+  return c.closed.load(relaxed) ? attempt::closed : attempt::would_block;
+}
 
 [[noreturn]] void throw_closed_for_sending();
 

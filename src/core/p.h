@@ -54,6 +54,9 @@ struct alignas(cache_line_bytes) P {
   atomic<std::uint32_t> schedtick{0};  // goroutines started here, but for those that inherited a time slice
   p_counters counters;
 
+  // written by sysmon and the owner: how many more times ready wakes another P at once, since putting it off was a mistake
+  atomic<std::uint32_t> wakes_at_once{0};
+
   // under sched.lock
   P* idle_link = nullptr;
   atomic<p_status> status{p_status::stopped};

@@ -78,6 +78,11 @@ struct Sched {
   sudog_list free_sudogs;
   std::uint64_t next_id = 1;  // goroutine ids; main is 1
 
+  // sysmon, which watches the Ps from outside: see sys/sysmon.h
+  atomic<std::uint32_t> sysmon_bell{0};  // rung by adding 1
+  bool sysmon_runs = false;              // written before main starts
+  bool sysmon_in_deep_sleep = false;     // under lock
+
   // for_each_proc
   os::lock safe_point_lock{lock_rank::safe_point};
   void (*safe_point_function)(P&, void*) noexcept = nullptr;

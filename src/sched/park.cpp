@@ -5,6 +5,18 @@
 #include "sched/wake.h"
 
 namespace thrum::rt {
+namespace {
+
+// See wake.h.
+bool may_put_off_waking(P& p) noexcept {
+  std::uint32_t const at_once = p.wakes_at_once.load(relaxed);  // relaxed: a matter of taste, not of order
+  if (at_once == 0) return true;
+  p.wakes_at_once.store(at_once - 1, relaxed);
+  return false;
+}
+
+}  // namespace
+
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept {
   G& g = *m.current;
   g.waits_for = reason;
@@ -15,9 +27,10 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 
 void ready(M& m, G& g) noexcept {
   g.transition(g_status::waiting, g_status::runnable);
-  count(m.p->counters.readies);
-  put_next(*m.p, entry::plain(&g));
-  wake_if_idle(m.sched);
+  P& p = *m.p;
+  count(p.counters.readies);
+  bool const crowded = put_next(p, entry::plain(&g));
+  if (crowded || !may_put_off_waking(p)) wake_if_idle(m.sched);
 }
 
 void ready_all(M& m, g_list& waiting) noexcept {

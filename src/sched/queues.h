@@ -11,8 +11,9 @@ namespace thrum::rt {
   return g.is_joinable ? entry::claimable(&g) : entry::plain(&g);
 }
 
-// Owner of p: e runs next; whoever stood there goes to the tail. Publishes with seq_cst: wake_if_idle may follow.
-inline void put_next(P& p, entry e) noexcept;
+// Owner of p: e runs next; whoever stood there goes to the tail. Publishes with seq_cst: wake_if_idle may follow. Answers
+// whether somebody stood there.
+inline bool put_next(P& p, entry e) noexcept;
 
 // Owner of p: e to the tail of the ring. A full ring first forgets stale entries, then sends its older half and e to the
 // tail of the global queue in one batch.
@@ -44,8 +45,11 @@ inline void put_tail(P& p, entry e) noexcept {
   if (p.queue.put(e) == run_queue::put_result::full) put_tail_slow(p, e);
 }
 
-inline void put_next(P& p, entry e) noexcept {
-  if (entry const kicked_out = p.queue.swap_next(e)) put_tail(p, kicked_out);
+inline bool put_next(P& p, entry e) noexcept {
+  entry const kicked_out = p.queue.swap_next(e);
+  if (!kicked_out) return false;
+  put_tail(p, kicked_out);
+  return true;
 }
 
 inline G* take_over(P& p, entry e) noexcept {

@@ -58,7 +58,7 @@ void start_task(task& filled) noexcept {
   P& p = *m.p;
   g.transition(g_status::dead, g_status::unstarted);
   count(p.counters.created);
-  put_next(p, entry_of_unstarted(g));
+  static_cast<void>(put_next(p, entry_of_unstarted(g)));
   wake_if_idle(m.sched);
   leave(m);
 }

@@ -1,6 +1,7 @@
 #include "sched/wake.h"
 
 #include "core/current.h"
+#include "os/futex.h"
 #include "sched/threads.h"
 
 namespace thrum::rt {
@@ -22,7 +23,16 @@ P* take_idle_p(Sched& s) noexcept {
   p->idle_link = nullptr;
   s.idle_procs.fetch_sub(1, seq_cst);
   p->transition(p_status::idle, p_status::running);
+  if (s.sysmon_in_deep_sleep) {
+    s.sysmon_in_deep_sleep = false;
+    ring_sysmon(s);
+  }
   return p;
+}
+
+void ring_sysmon(Sched& s) noexcept {
+  s.sysmon_bell.fetch_add(1U, release);  // pairs with its look at the bell
+  os::futex_wake(s.sysmon_bell, 1);
 }
 
 void wake_one(Sched& s) noexcept {

@@ -19,6 +19,11 @@
 //
 // wake_one counts the new spinner before it has a P. If there is none after all, the count must be taken back *under the
 // lock*: released first, another publisher could trust in a spinner that never comes while a P goes idle in between.
+//
+// One wake-up is put off: the one for a goroutine that was readied into an empty runnext. Its readier usually blocks within
+// a microsecond and then runs it itself, and waking a P would cost both sides more than that. Should the readier go on
+// instead, sysmon finds the goroutine where it was, wakes a P for it, and has the readier's P wake others at once for a
+// while (P::wakes_at_once). With one P nobody could be woken, and there is no sysmon.
 #pragma once
 
 #include "core/sched.h"
@@ -35,6 +40,9 @@ void start_idle_p(Sched& s) noexcept;
 inline void wake_if_idle(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) wake_one(s);
 }
+
+// Has sysmon look now, out of whatever sleep. Anybody.
+void ring_sysmon(Sched& s) noexcept;
 
 // Under sched.lock: the idle list.
 void put_idle_p(Sched& s, P& p) noexcept;

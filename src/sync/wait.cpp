@@ -11,13 +11,8 @@ void release_bucket(M&, G&, void* bucket) noexcept { static_cast<wait_bucket*>(b
 
 }  // namespace
 
-M& enter_to_wait(char const* what) {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) {
-    throw std::logic_error(std::string("thrum: ") + what + " would have to wait, and only a goroutine can");
-  }
-  enter(*m);
-  return *m;
+void throw_not_a_goroutine(char const* what) {
+  throw std::logic_error(std::string("thrum: ") + what + " would have to wait, and only a goroutine can");
 }
 
 sudog& prepare_to_wait(M& m) {

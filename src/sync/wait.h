@@ -15,8 +15,16 @@
 
 namespace thrum::rt {
 
+[[noreturn]] void throw_not_a_goroutine(char const* what);
+
 // The M of the calling goroutine, with the runtime mark set; throws std::logic_error on other threads.
-[[nodiscard]] M& enter_to_wait(char const* what);
+[[nodiscard, gnu::always_inline]] inline M& enter_to_wait(char const* what) {
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr) [[unlikely]]
+    throw_not_a_goroutine(what);
+  enter(*m);
+  return *m;
+}
 
 // A sudog for the current goroutine; leaves the runtime and throws std::bad_alloc when there is no memory for one.
 [[nodiscard]] sudog& prepare_to_wait(M& m);

@@ -1,0 +1,2 @@
+// Carries the precompiled header that all tests share.
+int main() { return 0; }
