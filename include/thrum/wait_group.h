@@ -13,6 +13,7 @@
 #include <thrum/go.h>
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -38,10 +39,10 @@ class wait_group {
     detail::require_callable(f);
     add(1);
     try {
-      thrum::go([this, f = std::forward<F>(f)]() mutable {
+      thrum::go([this, f = std::optional<std::decay_t<F>>(std::forward<F>(f))]() mutable {
         defer const counted = [this] { done(); };
-        auto mine = std::move(f);  // dies before done(): when wait() returns nothing of f is left
-        std::move(mine)();
+        defer const dropped = [&f] { f.reset(); };  // before done(): when wait() returns nothing of f is left
+        std::move (*f)();
       });
     } catch (...) {
       done();

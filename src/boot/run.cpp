@@ -180,8 +180,8 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
-  if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
   sysmon watching(s);
+  if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
   enter(m0);
   run_on_m0(m0, main_g);

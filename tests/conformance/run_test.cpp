@@ -211,7 +211,7 @@ TEST_P(run_, T02_a_thousand_runs_leave_nothing_behind) {
   EXPECT_TRUE(wait_until([&] { return (after = footprint::now()).threads <= before.threads; }, 5'000'000'000));
   EXPECT_EQ(after.descriptors, before.descriptors);
   EXPECT_EQ(after.threads, before.threads);
-  std::size_t const mappings_slack = rt::with_asan || rt::with_tsan ? 200 : 16;
+  std::size_t const mappings_slack = rt::with_asan || rt::with_tsan ? 200 : 40;
   EXPECT_LE(after.mappings, before.mappings + mappings_slack) << "libc keeps some thread stacks, as many as it likes";
   if (emulated()) GTEST_SKIP() << "resident are also the emulator's tables, which remember every address ever mapped";
   std::size_t const slack = rt::with_asan || rt::with_tsan ? 64U << 20U : 4U << 20U;
