@@ -34,7 +34,7 @@ struct stack_size {
 // Thrown by join() when the goroutine left by goexit and so has no result.
 class goroutine_exited : public std::logic_error {
  public:
-  goroutine_exited() : std::logic_error("thrum: the joined goroutine left by goexit") {}
+  goroutine_exited() : std::logic_error("thrum: the goroutine left by goexit") {}
 };
 
 // Starts f(args...) as a goroutine; f and args are decay-copied. An exception that leaves it ends the program with a

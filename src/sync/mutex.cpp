@@ -13,10 +13,9 @@
 //     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
 #include "os/clock.h"
+#include "sync/poll.h"
 #include "sync/wait.h"
 #include <thrum/mutex.h>
-
-#include <algorithm>
 
 namespace thrum {
 
@@ -24,26 +23,9 @@ using namespace rt;
 
 namespace {
 
-// A park costs some hundreds of nanoseconds here and more on the unlocking side, so a short look first pays if the owner
-// runs on another P and ours has nothing else to do.
-constexpr std::int64_t newcomer_patience_ns = 2'000;
 // One that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an owner that
 // locks and unlocks in a loop: to park and be woken again would disturb him more.
 constexpr std::int64_t woken_patience_ns = 30'000;
-constexpr int pauses_first = 16;
-constexpr int pauses_max = 2048;
-
-template <class Attempt>
-bool poll(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
-  if (m.sched.options.procs == 1) return false;
-  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for (int pauses = pauses_first;; pauses = std::min(pauses * 2, pauses_max)) {
-    for (int i = 0; i < pauses; ++i) cpu_relax();
-    if (attempt()) return true;
-    if (!m.p->queue.is_empty_to_owner() || m.p->attention.load(relaxed) != 0) return false;
-    if (os::monotonic_ns() >= until_ns) return false;
-  }
-}
 
 }  // namespace
 
@@ -134,19 +116,15 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   std::uint32_t const flags = flags_of(before, epoch);
   if ((flags & waiters) == 0) return;                 // nobody waits in this run
   if ((flags & (woken | starving)) == woken) return;  // one of those who do is on his way
-  M* const m = current_m();
-  if (m == nullptr || m->sched.epoch != epoch) {
-    fatal("mutex::unlock outside the run whose goroutines wait for the mutex: only a goroutine can wake them");
-  }
-  enter(*m);
-  wait_bucket& bucket = m->sched.waiters.bucket_of(this);
+  M& m = enter_to_wake("mutex::unlock", epoch);
+  wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
   if ((flags & starving) != 0) {
-    hand_over(*m, bucket);
+    hand_over(m, bucket);
   } else {
-    wake_first(*m, bucket);
+    wake_first(m, bucket);
   }
-  leave(*m);
+  leave(m);
 }
 
 // We are still the owner, whatever `locked` says. Whoever made it starve stands in the bucket.

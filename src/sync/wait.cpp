@@ -1,5 +1,7 @@
 #include "sync/wait.h"
 
+#include "base/check.h"
+
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -31,16 +33,25 @@ M& wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_r
   return park(m, reason, release_bucket, &bucket, commit_holds::lock);
 }
 
+g_list take_all(wait_bucket& bucket, void const* address) noexcept {
+  g_list taken;
+  for (bool more = bucket.has_waiters(address); more;) taken.push_back(*bucket.dequeue(address, more)->g);
+  return taken;
+}
+
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
-  g_list released;
-  bool more = true;
-  while (more) {
-    sudog* const next = bucket.dequeue(address, more);
-    if (next == nullptr) break;
-    released.push_back(*next->g);
-  }
+  g_list released = take_all(bucket, address);
   bucket.release();
   ready_all(m, released);
+}
+
+M& enter_to_wake(char const* what, std::uint32_t epoch) noexcept {
+  M* const m = current_m();
+  if (m == nullptr || m->sched.epoch != epoch) {
+    fatal("%s outside the run whose goroutines wait for it: only a goroutine can wake them", what);
+  }
+  enter(*m);
+  return *m;
 }
 
 }  // namespace thrum::rt

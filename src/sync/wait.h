@@ -32,8 +32,15 @@ namespace thrum::rt {
 // Parks in the bucket, which is locked; returns with it unlocked when a waker has taken the waiter out.
 M& wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason, queue_end where) noexcept;
 
+// Takes all waiters of the address out of the bucket, which is locked.
+[[nodiscard]] g_list take_all(wait_bucket& bucket, void const* address) noexcept;
+
 // Takes all waiters of the address out of the bucket, which is locked, and unlocks it; then makes them runnable.
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
+
+// The M on which goroutines that wait in this run can be woken, with the runtime mark set. On any other thread the program
+// ends: `what` names the call.
+[[nodiscard]] M& enter_to_wake(char const* what, std::uint32_t epoch) noexcept;
 
 // Runs decide() under the bucket's lock; true: waits there until released, false: returns. With the mark set on entry, clear
 // on return.

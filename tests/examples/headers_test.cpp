@@ -3,6 +3,7 @@
 #include <thrum/thrum.h>
 
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,107 @@ TEST(headers, once_h) {
       all.go([&] { init.call([&] { ++loads; }); });
     }
     all.wait();
+    EXPECT_EQ(loads, 1);
+  });
+}
+
+TEST(headers, shared_mutex_h) {
+  thrum::run([] {
+    thrum::shared_mutex m;
+    int table = 0;
+    thrum::wait_group all;
+    for (int i = 0; i < 10; ++i) {
+      all.go([&] {
+        std::shared_lock reading(m);
+        EXPECT_TRUE(table == 0 || table == 1);
+      });
+    }
+    all.go([&] {
+      std::unique_lock writing(m);
+      table = 1;
+    });
+    all.wait();
+    EXPECT_EQ(table, 1);
+  });
+}
+
+TEST(headers, condition_variable_h) {
+  thrum::run([] {
+    thrum::mutex m;
+    thrum::condition_variable changed;
+    std::vector<int> queue;
+    thrum::wait_group all;
+    all.go([&] {
+      std::unique_lock lock(m);
+      changed.wait(lock, [&] { return !queue.empty(); });
+      EXPECT_EQ(queue.front(), 7);
+    });
+    all.go([&] {
+      {
+        std::lock_guard guard(m);
+        queue.push_back(7);
+      }
+      changed.notify_one();
+    });
+    all.wait();
+  });
+}
+
+TEST(headers, semaphore_h) {
+  thrum::run([] {
+    thrum::semaphore slots(8);
+    thrum::wait_group all;
+    for (int i = 0; i < 100; ++i) {
+      all.go([&] {
+        slots.acquire();
+        thrum::defer back = [&] { slots.release(); };
+        thrum::yield();
+      });
+    }
+    all.wait();
+    EXPECT_TRUE(slots.try_acquire(8));
+  });
+}
+
+TEST(headers, latch_h) {
+  thrum::run([] {
+    int prepared[3] = {};
+    thrum::latch ready(3);
+    for (int i = 0; i < 3; ++i) {
+      thrum::go([&, i] {
+        prepared[i] = 1;
+        ready.count_down();
+      });
+    }
+    ready.wait();
+    EXPECT_EQ(prepared[0] + prepared[1] + prepared[2], 3);
+  });
+}
+
+TEST(headers, barrier_h) {
+  thrum::run([] {
+    int swaps = 0;
+    thrum::barrier step(4, [&]() noexcept { ++swaps; });
+    thrum::wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([&] {
+        for (int round = 0; round < 100; ++round) step.arrive_and_wait();
+      });
+    }
+    all.wait();
+    EXPECT_EQ(swaps, 100);
+  });
+}
+
+TEST(headers, once_value_h) {
+  thrum::run([] {
+    int loads = 0;
+    thrum::once_value config([&] {
+      ++loads;
+      return std::string("config");
+    });
+    EXPECT_EQ(config(), "config");
+    EXPECT_EQ(config(), "config");
     EXPECT_EQ(loads, 1);
   });
 }

@@ -1,0 +1,34 @@
+// Looking again for a little while before a goroutine parks.
+#pragma once
+
+#include "base/atomic.h"
+#include "core/m.h"
+#include "core/p.h"
+#include "core/sched.h"
+#include "os/clock.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace thrum::rt {
+
+// A park costs some hundreds of nanoseconds here and more on the releasing side, so a short look first pays if the owner
+// runs on another P and ours has nothing else to do.
+inline constexpr std::int64_t newcomer_patience_ns = 2'000;
+
+// Repeats attempt(), ever more seldom, until it answers true, the time is over or this P has something better to do.
+template <class Attempt>
+[[nodiscard]] bool poll(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
+  constexpr int pauses_first = 16;
+  constexpr int pauses_max = 2048;
+  if (m.sched.options.procs == 1) return false;
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  for (int pauses = pauses_first;; pauses = std::min(pauses * 2, pauses_max)) {
+    for (int i = 0; i < pauses; ++i) cpu_relax();
+    if (attempt()) return true;
+    if (!m.p->queue.is_empty_to_owner() || m.p->attention.load(relaxed) != 0) return false;
+    if (os::monotonic_ns() >= until_ns) return false;
+  }
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,131 @@
+// The slow paths of semaphore (Go's weighted semaphore, T14).
+//
+// Invariants:
+//  1. `waited_for` is set exactly while somebody stands in the bucket. It changes under the bucket's lock, and while it is
+//     set so does the count: the fast paths keep away.
+//  2. While it is set there are fewer permits than the first in the bucket wants.
+//  3. Whoever is woken has its permits.
+#include "base/check.h"
+#include "sync/stamp.h"
+#include "sync/wait.h"
+#include <thrum/semaphore.h>
+
+namespace thrum {
+
+using namespace rt;
+
+void semaphore::refuse(char const* what, std::int64_t n) noexcept {
+  if (n < 0) fatal("%s with a negative number of permits: %lld", what, static_cast<long long>(n));
+  fatal("%s with %lld permits: there can be %lld at most", what, static_cast<long long>(n),
+        static_cast<long long>(max()));
+}
+
+// Takes back what an earlier run promised: before anybody of this run waits.
+void semaphore::settle(std::uint32_t epoch) noexcept {
+  if (!has_broken_promise(promised_, epoch)) return;
+  M* const m = current_m();
+  if (m != nullptr && m->sched.epoch == epoch) {
+    enter(*m);
+    wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
+    bucket.acquire();
+    state_.fetch_add(one * take_back(promised_, epoch), relaxed);  // relaxed: nobody has had them
+    bucket.release();
+    leave(*m);
+  } else if (epoch == 0) {
+    state_.fetch_add(one * take_back(promised_, epoch), relaxed);
+  }
+}
+
+bool semaphore::try_acquire_slow(std::int64_t n) noexcept {
+  if (!is_valid(n)) refuse("semaphore::acquire", n);
+  std::uint32_t const epoch = live_epoch();
+  settle(epoch);
+  word seen = state_.load(relaxed);
+  for (;;) {
+    word const now = unstamped(seen, waited_for, epoch);
+    if ((now & waited_for) != 0 || n > count_of(now)) return false;
+    // acquire pairs with the release of those who gave them
+    if (state_.compare_exchange_weak(seen, now - one * static_cast<word>(n), rt::acquire, relaxed)) return true;
+  }
+}
+
+void semaphore::acquire_slow(std::int64_t n) {
+  if (try_acquire_slow(n)) return;
+  std::uint32_t const epoch = live_epoch();
+  M& m = enter_to_wait("semaphore::acquire");
+  sudog& waiter = prepare_to_wait(m);
+  waiter.wanted = n;
+  wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
+  bucket.acquire();
+  word seen = state_.load(relaxed);
+  word next = 0;
+  bool taken = false;
+  do {
+    word const now = unstamped(seen, waited_for, epoch);
+    taken = (now & waited_for) == 0 && n <= count_of(now);
+    next = taken ? now - one * static_cast<word>(n) : stamped(now | waited_for, waited_for, epoch);
+  } while (!state_.compare_exchange_weak(seen, next, rt::acquire, relaxed));  // pairs with those who gave them
+  M* here = &m;
+  if (taken) {
+    bucket.release();
+  } else {
+    here = &wait_in(m, bucket, waiter, &state_, wait_reason::semaphore, queue_end::back);
+    accept(promised_, static_cast<word>(n));
+  }
+  put_sudog(*here->p, &waiter);
+  leave(*here);
+}
+
+// Those at the head who can have what they want, taken out of the bucket; `available` is what is left.
+g_list semaphore::serve(wait_bucket& bucket, std::int64_t& available, std::uint32_t epoch) noexcept {
+  g_list woken;
+  word given = 0;
+  for (sudog const* first = bucket.first(&state_); first != nullptr && first->wanted <= available;
+       first = bucket.first(&state_)) {
+    available -= first->wanted;
+    given += static_cast<word>(first->wanted);
+    bool more = false;
+    woken.push_back(*bucket.dequeue(&state_, more)->g);
+  }
+  promise(promised_, given, epoch);
+  return woken;
+}
+
+void semaphore::release_slow(std::int64_t n) noexcept {
+  if (!is_valid(n)) refuse("semaphore::release", n);
+  std::uint32_t const epoch = live_epoch();
+  for (;;) {
+    word seen = state_.load(relaxed);
+    word const now = unstamped(seen, waited_for, epoch);
+    if (n > max() - count_of(now)) refuse("semaphore::release", n);
+    if ((now & waited_for) != 0) {
+      if (release_to_waiters(n, epoch)) return;
+      // release pairs with the acquire of whoever takes them
+    } else if (state_.compare_exchange_weak(seen, now + one * static_cast<word>(n), rt::release, relaxed)) {
+      return;
+    }
+  }
+}
+
+// False: they have been served meanwhile.
+bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept {
+  M& m = enter_to_wake("semaphore::release", epoch);
+  wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
+  g_list woken;
+  bucket.acquire();
+  bool const they_wait = bucket.has_waiters(&state_);
+  if (they_wait) {
+    std::int64_t available = count_of(state_.load(relaxed)) + n;
+    woken = serve(bucket, available, epoch);
+    word const left = one * static_cast<word>(available) | (bucket.has_waiters(&state_) ? waited_for : 0);
+    // By invariant 1 nobody else has changed it. release pairs with the acquire of whoever takes them; acquire: whoever
+    // is woken sees what all those did who gave.
+    state_.exchange(stamped(left, waited_for, epoch), acq_rel);
+  }
+  bucket.release();  // it may be gone now
+  ready_all(m, woken);
+  leave(m);
+  return they_wait;
+}
+
+}  // namespace thrum
