@@ -31,6 +31,7 @@ struct proc_stats {
   std::uint64_t stolen = 0;  // goroutines got by them
   std::uint64_t wakes = 0;   // idle Ps that it set going
   std::uint64_t spins = 0;   // searches for work begun
+  std::uint64_t timers_run = 0;  // sleepers woken and timers fired
 };
 
 struct stats {

@@ -10,3 +10,4 @@
 #include <thrum/runtime.h>
 #include <thrum/select.h>
 #include <thrum/sync.h>
+#include <thrum/time.h>

@@ -88,6 +88,7 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.stolen = read(c.stolen);
   to.wakes = read(c.wakes);
   to.spins = read(c.spins);
+  to.timers_run = read(c.timers_run);
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ stats read_stats() {
   result.global_queue = s.global_queue.size();
   result.idle_procs = s.idle_procs.load(rt::relaxed);
   result.threads = s.ms_total;
-  result.idle_threads = s.ms_idle;
+  result.idle_threads = s.ms_idle + (s.timekeeper != nullptr ? 1 : 0);
   result.spinning_threads = s.spinning.load(rt::relaxed);
   return result;
 }

@@ -147,6 +147,7 @@ void forget_queued_entries(Sched& s) noexcept {
 // elsewhere; a handle may outlive the run. What they point to stays mapped for good; with all of them gone nothing does.
 void leave_behind_what_is_referred_to(Sched& s) noexcept {
   forget_queued_entries(s);
+  for (auto const& p : s.procs) p->timers.clear();
   bool frames = false;
   bool records = false;
   s.g_slab.for_each([&](G& g) {

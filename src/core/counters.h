@@ -26,6 +26,7 @@ struct p_counters {
   counter stolen;        // goroutines got by them
   counter wakes;         // idle Ps that this one set going
   counter spins;         // searches begun as a spinning M
+  counter timers_run;    // sleepers woken and timers fired
 };
 
 inline void count(counter& one) noexcept { owner_add(one, std::uint64_t{1}); }

@@ -40,6 +40,8 @@ struct M {
   std::uint32_t patience = 0;    // how many more times it searches before it sleeps: see find_runnable
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
+  bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h
+  bool timers_are_due = false;   // it was the timekeeper, and its time has come: on some P something is due
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;

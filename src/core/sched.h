@@ -52,6 +52,7 @@ struct Sched {
   alignas(cache_line_bytes) atomic<std::int32_t> spinning{0};  // Ms that look for work
   atomic<std::int32_t> idle_procs{0};                          // written under lock
   atomic<std::uint32_t> global_size{0};                        // written under lock
+  atomic<std::int64_t> timekeeper_until_ns{never_ns};          // written under lock: see timekeeper.h
 
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
@@ -63,7 +64,9 @@ struct Sched {
   std::int32_t ms_made = 0;   // the next M's id
   std::int32_t ms_total = 0;  // made and not ended, M0 included
   std::int32_t ms_idle = 0;
-  bool m0_waits = false;  // main has left its first thread, which now waits for the end
+  M* timekeeper = nullptr;        // sleeps until the next timer is due; in no list and not idle
+  bool timekeeper_awake = false;  // it was woken to look again, and is on its way to lock
+  bool m0_waits = false;          // main has left its first thread, which now waits for the end
   bool stopping = false;
   g_list waiting_for_stack;                // unstarted Gs for which no stack could be had
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock

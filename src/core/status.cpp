@@ -74,6 +74,7 @@ char const* name_of(wait_reason reason) noexcept {
     case wait_reason::once: return "once";
     case wait_reason::join: return "join";
     case wait_reason::stack_memory: return "stack memory";
+    case wait_reason::sleep: return "sleep";
     case wait_reason::chan_send: return "chan send";
     case wait_reason::chan_receive: return "chan receive";
     case wait_reason::send_on_nil: return "chan send (nil chan)";

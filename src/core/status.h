@@ -36,6 +36,7 @@ enum class wait_reason : std::uint8_t {
   once,
   join,
   stack_memory,
+  sleep,
   chan_send,
   chan_receive,
   send_on_nil,

@@ -15,27 +15,21 @@ namespace {
 // 0 or more from the kernel, or -errno; errno itself stays as it was.
 long futex_call(std::uint32_t* word, int operation, std::uint32_t value, timespec const* timeout) noexcept {
   int const errno_before = errno;
-  long const result = ::syscall(SYS_futex, word, operation, value, timeout, nullptr, 0);
+  long const result = ::syscall(SYS_futex, word, operation, value, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
   if (result >= 0) return result;
   int const error = errno;
   errno = errno_before;
   return -error;
 }
 
-}  // namespace
+timespec timespec_of(std::int64_t ns) noexcept {
+  timespec result{};
+  result.tv_sec = ns / 1'000'000'000;
+  result.tv_nsec = ns % 1'000'000'000;
+  return result;
+}
 
-// Opaque, as futex_wake is: errno's address must not be shared with a caller that changes threads in between.
-THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
-                                    std::int64_t timeout_ns) noexcept {
-  timespec limit{};
-  if (timeout_ns >= 0) {
-    limit.tv_sec = timeout_ns / 1'000'000'000;
-    limit.tv_nsec = timeout_ns % 1'000'000'000;
-  }
-  int injected = 0;
-  long const result = should_fail(call::futex, injected) ? -injected
-                                                         : futex_call(word.address(), FUTEX_WAIT_PRIVATE, expected,
-                                                                      timeout_ns >= 0 ? &limit : nullptr);
+wait_result wait_result_of(long result) noexcept {
   switch (-result) {
     case 0: return wait_result::woken;
     case EAGAIN: return wait_result::value_changed;
@@ -43,6 +37,26 @@ THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t e
     case EINTR: return wait_result::interrupted;
     default: fatal("internal error: futex wait failed; errno=%d", static_cast<int>(-result));
   }
+}
+
+}  // namespace
+
+// Opaque, as futex_wake is: errno's address must not be shared with a caller that changes threads in between.
+THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
+                                    std::int64_t timeout_ns) noexcept {
+  timespec const limit = timespec_of(timeout_ns);
+  int injected = 0;
+  if (should_fail(call::futex, injected)) return wait_result_of(-injected);
+  return wait_result_of(futex_call(word.address(), FUTEX_WAIT_PRIVATE, expected, timeout_ns >= 0 ? &limit : nullptr));
+}
+
+// FUTEX_WAIT takes a span, FUTEX_WAIT_BITSET a moment; both by the monotonic clock.
+THRUM_OPAQUE wait_result futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t expected,
+                                          std::int64_t deadline_ns) noexcept {
+  timespec const limit = timespec_of(deadline_ns);
+  int injected = 0;
+  if (should_fail(call::futex, injected)) return wait_result_of(-injected);
+  return wait_result_of(futex_call(word.address(), FUTEX_WAIT_BITSET_PRIVATE, expected, &limit));
 }
 
 THRUM_OPAQUE int futex_wake(atomic<std::uint32_t>& word, int count) noexcept {

@@ -26,6 +26,9 @@ enum class wait_result {
 // without limit, 0 only looks. Gives no ordering by itself: the caller reads the word again with acquire.
 wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns = -1) noexcept;
 
+// The same until a moment of the monotonic clock, which must not be negative; one that has passed only looks.
+wait_result futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t deadline_ns) noexcept;
+
 // Wakes at most `count` sleepers and answers how many there were. Only the address is used, the word is not
 // read: it may already be freed or unmapped (see note.h).
 int futex_wake(atomic<std::uint32_t>& word, int count) noexcept;

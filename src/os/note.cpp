@@ -26,14 +26,18 @@ void note::sleep() noexcept {
 bool note::sleep_for(std::int64_t ns) noexcept {
   if (is_woken()) return true;
   if (ns <= 0) return false;
-  if (!announce()) return true;
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   std::int64_t const now = monotonic_ns();
-  std::int64_t const deadline = ns < never - now ? now + ns : never;
-  for (std::int64_t left = ns; left > 0; left = deadline - monotonic_ns()) {
-    futex_wait(word_, sleeping, left);
+  return sleep_until(ns < never - now ? now + ns : never);
+}
+
+bool note::sleep_until(std::int64_t deadline_ns) noexcept {
+  if (!announce()) return true;
+  wait_result result{};
+  do {
+    result = futex_wait_until(word_, sleeping, deadline_ns);
     if (is_woken()) return true;
-  }
+  } while (result != wait_result::timed_out);
   // Take the announcement back, unless the wake comes just now: it is not to be lost.
   std::uint32_t seen = sleeping;
   // The acquire, needed on failure, pairs with wake()'s exchange.

@@ -36,6 +36,9 @@ class note {
   // left.
   [[nodiscard]] bool sleep_for(std::int64_t ns) noexcept;
 
+  // The same until a moment of the monotonic clock: reads no clock itself.
+  [[nodiscard]] bool sleep_until(std::int64_t deadline_ns) noexcept;
+
   void wake() noexcept;
 
   // Arms it again. Only when no wake can be under way: the sleeper after its sleep, before it tells the next

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -82,6 +83,10 @@ void set_thread_name(char const* name) noexcept {
 }
 
 void yield_thread() noexcept { ::sched_yield(); }
+
+void set_timer_slack_ns(unsigned long ns) noexcept {
+  ::prctl(PR_SET_TIMERSLACK, ns);  // only makes sleeps more exact: what it answers does not matter
+}
 
 stack_bounds current_thread_stack() noexcept {
   pthread_attr_t attributes;

@@ -31,6 +31,9 @@ void set_thread_name(char const* name) noexcept;
 
 void yield_thread() noexcept;
 
+// How late the kernel may end a sleep of the calling thread in order to save power; 50 us unless told otherwise.
+void set_timer_slack_ns(unsigned long ns) noexcept;
+
 struct stack_bounds {
   char* low;
   char* high;

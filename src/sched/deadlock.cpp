@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/thread.h"
+#include "sched/timekeeper.h"
 #include "sched/wake.h"
 
 namespace thrum::rt {
@@ -31,6 +32,7 @@ void list_goroutines(Sched& s) noexcept {
 void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
   if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
+  if (earliest_timer(s) != never_ns) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
   print_error("thrum: fatal error: %s - deadlock!",

@@ -5,6 +5,7 @@
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
 #include "sched/threads.h"
+#include "sched/timers.h"
 #include "sched/wake.h"
 
 #include <algorithm>
@@ -128,6 +129,7 @@ found find_runnable(M& m) noexcept {
       attend_to(p);
     }
 
+    look_at_timers(m);
     found next{take_turn_of_global(s, p)};
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};

@@ -2,6 +2,7 @@
 
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
+#include "sched/timekeeper.h"
 
 namespace thrum::rt {
 namespace {
@@ -31,6 +32,7 @@ void schedule_until_end(M& m) noexcept {
     found next = take_handed(m);
     if (next.g == nullptr) next = find_runnable(m);
     if (next.g == nullptr) return;
+    pay_owed_watch(m);
     execute(m, next);
   }
 }

@@ -24,11 +24,12 @@ struct found {
   return {};
 }
 
-// The same for a goroutine that leaves and looks for its successor itself. Nothing when somebody wants the P's attention
-// or the global queue has its turn: those are for find_runnable.
+// The same for a goroutine that leaves and looks for its successor itself. Nothing when somebody wants the P's attention,
+// or the global queue or the timers have their turn: those are for find_runnable.
 [[nodiscard, gnu::always_inline]] inline found pick_local(P& p) noexcept {
   if (p.attention.load(relaxed) != 0) return {};
   if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
+  if (p.timers_have_their_turn()) return {};
   return take_local(p);
 }
 
@@ -49,7 +50,9 @@ void execute(M& m, found next) noexcept;
   G& g = *next.g;
   auto const before = g.status.load(relaxed);  // claimed entries are running already
   if (before != g_status::running) g.transition(before, g_status::running);
-  if (!next.inherits_slice) m.p->tick();
+  P& p = *m.p;
+  if (!next.inherits_slice) p.tick();
+  if (p.runs_to_timers != 0) --p.runs_to_timers;
   m.current = &g;
 }
 

@@ -2,6 +2,7 @@
 #include "os/clock.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
+#include "sched/timers.h"
 
 namespace thrum::rt {
 namespace {
@@ -23,6 +24,16 @@ entry steal_aged_next(P& victim) noexcept {
   return victim.queue.steal_next(seen) ? seen : entry();
 }
 
+// Runs what is due on the victim, busy or idle; what becomes runnable is ours.
+entry steal_due_timers(M& m, P& victim) noexcept {
+  if (!victim.timers.any()) return {};
+  std::int64_t const now_ns = timer_clock_ns();
+  if (victim.timers.next_when() > now_ns) return {};
+  run_due_timers(m, victim, now_ns);
+  entry const next = m.p->queue.take_next();
+  return next ? next : m.p->queue.pop();
+}
+
 }  // namespace
 
 found steal_work(M& m) noexcept {
@@ -35,7 +46,10 @@ found steal_work(M& m) noexcept {
       if (&victim == &p) continue;
       if (p.attention.load(relaxed) != 0) return {};
       entry e = p.queue.steal_half_from(victim.queue);
-      if (!e && round == steal_rounds) e = steal_aged_next(victim);
+      if (!e && round == steal_rounds) {
+        if ((e = steal_due_timers(m, victim))) return {e.g(), false};
+        e = steal_aged_next(victim);
+      }
       if (!e) continue;
       count(p.counters.steals);
       count(p.counters.stolen, 1 + p.queue.size());

@@ -9,6 +9,7 @@
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
+#include "sched/timekeeper.h"
 #include "sched/wake.h"
 
 #include <cerrno>
@@ -22,6 +23,7 @@ void* m_main(void* argument) {
   char name[16];
   std::snprintf(name, sizeof name, "thrum-m%d", m.id);
   os::set_thread_name(name);
+  os::set_timer_slack_ns(1);  // it may be the one that keeps the time
   m.sched.callers_signals.apply();
   if (int const error = adopt_thread(m)) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
@@ -60,25 +62,43 @@ void start_thread(Sched& s, M& m) noexcept {
   die();
 }
 
+// With sched.lock held; releases it. m sleeps in the idle list.
+void rest_until_started(M& m) noexcept {
+  Sched& s = m.sched;
+  m.idle_link = s.idle_m_list;
+  s.idle_m_list = &m;
+  ++s.ms_idle;
+  rouse_timekeeper_without_timers(s);
+  check_deadlock_locked(s);
+  s.lock.release();
+  m.park.sleep();
+  m.park.clear();
+}
+
 }  // namespace
 
 void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   s.lock.assert_held();
   M* m = s.idle_m_list;
-  bool const fresh = m == nullptr;
-  if (fresh) {
-    m = new_m_locked(s);
-  } else {
+  bool fresh = false;
+  bool sleeps = true;
+  if (m != nullptr) {
     s.idle_m_list = m->idle_link;
     m->idle_link = nullptr;
     --s.ms_idle;
+  } else if (s.timekeeper != nullptr) {
+    m = s.timekeeper;
+    sleeps = relieve_timekeeper(s);
+  } else {
+    m = new_m_locked(s);
+    fresh = true;
   }
-  s.lock.release();
   m->next_p = &p;
   m->spinning = how == start_as::spinning;
+  s.lock.release();
   if (fresh) {
     start_thread(s, *m);
-  } else {
+  } else if (sleeps) {
     m->park.wake();
   }
 }
@@ -88,6 +108,7 @@ void hand_off(Sched& s, P& p) noexcept {
   p.m = nullptr;
   if (!s.stopping && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
+    see_that_timers_are_watched(s);
     return;
   }
   attend_to(p);
@@ -99,29 +120,33 @@ void hand_off(Sched& s, P& p) noexcept {
   }
   put_idle_p(s, p);
   if (!work_anywhere(s)) check_deadlock_locked(s);
+  rouse_timekeeper_without_timers(s);
   s.lock.release();
   store_load_fence();
   if (work_anywhere(s)) wake_if_idle(s);
+  see_that_timers_are_watched(s);
 }
 
 bool stop_m(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
-  s.lock.acquire();
-  if (!s.stopping) {
-    m.idle_link = s.idle_m_list;
-    s.idle_m_list = &m;
-    ++s.ms_idle;
-    check_deadlock_locked(s);
+  for (;;) {
+    s.lock.acquire();
+    if (s.stopping || m.next_p != nullptr) break;
+    std::int64_t const until_ns = take_the_watch(s, m);
+    if (until_ns == never_ns) {
+      rest_until_started(m);
+      if (m.must_end) return false;
+      acquire_p(m, *m.next_p);
+      return true;
+    }
     s.lock.release();
-    m.park.sleep();
-    m.park.clear();
-  } else {
-    m.must_end = true;
-    s.lock.release();
+    if (keep_time(m, until_ns) == watch_ends::with_p) return true;
   }
-  if (m.must_end) return false;
+  s.lock.release();
+  if (m.next_p == nullptr) return false;
   acquire_p(m, *m.next_p);
+  m.owes_watch = true;  // it was the timekeeper when it was taken
   return true;
 }
 
@@ -170,6 +195,10 @@ int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
   M* idle = s.idle_m_list;
   s.idle_m_list = nullptr;
+  if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {
+    keeper->idle_link = idle;
+    idle = keeper;
+  }
   s.lock.release();
   while (idle != nullptr) {
     M* const next = idle->idle_link;

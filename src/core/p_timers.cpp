@@ -1,0 +1,120 @@
+#include "core/p_timers.h"
+
+namespace thrum::rt {
+namespace {
+
+// Below this many dead entries a sweep is not worth its set-up.
+constexpr std::uint32_t dead_min = 32;
+
+}  // namespace
+
+// Entries become valid only under lock_, and cease to be so only under it.
+bool p_timers::is_dead(timer_entry const& e) const noexcept {
+  if (!e.is_record()) return false;
+  timer_record const& r = e.record();
+  return r.in.load(relaxed) != this || r.queued_ns != e.when_ns;
+}
+
+void p_timers::drop_dead(timer_entry const& e) noexcept {
+  --dead_;
+  drop_reference(e.record());
+}
+
+// After entries have gone: dead ones at the top go too, and everybody may see what comes next.
+void p_timers::settle() noexcept {
+  while (dead_ != 0 && is_dead(heap_.first())) drop_dead(heap_.pop());
+  std::int64_t const next = heap_.empty() ? never_ns : heap_.first().when_ns;
+  if (next_when_.load(relaxed) != next) next_when_.store(next, seq_cst);
+}
+
+void p_timers::sweep_if_worth_it() noexcept {
+  if (dead_ < dead_min || dead_ < heap_.size() / 4) return;
+  // Two entries of one record at the same time both look valid, and one of them is not: it stays counted.
+  dead_ -= heap_.remove_if([this](timer_entry const& e) {
+    if (!is_dead(e)) return false;
+    drop_reference(e.record());
+    return true;
+  });
+}
+
+added_as p_timers::push(timer_entry e) noexcept {
+  heap_.push(e);
+  if (e.when_ns >= next_when_.load(relaxed)) return added_as::later;
+  next_when_.store(e.when_ns, seq_cst);  // whoever added it looks at the idle Ps after this: timekeeper.h
+  return added_as::first;
+}
+
+added_as p_timers::add(G& sleeper, std::int64_t when_ns) noexcept {
+  os::lock_guard const guard(lock_);
+  return push(timer_entry::of(when_ns, sleeper));
+}
+
+added_as p_timers::add(timer_record& r) noexcept {
+  r.references.fetch_add(1U, relaxed);  // relaxed: the caller holds one
+  os::lock_guard const guard(lock_);
+  r.in.store(this, relaxed);  // published by lock_
+  r.queued_ns = r.when_ns;
+  return push(timer_entry::of(r.when_ns, r));
+}
+
+bool p_timers::keeps(timer_record const& r, std::int64_t when_ns) noexcept {
+  os::lock_guard const guard(lock_);
+  return r.in.load(relaxed) == this && r.queued_ns <= when_ns;
+}
+
+added_as p_timers::arm(timer_record& r, std::int64_t when_ns, std::uint32_t epoch) noexcept {
+  p_timers* const old = r.in.load(relaxed);  // a hint: see timer_record.h
+  // An entry of a run that is over, left behind by Ms that never came to their end, will not surface.
+  bool const is_queued = old != nullptr && r.armed_in == epoch;
+  r.armed_in = epoch;
+  if (is_queued && old->keeps(r, when_ns)) {
+    r.when_ns = when_ns;
+    return added_as::later;
+  }
+  if (old != nullptr) old->forget(r);
+  r.when_ns = when_ns;
+  return add(r);
+}
+
+void p_timers::forget(timer_record& r) noexcept {
+  os::lock_guard const guard(lock_);
+  if (r.in.load(relaxed) != this) return;  // it surfaced just now
+  r.in.store(nullptr, relaxed);
+  ++dead_;
+  sweep_if_worth_it();
+  settle();
+}
+
+std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uint32_t limit) noexcept {
+  os::lock_guard const guard(lock_);
+  std::uint32_t taken = 0;
+  while (taken < limit && !heap_.empty() && heap_.first().when_ns <= now_ns) {
+    timer_entry const e = heap_.pop();
+    __builtin_prefetch(reinterpret_cast<void const*>(e.target), 1);
+    if (e.is_record()) {
+      if (is_dead(e)) {
+        drop_dead(e);
+        continue;
+      }
+      e.record().in.store(nullptr, relaxed);
+    }
+    out[taken++] = e;
+  }
+  settle();
+  return taken;
+}
+
+void p_timers::clear() noexcept {
+  timer_entry e{};
+  while (take_due(never_ns, &e, 1) != 0) {
+    if (!e.is_record()) continue;
+    timer_record& r = e.record();
+    {
+      os::lock_guard const guard(r.lock);
+      r.armed_in = 0;
+    }
+    drop_reference(r);
+  }
+}
+
+}  // namespace thrum::rt

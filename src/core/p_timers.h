@@ -1,0 +1,87 @@
+// A P's timers: a heap with its lock (S27).
+//
+// Everything is armed on the P whose owner arms it, and usually goes off there; but an idle or stealing M takes what is due
+// from any P, because the owner may be busy with a long computation.
+//
+// Deletion is lazy. A timer that is stopped, or set to an earlier time, leaves its entry behind, dead: it is dropped when
+// it surfaces, or in a sweep once a quarter of the heap is dead. So stopping costs no search, and what is armed and
+// stopped a million times takes no more room than what is armed. A timer that is set to a later time keeps its entry: when
+// that surfaces it is put back, which makes a time limit that is always pushed forward nearly free.
+//
+// next_when is that of the first live entry, and so never_ns exactly while nothing is pending: the scheduler sleeps, and
+// decides about deadlock, by it.
+//
+// Passive: it returns what is due, it runs and wakes nothing.
+#pragma once
+
+#include "core/timer_heap.h"
+#include "core/timer_record.h"
+#include "os/lock.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+// Whether a timer that was added is the first to go off of its heap. Then somebody may have to be told: timekeeper.h.
+enum class added_as : bool { later, first };
+
+class alignas(cache_line_bytes) p_timers {
+ public:
+  // --- the owner of the P ---
+
+  // Room for so many additions, whatever others take out; false when no memory can be had.
+  [[nodiscard]] bool reserve(std::uint32_t entries) noexcept {
+    if (heap_.has_room(entries)) return true;
+    os::lock_guard const guard(lock_);
+    return heap_.make_room(entries);
+  }
+
+  // All three need room.
+  added_as add(G& sleeper, std::int64_t when_ns) noexcept;
+  // Under r.lock, or before anybody else knows r; r is in no heap.
+  added_as add(timer_record& r) noexcept;
+  // Under r.lock: sets r to go off at when_ns, wherever its entry is now.
+  added_as arm(timer_record& r, std::int64_t when_ns, std::uint32_t epoch) noexcept;
+
+  // --- anybody ---
+
+  // seq_cst: half of the protocol of timekeeper.h.
+  [[nodiscard]] std::int64_t next_when() const noexcept { return next_when_.load(seq_cst); }
+  [[nodiscard]] bool any() const noexcept { return next_when_.load(relaxed) != never_ns; }  // a hint
+
+  // Under r.lock: r's entry in this heap, if it is still there, is dead from now on.
+  void forget(timer_record& r) noexcept;
+
+  // Takes at most `limit` entries that are due, in the order of their times, and answers how many. A record among them is
+  // in no heap now, and the reference of its entry is the caller's.
+  [[nodiscard]] std::uint32_t take_due(std::int64_t now_ns, timer_entry* out, std::uint32_t limit) noexcept;
+
+  // After the end of a run: all entries go, and what they name is idle.
+  void clear() noexcept;
+
+  // For reports and tests.
+  struct sizes {
+    std::uint32_t entries;
+    std::uint32_t dead;
+  };
+  [[nodiscard]] sizes count() noexcept {
+    os::lock_guard const guard(lock_);
+    return {heap_.size(), dead_};
+  }
+
+ private:
+  [[nodiscard]] added_as push(timer_entry e) noexcept;
+  [[nodiscard]] bool is_dead(timer_entry const& e) const noexcept;
+  void drop_dead(timer_entry const& e) noexcept;
+  bool keeps(timer_record const& r, std::int64_t when_ns) noexcept;
+  void sweep_if_worth_it() noexcept;
+  void settle() noexcept;
+
+  os::lock lock_{lock_rank::timer_heap};
+  std::uint32_t dead_ = 0;  // under lock_
+  // written under lock_, read by anybody
+  atomic<std::int64_t> next_when_{never_ns};
+  timer_heap heap_;  // under lock_, but for timer_heap::has_room
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,62 @@
+// Who watches the timers while Ps are idle (S27).
+//
+// The promise: while a P is idle, the earliest timer of all Ps, the busy ones' included, is watched: somebody will be awake
+// when it is due. It is kept without a helper thread: at most one M without a P, the *timekeeper*, sleeps with a time
+// limit. An idle program with one goroutine in a sleep loop costs one futex sleep per round.
+//
+//   whoever adds a timer that is now the first of   whoever has given a P up and goes to sleep, under sched.lock
+//   its P's heap
+//   1. stores next_when                             1. becomes the timekeeper if nobody is, or is until a later time;
+//   2. looks: is a P idle, and the timekeeper          stores timekeeper_until_ns
+//      nobody or asleep until later? Then wakes     2. looks at next_when of every P, and sleeps until the earliest
+//      him, to look again, or another M
+//
+// All of these are seq_cst: of the two looks at least one sees the other's write. A spinning M counts as somebody: it finds work and wakes the next,
+// or comes to the right column itself.
+//
+// A goroutine that sleeps or waits with a limit leaves its M to look for work: if there is none, the M comes to the right
+// column anyway. So the look of the left column is put off (M::owes_watch) until it has found something else to do.
+//
+// The timekeeper is in no list of idle Ms, and at rest it is not: pending timers are no deadlock. When its time has come
+// it takes an idle P and runs what is due; it does not count as spinning then, since nobody relies on it. Who needs an M
+// and finds none idle takes the timekeeper, who owes a look from then on.
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// The earliest live timer of all Ps; never_ns: there is none.
+[[nodiscard]] std::int64_t earliest_timer(Sched& s) noexcept;
+
+// Step 2 of the left column, for all Ps.
+void see_that_timers_are_watched(Sched& s) noexcept;
+
+inline void pay_owed_watch(M& m) noexcept {
+  if (!m.owes_watch) return;
+  m.owes_watch = false;
+  see_that_timers_are_watched(m.sched);
+}
+
+// After m, which holds a P, has added a timer.
+void timer_was_added(M& m, added_as place) noexcept;
+
+// --- under sched.lock ---
+
+// The right column: never_ns, or m is the timekeeper and sleeps until then.
+[[nodiscard]] std::int64_t take_the_watch(Sched& s, M& m) noexcept;
+
+// The timekeeper is somebody else's now, or is ended. Answers whether its note is to be woken.
+[[nodiscard]] bool relieve_timekeeper(Sched& s) noexcept;
+
+// No timer is left, and the timekeeper sleeps for one that was stopped: it looks again, and perhaps finds a deadlock.
+void rouse_timekeeper_without_timers(Sched& s) noexcept;
+
+// --- the timekeeper ---
+
+enum class watch_ends : std::uint8_t { with_p, look_again };
+
+// Sleeps until then, or until somebody has work for m. with_p: m holds a P now.
+[[nodiscard]] watch_ends keep_time(M& m, std::int64_t until_ns) noexcept;
+
+}  // namespace thrum::rt

@@ -1,0 +1,104 @@
+#include "sched/timers.h"
+
+#include "os/clock.h"
+#include "sched/queues.h"
+#include "sched/timekeeper.h"
+#include "sched/wake.h"
+
+#include <algorithm>
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::uint32_t batch_max = 64;  // more would keep others waiting for the lock of the heap, and for their turn
+
+// The next time of a ticker that was due at due_ns, later than now: one that came too late leaves ticks out.
+std::int64_t next_tick(std::int64_t due_ns, std::int64_t period_ns, std::int64_t now_ns) noexcept {
+  std::int64_t const missed = (now_ns - due_ns) / period_ns;
+  std::int64_t ahead = 0;
+  if (__builtin_mul_overflow(missed + 1, period_ns, &ahead)) return latest_ns;
+  return time_after(due_ns, ahead);
+}
+
+// r's entry was taken out of a heap, and its reference is ours. r may have been stopped or set anew since then.
+void run_record(M& m, timer_record& r, std::int64_t now_ns) noexcept {
+  {
+    os::lock_guard const guard(r.lock);
+    // In a heap again: it was set anew, and that entry counts.
+    if (r.armed_in == m.sched.epoch && r.in.load(relaxed) == nullptr) {
+      p_timers& own = m.p->timers;
+      if (r.when_ns > now_ns) {
+        timer_was_added(m, own.add(r));  // it was set to a later time
+      } else {
+        std::int64_t const due_ns = r.when_ns;
+        if (r.period_ns == 0) {
+          r.armed_in = 0;
+        } else {
+          r.when_ns = next_tick(due_ns, r.period_ns, now_ns);
+          timer_was_added(m, own.add(r));
+        }
+        r.fire(r, m, due_ns);
+      }
+    }
+  }
+  drop_reference(r);
+}
+
+// More than what m itself will run now: others may help.
+bool has_work_for_others(P const& p) noexcept { return p.queue.size() + (p.queue.peek_next() ? 1U : 0U) > 1; }
+
+}  // namespace
+
+std::int64_t timer_clock_ns() noexcept { return os::monotonic_ns(); }
+
+void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
+  P& own = *m.p;
+  timer_entry due[batch_max];
+  // At least one, however full the ring: it makes room for itself.
+  std::uint32_t const limit = std::clamp(own.queue.capacity() - own.queue.size(), 1U, batch_max);
+  // Tickers go back into a heap. Our own has room for what was taken out of it; without memory we leave others' alone.
+  if (&whose != &own && !own.timers.reserve(limit)) return;
+  std::uint32_t const count_due = whose.timers.take_due(now_ns, due, limit);
+  if (count_due == 0) return;
+  std::uint64_t sleepers = 0;
+  for (std::uint32_t i = 0; i < count_due; ++i) {
+    if (due[i].is_record()) {
+      run_record(m, due[i].record(), now_ns);
+      continue;
+    }
+    G& g = due[i].sleeper();
+    g.transition(g_status::waiting, g_status::runnable);
+    put_tail(own, entry::plain(&g));
+    ++sleepers;
+  }
+  count(own.counters.readies, sleepers);
+  count(own.counters.timers_run, count_due);
+  if (!has_work_for_others(own)) return;
+  store_load_fence();
+  wake_if_idle(m.sched);
+}
+
+void look_at_timers(M& m) noexcept {
+  P& own = *m.p;
+  own.runs_to_timers = global_tick;
+  if (m.timers_are_due) {
+    m.timers_are_due = false;
+    std::int64_t const now_ns = timer_clock_ns();
+    for (auto const& p : m.sched.procs) {
+      if (p->timers.next_when() <= now_ns) run_due_timers(m, *p, now_ns);
+    }
+    return;
+  }
+  if (!own.timers.any()) return;  // then no clock is read
+  if (std::int64_t const now_ns = timer_clock_ns(); own.timers.next_when() <= now_ns) run_due_timers(m, own, now_ns);
+}
+
+bool stop_locked(timer_record& r) noexcept {
+  r.lock.assert_held();
+  bool const was_armed = r.armed_in != 0 && r.armed_in == Sched::live_epoch.load(relaxed);  // of a run that is alive
+  r.armed_in = 0;
+  if (p_timers* const heap = r.in.load(relaxed)) heap->forget(r);
+  return was_armed;
+}
+
+}  // namespace thrum::rt
