@@ -107,13 +107,14 @@ sudog* wait_bucket::take_first(sudog** slot) noexcept {
 }
 
 sudog* wait_bucket::dequeue(void const* address, bool& more) noexcept {
-  sudog** const slot = slot_of(address);
-  if (*slot == nullptr) {
-    more = false;
-    return nullptr;
+  sudog** const slot = slot_of(address);  // the place in the tree is that of all waiters of the address
+  while (*slot != nullptr && (*slot)->address == address) {
+    more = (*slot)->next != nullptr;
+    sudog* const first = take_first(slot);
+    if (!first->in_race || first->g->race.win()) return first;
   }
-  more = (*slot)->next != nullptr;
-  return take_first(slot);
+  more = false;
+  return nullptr;
 }
 
 bool wait_bucket::remove(sudog& waiter, bool& more) noexcept {

@@ -30,7 +30,8 @@ class wait_bucket {
 
   // All below: under the lock.
   void enqueue(sudog& waiter, void const* address, queue_end where) noexcept;
-  // The first waiter of the address, or nullptr; `more` says whether others are left.
+  // The first waiter of the address that the caller may wake, or nullptr; `more` says whether others are left. Those whose
+  // goroutine somebody else was quicker to wake are taken out on the way, and left to it.
   sudog* dequeue(void const* address, bool& more) noexcept;
   // Takes a waiter out from wherever it stands; false: somebody has taken it out already. `more` as above.
   [[nodiscard]] bool remove(sudog& waiter, bool& more) noexcept;

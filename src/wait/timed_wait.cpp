@@ -1,0 +1,48 @@
+#include "wait/timed_wait.h"
+
+#include "base/check.h"
+#include "sched/park.h"
+#include "wait/wait_timer.h"
+
+namespace thrum::rt {
+namespace {
+
+struct limited_wait {
+  wait_bucket& bucket;
+  wait_timer limit;
+};
+
+void commit_limited_wait(M& m, G& left, void* argument) noexcept {
+  auto& wait = *static_cast<limited_wait*>(argument);
+  wait_bucket& bucket = wait.bucket;
+  bool const waits = left.race.commit();
+  THRUM_CHECK(waits);  // nobody can have won: the bucket is locked and the timer has not started
+  // From the start of the timer on the goroutine may be woken and its frame, with `wait` in it, be gone: but for the
+  // bucket, which it locks before it leaves.
+  wait.limit.start(m);
+  bucket.release();
+}
+
+}  // namespace
+
+timed_wait wait_in_until(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason,
+                         queue_end where, std::int64_t deadline_ns) noexcept {
+  G& g = *m.current;
+  limited_wait wait{bucket, {}};
+  if (!wait.limit.prepare(m, deadline_ns)) return {&m, wait_outcome::no_memory};
+  waiter.in_race = true;
+  bucket.enqueue(waiter, address, where);
+  g.race.prepare();
+  M& here = park(m, reason, commit_limited_wait, &wait, commit_holds::lock);
+  bool const timed_out = wait.limit.finish(g);
+  if (timed_out) {
+    bucket.acquire();
+    bool more = false;
+    static_cast<void>(bucket.remove(waiter, more));  // a waker that lost the race may have taken it out
+  }
+  waiter.in_race = false;
+  g.race.over();
+  return {&here, timed_out ? wait_outcome::timed_out : wait_outcome::woken};
+}
+
+}  // namespace thrum::rt

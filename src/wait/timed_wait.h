@@ -1,0 +1,31 @@
+// Waiting in a bucket of the wait table, with a time limit: what every try_..._for is built on.
+#pragma once
+
+#include "core/sched.h"
+#include "core/wait_table.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+enum class wait_outcome : std::uint8_t {
+  woken,      // a waker has taken the waiter out: the bucket is unlocked, as after wait_in
+  timed_out,  // the time was over first: the waiter is out, the bucket is locked again
+  no_memory,  // for the timer: as timed_out, at once
+};
+
+struct timed_wait {
+  M* m;  // where the goroutine is now
+  wait_outcome how;
+};
+
+// Parks in the bucket, which is locked, until a waker takes the waiter out or the monotonic clock shows deadline_ns. When
+// nobody came, the bucket is locked on return, so that the object's state can be put right: bucket.has_waiters tells whether
+// others are left.
+//
+// While it stands there, who takes it out by wait_bucket::dequeue must win its race, and passes it over otherwise: dequeue
+// may answer nullptr although has_waiters was true.
+[[nodiscard]] timed_wait wait_in_until(M& m, wait_bucket& bucket, sudog& waiter, void const* address,
+                                       wait_reason reason, queue_end where, std::int64_t deadline_ns) noexcept;
+
+}  // namespace thrum::rt

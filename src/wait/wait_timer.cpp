@@ -1,0 +1,54 @@
+#include "wait/wait_timer.h"
+
+#include "sched/park.h"
+#include "sched/timekeeper.h"
+#include "sched/timers.h"
+
+#include <algorithm>
+
+namespace thrum::rt {
+namespace {
+
+void end_wait(timer_record& fired, M& m, std::int64_t) noexcept {
+  G& g = *static_cast<G*>(fired.argument);
+  if (!g.race.win()) return;
+  g.wake_parameter = &fired;
+  ready(m, g);
+}
+
+}  // namespace
+
+bool wait_timer::prepare(M& m, std::int64_t deadline_ns) noexcept {
+  G& g = *m.current;
+  if (!m.p->timers.reserve(1)) return false;
+  record_ = take_timer_record(end_wait, &g);
+  if (record_ == nullptr) return false;
+  record_->when_ns = std::min(deadline_ns, latest_ns);
+  g.wake_parameter = nullptr;
+  return true;
+}
+
+// The record's lock is not needed: until it is in the heap nobody else knows it.
+void wait_timer::start(M& m) noexcept {
+  record_->armed_in = m.sched.epoch;
+  timer_was_added(m, m.p->timers.add(*record_));
+}
+
+bool wait_timer::finish(G& g) noexcept {
+  timer_record& r = *record_;
+  record_ = nullptr;
+  bool const timed_out = g.wake_parameter == &r;
+  if (!timed_out) {  // it may be firing in vain just now: the lock waits for it
+    os::lock_guard const guard(r.lock);
+    stop_locked(r);
+  }
+  drop_reference(r);
+  return timed_out;
+}
+
+void wait_timer::discard() noexcept {
+  drop_reference(*record_);
+  record_ = nullptr;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,41 @@
+// A time limit on a wait: one more waker of a goroutine that parks (S26, S27).
+//
+//   wait_timer limit;
+//   if (!limit.prepare(m, deadline_ns)) ...          // no memory: nothing has happened
+//   ... enter the queues, with their locks held; g.race.prepare() ...
+//   park(m, reason, commit, ...);                    // commit: g.race.commit(); limit.start(m); unlock the queues
+//   if (limit.finish(g)) ...                         // the time was over first. Nothing fires any more
+//   ... leave the queues; g.race.over()
+//
+// The timer starts in the commit step: before it nobody can fire it, so the race knows no timer that is ahead. It lives on
+// the stack of the goroutine that waits.
+#pragma once
+
+#include "core/sched.h"
+#include "core/timer_record.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+class wait_timer {
+ public:
+  wait_timer() noexcept = default;
+  wait_timer(wait_timer const&) = delete;
+  wait_timer& operator=(wait_timer const&) = delete;
+
+  // For the current goroutine of m; it must stay on m's P until the commit. False when no memory can be had.
+  [[nodiscard]] bool prepare(M& m, std::int64_t deadline_ns) noexcept;
+  void start(M& m) noexcept;
+
+  // After the wait, on whichever M: stops it, exactly. True: it was the timer that won the race.
+  [[nodiscard]] bool finish(G& g) noexcept;
+
+  // Instead of parking, after prepare.
+  void discard() noexcept;
+
+ private:
+  timer_record* record_ = nullptr;
+};
+
+}  // namespace thrum::rt
