@@ -1,8 +1,10 @@
 // select (Go's selectgo): one of several sends and receives, whichever can go first.
 //
-// 1. All channels are locked, in the order of their addresses, so that two selects can never wait for each other; the
-//    cases are looked at in random order, and the first that is ready is carried out. All channels are seen at one instant.
-// 2. If none is ready the goroutine enters the queue of every channel and parks; its commit unlocks them all.
+// 0. The cases are looked at one by one, in random order and without locks; the first that looks ready is tried under its
+//    own channel's lock. Mostly that is all: a case that is carried out was ready at that instant.
+// 1. If none was, all channels are locked, in the order of their addresses, so that two selects can never wait for each
+//    other, and the cases are tried again: now they are seen at one instant.
+// 2. If none is ready then, the goroutine enters the queue of every channel and parks; its commit unlocks them all.
 // 3. Whoever wins the goroutine's race (core/wake_race.h) carries its case out and wakes it. It locks all channels again
 //    and leaves the other queues.
 //
@@ -65,13 +67,18 @@ struct case_list {
     if (held != nullptr) held->lock.release(how);
   }
 
-  void choose_orders(P& p) noexcept {
+  // Fisher and Yates, inside out: every order is equally likely.
+  void choose_order_to_try(P& p) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
-      // Fisher and Yates, inside out: every order is equally likely.
       std::size_t const j = (p.random.next() >> 32U) * (i + 1) >> 32U;
       cases[i].tried_as = cases[j].tried_as;
       cases[j].tried_as = static_cast<std::uint16_t>(i);
-      // Insertion: there are few as a rule, and programs name them in much the same order each time.
+    }
+  }
+
+  // Insertion: there are few as a rule, and programs name them in much the same order each time.
+  void sort_to_lock() noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
       std::size_t at = i;
       for (; at > 0 && std::less<>()(cases[i].on, nth_locked(at - 1)); --at) {
         cases[at].locked_as = cases[at - 1].locked_as;
@@ -80,19 +87,40 @@ struct case_list {
     }
   }
 
-  // Step 1, under all locks: the case that was carried out, or count.
-  std::size_t try_all(G*& other) noexcept {
+  // In the order chosen: the first case that could be carried out, or count.
+  template <class Try>
+  std::size_t first_done(Try carry_out) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       std::size_t const index = cases[i].tried_as;
       channel_waiter& one = cases[index];
       if (one.on == nullptr) continue;
-      attempt const outcome =
-          one.sends ? send_locked(*one.on, one.parcel, other) : receive_locked(*one.on, one.parcel, other);
+      attempt const outcome = carry_out(one);
       if (outcome == attempt::would_block) continue;
       one.completed = outcome == attempt::done;
       return index;
     }
     return count;
+  }
+
+  static attempt try_locked(channel_waiter& one, G*& other) noexcept {
+    return one.sends ? send_locked(*one.on, one.parcel, other) : receive_locked(*one.on, one.parcel, other);
+  }
+
+  // Step 0.
+  std::size_t try_one_by_one(std::uint32_t epoch, G*& other) noexcept {
+    return first_done([&](channel_waiter& one) noexcept {
+      channel& c = *one.on;
+      if (!c.closed.load(relaxed) && (one.sends ? c.looks_full() : c.looks_empty())) return attempt::would_block;
+      c.take_lock(epoch);
+      attempt const outcome = try_locked(one, other);
+      c.lock.release();
+      return outcome;
+    });
+  }
+
+  // Step 1, under all locks.
+  std::size_t try_all(G*& other) noexcept {
+    return first_done([&](channel_waiter& one) noexcept { return try_locked(one, other); });
   }
 
   void enter_queues(G& g) noexcept {
@@ -145,20 +173,24 @@ std::size_t select(channel_waiter* cases, std::size_t count, when_none_is_ready 
   }
   M* m = &enter_to_wait("select");
   case_list list{cases, count};
-  list.choose_orders(*m->p);
-  if (otherwise == when_none_is_ready::wait && (count == 0 || list.nth_locked(count - 1) == nullptr)) {
-    park(*m, wait_reason::empty_select, never, nullptr, commit_holds::nothing);
-    fatal("internal error: a goroutine in a select without cases was woken");
-  }
-  list.lock_all(m->sched.epoch);
+  list.choose_order_to_try(*m->p);
   G* other = nullptr;
-  std::size_t chosen = list.try_all(other);
-  if (chosen == count && otherwise == when_none_is_ready::wait) {
-    chosen = wait_for_one(m, list);
-  } else {
-    list.unlock_all();
-    if (other != nullptr) ready(*m, *other);
+  std::size_t chosen = list.try_one_by_one(m->sched.epoch, other);
+  if (chosen == count) {
+    list.sort_to_lock();
+    if (otherwise == when_none_is_ready::wait && (count == 0 || list.nth_locked(count - 1) == nullptr)) {
+      park(*m, wait_reason::empty_select, never, nullptr, commit_holds::nothing);
+      fatal("internal error: a goroutine in a select without cases was woken");
+    }
+    list.lock_all(m->sched.epoch);
+    chosen = list.try_all(other);
+    if (chosen == count && otherwise == when_none_is_ready::wait) {
+      chosen = wait_for_one(m, list);
+    } else {
+      list.unlock_all();
+    }
   }
+  if (other != nullptr) ready(*m, *other);
   leave(*m);
   if (chosen != count && cases[chosen].sends && !cases[chosen].completed) throw_closed_for_sending();
   return chosen;

@@ -35,9 +35,11 @@ struct M {
   context g0;            // the scheduling stack, while a goroutine runs
   G* current = nullptr;  // nullptr on g0
   P* p = nullptr;
-  bool in_runtime = false;       // T01: no malloc, no user code, no preemption
-  bool spinning = false;         // looks for work and is counted in sched.spinning
-  std::uint32_t patience = 0;    // how many more times it searches before it sleeps: see find_runnable
+  bool in_runtime = false;        // T01: no malloc, no user code, no preemption
+  bool spinning = false;          // looks for work and is counted in sched.spinning
+  std::uint32_t patience = 0;     // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t poor_steals = 0;  // in a row, that kept it busy for hardly longer than they took: see steal.cpp
+  std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
   bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h

@@ -4,24 +4,61 @@
 #include "sched/schedule.h"
 #include "sched/timers.h"
 
+#include <algorithm>
+
 namespace thrum::rt {
 namespace {
 
-// How long a goroutine in runnext is left to the P that has just readied it. Its readier usually blocks within a
-// microsecond and then runs it with a warm cache; Go sleeps 3 us here, which the kernel makes 50.
-constexpr std::int64_t runnext_age_ns = 2'000;
+// How long a goroutine that has just been readied is left to its P: the one in runnext, and one that is alone in the ring.
+// The P usually comes to it within a microsecond, with a warm cache; two Ps that snatch a few quick goroutines from each
+// other are slower than one that runs them all. (Go sleeps 3 us before it takes runnext, which the kernel makes 50, and
+// takes a lone goroutine at once.)
+constexpr std::int64_t age_to_steal_ns = 2'000;
 
-// Watches the victim's runnext until it is old enough to be taken; gives way at once when it changes.
-entry steal_aged_next(P& victim) noexcept {
-  entry const seen = victim.queue.peek_next();
-  if (!seen) return {};
-  std::uint32_t const tick = victim.schedtick.load(relaxed);  // relaxed: a changed tick only means "leave it"
-  std::int64_t const until_ns = os::monotonic_ns() + runnext_age_ns;
+// What was stolen should keep the thief busy for longer than this. After some steals in a row that did not, he leaves alone
+// what is no more than a handful, unless it is left lying: its goroutines are quick, and the P they were readied on will
+// come to them.
+constexpr std::int64_t worth_stealing_ns = 4'000;
+constexpr std::uint32_t poor_steals_max = 4;
+constexpr std::uint32_t handful = 8;
+
+struct glimpse {
+  entry next;
+  std::uint32_t waiting;
+  std::uint64_t switches;  // grows with every goroutine that runs there
+
+  static glimpse of(P const& p) noexcept {
+    // relaxed: a change only means "leave it"
+    return {p.queue.peek_next(), p.queue.size(),
+            p.counters.switches_direct.load(relaxed) + p.counters.switches_via_g0.load(relaxed)};
+  }
+  friend bool operator==(glimpse const&, glimpse const&) = default;
+};
+
+// Waits until what the victim has is old enough; false if it has moved on meanwhile. Two looks, and none in between: each
+// takes the lines of its queue away from the victim.
+bool stays_as_it_is(P const& victim, glimpse const& seen) noexcept {
+  std::int64_t const until_ns = os::monotonic_ns() + age_to_steal_ns;
   do {
     cpu_relax();
-    if (victim.queue.peek_next() != seen || victim.schedtick.load(relaxed) != tick) return {};
   } while (os::monotonic_ns() < until_ns);
-  return victim.queue.steal_next(seen) ? seen : entry();
+  return glimpse::of(victim) == seen;
+}
+
+// Half of the victim's ring; in the last round also what little there is, if it is left lying.
+entry steal_from(P& victim, P& thief, std::uint32_t little, bool is_last_round) noexcept {
+  glimpse const seen = glimpse::of(victim);
+  if (seen.waiting > little) return thief.queue.steal_half_from(victim.queue);
+  if (!is_last_round || (seen.waiting == 0 && !seen.next) || !stays_as_it_is(victim, seen)) return {};
+  if (entry const e = thief.queue.steal_half_from(victim.queue)) return e;
+  return seen.next && victim.queue.steal_next(seen.next) ? seen.next : entry();
+}
+
+void judge_last_steal(M& m) noexcept {
+  if (m.stole_at_ns == 0) return;
+  bool const was_poor = os::monotonic_ns() - m.stole_at_ns < worth_stealing_ns;
+  m.poor_steals = was_poor ? std::min(m.poor_steals + 1, poor_steals_max) : 0;
+  m.stole_at_ns = 0;
 }
 
 // Runs what is due on the victim, busy or idle; what becomes runnable is ours.
@@ -39,18 +76,21 @@ entry steal_due_timers(M& m, P& victim) noexcept {
 found steal_work(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
+  judge_last_steal(m);
+  std::uint32_t const little = m.poor_steals == poor_steals_max ? handful : 1;
   for (int round = 1; round <= steal_rounds; ++round) {
     auto const random = static_cast<std::uint32_t>(p.random.next() >> 33U);
     for (random_order order(s.steal_steps, random); !order.done(); order.advance()) {
       P& victim = *s.procs[order.position()];
       if (&victim == &p) continue;
       if (p.attention.load(relaxed) != 0) return {};
-      entry e = p.queue.steal_half_from(victim.queue);
-      if (!e && round == steal_rounds) {
-        if ((e = steal_due_timers(m, victim))) return {e.g(), false};
-        e = steal_aged_next(victim);
+      bool const is_last_round = round == steal_rounds;
+      if (is_last_round) {
+        if (entry const due = steal_due_timers(m, victim)) return {due.g(), false};
       }
+      entry const e = steal_from(victim, p, little, is_last_round);
       if (!e) continue;
+      m.stole_at_ns = os::monotonic_ns();
       count(p.counters.steals);
       count(p.counters.stolen, 1 + p.queue.size());
       if (G* const g = take_over(p, e)) return {g, false};

@@ -170,7 +170,7 @@ TEST(find_runnable, the_seed_decides_the_order_of_stealing) {
   EXPECT_NE(order(42), order(43));
 }
 
-// The right column of wake.h. The victim's runnext is not taken while his tick keeps changing: the thief finds nothing,
+// The right column of wake.h. The victim's runnext is not taken while goroutines keep running there: the thief finds nothing,
 // gives its P up, sees on its last look that there is work after all, and takes a P back. If it did not look, it would
 // sleep here for ever (and the watchdog would tell).
 TEST(find_runnable, S10_S13_whoever_gave_its_p_up_looks_at_every_queue_once_more) {
@@ -182,7 +182,7 @@ TEST(find_runnable, S10_S13_whoever_gave_its_p_up_looks_at_every_queue_once_more
     static_cast<void>(s.p(1).queue.swap_next(gs.plain(0)));
     atomic<bool> over{false};
     std::thread busy([&] {
-      while (!over.load(relaxed) && s.p(0).counters.spins.load(relaxed) < 3) owner_add(s.p(1).schedtick, 1U);
+      while (!over.load(relaxed) && s.p(0).counters.spins.load(relaxed) < 3) count(s.p(1).counters.switches_direct);
     });
     EXPECT_EQ(search(s, 1), numbers(0, 1));
     over.store(true, relaxed);
