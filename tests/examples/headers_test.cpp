@@ -3,7 +3,9 @@
 #include <thrum/thrum.h>
 
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -192,6 +194,42 @@ TEST(headers, defer_h) {
     thrum::defer second = [&] { order += "first "; };
   }
   EXPECT_EQ(order, "first second");
+}
+
+TEST(headers, context_h) {
+  thrum::run([] {
+    thrum::context const parent = thrum::context::background();
+    thrum::chan<int> jobs;
+    thrum::chan<std::string> said;
+    {
+      auto [ctx, cancel] = thrum::with_cancel(parent);
+      thrum::defer at_end = cancel;
+      thrum::go([ctx = ctx, jobs, said] {
+        auto const work = [](std::optional<int>) {};
+        thrum::select(thrum::on_recv(jobs, work), thrum::on_recv(ctx.done()));
+        said.send(ctx.err().message());
+      });
+      EXPECT_FALSE(ctx.err());
+    }
+    EXPECT_EQ(said.recv(), "context canceled");
+  });
+}
+
+TEST(headers, group_h) {
+  thrum::run([] {
+    std::vector<std::string> urls{"a", "b", "bad", "c"};
+    auto const fetch = [](thrum::context const& ctx, std::string const& url) {
+      ctx.throw_if_done();
+      if (url == "bad") throw std::runtime_error(url);
+    };
+    thrum::context const ctx;
+    thrum::group downloads(ctx);
+    downloads.limit(8);
+    for (auto& url : urls) {
+      downloads.go([&] { fetch(downloads.context(), url); });
+    }
+    EXPECT_THROW(downloads.wait(), std::runtime_error);
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "support/child.h"
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -18,9 +19,9 @@ std::filesystem::path path_of(std::string const& name) {
 // At P=1 and as many Ps as the machine likes, and more.
 class examples : public testing::TestWithParam<char const*> {
  protected:
-  static outcome run_example(std::string const& name) {
-    return thrum::test::run_program(path_of(name),
-                                    {.arguments = "", .environment = "THRUM_MAXPROCS=" + std::string(GetParam())});
+  static outcome run_example(std::string const& name, std::string const& arguments = "") {
+    return thrum::test::run_program(
+        path_of(name), {.arguments = arguments, .environment = "THRUM_MAXPROCS=" + std::string(GetParam())});
   }
 };
 
@@ -54,6 +55,48 @@ TEST_P(examples, parallel_sum) {
   outcome const seen = run_example("parallel_sum");
   EXPECT_EQ(seen.code, 0) << seen.text;
   EXPECT_EQ(seen.text, "1 + 2 + ... + 10000000 = 50000005000000\n");
+}
+
+TEST_P(examples, sieve) {
+  THRUM_NEEDS_EXAMPLE("sieve");
+  outcome const seen = run_example("sieve");
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  EXPECT_EQ(seen.text,
+            "2\n3\n5\n7\n11\n13\n17\n19\n23\n29\n31\n37\n41\n43\n47\n53\n59\n61\n67\n71\n73\n79\n83\n89\n97\n");
+}
+
+TEST_P(examples, pipeline) {
+  THRUM_NEEDS_EXAMPLE("pipeline");
+  outcome const seen = run_example("pipeline");
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  EXPECT_EQ(seen.text.find("1, all in all 1\n4, all in all 5\n9, all in all 14\n"), 0U) << seen.text;
+  std::string const last = "196, all in all 1015\nevery stage has ended\n";
+  EXPECT_EQ(seen.text.size() - last.size(), seen.text.find(last)) << seen.text;
+}
+
+TEST_P(examples, worker_pool) {
+  THRUM_NEEDS_EXAMPLE("worker_pool");
+  outcome const seen = run_example("worker_pool");
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  EXPECT_EQ(seen.text, "41538 primes below 500000\n");
+}
+
+// What one of the subscribers printed, in its order.
+std::string lines_of(std::string const& name, std::string const& text) {
+  std::istringstream in(text);
+  std::string found;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(name)) found += line + "\n";
+  }
+  return found;
+}
+
+TEST_P(examples, pub_sub) {
+  THRUM_NEEDS_EXAMPLE("pub_sub");
+  outcome const seen = run_example("pub_sub");
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  EXPECT_EQ(lines_of("anna", seen.text), "anna: channels have landed\nanna: so have contexts\nanna: the end\n");
+  EXPECT_EQ(lines_of("bert", seen.text), "bert: channels have landed\nbert: the end\n");
 }
 
 }  // namespace
