@@ -1,9 +1,7 @@
 // The moment of letting go: a goroutine's end (T11), and primitives that whoever they let go destroys at once (T14).
-//
-// What is destroyed is overwritten with a pattern, so that a late store shows also without AddressSanitizer; with it, a
-// late load shows, too, since half of the objects live on the heap.
 #include "base/atomic.h"
 #include "stress/baton.h"
+#include "stress/grave.h"
 #include "stress/seed.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -28,54 +26,8 @@
 namespace thrum::test {
 namespace {
 
-// Room for one T, filled with a pattern whenever no T is there.
-template <class T>
-class grave {
- public:
-  grave() { fill(); }
-  T& make() { return *::new (static_cast<void*>(bytes_)) T(); }
-  void destroy(T& gone) {
-    gone.~T();
-    fill();
-  }
-  [[nodiscard]] bool is_undisturbed() const {
-    bool same = true;
-    for (std::byte const b : bytes_) same = same && b == pattern;
-    return same;
-  }
-
- private:
-  static constexpr std::byte pattern{0xa7};
-  void fill() { std::memset(bytes_, static_cast<int>(pattern), sizeof bytes_); }
-  alignas(T) std::byte bytes_[sizeof(T)];
-};
-
-class release_at_once : public testing::TestWithParam<int> {
- protected:
-  [[nodiscard]] static int procs() { return GetParam(); }
-  // body(round) on several goroutines at once; false: a dead object was touched.
-  template <class F>
-  static void on_many(std::int64_t rounds, F body) {
-    int const goroutines = 2 * procs();
-    run_at(procs(), [&] {
-      wait_group ended;
-      for (int g = 0; g < goroutines; ++g) {
-        ended.go([&, g] {
-          for (std::int64_t round = g; round < rounds; round += goroutines)
-            ASSERT_TRUE(body(round)) << "round " << round;
-        });
-      }
-      ended.wait();
-    });
-  }
-};
-
 INSTANTIATE_TEST_SUITE_P(at, release_at_once, testing::Values(1, 2, 8),
                          [](auto const& width) { return "P" + std::to_string(width.param); });
-
-void pause(std::int64_t round) {
-  for (std::int64_t i = round * 7 % 50; i > 0; --i) rt::cpu_relax();
-}
 
 TEST_P(release_at_once, T14_a_wait_group_destroyed_by_its_waiter) {
   on_many(scaled(100'000, 2000), [](std::int64_t round) {
