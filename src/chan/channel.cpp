@@ -86,6 +86,11 @@ channel_waiter* waiter_queue::pop_select() noexcept {
   return nullptr;
 }
 
+void sleep_for_good(M& m) noexcept {
+  park(m, wait_reason::none, never, nullptr, commit_holds::nothing);
+  fatal("internal error: a goroutine went on after the end of its run");
+}
+
 void throw_closed_for_sending() { throw channel_closed("thrum: send on a closed channel"); }
 
 channel* make_channel(std::size_t capacity, parcel_type const& type) {
@@ -119,7 +124,7 @@ void send(channel* c, void* parcel) {
     wait_for_ever("a send", wait_reason::send_on_nil);
   M& m = enter_to_wait("chan::send");
   G* other = nullptr;
-  c->take_lock(m.sched.epoch);
+  lock(m, *c);
   attempt const outcome = send_locked(*c, parcel, other);
   if (outcome == attempt::would_block) {
     if (!wait_in_queue(m, *c, c->senders, parcel, wait_reason::chan_send)) throw_closed_for_sending();
@@ -136,7 +141,7 @@ bool receive(channel* c, void* parcel) {
     wait_for_ever("a receive", wait_reason::receive_on_nil);
   M& m = enter_to_wait("chan::recv");
   G* other = nullptr;
-  c->take_lock(m.sched.epoch);
+  lock(m, *c);
   attempt const outcome = receive_locked(*c, parcel, other);
   if (outcome == attempt::would_block) return wait_in_queue(m, *c, c->receivers, parcel, wait_reason::chan_receive);
   c->lock.release();
@@ -144,14 +149,17 @@ bool receive(channel* c, void* parcel) {
   return outcome == attempt::done;
 }
 
-// The first look is without the lock. What it saw was true at one moment: a channel that was not closed when it was found
-// full was full and open then.
+// Found full and after that still open: it was both when it was found full. In the other order it need never have been
+// both: closing an unbuffered channel takes its receivers away.
+bool would_block_to_send(channel const* c) noexcept {
+  return c == nullptr || (c->looks_full() && !c->closed.load(acquire));  // pairs with close
+}
+
 attempt try_send(channel* c, void* parcel) {
-  if (c == nullptr) return attempt::would_block;
-  if (!c->closed.load(acquire) && c->looks_full()) return attempt::would_block;
+  if (would_block_to_send(c)) return attempt::would_block;
   M& m = enter_to_wait("chan::try_send");
   G* other = nullptr;
-  c->take_lock(m.sched.epoch);
+  lock(m, *c);
   attempt const outcome = send_locked(*c, parcel, other);
   c->lock.release();
   ready_and_leave(m, other);
@@ -169,7 +177,7 @@ attempt try_receive(channel* c, void* parcel) {
   }
   M& m = enter_to_wait("chan::try_recv");
   G* other = nullptr;
-  c->take_lock(m.sched.epoch);
+  lock(m, *c);
   attempt const outcome = receive_locked(*c, parcel, other);
   c->lock.release();
   ready_and_leave(m, other);
@@ -182,7 +190,7 @@ enum class closing : bool { done, was_closed };
 
 // On a goroutine, inside the runtime; leaves it.
 closing close_and_leave(M& m, channel& c) noexcept {
-  c.take_lock(m.sched.epoch);
+  lock(m, c);
   if (c.closed.load(relaxed)) {
     c.lock.release();
     leave(m);
@@ -201,7 +209,8 @@ closing close_and_leave(M& m, channel& c) noexcept {
 
 // On any other thread: nobody can be woken from there.
 void close_from_outside(channel& c) {
-  c.take_lock(Sched::live_epoch.load(relaxed));  // relaxed: whoever waits has entered under the channel's lock
+  // relaxed: whoever waits has entered under the channel's lock
+  static_cast<void>(c.take_lock(Sched::live_epoch.load(relaxed)));
   bool const nobody_waits = c.receivers.looks_empty() && c.senders.looks_empty();
   if (nobody_waits) c.closed.store(true, rt::release);  // as above
   c.lock.release();

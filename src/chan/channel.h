@@ -7,12 +7,14 @@
 //     lock: he copies the parcel straight from, or to, the other's stack. He readies it after that.
 //  3. After the release of the lock the channel is not touched again: whoever got its last element may destroy it.
 //  4. Waiters belong to the run `epoch`. Those of a run that is over are forgotten by the first to lock the channel in a
-//     later one, without a look at them (T12).
+//     later one, without a look at them (T12). A goroutine of the earlier run that is still in user code, and comes to a
+//     channel of the later one, sleeps for good.
 //
 // count, closed and the ends of the queues are written under the lock and read without it by the try forms.
 #pragma once
 
 #include "core/m.h"
+#include "core/sched.h"
 #include "os/spin_lock.h"
 #include <thrum/detail/channel.h>
 
@@ -42,6 +44,7 @@ class waiter_queue {
     unlink_first(*first);
     return first;
   }
+  [[nodiscard]] channel_waiter const* first() const noexcept { return first_.load(relaxed); }
   void forget() noexcept {
     first_.store(nullptr, relaxed);
     last_ = nullptr;
@@ -84,13 +87,18 @@ struct channel {
     return reinterpret_cast<char*>(this + 1) + index * parcel_bytes;
   }
 
-  void take_lock(std::uint32_t running_epoch, rt::os::ranked how = rt::os::ranked::yes) noexcept {
+  // False: the caller's run is over, and the waiters are none of its business. The lock is held all the same.
+  [[nodiscard]] bool take_lock(std::uint32_t callers_epoch, rt::os::ranked how = rt::os::ranked::yes) noexcept {
     lock.acquire(how);
-    if (epoch != running_epoch) [[unlikely]] {
-      receivers.forget();
-      senders.forget();
-      epoch = running_epoch;
-    }
+    return epoch == callers_epoch || begin_epoch(callers_epoch);
+  }
+  [[nodiscard]] bool begin_epoch(std::uint32_t callers_epoch) noexcept {
+    // relaxed: whoever put a later epoch here knew it, and held the lock
+    if (rt::Sched::live_epoch.load(relaxed) != callers_epoch) return false;
+    receivers.forget();
+    senders.forget();
+    epoch = callers_epoch;
+    return true;
   }
 
   // The common sizes without a call.
@@ -159,5 +167,15 @@ struct channel {
 }
 
 [[noreturn]] void throw_closed_for_sending();
+
+// The goroutine's run is over: see invariant 4. With the runtime mark set and no lock held.
+[[noreturn]] void sleep_for_good(rt::M& m) noexcept;
+
+inline void lock(rt::M& m, channel& c) noexcept {
+  if (c.take_lock(m.sched.epoch)) [[likely]]
+    return;
+  c.lock.release();
+  sleep_for_good(m);
+}
 
 }  // namespace thrum::detail

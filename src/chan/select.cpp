@@ -10,6 +10,10 @@
 //
 // The cases lie on the goroutine's stack. The commit reads them while it unlocks, and the goroutine may already be awake:
 // but it cannot get past step 3 and leave the frame before the last of the locks is free.
+//
+// Whoever deals with the select may destroy all of its channels as soon as his part of the bargain is done: they may live
+// in his frame. So step 1 releases the lock of the chosen channel last; and since step 3 comes when the bargain is done,
+// the goroutine holds references to all channels while it waits.
 #include "base/check.h"
 #include "chan/channel.h"
 #include "core/current.h"
@@ -46,26 +50,29 @@ struct case_list {
     }
   }
 
-  void lock_all(std::uint32_t epoch) const noexcept {
+  void lock_all(M& m) const noexcept {
     auto how = os::ranked::yes;
+    bool in_time = true;
     for_each_channel([&](channel& c) {
-      c.take_lock(epoch, how);
+      in_time = c.take_lock(m.sched.epoch, how) && in_time;
       how = os::ranked::no;
     });
+    if (in_time) [[likely]]
+      return;
+    unlock_all(last_locked());
+    sleep_for_good(m);
   }
-  // The last lock is released after the last look at the cases: see above.
-  void unlock_all() const noexcept {
-    channel* held = nullptr;
+  // `last` is released last, after the last look at the cases.
+  void unlock_all(channel* last) const noexcept {
     auto how = os::ranked::yes;
     for_each_channel([&](channel& c) {
-      if (held != nullptr) {
-        held->lock.release(how);
-        how = os::ranked::no;
-      }
-      held = &c;
+      if (&c == last) return;
+      c.lock.release(how);
+      how = os::ranked::no;
     });
-    if (held != nullptr) held->lock.release(how);
+    if (last != nullptr) last->lock.release(how);
   }
+  [[nodiscard]] channel* last_locked() const noexcept { return count == 0 ? nullptr : nth_locked(count - 1); }
 
   // Fisher and Yates, inside out: every order is equally likely.
   void choose_order_to_try(P& p) noexcept {
@@ -76,14 +83,21 @@ struct case_list {
     }
   }
 
-  // Insertion: there are few as a rule, and programs name them in much the same order each time.
+  // Shell's: insertion for the few cases that a select has as a rule, named in much the same order each time; and in
+  // tolerable time for thousands.
   void sort_to_lock() noexcept {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::size_t at = i;
-      for (; at > 0 && std::less<>()(cases[i].on, nth_locked(at - 1)); --at) {
-        cases[at].locked_as = cases[at - 1].locked_as;
+    for (std::size_t i = 0; i < count; ++i) cases[i].locked_as = static_cast<std::uint16_t>(i);
+    std::size_t gap = 1;
+    while (gap < count / 9) gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3) {
+      for (std::size_t i = gap; i < count; ++i) {
+        std::uint16_t const moved = cases[i].locked_as;
+        std::size_t at = i;
+        for (; at >= gap && std::less<>()(cases[moved].on, nth_locked(at - gap)); at -= gap) {
+          cases[at].locked_as = cases[at - gap].locked_as;
+        }
+        cases[at].locked_as = moved;
       }
-      cases[at].locked_as = static_cast<std::uint16_t>(i);
     }
   }
 
@@ -107,11 +121,11 @@ struct case_list {
   }
 
   // Step 0.
-  std::size_t try_one_by_one(std::uint32_t epoch, G*& other) noexcept {
+  std::size_t try_one_by_one(M& m, G*& other) noexcept {
     return first_done([&](channel_waiter& one) noexcept {
       channel& c = *one.on;
       if (!c.closed.load(relaxed) && (one.sends ? c.looks_full() : c.looks_empty())) return attempt::would_block;
-      c.take_lock(epoch);
+      lock(m, c);
       attempt const outcome = try_locked(one, other);
       c.lock.release();
       return outcome;
@@ -145,7 +159,8 @@ struct case_list {
 
 void commit_select(M& m, G& left, void* argument) noexcept {
   bool const waits = left.race.commit();
-  static_cast<case_list*>(argument)->unlock_all();
+  auto const& list = *static_cast<case_list*>(argument);
+  list.unlock_all(list.last_locked());
   if (!waits) ready(m, left);
 }
 
@@ -156,9 +171,9 @@ std::size_t wait_for_one(M*& m, case_list list) noexcept {
   g.race.prepare();
   m = &park(*m, wait_reason::select, commit_select, &list, commit_holds::lock);
   auto* const winner = static_cast<channel_waiter*>(g.wake_parameter);
-  list.lock_all(m->sched.epoch);
+  list.lock_all(*m);
   list.leave_queues();
-  list.unlock_all();
+  list.unlock_all(list.last_locked());
   g.race.over();
   return static_cast<std::size_t>(winner - list.cases);
 }
@@ -175,23 +190,29 @@ std::size_t select(channel_waiter* cases, std::size_t count, when_none_is_ready 
   case_list list{cases, count};
   list.choose_order_to_try(*m->p);
   G* other = nullptr;
-  std::size_t chosen = list.try_one_by_one(m->sched.epoch, other);
+  std::size_t chosen = list.try_one_by_one(*m, other);
+  bool has_waited = false;
   if (chosen == count) {
     list.sort_to_lock();
-    if (otherwise == when_none_is_ready::wait && (count == 0 || list.nth_locked(count - 1) == nullptr)) {
+    if (otherwise == when_none_is_ready::wait && list.last_locked() == nullptr) {
       park(*m, wait_reason::empty_select, never, nullptr, commit_holds::nothing);
       fatal("internal error: a goroutine in a select without cases was woken");
     }
-    list.lock_all(m->sched.epoch);
+    list.lock_all(*m);
     chosen = list.try_all(other);
     if (chosen == count && otherwise == when_none_is_ready::wait) {
+      has_waited = true;
+      list.for_each_channel([](channel& c) { retain_channel(&c); });
       chosen = wait_for_one(m, list);
     } else {
-      list.unlock_all();
+      list.unlock_all(chosen == count ? list.last_locked() : cases[chosen].on);
     }
   }
   if (other != nullptr) ready(*m, *other);
   leave(*m);
+  if (has_waited) {
+    list.for_each_channel([](channel& c) { release_channel(&c); });  // outside the runtime: it may be the last one
+  }
   if (chosen != count && cases[chosen].sends && !cases[chosen].completed) throw_closed_for_sending();
   return chosen;
 }

@@ -57,6 +57,8 @@ void send(channel* c, void* parcel);
 enum class attempt : std::uint8_t { done, would_block, closed };
 [[nodiscard]] attempt try_send(channel* c, void* parcel);
 [[nodiscard]] attempt try_receive(channel* c, void* parcel);
+// A look without the lock: true only if try_send would have answered would_block.
+[[nodiscard]] bool would_block_to_send(channel const* c) noexcept;
 
 void close(channel* c);  // throws channel_closed if it is closed already, or nil
 // The same for a channel that several may close: nothing happens if it is closed already. On a thread that is no goroutine's
