@@ -82,46 +82,49 @@ template <class Handle, class T>
 class sending_side {
  public:
   // Throws channel_closed on a closed channel, also when it is closed while this waits. On nil: waits for ever.
-  void send(T value) const {
-    if constexpr (std::is_trivially_copyable_v<T> && travels_by_value<T>) {
-      detail::send(core(), std::addressof(value));
-    } else {
-      outgoing<T> element(std::move(value));
-      detail::send(core(), element.parcel());
-      element.sent();
-    }
+  void send(T value) const requires is_just_bytes<T> { detail::send(core(), std::addressof(value)); }
+  void send(T&& value) const requires(!is_just_bytes<T>) { send_packed(outgoing<T>(std::move(value))); }
+  void send(T const& value) const requires(!is_just_bytes<T> && std::copy_constructible<T>) {
+    send_packed(outgoing<T>(value));
   }
 
   // False: it would have to wait, and the value is left as it was.
   [[nodiscard]] bool try_send(T&& value) const {
-    if constexpr (std::is_trivially_copyable_v<T> && travels_by_value<T>) {
+    if constexpr (is_just_bytes<T>) {
       return detail::try_send(core(), std::addressof(value)) == attempt::done;
     } else {
+      if (would_block_to_send(core())) return false;  // as a rule it need not even be moved there and back
       outgoing<T> element(std::move(value));
-      auto const give_back = [&] {
-        std::destroy_at(std::addressof(value));
-        std::construct_at(std::addressof(value), std::move(element.value()));
-      };
       try {
-        if (detail::try_send(core(), element.parcel()) == attempt::done) {
-          element.sent();
-          return true;
-        }
+        if (try_send_packed(element)) return true;
       } catch (...) {
-        give_back();
+        element.give_back(value);
         throw;
       }
-      give_back();
+      element.give_back(value);
       return false;
     }
   }
-  [[nodiscard]] bool try_send(T const& value) const requires std::copy_constructible<T> { return try_send(T(value)); }
+  [[nodiscard]] bool try_send(T const& value) const requires std::copy_constructible<T> {
+    if (would_block_to_send(core())) return false;
+    outgoing<T> element(value);
+    return try_send_packed(element);
+  }
 
   // Whoever waits to receive gets nothing, whoever waits to send an exception; what is in the buffer can still be received.
   // Closing twice, or nil, throws channel_closed.
   void close() const { detail::close(core()); }
 
  private:
+  void send_packed(outgoing<T> element) const {
+    detail::send(core(), element.parcel());
+    element.sent();
+  }
+  [[nodiscard]] bool try_send_packed(outgoing<T>& element) const {
+    bool const done = detail::try_send(core(), element.parcel()) == attempt::done;
+    if (done) element.sent();
+    return done;
+  }
   [[nodiscard]] channel* core() const noexcept { return static_cast<Handle const&>(*this).channel_handle::core(); }
 };
 
@@ -156,7 +159,8 @@ class receiving_side {
     explicit iterator(Handle from) : from_(std::move(from)), current_(from_->recv()) {}
     [[nodiscard]] T& operator*() const noexcept { return *current_; }
     iterator& operator++() {
-      current_ = from_->recv();
+      current_.reset();  // the last one is gone before the next is waited for
+      if (auto next = from_->recv()) current_.emplace(*std::move(next));
       return *this;
     }
     void operator++(int) { ++*this; }
@@ -179,16 +183,18 @@ template <class T>
 class chan : public detail::channel_handle,
              public detail::sending_side<chan<T>, T>,
              public detail::receiving_side<chan<T>, T> {
-  static_assert(std::is_object_v<T> && std::move_constructible<T>, "the element of a channel must be movable");
-
  public:
   using value_type = T;
   class sender;
   class receiver;
 
   // 0: rendezvous, a send waits for its receiver. Throws channel_error for a capacity that no memory can hold.
-  explicit chan(std::size_t capacity = 0)
-      : channel_handle(detail::make_channel(capacity, detail::parcel_type_of<T>())) {}
+  explicit chan(std::size_t capacity) : channel_handle(detail::make_channel(capacity, detail::parcel_type_of<T>())) {
+    // Here, and not in the class: an element may hold a channel of its own kind.
+    static_assert(std::is_object_v<T> && std::same_as<T, std::remove_cv_t<T>> && std::move_constructible<T>,
+                  "the element of a channel must be a movable object");
+  }
+  chan() : chan(0) {}
 
   // The nil channel: send and receive wait for ever, a select never picks it. A template, so that chan(0) is a capacity.
   template <std::same_as<std::nullptr_t> Nil>

@@ -6,12 +6,13 @@
 //       thrum::otherwise([&] { ... }));                              // if none of them is ready now
 //
 // Of the cases that are ready one is picked at random, each as likely as the others; all channels are seen at one instant.
-// Without a ready case the goroutine waits, unless there is an `otherwise`. Channels and values are evaluated once, in
-// order; only the chosen case's function is called, after the channels are free again. A case of a nil channel is never
-// ready. Sending on a closed channel throws channel_closed. A value of a case that was not chosen is destroyed with it.
+// Without a ready case the goroutine waits, unless there is an `otherwise`. Channels and values are evaluated once (in
+// which order is for the compiler to say: they are arguments of a function); only the chosen case's function is called,
+// after the channels are free again. A case of a nil channel is never ready. Sending on a closed channel throws
+// channel_closed. A value of a case that was not chosen stays with the case, and is destroyed with it.
 //
 // It blocks the goroutine, never its thread. With n cases it costs about n times what one channel operation costs, and
-// allocates nothing.
+// allocates nothing beyond the boxes of values to be sent (see chan.h) and, for a span, n small records.
 #pragma once
 
 #include <thrum/chan.h>
@@ -31,13 +32,13 @@
 namespace thrum {
 
 // Receives from a chan<T> or its receiver; f takes a std::optional<T>.
-template <class Handle, class F = detail::do_nothing>
+template <detail::receiving_handle Handle, class F = detail::do_nothing>
 [[nodiscard]] auto on_recv(Handle&& from, F f = {}) {
   return detail::recv_case<detail::element_of<Handle>, F>(std::forward<Handle>(from), std::move(f));
 }
 
 // Sends value to a chan<T> or its sender.
-template <class Handle, class F = detail::do_nothing>
+template <detail::sending_handle Handle, class F = detail::do_nothing>
 [[nodiscard]] auto on_send(Handle&& to, detail::element_of<Handle> value, F f = {}) {
   return detail::send_case<detail::element_of<Handle>, F>(std::forward<Handle>(to), std::move(value), std::move(f));
 }
@@ -98,6 +99,7 @@ requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::si
   constexpr std::size_t count = sizeof...(Cases);
   constexpr std::size_t defaults = (0 + ... + (detail::is_otherwise<std::remove_cvref_t<Cases>> ? 1 : 0));
   static_assert(defaults <= 1, "a select has at most one `otherwise`");
+  static_assert((!std::is_same_v<std::remove_cvref_t<Cases>, select_case> && ...), "a select_case goes into a span");
   std::array<detail::channel_waiter, count + (count == 0 ? 1 : 0)>
       waiters;  // nil, and so never picked, for `otherwise`
   [[maybe_unused]] std::size_t next = 0;
@@ -129,12 +131,15 @@ requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::si
   return picked;
 }
 
-// The same for a number of cases that is known only at run time.
+// The same for a number of cases that is known only at run time. They can be used for another select, but for a sending one
+// that was chosen: its value is gone.
 inline std::size_t select(std::span<select_case> cases) {
   std::vector<detail::channel_waiter> waiters(cases.size());
   std::size_t fallback = cases.size();
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (cases[i].is_otherwise()) fallback = i;
+    if (cases[i].is_otherwise() && std::exchange(fallback, i) != cases.size()) {
+      throw channel_error("thrum: a select has at most one `otherwise`");
+    }
     cases[i].describe(waiters[i]);
   }
   bool const waits = fallback == cases.size();

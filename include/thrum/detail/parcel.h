@@ -28,6 +28,10 @@ namespace detail {
 template <class T>
 inline constexpr bool travels_by_value = is_relocatable<T> && sizeof(T) <= parcel_bytes_max;
 
+// An element that needs no packing: a copy of it is the parcel.
+template <class T>
+inline constexpr bool is_just_bytes = std::is_trivially_copyable_v<T> && travels_by_value<T>;
+
 // Room for a T that begins or ends its life as bytes.
 template <class T>
 union raw {
@@ -40,17 +44,27 @@ union raw {
 template <class T>
 class outgoing {
  public:
-  explicit outgoing(T&& value) {
+  template <class From>
+  requires(!std::is_same_v<std::remove_cvref_t<From>, outgoing>) explicit outgoing(From&& value) {
     if constexpr (travels_by_value<T>) {
-      std::construct_at(std::addressof(held_.value), std::move(value));
+      std::construct_at(std::addressof(held_.value), std::forward<From>(value));
     } else {
-      held_ = new T(std::move(value));
+      held_ = new T(std::forward<From>(value));
     }
   }
-  outgoing(outgoing const&) = delete;
-  outgoing& operator=(outgoing const&) = delete;
+  outgoing(outgoing&& other) noexcept(!travels_by_value<T> || std::is_nothrow_move_constructible_v<T>)
+      : is_here_(other.is_here_) {
+    if (!is_here_) return;
+    if constexpr (travels_by_value<T>) {
+      std::construct_at(std::addressof(held_.value), std::move(other.held_.value));
+    } else {
+      held_ = other.held_;
+      other.is_here_ = false;
+    }
+  }
+  outgoing& operator=(outgoing&&) = delete;
   ~outgoing() {
-    if (!mine_) return;
+    if (!is_here_) return;
     if constexpr (travels_by_value<T>) {
       std::destroy_at(std::addressof(held_.value));
     } else {
@@ -59,6 +73,23 @@ class outgoing {
   }
 
   [[nodiscard]] void* parcel() noexcept { return std::addressof(held_); }
+  [[nodiscard]] bool is_here() const noexcept { return is_here_; }
+  void sent() noexcept { is_here_ = false; }  // it is the channel's now, or its receiver's
+
+  // It was not sent after all: back to the one it was moved from.
+  void give_back(T& to) {
+    if constexpr (std::is_move_assignable_v<T>) {
+      to = std::move(value());
+    } else {
+      // noexcept: an exception would leave a destroyed object in the caller's hands.
+      [&]() noexcept {
+        std::destroy_at(std::addressof(to));
+        std::construct_at(std::addressof(to), std::move(value()));
+      }();
+    }
+  }
+
+ private:
   [[nodiscard]] T& value() noexcept {
     if constexpr (travels_by_value<T>) {
       return held_.value;
@@ -66,11 +97,9 @@ class outgoing {
       return *held_;
     }
   }
-  void sent() noexcept { mine_ = false; }  // it is the channel's now, or its receiver's
 
- private:
   std::conditional_t<travels_by_value<T>, raw<T>, T*> held_;
-  bool mine_ = true;
+  bool is_here_ = true;
 };
 
 // An element on its way out.
@@ -87,15 +116,15 @@ class incoming {
   [[nodiscard]] std::optional<T> take() {
     if constexpr (!travels_by_value<T>) {
       std::unique_ptr<T> const box(held_);
-      return std::optional<T>(std::move(*box));
+      return std::optional<T>(std::in_place, std::move(*box));
     } else if constexpr (std::is_trivially_copyable_v<T>) {
-      return std::optional<T>(std::move(held_.value));
+      return std::optional<T>(std::in_place, std::move(held_.value));
     } else {
       struct destroyer {
         T& value;
         ~destroyer() { std::destroy_at(std::addressof(value)); }
       } const at_end{held_.value};
-      return std::optional<T>(std::move(held_.value));
+      return std::optional<T>(std::in_place, std::move(held_.value));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <thrum/detail/channel.h>
 #include <thrum/detail/parcel.h>
 
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -67,42 +68,34 @@ class recv_case {
   F f_;
 };
 
+[[noreturn]] inline void throw_sent_already() {
+  throw channel_error("thrum: a sending case whose value is sent already was given to select again");
+}
+
 template <class T, class F>
 class send_case {
  public:
   template <class Handle>
-  send_case(Handle&& to, T value, F f) : to_(std::forward<Handle>(to)), value_(std::move(value)), f_(std::move(f)) {}
+  send_case(Handle&& to, T&& value, F f) : to_(std::forward<Handle>(to)), value_(std::move(value)), f_(std::move(f)) {}
   send_case(send_case&&) = default;
   send_case& operator=(send_case&&) = delete;
   ~send_case() = default;
 
   void hold() noexcept { to_.hold(); }
   void describe(channel_waiter& to_fill) {
+    if (!value_.is_here()) throw_sent_already();
     to_fill.on = to_.core();
+    to_fill.parcel = value_.parcel();
     to_fill.sends = true;
-    if constexpr (as_it_is) {
-      to_fill.parcel = std::addressof(value_);
-    } else {
-      packed_.emplace(std::move(value_));
-      to_fill.parcel = packed_->parcel();
-    }
   }
   void picked(bool) {
-    if constexpr (!as_it_is) packed_->sent();
+    value_.sent();
     std::invoke(f_);
   }
 
  private:
-  static constexpr bool as_it_is = std::is_trivially_copyable_v<T> && travels_by_value<T>;
-  struct unpacked {};
-  struct packing : std::optional<outgoing<T>> {
-    packing() noexcept = default;
-    packing(packing&&) noexcept {}  // a case is moved before it is packed
-  };
-
   case_channel to_;
-  T value_;
-  [[no_unique_address]] std::conditional_t<as_it_is, unpacked, packing> packed_;
+  outgoing<T> value_;
   F f_;
 };
 
@@ -123,5 +116,17 @@ struct do_nothing {
 
 template <class Handle>
 using element_of = typename std::remove_cvref_t<Handle>::value_type;
+
+// A handle that may be received from, or sent to: a view of the other side is neither.
+template <class Handle>
+concept receiving_handle = std::derived_from<std::remove_cvref_t<Handle>, channel_handle> &&
+    requires(std::remove_cvref_t<Handle> const& from) {
+  from.recv();
+};
+template <class Handle>
+concept sending_handle = std::derived_from<std::remove_cvref_t<Handle>, channel_handle> &&
+    requires(std::remove_cvref_t<Handle> const& to) {
+  to.close();
+};
 
 }  // namespace thrum::detail
