@@ -52,7 +52,7 @@ void waiter_queue::push_back(channel_waiter& waiter) noexcept {
   waiter.previous = last_;
   waiter.is_queued = true;
   if (last_ == nullptr) {
-    first_.store(&waiter, relaxed);  // relaxed: a look without the lock only guesses
+    first_.store(&waiter, relaxed);  // relaxed: the channel is open, see channel.h
   } else {
     last_->next = &waiter;
   }
@@ -63,7 +63,7 @@ void waiter_queue::remove(channel_waiter& waiter) noexcept {
   if (!waiter.is_queued) return;
   waiter.is_queued = false;
   if (waiter.previous == nullptr) {
-    first_.store(waiter.next, relaxed);
+    first_.store(waiter.next, relaxed);  // relaxed: as above; close takes everybody out
   } else {
     waiter.previous->next = waiter.next;
   }
@@ -74,16 +74,29 @@ void waiter_queue::remove(channel_waiter& waiter) noexcept {
   }
 }
 
+bool waiter_queue::win(channel_waiter& waiter) noexcept {
+  if (!waiter.is_select) return true;
+  if (!waiter.g->race.win()) return false;
+  waiter.g->wake_parameter = &waiter;  // which case it was
+  return true;
+}
+
 channel_waiter* waiter_queue::pop_select() noexcept {
   while (channel_waiter* const first = first_.load(relaxed)) {
     unlink_first(*first);
-    if (!first->is_select) return first;
-    if (first->g->race.win()) {
-      first->g->wake_parameter = first;  // which case it was
-      return first;
-    }
+    if (win(*first)) return first;
   }
   return nullptr;
+}
+
+void waiter_queue::pop_all(g_list& to) noexcept {
+  channel_waiter* each = first_.load(relaxed);
+  first_.store(nullptr, rt::release);  // pairs with looks_empty: closed is set already
+  last_ = nullptr;
+  for (; each != nullptr; each = each->next) {
+    each->is_queued = false;
+    if (win(*each)) to.push_back(*each->g);
+  }
 }
 
 void sleep_for_good(M& m) noexcept {
@@ -198,9 +211,8 @@ closing close_and_leave(M& m, channel& c) noexcept {
   }
   c.closed.store(true, rt::release);  // pairs with the try forms and is_closed
   g_list released;
-  for (waiter_queue* const queue : {&c.receivers, &c.senders}) {
-    while (channel_waiter* const waiter = queue->pop()) released.push_back(*waiter->g);
-  }
+  c.receivers.pop_all(released);
+  c.senders.pop_all(released);
   c.lock.release();
   ready_all(m, released);
   leave(m);

@@ -10,7 +10,9 @@
 //     later one, without a look at them (T12). A goroutine of the earlier run that is still in user code, and comes to a
 //     channel of the later one, sleeps for good.
 //
-// count, closed and the ends of the queues are written under the lock and read without it by the try forms.
+// count, closed and the ends of the queues are written under the lock and read without it by the try forms. What they must
+// be able to trust: who sees what a closed channel looks like (no receivers, no senders, the last element taken) sees after
+// that that it is closed. So these three are stored with release; the others may be relaxed.
 #pragma once
 
 #include "core/m.h"
@@ -45,16 +47,19 @@ class waiter_queue {
     return first;
   }
   [[nodiscard]] channel_waiter const* first() const noexcept { return first_.load(relaxed); }
+  // For close: moves everybody whom we may wake to the end of the list.
+  void pop_all(rt::g_list& to) noexcept;
   void forget() noexcept {
     first_.store(nullptr, relaxed);
     last_ = nullptr;
   }
 
  private:
+  [[nodiscard]] static bool win(channel_waiter& waiter) noexcept;
   [[nodiscard]] channel_waiter* pop_select() noexcept;
   void unlink_first(channel_waiter& first) noexcept {
     first.is_queued = false;
-    first_.store(first.next, relaxed);  // relaxed: a look without the lock only guesses
+    first_.store(first.next, relaxed);  // relaxed: the channel is open, see above
     (first.next == nullptr ? last_ : first.next->previous) = nullptr;
   }
 
@@ -116,12 +121,12 @@ struct channel {
     std::size_t tail = head + filled;
     if (tail >= capacity) tail -= capacity;
     copy(place(tail), parcel);
-    count.store(filled + 1, relaxed);  // relaxed: a look without the lock only guesses
+    count.store(filled + 1, relaxed);  // relaxed: the channel is open, see above
   }
   void take(void* parcel) noexcept {
     copy(parcel, place(head));
     head = head + 1 == capacity ? 0 : head + 1;
-    count.store(count.load(relaxed) - 1, relaxed);  // as above
+    count.store(count.load(relaxed) - 1, rt::release);  // pairs with looks_empty
   }
 
   // What a lock-free look tells: both may be out of date, never torn.
