@@ -109,11 +109,11 @@ requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::si
         ++next;
       }(),
       ...);
-  std::size_t const chosen =
+  [[maybe_unused]] std::size_t const chosen =
       detail::select(waiters.data(), count,
                      defaults == 0 ? detail::when_none_is_ready::wait : detail::when_none_is_ready::return_at_once);
   std::size_t picked = 0;
-  std::size_t at = 0;
+  [[maybe_unused]] std::size_t at = 0;
   (
       [&] {
         if constexpr (detail::is_otherwise<std::remove_cvref_t<Cases>>) {
