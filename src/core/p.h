@@ -41,8 +41,9 @@ struct alignas(cache_line_bytes) P {
   atomic<std::uint32_t> attention{0};
 
   // owner only
-  std::uint32_t ticks_to_global = 0;           // 0: schedtick is a multiple of 61, the global queue has its turn
-  std::uint32_t runs_to_timers = global_tick;  // 0: so many ran since the last look at the timers, slice or no slice
+  std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, the global queue has its turn
+  std::uint32_t runs_to_look =
+      global_tick;  // 0: so many ran, with or without slices of their own, since the P looked up
   M* m = nullptr;
   std::uint32_t free_g_count = 0;
   std::array<G*, free_g_cache_max> free_gs{};  // dead Gs, the last one used last
@@ -73,10 +74,6 @@ struct alignas(cache_line_bytes) P {
     }
     status.store(to, relaxed);
   }
-
-  // Whether it is time to look whether a timer is due: two goroutines that keep each other runnable, with or without
-  // slices of their own, must not hide it.
-  [[nodiscard]] bool timers_have_their_turn() const noexcept { return runs_to_timers == 0 && timers.any(); }
 
   // A goroutine begins a time slice of its own.
   void tick() noexcept {

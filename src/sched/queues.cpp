@@ -22,6 +22,18 @@ void put_tail_slow(P& p, entry e) noexcept {
   } while (p.queue.put(e) == run_queue::put_result::full);
 }
 
+void let_others_pass_runnext(P& p) noexcept {
+  Sched& s = p.sched;
+  p.runs_to_look = global_tick;
+  if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a look without consequence
+  entry const next = p.queue.take_next();
+  if (!next) return;
+  put_tail(p, next);
+  if (s.options.procs == 1) return;
+  store_load_fence();  // on its way it was in no queue: a publication like any other
+  wake_if_idle(s);
+}
+
 void put_global_locked(Sched& s, entry e) noexcept {
   s.lock.assert_held();
   s.global_queue.push(e.bits());

@@ -19,6 +19,10 @@ inline bool put_next(P& p, entry e) noexcept;
 // tail of the global queue in one batch.
 inline void put_tail(P& p, entry e) noexcept;
 
+// Owner of p, after 61 runs: ends the slice that goroutines in runnext inherit from each other. If others wait, the one
+// that stands there goes behind them, and a slice of its own begins.
+void let_others_pass_runnext(P& p) noexcept;
+
 // Under sched.lock.
 void put_global_locked(Sched& s, entry e) noexcept;
 // The global queue's share for a P with an empty ring: n = min(len, len/procs + 1, capacity/2). The first is answered,

@@ -42,8 +42,9 @@ void yield() {
   count(p.counters.yields);
   commit_step where = commit_yield;
   if (p.queue.is_empty_to_owner()) {
-    if (p.runs_to_timers != 0) --p.runs_to_timers;
-    if (m->sched.global_size.load(relaxed) == 0 && p.attention.load(relaxed) == 0 && !p.timers_have_their_turn()) {
+    if (p.runs_to_look != 0) --p.runs_to_look;
+    bool const timers_have_their_turn = p.runs_to_look == 0 && p.timers.any();
+    if (m->sched.global_size.load(relaxed) == 0 && p.attention.load(relaxed) == 0 && !timers_have_their_turn) {
       p.tick();  // nobody else is runnable here
       leave(*m);
       return;
