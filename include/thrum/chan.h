@@ -214,6 +214,7 @@ class chan<T>::receiver : public detail::channel_handle, public detail::receivin
  public:
   using value_type = T;
   receiver(chan<T> const& c) noexcept : channel_handle(c) {}  // NOLINT(google-explicit-constructor): meant to convert
+  explicit receiver(detail::channel* owned) noexcept : channel_handle(owned) {}  // internal: timers make their own
 };
 
 }  // namespace thrum

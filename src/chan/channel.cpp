@@ -122,6 +122,7 @@ void retain_channel(channel* c) noexcept {
 void release_channel(channel* c) noexcept {
   // acq_rel: what others did with the channel is over before it is destroyed
   if (c == nullptr || c->references.fetch_sub(1U, acq_rel) != 1) return;
+  if (c->timer != nullptr) end_timer_of(*c);
   if (c->destroy != nullptr) {
     for (std::size_t left = c->count.load(relaxed); left != 0; --left) {
       c->destroy(c->place(c->head));
@@ -251,7 +252,7 @@ void close_if_open(channel* c) {
 }
 
 bool is_closed(channel const* c) noexcept { return c->closed.load(acquire); }  // pairs with close
-std::size_t size(channel const* c) noexcept { return c == nullptr ? 0 : c->count.load(acquire); }
-std::size_t capacity(channel const* c) noexcept { return c == nullptr ? 0 : c->capacity; }
+std::size_t size(channel const* c) noexcept { return c == nullptr || c->timer != nullptr ? 0 : c->count.load(acquire); }
+std::size_t capacity(channel const* c) noexcept { return c == nullptr || c->timer != nullptr ? 0 : c->capacity; }
 
 }  // namespace thrum::detail

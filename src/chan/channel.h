@@ -17,6 +17,7 @@
 
 #include "core/m.h"
 #include "core/sched.h"
+#include "core/timer_record.h"
 #include "os/spin_lock.h"
 #include <thrum/detail/channel.h>
 
@@ -83,6 +84,7 @@ struct channel {
   std::size_t const capacity;
   std::size_t const parcel_bytes;
   void (*const destroy)(void*) noexcept;
+  rt::timer_record* timer = nullptr;  // of a timer's channel, whose buffer is hidden: see timer_channel.cpp
 
   // anybody
   atomic<std::size_t> references{1};
@@ -182,5 +184,8 @@ inline void lock(rt::M& m, channel& c) noexcept {
   c.lock.release();
   sleep_for_good(m);
 }
+
+// A timer's channel is about to be destroyed.
+void end_timer_of(channel& c) noexcept;
 
 }  // namespace thrum::detail

@@ -1,0 +1,90 @@
+// after_func: calls a function later, in a goroutine of its own.
+//
+//   thrum::after_func(50ms, [] { std::puts("later"); });      // and forgotten
+//
+//   auto alarm = thrum::after_func(1s, [&] { give_up(); });
+//   if (!alarm.stop()) ...                                    // too late: it has been started
+//   alarm.reset(2s);                                          // once more
+//
+// The handle may be dropped, copied and kept beyond the run: the call goes on as it was set. The function lives as long as a
+// handle, a pending call or a call that runs; it may run several times at once if it is set again while it runs. stop and
+// reset never block, and are exact: after stop() has returned true the function will not be started. It does not wait for
+// a call that has been started.
+//
+// Setting a call costs about as much as a `go`, and no thread; stopping about as much as an uncontended mutex.
+#pragma once
+
+#include <thrum/detail/callable.h>
+#include <thrum/detail/duration.h>
+#include <thrum/detail/func_timer.h>
+
+#include <chrono>
+#include <concepts>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace thrum {
+
+// The handle of one function to be called later.
+class func_timer {
+ public:
+  func_timer() noexcept = default;
+  func_timer(func_timer const& other) noexcept : state_(other.state_) {
+    if (state_ != nullptr) detail::retain_func_timer(*state_);
+  }
+  func_timer(func_timer&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  func_timer& operator=(func_timer other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~func_timer() {
+    if (state_ != nullptr) detail::release_func_timer(*state_);
+  }
+
+  // True: a call was pending, and will not come. False: it was started, or stopped before.
+  bool stop() noexcept { return state_ != nullptr && detail::stop_func_timer(*state_); }
+
+  // Sets the call anew, whether it is pending or not; true: it was. Throws std::logic_error outside a goroutine and for an
+  // empty handle, std::bad_alloc.
+  template <class Rep, class Period>
+  [[gnu::always_inline]] bool reset(std::chrono::duration<Rep, Period> const& d) {
+    if (state_ == nullptr) throw std::logic_error("thrum: reset of an empty func_timer");
+    return detail::arm_func_timer(*state_, detail::to_ns(d));
+  }
+
+  // Internal: after_func makes it.
+  explicit func_timer(detail::func_timer_state& owned) noexcept : state_(&owned) {}
+
+ private:
+  detail::func_timer_state* state_ = nullptr;
+};
+
+namespace detail {
+
+template <class F>
+struct func_timer_of final : func_timer_state {
+  template <class F2>
+  explicit func_timer_of(F2&& from) : f(std::forward<F2>(from)) {
+    call = [](func_timer_state& self) { static_cast<func_timer_of&>(self).f(); };
+    destroy = [](func_timer_state& self) noexcept { delete &static_cast<func_timer_of&>(self); };
+  }
+  F f;
+};
+
+}  // namespace detail
+
+// Calls f() as a goroutine when d is over; at once if it is zero or less. An empty callable throws std::invalid_argument;
+// outside a goroutine: std::logic_error.
+template <class Rep, class Period, class F>
+requires std::invocable < std::decay_t<F>
+& > [[gnu::always_inline]] inline func_timer after_func(std::chrono::duration<Rep, Period> const& d, F&& f) {
+  detail::require_callable(f);
+  auto* const state = new detail::func_timer_of<std::decay_t<F>>(std::forward<F>(f));
+  func_timer made(*state);
+  detail::make_func_timer(*state);
+  detail::arm_func_timer(*state, detail::to_ns(d));
+  return made;
+}
+
+}  // namespace thrum

@@ -1,0 +1,124 @@
+// after_func (Go's time.AfterFunc): a timer that starts a goroutine.
+#include "core/current.h"
+#include "sched/queues.h"
+#include "sched/timekeeper.h"
+#include "sched/timers.h"
+#include "sched/wake.h"
+#include <thrum/detail/func_timer.h>
+
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+namespace thrum::detail {
+namespace {
+
+using namespace rt;
+
+// Under the timer's lock. The reference of the pending call becomes that of the goroutine, which may have ended when this
+// returns: the state is not touched after the queue has it.
+void start_call(timer_record& fired, M& m, std::int64_t) noexcept {
+  auto& s = *static_cast<func_timer_state*>(fired.argument);
+  G& g = G::of(*std::exchange(s.prepared, nullptr));
+  s.is_pending = false;
+  g.transition(g_status::dead, g_status::unstarted);
+  count(m.p->counters.created);
+  put_tail(*m.p, entry::plain(&g));
+}
+
+// Under the timer's lock. A goroutine of a run that is over is left to that run.
+bool has_goroutine_of(func_timer_state const& s, std::uint32_t epoch) noexcept {
+  return s.prepared != nullptr && s.prepared_in == epoch;
+}
+
+// Under the timer's lock. Answers what the setting replaced.
+func_timer_was set_locked(func_timer_state& s, M& m, std::int64_t ns, added_as& place) noexcept {
+  timer_record& r = *s.timer;
+  if (!has_goroutine_of(s, m.sched.epoch)) return func_timer_was::without_goroutine;
+  if (!std::exchange(s.is_pending, true)) s.references.fetch_add(1U, relaxed);  // relaxed: the caller holds one
+  if (ns > 0) {
+    bool const was_armed = r.armed_in == m.sched.epoch;
+    place = m.p->timers.arm(r, time_after(timer_clock_ns(), ns), m.sched.epoch);
+    return was_armed ? func_timer_was::pending : func_timer_was::idle;
+  }
+  bool const was_armed = stop_locked(r);
+  start_call(r, m, 0);
+  return was_armed ? func_timer_was::pending : func_timer_was::idle;
+}
+
+}  // namespace
+
+void make_func_timer(func_timer_state& s) {
+  s.timer = take_timer_record(start_call, &s);
+  if (s.timer == nullptr) throw std::bad_alloc();
+}
+
+void retain_func_timer(func_timer_state& s) noexcept {
+  s.references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference already
+}
+
+void release_func_timer(func_timer_state& s) noexcept {
+  // acq_rel: what others did with it is over before it is destroyed
+  if (s.references.fetch_sub(1U, acq_rel) != 1) return;
+  if (M const* const m = current_m(); m != nullptr && has_goroutine_of(s, m->sched.epoch)) discard_task(*s.prepared);
+  if (s.timer != nullptr) drop_reference(*s.timer);
+  s.destroy(s);
+}
+
+bool stop_func_timer(func_timer_state& s) noexcept {
+  bool was_armed = false;
+  bool was_pending = false;
+  {
+    os::lock_guard const guard(s.timer->lock);
+    was_armed = stop_locked(*s.timer);
+    was_pending = std::exchange(s.is_pending, false);  // also one that its run did not live to see
+  }
+  if (was_pending) release_func_timer(s);  // never the last: the caller has a handle
+  return was_armed;
+}
+
+bool needs_goroutine(func_timer_state& s) noexcept {
+  os::lock_guard const guard(s.timer->lock);
+  return !has_goroutine_of(s, Sched::live_epoch.load(relaxed));
+}
+
+func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh) {
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr) {
+    throw std::logic_error("thrum: after_func and reset are for goroutines: call them inside thrum::run");
+  }
+  enter(*m);
+  if (!m->p->timers.reserve(1)) {
+    leave(*m);
+    if (fresh != nullptr) discard_task(*fresh);
+    throw std::bad_alloc();
+  }
+  auto place = added_as::later;
+  func_timer_was before{};
+  {
+    os::lock_guard const guard(s.timer->lock);
+    if (fresh != nullptr && !has_goroutine_of(s, m->sched.epoch)) {
+      s.prepared = std::exchange(fresh, nullptr);
+      s.prepared_in = m->sched.epoch;
+    }
+    before = set_locked(s, *m, ns, place);
+  }
+  timer_was_added(*m, place);
+  if (ns <= 0) {
+    store_load_fence();
+    wake_if_idle(m->sched);
+  }
+  leave(*m);
+  if (fresh != nullptr) discard_task(*fresh);  // another setting brought one
+  return before;
+}
+
+void run_func_timer(task& self, task_step) {
+  struct releaser {
+    func_timer_state& s;
+    ~releaser() { release_func_timer(s); }
+  } const at_end{**std::launder(reinterpret_cast<func_timer_state**>(self.storage))};
+  at_end.s.call(at_end.s);
+}
+
+}  // namespace thrum::detail

@@ -1,0 +1,289 @@
+// Time, as Go's own tests ask of it (TM rows): sleeping and functions to be called later.
+#include "base/atomic.h"
+#include "os/clock.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+
+namespace thrum::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class time_rows : public at_every_width {};
+THRUM_AT_EVERY_WIDTH(time_rows);
+
+// --- TM-01 ---
+
+constinit rt::atomic<int> signals_seen{0};
+
+// A timer of the process sends SIGALRM to whichever thread takes it, every so often.
+class signal_rain {
+ public:
+  explicit signal_rain(std::chrono::microseconds every) {
+    struct sigaction action {};
+    action.sa_handler = [](int) { signals_seen.fetch_add(1, rt::relaxed); };
+    ::sigaction(SIGALRM, &action, &before_);
+    auto const us = every.count();
+    itimerval const period{{us / 1'000'000, us % 1'000'000}, {us / 1'000'000, us % 1'000'000}};
+    ::setitimer(ITIMER_REAL, &period, nullptr);
+  }
+  signal_rain(signal_rain const&) = delete;
+  signal_rain& operator=(signal_rain const&) = delete;
+  ~signal_rain() {
+    itimerval const off{};
+    ::setitimer(ITIMER_REAL, &off, nullptr);
+    ::sigaction(SIGALRM, &before_, nullptr);
+  }
+
+ private:
+  struct sigaction before_ {};
+};
+
+TEST_P(time_rows, TM01_signals_neither_shorten_nor_prolong_a_sleep) {
+  signals_seen.store(0, rt::relaxed);
+  run([] {
+    signal_rain const rain(1ms);
+    for (auto const d : {20ms, 100ms}) {
+      auto const before = clock::now();
+      sleep_for(d);
+      auto const took = clock::now() - before;
+      EXPECT_GE(took, d);
+      EXPECT_LT(took, d * 10 + 1s);
+    }
+    auto const before = clock::now();
+    EXPECT_TRUE(after(100ms).recv().has_value());
+    EXPECT_GE(clock::now() - before, 100ms);
+  });
+  EXPECT_GT(signals_seen.load(rt::relaxed), 10);
+}
+
+// --- TM-02 ---
+
+TEST_P(time_rows, TM02_callbacks_run_in_goroutines_of_their_own) {
+  run([] {
+    constexpr int count = 11;
+    struct chain {
+      rt::atomic<int> started{0};
+      wait_group ended;
+      void next(int left) {
+        ended.add(1);
+        after_func(0s, [this, left] {
+          started.fetch_add(1, rt::relaxed);
+          if (left > 1) next(left - 1);
+          sleep_for(300ms);  // keeps no other from starting
+          ended.done();
+        });
+      }
+    } links;
+    auto const before = clock::now();
+    links.next(count);
+    ASSERT_TRUE(wait_until([&] { return links.started.load(rt::relaxed) == count; }));
+    EXPECT_LT(clock::now() - before, count * 300ms / 2) << "not one after the other";
+    links.ended.wait();
+  });
+}
+
+// --- TM-04 ---
+
+TEST_P(time_rows, TM04_stop_is_true_once_and_a_stopped_timer_never_fires) {
+  run([] {
+    rt::atomic<int> fired{0};
+    auto const count = [&] { fired.fetch_add(1, rt::relaxed); };
+    std::vector<func_timer> many;
+    for (int i = 0; i < 100; ++i) many.push_back(after_func(2s, count));
+    func_timer shorter = after_func(20ms, count);
+    timer with_channel(20ms);
+    for (func_timer& one : many) {
+      EXPECT_TRUE(one.stop());
+      EXPECT_FALSE(one.stop());
+    }
+    EXPECT_TRUE(shorter.stop());
+    EXPECT_FALSE(shorter.stop());
+    EXPECT_TRUE(with_channel.stop());
+    EXPECT_FALSE(with_channel.stop());
+    sleep_for(50ms);
+    EXPECT_EQ(fired.load(rt::relaxed), 0);
+    EXPECT_FALSE(with_channel.c().try_recv());
+  });
+}
+
+TEST_P(time_rows, TM04_stop_after_the_call_was_started_is_false) {
+  run([] {
+    rt::atomic<bool> called{false};
+    func_timer one = after_func(1us, [&] { called.store(true, rt::release); });
+    ASSERT_TRUE(wait_until([&] { return called.load(rt::acquire); }));
+    EXPECT_FALSE(one.stop());
+    called.store(false, rt::relaxed);
+    EXPECT_FALSE(one.reset(1us)) << "it was not pending";
+    ASSERT_TRUE(wait_until([&] { return called.load(rt::acquire); })) << "and calls once more";
+  });
+}
+
+// --- TM-05 ---
+
+TEST(time_rows_at_four, TM05_sleep_of_zero_beside_functions_that_run_on_every_p) {
+  run_at(4, [] {
+    wait_group all;
+    all.go([] {
+      for (int i = 0; i < 100; ++i) static_cast<void>(read_stats());
+    });
+    all.go([] {
+      for (int i = 0; i < 100; ++i) sleep_for(0s);
+    });
+    all.wait();
+  });
+}
+
+// --- TM-07 ---
+
+TEST_P(time_rows, TM07_the_largest_duration_never_ends_and_hurts_nobody) {
+  run([] {
+    constexpr auto largest = std::chrono::nanoseconds::max();
+    rt::atomic<int> fired{0};
+    go([&] {
+      sleep_for(largest);
+      fired.fetch_add(1, rt::relaxed);
+    });
+    func_timer never = after_func(largest, [&] { fired.fetch_add(1, rt::relaxed); });
+    timer silent(largest);
+    ticker slow(largest);
+    auto const before = clock::now();
+    EXPECT_TRUE(after(25ms).recv().has_value());
+    EXPECT_GE(clock::now() - before, 25ms);
+    EXPECT_EQ(fired.load(rt::relaxed), 0);
+    EXPECT_FALSE(silent.c().try_recv());
+    EXPECT_FALSE(slow.c().try_recv());
+    EXPECT_TRUE(never.stop());
+  });
+}
+
+TEST_P(time_rows, TM07_the_most_negative_duration_is_over) {
+  run([] {
+    constexpr auto smallest = std::chrono::nanoseconds::min();
+    sleep_for(smallest);
+    EXPECT_TRUE(after(smallest).recv().has_value());
+    wait_group called;
+    called.add(1);
+    after_func(smallest, [&] { called.done(); });
+    called.wait();
+  });
+}
+
+// --- TM-16, SC-22 ---
+
+TEST(time_rows_at_one, TM16_two_that_keep_each_other_runnable_do_not_starve_a_callback) {
+  run_at(1, [] {
+    chan<int> there;
+    chan<int> back;
+    rt::atomic<bool> done{false};
+    go([=] {
+      for (int value : there) back.send(value);
+    });
+    auto const before = clock::now();
+    auto fires = clock::time_point();
+    after_func(1us, [&] {
+      fires = clock::now();
+      done.store(true, rt::relaxed);
+    });
+    while (!done.load(rt::relaxed)) {
+      there.send(1);
+      EXPECT_TRUE(back.recv().has_value());
+    }
+    there.close();
+    EXPECT_LT(fires - before, 200ms);
+  });
+}
+
+TEST(time_rows_at_one, TM16_neither_do_two_that_yield_to_each_other_nor_one_that_yields_alone) {
+  for (int const yielders : {1, 2}) {
+    run_at(1, [yielders] {
+      rt::atomic<bool> done{false};
+      auto const before = clock::now();
+      after_func(1us, [&] { done.store(true, rt::relaxed); });
+      wait_group all;
+      for (int i = 0; i < yielders; ++i) {
+        all.go([&] {
+          while (!done.load(rt::relaxed)) yield();
+        });
+      }
+      all.wait();
+      EXPECT_LT(clock::now() - before, 200ms);
+    });
+  }
+}
+
+TEST_P(time_rows, SC22_a_busy_channel_does_not_hide_a_timer_from_the_select) {
+  run([&] {
+    chan<int> busy;
+    rt::atomic<bool> done{false};
+    wait_group all;
+    for (int i = 0; i < 2; ++i) {
+      all.go([&, i] {
+        while (!done.load(rt::relaxed)) select(on_send(busy, i), otherwise([] { yield(); }));
+      });
+    }
+    auto const before = clock::now();
+    auto const limit = after(20ms);
+    while (!done.load(rt::relaxed)) {
+      select(on_recv(busy), on_recv(limit, [&](auto) { done.store(true, rt::relaxed); }));
+    }
+    auto const took = clock::now() - before;
+    EXPECT_GE(took, 20ms);
+    EXPECT_LT(took, 2s);
+    all.wait();
+  });
+}
+
+// --- TM-17 ---
+
+// The arming goroutine never gives its P up again: others must run its timers.
+TEST(time_rows_busy, TM17_timers_of_a_busy_p_are_run_by_others) {
+  for (int const procs : {2, 4}) {
+    run_at(procs, [procs] {
+      for (int round = 0; round < 5; ++round) {
+        rt::atomic<int> fired{0};
+        rt::atomic<std::int64_t> late_ns{0};
+        auto const due = clock::now() + 1ms;
+        for (int i = 0; i < procs - 1; ++i) {
+          after_func(1ms, [&, due] {
+            late_ns.fetch_add((clock::now() - due).count(), rt::relaxed);
+            fired.fetch_add(1, rt::relaxed);
+          });
+        }
+        ASSERT_TRUE(spin_until([&] { return fired.load(rt::relaxed) == procs - 1; }));
+        EXPECT_LT(late_ns.load(rt::relaxed) / (procs - 1), 1'000'000'000) << "on a loaded machine";
+      }
+    });
+  }
+}
+
+TEST(time_rows_busy, TM17_so_are_the_sleepers_of_a_busy_p) {
+  run_at(2, [] {
+    rt::atomic<int> awake{0};
+    constexpr int sleepers = 10;
+    for (int i = 0; i < sleepers; ++i) {
+      go([&, i] {
+        sleep_for(1ms + i * 100us);
+        awake.fetch_add(1, rt::relaxed);
+      });
+    }
+    yield();
+    EXPECT_TRUE(spin_until([&] { return awake.load(rt::relaxed) == sleepers; }));
+  });
+}
+
+}  // namespace
+}  // namespace thrum::test

@@ -1,0 +1,157 @@
+// S27: sleeping goroutines cost a timer, not a thread; while Ps are idle one thread keeps the time for all.
+#include "os/fault.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::leave_the_first_thread;
+using test::run_at;
+using test::this_sched;
+
+std::uint32_t entries_in_all_heaps() {
+  std::uint32_t sum = 0;
+  for (auto const& p : this_sched().procs) sum += p->timers.count().entries;
+  return sum;
+}
+
+class seeds_sleep : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(seeds_sleep);
+
+TEST_P(seeds_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
+  run([] {
+    std::int64_t const count = test::scaled(20'000, 1000);
+    auto const start = clock::now();
+    auto const due = start + 1s;
+    std::atomic<std::int64_t> asleep{0};
+    std::atomic<std::int64_t> early{0};
+    wait_group all;
+    for (std::int64_t i = 0; i < count; ++i) {
+      all.go([&, due] {
+        ++asleep;
+        sleep_until(due);
+        if (clock::now() < due) ++early;
+      });
+    }
+    ASSERT_TRUE(test::wait_until([&] { return asleep == count; }));
+    yield();
+    int const threads = num_threads();
+    std::uint32_t const entries = entries_in_all_heaps();
+    if (clock::now() < due) {
+      EXPECT_GE(entries, count - procs()) << "but for those that are on their way";
+      EXPECT_LE(threads, procs() + 2) << "main's first thread, and one that keeps the time";
+    }
+    all.wait();
+    EXPECT_EQ(early, 0);
+    EXPECT_EQ(entries_in_all_heaps(), 0U);
+  });
+}
+
+// The heart of an idle program: as many sleeps in the kernel as sleeps, and nobody is woken.
+TEST(seeds_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wake) {
+  run_at(1, [] {
+    leave_the_first_thread();
+    sleep_for(1ms);
+    constexpr int sleeps = 50;
+    rt::os::count_calls();
+    for (int i = 0; i < sleeps; ++i) sleep_for(1ms);
+    auto const waits = rt::os::calls_made(rt::os::call::futex);
+    auto const wakes = rt::os::calls_made(rt::os::call::futex_wake);
+    rt::os::clear_faults();
+    EXPECT_LE(waits, std::uint64_t{sleeps});
+    EXPECT_EQ(wakes, 0U);
+  });
+}
+
+TEST_P(seeds_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
+  run([] {
+    leave_the_first_thread();
+    for (int i = 0; i < 3; ++i) sleep_for(2ms);  // whoever was on the way to work has found none
+    auto const wakes = [] {
+      std::uint64_t sum = 0;
+      for (auto const& p : this_sched().procs) sum += p->counters.wakes.load(rt::relaxed);
+      return sum;
+    };
+    constexpr int sleeps = 50;
+    std::uint64_t const before = wakes();
+    for (int i = 0; i < sleeps; ++i) sleep_for(1ms);
+    EXPECT_LE(wakes() - before, sleeps / 10U) << "no other M is started for it";
+  });
+}
+
+// Whoever arms an earlier timer while all other Ps are idle sees to it that it is watched.
+TEST(seeds_timekeeper, S27_an_earlier_timer_is_not_overslept) {
+  for (int const procs : {2, 8}) {
+    run_at(procs, [] {
+      timer distant(1h);
+      // The timekeeper sleeps for an hour.
+      ASSERT_TRUE(test::wait_until([] {
+        rt::os::lock_guard const guard(this_sched().lock);
+        return this_sched().timekeeper != nullptr;
+      }));
+      std::atomic<bool> fired{false};
+      after_func(1ms, [&] { fired = true; });
+      EXPECT_TRUE(test::spin_until([&] { return fired.load(); })) << "we never leave our P";
+    });
+  }
+}
+
+TEST(seeds_timekeeper, S27_a_timekeeper_is_taken_when_no_other_thread_is_idle) {
+  run_at(2, [] {
+    timer distant(1h);
+    for (int round = 0; round < 100; ++round) {
+      ASSERT_TRUE(test::wait_until([] {
+        rt::os::lock_guard const guard(this_sched().lock);
+        return this_sched().timekeeper != nullptr;
+      }));
+      std::atomic<bool> ran{false};
+      go([&] { ran = true; });
+      ASSERT_TRUE(test::spin_until([&] { return ran.load(); }));
+    }
+    EXPECT_LE(num_threads(), 4);
+  });
+}
+
+TEST_P(seeds_sleep, S27_no_clock_is_read_and_nothing_is_watched_without_timers) {
+  run([] {
+    sleep_for(1ms);
+    wait_group all;
+    for (int i = 0; i < 100; ++i) all.go([] { yield(); });
+    all.wait();
+    for (auto const& p : this_sched().procs) {
+      EXPECT_FALSE(p->timers.any());
+      EXPECT_EQ(p->timers.next_when(), rt::never_ns);
+    }
+  });
+}
+
+TEST_P(seeds_sleep, S27_due_timers_are_counted) {
+  run([] {
+    constexpr std::uint64_t count = 100;
+    wait_group all;
+    for (std::uint64_t i = 0; i < count / 2; ++i) {
+      all.go([] { sleep_for(1ms); });
+      all.add(1);
+      after_func(1ms, [&] { all.done(); });
+    }
+    all.wait();
+    std::uint64_t run_there = 0;
+    for (proc_stats const& p : read_stats().procs) run_there += p.timers_run;
+    EXPECT_EQ(run_there, count);
+  });
+}
+
+}  // namespace
+}  // namespace thrum
