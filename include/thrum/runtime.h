@@ -28,9 +28,9 @@ struct proc_stats {
   std::uint64_t overflows = 0;     // a full queue sent half of it to the global one
   std::uint64_t global_takes = 0;  // goroutines taken from the global queue
   std::uint64_t steals = 0;
-  std::uint64_t stolen = 0;  // goroutines got by them
-  std::uint64_t wakes = 0;   // idle Ps that it set going
-  std::uint64_t spins = 0;   // searches for work begun
+  std::uint64_t stolen = 0;      // goroutines got by them
+  std::uint64_t wakes = 0;       // idle Ps that it set going
+  std::uint64_t spins = 0;       // searches for work begun
   std::uint64_t timers_run = 0;  // sleepers woken and timers fired
 };
 

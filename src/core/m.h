@@ -43,7 +43,7 @@ struct M {
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
   bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h
-  bool timers_are_due = false;   // it was the timekeeper, and its time has come: on some P something is due
+  bool timers_are_due = false;  // it was the timekeeper, and its time has come: on some P something is due
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;

@@ -30,7 +30,7 @@ inline constexpr bool travels_by_value = is_relocatable<T> && sizeof(T) <= parce
 
 // An element that needs no packing: a copy of it is the parcel.
 template <class T>
-inline constexpr bool is_just_bytes = std::is_trivially_copyable_v<T> && travels_by_value<T>;
+inline constexpr bool is_just_bytes = std::is_trivially_copyable_v<T>&& travels_by_value<T>;
 
 // Room for a T that begins or ends its life as bytes.
 template <class T>
