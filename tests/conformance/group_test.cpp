@@ -233,7 +233,7 @@ TEST_P(groups, at_most_so_many_at_once) {
         });
       }
       members.wait();
-      EXPECT_EQ(most.load(rt::relaxed), limit);
+      EXPECT_LE(most.load(rt::relaxed), limit);
       EXPECT_EQ(active.load(rt::relaxed), 0);
     }
   });
