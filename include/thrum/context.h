@@ -2,12 +2,12 @@
 //
 //   auto [ctx, cancel] = thrum::with_cancel(parent);
 //   thrum::defer at_end = cancel;                                 // as Go's `defer cancel()`
-//   thrum::go([ctx = ctx] {
-//     thrum::select(thrum::on_recv(jobs, work), thrum::on_recv(ctx.done()));  // done() is closed when ctx is cancelled
+//   thrum::go([mine = ctx] {
+//     thrum::select(thrum::on_recv(jobs, work), thrum::on_recv(mine.done()));  // closed when ctx is cancelled
 //   });
 //
 // A context is a handle, cheap to copy: pass it on by const reference, keep it by value. What is made from it (with_cancel,
-// with_timeout, ...) is cancelled with it, and never the other way round. When cancel() returns, the context and everything
+// with_value, ...) is cancelled with it, and never the other way round. When cancel() returns, the context and everything
 // below it is done, and has told so: err() is set, done() closed, stop tokens asked to stop. Only the first cancellation of
 // a context counts: its error and cause stay.
 //

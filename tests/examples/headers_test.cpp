@@ -204,10 +204,10 @@ TEST(headers, context_h) {
     {
       auto [ctx, cancel] = thrum::with_cancel(parent);
       thrum::defer at_end = cancel;
-      thrum::go([ctx = ctx, jobs, said] {
+      thrum::go([mine = ctx, jobs, said] {
         auto const work = [](std::optional<int>) {};
-        thrum::select(thrum::on_recv(jobs, work), thrum::on_recv(ctx.done()));
-        said.send(ctx.err().message());
+        thrum::select(thrum::on_recv(jobs, work), thrum::on_recv(mine.done()));
+        said.send(mine.err().message());
       });
       EXPECT_FALSE(ctx.err());
     }
