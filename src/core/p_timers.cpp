@@ -63,7 +63,7 @@ bool p_timers::keeps(timer_record const& r, std::int64_t when_ns) noexcept {
 }
 
 added_as p_timers::arm(timer_record& r, std::int64_t when_ns, std::uint32_t epoch) noexcept {
-  p_timers* const old = r.in.load(relaxed);  // a hint: see timer_record.h
+  p_timers* const old = r.in.load(acquire);  // a hint: see timer_record.h; pairs with take_due
   // An entry of a run that is over, left behind by Ms that never came to their end, will not surface.
   bool const is_queued = old != nullptr && r.armed_in == epoch;
   r.armed_in = epoch;
@@ -96,7 +96,7 @@ std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uin
         drop_dead(e);
         continue;
       }
-      e.record().in.store(nullptr, relaxed);
+      e.record().in.store(nullptr, release);  // pairs with arm: we have read the record before it is written anew
     }
     out[taken++] = e;
   }

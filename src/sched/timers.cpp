@@ -24,8 +24,8 @@ std::int64_t next_tick(std::int64_t due_ns, std::int64_t period_ns, std::int64_t
 void run_record(M& m, timer_record& r, std::int64_t now_ns) noexcept {
   {
     os::lock_guard const guard(r.lock);
-    // In a heap again: it was set anew, and that entry counts.
-    if (r.armed_in == m.sched.epoch && r.in.load(relaxed) == nullptr) {
+    // In a heap again: it was set anew, and that entry counts. acquire pairs with take_due, perhaps by another M.
+    if (r.armed_in == m.sched.epoch && r.in.load(acquire) == nullptr) {
       p_timers& own = m.p->timers;
       if (r.when_ns > now_ns) {
         timer_was_added(m, own.add(r));  // it was set to a later time

@@ -260,10 +260,10 @@ TEST(time_rows_busy, TM17_timers_of_a_busy_p_are_run_by_others) {
         for (int i = 0; i < procs - 1; ++i) {
           after_func(1ms, [&, due] {
             late_ns.fetch_add((clock::now() - due).count(), rt::relaxed);
-            fired.fetch_add(1, rt::relaxed);
+            fired.fetch_add(1, rt::release);
           });
         }
-        ASSERT_TRUE(spin_until([&] { return fired.load(rt::relaxed) == procs - 1; }));
+        ASSERT_TRUE(spin_until([&] { return fired.load(rt::acquire) == procs - 1; }));
         EXPECT_LT(late_ns.load(rt::relaxed) / (procs - 1), 1'000'000'000) << "on a loaded machine";
       }
     });
@@ -277,11 +277,11 @@ TEST(time_rows_busy, TM17_so_are_the_sleepers_of_a_busy_p) {
     for (int i = 0; i < sleepers; ++i) {
       go([&, i] {
         sleep_for(1ms + i * 100us);
-        awake.fetch_add(1, rt::relaxed);
+        awake.fetch_add(1, rt::release);
       });
     }
     yield();
-    EXPECT_TRUE(spin_until([&] { return awake.load(rt::relaxed) == sleepers; }));
+    EXPECT_TRUE(spin_until([&] { return awake.load(rt::acquire) == sleepers; }));
   });
 }
 

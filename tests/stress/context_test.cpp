@@ -128,7 +128,7 @@ TEST_P(context_stress, CX04_entering_and_leaving_beside_a_cancellation) {
       for (int user = 0; user < users; ++user) {
         all.go([&, random = nth_random(seed, static_cast<std::uint64_t>(round * users + user))]() mutable {
           std::vector<cancelable> mine;
-          auto callback = after_func(top.ctx, [&] { called.fetch_add(1, rt::relaxed); });
+          auto callback = after_func(top.ctx, [&] { called.fetch_add(1, rt::release); });
           for (int step = 0; step < steps; ++step) {
             context const parent =
                 mine.empty() ? top.ctx : mine[random.below(static_cast<std::uint32_t>(mine.size()))].ctx;
@@ -145,7 +145,7 @@ TEST_P(context_stress, CX04_entering_and_leaving_beside_a_cancellation) {
               default: yield();
             }
           }
-          if (callback.stop()) stopped.fetch_add(1, rt::relaxed);
+          if (callback.stop()) stopped.fetch_add(1, rt::release);
           static_cast<void>(top.ctx.done().recv());
           top.cancel();
           for (auto const& node : mine) ASSERT_TRUE(is_done(node.ctx));
