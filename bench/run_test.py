@@ -116,6 +116,13 @@ class Workloads(unittest.TestCase):
             for figure in workload.figures[1:]:
                 self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
 
+    def test_are_the_ones_that_thrums_program_answers(self):
+        listed = "".join(path.read_text() for path in (Path(__file__).parent / "thrum").glob("*.cpp"))
+        for workload in workloads.ALL:
+            self.assertIn(f'workload{{"{workload.name}", ', listed)
+            for figure in workload.figures[1:]:
+                self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
+
 
 class Table(unittest.TestCase):
     def test_shows_values_ratios_goal_and_spread(self):
