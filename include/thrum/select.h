@@ -3,12 +3,13 @@
 //   thrum::select(
 //       thrum::on_recv(jobs, [&](std::optional<job> next) { ... }),  // nullopt: jobs is closed
 //       thrum::on_send(results, result, [&] { ... }),
-//       thrum::otherwise([&] { ... }));                              // if none of them is ready now
+//       thrum::otherwise([&] { ... }));                              // if none of them is ready now; or
+//       thrum::on_timeout(50ms, [&] { ... }));                       // if none of them becomes ready in time
 //
 // Of the cases that are ready one is picked at random, each as likely as the others; all channels are seen at one instant.
-// Without a ready case the goroutine waits, unless there is an `otherwise`. Channels and values are evaluated once (in
-// which order is for the compiler to say: they are arguments of a function); only the chosen case's function is called,
-// after the channels are free again. A case of a nil channel is never ready. Sending on a closed channel throws
+// Without a ready case the goroutine waits, unless there is an `otherwise`; with an `on_timeout` it waits no longer than
+// that. Channels and values are evaluated once (in which order is for the compiler to say: they are arguments of a
+// function); only the chosen case's function is called, after the channels are free again. A case of a nil channel is never ready. Sending on a closed channel throws
 // channel_closed. A value of a case that was not chosen stays with the case, and is destroyed with it.
 //
 // It blocks the goroutine, never its thread. With n cases it costs about n times what one channel operation costs, and
@@ -16,10 +17,14 @@
 #pragma once
 
 #include <thrum/chan.h>
+#include <thrum/detail/duration.h>
 #include <thrum/detail/select_case.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,7 +51,13 @@ template <detail::sending_handle Handle, class F = detail::do_nothing>
 // Instead of waiting.
 template <class F = detail::do_nothing>
 [[nodiscard]] auto otherwise(F f = {}) {
-  return detail::otherwise_case<F>{std::move(f)};
+  return detail::fallback_case<F>{0, std::move(f)};
+}
+
+// After waiting for so long. A time of zero or less is an `otherwise`, the largest duration never ends.
+template <class Rep, class Period, class F = detail::do_nothing>
+[[nodiscard]] auto on_timeout(std::chrono::duration<Rep, Period> const& d, F f = {}) {
+  return detail::fallback_case<F>{std::max(detail::to_ns(d), std::int64_t{0}), std::move(f)};
 }
 
 // One case whose kind is known only at run time: made from any of the above. It holds its channel.
@@ -57,31 +68,39 @@ class select_case {
       select_case(Case&& from)  // NOLINT(google-explicit-constructor): meant to convert
       : self_(std::make_unique<model<std::remove_cvref_t<Case>>>(std::forward<Case>(from))) {}
 
-  [[nodiscard]] bool is_otherwise() const noexcept { return self_->is_otherwise; }
+  [[nodiscard]] bool is_fallback() const noexcept { return self_->patience_ns >= 0; }
+  [[nodiscard]] std::int64_t patience_ns() const noexcept { return self_->patience_ns; }
   void describe(detail::channel_waiter& to_fill) { self_->describe(to_fill); }
   void picked(bool completed) { self_->picked(completed); }
 
  private:
   struct interface {
-    explicit interface(bool is_default) noexcept : is_otherwise(is_default) {}
+    explicit interface(std::int64_t patience) noexcept : patience_ns(patience) {}
     interface(interface const&) = delete;
     interface& operator=(interface const&) = delete;
     virtual ~interface() = default;
     virtual void describe(detail::channel_waiter&) {}
     virtual void picked(bool completed) = 0;
-    bool const is_otherwise;
+    std::int64_t const patience_ns;  // of a fallback; -1: it is none
   };
 
   template <class Case>
   struct model final : interface {
-    explicit model(Case&& from) : interface(detail::is_otherwise<Case>), own(std::move(from)) {
-      if constexpr (!detail::is_otherwise<Case>) own.hold();
+    explicit model(Case&& from) : interface(patience_of(from)), own(std::move(from)) {
+      if constexpr (!detail::is_fallback<Case>) own.hold();
+    }
+    static std::int64_t patience_of(Case const& from) noexcept {
+      if constexpr (detail::is_fallback<Case>) {
+        return from.patience_ns;
+      } else {
+        return -1;
+      }
     }
     void describe(detail::channel_waiter& to_fill) override {
-      if constexpr (!detail::is_otherwise<Case>) own.describe(to_fill);
+      if constexpr (!detail::is_fallback<Case>) own.describe(to_fill);
     }
     void picked(bool completed) override {
-      if constexpr (detail::is_otherwise<Case>) {
+      if constexpr (detail::is_fallback<Case>) {
         std::invoke(own.f);
       } else {
         own.picked(completed);
@@ -97,26 +116,28 @@ class select_case {
 template <class... Cases>
 requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::size_t select(Cases&&... cases) {
   constexpr std::size_t count = sizeof...(Cases);
-  constexpr std::size_t defaults = (0 + ... + (detail::is_otherwise<std::remove_cvref_t<Cases>> ? 1 : 0));
-  static_assert(defaults <= 1, "a select has at most one `otherwise`");
+  constexpr std::size_t fallbacks = (0 + ... + (detail::is_fallback<std::remove_cvref_t<Cases>> ? 1 : 0));
+  static_assert(fallbacks <= 1, "a select has at most one `otherwise` or `on_timeout`");
   static_assert((!std::is_same_v<std::remove_cvref_t<Cases>, select_case> && ...), "a select_case goes into a span");
-  std::array<detail::channel_waiter, count + (count == 0 ? 1 : 0)>
-      waiters;  // nil, and so never picked, for `otherwise`
+  std::array<detail::channel_waiter, count + (count == 0 ? 1 : 0)> waiters;  // nil, and so never picked, for a fallback
+  std::int64_t patience_ns = detail::for_ever_ns;
   [[maybe_unused]] std::size_t next = 0;
   (
       [&] {
-        if constexpr (!detail::is_otherwise<std::remove_cvref_t<Cases>>) cases.describe(waiters[next]);
+        if constexpr (detail::is_fallback<std::remove_cvref_t<Cases>>) {
+          patience_ns = cases.patience_ns;
+        } else {
+          cases.describe(waiters[next]);
+        }
         ++next;
       }(),
       ...);
-  [[maybe_unused]] std::size_t const chosen =
-      detail::select(waiters.data(), count,
-                     defaults == 0 ? detail::when_none_is_ready::wait : detail::when_none_is_ready::return_at_once);
+  [[maybe_unused]] std::size_t const chosen = detail::select(waiters.data(), count, patience_ns);
   std::size_t picked = 0;
   [[maybe_unused]] std::size_t at = 0;
   (
       [&] {
-        if constexpr (detail::is_otherwise<std::remove_cvref_t<Cases>>) {
+        if constexpr (detail::is_fallback<std::remove_cvref_t<Cases>>) {
           if (chosen == count) {
             picked = at;
             std::invoke(cases.f);
@@ -136,16 +157,17 @@ requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::si
 inline std::size_t select(std::span<select_case> cases) {
   std::vector<detail::channel_waiter> waiters(cases.size());
   std::size_t fallback = cases.size();
+  std::int64_t patience_ns = detail::for_ever_ns;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (cases[i].is_otherwise() && std::exchange(fallback, i) != cases.size()) {
-      throw channel_error("thrum: a select has at most one `otherwise`");
+    if (cases[i].is_fallback()) {
+      if (std::exchange(fallback, i) != cases.size()) {
+        throw channel_error("thrum: a select has at most one `otherwise` or `on_timeout`");
+      }
+      patience_ns = cases[i].patience_ns();
     }
     cases[i].describe(waiters[i]);
   }
-  bool const waits = fallback == cases.size();
-  std::size_t const chosen =
-      detail::select(waiters.data(), waiters.size(),
-                     waits ? detail::when_none_is_ready::wait : detail::when_none_is_ready::return_at_once);
+  std::size_t const chosen = detail::select(waiters.data(), waiters.size(), patience_ns);
   std::size_t const picked = chosen == cases.size() ? fallback : chosen;
   cases[picked].picked(chosen != cases.size() && waiters[chosen].completed);
   return picked;

@@ -4,6 +4,7 @@
 #include "core/sched.h"
 #include "sched/park.h"
 #include "sched/queues.h"
+#include "sched/timers.h"
 #include "sync/wait.h"
 #include <thrum/chan.h>
 
@@ -122,7 +123,7 @@ void retain_channel(channel* c) noexcept {
 void release_channel(channel* c) noexcept {
   // acq_rel: what others did with the channel is over before it is destroyed
   if (c == nullptr || c->references.fetch_sub(1U, acq_rel) != 1) return;
-  if (c->timer != nullptr) end_timer_of(*c);
+  if (c->timer != nullptr) end_timer(*c->timer);
   if (c->destroy != nullptr) {
     for (std::size_t left = c->count.load(relaxed); left != 0; --left) {
       c->destroy(c->place(c->head));

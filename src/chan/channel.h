@@ -185,7 +185,4 @@ inline void lock(rt::M& m, channel& c) noexcept {
   sleep_for_good(m);
 }
 
-// A timer's channel is about to be destroyed.
-void end_timer_of(channel& c) noexcept;
-
 }  // namespace thrum::detail

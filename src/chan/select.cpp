@@ -5,8 +5,8 @@
 // 1. If none was, all channels are locked, in the order of their addresses, so that two selects can never wait for each
 //    other, and the cases are tried again: now they are seen at one instant.
 // 2. If none is ready then, the goroutine enters the queue of every channel and parks; its commit unlocks them all.
-// 3. Whoever wins the goroutine's race (core/wake_race.h) carries its case out and wakes it. It locks all channels again
-//    and leaves the other queues.
+// 3. Whoever wins the goroutine's race (core/wake_race.h) carries its case out and wakes it; or the time limit wins it. The
+//    goroutine locks all channels again and leaves the other queues.
 //
 // The cases lie on the goroutine's stack. The commit reads them while it unlocks, and the goroutine may already be awake:
 // but it cannot get past step 3 and leave the frame before the last of the locks is free.
@@ -19,12 +19,16 @@
 #include "core/current.h"
 #include "core/sched.h"
 #include "sched/park.h"
+#include "sched/timekeeper.h"
+#include "sched/timers.h"
 #include "sync/wait.h"
+#include "wait/wait_timer.h"
 #include <thrum/chan.h>
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <new>
 
 namespace thrum::detail {
 
@@ -157,32 +161,44 @@ struct case_list {
   }
 };
 
+struct parked_select {
+  case_list list;
+  wait_timer* limit;  // nullptr: none
+};
+
+// A goroutine whose time is over already cannot leave the frame before the last lock is free; without any channel it can,
+// and nothing is touched after the timer has started.
 void commit_select(M& m, G& left, void* argument) noexcept {
+  auto const& parked = *static_cast<parked_select*>(argument);
   bool const waits = left.race.commit();
-  auto const& list = *static_cast<case_list*>(argument);
-  list.unlock_all(list.last_locked());
-  if (!waits) ready(m, left);
+  THRUM_CHECK(waits);  // nobody can have won: the channels are locked and the timer has not started
+  channel* const last = parked.list.last_locked();
+  added_as const place = parked.limit != nullptr ? parked.limit->start(m) : added_as::later;
+  if (last != nullptr) parked.list.unlock_all(last);
+  timer_was_added(m, place);
 }
 
-// Steps 2 and 3, with all channels locked.
-std::size_t wait_for_one(M*& m, case_list list) noexcept {
+// Steps 2 and 3, with all channels locked. The case, or count if the time was over first.
+std::size_t wait_for_one(M*& m, case_list list, wait_timer* limit) noexcept {
   G& g = *m->current;
   list.enter_queues(g);
   g.race.prepare();
-  m = &park(*m, wait_reason::select, commit_select, &list, commit_holds::lock);
+  parked_select parked{list, limit};
+  m = &park(*m, wait_reason::select, commit_select, &parked, commit_holds::lock);
+  bool const timed_out = limit != nullptr && limit->finish(g);
   auto* const winner = static_cast<channel_waiter*>(g.wake_parameter);
   list.lock_all(*m);
   list.leave_queues();
   list.unlock_all(list.last_locked());
   g.race.over();
-  return static_cast<std::size_t>(winner - list.cases);
+  return timed_out ? list.count : static_cast<std::size_t>(winner - list.cases);
 }
 
 void never(M&, G&, void*) noexcept {}
 
 }  // namespace
 
-std::size_t select(channel_waiter* cases, std::size_t count, when_none_is_ready otherwise) {
+std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patience_ns) {
   if (count > std::numeric_limits<std::uint16_t>::max()) {
     throw channel_error("thrum: a select of more than 65535 cases");
   }
@@ -194,18 +210,25 @@ std::size_t select(channel_waiter* cases, std::size_t count, when_none_is_ready 
   bool has_waited = false;
   if (chosen == count) {
     list.sort_to_lock();
-    if (otherwise == when_none_is_ready::wait && list.last_locked() == nullptr) {
+    if (patience_ns == for_ever_ns && list.last_locked() == nullptr) {
       park(*m, wait_reason::empty_select, never, nullptr, commit_holds::nothing);
       fatal("internal error: a goroutine in a select without cases was woken");
     }
+    wait_timer limit;
+    bool const limited = patience_ns != 0 && patience_ns != for_ever_ns;
+    if (limited && !limit.prepare(*m, time_after(timer_clock_ns(), patience_ns))) {
+      leave(*m);
+      throw std::bad_alloc();
+    }
     list.lock_all(*m);
     chosen = list.try_all(other);
-    if (chosen == count && otherwise == when_none_is_ready::wait) {
+    if (chosen == count && patience_ns != 0) {
       has_waited = true;
       list.for_each_channel([](channel& c) { retain_channel(&c); });
-      chosen = wait_for_one(m, list);
+      chosen = wait_for_one(m, list, limited ? &limit : nullptr);
     } else {
       list.unlock_all(chosen == count ? list.last_locked() : cases[chosen].on);
+      if (limited) limit.discard();
     }
   }
   if (other != nullptr) ready(*m, *other);

@@ -52,17 +52,8 @@ bool take_back(channel& c, std::uint32_t epoch) noexcept {
 time_receiver make_timer_channel() {
   channel* const c = make_channel(1, parcel_type_of<clock::time_point>());
   time_receiver owner(c);
-  c->timer = take_timer_record(send_time, c);
-  if (c->timer == nullptr) throw std::bad_alloc();
+  c->timer = &new_timer(send_time, c);
   return owner;
-}
-
-void end_timer_of(channel& c) noexcept {
-  {
-    os::lock_guard const guard(c.timer->lock);
-    stop_locked(*c.timer);
-  }
-  drop_reference(*c.timer);
 }
 
 bool set_timer(time_receiver const& of, std::int64_t ns, std::int64_t period_ns) {
@@ -97,7 +88,7 @@ bool set_timer(time_receiver const& of, std::int64_t ns, std::int64_t period_ns)
 bool stop_timer(time_receiver const& of) noexcept {
   channel* const c = of.channel_handle::core();
   if (c == nullptr) return false;
-  os::lock_guard const guard(c->timer->lock);
+  timer_guard const guard(*c->timer);
   bool const was_armed = stop_locked(*c->timer);
   return take_back(*c, Sched::live_epoch.load(relaxed)) || was_armed;  // relaxed: of the run that the caller is in
 }

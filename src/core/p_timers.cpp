@@ -79,7 +79,7 @@ added_as p_timers::arm(timer_record& r, std::int64_t when_ns, std::uint32_t epoc
 void p_timers::forget(timer_record& r) noexcept {
   os::lock_guard const guard(lock_);
   if (r.in.load(relaxed) != this) return;  // it surfaced just now
-  r.in.store(nullptr, relaxed);
+  r.in.store(nullptr, release);
   ++dead_;
   sweep_if_worth_it();
   settle();

@@ -56,6 +56,7 @@ timer_entry timer_heap::pop() noexcept {
   std::uint32_t hole = root;
   std::uint32_t child = first_child(hole);
   while (child + 3 < end) {
+    prefetch_below(child);
     child = earliest_of_four(child);
     slots_[hole] = slots_[child];
     hole = child;

@@ -108,6 +108,12 @@ class timer_heap {
     std::uint32_t const right = child[3].when_ns < child[2].when_ns ? 3 : 2;
     return first + (child[right].when_ns < child[left].when_ns ? right : left);
   }
+  // Fetches the lines of all sixteen grandchildren below a line of four while these are compared: in a heap that no cache
+  // holds, two levels then cost one miss.
+  void prefetch_below(std::uint32_t first) const noexcept {
+    timer_entry const* const below = slots_ + first_child(first);
+    for (unsigned line = 0; line < 4; ++line) __builtin_prefetch(below + 4 * line);
+  }
   [[nodiscard]] std::uint32_t earliest_child(std::uint32_t first, std::uint32_t end) const noexcept;
 
   void rise(std::uint32_t hole, timer_entry e) noexcept {

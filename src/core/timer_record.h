@@ -7,7 +7,8 @@
 //  1. Setting and firing happen under `lock`, and fire() runs under it: when stop() has returned, nothing fires any more.
 //  2. `in` is the heap that holds the record's one valid entry, at `queued_ns` <= when_ns. It is set under `lock` and that
 //     heap's lock, and cleared under that heap's lock: so it is either read under the heap's lock, or as a hint which heap
-//     to lock. Any other entry that names the record is dead.
+//     to lock (clearing releases, the hint acquires: who finds it cleared may write queued_ns). Any other entry that names
+//     the record is dead.
 //  3. Armed and in no heap: whoever took the entry out holds it in his hands, and is about to lock the record and look.
 //  4. One reference for the owner, one for each entry. The last one gives the record back.
 #pragma once

@@ -48,10 +48,7 @@ func_timer_was set_locked(func_timer_state& s, M& m, std::int64_t ns, added_as& 
 
 }  // namespace
 
-void make_func_timer(func_timer_state& s) {
-  s.timer = take_timer_record(start_call, &s);
-  if (s.timer == nullptr) throw std::bad_alloc();
-}
+void make_func_timer(func_timer_state& s) { s.timer = &new_timer(start_call, &s); }
 
 void retain_func_timer(func_timer_state& s) noexcept {
   s.references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference already
@@ -61,7 +58,7 @@ void release_func_timer(func_timer_state& s) noexcept {
   // acq_rel: what others did with it is over before it is destroyed
   if (s.references.fetch_sub(1U, acq_rel) != 1) return;
   if (M const* const m = current_m(); m != nullptr && has_goroutine_of(s, m->sched.epoch)) discard_task(*s.prepared);
-  if (s.timer != nullptr) drop_reference(*s.timer);
+  if (s.timer != nullptr) end_timer(*s.timer);
   s.destroy(s);
 }
 
@@ -69,7 +66,7 @@ bool stop_func_timer(func_timer_state& s) noexcept {
   bool was_armed = false;
   bool was_pending = false;
   {
-    os::lock_guard const guard(s.timer->lock);
+    timer_guard const guard(*s.timer);
     was_armed = stop_locked(*s.timer);
     was_pending = std::exchange(s.is_pending, false);  // also one that its run did not live to see
   }
@@ -78,7 +75,7 @@ bool stop_func_timer(func_timer_state& s) noexcept {
 }
 
 bool needs_goroutine(func_timer_state& s) noexcept {
-  os::lock_guard const guard(s.timer->lock);
+  timer_guard const guard(*s.timer);
   return !has_goroutine_of(s, Sched::live_epoch.load(relaxed));
 }
 

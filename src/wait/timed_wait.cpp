@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "sched/park.h"
+#include "sched/timekeeper.h"
 #include "wait/wait_timer.h"
 
 namespace thrum::rt {
@@ -19,8 +20,9 @@ void commit_limited_wait(M& m, G& left, void* argument) noexcept {
   THRUM_CHECK(waits);  // nobody can have won: the bucket is locked and the timer has not started
   // From the start of the timer on the goroutine may be woken and its frame, with `wait` in it, be gone: but for the
   // bucket, which it locks before it leaves.
-  wait.limit.start(m);
+  added_as const place = wait.limit.start(m);
   bucket.release();
+  timer_was_added(m, place);
 }
 
 }  // namespace

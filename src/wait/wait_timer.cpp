@@ -1,7 +1,6 @@
 #include "wait/wait_timer.h"
 
 #include "sched/park.h"
-#include "sched/timekeeper.h"
 #include "sched/timers.h"
 
 #include <algorithm>
@@ -29,9 +28,9 @@ bool wait_timer::prepare(M& m, std::int64_t deadline_ns) noexcept {
 }
 
 // The record's lock is not needed: until it is in the heap nobody else knows it.
-void wait_timer::start(M& m) noexcept {
+added_as wait_timer::start(M& m) noexcept {
   record_->armed_in = m.sched.epoch;
-  timer_was_added(m, m.p->timers.add(*record_));
+  return m.p->timers.add(*record_);
 }
 
 bool wait_timer::finish(G& g) noexcept {

@@ -3,7 +3,8 @@
 //   wait_timer limit;
 //   if (!limit.prepare(m, deadline_ns)) ...          // no memory: nothing has happened
 //   ... enter the queues, with their locks held; g.race.prepare() ...
-//   park(m, reason, commit, ...);                    // commit: g.race.commit(); limit.start(m); unlock the queues
+//   park(m, reason, commit, ...);                    // commit: g.race.commit(); place = limit.start(m); unlock the
+//                                                    // queues; timer_was_added(m, place), which may take its time
 //   if (limit.finish(g)) ...                         // the time was over first. Nothing fires any more
 //   ... leave the queues; g.race.over()
 //
@@ -26,7 +27,7 @@ class wait_timer {
 
   // For the current goroutine of m; it must stay on m's P until the commit. False when no memory can be had.
   [[nodiscard]] bool prepare(M& m, std::int64_t deadline_ns) noexcept;
-  void start(M& m) noexcept;
+  [[nodiscard]] added_as start(M& m) noexcept;
 
   // After the wait, on whichever M: stops it, exactly. True: it was the timer that won the race.
   [[nodiscard]] bool finish(G& g) noexcept;

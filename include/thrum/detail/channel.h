@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace thrum::rt {
 struct G;
@@ -68,10 +69,10 @@ void close_if_open(channel* c);
 [[nodiscard]] std::size_t size(channel const* c) noexcept;
 [[nodiscard]] std::size_t capacity(channel const* c) noexcept;
 
-// One case of `count` is carried out: its index. Without any that is ready it waits, or answers count at once if it must
-// not. The case's `completed` says whether the parcel has changed hands: if not, the channel is closed, and for a sending
-// case channel_closed is thrown.
-enum class when_none_is_ready : bool { wait, return_at_once };
-[[nodiscard]] std::size_t select(channel_waiter* cases, std::size_t count, when_none_is_ready otherwise);
+// One case of `count` is carried out: its index. Without any that is ready it waits, for patience_ns at most; nothing came:
+// count. The case's `completed` says whether the parcel has changed hands: if not, the channel is closed, and for a sending
+// case channel_closed is thrown. std::bad_alloc: there is no memory for the timer.
+inline constexpr std::int64_t for_ever_ns = std::numeric_limits<std::int64_t>::max();
+[[nodiscard]] std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patience_ns);
 
 }  // namespace thrum::detail

@@ -6,6 +6,7 @@
 #include <thrum/detail/parcel.h>
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -96,15 +97,17 @@ class send_case {
   F f_;
 };
 
+// What runs if none is ready, or becomes ready in time.
 template <class F>
-struct otherwise_case {
+struct fallback_case {
+  std::int64_t patience_ns;
   F f;
 };
 
 template <class Case>
-inline constexpr bool is_otherwise = false;
+inline constexpr bool is_fallback = false;
 template <class F>
-inline constexpr bool is_otherwise<otherwise_case<F>> = true;
+inline constexpr bool is_fallback<fallback_case<F>> = true;
 
 struct do_nothing {
   template <class... Args>
