@@ -13,8 +13,11 @@
 #pragma once
 
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/deadline.h>
 #include <thrum/mutex.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
@@ -33,6 +36,27 @@ class condition_variable {
     while (!holds()) wait(lock);
   }
 
+  // When the time is over they return as well: cv_status::timeout, or what the predicate says then.
+  template <class Rep, class Period>
+  std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> const& d) {
+    return wait_until_ns(lock, detail::deadline_after(d));
+  }
+  template <class Rep, class Period, class Predicate>
+  bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> const& d, Predicate holds) {
+    return holds_by(lock, detail::deadline_after(d), holds);
+  }
+  template <class Clock, class Duration>
+  std::cv_status wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> const& when) {
+    bool const notified = detail::attempt_until(
+        when, [&](std::int64_t ns) { return wait_until_ns(lock, ns) == std::cv_status::no_timeout; });
+    return notified ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  template <class Clock, class Duration, class Predicate>
+  bool wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> const& when,
+                  Predicate holds) {
+    return detail::attempt_until(when, [&](std::int64_t ns) { return holds_by(lock, ns, holds); });
+  }
+
   void notify_one() noexcept {
     // relaxed: who must be seen has set it under the mutex, which we have had since
     if (state_.load(detail::relaxed) != 0) notify_slow(how_many::one);
@@ -46,7 +70,16 @@ class condition_variable {
   enum class how_many : bool { one, all };
   static constexpr std::uint64_t waited_for = 1;  // in the run whose number stands above; under the bucket's lock
 
+  std::cv_status wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns);
   void notify_slow(how_many which) noexcept;
+
+  template <class Predicate>
+  bool holds_by(std::unique_lock<mutex>& lock, std::int64_t deadline_ns, Predicate& holds) {
+    while (!holds()) {
+      if (wait_until_ns(lock, deadline_ns) == std::cv_status::timeout) return holds();
+    }
+    return true;
+  }
 
   detail::atomic<std::uint64_t> state_{0};
 };

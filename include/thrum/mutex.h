@@ -1,7 +1,8 @@
-// mutex: Lockable, for goroutines. Waiting parks the goroutine, not its thread.
+// mutex: TimedLockable, for goroutines. Waiting parks the goroutine, not its thread.
 //
 //   thrum::mutex m;
 //   { std::lock_guard guard(m); ++shared; }
+//   if (std::unique_lock guard(m, 10ms); guard) ++shared;
 //
 // Fair after 1 ms: a goroutine that waited that long is handed the mutex directly, before any newcomer. An uncontended
 // lock and unlock are one atomic operation each. It may be destroyed as soon as its last unlock let the destroyer go on.
@@ -9,7 +10,9 @@
 #pragma once
 
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/deadline.h>
 
+#include <chrono>
 #include <cstdint>
 
 namespace thrum {
@@ -28,6 +31,16 @@ class mutex {
   void lock() {
     std::uint32_t const before = set_locked();
     if ((before & (locked | starving)) != 0) lock_slow(before);
+  }
+
+  // False: the time was over first.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d) {
+    return try_lock() || try_lock_until_ns(detail::deadline_after(d));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& when) {
+    return try_lock() || detail::attempt_until(when, [this](std::int64_t ns) { return try_lock_until_ns(ns); });
   }
 
   [[nodiscard]] bool try_lock() noexcept {
@@ -67,6 +80,10 @@ class mutex {
   }
 
   void lock_slow(std::uint32_t before);
+  [[nodiscard]] bool try_lock_until_ns(std::int64_t deadline_ns);
+  [[nodiscard]] bool wait_to_own(std::uint32_t before, char const* what, std::int64_t deadline_ns);
+  [[nodiscard]] bool take_or_mark(std::uint32_t mark, std::uint32_t done_with, std::uint32_t epoch) noexcept;
+  void leave_queue(rt::wait_bucket& bucket, std::uint32_t epoch) noexcept;
   void unlock_slow(std::uint32_t before) noexcept;
   [[nodiscard]] bool try_lock_slow(std::uint32_t seen) noexcept;
   void accept(std::uint32_t epoch) noexcept;

@@ -13,7 +13,9 @@
 #pragma once
 
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/deadline.h>
 
+#include <chrono>
 #include <cstdint>
 
 namespace thrum {
@@ -42,6 +44,17 @@ class semaphore {
   [[nodiscard]] bool try_acquire(std::int64_t n = 1) noexcept {
     std::uint64_t seen = state_.load(detail::relaxed);
     return take(seen, n) || try_acquire_slow(n);
+  }
+
+  // False: the time was over first.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> const& d, std::int64_t n = 1) {
+    return try_acquire(n) || try_acquire_until_ns(detail::deadline_after(d), n);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_acquire_until(std::chrono::time_point<Clock, Duration> const& when, std::int64_t n = 1) {
+    return try_acquire(n) ||
+           detail::attempt_until(when, [this, n](std::int64_t ns) { return try_acquire_until_ns(ns, n); });
   }
 
   void release(std::int64_t n = 1) noexcept {
@@ -84,7 +97,9 @@ class semaphore {
   [[nodiscard]] bool try_acquire_slow(std::int64_t n) noexcept;
   void release_slow(std::int64_t n) noexcept;
   [[nodiscard]] bool release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept;
-  [[nodiscard]] rt::g_list serve(rt::wait_bucket& bucket, std::int64_t& available, std::uint32_t epoch) noexcept;
+  [[nodiscard]] bool try_acquire_until_ns(std::int64_t deadline_ns, std::int64_t n);
+  [[nodiscard]] bool wait_to_acquire(std::int64_t n, char const* what, std::int64_t deadline_ns);
+  [[nodiscard]] rt::g_list serve(rt::wait_bucket& bucket, std::int64_t given, std::uint32_t epoch) noexcept;
   void settle(std::uint32_t epoch) noexcept;
 
   detail::atomic<std::uint64_t> state_;

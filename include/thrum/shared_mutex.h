@@ -1,4 +1,4 @@
-// shared_mutex: SharedLockable, for goroutines: one writer, or any number of readers. Waiting parks the goroutine.
+// shared_mutex: SharedTimedLockable, for goroutines: one writer, or any number of readers. Waiting parks the goroutine.
 //
 //   thrum::shared_mutex m;
 //   { std::shared_lock reading(m); use(table); }
@@ -13,14 +13,14 @@
 #pragma once
 
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/deadline.h>
 
+#include <chrono>
 #include <cstdint>
 
 namespace thrum {
 
 namespace rt {
-struct G;
-struct M;
 class g_list;
 class wait_bucket;
 }  // namespace rt
@@ -42,6 +42,18 @@ class shared_mutex {
     return state_.compare_exchange(seen, held, detail::acquire, detail::relaxed) || try_lock_slow();  // as lock()
   }
 
+  // False: the time was over first.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d) {
+    return try_lock() || wait_to_write("shared_mutex::try_lock_for", detail::deadline_after(d));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& when) {
+    return try_lock() || detail::attempt_until(when, [this](std::int64_t ns) {
+             return wait_to_write("shared_mutex::try_lock_until", ns);
+           });
+  }
+
   void unlock() noexcept {
     std::uint64_t seen = held;
     // release pairs with the next one's acquire; after this the shared_mutex may be gone
@@ -59,6 +71,16 @@ class shared_mutex {
       if (state_.compare_exchange_weak(seen, seen + reader, detail::acquire, detail::relaxed)) return true;
     }
     return try_lock_shared_slow();
+  }
+
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> const& d) {
+    return try_lock_shared() || try_lock_shared_until_ns(detail::deadline_after(d));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> const& when) {
+    return try_lock_shared() ||
+           detail::attempt_until(when, [this](std::int64_t ns) { return try_lock_shared_until_ns(ns); });
   }
 
   void unlock_shared() noexcept {
@@ -83,14 +105,21 @@ class shared_mutex {
   void unlock_shared_slow(std::uint64_t before) noexcept;
   [[nodiscard]] bool try_lock_slow() noexcept;
   [[nodiscard]] bool try_lock_shared_slow() noexcept;
+  [[nodiscard]] bool try_lock_shared_until_ns(std::int64_t deadline_ns);
 
-  rt::M& wait_to_read(rt::M& m, std::uint32_t epoch);
+  [[nodiscard]] bool take_if_free(std::uint32_t epoch) noexcept;
+  [[nodiscard]] bool wait_to_write(char const* what, std::int64_t deadline_ns);
+  [[nodiscard]] bool wait_to_read(std::uint64_t before, char const* what, std::int64_t deadline_ns);
+  [[nodiscard]] bool writer_leaves_soon() const noexcept;
   void uncount_reader() noexcept;
   void let_writer_in(char const* what) noexcept;
-  [[nodiscard]] bool take_if_free(std::uint32_t epoch) noexcept;
-  [[nodiscard]] rt::g_list hand_over(rt::wait_bucket& bucket, std::uint32_t epoch) noexcept;
-  [[nodiscard]] std::uint64_t with_first_writer(std::uint64_t free_state, rt::wait_bucket& bucket) const noexcept;
-  [[nodiscard]] rt::G& take_first_writer(rt::wait_bucket& bucket, std::uint32_t epoch) noexcept;
+  [[nodiscard]] bool give_to_writer(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
+  [[nodiscard]] bool let_readers_in(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
+  void set_free(std::uint32_t epoch) noexcept;
+  template <class Next>
+  void change(std::memory_order order, std::uint32_t epoch, Next next) noexcept;
+  void reader_gave_up(rt::wait_bucket& bucket, std::uint32_t epoch) noexcept;
+  void writer_gave_up(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   void settle(std::uint32_t epoch) noexcept;
   [[nodiscard]] void const* writers_key() const noexcept;
   [[nodiscard]] void const* readers_key() const noexcept;

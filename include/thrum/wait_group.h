@@ -10,6 +10,7 @@
 
 #include <thrum/defer.h>
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/deadline.h>
 #include <thrum/go.h>
 
 #include <cstdint>
@@ -32,6 +33,16 @@ class wait_group {
   // Returns when the count is zero.
   void wait();
 
+  // False: the time was over first.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> const& d) {
+    return wait_until_ns(detail::deadline_after(d));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> const& when) {
+    return detail::attempt_until(when, [this](std::int64_t ns) { return wait_until_ns(ns); });
+  }
+
   // Runs f as a goroutine that counts.
   template <class F>
   requires std::invocable<std::decay_t<F>>
@@ -51,6 +62,9 @@ class wait_group {
   }
 
  private:
+  [[nodiscard]] bool wait_until_ns(std::int64_t deadline_ns);
+  [[nodiscard]] bool park_until_zero(char const* what, std::int64_t deadline_ns);
+
   // Twice the count, plus one when somebody waits.
   detail::atomic<std::int64_t> state_{0};
 };

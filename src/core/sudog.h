@@ -19,6 +19,7 @@ struct sudog {
   sudog* right = nullptr;      // first of an address only: the right subtree
   std::uint32_t priority = 0;  // of the treap node
   bool handed_over = false;    // the waker gave the waiter what it waited for
+  bool still_runs = false;     // it stands in a queue and has not parked: handed_over tells it, and nobody readies it
   bool in_race = false;        // others may wake its goroutine too: who takes it out must win G::race
   union {
     std::int64_t since_ns = 0;  // mutex: when it came

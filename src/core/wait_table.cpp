@@ -17,6 +17,9 @@ void forget_links(sudog& waiter) noexcept {
   waiter.address = nullptr;
 }
 
+// Whether whoever took the waiter out may wake it.
+bool is_ours(sudog& taken) noexcept { return !taken.in_race || taken.g->race.win(); }
+
 }  // namespace
 
 sudog* wait_bucket::find(void const* address) const noexcept {
@@ -111,10 +114,15 @@ sudog* wait_bucket::dequeue(void const* address, bool& more) noexcept {
   while (*slot != nullptr && (*slot)->address == address) {
     more = (*slot)->next != nullptr;
     sudog* const first = take_first(slot);
-    if (!first->in_race || first->g->race.win()) return first;
+    if (is_ours(*first)) return first;
   }
   more = false;
   return nullptr;
+}
+
+bool wait_bucket::take(sudog& waiter) noexcept {
+  bool more = false;
+  return remove(waiter, more) && is_ours(waiter);
 }
 
 bool wait_bucket::remove(sudog& waiter, bool& more) noexcept {

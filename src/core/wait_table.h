@@ -35,8 +35,10 @@ class wait_bucket {
   sudog* dequeue(void const* address, bool& more) noexcept;
   // Takes a waiter out from wherever it stands; false: somebody has taken it out already. `more` as above.
   [[nodiscard]] bool remove(sudog& waiter, bool& more) noexcept;
+  // Takes this waiter out; false: somebody else was quicker to wake its goroutine.
+  [[nodiscard]] bool take(sudog& waiter) noexcept;
   // The first waiter of the address, which stays there; nullptr if there is none.
-  [[nodiscard]] sudog const* first(void const* address) const noexcept { return find(address); }
+  [[nodiscard]] sudog* first(void const* address) const noexcept { return find(address); }
   [[nodiscard]] bool has_waiters(void const* address) const noexcept { return find(address) != nullptr; }
 
  private:

@@ -1,35 +1,25 @@
 // Waiting for a change (Go's notifyList).
 //
 // The waiter must be in the queue before it lets the mutex go, or a notification in between would be lost; and it cannot
-// park holding the bucket's lock, since letting the mutex go may need that of another bucket. So for a moment it stands in
-// the queue and still runs: the goroutine's race (core/wake_race.h) lets whoever takes it out then leave the readying to
-// the commit of its park.
+// keep the bucket locked until it parks, since letting the mutex go may need the lock of another bucket. So for a moment it
+// stands in the queue and still runs. Whoever takes it out then leaves word (handed_over), which it finds when it has locked
+// the bucket again to park.
 #include "base/check.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/condition_variable.h>
 
+#include <new>
+
 namespace thrum {
 
 using namespace rt;
 
-namespace {
-
-void commit_wait(M& m, G& left, void*) noexcept {
-  if (!left.race.commit()) ready(m, left);  // notified already
-}
-
-// It stood in the queue and was taken out; true: it is parked and must be readied.
-bool is_to_be_readied(G& g) noexcept { return g.race.win_any() == wake_race::outcome::won; }
-
-}  // namespace
-
-void condition_variable::wait(std::unique_lock<mutex>& lock) {
+std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
   if (!lock.owns_lock()) fatal("condition_variable::wait without holding the mutex");
   M* m = &enter_to_wait("condition_variable::wait");
   sudog& waiter = prepare_to_wait(*m);
-  G& g = *m->current;
-  g.race.prepare();
+  waiter.still_runs = true;
   wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
   bucket.acquire();
   // relaxed: whoever notifies after us has had the mutex after us
@@ -41,12 +31,26 @@ void condition_variable::wait(std::unique_lock<mutex>& lock) {
   lock.mutex()->unlock();
   m = current_m();
   enter(*m);
-  m = &park(*m, wait_reason::condition_variable, commit_wait, nullptr, commit_holds::nothing);
-  g.race.over();
-  put_sudog(*m->p, &waiter);
-  leave(*m);
-  [&]() noexcept { lock.mutex()->lock(); }();  // without the mutex we cannot go on: as std::condition_variable
+  bucket.acquire();
+  waiter.still_runs = false;
+  timed_wait end{m, wait_outcome::woken};
+  if (waiter.handed_over) {
+    bucket.release();
+  } else {
+    end = wait_there(*m, bucket, waiter, wait_reason::condition_variable, deadline_ns);
+    if (end.how != wait_outcome::woken) {
+      if (!bucket.has_waiters(&state_)) state_.store(0, relaxed);  // as above
+      bucket.release();
+    }
+  }
+  put_sudog(*end.m->p, &waiter);
+  leave(*end.m);
+  [&]() noexcept { lock.mutex()->lock(); }();  // without the mutex nobody can go on: as std::condition_variable
+  if (end.how == wait_outcome::no_memory) throw std::bad_alloc();
+  return end.how == wait_outcome::timed_out ? std::cv_status::timeout : std::cv_status::no_timeout;
 }
+
+void condition_variable::wait(std::unique_lock<mutex>& lock) { static_cast<void>(wait_until_ns(lock, no_deadline)); }
 
 void condition_variable::notify_slow(how_many which) noexcept {
   std::uint32_t const epoch = live_epoch();
@@ -55,16 +59,18 @@ void condition_variable::notify_slow(how_many which) noexcept {
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   g_list woken;
   bucket.acquire();
-  bool more = bucket.has_waiters(&state_);
-  // One that has not parked yet may go on as soon as it is told: the state changes before.
-  if (which == how_many::all && more) state_.store(0, relaxed);
-  while (more) {
-    G& g = *bucket.dequeue(&state_, more)->g;
-    if (which == how_many::one && !more) state_.store(0, relaxed);
-    if (is_to_be_readied(g)) woken.push_back(g);
+  for (bool more = bucket.has_waiters(&state_); more;) {
+    sudog* const next = bucket.dequeue(&state_, more);
+    if (!more) state_.store(0, relaxed);  // relaxed: as in wait
+    if (next == nullptr) break;
+    if (next->still_runs) {
+      next->handed_over = true;
+    } else {
+      woken.push_back(*next->g);
+    }
     if (which == how_many::one) break;
   }
-  bucket.release();
+  bucket.release();  // it may be gone now
   ready_all(m, woken);
   leave(m);
 }

@@ -1,11 +1,13 @@
 // The slow paths of mutex (S26, T14).
 //
 // Invariants:
-//  1. `waiters` is set exactly while somebody stands in the bucket; it changes under the bucket's lock.
+//  1. `waiters` is set exactly while somebody stands in the bucket; it changes under the bucket's lock. But with `starving`
+//     it stays until the owner's unlock, also when the last one has given up.
 //  2. Unlocked with `waiters` and without `woken` is a passing state: whoever brought it about is on his way to the
 //     bucket, to wake the first. He may leave it to a new owner that came in between, whose unlock sees the same flags.
-//  3. `woken` belongs to one goroutine, which was taken out of the bucket and will take the mutex or stand in again; it
-//     clears the flag with the same operation. Until then no unlock wakes another.
+//  3. `woken` belongs to one goroutine, which was taken out of the bucket and will take the mutex, stand in again or give
+//     up; it clears the flag with the same operation. Until then no unlock wakes another. It gives up only a mutex that is
+//     locked: the unlock to come finds the flag clear.
 //  4. After the release an unlock touches the mutex again only under the bucket's lock and if somebody stands there under
 //     its key: who waits in a mutex keeps it alive.
 //  5. With `starving` set only an owner's unlock gives the mutex away, and only to the first in the bucket.
@@ -64,15 +66,47 @@ bool mutex::take_as_woken(std::uint32_t epoch) noexcept {
          state_.compare_exchange(seen, stamped((flags | locked) & ~woken, epoch), acquire, relaxed);
 }
 
-void mutex::lock_slow(std::uint32_t before) {
+// Takes the mutex if it is free; if not, sets the flags `mark`. Clears `done_with` either way. True: it is ours.
+bool mutex::take_or_mark(std::uint32_t mark, std::uint32_t done_with, std::uint32_t epoch) noexcept {
+  std::uint32_t seen = state_.load(relaxed);
+  for (;;) {
+    std::uint32_t const flags = flags_of(seen, epoch);
+    bool const is_free = (flags & (locked | starving)) == 0;
+    std::uint32_t const next = (flags | (is_free ? locked : mark)) & ~done_with;
+    // acquire pairs with the last unlock
+    if (state_.compare_exchange_weak(seen, stamped(next, epoch), acquire, relaxed)) return is_free;
+  }
+}
+
+// One that was not woken in time is out of the bucket, which is locked. If it was the last, nobody waits any more; but a
+// mutex that starves is given away by its owner only: newcomers have set `locked` for nothing.
+void mutex::leave_queue(wait_bucket& bucket, std::uint32_t epoch) noexcept {
+  std::uint32_t seen = state_.load(relaxed);
+  while (!bucket.has_waiters(key())) {
+    std::uint32_t const flags = flags_of(seen, epoch);
+    if ((flags & (waiters | starving)) != waiters) break;
+    // relaxed: nothing is handed over
+    if (state_.compare_exchange_weak(seen, stamped(flags & ~waiters, epoch), relaxed, relaxed)) break;
+  }
+  bucket.release();
+}
+
+void mutex::lock_slow(std::uint32_t before) { static_cast<void>(wait_to_own(before, "mutex::lock", no_deadline)); }
+
+bool mutex::try_lock_until_ns(std::int64_t deadline_ns) {
+  if (detail::clock_ns() >= deadline_ns) return try_lock();
+  std::uint32_t const before = set_locked();
+  return (before & (locked | starving)) == 0 || wait_to_own(before, "mutex::try_lock_for", deadline_ns);
+}
+
+bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t deadline_ns) {
   std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
-  if ((before & locked) == 0 && (flags_of(before, epoch) & starving) == 0)
-    return;  // it was free: a flag of another run
-  if ((before & promised) != 0 && try_lock()) return;
-  M* m = &enter_to_wait("mutex::lock");
+  if ((before & locked) == 0 && (flags_of(before, epoch) & starving) == 0) return true;  // free: a flag of another run
+  if ((before & promised) != 0 && try_lock()) return true;
+  M* m = &enter_to_wait(what);
   if ((before & starving) == 0 && poll(*m, newcomer_patience_ns, [this] { return try_lock(); })) {
     leave(*m);
-    return;
+    return true;
   }
   sudog& waiter = prepare_to_wait(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
@@ -83,31 +117,34 @@ void mutex::lock_slow(std::uint32_t before) {
   bool has_starved = false;
   for (;;) {
     bucket.acquire();
-    std::uint32_t seen = state_.load(relaxed);
-    std::uint32_t next = 0;
-    bool taken = false;
-    do {
-      std::uint32_t const flags = flags_of(seen, epoch);
-      taken = (flags & (locked | starving)) == 0;
-      next = taken ? flags | locked : flags | waiters | (has_starved ? starving : 0);
-      if (was_woken) next &= ~woken;
-    } while (
-        !state_.compare_exchange_weak(seen, stamped(next, epoch), acquire, relaxed));  // pairs with the last unlock
-    if (taken) {
+    std::uint32_t const as_waiter = waiters | (has_starved ? starving : 0);
+    if (take_or_mark(as_waiter, was_woken ? woken : 0, epoch)) {
       bucket.release();
       break;
     }
-    m = &wait_in(*m, bucket, waiter, key(), wait_reason::mutex, was_woken ? queue_end::front : queue_end::back);
+    auto const end = wait_in(*m, bucket, waiter, key(), wait_reason::mutex,
+                             was_woken ? queue_end::front : queue_end::back, deadline_ns);
+    m = end.m;
+    if (end.how != wait_outcome::woken) {
+      leave_queue(bucket, epoch);
+      end_wait(*m, waiter, end.how);
+      return false;
+    }
     if (waiter.handed_over) {
       accept(epoch);
       break;
     }
     was_woken = true;
     if (take_as_woken(epoch) || poll(*m, woken_patience_ns, [&] { return take_as_woken(epoch); })) break;
+    if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) {
+      bool const owned = take_or_mark(0, woken, epoch);
+      end_wait(*m, waiter);
+      return owned;
+    }
     has_starved = os::monotonic_ns() - since_ns > starvation_threshold_ns;
   }
-  put_sudog(*m->p, &waiter);
-  leave(*m);
+  end_wait(*m, waiter);
+  return true;
 }
 
 void mutex::unlock_slow(std::uint32_t before) noexcept {
@@ -127,37 +164,41 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   leave(m);
 }
 
-// We are still the owner, whatever `locked` says. Whoever made it starve stands in the bucket.
+// We are still the owner, whatever `locked` says.
 void mutex::hand_over(M& m, wait_bucket& bucket) noexcept {
   bool more = false;
-  sudog& first = *bucket.dequeue(key(), more);
-  first.handed_over = true;
-  std::uint32_t next = locked | promised | (more ? waiters : 0);
-  // The last one, or one that has not waited long, ends the fair mode.
-  if (more && os::monotonic_ns() - first.since_ns > starvation_threshold_ns) next |= starving;
-  G& to_wake = *first.g;
-  state_.exchange(stamped(next, m.sched.epoch), acq_rel);  // acquire: the new owner sees what all earlier ones did
-  bucket.release();                                        // it may be gone now
-  ready(m, to_wake);
+  sudog* const first = bucket.dequeue(key(), more);
+  std::uint32_t next = 0;  // all who stood there have given up
+  if (first != nullptr) {
+    first->handed_over = true;
+    next = locked | promised | (more ? waiters : 0);
+    // The last one, or one that has not waited long, ends the fair mode.
+    if (more && os::monotonic_ns() - first->since_ns > starvation_threshold_ns) next |= starving;
+  }
+  // release pairs with the next owner's acquire; acquire: the new owner sees what all earlier ones did
+  state_.exchange(stamped(next, m.sched.epoch), acq_rel);
+  bucket.release();  // it may be gone now
+  if (first != nullptr) ready(m, *first->g);
 }
 
 // The mutex may be locked by another already, or be gone.
 void mutex::wake_first(M& m, wait_bucket& bucket) noexcept {
-  G* to_wake = nullptr;
+  sudog* first = nullptr;
   if (bucket.has_waiters(key())) {
     std::uint32_t seen = state_.load(relaxed);
     // Another owner will wake the first when he unlocks; one that was woken already will try.
     if ((seen & (locked | woken | starving)) == 0) {
       bool more = false;
-      to_wake = bucket.dequeue(key(), more)->g;
+      first = bucket.dequeue(key(), more);
+      std::uint32_t const flags = (first != nullptr ? woken : 0) | (more ? waiters : 0);
       std::uint32_t next = 0;
       do {
-        next = stamped((seen & locked) | woken | (more ? waiters : 0), m.sched.epoch);
+        next = stamped((seen & locked) | flags, m.sched.epoch);
       } while (!state_.compare_exchange_weak(seen, next, relaxed, relaxed));  // relaxed: nothing is handed over
     }
   }
   bucket.release();
-  if (to_wake != nullptr) ready(m, *to_wake);
+  if (first != nullptr) ready(m, *first->g);
 }
 
 }  // namespace thrum

@@ -50,9 +50,17 @@ bool semaphore::try_acquire_slow(std::int64_t n) noexcept {
 }
 
 void semaphore::acquire_slow(std::int64_t n) {
-  if (try_acquire_slow(n)) return;
+  if (!try_acquire_slow(n)) static_cast<void>(wait_to_acquire(n, "semaphore::acquire", no_deadline));
+}
+
+bool semaphore::try_acquire_until_ns(std::int64_t deadline_ns, std::int64_t n) {
+  if (try_acquire_slow(n)) return true;
+  return detail::clock_ns() < deadline_ns && wait_to_acquire(n, "semaphore::try_acquire_for", deadline_ns);
+}
+
+bool semaphore::wait_to_acquire(std::int64_t n, char const* what, std::int64_t deadline_ns) {
   std::uint32_t const epoch = live_epoch();
-  M& m = enter_to_wait("semaphore::acquire");
+  M& m = enter_to_wait(what);
   sudog& waiter = prepare_to_wait(m);
   waiter.wanted = n;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
@@ -65,29 +73,42 @@ void semaphore::acquire_slow(std::int64_t n) {
     taken = (now & waited_for) == 0 && n <= count_of(now);
     next = taken ? now - one * static_cast<word>(n) : stamped(now | waited_for, waited_for, epoch);
   } while (!state_.compare_exchange_weak(seen, next, rt::acquire, relaxed));  // pairs with those who gave them
-  M* here = &m;
   if (taken) {
     bucket.release();
-  } else {
-    here = &wait_in(m, bucket, waiter, &state_, wait_reason::semaphore, queue_end::back);
-    accept(promised_, static_cast<word>(n));
+    end_wait(m, waiter);
+    return true;
   }
-  put_sudog(*here->p, &waiter);
-  leave(*here);
+  auto const end = wait_in(m, bucket, waiter, &state_, wait_reason::semaphore, queue_end::back, deadline_ns);
+  if (end.how == wait_outcome::woken) {
+    accept(promised_, static_cast<word>(n));
+  } else {
+    g_list woken;
+    // Whoever stood behind us may find enough for himself.
+    if ((unstamped(state_.load(relaxed), waited_for, epoch) & waited_for) != 0) woken = serve(bucket, 0, epoch);
+    bucket.release();
+    ready_all(*end.m, woken);
+  }
+  end_wait(*end.m, waiter, end.how);
+  return end.how == wait_outcome::woken;
 }
 
-// Those at the head who can have what they want, taken out of the bucket; `available` is what is left.
-g_list semaphore::serve(wait_bucket& bucket, std::int64_t& available, std::uint32_t epoch) noexcept {
+// `given` permits more. Those at the head who can have what they want are taken out of the bucket. Under its lock, and
+// `waited_for` is set: so by invariant 1 nobody else changes the state.
+g_list semaphore::serve(wait_bucket& bucket, std::int64_t given, std::uint32_t epoch) noexcept {
+  std::int64_t available = count_of(state_.load(relaxed)) + given;
+  word served = 0;
   g_list woken;
-  word given = 0;
-  for (sudog const* first = bucket.first(&state_); first != nullptr && first->wanted <= available;
-       first = bucket.first(&state_)) {
+  sudog* first = bucket.first(&state_);
+  for (; first != nullptr && first->wanted <= available; first = bucket.first(&state_)) {
+    if (!bucket.take(*first)) continue;  // it has just given up
     available -= first->wanted;
-    given += static_cast<word>(first->wanted);
-    bool more = false;
-    woken.push_back(*bucket.dequeue(&state_, more)->g);
+    served += static_cast<word>(first->wanted);
+    woken.push_back(*first->g);
   }
-  promise(promised_, given, epoch);
+  if (served != 0) promise(promised_, served, epoch);
+  word const left = one * static_cast<word>(available) | (first != nullptr ? waited_for : 0);
+  // release pairs with the acquire of whoever takes them; acquire: whoever is woken sees what all those did who gave
+  state_.exchange(stamped(left, waited_for, epoch), acq_rel);
   return woken;
 }
 
@@ -114,14 +135,7 @@ bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept
   g_list woken;
   bucket.acquire();
   bool const they_wait = bucket.has_waiters(&state_);
-  if (they_wait) {
-    std::int64_t available = count_of(state_.load(relaxed)) + n;
-    woken = serve(bucket, available, epoch);
-    word const left = one * static_cast<word>(available) | (bucket.has_waiters(&state_) ? waited_for : 0);
-    // By invariant 1 nobody else has changed it. release pairs with the acquire of whoever takes them; acquire: whoever
-    // is woken sees what all those did who gave.
-    state_.exchange(stamped(left, waited_for, epoch), acq_rel);
-  }
+  if (they_wait) woken = serve(bucket, n, epoch);
   bucket.release();  // it may be gone now
   ready_all(m, woken);
   leave(m);

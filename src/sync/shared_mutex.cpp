@@ -1,12 +1,13 @@
 // The slow paths of shared_mutex (Go's RWMutex, T14).
 //
 // Invariants:
-//  1. `held` is set only while no reader is counted, by one operation. So a reader that is counted and has seen it clear
-//     is inside until it is uncounted.
-//  2. A newcomer is counted before it knows whether it may enter. If it may not, it is uncounted under the bucket's lock,
-//     with the operation that makes it a waiter.
+//  1. `held` is set only while no reader is counted, by one operation, and passes from writer to writer without being
+//     cleared. So a reader that is counted and has seen it clear is inside until it is uncounted.
+//  2. A newcomer is counted before it knows whether it may enter. If it may not, it is uncounted before it waits.
 //  3. `writers_wait` and `readers_wait` are set exactly while such a one stands in the bucket; they change under its lock.
-//     Readers stand there only while a writer holds or waits.
+//     Readers stand there only while a writer holds or waits. While one of the flags is set, `held` changes only under
+//     that lock, too. (One whose time is over may be taken out by whoever passes it over; it clears its flag, and does
+//     what follows from that, as soon as it has the lock.)
 //  4. Free with `writers_wait` is a passing state: whoever brought it about is on his way to the bucket, to let the first
 //     writer in. Nobody else takes it.
 //  5. Whoever is woken is inside: it was handed over.
@@ -42,6 +43,44 @@ void shared_mutex::settle(std::uint32_t epoch) noexcept {
   }
 }
 
+// --- giving it away: under the bucket's lock, while it is held for whoever gives, or free ---
+
+// state_ becomes next(what it is).
+template <class Next>
+void shared_mutex::change(std::memory_order order, std::uint32_t epoch, Next next) noexcept {
+  word seen = state_.load(relaxed);
+  while (
+      !state_.compare_exchange_weak(seen, stamped(next(unstamped(seen, flags, epoch)), flags, epoch), order, relaxed)) {
+  }
+}
+
+// The first writer that waits has it now. False: there is none.
+bool shared_mutex::give_to_writer(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
+  bool more = false;
+  sudog* const first = bucket.dequeue(writers_key(), more);
+  if (first == nullptr) return false;
+  promise(promised_, held, epoch);
+  woken.push_back(*first->g);
+  if (!more) change(relaxed, epoch, [](word now) { return now & ~writers_wait; });  // relaxed: it stays held
+  return true;
+}
+
+// All readers that wait are inside now. False: there are none.
+bool shared_mutex::let_readers_in(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
+  woken = take_all(bucket, readers_key());
+  word const entering = woken.size();
+  if (entering == 0) return false;
+  promise(promised_, entering, epoch);
+  // release: they see what we did; acquire: and what those before us did
+  change(acq_rel, epoch, [entering](word now) { return (now & ~(held | readers_wait)) + entering; });
+  return true;
+}
+
+// Nobody waits any more: all who stood there have given up.
+void shared_mutex::set_free(std::uint32_t epoch) noexcept {
+  change(release, epoch, [](word now) { return now & readers; });  // release pairs with the next one's acquire
+}
+
 // --- writers ---
 
 bool shared_mutex::take_if_free(std::uint32_t epoch) noexcept {
@@ -57,33 +96,53 @@ bool shared_mutex::try_lock_slow() noexcept {
 }
 
 void shared_mutex::lock_slow() {
-  if (try_lock_slow()) return;
+  if (!try_lock_slow()) static_cast<void>(wait_to_write("shared_mutex::lock", no_deadline));
+}
+
+bool shared_mutex::wait_to_write(char const* what, std::int64_t deadline_ns) {
+  if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) return try_lock();
   std::uint32_t const epoch = live_epoch();
-  M& m = enter_to_wait("shared_mutex::lock");
+  M& m = enter_to_wait(what);
   if ((state_.load(relaxed) & writers_wait) == 0 &&
       poll(m, newcomer_patience_ns, [&] { return take_if_free(epoch); })) {
     leave(m);
-    return;
+    return true;
   }
   sudog& waiter = prepare_to_wait(m);
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
   word seen = state_.load(relaxed);
-  word now = 0;
   word next = 0;
+  bool taken = false;
   do {
-    now = unstamped(seen, flags, epoch);
-    next = now == 0 ? held : stamped(now | writers_wait, flags, epoch);
+    word const now = unstamped(seen, flags, epoch);
+    taken = (now & (held | writers_wait | readers)) == 0;
+    next = stamped(now | (taken ? held : writers_wait), flags, epoch);
   } while (!state_.compare_exchange_weak(seen, next, acquire, relaxed));  // pairs with the release of whoever left last
-  M* here = &m;
-  if (now == 0) {
+  if (taken) {
     bucket.release();
-  } else {
-    here = &wait_in(m, bucket, waiter, writers_key(), wait_reason::write_lock, queue_end::back);
-    accept(promised_, held);
+    end_wait(m, waiter);
+    return true;
   }
-  put_sudog(*here->p, &waiter);
-  leave(*here);
+  auto const end = wait_in(m, bucket, waiter, writers_key(), wait_reason::write_lock, queue_end::back, deadline_ns);
+  if (end.how == wait_outcome::woken) {
+    accept(promised_, held);
+  } else {
+    g_list woken;
+    writer_gave_up(bucket, woken, epoch);
+    bucket.release();
+    ready_all(*end.m, woken);
+  }
+  end_wait(*end.m, waiter, end.how);
+  return end.how == wait_outcome::woken;
+}
+
+// A writer waits no longer, and is out of the bucket. If it was the last, readers that waited for it alone need not.
+void shared_mutex::writer_gave_up(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
+  if (bucket.has_waiters(writers_key())) return;
+  change(relaxed, epoch, [](word now) { return now & ~writers_wait; });  // relaxed: nothing is handed over
+  // By invariant 3 `held` cannot change while readers wait.
+  if ((state_.load(relaxed) & held) == 0 && !let_readers_in(bucket, woken, epoch)) reader_gave_up(bucket, epoch);
 }
 
 void shared_mutex::unlock_slow() noexcept {
@@ -101,43 +160,12 @@ void shared_mutex::unlock_slow() noexcept {
   }
   M& m = enter_to_wake("shared_mutex::unlock", epoch);
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
+  g_list woken;
   bucket.acquire();
-  g_list woken = hand_over(bucket, epoch);
+  if (!let_readers_in(bucket, woken, epoch) && !give_to_writer(bucket, woken, epoch)) set_free(epoch);
   bucket.release();  // it may be gone now
   ready_all(m, woken);
   leave(m);
-}
-
-// A writer leaves: all readers that wait go first, then the next writer.
-g_list shared_mutex::hand_over(wait_bucket& bucket, std::uint32_t epoch) noexcept {
-  g_list woken = take_all(bucket, readers_key());
-  word const entering = woken.size();
-  if (entering != 0) promise(promised_, entering, epoch);
-  word seen = state_.load(relaxed);
-  word next = 0;
-  bool to_writer = false;
-  do {
-    word const now = unstamped(seen, flags, epoch);
-    next = (now & ~(held | readers_wait)) + entering;
-    // Readers that are just coming are counted: if they must wait after all, the last of them lets the writer in.
-    to_writer = (next & (writers_wait | readers)) == writers_wait;
-    if (to_writer) next = with_first_writer(next, bucket);
-    // release: the next ones see what we did; acquire: and what those before us did
-  } while (!state_.compare_exchange_weak(seen, stamped(next, flags, epoch), acq_rel, relaxed));
-  if (to_writer) woken.push_back(take_first_writer(bucket, epoch));
-  return woken;
-}
-
-// `free_state`, with nobody inside, after the first writer that waits has got it.
-word shared_mutex::with_first_writer(word free_state, wait_bucket& bucket) const noexcept {
-  bool const is_last = bucket.first(writers_key())->next == nullptr;
-  return (free_state & ~(is_last ? writers_wait : 0)) | held;
-}
-
-G& shared_mutex::take_first_writer(wait_bucket& bucket, std::uint32_t epoch) noexcept {
-  promise(promised_, held, epoch);
-  bool more = false;
-  return *bucket.dequeue(writers_key(), more)->g;
 }
 
 // --- readers ---
@@ -155,66 +183,72 @@ bool shared_mutex::try_lock_shared_slow() noexcept {
 }
 
 void shared_mutex::lock_shared_slow(word before) {
+  static_cast<void>(wait_to_read(before, "shared_mutex::lock_shared", no_deadline));
+}
+
+bool shared_mutex::try_lock_shared_until_ns(std::int64_t deadline_ns) {
+  if (detail::clock_ns() >= deadline_ns) return try_lock_shared();
+  word const before = state_.fetch_add(reader, acquire);  // as lock_shared
+  return before <= readers || wait_to_read(before, "shared_mutex::try_lock_shared_for", deadline_ns);
+}
+
+// We are counted, and not inside.
+bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t deadline_ns) {
   std::uint32_t const epoch = live_epoch();
-  if (unstamped(before, flags, epoch) <= readers) return;  // flags of a run that is over
+  if (unstamped(before, flags, epoch) <= readers) return true;  // flags of a run that is over
   settle(epoch);
   // acquire pairs with the writer's release
-  if (unstamped(state_.load(acquire), flags, epoch) <= readers) return;
-  try {
-    M& m = enter_to_wait("shared_mutex::lock_shared");
-    leave(wait_to_read(m, epoch));
-  } catch (...) {
-    uncount_reader();
-    throw;
-  }
-}
-
-M& shared_mutex::wait_to_read(M& m, std::uint32_t epoch) {
-  // Invariant 1: we are counted. (acquire pairs with the writer's release.)
-  if ((state_.load(relaxed) & writers_wait) == 0 &&
-      poll(m, newcomer_patience_ns, [this] { return (state_.load(acquire) & held) == 0; })) {
-    return m;
-  }
+  if (unstamped(state_.load(acquire), flags, epoch) <= readers) return true;
+  if ((before & writers_wait) == 0 && writer_leaves_soon()) return true;
+  uncount_reader();
+  M& m = enter_to_wait(what);
   sudog& waiter = prepare_to_wait(m);
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
-  M* here = &m;
   bucket.acquire();
-  for (word counted = reader;;) {
-    word seen = state_.load(relaxed);
+  word seen = state_.load(relaxed);
+  word next = 0;
+  bool entered = false;
+  do {
     word const now = unstamped(seen, flags, epoch);
-    bool const enters = now <= readers;
-    word next = enters ? now - counted + reader : now - counted;
-    bool const to_writer = !enters && (next & (held | readers)) == 0;
-    if (to_writer) {
-      next = with_first_writer(next, bucket);
-    } else if (!enters) {
-      next |= readers_wait;
-    }
-    // acquire pairs with the last writer's release; release: a writer that is let in sees what all readers did
-    if (!state_.compare_exchange(seen, stamped(next, flags, epoch), acq_rel, relaxed)) continue;
-    if (enters) {
-      bucket.release();
-      break;
-    }
-    if (!to_writer) {
-      here = &wait_in(m, bucket, waiter, readers_key(), wait_reason::read_lock, queue_end::back);
-      accept(promised_, reader);
-      break;
-    }
-    counted = 0;
-    G& writer = take_first_writer(bucket, epoch);
+    entered = (now & (held | writers_wait)) == 0;
+    next = stamped(entered ? now + reader : now | readers_wait, flags, epoch);
+  } while (!state_.compare_exchange_weak(seen, next, acquire, relaxed));  // pairs with the writer's release
+  if (entered) {
     bucket.release();
-    ready(m, writer);
-    bucket.acquire();
+    end_wait(m, waiter);
+    return true;
   }
-  put_sudog(*here->p, &waiter);
-  return *here;
+  auto const end = wait_in(m, bucket, waiter, readers_key(), wait_reason::read_lock, queue_end::back, deadline_ns);
+  if (end.how == wait_outcome::woken) {
+    accept(promised_, reader);
+  } else {
+    reader_gave_up(bucket, epoch);
+    bucket.release();
+  }
+  end_wait(*end.m, waiter, end.how);
+  return end.how == wait_outcome::woken;
 }
 
-// We came to read and cannot even wait.
+// A writer was inside when we were counted; true: it has left, and by invariant 1 we are inside.
+bool shared_mutex::writer_leaves_soon() const noexcept {
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr) return false;
+  enter(*m);
+  bool const left =
+      poll(*m, newcomer_patience_ns, [this] { return (state_.load(acquire) & held) == 0; });  // pairs with its release
+  leave(*m);
+  return left;
+}
+
 void shared_mutex::uncount_reader() noexcept {
   word const before = unstamped(state_.fetch_sub(reader, release), flags, live_epoch());  // as unlock_shared
   if ((before & (held | writers_wait | readers)) == (writers_wait | reader)) let_writer_in("shared_mutex::lock_shared");
+}
+
+// A reader waits no longer, and is out of the bucket.
+void shared_mutex::reader_gave_up(wait_bucket& bucket, std::uint32_t epoch) noexcept {
+  if (bucket.has_waiters(readers_key())) return;
+  change(relaxed, epoch, [](word now) { return now & ~readers_wait; });  // relaxed: nothing is handed over
 }
 
 void shared_mutex::unlock_shared_slow(word before) noexcept {
@@ -229,21 +263,21 @@ void shared_mutex::let_writer_in(char const* what) noexcept {
   std::uint32_t const epoch = live_epoch();
   M& m = enter_to_wake(what, epoch);
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
-  G* writer = nullptr;
+  g_list woken;
   bucket.acquire();
   if (bucket.has_waiters(writers_key())) {
     word seen = state_.load(relaxed);
     // Others who are inside will let it in when they leave.
-    while (writer == nullptr && (seen & (held | readers)) == 0) {
-      word const next = with_first_writer(unstamped(seen, flags, epoch), bucket);
-      // acquire: the writer sees what all readers did; release: nothing of ours, but of those whose place it takes
-      if (state_.compare_exchange_weak(seen, stamped(next, flags, epoch), acq_rel, relaxed)) {
-        writer = &take_first_writer(bucket, epoch);
+    while ((seen & (held | readers)) == 0) {
+      // acquire: the writer sees what all readers did
+      if (state_.compare_exchange_weak(seen, seen | held, acquire, relaxed)) {
+        if (!give_to_writer(bucket, woken, epoch) && !let_readers_in(bucket, woken, epoch)) set_free(epoch);
+        break;
       }
     }
   }
   bucket.release();
-  if (writer != nullptr) ready(m, *writer);
+  ready_all(m, woken);
   leave(m);
 }
 

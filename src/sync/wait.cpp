@@ -27,15 +27,31 @@ sudog& prepare_to_wait(M& m) {
   return *waiter;
 }
 
-M& wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason,
-           queue_end where) noexcept {
+void end_wait(M& m, sudog& waiter, wait_outcome how) {
+  put_sudog(*m.p, &waiter);
+  leave(m);
+  if (how == wait_outcome::no_memory) throw std::bad_alloc();
+}
+
+timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason, queue_end where,
+                   std::int64_t deadline_ns) noexcept {
+  if (deadline_ns != no_deadline) {
+    return wait_in_until(m, bucket, waiter, address, reason, where, deadline_ns);
+  }
   bucket.enqueue(waiter, address, where);
-  return park(m, reason, release_bucket, &bucket, commit_holds::lock);
+  return {&park(m, reason, release_bucket, &bucket, commit_holds::lock), wait_outcome::woken};
+}
+
+timed_wait wait_there(M& m, wait_bucket& bucket, sudog& waiter, wait_reason reason, std::int64_t deadline_ns) noexcept {
+  if (deadline_ns != no_deadline) return wait_there_until(m, bucket, waiter, reason, deadline_ns);
+  return {&park(m, reason, release_bucket, &bucket, commit_holds::lock), wait_outcome::woken};
 }
 
 g_list take_all(wait_bucket& bucket, void const* address) noexcept {
   g_list taken;
-  for (bool more = bucket.has_waiters(address); more;) taken.push_back(*bucket.dequeue(address, more)->g);
+  for (bool more = true; more;) {
+    if (sudog* const next = bucket.dequeue(address, more)) taken.push_back(*next->g);
+  }
   return taken;
 }
 

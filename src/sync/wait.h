@@ -10,8 +10,10 @@
 #include "core/wait_table.h"
 #include "sched/park.h"
 #include "sched/records.h"
+#include "wait/timed_wait.h"
 
-#include <utility>
+#include <cstdint>
+#include <limits>
 
 namespace thrum::rt {
 
@@ -29,8 +31,19 @@ namespace thrum::rt {
 // A sudog for the current goroutine; leaves the runtime and throws std::bad_alloc when there is no memory for one.
 [[nodiscard]] sudog& prepare_to_wait(M& m);
 
-// Parks in the bucket, which is locked; returns with it unlocked when a waker has taken the waiter out.
-M& wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason, queue_end where) noexcept;
+// Gives it back, and leaves the runtime. After a wait that failed for want of memory it throws std::bad_alloc.
+void end_wait(M& m, sudog& waiter, wait_outcome how = wait_outcome::woken);
+
+inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+// Parks in the bucket, which is locked. `woken`: a waker has taken the waiter out, and the bucket is unlocked. Otherwise
+// the time was over, or there was no memory to take it: the waiter is out, the bucket locked, and the object's state to be
+// put right.
+[[nodiscard]] timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason,
+                                 queue_end where, std::int64_t deadline_ns) noexcept;
+// The same for one that stands there already.
+[[nodiscard]] timed_wait wait_there(M& m, wait_bucket& bucket, sudog& waiter, wait_reason reason,
+                                    std::int64_t deadline_ns) noexcept;
 
 // Takes all waiters of the address out of the bucket, which is locked.
 [[nodiscard]] g_list take_all(wait_bucket& bucket, void const* address) noexcept;
@@ -42,21 +55,30 @@ void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
 // ends: `what` names the call.
 [[nodiscard]] M& enter_to_wake(char const* what, std::uint32_t epoch) noexcept;
 
-// Runs decide() under the bucket's lock; true: waits there until released, false: returns. With the mark set on entry, clear
-// on return.
-template <class Decide>
-void wait_if(M& m, void const* address, wait_reason reason, Decide decide) {
+// Runs decide() under the bucket's lock; true: waits there until released, false: returns. If the deadline comes first,
+// and nobody else waits, gave_up() runs under the lock; the answer is false. With the mark set on entry, clear on return.
+template <class Decide, class GaveUp>
+bool wait_if(M& m, void const* address, wait_reason reason, std::int64_t deadline_ns, Decide decide, GaveUp gave_up) {
   sudog& waiter = prepare_to_wait(m);
   wait_bucket& bucket = m.sched.waiters.bucket_of(address);
+  timed_wait end{&m, wait_outcome::woken};
   bucket.acquire();
-  M* here = &m;
   if (decide()) {
-    here = &wait_in(m, bucket, waiter, address, reason, queue_end::back);
+    end = wait_in(m, bucket, waiter, address, reason, queue_end::back, deadline_ns);
+    if (end.how != wait_outcome::woken) {
+      if (!bucket.has_waiters(address)) gave_up();
+      bucket.release();
+    }
   } else {
     bucket.release();
   }
-  put_sudog(*here->p, &waiter);
-  leave(*here);
+  end_wait(*end.m, waiter, end.how);
+  return end.how == wait_outcome::woken;
+}
+
+template <class Decide>
+void wait_if(M& m, void const* address, wait_reason reason, Decide decide) {
+  static_cast<void>(wait_if(m, address, reason, no_deadline, decide, [] {}));
 }
 
 }  // namespace thrum::rt

@@ -57,14 +57,29 @@ void wait_group::add(std::int64_t delta) {
 
 void wait_group::wait() {
   if (count_of(state_.load(detail::acquire)) == 0) return;  // pairs with the last done()
-  M& m = enter_to_wait("wait_group::wait");
-  wait_if(m, &state_, wait_reason::wait_group, [this] {
+  static_cast<void>(park_until_zero("wait_group::wait", no_deadline));
+}
+
+bool wait_group::wait_until_ns(std::int64_t deadline_ns) {
+  if (count_of(state_.load(detail::acquire)) == 0) return true;  // as above
+  return detail::clock_ns() < deadline_ns && park_until_zero("wait_group::wait_for", deadline_ns);
+}
+
+bool wait_group::park_until_zero(char const* what, std::int64_t deadline_ns) {
+  M& m = enter_to_wait(what);
+  auto const say_so = [this] {
     std::int64_t seen = state_.load(acquire);
     while (count_of(seen) != 0) {
       if (state_.compare_exchange_weak(seen, seen | waited_for, acquire, acquire)) return true;
     }
     return false;
-  });
+  };
+  auto const take_it_back = [this] {
+    std::int64_t seen = state_.load(relaxed);
+    while (!state_.compare_exchange_weak(seen, seen & ~waited_for, relaxed, relaxed)) {
+    }  // relaxed: nothing is handed over
+  };
+  return wait_if(m, &state_, wait_reason::wait_group, deadline_ns, say_so, take_it_back);
 }
 
 }  // namespace thrum

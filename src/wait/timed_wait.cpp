@@ -25,26 +25,41 @@ void commit_limited_wait(M& m, G& left, void* argument) noexcept {
   timer_was_added(m, place);
 }
 
-}  // namespace
-
-timed_wait wait_in_until(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason,
-                         queue_end where, std::int64_t deadline_ns) noexcept {
+timed_wait park_until(M& m, limited_wait& wait, sudog& waiter, wait_reason reason) noexcept {
   G& g = *m.current;
-  limited_wait wait{bucket, {}};
-  if (!wait.limit.prepare(m, deadline_ns)) return {&m, wait_outcome::no_memory};
   waiter.in_race = true;
-  bucket.enqueue(waiter, address, where);
   g.race.prepare();
   M& here = park(m, reason, commit_limited_wait, &wait, commit_holds::lock);
   bool const timed_out = wait.limit.finish(g);
   if (timed_out) {
-    bucket.acquire();
+    wait.bucket.acquire();
     bool more = false;
-    static_cast<void>(bucket.remove(waiter, more));  // a waker that lost the race may have taken it out
+    static_cast<void>(wait.bucket.remove(waiter, more));  // a waker that lost the race may have taken it out
   }
   waiter.in_race = false;
   g.race.over();
   return {&here, timed_out ? wait_outcome::timed_out : wait_outcome::woken};
+}
+
+}  // namespace
+
+timed_wait wait_in_until(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason,
+                         queue_end where, std::int64_t deadline_ns) noexcept {
+  limited_wait wait{bucket, {}};
+  if (!wait.limit.prepare(m, deadline_ns)) return {&m, wait_outcome::no_memory};
+  bucket.enqueue(waiter, address, where);
+  return park_until(m, wait, waiter, reason);
+}
+
+timed_wait wait_there_until(M& m, wait_bucket& bucket, sudog& waiter, wait_reason reason,
+                            std::int64_t deadline_ns) noexcept {
+  limited_wait wait{bucket, {}};
+  if (!wait.limit.prepare(m, deadline_ns)) {
+    bool more = false;
+    static_cast<void>(bucket.remove(waiter, more));
+    return {&m, wait_outcome::no_memory};
+  }
+  return park_until(m, wait, waiter, reason);
 }
 
 }  // namespace thrum::rt

@@ -28,4 +28,8 @@ struct timed_wait {
 [[nodiscard]] timed_wait wait_in_until(M& m, wait_bucket& bucket, sudog& waiter, void const* address,
                                        wait_reason reason, queue_end where, std::int64_t deadline_ns) noexcept;
 
+// The same for a waiter that stands in the bucket already.
+[[nodiscard]] timed_wait wait_there_until(M& m, wait_bucket& bucket, sudog& waiter, wait_reason reason,
+                                          std::int64_t deadline_ns) noexcept;
+
 }  // namespace thrum::rt
