@@ -20,11 +20,14 @@
 #pragma once
 
 #include <thrum/chan.h>
+#include <thrum/clock.h>
 #include <thrum/detail/context_node.h>
+#include <thrum/detail/duration.h>
 #include <thrum/go.h>
 
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -50,9 +53,12 @@ class context_error : public std::system_error {
   explicit context_error(std::error_code why) : std::system_error(why, "thrum::context") {}
 };
 
+namespace detail {
+[[nodiscard]] clock::time_point from_now(std::int64_t ns) noexcept;  // without overflow
+}  // namespace detail
+
 class context {
  public:
-  using clock = std::chrono::steady_clock;
   using time_point = clock::time_point;
   using done_channel = chan<std::monostate>::receiver;
 
@@ -139,6 +145,23 @@ struct cancelable {
 
 [[nodiscard]] cancelable with_cancel(context const& parent);
 [[nodiscard]] inline cancelable with_cancel_cause(context const& parent) { return with_cancel(parent); }  // Go's name
+
+// Cancelled by itself when the time comes: err() is then context_errc::deadline_exceeded, and cause() what was given here. A
+// time that is over cancels it at once; one that is later than the parent's own changes nothing. The timer is stopped when
+// the context is cancelled or no longer used. Throws std::logic_error outside a goroutine, unless no timer is needed.
+[[nodiscard]] cancelable with_deadline(context const& parent, clock::time_point when,
+                                       std::exception_ptr cause = nullptr);
+template <class Clock, class Duration>
+[[nodiscard]] cancelable with_deadline(context const& parent, std::chrono::time_point<Clock, Duration> const& when,
+                                       std::exception_ptr cause = nullptr) {
+  auto const now = Clock::now();
+  return with_deadline(parent, detail::from_now(when <= now ? 0 : detail::to_ns(when - now)), std::move(cause));
+}
+template <class Rep, class Period>
+[[nodiscard]] cancelable with_timeout(context const& parent, std::chrono::duration<Rep, Period> const& d,
+                                      std::exception_ptr cause = nullptr) {
+  return with_deadline(parent, detail::from_now(detail::to_ns(d)), std::move(cause));
+}
 
 // Only the values of its parent: cancelled by nobody, no deadline.
 [[nodiscard]] context without_cancel(context const& parent);

@@ -58,20 +58,6 @@ void claim(cancel_node& node, context_errc error, std::exception_ptr& cause) noe
   node.reason = &node.own_reason;
 }
 
-void tell(cancel_node& node, cancel_reason const& why) {
-  bool has_channel = false;
-  std::stop_source stop(std::nostopstate);
-  {
-    node_guard const guard(node);
-    if (node.reason == nullptr) node.reason = &why;
-    has_channel = node.state.load(relaxed) == done_state::channel;
-    if (!has_channel) node.state.store(done_state::done, release);  // pairs with reason_of
-    stop = node.stop;
-  }
-  if (has_channel) close_if_open(node.core());
-  if (stop.stop_possible()) stop.request_stop();
-}
-
 void start_once(context_call& call) noexcept {
   if (!call.is_over.exchange(true, acq_rel)) call.start();  // pairs with stop_call's
 }
@@ -108,22 +94,40 @@ struct descent {
 
 }  // namespace
 
-cancel_node::cancel_node(context_reference parent_node, std::optional<context::time_point> until)
-    : context_node(parent_node.get(), this, false), deadline(until) {
-  if (cancel_node* const owner = above()) {
-    node_guard const guard(*owner);
-    if (owner->reason == nullptr) {
-      link(*owner, *this);
-    } else {
-      reason = owner->reason;
-      state.store(done_state::done, relaxed);  // nobody knows it yet
-    }
+void tell(cancel_node& node, cancel_reason const& why) {
+  bool has_channel = false;
+  std::stop_source stop(std::nostopstate);
+  {
+    node_guard const guard(node);
+    if (node.reason == nullptr) node.reason = &why;
+    has_channel = node.state.load(relaxed) == done_state::channel;
+    if (!has_channel) node.state.store(done_state::done, release);  // pairs with reason_of
+    stop = node.stop;
   }
-  static_cast<void>(parent_node.give_up());  // its count is ours
+  if (has_channel) close_if_open(node.core());
+  if (stop.stop_possible()) stop.request_stop();
+  node.was_canceled();
 }
 
-cancel_node::~cancel_node() {
-  if (cancel_node* const owner = above()) static_cast<void>(unlink_if_linked(*owner, *this));
+void cancel_node::end() noexcept {
+  leave_list(*this);
+  delete this;
+}
+
+void enter_list(cancel_node& node) noexcept {
+  cancel_node* const owner = node.above();
+  if (owner == nullptr) return;
+  node_guard const guard(*owner);
+  if (owner->reason == nullptr) {
+    link(*owner, node);
+  } else {
+    node.reason = owner->reason;
+    node.state.store(done_state::done, relaxed);  // nobody knows it yet
+  }
+}
+
+void leave_list(cancel_node& node) noexcept {
+  if (cancel_node* const owner = node.above()) static_cast<void>(unlink_if_linked(*owner, node));
 }
 
 bool try_retain(context_node& node) noexcept {
@@ -150,7 +154,7 @@ void cancel(cancel_node& top, context_errc error, std::exception_ptr cause) {
       }
       continue;
     }
-    if (cancel_node* const owner = where.at->above()) static_cast<void>(unlink_if_linked(*owner, *where.at));
+    leave_list(*where.at);
     if (where.at == &top) return;
     where.up();
   }
@@ -178,6 +182,7 @@ void await_cancel(context_call& call) {
       return;
     }
   }
+  tell(*owner, *owner->reason);  // whoever cancels it may not have come to that yet
   start_once(call);
 }
 

@@ -37,9 +37,12 @@ enum class done_state : std::uint8_t {
 };
 
 struct cancel_node : context_node, cancel_link {
-  // Enters the list above, unless that is done: then so is this.
-  cancel_node(context_reference parent_node, std::optional<context::time_point> until);
-  ~cancel_node() override;
+  cancel_node(context_reference parent_node, std::optional<context::time_point> until) noexcept
+      : context_node(parent_node.get(), this, false), deadline(until) {
+    static_cast<void>(parent_node.give_up());  // its count is ours
+  }
+  void end() noexcept override;
+  virtual void was_canceled() noexcept {}  // by several at once, and again
 
   [[nodiscard]] channel* core() const noexcept { return done_channel.channel_handle::core(); }
   [[nodiscard]] cancel_node* above() const noexcept { return parent == nullptr ? nullptr : parent->canceled_with; }
@@ -53,12 +56,16 @@ struct cancel_node : context_node, cancel_link {
   rt::os::spin_lock lock{rt::lock_rank::leaf};
   // under lock
   cancel_link* members = nullptr;
-  // under lock until they are set, fixed afterwards
+  // set once, under lock
   cancel_reason const* reason = nullptr;  // its own, or of a node above
   cancel_reason own_reason;
   chan<std::monostate> done_channel{nullptr};
   std::stop_source stop{std::nostopstate};
 };
+
+// Into the list of the one above, when the node is complete: unless that one is done, then so is this. And out of it.
+void enter_list(cancel_node& node) noexcept;
+void leave_list(cancel_node& node) noexcept;
 
 // Holds a node's lock; on a goroutine that is inside the runtime.
 class [[nodiscard]] node_guard {
@@ -85,6 +92,9 @@ class [[nodiscard]] node_guard {
 // Cancels the node and everything below. Throws what close_if_open does; then some of it is not done yet, and whoever
 // cancels it next goes on there.
 void cancel(cancel_node& top, context_errc error, std::exception_ptr cause);
+
+// One step of it: the node itself is done when this returns, with its own reason if it has one already.
+void tell(cancel_node& node, cancel_reason const& why);
 
 // Why it is done; nullptr while it is not.
 [[nodiscard]] cancel_reason const* reason_of(context_node const* node) noexcept;

@@ -65,12 +65,6 @@ context_reference made_from(std::stop_token token) {
   return owner;
 }
 
-cancelable pair_of(cancel_node* made) {
-  context ctx{context_reference(made)};
-  cancel_function cancel(ctx.node());
-  return {std::move(ctx), std::move(cancel)};
-}
-
 }  // namespace
 
 void detail::retain_context(context_node* node) noexcept {
@@ -81,7 +75,7 @@ void detail::release_context(context_node* node) noexcept {
   // acq_rel: what others did with the node is over before it is destroyed. A loop: chains may be long.
   while (node != nullptr && node->references.fetch_sub(1U, acq_rel) == 1) {
     context_node* const parent = node->parent;
-    delete node;
+    node->end();
     node = parent;
   }
 }
@@ -143,22 +137,28 @@ std::stop_token context::get_stop_token() const {
     node_guard const guard(*node);
     if (!node->stop.stop_possible()) node->stop.swap(made);
     source = node->stop;
-    return node->reason != nullptr;
+    return node->reason;
   };
-  bool is_canceled = look();
+  cancel_reason const* reason = look();
   if (!source.stop_possible()) {
     made = std::stop_source();
-    is_canceled = look();
+    reason = look();
   }
-  if (is_canceled) source.request_stop();  // whoever cancelled it may have come before the source
+  if (reason != nullptr) tell(*node, *reason);  // whoever cancels it may have come before the source
   return source.get_token();
 }
 
 void cancel_function::operator()(std::exception_ptr cause) const {
-  cancel(*node_.get()->canceled_with, context_errc::canceled, std::move(cause));
+  context_reference const held = node_;  // a stop_callback may destroy *this
+  cancel(*held.get()->canceled_with, context_errc::canceled, std::move(cause));
 }
 
-cancelable with_cancel(context const& parent) { return pair_of(new cancel_node(parent.node(), parent.deadline())); }
+cancelable with_cancel(context const& parent) {
+  auto* const node = new cancel_node(parent.node(), parent.deadline());
+  context_reference const made(node);
+  enter_list(*node);
+  return {context(made), cancel_function(made)};
+}
 
 context without_cancel(context const& parent) {
   context_reference above = parent.node();

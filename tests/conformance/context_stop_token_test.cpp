@@ -84,6 +84,15 @@ TEST_P(context_stop_token, a_callback_may_use_and_drop_contexts) {
   });
 }
 
+TEST_P(context_stop_token, a_callback_may_drop_what_is_being_cancelled) {
+  run([] {
+    std::optional<cancelable> top = with_cancel(context::background());
+    std::stop_callback const callback(top->ctx.get_stop_token(), [&] { top.reset(); });
+    top->cancel();
+    EXPECT_FALSE(top.has_value());
+  });
+}
+
 // The last reference to a context made from a token goes away inside the token's own callback.
 TEST_P(context_stop_token, a_context_may_die_in_the_callback_of_its_own_token) {
   run([] {

@@ -2,7 +2,9 @@
 // switched off), this is skipped, visibly.
 #include "support/child.h"
 
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -97,6 +99,47 @@ TEST_P(examples, pub_sub) {
   EXPECT_EQ(seen.code, 0) << seen.text;
   EXPECT_EQ(lines_of("anna", seen.text), "anna: channels have landed\nanna: so have contexts\nanna: the end\n");
   EXPECT_EQ(lines_of("bert", seen.text), "bert: channels have landed\nbert: the end\n");
+}
+
+TEST_P(examples, rate_limiter) {
+  THRUM_NEEDS_EXAMPLE("rate_limiter");
+  outcome const seen = run_example("rate_limiter");
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  std::istringstream in(seen.text);
+  int requests = 0;
+  std::string line;
+  while (std::getline(in, line) && line.starts_with("request ")) {
+    int number = 0;
+    int after_ms = 0;
+    ASSERT_EQ(std::sscanf(line.c_str(), "request %d after %d ms", &number, &after_ms), 2) << line;
+    EXPECT_EQ(number, ++requests);
+    EXPECT_GE(after_ms, (number - 3) * 20) << seen.text;
+  }
+  EXPECT_GE(requests, 3) << seen.text;
+  EXPECT_TRUE(line.starts_with("context deadline exceeded after ")) << seen.text;
+}
+
+TEST_P(examples, walk) {
+  THRUM_NEEDS_EXAMPLE("walk");
+  namespace fs = std::filesystem;
+  fs::path const root = fs::path(testing::TempDir()) / ("thrum_walk_" + std::string(GetParam()));
+  fs::remove_all(root);
+  int files = 0;
+  int bytes = 0;
+  for (int i = 0; i < 30; ++i) {
+    fs::path const directory = root / std::to_string(i % 5) / std::to_string(i);
+    fs::create_directories(directory);
+    for (int k = 0; k < i % 4; ++k) {
+      std::ofstream(directory / ("file" + std::to_string(k))) << std::string(static_cast<std::size_t>(10 * i), 'x');
+      ++files;
+      bytes += 10 * i;
+    }
+  }
+  outcome const seen = run_example("walk", root.string());
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  std::string const last = std::to_string(files) + " files, " + std::to_string(bytes) + " bytes\n";
+  EXPECT_TRUE(seen.text.ends_with(last)) << seen.text << "instead of " << last;
+  fs::remove_all(root);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct context_node {
   context_node(context_node const&) = delete;
   context_node& operator=(context_node const&) = delete;
   virtual ~context_node() = default;
+  virtual void end() noexcept { delete this; }  // the last reference is gone; the parent is still there
 
   atomic<std::uint32_t> references{1};
   context_node* const parent;        // counted, and released by release_context: not by a destructor per link
