@@ -9,6 +9,7 @@
 #pragma once
 
 #include <thrum/detail/callable.h>
+#include <thrum/detail/deadline.h>
 #include <thrum/detail/spawned.h>
 #include <thrum/detail/task.h>
 
@@ -91,6 +92,18 @@ class [[nodiscard]] join_handle {
     }
   }
 
+  // Waits no longer than that for the goroutine to end. True: it has, and join() answers at once. It is not run in place.
+  template <class Rep, class Period>
+  [[nodiscard]] bool join_for(std::chrono::duration<Rep, Period> const& d) {
+    return ended_by([&](detail::task& joined) { return detail::join_task_until(joined, detail::deadline_after(d)); });
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool join_until(std::chrono::time_point<Clock, Duration> const& when) {
+    return ended_by([&](detail::task& joined) {
+      return detail::attempt_until(when, [&](std::int64_t ns) { return detail::join_task_until(joined, ns); });
+    });
+  }
+
   [[nodiscard]] bool joinable() const noexcept { return task_ != nullptr; }
   [[nodiscard]] bool done() const noexcept { return task_ != nullptr && detail::task_finished(*task_); }
 
@@ -103,6 +116,12 @@ class [[nodiscard]] join_handle {
   join_handle(detail::task& started, detail::result_slot<R>& slot) noexcept : task_(&started), slot_(&slot) {}
 
  private:
+  template <class Wait>
+  [[nodiscard]] bool ended_by(Wait wait) {
+    if (task_ == nullptr) throw std::logic_error("thrum: join_for() on a handle without a goroutine");
+    return wait(*task_);
+  }
+
   detail::task* task_ = nullptr;
   detail::result_slot<R>* slot_ = nullptr;
 };

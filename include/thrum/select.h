@@ -9,8 +9,8 @@
 // Of the cases that are ready one is picked at random, each as likely as the others; all channels are seen at one instant.
 // Without a ready case the goroutine waits, unless there is an `otherwise`; with an `on_timeout` it waits no longer than
 // that. Channels and values are evaluated once (in which order is for the compiler to say: they are arguments of a
-// function); only the chosen case's function is called, after the channels are free again. A case of a nil channel is never ready. Sending on a closed channel throws
-// channel_closed. A value of a case that was not chosen stays with the case, and is destroyed with it.
+// function); only the chosen case's function is called, after the channels are free again. A case of a nil channel is
+// never ready. Sending on a closed channel throws channel_closed. A value of a case that was not chosen stays with the case, and is destroyed with it.
 //
 // It blocks the goroutine, never its thread. With n cases it costs about n times what one channel operation costs, and
 // allocates nothing beyond the boxes of values to be sent (see chan.h) and, for a span, n small records.

@@ -25,10 +25,8 @@ void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.rel
 
 void never(M&, G&, void*) noexcept {}
 
-[[noreturn, gnu::noinline]] void wait_for_ever(char const* what, wait_reason reason) {
-  M& m = enter_to_wait(what);
-  park(m, reason, never, nullptr, commit_holds::nothing);
-  fatal("internal error: a goroutine that waits on the nil channel was woken");
+[[noreturn, gnu::noinline]] void wait_on_nil(char const* what, wait_reason reason) {
+  sleep_for_good(enter_to_wait(what), reason);
 }
 
 // Enters the queue, which is locked with the channel, and parks. Answers whether the parcel has changed hands.
@@ -100,9 +98,9 @@ void waiter_queue::pop_all(g_list& to) noexcept {
   }
 }
 
-void sleep_for_good(M& m) noexcept {
-  park(m, wait_reason::none, never, nullptr, commit_holds::nothing);
-  fatal("internal error: a goroutine went on after the end of its run");
+void sleep_for_good(M& m, wait_reason reason) noexcept {
+  park(m, reason, never, nullptr, commit_holds::nothing);
+  fatal("internal error: a goroutine that waits for ever was woken");
 }
 
 void throw_closed_for_sending() { throw channel_closed("thrum: send on a closed channel"); }
@@ -136,7 +134,7 @@ void release_channel(channel* c) noexcept {
 
 void send(channel* c, void* parcel) {
   if (c == nullptr) [[unlikely]]
-    wait_for_ever("a send", wait_reason::send_on_nil);
+    wait_on_nil("a send", wait_reason::send_on_nil);
   M& m = enter_to_wait("chan::send");
   G* other = nullptr;
   lock(m, *c);
@@ -153,7 +151,7 @@ void send(channel* c, void* parcel) {
 
 bool receive(channel* c, void* parcel) {
   if (c == nullptr) [[unlikely]]
-    wait_for_ever("a receive", wait_reason::receive_on_nil);
+    wait_on_nil("a receive", wait_reason::receive_on_nil);
   M& m = enter_to_wait("chan::recv");
   G* other = nullptr;
   lock(m, *c);

@@ -176,7 +176,7 @@ struct channel {
 [[noreturn]] void throw_closed_for_sending();
 
 // The goroutine's run is over: see invariant 4. With the runtime mark set and no lock held.
-[[noreturn]] void sleep_for_good(rt::M& m) noexcept;
+[[noreturn]] void sleep_for_good(rt::M& m, rt::wait_reason reason = rt::wait_reason::none) noexcept;
 
 inline void lock(rt::M& m, channel& c) noexcept {
   if (c.take_lock(m.sched.epoch)) [[likely]]

@@ -1,6 +1,8 @@
 // The public functions of context.h that are no templates. What cancels is in cancel.cpp.
+#include "base/check.h"
 #include "chan/cancel_node.h"
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -50,7 +52,11 @@ struct stop_node final : cancel_node {
     void operator()() const noexcept {
       if (!try_retain(*node)) return;
       context_reference const held(node);
-      cancel(*held.get()->canceled_with, context_errc::canceled, nullptr);
+      try {
+        cancel(*held.get()->canceled_with, context_errc::canceled, nullptr);
+      } catch (std::logic_error const& e) {
+        rt::fatal("a stop was requested for a context: %s", e.what());
+      }
     }
   };
   stop_node() : cancel_node({}, std::nullopt) {}

@@ -14,7 +14,6 @@
 // Whoever deals with the select may destroy all of its channels as soon as his part of the bargain is done: they may live
 // in his frame. So step 1 releases the lock of the chosen channel last; and since step 3 comes when the bargain is done,
 // the goroutine holds references to all channels while it waits.
-#include "base/check.h"
 #include "chan/channel.h"
 #include "core/current.h"
 #include "core/sched.h"
@@ -168,21 +167,19 @@ struct parked_select {
 
 // A goroutine whose time is over already cannot leave the frame before the last lock is free; without any channel it can,
 // and nothing is touched after the timer has started.
-void commit_select(M& m, G& left, void* argument) noexcept {
+void commit_select(M& m, G&, void* argument) noexcept {
   auto const& parked = *static_cast<parked_select*>(argument);
-  bool const waits = left.race.commit();
-  THRUM_CHECK(waits);  // nobody can have won: the channels are locked and the timer has not started
   channel* const last = parked.list.last_locked();
   added_as const place = parked.limit != nullptr ? parked.limit->start(m) : added_as::later;
   if (last != nullptr) parked.list.unlock_all(last);
-  timer_was_added(m, place);
+  timer_was_left(m, place);
 }
 
 // Steps 2 and 3, with all channels locked. The case, or count if the time was over first.
 std::size_t wait_for_one(M*& m, case_list list, wait_timer* limit) noexcept {
   G& g = *m->current;
   list.enter_queues(g);
-  g.race.prepare();
+  g.race.begin();
   parked_select parked{list, limit};
   m = &park(*m, wait_reason::select, commit_select, &parked, commit_holds::lock);
   bool const timed_out = limit != nullptr && limit->finish(g);
@@ -193,8 +190,6 @@ std::size_t wait_for_one(M*& m, case_list list, wait_timer* limit) noexcept {
   g.race.over();
   return timed_out ? list.count : static_cast<std::size_t>(winner - list.cases);
 }
-
-void never(M&, G&, void*) noexcept {}
 
 }  // namespace
 
@@ -211,8 +206,7 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
   if (chosen == count) {
     list.sort_to_lock();
     if (patience_ns == for_ever_ns && list.last_locked() == nullptr) {
-      park(*m, wait_reason::empty_select, never, nullptr, commit_holds::nothing);
-      fatal("internal error: a goroutine in a select without cases was woken");
+      sleep_for_good(*m, wait_reason::empty_select);
     }
     wait_timer limit;
     bool const limited = patience_ns != 0 && patience_ns != for_ever_ns;

@@ -27,6 +27,11 @@ struct p_counters {
   counter wakes;         // idle Ps that this one set going
   counter spins;         // searches begun as a spinning M
   counter timers_run;    // sleepers woken and timers fired
+
+  // Grows with every goroutine that runs: whoever looks twice learns whether the P is getting on. relaxed: no more than that.
+  [[nodiscard]] std::uint64_t switches() const noexcept {
+    return switches_direct.load(relaxed) + switches_via_g0.load(relaxed);
+  }
 };
 
 inline void count(counter& one) noexcept { owner_add(one, std::uint64_t{1}); }

@@ -5,18 +5,6 @@
 #include "sched/wake.h"
 
 namespace thrum::rt {
-namespace {
-
-// See wake.h.
-bool may_put_off_waking(P& p) noexcept {
-  std::uint32_t const at_once = p.wakes_at_once.load(relaxed);  // relaxed: a matter of taste, not of order
-  if (at_once == 0) return true;
-  p.wakes_at_once.store(at_once - 1, relaxed);
-  return false;
-}
-
-}  // namespace
-
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept {
   G& g = *m.current;
   g.waits_for = reason;

@@ -58,6 +58,7 @@ void execute(M& m, found next) noexcept;
   if (!next.inherits_slice) p.tick();
   if (p.runs_to_look != 0) --p.runs_to_look;
   m.current = &g;
+  m.current_was_handed = next.inherits_slice;
 }
 
 }  // namespace thrum::rt

@@ -28,9 +28,7 @@ struct glimpse {
   std::uint64_t switches;  // grows with every goroutine that runs there
 
   static glimpse of(P const& p) noexcept {
-    // relaxed: a change only means "leave it"
-    return {p.queue.peek_next(), p.queue.size(),
-            p.counters.switches_direct.load(relaxed) + p.counters.switches_via_g0.load(relaxed)};
+    return {p.queue.peek_next(), p.queue.size(), p.counters.switches()};
   }
   friend bool operator==(glimpse const&, glimpse const&) = default;
 };

@@ -1,6 +1,5 @@
 #include "sched/timekeeper.h"
 
-#include "base/check.h"
 #include "os/clock.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
@@ -46,27 +45,39 @@ std::int64_t earliest_timer(Sched& s) noexcept {
   return earliest;
 }
 
-void see_that_timers_are_watched(Sched& s) noexcept {
-  if (s.idle_procs.load(seq_cst) == 0) return;
-  if (s.timekeeper_until_ns.load(seq_cst) <= earliest_timer(s)) return;
+bool see_that_timers_are_watched(Sched& s) noexcept {
+  if (s.idle_procs.load(seq_cst) == 0) return false;
+  if (s.timekeeper_until_ns.load(seq_cst) <= earliest_timer(s)) return false;
   s.lock.acquire();
   if (s.timekeeper == nullptr) {
     s.lock.release();
     store_load_fence();  // before wake_one looks whether anybody spins
     wake_one(s);         // who will find nothing, and become the timekeeper
-    return;
+    return true;
   }
-  if (!s.timekeeper_awake && s.timekeeper_until_ns.load(relaxed) > earliest_timer(s)) rouse(s);
+  bool const sleeps_too_long = !s.timekeeper_awake && s.timekeeper_until_ns.load(relaxed) > earliest_timer(s);
+  if (sleeps_too_long) rouse(s);
   s.lock.release();
+  return sleeps_too_long;
 }
 
 void timer_was_added(M& m, added_as place) noexcept {
   if (place == added_as::later || m.sched.options.procs == 1) return;  // watched with the one before it; no P is idle
   if (m.current == nullptr) {
     m.owes_watch = true;
+  } else {
+    static_cast<void>(see_that_timers_are_watched(m.sched));
+  }
+}
+
+void timer_was_left(M& m, added_as place) noexcept {
+  bool const paces = place != added_as::later && m.sched.options.procs != 1 && m.current != nullptr && m.current_was_handed;
+  if (!paces || !may_put_off_waking(*m.p)) {
+    timer_was_added(m, place);
     return;
   }
-  see_that_timers_are_watched(m.sched);
+  m.owes_watch = true;
+  m.p->runs_to_look = 0;  // whoever comes after this one comes by way of g0, where it is paid
 }
 
 std::int64_t take_the_watch(Sched& s, M& m) noexcept {

@@ -15,7 +15,10 @@
 // or comes to the right column itself.
 //
 // A goroutine that sleeps or waits with a limit leaves its M to look for work: if there is none, the M comes to the right
-// column anyway. So the look of the left column is put off (M::owes_watch) until it has found something else to do.
+// column anyway. So the look of the left column is put off (M::owes_watch) until it has found something else to do. If what
+// comes next is a goroutine that the sleeper has just readied, it is put off until that one blocks: who paces others in this
+// way should not make them wait for a wake-up of some microseconds. sysmon watches over that, as over wake.h's put-off
+// wake-ups.
 //
 // The timekeeper is in no list of idle Ms, and at rest it is not: pending timers are no deadlock. When its time has come
 // it takes an idle P and runs what is due; it does not count as spinning then, since nobody relies on it. Who needs an M
@@ -29,17 +32,19 @@ namespace thrum::rt {
 // The earliest live timer of all Ps; never_ns: there is none.
 [[nodiscard]] std::int64_t earliest_timer(Sched& s) noexcept;
 
-// Step 2 of the left column, for all Ps.
-void see_that_timers_are_watched(Sched& s) noexcept;
+// Step 2 of the left column, for all Ps. True: they were not.
+bool see_that_timers_are_watched(Sched& s) noexcept;
 
 inline void pay_owed_watch(M& m) noexcept {
   if (!m.owes_watch) return;
   m.owes_watch = false;
-  see_that_timers_are_watched(m.sched);
+  static_cast<void>(see_that_timers_are_watched(m.sched));
 }
 
 // After m, which holds a P, has added a timer.
 void timer_was_added(M& m, added_as place) noexcept;
+// The same in the commit step of a goroutine that waits for it.
+void timer_was_left(M& m, added_as place) noexcept;
 
 // --- under sched.lock ---
 

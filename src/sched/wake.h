@@ -41,6 +41,14 @@ inline void wake_if_idle(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) wake_one(s);
 }
 
+// Whether a wake-up that will probably turn out to be needless may be put off on this P.
+inline bool may_put_off_waking(P& p) noexcept {
+  std::uint32_t const at_once = p.wakes_at_once.load(relaxed);  // relaxed: a matter of taste, not of order
+  if (at_once == 0) return true;
+  p.wakes_at_once.store(at_once - 1, relaxed);
+  return false;
+}
+
 // Has sysmon look now, out of whatever sleep. Anybody.
 void ring_sysmon(Sched& s) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include "os/futex.h"
 #include "os/lock.h"
+#include "sched/timekeeper.h"
 #include "sched/wake.h"
 
 #include <algorithm>
@@ -18,11 +19,6 @@ constexpr int looks_before_slower = 50;             // Go's value
 
 // How many wake-ups a P does not put off after one turned out to be needed.
 constexpr std::uint32_t wakes_at_once_after_mistake = 1024;
-
-std::uint64_t switches_of(P const& p) noexcept {
-  // relaxed: only a change matters
-  return p.counters.switches_direct.load(relaxed) + p.counters.switches_via_g0.load(relaxed);
-}
 
 }  // namespace
 
@@ -76,15 +72,18 @@ bool sysmon::may_sleep_deeply() noexcept {
 }
 
 bool sysmon::look() noexcept {
-  bool found = false;
+  bool const unwatched = see_that_timers_are_watched(sched_);
+  bool found = unwatched;
   all_still_ = true;
   for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
     P& p = *sched_.procs[i];
-    sighting const now{p.queue.peek_next().bits(), switches_of(p)};
+    sighting const now{p.queue.peek_next().bits(), p.counters.switches()};
     bool const still = now.switches == seen_[i].switches;
     all_still_ = all_still_ && still;
-    if (still && now.next != 0 && now.next == seen_[i].next && sched_.idle_procs.load(relaxed) != 0) {
-      p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
+    bool const waits_beside_idle_p =
+        still && now.next != 0 && now.next == seen_[i].next && sched_.idle_procs.load(relaxed) != 0;
+    if (waits_beside_idle_p || (still && unwatched)) p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
+    if (waits_beside_idle_p) {
       wake_if_idle(sched_);
       found = true;
     }

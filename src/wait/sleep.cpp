@@ -17,7 +17,7 @@ namespace {
 using namespace rt;
 
 void commit_sleep(M& m, G& left, void* when_ns) noexcept {
-  timer_was_added(m, m.p->timers.add(left, *static_cast<std::int64_t*>(when_ns)));
+  timer_was_left(m, m.p->timers.add(left, *static_cast<std::int64_t*>(when_ns)));
 }
 
 void sleep_as_goroutine(M& m, std::int64_t when_ns) {

@@ -1,6 +1,5 @@
 #include "wait/timed_wait.h"
 
-#include "base/check.h"
 #include "sched/park.h"
 #include "sched/timekeeper.h"
 #include "wait/wait_timer.h"
@@ -13,22 +12,20 @@ struct limited_wait {
   wait_timer limit;
 };
 
-void commit_limited_wait(M& m, G& left, void* argument) noexcept {
+void commit_limited_wait(M& m, G&, void* argument) noexcept {
   auto& wait = *static_cast<limited_wait*>(argument);
   wait_bucket& bucket = wait.bucket;
-  bool const waits = left.race.commit();
-  THRUM_CHECK(waits);  // nobody can have won: the bucket is locked and the timer has not started
   // From the start of the timer on the goroutine may be woken and its frame, with `wait` in it, be gone: but for the
   // bucket, which it locks before it leaves.
   added_as const place = wait.limit.start(m);
   bucket.release();
-  timer_was_added(m, place);
+  timer_was_left(m, place);
 }
 
 timed_wait park_until(M& m, limited_wait& wait, sudog& waiter, wait_reason reason) noexcept {
   G& g = *m.current;
   waiter.in_race = true;
-  g.race.prepare();
+  g.race.begin();
   M& here = park(m, reason, commit_limited_wait, &wait, commit_holds::lock);
   bool const timed_out = wait.limit.finish(g);
   if (timed_out) {

@@ -10,24 +10,30 @@ namespace {
 
 void end_wait(timer_record& fired, M& m, std::int64_t) noexcept {
   G& g = *static_cast<G*>(fired.argument);
-  if (!g.race.win()) return;
-  g.wake_parameter = &fired;
-  ready(m, g);
+  if (g.race.win()) wake_late(fired, m, g);
 }
 
 }  // namespace
 
+void wake_late(timer_record const& fired, M& m, G& g) noexcept {
+  g.wake_parameter = const_cast<timer_record*>(&fired);
+  ready(m, g);
+}
+
 bool wait_timer::prepare(M& m, std::int64_t deadline_ns) noexcept {
-  G& g = *m.current;
+  return prepare(m, deadline_ns, end_wait, m.current);
+}
+
+bool wait_timer::prepare(M& m, std::int64_t deadline_ns, timer_function fire, void* argument) noexcept {
   if (!m.p->timers.reserve(1)) return false;
-  record_ = take_timer_record(end_wait, &g);
+  record_ = take_timer_record(fire, argument);
   if (record_ == nullptr) return false;
   record_->when_ns = std::min(deadline_ns, latest_ns);
-  g.wake_parameter = nullptr;
+  m.current->wake_parameter = nullptr;
   return true;
 }
 
-// The record's lock is not needed: until it is in the heap nobody else knows it.
+// The record's lock is not needed: until it is in the heap nobody else knows it. Who needs more to be said first holds it.
 added_as wait_timer::start(M& m) noexcept {
   record_->armed_in = m.sched.epoch;
   return m.p->timers.add(*record_);

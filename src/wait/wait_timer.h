@@ -2,9 +2,9 @@
 //
 //   wait_timer limit;
 //   if (!limit.prepare(m, deadline_ns)) ...          // no memory: nothing has happened
-//   ... enter the queues, with their locks held; g.race.prepare() ...
-//   park(m, reason, commit, ...);                    // commit: g.race.commit(); place = limit.start(m); unlock the
-//                                                    // queues; timer_was_added(m, place), which may take its time
+//   ... enter the queues, with their locks held; g.race.begin() ...
+//   park(m, reason, commit, ...);                    // commit: place = limit.start(m); unlock the queues;
+//                                                    // timer_was_left(m, place), which may take its time
 //   if (limit.finish(g)) ...                         // the time was over first. Nothing fires any more
 //   ... leave the queues; g.race.over()
 //
@@ -19,6 +19,9 @@
 
 namespace thrum::rt {
 
+// From a fire function that has won the race: the goroutine's finish() will be true.
+void wake_late(timer_record const& fired, M& m, G& g) noexcept;
+
 class wait_timer {
  public:
   wait_timer() noexcept = default;
@@ -27,7 +30,11 @@ class wait_timer {
 
   // For the current goroutine of m; it must stay on m's P until the commit. False when no memory can be had.
   [[nodiscard]] bool prepare(M& m, std::int64_t deadline_ns) noexcept;
+  // The same for a wait whose race is not the goroutine's: `fire` decides, and calls wake_late.
+  [[nodiscard]] bool prepare(M& m, std::int64_t deadline_ns, timer_function fire, void* argument) noexcept;
   [[nodiscard]] added_as start(M& m) noexcept;
+  // Held while it starts: it cannot fire yet, and the goroutine cannot finish.
+  [[nodiscard]] os::lock& lock() noexcept { return record_->lock; }
 
   // After the wait, on whichever M: stops it, exactly. True: it was the timer that won the race.
   [[nodiscard]] bool finish(G& g) noexcept;

@@ -116,36 +116,35 @@ form<T> span_form() {
 
 template <class T>
 void check_closed(form<T> const& how, std::size_t capacity, T const& a, T const& b) {
-  SCOPED_TRACE(how.name);
-  SCOPED_TRACE(capacity);
+  auto const where = std::string(how.name) + ", capacity " + std::to_string(capacity);
   chan<T> const c(capacity);
   std::size_t const held = capacity;
   if (capacity > 0) how.send(c, a);
   if (capacity > 1) {
-    EXPECT_TRUE(how.try_send(c, b));
+    EXPECT_TRUE(how.try_send(c, b)) << where;
   }
-  EXPECT_FALSE(how.try_send(c, a)) << "full";
+  EXPECT_FALSE(how.try_send(c, a)) << where << ": full";
   c.close();
-  EXPECT_THROW(how.send(c, a), channel_closed);
-  EXPECT_THROW((void)how.try_send(c, a), channel_closed);
-  EXPECT_EQ(c.size(), held) << "what is refused is not stored";
+  EXPECT_THROW(how.send(c, a), channel_closed) << where;
+  EXPECT_THROW((void)how.try_send(c, a), channel_closed) << where;
+  EXPECT_EQ(c.size(), held) << where << ": what is refused is not stored";
   if (capacity > 0) {
-    EXPECT_EQ(how.recv(c), a);
+    EXPECT_EQ(how.recv(c), a) << where;
   }
   if (capacity > 1) {
-    EXPECT_EQ(how.try_recv(c).value, b);
+    EXPECT_EQ(how.try_recv(c).value, b) << where;
   }
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(how.recv(c), std::nullopt);
+    EXPECT_EQ(how.recv(c), std::nullopt) << where;
     auto const tried = how.try_recv(c);
-    EXPECT_EQ(tried.value, std::nullopt);
-    EXPECT_TRUE(tried.closed);
-    EXPECT_THROW(how.send(c, a), channel_closed);
-    EXPECT_THROW((void)how.try_send(c, a), channel_closed);
-    EXPECT_EQ(c.size(), 0U);
-    EXPECT_THROW(c.close(), channel_closed);
+    EXPECT_EQ(tried.value, std::nullopt) << where;
+    EXPECT_TRUE(tried.closed) << where;
+    EXPECT_THROW(how.send(c, a), channel_closed) << where;
+    EXPECT_THROW((void)how.try_send(c, a), channel_closed) << where;
+    EXPECT_EQ(c.size(), 0U) << where;
+    EXPECT_THROW(c.close(), channel_closed) << where;
   }
-  EXPECT_FALSE(how.try_recv(chan<T>(capacity)).closed) << "empty and open is not closed";
+  EXPECT_FALSE(how.try_recv(chan<T>(capacity)).closed) << where << ": empty and open is not closed";
 }
 
 class closed_channels : public at_every_width {};

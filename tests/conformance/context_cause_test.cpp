@@ -212,23 +212,22 @@ TEST_P(context_cause, CX07_of_whichever_came_first) {
   EXPECT_GE(orders.size(), 23U);
   run([] {
     for (auto const& [name, make, error, cause] : orders) {
-      SCOPED_TRACE(name);
       context const ctx = make();
-      EXPECT_EQ(ctx.err(), error);
+      EXPECT_EQ(ctx.err(), error) << name;
       if (!error) {
-        EXPECT_EQ(ctx.cause(), nullptr);
+        EXPECT_EQ(ctx.cause(), nullptr) << name;
         continue;
       }
-      EXPECT_EQ(ctx.cause(), ctx.cause()) << "always the same";
-      EXPECT_EQ(with_cancel(with_value(ctx, 1)).ctx.cause(), ctx.cause()) << "and for whoever comes later";
+      EXPECT_EQ(ctx.cause(), ctx.cause()) << name << ": always the same";
+      EXPECT_EQ(with_cancel(with_value(ctx, 1)).ctx.cause(), ctx.cause()) << name << ": and for whoever comes later";
       try {
         ctx.throw_if_done();
-        ADD_FAILURE() << "nothing was thrown";
+        ADD_FAILURE() << name << ": nothing was thrown";
       } catch (context_error const& e) {
-        EXPECT_EQ(cause, "");
-        EXPECT_EQ(e.code(), error);
+        EXPECT_EQ(cause, "") << name;
+        EXPECT_EQ(e.code(), error) << name;
       } catch (std::runtime_error const& e) {
-        EXPECT_EQ(cause, e.what());
+        EXPECT_EQ(cause, e.what()) << name;
       }
     }
   });

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -118,6 +119,34 @@ TEST_P(context_stop_token, a_stop_races_with_the_end_of_the_context) {
       });
       both.wait();
     }
+  });
+}
+
+TEST_P(context_stop_token, a_select_has_a_case_for_it) {
+  run([] {
+    std::stop_source source;
+    chan<int> const c(1);
+    int stops = 0;
+    auto const look = [&] {
+      return select(on_recv(c), on_stop(source.get_token(), [&] { ++stops; }), otherwise());
+    };
+    EXPECT_EQ(look(), 2U);
+    c.send(1);
+    EXPECT_EQ(look(), 0U);
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([&] { EXPECT_EQ(select(on_recv(c), on_stop(source.get_token())), 1U); });
+    }
+    all.go([&] { source.request_stop(); });
+    all.wait();
+    EXPECT_EQ(look(), 1U);
+    EXPECT_EQ(stops, 1);
+    EXPECT_EQ(select(on_stop(std::stop_token()), otherwise()), 1U) << "never ready";
+    std::vector<select_case> cases;
+    cases.emplace_back(on_recv(c));
+    cases.emplace_back(on_stop(source.get_token(), [&] { ++stops; }));
+    EXPECT_EQ(select(cases), 1U);
+    EXPECT_EQ(stops, 2);
   });
 }
 

@@ -100,7 +100,7 @@ TEST(waiting_in_many_queues, S26_waiters_of_channels_are_on_their_own_stacks) {
     thrum::yield();
     ASSERT_NE(g, nullptr);
     auto const is_on_its_stack = [&](chan<int> const& c) {
-      auto const* const place = reinterpret_cast<char const*>(c.core()->receivers.first());
+      auto const* const place = reinterpret_cast<char const*>(c.channel_handle::core()->receivers.first());
       return place >= g->on->low && place < g->on->top;
     };
     EXPECT_TRUE(is_on_its_stack(a));

@@ -35,6 +35,7 @@ void start_task(task& filled) noexcept;    // to this P's runnext; wakes a P whe
 
 // The handle's side of a joinable task.
 void join_task(task& joined);  // returns when it has finished; may run it in place
+[[nodiscard]] bool join_task_until(task& joined, std::int64_t deadline_ns);  // false: the time was over first
 [[nodiscard]] bool task_finished(task const& joined) noexcept;
 void release_task(task& joined) noexcept;  // after its result was taken
 void detach_task(task& joined) noexcept;   // whoever comes last drops the result

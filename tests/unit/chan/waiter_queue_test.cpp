@@ -24,8 +24,7 @@ struct crowd {
   void make_select(std::size_t waiter, std::size_t g) {
     waiters[waiter].is_select = true;
     waiters[waiter].g = &gs[g];
-    gs[g].race.prepare();
-    EXPECT_TRUE(gs[g].race.commit());
+    gs[g].race.begin();
   }
   channel_waiter& operator[](std::size_t i) { return waiters[i]; }
 

@@ -1,0 +1,29 @@
+// on_stop: a case of select that is ready as soon as a stop is requested.
+//
+//   thrum::select(thrum::on_recv(jobs, work), thrum::on_stop(token, [&] { finished = true; }));
+//
+// For a token that comes from elsewhere, a std::jthread's for example. Inside thrum a context does the same for less:
+// on_recv(ctx.done(), ...) allocates nothing, an on_stop a channel and a callback. A token that can never be stopped is never
+// ready. Until goroutines can be woken from outside the runtime, the stop must be requested on a goroutine.
+#pragma once
+
+#include <thrum/context.h>
+#include <thrum/select.h>
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <variant>
+
+namespace thrum {
+
+template <class F = detail::do_nothing>
+[[nodiscard]] auto on_stop(std::stop_token token, F f = {}) {
+  context until_stopped(std::move(token));
+  context::done_channel done = until_stopped.done();
+  return on_recv(std::move(done), [held = std::move(until_stopped), f = std::move(f)](
+                                      std::optional<std::monostate> const&) mutable { std::invoke(f); });
+}
+
+}  // namespace thrum

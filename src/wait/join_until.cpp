@@ -1,0 +1,75 @@
+// Waiting for a goroutine with a time limit. The race between its end and the timer is for the child's join word: whoever
+// takes the joiner out of it wakes the joiner.
+#include "core/current.h"
+#include "sched/park.h"
+#include "sched/timekeeper.h"
+#include "wait/wait_timer.h"
+#include <thrum/detail/task.h>
+
+#include <new>
+#include <stdexcept>
+
+namespace thrum {
+namespace rt {
+namespace {
+
+// On the joiner's stack, which it cannot leave while the timer may fire.
+struct limited_join {
+  G& child;
+  G& joiner;
+  wait_timer limit;
+
+  [[nodiscard]] std::uintptr_t as_waiter() const noexcept { return reinterpret_cast<std::uintptr_t>(&joiner); }
+};
+
+void give_up(timer_record& fired, M& m, std::int64_t) noexcept {
+  auto& wait = *static_cast<limited_join*>(fired.argument);
+  std::uintptr_t expected = wait.as_waiter();
+  // relaxed: the commit came before us, with the record's lock; nothing else is handed over
+  if (wait.child.join.compare_exchange(expected, join_pending, relaxed, relaxed)) wake_late(fired, m, wait.joiner);
+}
+
+void commit_limited_join(M& m, G& left, void* argument) noexcept {
+  auto& wait = *static_cast<limited_join*>(argument);
+  added_as place{};
+  bool is_finished = false;
+  {
+    // From the moment that the word names the joiner it may be woken: but it does not get past this lock.
+    os::lock_guard const guard(wait.limit.lock());
+    place = wait.limit.start(m);
+    std::uintptr_t expected = join_pending;
+    // release pairs with publish_finished's acquire: the joiner is parked; acquire on failure: the result is there
+    is_finished = !wait.child.join.compare_exchange(expected, wait.as_waiter(), acq_rel, acquire);
+  }
+  if (is_finished) ready(m, left);
+  timer_was_left(m, place);
+}
+
+}  // namespace
+}  // namespace rt
+
+namespace detail {
+
+using namespace rt;
+
+bool join_task_until(task& joined, std::int64_t deadline_ns) {
+  if (task_finished(joined)) return true;
+  G& child = G::of(joined);
+  if (child.is_orphan) throw std::logic_error("thrum: join_for() on a goroutine whose run ended before it did");
+  M* m = current_m();
+  if (m == nullptr || m->current == nullptr) throw std::logic_error("thrum: join_for() outside a goroutine");
+  enter(*m);
+  G& joiner = *m->current;
+  limited_join wait{child, joiner, {}};
+  if (!wait.limit.prepare(*m, deadline_ns, give_up, &wait)) {
+    leave(*m);
+    throw std::bad_alloc();
+  }
+  m = &park(*m, wait_reason::join, commit_limited_join, &wait, commit_holds::nothing);
+  bool const gave_up = wait.limit.finish(joiner);
+  leave(*m);
+  return !gave_up;
+}
+
+}  // namespace detail
+}  // namespace thrum
