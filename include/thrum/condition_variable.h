@@ -45,11 +45,11 @@ class condition_variable {
   bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> const& d, Predicate holds) {
     return holds_by(lock, detail::deadline_after(d), holds);
   }
+  // A clock that was set back meanwhile makes it return without a notification: only the caller can look whether one came.
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> const& when) {
-    bool const notified = detail::attempt_until(
-        when, [&](std::int64_t ns) { return wait_until_ns(lock, ns) == std::cv_status::no_timeout; });
-    return notified ? std::cv_status::no_timeout : std::cv_status::timeout;
+    std::cv_status const how = wait_until_ns(lock, detail::deadline_at(when));
+    return how == std::cv_status::timeout && !detail::is_over(when) ? std::cv_status::no_timeout : how;
   }
   template <class Clock, class Duration, class Predicate>
   bool wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> const& when,

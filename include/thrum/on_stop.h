@@ -22,8 +22,8 @@ template <class F = detail::do_nothing>
 [[nodiscard]] auto on_stop(std::stop_token token, F f = {}) {
   context until_stopped(std::move(token));
   context::done_channel done = until_stopped.done();
-  return on_recv(std::move(done), [held = std::move(until_stopped), f = std::move(f)](
-                                      std::optional<std::monostate> const&) mutable { std::invoke(f); });
+  return on_recv(std::move(done), [held = std::move(until_stopped),
+                                   f = std::move(f)](std::optional<std::monostate> const&) mutable { std::invoke(f); });
 }
 
 }  // namespace thrum

@@ -13,6 +13,7 @@
 #include "sched/threads.h"
 #include "stack/overflow.h"
 #include "sys/sysmon.h"
+#include "wait/run_end.h"
 #include <thrum/detail/forced_unwind.h>
 #include <thrum/run.h>
 
@@ -134,7 +135,13 @@ void abandon(Sched* s) noexcept {
 // Whatever still stands in a run queue will not be run; the entry of a joinable goroutine gives its reference back.
 void forget_queued_entries(Sched& s) noexcept {
   auto const forget = [](entry e) {
-    if (e.is_claimable()) e.g()->references.fetch_sub(1U, relaxed);  // relaxed: nothing runs any more
+    G& g = *e.g();
+    // relaxed: nothing runs any more
+    if (e.is_claimable()) {
+      g.references.fetch_sub(1U, relaxed);
+    } else if (g.status.load(relaxed) == g_status::unstarted) {
+      end_with_its_run(g);
+    }
   };
   while (entry const e = entry::from_bits(s.global_queue.pop())) forget(e);
   for (auto const& p : s.procs) {
@@ -147,7 +154,9 @@ void forget_queued_entries(Sched& s) noexcept {
 // elsewhere; a handle may outlive the run. What they point to stays mapped for good; with all of them gone nothing does.
 void leave_behind_what_is_referred_to(Sched& s) noexcept {
   forget_queued_entries(s);
-  for (auto const& p : s.procs) p->timers.clear();
+  for (auto const& p : s.procs) {
+    while (timer_record* const r = p->timers.take_any()) end_with_its_run(*r);
+  }
   bool frames = false;
   bool records = false;
   s.g_slab.for_each([&](G& g) {

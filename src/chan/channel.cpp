@@ -23,8 +23,6 @@ constexpr std::size_t buffer_bytes_max = std::size_t{1} << 47U;
 
 void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.release(); }
 
-void never(M&, G&, void*) noexcept {}
-
 [[noreturn, gnu::noinline]] void wait_on_nil(char const* what, wait_reason reason) {
   sleep_for_good(enter_to_wait(what), reason);
 }
@@ -96,11 +94,6 @@ void waiter_queue::pop_all(g_list& to) noexcept {
     each->is_queued = false;
     if (win(*each)) to.push_back(*each->g);
   }
-}
-
-void sleep_for_good(M& m, wait_reason reason) noexcept {
-  park(m, reason, never, nullptr, commit_holds::nothing);
-  fatal("internal error: a goroutine that waits for ever was woken");
 }
 
 void throw_closed_for_sending() { throw channel_closed("thrum: send on a closed channel"); }

@@ -19,6 +19,7 @@
 #include "core/sched.h"
 #include "core/timer_record.h"
 #include "os/spin_lock.h"
+#include "sched/park.h"
 #include <thrum/detail/channel.h>
 
 #include <cstddef>
@@ -175,14 +176,12 @@ struct channel {
 
 [[noreturn]] void throw_closed_for_sending();
 
-// The goroutine's run is over: see invariant 4. With the runtime mark set and no lock held.
-[[noreturn]] void sleep_for_good(rt::M& m, rt::wait_reason reason = rt::wait_reason::none) noexcept;
-
+// A goroutine whose run is over goes no further: see invariant 4.
 inline void lock(rt::M& m, channel& c) noexcept {
   if (c.take_lock(m.sched.epoch)) [[likely]]
     return;
   c.lock.release();
-  sleep_for_good(m);
+  rt::sleep_for_good(m);
 }
 
 }  // namespace thrum::detail

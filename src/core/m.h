@@ -32,8 +32,8 @@ struct M {
   thread_globals globals;
 
   // this thread only
-  context g0;            // the scheduling stack, while a goroutine runs
-  G* current = nullptr;  // nullptr on g0
+  context g0;                       // the scheduling stack, while a goroutine runs
+  G* current = nullptr;             // nullptr on g0
   bool current_was_handed = false;  // it came from runnext: whoever ran before has readied it
   P* p = nullptr;
   bool in_runtime = false;        // T01: no malloc, no user code, no preemption

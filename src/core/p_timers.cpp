@@ -104,17 +104,12 @@ std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uin
   return taken;
 }
 
-void p_timers::clear() noexcept {
+timer_record* p_timers::take_any() noexcept {
   timer_entry e{};
   while (take_due(never_ns, &e, 1) != 0) {
-    if (!e.is_record()) continue;
-    timer_record& r = e.record();
-    {
-      os::lock_guard const guard(r.lock);
-      r.armed_in = 0;
-    }
-    drop_reference(r);
+    if (e.is_record()) return &e.record();
   }
+  return nullptr;
 }
 
 }  // namespace thrum::rt

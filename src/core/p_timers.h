@@ -56,8 +56,8 @@ class alignas(cache_line_bytes) p_timers {
   // in no heap now, and the reference of its entry is the caller's.
   [[nodiscard]] std::uint32_t take_due(std::int64_t now_ns, timer_entry* out, std::uint32_t limit) noexcept;
 
-  // After the end of a run: all entries go, and what they name is idle.
-  void clear() noexcept;
+  // After the end of a run: the record of the next entry, with the entry's reference, until all are gone; then nullptr.
+  [[nodiscard]] timer_record* take_any() noexcept;
 
   // For reports and tests.
   struct sizes {

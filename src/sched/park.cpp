@@ -1,5 +1,6 @@
 #include "sched/park.h"
 
+#include "base/check.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
 #include "sched/wake.h"
@@ -11,6 +12,12 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
   g.transition(g_status::running, g_status::waiting);
   count(m.p->counters.parks);
   return suspend(m, commit, argument, holds);
+}
+
+void sleep_for_good(M& m, wait_reason reason) noexcept {
+  park(
+      m, reason, [](M&, G&, void*) noexcept {}, nullptr, commit_holds::nothing);
+  fatal("internal error: a goroutine that waits for ever was woken");
 }
 
 void ready(M& m, G& g) noexcept {

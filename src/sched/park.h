@@ -11,6 +11,9 @@ namespace thrum::rt {
 // already there readies the G itself. Returns with the M the goroutine is on now. On a G, inside the runtime.
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept;
 
+// Parks it for ever: what it waits for cannot come, or its run is over. With no lock held.
+[[noreturn]] void sleep_for_good(M& m, wait_reason reason = wait_reason::none) noexcept;
+
 // Makes a parked goroutine runnable, as the next to run on m's P; wakes a P if one is idle. Never switches. m holds a P.
 void ready(M& m, G& g) noexcept;
 

@@ -27,9 +27,7 @@ struct glimpse {
   std::uint32_t waiting;
   std::uint64_t switches;  // grows with every goroutine that runs there
 
-  static glimpse of(P const& p) noexcept {
-    return {p.queue.peek_next(), p.queue.size(), p.counters.switches()};
-  }
+  static glimpse of(P const& p) noexcept { return {p.queue.peek_next(), p.queue.size(), p.counters.switches()}; }
   friend bool operator==(glimpse const&, glimpse const&) = default;
 };
 

@@ -71,7 +71,8 @@ void timer_was_added(M& m, added_as place) noexcept {
 }
 
 void timer_was_left(M& m, added_as place) noexcept {
-  bool const paces = place != added_as::later && m.sched.options.procs != 1 && m.current != nullptr && m.current_was_handed;
+  bool const paces =
+      place != added_as::later && m.sched.options.procs != 1 && m.current != nullptr && m.current_was_handed;
   if (!paces || !may_put_off_waking(*m.p)) {
     timer_was_added(m, place);
     return;

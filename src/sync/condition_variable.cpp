@@ -39,7 +39,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   } else {
     end = wait_there(*m, bucket, waiter, wait_reason::condition_variable, deadline_ns);
     if (end.how != wait_outcome::woken) {
-      if (!bucket.has_waiters(&state_)) state_.store(0, relaxed);  // as above
+      if (end.stood_there && !bucket.has_waiters(&state_)) state_.store(0, relaxed);  // as above
       bucket.release();
     }
   }

@@ -58,10 +58,11 @@ void shared_mutex::change(std::memory_order order, std::uint32_t epoch, Next nex
 bool shared_mutex::give_to_writer(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
   bool more = false;
   sudog* const first = bucket.dequeue(writers_key(), more);
+  // Also when all of them have given up and wait for the bucket only. relaxed: it stays held.
+  if (!more) change(relaxed, epoch, [](word now) { return now & ~writers_wait; });
   if (first == nullptr) return false;
   promise(promised_, held, epoch);
   woken.push_back(*first->g);
-  if (!more) change(relaxed, epoch, [](word now) { return now & ~writers_wait; });  // relaxed: it stays held
   return true;
 }
 

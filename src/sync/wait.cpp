@@ -18,6 +18,8 @@ void throw_not_a_goroutine(char const* what) {
 }
 
 sudog& prepare_to_wait(M& m) {
+  // One that its run has left behind must not write into what others use now: it would stand in a table that nobody looks at.
+  if (m.sched.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m);
   sudog* const waiter = take_sudog(*m.p);
   if (waiter == nullptr) {
     leave(m);

@@ -28,7 +28,8 @@ namespace thrum::rt {
   return *m;
 }
 
-// A sudog for the current goroutine; leaves the runtime and throws std::bad_alloc when there is no memory for one.
+// A sudog for the current goroutine; leaves the runtime and throws std::bad_alloc when there is no memory for one. Does not
+// return on a goroutine whose run is over: so it comes before the object's state is changed.
 [[nodiscard]] sudog& prepare_to_wait(M& m);
 
 // Gives it back, and leaves the runtime. After a wait that failed for want of memory it throws std::bad_alloc.
@@ -66,7 +67,7 @@ bool wait_if(M& m, void const* address, wait_reason reason, std::int64_t deadlin
   if (decide()) {
     end = wait_in(m, bucket, waiter, address, reason, queue_end::back, deadline_ns);
     if (end.how != wait_outcome::woken) {
-      if (!bucket.has_waiters(address)) gave_up();
+      if (end.stood_there && !bucket.has_waiters(address)) gave_up();
       bucket.release();
     }
   } else {

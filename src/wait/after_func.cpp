@@ -4,6 +4,7 @@
 #include "sched/timekeeper.h"
 #include "sched/timers.h"
 #include "sched/wake.h"
+#include "wait/run_end.h"
 #include <thrum/detail/func_timer.h>
 
 #include <new>
@@ -24,6 +25,10 @@ void start_call(timer_record& fired, M& m, std::int64_t) noexcept {
   g.transition(g_status::dead, g_status::unstarted);
   count(m.p->counters.created);
   put_tail(*m.p, entry::plain(&g));
+}
+
+func_timer_state& state_of(task& its_goroutine) noexcept {
+  return **std::launder(reinterpret_cast<func_timer_state**>(its_goroutine.storage));
 }
 
 // Under the timer's lock. A goroutine of a run that is over is left to that run.
@@ -114,8 +119,30 @@ void run_func_timer(task& self, task_step) {
   struct releaser {
     func_timer_state& s;
     ~releaser() { release_func_timer(s); }
-  } const at_end{**std::launder(reinterpret_cast<func_timer_state**>(self.storage))};
+  } const at_end{state_of(self)};
   at_end.s.call(at_end.s);
 }
 
 }  // namespace thrum::detail
+
+namespace thrum::rt {
+
+void end_with_its_run(timer_record& r) noexcept {
+  detail::func_timer_state* pending = nullptr;
+  {
+    os::lock_guard const guard(r.lock);
+    bool const was_armed = std::exchange(r.armed_in, 0U) != 0;
+    if (was_armed && r.fire == detail::start_call) {  // armed: so the state is there, and its call pending
+      pending = static_cast<detail::func_timer_state*>(r.argument);
+      pending->is_pending = false;
+    }
+  }
+  drop_reference(r);
+  if (pending != nullptr) detail::release_func_timer(*pending);
+}
+
+void end_with_its_run(G& unstarted) noexcept {
+  if (unstarted.task.step == detail::run_func_timer) detail::release_func_timer(detail::state_of(unstarted.task));
+}
+
+}  // namespace thrum::rt

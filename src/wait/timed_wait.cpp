@@ -28,14 +28,15 @@ timed_wait park_until(M& m, limited_wait& wait, sudog& waiter, wait_reason reaso
   g.race.begin();
   M& here = park(m, reason, commit_limited_wait, &wait, commit_holds::lock);
   bool const timed_out = wait.limit.finish(g);
+  bool stood_there = true;
   if (timed_out) {
     wait.bucket.acquire();
     bool more = false;
-    static_cast<void>(wait.bucket.remove(waiter, more));  // a waker that lost the race may have taken it out
+    stood_there = wait.bucket.remove(waiter, more);  // a waker that lost the race may have taken it out
   }
   waiter.in_race = false;
   g.race.over();
-  return {&here, timed_out ? wait_outcome::timed_out : wait_outcome::woken};
+  return {&here, timed_out ? wait_outcome::timed_out : wait_outcome::woken, stood_there};
 }
 
 }  // namespace

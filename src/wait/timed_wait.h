@@ -17,6 +17,9 @@ enum class wait_outcome : std::uint8_t {
 struct timed_wait {
   M* m;  // where the goroutine is now
   wait_outcome how;
+  // timed_out: it was still in the bucket. Otherwise a waker that came too late has taken it out, and has seen to the object's
+  // state, and others whom he woke may have destroyed the object.
+  bool stood_there = true;
 };
 
 // Parks in the bucket, which is locked, until a waker takes the waiter out or the monotonic clock shows deadline_ns. When

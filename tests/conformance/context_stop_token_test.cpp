@@ -127,9 +127,7 @@ TEST_P(context_stop_token, a_select_has_a_case_for_it) {
     std::stop_source source;
     chan<int> const c(1);
     int stops = 0;
-    auto const look = [&] {
-      return select(on_recv(c), on_stop(source.get_token(), [&] { ++stops; }), otherwise());
-    };
+    auto const look = [&] { return select(on_recv(c), on_stop(source.get_token(), [&] { ++stops; }), otherwise()); };
     EXPECT_EQ(look(), 2U);
     c.send(1);
     EXPECT_EQ(look(), 0U);

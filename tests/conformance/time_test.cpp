@@ -282,5 +282,21 @@ TEST(time_rows_busy, TM17_so_are_the_sleepers_of_a_busy_p) {
   });
 }
 
+// The function of a call that its run does not live to see is destroyed with the run.
+TEST_P(time_rows, T12_a_pending_call_ends_with_its_run) {
+  std::weak_ptr<int> pending;
+  std::weak_ptr<int> due;
+  run([&] {
+    auto const held = std::make_shared<int>(1);
+    auto const also = std::make_shared<int>(2);
+    pending = held;
+    due = also;
+    after_func(1h, [held] {});
+    after_func(0s, [also] {});  // stands in a queue, and is perhaps not started
+  });
+  EXPECT_TRUE(pending.expired());
+  EXPECT_TRUE(due.expired());
+}
+
 }  // namespace
 }  // namespace thrum::test

@@ -53,7 +53,8 @@ void pass_tokens_round(int procs, std::uint64_t seed) {
       held[g].push_back(token<T>(static_cast<int>(g)));
       all.go([&, g, random = nth_random(seed, g)]() mutable {
         auto& mine = held[g];
-        for (bool over = false; !over;) {
+        bool over = false;
+        while (!over) {
           auto const& a = channels[random.below(4)];
           auto const& b = channels[random.below(4)];
           auto const& c = channels[random.below(4)];
@@ -107,7 +108,8 @@ TEST_P(select_storm, S26_requests_and_answers) {
     wait_group servers;
     for (int i = 0; i < 4; ++i) {
       servers.go([=] {
-        for (bool over = false; !over;) {
+        bool over = false;
+        while (!over) {
           select(on_recv(stop, [&](std::optional<bool>) { over = true; }),
                  on_recv(requests, [&](std::optional<request> asked) {
                    select(on_send(asked->answer, asked->number + 1), on_recv(stop));

@@ -21,18 +21,33 @@ template <class Rep, class Period>
   return ns < never - now_ns ? now_ns + ns : never;
 }
 
-// attempt(deadline in ns) until it succeeds or the time has come. A clock other than ours has its own pace, and may be set
-// meanwhile: when ours says that the time is over, it is asked again.
+// A clock other than ours has its own pace, and may be set meanwhile: when ours says that the time is over, ask is_over.
+template <class Clock, class Duration>
+[[nodiscard]] std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> const& when) {
+  if constexpr (std::is_same_v<Clock, clock>) {
+    return to_ns(when.time_since_epoch());
+  } else {
+    auto const now = Clock::now();
+    return when <= now ? clock_ns() : deadline_after(when - now);  // a moment far in the past has no difference to now
+  }
+}
+
+template <class Clock, class Duration>
+[[nodiscard]] bool is_over(std::chrono::time_point<Clock, Duration> const& when) {
+  if constexpr (std::is_same_v<Clock, clock>) {
+    return true;
+  } else {
+    return Clock::now() >= when;
+  }
+}
+
+// attempt(deadline in ns) until it succeeds or the time has come.
 template <class Clock, class Duration, class Attempt>
 [[nodiscard]] bool attempt_until(std::chrono::time_point<Clock, Duration> const& when, Attempt attempt) {
-  if constexpr (std::is_same_v<Clock, clock>) {
-    return attempt(to_ns(when.time_since_epoch()));
-  } else {
-    do {
-      if (attempt(deadline_after(when - Clock::now()))) return true;
-    } while (Clock::now() < when);
-    return false;
-  }
+  do {
+    if (attempt(deadline_at(when))) return true;
+  } while (!is_over(when));
+  return false;
 }
 
 }  // namespace thrum::detail

@@ -1,0 +1,193 @@
+// Time limits that end at the moment when somebody else acts. At P=1 the order is known: two timers that are due at once
+// are run in the order of their times, the first goroutine goes to runnext and is kicked into the ring by the second. So the
+// one with the later time runs first, and finds the one with the earlier time woken by its timer and still in the queue.
+#include "base/atomic.h"
+#include "support/run_at.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::run_at;
+
+void compute_until(clock::time_point when) {
+  while (clock::now() < when) {
+  }
+}
+
+// Waits for `when`, and goes on before those whose time was a little earlier.
+struct overtaker {
+  overtaker() { never_.lock(); }
+  ~overtaker() { never_.unlock(); }
+  overtaker(overtaker const&) = delete;
+  overtaker& operator=(overtaker const&) = delete;
+  void wait_until_just_after(clock::time_point when) { EXPECT_FALSE(never_.try_lock_until(when + 100us)); }
+
+ private:
+  mutex never_;
+};
+
+TEST(timed_races, SY_07_a_reader_leaves_while_the_only_writer_gives_up) {
+  run_at(1, [] {
+    shared_mutex shared;
+    overtaker first;
+    wait_group all;
+    auto const t = clock::now() + 5ms;
+    all.go([&] {
+      shared.lock_shared();
+      first.wait_until_just_after(t);
+      shared.unlock_shared();
+    });
+    thrum::yield();
+    all.go([&] { EXPECT_FALSE(shared.try_lock_until(t)); });
+    thrum::yield();
+    all.go([&] {
+      shared.lock_shared();  // waits for the writer; let in when it gave up
+      shared.unlock_shared();
+      shared.lock();  // and there is nobody it should have to wait for
+      shared.unlock();
+    });
+    thrum::yield();
+    thrum::yield();
+    compute_until(t + 5ms);
+    all.wait();
+    EXPECT_TRUE(shared.try_lock());
+    shared.unlock();
+  });
+}
+
+TEST(timed_races, T14_what_was_notified_may_be_destroyed_although_somebody_gave_up_just_then) {
+  alignas(condition_variable) static unsigned char changed_at[sizeof(condition_variable)];
+  alignas(wait_group) static unsigned char done_at[sizeof(wait_group)];
+  run_at(1, [] {
+    mutex guard;
+    overtaker first;
+    auto* const changed = ::new (changed_at) condition_variable;
+    auto* const done = ::new (done_at) wait_group;
+    done->add(1);
+    wait_group all;
+    auto const t = clock::now() + 5ms;
+    all.go([&] {
+      std::unique_lock lock(guard);
+      EXPECT_EQ(changed->wait_until(lock, t), std::cv_status::timeout);
+    });
+    all.go([&] { EXPECT_FALSE(done->wait_until(t)); });
+    all.go([&] {
+      done->wait();
+      done->~wait_group();
+      std::memset(done_at, 0xff, sizeof done_at);
+    });
+    all.go([&] {
+      first.wait_until_just_after(t);
+      {
+        std::lock_guard const lock(guard);
+        changed->notify_all();
+      }
+      changed->~condition_variable();
+      std::memset(changed_at, 0xff, sizeof changed_at);
+      done->done();
+    });
+    thrum::yield();
+    thrum::yield();
+    compute_until(t + 5ms);
+    all.wait();
+  });
+  for (unsigned char const byte : changed_at) EXPECT_EQ(byte, 0xff);
+  for (unsigned char const byte : done_at) EXPECT_EQ(byte, 0xff);
+}
+
+// A clock that can be set back.
+struct wall {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<wall>;
+  static constexpr bool is_steady = false;
+  static inline std::atomic<std::int64_t> set_back{0};
+  static time_point now() { return time_point(clock::now().time_since_epoch() - duration(set_back.load())); }
+};
+
+TEST(timed_races, SY_08_a_clock_that_is_set_back_swallows_no_notification) {
+  run_at(1, [] {
+    mutex guard;
+    condition_variable changed;
+    bool ready = false;
+    wait_group all;
+    all.go([&] {
+      std::unique_lock lock(guard);
+      auto const when = wall::now() + 5ms;
+      while (!ready) {
+        EXPECT_EQ(changed.wait_until(lock, when), std::cv_status::no_timeout) << "by that clock the time is not over";
+      }
+      EXPECT_LT(wall::now(), when) << "it did not sleep through";
+    });
+    thrum::yield();
+    guard.lock();  // the notifier has the mutex when the time is over
+    wall::set_back = std::chrono::nanoseconds(1h).count();
+    sleep_for(20ms);
+    ready = true;
+    changed.notify_one();
+    guard.unlock();
+    all.wait();
+    wall::set_back = 0;
+  });
+}
+
+TEST(timed_races, a_moment_long_ago_is_over) {
+  run_at(1, [] {
+    mutex guard;
+    guard.lock();
+    auto const refused = [&](auto when) { return !guard.try_lock_until(when); };
+    EXPECT_TRUE(refused(clock::time_point::min()));
+    EXPECT_TRUE(refused(wall::time_point::min()));
+    EXPECT_TRUE(refused(std::chrono::steady_clock::time_point::min()));
+    guard.unlock();
+  });
+}
+
+// One that its run has left behind in user code comes to a lock that the next run uses.
+TEST(timed_races, T12_a_straggler_does_not_touch_what_the_next_run_waits_on) {
+  semaphore permits(0);
+  shared_mutex shared;
+  std::atomic<int> at{0};
+  std::atomic<int> step{0};
+  constexpr int stragglers = 3;
+  run_at(2 + stragglers, [&] {
+    auto const leave_behind = [&](auto f) {
+      go([&, f] {
+        ++at;
+        while (step != 1) rt::cpu_relax();
+        ++at;
+        f();
+      });
+    };
+    leave_behind([&] { permits.acquire(); });
+    leave_behind([&] { static_cast<void>(permits.try_acquire_for(1h)); });
+    leave_behind([&] { shared.lock(); });
+    while (at != stragglers) thrum::yield();
+  });
+  run_at(2, [&] {
+    shared.lock_shared();
+    step = 1;
+    while (at != 2 * stragglers) thrum::yield();
+    for (int i = 0; i < 100; ++i) sleep_for(100us);  // they are on their way to the locks, or to their sleep
+    permits.release();
+    EXPECT_TRUE(permits.try_acquire());
+    shared.unlock_shared();
+    shared.lock();
+    shared.unlock();
+  });
+}
+
+}  // namespace
+}  // namespace thrum
