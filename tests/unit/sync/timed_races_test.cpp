@@ -112,7 +112,7 @@ struct wall {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<wall>;
-  static constexpr bool is_steady = false;
+  [[maybe_unused]] static constexpr bool is_steady = false;
   static inline std::atomic<std::int64_t> set_back{0};
   static time_point now() { return time_point(clock::now().time_since_epoch() - duration(set_back.load())); }
 };
@@ -157,26 +157,27 @@ TEST(timed_races, a_moment_long_ago_is_over) {
 
 // One that its run has left behind in user code comes to a lock that the next run uses.
 TEST(timed_races, T12_a_straggler_does_not_touch_what_the_next_run_waits_on) {
-  semaphore permits(0);
-  shared_mutex shared;
-  std::atomic<int> at{0};
-  std::atomic<int> step{0};
+  // The stragglers never leave them.
+  static semaphore permits(0);
+  static shared_mutex shared;
+  static std::atomic<int> at{0};
+  static std::atomic<int> step{0};
   constexpr int stragglers = 3;
-  run_at(2 + stragglers, [&] {
-    auto const leave_behind = [&](auto f) {
-      go([&, f] {
+  run_at(2 + stragglers, [] {
+    auto const leave_behind = [](auto f) {
+      go([f] {
         ++at;
         while (step != 1) rt::cpu_relax();
         ++at;
         f();
       });
     };
-    leave_behind([&] { permits.acquire(); });
-    leave_behind([&] { static_cast<void>(permits.try_acquire_for(1h)); });
-    leave_behind([&] { shared.lock(); });
+    leave_behind([] { permits.acquire(); });
+    leave_behind([] { static_cast<void>(permits.try_acquire_for(1h)); });
+    leave_behind([] { shared.lock(); });
     while (at != stragglers) thrum::yield();
   });
-  run_at(2, [&] {
+  run_at(2, [] {
     shared.lock_shared();
     step = 1;
     while (at != 2 * stragglers) thrum::yield();
