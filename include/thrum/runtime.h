@@ -28,10 +28,14 @@ struct proc_stats {
   std::uint64_t overflows = 0;     // a full queue sent half of it to the global one
   std::uint64_t global_takes = 0;  // goroutines taken from the global queue
   std::uint64_t steals = 0;
-  std::uint64_t stolen = 0;      // goroutines got by them
-  std::uint64_t wakes = 0;       // idle Ps that it set going
-  std::uint64_t spins = 0;       // searches for work begun
-  std::uint64_t timers_run = 0;  // sleepers woken and timers fired
+  std::uint64_t stolen = 0;           // goroutines got by them
+  std::uint64_t wakes = 0;            // idle Ps that it set going
+  std::uint64_t spins = 0;            // searches for work begun
+  std::uint64_t timers_run = 0;       // sleepers woken and timers fired
+  std::uint64_t syscalls = 0;         // calls of blocking() begun here
+  std::uint64_t handed_off = 0;       // of these, declared long: the P was given away at once
+  std::uint64_t returns_to_idle = 0;  // returns from one that found their own P taken, and this one idle
+  std::uint64_t returns_queued = 0;   // goroutines back from one that found no P, and were run here later
 };
 
 struct stats {
@@ -41,6 +45,7 @@ struct stats {
   int threads = 0;
   int idle_threads = 0;
   int spinning_threads = 0;
+  std::uint64_t retaken = 0;      // Ps that sysmon took from system calls
   std::size_t stacks_in_use = 0;  // by goroutines and the Ps' caches
   std::size_t stacks_free = 0;
   std::size_t stacks_guarded = 0;

@@ -1,6 +1,7 @@
 // All of thrum.
 #pragma once
 
+#include <thrum/blocking.h>
 #include <thrum/chan.h>
 #include <thrum/context.h>
 #include <thrum/defer.h>

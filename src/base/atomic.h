@@ -27,6 +27,10 @@ inline void store_load_fence() noexcept {
 #endif
 }
 
+// Orders what this thread does for a signal handler on the same thread; for others only together with their barrier
+// (os::barrier_in_all_threads). Costs no instruction.
+inline void signal_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 // A counter that only its owner writes and others may read: no read-modify-write is needed, only untorn accesses.
 template <class T>
 inline void owner_add(atomic<T>& counter, T delta) noexcept {

@@ -89,6 +89,10 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.wakes = read(c.wakes);
   to.spins = read(c.spins);
   to.timers_run = read(c.timers_run);
+  to.syscalls = read(c.syscalls);
+  to.handed_off = read(c.handed_off);
+  to.returns_to_idle = read(c.returns_to_idle);
+  to.returns_queued = read(c.returns_queued);
 }
 
 }  // namespace
@@ -112,6 +116,7 @@ stats read_stats() {
   result.threads = s.ms_total;
   result.idle_threads = s.ms_idle + (s.timekeeper != nullptr ? 1 : 0);
   result.spinning_threads = s.spinning.load(rt::relaxed);
+  result.retaken = s.retaken.load(rt::relaxed);
   return result;
 }
 

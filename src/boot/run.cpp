@@ -10,8 +10,10 @@
 #include "sched/records.h"
 #include "sched/schedule.h"
 #include "sched/suspend.h"
+#include "sched/thread_maker.h"
 #include "sched/threads.h"
 #include "stack/overflow.h"
+#include "sys/blocking.h"
 #include "sys/sysmon.h"
 #include "wait/run_end.h"
 #include <thrum/detail/forced_unwind.h>
@@ -23,6 +25,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -102,13 +105,12 @@ void run_on_m0(M& m0, G& main) {
   Sched& s = m0.sched;
   execute(m0, {&main, false});
   if (s.main_ended.is_woken()) return;
-  P& p = *m0.p;
-  m0.p = nullptr;
+  P* const p = std::exchange(m0.p, nullptr);
   {
     os::lock_guard const guard(s.lock);
     s.m0_waits = true;
   }
-  hand_off(s, p);
+  if (p != nullptr) hand_off(s, *p);  // else it was lost to a system call
   s.main_ended.sleep();
 }
 
@@ -162,7 +164,7 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
   s.g_slab.for_each([&](G& g) {
     auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
     bool const has_frames = status == g_status::runnable || status == g_status::running ||
-                            status == g_status::waiting || status == g_status::hosting;
+                            status == g_status::waiting || status == g_status::hosting || status == g_status::syscall;
     bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
     g.is_orphan = true;
     frames = frames || has_frames;
@@ -185,11 +187,13 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   auto sched = make_sched(chosen);
   fault_handling const faults;
   set_uncaught_hook(report_panic);
+  m_hooks = {entered_with_attention, left_with_attention};
 
   Sched& s = *sched;
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
+  thread_maker making(s);
   sysmon watching(s);
   if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
@@ -197,6 +201,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   run_on_m0(m0, main_g);
   if (m0.p != nullptr) retire_p(m0);
   watching.stop();
+  making.stop();
   int const still_running = end_all_ms(s, end_patience_ns);
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   callers.restore_to(m0.globals);

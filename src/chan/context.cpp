@@ -24,9 +24,9 @@ class category final : public std::error_category {
 };
 
 // These are never destroyed: goroutines that stay behind may use them until the process ends.
-template <context_errc error>
+template <context_errc Error>
 std::exception_ptr const& default_cause() {
-  static auto const& made = *new std::exception_ptr(std::make_exception_ptr(context_error(error)));
+  static auto const& made = *new std::exception_ptr(std::make_exception_ptr(context_error(Error)));
   return made;
 }
 
@@ -96,7 +96,8 @@ value_base const* detail::find_value(context_node const* from, std::type_info co
 }
 
 std::error_category const& context_category() noexcept {
-  static auto const& made = *new category;
+  static auto const& made =
+      *new category;  // NOLINT(bugprone-unhandled-exception-at-new): without memory for it, no error
   return made;
 }
 

@@ -19,6 +19,7 @@ struct deadline_timer : func_timer_state {
 
 struct deadline_node final : deadline_timer, cancel_node {
   deadline_node(context_reference parent_node, context::time_point when, std::exception_ptr given)
+      // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a member, not an exception
       : cancel_node(std::move(parent_node), when), cause(std::move(given)) {
     call = [](func_timer_state& self) { static_cast<deadline_node&>(self).is_due(); };
     destroy = [](func_timer_state& self) noexcept { delete &static_cast<deadline_node&>(self); };

@@ -20,13 +20,17 @@ struct p_counters {
   counter parks;
   counter readies;
   counter yields;
-  counter overflows;     // a full ring sent half to the global queue
-  counter global_takes;  // goroutines taken from the global queue
-  counter steals;        // successful steals
-  counter stolen;        // goroutines got by them
-  counter wakes;         // idle Ps that this one set going
-  counter spins;         // searches begun as a spinning M
-  counter timers_run;    // sleepers woken and timers fired
+  counter overflows;        // a full ring sent half to the global queue
+  counter global_takes;     // goroutines taken from the global queue
+  counter steals;           // successful steals
+  counter stolen;           // goroutines got by them
+  counter wakes;            // idle Ps that this one set going
+  counter spins;            // searches begun as a spinning M
+  counter timers_run;       // sleepers woken and timers fired
+  counter syscalls;         // system calls announced here
+  counter handed_off;       // of these, with the P given away at once
+  counter returns_to_idle;  // returns from a system call that took this P from the idle list
+  counter returns_queued;   // goroutines back from a system call that found no P, and were run here later
 
   // Grows with every goroutine that runs: whoever looks twice learns whether the P is getting on. relaxed: no more than that.
   [[nodiscard]] std::uint64_t switches() const noexcept {

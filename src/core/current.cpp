@@ -6,6 +6,8 @@ __attribute__((used)) constinit thread_local thrum::rt::M* thrum_current_m __att
 
 namespace thrum::rt {
 
+constinit attention_hooks m_hooks{nullptr, nullptr};
+
 void set_current_m(M* m) noexcept { thrum_current_m = m; }
 
 }  // namespace thrum::rt

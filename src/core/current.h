@@ -39,9 +39,29 @@ namespace thrum::rt {
 
 void set_current_m(M* m) noexcept;
 
+// What a higher floor does about M::attention, on the M itself; filled by boot. `entered` returns with the mark set and a P.
+struct attention_hooks {
+  void (*entered)(M& m) noexcept;
+  void (*left)(M& m) noexcept;
+};
+extern constinit attention_hooks m_hooks;
+
 // The mark that says "inside the scheduler" (T01). Everything public enters and leaves once; the functions below never
 // nest it. A goroutine that parks comes back on another M whose mark is set as well.
-[[gnu::always_inline]] inline void enter(M& m) noexcept { m.in_runtime = true; }
-[[gnu::always_inline]] inline void leave(M& m) noexcept { m.in_runtime = false; }
+//
+// Both look at M::attention afterwards. Whoever wants the M's attention, a signal handler on its thread or another thread
+// behind a process-wide barrier, sets that first and then looks at the mark: so either he sees the mark right, or it is seen.
+[[gnu::always_inline]] inline void enter(M& m) noexcept {
+  m.in_runtime.store(true, relaxed);
+  signal_fence();
+  if (m.attention.load(relaxed) != 0) [[unlikely]]
+    m_hooks.entered(m);
+}
+[[gnu::always_inline]] inline void leave(M& m) noexcept {
+  m.in_runtime.store(false, relaxed);
+  signal_fence();
+  if (m.attention.load(relaxed) != 0) [[unlikely]]
+    m_hooks.left(m);
+}
 
 }  // namespace thrum::rt

@@ -2,7 +2,8 @@
 //
 // A plain entry names a G that will be there when it is popped. A claimable entry names a joinable goroutine that has not
 // started: join() may claim it first and run it in place. The claim is one compare-and-swap of its status; the entry left
-// behind holds a reference, so the record is not recycled under it. Queues store entries as words and never link through
+// behind holds a reference, so the record is not recycled under it. A locked entry names a goroutine that goes on only on its
+// own thread, which sleeps in its frames: it is found in the global queue only, and never in a ring. Queues store entries as words and never link through
 // the G: by the time a stale entry is met, the G itself may be parked and readied through another queue.
 #pragma once
 
@@ -12,18 +13,20 @@
 
 namespace thrum::rt {
 
-using entry_bits = std::uintptr_t;  // a G; bit 0: claimable
+using entry_bits = std::uintptr_t;  // a G; bit 0: claimable, bit 1: locked
 
 class entry {
  public:
   constexpr entry() noexcept = default;
   static entry plain(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g)); }
   static entry claimable(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 1U); }
+  static entry locked(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 2U); }
   static constexpr entry from_bits(entry_bits bits) noexcept { return entry(bits); }
 
   explicit operator bool() const noexcept { return bits_ != 0; }
   [[nodiscard]] bool is_claimable() const noexcept { return (bits_ & 1U) != 0; }
-  [[nodiscard]] G* g() const noexcept { return reinterpret_cast<G*>(bits_ & ~entry_bits{1}); }
+  [[nodiscard]] bool is_locked() const noexcept { return (bits_ & 2U) != 0; }
+  [[nodiscard]] G* g() const noexcept { return reinterpret_cast<G*>(bits_ & ~entry_bits{3}); }
   [[nodiscard]] entry_bits bits() const noexcept { return bits_; }
   bool operator==(entry const&) const noexcept = default;
 

@@ -41,8 +41,9 @@ struct alignas(cache_line_bytes) G {
   bool is_joinable = false;
   bool is_hosted = false;  // runs on its joiner's stack
   bool is_main = false;
-  bool is_exiting = false;  // goexit is unwinding it
-  bool is_orphan = false;   // its run is over; the record only serves a handle that is still there
+  bool is_exiting = false;           // goexit is unwinding it
+  std::uint16_t blocking_depth = 0;  // scopes of blocking() that it is in
+  bool is_orphan = false;            // its run is over; the record only serves a handle that is still there
   wait_reason waits_for = wait_reason::none;
   wake_race race;  // for waits that more than one may end
 

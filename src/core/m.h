@@ -19,6 +19,12 @@ struct Sched;
 // arrives runs it, on its own stack: earlier, another M could resume the goroutine while it is still leaving.
 using commit_step = void (*)(M& m, G& left, void* argument) noexcept;
 
+// Reasons for an M to look up when it enters or leaves the runtime: bits of M::attention.
+namespace m_attend {
+inline constexpr std::uint32_t away = 1;    // it has no P: its goroutine is in a system call (sys/blocking.h)
+inline constexpr std::uint32_t visits = 2;  // it came back from there only to use the runtime
+}  // namespace m_attend
+
 struct M {
   M(Sched& owner, int number) noexcept : sched(owner), id(number) {}
 
@@ -36,10 +42,12 @@ struct M {
   G* current = nullptr;             // nullptr on g0
   bool current_was_handed = false;  // it came from runnext: whoever ran before has readied it
   P* p = nullptr;
-  bool in_runtime = false;        // T01: no malloc, no user code, no preemption
-  bool spinning = false;          // looks for work and is counted in sched.spinning
-  std::uint32_t patience = 0;     // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t poor_steals = 0;  // in a row, that kept it busy for hardly longer than they took: see steal.cpp
+  atomic<bool> in_runtime{false};      // T01: no malloc, no user code, no preemption
+  atomic<std::uint32_t> attention{0};  // looked at whenever the mark above is set or cleared: see m_attend
+  P* away_from = nullptr;              // in a system call: the P that may still be there on the way back
+  bool spinning = false;               // looks for work and is counted in sched.spinning
+  std::uint32_t patience = 0;          // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t poor_steals = 0;       // in a row, that kept it busy for hardly longer than they took: see steal.cpp
   std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice

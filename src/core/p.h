@@ -60,7 +60,7 @@ struct alignas(cache_line_bytes) P {
   // written by sysmon and the owner: how many more times ready wakes another P at once, since putting it off was a mistake
   atomic<std::uint32_t> wakes_at_once{0};
 
-  // under sched.lock
+  // under sched.lock, but for the way into a system call and out of it: see sys/blocking.h
   P* idle_link = nullptr;
   atomic<p_status> status{p_status::stopped};
 
@@ -73,6 +73,14 @@ struct alignas(cache_line_bytes) P {
       illegal_transition("P", static_cast<std::uint64_t>(id), name_of(actual), name_of(from), name_of(to));
     }
     status.store(to, relaxed);
+  }
+
+  // It is marked as in a system call, and the caller takes it out of that: its M on the way back, or anybody else, who then
+  // hands it off. False: somebody else was first.
+  [[nodiscard]] bool take_from_syscall() noexcept {
+    auto expected = p_status::syscall;
+    // acquire pairs with the release that marked it: what its M did with it is done
+    return status.compare_exchange(expected, p_status::running, acquire, relaxed);
   }
 
   // A goroutine begins a time slice of its own.

@@ -60,6 +60,7 @@ struct Sched {
   P* idle_p_list = nullptr;
   M* idle_m_list = nullptr;
   M* all_ms = nullptr;
+  M* unborn_ms = nullptr;  // have a P and no thread yet: see sched/thread_maker.h
   slab<M> m_slab;
   std::int32_t ms_made = 0;   // the next M's id
   std::int32_t ms_total = 0;  // made and not ended, M0 included
@@ -82,9 +83,13 @@ struct Sched {
   std::uint64_t next_id = 1;  // goroutine ids; main is 1
 
   // sysmon, which watches the Ps from outside: see sys/sysmon.h
-  atomic<std::uint32_t> sysmon_bell{0};  // rung by adding 1
-  bool sysmon_runs = false;              // written before main starts
-  bool sysmon_in_deep_sleep = false;     // under lock
+  atomic<std::uint32_t> sysmon_bell{0};        // rung by adding 1
+  bool sysmon_runs = false;                    // written before main starts
+  atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
+  int own_threads = 0;                 // that are no Ms: sysmon and the thread maker. Written before main starts
+  counter retaken;                     // Ps that sysmon took from system calls
+  bool sysmon_in_deep_sleep = false;   // under lock
+  atomic<bool> sysmon_is_slow{false};  // it will not look within some ten microseconds
 
   // for_each_proc
   os::lock safe_point_lock{lock_rank::safe_point};

@@ -14,7 +14,7 @@ bool everybody_rests(Sched const& s) noexcept { return s.ms_idle + (s.m0_waits ?
 // A thread that thrum did not make may yet call `go`, or release what everybody waits for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {
   int const threads = os::count_process_threads();
-  return threads < 0 || threads > s.ms_total + (s.sysmon_runs ? 1 : 0);
+  return threads < 0 || threads > s.ms_total + s.own_threads;
 }
 
 void list_goroutines(Sched& s) noexcept {

@@ -58,7 +58,8 @@ entry take_global_batch_locked(Sched& s, P& p) noexcept {
   std::uint32_t share =
       global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.options.procs), p.queue.capacity());
   entry const first = take_global_one_locked(s, p);
-  for (; share > 1; --share) {
+  if (first.is_locked()) return first;
+  for (; share > 1 && !entry::from_bits(s.global_queue.front()).is_locked(); --share) {
     // The ring is empty and the share is at most half of it.
     auto const result = p.queue.put(take_global_one_locked(s, p));
     THRUM_CHECK(result == run_queue::put_result::done);

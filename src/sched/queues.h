@@ -26,7 +26,7 @@ void let_others_pass_runnext(P& p) noexcept;
 // Under sched.lock.
 void put_global_locked(Sched& s, entry e) noexcept;
 // The global queue's share for a P with an empty ring: n = min(len, len/procs + 1, capacity/2). The first is answered,
-// the others are put into p's ring.
+// the others are put into p's ring; a locked one ends the batch, and comes alone.
 [[nodiscard]] entry take_global_batch_locked(Sched& s, P& p) noexcept;
 [[nodiscard]] entry take_global_one_locked(Sched& s, P& p) noexcept;
 

@@ -1,5 +1,7 @@
 #include "sched/safe_point.h"
 
+#include "sched/threads.h"
+
 namespace thrum::rt {
 namespace {
 
@@ -30,6 +32,10 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
     for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
       attend_to(*p);
     }
+  }
+  // Neither can one whose M is in a system call. One that just enters it unseen is sysmon's to take.
+  for (auto const& p : s.procs) {
+    if (p->take_from_syscall()) hand_off(s, *p);
   }
   s.safe_points_done.sleep();
   s.safe_point_lock.release();

@@ -2,6 +2,7 @@
 
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
+#include "sched/threads.h"
 #include "sched/timekeeper.h"
 
 namespace thrum::rt {
@@ -11,6 +12,17 @@ found take_handed(M& m) noexcept {
   found const handed{m.handed, m.handed_inherits};
   m.handed = nullptr;
   return handed;
+}
+
+// g goes on only on its own thread, which sleeps in its frames: that one gets our P.
+void hand_p_to_its_thread(M& m, G& g) noexcept {
+  P& p = *m.p;
+  M& its = *g.locked_to;
+  m.p = nullptr;
+  p.m = nullptr;
+  p.tick();
+  its.next_p = &p;
+  its.park.wake();
 }
 
 }  // namespace
@@ -29,11 +41,16 @@ void execute(M& m, found next) noexcept {
 void schedule_until_end(M& m) noexcept {
   enter(m);
   for (;;) {
+    if (m.p == nullptr && !stop_m(m)) return;  // its P went with a system call, or to another thread
     found next = take_handed(m);
     if (next.g == nullptr) next = find_runnable(m);
     if (next.g == nullptr) return;
     pay_owed_watch(m);
-    execute(m, next);
+    if (next.g->locked_to == nullptr) {
+      execute(m, next);
+    } else {
+      hand_p_to_its_thread(m, *next.g);
+    }
   }
 }
 

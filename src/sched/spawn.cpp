@@ -22,7 +22,7 @@ using namespace rt;
 // Not inlined, so that its return address is where the user said `go`.
 [[gnu::noinline]] task& new_task(joinable kind, std::size_t stack_bytes) {
   M* const m = current_m();
-  if (m == nullptr || m->p == nullptr) throw_no_runtime();
+  if (m == nullptr || m->current == nullptr) throw_no_runtime();
   enter(*m);
   P& p = *m->p;
   G* const g = take_dead_g(p);

@@ -46,6 +46,17 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
   return here;
 }
 
+M& suspend_without_p(M& m, commit_step commit, void* argument) noexcept {
+  G& g = *m.current;
+  auto const mine = goroutine_globals::saved_from(m.globals);
+  set_commit(m, g, commit, argument);
+  m.current = nullptr;
+  switch_context(g.saved, m.g0, departure::comes_back);
+  M& here = arrive();
+  mine.restore_to(here.globals);
+  return here;
+}
+
 void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcept {
   G& g = *m.current;
   set_commit(m, g, commit, argument);

@@ -24,6 +24,9 @@ enum class commit_holds : bool { nothing, lock };
 // goroutine runs again, with the M it is on now. On a G, inside the runtime; the caller has set the G's status.
 M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept;
 
+// As above on an M without a P: always to g0, which finds none either.
+M& suspend_without_p(M& m, commit_step commit, void* argument) noexcept;
+
 // As above for a goroutine that ended; its stack belongs to the commit.
 [[noreturn]] void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcept;
 

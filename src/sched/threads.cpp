@@ -9,6 +9,7 @@
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
+#include "sched/thread_maker.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
 
@@ -50,6 +51,8 @@ M* new_m_locked(Sched& s) noexcept {
   return m;
 }
 
+}  // namespace
+
 void start_thread(Sched& s, M& m) noexcept {
   s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
   int const error = os::create_thread(m.thread, m_main, &m);
@@ -57,10 +60,12 @@ void start_thread(Sched& s, M& m) noexcept {
     m.thread_exists.store(true, release);  // pairs with end_all_ms: the handle is written
     return;
   }
-  print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_total - 1, error);
+  print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_running.load(relaxed), error);
   if (error == EAGAIN) print_error("thrum: may need to increase max user processes (ulimit -u)");
   die();
 }
+
+namespace {
 
 // With sched.lock held; releases it. m sleeps in the idle list.
 void rest_until_started(M& m) noexcept {
@@ -92,12 +97,14 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   } else {
     m = new_m_locked(s);
     fresh = true;
+    m->idle_link = s.unborn_ms;
+    s.unborn_ms = m;
   }
   m->next_p = &p;
   m->spinning = how == start_as::spinning;
   s.lock.release();
   if (fresh) {
-    start_thread(s, *m);
+    ring_thread_maker(s);
   } else if (sleeps) {
     m->park.wake();
   }
@@ -108,7 +115,13 @@ void hand_off(Sched& s, P& p) noexcept {
   p.m = nullptr;
   if (!s.stopping && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
-    see_that_timers_are_watched(s);
+    static_cast<void>(see_that_timers_are_watched(s));
+    return;
+  }
+  // Nobody is idle and nobody searches: work may turn up that only this P could take.
+  if (std::int32_t none = 0; !s.stopping && s.idle_procs.load(relaxed) == 0 && s.options.procs > 1 &&
+                             s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) {
+    start_m_locked(s, p, start_as::spinning);
     return;
   }
   attend_to(p);
@@ -124,7 +137,7 @@ void hand_off(Sched& s, P& p) noexcept {
   s.lock.release();
   store_load_fence();
   if (work_anywhere(s)) wake_if_idle(s);
-  see_that_timers_are_watched(s);
+  static_cast<void>(see_that_timers_are_watched(s));
 }
 
 bool stop_m(M& m) noexcept {
@@ -193,6 +206,7 @@ int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
   s.lock.acquire();
   s.stopping = true;
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
+  for (auto const& p : s.procs) static_cast<void>(p->take_from_syscall());         // whoever returns finds it gone
   M* idle = s.idle_m_list;
   s.idle_m_list = nullptr;
   if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {

@@ -9,7 +9,7 @@ namespace thrum::rt {
 
 enum class start_as : bool { working, spinning };
 
-// Gets an M going on p: an idle one, else a new thread. Called with sched.lock held; releases it. For `spinning` the
+// Gets an M going on p: an idle one, else a new thread, which the thread maker makes. Called with sched.lock held; releases it. For `spinning` the
 // caller has counted the new spinner.
 void start_m_locked(Sched& s, P& p, start_as how) noexcept;
 
@@ -18,6 +18,9 @@ void hand_off(Sched& s, P& p) noexcept;
 
 // Puts m, which holds no P, to sleep until somebody starts it. False: the run is over, the thread must end.
 [[nodiscard]] bool stop_m(M& m) noexcept;
+
+// The thread of an M that was made: on the thread maker. A failure ends the program (S22).
+void start_thread(Sched& s, M& m) noexcept;
 
 // m takes p, which nobody holds.
 void acquire_p(M& m, P& p) noexcept;

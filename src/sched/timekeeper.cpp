@@ -45,9 +45,14 @@ std::int64_t earliest_timer(Sched& s) noexcept {
   return earliest;
 }
 
+std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
+  if (s.idle_procs.load(seq_cst) == 0) return never_ns;
+  std::int64_t const earliest = earliest_timer(s);
+  return s.timekeeper_until_ns.load(seq_cst) <= earliest ? never_ns : earliest;
+}
+
 bool see_that_timers_are_watched(Sched& s) noexcept {
-  if (s.idle_procs.load(seq_cst) == 0) return false;
-  if (s.timekeeper_until_ns.load(seq_cst) <= earliest_timer(s)) return false;
+  if (earliest_unwatched_timer(s) == never_ns) return false;
   s.lock.acquire();
   if (s.timekeeper == nullptr) {
     s.lock.release();

@@ -32,6 +32,9 @@ namespace thrum::rt {
 // The earliest live timer of all Ps; never_ns: there is none.
 [[nodiscard]] std::int64_t earliest_timer(Sched& s) noexcept;
 
+// The earliest timer if a P is idle and nobody watches it, else never_ns. At this moment: it may be somebody's next step.
+[[nodiscard]] std::int64_t earliest_unwatched_timer(Sched& s) noexcept;
+
 // Step 2 of the left column, for all Ps. True: they were not.
 bool see_that_timers_are_watched(Sched& s) noexcept;
 

@@ -1,12 +1,15 @@
 #include "sys/sysmon.h"
 
+#include "os/clock.h"
 #include "os/futex.h"
 #include "os/lock.h"
+#include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -14,21 +17,21 @@ namespace {
 // Go's range.
 constexpr std::int64_t pause_min_ns = 20'000;
 constexpr std::int64_t pause_max_ns = 10'000'000;
-constexpr std::int64_t pause_first_ns = 1'000'000;  // until the first find: most programs give no reason for more
-constexpr int looks_before_slower = 50;             // Go's value
+constexpr std::int64_t retake_after_ns = 10'000'000;
+constexpr int looks_before_slower = 50;  // Go's value
 
 // How many wake-ups a P does not put off after one turned out to be needed.
 constexpr std::uint32_t wakes_at_once_after_mistake = 1024;
 
 }  // namespace
 
-sysmon::sysmon(Sched& s) : sched_(s) {
-  if (s.options.procs == 1) return;
+sysmon::sysmon(Sched& s) : sched_(s), pause_ns_(pause_min_ns) {
   seen_ = std::make_unique<sighting[]>(s.procs.size());
   if (int const error = os::create_thread(thread_, thread_main, this)) {
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread of sysmon");
   }
   s.sysmon_runs = true;
+  ++s.own_threads;
 }
 
 void sysmon::stop() noexcept {
@@ -46,50 +49,90 @@ void* sysmon::thread_main(void* self) {
 }
 
 void sysmon::watch() noexcept {
-  std::int64_t pause_ns = pause_first_ns;
-  int looks_in_vain = 0;
   for (;;) {
     std::uint32_t const bell = sched_.sysmon_bell.load(acquire);  // pairs with ring_sysmon
     if (stopping_.load(acquire)) return;                          // pairs with stop()
-    bool const deep = may_sleep_deeply();
-    os::futex_wait(sched_.sysmon_bell, bell, deep ? -1 : pause_ns);
-    if (deep) pause_ns = pause_first_ns;
-    if (look()) {
-      pause_ns = pause_min_ns;
-      looks_in_vain = 0;
-    } else if (++looks_in_vain >= looks_before_slower) {
-      pause_ns = std::min(pause_ns * 2, pause_max_ns);
+    rest const how = choose_rest();
+    std::int64_t const limit_ns = how == rest::deep_sleep             ? -1
+                                  : how == rest::doze                 ? pause_max_ns
+                                  : last_ == verdict::look_again_soon ? pause_min_ns
+                                                                      : pause_ns_;
+    sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see ring_sysmon_if_slow
+    bool const rung = os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
+    last_ = look();
+    if (rung || last_ == verdict::acted || (how != rest::pause && !all_idle())) {
+      pause_ns_ = pause_min_ns;
+      looks_in_vain_ = 0;
+    } else if (how == rest::pause && ++looks_in_vain_ >= looks_before_slower) {
+      pause_ns_ = std::min(pause_ns_ * 2, pause_max_ns);
     }
   }
 }
 
-// Decided under the lock: whoever takes a P into use after this rings.
-bool sysmon::may_sleep_deeply() noexcept {
-  if (!all_still_) return false;
+bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) == sched_.options.procs; }
+
+// While all Ps are idle there is nothing to see. But one that is used for a moment every millisecond should not have to ring
+// each time: so before it relies on the bell, sysmon dozes once, and must have seen nothing move meanwhile. The deep sleep is
+// decided under the lock: whoever takes a P into use after this rings.
+sysmon::rest sysmon::choose_rest() noexcept {
+  if (!all_idle()) {
+    has_dozed_ = false;
+    return rest::pause;
+  }
+  if (!std::exchange(has_dozed_, true) || !all_still_) return rest::doze;
   os::lock_guard const guard(sched_.lock);
-  sched_.sysmon_in_deep_sleep = sched_.idle_procs.load(relaxed) == sched_.options.procs;
-  return sched_.sysmon_in_deep_sleep;
+  sched_.sysmon_in_deep_sleep = all_idle();
+  return sched_.sysmon_in_deep_sleep ? rest::deep_sleep : rest::pause;
 }
 
-bool sysmon::look() noexcept {
-  bool const unwatched = see_that_timers_are_watched(sched_);
-  bool found = unwatched;
+sysmon::verdict sysmon::look() noexcept {
+  // Whoever has just set a timer is often on his way to watch it himself: only what is so at two looks is a fault.
+  std::int64_t const unwatched_ns = earliest_unwatched_timer(sched_);
+  bool const unwatched = unwatched_ns != never_ns && std::exchange(unwatched_ns_, unwatched_ns) == unwatched_ns;
+  verdict most = verdict::nothing;
+  if (unwatched_ns != never_ns) most = verdict::look_again_soon;
+  if (unwatched && see_that_timers_are_watched(sched_)) most = verdict::acted;
+  if (unwatched_ns == never_ns) unwatched_ns_ = never_ns;
   all_still_ = true;
   for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
     P& p = *sched_.procs[i];
-    sighting const now{p.queue.peek_next().bits(), p.counters.switches()};
-    bool const still = now.switches == seen_[i].switches;
-    all_still_ = all_still_ && still;
-    bool const waits_beside_idle_p =
-        still && now.next != 0 && now.next == seen_[i].next && sched_.idle_procs.load(relaxed) != 0;
-    if (waits_beside_idle_p || (still && unwatched)) p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
-    if (waits_beside_idle_p) {
-      wake_if_idle(sched_);
-      found = true;
-    }
-    seen_[i] = now;
+    most = std::max(most, look_at_syscall(p, seen_[i]));
+    most = std::max(most, look_at_runnext(p, seen_[i], unwatched));
   }
-  return found;
+  return most;
+}
+
+sysmon::verdict sysmon::look_at_syscall(P& p, sighting& seen) noexcept {
+  if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: taken by compare-and-swap
+  all_still_ = false;
+  bool const is_wanted = !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 ||
+                         p.attention.load(relaxed) != 0 ||
+                         sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
+  std::int64_t const now_ns = os::monotonic_ns();
+  if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall) {
+    seen.syscall = call;
+    seen.syscall_since_ns = now_ns;
+    return is_wanted ? verdict::look_again_soon : verdict::nothing;
+  }
+  if (!is_wanted && now_ns - seen.syscall_since_ns < retake_after_ns) return verdict::nothing;
+  if (!p.take_from_syscall()) return verdict::nothing;
+  count(sched_.retaken);
+  hand_off(sched_, p);
+  return verdict::acted;
+}
+
+sysmon::verdict sysmon::look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept {
+  entry_bits const next = p.queue.peek_next().bits();
+  std::uint64_t const switches = p.counters.switches();
+  bool const still = switches == seen.switches;
+  bool const waits_beside_idle_p = still && next != 0 && next == seen.next && sched_.idle_procs.load(relaxed) != 0;
+  all_still_ = all_still_ && still;
+  seen.next = next;
+  seen.switches = switches;
+  if (waits_beside_idle_p || (still && timers_unwatched)) p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
+  if (!waits_beside_idle_p) return verdict::nothing;
+  wake_if_idle(sched_);
+  return verdict::acted;
 }
 
 }  // namespace thrum::rt

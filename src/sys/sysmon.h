@@ -1,11 +1,14 @@
 // sysmon: a thread without a P that looks at the Ps from outside (S16; Go's sysmon).
 //
-// It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. When it has seen
-// nothing happen at all and every P is idle it sleeps until a P is taken into use again: an idle program makes no system
-// call. It takes no P, allocates nothing and runs no user code.
+// It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. While every P is idle
+// it dozes for 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
+// system call. It takes no P, allocates nothing and runs no user code.
 //
-// What it looks for: a goroutine that stays in a P's runnext while its readier runs on, beside an idle P (see
-// sched/wake.h). With one P there is nothing to look for, and no thread.
+// What it looks for:
+//  - a P whose goroutine is in the same system call at two looks. It is taken if it has work, if nobody is idle or searching,
+//    or after 10 ms (S17);
+//  - a goroutine that stays in a P's runnext while its readier runs on, beside an idle P (sched/wake.h);
+//  - timers that nobody watches (sched/timekeeper.h).
 #pragma once
 
 #include "core/sched.h"
@@ -27,19 +30,31 @@ class sysmon {
  private:
   static void* thread_main(void* self);
   void watch() noexcept;
-  [[nodiscard]] bool look() noexcept;
-  [[nodiscard]] bool may_sleep_deeply() noexcept;
+  enum class verdict : std::uint8_t { nothing, look_again_soon, acted };
+  [[nodiscard]] verdict look() noexcept;
+  enum class rest : std::uint8_t { pause, doze, deep_sleep };
+  [[nodiscard]] rest choose_rest() noexcept;
+  [[nodiscard]] bool all_idle() const noexcept;
 
   // What was seen at a P the last time.
   struct sighting {
     entry_bits next = 0;
     std::uint64_t switches = 0;
+    std::uint64_t syscall = 0;  // the number of the call it was in
+    std::int64_t syscall_since_ns = 0;
   };
+  [[nodiscard]] verdict look_at_syscall(P& p, sighting& seen) noexcept;
+  [[nodiscard]] verdict look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept;
 
   Sched& sched_;
   os::thread thread_{};
   atomic<bool> stopping_{false};
+  std::int64_t pause_ns_;
+  int looks_in_vain_ = 0;
+  verdict last_ = verdict::nothing;
   bool all_still_ = false;  // nothing moved between the last two looks
+  bool has_dozed_ = false;
+  std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
   std::unique_ptr<sighting[]> seen_;
 };
 

@@ -42,16 +42,19 @@ void want_threads(int wanted, options chosen) {
 
 class threads : public child_test {};
 
-constexpr int sysmon_thread = 1;  // with more than one P it is the first that a run makes
+constexpr int own_threads = 2;  // the first that a run makes: the thread maker and sysmon
 
-TEST_F(threads, S16_run_throws_when_the_thread_of_sysmon_cannot_be_created) {
-  inject_fault(call::thread_create, EAGAIN);
-  try {
-    run([] { ADD_FAILURE() << "main must not start"; }, {.max_procs = 2});
-    ADD_FAILURE() << "no exception";
-  } catch (std::system_error const& error) {
-    EXPECT_EQ(error.code().value(), EAGAIN);
-    EXPECT_NE(std::string_view(error.what()).find("sysmon"), std::string_view::npos);
+TEST_F(threads, S16_run_throws_when_a_thread_of_its_own_cannot_be_created) {
+  char const* const names[own_threads] = {"makes threads", "sysmon"};
+  for (int i = 0; i < own_threads; ++i) {
+    inject_fault(call::thread_create, EAGAIN, i);
+    try {
+      run([] { ADD_FAILURE() << "main must not start"; }, {.max_procs = 2});
+      ADD_FAILURE() << "no exception";
+    } catch (std::system_error const& error) {
+      EXPECT_EQ(error.code().value(), EAGAIN);
+      EXPECT_NE(std::string_view(error.what()).find(names[i]), std::string_view::npos);
+    }
   }
   int answer = 0;
   run([&] { answer = 42; }, {.max_procs = 2});
@@ -61,13 +64,13 @@ TEST_F(threads, S16_run_throws_when_the_thread_of_sysmon_cannot_be_created) {
 TEST_F(threads, S22_a_thread_that_cannot_be_created_ends_the_program) {
   EXPECT_FATAL(
       {
-        inject_fault(call::thread_create, ENOMEM, sysmon_thread);
+        inject_fault(call::thread_create, ENOMEM, own_threads);
         want_threads(1, {.max_procs = 2});
       },
       "^thrum: failed to create new OS thread \\(have 1 already; errno=12\\)\n$");
   EXPECT_FATAL(
       {
-        inject_fault(call::thread_create, EPERM, sysmon_thread + 3);
+        inject_fault(call::thread_create, EPERM, own_threads + 3);
         want_threads(7, {.max_procs = 8});
       },
       "^thrum: failed to create new OS thread \\(have 4 already; errno=1\\)\n$");
@@ -76,7 +79,7 @@ TEST_F(threads, S22_a_thread_that_cannot_be_created_ends_the_program) {
 TEST_F(threads, S22_the_hint_at_the_limit_comes_with_EAGAIN_only) {
   EXPECT_FATAL(
       {
-        inject_fault(call::thread_create, EAGAIN, sysmon_thread + 1);
+        inject_fault(call::thread_create, EAGAIN, own_threads + 1);
         want_threads(3, {.max_procs = 4});
       },
       "^thrum: failed to create new OS thread \\(have 2 already; errno=11\\)\nthrum: .*ulimit -u.*\n$");
@@ -86,7 +89,7 @@ TEST_F(threads, S22_the_hint_at_the_limit_comes_with_EAGAIN_only) {
 TEST_F(threads, S22_when_main_first_waits) {
   EXPECT_FATAL(
       {
-        inject_fault(call::thread_create, EAGAIN);
+        inject_fault(call::thread_create, EAGAIN, own_threads);
         thrum::run(
             [] {
               wait_group ended;

@@ -107,7 +107,7 @@ TEST(seeds_M, S02_an_m_is_a_thread_with_its_own_scheduling_and_signal_stack) {
     EXPECT_EQ(m.p, &this_p());
     EXPECT_EQ(m.next_p, nullptr);
     EXPECT_FALSE(m.spinning);
-    EXPECT_FALSE(m.in_runtime) << "user code runs";
+    EXPECT_FALSE(m.in_runtime.load(rt::relaxed)) << "user code runs";
     EXPECT_FALSE(m.park.is_woken());
     auto const thread = rt::os::current_thread_stack();
     EXPECT_GE(static_cast<char*>(m.g0.sp), thread.low) << "g0 is the thread's own stack";

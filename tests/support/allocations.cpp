@@ -34,7 +34,7 @@ constinit thread_local int excused __attribute__((tls_model("initial-exec"))) = 
 void look(char const* function) {
   if (!is_guarding.load(rt::relaxed)) return;  // relaxed: set before the first thread
   rt::M const* const m = rt::current_m();
-  if (m == nullptr || !m->in_runtime || excused > 0) return;
+  if (m == nullptr || !m->in_runtime.load(rt::relaxed) || excused > 0) return;
   is_guarding.store(false, rt::relaxed);
   rt::fatal("T01: %s inside the runtime, on M %d", function, m->id);
 }

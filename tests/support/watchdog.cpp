@@ -95,7 +95,7 @@ THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
   for (rt::M* m = s.all_ms; m != nullptr; m = m->all_link) {
     rt::G const* const g = m->current;
     print_error("M %d tid=%d p=%d%s%s runs=%lld", m->id, m->tid, m->p != nullptr ? m->p->id : -1,
-                m->spinning ? " spinning" : "", m->in_runtime ? " in_runtime" : "",
+                m->spinning ? " spinning" : "", m->in_runtime.load(rt::relaxed) ? " in_runtime" : "",
                 g != nullptr ? static_cast<long long>(g->id) : -1LL);
   }
   s.g_slab.for_each([](rt::G& g) THRUM_NO_TSAN {

@@ -45,6 +45,7 @@ template <class T>
 class outgoing {
  public:
   template <class From>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the constraint keeps it from hiding anything
   requires(!std::is_same_v<std::remove_cvref_t<From>, outgoing>) explicit outgoing(From&& value) {
     if constexpr (travels_by_value<T>) {
       std::construct_at(std::addressof(held_.value), std::forward<From>(value));

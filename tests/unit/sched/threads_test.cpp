@@ -99,8 +99,19 @@ TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
   EXPECT_EQ(s->idle_procs.load(rt::relaxed), 0);
 }
 
-TEST(idle_lists, S15_a_p_without_work_goes_to_the_idle_list) {
+TEST(idle_lists, S15_a_p_without_work_searches_if_nobody_else_is_idle_or_does) {
   bare_sched s(2);
+  s.m(0).p = nullptr;
+  rt::hand_off(*s, s.p(0));
+  EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
+  ASSERT_NE(s->unborn_ms, nullptr);
+  EXPECT_EQ(s->unborn_ms->next_p, &s.p(0));
+  EXPECT_TRUE(s->unborn_ms->spinning);
+}
+
+TEST(idle_lists, S15_otherwise_it_goes_to_the_idle_list) {
+  bare_sched s(2);
+  s->spinning.store(1, rt::relaxed);
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));
   EXPECT_EQ(s->idle_procs.load(rt::relaxed), 1);

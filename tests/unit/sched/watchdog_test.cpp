@@ -72,8 +72,8 @@ TEST_F(in_runtime, T01_new_and_free_likewise) {
 
 TEST_F(in_runtime, T01_user_code_is_never_called_with_the_mark_set) {
   struct looks {
-    ~looks() { EXPECT_FALSE(rt::current_m()->in_runtime); }
-    void operator()() const { EXPECT_FALSE(rt::current_m()->in_runtime); }
+    ~looks() { EXPECT_FALSE(rt::current_m()->in_runtime.load(rt::relaxed)); }
+    void operator()() const { EXPECT_FALSE(rt::current_m()->in_runtime.load(rt::relaxed)); }
   };
   test::run_at(2, [] {
     looks const look;

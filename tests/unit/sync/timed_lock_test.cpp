@@ -165,9 +165,9 @@ TEST_P(timed_locks, SY_07_a_writer_that_gives_up_lets_in_the_readers_that_waited
       });
     }
     ASSERT_TRUE(test::wait_until([&] { return inside == 3; })) << "we are still inside ourselves";
-    EXPECT_TRUE(gave_up);
     guard.unlock_shared();
     all.wait();
+    EXPECT_TRUE(gave_up);
     EXPECT_TRUE(guard.try_lock());
     guard.unlock();
   });

@@ -1,0 +1,55 @@
+#include "sched/thread_maker.h"
+
+#include "os/futex.h"
+#include "sched/threads.h"
+
+#include <system_error>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+M* take_unborn(Sched& s) noexcept {
+  os::lock_guard const guard(s.lock);
+  return std::exchange(s.unborn_ms, nullptr);
+}
+
+}  // namespace
+
+thread_maker::thread_maker(Sched& s) : sched_(s) {
+  if (int const error = os::create_thread(thread_, thread_main, this)) {
+    throw std::system_error(error, std::generic_category(), "thrum::run: the thread that makes threads");
+  }
+  runs_ = true;
+  ++s.own_threads;
+}
+
+void thread_maker::stop() noexcept {
+  if (!std::exchange(runs_, false)) return;
+  stopping_.store(true, release);  // pairs with make_threads
+  ring_thread_maker(sched_);
+  os::join_thread(thread_);
+}
+
+void* thread_maker::thread_main(void* self) {
+  os::set_thread_name("thrum-maker");
+  static_cast<thread_maker*>(self)->make_threads();
+  return nullptr;
+}
+
+void thread_maker::make_threads() noexcept {
+  for (;;) {
+    std::uint32_t const bell = sched_.thread_maker_bell.load(acquire);  // pairs with ring_thread_maker
+    if (stopping_.load(acquire)) return;                                // pairs with stop()
+    M* next = take_unborn(sched_);
+    if (next == nullptr) os::futex_wait(sched_.thread_maker_bell, bell, -1);
+    while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));
+  }
+}
+
+void ring_thread_maker(Sched& s) noexcept {
+  s.thread_maker_bell.fetch_add(1U, release);  // pairs with its look at the bell
+  os::futex_wake(s.thread_maker_bell, 1);
+}
+
+}  // namespace thrum::rt

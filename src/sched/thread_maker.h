@@ -1,0 +1,37 @@
+// The thread that makes threads.
+//
+// Making one allocates and takes locks of the C library. An M that needs another one is inside the runtime, where it must not
+// wait for a lock that a goroutine holds whose turn may depend on it (T01); sysmon and signal handlers must not either. So
+// they leave the new M, which has its P already, in a list and ring. Nobody waits for the thread: it comes when it can.
+#pragma once
+
+#include "core/sched.h"
+#include "os/thread.h"
+
+namespace thrum::rt {
+
+class thread_maker {
+ public:
+  // Starts it. Throws std::system_error when it cannot.
+  explicit thread_maker(Sched& s);
+  thread_maker(thread_maker const&) = delete;
+  thread_maker& operator=(thread_maker const&) = delete;
+  ~thread_maker() { stop(); }
+
+  // When it returns no thread is made any more.
+  void stop() noexcept;
+
+ private:
+  static void* thread_main(void* self);
+  void make_threads() noexcept;
+
+  Sched& sched_;
+  os::thread thread_{};
+  atomic<bool> stopping_{false};
+  bool runs_ = false;
+};
+
+// Something is in sched.unborn_ms. Anybody.
+void ring_thread_maker(Sched& s) noexcept;
+
+}  // namespace thrum::rt

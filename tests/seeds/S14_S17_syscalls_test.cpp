@@ -1,0 +1,320 @@
+// S14, S15, S17: goroutines in the kernel. Their Ps go on with others, and they find their way back.
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::run_at;
+using test::scaled;
+using test::spin_until;
+
+// A call that stays in the kernel until somebody lets it go.
+class gate {
+ public:
+  gate() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~gate() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  gate(gate const&) = delete;
+  gate& operator=(gate const&) = delete;
+
+  void wait() const {
+    char byte = 0;
+    EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
+  }
+  void open() const { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
+
+ private:
+  int ends_[2]{};
+};
+
+proc_stats sum_of(stats const& all) {
+  proc_stats sum;
+  for (proc_stats const& p : all.procs) {
+    sum.syscalls += p.syscalls;
+    sum.handed_off += p.handed_off;
+    sum.returns_to_idle += p.returns_to_idle;
+    sum.returns_queued += p.returns_queued;
+  }
+  return sum;
+}
+
+pid_t this_thread() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+// SS-05: the first way back.
+TEST(syscalls, S14_SS_05_short_calls_keep_their_p) {
+  run_at(1, [] {
+    int const calls = static_cast<int>(scaled(100'000, 1'000));
+    for (int i = 0; i < calls; ++i) {
+      EXPECT_EQ(blocking([i] { return i; }), i);
+    }
+    auto const seen = sum_of(read_stats());
+    EXPECT_EQ(seen.syscalls, static_cast<std::uint64_t>(calls));
+    EXPECT_LE((seen.returns_to_idle + seen.returns_queued) * 100, seen.syscalls) << "99 of 100 keep it";
+  });
+}
+
+// The second: its P was taken since others wanted it, and is idle now.
+TEST(syscalls, S14_SS_05_a_call_whose_p_was_taken_finds_an_idle_one) {
+  run_at(1, [] {
+    gate kernel;
+    std::atomic<bool> others_ran{false};
+    std::thread opener([&] {
+      while (!others_ran) std::this_thread::yield();
+      kernel.open();
+    });
+    auto& s = test::this_sched();
+    go([&] {
+      go([&] { others_ran = true; });  // runs when this one has ended: then nobody has anything to do
+    });
+    blocking([&] {
+      kernel.wait();
+      EXPECT_TRUE(spin_until([&] { return s.idle_procs.load(rt::seq_cst) == 1; }));
+    });
+    opener.join();
+    auto const seen = read_stats();
+    EXPECT_EQ(sum_of(seen).returns_to_idle, 1U);
+    EXPECT_EQ(seen.retaken, 1U);
+  });
+}
+
+// The third: somebody else has the only P.
+TEST(syscalls, S14_SS_05_a_call_that_finds_no_p_waits_for_its_turn) {
+  run_at(1, [] {
+    gate kernel;
+    std::atomic<bool> returns{false};
+    wait_group other;
+    other.go([&] {
+      kernel.open();
+      EXPECT_TRUE(spin_until([&] { return returns.load(); }));
+      EXPECT_TRUE(spin_until([&] { return test::this_sched().global_size.load(rt::relaxed) == 1; }));
+    });
+    blocking([&] {
+      kernel.wait();
+      returns = true;
+    });
+    other.wait();
+    EXPECT_EQ(sum_of(read_stats()).returns_queued, 1U);
+  });
+}
+
+// SS-04: a call declared long gives its P up at entry.
+TEST(syscalls, S15_SS_04_a_long_call_hands_its_p_off_at_once) {
+  run_at(1, [] {
+    gate kernel;
+    go([&] { kernel.open(); });
+    blocking([&] { kernel.wait(); }, blocking_hint::long_call);
+    auto const seen = read_stats();
+    EXPECT_EQ(sum_of(seen).handed_off, 1U);
+    EXPECT_EQ(seen.retaken, 0U) << "sysmon had nothing to do";
+  });
+}
+
+// SS-04: with no other work a P in a call is left alone, for 10 ms.
+TEST(syscalls, S17_SS_04_without_other_work_a_p_is_left_where_it_is) {
+  run_at(2, [] {
+    std::int64_t const calls = scaled(50, 5);
+    for (std::int64_t i = 0; i < calls; ++i) {
+      blocking([] {
+        timespec const pause{.tv_sec = 0, .tv_nsec = 300'000};
+        ::nanosleep(&pause, nullptr);
+      });
+    }
+    EXPECT_LT(read_stats().retaken, static_cast<std::uint64_t>(calls)) << "but for a call that the machine made longer";
+  });
+}
+
+class blocked_ps : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(blocked_ps);
+
+// With every P's goroutine in the kernel the others run on; only they can end the calls.
+TEST_P(blocked_ps, S15_SS_02_the_others_run_on) {
+  run([] {
+    for (auto const hint : {blocking_hint::may_be_short, blocking_hint::long_call}) {
+      gate kernel;
+      int const callers = 2 * procs();
+      std::atomic<int> inside{0};
+      wait_group all;
+      for (int i = 0; i < callers; ++i) {
+        all.go([&] {
+          blocking(
+              [&] {
+                ++inside;
+                kernel.wait();
+              },
+              hint);
+        });
+      }
+      while (inside < callers) thrum::yield();
+      for (int i = 0; i < callers; ++i) kernel.open();
+      all.wait();
+    }
+  });
+}
+
+TEST_P(blocked_ps, S14_scopes_nest_and_exceptions_pass) {
+  run([] {
+    gate kernel;
+    auto const before = sum_of(read_stats()).syscalls;
+    EXPECT_THROW(blocking([&] {
+                   blocking_scope const inner;
+                   blocking([] {}, blocking_hint::long_call);
+                   throw std::runtime_error("out");
+                 }),
+                 std::runtime_error);
+    EXPECT_EQ(sum_of(read_stats()).syscalls, before + 1) << "the outermost counts";
+    go([&] { kernel.open(); });
+    try {
+      blocking([&] {
+        kernel.wait();
+        throw std::runtime_error("after a wait");
+      });
+    } catch (std::runtime_error const& e) {
+      thrum::yield();
+      EXPECT_STREQ(e.what(), "after a wait");
+    }
+    int value = 3;
+    int& reference = blocking([&]() -> int& { return value; });
+    EXPECT_EQ(&reference, &value);
+    auto child = spawn([&] {
+      blocking_scope const left_by_goexit;
+      goexit();
+    });
+    EXPECT_THROW(child.join(), goroutine_exited);
+  });
+}
+
+// What is called without a P may use the runtime, and stays on its thread for as long as it does not wait.
+TEST_P(blocked_ps, S14_the_runtime_can_be_used_inside) {
+  run([] {
+    chan<int> const buffered(1);
+    chan<int> const unbuffered;
+    mutex guard;
+    wait_group all;
+    all.go([&] {
+      for (int i = 0; i < 10; ++i) {
+        unbuffered.send(i);
+      }
+    });
+    blocking([&] {
+      pid_t const thread = this_thread();
+      EXPECT_TRUE(buffered.try_send(1));
+      std::lock_guard const lock(guard);
+      all.go([] {});
+      EXPECT_EQ(buffered.try_recv().value, 1);
+      EXPECT_EQ(this_thread(), thread) << "none of these may migrate";
+    });
+    blocking([&] {
+      for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(unbuffered.recv(), i);
+        thrum::yield();
+      }
+    });
+    all.wait();
+  });
+}
+
+TEST(syscalls, S14_the_runtime_is_used_inside_while_another_has_the_only_p) {
+  run_at(1, [] {
+    gate kernel;
+    chan<int> const c(1);
+    std::atomic<bool> returns{false};
+    wait_group other;
+    other.go([&] {
+      kernel.open();
+      EXPECT_TRUE(spin_until([&] { return returns.load(); }));
+      EXPECT_TRUE(spin_until([&] { return test::this_sched().global_size.load(rt::relaxed) == 1; }));
+    });
+    blocking([&] {
+      pid_t const thread = this_thread();
+      kernel.wait();
+      returns = true;
+      EXPECT_TRUE(c.try_send(1));
+      EXPECT_EQ(this_thread(), thread);
+    });
+    EXPECT_EQ(c.recv(), 1);
+    other.wait();
+  });
+}
+
+TEST_P(blocked_ps, S41_every_p_can_be_reached_while_its_goroutine_is_in_the_kernel) {
+  run([] {
+    gate kernel;
+    int const callers = procs();
+    std::atomic<int> inside{0};
+    wait_group all;
+    for (int i = 0; i < callers; ++i) {
+      all.go([&] {
+        blocking([&] {
+          ++inside;
+          kernel.wait();
+        });
+      });
+    }
+    while (inside < callers) thrum::yield();
+    EXPECT_EQ(read_stats().procs.size(), static_cast<std::size_t>(procs()));  // stops at every P
+    for (int i = 0; i < callers; ++i) kernel.open();
+    all.wait();
+  });
+}
+
+// DL-05: neither a long call nor the moment when sysmon holds its P looks like a deadlock.
+TEST_P(blocked_ps, DL_05_a_call_is_no_deadlock) {
+  run([] {
+    for (std::int64_t i = 0; i < scaled(20, 2); ++i) {
+      blocking([] {
+        timespec const pause{.tv_sec = 0, .tv_nsec = 12'000'000};
+        ::nanosleep(&pause, nullptr);
+      });
+    }
+  });
+}
+
+TEST_P(blocked_ps, T02_the_run_ends_beside_one_that_stays_in_the_kernel) {
+  gate& never = *new gate;  // the goroutines that are left behind keep what they use
+  gate& later = *new gate;
+  auto& inside = *new std::atomic<int>{0};
+  run([&] {
+    go([&] {
+      blocking([&] {
+        ++inside;
+        never.wait();
+      });
+    });
+    go([&] {
+      blocking([&] {
+        ++inside;
+        later.wait();  // comes back when the run is over
+      });
+      ADD_FAILURE() << "a goroutine went on after its run";
+    });
+    while (inside < 2) thrum::yield();
+  });
+  later.open();
+  run([] { thrum::yield(); });
+}
+
+TEST(syscalls_elsewhere, outside_a_goroutine_it_just_calls) {
+  EXPECT_EQ(blocking([] { return 7; }), 7);
+  blocking_scope const nothing(blocking_hint::long_call);
+}
+
+}  // namespace
+}  // namespace thrum
