@@ -13,16 +13,6 @@ namespace {
 
 constinit atomic<bool> crash_on_fatal{false};
 
-// The last words go straight to the kernel, not through os/: nothing that could itself fail or be made to fail.
-void write_all(char const* text, std::size_t length) noexcept {
-  while (length > 0) {
-    auto const written = ::write(STDERR_FILENO, text, length);
-    if (written <= 0) return;
-    text += written;
-    length -= static_cast<std::size_t>(written);
-  }
-}
-
 void write_line(char const* prefix, char const* format, std::va_list arguments) noexcept {
   char line[1024];
   int used = std::snprintf(line, sizeof line, "%s", prefix);
@@ -30,10 +20,20 @@ void write_line(char const* prefix, char const* format, std::va_list arguments) 
   int const room = static_cast<int>(sizeof line) - used - 2;
   used += more < room ? more : room;
   line[used++] = '\n';
-  write_all(line, static_cast<std::size_t>(used));
+  write_to_stderr(line, static_cast<std::size_t>(used));
 }
 
 }  // namespace
+
+// The last words go straight to the kernel, not through os/: nothing that could itself fail or be made to fail.
+void write_to_stderr(char const* text, std::size_t length) noexcept {
+  while (length > 0) {
+    auto const written = ::write(STDERR_FILENO, text, length);
+    if (written <= 0) return;
+    text += written;
+    length -= static_cast<std::size_t>(written);
+  }
+}
 
 void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relaxed); }  // set once, while starting
 

@@ -7,7 +7,12 @@
 
 #include "base/platform.h"
 
+#include <cstddef>
+
 namespace thrum::rt {
+
+// All of it, to standard error, straight to the kernel.
+void write_to_stderr(char const* text, std::size_t length) noexcept;
 
 // Writes "thrum: <message>\n" to standard error and ends the program with exit code 2, as Go's fatal errors do.
 [[noreturn]] void fatal(char const* format, ...) noexcept __attribute__((format(printf, 1, 2)));

@@ -5,7 +5,9 @@
 #include "boot/settings.h"
 #include "core/current.h"
 #include "core/sched.h"
+#include "debug/schedtrace.h"
 #include "os/signal.h"
+#include "sched/deadlock.h"
 #include "sched/goroutine.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
@@ -33,6 +35,12 @@ namespace {
 // How long the end of run waits for goroutines that are in user code. They cannot be stopped there; after this they are
 // left alone, with everything they may touch, and sleep for good at their next scheduling point.
 constexpr std::int64_t end_patience_ns = 200'000'000;
+
+// Filled before main: a goroutine that its run left behind may still look at them in the next one.
+[[maybe_unused]] bool const hooks_are_filled = [] {
+  m_hooks = {entered_with_attention, left_with_attention};
+  return true;
+}();
 
 // One run at a time: the fault handler and the hooks are the process's.
 constinit atomic<bool> run_is_alive{false};
@@ -109,8 +117,9 @@ void run_on_m0(M& m0, G& main) {
   {
     os::lock_guard const guard(s.lock);
     s.m0_waits = true;
+    if (p == nullptr) check_deadlock_locked(s);  // it was lost to a system call; main may have run and parked elsewhere
   }
-  if (p != nullptr) hand_off(s, *p);  // else it was lost to a system call
+  if (p != nullptr) hand_off(s, *p);
   s.main_ended.sleep();
 }
 
@@ -187,14 +196,13 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   auto sched = make_sched(chosen);
   fault_handling const faults;
   set_uncaught_hook(report_panic);
-  m_hooks = {entered_with_attention, left_with_attention};
 
   Sched& s = *sched;
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
   thread_maker making(s);
-  sysmon watching(s);
+  sysmon watching(s, print_schedtrace);
   if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
   enter(m0);

@@ -14,6 +14,8 @@
 namespace thrum::rt {
 namespace {
 
+constexpr std::int64_t schedtrace_ms_max = 86'400'000;  // a day
+
 template <class T>
 void require_range(char const* name, T value, T low, T high) {
   if (value >= low && value <= high) return;
@@ -59,6 +61,10 @@ settings checked_settings(options const& chosen) {
   std::int64_t value = 0;
   char const* const debug = os::environment("THRUM_DEBUG");
   if (os::debug_setting(debug, "seed", value)) result.seed = static_cast<std::uint64_t>(value);
+  if (os::debug_setting(debug, "schedtrace", value) && value > 0 && value <= schedtrace_ms_max) {
+    result.schedtrace_every_ns = value * 1'000'000;
+  }
+  result.scheddetail = os::debug_setting(debug, "scheddetail", value) && value != 0;
   set_crash_on_fatal(os::debug_setting(debug, "crash", value) && value != 0);
   return result;
 }

@@ -64,4 +64,11 @@ extern constinit attention_hooks m_hooks;
     m_hooks.left(m);
 }
 
+// g goes on here, perhaps on another M than before. If it only visits the runtime from inside a blocking call, it goes away
+// again when it leaves the runtime.
+[[gnu::always_inline]] inline void stay_announced(M& m, G const& g) noexcept {
+  if (g.blocking_depth != 0) [[unlikely]]
+    m.attention.store(m_attend::visits, relaxed);
+}
+
 }  // namespace thrum::rt

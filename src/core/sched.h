@@ -30,6 +30,8 @@ struct settings {
   std::uint32_t ring_capacity = ring_capacity_max;
   bool detect_deadlock = true;
   std::uint64_t seed = 0;
+  std::int64_t schedtrace_every_ns = 0;  // 0: never
+  bool scheddetail = false;
 };
 
 struct Sched {

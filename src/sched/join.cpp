@@ -56,6 +56,7 @@ void run_in_place(M& m, G& host, G& child) {
   child.join.store(join_finished, relaxed);  // only we hold the handle
   count(here.p->counters.ended);
   here.current = &host;
+  stay_announced(here, host);
   host.transition(g_status::hosting, g_status::running);
   mine.restore_to(here.globals);
   my_fp.restore();

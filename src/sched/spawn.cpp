@@ -32,6 +32,7 @@ using namespace rt;
   }
   g->id = next_goroutine_id(p);
   g->is_joinable = kind == joinable::yes;
+  g->blocking_depth = 0;  // its last user may have left a scope for good
   if (g->is_joinable) {
     g->references.store(2, relaxed);  // its run and its handle; published with the entry
     g->join.store(join_pending, relaxed);

@@ -43,6 +43,7 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
   switch_context(g.saved, to, departure::comes_back);
   M& here = arrive();
   mine.restore_to(here.globals);
+  stay_announced(here, g);
   return here;
 }
 

@@ -202,17 +202,42 @@ void release_thread(M& m) noexcept {
   m.signal_stack = nullptr;
 }
 
+namespace {
+
+// Under sched.lock: threads that wait for their goroutine's turn sleep in no list. They are put in front of this one.
+M* with_threads_of_locked_entries(Sched& s, M* list) noexcept {
+  for (std::uint32_t left = s.global_queue.size(); left > 0; --left) {
+    entry const e = entry::from_bits(s.global_queue.pop());
+    if (!e.is_locked()) {
+      s.global_queue.push(e.bits());
+      continue;
+    }
+    M* const its = e.g()->locked_to;
+    its->idle_link = list;
+    list = its;
+  }
+  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  return list;
+}
+
+}  // namespace
+
 int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
   s.lock.acquire();
   s.stopping = true;
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
-  for (auto const& p : s.procs) static_cast<void>(p->take_from_syscall());         // whoever returns finds it gone
+  for (auto const& p : s.procs) {
+    if (!p->take_from_syscall()) continue;  // whoever returns from a call finds it gone
+    attend_to(*p);
+    put_idle_p(s, *p);
+  }
   M* idle = s.idle_m_list;
   s.idle_m_list = nullptr;
   if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {
     keeper->idle_link = idle;
     idle = keeper;
   }
+  idle = with_threads_of_locked_entries(s, idle);
   s.lock.release();
   while (idle != nullptr) {
     M* const next = idle->idle_link;

@@ -22,7 +22,7 @@ void go_away(M& m, call_length length) noexcept {
   count(p.counters.syscalls);  // sysmon tells one call from the next by it
   if (length == call_length::unknown) {
     m.away_from = &p;
-    bool const is_wanted = !p.queue.is_empty_to_owner();
+    bool const is_wanted = !p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0;
     p.status.store(p_status::syscall, release);  // pairs with P::take_from_syscall
     // Others wait for this P: should the call be a long one, sysmon is to see it soon.
     if (is_wanted && m.sched.sysmon_is_slow.load(relaxed)) ring_sysmon(m.sched);
@@ -40,7 +40,10 @@ bool take_old_p(M& m) noexcept {
   P* const p = m.away_from;
   if (p == nullptr || !p->take_from_syscall()) return false;
   m.p = p;
-  return true;
+  p->m = &m;  // it may have been another M's mark
+  if ((p->attention.load(relaxed) & attend::stopping) == 0) return true;
+  retire_p(m);
+  return false;
 }
 
 // The second. Under sched.lock.
@@ -119,6 +122,7 @@ void come_back_on_this_thread(M& m) noexcept {
   s.lock.release();
   m.park.sleep();
   m.park.clear();
+  if (m.must_end) leave_it_there(m);
   acquire_p(m, *m.next_p);
   g.locked_to = nullptr;
   is_back(m, g_status::runnable);

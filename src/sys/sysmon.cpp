@@ -25,7 +25,12 @@ constexpr std::uint32_t wakes_at_once_after_mistake = 1024;
 
 }  // namespace
 
-sysmon::sysmon(Sched& s) : sched_(s), pause_ns_(pause_min_ns) {
+sysmon::sysmon(Sched& s, trace_function trace)
+    : sched_(s),
+      trace_(trace),
+      started_ns_(os::monotonic_ns()),
+      next_trace_ns_(s.options.schedtrace_every_ns == 0 ? never_ns : started_ns_),
+      pause_ns_(pause_min_ns) {
   seen_ = std::make_unique<sighting[]>(s.procs.size());
   if (int const error = os::create_thread(thread_, thread_main, this)) {
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread of sysmon");
@@ -52,11 +57,9 @@ void sysmon::watch() noexcept {
   for (;;) {
     std::uint32_t const bell = sched_.sysmon_bell.load(acquire);  // pairs with ring_sysmon
     if (stopping_.load(acquire)) return;                          // pairs with stop()
+    trace_if_due();
     rest const how = choose_rest();
-    std::int64_t const limit_ns = how == rest::deep_sleep             ? -1
-                                  : how == rest::doze                 ? pause_max_ns
-                                  : last_ == verdict::look_again_soon ? pause_min_ns
-                                                                      : pause_ns_;
+    std::int64_t const limit_ns = limit_of(how);
     sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see ring_sysmon_if_slow
     bool const rung = os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
     last_ = look();
@@ -69,6 +72,23 @@ void sysmon::watch() noexcept {
   }
 }
 
+std::int64_t sysmon::limit_of(rest how) const noexcept {
+  switch (how) {
+    case rest::deep_sleep: return -1;
+    case rest::doze: break;
+    case rest::pause: return last_ == verdict::look_again_soon ? pause_min_ns : pause_ns_;
+  }
+  return pause_max_ns;
+}
+
+void sysmon::trace_if_due() noexcept {
+  if (next_trace_ns_ == never_ns) return;
+  std::int64_t const now_ns = os::monotonic_ns();
+  if (now_ns < next_trace_ns_) return;
+  trace_(sched_, now_ns - started_ns_);
+  next_trace_ns_ = now_ns + sched_.options.schedtrace_every_ns;
+}
+
 bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) == sched_.options.procs; }
 
 // While all Ps are idle there is nothing to see. But one that is used for a moment every millisecond should not have to ring
@@ -79,7 +99,7 @@ sysmon::rest sysmon::choose_rest() noexcept {
     has_dozed_ = false;
     return rest::pause;
   }
-  if (!std::exchange(has_dozed_, true) || !all_still_) return rest::doze;
+  if (!std::exchange(has_dozed_, true) || !all_still_ || next_trace_ns_ != never_ns) return rest::doze;
   os::lock_guard const guard(sched_.lock);
   sched_.sysmon_in_deep_sleep = all_idle();
   return sched_.sysmon_in_deep_sleep ? rest::deep_sleep : rest::pause;

@@ -9,6 +9,7 @@
 //    or after 10 ms (S17);
 //  - a goroutine that stays in a P's runnext while its readier runs on, beside an idle P (sched/wake.h);
 //  - timers that nobody watches (sched/timekeeper.h).
+// And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
 #pragma once
 
 #include "core/sched.h"
@@ -19,7 +20,9 @@ namespace thrum::rt {
 class sysmon {
  public:
   // Starts the thread. Throws std::system_error when it cannot.
-  explicit sysmon(Sched& s);
+  // `trace` prints the scheduler's state, every options.schedtrace_every_ns.
+  using trace_function = void (*)(Sched& s, std::int64_t since_start_ns) noexcept;
+  sysmon(Sched& s, trace_function trace);
   sysmon(sysmon const&) = delete;
   sysmon& operator=(sysmon const&) = delete;
   ~sysmon() { stop(); }
@@ -35,6 +38,8 @@ class sysmon {
   enum class rest : std::uint8_t { pause, doze, deep_sleep };
   [[nodiscard]] rest choose_rest() noexcept;
   [[nodiscard]] bool all_idle() const noexcept;
+  [[nodiscard]] std::int64_t limit_of(rest how) const noexcept;
+  void trace_if_due() noexcept;
 
   // What was seen at a P the last time.
   struct sighting {
@@ -47,6 +52,9 @@ class sysmon {
   [[nodiscard]] verdict look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept;
 
   Sched& sched_;
+  trace_function const trace_;
+  std::int64_t const started_ns_;
+  std::int64_t next_trace_ns_;  // never_ns: none is wanted
   os::thread thread_{};
   atomic<bool> stopping_{false};
   std::int64_t pause_ns_;

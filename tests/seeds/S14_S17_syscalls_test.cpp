@@ -231,6 +231,83 @@ TEST_P(blocked_ps, S14_the_runtime_can_be_used_inside) {
   });
 }
 
+// Having waited in the runtime, or run a child in place, it is still in the call: its P is not its own.
+TEST_P(blocked_ps, S14_what_comes_after_a_wait_inside_is_announced_as_well) {
+  run([] {
+    gate kernel;
+    chan<int> const c;
+    wait_group other;
+    other.go([&] {
+      c.send(1);
+      for (int i = 0; i < 3 * procs(); ++i) kernel.open();
+    });
+    wait_group all;
+    for (int i = 0; i < procs(); ++i) {  // with every P of them in the kernel, nobody else could open it
+      all.go([&] {
+        blocking([&] {
+          spawn([] {}).join();
+          kernel.wait();
+        });
+      });
+      all.go([&] {
+        blocking([&] {
+          thrum::yield();
+          kernel.wait();
+        });
+      });
+      all.go([&] {
+        blocking([&] {
+          spawn([] { thrum::yield(); }).join();
+          kernel.wait();
+        });
+      });
+    }
+    for (int i = 0; i < 10; ++i) thrum::yield();
+    blocking([&] { EXPECT_EQ(c.recv(), 1); });
+    all.wait();
+    other.wait();
+  });
+}
+
+TEST(syscalls, T02_nothing_goes_on_after_the_end_between_calls) {
+  auto& rounds = *new std::atomic<std::int64_t>{0};
+  run_at(2, [&] {
+    go([&] {
+      for (;;) {
+        blocking([] {});
+        ++rounds;
+      }
+    });
+    while (rounds < 1000) thrum::yield();
+  });
+  std::int64_t const before = rounds;
+  timespec const pause{.tv_sec = 0, .tv_nsec = 50'000'000};
+  ::nanosleep(&pause, nullptr);
+  EXPECT_EQ(rounds, before);
+}
+
+TEST(syscalls, T02_one_that_waits_for_its_turn_on_its_thread_ends_with_the_run) {
+  auto& c = *new chan<int>(1);
+  auto& has_p = *new std::atomic<bool>{false};
+  run_at(1, [&] {
+    gate kernel;
+    go([&] {
+      blocking(
+          [&] {
+            kernel.open();
+            EXPECT_TRUE(spin_until([&] { return has_p.load(); }));
+            EXPECT_TRUE(c.try_send(1));
+            ADD_FAILURE() << "its turn never comes";
+          },
+          blocking_hint::long_call);
+    });
+    blocking([&] { kernel.wait(); });
+    has_p = true;  // and keeps it until the end
+    EXPECT_TRUE(spin_until([&] { return test::this_sched().global_size.load(rt::relaxed) == 1; }));
+  });
+  EXPECT_EQ(c.size(), 0U);
+}
+
 TEST(syscalls, S14_the_runtime_is_used_inside_while_another_has_the_only_p) {
   run_at(1, [] {
     gate kernel;

@@ -1,0 +1,13 @@
+// The scheduler's state as text, one line per interval and in detail, in Go's format (S34):
+// THRUM_DEBUG=schedtrace=1000,scheddetail=1.
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// To standard error, on sysmon: allocates nothing from the C library, and writes with no lock held (T01). The figures of
+// running Ps and Ms are of slightly different moments.
+void print_schedtrace(Sched& s, std::int64_t since_start_ns) noexcept;
+
+}  // namespace thrum::rt
