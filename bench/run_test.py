@@ -60,6 +60,11 @@ class Summary(unittest.TestCase):
         self.assertEqual(row.ratio("thrum", "go"), 2.0)
         self.assertEqual(row.cost_ratio("thrum", "go"), 0.5)
 
+    def test_goal_of_what_should_be_high_is_a_least_ratio(self):
+        self.assertTrue(row_of("blocking_yields", unit="yields", thrum=[200], go=[100]).goal_met())
+        self.assertFalse(row_of("blocking_yields", unit="yields", thrum=[199], go=[100]).goal_met())
+        self.assertIn("≥2", table.goal(row_of("blocking_yields", unit="yields", thrum=[200], go=[100])))
+
     def test_two_units_in_one_row_are_refused(self):
         with self.assertRaisesRegex(ValueError, "go answers in ms, others in ns/task"):
             row_of(thrum=[1]).add("go", Sample(1, "ms"))

@@ -46,6 +46,8 @@ def goal(row: Row) -> str:
     if row.goal() is None:
         return NOTHING
     mark = {True: " ✓", False: " ✗", None: " ?"}[row.goal_met()]
+    if row.figure.higher_is_better:
+        return f"≥{1 / row.goal():g}{mark}"
     return f"≤{row.goal():g}{mark}"
 
 

@@ -45,8 +45,9 @@ struct stats {
   int threads = 0;
   int idle_threads = 0;
   int spinning_threads = 0;
-  std::uint64_t retaken = 0;      // Ps that sysmon took from system calls
-  std::size_t stacks_in_use = 0;  // by goroutines and the Ps' caches
+  std::uint64_t sysmon_looks = 0;  // how often sysmon has looked at the Ps: not at all while the program is idle
+  std::uint64_t retaken = 0;       // Ps that it took from system calls
+  std::size_t stacks_in_use = 0;   // by goroutines and the Ps' caches
   std::size_t stacks_free = 0;
   std::size_t stacks_guarded = 0;
   std::size_t stacks_unguarded = 0;

@@ -41,7 +41,9 @@ inline void owner_add(atomic<T>& counter, T delta) noexcept {
 // Reads a plain word that its owner may be writing. Good for a hint, such as what to prefetch, and for nothing else.
 template <class T>
 inline T hint_of(T const& word) noexcept {
-  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+  T seen;
+  __atomic_load(&word, &seen, __ATOMIC_RELAXED);  // the general form: also for enumerations
+  return seen;
 }
 
 inline void cpu_relax() noexcept {

@@ -116,6 +116,7 @@ stats read_stats() {
   result.threads = s.ms_total;
   result.idle_threads = s.ms_idle + (s.timekeeper != nullptr ? 1 : 0);
   result.spinning_threads = s.spinning.load(rt::relaxed);
+  result.sysmon_looks = s.sysmon_looks.load(rt::relaxed);
   result.retaken = s.retaken.load(rt::relaxed);
   return result;
 }

@@ -88,7 +88,8 @@ struct Sched {
   atomic<std::uint32_t> sysmon_bell{0};        // rung by adding 1
   bool sysmon_runs = false;                    // written before main starts
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
-  int own_threads = 0;                 // that are no Ms: sysmon and the thread maker. Written before main starts
+  int own_threads = 0;  // that are no Ms: sysmon and the thread maker. Written before main starts
+  counter sysmon_looks;
   counter retaken;                     // Ps that sysmon took from system calls
   bool sysmon_in_deep_sleep = false;   // under lock
   atomic<bool> sysmon_is_slow{false};  // it will not look within some ten microseconds

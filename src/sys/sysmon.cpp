@@ -106,6 +106,7 @@ sysmon::rest sysmon::choose_rest() noexcept {
 }
 
 sysmon::verdict sysmon::look() noexcept {
+  count(sched_.sysmon_looks);
   // Whoever has just set a timer is often on his way to watch it himself: only what is so at two looks is a fault.
   std::int64_t const unwatched_ns = earliest_unwatched_timer(sched_);
   bool const unwatched = unwatched_ns != never_ns && std::exchange(unwatched_ns_, unwatched_ns) == unwatched_ns;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 
 #include <gtest/gtest.h>
 
@@ -37,6 +38,30 @@ TEST(sysmon, S16_a_goroutine_in_runnext_beside_an_idle_p_is_rescued) {
       EXPECT_GT(this_p().wakes_at_once.load(rt::relaxed), 0U) << "the P is told not to put it off for a while";
     });
   }
+}
+
+// SS-07: it dozes once, and then sleeps until somebody has something to do.
+TEST(sysmon, S16_SS_07_it_does_not_look_at_an_idle_program) {
+  for (int const procs : {1, 2, 8}) {
+    run_at(procs, [] {
+      test::leave_the_first_thread();
+      sleep_for(50ms);
+      rt::Sched& s = this_sched();
+      std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
+      sleep_for(400ms);
+      EXPECT_LE(s.sysmon_looks.load(rt::relaxed) - before, 5U) << "40 at its slowest pace, 20,000 at its fastest";
+    });
+  }
+}
+
+// And it looks often at a busy one: every 20 us at first, every 10 ms at least.
+TEST(sysmon, S16_it_looks_at_a_busy_program) {
+  run_at(2, [] {
+    rt::Sched& s = this_sched();
+    std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
+    EXPECT_TRUE(spin_until([&] { return s.sysmon_looks.load(rt::relaxed) - before >= 10; }));
+    EXPECT_GE(read_stats().sysmon_looks, 10U);
+  });
 }
 
 // The sleeper's timer is to be watched by whoever runs next, when that one blocks. This one does not.

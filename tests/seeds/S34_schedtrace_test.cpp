@@ -27,7 +27,7 @@ void run_traced(char const* settings) {
 }
 
 constexpr char summary[] =
-    "SCHED 0ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ needspinning=0 idlethreads=[0-9]+ "
+    "SCHED [0-9]+ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ needspinning=0 idlethreads=[0-9]+ "
     "runqueue=[0-9]+ ";
 
 TEST_F(schedtrace, S34_TR_01_one_line_per_interval) {

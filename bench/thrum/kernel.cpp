@@ -1,0 +1,115 @@
+// Tasks in the kernel, and a program that is nearly idle.
+#include "../common.h"
+#include "workloads.h"
+#include <thrum/thrum.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using bench::figure;
+using bench::one;
+using bench::quantile;
+using bench::workload;
+using std::chrono::steady_clock;
+
+void sleep_in_kernel() {
+  timespec const length{.tv_sec = 0, .tv_nsec = 10'000'000};
+  ::nanosleep(&length, nullptr);
+}
+
+struct meanwhile {
+  double wall_ms;
+  double yields;
+};
+
+// 64 tasks in the kernel, ten times 10 ms each, and one beside them that counts its turns.
+meanwhile block_in_turns() {
+  constexpr int tasks = 64;
+  constexpr int calls_each = 10;
+  thrum::wait_group callers;
+  std::atomic<bool> over{false};
+  std::int64_t yields = 0;
+  auto counter = thrum::spawn([&] {
+    for (; !over.load(std::memory_order_relaxed); ++yields) {
+      thrum::yield();
+    }
+  });
+  double const wall_ns = bench::nanoseconds_of([&] {
+    for (int i = 0; i < tasks; ++i) {
+      callers.go([] {
+        for (int c = 0; c < calls_each; ++c) {
+          thrum::blocking(sleep_in_kernel);
+        }
+      });
+    }
+    callers.wait();
+  });
+  over = true;
+  counter.join();
+  return {wall_ns / 1e6, static_cast<double>(yields)};
+}
+
+std::vector<figure> blocking() {
+  static_cast<void>(block_in_turns());
+  std::array<double, bench::round_count> wall_ms{};
+  std::array<double, bench::round_count> yields{};
+  for (std::size_t round = 0; round < bench::round_count; ++round) {
+    auto const seen = block_in_turns();
+    wall_ms[round] = seen.wall_ms;
+    yields[round] = seen.yields;
+  }
+  return {{"", quantile(wall_ms, 0.5), "ms"}, {"_yields", quantile(yields, 0.5), "yields"}};
+}
+
+std::int64_t call_kernel(int times) {
+  for (int i = 0; i < times; ++i) {
+    ::syscall(SYS_getppid);
+  }
+  return times;
+}
+
+std::int64_t call_kernel_announced(int times) {
+  for (int i = 0; i < times; ++i) {
+    thrum::blocking([] { ::syscall(SYS_getppid); });
+  }
+  return times;
+}
+
+// What announcing a short call costs: beside the bare call, in the same rounds.
+double announced_call() {
+  constexpr int warm_up = 10'000;
+  constexpr int calls = 1'000'000;
+  return bench::ns_per_unit(call_kernel_announced, warm_up, calls) - bench::ns_per_unit(call_kernel, warm_up, calls);
+}
+
+double nearly_idle() {
+  auto const start = steady_clock::now();
+  double const cpu_ns = bench::cpu_nanoseconds_of([&] {
+    while (steady_clock::now() - start < 5s) {
+      thrum::sleep_for(1ms);
+    }
+  });
+  return 100 * cpu_ns / std::chrono::duration<double, std::nano>(steady_clock::now() - start).count();
+}
+
+constexpr std::array workloads{
+    workload{"blocking", blocking},
+    workload{"syscall", [] { return one("ns/call", announced_call()); }},
+    workload{"idle", [] { return one("% CPU", nearly_idle()); }},
+};
+
+}  // namespace
+
+std::span<workload const> kernel_workloads() { return workloads; }
