@@ -17,11 +17,12 @@ M* take_unborn(Sched& s) noexcept {
 }  // namespace
 
 thread_maker::thread_maker(Sched& s) : sched_(s) {
+  ++s.own_threads;
   if (int const error = os::create_thread(thread_, thread_main, this)) {
+    --s.own_threads;
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread that makes threads");
   }
   runs_ = true;
-  ++s.own_threads;
 }
 
 void thread_maker::stop() noexcept {

@@ -32,11 +32,12 @@ sysmon::sysmon(Sched& s, trace_function trace)
       next_trace_ns_(s.options.schedtrace_every_ns == 0 ? never_ns : started_ns_),
       pause_ns_(pause_min_ns) {
   seen_ = std::make_unique<sighting[]>(s.procs.size());
+  ++s.own_threads;  // before it can look
   if (int const error = os::create_thread(thread_, thread_main, this)) {
+    --s.own_threads;
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread of sysmon");
   }
   s.sysmon_runs = true;
-  ++s.own_threads;
 }
 
 void sysmon::stop() noexcept {
