@@ -187,7 +187,7 @@ TEST_P(seeds_sched, S04_the_counts_agree_with_each_other_and_with_the_process) {
     EXPECT_TRUE(test::wait_until([] { return num_goroutines() == 1; })) << "only main is left";
     EXPECT_TRUE(test::wait_until([] {
       int const others = rt::os::count_process_threads() - num_threads();
-      return others >= 0 && others <= 4;  // sysmon, the watchdog's, and a sanitizer's
+      return others >= 0 && others <= 4;  // sysmon, the thread maker, the watchdog, and a sanitizer's
     }));
   });
 }
