@@ -45,7 +45,7 @@ constexpr std::size_t bytes_per_line = 192;
 
 // A word that its owner may be writing just now: old or new, but whole. The sanitizer need not know.
 template <class T>
-THRUM_NO_TSAN [[gnu::noinline]] T glance_at(T const& word) noexcept {
+[[gnu::noinline]] THRUM_NO_TSAN T glance_at(T const& word) noexcept {
   return *const_cast<T const volatile*>(&word);
 }
 
