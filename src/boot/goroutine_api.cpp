@@ -72,7 +72,7 @@ void copy_counters(rt::P& p, void* out) noexcept {
   auto const read = [](rt::counter const& c) { return c.load(rt::relaxed); };  // at a safe point of its owner
   rt::p_counters const& c = p.counters;
   to.id = p.id;
-  to.queued = p.queue.size() + (p.queue.peek_next() ? 1U : 0U);
+  to.queued = p.queue.waiting();
   to.created = read(c.created);
   to.ended = read(c.ended);
   to.switches_direct = read(c.switches_direct);
@@ -114,7 +114,7 @@ stats read_stats() {
   result.global_queue = s.global_queue.size();
   result.idle_procs = s.idle_procs.load(rt::relaxed);
   result.threads = s.ms_total;
-  result.idle_threads = s.ms_idle + (s.timekeeper != nullptr ? 1 : 0);
+  result.idle_threads = s.ms_resting();
   result.spinning_threads = s.spinning.load(rt::relaxed);
   result.sysmon_looks = s.sysmon_looks.load(rt::relaxed);
   result.retaken = s.retaken.load(rt::relaxed);

@@ -134,6 +134,9 @@ class run_queue {
     return next_.compare_exchange(bits, 0, acq_rel, relaxed);  // acquire pairs with swap_next: the G is written
   }
 
+  // Runnext and the ring.
+  [[nodiscard]] std::uint32_t waiting() const noexcept { return size() + (peek_next() ? 1U : 0U); }
+
   // Ring only; exact for the owner, a moment's truth for others.
   [[nodiscard]] std::uint32_t size() const noexcept {
     std::uint32_t const head = head_.load(acquire);

@@ -41,6 +41,9 @@ struct Sched {
     return g.task.stack_bytes == 0 ? options.stack_size : g.task.stack_bytes;
   }
 
+  // Under lock: the idle Ms, and the one that keeps the time.
+  [[nodiscard]] std::int32_t ms_resting() const noexcept { return ms_idle + (timekeeper != nullptr ? 1 : 0); }
+
   // fixed
   settings const options;
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
@@ -86,7 +89,6 @@ struct Sched {
 
   // sysmon, which watches the Ps from outside: see sys/sysmon.h
   atomic<std::uint32_t> sysmon_bell{0};        // rung by adding 1
-  bool sysmon_runs = false;                    // written before main starts
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
   int own_threads = 0;  // that are no Ms: sysmon and the thread maker. Written before main starts
   counter sysmon_looks;

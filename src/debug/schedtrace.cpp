@@ -43,13 +43,7 @@ class page_text {
 
 constexpr std::size_t bytes_per_line = 192;
 
-// A word that its owner may be writing just now: old or new, but whole. The sanitizer need not know.
-template <class T>
-[[gnu::noinline]] THRUM_NO_TSAN T glance_at(T const& word) noexcept {
-  return *const_cast<T const volatile*>(&word);
-}
-
-long long id_of(G const* g) noexcept { return g == nullptr ? -1 : static_cast<long long>(glance_at(g->id)); }
+long long id_of(G const* g) noexcept { return g == nullptr ? -1 : static_cast<long long>(hint_of(g->id)); }
 int id_of(P const* p) noexcept { return p == nullptr ? -1 : p->id; }
 int id_of(M const* m) noexcept { return m == nullptr ? -1 : m->id; }
 char const* yes_or_no(bool it_is) noexcept { return it_is ? "true" : "false"; }
@@ -59,13 +53,12 @@ void add_summary(page_text& out, Sched& s, std::int64_t since_start_ns) noexcept
   out.add(
       "SCHED %lldms: gomaxprocs=%d idleprocs=%d threads=%d spinningthreads=%d needspinning=0 idlethreads=%d runqueue=%u",
       static_cast<long long>(since_start_ns / 1'000'000), s.options.procs, s.idle_procs.load(relaxed),
-      s.ms_total + s.own_threads, s.spinning.load(relaxed), s.ms_idle + (s.timekeeper != nullptr ? 1 : 0),
-      s.global_queue.size());
+      s.ms_total + s.own_threads, s.spinning.load(relaxed), s.ms_resting(), s.global_queue.size());
 }
 
 void add_line_of_ps(page_text& out, Sched const& s) noexcept {
   out.add(" [");
-  for (auto const& p : s.procs) out.add(" %u", p->queue.size() + (p->queue.peek_next() ? 1U : 0U));
+  for (auto const& p : s.procs) out.add(" %u", p->queue.waiting());
   out.add(" ] schedticks=[");
   for (auto const& p : s.procs) out.add(" %u", p->schedtick.load(relaxed));
   out.add(" ]\n");
@@ -75,16 +68,16 @@ void add_ps(page_text& out, Sched const& s) noexcept {
   for (auto const& p : s.procs) {
     out.add("  P%d: status=%s schedtick=%u syscalltick=%llu m=%d runqsize=%u gfreecnt=%u timerslen=%u\n", p->id,
             name_of(p->status.load(relaxed)), p->schedtick.load(relaxed),
-            static_cast<unsigned long long>(p->counters.syscalls.load(relaxed)), id_of(glance_at(p->m)),
-            p->queue.size() + (p->queue.peek_next() ? 1U : 0U), glance_at(p->free_g_count), p->timers.count().entries);
+            static_cast<unsigned long long>(p->counters.syscalls.load(relaxed)), id_of(hint_of(p->m)),
+            p->queue.waiting(), hint_of(p->free_g_count), p->timers.count().entries);
   }
 }
 
 void add_ms(page_text& out, Sched const& s) noexcept {
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
-    G const* const runs = glance_at(m->current);
-    out.add("  M%d: p=%d curg=%lld inruntime=%s spinning=%s\n", m->id, id_of(glance_at(m->p)), id_of(runs),
-            yes_or_no(m->in_runtime.load(relaxed)), yes_or_no(glance_at(m->spinning)));
+    G const* const runs = hint_of(m->current);
+    out.add("  M%d: p=%d curg=%lld inruntime=%s spinning=%s\n", m->id, id_of(hint_of(m->p)), id_of(runs),
+            yes_or_no(m->in_runtime.load(relaxed)), yes_or_no(hint_of(m->spinning)));
   }
 }
 
@@ -95,7 +88,7 @@ void add_gs(page_text& out, Sched& s) noexcept {
     if (status == g_status::idle || status == g_status::dead) return;
     bool const waits = status == g_status::waiting;
     out.add("  G%lld: status=%s%s%s%s lockedm=%d\n", id_of(&g), name_of(status), waits ? "(" : "",
-            waits ? name_of(glance_at(g.waits_for)) : "", waits ? ")" : "", id_of(glance_at(g.locked_to)));
+            waits ? name_of(hint_of(g.waits_for)) : "", waits ? ")" : "", id_of(hint_of(g.locked_to)));
   });
 }
 

@@ -54,7 +54,7 @@ void prefetch_frames(G const& g) noexcept {
 }
 
 // More than what m itself will run now: others may help.
-bool has_work_for_others(P const& p) noexcept { return p.queue.size() + (p.queue.peek_next() ? 1U : 0U) > 1; }
+bool has_work_for_others(P const& p) noexcept { return p.queue.waiting() > 1; }
 
 }  // namespace
 

@@ -37,15 +37,14 @@ sysmon::sysmon(Sched& s, trace_function trace)
     --s.own_threads;
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread of sysmon");
   }
-  s.sysmon_runs = true;
+  runs_ = true;
 }
 
 void sysmon::stop() noexcept {
-  if (!sched_.sysmon_runs) return;
+  if (!std::exchange(runs_, false)) return;
   stopping_.store(true, release);  // pairs with watch()
   ring_sysmon(sched_);
   os::join_thread(thread_);
-  sched_.sysmon_runs = false;
 }
 
 void* sysmon::thread_main(void* self) {
@@ -61,7 +60,7 @@ void sysmon::watch() noexcept {
     trace_if_due();
     rest const how = choose_rest();
     std::int64_t const limit_ns = limit_of(how);
-    sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see ring_sysmon_if_slow
+    sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see begin_blocking
     bool const rung = os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
     last_ = look();
     if (rung || last_ == verdict::acted || (how != rest::pause && !all_idle())) {
@@ -110,11 +109,10 @@ sysmon::verdict sysmon::look() noexcept {
   count(sched_.sysmon_looks);
   // Whoever has just set a timer is often on his way to watch it himself: only what is so at two looks is a fault.
   std::int64_t const unwatched_ns = earliest_unwatched_timer(sched_);
-  bool const unwatched = unwatched_ns != never_ns && std::exchange(unwatched_ns_, unwatched_ns) == unwatched_ns;
-  verdict most = verdict::nothing;
-  if (unwatched_ns != never_ns) most = verdict::look_again_soon;
+  bool const unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
+  unwatched_ns_ = unwatched_ns;
+  verdict most = unwatched_ns == never_ns ? verdict::nothing : verdict::look_again_soon;
   if (unwatched && see_that_timers_are_watched(sched_)) most = verdict::acted;
-  if (unwatched_ns == never_ns) unwatched_ns_ = never_ns;
   all_still_ = true;
   for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
     P& p = *sched_.procs[i];

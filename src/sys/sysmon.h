@@ -57,6 +57,7 @@ class sysmon {
   std::int64_t next_trace_ns_;  // never_ns: none is wanted
   os::thread thread_{};
   atomic<bool> stopping_{false};
+  bool runs_ = false;
   std::int64_t pause_ns_;
   int looks_in_vain_ = 0;
   verdict last_ = verdict::nothing;

@@ -1,7 +1,6 @@
 // What a channel does, at every width: blocking and being released, closing and draining, order, and size (CH-01, CH-02,
 // CH-04, CH-05, CH-07, CH-16).
 #include "base/atomic.h"
-#include "os/thread.h"
 #include "support/channels.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -261,17 +260,6 @@ TEST_P(channels, CH07_waiting_senders_are_served_in_order_of_coming) {
   });
 }
 
-// The partner may be on a thread that the machine has yet to run: each try lets go of the CPU.
-template <class Attempt>
-bool succeeds_within_ten_thousand_tries(Attempt attempt) {
-  for (int tries = 0; tries < 10'000; ++tries) {
-    if (attempt()) return true;
-    yield();
-    rt::os::yield_thread();
-  }
-  return false;
-}
-
 template <class T>
 void meet_with_try_forms(T const& value) {
   chan<T> const there;
@@ -280,9 +268,10 @@ void meet_with_try_forms(T const& value) {
     EXPECT_EQ(there.recv(), value);
     back.send(value);
   });
-  EXPECT_TRUE(succeeds_within_ten_thousand_tries([&] { return there.try_send(value); }));
+  // As long as it takes: the partner may be on a thread that the machine has yet to run.
+  EXPECT_TRUE(wait_until([&] { return there.try_send(value); }));
   std::optional<T> got;
-  EXPECT_TRUE(succeeds_within_ten_thousand_tries([&] { return (got = back.try_recv().value).has_value(); }));
+  EXPECT_TRUE(wait_until([&] { return (got = back.try_recv().value).has_value(); }));
   EXPECT_EQ(got, value);
 }
 

@@ -18,15 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::uint32_t timers_pending() {
-  std::uint32_t sum = 0;
-  for (auto const& p : this_sched().procs) {
-    auto const sizes = p->timers.count();
-    sum += sizes.entries - sizes.dead;
-  }
-  return sum;
-}
-
 class select_timeouts : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(select_timeouts);
 

@@ -56,6 +56,13 @@ proc_stats sum_of(stats const& all) {
   return sum;
 }
 
+// At P=1: lets a call go and then keeps the only P, until the caller is `back` and has queued for it.
+void keep_the_p_from(gate const& kernel, std::atomic<bool> const& back) {
+  kernel.open();
+  EXPECT_TRUE(spin_until([&] { return back.load(); }));
+  EXPECT_TRUE(spin_until([] { return test::this_sched().global_size.load(rt::relaxed) == 1; }));
+}
+
 pid_t this_thread() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 // SS-05: the first way back.
@@ -101,11 +108,7 @@ TEST(syscalls, S14_SS_05_a_call_that_finds_no_p_waits_for_its_turn) {
     gate kernel;
     std::atomic<bool> returns{false};
     wait_group other;
-    other.go([&] {
-      kernel.open();
-      EXPECT_TRUE(spin_until([&] { return returns.load(); }));
-      EXPECT_TRUE(spin_until([&] { return test::this_sched().global_size.load(rt::relaxed) == 1; }));
-    });
+    other.go([&] { keep_the_p_from(kernel, returns); });
     blocking([&] {
       kernel.wait();
       returns = true;
@@ -314,11 +317,7 @@ TEST(syscalls, S14_the_runtime_is_used_inside_while_another_has_the_only_p) {
     chan<int> const c(1);
     std::atomic<bool> returns{false};
     wait_group other;
-    other.go([&] {
-      kernel.open();
-      EXPECT_TRUE(spin_until([&] { return returns.load(); }));
-      EXPECT_TRUE(spin_until([&] { return test::this_sched().global_size.load(rt::relaxed) == 1; }));
-    });
+    other.go([&] { keep_the_p_from(kernel, returns); });
     blocking([&] {
       pid_t const thread = this_thread();
       kernel.wait();

@@ -56,6 +56,16 @@ inline bool somebody_is_parked_on(mutex const* object) {
   return somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(object) + 1));
 }
 
+// Sleepers and timers of all Ps that will still fire.
+inline std::uint32_t timers_pending() {
+  std::uint32_t sum = 0;
+  for (auto const& p : this_sched().procs) {
+    auto const sizes = p->timers.count();
+    sum += sizes.entries - sizes.dead;
+  }
+  return sum;
+}
+
 // Yields alone until the global queue's next turn is more than `ticks` away.
 inline void stay_clear_of_the_global_turn(std::uint32_t ticks) {
   while (this_p().ticks_to_global <= ticks) thrum::yield();

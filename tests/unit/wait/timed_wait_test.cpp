@@ -67,15 +67,6 @@ class gate {
   }
 };
 
-std::uint32_t timers_pending() {
-  std::uint32_t sum = 0;
-  for (auto const& p : this_sched().procs) {
-    auto const sizes = p->timers.count();
-    sum += sizes.entries - sizes.dead;
-  }
-  return sum;
-}
-
 class timed_waits : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(timed_waits);
 
