@@ -14,6 +14,7 @@
 #include <thrum/detail/callable.h>
 
 #include <concepts>
+#include <csignal>
 #include <cstddef>
 #include <stdexcept>
 #include <type_traits>
@@ -29,6 +30,8 @@ struct options {
   std::size_t stack_size = 256 * 1024;  // reserved per goroutine, 16 KiB to 1 GiB; only touched pages cost memory
   int local_queue_capacity = 256;       // a power of two, 4..256; smaller only to show or test the queue's edges
   bool deadlock_detection = true;       // "all goroutines are asleep - deadlock!" and exit code 2
+  bool async_preemption = true;         // ends a slice of 10 ms also in a loop that calls nothing, by a signal
+  int preempt_signal = SIGURG;          // what it sends; other senders' go to the program's own handler
 };
 
 namespace detail {

@@ -36,6 +36,15 @@ struct proc_stats {
   std::uint64_t handed_off = 0;       // of these, declared long: the P was given away at once
   std::uint64_t returns_to_idle = 0;  // returns from one that found their own P taken, and this one idle
   std::uint64_t returns_queued = 0;   // goroutines back from one that found no P, and were run here later
+  std::uint64_t preempted = 0;        // goroutines stopped here at the end of a slice, in the middle of user code
+};
+
+// A place in the program where goroutines slept in the kernel without thrum::blocking. It works, since the P is taken from
+// outside; but announced it is taken at once.
+struct unannounced_call {
+  long system_call = -1;         // its number, as in <sys/syscall.h>
+  void const* caller = nullptr;  // an address in the program that it was called from, for addr2line; nullptr: not found
+  std::uint64_t count = 0;
 };
 
 struct stats {
@@ -47,7 +56,11 @@ struct stats {
   int spinning_threads = 0;
   std::uint64_t sysmon_looks = 0;  // how often sysmon has looked at the Ps: not at all while the program is idle
   std::uint64_t retaken = 0;       // Ps that it took from system calls
-  std::size_t stacks_in_use = 0;   // by goroutines and the Ps' caches
+  std::uint64_t unannounced = 0;   // Ps that it took from threads asleep in the kernel without saying so
+  std::vector<unannounced_call> unannounced_calls;  // where that was: the first 32 places
+  std::uint64_t preemptions_asked = 0;              // slices that it ended, and ends that had to be asked for again
+  int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
+  std::size_t stacks_in_use = 0;                    // by goroutines and the Ps' caches
   std::size_t stacks_free = 0;
   std::size_t stacks_guarded = 0;
   std::size_t stacks_unguarded = 0;

@@ -5,6 +5,7 @@
 #include "sched/goroutine.h"
 #include "sched/park.h"
 #include "sched/safe_point.h"
+#include "sched/timers.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
 
@@ -61,6 +62,7 @@ int num_goroutines() {
 
 int num_threads() {
   rt::Sched& s = on_goroutine("num_threads").sched;
+  rt::runtime_mark const mark;
   rt::os::lock_guard const guard(s.lock);
   return s.ms_total;
 }
@@ -93,6 +95,31 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.handed_off = read(c.handed_off);
   to.returns_to_idle = read(c.returns_to_idle);
   to.returns_queued = read(c.returns_queued);
+  to.preempted = read(c.preempted);
+}
+
+}  // namespace
+
+namespace {
+
+void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
+  auto const stacks = s.stacks.stats();
+  to.stacks_in_use = stacks.in_use;
+  to.stacks_free = stacks.free;
+  to.stacks_guarded = stacks.guarded;
+  to.stacks_unguarded = stacks.unguarded;
+  rt::os::lock_guard const guard(s.lock);
+  to.global_queue = s.global_queue.size();
+  to.idle_procs = s.idle_procs.load(rt::relaxed);
+  to.threads = s.ms_total;
+  to.idle_threads = s.ms_resting();
+  to.spinning_threads = s.spinning.load(rt::relaxed);
+  to.paused_threads = s.ms_paused.load(rt::relaxed);
+  to.sysmon_looks = s.sysmon_looks.load(rt::relaxed);
+  to.retaken = s.retaken.load(rt::relaxed);
+  to.unannounced = s.unannounced.load(rt::relaxed);
+  to.preemptions_asked = s.preemptions_asked.load(rt::relaxed);
+  sites = s.blocking_sites;
 }
 
 }  // namespace
@@ -101,23 +128,15 @@ stats read_stats() {
   rt::M& m = on_goroutine("read_stats");
   rt::Sched& s = m.sched;
   stats result;
+  rt::blocking_sites sites;
   result.procs.resize(s.procs.size());
   rt::enter(m);
   rt::for_each_proc(m, copy_counters, &result.procs);
+  copy_totals(s, result, sites);
   rt::leave(m);
-  auto const stacks = s.stacks.stats();
-  result.stacks_in_use = stacks.in_use;
-  result.stacks_free = stacks.free;
-  result.stacks_guarded = stacks.guarded;
-  result.stacks_unguarded = stacks.unguarded;
-  rt::os::lock_guard const guard(s.lock);
-  result.global_queue = s.global_queue.size();
-  result.idle_procs = s.idle_procs.load(rt::relaxed);
-  result.threads = s.ms_total;
-  result.idle_threads = s.ms_resting();
-  result.spinning_threads = s.spinning.load(rt::relaxed);
-  result.sysmon_looks = s.sysmon_looks.load(rt::relaxed);
-  result.retaken = s.retaken.load(rt::relaxed);
+  for (rt::blocking_site const& site : sites) {
+    result.unannounced_calls.push_back({site.call, reinterpret_cast<void const*>(site.caller), site.count});
+  }
   return result;
 }
 

@@ -1,11 +1,14 @@
 // run(): the one file that sees every floor. Checks the options, builds the runtime, runs main, takes it all down again.
 #include "arch/entry.h"
 #include "base/check.h"
+#include "boot/left_behind.h"
 #include "boot/panic.h"
 #include "boot/settings.h"
 #include "core/current.h"
 #include "core/sched.h"
 #include "debug/schedtrace.h"
+#include "os/loaded_code.h"
+#include "os/pause_signal.h"
 #include "os/signal.h"
 #include "sched/deadlock.h"
 #include "sched/goroutine.h"
@@ -16,8 +19,8 @@
 #include "sched/threads.h"
 #include "stack/overflow.h"
 #include "sys/blocking.h"
+#include "sys/preempt.h"
 #include "sys/sysmon.h"
-#include "wait/run_end.h"
 #include <thrum/detail/forced_unwind.h>
 #include <thrum/run.h>
 
@@ -65,6 +68,30 @@ struct fault_handling {
     }
   }
   ~fault_handling() { os::remove_fault_handler(); }
+};
+
+// The preemption signal, while a run is alive; and that the caller's thread takes it.
+class pause_signal {
+ public:
+  explicit pause_signal(Sched const& s) : is_used_(s.options.async_preemption) {
+    if (!is_used_) return;
+    os::note_loaded_code();
+    if (int const error = os::install_pause_signal(s.options.preempt_signal, pause_where_it_is)) {
+      throw_system_error(error, "the preemption signal");
+    }
+    s.ms_signals.apply();
+  }
+  ~pause_signal() {
+    if (!is_used_) return;
+    os::remove_pause_signal();
+    callers_.apply();
+  }
+  pause_signal(pause_signal const&) = delete;
+  pause_signal& operator=(pause_signal const&) = delete;
+
+ private:
+  bool const is_used_;
+  os::signal_mask const callers_ = os::signal_mask::of_this_thread();
 };
 
 struct main_call {
@@ -137,52 +164,6 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   return made;
 }
 
-// Kept where a debugger and a leak checker can find it.
-void abandon(Sched* s) noexcept {
-  static constinit atomic<Sched*> abandoned{nullptr};
-  s->next_abandoned = abandoned.exchange(s, acq_rel);
-}
-
-// Whatever still stands in a run queue will not be run; the entry of a joinable goroutine gives its reference back.
-void forget_queued_entries(Sched& s) noexcept {
-  auto const forget = [](entry e) {
-    G& g = *e.g();
-    // relaxed: nothing runs any more
-    if (e.is_claimable()) {
-      g.references.fetch_sub(1U, relaxed);
-    } else if (g.status.load(relaxed) == g_status::unstarted) {
-      end_with_its_run(g);
-    }
-  };
-  while (entry const e = entry::from_bits(s.global_queue.pop())) forget(e);
-  for (auto const& p : s.procs) {
-    while (entry const e = p->queue.take_next()) forget(e);
-    while (entry const e = p->queue.pop()) forget(e);
-  }
-}
-
-// All Ms are joined. A goroutine that did not end may have left its address in wait queues and references into its frames
-// elsewhere; a handle may outlive the run. What they point to stays mapped for good; with all of them gone nothing does.
-void leave_behind_what_is_referred_to(Sched& s) noexcept {
-  forget_queued_entries(s);
-  for (auto const& p : s.procs) {
-    while (timer_record* const r = p->timers.take_any()) end_with_its_run(*r);
-  }
-  bool frames = false;
-  bool records = false;
-  s.g_slab.for_each([&](G& g) {
-    auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
-    bool const has_frames = status == g_status::runnable || status == g_status::running ||
-                            status == g_status::waiting || status == g_status::hosting || status == g_status::syscall;
-    bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
-    g.is_orphan = true;
-    frames = frames || has_frames;
-    records = records || has_frames || has_handle;
-  });
-  if (frames) s.stacks.abandon();
-  if (records) s.g_slab.abandon();
-}
-
 }  // namespace
 }  // namespace thrum::rt
 
@@ -198,6 +179,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   set_uncaught_hook(report_panic);
 
   Sched& s = *sched;
+  pause_signal const preemption(s);
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);

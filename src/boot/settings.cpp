@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/env.h"
+#include "os/signal.h"
 #include <thrum/detail/callable.h>
 
 #include <bit>
@@ -15,6 +16,8 @@ namespace thrum::rt {
 namespace {
 
 constexpr std::int64_t schedtrace_ms_max = 86'400'000;  // a day
+constexpr std::int64_t slice_us_min = 50;
+constexpr std::int64_t slice_us_max = 10'000'000;
 
 template <class T>
 void require_range(char const* name, T value, T low, T high) {
@@ -51,6 +54,7 @@ settings checked_settings(options const& chosen) {
     throw std::invalid_argument("thrum: options::local_queue_capacity = " +
                                 std::to_string(chosen.local_queue_capacity) + " must be a power of two");
   }
+  require_range("options::preempt_signal", chosen.preempt_signal, 1, SIGRTMAX);
   settings result;
   result.procs = chosen.max_procs != 0 ? chosen.max_procs : default_procs();
   result.threads_max = chosen.max_threads;
@@ -63,6 +67,12 @@ settings checked_settings(options const& chosen) {
   if (os::debug_setting(debug, "seed", value)) result.seed = static_cast<std::uint64_t>(value);
   if (os::debug_setting(debug, "schedtrace", value) && value > 0 && value <= schedtrace_ms_max) {
     result.schedtrace_every_ns = value * 1'000'000;
+  }
+  result.async_preemption = chosen.async_preemption && !with_tsan;  // it puts signals off until the next call (T15)
+  if (os::debug_setting(debug, "asyncpreemptoff", value) && value != 0) result.async_preemption = false;
+  result.preempt_signal = chosen.preempt_signal;
+  if (os::debug_setting(debug, "slice", value) && value >= slice_us_min && value <= slice_us_max) {
+    result.slice_ns = value * 1'000;
   }
   result.scheddetail = os::debug_setting(debug, "scheddetail", value) && value != 0;
   set_crash_on_fatal(os::debug_setting(debug, "crash", value) && value != 0);

@@ -87,9 +87,6 @@ class word_queue {
     ++size_;
   }
 
-  // What pop would answer.
-  [[nodiscard]] std::uintptr_t front() const noexcept { return size_ == 0 ? 0 : head_->words[head_at_]; }
-
   std::uintptr_t pop() noexcept {
     if (size_ == 0) return 0;
     std::uintptr_t const word = head_->words[head_at_++];

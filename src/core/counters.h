@@ -31,6 +31,7 @@ struct p_counters {
   counter handed_off;       // of these, with the P given away at once
   counter returns_to_idle;  // returns from a system call that took this P from the idle list
   counter returns_queued;   // goroutines back from a system call that found no P, and were run here later
+  counter preempted;        // goroutines paused here in the middle of user code
 
   // Grows with every goroutine that runs: whoever looks twice learns whether the P is getting on. relaxed: no more than that.
   [[nodiscard]] std::uint64_t switches() const noexcept {

@@ -58,7 +58,8 @@ extern constinit attention_hooks m_hooks;
     m_hooks.entered(m);
 }
 [[gnu::always_inline]] inline void leave(M& m) noexcept {
-  m.in_runtime.store(false, relaxed);
+  // release only for ThreadSanitizer, which does not know the barrier that sysmon brings about
+  m.in_runtime.store(false, with_tsan ? release : relaxed);
   signal_fence();
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.left(m);

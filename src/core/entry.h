@@ -60,6 +60,8 @@ class g_list {
     ++size_;
   }
 
+  [[nodiscard]] G* front() const noexcept { return head_; }
+
   template <class F>
   void for_each(F visit) const noexcept {
     for (G* g = head_; g != nullptr; g = g->link) visit(*g);

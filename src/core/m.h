@@ -23,6 +23,12 @@ using commit_step = void (*)(M& m, G& left, void* argument) noexcept;
 namespace m_attend {
 inline constexpr std::uint32_t away = 1;    // it has no P: its goroutine is in a system call (sys/blocking.h)
 inline constexpr std::uint32_t visits = 2;  // it came back from there only to use the runtime
+inline constexpr std::uint32_t pause = 4;   // its goroutine is to make room for others (sys/preempt.h)
+// sysmon is about to take its P, since the thread sleeps in the kernel (sys/unannounced.h). As long as this is set, the M
+// keeps its P by clearing it;
+inline constexpr std::uint32_t offered = 8;
+inline constexpr std::uint32_t being_taken = 16;  // from here on it is too late, and soon it is away
+inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not announced
 }  // namespace m_attend
 
 struct M {
@@ -44,10 +50,13 @@ struct M {
   P* p = nullptr;
   atomic<bool> in_runtime{false};      // T01: no malloc, no user code, no preemption
   atomic<std::uint32_t> attention{0};  // looked at whenever the mark above is set or cleared: see m_attend
-  P* away_from = nullptr;              // in a system call: the P that may still be there on the way back
-  bool spinning = false;               // looks for work and is counted in sched.spinning
-  std::uint32_t patience = 0;          // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t poor_steals = 0;       // in a row, that kept it busy for hardly longer than they took: see steal.cpp
+  std::int64_t cpu_seen_ns = -1;       // sysmon's: what its thread had used at the last look without a P
+  atomic<std::uint32_t> pause_tick{
+      0};                         // written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about
+  P* away_from = nullptr;         // in a system call: the P that may still be there on the way back
+  bool spinning = false;          // looks for work and is counted in sched.spinning
+  std::uint32_t patience = 0;     // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t poor_steals = 0;  // in a row, that kept it busy for hardly longer than they took: see steal.cpp
   std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
@@ -65,6 +74,8 @@ struct M {
   // under sched.lock
   M* idle_link = nullptr;
   M* all_link = nullptr;
+  std::uint64_t turn = 0;  // of its goroutine in the global queue: see global_run_queue.h
+  bool is_paused = false;  // it sleeps in the middle of user code, until its goroutine's turn
 };
 
 }  // namespace thrum::rt

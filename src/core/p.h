@@ -45,6 +45,7 @@ struct alignas(cache_line_bytes) P {
   std::uint32_t runs_to_look =
       global_tick;  // 0: so many ran, with or without slices of their own, since the P looked up
   M* m = nullptr;
+  std::uint32_t slices_ended = 0;  // by preemption
   std::uint32_t free_g_count = 0;
   std::array<G*, free_g_cache_max> free_gs{};  // dead Gs, the last one used last
   std::uint64_t next_id = 0;                   // goroutine ids come in batches

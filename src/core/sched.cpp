@@ -22,6 +22,7 @@ Sched::Sched(settings const& chosen)
     : options(chosen),
       epoch(next_epoch()),
       steal_steps(static_cast<std::uint32_t>(chosen.procs)),
+      ms_signals(os::signal_mask::of_this_thread().without(chosen.preempt_signal)),
       stacks(chosen.stack_size) {
   random_source seeds(chosen.seed);
   procs.reserve(static_cast<std::size_t>(chosen.procs));

@@ -6,8 +6,10 @@
 #include "arch/fp_control.h"
 #include "base/limits.h"
 #include "base/random.h"
+#include "core/blocking_sites.h"
 #include "core/blocks.h"
 #include "core/entry.h"
+#include "core/global_run_queue.h"
 #include "core/m.h"
 #include "core/p.h"
 #include "core/slab.h"
@@ -17,6 +19,7 @@
 #include "os/signal.h"
 #include "stack/stack_pool.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -32,6 +35,9 @@ struct settings {
   std::uint64_t seed = 0;
   std::int64_t schedtrace_every_ns = 0;  // 0: never
   bool scheddetail = false;
+  bool async_preemption = true;
+  int preempt_signal = SIGURG;
+  std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
 };
 
 struct Sched {
@@ -44,12 +50,18 @@ struct Sched {
   // Under lock: the idle Ms, and the one that keeps the time.
   [[nodiscard]] std::int32_t ms_resting() const noexcept { return ms_idle + (timekeeper != nullptr ? 1 : 0); }
 
+  // T05: how many goroutines should sleep in the middle of user code at most, each on a thread of its own: see
+  // sys/preempt.h. From half of that on they are many.
+  [[nodiscard]] std::int32_t paused_max() const noexcept { return std::max(64, 8 * options.procs); }
+  [[nodiscard]] bool many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max() / 2; }
+  [[nodiscard]] bool too_many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max(); }
+
   // fixed
   settings const options;
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
   static constinit atomic<std::uint32_t> live_epoch;  // of the run that is alive; 0: there is none
   coprime_steps const steal_steps;
-  os::signal_mask const callers_signals = os::signal_mask::of_this_thread();  // of run()'s caller: what every M takes
+  os::signal_mask const ms_signals;  // what every M takes: run()'s caller's, and the preemption signal (T15)
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
   std::vector<std::unique_ptr<P>> procs;
 
@@ -61,11 +73,15 @@ struct Sched {
 
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
-  word_queue global_queue;  // entries
+  global_run_queue global_queue;
+  bool plain_has_its_turn = false;      // although many are paused
+  std::int32_t plain_turns_missed = 0;  // since too many are
   P* idle_p_list = nullptr;
   M* idle_m_list = nullptr;
   M* all_ms = nullptr;
-  M* unborn_ms = nullptr;  // have a P and no thread yet: see sched/thread_maker.h
+  M* unborn_ms = nullptr;      // have a P and no thread yet: see sched/thread_maker.h
+  M* threadless_ms = nullptr;  // to be used again: their thread is gone, or never came
+  bool wants_spare = false;    // a thread without a P is to be made, to be idle
   slab<M> m_slab;
   std::int32_t ms_made = 0;   // the next M's id
   std::int32_t ms_total = 0;  // made and not ended, M0 included
@@ -92,9 +108,13 @@ struct Sched {
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
   int own_threads = 0;  // that are no Ms: sysmon and the thread maker. Written before main starts
   counter sysmon_looks;
-  counter retaken;                     // Ps that sysmon took from system calls
-  bool sysmon_in_deep_sleep = false;   // under lock
-  atomic<bool> sysmon_is_slow{false};  // it will not look within some ten microseconds
+  counter retaken;            // Ps that sysmon took from system calls
+  counter preemptions_asked;  // requests; a slice may need several
+  counter unannounced;        // Ps taken from threads that slept in the kernel without saying so: sys/unannounced.h
+  atomic<std::int32_t> ms_without_p{0};  // threads that came to be in user code like that
+  bool sysmon_in_deep_sleep = false;     // under lock
+  rt::blocking_sites blocking_sites;     // under lock
+  atomic<bool> sysmon_is_slow{false};    // it will not look within some ten microseconds
 
   // for_each_proc
   os::lock safe_point_lock{lock_rank::safe_point};
@@ -108,6 +128,8 @@ struct Sched {
 
   // the end
   atomic<std::int32_t> ms_running{0};  // threads that have not come to their end, M0 not counted
+  atomic<std::int32_t> ms_paused{0};   // of these, asleep in the middle of user code: sys/preempt.h
+  atomic<bool> is_over{false};         // as stopping, for those who cannot take the lock
   os::note main_ended;
   bool main_completed = false;      // main returned or threw: written by main before it ends
   Sched* next_abandoned = nullptr;  // see boot/run.cpp

@@ -51,17 +51,18 @@ int install_fault_handler(fault_handler handler) noexcept;
 // is installed.
 int remove_fault_handler() noexcept;
 
-// Where the interrupted code was, from the third argument of a signal handler.
-// Which signals a thread does not take now.
+// Which signals a thread does not take.
 class signal_mask {
  public:
   static signal_mask of_this_thread() noexcept;
+  [[nodiscard]] signal_mask without(int signal) const noexcept;  // one that takes this one
   void apply() const noexcept;
 
  private:
   sigset_t blocked_;
 };
 
+// Where the interrupted code was, from the third argument of a signal handler.
 [[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;
 [[nodiscard]] std::uintptr_t program_counter_of(void const* ucontext) noexcept;
 

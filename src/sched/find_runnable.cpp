@@ -131,6 +131,7 @@ found find_runnable(M& m) noexcept {
 
     look_at_timers(m);
     found next{take_turn_of_global(s, p)};
+    if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};
     if (next.g == nullptr && (m.spinning || may_spin(s))) {

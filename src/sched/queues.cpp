@@ -4,6 +4,7 @@
 #include "sched/wake.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thrum::rt {
 
@@ -16,7 +17,7 @@ void put_tail_slow(P& p, entry e) noexcept {
     if (!p.queue.claim_older_half(first)) continue;
     count(p.counters.overflows);
     os::lock_guard const guard(s.lock);
-    for (std::uint32_t i = 0; i < p.queue.capacity() / 2; ++i) s.global_queue.push(p.queue.at(first + i).bits());
+    for (std::uint32_t i = 0; i < p.queue.capacity() / 2; ++i) s.global_queue.push(p.queue.at(first + i));
     put_global_locked(s, e);
     return;
   } while (p.queue.put(e) == run_queue::put_result::full);
@@ -36,7 +37,7 @@ void let_others_pass_runnext(P& p) noexcept {
 
 void put_global_locked(Sched& s, entry e) noexcept {
   s.lock.assert_held();
-  s.global_queue.push(e.bits());
+  s.global_queue.push(e);
   s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
 }
 
@@ -44,9 +45,41 @@ std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint3
   return std::min({length, length / procs + 1, capacity / 2});
 }
 
+namespace {
+
+// In the order of their coming; but with many paused those go first, until sys/preempt.h says otherwise (T05).
+entry pop_global(Sched& s) noexcept {
+  if (s.many_are_paused() && !std::exchange(s.plain_has_its_turn, false)) {
+    if (G* const oldest = s.global_queue.pop_locked()) return entry::locked(oldest);
+  }
+  return s.global_queue.pop();
+}
+
+}  // namespace
+
+void set_unstarted_aside(P& p) noexcept {
+  Sched& s = p.sched;
+  os::lock_guard const guard(s.lock);
+  auto const set_aside_or = [&](entry e, auto keep) {
+    if (e.g()->status.load(relaxed) == g_status::unstarted) {
+      put_global_locked(s, e);
+    } else {
+      keep(e);
+    }
+  };
+  if (entry const next = p.queue.take_next()) {
+    set_aside_or(next, [&](entry e) { static_cast<void>(p.queue.swap_next(e)); });
+  }
+  for (std::uint32_t left = p.queue.size(); left > 0; --left) {
+    entry const e = p.queue.pop();
+    if (!e) break;  // a thief was faster
+    set_aside_or(e, [&](entry kept) { THRUM_CHECK(p.queue.put(kept) == run_queue::put_result::done); });
+  }
+}
+
 entry take_global_one_locked(Sched& s, P& p) noexcept {
   s.lock.assert_held();
-  entry const first = entry::from_bits(s.global_queue.pop());
+  entry const first = pop_global(s);
   if (first) {
     s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
     count(p.counters.global_takes);
@@ -59,7 +92,7 @@ entry take_global_batch_locked(Sched& s, P& p) noexcept {
       global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.options.procs), p.queue.capacity());
   entry const first = take_global_one_locked(s, p);
   if (first.is_locked()) return first;
-  for (; share > 1 && !entry::from_bits(s.global_queue.front()).is_locked(); --share) {
+  for (; share > 1 && !s.global_queue.next_is_locked(); --share) {
     // The ring is empty and the share is at most half of it.
     auto const result = p.queue.put(take_global_one_locked(s, p));
     THRUM_CHECK(result == run_queue::put_result::done);

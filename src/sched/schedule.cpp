@@ -5,6 +5,8 @@
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 
+#include <utility>
+
 namespace thrum::rt {
 namespace {
 
@@ -12,17 +14,6 @@ found take_handed(M& m) noexcept {
   found const handed{m.handed, m.handed_inherits};
   m.handed = nullptr;
   return handed;
-}
-
-// g goes on only on its own thread, which sleeps in its frames: that one gets our P.
-void hand_p_to_its_thread(M& m, G& g) noexcept {
-  P& p = *m.p;
-  M& its = *g.locked_to;
-  m.p = nullptr;
-  p.m = nullptr;
-  p.tick();
-  its.next_p = &p;
-  its.park.wake();
 }
 
 }  // namespace
@@ -49,7 +40,7 @@ void schedule_until_end(M& m) noexcept {
     if (next.g->locked_to == nullptr) {
       execute(m, next);
     } else {
-      hand_p_to_its_thread(m, *next.g);
+      give_p_to_thread_of(*std::exchange(m.p, nullptr), *next.g);  // it goes on only on its own thread
     }
   }
 }

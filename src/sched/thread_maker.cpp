@@ -9,9 +9,14 @@
 namespace thrum::rt {
 namespace {
 
-M* take_unborn(Sched& s) noexcept {
+struct orders {
+  M* unborn;
+  bool spare;
+};
+
+orders take_orders(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
-  return std::exchange(s.unborn_ms, nullptr);
+  return {std::exchange(s.unborn_ms, nullptr), std::exchange(s.wants_spare, false)};
 }
 
 }  // namespace
@@ -42,9 +47,10 @@ void thread_maker::make_threads() noexcept {
   for (;;) {
     std::uint32_t const bell = sched_.thread_maker_bell.load(acquire);  // pairs with ring_thread_maker
     if (stopping_.load(acquire)) return;                                // pairs with stop()
-    M* next = take_unborn(sched_);
-    if (next == nullptr) os::futex_wait(sched_.thread_maker_bell, bell, -1);
+    auto [next, spare] = take_orders(sched_);
+    if (next == nullptr && !spare) os::futex_wait(sched_.thread_maker_bell, bell, -1);
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));
+    if (spare) start_spare_thread(sched_);
   }
 }
 

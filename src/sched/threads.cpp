@@ -15,6 +15,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -25,11 +26,11 @@ void* m_main(void* argument) {
   std::snprintf(name, sizeof name, "thrum-m%d", m.id);
   os::set_thread_name(name);
   os::set_timer_slack_ns(1);  // it may be the one that keeps the time
-  m.sched.callers_signals.apply();
+  m.sched.ms_signals.apply();
   if (int const error = adopt_thread(m)) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
   }
-  acquire_p(m, *m.next_p);
+  if (m.next_p != nullptr) acquire_p(m, *m.next_p);  // else it is a spare one
   schedule_until_end(m);
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
@@ -38,29 +39,63 @@ void* m_main(void* argument) {
   return nullptr;
 }
 
-// A new M, known to sched but without a thread. Under sched.lock: the limit and the list are one decision.
+// A new M, known to sched but without a thread; nullptr: no memory, or there may be no more. Under sched.lock: the limit and
+// the list are one decision.
 M* new_m_locked(Sched& s) noexcept {
-  if (s.ms_total >= s.options.threads_max) {
-    fatal("program exceeds %d-thread limit (options::max_threads)", s.options.threads_max);
+  if (s.ms_total >= s.options.threads_max) return nullptr;
+  if (M* const kept = s.threadless_ms) {
+    s.threadless_ms = std::exchange(kept->idle_link, nullptr);
+    ++s.ms_total;
+    return kept;
   }
-  M* const m = s.m_slab.make(s, s.ms_made++);
-  if (m == nullptr) fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
+  M* const m = s.m_slab.make(s, s.ms_made);
+  if (m == nullptr) return nullptr;
+  ++s.ms_made;
   ++s.ms_total;
   m->all_link = s.all_ms;
   s.all_ms = m;
   return m;
 }
 
-}  // namespace
+M& new_m_or_fail_locked(Sched& s) noexcept {
+  M* const m = new_m_locked(s);
+  if (m != nullptr) return *m;
+  if (s.ms_total >= s.options.threads_max) {
+    fatal("program exceeds %d-thread limit (options::max_threads)", s.options.threads_max);
+  }
+  fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
+}
 
-void start_thread(Sched& s, M& m) noexcept {
+// 0 or the errno.
+int try_to_start_thread(Sched& s, M& m) noexcept {
   s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
   int const error = os::create_thread(m.thread, m_main, &m);
   if (error == 0) {
     m.thread_exists.store(true, release);  // pairs with end_all_ms: the handle is written
-    return;
+  } else {
+    s.ms_running.fetch_sub(1, relaxed);
   }
-  print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_running.load(relaxed), error);
+  return error;
+}
+
+}  // namespace
+
+void start_spare_thread(Sched& s) noexcept {
+  s.lock.acquire();
+  M* const spare = s.stopping || s.idle_m_list != nullptr ? nullptr : new_m_locked(s);
+  s.lock.release();
+  if (spare == nullptr || try_to_start_thread(s, *spare) == 0) return;
+  os::lock_guard const guard(s.lock);
+  spare->idle_link = s.threadless_ms;
+  s.threadless_ms = spare;
+  --s.ms_total;
+}
+
+void start_thread(Sched& s, M& m) noexcept {
+  int const error = try_to_start_thread(s, m);
+  if (error == 0) return;
+  print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_running.load(relaxed) + 1,
+              error);
   if (error == EAGAIN) print_error("thrum: may need to increase max user processes (ulimit -u)");
   die();
 }
@@ -82,32 +117,42 @@ void rest_until_started(M& m) noexcept {
 
 }  // namespace
 
-void start_m_locked(Sched& s, P& p, start_as how) noexcept {
+resting_m take_resting_m_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  M* m = s.idle_m_list;
-  bool fresh = false;
-  bool sleeps = true;
-  if (m != nullptr) {
-    s.idle_m_list = m->idle_link;
-    m->idle_link = nullptr;
+  if (M* const idle = s.idle_m_list; idle != nullptr) {
+    s.idle_m_list = idle->idle_link;
+    idle->idle_link = nullptr;
     --s.ms_idle;
-  } else if (s.timekeeper != nullptr) {
-    m = s.timekeeper;
-    sleeps = relieve_timekeeper(s);
-  } else {
-    m = new_m_locked(s);
-    fresh = true;
+    return {idle, true};
+  }
+  if (M* const keeper = s.timekeeper; keeper != nullptr) return {keeper, relieve_timekeeper(s)};
+  return {};
+}
+
+void start_m_locked(Sched& s, P& p, start_as how) noexcept {
+  resting_m const rested = take_resting_m_locked(s);
+  M* m = rested.m;
+  if (m == nullptr) {
+    m = &new_m_or_fail_locked(s);
     m->idle_link = s.unborn_ms;
     s.unborn_ms = m;
   }
   m->next_p = &p;
   m->spinning = how == start_as::spinning;
   s.lock.release();
-  if (fresh) {
+  if (rested.m == nullptr) {
     ring_thread_maker(s);
-  } else if (sleeps) {
+  } else if (rested.sleeps) {
     m->park.wake();
   }
+}
+
+void give_p_to_thread_of(P& p, G& g) noexcept {
+  M& its = *g.locked_to;
+  p.m = nullptr;
+  p.tick();
+  its.next_p = &p;
+  its.park.wake();
 }
 
 void hand_off(Sched& s, P& p) noexcept {
@@ -200,63 +245,6 @@ void release_thread(M& m) noexcept {
   os::remove_alt_stack();
   os::unmap(m.signal_stack, os::alt_stack_bytes());
   m.signal_stack = nullptr;
-}
-
-namespace {
-
-// Under sched.lock: threads that wait for their goroutine's turn sleep in no list. They are put in front of this one.
-M* with_threads_of_locked_entries(Sched& s, M* list) noexcept {
-  for (std::uint32_t left = s.global_queue.size(); left > 0; --left) {
-    entry const e = entry::from_bits(s.global_queue.pop());
-    if (!e.is_locked()) {
-      s.global_queue.push(e.bits());
-      continue;
-    }
-    M* const its = e.g()->locked_to;
-    its->idle_link = list;
-    list = its;
-  }
-  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
-  return list;
-}
-
-}  // namespace
-
-int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
-  s.lock.acquire();
-  s.stopping = true;
-  for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
-  for (auto const& p : s.procs) {
-    if (!p->take_from_syscall()) continue;  // whoever returns from a call finds it gone
-    attend_to(*p);
-    put_idle_p(s, *p);
-  }
-  M* idle = s.idle_m_list;
-  s.idle_m_list = nullptr;
-  if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {
-    keeper->idle_link = idle;
-    idle = keeper;
-  }
-  idle = with_threads_of_locked_entries(s, idle);
-  s.lock.release();
-  while (idle != nullptr) {
-    M* const next = idle->idle_link;
-    idle->must_end = true;
-    idle->park.wake();
-    idle = next;
-  }
-  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  while (s.ms_running.load(acquire) != 0 && os::monotonic_ns() < until_ns) os::yield_thread();
-  int const still_running = s.ms_running.load(acquire);
-  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (!m->thread_exists.load(acquire)) continue;
-    if (still_running == 0) {
-      os::join_thread(m->thread);
-    } else {
-      os::detach_thread(m->thread);
-    }
-  }
-  return still_running;
 }
 
 }  // namespace thrum::rt

@@ -9,9 +9,20 @@ namespace thrum::rt {
 
 enum class start_as : bool { working, spinning };
 
-// Gets an M going on p: an idle one, else a new thread, which the thread maker makes. Called with sched.lock held; releases it. For `spinning` the
-// caller has counted the new spinner.
+// Gets an M going on p: an idle one, else a new thread, which the thread maker makes. Called with sched.lock held; releases
+// it. For `spinning` the caller has counted the new spinner.
 void start_m_locked(Sched& s, P& p, start_as how) noexcept;
+
+// An M that has nothing to do: an idle one, else the timekeeper. It is the caller's from then on, who gives it a P and, if it
+// sleeps, wakes its note. Under sched.lock.
+struct resting_m {
+  M* m = nullptr;
+  bool sleeps = false;
+};
+[[nodiscard]] resting_m take_resting_m_locked(Sched& s) noexcept;
+
+// p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue.
+void give_p_to_thread_of(P& p, G& g) noexcept;
 
 // Gives p to whoever can use it: to an M if it has work, else to the idle list.
 void hand_off(Sched& s, P& p) noexcept;
@@ -21,6 +32,9 @@ void hand_off(Sched& s, P& p) noexcept;
 
 // The thread of an M that was made: on the thread maker. A failure ends the program (S22).
 void start_thread(Sched& s, M& m) noexcept;
+
+// One more thread that will be idle; none if one is, or if there cannot be more. On the thread maker.
+void start_spare_thread(Sched& s) noexcept;
 
 // m takes p, which nobody holds.
 void acquire_p(M& m, P& p) noexcept;
@@ -32,8 +46,9 @@ void retire_p(M& m) noexcept;
 [[nodiscard]] int adopt_thread(M& m) noexcept;
 void release_thread(M& m) noexcept;
 
-// Ends all Ms but the caller's. Waits until they have come to rest, for `patience_ns` at most; answers how many are still
-// in user code after that. They stop at their next scheduling point, and everything they may touch must be left alone.
+// Ends all Ms but the caller's, in sched/end_all_ms.cpp. Those in user code are asked by the signal to stop there for good.
+// Waits until all have come to rest, for `patience_ns` at most; answers how many threads are left: stopped in user code, or
+// still in it, or in the kernel. The latter stop at their next scheduling point. Everything they may touch must be left alone.
 [[nodiscard]] int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept;
 
 }  // namespace thrum::rt

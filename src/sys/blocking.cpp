@@ -8,6 +8,8 @@
 #include "sched/suspend.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
+#include "sys/preempt.h"
+#include "sys/unannounced.h"
 #include <thrum/blocking.h>
 
 namespace thrum::rt {
@@ -78,55 +80,45 @@ void commit_return(M& m, G& left, void*) noexcept {
   fatal("internal error: a goroutine that its run has left behind went on");
 }
 
+// The first two. Under sched.lock afterwards, unless m has a P.
+enum class came : std::uint8_t { with_p, without_p, after_the_end };
+
+came come_back_at_once(M& m) noexcept {
+  bool has_p = take_old_p(m);
+  if (!has_p) {
+    m.sched.lock.acquire();
+    if (m.sched.stopping) return came::after_the_end;
+    has_p = take_idle_p_locked(m);
+    if (!has_p) return came::without_p;
+    m.sched.lock.release();
+  }
+  is_back(m, g_status::syscall);
+  return came::with_p;
+}
+
 M& come_back(M& m) noexcept {
-  if (take_old_p(m)) {
-    is_back(m, g_status::syscall);
-    return m;
-  }
-  Sched& s = m.sched;
-  s.lock.acquire();
-  bool const over = s.stopping;
-  bool const has_p = !over && take_idle_p_locked(m);
-  s.lock.release();
-  if (over) leave_it_there(m);
-  if (has_p) {
-    is_back(m, g_status::syscall);
-    return m;
-  }
+  came const how = come_back_at_once(m);
+  if (how == came::with_p) return m;
+  m.sched.lock.release();
+  if (how == came::after_the_end) leave_it_there(m);
   m.attention.store(0, relaxed);
   M& here = suspend_without_p(m, commit_return, nullptr);
   count(here.p->counters.returns_queued);
   return here;
 }
 
-void come_back_on_this_thread(M& m) noexcept {
-  if (take_old_p(m)) {
-    is_back(m, g_status::syscall);
-    return;
-  }
-  Sched& s = m.sched;
-  G& g = *m.current;
-  s.lock.acquire();
-  if (s.stopping) {
-    s.lock.release();
-    leave_it_there(m);
-  }
-  if (take_idle_p_locked(m)) {
-    s.lock.release();
-    is_back(m, g_status::syscall);
-    return;
-  }
-  g.locked_to = &m;
-  g.transition(g_status::syscall, g_status::runnable);
-  put_global_locked(s, entry::locked(&g));
-  s.lock.release();
-  m.park.sleep();
-  m.park.clear();
-  if (m.must_end) leave_it_there(m);
-  acquire_p(m, *m.next_p);
-  g.locked_to = nullptr;
-  is_back(m, g_status::runnable);
+void is_back_from_the_queue(M& m) noexcept {
+  m.attention.store(0, relaxed);
   count(m.p->counters.returns_queued);
+}
+
+void come_back_on_this_thread(M& m) noexcept {
+  came const how = come_back_at_once(m);
+  if (how == came::with_p) return;
+  if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall);
+  m.sched.lock.release();
+  if (how == came::after_the_end || !sleep_until_its_turn(m)) leave_it_there(m);
+  is_back_from_the_queue(m);
 }
 
 }  // namespace
@@ -150,15 +142,39 @@ void end_blocking() noexcept {
 }
 
 void entered_with_attention(M& m) noexcept {
-  if ((m.attention.load(relaxed) & m_attend::away) == 0) return;
+  std::uint32_t const seen = settle_who_has_the_p(m);
+  if ((seen & m_attend::away) == 0) return;
   come_back_on_this_thread(m);
-  m.attention.store(m_attend::visits, relaxed);
+  if ((seen & m_attend::unannounced) != 0) {
+    m.sched.ms_without_p.fetch_sub(1, relaxed);
+  } else {
+    m.attention.store(m_attend::visits, relaxed);
+  }
 }
 
+void get_p_in_user_code(M& m) noexcept {
+  came const how = come_back_at_once(m);
+  if (how == came::without_p) {
+    begin_pause_locked(m);
+    queue_on_own_thread_locked(m, g_status::syscall);
+  }
+  if (how != came::with_p) m.sched.lock.release();
+  if (how == came::after_the_end) stop_for_good(m);
+  if (how == came::without_p && sleep_until_its_turn(m)) {
+    is_back_from_the_queue(m);
+    end_pause(m);
+  }
+  m.sched.ms_without_p.fetch_sub(1, relaxed);
+}
+
+// The mark is clear, and sysmon may be about to take the P: what is done with it is done after entering anew.
 void left_with_attention(M& m) noexcept {
-  m.attention.store(0, relaxed);
+  std::uint32_t const seen = m.attention.load(relaxed);
+  if ((seen & m_attend::pause) != 0) pause_if_still_asked(m);
+  if ((seen & m_attend::visits) == 0) return;
+  m.attention.fetch_and(~m_attend::visits, relaxed);
   if (m.current == nullptr || m.current->blocking_depth == 0) return;  // somebody else's visit
-  m.in_runtime.store(true, relaxed);
+  enter(m);
   go_away(m, call_length::unknown);
 }
 

@@ -26,6 +26,10 @@ enum class call_length : std::uint8_t { unknown, known_long };
 void begin_blocking(call_length length) noexcept;
 void end_blocking() noexcept;
 
+// m's thread was found in user code without a P, after a call that was not announced (sys/unannounced.h): it gets one, or
+// waits for it here. With the mark set.
+void get_p_in_user_code(M& m) noexcept;
+
 // What boot puts into m_hooks.
 void entered_with_attention(M& m) noexcept;
 void left_with_attention(M& m) noexcept;

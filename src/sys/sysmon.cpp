@@ -30,8 +30,9 @@ sysmon::sysmon(Sched& s, trace_function trace)
       trace_(trace),
       started_ns_(os::monotonic_ns()),
       next_trace_ns_(s.options.schedtrace_every_ns == 0 ? never_ns : started_ns_),
-      pause_ns_(pause_min_ns) {
-  seen_ = std::make_unique<sighting[]>(s.procs.size());
+      pause_ns_(pause_min_ns),
+      seen_(std::make_unique<sighting[]>(s.procs.size())),
+      slices_(s) {
   ++s.own_threads;  // before it can look
   if (int const error = os::create_thread(thread_, thread_main, this)) {
     --s.own_threads;
@@ -76,9 +77,14 @@ std::int64_t sysmon::limit_of(rest how) const noexcept {
   switch (how) {
     case rest::deep_sleep: return -1;
     case rest::doze: break;
-    case rest::pause: return last_ == verdict::look_again_soon ? pause_min_ns : pause_ns_;
+    case rest::pause: return last_ == verdict::look_again_soon ? pause_min_ns : std::min(pause_ns_, until_next_look());
   }
   return pause_max_ns;
+}
+
+std::int64_t sysmon::until_next_look() const noexcept {
+  std::int64_t const next_ns = slices_.next_look_ns();
+  return next_ns == never_ns ? pause_max_ns : std::max(next_ns - os::monotonic_ns(), pause_min_ns);
 }
 
 void sysmon::trace_if_due() noexcept {
@@ -105,30 +111,31 @@ sysmon::rest sysmon::choose_rest() noexcept {
   return sched_.sysmon_in_deep_sleep ? rest::deep_sleep : rest::pause;
 }
 
-sysmon::verdict sysmon::look() noexcept {
+verdict sysmon::look() noexcept {
   count(sched_.sysmon_looks);
+  std::int64_t const now_ns = os::monotonic_ns();
   // Whoever has just set a timer is often on his way to watch it himself: only what is so at two looks is a fault.
   std::int64_t const unwatched_ns = earliest_unwatched_timer(sched_);
   bool const unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
   unwatched_ns_ = unwatched_ns;
   verdict most = unwatched_ns == never_ns ? verdict::nothing : verdict::look_again_soon;
   if (unwatched && see_that_timers_are_watched(sched_)) most = verdict::acted;
+  most = std::max(most, slices_.look(now_ns));
   all_still_ = true;
   for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
     P& p = *sched_.procs[i];
-    most = std::max(most, look_at_syscall(p, seen_[i]));
+    most = std::max(most, look_at_syscall(p, seen_[i], now_ns));
     most = std::max(most, look_at_runnext(p, seen_[i], unwatched));
   }
   return most;
 }
 
-sysmon::verdict sysmon::look_at_syscall(P& p, sighting& seen) noexcept {
+verdict sysmon::look_at_syscall(P& p, sighting& seen, std::int64_t now_ns) noexcept {
   if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: taken by compare-and-swap
   all_still_ = false;
   bool const is_wanted = !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 ||
                          p.attention.load(relaxed) != 0 ||
                          sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
-  std::int64_t const now_ns = os::monotonic_ns();
   if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall) {
     seen.syscall = call;
     seen.syscall_since_ns = now_ns;
@@ -141,7 +148,7 @@ sysmon::verdict sysmon::look_at_syscall(P& p, sighting& seen) noexcept {
   return verdict::acted;
 }
 
-sysmon::verdict sysmon::look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept {
+verdict sysmon::look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept {
   entry_bits const next = p.queue.peek_next().bits();
   std::uint64_t const switches = p.counters.switches();
   bool const still = switches == seen.switches;

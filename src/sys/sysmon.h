@@ -7,6 +7,7 @@
 // What it looks for:
 //  - a P whose goroutine is in the same system call at two looks. It is taken if it has work, if nobody is idle or searching,
 //    or after 10 ms (S17);
+//  - goroutines whose slice is over, and threads that sleep in the kernel with a P (sys/slices.h);
 //  - a goroutine that stays in a P's runnext while its readier runs on, beside an idle P (sched/wake.h);
 //  - timers that nobody watches (sched/timekeeper.h).
 // And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
@@ -14,6 +15,7 @@
 
 #include "core/sched.h"
 #include "os/thread.h"
+#include "sys/slices.h"
 
 namespace thrum::rt {
 
@@ -33,12 +35,12 @@ class sysmon {
  private:
   static void* thread_main(void* self);
   void watch() noexcept;
-  enum class verdict : std::uint8_t { nothing, look_again_soon, acted };
   [[nodiscard]] verdict look() noexcept;
   enum class rest : std::uint8_t { pause, doze, deep_sleep };
   [[nodiscard]] rest choose_rest() noexcept;
   [[nodiscard]] bool all_idle() const noexcept;
   [[nodiscard]] std::int64_t limit_of(rest how) const noexcept;
+  [[nodiscard]] std::int64_t until_next_look() const noexcept;
   void trace_if_due() noexcept;
 
   // What was seen at a P the last time.
@@ -48,7 +50,7 @@ class sysmon {
     std::uint64_t syscall = 0;  // the number of the call it was in
     std::int64_t syscall_since_ns = 0;
   };
-  [[nodiscard]] verdict look_at_syscall(P& p, sighting& seen) noexcept;
+  [[nodiscard]] verdict look_at_syscall(P& p, sighting& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept;
 
   Sched& sched_;
@@ -65,6 +67,7 @@ class sysmon {
   bool has_dozed_ = false;
   std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
   std::unique_ptr<sighting[]> seen_;
+  slice_watch slices_;
 };
 
 }  // namespace thrum::rt

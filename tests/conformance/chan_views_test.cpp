@@ -18,6 +18,14 @@
 
 #include <gtest/gtest.h>
 
+// clang before 16 checks the constraints of members when their class is instantiated, where an element may be incomplete, and
+// does not accept the views of libstdc++ 12.
+#if defined(__clang__) && __clang_major__ < 16
+#define THRUM_CHECKS_CONSTRAINTS_LATE 0
+#else
+#define THRUM_CHECKS_CONSTRAINTS_LATE 1
+#endif
+
 namespace thrum::test {
 namespace {
 
@@ -96,6 +104,7 @@ static_assert(!std::ranges::forward_range<chan<int>> && !std::ranges::range<chan
 static_assert(std::same_as<std::ranges::range_value_t<chan<std::string>>, std::string>);
 
 // An element that holds a channel of its own kind, as in Go; and a channel as a member that nobody mentions.
+#if THRUM_CHECKS_CONSTRAINTS_LATE
 struct request {
   int number;
   chan<request> answer_to;
@@ -104,6 +113,7 @@ struct with_member {
   int number;
   chan<int> c;
 };
+#endif
 
 TEST(channel_views, CH14_nil_and_capacity_zero_are_not_the_same) {
   chan<int> const none(nullptr);
@@ -148,6 +158,7 @@ TEST(channel_views, CH14_views_are_the_same_channel) {
   });
 }
 
+#if THRUM_CHECKS_CONSTRAINTS_LATE
 TEST(channel_views, an_element_may_hold_a_channel_of_its_own_kind) {
   run_at(1, [] {
     with_member const made{1, {}};
@@ -162,6 +173,7 @@ TEST(channel_views, an_element_may_hold_a_channel_of_its_own_kind) {
     EXPECT_EQ(answers.recv()->number, 42);
   });
 }
+#endif
 
 class ranges : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(ranges);
@@ -191,6 +203,7 @@ TEST_P(ranges, elements_that_only_move_and_pipelines_of_views) {
     for (auto& value : c) sum += *value;
     EXPECT_EQ(sum, 45);
 
+#if THRUM_CHECKS_CONSTRAINTS_LATE
     chan<int> const numbers;
     go([=] {
       for (int i = 0; i < 10; ++i) numbers.send(i);
@@ -202,6 +215,7 @@ TEST_P(ranges, elements_that_only_move_and_pipelines_of_views) {
       odd_squares += value;
     }
     EXPECT_EQ(odd_squares, 1 + 9 + 25 + 49 + 81);
+#endif
   });
 }
 

@@ -4,6 +4,7 @@
 #include "core/current.h"
 #include "core/sched.h"
 #include "sched/queues.h"
+#include "sched/timers.h"
 #include <thrum/detail/callable.h>
 #include <thrum/go.h>
 #include <thrum/mutex.h>
@@ -44,6 +45,7 @@ inline void inject_all(rt::g_list& list, from where) {
 // Whether a goroutine waits on this wait_group, once or mutex and has left its stack: the bucket's lock, under which it
 // entered, is released only after that. (Its status says `waiting` a little earlier.)
 inline bool somebody_is_parked_on(void const* object) {
+  rt::runtime_mark const mark;
   rt::wait_bucket& bucket = this_sched().waiters.bucket_of(object);
   bucket.acquire();
   bool const waits = bucket.has_waiters(object);

@@ -61,7 +61,15 @@ TEST(thread, a_detached_thread_runs_to_its_end) {
   done.sleep();
 }
 
+// clang's AddressSanitizer starts threads with the mask that was in force around their creation, whatever was asked for.
+#if THRUM_ASAN && defined(__clang__)
+#define SKIP_IF_THREADS_START_WITH_ANOTHER_MASK() GTEST_SKIP() << "the sanitizer sets the masks of new threads"
+#else
+#define SKIP_IF_THREADS_START_WITH_ANOTHER_MASK() static_cast<void>(0)
+#endif
+
 TEST(thread, S22_starts_with_the_mask_of_its_creator_who_keeps_it) {
+  SKIP_IF_THREADS_START_WITH_ANOTHER_MASK();
   sigset_t original = current_mask();
   sigset_t wanted = original;
   sigaddset(&wanted, SIGUSR1);
@@ -89,6 +97,7 @@ TEST(thread, S22_a_thread_that_cannot_be_created_leaves_the_mask_alone) {
 constinit atomic<int> alarms{0};
 
 TEST(thread, S22_a_storm_of_signals_during_creation_does_no_harm) {
+  SKIP_IF_THREADS_START_WITH_ANOTHER_MASK();
   struct sigaction action {};
   struct sigaction before {};
   action.sa_handler = [](int) { alarms.fetch_add(1, relaxed); };  // relaxed: only counted

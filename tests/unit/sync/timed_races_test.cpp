@@ -19,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::run_at;
+using test::run_with;
 
 void compute_until(clock::time_point when) {
   while (clock::now() < when) {
@@ -174,7 +175,8 @@ TEST(timed_races, T12_a_straggler_does_not_touch_what_the_next_run_waits_on) {
   static std::atomic<int> at{0};
   static std::atomic<int> step{0};
   constexpr int stragglers = 3;
-  run_at(2 + stragglers, [] {
+  // Without the signal, which would stop them where they are.
+  run_with({.max_procs = 2 + stragglers, .async_preemption = false}, [] {
     auto const leave_behind = [](auto f) {
       go([f] {
         ++at;

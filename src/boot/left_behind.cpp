@@ -1,0 +1,77 @@
+#include "boot/left_behind.h"
+
+#include "stack/stack.h"
+#include "wait/run_end.h"
+
+#if THRUM_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
+
+namespace thrum::rt {
+namespace {
+
+// Whatever still stands in a run queue will not be run; the entry of a joinable goroutine gives its reference back.
+void forget_queued_entries(Sched& s) noexcept {
+  auto const forget = [](entry e) {
+    G& g = *e.g();
+    // relaxed: nothing runs any more
+    if (e.is_claimable()) {
+      g.references.fetch_sub(1U, relaxed);
+    } else if (g.status.load(relaxed) == g_status::unstarted) {
+      end_with_its_run(g);
+    }
+  };
+  while (entry const e = s.global_queue.pop()) forget(e);
+  for (auto const& p : s.procs) {
+    while (entry const e = p->queue.take_next()) forget(e);
+    while (entry const e = p->queue.pop()) forget(e);
+  }
+}
+
+bool has_frames(g_status status) noexcept {
+  return status == g_status::runnable || status == g_status::running || status == g_status::waiting ||
+         status == g_status::hosting || status == g_status::syscall;
+}
+
+// What only a goroutine refers to that never ended is no leak: it could have gone on.
+void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
+#if THRUM_ASAN
+  auto const status = g.status.load(relaxed);
+  if (status == g_status::idle || status == g_status::dead) return;
+  __lsan_register_root_region(&g, sizeof g);
+  if (!has_frames(status) || g.on == nullptr) return;
+  bool const is_parked = status == g_status::waiting || (status == g_status::runnable && g.locked_to == nullptr);
+  auto const* const low = is_parked ? static_cast<char const*>(g.saved.sp) : g.on->low;
+  __lsan_register_root_region(low, static_cast<std::size_t>(g.on->top - low));
+#endif
+}
+
+}  // namespace
+
+void leave_behind_what_is_referred_to(Sched& s) noexcept {
+  forget_queued_entries(s);
+  for (auto const& p : s.procs) {
+    while (timer_record* const r = p->timers.take_any()) end_with_its_run(*r);
+  }
+  bool frames = false;
+  bool records = false;
+  s.g_slab.for_each([&](G& g) {
+    auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
+    bool const its_frames_stay = has_frames(status);
+    bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
+    g.is_orphan = true;
+    frames = frames || its_frames_stay;
+    records = records || its_frames_stay || has_handle;
+    tell_leak_checker(g);
+  });
+  if (frames) s.stacks.abandon();
+  if (records) s.g_slab.abandon();
+}
+
+void abandon(Sched* s) noexcept {
+  static constinit atomic<Sched*> abandoned{nullptr};
+  s->next_abandoned = abandoned.exchange(s, acq_rel);
+  if constexpr (with_asan) s->g_slab.for_each([](G& g) { tell_leak_checker(g); });
+}
+
+}  // namespace thrum::rt

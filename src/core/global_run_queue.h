@@ -1,0 +1,58 @@
+// The global run queue: one line, first come first served (S09, S11).
+//
+// In it stand goroutines that any M may run, and such as go on only on their own thread, which sleeps in their frames
+// (locked entries). The latter have a list of their own, through their link word: so the oldest of them can be had before
+// its turn (T05), and queueing one needs no memory. Each of their Ms remembers how many plain entries had come before it;
+// its turn is when as many have gone.
+#pragma once
+
+#include "core/blocks.h"
+#include "core/entry.h"
+#include "core/m.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+class global_run_queue {
+ public:
+  // Room for so many plain entries.
+  [[nodiscard]] bool reserve(std::size_t entries) noexcept { return plain_.reserve(entries); }
+  [[nodiscard]] std::uint32_t size() const noexcept { return plain_.size() + locked_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
+
+  void push(entry e) noexcept {
+    if (e.is_locked()) {
+      e.g()->locked_to->turn = came_;
+      locked_.push_back(*e.g());
+    } else {
+      ++came_;
+      plain_.push(e.bits());
+    }
+  }
+
+  // Whether pop would answer a locked entry.
+  [[nodiscard]] bool next_is_locked() const noexcept {
+    G const* const first = locked_.front();
+    return first != nullptr && first->locked_to->turn <= went_;
+  }
+
+  entry pop() noexcept {
+    if (next_is_locked()) return entry::locked(locked_.pop_front());
+    if (plain_.empty()) return {};
+    ++went_;
+    return entry::from_bits(plain_.pop());
+  }
+
+  // The one that has waited longest for its own thread, whoever stands before it. nullptr: there is none.
+  G* pop_locked() noexcept { return locked_.pop_front(); }
+
+ private:
+  word_queue plain_;
+  g_list locked_;
+  std::uint64_t came_ = 0;  // plain entries, so far
+  std::uint64_t went_ = 0;
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,23 @@
+// Where the code of this process lies: in the C library and its kin, or elsewhere.
+//
+// A thread that is stopped inside malloc, stdio, the loader or the unwinder may hold a lock there that everybody needs (T03).
+#pragma once
+
+#include <cstdint>
+
+namespace thrum::rt::os {
+
+enum class code_owner : std::uint8_t {
+  nobody,    // not code, or mapped later, by a JIT compiler for example
+  program,   // the executable and its libraries
+  libc_kin,  // the C library, the loader, the C++ runtime, the unwinder, a malloc library: must not be stopped in
+};
+
+// Reads the list of loaded objects, under the loader's lock: before any goroutine runs. What is loaded later is unknown until
+// it is read again.
+void note_loaded_code() noexcept;
+
+// May be called anywhere, also in a signal handler.
+[[nodiscard]] code_owner owner_of_code(std::uintptr_t address) noexcept;
+
+}  // namespace thrum::rt::os

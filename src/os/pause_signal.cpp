@@ -1,0 +1,60 @@
+#include "os/pause_signal.h"
+
+#include "base/atomic.h"
+#include "os/signal.h"
+#include "os/signal_chain.h"
+
+#include <cstring>
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum::rt::os {
+namespace {
+
+constinit atomic<pause_handler> current_handler{nullptr};
+chained_signal handled;
+char
+    mark_of_ours;  // its address is what our signals carry: no other process can know it, no other code of this one uses it
+
+THRUM_SIGNAL_ENTRY void on_signal(int, siginfo_t* information, void* context) {
+  int const errno_before = errno;
+  if (information->si_code == SI_QUEUE && information->si_value.sival_ptr == &mark_of_ours) {
+    // acquire pairs with install_pause_signal: what the handler relies on was written before
+    if (pause_handler const handler = current_handler.load(acquire)) handler(context);
+  } else {
+    pass_on(handled, information, context);
+  }
+  errno = errno_before;
+}
+
+}  // namespace
+
+int install_pause_signal(int signal, pause_handler handler) noexcept {
+  current_handler.store(handler, release);                   // pairs with on_signal
+  if (handled.linked && handled.number == signal) return 0;  // below another of the program's
+  handled = {.number = signal, .linked = false, .previous = {}};
+  return take_over(handled, on_signal, SA_ONSTACK | SA_RESTART);
+}
+
+int remove_pause_signal() noexcept {
+  int const error = handled.linked ? hand_back(handled, on_signal) : 0;
+  current_handler.store(nullptr, release);
+  return error;
+}
+
+bool send_pause_signal(int tid) noexcept {
+  siginfo_t information;
+  std::memset(&information, 0, sizeof information);
+  information.si_code = SI_QUEUE;
+  information.si_pid = ::getpid();
+  information.si_uid = ::getuid();
+  information.si_value.sival_ptr = &mark_of_ours;
+  int const errno_before = errno;
+  bool const sent = ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, handled.number, &information) == 0;
+  errno = errno_before;
+  return sent;
+}
+
+}  // namespace thrum::rt::os

@@ -1,0 +1,20 @@
+// The signal that asks a thread of ours to pause (T15): taking it into use, sending it, telling ours from others'.
+//
+// install and remove are for the one that starts and ends the runtime, one at a time.
+#pragma once
+
+namespace thrum::rt::os {
+
+// Runs on the thread's signal stack, with this signal blocked; errno is kept around it.
+using pause_handler = void (*)(void const* ucontext) noexcept;
+
+// What does not carry our mark goes to the action that was in force before. 0 or the errno.
+[[nodiscard]] int install_pause_signal(int signal, pause_handler handler) noexcept;
+
+// As remove_fault_handler.
+int remove_pause_signal() noexcept;
+
+// To one thread of this process. False: it is gone, or too many signals wait.
+bool send_pause_signal(int tid) noexcept;
+
+}  // namespace thrum::rt::os

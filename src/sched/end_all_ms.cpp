@@ -1,0 +1,109 @@
+// The end of a run (ARCHITECTURE 17; T02, T03): every thread but the caller's comes to rest.
+//
+//   idle, timekeeper, waiting for a P to come back from a system call    is woken, and ends
+//   searching                                                            sees attend::stopping, and ends
+//   paused in user code (sys/preempt.h)                                  stays asleep, for good
+//   in user code                                                         is signalled, and stays asleep in the handler
+//   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, if ever
+#include "os/clock.h"
+#include "os/pause_signal.h"
+#include "os/thread.h"
+#include "sched/safe_point.h"
+#include "sched/threads.h"
+#include "sched/timekeeper.h"
+#include "sched/wake.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+// Most threads come to rest within microseconds: only what does not is signalled, and again while it is where it must not
+// be stopped.
+constexpr std::int64_t first_signal_after_ns = 1'000'000;
+constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
+
+// Under sched.lock: puts those in front of this list who wait for their goroutine's turn and can be told to end. Those that
+// are paused in user code cannot.
+M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
+  while (G* const g = s.global_queue.pop_locked()) {
+    M* const its = g->locked_to;
+    if (its->is_paused) continue;
+    its->idle_link = list;
+    list = its;
+  }
+  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  return list;
+}
+
+// Nobody gets a P from here on. Answers those who sleep and must be told.
+M* stop_scheduling(Sched& s) noexcept {
+  os::lock_guard const guard(s.lock);
+  s.stopping = true;
+  s.is_over.store(true, seq_cst);                                                  // pairs with pause()
+  for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
+  for (auto const& p : s.procs) {
+    if (!p->take_from_syscall()) continue;  // whoever returns from a call finds it gone
+    attend_to(*p);
+    put_idle_p(s, *p);
+  }
+  M* idle = std::exchange(s.idle_m_list, nullptr);
+  if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {
+    keeper->idle_link = idle;
+    idle = keeper;
+  }
+  return with_those_who_wait_for_a_p(s, idle);
+}
+
+bool all_rest(Sched const& s) noexcept {
+  // acquire pairs with m_main's end; seq_cst with pause(): one that goes on after this has seen is_over.
+  return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
+}
+
+void signal_all(Sched& s) noexcept {
+  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (m->id != 0 && m->thread_exists.load(acquire))
+      os::send_pause_signal(hint_of(m->tid));  // one that is gone does not mind
+  }
+}
+
+void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
+  std::int64_t now_ns = os::monotonic_ns();
+  std::int64_t const until_ns = now_ns + patience_ns;
+  std::int64_t interval_ns = first_signal_after_ns;
+  std::int64_t next_signal_ns = now_ns + interval_ns;
+  for (; !all_rest(s) && now_ns < until_ns; now_ns = os::monotonic_ns()) {
+    if (s.options.async_preemption && now_ns >= next_signal_ns) {
+      signal_all(s);
+      interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
+      next_signal_ns = now_ns + interval_ns;
+    }
+    os::yield_thread();
+  }
+}
+
+}  // namespace
+
+int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
+  M* told = stop_scheduling(s);
+  while (told != nullptr) {
+    M* const next = told->idle_link;
+    told->must_end = true;
+    told->park.wake();
+    told = next;
+  }
+  wait_until_all_rest(s, patience_ns);
+  int const left = s.ms_running.load(acquire);  // pairs with m_main's end
+  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
+    if (left == 0) {
+      os::join_thread(m->thread);
+    } else {
+      os::detach_thread(m->thread);
+    }
+  }
+  return left;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,173 @@
+#include "sys/preempt.h"
+
+#include "base/check.h"
+#include "core/current.h"
+#include "os/clock.h"
+#include "os/futex.h"
+#include "os/loaded_code.h"
+#include "os/signal.h"
+#include "sched/queues.h"
+#include "sched/thread_maker.h"
+#include "sched/threads.h"
+#include "sched/timekeeper.h"
+#include "sched/wake.h"
+#include "sys/blocking.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+bool others_wait(Sched const& s, P const& p) noexcept {
+  return s.global_queue.has_plain() || !p.queue.looks_empty() || p.attention.load(relaxed) != 0 ||
+         p.timers.next_when() <= os::monotonic_ns();
+}
+
+// Who gets the P of a goroutine that is paused: an M that rests, or the thread of a goroutine that was paused before.
+struct heir {
+  resting_m rested;
+  G* paused = nullptr;
+
+  explicit operator bool() const noexcept { return rested.m != nullptr || paused != nullptr; }
+};
+
+G* take_oldest_paused(Sched& s) noexcept {
+  G* const oldest = s.global_queue.pop_locked();
+  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  return oldest;
+}
+
+// Whether, with many paused, this slice's end is for others.
+bool is_turn_of_others(Sched& s, P& p) noexcept {
+  constexpr std::uint32_t slices = 4;
+  if (++p.slices_ended % slices != 0 || !others_wait(s, p)) return false;
+  std::int32_t const too_many = s.ms_paused.load(relaxed) - s.paused_max();
+  s.plain_has_its_turn = too_many < 0 || ++s.plain_turns_missed >= 2 + too_many / 4;
+  if (s.plain_has_its_turn) s.plain_turns_missed = 0;
+  return true;
+}
+
+heir choose_heir_locked(Sched& s, P& p) noexcept {
+  heir next;
+  if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_paused(s);
+  if (!next) next.rested = take_resting_m_locked(s);
+  if (!next) {
+    s.wants_spare = true;
+    next.paused = take_oldest_paused(s);
+  }
+  return next;
+}
+
+void give_p_to(heir const& next, P& p) noexcept {
+  if (next.paused != nullptr) {
+    give_p_to_thread_of(p, *next.paused);
+  } else if (next.rested.sleeps) {
+    next.rested.m->park.wake();
+  }
+}
+
+// With the mark set and a P.
+void pause(M& m) noexcept {
+  Sched& s = m.sched;
+  P& p = *m.p;
+  s.lock.acquire();
+  if (s.stopping) {
+    s.lock.release();
+    stop_for_good(m);
+  }
+  heir const next = choose_heir_locked(s, p);
+  bool const wants_spare = s.wants_spare;
+  if (!next) {
+    s.lock.release();
+    ring_thread_maker(s);
+    return;
+  }
+  count(p.counters.preempted);
+  m.p = nullptr;
+  p.m = nullptr;
+  begin_pause_locked(m);
+  queue_on_own_thread_locked(m, g_status::running);
+  if (next.rested.m != nullptr) {
+    next.rested.m->next_p = &p;
+    next.rested.m->spinning = false;
+  }
+  s.lock.release();
+  give_p_to(next, p);
+  if (wants_spare) ring_thread_maker(s);
+  wake_if_idle(s);  // the goroutine was published, under the lock
+  pay_owed_watch(m);
+  if (sleep_until_its_turn(m)) end_pause(m);
+}
+
+bool is_still_asked(M const& m) noexcept {
+  return m.p != nullptr && m.p->schedtick.load(relaxed) == m.pause_tick.load(relaxed);
+}
+
+}  // namespace
+
+void pause_where_it_is(void const* ucontext) noexcept {
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr) return;
+  if (m->in_runtime.load(relaxed)) {
+    m->attention.fetch_or(m_attend::pause, relaxed);  // leave() will see it, on this thread
+    return;
+  }
+  if (os::owner_of_code(os::program_counter_of(ucontext)) == os::code_owner::libc_kin) return;
+  THRUM_DCHECK(ranks_held() == 0);
+  m->in_runtime.store(true, relaxed);
+  signal_fence();
+  std::uint32_t const seen = m->attention.load(acquire);  // pairs with take_p_of_sleeper
+  if (m->sched.is_over.load(relaxed)) stop_for_good(*m);
+  if ((seen & (m_attend::away | m_attend::unannounced)) == (m_attend::away | m_attend::unannounced)) {
+    get_p_in_user_code(*m);
+  } else if ((seen & ~m_attend::pause) == 0 && is_still_asked(*m)) {
+    pause(*m);
+  }
+  m->in_runtime.store(false, relaxed);
+}
+
+void pause_if_still_asked(M& m) noexcept {
+  m.attention.fetch_and(~m_attend::pause, relaxed);
+  if (m.current == nullptr) return;
+  enter(m);
+  if (is_still_asked(m)) pause(m);
+  m.in_runtime.store(false, relaxed);
+}
+
+void queue_on_own_thread_locked(M& m, g_status from) noexcept {
+  G& g = *m.current;
+  g.locked_to = &m;
+  g.transition(from, g_status::runnable);
+  put_global_locked(m.sched, entry::locked(&g));
+}
+
+bool sleep_until_its_turn(M& m) noexcept {
+  m.park.sleep();
+  m.park.clear();
+  if (m.must_end) return false;
+  G& g = *m.current;
+  acquire_p(m, *m.next_p);
+  g.locked_to = nullptr;
+  g.transition(g_status::runnable, g_status::running);
+  return true;
+}
+
+void begin_pause_locked(M& m) noexcept {
+  m.is_paused = true;
+  m.sched.ms_paused.fetch_add(1, relaxed);
+}
+
+void end_pause(M& m) noexcept {
+  m.is_paused = false;
+  m.sched.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest: either it is counted as awake there, or sees this
+  if (m.sched.is_over.load(seq_cst)) stop_for_good(m);
+}
+
+void stop_for_good(M& m) noexcept {
+  m.sched.ms_paused.fetch_add(1, seq_cst);  // the last that is touched, if all others rest
+  atomic<std::uint32_t> never{0};
+  for (;;) os::futex_wait(never, 0);
+}
+
+}  // namespace thrum::rt

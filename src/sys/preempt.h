@@ -1,0 +1,50 @@
+// Preemption of goroutines that do not come to the scheduler by themselves (S18, S19; T01, T03 to T06, T15).
+//
+// C++ has no safe points: at an arbitrary instruction a goroutine's stack cannot be left, since it may be in the middle of an
+// access to a thread-local, or hold a lock of the C library. So its thread is paused, not its stack: the signal handler puts
+// the goroutine into the global queue as a locked entry (core/global_run_queue.h), gives the P to another M and sleeps, in the
+// handler, until the goroutine's turn comes. Whoever pops the entry hands his P to that thread.
+//
+// Invariants:
+//  1. The handler acts only with the M's mark clear: the thread holds no lock of the runtime. Otherwise it leaves
+//     m_attend::pause, and the same is done when the mark is cleared. It never migrates: any call of the runtime may end a slice.
+//  2. It does not act while the program counter lies in the C library and its kin (T03): sysmon asks again soon. So what
+//     sleeps in the handler holds no lock of theirs, but for what it holds across a call of user code.
+//  3. It makes no thread: the P goes to an M that rests, else to the one that has been paused longest. Without either the
+//     preemption does not happen now, and the thread maker makes a spare M (T01).
+//  4. A request names the slice it is about, by the P's schedtick. One that comes too late does nothing.
+//  5. They do not eat the machine (T05). From half of Sched::paused_max() on, a slice that ends resumes the oldest of them; but
+//     every fourth lets others run. From paused_max() on, these are only such as have run before, or were woken: to start
+//     one more there must be as many such turns as grow with the excess. So thousands of long computations are worked off by
+//     some 64 threads; of thousands of endless loops the number of threads grows by the root of the time, and nobody waits
+//     for ever.
+#pragma once
+
+#include "core/sched.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+// The signal handler.
+void pause_where_it_is(void const* ucontext) noexcept;
+
+// A request that came while the mark was set: with the mark clear, from leave().
+void pause_if_still_asked(M& m) noexcept;
+
+// --- also used by blocking.cpp ---
+
+// Under sched.lock: m's goroutine, which is in state `from`, is to wait for its turn on this thread.
+void queue_on_own_thread_locked(M& m, g_status from) noexcept;
+
+// Sleeps until its turn has come; m has a P then. False: the run is over.
+[[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;
+
+// Between these two m, in user code, sleeps like that and stays asleep when the run ends. Does not return then.
+void begin_pause_locked(M& m) noexcept;
+void end_pause(M& m) noexcept;
+
+// The run is over, and the thread stays where it is.
+[[noreturn]] void stop_for_good(M& m) noexcept;
+
+}  // namespace thrum::rt

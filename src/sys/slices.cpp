@@ -1,0 +1,127 @@
+#include "sys/slices.h"
+
+#include "os/barrier.h"
+#include "os/clock.h"
+#include "os/pause_signal.h"
+#include "sys/unannounced.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice the time, and so on
+constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
+
+// A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
+// would make an error of that (T04). So before it is signalled it must have been seen to compute.
+constexpr std::int64_t computing_for_ns = 50'000;
+
+bool is_computing(int tid, std::int64_t& cpu_seen_ns) noexcept {
+  std::int64_t const now_ns = os::thread_cpu_ns(tid);
+  std::int64_t const before_ns = std::exchange(cpu_seen_ns, now_ns);
+  return before_ns >= 0 && now_ns - before_ns >= computing_for_ns / 4;
+}
+
+}  // namespace
+
+slice_watch::slice_watch(Sched& s)
+    : sched_(s), can_take_from_sleepers_(os::prepare_barrier()), slices_(std::make_unique<slice[]>(s.procs.size())) {}
+
+verdict slice_watch::look(std::int64_t now_ns) noexcept {
+  verdict most = verdict::nothing;
+  next_look_ns_ = never_ns;
+  for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
+    most = std::max(most, look_at(*sched_.procs[i], slices_[i], now_ns));
+  }
+  look_for_threads_without_p(now_ns);
+  return most;
+}
+
+verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
+  M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;  // relaxed: only a look
+  std::uint32_t const tick = p.schedtick.load(relaxed);
+  if (m != seen.m || tick != seen.tick) {
+    seen.m = m;
+    seen.tick = tick;
+    seen.ask_ns = now_ns + sched_.options.slice_ns;
+    seen.again_ns = ask_again_after_ns;
+    seen.cpu_ns = -1;
+    if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
+    return verdict::nothing;
+  }
+  if (m == nullptr) return verdict::nothing;
+  bool const is_wanted = somebody_wants(p, now_ns);
+  if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
+  if (m->in_runtime.load(relaxed) || (!is_wanted && !nobody_could_help())) return verdict::nothing;
+  std::int64_t const looked_at_ns = os::monotonic_ns();
+  os::thread_state const state = seen.thread.look(hint_of(m->tid));
+  if (state.activity == os::thread_activity::sleeps_in_call && can_take_from_sleepers_) {
+    return take_p_of_sleeper(sched_, p, *m, state) ? verdict::acted : verdict::look_again_soon;
+  }
+  if (!is_wanted || state.activity != os::thread_activity::runs) return verdict::nothing;
+  if (now_ns < seen.ask_ns) {
+    look_again_at(seen.ask_ns);
+    return verdict::nothing;
+  }
+  if (!is_computing(hint_of(m->tid), seen.cpu_ns)) {
+    look_again_at(now_ns + computing_for_ns);
+    return verdict::nothing;
+  }
+  if (!ask_to_pause(*m, tick, looked_at_ns)) return verdict::look_again_soon;
+  seen.ask_ns = now_ns + seen.again_ns;
+  seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
+  look_again_at(seen.ask_ns);
+  return verdict::acted;
+}
+
+bool slice_watch::somebody_wants(P const& p, std::int64_t now_ns) const noexcept {
+  return !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0 ||
+         p.timers.next_when() <= now_ns;
+}
+
+bool slice_watch::nobody_could_help() const noexcept {
+  return sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
+}
+
+// The thread ran at `looked_at_ns`. If that is long ago, since sysmon itself was kept from running, it may sleep by now, and
+// must not be signalled (T04). What remains is the time of two system calls, this one and the one that it may be about to make.
+bool slice_watch::ask_to_pause(M& m, std::uint32_t tick, std::int64_t looked_at_ns) noexcept {
+  constexpr std::int64_t fresh_ns = 10'000;
+  count(sched_.preemptions_asked);
+  m.pause_tick.store(tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
+  if (sched_.options.async_preemption) {
+    if (os::monotonic_ns() - looked_at_ns > fresh_ns) return false;
+    static_cast<void>(os::send_pause_signal(hint_of(m.tid)));
+  } else {
+    m.attention.fetch_or(m_attend::pause, relaxed);
+  }
+  return true;
+}
+
+// They are in user code beside as many others as there are Ps: not for much longer than a slice.
+void slice_watch::look_for_threads_without_p(std::int64_t now_ns) noexcept {
+  if (sched_.ms_without_p.load(relaxed) == 0 || !sched_.options.async_preemption ||
+      now_ns - threads_looked_at_ns_ < sched_.options.slice_ns) {
+    return;
+  }
+  threads_looked_at_ns_ = now_ns;
+  sched_.lock.acquire();
+  M* m = sched_.all_ms;
+  sched_.lock.release();
+  os::thread_watch watch;
+  for (; m != nullptr; m = m->all_link) {
+    if ((m->attention.load(relaxed) & m_attend::unannounced) == 0 || m->in_runtime.load(relaxed)) {
+      m->cpu_seen_ns = -1;
+      continue;
+    }
+    int const tid = hint_of(m->tid);
+    if (watch.look(tid).activity != os::thread_activity::runs || !is_computing(tid, m->cpu_seen_ns)) continue;
+    static_cast<void>(os::send_pause_signal(tid));
+  }
+}
+
+void slice_watch::look_again_at(std::int64_t when_ns) noexcept { next_look_ns_ = std::min(next_look_ns_, when_ns); }
+
+}  // namespace thrum::rt

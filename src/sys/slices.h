@@ -1,0 +1,54 @@
+// Time slices, as sysmon sees them from outside (S18, T04).
+//
+// A P that is at the same schedtick at two looks runs the same goroutine, or one that inherited its slice. As long as nobody
+// else wants the P, it may go on. Otherwise:
+//  - if its thread sleeps in the kernel, the P is taken at once (sys/unannounced.h);
+//  - if it has run for a slice, counted from sysmon's first sight of it, it is asked to pause, again and again until it does:
+//    it may be where it must not be stopped (sys/preempt.h).
+#pragma once
+
+#include "core/sched.h"
+#include "os/thread_state.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace thrum::rt {
+
+// What a look at something led to, the most important last.
+enum class verdict : std::uint8_t { nothing, look_again_soon, acted };
+
+class slice_watch {
+ public:
+  explicit slice_watch(Sched& s);
+
+  // All Ps.
+  [[nodiscard]] verdict look(std::int64_t now_ns) noexcept;
+
+  // When the next look is due; never_ns: any time will do.
+  [[nodiscard]] std::int64_t next_look_ns() const noexcept { return next_look_ns_; }
+
+ private:
+  struct slice {
+    M* m = nullptr;
+    std::uint32_t tick = 0;
+    std::int64_t ask_ns = 0;    // when it is asked to pause, or asked again
+    std::int64_t cpu_ns = -1;   // what its thread had used of a CPU when that was looked at last
+    std::int64_t again_ns = 0;  // how long after that, if it does not
+    os::thread_watch thread;
+  };
+  [[nodiscard]] verdict look_at(P& p, slice& seen, std::int64_t now_ns) noexcept;
+  [[nodiscard]] bool somebody_wants(P const& p, std::int64_t now_ns) const noexcept;
+  [[nodiscard]] bool nobody_could_help() const noexcept;
+  [[nodiscard]] bool ask_to_pause(M& m, std::uint32_t tick, std::int64_t looked_at_ns) noexcept;
+  void look_for_threads_without_p(std::int64_t now_ns) noexcept;
+  void look_again_at(std::int64_t when_ns) noexcept;
+
+  Sched& sched_;
+  bool const can_take_from_sleepers_;
+  std::int64_t next_look_ns_ = never_ns;
+  std::int64_t threads_looked_at_ns_ = 0;
+  std::unique_ptr<slice[]> slices_;
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,95 @@
+#include "sys/unannounced.h"
+
+#include "core/current.h"
+#include "os/barrier.h"
+#include "os/loaded_code.h"
+#include "os/thread.h"
+#include "sched/threads.h"
+#include "sched/wake.h"
+#include "stack/stack.h"
+
+namespace thrum::rt {
+namespace {
+
+// Steps 1 to 3. On true m's P, goroutine and fields are ours.
+bool win(M& m, P const& p) noexcept {
+  if (m.attention.fetch_or(m_attend::offered, seq_cst) == 0) {
+    os::barrier_in_all_threads();
+    std::uint32_t seen = m_attend::offered;
+    bool const in_user_code = !m.in_runtime.load(acquire);  // pairs with leave(): what m did in the runtime is done
+    if (in_user_code && hint_of(m.p) == &p && hint_of(m.current) != nullptr &&
+        m.attention.compare_exchange(seen, m_attend::being_taken, acquire, relaxed)) {
+      return true;
+    }
+  }
+  m.attention.fetch_and(~m_attend::offered, relaxed);
+  return false;
+}
+
+// The innermost return address on the sleeper's stack that lies in the program's own code. The frames between are the C
+// library's, which cannot be walked from here; a word that only looks like such an address may be taken for one.
+THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::uintptr_t stack_pointer) noexcept {
+  constexpr std::uintptr_t words_max = 512;
+  constexpr std::uintptr_t without_signature = 0x0000'ffff'ffff'ffff;  // aarch64 may sign return addresses
+  auto const low = reinterpret_cast<std::uintptr_t>(g.on->low);
+  auto const high = reinterpret_cast<std::uintptr_t>(g.on->top);
+  if (stack_pointer < low || stack_pointer >= high || stack_pointer % sizeof(std::uintptr_t) != 0) return 0;
+  auto const* word = reinterpret_cast<std::uintptr_t const volatile*>(stack_pointer);
+  auto const* const end = reinterpret_cast<std::uintptr_t const volatile*>(high);
+  for (std::uintptr_t i = 0; i < words_max && word < end; ++i, ++word) {
+    std::uintptr_t const address = *word & without_signature;
+    if (os::owner_of_code(address) == os::code_owner::program) return address;
+  }
+  return 0;
+}
+
+// Whoever waits for a lock of user code waits perhaps for one that was paused with it (T05).
+void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
+  if (sleeper.waits_for_a_lock()) {
+    s.lock.acquire();
+    G* const oldest = s.stopping ? nullptr : s.global_queue.pop_locked();
+    s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+    s.lock.release();
+    if (oldest != nullptr) {
+      give_p_to_thread_of(p, *oldest);
+      return;
+    }
+  }
+  hand_off(s, p);
+}
+
+}  // namespace
+
+bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
+  if (!win(m, p)) return false;
+  G& g = *m.current;
+  std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
+  g.transition(g_status::running, g_status::syscall);
+  m.p = nullptr;
+  m.away_from = nullptr;
+  p.m = nullptr;
+  s.ms_without_p.fetch_add(1, relaxed);
+  // release pairs with settle_who_has_the_p and the handler: m is as it should be
+  m.attention.store(m_attend::away | m_attend::unannounced, release);
+  count(s.unannounced);
+  {
+    os::lock_guard const guard(s.lock);
+    s.blocking_sites.add(state.call, caller);
+  }
+  hand_on(s, p, state);
+  return true;
+}
+
+std::uint32_t settle_who_has_the_p(M& m) noexcept {
+  for (;;) {
+    std::uint32_t seen = m.attention.load(acquire);  // pairs with take_p_of_sleeper
+    if ((seen & m_attend::being_taken) != 0) {
+      os::yield_thread();
+    } else if ((seen & m_attend::offered) == 0 ||
+               m.attention.compare_exchange(seen, seen & ~m_attend::offered, acquire, relaxed)) {
+      return seen & ~m_attend::offered;
+    }
+  }
+}
+
+}  // namespace thrum::rt

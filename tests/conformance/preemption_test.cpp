@@ -1,0 +1,361 @@
+// What preemption must not break: locks of the C library (T03), threads (T05, T06), the program's own signals (T15).
+#include "child_test.h"
+#include "core/current.h"
+#include "support/child.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/slices.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::loop_for_ever;
+using test::preempted;
+using test::run_at;
+using test::run_with;
+using test::scaled;
+using test::with_slices_of;
+
+// --- T03: the C library's locks ---
+
+void* volatile sink;
+
+void loop_in_malloc() {
+  for (std::size_t i = 0;; ++i) {
+    void* const block = std::malloc(i % 5000 + 1);
+    sink = block;
+    std::free(block);
+  }
+}
+
+void loop_in_printf() {
+  std::FILE* const nowhere = std::fopen("/dev/null", "w");
+  for (int i = 0;; ++i) std::fprintf(nowhere, "%d %s %f\n", i, "text", i * 0.5);
+}
+
+void loop_in_throw() {
+  for (int i = 0;; ++i) {
+    try {
+      throw std::runtime_error(std::to_string(i));
+    } catch (std::runtime_error const& error) {
+      sink = const_cast<char*>(error.what());
+    }
+  }
+}
+
+void run_beside_library_loops(int procs, int rounds) {
+  with_slices_of const slices(1ms);
+  run_at(procs, [=] {
+    go(loop_in_malloc);
+    go(loop_in_printf);
+    go(loop_in_throw);
+    chan<std::string> const words;
+    go([=] {
+      for (int i = 0;; ++i) words.send(std::string(100, 'x') + std::to_string(i));
+    });
+    for (int i = 0; i < rounds; ++i) {
+      EXPECT_EQ(words.recv()->substr(100), std::to_string(i));
+      std::vector<std::string> const some(10, std::string(1000, 'y'));
+      EXPECT_EQ(some.back().size(), 1000U);
+    }
+  });
+}
+
+TEST(library_locks, T01_T03_CP_04_loops_in_malloc_printf_and_throw_stop_nobody_at_one_p) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  run_beside_library_loops(1, static_cast<int>(scaled(100, 10)));
+}
+
+TEST(library_locks, T01_T03_CP_04_loops_in_malloc_printf_and_throw_stop_nobody_at_two_ps) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  run_beside_library_loops(2, static_cast<int>(scaled(100, 10)));
+}
+
+class library_locks_at_the_end : public test::child_test {};
+
+// The loops are stopped for good when run returns; then the same locks are needed by the program's own end.
+TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  for (int i = 0; i < scaled(20, 3); ++i) {
+    EXPECT_EXIT(
+        {
+          run_beside_library_loops(2, 3);
+          for (int k = 0; k < 100; ++k) std::free(std::malloc(static_cast<std::size_t>(k) * 100));
+          std::fprintf(stderr, "ends\n");
+          std::exit(7);
+        },
+        testing::ExitedWithCode(7), "ends");
+  }
+}
+
+TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  static std::atomic<std::uint64_t> rounds{0};
+  with_slices_of const slices(1ms);
+  for (int i = 0; i < 3; ++i) {
+    run_at(2, [] {
+      std::atomic<int> started{0};
+      for (int k = 0; k < 2; ++k) {
+        go([&] {
+          ++started;
+          for (;;) ++rounds;
+        });
+      }
+      EXPECT_TRUE(test::wait_until([&] { return started > 0; }));
+    });
+    std::uint64_t const at_the_end = rounds;
+    for (int k = 0; k < 10; ++k) rt::os::yield_thread();
+    EXPECT_EQ(rounds, at_the_end) << "nobody runs user code any more";
+  }
+}
+
+// --- T05: threads ---
+
+TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) {
+  with_slices_of const slices(500us);
+  run_at(2, [] {
+    int const bound = test::this_sched().paused_max();
+    wait_group all;
+    int most = 0;
+    for (int i = 0; i < scaled(400, 150); ++i) {
+      all.go([] { test::compute_for(3ms); });
+    }
+    go([&] {
+      for (;;) {
+        most = std::max(most, num_threads());
+        sleep_for(1ms);
+      }
+    });
+    all.wait();
+    EXPECT_LE(most, 2 * bound) << "of hundreds";
+  });
+}
+
+// One is paused with a lock that the others want: they sleep in the kernel, and their P goes to its thread.
+TEST(many_long_computations, T05_the_holder_of_a_lock_goes_before_those_who_wait_for_it) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(1ms);
+  run_at(1, [] {
+    std::mutex shared;
+    wait_group all;
+    int inside = 0;
+    for (int i = 0; i < 8; ++i) {
+      all.go([&] {
+        std::lock_guard const lock(shared);
+        test::compute_for(3ms);
+        ++inside;
+      });
+    }
+    all.wait();
+    EXPECT_EQ(inside, 8);
+    EXPECT_GT(read_stats().unannounced, 0U);
+  });
+}
+
+TEST(many_long_computations, T05_without_a_thread_to_be_had_the_preemption_does_not_happen) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(1ms);
+  run_with({.max_procs = 1, .max_threads = 2}, [] {
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([] { test::compute_for(5ms); });
+    }
+    all.wait();
+    EXPECT_LE(num_threads(), 2);
+  });
+}
+
+// --- T06: only what may wait may change the thread ---
+
+TEST(calls_that_never_wait, T06_stay_on_their_thread) {
+  with_slices_of const slices(200us);
+  run_at(2, [] {
+    std::atomic<int> left{4};
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([&] {
+        std::recursive_mutex of_the_thread;
+        chan<int> const c(1);
+        mutex m;
+        semaphore permits(0);
+        for (std::int64_t k = 0; k < scaled(20'000, 2000); ++k) {
+          std::lock_guard const lock(of_the_thread);
+          int const thread = rt::os::current_tid();
+          static_cast<void>(c.try_send(1));
+          static_cast<void>(c.try_recv());
+          m.lock();
+          m.unlock();
+          permits.release();
+          static_cast<void>(permits.try_acquire());
+          static_cast<void>(this_goroutine::id());
+          ASSERT_EQ(rt::os::current_tid(), thread);
+        }
+        --left;
+      });
+    }
+    while (left > 0) sleep_for(200us);
+    all.wait();
+    EXPECT_GT(preempted(read_stats()), 0U);
+  });
+}
+
+// --- T15: signals ---
+
+std::atomic<int> urgent{0};
+
+TEST(signals, T15_what_others_send_goes_to_the_programs_handler) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  struct sigaction mine {};
+  struct sigaction before {};
+  mine.sa_handler = [](int) { ++urgent; };
+  ASSERT_EQ(::sigaction(SIGURG, &mine, &before), 0);
+  urgent = 0;
+  with_slices_of const slices(1ms);
+  run_at(1, [] {
+    go([] { loop_for_ever(); });
+    sleep_for(5ms);
+    EXPECT_GT(preempted(read_stats()), 0U);
+    EXPECT_EQ(urgent, 0);
+    ::raise(SIGURG);
+    EXPECT_EQ(urgent, 1);
+  });
+  EXPECT_EQ(urgent, 1);
+  struct sigaction after {};
+  ASSERT_EQ(::sigaction(SIGURG, &before, &after), 0);
+  EXPECT_EQ(after.sa_handler, mine.sa_handler) << "handed back";
+}
+
+TEST(signals, T15_another_signal_may_be_chosen) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(1ms);
+  run_with({.max_procs = 1, .preempt_signal = SIGUSR2}, [] {
+    go([] { loop_for_ever(); });
+    sleep_for(5ms);
+    EXPECT_GT(preempted(read_stats()), 0U);
+  });
+  EXPECT_THROW(run_with({.preempt_signal = 0}, [] {}), std::invalid_argument);
+  EXPECT_THROW(run_with({.preempt_signal = SIGKILL}, [] {}), std::system_error);
+}
+
+TEST(signals, T15_a_caller_that_blocks_the_signal_gets_its_mask_back) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  sigset_t urg;
+  sigset_t before;
+  sigemptyset(&urg);
+  sigaddset(&urg, SIGURG);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &urg, &before), 0);
+  with_slices_of const slices(1ms);
+  run_at(1, [] {
+    std::atomic<bool> ran{false};
+    go([&] { ran = true; });
+    while (!ran) rt::cpu_relax();  // main is on the caller's thread
+  });
+  sigset_t after;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &before, &after), 0);
+  EXPECT_EQ(sigismember(&after, SIGURG), 1);
+}
+
+// SS-08.
+TEST(signals, SS_08_a_storm_of_preemptions_does_not_disturb_fork_and_exec) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(100us);
+  run_at(2, [] {
+    for (int i = 0; i < 3; ++i) go([] { loop_for_ever(); });
+    for (int i = 0; i < 10; ++i) {
+      pid_t const child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        ::execl("/bin/sh", "sh", "-c", "exit 5", nullptr);
+        ::_exit(1);
+      }
+      int status = 0;
+      pid_t const ended = blocking([&] { return TEMP_FAILURE_RETRY(::waitpid(child, &status, 0)); });
+      EXPECT_EQ(ended, child);
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 5) << status;
+    }
+  });
+}
+
+// SS-08.
+TEST(signals, SS_08_a_signal_for_one_thread_arrives_there) {
+  static std::atomic<int> arrived_on{0};
+  struct sigaction mine {};
+  struct sigaction before {};
+  mine.sa_handler = [](int) { arrived_on = rt::os::current_tid(); };
+  mine.sa_flags = SA_ONSTACK;
+  ASSERT_EQ(::sigaction(SIGUSR1, &mine, &before), 0);
+  run_at(2, [] {
+    std::atomic<int> other{0};
+    std::atomic<bool> stop{false};
+    wait_group all;
+    all.go([&] {
+      other = rt::os::current_tid();
+      while (!stop) rt::os::yield_thread();
+    });
+    ASSERT_TRUE(test::spin_until([&] { return other != 0; }));
+    ASSERT_EQ(::tgkill(::getpid(), other, SIGUSR1), 0);
+    EXPECT_TRUE(test::spin_until([&] { return arrived_on == other; }));
+    stop = true;
+    all.wait();
+  });
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+// TR-08: a profiler's signal sees a goroutine on its own stack, or the mark.
+std::atomic<int> half_switched{0};
+std::atomic<int> samples{0};
+
+void look_at_stack(int, siginfo_t*, void* context) {
+  rt::M const* const m = rt::current_m();
+  if (m == nullptr || m->in_runtime.load(rt::relaxed) || m->current == nullptr) return;
+  auto const* const sp = reinterpret_cast<char const*>(rt::os::stack_pointer_of(context));
+  rt::stack const* const on = m->current->on;
+  if (on == nullptr || sp < on->low || sp > on->top) ++half_switched;
+  ++samples;
+}
+
+TEST(signals, TR_08_a_profiler_never_sees_a_half_switched_goroutine) {
+  struct sigaction mine {};
+  struct sigaction before {};
+  mine.sa_sigaction = look_at_stack;
+  mine.sa_flags = SA_ONSTACK | SA_SIGINFO | SA_RESTART;
+  ASSERT_EQ(::sigaction(SIGPROF, &mine, &before), 0);
+  itimerval const every_ms{{0, 1000}, {0, 1000}};
+  itimerval const never{};
+  ASSERT_EQ(::setitimer(ITIMER_PROF, &every_ms, nullptr), 0);
+  run_at(2, [] {
+    wait_group all;
+    for (int i = 0; i < 10; ++i) {
+      all.go([] {
+        for (std::int64_t k = 0; k < scaled(1'000'000, 10'000); ++k) thrum::yield();
+      });
+    }
+    all.wait();
+  });
+  ::setitimer(ITIMER_PROF, &never, nullptr);
+  ::sigaction(SIGPROF, &before, nullptr);
+  EXPECT_EQ(half_switched, 0);
+}
+
+}  // namespace
+}  // namespace thrum

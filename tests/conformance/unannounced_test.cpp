@@ -1,0 +1,204 @@
+// T04: threads that sleep in the kernel without saying so. Their Ps go on with others, and their sleep is not disturbed.
+#include "core/current.h"
+#include "support/child.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/slices.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::run_at;
+
+class unannounced : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(unannounced);
+
+TEST_P(unannounced, T04_others_run_while_all_ps_sleep_in_the_kernel) {
+  run([] {
+    int const sleepers = procs();
+    std::atomic<int> asleep{0};
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    wait_group all;
+    for (int i = 0; i < sleepers; ++i) {
+      all.go([&] {
+        ++asleep;
+        char byte = 0;
+        EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+      });
+    }
+    // main itself needs a P between two looks, and there are as many sleepers as Ps.
+    while (asleep < sleepers) sleep_for(100us);
+    for (int i = 0; i < 10; ++i) sleep_for(100us);
+    for (int i = 0; i < sleepers; ++i) EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    all.wait();
+    EXPECT_GT(read_stats().unannounced, 0U);
+    ::close(ends[0]);
+    ::close(ends[1]);
+  });
+}
+
+TEST(unannounced_calls, T04_the_stats_name_the_call_and_the_place) {
+  run_at(1, [] {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+    });
+    do {
+      sleep_for(1ms);
+    } while (read_stats().unannounced == 0);
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    all.wait();
+    auto const calls = read_stats().unannounced_calls;
+    ASSERT_FALSE(calls.empty());
+    EXPECT_GT(calls[0].count, 0U);
+    if (!test::emulated()) {
+      EXPECT_EQ(calls[0].system_call, SYS_read);
+      Dl_info where{};
+      ASSERT_NE(::dladdr(calls[0].caller, &where), 0);
+      Dl_info here{};
+      ASSERT_NE(::dladdr(reinterpret_cast<void const*>(&test::emulated), &here), 0);
+      EXPECT_EQ(where.dli_fbase, here.dli_fbase) << "in the program itself";
+    }
+    ::close(ends[0]);
+    ::close(ends[1]);
+  });
+}
+
+// Each of these ends early, with EINTR, when a signal comes, whatever SA_RESTART says.
+TEST(unannounced_calls, T04_a_sleep_beside_preempted_loops_is_as_long_as_it_should_be) {
+  test::with_slices_of const slices(500us);
+  run_at(2, [] {
+    std::atomic<bool> stop{false};
+    wait_group loops;
+    for (int i = 0; i < 3; ++i) {
+      loops.go([&] {
+        while (!stop) rt::cpu_relax();
+      });
+    }
+    std::function<bool()> const calls[] = {
+        [] { return ::usleep(50'000) == 0; },
+        [] {
+          timespec const some{0, 50'000'000};
+          return ::nanosleep(&some, nullptr) == 0;
+        },
+        [] { return ::poll(nullptr, 0, 50) == 0; },
+        [] {
+          timeval some{0, 50'000};
+          return ::select(0, nullptr, nullptr, nullptr, &some) == 0;
+        },
+        [] {
+          int const events = ::epoll_create1(0);
+          epoll_event one{};
+          bool const right = ::epoll_wait(events, &one, 1, 50) == 0;
+          ::close(events);
+          return right;
+        },
+        [] {
+          int pair[2];
+          if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return false;
+          timeval const some{0, 50'000};
+          ::setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &some, sizeof some);
+          char byte = 0;
+          bool const right = ::recv(pair[0], &byte, 1, 0) == -1 && errno == EAGAIN;
+          ::close(pair[0]);
+          ::close(pair[1]);
+          return right;
+        },
+        [] {
+          sem_t never;
+          ::sem_init(&never, 0, 0);
+          timespec until{};
+          ::clock_gettime(CLOCK_REALTIME, &until);
+          until.tv_nsec += 50'000'000;
+          until.tv_sec += until.tv_nsec / 1'000'000'000;
+          until.tv_nsec %= 1'000'000'000;
+          bool const right = ::sem_timedwait(&never, &until) == -1 && errno == ETIMEDOUT;
+          ::sem_destroy(&never);
+          return right;
+        },
+    };
+    wait_group all;
+    for (auto const& call : calls) {
+      all.go([&] {
+        auto const since = clock::now();
+        EXPECT_TRUE(call()) << std::strerror(errno);
+        EXPECT_GE(clock::now() - since, 49ms);
+      });
+    }
+    all.wait();
+    stop = true;
+    loops.wait();
+  });
+}
+
+// Back in user code without a P, it runs on for a while; then sysmon finds it, and it queues for a P like the others.
+TEST(unannounced_calls, S40_one_that_comes_back_without_a_p_gets_one_although_it_calls_nothing) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  test::with_slices_of const slices(1ms);
+  run_at(1, [] {
+    rt::Sched& s = test::this_sched();
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    std::atomic<bool> stop{false};
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+      while (!stop) rt::cpu_relax();
+    });
+    while (s.ms_without_p.load(rt::relaxed) == 0) sleep_for(1ms);
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    while (s.ms_without_p.load(rt::relaxed) != 0) sleep_for(1ms);
+    stop = true;
+    all.wait();
+    ::close(ends[0]);
+    ::close(ends[1]);
+  });
+}
+
+// SS-01.
+TEST(announced_calls, SS_01_a_runnable_goroutine_starts_while_another_sits_in_a_call) {
+  run_at(1, [] {
+    std::vector<std::chrono::nanoseconds> took;
+    for (int i = 0; i < 10; ++i) {
+      wait_group all;
+      clock::time_point since;
+      std::chrono::nanoseconds started{};
+      all.go([&] { started = clock::now() - since; });
+      since = clock::now();
+      blocking([] { ::usleep(50'000); });
+      all.wait();
+      took.push_back(started);
+    }
+    std::sort(took.begin(), took.end());
+    EXPECT_LT(took[took.size() / 2], 40ms) << "while the call lasted";
+  });
+}
+
+}  // namespace
+}  // namespace thrum

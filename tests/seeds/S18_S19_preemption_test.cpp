@@ -1,0 +1,231 @@
+// S18, S19, S40: goroutines that do not come to the scheduler by themselves, and the others beside them.
+#include "core/current.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/slices.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::loop_for_ever;
+using test::preempted;
+using test::run_at;
+using test::run_with;
+using test::with_slices_of;
+
+TEST(preemption, S18_the_seeds_own_program) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(10ms);
+  bool done = false;
+  run_at(1, [&] {
+    go([] { loop_for_ever(); });
+    sleep_for(1s);
+    done = true;
+  });
+  EXPECT_TRUE(done);
+}
+
+TEST(preemption, S18_four_loops_at_two_ps) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(10ms);
+  run_at(2, [] {
+    for (int i = 0; i < 4; ++i) go([] { loop_for_ever(); });
+    for (int i = 0; i < 10; ++i) sleep_for(1ms);
+    EXPECT_GT(preempted(read_stats()), 0U);
+  });
+}
+
+// SC-19. How late exactly is a row of the benchmark.
+TEST(preemption, S18_SC_19_a_sleeper_beside_a_loop_is_not_forgotten) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(10ms);
+  run_at(1, [] {
+    go([] { loop_for_ever(); });
+    std::vector<std::chrono::nanoseconds> late;
+    for (int i = 0; i < test::scaled(20, 5); ++i) {
+      auto const until = clock::now() + 1ms;
+      sleep_until(until);
+      late.push_back(clock::now() - until);
+    }
+    std::sort(late.begin(), late.end());
+    EXPECT_LT(late[late.size() / 2], 200ms);
+  });
+}
+
+// Two calls of the runtime, neither of which ever waits.
+void pass_one_through(chan<int> const& c) {
+  static_cast<void>(c.try_send(1));
+  static_cast<void>(c.try_recv());
+}
+
+// The signal finds the mark set, most of the time: it is made good when the mark is cleared.
+TEST(preemption, S18_a_loop_of_calls_that_never_wait_is_preempted_too) {
+  with_slices_of const slices(1ms);
+  run_at(1, [] {
+    go([] {
+      for (chan<int> const c(1);;) pass_one_through(c);
+    });
+    for (int i = 0; i < 10; ++i) sleep_for(1ms);
+    EXPECT_GT(preempted(read_stats()), 0U);
+  });
+}
+
+TEST(preemption, S18_without_the_signal_it_is_seen_when_the_runtime_is_left) {
+  with_slices_of const slices(1ms);
+  run_with({.max_procs = 1, .async_preemption = false}, [] {
+    std::atomic<bool> stop{false};
+    wait_group all;
+    all.go([&] {
+      for (chan<int> const c(1); !stop;) pass_one_through(c);
+    });
+    for (int i = 0; i < 10; ++i) sleep_for(1ms);
+    EXPECT_GT(preempted(read_stats()), 0U);
+    stop = true;
+    all.wait();
+  });
+}
+
+TEST(preemption, S18_asyncpreemptoff) {
+  ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,slice=1000", 1);
+  run_at(2, [] {
+    std::atomic<bool> stop{false};
+    wait_group all;
+    all.go([&] {
+      while (!stop) rt::cpu_relax();
+    });
+    for (int i = 0; i < 20; ++i) sleep_for(1ms);
+    stop = true;
+    all.wait();
+    EXPECT_EQ(preempted(read_stats()), 0U) << "a loop without calls went on";
+  });
+  ::setenv("THRUM_DEBUG", "slice=10000000", 1);
+}
+
+TEST(preemption, S18_one_that_nobody_waits_for_is_left_alone) {
+  with_slices_of const slices(1ms);
+  run_at(2, [] {
+    std::atomic<bool> stop{false};
+    wait_group all;
+    all.go([&] {
+      while (!stop) rt::cpu_relax();
+    });
+    for (int i = 0; i < 3; ++i) sleep_for(10ms);  // an idle P is there for that
+    stop = true;
+    all.wait();
+    EXPECT_EQ(preempted(read_stats()), 0U);
+  });
+}
+
+TEST(preemption, S18_main_is_preempted_like_any_other) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(1ms);
+  run_at(1, [] {
+    std::atomic<bool> ran{false};
+    go([&] { ran = true; });
+    while (!ran) rt::cpu_relax();
+  });
+}
+
+TEST(preemption, S18_one_that_was_joined_in_place_is_preempted_with_its_joiner) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(1ms);
+  run_at(1, [] {
+    std::atomic<bool> ran{false};
+    auto child = spawn([&] {
+      while (!ran) rt::cpu_relax();
+      return 7;
+    });
+    go([&] { ran = true; });
+    EXPECT_EQ(child.join(), 7);
+  });
+}
+
+// SC-20.
+TEST(preemption, S19_SC_20_loops_on_one_p_get_equal_shares) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(2ms);
+  run_at(1, [] {
+    static std::array<std::atomic<std::uint64_t>, 4> rounds;
+    for (auto& mine : rounds) {
+      mine = 0;
+      go([&] {
+        for (;;) mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      });
+    }
+    sleep_for(200ms);
+    EXPECT_TRUE(
+        test::wait_until([] { return std::all_of(rounds.begin(), rounds.end(), [](auto& n) { return n > 0; }); }));
+    sleep_for(1s);
+    auto const [least, most] = std::minmax_element(rounds.begin(), rounds.end());
+    EXPECT_LT(most->load(), 2 * least->load());
+  });
+}
+
+TEST(preemption, S19_everyone_has_a_turn_beside_hundreds_of_loops) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(1ms);
+  run_at(2, [] {
+    for (int i = 0; i < 300; ++i) go([] { loop_for_ever(); });
+    chan<int> const answers;
+    go([=] { answers.send(42); });  // has not started, and stands behind all of them
+    for (int i = 0; i < 3; ++i) sleep_for(1ms);
+    if (test::is_long()) {
+      EXPECT_EQ(answers.recv(), 42);
+    }
+  });
+}
+
+// S40: Ms in user code hold a P each, and no two the same.
+TEST(preemption, S40_no_more_than_max_procs_goroutines_are_in_user_code) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  constexpr int procs = 2;
+  with_slices_of const slices(500us);
+  run_at(procs, [] {
+    rt::Sched& s = test::this_sched();
+    std::atomic<bool> stop{false};
+    int samples = 0;
+    std::thread sampler([&] {
+      while (!stop) {
+        std::set<rt::P*> held;
+        int in_user_code = 0;
+        rt::os::lock_guard const guard(s.lock);  // a P changes hands under it
+        for (rt::M* m = s.all_ms; m != nullptr; m = m->all_link) {
+          rt::P* const p = rt::hint_of(m->p);
+          if (p == nullptr || m->in_runtime.load(rt::relaxed) || rt::hint_of(p->m) != m) continue;
+          ++in_user_code;
+          held.insert(p);
+        }
+        EXPECT_LE(held.size(), static_cast<std::size_t>(procs));
+        EXPECT_EQ(held.size(), static_cast<std::size_t>(in_user_code));
+        ++samples;
+      }
+    });
+    wait_group all;
+    for (int i = 0; i < 6; ++i) {
+      all.go([] { test::compute_for(std::chrono::milliseconds(test::scaled(50, 10))); });
+    }
+    all.wait();
+    stop = true;
+    blocking([&] { sampler.join(); });
+    EXPECT_GT(samples, 0);
+    EXPECT_GT(preempted(read_stats()), 0U);
+  });
+}
+
+}  // namespace
+}  // namespace thrum

@@ -1,0 +1,41 @@
+// Goroutines that do not come to the scheduler by themselves.
+#pragma once
+
+#include "base/platform.h"
+#include <thrum/runtime.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+// TSan puts signals off until the next call that it knows: a loop without calls is never interrupted (T15).
+#define THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION() \
+  if (thrum::rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals: loops without calls are not preempted"
+
+namespace thrum::test {
+
+// One instruction and a jump; the compiler may not take it away.
+[[noreturn]] inline void loop_for_ever() {
+  for (;;) asm volatile("");
+}
+
+// Uses a CPU for so long, as seen by the thread itself, without a call of the scheduler.
+inline void compute_for(std::chrono::nanoseconds long_) {
+  auto const cpu_ns = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::nanoseconds(now.tv_sec * 1'000'000'000LL + now.tv_nsec);
+  };
+  for (auto const until = cpu_ns() + long_; cpu_ns() < until;) {
+    for (int i = 0; i < 1000; ++i) asm volatile("");
+  }
+}
+
+inline std::uint64_t preempted(stats const& all) {
+  std::uint64_t sum = 0;
+  for (proc_stats const& p : all.procs) sum += p.preempted;
+  return sum;
+}
+
+}  // namespace thrum::test
