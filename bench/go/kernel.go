@@ -10,6 +10,9 @@ import (
 
 var kernelWorkloads = []workload{
 	{"blocking", blocking},
+	{"unannounced", blocking}, // Go announces every call by itself
+	{"hog", hog},
+	{"cpu_bound", one("ms", computeInTurns)},
 	{"syscall", one("ns/call", announcedCall)},
 	{"idle", one("% CPU", nearlyIdle)},
 }
@@ -52,6 +55,48 @@ func blocking() []figure {
 		wallMs[r], yields[r] = blockInTurns()
 	}
 	return []figure{{"", quantile(wallMs, 0.5), "ms"}, {"_yields", quantile(yields, 0.5), "yields"}}
+}
+
+// hog tells how late one is that sleeps 1 ms again and again, beside another that computes for 2 s without a call.
+func hog() []figure {
+	var over atomic.Bool
+	ended := make(chan bool)
+	go func() {
+		for !over.Load() {
+		}
+		ended <- true
+	}()
+	var lateMs []float64
+	for start := time.Now(); time.Since(start) < 2*time.Second; {
+		until := time.Now().Add(time.Millisecond)
+		time.Sleep(time.Millisecond)
+		lateMs = append(lateMs, float64(time.Since(until).Nanoseconds())/1e6)
+	}
+	over.Store(true)
+	<-ended
+	return []figure{{"", quantile(lateMs, 0.5), "ms"}, {"_worst", quantile(lateMs, 1), "ms"}}
+}
+
+var sink atomic.Int64
+
+// computeInTurns runs two tasks for each P, which compute and call nothing.
+func computeInTurns() float64 {
+	const rounds = 400_000_000
+	return nanosecondsOf(func() {
+		var all sync.WaitGroup
+		for i := 0; i < 2*runtime.GOMAXPROCS(0); i++ {
+			all.Add(1)
+			go func() {
+				n := int64(0)
+				for r := int64(0); r < rounds; r++ {
+					n += r & 1
+				}
+				sink.Add(n)
+				all.Done()
+			}()
+		}
+		all.Wait()
+	}) / 1e6
 }
 
 // announcedCall tells what announcing a short call costs: beside the bare call, in the same rounds.

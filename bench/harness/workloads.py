@@ -59,6 +59,9 @@ TIME = [
 ]
 KERNEL = [
     Workload((Figure("blocking", {1: 1.0, 2: 1.0}), Figure("blocking_yields", HALF, higher_is_better=True))),
+    Workload((Figure("unannounced", {1: 1.0, 2: 1.0}), Figure("unannounced_yields", HALF, higher_is_better=True))),
+    Workload((Figure("hog", {1: 0.6}), Figure("hog_worst", {1: 0.6}))),
+    single("cpu_bound", {}),
     single("syscall", {1: 0.53, 2: 0.53}),
     single("idle", {1: 0.7, 2: 0.7}),
 ]

@@ -35,7 +35,8 @@ struct meanwhile {
 };
 
 // 64 tasks in the kernel, ten times 10 ms each, and one beside them that counts its turns.
-meanwhile block_in_turns() {
+template <class Sleep>
+meanwhile block_in_turns(Sleep sleep) {
   constexpr int tasks = 64;
   constexpr int calls_each = 10;
   thrum::wait_group callers;
@@ -48,9 +49,9 @@ meanwhile block_in_turns() {
   });
   double const wall_ns = bench::nanoseconds_of([&] {
     for (int i = 0; i < tasks; ++i) {
-      callers.go([] {
+      callers.go([sleep] {
         for (int c = 0; c < calls_each; ++c) {
-          thrum::blocking(sleep_in_kernel);
+          sleep();
         }
       });
     }
@@ -61,16 +62,60 @@ meanwhile block_in_turns() {
   return {wall_ns / 1e6, static_cast<double>(yields)};
 }
 
-std::vector<figure> blocking() {
-  static_cast<void>(block_in_turns());
+template <class Sleep>
+std::vector<figure> tasks_in_kernel(Sleep sleep) {
+  static_cast<void>(block_in_turns(sleep));
   std::array<double, bench::round_count> wall_ms{};
   std::array<double, bench::round_count> yields{};
   for (std::size_t round = 0; round < bench::round_count; ++round) {
-    auto const seen = block_in_turns();
+    auto const seen = block_in_turns(sleep);
     wall_ms[round] = seen.wall_ms;
     yields[round] = seen.yields;
   }
   return {{"", quantile(wall_ms, 0.5), "ms"}, {"_yields", quantile(yields, 0.5), "yields"}};
+}
+
+std::vector<figure> blocking() {
+  return tasks_in_kernel([] { thrum::blocking(sleep_in_kernel); });
+}
+
+// The same calls, and thrum is not told.
+std::vector<figure> unannounced() { return tasks_in_kernel(sleep_in_kernel); }
+
+// How late one is that sleeps 1 ms again and again, beside another that computes for 2 s without a call.
+std::vector<figure> hog() {
+  std::atomic<bool> over{false};
+  auto spinner = thrum::spawn([&] {
+    while (!over.load(std::memory_order_relaxed)) {
+    }
+  });
+  std::vector<double> late_ms;
+  auto const start = steady_clock::now();
+  while (steady_clock::now() - start < 2s) {
+    auto const until = steady_clock::now() + 1ms;
+    thrum::sleep_for(1ms);
+    late_ms.push_back(std::chrono::duration<double, std::milli>(steady_clock::now() - until).count());
+  }
+  over = true;
+  spinner.join();
+  return {{"", quantile(late_ms, 0.5), "ms"}, {"_worst", quantile(late_ms, 1), "ms"}};
+}
+
+// Two tasks for each P, which compute and call nothing: what it costs that they take turns.
+double compute_in_turns() {
+  constexpr std::int64_t rounds = 400'000'000;
+  return bench::nanoseconds_of([] {
+           thrum::wait_group all;
+           for (int i = 0; i < 2 * thrum::max_procs(); ++i) {
+             all.go([] {
+               for (std::int64_t r = 0; r < rounds; ++r) {
+                 asm volatile("");
+               }
+             });
+           }
+           all.wait();
+         }) /
+         1e6;
 }
 
 std::int64_t call_kernel(int times) {
@@ -106,6 +151,9 @@ double nearly_idle() {
 
 constexpr std::array workloads{
     workload{"blocking", blocking},
+    workload{"unannounced", unannounced},
+    workload{"hog", hog},
+    workload{"cpu_bound", [] { return one("ms", compute_in_turns()); }},
     workload{"syscall", [] { return one("ns/call", announced_call()); }},
     workload{"idle", [] { return one("% CPU", nearly_idle()); }},
 };

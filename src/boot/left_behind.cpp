@@ -71,7 +71,11 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
 void abandon(Sched* s) noexcept {
   static constinit atomic<Sched*> abandoned{nullptr};
   s->next_abandoned = abandoned.exchange(s, acq_rel);
-  if constexpr (with_asan) s->g_slab.for_each([](G& g) { tell_leak_checker(g); });
+  os::lock_guard const guard(s->free_lock);
+  s->g_slab.for_each([](G& g) {
+    g.is_orphan = true;
+    tell_leak_checker(g);
+  });
 }
 
 }  // namespace thrum::rt

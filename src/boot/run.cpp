@@ -83,14 +83,17 @@ class pause_signal {
   }
   ~pause_signal() {
     if (!is_used_) return;
-    os::remove_pause_signal();
+    os::remove_pause_signal(threads_are_left_ ? os::still_sent::perhaps : os::still_sent::no);
     callers_.apply();
   }
   pause_signal(pause_signal const&) = delete;
   pause_signal& operator=(pause_signal const&) = delete;
 
+  void threads_are_left() noexcept { threads_are_left_ = true; }
+
  private:
   bool const is_used_;
+  bool threads_are_left_ = false;
   os::signal_mask const callers_ = os::signal_mask::of_this_thread();
 };
 
@@ -179,7 +182,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   set_uncaught_hook(report_panic);
 
   Sched& s = *sched;
-  pause_signal const preemption(s);
+  pause_signal preemption(s);
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
@@ -192,15 +195,13 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   if (m0.p != nullptr) retire_p(m0);
   watching.stop();
   making.stop();
-  int const still_running = end_all_ms(s, end_patience_ns);
+  end_of_ms const end = end_all_ms(s, end_patience_ns);
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   callers.restore_to(m0.globals);
   release_thread(m0);
-  if (still_running != 0) {
-    abandon(sched.release());  // they may touch any of it
-  } else {
-    leave_behind_what_is_referred_to(s);
-  }
+  if (end.threads_left != 0) preemption.threads_are_left();
+  if (end.all_rest) leave_behind_what_is_referred_to(s);
+  if (end.threads_left != 0) abandon(sched.release());  // they sleep in its memory, or may touch any of it
   if (call.error) std::rethrow_exception(call.error);
 }
 

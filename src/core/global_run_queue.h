@@ -21,6 +21,7 @@ class global_run_queue {
   [[nodiscard]] std::uint32_t size() const noexcept { return plain_.size() + locked_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
+  [[nodiscard]] bool has_locked() const noexcept { return !locked_.empty(); }
 
   void push(entry e) noexcept {
     if (e.is_locked()) {
@@ -38,8 +39,10 @@ class global_run_queue {
     return first != nullptr && first->locked_to->turn <= went_;
   }
 
-  entry pop() noexcept {
-    if (next_is_locked()) return entry::locked(locked_.pop_front());
+  entry pop() noexcept { return next_is_locked() ? entry::locked(locked_.pop_front()) : pop_plain(); }
+
+  // The same for plain entries only.
+  entry pop_plain() noexcept {
     if (plain_.empty()) return {};
     ++went_;
     return entry::from_bits(plain_.pop());

@@ -51,6 +51,7 @@ struct M {
   atomic<bool> in_runtime{false};      // T01: no malloc, no user code, no preemption
   atomic<std::uint32_t> attention{0};  // looked at whenever the mark above is set or cleared: see m_attend
   std::int64_t cpu_seen_ns = -1;       // sysmon's: what its thread had used at the last look without a P
+  atomic<bool> pause_insists{false};   // written by sysmon: the request is made good wherever the goroutine is
   atomic<std::uint32_t> pause_tick{
       0};                         // written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about
   P* away_from = nullptr;         // in a system call: the P that may still be there on the way back

@@ -17,12 +17,14 @@ std::uint32_t next_epoch() noexcept {
 }  // namespace
 
 constinit atomic<std::uint32_t> Sched::live_epoch{0};
+constinit atomic<std::int32_t> Sched::threads_asleep_for_good{0};
 
 Sched::Sched(settings const& chosen)
     : options(chosen),
       epoch(next_epoch()),
       steal_steps(static_cast<std::uint32_t>(chosen.procs)),
-      ms_signals(os::signal_mask::of_this_thread().without(chosen.preempt_signal)),
+      ms_signals(chosen.async_preemption ? os::signal_mask::of_this_thread().without(chosen.preempt_signal)
+                                         : os::signal_mask::of_this_thread()),
       stacks(chosen.stack_size) {
   random_source seeds(chosen.seed);
   procs.reserve(static_cast<std::size_t>(chosen.procs));

@@ -40,6 +40,9 @@ struct settings {
   std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
 };
 
+// With many goroutines paused, whom the next turn that is not theirs is for: see sys/preempt.h.
+enum class plain_turn : std::uint8_t { none, started_only, all };
+
 struct Sched {
   explicit Sched(settings const& chosen);
 
@@ -52,14 +55,21 @@ struct Sched {
 
   // T05: how many goroutines should sleep in the middle of user code at most, each on a thread of its own: see
   // sys/preempt.h. From half of that on they are many.
-  [[nodiscard]] std::int32_t paused_max() const noexcept { return std::max(64, 8 * options.procs); }
+  [[nodiscard]] std::int32_t paused_max() const noexcept {
+    return std::min(std::max(64, 8 * options.procs), std::max(2, options.threads_max - options.procs - 4));
+  }
+  // Of the threads that the program may have, every P needs one, M0 is one, and one is kept for a system call.
+  [[nodiscard]] bool may_be_paused(std::int32_t more) const noexcept {
+    return ms_paused.load(relaxed) + more + options.procs + 2 <= options.threads_max;
+  }
   [[nodiscard]] bool many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max() / 2; }
   [[nodiscard]] bool too_many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max(); }
 
   // fixed
   settings const options;
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
-  static constinit atomic<std::uint32_t> live_epoch;  // of the run that is alive; 0: there is none
+  static constinit atomic<std::uint32_t> live_epoch;              // of the run that is alive; 0: there is none
+  static constinit atomic<std::int32_t> threads_asleep_for_good;  // of earlier runs: see sched/end_all_ms.cpp
   coprime_steps const steal_steps;
   os::signal_mask const ms_signals;  // what every M takes: run()'s caller's, and the preemption signal (T15)
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
@@ -74,8 +84,8 @@ struct Sched {
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
   global_run_queue global_queue;
-  bool plain_has_its_turn = false;      // although many are paused
-  std::int32_t plain_turns_missed = 0;  // since too many are
+  plain_turn turn_of_plain = plain_turn::none;  // although many are paused
+  std::int32_t plain_turns_missed = 0;          // since too many are
   P* idle_p_list = nullptr;
   M* idle_m_list = nullptr;
   M* all_ms = nullptr;

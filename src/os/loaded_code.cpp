@@ -4,9 +4,13 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 
+#include <cxxabi.h>
+#include <dlfcn.h>
 #include <link.h>
+#include <unwind.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -19,15 +23,24 @@ struct code_range {
 
 // A range is written before it is counted, and never changed afterwards: a signal handler may be reading. An object that is
 // unloaded stays in the list; one that takes its place is added.
-constexpr std::size_t ranges_max = 256;
+constexpr std::size_t ranges_max = 512;
 constinit std::array<code_range, ranges_max> ranges{};
 constinit atomic<std::size_t> range_count{0};
+constinit atomic<bool> malloc_is_in_the_program{false};
+constinit atomic<bool> malloc_is_trusted{false};
 
-bool is_libc_kin(char const* path) noexcept {
+// Whoever contains one of these takes locks that everybody needs. The executable may, but cannot be left out for that.
+void const* const entry_points[] = {reinterpret_cast<void const*>(&::malloc),
+                                    reinterpret_cast<void const*>(&abi::__cxa_throw),
+                                    reinterpret_cast<void const*>(&::_Unwind_RaiseException)};
+
+bool has_such_a_name(char const* path) noexcept {
   char const* const slash = std::strrchr(path, '/');
   char const* const name = slash != nullptr ? slash + 1 : path;
-  for (char const* const prefix : {"libc.so", "libc-", "libc.musl", "ld-", "ld.so", "libstdc++", "libc++", "libgcc_s",
-                                   "libunwind", "libpthread", "libdl", "libjemalloc", "libtcmalloc", "libmimalloc"}) {
+  for (char const* const prefix :
+       {"libc.so",      "libc-",     "libc.musl",  "ld-",     "ld.so",       "libstdc++",   "libc++",
+        "libgcc_s",     "libunwind", "libpthread", "libdl",   "libjemalloc", "libtcmalloc", "libmimalloc",
+        "libtbbmalloc", "libasan",   "libubsan",   "libtsan", "liblsan",     "libhwasan"}) {
     if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
   }
   return false;
@@ -43,21 +56,62 @@ void add(code_range found) noexcept {
   range_count.store(count + 1, release);  // pairs with owner_of_code
 }
 
-int note_object(dl_phdr_info* object, std::size_t, void*) {
-  char const* const path = object->dlpi_name != nullptr ? object->dlpi_name : "";
-  code_owner const owner = is_libc_kin(path) ? code_owner::libc_kin : code_owner::program;
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    auto const& part = object->dlpi_phdr[i];
+template <class F>
+void for_each_range_of_code(dl_phdr_info const& object, F visit) noexcept {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    auto const& part = object.dlpi_phdr[i];
     if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
-    std::uintptr_t const low = object->dlpi_addr + part.p_vaddr;
-    add({low, low + part.p_memsz, owner});
+    std::uintptr_t const low = object.dlpi_addr + part.p_vaddr;
+    visit(low, low + part.p_memsz);
   }
+}
+
+bool is_libc_kin(dl_phdr_info const& object) noexcept {
+  char const* const path = object.dlpi_name != nullptr ? object.dlpi_name : "";
+  if (*path == '\0') return false;  // the executable
+  bool is_kin = has_such_a_name(path);
+  for_each_range_of_code(object, [&](std::uintptr_t low, std::uintptr_t high) {
+    for (void const* const entry_point : entry_points) {
+      auto const address = reinterpret_cast<std::uintptr_t>(entry_point);
+      is_kin = is_kin || (address >= low && address < high);
+    }
+  });
+  return is_kin;
+}
+
+// Those to be known go first: should there be too many, the others are left out.
+int note_object(dl_phdr_info* object, std::size_t, void* wanted) {
+  code_owner const owner = is_libc_kin(*object) ? code_owner::libc_kin : code_owner::program;
+  if (owner != *static_cast<code_owner const*>(wanted)) return 0;
+  for_each_range_of_code(*object, [&](std::uintptr_t low, std::uintptr_t high) { add({low, high, owner}); });
   return 0;
+}
+
+// In an executable at a fixed address a function of a library may have an address of its own, of a mere jump.
+bool is_in_the_program(void const* function) noexcept {
+  auto const address = reinterpret_cast<std::uintptr_t>(function);
+  Dl_info where{};
+  ElfW(Sym) const* symbol = nullptr;
+  if (owner_of_code(address) != code_owner::program) return false;
+  if (::dladdr1(function, &where, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)), RTLD_DL_SYMENT) == 0) {
+    return true;  // no dynamic symbols at all: it is linked statically
+  }
+  return symbol != nullptr && symbol->st_shndx != SHN_UNDEF;
 }
 
 }  // namespace
 
-void note_loaded_code() noexcept { static_cast<void>(::dl_iterate_phdr(note_object, nullptr)); }
+void note_loaded_code() noexcept {
+  for (code_owner wanted : {code_owner::libc_kin, code_owner::program}) {
+    static_cast<void>(::dl_iterate_phdr(note_object, &wanted));
+  }
+  bool const own = !malloc_is_trusted.load(relaxed) && is_in_the_program(entry_points[0]);
+  malloc_is_in_the_program.store(own, relaxed);  // before any goroutine runs
+}
+
+void trust_the_programs_malloc() noexcept { malloc_is_trusted.store(true, relaxed); }
+
+bool libc_is_in_the_program() noexcept { return malloc_is_in_the_program.load(relaxed); }
 
 code_owner owner_of_code(std::uintptr_t address) noexcept {
   std::size_t const count = range_count.load(acquire);  // pairs with add

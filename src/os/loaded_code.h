@@ -17,6 +17,12 @@ enum class code_owner : std::uint8_t {
 // it is read again.
 void note_loaded_code() noexcept;
 
+// Whether malloc is linked into the executable: then nobody can tell where its locks are held. In a signal handler, too.
+[[nodiscard]] bool libc_is_in_the_program() noexcept;
+
+// It is, but only passes on to the C library's. Before note_loaded_code.
+void trust_the_programs_malloc() noexcept;
+
 // May be called anywhere, also in a signal handler.
 [[nodiscard]] code_owner owner_of_code(std::uintptr_t address) noexcept;
 

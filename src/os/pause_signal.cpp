@@ -14,17 +14,18 @@ namespace thrum::rt::os {
 namespace {
 
 constinit atomic<pause_handler> current_handler{nullptr};
-chained_signal handled;
+chained_signal handled[_NSIG];  // by their numbers: one that was left linked may still be sent
+constinit atomic<int> number_in_use{0};
 char
     mark_of_ours;  // its address is what our signals carry: no other process can know it, no other code of this one uses it
 
-THRUM_SIGNAL_ENTRY void on_signal(int, siginfo_t* information, void* context) {
+THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* context) {
   int const errno_before = errno;
   if (information->si_code == SI_QUEUE && information->si_value.sival_ptr == &mark_of_ours) {
     // acquire pairs with install_pause_signal: what the handler relies on was written before
     if (pause_handler const handler = current_handler.load(acquire)) handler(context);
   } else {
-    pass_on(handled, information, context);
+    pass_on(handled[number], information, context);
   }
   errno = errno_before;
 }
@@ -32,14 +33,18 @@ THRUM_SIGNAL_ENTRY void on_signal(int, siginfo_t* information, void* context) {
 }  // namespace
 
 int install_pause_signal(int signal, pause_handler handler) noexcept {
-  current_handler.store(handler, release);                   // pairs with on_signal
-  if (handled.linked && handled.number == signal) return 0;  // below another of the program's
-  handled = {.number = signal, .linked = false, .previous = {}};
-  return take_over(handled, on_signal, SA_ONSTACK | SA_RESTART);
+  if (signal <= 0 || signal >= _NSIG) return EINVAL;
+  current_handler.store(handler, release);  // pairs with on_signal
+  number_in_use.store(signal, relaxed);     // ordered by the creation of whoever sends
+  chained_signal& mine = handled[signal];
+  if (mine.linked) return 0;  // since an earlier run
+  mine.number = signal;
+  return take_over(mine, on_signal, SA_ONSTACK | SA_RESTART);
 }
 
-int remove_pause_signal() noexcept {
-  int const error = handled.linked ? hand_back(handled, on_signal) : 0;
+int remove_pause_signal(still_sent some) noexcept {
+  chained_signal& mine = handled[number_in_use.load(relaxed)];
+  int const error = mine.linked && some == still_sent::no ? hand_back(mine, on_signal) : 0;
   current_handler.store(nullptr, release);
   return error;
 }
@@ -52,7 +57,8 @@ bool send_pause_signal(int tid) noexcept {
   information.si_uid = ::getuid();
   information.si_value.sival_ptr = &mark_of_ours;
   int const errno_before = errno;
-  bool const sent = ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, handled.number, &information) == 0;
+  bool const sent =
+      ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, number_in_use.load(relaxed), &information) == 0;
   errno = errno_before;
   return sent;
 }

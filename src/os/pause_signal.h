@@ -11,8 +11,10 @@ using pause_handler = void (*)(void const* ucontext) noexcept;
 // What does not carry our mark goes to the action that was in force before. 0 or the errno.
 [[nodiscard]] int install_pause_signal(int signal, pause_handler handler) noexcept;
 
-// As remove_fault_handler.
-int remove_pause_signal() noexcept;
+// As remove_fault_handler. If one may still be on its way to a thread, our action stays below as a mere link: the default
+// action could end the program.
+enum class still_sent : bool { no, perhaps };
+int remove_pause_signal(still_sent some) noexcept;
 
 // To one thread of this process. False: it is gone, or too many signals wait.
 bool send_pause_signal(int tid) noexcept;

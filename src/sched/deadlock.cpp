@@ -14,7 +14,7 @@ bool everybody_rests(Sched const& s) noexcept { return s.ms_idle + (s.m0_waits ?
 // A thread that thrum did not make may yet call `go`, or release what everybody waits for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {
   int const threads = os::count_process_threads();
-  return threads < 0 || threads > s.ms_total + s.own_threads;
+  return threads < 0 || threads > s.ms_total + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
 }
 
 void list_goroutines(Sched& s) noexcept {

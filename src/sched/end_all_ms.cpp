@@ -85,7 +85,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
 
 }  // namespace
 
-int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
+end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
   M* told = stop_scheduling(s);
   while (told != nullptr) {
     M* const next = told->idle_link;
@@ -94,7 +94,9 @@ int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
     told = next;
   }
   wait_until_all_rest(s, patience_ns);
+  std::int32_t const asleep = s.ms_paused.load(acquire);
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
+  Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {
@@ -103,7 +105,7 @@ int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
       os::detach_thread(m->thread);
     }
   }
-  return left;
+  return {left, left == asleep};
 }
 
 }  // namespace thrum::rt

@@ -47,34 +47,53 @@ std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint3
 
 namespace {
 
+bool is_unstarted(entry e) noexcept { return e.g()->status.load(relaxed) == g_status::unstarted; }
+
+// One that may have its turn, if it is near: those before it that may not go to the end.
+entry pop_plain(Sched& s, plain_turn whose) noexcept {
+  constexpr int looked_at_max = 32;
+  for (int i = 0; i < looked_at_max; ++i) {
+    entry const e = s.global_queue.pop_plain();
+    if (!e || whose == plain_turn::all || !is_unstarted(e)) return e;
+    s.global_queue.push(e);
+  }
+  return {};
+}
+
 // In the order of their coming; but with many paused those go first, until sys/preempt.h says otherwise (T05).
 entry pop_global(Sched& s) noexcept {
-  if (s.many_are_paused() && !std::exchange(s.plain_has_its_turn, false)) {
-    if (G* const oldest = s.global_queue.pop_locked()) return entry::locked(oldest);
+  if (!s.many_are_paused()) return s.global_queue.pop();
+  if (auto const whose = std::exchange(s.turn_of_plain, plain_turn::none); whose != plain_turn::none) {
+    if (entry const plain = pop_plain(s, whose)) return plain;
   }
-  return s.global_queue.pop();
+  G* const oldest = s.global_queue.pop_locked();
+  return oldest != nullptr ? entry::locked(oldest) : s.global_queue.pop_plain();
 }
 
 }  // namespace
 
 void set_unstarted_aside(P& p) noexcept {
   Sched& s = p.sched;
-  os::lock_guard const guard(s.lock);
   auto const set_aside_or = [&](entry e, auto keep) {
-    if (e.g()->status.load(relaxed) == g_status::unstarted) {
+    if (is_unstarted(e)) {
       put_global_locked(s, e);
     } else {
       keep(e);
     }
   };
-  if (entry const next = p.queue.take_next()) {
-    set_aside_or(next, [&](entry e) { static_cast<void>(p.queue.swap_next(e)); });
+  {
+    os::lock_guard const guard(s.lock);
+    if (entry const next = p.queue.take_next()) {
+      set_aside_or(next, [&](entry e) { static_cast<void>(p.queue.swap_next(e)); });
+    }
+    for (std::uint32_t left = p.queue.size(); left > 0; --left) {
+      entry const e = p.queue.pop();
+      if (!e) break;  // a thief was faster
+      set_aside_or(e, [&](entry kept) { THRUM_CHECK(p.queue.put(kept) == run_queue::put_result::done); });
+    }
   }
-  for (std::uint32_t left = p.queue.size(); left > 0; --left) {
-    entry const e = p.queue.pop();
-    if (!e) break;  // a thief was faster
-    set_aside_or(e, [&](entry kept) { THRUM_CHECK(p.queue.put(kept) == run_queue::put_result::done); });
-  }
+  store_load_fence();  // on their way they were in no queue: a publication like any other
+  wake_if_idle(s);
 }
 
 entry take_global_one_locked(Sched& s, P& p) noexcept {
@@ -88,15 +107,20 @@ entry take_global_one_locked(Sched& s, P& p) noexcept {
 }
 
 entry take_global_batch_locked(Sched& s, P& p) noexcept {
-  std::uint32_t share =
-      global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.options.procs), p.queue.capacity());
+  std::uint32_t share = 1;  // with many paused there is one turn for the others at a time
+  if (!s.many_are_paused()) {
+    share = global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.options.procs), p.queue.capacity());
+  }
   entry const first = take_global_one_locked(s, p);
   if (first.is_locked()) return first;
   for (; share > 1 && !s.global_queue.next_is_locked(); --share) {
+    entry const more = s.global_queue.pop_plain();
+    if (!more) break;
     // The ring is empty and the share is at most half of it.
-    auto const result = p.queue.put(take_global_one_locked(s, p));
-    THRUM_CHECK(result == run_queue::put_result::done);
+    THRUM_CHECK(p.queue.put(more) == run_queue::put_result::done);
+    count(p.counters.global_takes);
   }
+  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
   return first;
 }
 

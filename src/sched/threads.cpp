@@ -89,6 +89,7 @@ void start_spare_thread(Sched& s) noexcept {
   spare->idle_link = s.threadless_ms;
   s.threadless_ms = spare;
   --s.ms_total;
+  check_deadlock_locked(s);  // it was counted as one that does not rest
 }
 
 void start_thread(Sched& s, M& m) noexcept {
@@ -129,6 +130,10 @@ resting_m take_resting_m_locked(Sched& s) noexcept {
   return {};
 }
 
+bool an_m_can_be_had_locked(Sched const& s) noexcept {
+  return s.idle_m_list != nullptr || s.timekeeper != nullptr || s.ms_total < s.options.threads_max;
+}
+
 void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   resting_m const rested = take_resting_m_locked(s);
   M* m = rested.m;
@@ -148,6 +153,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
 }
 
 void give_p_to_thread_of(P& p, G& g) noexcept {
+  attend_to(p);  // user code goes on with it, without a look
   M& its = *g.locked_to;
   p.m = nullptr;
   p.tick();

@@ -21,6 +21,9 @@ struct resting_m {
 };
 [[nodiscard]] resting_m take_resting_m_locked(Sched& s) noexcept;
 
+// Under sched.lock: whether start_m_locked would find an M, or may make one.
+[[nodiscard]] bool an_m_can_be_had_locked(Sched const& s) noexcept;
+
 // p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue.
 void give_p_to_thread_of(P& p, G& g) noexcept;
 
@@ -47,8 +50,11 @@ void retire_p(M& m) noexcept;
 void release_thread(M& m) noexcept;
 
 // Ends all Ms but the caller's, in sched/end_all_ms.cpp. Those in user code are asked by the signal to stop there for good.
-// Waits until all have come to rest, for `patience_ns` at most; answers how many threads are left: stopped in user code, or
-// still in it, or in the kernel. The latter stop at their next scheduling point. Everything they may touch must be left alone.
-[[nodiscard]] int end_all_ms(Sched& s, std::int64_t patience_ns) noexcept;
+// Waits until all have come to rest, for `patience_ns` at most.
+struct end_of_ms {
+  int threads_left;  // stopped in user code, or still in it, or in the kernel
+  bool all_rest;  // the former. The others stop at their next scheduling point; what they may touch must be left alone
+};
+[[nodiscard]] end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns) noexcept;
 
 }  // namespace thrum::rt

@@ -43,17 +43,20 @@ bool is_turn_of_others(Sched& s, P& p) noexcept {
   constexpr std::uint32_t slices = 4;
   if (++p.slices_ended % slices != 0 || !others_wait(s, p)) return false;
   std::int32_t const too_many = s.ms_paused.load(relaxed) - s.paused_max();
-  s.plain_has_its_turn = too_many < 0 || ++s.plain_turns_missed >= 2 + too_many / 4;
-  if (s.plain_has_its_turn) s.plain_turns_missed = 0;
+  // If the one that is started turns out to be no better, others must still have their turn.
+  bool const may_start_one = s.may_be_paused(2);
+  bool const starts_one = too_many < 0 || (may_start_one && ++s.plain_turns_missed >= 2 + too_many / 4);
+  if (starts_one) s.plain_turns_missed = 0;
+  s.turn_of_plain = starts_one ? plain_turn::all : plain_turn::started_only;
   return true;
 }
 
 heir choose_heir_locked(Sched& s, P& p) noexcept {
   heir next;
   if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_paused(s);
-  if (!next) next.rested = take_resting_m_locked(s);
+  if (!next && s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
   if (!next) {
-    s.wants_spare = true;
+    s.wants_spare = s.may_be_paused(1);
     next.paused = take_oldest_paused(s);
   }
   return next;
@@ -80,7 +83,7 @@ void pause(M& m) noexcept {
   bool const wants_spare = s.wants_spare;
   if (!next) {
     s.lock.release();
-    ring_thread_maker(s);
+    if (wants_spare) ring_thread_maker(s);
     return;
   }
   count(p.counters.preempted);
@@ -92,12 +95,18 @@ void pause(M& m) noexcept {
     next.rested.m->next_p = &p;
     next.rested.m->spinning = false;
   }
+  bool const others_can_be_woken = an_m_can_be_had_locked(s);  // else the program would end at its limit of threads
   s.lock.release();
   give_p_to(next, p);
   if (wants_spare) ring_thread_maker(s);
-  wake_if_idle(s);  // the goroutine was published, under the lock
+  if (others_can_be_woken) wake_if_idle(s);  // the goroutine was published, under the lock
   pay_owed_watch(m);
   if (sleep_until_its_turn(m)) end_pause(m);
+}
+
+// With malloc in the program itself nobody can tell whether the thread holds its lock, which the program's end needs.
+void stop_for_good_if_possible(M& m) noexcept {
+  if (!os::libc_is_in_the_program()) stop_for_good(m);
 }
 
 bool is_still_asked(M const& m) noexcept {
@@ -113,12 +122,14 @@ void pause_where_it_is(void const* ucontext) noexcept {
     m->attention.fetch_or(m_attend::pause, relaxed);  // leave() will see it, on this thread
     return;
   }
-  if (os::owner_of_code(os::program_counter_of(ucontext)) == os::code_owner::libc_kin) return;
+  bool const is_over = m->sched.is_over.load(relaxed);
+  bool const must_not_be_stopped_here = os::owner_of_code(os::program_counter_of(ucontext)) == os::code_owner::libc_kin;
+  if (must_not_be_stopped_here && (is_over || !m->pause_insists.load(relaxed))) return;
   THRUM_DCHECK(ranks_held() == 0);
   m->in_runtime.store(true, relaxed);
   signal_fence();
   std::uint32_t const seen = m->attention.load(acquire);  // pairs with take_p_of_sleeper
-  if (m->sched.is_over.load(relaxed)) stop_for_good(*m);
+  if (is_over) stop_for_good_if_possible(*m);
   if ((seen & (m_attend::away | m_attend::unannounced)) == (m_attend::away | m_attend::unannounced)) {
     get_p_in_user_code(*m);
   } else if ((seen & ~m_attend::pause) == 0 && is_still_asked(*m)) {
@@ -131,6 +142,7 @@ void pause_if_still_asked(M& m) noexcept {
   m.attention.fetch_and(~m_attend::pause, relaxed);
   if (m.current == nullptr) return;
   enter(m);
+  if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
   if (is_still_asked(m)) pause(m);
   m.in_runtime.store(false, relaxed);
 }

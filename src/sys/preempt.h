@@ -9,7 +9,9 @@
 //  1. The handler acts only with the M's mark clear: the thread holds no lock of the runtime. Otherwise it leaves
 //     m_attend::pause, and the same is done when the mark is cleared. It never migrates: any call of the runtime may end a slice.
 //  2. It does not act while the program counter lies in the C library and its kin (T03): sysmon asks again soon. So what
-//     sleeps in the handler holds no lock of theirs, but for what it holds across a call of user code.
+//     sleeps in the handler holds no lock of theirs, as a rule. One that is never met outside, in a loop over memset perhaps,
+//     is paused there after a while: whoever wants its lock sleeps in the kernel then, and gives it his P (T05). But at the
+//     end of the run nobody is stopped there.
 //  3. It makes no thread: the P goes to an M that rests, else to the one that has been paused longest. Without either the
 //     preemption does not happen now, and the thread maker makes a spare M (T01).
 //  4. A request names the slice it is about, by the P's schedtick. One that comes too late does nothing.

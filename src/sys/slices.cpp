@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice the time, and so on
 constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
+constexpr int asked_before_insisting = 20;
 
 // A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
 // would make an error of that (T04). So before it is signalled it must have been seen to compute.
@@ -48,6 +49,8 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     seen.ask_ns = now_ns + sched_.options.slice_ns;
     seen.again_ns = ask_again_after_ns;
     seen.cpu_ns = -1;
+    seen.asked = 0;
+    seen.refused = 0;
     if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
     return verdict::nothing;
   }
@@ -60,7 +63,11 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   if (state.activity == os::thread_activity::sleeps_in_call && can_take_from_sleepers_) {
     return take_p_of_sleeper(sched_, p, *m, state) ? verdict::acted : verdict::look_again_soon;
   }
-  if (!is_wanted || state.activity != os::thread_activity::runs) return verdict::nothing;
+  // Without /proc only the thread's clock tells.
+  if (!is_wanted || state.activity == os::thread_activity::sleeps_in_call ||
+      state.activity == os::thread_activity::sleeps_otherwise) {
+    return verdict::nothing;
+  }
   if (now_ns < seen.ask_ns) {
     look_again_at(seen.ask_ns);
     return verdict::nothing;
@@ -69,7 +76,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     look_again_at(now_ns + computing_for_ns);
     return verdict::nothing;
   }
-  if (!ask_to_pause(*m, tick, looked_at_ns)) return verdict::look_again_soon;
+  if (!ask_to_pause(*m, seen, looked_at_ns)) return verdict::look_again_soon;
   seen.ask_ns = now_ns + seen.again_ns;
   seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
   look_again_at(seen.ask_ns);
@@ -87,16 +94,18 @@ bool slice_watch::nobody_could_help() const noexcept {
 
 // The thread ran at `looked_at_ns`. If that is long ago, since sysmon itself was kept from running, it may sleep by now, and
 // must not be signalled (T04). What remains is the time of two system calls, this one and the one that it may be about to make.
-bool slice_watch::ask_to_pause(M& m, std::uint32_t tick, std::int64_t looked_at_ns) noexcept {
+bool slice_watch::ask_to_pause(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   constexpr std::int64_t fresh_ns = 10'000;
-  count(sched_.preemptions_asked);
-  m.pause_tick.store(tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
-  if (sched_.options.async_preemption) {
-    if (os::monotonic_ns() - looked_at_ns > fresh_ns) return false;
-    static_cast<void>(os::send_pause_signal(hint_of(m.tid)));
-  } else {
+  constexpr int refusals_max = 3;          // where a look takes longer than that, it is never fresh
+  m.pause_tick.store(seen.tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
+  m.pause_insists.store(++seen.asked > asked_before_insisting, relaxed);
+  if (!sched_.options.async_preemption) {
     m.attention.fetch_or(m_attend::pause, relaxed);
+  } else {
+    if (os::monotonic_ns() - looked_at_ns > fresh_ns && ++seen.refused <= refusals_max) return false;
+    static_cast<void>(os::send_pause_signal(hint_of(m.tid)));
   }
+  count(sched_.preemptions_asked);
   return true;
 }
 

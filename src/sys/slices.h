@@ -34,13 +34,15 @@ class slice_watch {
     std::uint32_t tick = 0;
     std::int64_t ask_ns = 0;    // when it is asked to pause, or asked again
     std::int64_t cpu_ns = -1;   // what its thread had used of a CPU when that was looked at last
+    int asked = 0;              // so many times
+    int refused = 0;            // because the look at its thread was too old
     std::int64_t again_ns = 0;  // how long after that, if it does not
     os::thread_watch thread;
   };
   [[nodiscard]] verdict look_at(P& p, slice& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool somebody_wants(P const& p, std::int64_t now_ns) const noexcept;
   [[nodiscard]] bool nobody_could_help() const noexcept;
-  [[nodiscard]] bool ask_to_pause(M& m, std::uint32_t tick, std::int64_t looked_at_ns) noexcept;
+  [[nodiscard]] bool ask_to_pause(M& m, slice& seen, std::int64_t looked_at_ns) noexcept;
   void look_for_threads_without_p(std::int64_t now_ns) noexcept;
   void look_again_at(std::int64_t when_ns) noexcept;
 

@@ -13,13 +13,19 @@ namespace {
 
 // Steps 1 to 3. On true m's P, goroutine and fields are ours.
 bool win(M& m, P const& p) noexcept {
-  if (m.attention.fetch_or(m_attend::offered, seq_cst) == 0) {
+  std::uint32_t seen = m.attention.fetch_or(m_attend::offered, seq_cst) | m_attend::offered;
+  if ((seen & ~(m_attend::offered | m_attend::pause)) == 0) {
     os::barrier_in_all_threads();
-    std::uint32_t seen = m_attend::offered;
-    bool const in_user_code = !m.in_runtime.load(acquire);  // pairs with leave(): what m did in the runtime is done
-    if (in_user_code && hint_of(m.p) == &p && hint_of(m.current) != nullptr &&
+    if (!m.in_runtime.load(acquire) &&  // acquire: for ThreadSanitizer, which does not know the barriers
         m.attention.compare_exchange(seen, m_attend::being_taken, acquire, relaxed)) {
-      return true;
+      // The mark may have been cleared just now. Whatever m did before that, in whatever order it became visible, is seen
+      // after this; and if it went into an announced call, attention says so.
+      os::barrier_in_all_threads();
+      if (m.attention.load(acquire) == m_attend::being_taken) {
+        if (hint_of(m.p) == &p && hint_of(m.current) != nullptr) return true;
+        m.attention.fetch_and(~m_attend::being_taken, release);
+      }
+      return false;
     }
   }
   m.attention.fetch_and(~m_attend::offered, relaxed);
@@ -61,7 +67,11 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
 }  // namespace
 
 bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
-  if (!win(m, p)) return false;
+  s.lock.acquire();
+  // At the limit of threads it stays where it is: to go beyond would end the program.
+  bool const somebody_could_use_it = !s.stopping && (an_m_can_be_had_locked(s) || s.global_queue.has_locked());
+  s.lock.release();
+  if (!somebody_could_use_it || !win(m, p)) return false;
   G& g = *m.current;
   std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
   g.transition(g_status::running, g_status::syscall);

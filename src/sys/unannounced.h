@@ -10,9 +10,11 @@
 //   1. offered                                          1. sets its mark
 //   2. a barrier in all threads                         2. looks at attention (only a compiler barrier in between)
 //   3. mark clear? then offered -> being_taken          3. offered? clears it, and keeps its P
-//   4. takes the P, then -> away | unannounced             being_taken? waits until it is away, and comes back
+//   4. once more a barrier: still being_taken?             being_taken? waits until it is away, and comes back
+//      takes the P, then -> away | unannounced
 //
-// Of 1 and 2 on both sides one sees the other; both changes of 3 are compare-and-swaps of the same word.
+// Of 1 and 2 on both sides one sees the other; both changes of 3 are compare-and-swaps of the same word. The mark that was
+// seen clear may have been cleared a moment ago, after the first barrier: hence the second.
 #pragma once
 
 #include "core/sched.h"

@@ -156,6 +156,25 @@ TEST(unannounced_calls, T04_a_sleep_beside_preempted_loops_is_as_long_as_it_shou
   });
 }
 
+// A request to pause that nobody has seen yet does not keep its P from being taken.
+TEST(unannounced_calls, T04_one_whose_slice_is_over_may_fall_asleep) {
+  test::with_slices_of const slices(1ms);
+  test::run_with({.max_procs = 1, .async_preemption = false}, [] {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    wait_group all;
+    all.go([&] {
+      test::compute_for(10ms);
+      char byte = 0;
+      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+    });
+    all.go([&] { EXPECT_EQ(::write(ends[1], "x", 1), 1); });
+    all.wait();
+    ::close(ends[0]);
+    ::close(ends[1]);
+  });
+}
+
 // Back in user code without a P, it runs on for a while; then sysmon finds it, and it queues for a P like the others.
 TEST(unannounced_calls, S40_one_that_comes_back_without_a_p_gets_one_although_it_calls_nothing) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();

@@ -1,6 +1,7 @@
 // The programs of examples/ do what their comments say. They are built beside the tests; where they are not (examples
 // switched off), this is skipped, visibly.
 #include "support/child.h"
+#include "support/hogs.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -32,6 +33,20 @@ INSTANTIATE_TEST_SUITE_P(at, examples, testing::Values("1", "2", "8"),
 
 #define THRUM_NEEDS_EXAMPLE(name) \
   if (!std::filesystem::exists(path_of(name))) GTEST_SKIP() << path_of(name) << " was not built"
+
+class endless_loops : public testing::TestWithParam<char const*> {};
+INSTANTIATE_TEST_SUITE_P(built_with, endless_loops, testing::Values("", "_O0", "_O1", "_O3", "_flto"),
+                         [](auto const& level) { return std::string("as_usual") + level.param; });
+
+// S18: the seed's own program.
+TEST_P(endless_loops, S18_the_seeds_own_program_ends) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  std::string const name = std::string("endless_loop") + GetParam();
+  THRUM_NEEDS_EXAMPLE(name);
+  outcome const seen = thrum::test::run_program(path_of(name), {.arguments = "", .environment = "THRUM_DEBUG="});
+  EXPECT_EQ(seen.code, 0);
+  EXPECT_EQ(seen.text, "Done\n");
+}
 
 TEST_P(examples, hello) {
   THRUM_NEEDS_EXAMPLE("hello");

@@ -95,8 +95,8 @@ TEST(syscalls, S14_SS_05_a_call_whose_p_was_taken_finds_an_idle_one) {
       kernel.wait();
       EXPECT_TRUE(spin_until([&] { return s.idle_procs.load(rt::seq_cst) == 1; }));
     });
-    opener.join();
     auto const seen = read_stats();
+    opener.join();  // a call that nobody announces
     EXPECT_EQ(sum_of(seen).returns_to_idle, 1U);
     EXPECT_EQ(seen.retaken, 1U);
   });

@@ -53,6 +53,17 @@ inline bool somebody_is_parked_on(void const* object) {
   return waits;
 }
 
+// Goroutines that wait for this: they are in its queue, and have left their stacks or hold its lock until they have.
+inline int waiting_for(rt::wait_reason reason) {
+  rt::runtime_mark const mark;
+  rt::os::lock_guard const guard(this_sched().free_lock);
+  int waiting = 0;
+  this_sched().g_slab.for_each([&](rt::G const& g) {
+    if (g.status.load(rt::relaxed) == rt::g_status::waiting && rt::hint_of(g.waits_for) == reason) ++waiting;
+  });
+  return waiting;
+}
+
 // Waiters of a mutex are found under a byte inside it (mutex::key).
 inline bool somebody_is_parked_on(mutex const* object) {
   return somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(object) + 1));

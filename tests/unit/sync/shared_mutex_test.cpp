@@ -137,7 +137,6 @@ TEST_P(shared_mutexes, when_a_writer_leaves_all_readers_that_wait_go_before_the_
   run([&] {
     constexpr int readers = 5;
     shared_mutex guard;
-    std::atomic<int> waiting{0};
     std::atomic<bool> second_was_in{false};
     std::atomic<int> overtaken{0};
     latch all_inside(readers);
@@ -151,14 +150,12 @@ TEST_P(shared_mutexes, when_a_writer_leaves_all_readers_that_wait_go_before_the_
     ASSERT_TRUE(test::wait_until([&] { return a_writer_waits(guard); }));
     for (int i = 0; i < readers; ++i) {
       all.go([&] {
-        ++waiting;
         std::shared_lock const reading(guard);
         if (second_was_in) ++overtaken;
         all_inside.arrive_and_wait();
       });
     }
-    ASSERT_TRUE(test::wait_until([&] { return waiting == readers && a_reader_waits(guard); }));
-    for (int i = 0; i < 100; ++i) thrum::yield();  // the last of them is in the queue, too
+    ASSERT_TRUE(test::wait_until([&] { return test::waiting_for(rt::wait_reason::read_lock) == readers; }));
     guard.unlock();
     all.wait();
     EXPECT_EQ(overtaken.load(), 0);
