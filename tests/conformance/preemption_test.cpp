@@ -39,6 +39,11 @@ using test::run_with;
 using test::scaled;
 using test::with_slices_of;
 
+bool can_be_stopped_for_good() {
+  rt::os::note_loaded_code();
+  return !rt::os::libc_is_in_the_program();
+}
+
 // --- T03: the C library's locks ---
 
 void* volatile sink;
@@ -114,6 +119,7 @@ class library_locks_at_the_end : public test::child_test {};
 // The loops are stopped for good when run returns; then the same locks are needed by the program's own end.
 TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  if (!can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own";
   for (int i = 0; i < scaled(20, 3); ++i) {
     EXPECT_EXIT(
         {
@@ -128,8 +134,7 @@ TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
 
 TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  if (rt::os::libc_is_in_the_program())
-    GTEST_SKIP() << "nothing is stopped for good beside a malloc of the program's own";
+  if (!can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own";
   static std::atomic<std::uint64_t> rounds{0};
   with_slices_of const slices(1ms);
   for (int i = 0; i < 3; ++i) {
@@ -154,8 +159,7 @@ class the_end_in_a_child : public test::child_test {};
 
 TEST_F(the_end_in_a_child, T13_a_deadlock_is_found_although_threads_of_an_earlier_run_are_asleep) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  if (rt::os::libc_is_in_the_program())
-    GTEST_SKIP() << "nothing is stopped for good beside a malloc of the program's own";
+  if (!can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own";
   EXPECT_FATAL(
       {
         with_slices_of const slices(1ms);

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/current.h"
+#include "os/loaded_code.h"
 
 #include <cerrno>
 #include <cstddef>
