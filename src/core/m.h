@@ -75,8 +75,9 @@ struct M {
   // under sched.lock
   M* idle_link = nullptr;
   M* all_link = nullptr;
-  std::uint64_t turn = 0;  // of its goroutine in the global queue: see global_run_queue.h
-  bool is_paused = false;  // it sleeps in the middle of user code, until its goroutine's turn
+  std::uint64_t turn = 0;          // of its goroutine in the global queue: see global_run_queue.h
+  bool is_paused = false;          // it sleeps in the middle of user code, until its goroutine's turn
+  bool is_paused_in_libc = false;  // and may hold a lock there that everybody needs
 };
 
 }  // namespace thrum::rt

@@ -3,6 +3,7 @@
 //   idle, timekeeper, waiting for a P to come back from a system call    is woken, and ends
 //   searching                                                            sees attend::stopping, and ends
 //   paused in user code (sys/preempt.h)                                  stays asleep, for good
+//   paused in the C library                                              goes on, until it can be stopped outside of it
 //   in user code                                                         is signalled, and stays asleep in the handler
 //   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, if ever
 #include "os/clock.h"
@@ -24,12 +25,12 @@ namespace {
 constexpr std::int64_t first_signal_after_ns = 1'000'000;
 constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
 
-// Under sched.lock: puts those in front of this list who wait for their goroutine's turn and can be told to end. Those that
-// are paused in user code cannot.
+// Under sched.lock: puts those in front of this list who wait for their goroutine's turn and are to go on: to their end, or,
+// paused in the C library, until they are out of it. Those that are paused elsewhere stay where they are.
 M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_locked()) {
     M* const its = g->locked_to;
-    if (its->is_paused) continue;
+    if (its->is_paused && !its->is_paused_in_libc) continue;
     its->idle_link = list;
     list = its;
   }

@@ -159,8 +159,15 @@ void get_p_in_user_code(M& m) noexcept {
     queue_on_own_thread_locked(m, g_status::syscall);
   }
   if (how != came::with_p) m.sched.lock.release();
-  if (how == came::after_the_end) stop_for_good(m);
-  if (how == came::without_p && sleep_until_its_turn(m)) {
+  if (how == came::after_the_end) {
+    stop_for_good_if_possible(m);
+    return;
+  }
+  if (how == came::without_p) {
+    if (!sleep_until_its_turn(m)) {
+      go_on_without_p(m);
+      return;
+    }
     is_back_from_the_queue(m);
     end_pause(m);
   }

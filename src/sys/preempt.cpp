@@ -77,7 +77,8 @@ void pause(M& m) noexcept {
   s.lock.acquire();
   if (s.stopping) {
     s.lock.release();
-    stop_for_good(m);
+    stop_for_good_if_possible(m);
+    return;
   }
   heir const next = choose_heir_locked(s, p);
   bool const wants_spare = s.wants_spare;
@@ -101,12 +102,11 @@ void pause(M& m) noexcept {
   if (wants_spare) ring_thread_maker(s);
   if (others_can_be_woken) wake_if_idle(s);  // the goroutine was published, under the lock
   pay_owed_watch(m);
-  if (sleep_until_its_turn(m)) end_pause(m);
-}
-
-// With malloc in the program itself nobody can tell whether the thread holds its lock, which the program's end needs.
-void stop_for_good_if_possible(M& m) noexcept {
-  if (!os::libc_is_in_the_program()) stop_for_good(m);
+  if (sleep_until_its_turn(m)) {
+    end_pause(m);
+  } else {
+    go_on_without_p(m);
+  }
 }
 
 bool is_still_asked(M const& m) noexcept {
@@ -129,12 +129,14 @@ void pause_where_it_is(void const* ucontext) noexcept {
   m->in_runtime.store(true, relaxed);
   signal_fence();
   std::uint32_t const seen = m->attention.load(acquire);  // pairs with take_p_of_sleeper
+  m->is_paused_in_libc = must_not_be_stopped_here;
   if (is_over) stop_for_good_if_possible(*m);
   if ((seen & (m_attend::away | m_attend::unannounced)) == (m_attend::away | m_attend::unannounced)) {
     get_p_in_user_code(*m);
   } else if ((seen & ~m_attend::pause) == 0 && is_still_asked(*m)) {
     pause(*m);
   }
+  m->is_paused_in_libc = false;
   m->in_runtime.store(false, relaxed);
 }
 
@@ -173,10 +175,18 @@ void begin_pause_locked(M& m) noexcept {
 void end_pause(M& m) noexcept {
   m.is_paused = false;
   m.sched.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest: either it is counted as awake there, or sees this
-  if (m.sched.is_over.load(seq_cst)) stop_for_good(m);
+  if (m.sched.is_over.load(seq_cst)) stop_for_good_if_possible(m);
 }
 
-void stop_for_good(M& m) noexcept {
+void go_on_without_p(M& m) noexcept {
+  m.is_paused = false;
+  m.current->locked_to = nullptr;
+  m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
+  m.sched.ms_paused.fetch_sub(1, seq_cst);
+}
+
+void stop_for_good_if_possible(M& m) noexcept {
+  if (os::libc_is_in_the_program() || m.is_paused_in_libc) return;
   m.sched.ms_paused.fetch_add(1, seq_cst);  // the last that is touched, if all others rest
   atomic<std::uint32_t> never{0};
   for (;;) os::futex_wait(never, 0);

@@ -42,11 +42,16 @@ void queue_on_own_thread_locked(M& m, g_status from) noexcept;
 // Sleeps until its turn has come; m has a P then. False: the run is over.
 [[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;
 
-// Between these two m, in user code, sleeps like that and stays asleep when the run ends. Does not return then.
+// Between these two m, in user code, sleeps like that and stays asleep when the run ends.
 void begin_pause_locked(M& m) noexcept;
 void end_pause(M& m) noexcept;
 
-// The run is over, and the thread stays where it is.
-[[noreturn]] void stop_for_good(M& m) noexcept;
+// The run is over, and the thread, which slept like that, is where it must not be stopped. It goes on until the next signal finds
+// it elsewhere; should it enter the runtime before that, it ends there.
+void go_on_without_p(M& m) noexcept;
+
+// The run is over, and the thread stays where it is. Returns if that could be with a lock that the program's end needs: if it is
+// in the C library, or if malloc is in the program itself, where nobody can tell.
+void stop_for_good_if_possible(M& m) noexcept;
 
 }  // namespace thrum::rt
