@@ -13,6 +13,7 @@
 
 #include <thrum/detail/callable.h>
 
+#include <chrono>
 #include <concepts>
 #include <csignal>
 #include <cstddef>
@@ -29,9 +30,11 @@ struct options {
   int max_threads = 10'000;             // passing it ends the program with a clear message
   std::size_t stack_size = 256 * 1024;  // reserved per goroutine, 16 KiB to 1 GiB; only touched pages cost memory
   int local_queue_capacity = 256;       // a power of two, 4..256; smaller only to show or test the queue's edges
-  bool deadlock_detection = true;       // "all goroutines are asleep - deadlock!" and exit code 2
-  bool async_preemption = true;         // ends a slice of 10 ms also in a loop that calls nothing, by a signal
-  int preempt_signal = SIGURG;          // what it sends; other senders' go to the program's own handler
+  int preempt_signal = SIGURG;          // ends slices; what others send by it goes to the program's own handler
+  bool async_preemption = true;    // after 10 ms a goroutine makes room for others, also in a loop that calls nothing
+  bool deadlock_detection = true;  // "all goroutines are asleep - deadlock!" and exit code 2
+  std::chrono::nanoseconds scavenge_after = std::chrono::minutes(5);     // memory of stacks idle for so long goes back
+  std::chrono::nanoseconds idle_thread_after = std::chrono::minutes(1);  // a thread that nobody needed for so long ends
 };
 
 namespace detail {

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t schedtrace_ms_max = 86'400'000;  // a day
 constexpr std::int64_t slice_us_min = 50;
+constexpr std::chrono::nanoseconds::rep interval_ns_min = 1'000'000;                   // a millisecond
+constexpr std::chrono::nanoseconds::rep interval_ns_max = 366LL * 86'400'000'000'000;  // a year
 constexpr std::int64_t slice_us_max = 10'000'000;
 
 template <class T>
@@ -55,6 +57,8 @@ settings checked_settings(options const& chosen) {
                                 std::to_string(chosen.local_queue_capacity) + " must be a power of two");
   }
   require_range("options::preempt_signal", chosen.preempt_signal, 1, SIGRTMAX);
+  require_range("options::idle_thread_after (ns)", chosen.idle_thread_after.count(), interval_ns_min, interval_ns_max);
+  require_range("options::scavenge_after (ns)", chosen.scavenge_after.count(), interval_ns_min, interval_ns_max);
   settings result;
   result.procs = chosen.max_procs != 0 ? chosen.max_procs : default_procs();
   result.threads_max = chosen.max_threads;
@@ -71,6 +75,8 @@ settings checked_settings(options const& chosen) {
   result.async_preemption = chosen.async_preemption && !with_tsan;  // it puts signals off until the next call (T15)
   if (os::debug_setting(debug, "asyncpreemptoff", value) && value != 0) result.async_preemption = false;
   result.preempt_signal = chosen.preempt_signal;
+  result.idle_thread_after_ns = chosen.idle_thread_after.count();
+  result.scavenge_after_ns = chosen.scavenge_after.count();
   if (os::debug_setting(debug, "slice", value) && value >= slice_us_min && value <= slice_us_max) {
     result.slice_ns = value * 1'000;
   }

@@ -70,10 +70,12 @@ struct M {
   // written by whoever starts it, before the note is woken
   P* next_p = nullptr;
   bool must_end = false;
+  bool is_let_go = false;  // and its record is kept for another thread
   os::note park;
 
   // under sched.lock
   M* idle_link = nullptr;
+  std::int64_t idle_since_ns = 0;
   M* all_link = nullptr;
   std::uint64_t turn = 0;          // of its goroutine in the global queue: see global_run_queue.h
   bool is_paused = false;          // it sleeps in the middle of user code, until its goroutine's turn

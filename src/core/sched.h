@@ -37,6 +37,8 @@ struct settings {
   bool scheddetail = false;
   bool async_preemption = true;
   int preempt_signal = SIGURG;
+  std::int64_t idle_thread_after_ns = 60'000'000'000;
+  std::int64_t scavenge_after_ns = 300'000'000'000;
   std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
 };
 

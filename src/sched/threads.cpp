@@ -20,6 +20,14 @@
 namespace thrum::rt {
 namespace {
 
+// For the next thread. After this the old one does not touch it.
+void keep_record(M& m) noexcept {
+  os::lock_guard const guard(m.sched.lock);
+  m.must_end = false;
+  m.is_let_go = false;
+  m.idle_link = std::exchange(m.sched.threadless_ms, &m);
+}
+
 void* m_main(void* argument) {
   M& m = *static_cast<M*>(argument);
   char name[16];
@@ -34,7 +42,9 @@ void* m_main(void* argument) {
   schedule_until_end(m);
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
+  bool const is_let_go = m.is_let_go;
   release_thread(m);
+  if (is_let_go) keep_record(m);
   s.ms_running.fetch_sub(1, acq_rel);  // pairs with end_all_ms's acquire: after this the thread touches nothing of s
   return nullptr;
 }
@@ -86,10 +96,17 @@ void start_spare_thread(Sched& s) noexcept {
   s.lock.release();
   if (spare == nullptr || try_to_start_thread(s, *spare) == 0) return;
   os::lock_guard const guard(s.lock);
-  spare->idle_link = s.threadless_ms;
-  s.threadless_ms = spare;
+  spare->idle_link = std::exchange(s.threadless_ms, spare);
   --s.ms_total;
   check_deadlock_locked(s);  // it was counted as one that does not rest
+}
+
+void let_thread_go(M& m) noexcept {
+  m.thread_exists.store(false, relaxed);  // read by end_all_ms, when nobody lets threads go any more
+  os::detach_thread(m.thread);
+  m.is_let_go = true;
+  m.must_end = true;
+  m.park.wake();
 }
 
 void start_thread(Sched& s, M& m) noexcept {
@@ -108,6 +125,7 @@ void rest_until_started(M& m) noexcept {
   Sched& s = m.sched;
   m.idle_link = s.idle_m_list;
   s.idle_m_list = &m;
+  m.idle_since_ns = os::monotonic_ns();
   ++s.ms_idle;
   rouse_timekeeper_without_timers(s);
   check_deadlock_locked(s);

@@ -39,6 +39,9 @@ void start_thread(Sched& s, M& m) noexcept;
 // One more thread that will be idle; none if one is, or if there cannot be more. On the thread maker.
 void start_spare_thread(Sched& s) noexcept;
 
+// m, which sleeps and was taken out of the idle list, ends; its record is used again.
+void let_thread_go(M& m) noexcept;
+
 // m takes p, which nobody holds.
 void acquire_p(M& m, P& p) noexcept;
 

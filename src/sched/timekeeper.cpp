@@ -24,6 +24,7 @@ void demote_timekeeper(Sched& s) noexcept {
   M& m = *s.timekeeper;
   m.idle_link = s.idle_m_list;
   s.idle_m_list = &m;
+  m.idle_since_ns = os::monotonic_ns();
   ++s.ms_idle;
 }
 

@@ -23,6 +23,11 @@ constexpr int looks_before_slower = 50;  // Go's value
 // How many wake-ups a P does not put off after one turned out to be needed.
 constexpr std::uint32_t wakes_at_once_after_mistake = 1024;
 
+// How long from now; at least the shortest pause.
+std::int64_t until(std::int64_t when_ns, std::int64_t if_never_ns) noexcept {
+  return when_ns == never_ns ? if_never_ns : std::max(when_ns - os::monotonic_ns(), pause_min_ns);
+}
+
 }  // namespace
 
 sysmon::sysmon(Sched& s, trace_function trace)
@@ -32,7 +37,8 @@ sysmon::sysmon(Sched& s, trace_function trace)
       next_trace_ns_(s.options.schedtrace_every_ns == 0 ? never_ns : started_ns_),
       pause_ns_(pause_min_ns),
       seen_(std::make_unique<sighting[]>(s.procs.size())),
-      slices_(s) {
+      slices_(s),
+      house_(s, started_ns_) {
   ++s.own_threads;  // before it can look
   if (int const error = os::create_thread(thread_, thread_main, this)) {
     --s.own_threads;
@@ -73,18 +79,15 @@ void sysmon::watch() noexcept {
   }
 }
 
-std::int64_t sysmon::limit_of(rest how) const noexcept {
+std::int64_t sysmon::limit_of(rest how) noexcept {
   switch (how) {
-    case rest::deep_sleep: return -1;
+    case rest::deep_sleep: return until(house_.next_ns(), -1);
     case rest::doze: break;
-    case rest::pause: return last_ == verdict::look_again_soon ? pause_min_ns : std::min(pause_ns_, until_next_look());
+    case rest::pause:
+      return last_ == verdict::look_again_soon ? pause_min_ns
+                                               : std::min(pause_ns_, until(slices_.next_look_ns(), pause_max_ns));
   }
   return pause_max_ns;
-}
-
-std::int64_t sysmon::until_next_look() const noexcept {
-  std::int64_t const next_ns = slices_.next_look_ns();
-  return next_ns == never_ns ? pause_max_ns : std::max(next_ns - os::monotonic_ns(), pause_min_ns);
 }
 
 void sysmon::trace_if_due() noexcept {
@@ -121,6 +124,7 @@ verdict sysmon::look() noexcept {
   verdict most = unwatched_ns == never_ns ? verdict::nothing : verdict::look_again_soon;
   if (unwatched && see_that_timers_are_watched(sched_)) most = verdict::acted;
   most = std::max(most, slices_.look(now_ns));
+  house_.look(now_ns);
   all_still_ = true;
   for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
     P& p = *sched_.procs[i];

@@ -10,11 +10,13 @@
 //  - goroutines whose slice is over, and threads that sleep in the kernel with a P (sys/slices.h);
 //  - a goroutine that stays in a P's runnext while its readier runs on, beside an idle P (sched/wake.h);
 //  - timers that nobody watches (sched/timekeeper.h).
+// It gives back what has not been needed for long (sys/housekeeping.h).
 // And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
 #pragma once
 
 #include "core/sched.h"
 #include "os/thread.h"
+#include "sys/housekeeping.h"
 #include "sys/slices.h"
 
 namespace thrum::rt {
@@ -39,8 +41,7 @@ class sysmon {
   enum class rest : std::uint8_t { pause, doze, deep_sleep };
   [[nodiscard]] rest choose_rest() noexcept;
   [[nodiscard]] bool all_idle() const noexcept;
-  [[nodiscard]] std::int64_t limit_of(rest how) const noexcept;
-  [[nodiscard]] std::int64_t until_next_look() const noexcept;
+  [[nodiscard]] std::int64_t limit_of(rest how) noexcept;
   void trace_if_due() noexcept;
 
   // What was seen at a P the last time.
@@ -68,6 +69,7 @@ class sysmon {
   std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
   std::unique_ptr<sighting[]> seen_;
   slice_watch slices_;
+  housekeeping house_;
 };
 
 }  // namespace thrum::rt

@@ -1,0 +1,86 @@
+#include "sys/housekeeping.h"
+
+#include "os/thread.h"
+#include "sched/threads.h"
+
+#include <algorithm>
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::size_t stacks_per_look = 32;  // some microseconds each
+
+// M0, one for each P, and one to spare.
+std::int32_t threads_to_keep(Sched const& s) noexcept { return s.options.procs + 2; }
+
+void flush_idle_caches(Sched& s) noexcept {
+  os::lock_guard const guard(s.lock);  // an idle P stays idle under it
+  for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) p->stacks.flush(s.stacks);
+}
+
+}  // namespace
+
+housekeeping::housekeeping(Sched& s, std::int64_t now_ns) noexcept
+    : sched_(s),
+      threads_due_ns_(now_ns + s.options.idle_thread_after_ns),
+      stacks_due_ns_(now_ns + s.options.scavenge_after_ns) {}
+
+void housekeeping::look(std::int64_t now_ns) noexcept {
+  if (now_ns >= threads_due_ns_) {
+    std::int64_t const soonest_ns = now_ns + sched_.options.idle_thread_after_ns / 2;
+    threads_due_ns_ = std::min(let_surplus_go(now_ns), soonest_ns);
+  }
+  if (is_giving_back_ || now_ns >= stacks_due_ns_) scavenge(now_ns);
+}
+
+std::int64_t housekeeping::next_ns() noexcept {
+  if (is_giving_back_) return 0;
+  bool const has_stacks = sched_.stacks.stats().free != 0;
+  os::lock_guard const guard(sched_.lock);
+  bool const has_caches = std::any_of(sched_.procs.begin(), sched_.procs.end(),
+                                      [](auto const& p) { return p->stacks.count() != 0; });  // all are idle
+  bool const has_threads = sched_.ms_idle != 0 && sched_.ms_total > threads_to_keep(sched_);
+  return std::min(has_stacks || has_caches ? stacks_due_ns_ : never_ns, has_threads ? threads_due_ns_ : never_ns);
+}
+
+std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
+  M* ends = nullptr;
+  std::int64_t next_ns = never_ns;
+  {
+    os::lock_guard const guard(sched_.lock);
+    if (sched_.stopping) return never_ns;
+    std::int32_t surplus = sched_.ms_total - threads_to_keep(sched_);
+    for (M** link = &sched_.idle_m_list; *link != nullptr && surplus > 0;) {
+      M& m = **link;
+      std::int64_t const due_ns = m.idle_since_ns + sched_.options.idle_thread_after_ns;
+      if (due_ns > now_ns) {
+        next_ns = std::min(next_ns, due_ns);
+        link = &m.idle_link;
+        continue;
+      }
+      *link = m.idle_link;
+      m.idle_link = ends;
+      ends = &m;
+      --surplus;
+      --sched_.ms_idle;
+      --sched_.ms_total;
+    }
+  }
+  while (ends != nullptr) {
+    M& m = *ends;
+    ends = m.idle_link;
+    let_thread_go(m);
+  }
+  return next_ns;
+}
+
+void housekeeping::scavenge(std::int64_t now_ns) noexcept {
+  if (!is_giving_back_) {
+    stacks_due_ns_ = now_ns + sched_.options.scavenge_after_ns;
+    flush_idle_caches(sched_);
+    sched_.stacks.condemn_idle();
+  }
+  is_giving_back_ = sched_.stacks.give_back(stacks_per_look) == stacks_per_look;
+}
+
+}  // namespace thrum::rt

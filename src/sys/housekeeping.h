@@ -1,0 +1,34 @@
+// What sysmon gives back when it has not been needed for long: threads (S31) and the memory of stacks (S32).
+//
+// Both only cost a look now and then. In an idle program sysmon wakes for them as long as there is something left to give
+// back, and then no more.
+#pragma once
+
+#include "core/sched.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+class housekeeping {
+ public:
+  housekeeping(Sched& s, std::int64_t now_ns) noexcept;
+
+  // Does what is due.
+  void look(std::int64_t now_ns) noexcept;
+
+  // When something will be due, as far as one can see now; never_ns: nothing is left to give back.
+  [[nodiscard]] std::int64_t next_ns() noexcept;
+
+ private:
+  // Ends threads that have been idle for long, down to what the Ps need. When the next could be due.
+  [[nodiscard]] std::int64_t let_surplus_go(std::int64_t now_ns) noexcept;
+  void scavenge(std::int64_t now_ns) noexcept;
+
+  Sched& sched_;
+  std::int64_t threads_due_ns_;
+  std::int64_t stacks_due_ns_;
+  bool is_giving_back_ = false;  // stacks that were found idle, a few at a time
+};
+
+}  // namespace thrum::rt

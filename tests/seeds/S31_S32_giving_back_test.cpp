@@ -1,0 +1,114 @@
+// S31, S32: threads and the memory of stacks that nobody has needed for long are given back.
+#include "os/text_file.h"
+#include "support/child.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::run_with;
+
+void sit_in_the_kernel(int at_once) {
+  std::atomic<int> inside{0};
+  wait_group all;
+  for (int i = 0; i < at_once; ++i) {
+    all.go([&] {
+      blocking(
+          [&] {
+            ++inside;
+            EXPECT_TRUE(test::spin_until([&] { return inside == at_once; }));
+          },
+          blocking_hint::long_call);
+    });
+  }
+  all.wait();
+}
+
+TEST(surplus_threads, S31_end_after_a_burst_of_system_calls) {
+  constexpr int procs = 2;
+  constexpr int burst = 20;
+  run_with({.max_procs = procs, .idle_thread_after = 20ms}, [] {
+    for (int round = 0; round < 3; ++round) {
+      sit_in_the_kernel(burst);
+      EXPECT_GE(num_threads(), round == 0 ? burst : 0);
+      // main sleeps: sysmon is awake now and then, or deeply asleep until they are due
+      for (int i = 0; i < 1000 && num_threads() > procs + 2; ++i) sleep_for(10ms);
+      EXPECT_LE(num_threads(), procs + 2);
+    }
+  });
+}
+
+TEST(surplus_threads, S31_end_while_the_program_sleeps) {
+  run_with({.max_procs = 1, .idle_thread_after = 10ms}, [] {
+    sit_in_the_kernel(10);
+    rt::Sched& s = test::this_sched();
+    sleep_for(2s);  // nobody else is awake but sysmon, for them
+    EXPECT_LE(num_threads(), 3);
+    std::uint64_t const looks = s.sysmon_looks.load(rt::relaxed);
+    sleep_for(500ms);
+    EXPECT_LT(s.sysmon_looks.load(rt::relaxed) - looks, 100U) << "with nothing left to give back it sleeps deeply";
+  });
+}
+
+std::int64_t resident_bytes() {
+  char text[256];
+  if (rt::os::read_text_file("/proc/self/statm", text, sizeof text) <= 0) return 0;
+  char* rest = nullptr;
+  static_cast<void>(std::strtoll(text, &rest, 10));
+  return std::strtoll(rest, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
+}
+
+// Touches 16 KiB of its stack.
+void use_stack() {
+  char volatile block[16 * 1024];
+  for (std::size_t i = 0; i < sizeof block; i += 1024) block[i] = 1;
+  thrum::yield();
+}
+
+// SK-04.
+TEST(idle_stacks, S32_SK_04_give_their_memory_back) {
+  if (rt::with_asan || rt::with_tsan || test::emulated()) GTEST_SKIP() << "what is resident is the tool's";
+  run_with({.max_procs = 2, .scavenge_after = 50ms}, [] {
+    std::int64_t const before = resident_bytes();
+    {
+      wait_group all;
+      semaphore held(0);
+      constexpr int goroutines = 10'000;
+      for (int i = 0; i < goroutines; ++i) {
+        all.go([&] {
+          use_stack();
+          held.acquire();
+        });
+      }
+      while (test::waiting_for(rt::wait_reason::semaphore) < goroutines) sleep_for(1ms);
+      held.release(goroutines);
+      all.wait();
+    }
+    std::int64_t const with_stacks = resident_bytes();
+    EXPECT_GT(with_stacks - before, 100'000'000);
+    EXPECT_TRUE(test::wait_until([&] {
+      sleep_for(20ms);
+      return resident_bytes() - before < (with_stacks - before) / 5;
+    })) << resident_bytes() - before
+        << " of " << with_stacks - before;
+    // And they serve again.
+    wait_group all;
+    for (int i = 0; i < 1000; ++i) all.go(use_stack);
+    all.wait();
+  });
+}
+
+}  // namespace
+}  // namespace thrum
