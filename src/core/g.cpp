@@ -1,5 +1,7 @@
 #include "core/g.h"
 
+#include "os/thread.h"
+
 namespace thrum::rt {
 
 void G::check_transition(g_status from, g_status to) noexcept {
@@ -7,6 +9,10 @@ void G::check_transition(g_status from, g_status to) noexcept {
   if (actual != from || !is_legal(from, to)) {
     illegal_transition("goroutine", id, name_of(actual), name_of(from), name_of(to));
   }
+}
+
+void G::wait_until_scanned() const noexcept {
+  while (is_scanned.load(acquire)) os::yield_thread();  // pairs with parked_stacks
 }
 
 }  // namespace thrum::rt

@@ -43,9 +43,10 @@ struct alignas(cache_line_bytes) G {
   bool is_main = false;
   bool is_exiting = false;           // goexit is unwinding it
   std::uint16_t blocking_depth = 0;  // scopes of blocking() that it is in
-  bool is_orphan = false;            // its run is over; the record only serves a handle that is still there
+  atomic<bool> is_scanned{false};    // sysmon looks at its stack: see sys/parked_stacks.h
   wait_reason waits_for = wait_reason::none;
-  wake_race race;  // for waits that more than one may end
+  wake_race race;          // for waits that more than one may end
+  bool is_orphan = false;  // its run is over; the record only serves a handle that is still there
 
   // set when it is created, read by its first run
   detail::task task;
@@ -56,8 +57,9 @@ struct alignas(cache_line_bytes) G {
   void* locals = nullptr;          // thrum::local<T> values
   char* name = nullptr;            // this_goroutine::set_name
   M* locked_to = nullptr;
-  void* exit = nullptr;             // the unwinding that goexit started
-  std::int64_t waits_since_ns = 0;  // only where somebody already read the clock
+  void* exit = nullptr;                // the unwinding that goexit started
+  std::int64_t waits_since_ns = 0;     // only where somebody already read the clock
+  char const* scavenged_at = nullptr;  // sysmon's: the sp it was parked at when its stack was looked at last
 
   static G& of(detail::task& its_task) noexcept {
     return *reinterpret_cast<G*>(reinterpret_cast<char*>(&its_task) - offsetof_task());
@@ -70,7 +72,16 @@ struct alignas(cache_line_bytes) G {
     status.store(to, relaxed);
   }
 
+  // It was taken out of its wait queue, and is about to be put into a run queue.
+  void end_wait() noexcept {
+    transition(g_status::waiting, g_status::runnable);
+    signal_fence();
+    if (is_scanned.load(acquire)) [[unlikely]]  // pairs with parked_stacks: its stack is as it shall be
+      wait_until_scanned();
+  }
+
  private:
+  void wait_until_scanned() const noexcept;
   static constexpr std::size_t offsetof_task() noexcept;
   void check_transition(g_status from, g_status to) noexcept;
 };

@@ -11,6 +11,8 @@ namespace thrum::rt {
 
 template <class T>
 class slab {
+  struct chunk;
+
  public:
   slab() noexcept = default;
   slab(slab const&) = delete;
@@ -41,6 +43,26 @@ class slab {
     for (chunk* c = chunks_; c != nullptr; c = c->next) {
       for (std::size_t i = 0; i < c->used; ++i) visit(*std::launder(reinterpret_cast<T*>(c->record(i))));
     }
+  }
+
+  // A walk over all records that there are when it begins, with pauses: each call under the lock.
+  class walk {
+    friend slab;
+    chunk* at_ = nullptr;
+    std::size_t index_ = 0;
+  };
+  [[nodiscard]] walk begin_walk() const noexcept {
+    walk from_the_newest;
+    from_the_newest.at_ = chunks_;
+    return from_the_newest;
+  }
+  // The next one; nullptr: that was all.
+  [[nodiscard]] T* step(walk& w) noexcept {
+    while (w.at_ != nullptr && w.index_ == w.at_->used) {
+      w.at_ = w.at_->next;
+      w.index_ = 0;
+    }
+    return w.at_ == nullptr ? nullptr : std::launder(reinterpret_cast<T*>(w.at_->record(w.index_++)));
   }
 
   // The memory stays mapped for good: something out there may still point into it.

@@ -21,7 +21,7 @@ void sleep_for_good(M& m, wait_reason reason) noexcept {
 }
 
 void ready(M& m, G& g) noexcept {
-  g.transition(g_status::waiting, g_status::runnable);
+  g.end_wait();
   P& p = *m.p;
   count(p.counters.readies);
   bool const crowded = put_next(p, entry::plain(&g));
@@ -33,7 +33,7 @@ void ready_all(M& m, g_list& waiting) noexcept {
   if (first == nullptr) return;
   ready(m, *first);
   if (waiting.empty()) return;
-  waiting.for_each([](G& g) { g.transition(g_status::waiting, g_status::runnable); });
+  waiting.for_each([](G& g) { g.end_wait(); });
   count(m.p->counters.readies, waiting.size());
   inject(m.sched, &m, waiting);
 }

@@ -77,7 +77,7 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
     }
     G& g = due[i].sleeper();
     prefetch_frames(g);
-    g.transition(g_status::waiting, g_status::runnable);
+    g.end_wait();
     put_tail(own, entry::plain(&g));
     ++sleepers;
   }

@@ -18,29 +18,38 @@ void flush_idle_caches(Sched& s) noexcept {
   for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) p->stacks.flush(s.stacks);
 }
 
+std::uint64_t switches_of(Sched const& s) noexcept {
+  std::uint64_t sum = 0;
+  for (auto const& p : s.procs) sum += p->counters.switches();
+  return sum;
+}
+
 }  // namespace
 
 housekeeping::housekeeping(Sched& s, std::int64_t now_ns) noexcept
     : sched_(s),
       threads_due_ns_(now_ns + s.options.idle_thread_after_ns),
-      stacks_due_ns_(now_ns + s.options.scavenge_after_ns) {}
+      stacks_due_ns_(now_ns + s.options.scavenge_after_ns),
+      parked_(s) {}
 
 void housekeeping::look(std::int64_t now_ns) noexcept {
   if (now_ns >= threads_due_ns_) {
     std::int64_t const soonest_ns = now_ns + sched_.options.idle_thread_after_ns / 2;
     threads_due_ns_ = std::min(let_surplus_go(now_ns), soonest_ns);
   }
-  if (is_giving_back_ || now_ns >= stacks_due_ns_) scavenge(now_ns);
+  if (is_giving_back_ || is_looking_at_parked_ || now_ns >= stacks_due_ns_) scavenge(now_ns);
 }
 
 std::int64_t housekeeping::next_ns() noexcept {
-  if (is_giving_back_) return 0;
+  if (is_giving_back_ || is_looking_at_parked_) return 0;
   bool const has_stacks = sched_.stacks.stats().free != 0;
   os::lock_guard const guard(sched_.lock);
   bool const has_caches = std::any_of(sched_.procs.begin(), sched_.procs.end(),
                                       [](auto const& p) { return p->stacks.count() != 0; });  // all are idle
   bool const has_threads = sched_.ms_idle != 0 && sched_.ms_total > threads_to_keep(sched_);
-  return std::min(has_stacks || has_caches ? stacks_due_ns_ : never_ns, has_threads ? threads_due_ns_ : never_ns);
+  bool const has_parked = quiet_looks_ < 2 || switches_of(sched_) != switches_;
+  return std::min(has_stacks || has_caches || has_parked ? stacks_due_ns_ : never_ns,
+                  has_threads ? threads_due_ns_ : never_ns);
 }
 
 std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
@@ -75,11 +84,17 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
 }
 
 void housekeeping::scavenge(std::int64_t now_ns) noexcept {
-  if (!is_giving_back_) {
+  if (now_ns >= stacks_due_ns_) {
     stacks_due_ns_ = now_ns + sched_.options.scavenge_after_ns;
     flush_idle_caches(sched_);
     sched_.stacks.condemn_idle();
+    parked_.begin();
+    is_looking_at_parked_ = true;
+    std::uint64_t const now = switches_of(sched_);
+    quiet_looks_ = now == switches_ ? quiet_looks_ + 1 : 0;
+    switches_ = now;
   }
+  if (is_looking_at_parked_) is_looking_at_parked_ = parked_.look_at_some();
   is_giving_back_ = sched_.stacks.give_back(stacks_per_look) == stacks_per_look;
 }
 

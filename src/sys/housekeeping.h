@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/sched.h"
+#include "sys/parked_stacks.h"
 
 #include <cstdint>
 
@@ -28,7 +29,11 @@ class housekeeping {
   Sched& sched_;
   std::int64_t threads_due_ns_;
   std::int64_t stacks_due_ns_;
-  bool is_giving_back_ = false;  // stacks that were found idle, a few at a time
+  bool is_giving_back_ = false;        // stacks that were found idle, a few at a time
+  bool is_looking_at_parked_ = false;  // likewise
+  parked_stacks parked_;
+  std::uint64_t switches_ = 0;  // of all Ps, when the parked ones were looked at
+  int quiet_looks_ = 0;         // at which nothing had run since the one before: the second finds all where they were
 };
 
 }  // namespace thrum::rt

@@ -3,6 +3,7 @@
 #include "support/child.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/scale.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -107,6 +108,69 @@ TEST(idle_stacks, S32_SK_04_give_their_memory_back) {
     wait_group all;
     for (int i = 0; i < 1000; ++i) all.go(use_stack);
     all.wait();
+  });
+}
+
+// Parks with 100 KiB used up below, once.
+TEST(parked_stacks, S32_T10_give_back_what_is_below_a_parked_goroutine_and_nothing_else) {
+  if (rt::with_asan || rt::with_tsan || test::emulated()) GTEST_SKIP() << "what is resident is the tool's";
+  run_with({.max_procs = 2, .scavenge_after = 50ms}, [] {
+    constexpr int goroutines = 1000;
+    constexpr std::int64_t depth = 100 * 1024;
+    semaphore held(0);
+    wait_group all;
+    std::atomic<int> wrong{0};
+    std::int64_t const before = resident_bytes();
+    for (int i = 0; i < goroutines; ++i) {
+      all.go([&, i] {
+        volatile int kept[100];
+        for (int& each : const_cast<int(&)[100]>(kept)) each = i;
+        [] {
+          char volatile block[depth];
+          for (std::size_t k = 0; k < sizeof block; k += 1024) block[k] = 1;
+        }();
+        held.acquire();
+        for (int const each : const_cast<int(&)[100]>(kept)) wrong += each != i ? 1 : 0;
+      });
+    }
+    while (test::waiting_for(rt::wait_reason::semaphore) < goroutines) sleep_for(1ms);
+    std::int64_t const deep = resident_bytes() - before;
+    EXPECT_GT(deep, goroutines * depth);
+    EXPECT_TRUE(test::wait_until([&] {
+      sleep_for(20ms);
+      return resident_bytes() - before < deep / 5;
+    })) << resident_bytes() - before
+        << " of " << deep;
+    held.release(goroutines);
+    all.wait();
+    EXPECT_EQ(wrong, 0);
+  });
+}
+
+// They are readied while they are looked at.
+TEST(parked_stacks, T10_goroutines_that_come_and_go_lose_nothing) {
+  run_with({.max_procs = 4, .scavenge_after = 1ms}, [] {
+    constexpr int pairs = 50;
+    wait_group all;
+    std::atomic<int> wrong{0};
+    for (int i = 0; i < pairs; ++i) {
+      chan<int> const there;
+      chan<int> const back;
+      all.go([=, &wrong] {
+        for (int k = 0; k < test::scaled(10'000, 200); ++k) {
+          volatile int const mine = k;
+          there.send(k);
+          if (back.recv() != mine + 1 || mine != k) ++wrong;
+          if (k % 100 == 0) sleep_for(500us);
+        }
+        there.close();
+      });
+      all.go([=] {
+        for (int const value : there) back.send(value + 1);
+      });
+    }
+    all.wait();
+    EXPECT_EQ(wrong, 0);
   });
 }
 

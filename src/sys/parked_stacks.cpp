@@ -1,0 +1,79 @@
+#include "sys/parked_stacks.h"
+
+#include "os/barrier.h"
+#include "stack/stack.h"
+
+#include <algorithm>
+#include <array>
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::size_t batch_max = 64;
+constexpr std::size_t looked_at_max = 4096;  // goroutines, parked or not
+
+struct batch {
+  std::array<G*, batch_max> gs{};
+  std::size_t count = 0;
+
+  template <class Condition>
+  void drop_if(Condition condition) noexcept {
+    auto* const end = gs.data() + count;
+    auto* const kept = std::stable_partition(gs.data(), end, [&](G* g) { return !condition(*g); });
+    for (auto* g = kept; g != end; ++g) (*g)->is_scanned.store(false, release);  // pairs with G::end_wait
+    count = static_cast<std::size_t>(kept - gs.data());
+  }
+};
+
+template <class Test>
+bool any_m(M const* first, Test test) noexcept {
+  for (M const* m = first; m != nullptr; m = m->all_link) {
+    if (test(*m)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+parked_stacks::parked_stacks(Sched& s) noexcept : sched_(s), has_barrier_(os::prepare_barrier()) {}
+
+void parked_stacks::begin() noexcept {
+  os::lock_guard const guard(sched_.free_lock);
+  if (has_barrier_) walk_ = sched_.g_slab.begin_walk();
+}
+
+bool parked_stacks::look_at_some() noexcept {
+  batch some;
+  bool more = false;
+  {
+    os::lock_guard const guard(sched_.free_lock);
+    for (std::size_t i = 0; i < looked_at_max && some.count < batch_max; ++i) {
+      G* const g = sched_.g_slab.step(walk_);
+      more = g != nullptr;
+      if (!more) break;
+      if (g->status.load(relaxed) != g_status::waiting) continue;
+      g->is_scanned.store(true, relaxed);  // ordered by the barrier
+      some.gs[some.count++] = g;
+    }
+  }
+  if (some.count == 0) return more;
+  os::barrier_in_all_threads();
+  some.drop_if([](G const& g) { return g.status.load(relaxed) != g_status::waiting || hint_of(g.on) == nullptr; });
+  sched_.lock.acquire();
+  M const* const ms = sched_.all_ms;
+  sched_.lock.release();
+  some.drop_if([&](G const& g) { return any_m(ms, [&](M const& m) { return hint_of(m.current) == &g; }); });
+  os::barrier_in_all_threads();
+  some.drop_if([&](G const& g) {
+    return any_m(ms, [&](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; });
+  });
+  some.drop_if([](G& g) {
+    auto const* const sp = static_cast<char const*>(hint_of(g.saved.sp));
+    if (g.scavenged_at == sp) static_cast<void>(give_back_below(*hint_of(g.on), sp));
+    g.scavenged_at = sp;
+    return true;
+  });
+  return more;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,38 @@
+// The unused depth of stacks whose goroutines have been parked for long goes back to the system (S32, T10).
+//
+// A parked goroutine uses its stack from its saved sp upwards. What it once used below that is memory that nobody misses; but
+// it may be readied and run at any moment. So sysmon announces which goroutines it looks at, G::is_scanned, and whoever readies
+// one of them waits until it has looked:
+//
+//   sysmon                                       whoever readies it
+//   1. sets is_scanned, for a batch              1. status: waiting -> runnable
+//   2. a barrier in all threads                  2. is_scanned? waits until it is clear (only a compiler barrier in between)
+//   3. still waiting? gives back; clears it      3. queues it
+//
+// A goroutine is waiting on paper a little before it has left its stack. Until then it is some M's current one, or its commit
+// step is pending there; in between these two another barrier sees to it that the one is seen if the other no longer is.
+#pragma once
+
+#include "core/sched.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+class parked_stacks {
+ public:
+  explicit parked_stacks(Sched& s) noexcept;
+
+  // Begins to look at all goroutines anew. One that is parked where it was parked the last time loses what is below.
+  void begin() noexcept;
+
+  // The next few. False: that was all.
+  bool look_at_some() noexcept;
+
+ private:
+  Sched& sched_;
+  bool const has_barrier_;
+  slab<G>::walk walk_{};
+};
+
+}  // namespace thrum::rt
