@@ -92,6 +92,7 @@ struct Sched {
   M* idle_m_list = nullptr;
   M* all_ms = nullptr;
   M* unborn_ms = nullptr;      // have a P and no thread yet: see sched/thread_maker.h
+  M* ended_ms = nullptr;       // were let go, and are to be joined
   M* threadless_ms = nullptr;  // to be used again: their thread is gone, or never came
   bool wants_spare = false;    // a thread without a P is to be made, to be idle
   slab<M> m_slab;

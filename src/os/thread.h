@@ -31,6 +31,10 @@ void set_thread_name(char const* name) noexcept;
 
 void yield_thread() noexcept;
 
+// The calling thread runs for a moment at a time: when it wakes, the kernel is to let it interrupt one that computes, whose
+// turn may otherwise last some milliseconds more. Linux 6.12; older ones take no notice.
+void ask_for_short_turns() noexcept;
+
 // How late the kernel may end a sleep of the calling thread in order to save power; 50 us unless told otherwise.
 void set_timer_slack_ns(unsigned long ns) noexcept;
 

@@ -31,6 +31,8 @@ M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_locked()) {
     M* const its = g->locked_to;
     if (its->is_paused && !its->is_paused_in_libc) continue;
+    if (std::exchange(its->is_paused, false))
+      s.ms_paused.fetch_sub(1, relaxed);  // under the lock, before anybody counts
     its->idle_link = list;
     list = its;
   }
@@ -58,7 +60,8 @@ M* stop_scheduling(Sched& s) noexcept {
 }
 
 bool all_rest(Sched const& s) noexcept {
-  // acquire pairs with m_main's end; seq_cst with pause(): one that goes on after this has seen is_over.
+  // acquire pairs with m_main's end; seq_cst with those who take one out of the queue, and with end_pause: one that goes on
+  // after this sees is_over.
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 

@@ -60,17 +60,35 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
   return {};
 }
 
+// It leaves the queue, and its thread is as good as awake.
+G* no_longer_paused(Sched& s, G* g) noexcept {
+  if (g != nullptr && std::exchange(g->locked_to->is_paused, false))
+    s.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest
+  return g;
+}
+
 // In the order of their coming; but with many paused those go first, until sys/preempt.h says otherwise (T05).
 entry pop_global(Sched& s) noexcept {
-  if (!s.many_are_paused()) return s.global_queue.pop();
+  if (!s.many_are_paused()) {
+    entry const first = s.global_queue.pop();
+    if (first.is_locked()) no_longer_paused(s, first.g());
+    return first;
+  }
   if (auto const whose = std::exchange(s.turn_of_plain, plain_turn::none); whose != plain_turn::none) {
     if (entry const plain = pop_plain(s, whose)) return plain;
   }
-  G* const oldest = s.global_queue.pop_locked();
+  G* const oldest = no_longer_paused(s, s.global_queue.pop_locked());
   return oldest != nullptr ? entry::locked(oldest) : s.global_queue.pop_plain();
 }
 
 }  // namespace
+
+G* take_oldest_locked(Sched& s) noexcept {
+  s.lock.assert_held();
+  G* const oldest = no_longer_paused(s, s.global_queue.pop_locked());
+  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  return oldest;
+}
 
 void set_unstarted_aside(P& p) noexcept {
   Sched& s = p.sched;

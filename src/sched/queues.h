@@ -26,6 +26,9 @@ void let_others_pass_runnext(P& p) noexcept;
 // Owner of p, with too many paused: goroutines that have not started go to the end of the global queue (T05).
 void set_unstarted_aside(P& p) noexcept;
 
+// Under sched.lock: the goroutine that has waited longest for its own thread, before its turn. nullptr: there is none.
+[[nodiscard]] G* take_oldest_locked(Sched& s) noexcept;
+
 // Under sched.lock.
 void put_global_locked(Sched& s, entry e) noexcept;
 // The global queue's share for a P with an empty ring: n = min(len, len/procs + 1, capacity/2). The first is answered,

@@ -12,6 +12,7 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
   m.commit = commit;
   m.committed = &g;
   m.commit_argument = argument;
+  signal_fence();  // parked_stacks relies on the order: pending first, then no longer current
 }
 
 // What comes after a goroutine that leaves: the context to switch to.

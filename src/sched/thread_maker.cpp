@@ -11,12 +11,13 @@ namespace {
 
 struct orders {
   M* unborn;
+  M* ended;
   bool spare;
 };
 
 orders take_orders(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
-  return {std::exchange(s.unborn_ms, nullptr), std::exchange(s.wants_spare, false)};
+  return {std::exchange(s.unborn_ms, nullptr), std::exchange(s.ended_ms, nullptr), std::exchange(s.wants_spare, false)};
 }
 
 }  // namespace
@@ -47,10 +48,11 @@ void thread_maker::make_threads() noexcept {
   for (;;) {
     std::uint32_t const bell = sched_.thread_maker_bell.load(acquire);  // pairs with ring_thread_maker
     if (stopping_.load(acquire)) return;                                // pairs with stop()
-    auto [next, spare] = take_orders(sched_);
-    if (next == nullptr && !spare) os::futex_wait(sched_.thread_maker_bell, bell, -1);
+    auto [next, ended, spare] = take_orders(sched_);
+    if (next == nullptr && ended == nullptr && !spare) os::futex_wait(sched_.thread_maker_bell, bell, -1);
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));
     if (spare) start_spare_thread(sched_);
+    while (ended != nullptr) bury_thread(sched_, *std::exchange(ended, ended->idle_link));
   }
 }
 

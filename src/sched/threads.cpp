@@ -20,12 +20,15 @@
 namespace thrum::rt {
 namespace {
 
-// For the next thread. After this the old one does not touch it.
-void keep_record(M& m) noexcept {
-  os::lock_guard const guard(m.sched.lock);
-  m.must_end = false;
-  m.is_let_go = false;
-  m.idle_link = std::exchange(m.sched.threadless_ms, &m);
+// The thread maker joins the thread and keeps the record for the next one. After this the old one does not touch it.
+void leave_record(M& m) noexcept {
+  THRUM_DCHECK(m.next_p == nullptr && !m.spinning);
+  Sched& s = m.sched;
+  {
+    os::lock_guard const guard(s.lock);
+    m.idle_link = std::exchange(s.ended_ms, &m);
+  }
+  ring_thread_maker(s);
 }
 
 void* m_main(void* argument) {
@@ -44,7 +47,7 @@ void* m_main(void* argument) {
   Sched& s = m.sched;
   bool const is_let_go = m.is_let_go;
   release_thread(m);
-  if (is_let_go) keep_record(m);
+  if (is_let_go) leave_record(m);
   s.ms_running.fetch_sub(1, acq_rel);  // pairs with end_all_ms's acquire: after this the thread touches nothing of s
   return nullptr;
 }
@@ -102,11 +105,20 @@ void start_spare_thread(Sched& s) noexcept {
 }
 
 void let_thread_go(M& m) noexcept {
-  m.thread_exists.store(false, relaxed);  // read by end_all_ms, when nobody lets threads go any more
-  os::detach_thread(m.thread);
   m.is_let_go = true;
   m.must_end = true;
   m.park.wake();
+}
+
+void bury_thread(Sched& s, M& m) noexcept {
+  os::join_thread(m.thread);
+  m.thread_exists.store(false, relaxed);  // end_all_ms comes after the thread maker
+  m.tid = 0;
+  m.must_end = false;
+  m.is_let_go = false;
+  os::lock_guard const guard(s.lock);
+  m.idle_link = std::exchange(s.threadless_ms, &m);
+  check_deadlock_locked(s);  // as long as the thread was there it was one that nobody knew
 }
 
 void start_thread(Sched& s, M& m) noexcept {
@@ -214,7 +226,7 @@ bool stop_m(M& m) noexcept {
   Sched& s = m.sched;
   for (;;) {
     s.lock.acquire();
-    if (s.stopping || m.next_p != nullptr) break;
+    if (s.stopping || m.must_end || m.next_p != nullptr) break;  // it may have been taken while it kept the time
     std::int64_t const until_ns = take_the_watch(s, m);
     if (until_ns == never_ns) {
       rest_until_started(m);

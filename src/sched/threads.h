@@ -39,8 +39,10 @@ void start_thread(Sched& s, M& m) noexcept;
 // One more thread that will be idle; none if one is, or if there cannot be more. On the thread maker.
 void start_spare_thread(Sched& s) noexcept;
 
-// m, which sleeps and was taken out of the idle list, ends; its record is used again.
+// m, which sleeps and was taken out of the idle list, ends.
 void let_thread_go(M& m) noexcept;
+// And its record is to be used again: on the thread maker.
+void bury_thread(Sched& s, M& m) noexcept;
 
 // m takes p, which nobody holds.
 void acquire_p(M& m, P& p) noexcept;

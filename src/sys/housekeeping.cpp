@@ -62,7 +62,8 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
     for (M** link = &sched_.idle_m_list; *link != nullptr && surplus > 0;) {
       M& m = **link;
       std::int64_t const due_ns = m.idle_since_ns + sched_.options.idle_thread_after_ns;
-      if (due_ns > now_ns) {
+      // acquire: pairs with its creation, which may not have come to its end yet
+      if (due_ns > now_ns || !m.thread_exists.load(acquire)) {
         next_ns = std::min(next_ns, due_ns);
         link = &m.idle_link;
         continue;

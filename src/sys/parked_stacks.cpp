@@ -58,7 +58,12 @@ bool parked_stacks::look_at_some() noexcept {
   }
   if (some.count == 0) return more;
   os::barrier_in_all_threads();
-  some.drop_if([](G const& g) { return g.status.load(relaxed) != g_status::waiting || hint_of(g.on) == nullptr; });
+  some.drop_if([](G const& g) {
+    // One that waits for its first stack is readied in another way.
+    return g.status.load(relaxed) != g_status::waiting || hint_of(g.on) == nullptr ||
+           hint_of(g.waits_for) == wait_reason::stack_memory;
+  });
+  os::barrier_in_all_threads();
   sched_.lock.acquire();
   M const* const ms = sched_.all_ms;
   sched_.lock.release();
@@ -67,6 +72,7 @@ bool parked_stacks::look_at_some() noexcept {
   some.drop_if([&](G const& g) {
     return any_m(ms, [&](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; });
   });
+  os::barrier_in_all_threads();
   some.drop_if([](G& g) {
     auto const* const sp = static_cast<char const*>(hint_of(g.saved.sp));
     if (g.scavenged_at == sp) static_cast<void>(give_back_below(*hint_of(g.on), sp));

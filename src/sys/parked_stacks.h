@@ -9,8 +9,9 @@
 //   2. a barrier in all threads                  2. is_scanned? waits until it is clear (only a compiler barrier in between)
 //   3. still waiting? gives back; clears it      3. queues it
 //
-// A goroutine is waiting on paper a little before it has left its stack. Until then it is some M's current one, or its commit
-// step is pending there; in between these two another barrier sees to it that the one is seen if the other no longer is.
+// A goroutine is waiting on paper a little before it has left its stack. Until then it is some M's current one, then its commit
+// step is pending there, then its sp is saved. These are looked at in this order, with a barrier between any two: so the next
+// is seen if the last is over.
 #pragma once
 
 #include "core/sched.h"

@@ -32,12 +32,6 @@ struct heir {
   explicit operator bool() const noexcept { return rested.m != nullptr || paused != nullptr; }
 };
 
-G* take_oldest_paused(Sched& s) noexcept {
-  G* const oldest = s.global_queue.pop_locked();
-  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
-  return oldest;
-}
-
 // Whether, with many paused, this slice's end is for others.
 bool is_turn_of_others(Sched& s, P& p) noexcept {
   constexpr std::uint32_t slices = 4;
@@ -53,11 +47,11 @@ bool is_turn_of_others(Sched& s, P& p) noexcept {
 
 heir choose_heir_locked(Sched& s, P& p) noexcept {
   heir next;
-  if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_paused(s);
+  if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_locked(s);
   if (!next && s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
   if (!next) {
     s.wants_spare = s.may_be_paused(1);
-    next.paused = take_oldest_paused(s);
+    next.paused = take_oldest_locked(s);
   }
   return next;
 }
@@ -173,16 +167,13 @@ void begin_pause_locked(M& m) noexcept {
 }
 
 void end_pause(M& m) noexcept {
-  m.is_paused = false;
-  m.sched.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest: either it is counted as awake there, or sees this
+  // Whoever took it out of the queue has counted it as awake: either all_rest saw that, or this is seen here.
   if (m.sched.is_over.load(seq_cst)) stop_for_good_if_possible(m);
 }
 
 void go_on_without_p(M& m) noexcept {
-  m.is_paused = false;
   m.current->locked_to = nullptr;
   m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
-  m.sched.ms_paused.fetch_sub(1, seq_cst);
 }
 
 void stop_for_good_if_possible(M& m) noexcept {

@@ -19,6 +19,12 @@ constexpr int asked_before_insisting = 20;
 // would make an error of that (T04). So before it is signalled it must have been seen to compute.
 constexpr std::int64_t computing_for_ns = 50'000;
 
+// What was done under it before is seen after this.
+void pass_through(os::lock& door) noexcept {
+  door.acquire();
+  door.release();
+}
+
 bool is_computing(int tid, std::int64_t& cpu_seen_ns) noexcept {
   std::int64_t const now_ns = os::thread_cpu_ns(tid);
   std::int64_t const before_ns = std::exchange(cpu_seen_ns, now_ns);
@@ -44,6 +50,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;  // relaxed: only a look
   std::uint32_t const tick = p.schedtick.load(relaxed);
   if (m != seen.m || tick != seen.tick) {
+    if (m != seen.m) pass_through(sched_.lock);  // Ms are made under it: this one is complete
     seen.m = m;
     seen.tick = tick;
     seen.ask_ns = now_ns + sched_.options.slice_ns;

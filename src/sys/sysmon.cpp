@@ -56,6 +56,7 @@ void sysmon::stop() noexcept {
 
 void* sysmon::thread_main(void* self) {
   os::set_thread_name("thrum-sysmon");
+  os::ask_for_short_turns();
   static_cast<sysmon*>(self)->watch();
   return nullptr;
 }

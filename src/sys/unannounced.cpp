@@ -4,6 +4,7 @@
 #include "os/barrier.h"
 #include "os/loaded_code.h"
 #include "os/thread.h"
+#include "sched/queues.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
 #include "stack/stack.h"
@@ -49,19 +50,18 @@ THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::ui
   return 0;
 }
 
-// Whoever waits for a lock of user code waits perhaps for one that was paused with it (T05).
+// Whoever waits for a lock of user code waits perhaps for one that was paused with it (T05). And one that was paused has a
+// thread, where no other can be had.
 void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
-  if (sleeper.waits_for_a_lock()) {
-    s.lock.acquire();
-    G* const oldest = s.stopping ? nullptr : s.global_queue.pop_locked();
-    s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
-    s.lock.release();
-    if (oldest != nullptr) {
-      give_p_to_thread_of(p, *oldest);
-      return;
-    }
+  s.lock.acquire();
+  bool const goes_to_paused = !s.stopping && (sleeper.waits_for_a_lock() || !an_m_can_be_had_locked(s));
+  G* const oldest = goes_to_paused ? take_oldest_locked(s) : nullptr;
+  s.lock.release();
+  if (oldest != nullptr) {
+    give_p_to_thread_of(p, *oldest);
+  } else {
+    hand_off(s, p);
   }
-  hand_off(s, p);
 }
 
 }  // namespace

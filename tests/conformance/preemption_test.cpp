@@ -263,6 +263,21 @@ TEST(many_long_computations, T05_nobody_starves_at_the_limit_of_threads) {
   });
 }
 
+TEST(many_long_computations, T05_sleepers_beside_loops_do_not_end_the_program_at_the_limit_of_threads) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(500us);
+  run_with({.max_procs = 2, .max_threads = 12}, [] {
+    for (int i = 0; i < 4; ++i) go([] { loop_for_ever(); });
+    wait_group sleepers;
+    for (int i = 0; i < 8; ++i) {
+      sleepers.go([] {
+        for (int k = 0; k < 3; ++k) ::usleep(3000);  // a call that nobody announces
+      });
+    }
+    sleepers.wait();
+  });
+}
+
 TEST(many_long_computations, T05_without_a_thread_to_be_had_the_preemption_does_not_happen) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(1ms);

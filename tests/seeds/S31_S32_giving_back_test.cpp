@@ -63,6 +63,21 @@ TEST(surplus_threads, S31_end_while_the_program_sleeps) {
   });
 }
 
+// One that kept the time, and was relieved by another who keeps an earlier one, sleeps on as an idle thread.
+TEST(surplus_threads, S31_one_that_kept_the_time_may_be_let_go) {
+  run_with({.max_procs = 2, .idle_thread_after = 3ms}, [] {
+    for (int round = 0; round < test::scaled(20, 5); ++round) {
+      sit_in_the_kernel(8);
+      wait_group sleepers;
+      for (int i = 0; i < 6; ++i) {
+        sleepers.go([i] { sleep_for(std::chrono::milliseconds(20 - 3 * i)); });
+        sleep_for(500us);
+      }
+      sleepers.wait();
+    }
+  });
+}
+
 std::int64_t resident_bytes() {
   char text[256];
   if (rt::os::read_text_file("/proc/self/statm", text, sizeof text) <= 0) return 0;

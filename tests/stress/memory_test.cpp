@@ -4,11 +4,13 @@
 #include "base/platform.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
 #include <thrum/wait_group.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -104,6 +106,7 @@ TEST_P(memory, S29_a_million_goroutines_that_have_not_run_cost_a_record_each) {
   THRUM_NEEDS_REAL_MEMORY(1'000'000'000);
   std::size_t bytes = 0;
   std::size_t unstarted = 0;
+  with_slices_of const endless(std::chrono::seconds(10));
   run_at(procs(), [&] {
     // Other Ps are kept busy by goroutines that do not let go: nobody else can start any of the million.
     rt::atomic<bool> over{false};

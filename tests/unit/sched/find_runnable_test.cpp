@@ -1,4 +1,5 @@
 // S10: the order of the search, on a scheduler that does not run. The Gs are only records: found, never run.
+#include "os/thread.h"
 #include "sched/schedule.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
@@ -184,6 +185,7 @@ TEST(find_runnable, S10_S13_whoever_gave_its_p_up_looks_at_every_queue_once_more
     std::thread busy([&] {
       while (!over.load(relaxed) && s.p(0).counters.spins.load(relaxed) < 3) count(s.p(1).counters.switches_direct);
     });
+    while (s.p(1).counters.switches_direct.load(relaxed) == 0) os::yield_thread();  // it is on a CPU now
     EXPECT_EQ(search(s, 1), numbers(0, 1));
     over.store(true, relaxed);
     busy.join();
