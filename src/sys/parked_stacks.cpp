@@ -19,7 +19,7 @@ struct batch {
   template <class Condition>
   void drop_if(Condition condition) noexcept {
     auto* const end = gs.data() + count;
-    auto* const kept = std::stable_partition(gs.data(), end, [&](G* g) { return !condition(*g); });
+    auto* const kept = std::partition(gs.data(), end, [&](G* g) { return !condition(*g); });
     for (auto* g = kept; g != end; ++g) (*g)->is_scanned.store(false, release);  // pairs with G::end_wait
     count = static_cast<std::size_t>(kept - gs.data());
   }
