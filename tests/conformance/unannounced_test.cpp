@@ -76,7 +76,7 @@ TEST(unannounced_calls, T04_the_stats_name_the_call_and_the_place) {
     auto const calls = read_stats().unannounced_calls;
     ASSERT_FALSE(calls.empty());
     EXPECT_GT(calls[0].count, 0U);
-    if (!test::emulated()) {
+    if (!test::emulated() && !rt::with_tsan) {  // whose own frames lie in between
       EXPECT_EQ(calls[0].system_call, SYS_read);
       Dl_info where{};
       ASSERT_NE(::dladdr(calls[0].caller, &where), 0);
@@ -91,6 +91,7 @@ TEST(unannounced_calls, T04_the_stats_name_the_call_and_the_place) {
 
 // Each of these ends early, with EINTR, when a signal comes, whatever SA_RESTART says.
 TEST(unannounced_calls, T04_a_sleep_beside_preempted_loops_is_as_long_as_it_should_be) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   test::with_slices_of const slices(500us);
   run_at(2, [] {
     std::atomic<bool> stop{false};
