@@ -22,6 +22,7 @@ struct thread_state {
   std::uintptr_t stack_pointer = 0;
   std::uintptr_t program_counter = 0;
 
+  bool operator==(thread_state const&) const noexcept = default;
   [[nodiscard]] bool waits_for_a_lock() const noexcept;  // or for anything else that is made of a futex
 };
 

@@ -68,8 +68,11 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   std::int64_t const looked_at_ns = os::monotonic_ns();
   os::thread_state const state = seen.thread.look(hint_of(m->tid));
   if (state.activity == os::thread_activity::sleeps_in_call && can_take_from_sleepers_) {
-    return take_p_of_sleeper(sched_, p, *m, state) ? verdict::acted : verdict::look_again_soon;
+    // Many a sleep is over within microseconds, for a lock of the kernel perhaps: only what is so at two looks counts.
+    bool const slept_there = state == std::exchange(seen.slept, state);
+    return slept_there && take_p_of_sleeper(sched_, p, *m, state) ? verdict::acted : verdict::look_again_soon;
   }
+  seen.slept = {};
   // Without /proc only the thread's clock tells.
   if (!is_wanted || state.activity == os::thread_activity::sleeps_in_call ||
       state.activity == os::thread_activity::sleeps_otherwise) {

@@ -34,6 +34,7 @@ class slice_watch {
     std::uint32_t tick = 0;
     std::int64_t ask_ns = 0;    // when it is asked to pause, or asked again
     std::int64_t cpu_ns = -1;   // what its thread had used of a CPU when that was looked at last
+    os::thread_state slept;     // in which call, at the last look
     int asked = 0;              // so many times
     int refused = 0;            // because the look at its thread was too old
     std::int64_t again_ns = 0;  // how long after that, if it does not
