@@ -27,7 +27,8 @@ void forget_frames(stack const& used) noexcept {
 }
 #endif
 
-std::size_t give_back_below(stack const& parked, char const* sp) noexcept {
+// sysmon calls it behind barriers that TSan does not know (sys/parked_stacks.h).
+THRUM_NO_TSAN std::size_t give_back_below(stack const& parked, char const* sp) noexcept {
   constexpr std::size_t red_zone_bytes = 128;  // x86_64: leaf functions keep locals there
   auto const keep_from = reinterpret_cast<std::uintptr_t>(sp) - red_zone_bytes;
   auto const low = reinterpret_cast<std::uintptr_t>(parked.low);
