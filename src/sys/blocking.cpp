@@ -48,12 +48,14 @@ bool take_old_p(M& m) noexcept {
   return false;
 }
 
+bool was_announced(M const& m) noexcept { return (m.attention.load(relaxed) & m_attend::unannounced) == 0; }
+
 // The second. Under sched.lock.
 bool take_idle_p_locked(M& m) noexcept {
   P* const p = take_idle_p(m.sched);
   if (p == nullptr) return false;
   acquire_p(m, *p);
-  count(p->counters.returns_to_idle);
+  if (was_announced(m)) count(p->counters.returns_to_idle);
   return true;
 }
 
@@ -108,8 +110,8 @@ M& come_back(M& m) noexcept {
 }
 
 void is_back_from_the_queue(M& m) noexcept {
+  if (was_announced(m)) count(m.p->counters.returns_queued);
   m.attention.store(0, relaxed);
-  count(m.p->counters.returns_queued);
 }
 
 void come_back_on_this_thread(M& m) noexcept {

@@ -194,13 +194,13 @@ TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) 
   run_at(2, [] {
     int const bound = test::this_sched().paused_max();
     wait_group all;
-    int most = 0;
+    std::atomic<int> most{0};
     for (int i = 0; i < scaled(400, 150); ++i) {
       all.go([] { test::compute_for(3ms); });
     }
     go([&] {
       for (;;) {
-        most = std::max(most, num_threads());
+        most = std::max(most.load(), num_threads());
         sleep_for(1ms);
       }
     });
