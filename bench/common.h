@@ -38,7 +38,8 @@ inline constexpr std::size_t round_count = 5;
 // Sorts the values.
 inline double quantile(std::span<double> values, double part) {
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(part * static_cast<double>(values.size()))];
+  auto const at = static_cast<std::size_t>(part * static_cast<double>(values.size()));
+  return values[std::min(at, values.size() - 1)];  // 1: the largest
 }
 
 template <class Round>

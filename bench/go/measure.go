@@ -20,10 +20,14 @@ func medianOfRounds(round func() float64) float64 {
 	return quantile(values, 0.5)
 }
 
-// quantile sorts the values.
+// quantile sorts the values; 1 is the largest.
 func quantile(values []float64, part float64) float64 {
 	sort.Float64s(values)
-	return values[int(part*float64(len(values)))]
+	at := int(part * float64(len(values)))
+	if at == len(values) {
+		at--
+	}
+	return values[at]
 }
 
 func nanosecondsOf(work func()) float64 {
