@@ -98,10 +98,6 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.preempted = read(c.preempted);
 }
 
-}  // namespace
-
-namespace {
-
 void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   auto const stacks = s.stacks.stats();
   to.stacks_in_use = stacks.in_use;

@@ -13,9 +13,6 @@
 #include "sched/wake.h"
 #include "sys/blocking.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace thrum::rt {
 namespace {
 

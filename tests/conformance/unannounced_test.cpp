@@ -1,6 +1,7 @@
 // T04: threads that sleep in the kernel without saying so. Their Ps go on with others, and their sleep is not disturbed.
 #include "core/current.h"
 #include "support/child.h"
+#include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
@@ -29,6 +30,7 @@ namespace thrum {
 namespace {
 
 using namespace std::chrono_literals;
+using test::gate;
 using test::run_at;
 
 class unannounced : public test::at_every_width {};
@@ -38,40 +40,32 @@ TEST_P(unannounced, T04_others_run_while_all_ps_sleep_in_the_kernel) {
   run([] {
     int const sleepers = procs();
     std::atomic<int> asleep{0};
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
+    gate kernel;
     wait_group all;
     for (int i = 0; i < sleepers; ++i) {
       all.go([&] {
         ++asleep;
-        char byte = 0;
-        EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+        kernel.wait();
       });
     }
     // main itself needs a P between two looks, and there are as many sleepers as Ps.
     while (asleep < sleepers) sleep_for(100us);
     for (int i = 0; i < 10; ++i) sleep_for(100us);
-    for (int i = 0; i < sleepers; ++i) EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    for (int i = 0; i < sleepers; ++i) kernel.open();
     all.wait();
     EXPECT_GT(read_stats().unannounced, 0U);
-    ::close(ends[0]);
-    ::close(ends[1]);
   });
 }
 
 TEST(unannounced_calls, T04_the_stats_name_the_call_and_the_place) {
   run_at(1, [] {
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
+    gate kernel;
     wait_group all;
-    all.go([&] {
-      char byte = 0;
-      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
-    });
+    all.go([&] { kernel.wait(); });
     do {
       sleep_for(1ms);
     } while (read_stats().unannounced == 0);
-    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    kernel.open();
     all.wait();
     auto const calls = read_stats().unannounced_calls;
     ASSERT_FALSE(calls.empty());
@@ -84,8 +78,6 @@ TEST(unannounced_calls, T04_the_stats_name_the_call_and_the_place) {
       ASSERT_NE(::dladdr(reinterpret_cast<void const*>(&test::emulated), &here), 0);
       EXPECT_EQ(where.dli_fbase, here.dli_fbase) << "in the program itself";
     }
-    ::close(ends[0]);
-    ::close(ends[1]);
   });
 }
 
@@ -161,18 +153,14 @@ TEST(unannounced_calls, T04_a_sleep_beside_preempted_loops_is_as_long_as_it_shou
 TEST(unannounced_calls, T04_one_whose_slice_is_over_may_fall_asleep) {
   test::with_slices_of const slices(1ms);
   test::run_with({.max_procs = 1, .async_preemption = false}, [] {
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
+    gate kernel;
     wait_group all;
     all.go([&] {
       test::compute_for(10ms);
-      char byte = 0;
-      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+      kernel.wait();
     });
-    all.go([&] { EXPECT_EQ(::write(ends[1], "x", 1), 1); });
+    all.go([&] { kernel.open(); });
     all.wait();
-    ::close(ends[0]);
-    ::close(ends[1]);
   });
 }
 
@@ -182,22 +170,18 @@ TEST(unannounced_calls, S40_one_that_comes_back_without_a_p_gets_one_although_it
   test::with_slices_of const slices(1ms);
   run_at(1, [] {
     rt::Sched& s = test::this_sched();
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
+    gate kernel;
     std::atomic<bool> stop{false};
     wait_group all;
     all.go([&] {
-      char byte = 0;
-      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+      kernel.wait();
       while (!stop) rt::cpu_relax();
     });
     while (s.ms_without_p.load(rt::relaxed) == 0) sleep_for(1ms);
-    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    kernel.open();
     while (s.ms_without_p.load(rt::relaxed) != 0) sleep_for(1ms);
     stop = true;
     all.wait();
-    ::close(ends[0]);
-    ::close(ends[1]);
   });
 }
 

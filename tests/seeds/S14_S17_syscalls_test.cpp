@@ -1,4 +1,5 @@
 // S14, S15, S17: goroutines in the kernel. Their Ps go on with others, and they find their way back.
+#include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -20,30 +21,10 @@ namespace thrum {
 namespace {
 
 using namespace std::chrono_literals;
+using test::gate;
 using test::run_at;
 using test::scaled;
 using test::spin_until;
-
-// A call that stays in the kernel until somebody lets it go.
-class gate {
- public:
-  gate() { EXPECT_EQ(::pipe(ends_), 0); }
-  ~gate() {
-    ::close(ends_[0]);
-    ::close(ends_[1]);
-  }
-  gate(gate const&) = delete;
-  gate& operator=(gate const&) = delete;
-
-  void wait() const {
-    char byte = 0;
-    EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
-  }
-  void open() const { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
-
- private:
-  int ends_[2]{};
-};
 
 proc_stats sum_of(stats const& all) {
   proc_stats sum;

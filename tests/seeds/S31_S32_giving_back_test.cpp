@@ -1,5 +1,5 @@
 // S31, S32: threads and the memory of stacks that nobody has needed for long are given back.
-#include "os/text_file.h"
+#include "os/memory.h"
 #include "support/child.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
@@ -10,10 +10,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace thrum {
 namespace {
@@ -77,13 +75,7 @@ TEST(surplus_threads, S31_one_that_kept_the_time_may_be_let_go) {
   });
 }
 
-std::int64_t resident_bytes() {
-  char text[256];
-  if (rt::os::read_text_file("/proc/self/statm", text, sizeof text) <= 0) return 0;
-  char* rest = nullptr;
-  static_cast<void>(std::strtoll(text, &rest, 10));
-  return std::strtoll(rest, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
-}
+std::int64_t resident_bytes() { return static_cast<std::int64_t>(rt::os::resident_bytes()); }
 
 // Touches 16 KiB of its stack.
 void use_stack() {

@@ -1,0 +1,29 @@
+// A call that stays in the kernel until somebody lets it go.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace thrum::test {
+
+class gate {
+ public:
+  gate() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~gate() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  gate(gate const&) = delete;
+  gate& operator=(gate const&) = delete;
+
+  void wait() const {
+    char byte = 0;
+    EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
+  }
+  void open() const { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
+
+ private:
+  int ends_[2]{};
+};
+
+}  // namespace thrum::test
