@@ -12,6 +12,23 @@ namespace thrum {
 [[nodiscard]] int num_threads();     // OS threads of the scheduler, the caller of run included
 [[nodiscard]] int num_cpus();        // that affinity and the cgroup quota allow; usable anywhere
 
+// Wires the calling goroutine to the OS thread that it is on, until it is unlocked as many times: it runs on no other thread,
+// and the thread runs nothing else. For libraries and settings that belong to a thread. A goroutine that ends locked takes its
+// thread with it. Unlocking one that is not locked does nothing. While it waits, its P is others'.
+void lock_os_thread();
+void unlock_os_thread();
+class [[nodiscard]] os_thread_lock {
+ public:
+  os_thread_lock() { lock_os_thread(); }
+  ~os_thread_lock() { unlock_os_thread(); }
+  os_thread_lock(os_thread_lock const&) = delete;
+  os_thread_lock& operator=(os_thread_lock const&) = delete;
+};
+
+// The limit of OS threads (options::max_threads) from now on; answers the old one. To have more of them already, or to pass it
+// later, ends the program with a message.
+int set_max_threads(int limit);
+
 // What one P has done since run began.
 struct proc_stats {
   int id = 0;

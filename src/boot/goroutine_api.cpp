@@ -1,8 +1,10 @@
 // The public functions of go.h and runtime.h that are neither templates nor hot.
+#include "base/check.h"
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/cpu.h"
 #include "sched/goroutine.h"
+#include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/safe_point.h"
 #include "sched/timers.h"
@@ -65,6 +67,30 @@ int num_threads() {
   rt::runtime_mark const mark;
   rt::os::lock_guard const guard(s.lock);
   return s.ms_total;
+}
+
+void lock_os_thread() {
+  rt::M& m = on_goroutine("lock_os_thread");
+  rt::runtime_mark const mark;
+  rt::lock_to_thread(m);
+}
+
+void unlock_os_thread() {
+  rt::M& m = on_goroutine("unlock_os_thread");
+  rt::runtime_mark const mark;
+  rt::unlock_from_thread(m);
+}
+
+int set_max_threads(int limit) {
+  rt::Sched& s = on_goroutine("set_max_threads").sched;
+  if (limit < 1) throw std::invalid_argument("thrum::set_max_threads: the limit must be at least 1");
+  rt::runtime_mark const mark;
+  rt::os::lock_guard const guard(s.lock);
+  int const before = s.threads_max.exchange(limit, rt::relaxed);  // written under the lock
+  if (s.ms_total > limit) {
+    rt::fatal("program has %d threads already, which exceeds the %d-thread limit (set_max_threads)", s.ms_total, limit);
+  }
+  return before;
 }
 
 namespace {

@@ -3,8 +3,8 @@
 // A plain entry names a G that will be there when it is popped. A claimable entry names a joinable goroutine that has not
 // started: join() may claim it first and run it in place. The claim is one compare-and-swap of its status; the entry left
 // behind holds a reference, so the record is not recycled under it. A locked entry names a goroutine that goes on only on its
-// own thread, which sleeps in its frames: it is found in the global queue only, and never in a ring. Queues store entries as
-// words and never link through the G: by the time a stale entry is met, the G itself may be parked and readied through another queue.
+// own thread, which sleeps in its frames (sched/own_thread.h). Queues store entries as words and never link through the G: by
+// the time a stale entry is met, the G itself may be parked and readied through another queue.
 #pragma once
 
 #include "core/g.h"
@@ -21,6 +21,10 @@ class entry {
   static entry plain(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g)); }
   static entry claimable(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 1U); }
   static entry locked(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 2U); }
+  // Of a goroutine that has run before and became runnable.
+  static entry runnable(G& g) noexcept {
+    return entry(reinterpret_cast<entry_bits>(&g) | static_cast<entry_bits>(g.is_locked) << 1U);
+  }
   static constexpr entry from_bits(entry_bits bits) noexcept { return entry(bits); }
 
   explicit operator bool() const noexcept { return bits_ != 0; }

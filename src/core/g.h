@@ -41,12 +41,14 @@ struct alignas(cache_line_bytes) G {
   bool is_joinable = false;
   bool is_hosted = false;  // runs on its joiner's stack
   bool is_main = false;
-  bool is_exiting = false;           // goexit is unwinding it
+  bool is_locked = false;            // to its thread, by lock_os_thread: see sched/own_thread.h
   std::uint16_t blocking_depth = 0;  // scopes of blocking() that it is in
   atomic<bool> is_scanned{false};    // sysmon looks at its stack: see sys/parked_stacks.h
   wait_reason waits_for = wait_reason::none;
-  wake_race race;          // for waits that more than one may end
-  bool is_orphan = false;  // its run is over; the record only serves a handle that is still there
+  wake_race race;                // for waits that more than one may end
+  bool is_orphan = false;        // its run is over; the record only serves a handle that is still there
+  bool is_exiting = false;       // goexit is unwinding it
+  std::uint16_t lock_depth = 0;  // calls of lock_os_thread that are still to be undone
 
   // set when it is created, read by its first run
   detail::task task;
@@ -56,8 +58,8 @@ struct alignas(cache_line_bytes) G {
   void* wake_parameter = nullptr;  // what the waker hands to the woken
   void* locals = nullptr;          // thrum::local<T> values
   char* name = nullptr;            // this_goroutine::set_name
-  M* locked_to = nullptr;
-  void* exit = nullptr;                // the unwinding that goexit started
+  M* locked_to = nullptr;  // the only M that it may go on with: it is locked, or its thread sleeps in its frames
+  void* exit = nullptr;    // the unwinding that goexit started
   std::int64_t waits_since_ns = 0;     // only where somebody already read the clock
   char const* scavenged_at = nullptr;  // sysmon's: the sp it was parked at when its stack was looked at last
 

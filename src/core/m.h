@@ -32,7 +32,7 @@ inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not
 }  // namespace m_attend
 
 struct M {
-  M(Sched& owner, int number) noexcept : sched(owner), id(number) {}
+  M(Sched& owner, int number) noexcept : sched(owner), id(number), leaves_through_g0(number == 0) {}
 
   // fixed once it runs
   Sched& sched;
@@ -52,12 +52,15 @@ struct M {
   atomic<std::uint32_t> attention{0};  // looked at whenever the mark above is set or cleared: see m_attend
   std::int64_t cpu_seen_ns = -1;       // sysmon's: what its thread had used at the last look without a P
   atomic<bool> pause_insists{false};   // written by sysmon: the request is made good wherever the goroutine is
-  atomic<std::uint32_t> pause_tick{
-      0};                         // written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about
-  P* away_from = nullptr;         // in a system call: the P that may still be there on the way back
-  bool spinning = false;          // looks for work and is counted in sched.spinning
-  std::uint32_t patience = 0;     // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t poor_steals = 0;  // in a row, that kept it busy for hardly longer than they took: see steal.cpp
+  // Written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about.
+  atomic<std::uint32_t> pause_tick{0};
+  P* away_from = nullptr;            // in a system call: the P that may still be there on the way back
+  G* locked = nullptr;               // by lock_os_thread, the only goroutine that may run here: see sched/own_thread.h
+  bool leaves_through_g0;            // whoever leaves here does not choose its successor
+  bool ends_with_goroutine = false;  // the one that ended here was locked
+  bool spinning = false;             // looks for work and is counted in sched.spinning
+  std::uint32_t patience = 0;        // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t poor_steals = 0;     // in a row, that kept it busy for hardly longer than they took: see steal.cpp
   std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
@@ -80,6 +83,7 @@ struct M {
   std::uint64_t turn = 0;          // of its goroutine in the global queue: see global_run_queue.h
   bool is_paused = false;          // it sleeps in the middle of user code, until its goroutine's turn
   bool is_paused_in_libc = false;  // and may hold a lock there that everybody needs
+  bool rests_in_place = false;     // its locked goroutine is parked, and it sleeps until that runs again
 };
 
 }  // namespace thrum::rt

@@ -58,11 +58,11 @@ struct Sched {
   // T05: how many goroutines should sleep in the middle of user code at most, each on a thread of its own: see
   // sys/preempt.h. From half of that on they are many.
   [[nodiscard]] std::int32_t paused_max() const noexcept {
-    return std::min(std::max(64, 8 * options.procs), std::max(2, options.threads_max - options.procs - 4));
+    return std::min(std::max(64, 8 * options.procs), std::max(2, threads_max.load(relaxed) - options.procs - 4));
   }
   // Of the threads that the program may have, every P needs one, M0 is one, and one is kept for a system call.
   [[nodiscard]] bool may_be_paused(std::int32_t more) const noexcept {
-    return ms_paused.load(relaxed) + more + options.procs + 2 <= options.threads_max;
+    return ms_paused.load(relaxed) + more + options.procs + 2 <= threads_max.load(relaxed);
   }
   [[nodiscard]] bool many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max() / 2; }
   [[nodiscard]] bool too_many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max(); }
@@ -96,9 +96,11 @@ struct Sched {
   M* threadless_ms = nullptr;  // to be used again: their thread is gone, or never came
   bool wants_spare = false;    // a thread without a P is to be made, to be idle
   slab<M> m_slab;
-  std::int32_t ms_made = 0;   // the next M's id
-  std::int32_t ms_total = 0;  // made and not ended, M0 included
+  atomic<std::int32_t> threads_max{options.threads_max};  // see set_max_threads
+  std::int32_t ms_made = 0;                               // the next M's id
+  std::int32_t ms_total = 0;                              // made and not ended, M0 included
   std::int32_t ms_idle = 0;
+  std::int32_t ms_in_place = 0;   // that sleep with a locked goroutine, parked: M::rests_in_place
   M* timekeeper = nullptr;        // sleeps until the next timer is due; in no list and not idle
   bool timekeeper_awake = false;  // it was woken to look again, and is on its way to lock
   bool m0_waits = false;          // main has left its first thread, which now waits for the end

@@ -8,8 +8,8 @@
 namespace thrum::rt {
 namespace {
 
-// An M is at rest when it waits in the idle list; M0 when it waits for the end of main.
-bool everybody_rests(Sched const& s) noexcept { return s.ms_idle + (s.m0_waits ? 1 : 0) == s.ms_total; }
+// An M is at rest when it waits in the idle list, or for its parked goroutine; M0 also when it waits for the end of main.
+bool everybody_rests(Sched const& s) noexcept { return s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0) == s.ms_total; }
 
 // A thread that thrum did not make may yet call `go`, or release what everybody waits for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {

@@ -2,6 +2,7 @@
 //
 //   idle, timekeeper, waiting for a P to come back from a system call    is woken, and ends
 //   searching                                                            sees attend::stopping, and ends
+//   with a locked goroutine that is parked                               is woken, and ends
 //   paused in user code (sys/preempt.h)                                  stays asleep, for good
 //   paused in the C library                                              goes on, until it can be stopped outside of it
 //   in user code                                                         is signalled, and stays asleep in the handler
@@ -30,13 +31,23 @@ constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
 M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_locked()) {
     M* const its = g->locked_to;
-    if (its->is_paused && !its->is_paused_in_libc) continue;
+    if (its->rests_in_place || (its->is_paused && !its->is_paused_in_libc)) continue;
     if (std::exchange(its->is_paused, false))
       s.ms_paused.fetch_sub(1, relaxed);  // under the lock, before anybody counts
     its->idle_link = list;
     list = its;
   }
   s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  return list;
+}
+
+// Under sched.lock: the same for threads whose locked goroutine is parked. One that has just been given a P ends all the same.
+M* with_those_in_place(Sched& s, M* list) noexcept {
+  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (!m->rests_in_place) continue;
+    m->idle_link = list;
+    list = m;
+  }
   return list;
 }
 
@@ -56,7 +67,9 @@ M* stop_scheduling(Sched& s) noexcept {
     keeper->idle_link = idle;
     idle = keeper;
   }
-  return with_those_who_wait_for_a_p(s, idle);
+  M* const told = with_those_in_place(s, with_those_who_wait_for_a_p(s, idle));
+  for (M* m = told; m != nullptr; m = m->idle_link) m->must_end = true;
+  return told;
 }
 
 bool all_rest(Sched const& s) noexcept {
@@ -93,7 +106,6 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
   M* told = stop_scheduling(s);
   while (told != nullptr) {
     M* const next = told->idle_link;
-    told->must_end = true;
     told->park.wake();
     told = next;
   }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "sched/locals.h"
+#include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
@@ -99,8 +100,9 @@ void end_goroutine(M& m) noexcept {
   P& p = *m.p;
   g.transition(g_status::running, g_status::dead);
   count(p.counters.ended);
+  end_lock(m, g);
   if (g.is_main) main_goroutine_ended(m, g);
-  found next = m.id == 0 ? found() : pick_local(p);
+  found next = m.leaves_through_g0 ? found() : pick_local(p);
   if (next.g != nullptr && next.g->on == nullptr && g.on->size == s.stack_size_of(*next.g)) {
     take_stack_over(m, g, *next.g);
     begin_run(m, next);

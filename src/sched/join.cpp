@@ -6,7 +6,9 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "sched/goroutine.h"
+#include "sched/own_thread.h"
 #include "sched/park.h"
+#include "sched/queues.h"
 #include "sched/records.h"
 #include "stack/stack.h"
 #include <thrum/detail/task.h>
@@ -25,8 +27,12 @@ bool stack_is_deep_enough(M const& m, G const& host, G const& child) noexcept {
 }
 
 bool may_host(M const& m, G const& host, G const& child) noexcept {
-  return child.status.load(relaxed) == g_status::unstarted && host.locked_to == nullptr &&
-         stack_is_deep_enough(m, host, child);
+  return child.status.load(relaxed) == g_status::unstarted && !host.is_locked && stack_is_deep_enough(m, host, child);
+}
+
+void commit_move(M& m, G& left, void*) noexcept {
+  os::lock_guard const guard(m.sched.lock);
+  put_global_locked(m.sched, entry::runnable(left));
 }
 
 // Runs the claimed child here and now.
@@ -61,6 +67,10 @@ void run_in_place(M& m, G& host, G& child) {
   mine.restore_to(here.globals);
   my_fp.restore();
   if (entry_is_ours) child.references.store(1, relaxed);  // nobody else can see it: no entry, and the handle is ours
+  end_lock(here, child);
+  if (!here.ends_with_goroutine) return;
+  host.transition(g_status::running, g_status::runnable);
+  static_cast<void>(suspend(here, commit_move, nullptr, commit_holds::nothing));  // the thread ends with the child
 }
 
 // The commit of a goroutine that waits in join: tells the child whom to wake, unless it has finished meanwhile.

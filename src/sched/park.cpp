@@ -24,7 +24,7 @@ void ready(M& m, G& g) noexcept {
   g.end_wait();
   P& p = *m.p;
   count(p.counters.readies);
-  bool const crowded = put_next(p, entry::plain(&g));
+  bool const crowded = put_next(p, entry::runnable(g));
   if (crowded || !may_put_off_waking(p)) wake_if_idle(m.sched);
 }
 

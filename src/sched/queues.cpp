@@ -149,12 +149,12 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept {
     os::lock_guard const guard(s.lock);
     auto const idle = static_cast<std::uint32_t>(s.idle_procs.load(relaxed));  // exact: under the lock
     std::uint32_t const shared = has_p ? std::min(idle, runnable.size()) : runnable.size();
-    for (std::uint32_t i = 0; i < shared; ++i) put_global_locked(s, entry::plain(runnable.pop_front()));
+    for (std::uint32_t i = 0; i < shared; ++i) put_global_locked(s, entry::runnable(*runnable.pop_front()));
     to_start = std::min(idle, shared);
   }
   for (; to_start > 0; --to_start) start_idle_p(s);
   if (runnable.empty()) return;
-  while (G* const g = runnable.pop_front()) put_tail(*m->p, entry::plain(g));
+  while (G* const g = runnable.pop_front()) put_tail(*m->p, entry::runnable(*g));
   store_load_fence();
   wake_if_idle(s);
 }

@@ -1,5 +1,6 @@
 #include "sched/schedule.h"
 
+#include "sched/own_thread.h"
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
 #include "sched/threads.h"
@@ -32,6 +33,7 @@ void execute(M& m, found next) noexcept {
 void schedule_until_end(M& m) noexcept {
   enter(m);
   for (;;) {
+    if (m.ends_with_goroutine) return give_up_own_thread(m);
     if (m.p == nullptr && !stop_m(m)) return;  // its P went with a system call, or to another thread
     found next = take_handed(m);
     if (next.g == nullptr) next = find_runnable(m);

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "sched/goroutine.h"
+#include "sched/own_thread.h"
 #include "sched/schedule.h"
 
 namespace thrum::rt {
@@ -18,7 +19,10 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
 // What comes after a goroutine that leaves: the context to switch to.
 [[gnu::always_inline]] inline context const& successor(M& m, found next, commit_holds holds) noexcept {
   P& p = *m.p;
-  if (next.g != nullptr && next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))) {
+  bool const needs_g0 =
+      next.g != nullptr &&
+      (next.g->is_locked || (next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))));
+  if (needs_g0) {
     m.handed = next.g;
     m.handed_inherits = next.inherits_slice;
     next = {};
@@ -37,9 +41,11 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
 
 M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept {
   G& g = *m.current;
+  if (g.is_locked) [[unlikely]]
+    return suspend_in_place(m, commit, argument);
   auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of ours can set errno
   set_commit(m, g, commit, argument);
-  found const next = m.id == 0 ? found() : pick_local(*m.p);
+  found const next = m.leaves_through_g0 ? found() : pick_local(*m.p);
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
   M& here = arrive();

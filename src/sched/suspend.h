@@ -10,7 +10,8 @@
 //     another thread now.
 //  3. A commit that releases a lock is never delayed by a page fault: with such a commit pending, a goroutine that has no
 //     stack yet is started by g0, after the commit (T11).
-//  4. M0 runs only the main goroutine (T02): a goroutine on M0 always leaves through g0.
+//  4. M0 runs only the main goroutine (T02): a goroutine on M0 always leaves through g0. So does one that is followed by a
+//     goroutine that is locked to another thread; and one that is locked itself does not leave at all (own_thread.h).
 #pragma once
 
 #include "core/current.h"

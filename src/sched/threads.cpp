@@ -55,7 +55,7 @@ void* m_main(void* argument) {
 // A new M, known to sched but without a thread; nullptr: no memory, or there may be no more. Under sched.lock: the limit and
 // the list are one decision.
 M* new_m_locked(Sched& s) noexcept {
-  if (s.ms_total >= s.options.threads_max) return nullptr;
+  if (s.ms_total >= s.threads_max.load(relaxed)) return nullptr;
   if (M* const kept = s.threadless_ms) {
     s.threadless_ms = std::exchange(kept->idle_link, nullptr);
     ++s.ms_total;
@@ -73,8 +73,8 @@ M* new_m_locked(Sched& s) noexcept {
 M& new_m_or_fail_locked(Sched& s) noexcept {
   M* const m = new_m_locked(s);
   if (m != nullptr) return *m;
-  if (s.ms_total >= s.options.threads_max) {
-    fatal("program exceeds %d-thread limit (options::max_threads)", s.options.threads_max);
+  if (s.ms_total >= s.threads_max.load(relaxed)) {
+    fatal("program exceeds %d-thread limit (options::max_threads, set_max_threads)", s.threads_max.load(relaxed));
   }
   fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
 }
@@ -116,6 +116,8 @@ void bury_thread(Sched& s, M& m) noexcept {
   m.tid = 0;
   m.must_end = false;
   m.is_let_go = false;
+  m.ends_with_goroutine = false;
+  m.leaves_through_g0 = false;
   os::lock_guard const guard(s.lock);
   m.idle_link = std::exchange(s.threadless_ms, &m);
   check_deadlock_locked(s);  // as long as the thread was there it was one that nobody knew
@@ -161,7 +163,7 @@ resting_m take_resting_m_locked(Sched& s) noexcept {
 }
 
 bool an_m_can_be_had_locked(Sched const& s) noexcept {
-  return s.idle_m_list != nullptr || s.timekeeper != nullptr || s.ms_total < s.options.threads_max;
+  return s.idle_m_list != nullptr || s.timekeeper != nullptr || s.ms_total < s.threads_max.load(relaxed);
 }
 
 void start_m_locked(Sched& s, P& p, start_as how) noexcept {

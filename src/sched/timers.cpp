@@ -78,7 +78,7 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
     G& g = due[i].sleeper();
     prefetch_frames(g);
     g.end_wait();
-    put_tail(own, entry::plain(&g));
+    put_tail(own, entry::runnable(g));
     ++sleepers;
   }
   count(own.counters.readies, sleepers);

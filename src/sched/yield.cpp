@@ -16,7 +16,7 @@ using namespace rt;
 // like any other.
 void commit_yield(M& m, G& left, void*) noexcept {
   P& p = *m.p;
-  put_tail(p, entry::plain(&left));
+  put_tail(p, entry::runnable(left));
   if (m.sched.options.procs == 1) return;
   store_load_fence();
   wake_if_idle(m.sched);
@@ -25,7 +25,7 @@ void commit_yield(M& m, G& left, void*) noexcept {
 // With nothing on its own P, a goroutine that yields lets those in the global queue go first: it goes behind them.
 void commit_yield_to_global(M& m, G& left, void*) noexcept {
   os::lock_guard const guard(m.sched.lock);
-  put_global_locked(m.sched, entry::plain(&left));
+  put_global_locked(m.sched, entry::runnable(left));
 }
 
 [[noreturn, gnu::noinline]] void throw_not_a_goroutine() {

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -75,13 +76,6 @@ void commit_return(M& m, G& left, void*) noexcept {
   wake_if_idle(s);
 }
 
-// The run is over. The goroutine goes no further, and its thread comes to its end.
-[[noreturn]] void leave_it_there(M& m) noexcept {
-  static_cast<void>(suspend_without_p(
-      m, [](M&, G&, void*) noexcept {}, nullptr));
-  fatal("internal error: a goroutine that its run has left behind went on");
-}
-
 // The first two. Under sched.lock afterwards, unless m has a P.
 enum class came : std::uint8_t { with_p, without_p, after_the_end };
 
@@ -98,17 +92,6 @@ came come_back_at_once(M& m) noexcept {
   return came::with_p;
 }
 
-M& come_back(M& m) noexcept {
-  came const how = come_back_at_once(m);
-  if (how == came::with_p) return m;
-  m.sched.lock.release();
-  if (how == came::after_the_end) leave_it_there(m);
-  m.attention.store(0, relaxed);
-  M& here = suspend_without_p(m, commit_return, nullptr);
-  count(here.p->counters.returns_queued);
-  return here;
-}
-
 void is_back_from_the_queue(M& m) noexcept {
   if (was_announced(m)) count(m.p->counters.returns_queued);
   m.attention.store(0, relaxed);
@@ -121,6 +104,21 @@ void come_back_on_this_thread(M& m) noexcept {
   m.sched.lock.release();
   if (how == came::after_the_end || !sleep_until_its_turn(m)) leave_it_there(m);
   is_back_from_the_queue(m);
+}
+
+M& come_back(M& m) noexcept {
+  if (m.current->is_locked) {
+    come_back_on_this_thread(m);
+    return m;
+  }
+  came const how = come_back_at_once(m);
+  if (how == came::with_p) return m;
+  m.sched.lock.release();
+  if (how == came::after_the_end) leave_it_there(m);
+  m.attention.store(0, relaxed);
+  M& here = suspend_without_p(m, commit_return, nullptr);
+  count(here.p->counters.returns_queued);
+  return here;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "os/futex.h"
 #include "os/loaded_code.h"
 #include "os/signal.h"
+#include "sched/own_thread.h"
 #include "sched/queues.h"
 #include "sched/thread_maker.h"
 #include "sched/threads.h"
@@ -140,24 +141,6 @@ void pause_if_still_asked(M& m) noexcept {
   m.in_runtime.store(false, relaxed);
 }
 
-void queue_on_own_thread_locked(M& m, g_status from) noexcept {
-  G& g = *m.current;
-  g.locked_to = &m;
-  g.transition(from, g_status::runnable);
-  put_global_locked(m.sched, entry::locked(&g));
-}
-
-bool sleep_until_its_turn(M& m) noexcept {
-  m.park.sleep();
-  m.park.clear();
-  if (m.must_end) return false;
-  G& g = *m.current;
-  acquire_p(m, *m.next_p);
-  g.locked_to = nullptr;
-  g.transition(g_status::runnable, g_status::running);
-  return true;
-}
-
 void begin_pause_locked(M& m) noexcept {
   m.is_paused = true;
   m.sched.ms_paused.fetch_add(1, relaxed);
@@ -169,7 +152,7 @@ void end_pause(M& m) noexcept {
 }
 
 void go_on_without_p(M& m) noexcept {
-  m.current->locked_to = nullptr;
+  if (!m.current->is_locked) m.current->locked_to = nullptr;
   m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
 }
 

@@ -36,12 +36,6 @@ void pause_if_still_asked(M& m) noexcept;
 
 // --- also used by blocking.cpp ---
 
-// Under sched.lock: m's goroutine, which is in state `from`, is to wait for its turn on this thread.
-void queue_on_own_thread_locked(M& m, g_status from) noexcept;
-
-// Sleeps until its turn has come; m has a P then. False: the run is over.
-[[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;
-
 // Between these two m, in user code, sleeps like that and stays asleep when the run ends.
 void begin_pause_locked(M& m) noexcept;
 void end_pause(M& m) noexcept;

@@ -103,16 +103,14 @@ TEST(preemption, S18_without_the_signal_it_is_seen_when_the_runtime_is_left) {
 
 TEST(preemption, S18_asyncpreemptoff) {
   ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,slice=1000", 1);
-  run_at(2, [] {
-    std::atomic<bool> stop{false};
-    wait_group all;
-    all.go([&] {
-      while (!stop) rt::cpu_relax();
+  run_at(1, [] {
+    bool ended = false;
+    go([&] {
+      compute_for(20ms);
+      ended = true;
     });
-    for (int i = 0; i < 20; ++i) sleep_for(1ms);
-    stop = true;
-    all.wait();
-    EXPECT_EQ(preempted(read_stats()), 0U) << "a loop without calls went on";
+    thrum::yield();
+    EXPECT_TRUE(ended) << "a loop without calls, of twenty slices, was interrupted for main";
   });
   ::setenv("THRUM_DEBUG", "slice=10000000", 1);
 }

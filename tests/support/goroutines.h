@@ -16,7 +16,11 @@
 namespace thrum::test {
 
 inline rt::Sched& this_sched() { return rt::current_m()->sched; }
-inline rt::P& this_p() { return *rt::current_m()->p; }
+inline rt::P& this_p() {
+  if (rt::M& m = *rt::current_m(); m.in_runtime.load(rt::relaxed)) return *m.p;
+  rt::runtime_mark const mark;  // without it sysmon may be taking the P just now, if the thread slept in the kernel
+  return *rt::current_m()->p;
+}
 inline rt::G& this_g() { return *rt::current_m()->current; }
 
 // A goroutine as `go` makes it, but put into no queue: it runs once it is injected.

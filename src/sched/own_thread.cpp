@@ -1,0 +1,123 @@
+#include "sched/own_thread.h"
+
+#include "base/check.h"
+#include "core/current.h"
+#include "sched/deadlock.h"
+#include "sched/queues.h"
+#include "sched/suspend.h"
+#include "sched/threads.h"
+#include "sched/timekeeper.h"
+
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+void unlock(M& m, G& g) noexcept {
+  g.lock_depth = 0;
+  g.is_locked = false;
+  g.locked_to = nullptr;
+  m.locked = nullptr;
+}
+
+// Sleeps until the goroutine was readied and somebody has given the thread his P. False: the run is over.
+bool rest_in_place(M& m) noexcept {
+  Sched& s = m.sched;
+  bool is_over = false;
+  {
+    os::lock_guard const guard(s.lock);
+    m.rests_in_place = true;
+    ++s.ms_in_place;
+    is_over = m.must_end = s.stopping;  // then it came too late to be told
+    check_deadlock_locked(s);
+  }
+  if (!is_over) m.park.sleep();
+  m.park.clear();
+  {
+    os::lock_guard const guard(s.lock);
+    m.rests_in_place = false;
+    --s.ms_in_place;
+    is_over = m.must_end;
+  }
+  if (m.next_p != nullptr) acquire_p(m, *m.next_p);
+  if (is_over && m.p != nullptr) retire_p(m);
+  return !is_over;
+}
+
+}  // namespace
+
+std::uint32_t lock_to_thread(M& m) noexcept {
+  G& g = *m.current;
+  if (g.lock_depth == 0) {
+    g.is_locked = true;
+    g.locked_to = &m;
+    m.locked = &g;
+  }
+  if (++g.lock_depth == 0)
+    fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
+  return g.lock_depth;
+}
+
+std::uint32_t unlock_from_thread(M& m) noexcept {
+  G& g = *m.current;
+  if (g.lock_depth > 1) return --g.lock_depth;
+  if (g.is_locked) unlock(m, g);
+  return 0;
+}
+
+void end_lock(M& m, G& g) noexcept {
+  if (!g.is_locked) return;
+  unlock(m, g);
+  if (m.id == 0) return;
+  m.ends_with_goroutine = true;
+  m.leaves_through_g0 = true;
+}
+
+void give_up_own_thread(M& m) noexcept {
+  Sched& s = m.sched;
+  m.is_let_go = true;
+  {
+    os::lock_guard const guard(s.lock);
+    --s.ms_total;  // first: its P may need a new thread
+  }
+  hand_off(s, *std::exchange(m.p, nullptr));
+}
+
+M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
+  G& g = *m.current;
+  auto const mine = goroutine_globals::saved_from(m.globals);
+  commit(m, g, argument);
+  hand_off(m.sched, *std::exchange(m.p, nullptr));
+  pay_owed_watch(m);
+  if (!rest_in_place(m)) leave_it_there(m);
+  g.transition(g_status::runnable, g_status::running);
+  mine.restore_to(m.globals);
+  stay_announced(m, g);
+  return m;
+}
+
+void queue_on_own_thread_locked(M& m, g_status from) noexcept {
+  G& g = *m.current;
+  g.locked_to = &m;
+  g.transition(from, g_status::runnable);
+  put_global_locked(m.sched, entry::locked(&g));
+}
+
+bool sleep_until_its_turn(M& m) noexcept {
+  m.park.sleep();
+  m.park.clear();
+  if (m.must_end) return false;
+  G& g = *m.current;
+  acquire_p(m, *m.next_p);
+  if (!g.is_locked) g.locked_to = nullptr;
+  g.transition(g_status::runnable, g_status::running);
+  return true;
+}
+
+void leave_it_there(M& m) noexcept {
+  static_cast<void>(suspend_without_p(
+      m, [](M&, G&, void*) noexcept {}, nullptr));
+  fatal("internal error: a goroutine that its run has left behind went on");
+}
+
+}  // namespace thrum::rt

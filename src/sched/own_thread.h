@@ -1,0 +1,41 @@
+// Goroutines that go on only on their own thread, which sleeps in their frames until their turn comes (S24).
+//
+// There are three kinds: locked by lock_os_thread, and parked; paused in the middle of user code (sys/preempt.h); back from a
+// system call in the frames of a caller who must stay on his thread (sys/blocking.h). None of them leaves its stack. The thread
+// gives its P away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry; whoever takes that
+// entry gives his P to the thread, and goes on without one (give_p_to_thread_of).
+//
+// Invariants:
+//  1. Such a goroutine remains its M's current one: nobody looks at its stack, and its saved context means nothing.
+//  2. A goroutine that is locked never leaves its thread: what it does when it parks, the commit step included, it does there.
+//     From that step on somebody may hand the thread a P, before it has given its own away.
+//  3. A thread whose goroutine ends locked ends with it: whatever was done to the thread is of no use to others.
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// Locks m's current goroutine to m's thread, once more; and the way back. The depth afterwards.
+std::uint32_t lock_to_thread(M& m) noexcept;
+std::uint32_t unlock_from_thread(M& m) noexcept;
+
+// g, the current goroutine of m, has ended. If it was locked, so will m's thread, as soon as it comes to g0. M0's does not: it
+// is the caller's of run.
+void end_lock(M& m, G& g) noexcept;
+// On g0, when it has come there: gives its P away; the thread is to end.
+void give_up_own_thread(M& m) noexcept;
+
+// What suspend() does for a locked goroutine.
+M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;
+
+// Under sched.lock: m's goroutine, which is in state `from`, is to wait for its turn on this thread.
+void queue_on_own_thread_locked(M& m, g_status from) noexcept;
+
+// Sleeps until its turn has come; m has a P then. False: the run is over.
+[[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;
+
+// The run is over. The goroutine goes no further, and its thread, which has no P, comes to its end.
+[[noreturn]] void leave_it_there(M& m) noexcept;
+
+}  // namespace thrum::rt
