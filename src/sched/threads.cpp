@@ -6,6 +6,7 @@
 #include "os/memory.h"
 #include "os/signal.h"
 #include "sched/deadlock.h"
+#include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
@@ -162,14 +163,27 @@ resting_m take_resting_m_locked(Sched& s) noexcept {
   return {};
 }
 
-bool an_m_can_be_had_locked(Sched const& s) noexcept {
-  return s.idle_m_list != nullptr || s.timekeeper != nullptr || s.ms_total < s.threads_max.load(relaxed);
+bool a_thread_can_be_had_locked(Sched const& s) noexcept {
+  return s.idle_m_list != nullptr || s.timekeeper != nullptr || s.ms_total < s.threads_max.load(relaxed) ||
+         s.global_queue.has_locked();
+}
+
+bool may_start_m_locked(Sched const& s) noexcept {
+  bool const threads_are_preempted = s.ms_paused.load(relaxed) + s.ms_without_p.load(relaxed) != 0;
+  return !s.stopping && (a_thread_can_be_had_locked(s) || !threads_are_preempted);
 }
 
 void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   resting_m const rested = take_resting_m_locked(s);
   M* m = rested.m;
   if (m == nullptr) {
+    bool const at_limit = s.ms_total >= s.threads_max.load(relaxed);
+    if (G* const has_thread = at_limit ? take_oldest_locked(s) : nullptr) {
+      if (how == start_as::spinning) s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+      s.lock.release();
+      give_p_to_thread_of(p, *has_thread);
+      return;
+    }
     m = &new_m_or_fail_locked(s);
     m->idle_link = s.unborn_ms;
     s.unborn_ms = m;
@@ -196,13 +210,14 @@ void give_p_to_thread_of(P& p, G& g) noexcept {
 void hand_off(Sched& s, P& p) noexcept {
   s.lock.acquire();
   p.m = nullptr;
-  if (!s.stopping && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
+  bool const may_start = may_start_m_locked(s);
+  if (may_start && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
     static_cast<void>(see_that_timers_are_watched(s));
     return;
   }
   // Nobody is idle and nobody searches: work may turn up that only this P could take.
-  if (std::int32_t none = 0; !s.stopping && s.idle_procs.load(relaxed) == 0 && s.options.procs > 1 &&
+  if (std::int32_t none = 0; may_start && s.idle_procs.load(relaxed) == 0 && s.options.procs > 1 &&
                              s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) {
     start_m_locked(s, p, start_as::spinning);
     return;

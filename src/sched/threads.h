@@ -9,8 +9,9 @@ namespace thrum::rt {
 
 enum class start_as : bool { working, spinning };
 
-// Gets an M going on p: an idle one, else a new thread, which the thread maker makes. Called with sched.lock held; releases
-// it. For `spinning` the caller has counted the new spinner.
+// Gets an M going on p: an idle one, else a new thread, which the thread maker makes; at the limit of threads, the thread of a
+// goroutine that waits for its turn there. To go beyond the limit ends the program. Called with sched.lock held; releases it.
+// For `spinning` the caller has counted the new spinner.
 void start_m_locked(Sched& s, P& p, start_as how) noexcept;
 
 // An M that has nothing to do: an idle one, else the timekeeper. It is the caller's from then on, who gives it a P and, if it
@@ -21,8 +22,12 @@ struct resting_m {
 };
 [[nodiscard]] resting_m take_resting_m_locked(Sched& s) noexcept;
 
-// Under sched.lock: whether start_m_locked would find an M, or may make one.
-[[nodiscard]] bool an_m_can_be_had_locked(Sched const& s) noexcept;
+// Under sched.lock: whether start_m_locked would find a thread, or may make one.
+[[nodiscard]] bool a_thread_can_be_had_locked(Sched const& s) noexcept;
+
+// Under sched.lock: whether to ask it. At the limit of threads a P stays idle rather than end the program, if it was our doing,
+// by preemption, that threads are in use: whoever comes back, or ends what it does, will take it (T05).
+[[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
 // p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue.
 void give_p_to_thread_of(P& p, G& g) noexcept;

@@ -39,7 +39,7 @@ void wake_one(Sched& s) noexcept {
   std::int32_t none = 0;
   if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return;
   s.lock.acquire();
-  P* const p = s.stopping ? nullptr : take_idle_p(s);
+  P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
   if (p == nullptr) {
     s.spinning.fetch_sub(1, seq_cst);  // still under the lock: see wake.h
     s.lock.release();
@@ -51,7 +51,7 @@ void wake_one(Sched& s) noexcept {
 
 void start_idle_p(Sched& s) noexcept {
   s.lock.acquire();
-  P* const p = s.stopping ? nullptr : take_idle_p(s);
+  P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
   if (p == nullptr) {
     s.lock.release();
     return;

@@ -88,11 +88,10 @@ void pause(M& m) noexcept {
     next.rested.m->next_p = &p;
     next.rested.m->spinning = false;
   }
-  bool const others_can_be_woken = an_m_can_be_had_locked(s);  // else the program would end at its limit of threads
   s.lock.release();
   give_p_to(next, p);
   if (wants_spare) ring_thread_maker(s);
-  if (others_can_be_woken) wake_if_idle(s);  // the goroutine was published, under the lock
+  wake_if_idle(s);  // the goroutine was published, under the lock
   pay_owed_watch(m);
   if (sleep_until_its_turn(m)) {
     end_pause(m);

@@ -50,12 +50,10 @@ THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::ui
   return 0;
 }
 
-// Whoever waits for a lock of user code waits perhaps for one that was paused with it (T05). And one that was paused has a
-// thread, where no other can be had.
+// Whoever waits for a lock of user code waits perhaps for one that was paused with it (T05).
 void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
   s.lock.acquire();
-  bool const goes_to_paused = !s.stopping && (sleeper.waits_for_a_lock() || !an_m_can_be_had_locked(s));
-  G* const oldest = goes_to_paused ? take_oldest_locked(s) : nullptr;
+  G* const oldest = !s.stopping && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
   s.lock.release();
   if (oldest != nullptr) {
     give_p_to_thread_of(p, *oldest);
@@ -68,8 +66,7 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
 
 bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
   s.lock.acquire();
-  // At the limit of threads it stays where it is: to go beyond would end the program.
-  bool const somebody_could_use_it = !s.stopping && (an_m_can_be_had_locked(s) || s.global_queue.has_locked());
+  bool const somebody_could_use_it = !s.stopping && a_thread_can_be_had_locked(s);  // at the limit of threads it stays
   s.lock.release();
   if (!somebody_could_use_it || !win(m, p)) return false;
   G& g = *m.current;
