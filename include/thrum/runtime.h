@@ -1,13 +1,17 @@
 // The runtime's figures.
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace thrum {
 
-[[nodiscard]] int max_procs();       // how many goroutines may run at once. Inside run only: std::logic_error elsewhere
+[[nodiscard]] int max_procs();  // how many goroutines may run at once. Inside run only: std::logic_error elsewhere
+// From now on n; answers how many it was before. Stops the world for that. Nothing changes if n is not positive.
+int set_max_procs(int n);
 [[nodiscard]] int num_goroutines();  // alive now, main included
 [[nodiscard]] int num_threads();     // OS threads of the scheduler, the caller of run included
 [[nodiscard]] int num_cpus();        // that affinity and the cgroup quota allow; usable anywhere
@@ -32,6 +36,7 @@ int set_max_threads(int limit);
 // What one P has done since run began.
 struct proc_stats {
   int id = 0;
+  bool in_use = true;        // false: set_max_procs has taken it out of use, and what follows was before that
   std::uint32_t queued = 0;  // goroutines waiting in its queue now
   std::uint64_t created = 0;
   std::uint64_t ended = 0;
@@ -64,6 +69,14 @@ struct unannounced_call {
   std::uint64_t count = 0;
 };
 
+// How long something took, each time.
+struct durations {
+  std::uint64_t count = 0;
+  std::chrono::nanoseconds total{0};
+  std::chrono::nanoseconds longest{0};
+  std::array<std::uint64_t, 40> by_log2_ns{};  // [i]: how many took at least 2^(i-1) ns and less than 2^i
+};
+
 struct stats {
   std::vector<proc_stats> procs;
   std::uint32_t global_queue = 0;
@@ -77,6 +90,8 @@ struct stats {
   std::vector<unannounced_call> unannounced_calls;  // where that was: the first 32 places
   std::uint64_t preemptions_asked = 0;              // slices that it ended, and ends that had to be asked for again
   int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
+  durations stopping_took;                          // stops of the world: until everybody had stopped
+  durations stopped_for;                            // and until everybody was started again
   std::size_t stacks_in_use = 0;                    // by goroutines and the Ps' caches
   std::size_t stacks_free = 0;
   std::size_t stacks_guarded = 0;

@@ -8,6 +8,7 @@
 #include "sched/park.h"
 #include "sched/safe_point.h"
 #include "sched/timers.h"
+#include "sched/world.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
 
@@ -49,13 +50,35 @@ std::string_view this_goroutine::name() {
   return name != nullptr ? name : "";
 }
 
-int max_procs() { return on_goroutine("max_procs").sched.options.procs; }
+int set_max_procs(int n) {
+  rt::Sched& s = on_goroutine("set_max_procs").sched;
+  if (n > rt::procs_max) {
+    throw std::invalid_argument("thrum::set_max_procs: " + std::to_string(n) + " is more than " +
+                                std::to_string(rt::procs_max));
+  }
+  if (n <= 0 || n == s.procs.size()) return s.procs.size();
+  auto fresh = rt::make_procs(s, n);
+  rt::M& m = *rt::current_m();
+  int before = 0;
+  bool is_done = false;
+  rt::enter(m);
+  {
+    rt::stopped_world const world(m);
+    before = s.procs.size();
+    is_done = rt::resize(m, n, fresh);
+  }
+  rt::leave(m);
+  if (!is_done) throw std::bad_alloc();
+  return before;
+}
+
+int max_procs() { return on_goroutine("max_procs").sched.procs.size(); }
 int num_cpus() { return rt::os::available_cpus(); }
 
 int num_goroutines() {
   std::uint64_t ended = 0;
   std::uint64_t created = 0;
-  auto const& procs = on_goroutine("num_goroutines").sched.procs;
+  auto const procs = on_goroutine("num_goroutines").sched.procs.all();
   // What ended is read first: a goroutine that is born and dies in between is counted once too often, never too rarely.
   for (auto const& p : procs) ended += p->counters.ended.load(rt::acquire);
   for (auto const& p : procs) created += p->counters.created.load(rt::acquire);
@@ -96,10 +119,13 @@ int set_max_threads(int limit) {
 namespace {
 
 void copy_counters(rt::P& p, void* out) noexcept {
-  proc_stats& to = (*static_cast<std::vector<proc_stats>*>(out))[static_cast<std::size_t>(p.id)];
+  auto& all = *static_cast<std::vector<proc_stats>*>(out);
+  if (static_cast<std::size_t>(p.id) >= all.size()) return;  // it was made a moment ago
+  proc_stats& to = all[static_cast<std::size_t>(p.id)];
   auto const read = [](rt::counter const& c) { return c.load(rt::relaxed); };  // at a safe point of its owner
   rt::p_counters const& c = p.counters;
   to.id = p.id;
+  to.in_use = p.status.load(rt::relaxed) != rt::p_status::dead;
   to.queued = p.queue.waiting();
   to.created = read(c.created);
   to.ended = read(c.ended);
@@ -124,6 +150,15 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.preempted = read(c.preempted);
 }
 
+void copy_durations(rt::durations const& from, durations& to) noexcept {
+  to.total = std::chrono::nanoseconds(from.total_ns.load(rt::relaxed));
+  to.longest = std::chrono::nanoseconds(from.longest_ns.load(rt::relaxed));
+  for (std::size_t i = 0; i < to.by_log2_ns.size(); ++i) {
+    to.by_log2_ns[i] = from.by_log2_ns[i].load(rt::relaxed);
+    to.count += to.by_log2_ns[i];
+  }
+}
+
 void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   auto const stacks = s.stacks.stats();
   to.stacks_in_use = stacks.in_use;
@@ -142,6 +177,8 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.unannounced = s.unannounced.load(rt::relaxed);
   to.preemptions_asked = s.preemptions_asked.load(rt::relaxed);
   sites = s.blocking_sites;
+  copy_durations(s.stopping_took, to.stopping_took);
+  copy_durations(s.stopped_for, to.stopped_for);
 }
 
 }  // namespace
@@ -151,7 +188,7 @@ stats read_stats() {
   rt::Sched& s = m.sched;
   stats result;
   rt::blocking_sites sites;
-  result.procs.resize(s.procs.size());
+  result.procs.resize(s.procs.all().size());
   rt::enter(m);
   rt::for_each_proc(m, copy_counters, &result.procs);
   copy_totals(s, result, sites);

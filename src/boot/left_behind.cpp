@@ -22,7 +22,7 @@ void forget_queued_entries(Sched& s) noexcept {
     }
   };
   while (entry const e = s.global_queue.pop()) forget(e);
-  for (auto const& p : s.procs) {
+  for (P* const p : s.procs.all()) {
     while (entry const e = p->queue.take_next()) forget(e);
     while (entry const e = p->queue.pop()) forget(e);
   }
@@ -50,7 +50,7 @@ void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
 
 void leave_behind_what_is_referred_to(Sched& s) noexcept {
   forget_queued_entries(s);
-  for (auto const& p : s.procs) {
+  for (P* const p : s.procs.all()) {
     while (timer_record* const r = p->timers.take_any()) end_with_its_run(*r);
   }
   bool frames = false;

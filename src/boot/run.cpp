@@ -17,6 +17,7 @@
 #include "sched/suspend.h"
 #include "sched/thread_maker.h"
 #include "sched/threads.h"
+#include "sched/world.h"
 #include "stack/overflow.h"
 #include "sys/blocking.h"
 #include "sys/preempt.h"
@@ -193,9 +194,10 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   enter(m0);
   run_on_m0(m0, main_g);
   if (m0.p != nullptr) retire_p(m0);
+  bool const world_is_kept = keep_world_running(s, end_patience_ns);
   watching.stop();
   making.stop();
-  end_of_ms const end = end_all_ms(s, end_patience_ns);
+  end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   callers.restore_to(m0.globals);
   release_thread(m0);

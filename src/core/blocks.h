@@ -87,6 +87,21 @@ class word_queue {
     ++size_;
   }
 
+  void push_front(std::uintptr_t word) noexcept {
+    if (head_ == nullptr) {
+      push(word);
+      return;
+    }
+    if (head_at_ == 0) {
+      word_block* const fresh = pool_.take();
+      fresh->next = head_;
+      head_ = fresh;
+      head_at_ = word_block::capacity;
+    }
+    head_->words[--head_at_] = word;
+    ++size_;
+  }
+
   std::uintptr_t pop() noexcept {
     if (size_ == 0) return 0;
     std::uintptr_t const word = head_->words[head_at_++];

@@ -64,6 +64,13 @@ class g_list {
     ++size_;
   }
 
+  void push_front(G& g) noexcept {
+    g.link = head_;
+    head_ = &g;
+    if (tail_ == nullptr) tail_ = &g;
+    ++size_;
+  }
+
   [[nodiscard]] G* front() const noexcept { return head_; }
 
   template <class F>

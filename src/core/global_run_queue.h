@@ -33,6 +33,17 @@ class global_run_queue {
     }
   }
 
+  // Before all others.
+  void push_front(entry e) noexcept {
+    if (e.is_locked()) {
+      e.g()->locked_to->turn = went_;
+      locked_.push_front(*e.g());
+    } else {
+      --went_;  // whoever stands here comes after it
+      plain_.push_front(e.bits());
+    }
+  }
+
   // Whether pop would answer a locked entry.
   [[nodiscard]] bool next_is_locked() const noexcept {
     G const* const first = locked_.front();
@@ -54,8 +65,9 @@ class global_run_queue {
  private:
   word_queue plain_;
   g_list locked_;
-  std::uint64_t came_ = 0;  // plain entries, so far
-  std::uint64_t went_ = 0;
+  static constexpr std::uint64_t nobody_yet = 1ULL << 32U;  // room for those that go back to the front
+  std::uint64_t came_ = nobody_yet;                         // plain entries, so far
+  std::uint64_t went_ = nobody_yet;
 };
 
 }  // namespace thrum::rt

@@ -8,6 +8,7 @@
 #include "core/counters.h"
 #include "core/p_timers.h"
 #include "core/run_queue.h"
+#include "core/sightings.h"
 #include "core/status.h"
 #include "core/sudog.h"
 #include "stack/stack_cache.h"
@@ -24,6 +25,7 @@ namespace attend {
 inline constexpr std::uint32_t safe_point = 1;      // run the function of for_each_proc
 inline constexpr std::uint32_t stopping = 2;        // run() ends
 inline constexpr std::uint32_t give_up_stacks = 4;  // somebody waits for a stack
+inline constexpr std::uint32_t stop_world = 8;      // see sched/world.h
 }  // namespace attend
 
 struct alignas(cache_line_bytes) P {
@@ -67,6 +69,8 @@ struct alignas(cache_line_bytes) P {
 
   // see p_timers.h
   p_timers timers;
+
+  alignas(cache_line_bytes) sightings seen;
 
   void transition(p_status from, p_status to) noexcept {
     auto const actual = status.load(relaxed);  // relaxed: changed under sched.lock or by the owner

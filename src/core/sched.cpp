@@ -22,15 +22,21 @@ constinit atomic<std::int32_t> Sched::threads_asleep_for_good{0};
 Sched::Sched(settings const& chosen)
     : options(chosen),
       epoch(next_epoch()),
-      steal_steps(static_cast<std::uint32_t>(chosen.procs)),
       ms_signals(chosen.async_preemption ? os::signal_mask::of_this_thread().without(chosen.preempt_signal)
                                          : os::signal_mask::of_this_thread()),
+      steal_steps(static_cast<std::uint32_t>(chosen.procs)),
       stacks(chosen.stack_size) {
-  random_source seeds(chosen.seed);
-  procs.reserve(static_cast<std::size_t>(chosen.procs));
-  for (int i = 0; i < chosen.procs; ++i) {
-    procs.push_back(std::make_unique<P>(*this, i, chosen.ring_capacity, seeds.next()));
-  }
+  for (int i = 0; i < chosen.procs; ++i) procs.add(*make_proc(i).release());
+  procs.set_size(chosen.procs);
+}
+
+Sched::~Sched() {
+  for (P* const p : procs.all()) delete p;  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+std::unique_ptr<P> Sched::make_proc(int id) {
+  random_source seeds(options.seed + static_cast<std::uint64_t>(id));
+  return std::make_unique<P>(*this, id, options.ring_capacity, seeds.next());
 }
 
 }  // namespace thrum::rt

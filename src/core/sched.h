@@ -12,6 +12,8 @@
 #include "core/global_run_queue.h"
 #include "core/m.h"
 #include "core/p.h"
+#include "core/pauses.h"
+#include "core/proc_table.h"
 #include "core/slab.h"
 #include "core/wait_table.h"
 #include "os/lock.h"
@@ -22,7 +24,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 namespace thrum::rt {
 
@@ -47,6 +48,12 @@ enum class plain_turn : std::uint8_t { none, started_only, all };
 
 struct Sched {
   explicit Sched(settings const& chosen);
+  ~Sched();
+  Sched(Sched const&) = delete;
+  Sched& operator=(Sched const&) = delete;
+
+  // A P for the table, stopped.
+  [[nodiscard]] std::unique_ptr<P> make_proc(int id);
 
   [[nodiscard]] std::size_t stack_size_of(G const& g) const noexcept {
     return g.task.stack_bytes == 0 ? options.stack_size : g.task.stack_bytes;
@@ -58,11 +65,11 @@ struct Sched {
   // T05: how many goroutines should sleep in the middle of user code at most, each on a thread of its own: see
   // sys/preempt.h. From half of that on they are many.
   [[nodiscard]] std::int32_t paused_max() const noexcept {
-    return std::min(std::max(64, 8 * options.procs), std::max(2, threads_max.load(relaxed) - options.procs - 4));
+    return std::min(std::max(64, 8 * procs.size()), std::max(2, threads_max.load(relaxed) - procs.size() - 4));
   }
   // Of the threads that the program may have, every P needs one, M0 is one, and one is kept for a system call.
   [[nodiscard]] bool may_be_paused(std::int32_t more) const noexcept {
-    return ms_paused.load(relaxed) + more + options.procs + 2 <= threads_max.load(relaxed);
+    return ms_paused.load(relaxed) + more + procs.size() + 2 <= threads_max.load(relaxed);
   }
   [[nodiscard]] bool many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max() / 2; }
   [[nodiscard]] bool too_many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max(); }
@@ -72,10 +79,12 @@ struct Sched {
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
   static constinit atomic<std::uint32_t> live_epoch;              // of the run that is alive; 0: there is none
   static constinit atomic<std::int32_t> threads_asleep_for_good;  // of earlier runs: see sched/end_all_ms.cpp
-  coprime_steps const steal_steps;
   os::signal_mask const ms_signals;  // what every M takes: run()'s caller's, and the preemption signal (T15)
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
-  std::vector<std::unique_ptr<P>> procs;
+
+  // changed while the world is stopped
+  proc_table procs;
+  coprime_steps steal_steps;
 
   // read by every `go` and ready, written when Ms and Ps go idle or get busy
   alignas(cache_line_bytes) atomic<std::int32_t> spinning{0};  // Ms that look for work
@@ -131,7 +140,14 @@ struct Sched {
   rt::blocking_sites blocking_sites;     // under lock
   atomic<bool> sysmon_is_slow{false};    // it will not look within some ten microseconds
 
-  // for_each_proc
+  // stop the world: see sched/world.h
+  std::int32_t procs_to_stop = 0;  // under lock
+  os::note world_stopped;
+  atomic<bool> end_is_near{false};  // nobody is to begin
+  durations stopping_took;          // until all had stopped
+  durations stopped_for;            // and until they were started again
+
+  // for_each_proc, and who stops the world
   os::lock safe_point_lock{lock_rank::safe_point};
   void (*safe_point_function)(P&, void*) noexcept = nullptr;
   void* safe_point_argument = nullptr;

@@ -52,7 +52,7 @@ char const* yes_or_no(bool it_is) noexcept { return it_is ? "true" : "false"; }
 void add_summary(page_text& out, Sched& s, std::int64_t since_start_ns) noexcept {
   out.add(
       "SCHED %lldms: gomaxprocs=%d idleprocs=%d threads=%d spinningthreads=%d needspinning=0 idlethreads=%d runqueue=%u",
-      static_cast<long long>(since_start_ns / 1'000'000), s.options.procs, s.idle_procs.load(relaxed),
+      static_cast<long long>(since_start_ns / 1'000'000), s.procs.size(), s.idle_procs.load(relaxed),
       s.ms_total + s.own_threads, s.spinning.load(relaxed), s.ms_resting(), s.global_queue.size());
 }
 

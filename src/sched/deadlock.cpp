@@ -32,7 +32,7 @@ void list_goroutines(Sched& s) noexcept {
 void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
   // A P that is not idle is in somebody's hands who is no M at work, sysmon's for example: he will hand it off, and look.
-  if (s.idle_procs.load(relaxed) != s.options.procs) return;
+  if (s.idle_procs.load(relaxed) != s.procs.size()) return;
   if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");

@@ -102,8 +102,9 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
 
 }  // namespace
 
-end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
+end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept {
   M* told = stop_scheduling(s);
+  if (world_is_kept) s.safe_point_lock.release();  // they see that it is over
   while (told != nullptr) {
     M* const next = told->idle_link;
     told->park.wake();

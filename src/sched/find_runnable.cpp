@@ -7,6 +7,7 @@
 #include "sched/threads.h"
 #include "sched/timers.h"
 #include "sched/wake.h"
+#include "sched/world.h"
 
 #include <algorithm>
 
@@ -45,7 +46,7 @@ G* take_global_batch(Sched& s, P& p) noexcept {
 
 // At most half of the busy Ps' Ms search at once: more would only fight over the same few queues.
 bool may_spin(Sched const& s) noexcept {
-  return 2 * s.spinning.load(relaxed) < s.options.procs - s.idle_procs.load(relaxed);
+  return 2 * s.spinning.load(relaxed) < s.procs.size() - s.idle_procs.load(relaxed);
 }
 
 void begin_spinning(Sched& s, M& m) noexcept {
@@ -66,7 +67,7 @@ found search_as_spinner(Sched& s, M& m) noexcept {
     m.patience = std::max(m.patience, patience_first);
     return next;
   }
-  std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.options.procs);
+  std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.procs.size());
   for (std::uint32_t i = 0; i < limit && next.g == nullptr && m.p->attention.load(relaxed) == 0; ++i) {
     cpu_relax();
     next = s.global_size.load(relaxed) != 0 ? found{take_global_batch(s, *m.p)} : steal_work(m);
@@ -125,6 +126,10 @@ found find_runnable(M& m) noexcept {
     P& p = *m.p;
     if (std::uint32_t const wanted = p.attention.load(relaxed); wanted != 0) {
       if ((wanted & attend::stopping) != 0) return {};
+      if ((wanted & attend::stop_world) != 0) {
+        if (!stop_on_g0(m)) return {};
+        continue;
+      }
       if ((wanted & attend::give_up_stacks) != 0) give_up_cached_stacks(p);
       attend_to(p);
     }

@@ -30,7 +30,7 @@ void let_others_pass_runnext(P& p) noexcept {
   entry const next = p.queue.take_next();
   if (!next) return;
   put_tail(p, next);
-  if (s.options.procs == 1) return;
+  if (s.procs.size() == 1) return;
   store_load_fence();  // on its way it was in no queue: a publication like any other
   wake_if_idle(s);
 }
@@ -127,7 +127,7 @@ entry take_global_one_locked(Sched& s, P& p) noexcept {
 entry take_global_batch_locked(Sched& s, P& p) noexcept {
   std::uint32_t share = 1;  // with many paused there is one turn for the others at a time
   if (!s.many_are_paused()) {
-    share = global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.options.procs), p.queue.capacity());
+    share = global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.procs.size()), p.queue.capacity());
   }
   entry const first = take_global_one_locked(s, p);
   if (first.is_locked()) return first;

@@ -70,6 +70,12 @@ void spill_gs(P& p) noexcept {
   p.free_g_count -= g_batch;
 }
 
+void give_up_records(P& p) noexcept {
+  os::lock_guard const guard(p.sched.free_lock);
+  while (p.free_g_count > 0) p.sched.free_gs.push(reinterpret_cast<std::uintptr_t>(p.free_gs[--p.free_g_count]));
+  while (sudog* const one = p.sudogs.pop()) p.sched.free_sudogs.push(one);
+}
+
 void refill_ids(P& p) noexcept {
   os::lock_guard const guard(p.sched.free_lock);
   p.next_id = p.sched.next_id;

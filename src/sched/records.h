@@ -36,6 +36,9 @@ inline void put_dead_g(P& p, G& g) noexcept {
   return p.next_id++;
 }
 
+// All of p's caches go to the runtime's.
+void give_up_records(P& p) noexcept;
+
 [[nodiscard]] sudog* take_sudog(P& p) noexcept;  // nullptr when no memory can be had
 void put_sudog(P& p, sudog* one) noexcept;
 

@@ -1,6 +1,7 @@
 #include "sched/safe_point.h"
 
 #include "sched/threads.h"
+#include "sched/world.h"
 
 namespace thrum::rt {
 namespace {
@@ -15,14 +16,10 @@ bool take_request(P& p) noexcept {
 
 void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   Sched& s = m.sched;
-  // A caller that must wait for another one is itself at a safe point: it serves its own P meanwhile.
-  while (!s.safe_point_lock.try_acquire()) {
-    attend_to(*m.p);
-    os::yield_thread();
-  }
+  while (!s.safe_point_lock.try_acquire()) give_way(m);  // whoever must wait for another one is at a safe point himself
   s.safe_point_function = f;
   s.safe_point_argument = argument;
-  s.safe_points_left.store(s.options.procs, relaxed);  // published by the fetch_or below
+  s.safe_points_left.store(s.procs.size(), relaxed);  // published by the fetch_or below
   s.safe_points_done.clear();
   for (auto const& p : s.procs) p->attention.fetch_or(attend::safe_point, release);
   attend_to(*m.p);
@@ -38,6 +35,7 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
     if (p->take_from_syscall()) hand_off(s, *p);
   }
   s.safe_points_done.sleep();
+  for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);  // not in use
   s.safe_point_lock.release();
 }
 

@@ -13,6 +13,7 @@
 #include "sched/thread_maker.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sched/world.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -210,6 +211,10 @@ void give_p_to_thread_of(P& p, G& g) noexcept {
 void hand_off(Sched& s, P& p) noexcept {
   s.lock.acquire();
   p.m = nullptr;
+  if (stop_if_asked_locked(s, p)) {
+    s.lock.release();
+    return;
+  }
   bool const may_start = may_start_m_locked(s);
   if (may_start && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
@@ -217,7 +222,7 @@ void hand_off(Sched& s, P& p) noexcept {
     return;
   }
   // Nobody is idle and nobody searches: work may turn up that only this P could take.
-  if (std::int32_t none = 0; may_start && s.idle_procs.load(relaxed) == 0 && s.options.procs > 1 &&
+  if (std::int32_t none = 0; may_start && s.idle_procs.load(relaxed) == 0 && s.procs.size() > 1 &&
                              s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) {
     start_m_locked(s, p, start_as::spinning);
     return;
@@ -274,7 +279,7 @@ void retire_p(M& m) noexcept {
   m.p = nullptr;
   os::lock_guard const guard(s.lock);
   attend_to(p);
-  put_idle_p(s, p);
+  if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
 }
 
 int adopt_thread(M& m) noexcept {

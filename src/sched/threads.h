@@ -60,11 +60,11 @@ void retire_p(M& m) noexcept;
 void release_thread(M& m) noexcept;
 
 // Ends all Ms but the caller's, in sched/end_all_ms.cpp. Those in user code are asked by the signal to stop there for good.
-// Waits until all have come to rest, for `patience_ns` at most.
+// Waits until all have come to rest, for `patience_ns` at most. `world_is_kept` is the answer of keep_world_running.
 struct end_of_ms {
   int threads_left;  // stopped in user code, or still in it, or in the kernel
   bool all_rest;  // the former. The others stop at their next scheduling point; what they may touch must be left alone
 };
-[[nodiscard]] end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns) noexcept;
+[[nodiscard]] end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept;
 
 }  // namespace thrum::rt

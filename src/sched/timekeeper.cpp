@@ -68,7 +68,7 @@ bool see_that_timers_are_watched(Sched& s) noexcept {
 }
 
 void timer_was_added(M& m, added_as place) noexcept {
-  if (place == added_as::later || m.sched.options.procs == 1) return;  // watched with the one before it; no P is idle
+  if (place == added_as::later || m.sched.procs.size() == 1) return;  // watched with the one before it; no P is idle
   if (m.current == nullptr) {
     m.owes_watch = true;
   } else {
@@ -78,7 +78,7 @@ void timer_was_added(M& m, added_as place) noexcept {
 
 void timer_was_left(M& m, added_as place) noexcept {
   bool const paces =
-      place != added_as::later && m.sched.options.procs != 1 && m.current != nullptr && m.current_was_handed;
+      place != added_as::later && m.sched.procs.size() != 1 && m.current != nullptr && m.current_was_handed;
   if (!paces || !may_put_off_waking(*m.p)) {
     timer_was_added(m, place);
     return;

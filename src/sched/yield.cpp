@@ -17,7 +17,7 @@ using namespace rt;
 void commit_yield(M& m, G& left, void*) noexcept {
   P& p = *m.p;
   put_tail(p, entry::runnable(left));
-  if (m.sched.options.procs == 1) return;
+  if (m.sched.procs.size() == 1) return;
   store_load_fence();
   wake_if_idle(m.sched);
 }

@@ -21,7 +21,7 @@ template <class Attempt>
 [[nodiscard]] bool poll(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
   constexpr int pauses_first = 16;
   constexpr int pauses_max = 2048;
-  if (m.sched.options.procs == 1) return false;
+  if (m.sched.procs.size() == 1) return false;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (int pauses = pauses_first;; pauses = std::min(pauses * 2, pauses_max)) {
     for (int i = 0; i < pauses; ++i) cpu_relax();

@@ -13,6 +13,8 @@
 #include "sys/unannounced.h"
 #include <thrum/blocking.h>
 
+#include <utility>
+
 namespace thrum::rt {
 namespace {
 
@@ -44,8 +46,13 @@ bool take_old_p(M& m) noexcept {
   if (p == nullptr || !p->take_from_syscall()) return false;
   m.p = p;
   p->m = &m;  // it may have been another M's mark
-  if ((p->attention.load(relaxed) & attend::stopping) == 0) return true;
-  retire_p(m);
+  std::uint32_t const wanted = p->attention.load(relaxed);
+  if ((wanted & (attend::stopping | attend::stop_world)) == 0) return true;
+  if ((wanted & attend::stopping) != 0) {
+    retire_p(m);
+  } else {
+    hand_off(m.sched, *std::exchange(m.p, nullptr));
+  }
   return false;
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t stacks_per_look = 32;  // some microseconds each
 
 // M0, one for each P, and one to spare.
-std::int32_t threads_to_keep(Sched const& s) noexcept { return s.options.procs + 2; }
+std::int32_t threads_to_keep(Sched const& s) noexcept { return s.procs.size() + 2; }
 
 void flush_idle_caches(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);  // an idle P stays idle under it

@@ -12,6 +12,7 @@
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sched/world.h"
 #include "sys/blocking.h"
 
 namespace thrum::rt {
@@ -72,9 +73,10 @@ void pause(M& m) noexcept {
     stop_for_good_if_possible(m);
     return;
   }
-  heir const next = choose_heir_locked(s, p);
+  bool const world_stops = is_to_stop(p);
+  heir const next = world_stops ? heir() : choose_heir_locked(s, p);
   bool const wants_spare = s.wants_spare;
-  if (!next) {
+  if (!next && !world_stops) {
     s.lock.release();
     if (wants_spare) ring_thread_maker(s);
     return;
@@ -84,12 +86,13 @@ void pause(M& m) noexcept {
   p.m = nullptr;
   begin_pause_locked(m);
   queue_on_own_thread_locked(m, g_status::running);
+  if (world_stops) static_cast<void>(stop_if_asked_locked(s, p));
   if (next.rested.m != nullptr) {
     next.rested.m->next_p = &p;
     next.rested.m->spinning = false;
   }
   s.lock.release();
-  give_p_to(next, p);
+  if (!world_stops) give_p_to(next, p);
   if (wants_spare) ring_thread_maker(s);
   wake_if_idle(s);  // the goroutine was published, under the lock
   pay_owed_watch(m);

@@ -3,6 +3,7 @@
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/pause_signal.h"
+#include "sched/world.h"
 #include "sys/unannounced.h"
 
 #include <algorithm>
@@ -33,15 +34,12 @@ bool is_computing(int tid, std::int64_t& cpu_seen_ns) noexcept {
 
 }  // namespace
 
-slice_watch::slice_watch(Sched& s)
-    : sched_(s), can_take_from_sleepers_(os::prepare_barrier()), slices_(std::make_unique<slice[]>(s.procs.size())) {}
+slice_watch::slice_watch(Sched& s) : sched_(s), can_take_from_sleepers_(os::prepare_barrier()) {}
 
 verdict slice_watch::look(std::int64_t now_ns) noexcept {
   verdict most = verdict::nothing;
   next_look_ns_ = never_ns;
-  for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
-    most = std::max(most, look_at(*sched_.procs[i], slices_[i], now_ns));
-  }
+  for (P* const p : sched_.procs) most = std::max(most, look_at(*p, p->seen.slice, now_ns));
   look_for_threads_without_p(now_ns);
   return most;
 }
@@ -59,12 +57,14 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     seen.asked = 0;
     seen.refused = 0;
     if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
-    return verdict::nothing;
+    return is_to_stop(p) ? verdict::look_again_soon : verdict::nothing;
   }
   if (m == nullptr) return verdict::nothing;
+  if (is_to_stop(p) && seen.asked == 0) seen.ask_ns = now_ns;
   bool const is_wanted = somebody_wants(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
-  if (m->in_runtime.load(relaxed) || (!is_wanted && !nobody_could_help())) return verdict::nothing;
+  if (m->in_runtime.load(relaxed)) return is_to_stop(p) ? verdict::look_again_soon : verdict::nothing;
+  if (!is_wanted && !nobody_could_help()) return verdict::nothing;
   std::int64_t const looked_at_ns = os::monotonic_ns();
   os::thread_state const state = seen.thread.look(hint_of(m->tid));
   if (state.activity == os::thread_activity::sleeps_in_call && can_take_from_sleepers_) {

@@ -8,10 +8,8 @@
 #pragma once
 
 #include "core/sched.h"
-#include "os/thread_state.h"
 
 #include <cstdint>
-#include <memory>
 
 namespace thrum::rt {
 
@@ -29,17 +27,7 @@ class slice_watch {
   [[nodiscard]] std::int64_t next_look_ns() const noexcept { return next_look_ns_; }
 
  private:
-  struct slice {
-    M* m = nullptr;
-    std::uint32_t tick = 0;
-    std::int64_t ask_ns = 0;    // when it is asked to pause, or asked again
-    std::int64_t cpu_ns = -1;   // what its thread had used of a CPU when that was looked at last
-    os::thread_state slept;     // in which call, at the last look
-    int asked = 0;              // so many times
-    int refused = 0;            // because the look at its thread was too old
-    std::int64_t again_ns = 0;  // how long after that, if it does not
-    os::thread_watch thread;
-  };
+  using slice = sightings::time_slice;
   [[nodiscard]] verdict look_at(P& p, slice& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool somebody_wants(P const& p, std::int64_t now_ns) const noexcept;
   [[nodiscard]] bool nobody_could_help() const noexcept;
@@ -51,7 +39,6 @@ class slice_watch {
   bool const can_take_from_sleepers_;
   std::int64_t next_look_ns_ = never_ns;
   std::int64_t threads_looked_at_ns_ = 0;
-  std::unique_ptr<slice[]> slices_;
 };
 
 }  // namespace thrum::rt

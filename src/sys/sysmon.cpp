@@ -36,7 +36,6 @@ sysmon::sysmon(Sched& s, trace_function trace)
       started_ns_(os::monotonic_ns()),
       next_trace_ns_(s.options.schedtrace_every_ns == 0 ? never_ns : started_ns_),
       pause_ns_(pause_min_ns),
-      seen_(std::make_unique<sighting[]>(s.procs.size())),
       slices_(s),
       house_(s, started_ns_) {
   ++s.own_threads;  // before it can look
@@ -99,7 +98,7 @@ void sysmon::trace_if_due() noexcept {
   next_trace_ns_ = now_ns + sched_.options.schedtrace_every_ns;
 }
 
-bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) == sched_.options.procs; }
+bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) == sched_.procs.size(); }
 
 // While all Ps are idle there is nothing to see. But one that is used for a moment every millisecond should not have to ring
 // each time: so before it relies on the bell, sysmon dozes once, and must have seen nothing move meanwhile. The deep sleep is
@@ -127,15 +126,14 @@ verdict sysmon::look() noexcept {
   most = std::max(most, slices_.look(now_ns));
   house_.look(now_ns);
   all_still_ = true;
-  for (std::size_t i = 0; i < sched_.procs.size(); ++i) {
-    P& p = *sched_.procs[i];
-    most = std::max(most, look_at_syscall(p, seen_[i], now_ns));
-    most = std::max(most, look_at_runnext(p, seen_[i], unwatched));
+  for (P* const p : sched_.procs) {
+    most = std::max(most, look_at_syscall(*p, p->seen, now_ns));
+    most = std::max(most, look_at_runnext(*p, p->seen, unwatched));
   }
   return most;
 }
 
-verdict sysmon::look_at_syscall(P& p, sighting& seen, std::int64_t now_ns) noexcept {
+verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept {
   if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: taken by compare-and-swap
   all_still_ = false;
   bool const is_wanted = !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 ||
@@ -153,7 +151,7 @@ verdict sysmon::look_at_syscall(P& p, sighting& seen, std::int64_t now_ns) noexc
   return verdict::acted;
 }
 
-verdict sysmon::look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept {
+verdict sysmon::look_at_runnext(P& p, sightings& seen, bool timers_unwatched) noexcept {
   entry_bits const next = p.queue.peek_next().bits();
   std::uint64_t const switches = p.counters.switches();
   bool const still = switches == seen.switches;

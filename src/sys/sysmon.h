@@ -44,15 +44,8 @@ class sysmon {
   [[nodiscard]] std::int64_t limit_of(rest how) noexcept;
   void trace_if_due() noexcept;
 
-  // What was seen at a P the last time.
-  struct sighting {
-    entry_bits next = 0;
-    std::uint64_t switches = 0;
-    std::uint64_t syscall = 0;  // the number of the call it was in
-    std::int64_t syscall_since_ns = 0;
-  };
-  [[nodiscard]] verdict look_at_syscall(P& p, sighting& seen, std::int64_t now_ns) noexcept;
-  [[nodiscard]] verdict look_at_runnext(P& p, sighting& seen, bool timers_unwatched) noexcept;
+  [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict look_at_runnext(P& p, sightings& seen, bool timers_unwatched) noexcept;
 
   Sched& sched_;
   trace_function const trace_;
@@ -67,7 +60,6 @@ class sysmon {
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;
   std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
-  std::unique_ptr<sighting[]> seen_;
   slice_watch slices_;
   housekeeping house_;
 };

@@ -179,7 +179,7 @@ TEST_P(parallelism, SC13_at_most_half_of_the_busy_Ps_search) {
     std::thread sampler([&] {
       while (!over.load(rt::relaxed)) {
         std::int64_t const spinning = s.spinning.load(rt::relaxed);
-        std::int64_t const busy = s.options.procs - s.idle_procs.load(rt::relaxed);
+        std::int64_t const busy = s.procs.size() - s.idle_procs.load(rt::relaxed);
         if (s.spinning.load(rt::relaxed) != spinning) continue;  // they changed between the reads
         ++looks;
         if (spinning > 0) ++searching;

@@ -84,7 +84,7 @@ watched_run::~watched_run() { watched.store(nullptr, rt::release); }
 THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
   print_error(
       "scheduler: procs=%d idle_procs=%d spinning=%d global=%u threads=%d idle_threads=%d m0_waits=%d stopping=%d",
-      s.options.procs, s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed), s.global_size.load(rt::relaxed),
+      s.procs.size(), s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed), s.global_size.load(rt::relaxed),
       s.ms_total, s.ms_idle, s.m0_waits ? 1 : 0, s.stopping ? 1 : 0);
   for (auto const& p : s.procs) {
     if (p->status.load(rt::relaxed) == rt::p_status::idle && p->queue.looks_empty()) continue;

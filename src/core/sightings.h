@@ -1,0 +1,32 @@
+// What sysmon saw at a P the last time it looked (S03): only sysmon reads and writes it.
+#pragma once
+
+#include "core/entry.h"
+#include "os/thread_state.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+struct sightings {
+  // see sys/sysmon.cpp
+  entry_bits next = 0;
+  std::uint64_t switches = 0;
+  std::uint64_t syscall = 0;  // the number of the call it was in
+  std::int64_t syscall_since_ns = 0;
+
+  // see sys/slices.h
+  struct time_slice {
+    M* m = nullptr;
+    std::uint32_t tick = 0;
+    std::int64_t ask_ns = 0;    // when it is asked to pause, or asked again
+    std::int64_t cpu_ns = -1;   // what its thread had used of a CPU when that was looked at last
+    os::thread_state slept;     // in which call, at the last look
+    int asked = 0;              // so many times
+    int refused = 0;            // because the look at its thread was too old
+    std::int64_t again_ns = 0;  // how long after that, if it does not
+    os::thread_watch thread;
+  } slice;
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,237 @@
+#include "sched/world.h"
+
+#include "os/clock.h"
+#include "sched/own_thread.h"
+#include "sched/park.h"
+#include "sched/queues.h"
+#include "sched/safe_point.h"
+#include "sched/threads.h"
+#include "sched/timekeeper.h"
+#include "sched/wake.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+void stop_locked(Sched& s, P& p) noexcept {
+  p.m = nullptr;
+  p.transition(p_status::running, p_status::stopped);
+  if (--s.procs_to_stop == 0) s.world_stopped.wake();
+}
+
+void ask_all_to_stop_locked(Sched& s, P const& own) noexcept {
+  s.world_stopped.clear();
+  s.procs_to_stop = s.procs.size();  // one too many, until all were asked
+  for (P* const p : s.procs) {
+    if (p != &own) p->attention.fetch_or(attend::stop_world, relaxed);  // seen at the next safe point
+  }
+  while (P* const p = take_idle_p(s)) stop_locked(s, *p);
+  if (--s.procs_to_stop == 0) s.world_stopped.wake();
+}
+
+void stop_those_in_system_calls(Sched& s) noexcept {
+  for (P* const p : s.procs) {
+    if (p->take_from_syscall()) hand_off(s, *p);
+  }
+}
+
+// m's goroutine waits, on its own thread, until the world runs again.
+void wait_in_place(M& m) noexcept {
+  Sched& s = m.sched;
+  s.lock.acquire();
+  bool const stops = stop_if_asked_locked(s, *m.p);
+  if (stops) {
+    m.p = nullptr;
+    queue_on_own_thread_locked(m, g_status::running);
+  }
+  s.lock.release();
+  if (stops && !sleep_until_its_turn(m)) leave_it_there(m);
+}
+
+// Under sched.lock, with what is to run on it afterwards in front of the list.
+P* start_locked(Sched& s, P& p, P* with_work) noexcept {
+  p.attention.fetch_and(~attend::stop_world, relaxed);
+  if (p.status.load(relaxed) != p_status::stopped) return with_work;  // the caller's
+  p.transition(p_status::stopped, p_status::running);
+  if (p.queue.looks_empty()) {
+    put_idle_p(s, p);
+    return with_work;
+  }
+  p.idle_link = with_work;
+  return &p;
+}
+
+}  // namespace
+
+stopped_world::stopped_world(M& m) noexcept : m_(m), began_ns_(os::monotonic_ns()) {
+  Sched& s = m.sched;
+  while (s.end_is_near.load(relaxed) || !s.safe_point_lock.try_acquire()) {
+    if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
+    give_way(m);
+  }
+  s.lock.acquire();
+  ask_all_to_stop_locked(s, *m.p);
+  s.lock.release();
+  stop_those_in_system_calls(s);
+  if (!s.world_stopped.is_woken()) ring_sysmon(s);
+  s.world_stopped.sleep();
+  s.stopping_took.add(os::monotonic_ns() - began_ns_);
+}
+
+stopped_world::~stopped_world() {
+  Sched& s = m_.sched;
+  P* with_work = nullptr;
+  std::uint32_t in_global = 0;
+  {
+    os::lock_guard const guard(s.lock);
+    for (P* const p : s.procs) with_work = start_locked(s, *p, with_work);
+    in_global = s.global_queue.size();
+  }
+  while (with_work != nullptr) {
+    P& p = *std::exchange(with_work, with_work->idle_link);
+    p.idle_link = nullptr;
+    s.lock.acquire();
+    start_m_locked(s, p, start_as::working);
+  }
+  s.stopped_for.add(os::monotonic_ns() - began_ns_);
+  s.safe_point_lock.release();
+  auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle_procs.load(relaxed)));
+  for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_idle_p(s);
+  store_load_fence();  // those that were stopped were published, and may have come to be runnable
+  if (work_anywhere(s)) wake_if_idle(s);
+  static_cast<void>(see_that_timers_are_watched(s));
+}
+
+bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
+  s.end_is_near.store(true, relaxed);
+  for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; os::monotonic_ns() < until_ns;) {
+    if (s.safe_point_lock.try_acquire()) return true;
+    os::yield_thread();
+  }
+  return false;
+}
+
+bool stop_if_asked_locked(Sched& s, P& p) noexcept {
+  s.lock.assert_held();
+  if (!is_to_stop(p)) return false;
+  stop_locked(s, p);
+  return true;
+}
+
+bool stop_on_g0(M& m) noexcept {
+  Sched& s = m.sched;
+  if (m.spinning) {
+    m.spinning = false;
+    s.spinning.fetch_sub(1, seq_cst);
+  }
+  {
+    os::lock_guard const guard(s.lock);
+    if (!stop_if_asked_locked(s, *m.p)) return true;  // the world runs again
+    m.p = nullptr;
+  }
+  return stop_m(m);
+}
+
+void give_way(M& m) noexcept {
+  attend_to(*m.p);
+  if (is_to_stop(*m.p)) {
+    wait_in_place(m);
+  } else {
+    os::yield_thread();
+  }
+}
+
+// --- the number of Ps ---
+
+namespace {
+
+// The P's queue, at the head of the global one: what would have run next is first.
+void move_queue_locked(Sched& s, P& from) noexcept {
+  std::array<entry, ring_capacity_max + 1> taken;
+  std::size_t count = 0;
+  while (entry const next = from.queue.take_next()) taken[count++] = next;
+  while (entry const e = from.queue.pop()) taken[count++] = e;
+  while (count > 0) s.global_queue.push_front(taken[--count]);
+  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
+}
+
+// Without an entry in any heap, since the caller has it in his hands.
+void move_record(timer_record& r, p_timers& to, std::uint32_t epoch) noexcept {
+  {
+    os::lock_guard const guard(r.lock);
+    if (r.armed_in == epoch && r.in.load(acquire) == nullptr)
+      static_cast<void>(to.add(r));  // else stopped, or set anew
+  }
+  drop_reference(r);
+}
+
+void move_timers(Sched const& s, p_timers& from, p_timers& to) noexcept {
+  timer_entry e{};
+  while (from.take_due(never_ns, &e, 1) != 0) {
+    if (e.is_record()) {
+      move_record(e.record(), to, s.epoch);
+    } else {
+      static_cast<void>(to.add(e.sleeper(), e.when_ns));
+    }
+  }
+}
+
+void empty(P& p, P& heir) noexcept {
+  Sched& s = p.sched;
+  {
+    os::lock_guard const guard(s.lock);
+    move_queue_locked(s, p);
+  }
+  move_timers(s, p.timers, heir.timers);
+  give_up_records(p);
+  p.stacks.flush(s.stacks);
+}
+
+// m goes on with another P than its own, which is stopped.
+void change_p(M& m, P& to) noexcept {
+  P& from = *m.p;
+  from.m = nullptr;
+  from.transition(p_status::running, p_status::stopped);
+  to.transition(p_status::stopped, p_status::running);
+  m.p = &to;
+  to.m = &m;
+}
+
+}  // namespace
+
+fresh_procs make_procs(Sched& s, int count) {
+  fresh_procs made;
+  for (int id = static_cast<int>(s.procs.all().size()); id < count; ++id) made.push_back(s.make_proc(id));
+  return made;
+}
+
+bool resize(M& m, int count, fresh_procs& fresh) noexcept {
+  Sched& s = m.sched;
+  int const before = s.procs.size();
+  P& heir = m.p->id < count ? *m.p : *s.procs[0];
+  std::uint32_t timers = 0;
+  for (int i = count; i < before; ++i) timers += s.procs[static_cast<std::size_t>(i)]->timers.count().entries;
+  if (!heir.timers.reserve(timers)) return false;
+  for (auto& p : fresh) {
+    // Somebody else may have made some of them meanwhile.
+    if (p->id == static_cast<int>(s.procs.all().size())) s.procs.add(*p.release());
+  }
+  if (&heir != m.p) change_p(m, heir);
+  for (int i = before; i < count; ++i) {
+    P& p = *s.procs[static_cast<std::size_t>(i)];
+    if (p.status.load(relaxed) == p_status::dead) p.transition(p_status::dead, p_status::stopped);
+  }
+  for (int i = before - 1; i >= count; --i) {  // so the first of them has the head of the global queue
+    P& p = *s.procs[static_cast<std::size_t>(i)];
+    empty(p, heir);
+    p.attention.fetch_and(~attend::stop_world, relaxed);
+    p.transition(p_status::stopped, p_status::dead);
+  }
+  s.steal_steps = coprime_steps(static_cast<std::uint32_t>(count));
+  s.procs.set_size(count);
+  return true;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,362 @@
+// S23, GM-*, TR-04: stopping the world, and changing the number of Ps while it runs.
+#include "core/current.h"
+#include "core/sched.h"
+#include "sched/world.h"
+#include "support/child.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/slices.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::run_at;
+using test::this_p;
+using test::this_sched;
+
+void stop_and_start() {
+  rt::M& m = *rt::current_m();
+  rt::enter(m);
+  { rt::stopped_world const world(m); }
+  rt::leave(m);
+}
+
+class resize : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(resize);
+
+TEST_P(resize, GM01_setting_answers_the_old_value) {
+  run([] {
+    EXPECT_EQ(max_procs(), procs());
+    EXPECT_EQ(set_max_procs(0), procs());
+    EXPECT_EQ(set_max_procs(-7), procs());
+    EXPECT_EQ(set_max_procs(procs()), procs());
+    EXPECT_EQ(read_stats().stopped_for.count, 0U) << "the same value does not stop the world";
+    EXPECT_EQ(set_max_procs(procs() + 3), procs());
+    EXPECT_EQ(max_procs(), procs() + 3);
+    EXPECT_EQ(set_max_procs(1), procs() + 3);
+    EXPECT_EQ(max_procs(), 1);
+    EXPECT_THROW(set_max_procs(1'000'000), std::invalid_argument);
+    EXPECT_EQ(max_procs(), 1);
+  });
+}
+
+TEST_P(resize, TR04_a_resize_is_one_pause_and_reading_none) {
+  run([] {
+    static_cast<void>(read_stats());
+    EXPECT_EQ(read_stats().stopping_took.count, 0U);
+    set_max_procs(procs() + 1);
+    auto const now = read_stats();
+    EXPECT_EQ(now.stopping_took.count, 1U);
+    EXPECT_EQ(now.stopped_for.count, 1U);
+    EXPECT_GE(now.stopped_for.total, now.stopping_took.total);
+    EXPECT_EQ(now.stopped_for.total, now.stopped_for.longest);
+  });
+}
+
+TEST_P(resize, S23_new_ps_are_used_and_removed_ones_are_not) {
+  run([] {
+    for (int const width : {1, 7, 2, 12, 3}) {
+      set_max_procs(width);
+      std::atomic<int> running{0};
+      std::vector<std::atomic<int>> on(static_cast<std::size_t>(width));
+      wait_group all;
+      for (int i = 0; i < width; ++i) {
+        all.go([&, i] {
+          on[static_cast<std::size_t>(i)] = this_p().id;
+          ++running;
+          EXPECT_TRUE(test::spin_until([&] { return running == width; }));
+        });
+      }
+      all.wait();
+      std::set<int> ids;
+      for (auto const& id : on) ids.insert(id);
+      EXPECT_EQ(static_cast<int>(ids.size()), width) << "as many at once as there are Ps";
+      EXPECT_LT(*ids.rbegin(), width);
+    }
+  });
+}
+
+TEST(resizing, S23_what_a_removed_p_had_goes_to_the_global_head_in_order) {
+  run_at(1, [] {
+    set_max_procs(2);
+    // White-box: with the world stopped, entries are put where they would be.
+    std::vector<int> order;
+    std::vector<rt::G*> made;
+    wait_group all;
+    all.add(6);
+    for (int i = 0; i < 6; ++i) {
+      made.push_back(&test::make_unqueued([&, i] {
+        order.push_back(i);
+        all.done();
+      }));
+    }
+    rt::M& m = *rt::current_m();
+    rt::Sched& s = m.sched;
+    rt::fresh_procs none;
+    rt::enter(m);
+    {
+      rt::stopped_world const world(m);
+      rt::P& other = *s.procs[m.p->id == 0 ? 1 : 0];
+      rt::P& goes = *s.procs[1];
+      rt::P& holder = m.p == &goes ? *m.p : other;
+      for (int i = 1; i < 4; ++i)
+        ASSERT_EQ(holder.queue.put(rt::entry::plain(made[static_cast<std::size_t>(i)])),
+                  rt::run_queue::put_result::done);
+      static_cast<void>(holder.queue.swap_next(rt::entry::plain(made[0])));
+      {
+        rt::os::lock_guard const guard(s.lock);
+        rt::put_global_locked(s, rt::entry::plain(made[4]));
+        rt::put_global_locked(s, rt::entry::plain(made[5]));
+      }
+      ASSERT_TRUE(rt::resize(m, 1, none));
+      EXPECT_EQ(goes.status.load(rt::relaxed), rt::p_status::dead);
+      EXPECT_TRUE(goes.queue.looks_empty());
+    }
+    rt::leave(m);
+    all.wait();
+    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5}));
+  });
+}
+
+TEST_P(resize, S23_nothing_is_lost_under_load) {
+  run([] {
+    std::atomic<bool> stop{false};
+    std::atomic<std::int64_t> passed{0};
+    chan<int> there(3);
+    chan<int> back;
+    wait_group all;
+    for (int i = 0; i < 6; ++i) {
+      all.go([&] {
+        for (int v : there) back.send(v);
+      });
+    }
+    all.go([&] {
+      for (int v : back) passed += v;
+    });
+    std::atomic<std::int64_t> sent{0};
+    wait_group senders;
+    for (int i = 0; i < 6; ++i) {
+      senders.go([&] {
+        while (!stop) {
+          there.send(1);
+          ++sent;
+          if (sent % 7 == 0) sleep_for(10us);
+          if (sent % 11 == 0) blocking([] {});
+        }
+      });
+    }
+    auto const rounds = test::scaled(300, 20);
+    for (std::int64_t i = 0; i < rounds; ++i) {
+      set_max_procs(1 + static_cast<int>(i * 37 % 64));
+      thrum::yield();
+      if (i % 16 == 0) sleep_for(100us);
+    }
+    stop = true;
+    senders.wait();
+    there.close();
+    while (passed < sent) thrum::yield();
+    back.close();
+    all.wait();
+    EXPECT_EQ(passed.load(), sent.load());
+    EXPECT_GE(read_stats().stopped_for.count, static_cast<std::uint64_t>(rounds) / 2);
+  });
+}
+
+TEST_P(resize, S23_timers_of_removed_ps_still_go_off) {
+  run([] {
+    set_max_procs(16);
+    constexpr int sleepers = 200;
+    wait_group all;
+    std::atomic<int> fired{0};
+    std::vector<timer> timers;
+    for (int i = 0; i < sleepers; ++i) all.go([i] { sleep_for(std::chrono::milliseconds(5 + i % 10)); });
+    for (int i = 0; i < 20; ++i) timers.emplace_back(std::chrono::milliseconds(5 + i % 10));
+    auto late = after_func(8ms, [&] { ++fired; });
+    timer stopped(10ms);
+    for (int i = 0; i < 50; ++i) thrum::yield();
+    set_max_procs(1);
+    EXPECT_TRUE(stopped.stop());
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(timers[static_cast<std::size_t>(i)].c().recv().has_value());
+    all.wait();
+    EXPECT_TRUE(test::wait_until([&] { return fired == 1; }));
+    EXPECT_EQ(test::timers_pending(), 0U);
+  });
+}
+
+TEST_P(resize, GM02_stops_beside_a_goroutine_that_starts_itself_anew) {
+  run([] {
+    std::atomic<bool> stop{false};
+    wait_group ended;
+    ended.add(1);
+    struct again {
+      std::atomic<bool>& stop;
+      wait_group& ended;
+      void operator()() const {
+        if (stop) {
+          ended.done();
+        } else {
+          go(*this);
+        }
+      }
+    };
+    go(again{stop, ended});
+    for (std::int64_t i = 0; i < test::scaled(1000, 50); ++i) stop_and_start();
+    for (std::int64_t i = 0; i < test::scaled(1000, 50); ++i) set_max_procs(i % 2 == 0 ? 3 : procs());
+    stop = true;
+    ended.wait();
+  });
+}
+
+TEST_P(resize, S23_many_stop_the_world_at_once) {
+  run([] {
+    wait_group all;
+    for (int i = 0; i < 8; ++i) {
+      all.go([i] {
+        for (std::int64_t k = 0; k < test::scaled(50, 5); ++k) {
+          if (k % 3 == 0) {
+            stop_and_start();
+          } else if (k % 3 == 1) {
+            set_max_procs(1 + (i + static_cast<int>(k)) % 9);
+          } else {
+            static_cast<void>(read_stats());
+          }
+        }
+      });
+    }
+    all.wait();
+  });
+}
+
+TEST_P(resize, S23_counts_survive_the_ps_they_were_counted_on) {
+  run([] {
+    set_max_procs(8);
+    wait_group all;
+    for (int i = 0; i < 1000; ++i) all.go([] { thrum::yield(); });
+    all.wait();
+    set_max_procs(1);
+    EXPECT_TRUE(test::wait_until([] { return num_goroutines() == 1; }));
+    std::uint64_t created = 0;
+    int in_use = 0;
+    for (proc_stats const& p : read_stats().procs) {
+      created += p.created;
+      in_use += p.in_use ? 1 : 0;
+    }
+    EXPECT_EQ(created, 1001U);
+    EXPECT_EQ(in_use, 1);
+  });
+}
+
+TEST_P(resize, GM04_loops_without_calls_are_stopped) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  test::with_slices_of const slices(10s);  // the slice is not what ends them
+  run([] {
+    set_max_procs(5);
+    std::atomic<bool> stop{false};
+    std::atomic<int> looping{0};
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([&] {
+        ++looping;
+        while (!stop) rt::cpu_relax();
+      });
+    }
+    ASSERT_TRUE(test::wait_until([&] { return looping == 4; }));
+    for (int i = 0; i < 20; ++i) set_max_procs(i % 2 == 0 ? 6 : 5);
+    stop = true;
+    all.wait();
+  });
+}
+
+TEST_P(resize, S23_with_goroutines_asleep_in_the_kernel) {
+  run([] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> calls{0};
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([&, i] {
+        while (!stop) {
+          ++calls;
+          if (i % 2 == 0) {
+            ::usleep(2000);
+          } else {
+            blocking([] { ::usleep(500); });
+          }
+        }
+      });
+    }
+    for (int i = 0; i < 30; ++i) {
+      set_max_procs(1 + i % 5);
+      int const before = calls;
+      EXPECT_TRUE(test::wait_until([&] { return calls > before; }));
+    }
+    stop = true;
+    all.wait();
+  });
+}
+
+TEST_P(resize, S23_with_locked_goroutines) {
+  run([] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> turns{0};
+    wait_group all;
+    for (int i = 0; i < 3; ++i) {
+      all.go([&] {
+        os_thread_lock const lock;
+        while (!stop) {
+          ++turns;
+          thrum::yield();
+          sleep_for(20us);
+        }
+      });
+    }
+    os_thread_lock const lock;
+    for (int i = 0; i < 50; ++i) {
+      set_max_procs(1 + i % 5);
+      int const before = turns;
+      EXPECT_TRUE(test::wait_until([&] { return turns > before; }));
+    }
+    stop = true;
+    all.wait();
+  });
+}
+
+TEST(resizing, GM05_a_thousand_ps) {
+  bool reached = false;
+  run_at(1024, [&] { reached = true; });
+  EXPECT_TRUE(reached);
+  run_at(1, [] {
+    set_max_procs(1024);
+    EXPECT_EQ(max_procs(), 1024);
+    set_max_procs(2);
+    EXPECT_EQ(max_procs(), 2);
+  });
+}
+
+TEST_P(resize, S23_the_end_of_the_run_beside_stops) {
+  for (int round = 0; round < 10; ++round) {
+    run([] {
+      for (int i = 0; i < 4; ++i) {
+        go([] {
+          for (int k = 1;; ++k) set_max_procs(1 + k % 5);
+        });
+      }
+      sleep_for(300us);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace thrum
