@@ -18,7 +18,8 @@ int set_max_procs(int n);
 
 // Wires the calling goroutine to the OS thread that it is on, until it is unlocked as many times: it runs on no other thread,
 // and the thread runs nothing else. For libraries and settings that belong to a thread. A goroutine that ends locked takes its
-// thread with it. Unlocking one that is not locked does nothing. While it waits, its P is others'.
+// thread with it. Unlocking one that is not locked does nothing. While it waits, its P is others'. A goroutine that main has
+// joined in place on the first thread moves to another one before it is locked.
 void lock_os_thread();
 void unlock_os_thread();
 class [[nodiscard]] os_thread_lock {

@@ -12,11 +12,11 @@
 namespace thrum::rt {
 
 enum class lock_rank : std::uint8_t {
+  safe_point,    // run a function on every P, or stop the world: whatever is done meanwhile is done under it
   timer_record,  // one timer: its setting, and the moment in which it fires
   channel,       // one channel; a select takes several, in the order of their addresses
   sema_bucket,   // wait queues hashed by address
   timer_heap,    // a P's timers
-  safe_point,    // run a function on every P
   sched,         // the global queue, idle Ms and Ps
   free_lists,    // global caches of dead Gs and sudogs
   stack_pool,    // stack arenas and the global stack cache

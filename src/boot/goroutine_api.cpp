@@ -94,8 +94,8 @@ int num_threads() {
 
 void lock_os_thread() {
   rt::M& m = on_goroutine("lock_os_thread");
-  rt::runtime_mark const mark;
-  rt::lock_to_thread(m);
+  rt::enter(m);
+  rt::leave(rt::lock_to_thread(m));
 }
 
 void unlock_os_thread() {

@@ -31,10 +31,7 @@ class run_queue {
 
   // Makes e the next to run. Answers what stood there before: the caller puts it at the tail.
   // seq_cst: this is the publication that the wake-up protocol orders before its look at the spinning Ms (wake.h).
-  [[nodiscard]] entry swap_next(entry e) noexcept {
-    THRUM_DCHECK(!e.is_locked());
-    return entry::from_bits(next_.exchange(e.bits(), seq_cst));
-  }
+  [[nodiscard]] entry swap_next(entry e) noexcept { return entry::from_bits(next_.exchange(e.bits(), seq_cst)); }
 
   [[nodiscard]] entry take_next() noexcept {
     if (next_.load(relaxed) == 0) return {};              // relaxed: only the owner sets it, thieves can but clear it
@@ -48,7 +45,6 @@ class run_queue {
   }
 
   [[nodiscard]] put_result put(entry e) noexcept {
-    THRUM_DCHECK(!e.is_locked());
     std::uint32_t const tail = tail_.load(relaxed);  // our own
     if (tail - head_seen_ > mask_) {
       head_seen_ = head_.load(acquire);  // pairs with the thieves' release: they have read the slots they passed

@@ -8,7 +8,6 @@
 #include "sched/goroutine.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
-#include "sched/queues.h"
 #include "sched/records.h"
 #include "stack/stack.h"
 #include <thrum/detail/task.h>
@@ -28,11 +27,6 @@ bool stack_is_deep_enough(M const& m, G const& host, G const& child) noexcept {
 
 bool may_host(M const& m, G const& host, G const& child) noexcept {
   return child.status.load(relaxed) == g_status::unstarted && !host.is_locked && stack_is_deep_enough(m, host, child);
-}
-
-void commit_move(M& m, G& left, void*) noexcept {
-  os::lock_guard const guard(m.sched.lock);
-  put_global_locked(m.sched, entry::runnable(left));
 }
 
 // Runs the claimed child here and now.
@@ -68,9 +62,7 @@ void run_in_place(M& m, G& host, G& child) {
   my_fp.restore();
   if (entry_is_ours) child.references.store(1, relaxed);  // nobody else can see it: no entry, and the handle is ours
   end_lock(here, child);
-  if (!here.ends_with_goroutine) return;
-  host.transition(g_status::running, g_status::runnable);
-  static_cast<void>(suspend(here, commit_move, nullptr, commit_holds::nothing));  // the thread ends with the child
+  if (here.ends_with_goroutine) static_cast<void>(leave_thread(here));
 }
 
 // The commit of a goroutine that waits in join: tells the child whom to wake, unless it has finished meanwhile.

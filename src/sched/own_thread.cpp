@@ -46,23 +46,35 @@ bool rest_in_place(M& m) noexcept {
 
 }  // namespace
 
-std::uint32_t lock_to_thread(M& m) noexcept {
+M& lock_to_thread(M& m) noexcept {
   G& g = *m.current;
+  M& here = m.id == 0 && !g.is_main ? leave_thread(m) : m;
   if (g.lock_depth == 0) {
     g.is_locked = true;
-    g.locked_to = &m;
-    m.locked = &g;
+    g.locked_to = &here;
+    here.locked = &g;
   }
   if (++g.lock_depth == 0)
     fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
-  return g.lock_depth;
+  return here;
 }
 
-std::uint32_t unlock_from_thread(M& m) noexcept {
+void unlock_from_thread(M& m) noexcept {
   G& g = *m.current;
-  if (g.lock_depth > 1) return --g.lock_depth;
-  if (g.is_locked) unlock(m, g);
-  return 0;
+  if (g.lock_depth > 1) {
+    --g.lock_depth;
+  } else if (g.is_locked) {
+    unlock(m, g);
+  }
+}
+
+M& leave_thread(M& m) noexcept {
+  m.current->transition(g_status::running, g_status::runnable);
+  auto const to_global = [](M& on, G& left, void*) noexcept {
+    os::lock_guard const guard(on.sched.lock);
+    put_global_locked(on.sched, entry::runnable(left));
+  };
+  return suspend(m, to_global, nullptr, commit_holds::nothing);
 }
 
 void end_lock(M& m, G& g) noexcept {

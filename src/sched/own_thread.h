@@ -16,15 +16,20 @@
 
 namespace thrum::rt {
 
-// Locks m's current goroutine to m's thread, once more; and the way back. The depth afterwards.
-std::uint32_t lock_to_thread(M& m) noexcept;
-std::uint32_t unlock_from_thread(M& m) noexcept;
+// Locks m's current goroutine to its thread, once more; and the way back. If it was only a guest on M0, joined by main in place,
+// it goes elsewhere first: M0's thread is not ours to end. The M it is on then.
+M& lock_to_thread(M& m) noexcept;
+void unlock_from_thread(M& m) noexcept;
 
 // g, the current goroutine of m, has ended. If it was locked, so will m's thread, as soon as it comes to g0. M0's does not: it
 // is the caller's of run.
 void end_lock(M& m, G& g) noexcept;
 // On g0, when it has come there: gives its P away; the thread is to end.
 void give_up_own_thread(M& m) noexcept;
+
+// m's current goroutine leaves m, by way of the global queue, since m will run no more: it is about to end, or is M0. The M it is
+// on then.
+M& leave_thread(M& m) noexcept;
 
 // What suspend() does for a locked goroutine.
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;

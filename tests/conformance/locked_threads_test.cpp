@@ -191,11 +191,21 @@ TEST_P(locked_threads, T07_a_child_that_ends_locked_leaves_its_joiner_on_another
         tid = rt::os::current_tid();
       });
       child.join();
-      if (tid == ::getpid()) return;  // the first thread remains
       EXPECT_TRUE(test::wait_until([&] { return !thread_exists(tid); }));
     });
     thrum::yield();
     host.join();
+  });
+}
+
+TEST_P(locked_threads, T07_a_child_that_main_joins_in_place_is_not_locked_to_the_first_thread) {
+  int const callers = rt::os::current_tid();
+  run([&] {
+    spawn([&] {
+      lock_os_thread();
+      EXPECT_NE(rt::os::current_tid(), callers);
+      thrum::yield();
+    }).join();
   });
 }
 

@@ -24,8 +24,8 @@ std::string refusal(lock_rank wanted, lock_rank held) {
 }
 
 TEST_F(lock_ranks, rising_order_is_allowed) {
-  lock_rank const rising[] = {lock_rank::channel,    lock_rank::sema_bucket, lock_rank::safe_point, lock_rank::sched,
-                              lock_rank::free_lists, lock_rank::stack_pool,  lock_rank::leaf};
+  lock_rank const rising[] = {lock_rank::safe_point, lock_rank::channel,    lock_rank::sema_bucket, lock_rank::sched,
+                              lock_rank::free_lists, lock_rank::stack_pool, lock_rank::leaf};
   int held = 0;
   for (auto const rank : rising) {
     rank_acquired(rank);
