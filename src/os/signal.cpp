@@ -6,6 +6,8 @@
 #include "os/memory.h"
 #include "os/signal_chain.h"
 
+#include <iterator>
+
 #include <errno.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -116,6 +118,24 @@ std::uintptr_t program_counter_of(void const* ucontext) noexcept {
 #else
   return machine.pc;
 #endif
+}
+
+stack_registers interrupted_registers(void const* ucontext) noexcept {
+  auto const& machine = static_cast<ucontext_t const*>(ucontext)->uc_mcontext;
+  stack_registers result;
+#if defined(__x86_64__)
+  constexpr int by_dwarf_number[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+                                     REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  static_assert(std::size(by_dwarf_number) == stack_registers::count);
+  for (std::size_t n = 0; n < stack_registers::count; ++n) {
+    result.by_number[n] = static_cast<std::uintptr_t>(machine.gregs[by_dwarf_number[n]]);
+  }
+#else
+  for (std::size_t n = 0; n < stack_registers::sp; ++n) result.by_number[n] = machine.regs[n];
+  result.by_number[stack_registers::sp] = machine.sp;
+  result.by_number[stack_registers::pc] = machine.pc;
+#endif
+  return result;
 }
 
 signal_mask signal_mask::of_this_thread() noexcept {

@@ -8,6 +8,8 @@
 // time; the alternate stack is a matter of the calling thread.
 #pragma once
 
+#include "arch/stack_walk.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -65,5 +67,8 @@ class signal_mask {
 // Where the interrupted code was, from the third argument of a signal handler.
 [[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;
 [[nodiscard]] std::uintptr_t program_counter_of(void const* ucontext) noexcept;
+
+// All general registers of the interrupted code: its stack can be walked from them.
+[[nodiscard]] stack_registers interrupted_registers(void const* ucontext) noexcept;
 
 }  // namespace thrum::rt::os

@@ -1,4 +1,6 @@
 // T09: a goroutine's stack can be walked to its entry, running or parked.
+#include "arch/context.h"
+#include "arch/stack_walk.h"
 #include "core/current.h"
 #include "core/g.h"
 #include "stack/stack.h"
@@ -10,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -85,6 +88,32 @@ TEST_P(stack_walks, T07_a_child_that_runs_in_place_shows_its_host_below) {
 }
 
 THRUM_AT_EVERY_WIDTH(stack_walks);
+
+TEST(parked_stack, T09_the_unwinder_walks_a_parked_goroutine_from_its_saved_context) {
+  test::run_at(2, [] {
+    wait_group forever;
+    forever.add(1);
+    std::atomic<rt::G*> parked{nullptr};
+    wait_group all;
+    all.go([&] {
+      parked = rt::current_m()->current;
+      forever.wait();
+    });
+    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&forever); }));
+    rt::G const& g = *parked.load();
+    std::uintptr_t pcs[100];
+    std::size_t const count = rt::walk_stack(rt::registers_of(g.saved), {g.on->low, g.on->top}, pcs, std::size(pcs));
+    ASSERT_GT(count, 4U);
+    ASSERT_LT(count, std::size(pcs));
+    auto const function_at = [&](std::size_t i) {
+      return reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(reinterpret_cast<void*>(pcs[i] + 1)));
+    };
+    EXPECT_EQ(function_at(0), reinterpret_cast<std::uintptr_t>(&rt::switch_context));
+    EXPECT_EQ(function_at(count - 1), reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry));
+    forever.done();
+    all.wait();
+  });
+}
 
 // A parked goroutine by hand, from its saved context: the chain of frame pointers leads to the entry, which has none.
 TEST(parked_stack, T09_a_parked_goroutine_can_be_walked_from_its_saved_context) {
