@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/current.h"
+#include "debug/symbols.h"
 #include "os/note.h"
 #include <thrum/go.h>
 
@@ -10,11 +11,11 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <string>
 #include <typeinfo>
 #include <utility>
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <unwind.h>
 
 namespace thrum::rt {
@@ -43,31 +44,40 @@ char const* what_of_current() noexcept {
   }
 }
 
-void print_place(char const* before, void const* pc) noexcept {
-  Dl_info info{};
-  auto const address = reinterpret_cast<std::uintptr_t>(pc);
-  if (::dladdr(pc, &info) == 0 || info.dli_fname == nullptr) {
-    print_error("%s0x%zx", before, address);
-    return;
-  }
-  if (info.dli_sname == nullptr) {
-    print_error("%s%s+0x%zx", before, info.dli_fname, address - reinterpret_cast<std::uintptr_t>(info.dli_fbase));
-    return;
-  }
-  int status = 0;
-  char* const name = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-  print_error("%s%s+0x%zx", before, name != nullptr ? name : info.dli_sname,
-              address - reinterpret_cast<std::uintptr_t>(info.dli_saddr));
-  std::free(name);
+constexpr std::size_t frames_max = 64;
+
+// Where the goroutine stands and where it was made, to be written.
+struct places {
+  std::uintptr_t frames[frames_max];
+  std::size_t count = 0;
+  std::uint64_t created_by = 0;
+  std::uintptr_t created_at = 0;  // 0: by nobody
+};
+
+_Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) {
+  auto& all = *static_cast<places*>(argument);
+  int is_exact = 0;
+  std::uintptr_t const pc = _Unwind_GetIPInfo(frame, &is_exact);
+  if (pc == 0 || all.count == frames_max) return _URC_END_OF_STACK;
+  all.frames[all.count++] = is_exact != 0 ? pc : pc - 1;  // the call, not the instruction after it
+  return _URC_NO_REASON;
 }
 
-_Unwind_Reason_Code print_frame(_Unwind_Context* frame, void* depth) {
-  constexpr int frames_max = 64;
-  int& at = *static_cast<int*>(depth);
-  auto const pc = _Unwind_GetIP(frame);
-  if (pc == 0 || ++at > frames_max) return _URC_END_OF_STACK;
-  print_place("    at ", reinterpret_cast<void const*>(pc - 1));  // the call, not the instruction after it
-  return _URC_NO_REASON;
+void print_place(symbols& known, std::uintptr_t pc) noexcept {
+  try {
+    std::string const lines = known.lines_of(pc);
+    write_to_stderr(lines.data(), lines.size());
+  } catch (...) {  // no memory
+    print_error("0x%zx", pc);
+  }
+}
+
+void print_places(symbols& known, void* argument) noexcept {
+  auto const& all = *static_cast<places const*>(argument);
+  for (std::size_t i = 0; i < all.count; ++i) print_place(known, all.frames[i]);
+  if (all.created_at == 0) return;
+  print_error("created by goroutine %llu", static_cast<unsigned long long>(all.created_by));
+  print_place(known, all.created_at);
 }
 
 }  // namespace
@@ -87,12 +97,13 @@ void report_panic() noexcept {
   print_error("panic: %s", what);
   print_error("goroutine %llu [running]%s%s", static_cast<unsigned long long>(g.id), g.name != nullptr ? " " : "",
               g.name != nullptr ? g.name : "");
-  int depth = 0;
-  _Unwind_Backtrace(print_frame, &depth);
+  places all;
+  _Unwind_Backtrace(note_frame, &all);
   if (g.task.created_at != nullptr) {
-    print_error("created by goroutine %llu", static_cast<unsigned long long>(g.task.created_by));
-    print_place("    at ", g.task.created_at);
+    all.created_by = g.task.created_by;
+    all.created_at = reinterpret_cast<std::uintptr_t>(g.task.created_at) - 1;  // it is a return address
   }
+  with_symbols(print_places, &all);
   if (auto const& function = last_word()) {
     try {
       function({g.id, what, g.task.created_at});

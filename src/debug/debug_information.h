@@ -1,0 +1,45 @@
+// What the files of the program say about an address: their DWARF and their symbol tables, read by elfutils' libdw.
+//
+// The library is loaded when it is first needed, so that thrum depends on nothing but the C and C++ libraries. Where it is not
+// installed, or its headers were not when thrum was built (THRUM_HAS_LIBDW), there is no answer. It is never asked to fetch
+// anything from a debuginfod server: a report must not wait for the network.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+struct Dwfl;  // libdw's
+
+namespace thrum::rt {
+
+// A place in the program's text.
+struct code_place {
+  std::string function;  // demangled; else "module+0x1234"; else "0x1234"
+  std::string file;      // the source file; the module when the line is 0; empty: no more is known
+  int line = 0;
+  std::uintptr_t offset = 0;  // of the address in its function
+};
+
+class debug_information {
+ public:
+  enum class wanted : bool { no, yes };
+  explicit debug_information(wanted is_wanted);
+  ~debug_information();
+  debug_information(debug_information const&) = delete;
+  debug_information& operator=(debug_information const&) = delete;
+
+  // The library is there and could read what is loaded.
+  [[nodiscard]] bool is_there() const noexcept { return reader_ != nullptr; }
+
+  // `places` holds one: it is replaced by what is known better, and the calls that were inlined there are put before it.
+  void refine(std::uintptr_t pc, std::vector<code_place>& places) const;
+
+ private:
+  Dwfl* reader_ = nullptr;
+};
+
+// The name as it stands in the source; the name itself where it is not a mangled one.
+[[nodiscard]] std::string demangled(char const* name);
+
+}  // namespace thrum::rt
