@@ -17,6 +17,7 @@
 #include <concepts>
 #include <csignal>
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -69,5 +70,20 @@ int run(F main, options chosen = {}) {
       &self, chosen);
   return self.result;
 }
+
+// The same, embedded: goroutines run on threads in the background while the owner's thread goes on, as does any other thread;
+// all of them may use `go`, channels, mutexes and the rest, and block as threads. The destructor ends everything as the end of run
+// does. No deadlock is reported, since nobody knows what the others will do. One at a time in a process, and not beside run.
+class runtime {
+ public:
+  explicit runtime(options chosen = {});
+  ~runtime();
+  runtime(runtime const&) = delete;
+  runtime& operator=(runtime const&) = delete;
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
 
 }  // namespace thrum

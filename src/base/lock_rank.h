@@ -12,6 +12,7 @@
 namespace thrum::rt {
 
 enum class lock_rank : std::uint8_t {
+  foreign,       // which threads from outside have which seats
   safe_point,    // run a function on every P, or stop the world: whatever is done meanwhile is done under it
   timer_record,  // one timer: its setting, and the moment in which it fires
   channel,       // one channel; a select takes several, in the order of their addresses

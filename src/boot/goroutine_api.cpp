@@ -9,6 +9,7 @@
 #include "sched/safe_point.h"
 #include "sched/timers.h"
 #include "sched/world.h"
+#include "sys/foreign.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
 
@@ -23,9 +24,16 @@ namespace {
 
 rt::M& on_goroutine(char const* what) {
   rt::M* const m = rt::current_m();
-  if (m == nullptr || m->current == nullptr) {
+  if (m == nullptr || m->current == nullptr || m->is_foreign) {
     throw std::logic_error(std::string("thrum: ") + what + " is for goroutines: call it inside thrum::run");
   }
+  return *m;
+}
+
+// Goroutines and, while a run is alive, all other threads.
+rt::M& of_caller(char const* what) {
+  rt::M* const m = rt::callers_m();
+  if (m == nullptr) throw std::logic_error(std::string("thrum: ") + what + " while no runtime is alive");
   return *m;
 }
 
@@ -51,7 +59,7 @@ std::string_view this_goroutine::name() {
 }
 
 int set_max_procs(int n) {
-  rt::Sched& s = on_goroutine("set_max_procs").sched;
+  rt::Sched& s = of_caller("set_max_procs").sched;
   if (n > rt::procs_max) {
     throw std::invalid_argument("thrum::set_max_procs: " + std::to_string(n) + " is more than " +
                                 std::to_string(rt::procs_max));
@@ -72,40 +80,41 @@ int set_max_procs(int n) {
   return before;
 }
 
-int max_procs() { return on_goroutine("max_procs").sched.procs.size(); }
+int max_procs() { return of_caller("max_procs").sched.procs.size(); }
 int num_cpus() { return rt::os::available_cpus(); }
 
 int num_goroutines() {
   std::uint64_t ended = 0;
   std::uint64_t created = 0;
-  auto const procs = on_goroutine("num_goroutines").sched.procs.all();
+  rt::Sched& s = of_caller("num_goroutines").sched;
+  auto const procs = s.procs.all();
   // What ended is read first: a goroutine that is born and dies in between is counted once too often, never too rarely.
   for (auto const& p : procs) ended += p->counters.ended.load(rt::acquire);
   for (auto const& p : procs) created += p->counters.created.load(rt::acquire);
-  return static_cast<int>(created - ended);
+  return static_cast<int>(created - ended) + rt::threads_inside(s);
 }
 
 int num_threads() {
-  rt::Sched& s = on_goroutine("num_threads").sched;
+  rt::Sched& s = of_caller("num_threads").sched;
   rt::runtime_mark const mark;
   rt::os::lock_guard const guard(s.lock);
   return s.ms_total;
 }
 
 void lock_os_thread() {
-  rt::M& m = on_goroutine("lock_os_thread");
+  rt::M& m = of_caller("lock_os_thread");
   rt::enter(m);
   rt::leave(rt::lock_to_thread(m));
 }
 
 void unlock_os_thread() {
-  rt::M& m = on_goroutine("unlock_os_thread");
+  rt::M& m = of_caller("unlock_os_thread");
   rt::runtime_mark const mark;
   rt::unlock_from_thread(m);
 }
 
 int set_max_threads(int limit) {
-  rt::Sched& s = on_goroutine("set_max_threads").sched;
+  rt::Sched& s = of_caller("set_max_threads").sched;
   if (limit < 1) throw std::invalid_argument("thrum::set_max_threads: the limit must be at least 1");
   rt::runtime_mark const mark;
   rt::os::lock_guard const guard(s.lock);
@@ -184,7 +193,7 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
 }  // namespace
 
 stats read_stats() {
-  rt::M& m = on_goroutine("read_stats");
+  rt::M& m = of_caller("read_stats");
   rt::Sched& s = m.sched;
   stats result;
   rt::blocking_sites sites;

@@ -1,102 +1,21 @@
-// run(): the one file that sees every floor. Checks the options, builds the runtime, runs main, takes it all down again.
-#include "arch/entry.h"
-#include "base/check.h"
-#include "boot/left_behind.h"
-#include "boot/panic.h"
-#include "boot/settings.h"
+// run() and runtime: what the house is built for.
+#include "boot/house.h"
 #include "core/current.h"
-#include "core/sched.h"
-#include "debug/schedtrace.h"
-#include "os/loaded_code.h"
-#include "os/pause_signal.h"
-#include "os/signal.h"
 #include "sched/deadlock.h"
-#include "sched/goroutine.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
 #include "sched/suspend.h"
-#include "sched/thread_maker.h"
 #include "sched/threads.h"
-#include "sched/world.h"
-#include "stack/overflow.h"
-#include "sys/blocking.h"
-#include "sys/preempt.h"
-#include "sys/sysmon.h"
+#include "sched/wake.h"
 #include <thrum/detail/forced_unwind.h>
 #include <thrum/run.h>
 
 #include <cerrno>
 #include <exception>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <system_error>
 #include <utility>
 
 namespace thrum::rt {
 namespace {
-
-// How long the end of run waits for goroutines that are in user code. They cannot be stopped there; after this they are
-// left alone, with everything they may touch, and sleep for good at their next scheduling point.
-constexpr std::int64_t end_patience_ns = 200'000'000;
-
-// Filled before main: a goroutine that its run left behind may still look at them in the next one.
-[[maybe_unused]] bool const hooks_are_filled = [] {
-  m_hooks = {entered_with_attention, left_with_attention};
-  return true;
-}();
-
-// One run at a time: the fault handler and the hooks are the process's.
-constinit atomic<bool> run_is_alive{false};
-
-struct one_run_at_a_time {
-  one_run_at_a_time() {
-    if (run_is_alive.exchange(true, acq_rel)) {  // pairs with the destructor: the earlier run has left everything
-      throw std::logic_error("thrum::run: a runtime is alive already, and there is one at a time in a process");
-    }
-  }
-  ~one_run_at_a_time() { run_is_alive.store(false, release); }
-};
-
-[[noreturn]] void throw_system_error(int error, char const* what) {
-  throw std::system_error(error, std::generic_category(), std::string("thrum::run: ") + what);
-}
-
-struct fault_handling {
-  fault_handling() {
-    if (int const error = os::install_fault_handler(report_if_overflow)) {
-      throw_system_error(error, "sigaction");
-    }
-  }
-  ~fault_handling() { os::remove_fault_handler(); }
-};
-
-// The preemption signal, while a run is alive; and that the caller's thread takes it.
-class pause_signal {
- public:
-  explicit pause_signal(Sched const& s) : is_used_(s.options.async_preemption) {
-    if (!is_used_) return;
-    os::note_loaded_code();
-    if (int const error = os::install_pause_signal(s.options.preempt_signal, pause_where_it_is)) {
-      throw_system_error(error, "the preemption signal");
-    }
-    s.ms_signals.apply();
-  }
-  ~pause_signal() {
-    if (!is_used_) return;
-    os::remove_pause_signal(threads_are_left_ ? os::still_sent::perhaps : os::still_sent::no);
-    callers_.apply();
-  }
-  pause_signal(pause_signal const&) = delete;
-  pause_signal& operator=(pause_signal const&) = delete;
-
-  void threads_are_left() noexcept { threads_are_left_ = true; }
-
- private:
-  bool const is_used_;
-  bool threads_are_left_ = false;
-  os::signal_mask const callers_ = os::signal_mask::of_this_thread();
-};
 
 struct main_call {
   Sched& sched;
@@ -121,7 +40,8 @@ M& make_m0(Sched& s) {
   if (m0 == nullptr) throw_system_error(ENOMEM, "the first M");
   s.ms_total = 1;
   s.all_ms = m0;
-  acquire_p(*m0, *s.procs[0]);
+  os::lock_guard const guard(s.lock);
+  acquire_p(*m0, *take_idle_p(s));
   return *m0;
 }
 
@@ -154,20 +74,6 @@ void run_on_m0(M& m0, G& main) {
   s.main_ended.sleep();
 }
 
-std::unique_ptr<Sched> make_sched(options const& chosen) {
-  auto made = std::make_unique<Sched>(checked_settings(chosen));
-  os::lock_guard const guard(made->lock);
-  for (std::size_t i = made->procs.size(); i-- > 1;) {
-    P& p = *made->procs[i];
-    p.transition(p_status::stopped, p_status::idle);
-    p.idle_link = made->idle_p_list;
-    made->idle_p_list = &p;
-  }
-  made->idle_procs.store(static_cast<std::int32_t>(made->procs.size()) - 1, relaxed);  // no other thread yet
-  made->procs[0]->transition(p_status::stopped, p_status::running);
-  return made;
-}
-
 }  // namespace
 }  // namespace thrum::rt
 
@@ -176,35 +82,50 @@ namespace thrum::detail {
 using namespace rt;
 
 void run_main(void (*main)(void*), void* context, options const& chosen) {
-  if (current_m() != nullptr) throw std::logic_error("thrum::run: called inside a goroutine of another run");
-  one_run_at_a_time const alone;
-  auto sched = make_sched(chosen);
-  fault_handling const faults;
-  set_uncaught_hook(report_panic);
-
-  Sched& s = *sched;
-  pause_signal preemption(s);
+  house around(chosen);
+  Sched& s = around.sched();
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
-  thread_maker making(s);
-  sysmon watching(s, print_schedtrace);
   if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
+  try {
+    around.start_services();
+  } catch (...) {
+    release_thread(m0);
+    throw;
+  }
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
   enter(m0);
   run_on_m0(m0, main_g);
   if (m0.p != nullptr) retire_p(m0);
-  bool const world_is_kept = keep_world_running(s, end_patience_ns);
-  watching.stop();
-  making.stop();
-  end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
-  Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   callers.restore_to(m0.globals);
   release_thread(m0);
-  if (end.threads_left != 0) preemption.threads_are_left();
-  if (end.all_rest) leave_behind_what_is_referred_to(s);
-  if (end.threads_left != 0) abandon(sched.release());  // they sleep in its memory, or may touch any of it
+  around.end();
   if (call.error) std::rethrow_exception(call.error);
 }
 
 }  // namespace thrum::detail
+
+namespace thrum {
+namespace {
+
+options without_deadlock_detection(options chosen) {
+  chosen.deadlock_detection = false;  // the owner's thread goes on, and may do anything
+  return chosen;
+}
+
+}  // namespace
+
+struct runtime::impl {
+  explicit impl(options const& chosen) : around(without_deadlock_detection(chosen)) {
+    ++around.sched().ms_made;  // 0 is for a caller that becomes an M: this one remains what it is
+    around.start_services();
+  }
+  ~impl() { around.end(); }
+  rt::house around;
+};
+
+runtime::runtime(options chosen) : impl_(std::make_unique<impl>(chosen)) {}
+runtime::~runtime() = default;
+
+}  // namespace thrum

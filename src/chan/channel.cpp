@@ -212,15 +212,11 @@ closing close_and_leave(M& m, channel& c) noexcept {
   return closing::done;
 }
 
-// On any other thread: nobody can be woken from there.
-void close_from_outside(channel& c) {
-  // relaxed: whoever waits has entered under the channel's lock
-  static_cast<void>(c.take_lock(Sched::live_epoch.load(relaxed)));
-  bool const nobody_waits = c.receivers.looks_empty() && c.senders.looks_empty();
-  if (nobody_waits) c.closed.store(true, rt::release);  // as above
+// While no run is alive nobody waits, but for such as their run has left behind.
+void close_between_runs(channel& c) noexcept {
+  static_cast<void>(c.take_lock(Sched::live_epoch.load(relaxed)));  // relaxed: whoever began a run has told this thread
+  c.closed.store(true, rt::release);                                // as above
   c.lock.release();
-  if (!nobody_waits)
-    throw std::logic_error("thrum: closing a channel would have to wake goroutines, and only a goroutine can");
 }
 
 }  // namespace
@@ -234,9 +230,9 @@ void close(channel* c) {
 
 void close_if_open(channel* c) {
   if (is_closed(c)) return;
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) {
-    close_from_outside(*c);
+  M* const m = callers_m();
+  if (m == nullptr) {
+    close_between_runs(*c);
   } else {
     enter(*m);
     static_cast<void>(close_and_leave(*m, *c));

@@ -6,8 +6,9 @@ __attribute__((used)) constinit thread_local thrum::rt::M* thrum_current_m __att
 
 namespace thrum::rt {
 
-constinit attention_hooks m_hooks{nullptr, nullptr};
+constinit higher_hooks m_hooks{nullptr, nullptr, []() noexcept -> M* { return nullptr; }};
 
 void set_current_m(M* m) noexcept { thrum_current_m = m; }
+M** own_m_place() noexcept { return &thrum_current_m; }
 
 }  // namespace thrum::rt

@@ -38,13 +38,22 @@ namespace thrum::rt {
 }
 
 void set_current_m(M* m) noexcept;
+[[nodiscard]] M** own_m_place() noexcept;  // where the calling thread keeps it
 
-// What a higher floor does about M::attention, on the M itself; filled by boot. `entered` returns with the mark set and a P.
-struct attention_hooks {
+// What a higher floor does, filled by boot. About M::attention, on the M itself: `entered` returns with the mark set and a P.
+// `seat` makes an M for a thread that has none (sys/foreign.h), or answers nullptr.
+struct higher_hooks {
   void (*entered)(M& m) noexcept;
   void (*left)(M& m) noexcept;
+  M* (*seat)() noexcept;
 };
-extern constinit attention_hooks m_hooks;
+extern constinit higher_hooks m_hooks;
+
+// The M of the calling goroutine; of any other thread, its own. nullptr: no run is alive.
+[[nodiscard, gnu::always_inline]] inline M* callers_m() noexcept {
+  M* const m = current_m();
+  return m != nullptr && m->current != nullptr ? m : m_hooks.seat();
+}
 
 // The mark that says "inside the scheduler" (T01). Everything public enters and leaves once; the functions below never
 // nest it. A goroutine that parks comes back on another M whose mark is set as well.

@@ -56,6 +56,8 @@ struct M {
   atomic<std::uint32_t> pause_tick{0};
   P* away_from = nullptr;            // in a system call: the P that may still be there on the way back
   G* locked = nullptr;               // by lock_os_thread, the only goroutine that may run here: see sched/own_thread.h
+  bool is_foreign = false;           // of a thread that thrum did not make: see sys/foreign.h
+  atomic<bool> run_is_over{false};   // of such a thread: it must not enter
   bool leaves_through_g0;            // whoever leaves here does not choose its successor
   bool ends_with_goroutine = false;  // the one that ended here was locked
   bool spinning = false;             // looks for work and is counted in sched.spinning

@@ -27,6 +27,8 @@
 
 namespace thrum::rt {
 
+struct foreign_seat;
+
 struct settings {
   int procs = 1;
   int threads_max = threads_max_default;
@@ -109,6 +111,7 @@ struct Sched {
   std::int32_t ms_made = 0;                               // the next M's id
   std::int32_t ms_total = 0;                              // made and not ended, M0 included
   std::int32_t ms_idle = 0;
+  std::int32_t ms_foreign = 0;    // of other threads; not among ms_total
   std::int32_t ms_in_place = 0;   // that sleep with a locked goroutine, parked: M::rests_in_place
   M* timekeeper = nullptr;        // sleeps until the next timer is due; in no list and not idle
   bool timekeeper_awake = false;  // it was woken to look again, and is on its way to lock
@@ -139,6 +142,10 @@ struct Sched {
   bool sysmon_in_deep_sleep = false;     // under lock
   rt::blocking_sites blocking_sites;     // under lock
   atomic<bool> sysmon_is_slow{false};    // it will not look within some ten microseconds
+
+  // threads from outside: see sys/foreign.h
+  foreign_seat* seats = nullptr;
+  foreign_seat* seats_left = nullptr;
 
   // stop the world: see sched/world.h
   std::int32_t procs_to_stop = 0;  // under lock

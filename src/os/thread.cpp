@@ -52,6 +52,18 @@ int count_entries(int directory) noexcept {
 
 }  // namespace
 
+bool call_at_thread_end(void (*f)(void*) noexcept) noexcept {
+  struct key {
+    explicit key(void (*destructor)(void*) noexcept) noexcept
+        : is_valid(::pthread_key_create(&handle, destructor) == 0) {}
+    pthread_key_t handle{};
+    bool is_valid;
+  };
+  static key const at_end(f);
+  static int any = 0;  // not nullptr: else it would not be called
+  return at_end.is_valid && ::pthread_setspecific(at_end.handle, &any) == 0;
+}
+
 int create_thread(thread& out, void* (*entry)(void*), void* argument) noexcept {
   int injected = 0;
   if (should_fail(call::thread_create, injected)) return injected;

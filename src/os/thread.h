@@ -26,6 +26,10 @@ void detach_thread(thread& detached) noexcept;
 
 [[nodiscard]] int current_tid() noexcept;
 
+// When the calling thread ends, after the destructors of its thread-locals, f(the thread's own) is called. One f in a process.
+// False: the system has no room for that.
+[[nodiscard]] bool call_at_thread_end(void (*f)(void*) noexcept) noexcept;
+
 // The name of the calling thread, as ps, top and gdb show it; cut to the kernel's 15 characters.
 void set_thread_name(char const* name) noexcept;
 

@@ -9,12 +9,15 @@ namespace thrum::rt {
 namespace {
 
 // An M is at rest when it waits in the idle list, or for its parked goroutine; M0 also when it waits for the end of main.
-bool everybody_rests(Sched const& s) noexcept { return s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0) == s.ms_total; }
+bool everybody_rests(Sched const& s) noexcept {
+  return s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0) == s.ms_total + s.ms_foreign;
+}
 
 // A thread that thrum did not make may yet call `go`, or release what everybody waits for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {
   int const threads = os::count_process_threads();
-  return threads < 0 || threads > s.ms_total + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
+  return threads < 0 ||
+         threads > s.ms_total + s.ms_foreign + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
 }
 
 void list_goroutines(Sched& s) noexcept {

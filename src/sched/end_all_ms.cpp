@@ -3,6 +3,7 @@
 //   idle, timekeeper, waiting for a P to come back from a system call    is woken, and ends
 //   searching                                                            sees attend::stopping, and ends
 //   with a locked goroutine that is parked                               is woken, and ends
+//   of others, in a call of the runtime (sys/foreign.h)                  stays asleep there, for good
 //   paused in user code (sys/preempt.h)                                  stays asleep, for good
 //   paused in the C library                                              goes on, until it can be stopped outside of it
 //   in user code                                                         is signalled, and stays asleep in the handler
@@ -31,7 +32,7 @@ constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
 M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_locked()) {
     M* const its = g->locked_to;
-    if (its->rests_in_place || (its->is_paused && !its->is_paused_in_libc)) continue;
+    if (its->is_foreign || its->rests_in_place || (its->is_paused && !its->is_paused_in_libc)) continue;
     if (std::exchange(its->is_paused, false))
       s.ms_paused.fetch_sub(1, relaxed);  // under the lock, before anybody counts
     its->idle_link = list;
@@ -44,7 +45,7 @@ M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
 // Under sched.lock: the same for threads whose locked goroutine is parked. One that has just been given a P ends all the same.
 M* with_those_in_place(Sched& s, M* list) noexcept {
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (!m->rests_in_place) continue;
+    if (!m->rests_in_place || m->is_foreign) continue;
     m->idle_link = list;
     list = m;
   }

@@ -103,7 +103,8 @@ void end_goroutine(M& m) noexcept {
   end_lock(m, g);
   if (g.is_main) main_goroutine_ended(m, g);
   found next = m.leaves_through_g0 ? found() : pick_local(p);
-  if (next.g != nullptr && next.g->on == nullptr && g.on->size == s.stack_size_of(*next.g)) {
+  bool const needs_stack = next.g != nullptr && next.g->on == nullptr && !next.g->is_locked;
+  if (needs_stack && g.on->size == s.stack_size_of(*next.g)) {
     take_stack_over(m, g, *next.g);
     begin_run(m, next);
     return;

@@ -103,8 +103,8 @@ void join_task(task& joined) {
     if (task_finished(joined)) return;
     throw std::logic_error("thrum: join() on a goroutine whose run ended before it did");
   }
-  M* m = current_m();
-  if (m == nullptr || m->current == nullptr) throw std::logic_error("thrum: join() outside a goroutine");
+  M* m = callers_m();
+  if (m == nullptr) throw std::logic_error("thrum: join() while no runtime is alive");
   enter(*m);
   if (may_host(*m, *m->current, child) && claim(child)) {
     run_in_place(*m, *m->current, child);
@@ -120,9 +120,9 @@ bool task_finished(task const& joined) noexcept {
 }
 
 void release_task(task& joined) noexcept {
-  M* const m = current_m();
   G& g = G::of(joined);
-  if (m == nullptr || g.is_orphan) return;  // a handle that outlived its run: the record stays where it is
+  M* const m = g.is_orphan ? nullptr : callers_m();
+  if (m == nullptr) return;  // a handle that outlived its run: the record stays where it is
   enter(*m);
   drop_reference(*m->p, g);
   leave(*m);

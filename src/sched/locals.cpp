@@ -19,7 +19,8 @@ namespace {
 
 G& current_goroutine() {
   M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) throw std::logic_error("thrum::local used outside a goroutine");
+  if (m == nullptr || m->current == nullptr || m->is_foreign)
+    throw std::logic_error("thrum::local used outside a goroutine");
   return *m->current;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "os/futex.h"
 #include "sched/deadlock.h"
 #include "sched/queues.h"
 #include "sched/suspend.h"
@@ -63,7 +64,7 @@ void unlock_from_thread(M& m) noexcept {
   G& g = *m.current;
   if (g.lock_depth > 1) {
     --g.lock_depth;
-  } else if (g.is_locked) {
+  } else if (g.is_locked && !m.is_foreign) {
     unlock(m, g);
   }
 }
@@ -127,6 +128,10 @@ bool sleep_until_its_turn(M& m) noexcept {
 }
 
 void leave_it_there(M& m) noexcept {
+  if (m.is_foreign) {
+    atomic<std::uint32_t> never{0};
+    for (;;) os::futex_wait(never, 0);
+  }
   static_cast<void>(suspend_without_p(
       m, [](M&, G&, void*) noexcept {}, nullptr));
   fatal("internal error: a goroutine that its run has left behind went on");

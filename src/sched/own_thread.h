@@ -40,7 +40,7 @@ void queue_on_own_thread_locked(M& m, g_status from) noexcept;
 // Sleeps until its turn has come; m has a P then. False: the run is over.
 [[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;
 
-// The run is over. The goroutine goes no further, and its thread, which has no P, comes to its end.
+// The run is over. The goroutine goes no further, and its thread, which has no P, comes to its end; one that is not ours sleeps.
 [[noreturn]] void leave_it_there(M& m) noexcept;
 
 }  // namespace thrum::rt

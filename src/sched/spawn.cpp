@@ -14,15 +14,15 @@ namespace {
 using namespace rt;
 
 [[noreturn, gnu::noinline]] void throw_no_runtime() {
-  throw std::logic_error("thrum::go: no runtime is alive on this thread: call it from inside thrum::run");
+  throw std::logic_error("thrum::go: no runtime is alive: call it while thrum::run or a thrum::runtime is");
 }
 
 }  // namespace
 
 // Not inlined, so that its return address is where the user said `go`.
 [[gnu::noinline]] task& new_task(joinable kind, std::size_t stack_bytes) {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) throw_no_runtime();
+  M* const m = callers_m();
+  if (m == nullptr) throw_no_runtime();
   enter(*m);
   P& p = *m->p;
   G* const g = take_dead_g(p);
@@ -45,23 +45,26 @@ using namespace rt;
 }
 
 void discard_task(task& unused) noexcept {
-  M& m = *current_m();
-  enter(m);
+  M* const m = current_m();
+  if (m == nullptr) return;  // on another thread, and the run has ended meanwhile
+  enter(*m);
   G::of(unused).references.store(0, relaxed);  // nobody else knows it
-  put_dead_g(*m.p, G::of(unused));
-  leave(m);
+  put_dead_g(*m->p, G::of(unused));
+  leave(*m);
 }
 
 void start_task(task& filled) noexcept {
-  M& m = *current_m();
-  enter(m);
+  M* const m = current_m();
+  if (m == nullptr) [[unlikely]]
+    return;  // as above
+  enter(*m);
   G& g = G::of(filled);
-  P& p = *m.p;
+  P& p = *m->p;
   g.transition(g_status::dead, g_status::unstarted);
   count(p.counters.created);
   static_cast<void>(put_next(p, entry_of_unstarted(g)));
-  wake_if_idle(m.sched);
-  leave(m);
+  wake_if_idle(m->sched);
+  leave(*m);
 }
 
 }  // namespace thrum::detail

@@ -36,7 +36,7 @@ void commit_yield_to_global(M& m, G& left, void*) noexcept {
 
 void yield() {
   M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) throw_not_a_goroutine();
+  if (m == nullptr || m->current == nullptr || m->is_foreign) throw_not_a_goroutine();
   enter(*m);
   P& p = *m->p;
   count(p.counters.yields);

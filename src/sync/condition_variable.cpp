@@ -29,8 +29,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   leave(*m);
 
   lock.mutex()->unlock();
-  m = current_m();
-  enter(*m);
+  m = &enter_to_wait("condition_variable::wait");  // another one than before, perhaps
   bucket.acquire();
   waiter.still_runs = false;
   timed_wait end{m, wait_outcome::woken};

@@ -23,7 +23,12 @@ void once::finish() noexcept {
   std::uint32_t seen = running;
   // release pairs with call()'s acquire
   if (state_.compare_exchange(seen, finished, detail::release, detail::relaxed)) return;
-  M& m = *current_m();
+  M* const found = callers_m();
+  if (found == nullptr) {  // on another thread, and the run of those who waited is over
+    state_.store(finished, release);
+    return;
+  }
+  M& m = *found;
   enter(m);
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   bucket.acquire();

@@ -23,7 +23,7 @@ void semaphore::refuse(char const* what, std::int64_t n) noexcept {
 // Takes back what an earlier run promised: before anybody of this run waits.
 void semaphore::settle(std::uint32_t epoch) noexcept {
   if (!has_broken_promise(promised_, epoch)) return;
-  M* const m = current_m();
+  M* const m = callers_m();
   if (m != nullptr && m->sched.epoch == epoch) {
     enter(*m);
     wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);

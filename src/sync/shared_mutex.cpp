@@ -30,7 +30,7 @@ void const* shared_mutex::readers_key() const noexcept { return reinterpret_cast
 // Takes back what an earlier run promised: before anybody of this run waits, so that nobody is to be woken for it.
 void shared_mutex::settle(std::uint32_t epoch) noexcept {
   if (!has_broken_promise(promised_, epoch)) return;
-  M* const m = current_m();
+  M* const m = callers_m();
   if (m != nullptr && m->sched.epoch == epoch) {
     enter(*m);
     wait_bucket& bucket = m->sched.waiters.bucket_of(this);
@@ -232,8 +232,8 @@ bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t dead
 
 // A writer was inside when we were counted; true: it has left, and by invariant 1 we are inside.
 bool shared_mutex::writer_leaves_soon() const noexcept {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) return false;
+  M* const m = callers_m();
+  if (m == nullptr) return false;
   enter(*m);
   bool const left =
       poll(*m, newcomer_patience_ns, [this] { return (state_.load(acquire) & held) == 0; });  // pairs with its release

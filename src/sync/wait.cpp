@@ -14,7 +14,7 @@ void release_bucket(M&, G&, void* bucket) noexcept { static_cast<wait_bucket*>(b
 }  // namespace
 
 void throw_not_a_goroutine(char const* what) {
-  throw std::logic_error(std::string("thrum: ") + what + " would have to wait, and only a goroutine can");
+  throw std::logic_error(std::string("thrum: ") + what + " would have to wait, but no runtime is alive");
 }
 
 sudog& prepare_to_wait(M& m) {
@@ -64,9 +64,9 @@ void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
 }
 
 M& enter_to_wake(char const* what, std::uint32_t epoch) noexcept {
-  M* const m = current_m();
+  M* const m = callers_m();
   if (m == nullptr || m->sched.epoch != epoch) {
-    fatal("%s outside the run whose goroutines wait for it: only a goroutine can wake them", what);
+    fatal("%s outside the run whose goroutines wait for it", what);
   }
   enter(*m);
   return *m;

@@ -19,10 +19,10 @@ namespace thrum::rt {
 
 [[noreturn]] void throw_not_a_goroutine(char const* what);
 
-// The M of the calling goroutine, with the runtime mark set; throws std::logic_error on other threads.
+// The M of the calling goroutine or thread, with the runtime mark set; throws std::logic_error while no run is alive.
 [[nodiscard, gnu::always_inline]] inline M& enter_to_wait(char const* what) {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) [[unlikely]]
+  M* const m = callers_m();
+  if (m == nullptr) [[unlikely]]
     throw_not_a_goroutine(what);
   enter(*m);
   return *m;
@@ -52,8 +52,8 @@ inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::m
 // Takes all waiters of the address out of the bucket, which is locked, and unlocks it; then makes them runnable.
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
 
-// The M on which goroutines that wait in this run can be woken, with the runtime mark set. On any other thread the program
-// ends: `what` names the call.
+// The M on which goroutines that wait in this run can be woken, with the runtime mark set. If that run is over the program ends:
+// `what` names the call.
 [[nodiscard]] M& enter_to_wake(char const* what, std::uint32_t epoch) noexcept;
 
 // Runs decide() under the bucket's lock; true: waits there until released, false: returns. If the deadline comes first,

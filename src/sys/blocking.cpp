@@ -149,6 +149,7 @@ void end_blocking() noexcept {
 }
 
 void entered_with_attention(M& m) noexcept {
+  if (m.run_is_over.load(relaxed)) leave_it_there(m);  // see sys/foreign.h
   std::uint32_t const seen = settle_who_has_the_p(m);
   if ((seen & m_attend::away) == 0) return;
   come_back_on_this_thread(m);
@@ -189,7 +190,9 @@ void left_with_attention(M& m) noexcept {
   m.attention.fetch_and(~m_attend::visits, relaxed);
   if (m.current == nullptr || m.current->blocking_depth == 0) return;  // somebody else's visit
   enter(m);
-  go_away(m, call_length::unknown);
+  // A thread from outside may not come again for long: what it has made runnable is others' at once.
+  bool const leaves_work = m.is_foreign && !m.p->queue.is_empty_to_owner();
+  go_away(m, leaves_work ? call_length::known_long : call_length::unknown);
 }
 
 }  // namespace thrum::rt

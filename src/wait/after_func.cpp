@@ -62,7 +62,7 @@ void retain_func_timer(func_timer_state& s) noexcept {
 void release_func_timer(func_timer_state& s) noexcept {
   // acq_rel: what others did with it is over before it is destroyed
   if (s.references.fetch_sub(1U, acq_rel) != 1) return;
-  if (M const* const m = current_m(); m != nullptr && has_goroutine_of(s, m->sched.epoch)) discard_task(*s.prepared);
+  if (M const* const m = callers_m(); m != nullptr && has_goroutine_of(s, m->sched.epoch)) discard_task(*s.prepared);
   if (s.timer != nullptr) end_timer(*s.timer);
   s.destroy(s);
 }
@@ -85,10 +85,8 @@ bool needs_goroutine(func_timer_state& s) noexcept {
 }
 
 func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh) {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) {
-    throw std::logic_error("thrum: after_func and reset are for goroutines: call them inside thrum::run");
-  }
+  M* const m = callers_m();
+  if (m == nullptr) throw std::logic_error("thrum: after_func and reset need a runtime that is alive: thrum::run");
   enter(*m);
   if (!m->p->timers.reserve(1)) {
     leave(*m);

@@ -36,7 +36,7 @@ void sleep_as_thread(std::int64_t when_ns) noexcept {
 
 void sleep_until_moment(std::int64_t when_ns) {
   M* const m = current_m();
-  if (m != nullptr && m->current != nullptr) {
+  if (m != nullptr && m->current != nullptr && !m->is_foreign) {
     sleep_as_goroutine(*m, when_ns);
   } else {
     sleep_as_thread(when_ns);

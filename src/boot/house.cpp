@@ -1,0 +1,118 @@
+#include "boot/house.h"
+
+#include "arch/entry.h"
+#include "arch/stack_walk.h"
+#include "boot/left_behind.h"
+#include "boot/panic.h"
+#include "boot/settings.h"
+#include "core/current.h"
+#include "debug/schedtrace.h"
+#include "os/loaded_code.h"
+#include "os/pause_signal.h"
+#include "sched/threads.h"
+#include "sched/world.h"
+#include "stack/overflow.h"
+#include "sys/blocking.h"
+#include "sys/foreign.h"
+#include "sys/preempt.h"
+
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace thrum::rt {
+namespace {
+
+// How long the end of a run waits for goroutines that are in user code. They cannot be stopped there; after this they are
+// left alone, with everything they may touch, and sleep for good at their next scheduling point.
+constexpr std::int64_t end_patience_ns = 200'000'000;
+
+// Filled before main: a goroutine that its run left behind may still look at them in the next one.
+[[maybe_unused]] bool const hooks_are_filled = [] {
+  m_hooks = {entered_with_attention, left_with_attention, seat_thread};
+  return true;
+}();
+
+constinit atomic<bool> run_is_alive{false};
+
+// Every P is idle.
+std::unique_ptr<Sched> make_sched(options const& chosen) {
+  auto made = std::make_unique<Sched>(checked_settings(chosen));
+  os::lock_guard const guard(made->lock);
+  for (auto i = static_cast<std::size_t>(made->procs.size()); i-- > 0;) {
+    P& p = *made->procs[i];
+    p.transition(p_status::stopped, p_status::idle);
+    p.idle_link = made->idle_p_list;
+    made->idle_p_list = &p;
+  }
+  made->idle_procs.store(made->procs.size(), relaxed);  // no other thread yet
+  return made;
+}
+
+}  // namespace
+
+void throw_system_error(int error, char const* what) {
+  throw std::system_error(error, std::generic_category(), std::string("thrum::run: ") + what);
+}
+
+one_run_at_a_time::one_run_at_a_time() {
+  if (current_m() != nullptr) throw std::logic_error("thrum::run: called inside a goroutine of another run");
+  if (run_is_alive.exchange(true, acq_rel)) {  // pairs with the destructor: the earlier run has left everything
+    throw std::logic_error("thrum::run: a runtime is alive already, and there is one at a time in a process");
+  }
+}
+
+one_run_at_a_time::~one_run_at_a_time() { run_is_alive.store(false, release); }
+
+fault_handling::fault_handling() {
+  if (int const error = os::install_fault_handler(report_if_overflow)) throw_system_error(error, "sigaction");
+}
+
+fault_handling::~fault_handling() { os::remove_fault_handler(); }
+
+pause_signal::pause_signal(Sched const& s) : is_used_(s.options.async_preemption) {
+  if (!is_used_) return;
+  os::note_loaded_code();
+  if (int const error = os::install_pause_signal(s.options.preempt_signal, pause_where_it_is)) {
+    throw_system_error(error, "the preemption signal");
+  }
+  s.ms_signals.apply();
+}
+
+pause_signal::~pause_signal() {
+  if (!is_used_) return;
+  os::remove_pause_signal(threads_are_left_ ? os::still_sent::perhaps : os::still_sent::no);
+  callers_.apply();
+}
+
+house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*sched_) {
+  set_uncaught_hook(report_panic);
+  prepare_stack_walks();
+}
+
+house::~house() = default;
+
+void house::start_services() {
+  making_.emplace(*sched_);
+  watching_.emplace(*sched_, print_schedtrace);
+  admit_threads(*sched_);
+}
+
+void house::end() noexcept {
+  Sched& s = *sched_;
+  int const others_inside = dismiss_threads(s, end_patience_ns);
+  bool const world_is_kept = keep_world_running(s, end_patience_ns);
+  watching_->stop();
+  making_->stop();
+  end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
+  Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
+  Sched::threads_asleep_for_good.fetch_add(others_inside, relaxed);
+  bool const memory_is_used = end.threads_left + others_inside != 0;
+  if (end.threads_left != 0) preemption_.threads_are_left();
+  if (end.all_rest) leave_behind_what_is_referred_to(s);
+  watching_.reset();
+  making_.reset();
+  if (memory_is_used) abandon(sched_.release());  // they sleep in its memory, or may touch any of it
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,74 @@
+// What stands around the scheduler while a run is alive: the handlers of signals, sysmon, the thread maker, and the seats of
+// threads from outside. Built from below, taken down from above.
+#pragma once
+
+#include "core/sched.h"
+#include "os/signal.h"
+#include "sched/thread_maker.h"
+#include "sys/sysmon.h"
+#include <thrum/run.h>
+
+#include <memory>
+#include <optional>
+
+namespace thrum::rt {
+
+[[noreturn]] void throw_system_error(int error, char const* what);
+
+// One run at a time: the fault handler and the hooks are the process's.
+struct one_run_at_a_time {
+  one_run_at_a_time();
+  ~one_run_at_a_time();
+  one_run_at_a_time(one_run_at_a_time const&) = delete;
+  one_run_at_a_time& operator=(one_run_at_a_time const&) = delete;
+};
+
+struct fault_handling {
+  fault_handling();
+  ~fault_handling();
+  fault_handling(fault_handling const&) = delete;
+  fault_handling& operator=(fault_handling const&) = delete;
+};
+
+// The preemption signal, while a run is alive; and that the caller's thread takes it.
+class pause_signal {
+ public:
+  explicit pause_signal(Sched const& s);
+  ~pause_signal();
+  pause_signal(pause_signal const&) = delete;
+  pause_signal& operator=(pause_signal const&) = delete;
+
+  void threads_are_left() noexcept { threads_are_left_ = true; }
+
+ private:
+  bool const is_used_;
+  bool threads_are_left_ = false;
+  os::signal_mask const callers_ = os::signal_mask::of_this_thread();
+};
+
+class house {
+ public:
+  // Throws std::invalid_argument for options outside the rules, std::logic_error for a run beside a run.
+  explicit house(options const& chosen);
+  house(house const&) = delete;
+  house& operator=(house const&) = delete;
+  ~house();
+
+  [[nodiscard]] Sched& sched() noexcept { return *sched_; }
+
+  // The threads that are no Ms. Throws std::system_error. From then on, and until end(), other threads may come in.
+  void start_services();
+
+  // Everything comes to rest: no goroutine goes on after this. On the thread that built it.
+  void end() noexcept;
+
+ private:
+  one_run_at_a_time alone_;
+  std::unique_ptr<Sched> sched_;
+  fault_handling faults_;
+  pause_signal preemption_;
+  std::optional<thread_maker> making_;
+  std::optional<sysmon> watching_;
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,176 @@
+#include "sys/foreign.h"
+
+#include "core/current.h"
+#include "os/barrier.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "sched/deadlock.h"
+#include "sched/threads.h"
+
+#include <new>
+#include <utility>
+
+namespace thrum::rt {
+
+struct foreign_seat {
+  foreign_seat(Sched& of, int number) noexcept : run(&of), m(of, number) { m.is_foreign = true; }
+
+  Sched* run;  // nullptr: none, or one that is over
+  M m;
+  G g;
+  M** thread_has = nullptr;       // where the thread keeps its M; nullptr: nobody has the seat
+  foreign_seat* next = nullptr;   // of the run
+  foreign_seat* spare = nullptr;  // in the list of seats that nobody has
+};
+
+namespace {
+
+// Threads may end after the destructors of statics: its memory is never unmapped.
+struct seat_registry {
+  os::lock lock{lock_rank::foreign};
+  Sched* admitting = nullptr;
+  slab<foreign_seat> all;
+  foreign_seat* of_nobody = nullptr;
+
+  ~seat_registry() { all.abandon(); }
+};
+constinit seat_registry registry;
+
+constinit thread_local foreign_seat* own_seat = nullptr;  // kept while the thread lives
+
+// The G is what one that went into a system call is.
+void seat_goroutine(Sched& s, foreign_seat& seat) noexcept {
+  G& g = seat.g;
+  {
+    os::lock_guard const guard(s.free_lock);
+    g.id = s.next_id++;
+  }
+  g.status.store(g_status::syscall, relaxed);  // published with the M
+  g.is_locked = true;
+  g.lock_depth = 1;
+  g.locked_to = &seat.m;
+  g.blocking_depth = 1;
+}
+
+void seat_m(foreign_seat& seat) noexcept {
+  M& m = seat.m;
+  m.tid = os::current_tid();
+  m.globals = thread_globals::of_this_thread();
+  m.locked = &seat.g;
+  m.current = &seat.g;
+  m.away_from = nullptr;
+  m.attention.store(m_attend::away, relaxed);
+}
+
+// A seat of this run that its thread has left; or another one, which is made anew.
+foreign_seat* take_seat(Sched& s) noexcept {
+  if (foreign_seat* const left = s.seats_left) {
+    s.seats_left = std::exchange(left->spare, nullptr);
+    return left;
+  }
+  foreign_seat* seat = std::exchange(own_seat, nullptr);
+  if (seat == nullptr && registry.of_nobody != nullptr) {
+    seat = std::exchange(registry.of_nobody, registry.of_nobody->spare);
+  }
+  int id = 0;
+  {
+    os::lock_guard const guard(s.lock);
+    id = s.ms_made++;
+  }
+  if (seat == nullptr) {
+    seat = registry.all.make(s, id);
+    if (seat == nullptr) return nullptr;
+  } else {
+    seat->~foreign_seat();
+    ::new (seat) foreign_seat(s, id);
+  }
+  seat->next = std::exchange(s.seats, seat);
+  os::lock_guard const guard(s.lock);
+  seat->m.all_link = std::exchange(s.all_ms, &seat->m);
+  return seat;
+}
+
+// The thread ends.
+void leave_seat(void*) noexcept {
+  foreign_seat* const seat = std::exchange(own_seat, nullptr);
+  if (seat == nullptr) return;
+  os::lock_guard const guard(registry.lock);
+  seat->thread_has = nullptr;
+  Sched* const s = seat->run;
+  if (s == nullptr) {
+    seat->spare = std::exchange(registry.of_nobody, seat);
+    return;
+  }
+  set_current_m(nullptr);
+  seat->g.status.store(g_status::dead, relaxed);
+  seat->spare = std::exchange(s->seats_left, seat);
+  os::lock_guard const of_sched(s->lock);
+  --s->ms_foreign;
+}
+
+bool is_inside(foreign_seat const& seat) noexcept { return seat.m.in_runtime.load(acquire); }
+
+bool is_about_to_leave(foreign_seat const& seat) noexcept {
+  auto const status = seat.g.status.load(relaxed);
+  return is_inside(seat) && (status == g_status::running || status == g_status::runnable);  // as opposed to waiting
+}
+
+}  // namespace
+
+void admit_threads(Sched& s) noexcept {
+  os::lock_guard const guard(registry.lock);
+  registry.admitting = &s;
+}
+
+M* seat_thread() noexcept {
+  if (current_m() != nullptr) return nullptr;  // on the scheduler's own stack
+  if (!os::call_at_thread_end(leave_seat)) return nullptr;
+  os::lock_guard const guard(registry.lock);
+  if (registry.admitting == nullptr) return nullptr;
+  Sched& s = *registry.admitting;
+  foreign_seat* const seat = take_seat(s);
+  if (seat == nullptr) return nullptr;
+  seat_goroutine(s, *seat);
+  seat_m(*seat);
+  own_seat = seat;
+  set_current_m(&seat->m);
+  seat->thread_has = own_m_place();
+  os::lock_guard const of_sched(s.lock);
+  ++s.ms_foreign;
+  return &seat->m;
+}
+
+int threads_inside(Sched& s) noexcept {
+  os::lock_guard const guard(registry.lock);
+  int inside = 0;
+  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) inside += is_inside(*seat) ? 1 : 0;
+  return inside;
+}
+
+int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
+  {
+    os::lock_guard const guard(registry.lock);
+    registry.admitting = nullptr;
+    for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+      seat->run = nullptr;
+      if (seat->thread_has != nullptr) {
+        *seat->thread_has = nullptr;
+        seat->m.run_is_over.store(true, relaxed);  // ordered by the barrier
+      } else {
+        seat->spare = std::exchange(registry.of_nobody, seat);
+      }
+    }
+    s.seats_left = nullptr;
+  }
+  if (s.seats == nullptr) return 0;
+  os::barrier_in_all_threads();
+  int inside = 0;
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+    while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns) os::yield_thread();
+    if (is_inside(*seat)) ++inside;
+  }
+  return inside;
+}
+
+}  // namespace thrum::rt
