@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <vector>
 
 namespace thrum {
@@ -98,6 +99,11 @@ struct stats {
   std::size_t stacks_guarded = 0;
   std::size_t stacks_unguarded = 0;
 };
+
+// Every goroutine: its id and name, what it does or on what it waits and, if that is known, for how long, its stack trace and who
+// made it. Stops the world for a moment; others run on while it is written. SIGQUIT writes the same to standard error and ends
+// the program with exit code 2, unless the program has an action of its own for that signal.
+void dump_goroutines(std::FILE* out);
 
 [[nodiscard]] stats read_stats();  // inside run only; each P's figures are of one moment
 

@@ -40,6 +40,10 @@ enum class departure : bool {
 // another thread. The floating-point control word is the goroutine's: it is restored if the arriver finds another.
 THRUM_OPAQUE void switch_context(context& from, context const& to, departure how) noexcept;
 
+// Calls f(argument) with `own` set to where the caller stands: as long as the call lasts, somebody else may walk this stack from
+// there (arch/stack_walk.h). Nobody may switch to it.
+THRUM_OPAQUE void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept;
+
 // Prepares `fresh` so that the first switch to it calls entry() on an empty stack that ends at `top` (16-aligned).
 // entry must not return; its caller is the outermost frame for every unwinder.
 void make_context(context& fresh, char* low, char* top, void (*entry)()) noexcept;

@@ -6,6 +6,7 @@
 #include "boot/panic.h"
 #include "boot/settings.h"
 #include "core/current.h"
+#include "debug/dump.h"
 #include "debug/schedtrace.h"
 #include "os/loaded_code.h"
 #include "os/pause_signal.h"
@@ -49,6 +50,13 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   return made;
 }
 
+// Nothing runs any more.
+void report_dead_world(Sched& s) noexcept {
+  goroutine_list all;
+  all.note(s, goroutine_list::frames::noted);
+  print_goroutines(all);
+}
+
 }  // namespace
 
 void throw_system_error(int error, char const* what) {
@@ -85,9 +93,10 @@ pause_signal::~pause_signal() {
   callers_.apply();
 }
 
-house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*sched_) {
+house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*sched_), quitting_(*sched_) {
   set_uncaught_hook(report_panic);
   prepare_stack_walks();
+  sched_->report_goroutines = report_dead_world;
 }
 
 house::~house() = default;

@@ -2,6 +2,7 @@
 // threads from outside. Built from below, taken down from above.
 #pragma once
 
+#include "boot/quit.h"
 #include "core/sched.h"
 #include "os/signal.h"
 #include "sched/thread_maker.h"
@@ -67,6 +68,7 @@ class house {
   std::unique_ptr<Sched> sched_;
   fault_handling faults_;
   pause_signal preemption_;
+  quit_signal quitting_;
   std::optional<thread_maker> making_;
   std::optional<sysmon> watching_;
 };

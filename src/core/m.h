@@ -82,10 +82,11 @@ struct M {
   M* idle_link = nullptr;
   std::int64_t idle_since_ns = 0;
   M* all_link = nullptr;
-  std::uint64_t turn = 0;          // of its goroutine in the global queue: see global_run_queue.h
-  bool is_paused = false;          // it sleeps in the middle of user code, until its goroutine's turn
-  bool is_paused_in_libc = false;  // and may hold a lock there that everybody needs
-  bool rests_in_place = false;     // its locked goroutine is parked, and it sleeps until that runs again
+  std::uint64_t turn = 0;             // of its goroutine in the global queue: see global_run_queue.h
+  bool is_paused = false;             // it sleeps in the middle of user code, until its goroutine's turn
+  bool is_paused_in_libc = false;     // and may hold a lock there that everybody needs
+  void const* interrupted = nullptr;  // where it was then: the handler's ucontext
+  bool rests_in_place = false;        // its locked goroutine is parked, and it sleeps until that runs again
 };
 
 }  // namespace thrum::rt

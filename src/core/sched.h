@@ -164,6 +164,11 @@ struct Sched {
   stack_pool stacks;
   wait_table waiters;
 
+  // What a higher floor does, filled by boot: the goroutine dump, to standard error. nullptr: it is left out.
+  void (*report_goroutines)(Sched& s) noexcept = nullptr;
+  atomic<bool> quit_is_asked{false};          // by SIGQUIT: see boot/quit.h
+  void (*quit)(Sched& s) noexcept = nullptr;  // what the thread maker does then
+
   // the end
   atomic<std::int32_t> ms_running{0};  // threads that have not come to their end, M0 not counted
   atomic<std::int32_t> ms_paused{0};   // of these, asleep in the middle of user code: sys/preempt.h

@@ -20,16 +20,6 @@ bool foreign_threads_exist(Sched const& s) noexcept {
          threads > s.ms_total + s.ms_foreign + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
 }
 
-void list_goroutines(Sched& s) noexcept {
-  s.g_slab.for_each([](G& g) {
-    auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
-    if (status == g_status::idle || status == g_status::dead) return;
-    print_error("goroutine %llu [%s%s%s]%s%s", static_cast<unsigned long long>(g.id), name_of(status),
-                status == g_status::waiting ? ": " : "", status == g_status::waiting ? name_of(g.waits_for) : "",
-                g.name != nullptr ? " " : "", g.name != nullptr ? g.name : "");
-  });
-}
-
 }  // namespace
 
 void check_deadlock_locked(Sched& s) noexcept {
@@ -42,7 +32,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (foreign_threads_exist(s)) return;
   print_error("thrum: fatal error: %s - deadlock!",
               s.main_exited ? "no goroutines (main called goexit)" : "all goroutines are asleep");
-  list_goroutines(s);
+  if (s.report_goroutines != nullptr) s.report_goroutines(s);
   die();
 }
 

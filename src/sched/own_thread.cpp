@@ -102,7 +102,19 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   commit(m, g, argument);
   hand_off(m.sched, *std::exchange(m.p, nullptr));
   pay_owed_watch(m);
-  if (!rest_in_place(m)) leave_it_there(m);
+  struct {
+    M& m;
+    bool goes_on;
+  } rest{m, false};
+  // Whoever writes a dump meanwhile finds the goroutine's frames by its saved context.
+  call_with_context(
+      g.saved,
+      [](void* its) noexcept {
+        auto& of = *static_cast<decltype(rest)*>(its);
+        of.goes_on = rest_in_place(of.m);
+      },
+      &rest);
+  if (!rest.goes_on) leave_it_there(m);
   g.transition(g_status::runnable, g_status::running);
   mine.restore_to(m.globals);
   stay_announced(m, g);
@@ -117,7 +129,8 @@ void queue_on_own_thread_locked(M& m, g_status from) noexcept {
 }
 
 bool sleep_until_its_turn(M& m) noexcept {
-  m.park.sleep();
+  call_with_context(
+      m.current->saved, [](void* its) noexcept { static_cast<M*>(its)->park.sleep(); }, &m);
   m.park.clear();
   if (m.must_end) return false;
   G& g = *m.current;

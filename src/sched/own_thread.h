@@ -6,7 +6,7 @@
 // entry gives his P to the thread, and goes on without one (give_p_to_thread_of).
 //
 // Invariants:
-//  1. Such a goroutine remains its M's current one: nobody looks at its stack, and its saved context means nothing.
+//  1. Such a goroutine remains its M's current one: nobody touches its stack, and its saved context is only good for a look.
 //  2. A goroutine that is locked never leaves its thread: what it does when it parks, the commit step included, it does there.
 //     From that step on somebody may hand the thread a P, before it has given its own away.
 //  3. A thread whose goroutine ends locked ends with it: whatever was done to the thread is of no use to others.

@@ -48,6 +48,7 @@ void thread_maker::make_threads() noexcept {
   for (;;) {
     std::uint32_t const bell = sched_.thread_maker_bell.load(acquire);  // pairs with ring_thread_maker
     if (stopping_.load(acquire)) return;                                // pairs with stop()
+    if (sched_.quit_is_asked.load(acquire) && sched_.quit != nullptr) sched_.quit(sched_);  // pairs with the handler
     auto [next, ended, spare] = take_orders(sched_);
     if (next == nullptr && ended == nullptr && !spare) os::futex_wait(sched_.thread_maker_bell, bell, -1);
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));

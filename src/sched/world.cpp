@@ -21,11 +21,11 @@ void stop_locked(Sched& s, P& p) noexcept {
   if (--s.procs_to_stop == 0) s.world_stopped.wake();
 }
 
-void ask_all_to_stop_locked(Sched& s, P const& own) noexcept {
+void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   s.world_stopped.clear();
-  s.procs_to_stop = s.procs.size();  // one too many, until all were asked
+  s.procs_to_stop = s.procs.size() + (own == nullptr ? 1 : 0);  // one too many, until all were asked
   for (P* const p : s.procs) {
-    if (p != &own) p->attention.fetch_or(attend::stop_world, relaxed);  // seen at the next safe point
+    if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // seen at the next safe point
   }
   while (P* const p = take_idle_p(s)) stop_locked(s, *p);
   if (--s.procs_to_stop == 0) s.world_stopped.wake();
@@ -65,14 +65,14 @@ P* start_locked(Sched& s, P& p, P* with_work) noexcept {
 
 }  // namespace
 
-stopped_world::stopped_world(M& m) noexcept : m_(m), began_ns_(os::monotonic_ns()) {
+stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::monotonic_ns()) {
   Sched& s = m.sched;
   while (s.end_is_near.load(relaxed) || !s.safe_point_lock.try_acquire()) {
     if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
     give_way(m);
   }
   s.lock.acquire();
-  ask_all_to_stop_locked(s, *m.p);
+  ask_all_to_stop_locked(s, m.p);
   s.lock.release();
   stop_those_in_system_calls(s);
   if (!s.world_stopped.is_woken()) ring_sysmon(s);
@@ -80,8 +80,25 @@ stopped_world::stopped_world(M& m) noexcept : m_(m), began_ns_(os::monotonic_ns(
   s.stopping_took.add(os::monotonic_ns() - began_ns_);
 }
 
+stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
+    : sched_(s), began_ns_(os::monotonic_ns()), is_complete_(false) {
+  std::int64_t const until_ns = began_ns_ + patience_ns;
+  while (!s.safe_point_lock.try_acquire()) {
+    holds_lock_ = os::monotonic_ns() <= until_ns;
+    if (!holds_lock_) return;
+    os::yield_thread();
+  }
+  s.lock.acquire();
+  ask_all_to_stop_locked(s, nullptr);
+  s.lock.release();
+  stop_those_in_system_calls(s);
+  ring_sysmon(s);
+  is_complete_ = s.world_stopped.sleep_until(until_ns);
+}
+
 stopped_world::~stopped_world() {
-  Sched& s = m_.sched;
+  if (!holds_lock_) return;
+  Sched& s = sched_;
   P* with_work = nullptr;
   std::uint32_t in_global = 0;
   {

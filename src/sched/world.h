@@ -27,13 +27,20 @@ class [[nodiscard]] stopped_world {
   // On a goroutine, inside the runtime; if others are stopping the world it waits, and may itself be stopped by them. If the run
   // is over it does not return.
   explicit stopped_world(M& m) noexcept;
+  // On a thread that is no M, for a report: stops what can be stopped within so long.
+  stopped_world(Sched& s, std::int64_t patience_ns) noexcept;
   ~stopped_world();
   stopped_world(stopped_world const&) = delete;
   stopped_world& operator=(stopped_world const&) = delete;
 
+  // Everybody has stopped.
+  [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
+
  private:
-  M& m_;
+  Sched& sched_;
   std::int64_t const began_ns_;
+  bool holds_lock_ = true;
+  bool is_complete_ = true;
 };
 
 // For the end of the run, on a thread without a P, as long as sysmon and the thread maker are there: waits until nobody stops the

@@ -36,8 +36,13 @@ void go_away(M& m, call_length length) noexcept {
     count(p.counters.handed_off);
     hand_off(m.sched, p);
   }
-  m.attention.store(m_attend::away, relaxed);
-  m.in_runtime.store(false, relaxed);
+  if (m.is_foreign) {  // release pairs with is_inside: it is done with the run's memory
+    m.attention.store(m_attend::away, release);
+    m.in_runtime.store(false, release);
+  } else {
+    m.attention.store(m_attend::away, relaxed);
+    m.in_runtime.store(false, relaxed);
+  }
 }
 
 // The first way back.
@@ -130,11 +135,14 @@ M& come_back(M& m) noexcept {
 
 }  // namespace
 
-void begin_blocking(call_length length) noexcept {
+void begin_blocking(call_length length, context const& where) noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr) return;
   if (m->current->blocking_depth++ != 0) return;
   enter(*m);
+  m->current->saved.sp = where.sp;
+  m->current->saved.fp = where.fp;
+  m->current->saved.pc = where.pc;
   go_away(*m, length);
 }
 
@@ -199,8 +207,13 @@ void left_with_attention(M& m) noexcept {
 
 namespace thrum::detail {
 
-void begin_blocking(blocking_hint hint) noexcept {
-  rt::begin_blocking(hint == blocking_hint::long_call ? rt::call_length::known_long : rt::call_length::unknown);
+// Its caller's frame is where the call is made: its registers but for the frame pointer are not known, and seldom needed.
+[[gnu::noinline]] void begin_blocking(blocking_hint hint) noexcept {
+  rt::context where;
+  where.sp = __builtin_dwarf_cfa();
+  where.fp = *static_cast<void**>(__builtin_frame_address(0));
+  where.pc = __builtin_return_address(0);
+  rt::begin_blocking(hint == blocking_hint::long_call ? rt::call_length::known_long : rt::call_length::unknown, where);
 }
 
 void end_blocking() noexcept { rt::end_blocking(); }

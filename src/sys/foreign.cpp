@@ -108,7 +108,10 @@ void leave_seat(void*) noexcept {
   --s->ms_foreign;
 }
 
-bool is_inside(foreign_seat const& seat) noexcept { return seat.m.in_runtime.load(acquire); }
+// With the mark clear it may still be on its way: only one that is away is outside. acquire pairs with go_away.
+bool is_inside(foreign_seat const& seat) noexcept {
+  return seat.m.in_runtime.load(acquire) || (seat.m.attention.load(acquire) & m_attend::away) == 0;
+}
 
 bool is_about_to_leave(foreign_seat const& seat) noexcept {
   auto const status = seat.g.status.load(relaxed);

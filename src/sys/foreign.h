@@ -12,8 +12,8 @@
 //   the end of the run                             the thread
 //   1. takes its M from it, marks the seat over    1. reads its M
 //   2. a barrier in all threads                    2. sets its mark, and looks whether the seat is over
-//   3. its mark is set? then the run's memory      3. over: sleeps for good
-//      stays for good
+//   3. its mark is set, or it has not gone away    3. over: sleeps for good
+//      yet? then the run's memory stays for good
 #pragma once
 
 #include "core/sched.h"

@@ -1,6 +1,7 @@
 #include "sys/parked_stacks.h"
 
 #include "os/barrier.h"
+#include "os/clock.h"
 #include "stack/stack.h"
 
 #include <algorithm>
@@ -73,10 +74,15 @@ bool parked_stacks::look_at_some() noexcept {
     return any_m(ms, [&](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; });
   });
   os::barrier_in_all_threads();
-  some.drop_if([](G& g) {
+  std::int64_t const now_ns = os::monotonic_ns();
+  some.drop_if([now_ns](G& g) {
     auto const* const sp = static_cast<char const*>(hint_of(g.saved.sp));
-    if (g.scavenged_at == sp) static_cast<void>(give_back_below(*hint_of(g.on), sp));
-    g.scavenged_at = sp;
+    if (g.scavenged_at == sp) {
+      static_cast<void>(give_back_below(*hint_of(g.on), sp));
+    } else {
+      g.scavenged_at = sp;
+      if (hint_of(g.waits_for) != wait_reason::mutex) g.waits_since_ns = now_ns;  // at least; a mutex knows it exactly
+    }
     return true;
   });
   return more;

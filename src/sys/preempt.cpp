@@ -124,6 +124,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   signal_fence();
   std::uint32_t const seen = m->attention.load(acquire);  // pairs with take_p_of_sleeper
   m->is_paused_in_libc = must_not_be_stopped_here;
+  m->interrupted = ucontext;
   if (is_over) stop_for_good_if_possible(*m);
   if ((seen & (m_attend::away | m_attend::unannounced)) == (m_attend::away | m_attend::unannounced)) {
     get_p_in_user_code(*m);
@@ -131,6 +132,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
     pause(*m);
   }
   m->is_paused_in_libc = false;
+  m->interrupted = nullptr;
   m->in_runtime.store(false, relaxed);
 }
 

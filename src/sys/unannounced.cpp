@@ -38,6 +38,7 @@ bool win(M& m, P const& p) noexcept {
 THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::uintptr_t stack_pointer) noexcept {
   constexpr std::uintptr_t words_max = 512;
   constexpr std::uintptr_t without_signature = 0x0000'ffff'ffff'ffff;  // aarch64 may sign return addresses
+  if (g.on == nullptr) return 0;                                       // a thread from outside
   auto const low = reinterpret_cast<std::uintptr_t>(g.on->low);
   auto const high = reinterpret_cast<std::uintptr_t>(g.on->top);
   if (stack_pointer < low || stack_pointer >= high || stack_pointer % sizeof(std::uintptr_t) != 0) return 0;

@@ -106,7 +106,7 @@ TEST(preemption, S18_asyncpreemptoff) {
   run_at(1, [] {
     bool ended = false;
     go([&] {
-      compute_for(20ms);
+      test::compute_for(20ms);
       ended = true;
     });
     thrum::yield();

@@ -1,0 +1,56 @@
+// dump_goroutines: notes everybody with the world stopped, writes when it runs again.
+#include "core/current.h"
+#include "debug/dump.h"
+#include "sched/world.h"
+#include <thrum/blocking.h>
+#include <thrum/runtime.h>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+namespace thrum {
+namespace {
+
+struct dump {
+  rt::M* m = nullptr;
+  rt::goroutine_list all;
+  std::string text;
+  std::exception_ptr error;
+
+  static void note(void* self) noexcept {
+    auto& its = *static_cast<dump*>(self);
+    its.all.note(its.m->sched, rt::goroutine_list::frames::noted);
+  }
+  static void write(rt::symbols& known, void* self) noexcept {
+    auto& its = *static_cast<dump*>(self);
+    try {
+      its.all.write(known, its.text);
+    } catch (...) {
+      its.error = std::current_exception();
+    }
+  }
+};
+
+}  // namespace
+
+void dump_goroutines(std::FILE* out) {
+  dump made;
+  made.m = rt::callers_m();
+  if (made.m == nullptr) throw std::logic_error("thrum: dump_goroutines while no runtime is alive");
+  rt::enter(*made.m);
+  {
+    rt::stopped_world const world(*made.m);
+    rt::call_with_context(made.m->current->saved, dump::note, &made);  // it stands in its own dump
+  }
+  rt::leave(*made.m);
+  blocking(
+      [&] {
+        rt::with_symbols(dump::write, &made);
+        if (!made.error) std::fwrite(made.text.data(), 1, made.text.size(), out);
+      },
+      blocking_hint::long_call);
+  if (made.error) std::rethrow_exception(made.error);
+}
+
+}  // namespace thrum

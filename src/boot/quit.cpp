@@ -1,0 +1,49 @@
+#include "boot/quit.h"
+
+#include "base/check.h"
+#include "debug/dump.h"
+#include "os/quit_signal.h"
+#include "sched/thread_maker.h"
+#include "sched/world.h"
+
+namespace thrum::rt {
+namespace {
+
+// What cannot be stopped within this is shown as it is found.
+constexpr std::int64_t patience_ns = 1'000'000'000;
+
+constinit atomic<Sched*> asked{nullptr};
+
+// In the handler: the thread maker will do it.
+void on_signal() noexcept {
+  Sched* const s = asked.load(acquire);
+  if (s == nullptr) return;
+  s->quit_is_asked.store(true, release);
+  ring_thread_maker(*s);
+}
+
+void quit(Sched& s) noexcept {
+  print_error("SIGQUIT: quit");
+  goroutine_list all;
+  {
+    stopped_world const world(s, patience_ns);
+    if (!world.is_complete()) print_error("thrum: not every goroutine could be stopped");
+    all.note(s, goroutine_list::frames::noted);
+  }
+  print_goroutines(all);
+  die();
+}
+
+}  // namespace
+
+quit_signal::quit_signal(Sched& s) noexcept : is_ours_(os::install_quit_signal(on_signal)) {
+  s.quit = quit;
+  asked.store(&s, release);
+}
+
+quit_signal::~quit_signal() {
+  if (is_ours_) os::remove_quit_signal();
+  asked.store(nullptr, release);
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,179 @@
+#include "debug/dump.h"
+
+#include "arch/stack_walk.h"
+#include "base/check.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/signal.h"
+#include "stack/stack.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace thrum::rt {
+
+struct goroutine_list::entry_of {
+  static constexpr std::size_t frames_max = 48;
+  static constexpr std::size_t name_max = 48;
+
+  std::uint64_t id;
+  std::uint64_t created_by;
+  std::uintptr_t created_at;  // 0: by nobody
+  std::int64_t waits_for_ns;  // 0: not known
+  g_status status;
+  wait_reason reason;
+  bool is_locked;
+  bool is_foreign;
+  std::uint32_t frames;
+  char name[name_max];
+  std::uintptr_t pcs[frames_max];
+};
+
+namespace {
+
+constexpr std::size_t listed_max = 100'000;
+
+bool is_alive(G const& g) noexcept {
+  auto const status = g.status.load(relaxed);
+  return status != g_status::idle && status != g_status::dead;
+}
+
+M const* m_that_runs(Sched const& s, G const& g) noexcept {
+  M const* m = s.all_ms;
+  while (m != nullptr && hint_of(m->current) != &g) m = m->all_link;
+  return m;
+}
+
+bool saved_context_is_right(Sched const& s, G const& g) noexcept {
+  if (g.saved.pc == nullptr) return false;
+  switch (g.status.load(relaxed)) {
+    case g_status::waiting:
+    case g_status::runnable: return true;
+    case g_status::running: return true;  // who makes the dump: it has noted where it stands
+    case g_status::syscall: {
+      M const* const m = m_that_runs(s, g);  // one that was not announced has noted nothing
+      return m != nullptr && !m->is_foreign && (m->attention.load(relaxed) & m_attend::unannounced) == 0;
+    }
+    default: return false;
+  }
+}
+
+std::size_t note_frames(Sched const& s, G const& g, std::uintptr_t* pcs, std::size_t max) noexcept {
+  stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
+  if (g.on != nullptr) range = {g.on->low, g.on->top};
+  bool const is_foreign = g.locked_to != nullptr && g.locked_to->is_foreign;
+  if (g.on == nullptr && !is_foreign) return 0;  // it has no stack yet
+  if (g.status.load(relaxed) == g_status::runnable && g.locked_to != nullptr && g.locked_to->interrupted != nullptr) {
+    return walk_stack(os::interrupted_registers(g.locked_to->interrupted), range, pcs, max);
+  }
+  return saved_context_is_right(s, g) ? walk_stack(registers_of(g.saved), range, pcs, max) : 0;
+}
+
+template <class F>
+void for_each_alive(Sched& s, F visit) noexcept {
+  {
+    os::lock_guard const guard(s.free_lock);
+    s.g_slab.for_each([&](G& g) {
+      if (is_alive(g)) visit(g);
+    });
+  }
+  for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+    // A thread from outside counts while it is inside.
+    if (m->is_foreign && m->current != nullptr && m->in_runtime.load(relaxed)) visit(*m->current);
+  }
+}
+
+void add_duration(std::string& out, std::int64_t ns) {
+  constexpr std::int64_t minute_ns = 60'000'000'000;
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  out += ", ";
+  if (ns >= minute_ns) {
+    out += std::to_string(ns / minute_ns) + " minutes";
+  } else if (ns >= second_ns) {
+    out += std::to_string(ns / second_ns) + " seconds";
+  } else {
+    out += std::to_string(ns / 1'000'000) + " ms";
+  }
+}
+
+void add_head(goroutine_list::entry_of const& e, std::string& out) {
+  out += "goroutine " + std::to_string(e.id) + " [" + name_of(e.status);
+  if (e.status == g_status::waiting) out += std::string(": ") + name_of(e.reason);
+  if (e.waits_for_ns != 0) add_duration(out, e.waits_for_ns);
+  if (e.is_foreign) {
+    out += ", a thread from outside";
+  } else if (e.is_locked) {
+    out += ", locked to thread";
+  }
+  out += ']';
+  if (e.name[0] != '\0') out += std::string(" ") + e.name;
+  out += ":\n";
+}
+
+}  // namespace
+
+goroutine_list::~goroutine_list() {
+  if (all_ != nullptr) os::unmap(reinterpret_cast<char*>(all_), room_ * sizeof(entry_of));
+}
+
+void goroutine_list::note(Sched& s, frames wanted) noexcept {
+  std::size_t alive = 0;
+  for_each_alive(s, [&](G const&) { ++alive; });
+  room_ = std::min(alive, listed_max);
+  left_out_ = alive - room_;
+  if (room_ == 0) return;
+  all_ = reinterpret_cast<entry_of*>(os::map(room_ * sizeof(entry_of)).address);
+  if (all_ == nullptr) {
+    left_out_ = alive;
+    return;
+  }
+  std::int64_t const now_ns = os::monotonic_ns();
+  for_each_alive(s, [&](G const& g) {
+    if (count_ == room_) return;
+    entry_of& e = all_[count_++];
+    e.id = g.id;
+    e.status = g.status.load(relaxed);
+    e.reason = g.waits_for;
+    e.is_locked = g.is_locked;
+    e.is_foreign = g.locked_to != nullptr && g.locked_to->is_foreign;
+    bool const since_is_known =
+        e.reason == wait_reason::mutex || (g.scavenged_at != nullptr && g.scavenged_at == g.saved.sp);
+    e.waits_for_ns = e.status == g_status::waiting && since_is_known ? now_ns - g.waits_since_ns : 0;
+    e.created_by = g.task.created_by;
+    e.created_at = e.is_foreign ? 0 : reinterpret_cast<std::uintptr_t>(g.task.created_at);
+    if (g.name != nullptr) std::strncpy(e.name, g.name, entry_of::name_max - 1);
+    if (wanted == frames::noted) {
+      e.frames = static_cast<std::uint32_t>(note_frames(s, g, e.pcs, entry_of::frames_max));
+    }
+  });
+}
+
+void goroutine_list::write(symbols& known, std::string& out) const {
+  for (entry_of const* e = all_; e != all_ + count_; ++e) {
+    add_head(*e, out);
+    for (std::uint32_t i = 0; i < e->frames; ++i) out += known.lines_of(e->pcs[i]);
+    if (e->frames == entry_of::frames_max) out += "...\n";
+    if (e->created_at != 0) {
+      out += "created by goroutine " + std::to_string(e->created_by) + '\n';
+      out += known.lines_of(e->created_at - 1);  // it is a return address
+    }
+    out += '\n';
+  }
+  if (left_out_ != 0) out += "... and " + std::to_string(left_out_) + " more\n";
+}
+
+void print_goroutines(goroutine_list const& all) noexcept {
+  auto const print = [](symbols& known, void* list) noexcept {
+    try {
+      std::string text;
+      static_cast<goroutine_list const*>(list)->write(known, text);
+      write_to_stderr(text.data(), text.size());
+    } catch (...) {
+      print_error("thrum: no memory for the goroutine dump");
+    }
+  };
+  with_symbols(print, const_cast<goroutine_list*>(&all));
+}
+
+}  // namespace thrum::rt

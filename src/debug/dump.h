@@ -1,0 +1,41 @@
+// The goroutine dump: who there is, what each waits for, where each stands and where it was made (S01, DL-14).
+//
+// It is made in two steps. With the world stopped (or dead) it is only noted, into memory of its own: nothing may be allocated
+// there (T01). Names of functions are looked up afterwards, when the world runs again.
+#pragma once
+
+#include "core/sched.h"
+#include "debug/symbols.h"
+
+#include <cstddef>
+#include <string>
+
+namespace thrum::rt {
+
+class goroutine_list {
+ public:
+  goroutine_list() noexcept = default;
+  ~goroutine_list();
+  goroutine_list(goroutine_list const&) = delete;
+  goroutine_list& operator=(goroutine_list const&) = delete;
+
+  // Notes them all; with frames only where nobody can run on them meanwhile: the world is stopped.
+  enum class frames : bool { none, noted };
+  void note(Sched& s, frames wanted) noexcept;
+
+  // "goroutine 7 [waiting: chan receive, locked to thread] name:", its frames, and who made it.
+  void write(symbols& known, std::string& out) const;
+
+  struct entry_of;
+
+ private:
+  entry_of* all_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t room_ = 0;
+  std::size_t left_out_ = 0;
+};
+
+// To standard error. Blocks the calling thread.
+void print_goroutines(goroutine_list const& all) noexcept;
+
+}  // namespace thrum::rt

@@ -1,0 +1,342 @@
+// The goroutine dump (S01, DL-14): on a call, at a deadlock, and when SIGQUIT comes.
+#include "conformance/child_test.h"
+#include "core/sched.h"
+#include "debug/symbols.h"
+#include "support/gate.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/slices.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using rt::wait_reason;
+using test::run_at;
+using test::wait_until;
+using test::waiting_for;
+
+std::string dumped() {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* const out = ::open_memstream(&text, &size);
+  dump_goroutines(out);
+  std::fclose(out);
+  std::string result(text, size);
+  std::free(text);
+  return result;
+}
+
+// The part about the goroutine whose head contains this; empty: there is none.
+std::string about(std::string const& all, std::string const& head) {
+  for (std::size_t at = 0; at < all.size();) {
+    std::size_t const end = std::min(all.find("\n\n", at), all.size());
+    std::string const one = all.substr(at, end - at);
+    if (one.substr(0, one.find('\n')).find(head) != std::string::npos) return one;
+    at = end + 2;
+  }
+  return {};
+}
+
+bool names_are_known() { return rt::symbols().reads_files(); }
+
+#define EXPECT_HAS(text, part) \
+  EXPECT_NE((text).find(part), std::string::npos) << (part) << " is missing in:\n" << (text)
+
+[[gnu::noinline]] void waits_in_here(chan<int>& c) {
+  static_cast<void>(c.recv());
+  asm volatile("");
+}
+[[gnu::noinline]] void calls_the_one_that_waits(chan<int>& c) {
+  waits_in_here(c);
+  asm volatile("");
+}
+
+class dump : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(dump);
+
+TEST_P(dump, S01_a_goroutine_that_waits_is_shown_with_its_stack_and_who_made_it) {
+  run([] {
+    chan<int> c;
+    auto one = spawn([&] {
+      this_goroutine::set_name("reader");
+      calls_the_one_that_waits(c);
+    });
+    ASSERT_TRUE(wait_until([] { return waiting_for(wait_reason::chan_receive) == 1; }));
+    std::string const all = dumped();
+    c.send(1);
+    one.join();
+    std::string const reader = about(all, "[waiting: chan receive] reader:");
+    ASSERT_FALSE(reader.empty()) << all;
+    EXPECT_HAS(reader, "created by goroutine 1\n");
+    if (!names_are_known()) return;
+    auto const inner = reader.find("waits_in_here");
+    auto const outer = reader.find("calls_the_one_that_waits");
+    ASSERT_NE(inner, std::string::npos) << reader;
+    ASSERT_NE(outer, std::string::npos) << reader;
+    EXPECT_LT(inner, outer);
+    EXPECT_HAS(reader, "dump_test.cpp:");
+  });
+}
+
+[[gnu::noinline]] std::string dumps_from_here() {
+  std::string text = dumped();
+  asm volatile("");
+  return text;
+}
+
+TEST_P(dump, S01_whoever_makes_it_stands_in_it) {
+  run([] {
+    std::string const all = dumps_from_here();
+    std::string const self = about(all, "goroutine 1 [running]:");
+    ASSERT_FALSE(self.empty()) << all;
+    if (names_are_known()) {
+      EXPECT_HAS(self, "dumps_from_here");
+    }
+  });
+}
+
+[[gnu::noinline]] void loops_in_here(std::atomic<bool> const& stop) {
+  while (!stop) rt::cpu_relax();
+}
+
+TEST_P(dump, S01_loops_without_calls_are_shown_where_they_are) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  test::with_slices_of const slices(procs() == 1 ? 1ms : 10s);
+  run([] {
+    std::atomic<bool> stop{false};
+    std::atomic<bool> loops{false};
+    wait_group all;
+    all.go([&] {
+      loops = true;
+      loops_in_here(stop);
+    });
+    ASSERT_TRUE(wait_until([&] { return loops.load(); }));
+    std::string const text = dumped();
+    stop = true;
+    all.wait();
+    if (names_are_known()) {
+      EXPECT_HAS(text, "loops_in_here");
+    }
+  });
+}
+
+[[gnu::noinline]] void calls_the_kernel(test::gate& kernel) {
+  blocking([&] { kernel.wait(); });
+  asm volatile("");
+}
+
+TEST_P(dump, S01_a_goroutine_in_an_announced_call) {
+  run([] {
+    test::gate kernel;
+    std::atomic<bool> inside{false};
+    wait_group all;
+    all.go([&] {
+      inside = true;
+      calls_the_kernel(kernel);
+    });
+    ASSERT_TRUE(wait_until([&] { return inside.load(); }));
+    std::string text;
+    ASSERT_TRUE(wait_until([&] {
+      text = dumped();
+      return !about(text, "[syscall]").empty();
+    }));
+    kernel.open();
+    all.wait();
+    if (names_are_known()) {
+      EXPECT_HAS(about(text, "[syscall]"), "calls_the_kernel");
+    }
+  });
+}
+
+TEST_P(dump, S24_S38_locked_goroutines_and_threads_from_outside) {
+  run([] {
+    chan<int> c;
+    wait_group all;
+    all.go([&] {
+      lock_os_thread();
+      calls_the_one_that_waits(c);
+    });
+    std::thread outside([&] { calls_the_one_that_waits(c); });
+    std::string text;
+    ASSERT_TRUE(wait_until([&] {
+      text = dumped();
+      return !about(text, "chan receive, locked to thread]").empty() &&
+             !about(text, "chan receive, a thread from outside]").empty();
+    })) << text;
+    c.send(1);
+    c.send(2);
+    all.wait();
+    outside.join();
+    if (!names_are_known()) return;
+    EXPECT_HAS(about(text, "locked to thread]"), "waits_in_here");
+    EXPECT_HAS(about(text, "a thread from outside]"), "waits_in_here");
+  });
+}
+
+TEST(dump_reasons, DL14_each_reason_is_named) {
+  run_at(4, [] {
+    chan<int> nobody;
+    mutex held;
+    shared_mutex writing;
+    shared_mutex reading;
+    thrum::condition_variable never;
+    wait_group group;
+    group.add(1);
+    thrum::semaphore none(0);
+    thrum::latch closed(1);
+    held.lock();
+    writing.lock();
+    reading.lock_shared();
+    std::atomic<int> started{0};
+    auto const waits = [&](auto f) {
+      go([&started, f] {
+        ++started;
+        f();
+      });
+    };
+    waits([&] { nobody.send(1); });
+    waits([&] { static_cast<void>(chan<int>().recv()); });
+    waits([] { chan<int>(nullptr).send(1); });
+    waits([] { static_cast<void>(chan<int>(nullptr).recv()); });
+    waits([] {
+      select(on_recv(chan<int>(), [](std::optional<int>) {}), on_recv(chan<int>(), [](std::optional<int>) {}));
+    });
+    waits([] { select(); });
+    waits([] { sleep_for(1h); });
+    waits([&] { held.lock(); });
+    waits([&] { writing.lock_shared(); });
+    waits([&] { reading.lock(); });
+    waits([&] {
+      mutex own;
+      std::unique_lock lock(own);
+      never.wait(lock);
+    });
+    waits([&] { group.wait(); });
+    waits([&] { none.acquire(); });
+    waits([&] { closed.wait(); });
+    char const* const reasons[] = {"chan send",
+                                   "chan receive",
+                                   "chan send (nil chan)",
+                                   "chan receive (nil chan)",
+                                   "select",
+                                   "select (no cases)",
+                                   "sleep",
+                                   "mutex",
+                                   "shared mutex (read)",
+                                   "shared mutex (write)",
+                                   "condition variable",
+                                   "wait group",
+                                   "semaphore",
+                                   "latch"};
+    std::string text;
+    for (char const* const reason : reasons) {
+      EXPECT_TRUE(wait_until([&] {
+        text = dumped();
+        return text.find(std::string("[waiting: ") + reason) != std::string::npos;
+      })) << reason
+          << " is missing in\n"
+          << text;
+    }
+  });
+}
+
+TEST(dump_of_crowds, S01_thousands_are_listed) {
+  run_at(2, [] {
+    wait_group never;
+    never.add(1);
+    for (int i = 0; i < 3000; ++i) go([&] { never.wait(); });
+    ASSERT_TRUE(wait_until([] { return waiting_for(wait_reason::wait_group) == 3000; }));
+    std::string const all = dumped();
+    std::size_t heads = 0;
+    for (std::size_t at = all.find("[waiting: wait group]"); at != std::string::npos;
+         at = all.find("[waiting: wait group]", at + 1))
+      ++heads;
+    EXPECT_EQ(heads, 3000U);
+    never.done();
+  });
+}
+
+TEST(dump_age, S01_one_that_waits_for_long_says_for_how_long) {
+  test::run_with({.max_procs = 2, .scavenge_after = 20ms}, [] {
+    wait_group never;
+    never.add(1);
+    go([&] { never.wait(); });
+    EXPECT_TRUE(wait_until([] { return dumped().find("[waiting: wait group, ") != std::string::npos; }));
+    never.done();
+  });
+}
+
+class dump_fatal : public test::child_test {};
+
+TEST_F(dump_fatal, DL01_S20_a_deadlock_shows_where_everybody_waits) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  std::string expected = "all goroutines are asleep - deadlock!\n(.*\n)*goroutine 1 \\[waiting: chan receive\\]";
+  if (names_are_known()) expected += "(.*\n)*.*waits_in_here";
+  EXPECT_FATAL(thrum::run([] {
+                 chan<int> c;
+                 calls_the_one_that_waits(c);
+               }),
+               expected);
+}
+
+TEST_F(dump_fatal, S01_SIGQUIT_writes_it_and_ends_the_program) {
+  std::string expected = "SIGQUIT: quit\n(.*\n)*goroutine [0-9]+ \\[waiting: chan receive\\] quiet";
+  if (names_are_known()) expected += "(.*\n)*.*waits_in_here";
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     chan<int> c;
+                     go([&] {
+                       this_goroutine::set_name("quiet");
+                       calls_the_one_that_waits(c);
+                     });
+                     while (waiting_for(wait_reason::chan_receive) != 1) thrum::yield();
+                     ::kill(::getpid(), SIGQUIT);
+                     for (;;) sleep_for(1ms);
+                   },
+                   {.max_procs = 2}),
+               expected);
+}
+
+TEST_F(dump_fatal, S01_SIGQUIT_also_beside_loops) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  std::string const expected = names_are_known() ? "SIGQUIT: quit\n(.*\n)*.*loops_in_here" : "SIGQUIT: quit\n";
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     static std::atomic<bool> never{false};
+                     ::kill(::getpid(), SIGQUIT);
+                     loops_in_here(never);
+                   },
+                   {.max_procs = 1}),
+               expected);
+}
+
+TEST(quit_signal, S01_an_action_of_the_program_stays) {
+  static std::atomic<int> calls{0};
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) { ++calls; };
+  ASSERT_EQ(::sigaction(SIGQUIT, &action, &before), 0);
+  run_at(2, [] {
+    ::raise(SIGQUIT);
+    EXPECT_TRUE(wait_until([] { return calls == 1; }));
+  });
+  ::sigaction(SIGQUIT, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace thrum
