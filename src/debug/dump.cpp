@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 namespace thrum::rt {
 
@@ -97,6 +98,22 @@ void add_duration(std::string& out, std::int64_t ns) {
   }
 }
 
+// How the goroutine came to be called, and how it came to wait: the runtime's own frames and the standard library's, which say
+// nothing of the program. Go leaves them out as well.
+bool is_plumbing(code_place const& place) noexcept {
+  auto const begins = [&](std::string_view with) { return std::string_view(place.function).starts_with(with); };
+  auto const lies_in = [&](std::string_view part) { return place.file.find(part) != std::string::npos; };
+  return begins("thrum::rt::") || begins("thrum::detail::") || begins("thrum_goroutine_entry") || begins("std::") ||
+         lies_in("/include/c++/") || lies_in("thrum/detail/") || lies_in("thrum/run.h") || lies_in("thrum/go.h") ||
+         lies_in("src/arch/") || lies_in("src/sched/") || lies_in("src/sync/wait.h");
+}
+
+void add_places(symbols& known, std::uintptr_t pc, std::string& out) {
+  for (code_place const& place : known.places_of(pc)) {
+    if (!is_plumbing(place)) out += lines_of(place);
+  }
+}
+
 void add_head(goroutine_list::entry_of const& e, std::string& out) {
   out += "goroutine " + std::to_string(e.id) + " [" + name_of(e.status);
   if (e.status == g_status::waiting) out += std::string(": ") + name_of(e.reason);
@@ -152,11 +169,11 @@ void goroutine_list::note(Sched& s, frames wanted) noexcept {
 void goroutine_list::write(symbols& known, std::string& out) const {
   for (entry_of const* e = all_; e != all_ + count_; ++e) {
     add_head(*e, out);
-    for (std::uint32_t i = 0; i < e->frames; ++i) out += known.lines_of(e->pcs[i]);
+    for (std::uint32_t i = 0; i < e->frames; ++i) add_places(known, e->pcs[i], out);
     if (e->frames == entry_of::frames_max) out += "...\n";
     if (e->created_at != 0) {
       out += "created by goroutine " + std::to_string(e->created_by) + '\n';
-      out += known.lines_of(e->created_at - 1);  // it is a return address
+      add_places(known, e->created_at - 1, out);  // it is a return address
     }
     out += '\n';
   }
