@@ -105,7 +105,7 @@ namespace {
 THRUM_NO_TSAN THRUM_NO_ASAN void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept {
   note_where_we_are(own);
   f(argument);
-  asm volatile("" ::: "memory");  // no tail call: the frame stays
+  own.pc = nullptr;  // from here on nobody may walk it; and no tail call: the frame stays
 }
 
 THRUM_NO_TSAN THRUM_NO_ASAN void switch_context(context& from, context const& to,

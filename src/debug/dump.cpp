@@ -79,22 +79,21 @@ void for_each_alive(Sched& s, F visit) noexcept {
       if (is_alive(g)) visit(g);
     });
   }
+  os::lock_guard const guard(s.lock);  // they are not stopped
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
     // A thread from outside counts while it is inside.
     if (m->is_foreign && m->current != nullptr && m->in_runtime.load(relaxed)) visit(*m->current);
   }
 }
 
+// Less than a second is not worth a word.
 void add_duration(std::string& out, std::int64_t ns) {
   constexpr std::int64_t minute_ns = 60'000'000'000;
   constexpr std::int64_t second_ns = 1'000'000'000;
-  out += ", ";
-  if (ns >= minute_ns) {
-    out += std::to_string(ns / minute_ns) + " minutes";
+  if (ns >= 2 * minute_ns) {
+    out += ", " + std::to_string(ns / minute_ns) + " minutes";
   } else if (ns >= second_ns) {
-    out += std::to_string(ns / second_ns) + " seconds";
-  } else {
-    out += std::to_string(ns / 1'000'000) + " ms";
+    out += ", " + std::to_string(ns / second_ns) + " s";
   }
 }
 
@@ -117,7 +116,7 @@ void add_places(symbols& known, std::uintptr_t pc, std::string& out) {
 void add_head(goroutine_list::entry_of const& e, std::string& out) {
   out += "goroutine " + std::to_string(e.id) + " [" + name_of(e.status);
   if (e.status == g_status::waiting) out += std::string(": ") + name_of(e.reason);
-  if (e.waits_for_ns != 0) add_duration(out, e.waits_for_ns);
+  add_duration(out, e.waits_for_ns);
   if (e.is_foreign) {
     out += ", a thread from outside";
   } else if (e.is_locked) {

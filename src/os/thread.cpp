@@ -52,6 +52,13 @@ int count_entries(int directory) noexcept {
 
 }  // namespace
 
+bool thread_is_listed(int tid) noexcept {
+  int const errno_before = errno;
+  bool const exists = ::syscall(SYS_tgkill, ::getpid(), tid, 0) == 0;
+  errno = errno_before;
+  return exists;
+}
+
 bool call_at_thread_end(void (*f)(void*) noexcept) noexcept {
   struct key {
     explicit key(void (*destructor)(void*) noexcept) noexcept

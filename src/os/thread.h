@@ -51,6 +51,9 @@ struct stack_bounds {
 // limit in force now). Both null when libc cannot tell: main thread without /proc.
 [[nodiscard]] stack_bounds current_thread_stack() noexcept;
 
+// Whether it is still an entry of /proc/self/task.
+[[nodiscard]] bool thread_is_listed(int tid) noexcept;
+
 // Entries of /proc/self/task; -1 when it cannot be read.
 [[nodiscard]] int count_process_threads() noexcept;
 

@@ -32,6 +32,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (foreign_threads_exist(s)) return;
   print_error("thrum: fatal error: %s - deadlock!",
               s.main_exited ? "no goroutines (main called goexit)" : "all goroutines are asleep");
+  s.lock.release();  // the report takes it, and nobody else will
   if (s.report_goroutines != nullptr) s.report_goroutines(s);
   die();
 }

@@ -15,6 +15,7 @@
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sched/world.h"
 
 #include <algorithm>
 #include <utility>
@@ -42,10 +43,12 @@ M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   return list;
 }
 
-// Under sched.lock: the same for threads whose locked goroutine is parked. One that has just been given a P ends all the same.
+// Under sched.lock: the same for threads whose locked goroutine is parked. One that has just been given a P ends as well.
 M* with_those_in_place(Sched& s, M* list) noexcept {
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->rests_in_place || m->is_foreign) continue;
+    m->must_end = true;
+    if (m->next_p != nullptr) continue;  // whoever gave it that P wakes it
     m->idle_link = list;
     list = m;
   }
@@ -61,7 +64,7 @@ M* stop_scheduling(Sched& s) noexcept {
   for (auto const& p : s.procs) {
     if (!p->take_from_syscall()) continue;  // whoever returns from a call finds it gone
     attend_to(*p);
-    put_idle_p(s, *p);
+    if (!stop_if_asked_locked(s, *p)) put_idle_p(s, *p);
   }
   M* idle = std::exchange(s.idle_m_list, nullptr);
   if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {

@@ -53,6 +53,7 @@ M& lock_to_thread(M& m) noexcept {
   if (g.lock_depth == 0) {
     g.is_locked = true;
     g.locked_to = &here;
+    g.saved.pc = nullptr;  // from now on set only while somebody may look
     here.locked = &g;
   }
   if (++g.lock_depth == 0)

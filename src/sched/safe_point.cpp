@@ -16,7 +16,7 @@ bool take_request(P& p) noexcept {
 
 void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   Sched& s = m.sched;
-  while (!s.safe_point_lock.try_acquire()) give_way(m);  // whoever must wait for another one is at a safe point himself
+  acquire_world(m);
   s.safe_point_function = f;
   s.safe_point_argument = argument;
   s.safe_points_left.store(s.procs.size(), relaxed);  // published by the fetch_or below

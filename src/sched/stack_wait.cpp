@@ -5,10 +5,8 @@
 #include "sched/wake.h"
 
 namespace thrum::rt {
-namespace {
 
-// Each of the waiting for whom there is a stack now gets it, and his turn. Not under sched.lock.
-void start_those_who_can(Sched& s) noexcept {
+void start_those_who_wait_for_stacks(Sched& s) noexcept {
   {
     os::lock_guard const guard(s.lock);
     for (std::uint32_t left = s.waiting_for_stack.size(); left > 0; --left) {
@@ -27,8 +25,6 @@ void start_those_who_can(Sched& s) noexcept {
   wake_if_idle(s);
 }
 
-}  // namespace
-
 void wait_for_stack(M& m, G& g) noexcept {
   Sched& s = m.sched;
   {
@@ -44,7 +40,7 @@ void wait_for_stack(M& m, G& g) noexcept {
       p->stacks.flush(s.stacks);
     }
   }
-  start_those_who_can(s);
+  start_those_who_wait_for_stacks(s);
 }
 
 void put_stack(P& p, stack* freed) noexcept {
@@ -54,13 +50,13 @@ void put_stack(P& p, stack* freed) noexcept {
     return;
   }
   p.sched.stacks.release(freed);
-  start_those_who_can(p.sched);
+  start_those_who_wait_for_stacks(p.sched);
 }
 
 void give_up_cached_stacks(P& p) noexcept {
   p.attention.fetch_and(~attend::give_up_stacks, acquire);  // pairs with wait_for_stack
   p.stacks.flush(p.sched.stacks);
-  start_those_who_can(p.sched);
+  start_those_who_wait_for_stacks(p.sched);
 }
 
 }  // namespace thrum::rt

@@ -17,4 +17,7 @@ void put_stack(P& p, stack* freed) noexcept;
 // At a safe point of p, when P::attention says so: p's cached stacks for those who wait.
 void give_up_cached_stacks(P& p) noexcept;
 
+// Each of the waiting for whom there is a stack now gets it, and his turn. Not under sched.lock.
+void start_those_who_wait_for_stacks(Sched& s) noexcept;
+
 }  // namespace thrum::rt

@@ -114,7 +114,8 @@ void let_thread_go(M& m) noexcept {
 
 void bury_thread(Sched& s, M& m) noexcept {
   os::join_thread(m.thread);
-  m.thread_exists.store(false, relaxed);  // end_all_ms comes after the thread maker
+  while (os::thread_is_listed(m.tid)) os::yield_thread();  // the kernel is a little later, and the check below counts
+  m.thread_exists.store(false, relaxed);                   // end_all_ms comes after the thread maker
   m.tid = 0;
   m.must_end = false;
   m.is_let_go = false;
@@ -204,7 +205,15 @@ void give_p_to_thread_of(P& p, G& g) noexcept {
   M& its = *g.locked_to;
   p.m = nullptr;
   p.tick();
-  its.next_p = &p;
+  Sched& s = p.sched;
+  {
+    os::lock_guard const guard(s.lock);
+    if (its.must_end) {  // it was told to end, or has: the P stays here
+      if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
+      return;
+    }
+    its.next_p = &p;
+  }
   its.park.wake();
 }
 

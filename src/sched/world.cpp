@@ -5,6 +5,7 @@
 #include "sched/park.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
+#include "sched/stack_wait.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
@@ -55,7 +56,8 @@ P* start_locked(Sched& s, P& p, P* with_work) noexcept {
   p.attention.fetch_and(~attend::stop_world, relaxed);
   if (p.status.load(relaxed) != p_status::stopped) return with_work;  // the caller's
   p.transition(p_status::stopped, p_status::running);
-  if (p.queue.looks_empty()) {
+  bool const owes_stacks = (p.attention.load(relaxed) & attend::give_up_stacks) != 0;
+  if (p.queue.looks_empty() && !owes_stacks) {
     put_idle_p(s, p);
     return with_work;
   }
@@ -67,10 +69,7 @@ P* start_locked(Sched& s, P& p, P* with_work) noexcept {
 
 stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::monotonic_ns()) {
   Sched& s = m.sched;
-  while (s.end_is_near.load(relaxed) || !s.safe_point_lock.try_acquire()) {
-    if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
-    give_way(m);
-  }
+  acquire_world(m);
   s.lock.acquire();
   ask_all_to_stop_locked(s, m.p);
   s.lock.release();
@@ -110,7 +109,12 @@ stopped_world::~stopped_world() {
     P& p = *std::exchange(with_work, with_work->idle_link);
     p.idle_link = nullptr;
     s.lock.acquire();
-    start_m_locked(s, p, start_as::working);
+    if (may_start_m_locked(s)) {
+      start_m_locked(s, p, start_as::working);
+    } else {
+      put_idle_p(s, p);
+      s.lock.release();
+    }
   }
   s.stopped_for.add(os::monotonic_ns() - began_ns_);
   s.safe_point_lock.release();
@@ -119,6 +123,7 @@ stopped_world::~stopped_world() {
   store_load_fence();  // those that were stopped were published, and may have come to be runnable
   if (work_anywhere(s)) wake_if_idle(s);
   static_cast<void>(see_that_timers_are_watched(s));
+  if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // Ps that went have left theirs
 }
 
 bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
@@ -151,12 +156,17 @@ bool stop_on_g0(M& m) noexcept {
   return stop_m(m);
 }
 
-void give_way(M& m) noexcept {
-  attend_to(*m.p);
-  if (is_to_stop(*m.p)) {
-    wait_in_place(m);
-  } else {
-    os::yield_thread();
+// Whoever must wait for another one is at a safe point himself.
+void acquire_world(M& m) noexcept {
+  Sched& s = m.sched;
+  while (s.end_is_near.load(relaxed) || !s.safe_point_lock.try_acquire()) {
+    if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
+    attend_to(*m.p);
+    if (is_to_stop(*m.p)) {
+      wait_in_place(m);
+    } else {
+      os::yield_thread();
+    }
   }
 }
 

@@ -59,8 +59,9 @@ class [[nodiscard]] stopped_world {
 // On g0, with a P that is to stop. False: the run is over.
 [[nodiscard]] bool stop_on_g0(M& m) noexcept;
 
-// On a goroutine, inside the runtime: gives way to those who stop the world, or hold it stopped.
-void give_way(M& m) noexcept;
+// On a goroutine, inside the runtime: takes sched.safe_point_lock, and gives way to others who have it. Does not return if the run
+// is over.
+void acquire_world(M& m) noexcept;
 
 // --- the number of Ps ---
 

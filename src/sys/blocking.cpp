@@ -120,6 +120,7 @@ void come_back_on_this_thread(M& m) noexcept {
 
 M& come_back(M& m) noexcept {
   if (m.current->is_locked) {
+    m.current->saved.pc = nullptr;
     come_back_on_this_thread(m);
     return m;
   }

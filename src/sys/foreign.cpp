@@ -39,12 +39,9 @@ constinit seat_registry registry;
 constinit thread_local foreign_seat* own_seat = nullptr;  // kept while the thread lives
 
 // The G is what one that went into a system call is.
-void seat_goroutine(Sched& s, foreign_seat& seat) noexcept {
+void seat_goroutine(foreign_seat& seat, std::uint64_t id) noexcept {
   G& g = seat.g;
-  {
-    os::lock_guard const guard(s.free_lock);
-    g.id = s.next_id++;
-  }
+  g.id = id;
   g.status.store(g_status::syscall, relaxed);  // published with the M
   g.is_locked = true;
   g.lock_depth = 1;
@@ -133,12 +130,17 @@ M* seat_thread() noexcept {
   Sched& s = *registry.admitting;
   foreign_seat* const seat = take_seat(s);
   if (seat == nullptr) return nullptr;
-  seat_goroutine(s, *seat);
-  seat_m(*seat);
   own_seat = seat;
   set_current_m(&seat->m);
   seat->thread_has = own_m_place();
-  os::lock_guard const of_sched(s.lock);
+  std::uint64_t id = 0;
+  {
+    os::lock_guard const of_ids(s.free_lock);
+    id = s.next_id++;
+  }
+  os::lock_guard const of_sched(s.lock);  // the M may have been in the list before
+  seat_goroutine(*seat, id);
+  seat_m(*seat);
   ++s.ms_foreign;
   return &seat->m;
 }

@@ -133,7 +133,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   }
   m->is_paused_in_libc = false;
   m->interrupted = nullptr;
-  m->in_runtime.store(false, relaxed);
+  m->in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
 }
 
 void pause_if_still_asked(M& m) noexcept {
@@ -142,7 +142,7 @@ void pause_if_still_asked(M& m) noexcept {
   enter(m);
   if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
   if (is_still_asked(m)) pause(m);
-  m.in_runtime.store(false, relaxed);
+  m.in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
 }
 
 void begin_pause_locked(M& m) noexcept {

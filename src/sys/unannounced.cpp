@@ -7,6 +7,7 @@
 #include "sched/queues.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
+#include "sched/world.h"
 #include "stack/stack.h"
 
 namespace thrum::rt {
@@ -54,7 +55,7 @@ THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::ui
 // Whoever waits for a lock of user code waits perhaps for one that was paused with it (T05).
 void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
   s.lock.acquire();
-  G* const oldest = !s.stopping && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
+  G* const oldest = !s.stopping && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
   s.lock.release();
   if (oldest != nullptr) {
     give_p_to_thread_of(p, *oldest);
@@ -67,7 +68,8 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
 
 bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
   s.lock.acquire();
-  bool const somebody_could_use_it = !s.stopping && a_thread_can_be_had_locked(s);  // at the limit of threads it stays
+  // At the limit of threads it stays where it is, unless it is only wanted for a moment.
+  bool const somebody_could_use_it = !s.stopping && (p.attention.load(relaxed) != 0 || a_thread_can_be_had_locked(s));
   s.lock.release();
   if (!somebody_could_use_it || !win(m, p)) return false;
   G& g = *m.current;

@@ -276,7 +276,10 @@ TEST(dump_age, S01_one_that_waits_for_long_says_for_how_long) {
     wait_group never;
     never.add(1);
     go([&] { never.wait(); });
-    EXPECT_TRUE(wait_until([] { return dumped().find("[waiting: wait group, ") != std::string::npos; }));
+    EXPECT_TRUE(wait_until([] {
+      sleep_for(100ms);
+      return dumped().find("[waiting: wait group, 1 s]") != std::string::npos;
+    }));
     never.done();
   });
 }
@@ -295,6 +298,7 @@ TEST_F(dump_fatal, DL01_S20_a_deadlock_shows_where_everybody_waits) {
 }
 
 TEST_F(dump_fatal, S01_SIGQUIT_writes_it_and_ends_the_program) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   std::string expected = "SIGQUIT: quit\n(.*\n)*goroutine [0-9]+ \\[waiting: chan receive\\] quiet";
   if (names_are_known()) expected += "(.*\n)*.*waits_in_here";
   EXPECT_FATAL(thrum::run(

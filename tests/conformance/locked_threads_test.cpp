@@ -260,18 +260,33 @@ TEST_P(locked_threads, S24_goroutines_that_wait_locked_do_not_hold_the_end_up) {
   }
 }
 
+TEST_P(locked_threads, S24_the_end_finds_locked_goroutines_that_come_and_go) {
+  for (std::int64_t round = 0; round < test::scaled(50, 5); ++round) {
+    run([round] {
+      for (int i = 0; i < 4; ++i) {
+        go([] {
+          lock_os_thread();
+          for (;;) thrum::yield();
+        });
+      }
+      sleep_for(std::chrono::microseconds(200 + 37 * (round % 14)));
+    });
+  }
+}
+
 class locked_threads_fatal : public test::child_test {};
 
 TEST_F(locked_threads_fatal, DL02_main_waits_locked) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   for (int const procs : {1, 2, 8}) {
-    EXPECT_FATAL(thrum::run(
-                     [] {
-                       lock_os_thread();
-                       static_cast<void>(chan<int>().recv());
-                     },
-                     {.max_procs = procs}),
-                 "all goroutines are asleep - deadlock!\n(.*\n)*goroutine 1 \\[waiting: chan receive\\]");
+    EXPECT_FATAL(
+        thrum::run(
+            [] {
+              lock_os_thread();
+              static_cast<void>(chan<int>().recv());
+            },
+            {.max_procs = procs}),
+        "all goroutines are asleep - deadlock!\n(.*\n)*goroutine 1 \\[waiting: chan receive, locked to thread\\]");
   }
 }
 

@@ -3,6 +3,7 @@
 #include "core/sched.h"
 #include "sched/world.h"
 #include "support/child.h"
+#include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
@@ -343,6 +344,51 @@ TEST(resizing, GM05_a_thousand_ps) {
     set_max_procs(2);
     EXPECT_EQ(max_procs(), 2);
   });
+}
+
+TEST(resizing, S23_T05_at_the_limit_of_threads_beside_one_that_sleeps_in_the_kernel) {
+  run_at(2, [] {
+    test::gate kernel;
+    std::atomic<bool> inside{false};
+    wait_group all;
+    all.go([&] {
+      inside = true;
+      kernel.wait();  // nobody announced it
+    });
+    ASSERT_TRUE(test::wait_until([&] { return inside.load(); }));
+    set_max_threads(num_threads());
+    set_max_procs(1);
+    static_cast<void>(read_stats());
+    set_max_threads(100);
+    kernel.open();
+    all.wait();
+  });
+}
+
+TEST(resizing, S41_whoever_reads_the_stats_does_not_hold_the_end_up) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  auto const end_beside = [](bool reads) {
+    std::chrono::steady_clock::time_point began;
+    run_at(3, [&] {
+      std::atomic<int> running{0};
+      go([&] {
+        ++running;
+        test::loop_for_ever();
+      });
+      if (reads) {
+        go([&] {
+          ++running;
+          for (;;) static_cast<void>(read_stats());
+        });
+      }
+      static_cast<void>(test::wait_until([&] { return running == (reads ? 2 : 1); }));
+      began = std::chrono::steady_clock::now();
+    });
+    return std::chrono::steady_clock::now() - began;
+  };
+  auto fastest = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 5; ++i) fastest = std::min<std::chrono::nanoseconds>(fastest, end_beside(true));
+  EXPECT_LT(fastest, 150ms) << "less than the patience with those who do not come to rest";
 }
 
 TEST_P(resize, S23_the_end_of_the_run_beside_stops) {
