@@ -260,6 +260,30 @@ TEST_P(locked_threads, S24_goroutines_that_wait_locked_do_not_hold_the_end_up) {
   }
 }
 
+TEST(locked_threads_and_stops, LT05_locks_and_deaths_of_threads_race_with_stops_of_the_world) {
+  for (std::int64_t round = 0; round < test::scaled(20, 2); ++round) {
+    run_at(4, [] {
+      std::atomic<bool> stop{false};
+      wait_group stopper;
+      stopper.go([&] {
+        for (int i = 0; !stop; ++i) set_max_procs(3 + i % 2);
+      });
+      for (int pair = 0; pair < 5; ++pair) {
+        wait_group all;
+        for (int i = 0; i < 10; ++i) {
+          all.go([i] {
+            lock_os_thread();
+            if (i % 2 == 0) thrum::yield();
+          });  // and its thread ends
+        }
+        all.wait();
+      }
+      stop = true;
+      stopper.wait();
+    });
+  }
+}
+
 TEST_P(locked_threads, S24_the_end_finds_locked_goroutines_that_come_and_go) {
   for (std::int64_t round = 0; round < test::scaled(50, 5); ++round) {
     run([round] {
