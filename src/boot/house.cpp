@@ -104,11 +104,13 @@ house::~house() = default;
 void house::start_services() {
   making_.emplace(*sched_);
   watching_.emplace(*sched_, print_schedtrace);
+  disorder_.emplace(*sched_);
   admit_threads(*sched_);
 }
 
 void house::end() noexcept {
   Sched& s = *sched_;
+  disorder_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
   bool const world_is_kept = keep_world_running(s, end_patience_ns);
   watching_->stop();
@@ -119,6 +121,7 @@ void house::end() noexcept {
   bool const memory_is_used = end.threads_left + others_inside != 0;
   if (end.threads_left != 0) preemption_.threads_are_left();
   if (end.all_rest) leave_behind_what_is_referred_to(s);
+  disorder_.reset();
   watching_.reset();
   making_.reset();
   if (memory_is_used) abandon(sched_.release());  // they sleep in its memory, or may touch any of it

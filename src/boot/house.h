@@ -2,6 +2,7 @@
 // threads from outside. Built from below, taken down from above.
 #pragma once
 
+#include "boot/chaos.h"
 #include "boot/quit.h"
 #include "core/sched.h"
 #include "os/signal.h"
@@ -71,6 +72,7 @@ class house {
   quit_signal quitting_;
   std::optional<thread_maker> making_;
   std::optional<sysmon> watching_;
+  std::optional<chaos> disorder_;
 };
 
 }  // namespace thrum::rt

@@ -1,5 +1,6 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
 #include "base/check.h"
+#include "os/chaos.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
@@ -153,6 +154,7 @@ found find_runnable(M& m) noexcept {
       case last_look::look_again: continue;
       case last_look::sleep: break;
     }
+    os::chaos_point();
     if (take_p_back(s, m)) continue;
     if (!stop_m(m)) return {};
   }

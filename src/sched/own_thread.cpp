@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "os/chaos.h"
 #include "os/futex.h"
 #include "sched/deadlock.h"
 #include "sched/queues.h"
@@ -32,8 +33,10 @@ bool rest_in_place(M& m) noexcept {
     is_over = m.must_end = s.stopping;  // then it came too late to be told
     check_deadlock_locked(s);
   }
+  os::chaos_point();
   if (!is_over) m.park.sleep();
   m.park.clear();
+  os::chaos_point();
   {
     os::lock_guard const guard(s.lock);
     m.rests_in_place = false;
@@ -101,6 +104,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   G& g = *m.current;
   auto const mine = goroutine_globals::saved_from(m.globals);
   commit(m, g, argument);
+  os::chaos_point();
   hand_off(m.sched, *std::exchange(m.p, nullptr));
   pay_owed_watch(m);
   struct {

@@ -1,6 +1,7 @@
 #include "sched/suspend.h"
 
 #include "base/check.h"
+#include "os/chaos.h"
 #include "sched/goroutine.h"
 #include "sched/own_thread.h"
 #include "sched/schedule.h"
@@ -48,6 +49,7 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
   found const next = m.leaves_through_g0 ? found() : pick_local(*m.p);
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
+  os::chaos_point();  // it has left its stack, and nobody knows yet
   M& here = arrive();
   mine.restore_to(here.globals);
   stay_announced(here, g);

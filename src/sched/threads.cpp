@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "os/chaos.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/signal.h"
@@ -147,6 +148,7 @@ void rest_until_started(M& m) noexcept {
   rouse_timekeeper_without_timers(s);
   check_deadlock_locked(s);
   s.lock.release();
+  os::chaos_point();
   m.park.sleep();
   m.park.clear();
 }
@@ -214,10 +216,12 @@ void give_p_to_thread_of(P& p, G& g) noexcept {
     }
     its.next_p = &p;
   }
+  os::chaos_point();
   its.park.wake();
 }
 
 void hand_off(Sched& s, P& p) noexcept {
+  os::chaos_point();
   s.lock.acquire();
   p.m = nullptr;
   if (stop_if_asked_locked(s, p)) {

@@ -1,6 +1,7 @@
 #include "sched/wake.h"
 
 #include "core/current.h"
+#include "os/chaos.h"
 #include "os/futex.h"
 #include "sched/threads.h"
 
@@ -38,6 +39,7 @@ void ring_sysmon(Sched& s) noexcept {
 void wake_one(Sched& s) noexcept {
   std::int32_t none = 0;
   if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return;
+  os::chaos_point();
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
   if (p == nullptr) {

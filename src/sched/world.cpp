@@ -1,5 +1,6 @@
 #include "sched/world.h"
 
+#include "os/chaos.h"
 #include "os/clock.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
@@ -73,6 +74,7 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   s.lock.acquire();
   ask_all_to_stop_locked(s, m.p);
   s.lock.release();
+  os::chaos_point();
   stop_those_in_system_calls(s);
   if (!s.world_stopped.is_woken()) ring_sysmon(s);
   s.world_stopped.sleep();

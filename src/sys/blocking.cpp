@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "os/chaos.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/queues.h"
@@ -24,6 +25,7 @@ void go_away(M& m, call_length length) noexcept {
   if (p.attention.load(relaxed) != 0) attend_to(p);
   m.current->transition(g_status::running, g_status::syscall);
   m.p = nullptr;
+  os::chaos_point();
   count(p.counters.syscalls);  // sysmon tells one call from the next by it
   if (length == call_length::unknown) {
     m.away_from = &p;
@@ -47,6 +49,7 @@ void go_away(M& m, call_length length) noexcept {
 
 // The first way back.
 bool take_old_p(M& m) noexcept {
+  os::chaos_point();
   P* const p = m.away_from;
   if (p == nullptr || !p->take_from_syscall()) return false;
   m.p = p;
