@@ -35,6 +35,14 @@ namespace {
 
 constexpr std::size_t listed_max = 100'000;
 
+// For a report when no memory can be had. One at a time: whoever comes second does without.
+constexpr std::size_t reserve_max = 256;
+struct reserve {
+  atomic<bool> is_taken{false};
+  goroutine_list::entry_of entries[reserve_max];
+};
+constinit reserve last_resort{};
+
 bool is_alive(G const& g) noexcept {
   auto const status = g.status.load(relaxed);
   return status != g_status::idle && status != g_status::dead;
@@ -130,24 +138,33 @@ void add_head(goroutine_list::entry_of const& e, std::string& out) {
 }  // namespace
 
 goroutine_list::~goroutine_list() {
-  if (all_ != nullptr) os::unmap(reinterpret_cast<char*>(all_), room_ * sizeof(entry_of));
+  if (all_ == last_resort.entries) {
+    last_resort.is_taken.store(false, release);  // pairs with make_room
+  } else if (all_ != nullptr) {
+    os::unmap(reinterpret_cast<char*>(all_), room_ * sizeof(entry_of));
+  }
+}
+
+void goroutine_list::make_room(std::size_t entries) noexcept {
+  room_ = std::min(entries, listed_max);
+  all_ = reinterpret_cast<entry_of*>(os::map(room_ * sizeof(entry_of)).address);
+  if (all_ != nullptr) return;
+  bool const is_free = !last_resort.is_taken.exchange(true, acquire);  // pairs with the destructor
+  room_ = is_free ? std::min(entries, reserve_max) : 0;
+  if (is_free) all_ = last_resort.entries;
 }
 
 void goroutine_list::note(Sched& s, frames wanted) noexcept {
   std::size_t alive = 0;
   for_each_alive(s, [&](G const&) { ++alive; });
-  room_ = std::min(alive, listed_max);
+  if (alive == 0) return;
+  make_room(alive);
   left_out_ = alive - room_;
-  if (room_ == 0) return;
-  all_ = reinterpret_cast<entry_of*>(os::map(room_ * sizeof(entry_of)).address);
-  if (all_ == nullptr) {
-    left_out_ = alive;
-    return;
-  }
   std::int64_t const now_ns = os::monotonic_ns();
   for_each_alive(s, [&](G const& g) {
     if (count_ == room_) return;
     entry_of& e = all_[count_++];
+    e = {};
     e.id = g.id;
     e.status = g.status.load(relaxed);
     e.reason = g.waits_for;

@@ -29,6 +29,8 @@ class goroutine_list {
   struct entry_of;
 
  private:
+  void make_room(std::size_t entries) noexcept;
+
   entry_of* all_ = nullptr;
   std::size_t count_ = 0;
   std::size_t room_ = 0;
