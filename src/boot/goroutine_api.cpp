@@ -1,5 +1,6 @@
 // The public functions of go.h and runtime.h that are neither templates nor hot.
 #include "base/check.h"
+#include "boot/quota.h"
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/cpu.h"
@@ -8,7 +9,6 @@
 #include "sched/park.h"
 #include "sched/safe_point.h"
 #include "sched/timers.h"
-#include "sched/world.h"
 #include "sys/foreign.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
@@ -59,25 +59,14 @@ std::string_view this_goroutine::name() {
 }
 
 int set_max_procs(int n) {
-  rt::Sched& s = of_caller("set_max_procs").sched;
+  rt::M& m = of_caller("set_max_procs");
   if (n > rt::procs_max) {
     throw std::invalid_argument("thrum::set_max_procs: " + std::to_string(n) + " is more than " +
                                 std::to_string(rt::procs_max));
   }
-  if (n <= 0 || n == s.procs.size()) return s.procs.size();
-  auto fresh = rt::make_procs(s, n);
-  rt::M& m = *rt::current_m();
-  int before = 0;
-  bool is_done = false;
-  rt::enter(m);
-  {
-    rt::stopped_world const world(m);
-    before = s.procs.size();
-    is_done = rt::resize(m, n, fresh);
-  }
-  rt::leave(m);
-  if (!is_done) throw std::bad_alloc();
-  return before;
+  if (n <= 0) return m.sched.procs.size();
+  m.sched.procs_by_hand.store(true, rt::relaxed);  // from now on it does not follow the machine
+  return n == m.sched.procs.size() ? n : rt::change_procs(m, n);
 }
 
 int max_procs() { return of_caller("max_procs").sched.procs.size(); }

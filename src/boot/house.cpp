@@ -4,6 +4,7 @@
 #include "arch/stack_walk.h"
 #include "boot/left_behind.h"
 #include "boot/panic.h"
+#include "boot/quota.h"
 #include "boot/settings.h"
 #include "core/current.h"
 #include "debug/dump.h"
@@ -97,6 +98,7 @@ house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*s
   set_uncaught_hook(report_panic);
   prepare_stack_walks();
   sched_->report_goroutines = report_dead_world;
+  sched_->follow_cpus = follow_cpus;
 }
 
 house::~house() = default;

@@ -37,9 +37,13 @@ int procs_from_environment(char const* name) noexcept {
   return end != text && *end == '\0' && value > 0 && value <= procs_max ? static_cast<int>(value) : 0;
 }
 
-int default_procs() noexcept {
+int procs_by_hand(options const& chosen) noexcept {
+  if (chosen.max_procs != 0) return chosen.max_procs;
   if (int const procs = procs_from_environment("THRUM_MAXPROCS")) return procs;
-  if (int const procs = procs_from_environment("GOMAXPROCS")) return procs;
+  return procs_from_environment("GOMAXPROCS");
+}
+
+int procs_of_machine() noexcept {
   int const cpus = os::available_cpus();
   return cpus < procs_max ? cpus : procs_max;
 }
@@ -60,7 +64,9 @@ settings checked_settings(options const& chosen) {
   require_range("options::idle_thread_after (ns)", chosen.idle_thread_after.count(), interval_ns_min, interval_ns_max);
   require_range("options::scavenge_after (ns)", chosen.scavenge_after.count(), interval_ns_min, interval_ns_max);
   settings result;
-  result.procs = chosen.max_procs != 0 ? chosen.max_procs : default_procs();
+  int const by_hand = procs_by_hand(chosen);
+  result.procs_by_hand = by_hand != 0;
+  result.procs = by_hand != 0 ? by_hand : procs_of_machine();
   result.threads_max = chosen.max_threads;
   result.stack_size = chosen.stack_size;
   result.ring_capacity = static_cast<std::uint32_t>(chosen.local_queue_capacity);

@@ -42,6 +42,7 @@ struct settings {
   int preempt_signal = SIGURG;
   std::int64_t idle_thread_after_ns = 60'000'000'000;
   std::int64_t scavenge_after_ns = 300'000'000'000;
+  bool procs_by_hand = true;           // by the program or its environment: else they follow the machine
   std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
 };
 
@@ -166,6 +167,9 @@ struct Sched {
 
   // What a higher floor does, filled by boot: the goroutine dump, to standard error. nullptr: it is left out.
   void (*report_goroutines)(Sched& s) noexcept = nullptr;
+  atomic<bool> cpus_may_have_changed{false};  // see boot/quota.h
+  atomic<bool> procs_by_hand{options.procs_by_hand};
+  void (*follow_cpus)(Sched& s) noexcept = nullptr;
   atomic<bool> quit_is_asked{false};          // by SIGQUIT: see boot/quit.h
   void (*quit)(Sched& s) noexcept = nullptr;  // what the thread maker does then
 

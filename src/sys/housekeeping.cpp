@@ -1,6 +1,7 @@
 #include "sys/housekeeping.h"
 
 #include "os/thread.h"
+#include "sched/thread_maker.h"
 #include "sched/threads.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 namespace thrum::rt {
 namespace {
 
+constexpr std::int64_t cpus_every_ns = 1'000'000'000;
 constexpr std::size_t stacks_per_look = 32;  // some microseconds each
 
 // M0, one for each P, and one to spare.
@@ -30,6 +32,7 @@ housekeeping::housekeeping(Sched& s, std::int64_t now_ns) noexcept
     : sched_(s),
       threads_due_ns_(now_ns + s.options.idle_thread_after_ns),
       stacks_due_ns_(now_ns + s.options.scavenge_after_ns),
+      cpus_due_ns_(now_ns + cpus_every_ns),
       parked_(s) {}
 
 void housekeeping::look(std::int64_t now_ns) noexcept {
@@ -38,6 +41,11 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
     threads_due_ns_ = std::min(let_surplus_go(now_ns), soonest_ns);
   }
   if (is_giving_back_ || is_looking_at_parked_ || now_ns >= stacks_due_ns_) scavenge(now_ns);
+  if (now_ns >= cpus_due_ns_ && !sched_.procs_by_hand.load(relaxed)) {
+    cpus_due_ns_ = now_ns + cpus_every_ns;
+    sched_.cpus_may_have_changed.store(true, relaxed);  // ordered by the bell
+    ring_thread_maker(sched_);
+  }
 }
 
 std::int64_t housekeeping::next_ns() noexcept {

@@ -1,4 +1,5 @@
-// What sysmon gives back when it has not been needed for long: threads (S31) and the memory of stacks (S32).
+// What sysmon gives back when it has not been needed for long: threads (S31) and the memory of stacks (S32). And once a second,
+// while it is awake, it has the thread maker look whether the CPUs that may be used have changed (S23).
 //
 // Both only cost a look now and then. In an idle program sysmon wakes for them as long as there is something left to give
 // back, and then no more.
@@ -29,6 +30,7 @@ class housekeeping {
   Sched& sched_;
   std::int64_t threads_due_ns_;
   std::int64_t stacks_due_ns_;
+  std::int64_t cpus_due_ns_;
   bool is_giving_back_ = false;        // stacks that were found idle, a few at a time
   bool is_looking_at_parked_ = false;  // likewise
   parked_stacks parked_;

@@ -15,10 +15,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 namespace thrum {
 namespace {
@@ -388,6 +393,44 @@ TEST(resizing, S41_whoever_reads_the_stats_does_not_hold_the_end_up) {
   auto fastest = std::chrono::nanoseconds::max();
   for (int i = 0; i < 5; ++i) fastest = std::min<std::chrono::nanoseconds>(fastest, end_beside_readers());
   EXPECT_LT(fastest, 150ms) << "less than the patience with those who do not come to rest";
+}
+
+// The thread that looks, by its name; 0: it is not there.
+int tid_of(char const* name) {
+  for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string found;
+    std::ifstream(task.path() / "comm") >> found;
+    if (found == name) return std::stoi(task.path().filename());
+  }
+  return 0;
+}
+
+TEST(resizing, S23_the_number_of_ps_follows_the_machine) {
+  if (num_cpus() < 2 || std::getenv("THRUM_MAXPROCS") != nullptr || std::getenv("GOMAXPROCS") != nullptr) {
+    GTEST_SKIP() << "there is nothing to follow";
+  }
+  cpu_set_t all{};
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  run_at(0, [&] {
+    int const before = max_procs();
+    EXPECT_EQ(before, num_cpus());
+    int maker = 0;
+    ASSERT_TRUE(test::wait_until([&] { return (maker = tid_of("thrum-maker")) != 0; }));
+    cpu_set_t one{};
+    for (std::size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+      if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+    }
+    auto const becomes = [](int procs) { return test::wait_until([procs] { return max_procs() == procs; }); };
+    ASSERT_EQ(::sched_setaffinity(maker, sizeof one, &one), 0);
+    EXPECT_TRUE(becomes(1));
+    ASSERT_EQ(::sched_setaffinity(maker, sizeof all, &all), 0);
+    EXPECT_TRUE(becomes(before));
+    set_max_procs(before + 1);
+    ASSERT_EQ(::sched_setaffinity(maker, sizeof one, &one), 0);
+    auto const until = std::chrono::steady_clock::now() + 2500ms;
+    EXPECT_TRUE(test::wait_until([&] { return std::chrono::steady_clock::now() > until; }));
+    EXPECT_EQ(max_procs(), before + 1) << "what was chosen by hand stays";
+  });
 }
 
 TEST_P(resize, S23_the_end_of_the_run_beside_stops) {
