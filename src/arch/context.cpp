@@ -1,6 +1,7 @@
 #include "arch/context.h"
 
 #include "arch/fp_control.h"
+#include "base/atomic.h"
 #include "base/check.h"
 
 #include <cstddef>
@@ -103,9 +104,13 @@ namespace {
 
 // The frame keeps the registers that the compiler must save because of the clobbers: from here a walk knows all of them.
 THRUM_NO_TSAN THRUM_NO_ASAN void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept {
-  note_where_we_are(own);
+  context here;
+  note_where_we_are(here);
+  own.sp = here.sp;
+  own.fp = here.fp;
+  tell(own.pc, here.pc);
   f(argument);
-  own.pc = nullptr;  // from here on nobody may walk it; and no tail call: the frame stays
+  tell(own.pc, static_cast<void*>(nullptr));  // and no tail call: the frame stays
 }
 
 THRUM_NO_TSAN THRUM_NO_ASAN void switch_context(context& from, context const& to,

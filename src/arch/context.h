@@ -41,7 +41,7 @@ enum class departure : bool {
 THRUM_OPAQUE void switch_context(context& from, context const& to, departure how) noexcept;
 
 // Calls f(argument) with `own` set to where the caller stands: as long as the call lasts, somebody else may walk this stack from
-// there (arch/stack_walk.h). Nobody may switch to it. Its pc is null afterwards.
+// there (arch/stack_walk.h). Nobody may switch to it. Its pc is null before and afterwards, and set last.
 THRUM_OPAQUE void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept;
 
 // Prepares `fresh` so that the first switch to it calls entry() on an empty stack that ends at `top` (16-aligned).

@@ -58,4 +58,15 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
+// A word that is plain for its owner, and through which somebody else may be told: the pointer last, and found with all that was
+// written before it.
+template <class T>
+void tell(T*& word, T* value) noexcept {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+template <class T>
+[[nodiscard]] T* told(T* const& word) noexcept {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
 }  // namespace thrum::rt

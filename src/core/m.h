@@ -54,6 +54,7 @@ struct M {
   atomic<bool> pause_insists{false};   // written by sysmon: the request is made good wherever the goroutine is
   // Written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about.
   atomic<std::uint32_t> pause_tick{0};
+  std::uintptr_t call_site = 0;      // where its goroutine announced the call it is in; 0: not known
   P* away_from = nullptr;            // in a system call: the P that may still be there on the way back
   G* locked = nullptr;               // by lock_os_thread, the only goroutine that may run here: see sched/own_thread.h
   bool is_foreign = false;           // of a thread that thrum did not make: see sys/foreign.h

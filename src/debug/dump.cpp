@@ -2,6 +2,7 @@
 
 #include "arch/stack_walk.h"
 #include "base/check.h"
+#include "core/current.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/signal.h"
@@ -54,31 +55,43 @@ M const* m_that_runs(Sched const& s, G const& g) noexcept {
   return m;
 }
 
-bool saved_context_is_right(Sched const& s, G const& g) noexcept {
-  if (g.saved.pc == nullptr) return false;
-  switch (g.status.load(relaxed)) {
-    case g_status::waiting:
-    case g_status::runnable: return true;
-    case g_status::running: return true;  // who makes the dump: it has noted where it stands
-    case g_status::syscall: {
-      M const* const m = m_that_runs(s, g);  // one that was not announced has noted nothing
-      return m != nullptr && !m->is_foreign && (m->attention.load(relaxed) & m_attend::unannounced) == 0;
-    }
-    default: return false;
-  }
+bool is_current(G const& g) noexcept {
+  M const* const m = current_m();
+  return m != nullptr && m->current == &g;
+}
+
+// From where its stack can be walked: nullptr, if somebody may run on it.
+context const* where_it_stands(G const& g) noexcept {
+  auto const status = g.status.load(relaxed);
+  bool const has_left = status == g_status::waiting || status == g_status::runnable;
+  // Pairs with call_with_context. One that has switched away is known to have done so by what brought us here.
+  return (has_left || is_current(g)) && told(g.saved.pc) != nullptr ? &g.saved : nullptr;
+}
+
+// A thread in a system call may come back at any moment, and run without a P until it asks for one: its stack cannot be walked.
+// But if the call was announced, it is known where.
+std::size_t note_call(Sched const& s, G const& g, std::uintptr_t* pcs) noexcept {
+  M const* const m = m_that_runs(s, g);
+  if (m == nullptr || m->is_foreign || (m->attention.load(relaxed) & m_attend::unannounced) != 0) return 0;
+  pcs[0] = m->call_site;
+  return pcs[0] != 0 ? 1 : 0;
 }
 
 std::size_t note_frames(Sched const& s, G const& g, std::uintptr_t* pcs, std::size_t max) noexcept {
-  stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
-  if (g.on != nullptr) range = {g.on->low, g.on->top};
+  auto const status = g.status.load(relaxed);
+  if (status == g_status::syscall) return note_call(s, g, pcs);
   bool const is_foreign = g.locked_to != nullptr && g.locked_to->is_foreign;
   if (g.on == nullptr && !is_foreign) return 0;  // it has no stack yet
-  if (g.status.load(relaxed) == g_status::runnable && g.locked_to != nullptr && g.locked_to->interrupted != nullptr) {
+  stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
+  if (!is_foreign) range = {g.on->low, g.on->top};
+  if (status == g_status::runnable && g.locked_to != nullptr && g.locked_to->interrupted != nullptr) {
     return walk_stack(os::interrupted_registers(g.locked_to->interrupted), range, pcs, max);
   }
-  return saved_context_is_right(s, g) ? walk_stack(registers_of(g.saved), range, pcs, max) : 0;
+  context const* const where = where_it_stands(g);
+  return where != nullptr ? walk_stack(registers_of(*where), range, pcs, max) : 0;
 }
 
+// Under sched.lock: threads without a P are not stopped, but what they do to their goroutine's status they do under it.
 template <class F>
 void for_each_alive(Sched& s, F visit) noexcept {
   {
@@ -87,7 +100,6 @@ void for_each_alive(Sched& s, F visit) noexcept {
       if (is_alive(g)) visit(g);
     });
   }
-  os::lock_guard const guard(s.lock);  // they are not stopped
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
     // A thread from outside counts while it is inside.
     if (m->is_foreign && m->current != nullptr && m->in_runtime.load(relaxed)) visit(*m->current);
@@ -155,6 +167,7 @@ void goroutine_list::make_room(std::size_t entries) noexcept {
 }
 
 void goroutine_list::note(Sched& s, frames wanted) noexcept {
+  os::lock_guard const guard(s.lock);
   std::size_t alive = 0;
   for_each_alive(s, [&](G const&) { ++alive; });
   if (alive == 0) return;

@@ -129,6 +129,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
 void queue_on_own_thread_locked(M& m, g_status from) noexcept {
   G& g = *m.current;
   g.locked_to = &m;
+  g.saved.pc = nullptr;  // until it sleeps
   g.transition(from, g_status::runnable);
   put_global_locked(m.sched, entry::locked(&g));
 }

@@ -83,9 +83,9 @@ void is_back(M& m, g_status from) noexcept {
 // The third, for a goroutine that may go on elsewhere.
 void commit_return(M& m, G& left, void*) noexcept {
   Sched& s = m.sched;
-  left.transition(g_status::syscall, g_status::runnable);
   {
     os::lock_guard const guard(s.lock);
+    left.transition(g_status::syscall, g_status::runnable);  // under the lock: there is no P that could be stopped
     put_global_locked(s, entry::plain(&left));
   }
   wake_if_idle(s);
@@ -123,7 +123,6 @@ void come_back_on_this_thread(M& m) noexcept {
 
 M& come_back(M& m) noexcept {
   if (m.current->is_locked) {
-    m.current->saved.pc = nullptr;
     come_back_on_this_thread(m);
     return m;
   }
@@ -139,14 +138,12 @@ M& come_back(M& m) noexcept {
 
 }  // namespace
 
-void begin_blocking(call_length length, context const& where) noexcept {
+void begin_blocking(call_length length, std::uintptr_t where) noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr) return;
   if (m->current->blocking_depth++ != 0) return;
   enter(*m);
-  m->current->saved.sp = where.sp;
-  m->current->saved.fp = where.fp;
-  m->current->saved.pc = where.pc;
+  m->call_site = where;
   go_away(*m, length);
 }
 
@@ -203,6 +200,7 @@ void left_with_attention(M& m) noexcept {
   if (m.current == nullptr || m.current->blocking_depth == 0) return;  // somebody else's visit
   enter(m);
   // A thread from outside may not come again for long: what it has made runnable is others' at once.
+  m.call_site = 0;  // it was another M's call, perhaps
   bool const leaves_work = m.is_foreign && !m.p->queue.is_empty_to_owner();
   go_away(m, leaves_work ? call_length::known_long : call_length::unknown);
 }
@@ -211,12 +209,9 @@ void left_with_attention(M& m) noexcept {
 
 namespace thrum::detail {
 
-// Its caller's frame is where the call is made: its registers but for the frame pointer are not known, and seldom needed.
 [[gnu::noinline]] void begin_blocking(blocking_hint hint) noexcept {
-  rt::context where;
-  where.sp = __builtin_dwarf_cfa();
-  where.fp = *static_cast<void**>(__builtin_frame_address(0));
-  where.pc = __builtin_return_address(0);
+  auto const where =
+      reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
   rt::begin_blocking(hint == blocking_hint::long_call ? rt::call_length::known_long : rt::call_length::unknown, where);
 }
 

@@ -22,9 +22,9 @@ namespace thrum::rt {
 
 enum class call_length : std::uint8_t { unknown, known_long };
 
-// On a goroutine, in user code; on other threads nothing happens. They nest. The second may change the M. `where` is the frame
-// that will be there until the end, for dumps.
-void begin_blocking(call_length length, context const& where) noexcept;
+// On a goroutine, in user code; on other threads nothing happens. They nest. The second may change the M. `where` is a program
+// counter, for dumps.
+void begin_blocking(call_length length, std::uintptr_t where) noexcept;
 void end_blocking() noexcept;
 
 // m's thread was found in user code without a P, after a call that was not announced (sys/unannounced.h): it gets one, or
