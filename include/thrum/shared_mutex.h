@@ -112,7 +112,7 @@ class shared_mutex {
   [[nodiscard]] bool wait_to_read(std::uint64_t before, char const* what, std::int64_t deadline_ns);
   [[nodiscard]] bool writer_leaves_soon() const noexcept;
   void uncount_reader() noexcept;
-  void let_writer_in(char const* what) noexcept;
+  void let_writer_in() noexcept;
   [[nodiscard]] bool give_to_writer(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   [[nodiscard]] bool let_readers_in(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   void set_free(std::uint32_t epoch) noexcept;

@@ -18,6 +18,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace thrum {
 namespace {
@@ -37,6 +38,16 @@ rt::M& of_caller(char const* what) {
   return *m;
 }
 
+// Its M, inside the runtime: only there a thread from outside may touch the run.
+class inside {
+ public:
+  explicit inside(char const* what) : m(of_caller(what)) { rt::enter(m); }
+  ~inside() { rt::leave(m); }
+  inside(inside const&) = delete;
+  inside& operator=(inside const&) = delete;
+  rt::M& m;
+};
+
 }  // namespace
 
 void goexit() { rt::unwind_goroutine(*on_goroutine("goexit").current); }
@@ -49,8 +60,7 @@ void this_goroutine::set_name(std::string_view name) {
   if (copy == nullptr) throw std::bad_alloc();
   std::memcpy(copy, name.data(), name.size());
   copy[name.size()] = '\0';
-  std::free(g.name);
-  g.name = copy;
+  std::free(std::exchange(g.name, copy));  // a dump may read it between any two steps
 }
 
 std::string_view this_goroutine::name() {
@@ -64,28 +74,43 @@ int set_max_procs(int n) {
     throw std::invalid_argument("thrum::set_max_procs: " + std::to_string(n) + " is more than " +
                                 std::to_string(rt::procs_max));
   }
-  if (n <= 0) return m.sched.procs.size();
-  m.sched.procs_by_hand.store(true, rt::relaxed);  // from now on it does not follow the machine
-  return n == m.sched.procs.size() ? n : rt::change_procs(m, n);
+  rt::enter(m);
+  int const now = m.sched.procs.size();
+  if (n > 0) m.sched.procs_by_hand.store(true, rt::relaxed);  // from now on it does not follow the machine
+  rt::leave(m);
+  return n <= 0 || n == now ? now : rt::change_procs(n);
 }
 
-int max_procs() { return of_caller("max_procs").sched.procs.size(); }
+int max_procs() {
+  inside const here("max_procs");
+  return here.m.sched.procs.size();
+}
 int num_cpus() { return rt::os::available_cpus(); }
 
-int num_goroutines() {
+namespace {
+
+int made_and_not_ended(rt::Sched& s) noexcept {
   std::uint64_t ended = 0;
   std::uint64_t created = 0;
-  rt::Sched& s = of_caller("num_goroutines").sched;
   auto const procs = s.procs.all();
   // What ended is read first: a goroutine that is born and dies in between is counted once too often, never too rarely.
   for (auto const& p : procs) ended += p->counters.ended.load(rt::acquire);
   for (auto const& p : procs) created += p->counters.created.load(rt::acquire);
-  return static_cast<int>(created - ended) + rt::threads_inside(s);
+  return static_cast<int>(created - ended);
+}
+
+}  // namespace
+
+int num_goroutines() {
+  rt::M& m = of_caller("num_goroutines");
+  if (!m.is_foreign && rt::hint_of(m.sched.seats) == nullptr) return made_and_not_ended(m.sched);
+  inside const here("num_goroutines");  // whoever is frozen must not hold the lock of the seats
+  return made_and_not_ended(here.m.sched) + rt::threads_inside(here.m.sched) - (here.m.is_foreign ? 1 : 0);
 }
 
 int num_threads() {
-  rt::Sched& s = of_caller("num_threads").sched;
-  rt::runtime_mark const mark;
+  inside const here("num_threads");
+  rt::Sched& s = here.m.sched;
   rt::os::lock_guard const guard(s.lock);
   return s.ms_total;
 }
@@ -97,15 +122,14 @@ void lock_os_thread() {
 }
 
 void unlock_os_thread() {
-  rt::M& m = of_caller("unlock_os_thread");
-  rt::runtime_mark const mark;
-  rt::unlock_from_thread(m);
+  inside const here("unlock_os_thread");
+  rt::unlock_from_thread(here.m);
 }
 
 int set_max_threads(int limit) {
-  rt::Sched& s = of_caller("set_max_threads").sched;
   if (limit < 1) throw std::invalid_argument("thrum::set_max_threads: the limit must be at least 1");
-  rt::runtime_mark const mark;
+  inside const here("set_max_threads");
+  rt::Sched& s = here.m.sched;
   rt::os::lock_guard const guard(s.lock);
   int const before = s.threads_max.exchange(limit, rt::relaxed);  // written under the lock
   if (s.ms_total > limit) {
@@ -186,7 +210,10 @@ stats read_stats() {
   rt::Sched& s = m.sched;
   stats result;
   rt::blocking_sites sites;
-  result.procs.resize(s.procs.all().size());
+  rt::enter(m);
+  std::size_t const procs = s.procs.all().size();
+  rt::leave(m);
+  result.procs.resize(procs);
   rt::enter(m);
   rt::for_each_proc(m, copy_counters, &result.procs);
   copy_totals(s, result, sites);

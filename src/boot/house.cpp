@@ -119,7 +119,7 @@ void house::end() noexcept {
   making_->stop();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
-  Sched::threads_asleep_for_good.fetch_add(others_inside, relaxed);
+  Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;
   if (end.threads_left != 0) preemption_.threads_are_left();
   if (end.all_rest) leave_behind_what_is_referred_to(s);

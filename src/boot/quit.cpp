@@ -28,7 +28,7 @@ void quit(Sched& s) noexcept {
   {
     stopped_world const world(s, patience_ns);
     if (!world.is_complete()) print_error("thrum: not every goroutine could be stopped");
-    all.note(s, goroutine_list::frames::noted);
+    all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none);
   }
   print_goroutines(all);
   die();

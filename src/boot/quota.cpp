@@ -7,18 +7,28 @@
 
 #include <algorithm>
 #include <new>
+#include <stdexcept>
 
 namespace thrum::rt {
 namespace {
 
-// The run may be over by the time it comes to that: then it has no seat.
+// The run stays while a thread from outside leaves the runtime for a moment.
+class kept_run {
+ public:
+  explicit kept_run(M& m) noexcept : m_(m) { keep_run(m_); }
+  ~kept_run() { let_run_go(m_); }
+  kept_run(kept_run const&) = delete;
+  kept_run& operator=(kept_run const&) = delete;
+
+ private:
+  M& m_;
+};
+
 void* resize_to(void* cpus) {
   os::set_thread_name("thrum-resize");
-  M* const m = callers_m();
-  if (m == nullptr || m->sched.procs_by_hand.load(relaxed)) return nullptr;
   try {
-    change_procs(*m, static_cast<int>(reinterpret_cast<std::intptr_t>(cpus)));
-  } catch (std::bad_alloc const&) {  // there will be another look
+    change_procs(static_cast<int>(reinterpret_cast<std::intptr_t>(cpus)));
+  } catch (std::exception const&) {  // there will be another look, or the run is over
   }
   return nullptr;
 }
@@ -34,19 +44,25 @@ void follow_cpus(Sched& s) noexcept {
   }
 }
 
-int change_procs(M& m, int n) {
-  Sched& s = m.sched;
+int change_procs(int n) {
+  M* m = callers_m();
+  if (m == nullptr) throw std::logic_error("thrum::set_max_procs: the run has just ended");
+  enter(*m);
+  Sched& s = m->sched;
+  kept_run const kept(*m);
+  leave(*m);
   auto fresh = make_procs(s, n);
-  M& here = *current_m();
+  m = callers_m();
+  if (m == nullptr || &m->sched != &s) throw std::logic_error("thrum::set_max_procs: the run has just ended");
   int before = 0;
   bool is_done = false;
-  enter(here);
+  enter(*m);
   {
-    stopped_world const world(here);
+    stopped_world const world(*m);
     before = s.procs.size();
-    is_done = resize(here, n, fresh);
+    is_done = resize(*m, n, fresh);
   }
-  leave(here);
+  leave(*m);
   if (!is_done) throw std::bad_alloc();
   return before;
 }

@@ -11,7 +11,8 @@ namespace thrum::rt {
 // On the thread maker.
 void follow_cpus(Sched& s) noexcept;
 
-// On a goroutine or any other thread, outside the runtime: there are to be n Ps. How many it was before. Throws std::bad_alloc.
-int change_procs(M& m, int n);
+// On a goroutine or any other thread, outside the runtime: there are to be n Ps. How many it was before. Throws std::bad_alloc, and
+// std::logic_error if the run ends meanwhile.
+int change_procs(int n);
 
 }  // namespace thrum::rt

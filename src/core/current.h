@@ -74,6 +74,15 @@ extern constinit higher_hooks m_hooks;
     m_hooks.left(m);
 }
 
+// A thread from outside is to leave the runtime and come back, and needs the run's memory meanwhile. Inside the runtime; and,
+// anywhere, the way back.
+inline void keep_run(M& m) noexcept {
+  if (m.is_foreign) m.keeps_run.fetch_add(1U, relaxed);  // published by going away
+}
+inline void let_run_go(M& m) noexcept {
+  if (m.is_foreign) m.keeps_run.fetch_sub(1U, release);  // pairs with is_inside
+}
+
 // g goes on here, perhaps on another M than before. If it only visits the runtime from inside a blocking call, it goes away
 // again when it leaves the runtime.
 [[gnu::always_inline]] inline void stay_announced(M& m, G const& g) noexcept {

@@ -54,16 +54,17 @@ struct M {
   atomic<bool> pause_insists{false};   // written by sysmon: the request is made good wherever the goroutine is
   // Written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about.
   atomic<std::uint32_t> pause_tick{0};
-  std::uintptr_t call_site = 0;      // where its goroutine announced the call it is in; 0: not known
-  P* away_from = nullptr;            // in a system call: the P that may still be there on the way back
-  G* locked = nullptr;               // by lock_os_thread, the only goroutine that may run here: see sched/own_thread.h
-  bool is_foreign = false;           // of a thread that thrum did not make: see sys/foreign.h
-  atomic<bool> run_is_over{false};   // of such a thread: it must not enter
-  bool leaves_through_g0;            // whoever leaves here does not choose its successor
-  bool ends_with_goroutine = false;  // the one that ended here was locked
-  bool spinning = false;             // looks for work and is counted in sched.spinning
-  std::uint32_t patience = 0;        // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t poor_steals = 0;     // in a row, that kept it busy for hardly longer than they took: see steal.cpp
+  std::uintptr_t call_site = 0;     // where its goroutine announced the call it is in; 0: not known
+  P* away_from = nullptr;           // in a system call: the P that may still be there on the way back
+  G* locked = nullptr;              // by lock_os_thread, the only goroutine that may run here: see sched/own_thread.h
+  bool is_foreign = false;          // of a thread that thrum did not make: see sys/foreign.h
+  atomic<bool> run_is_over{false};  // of such a thread: it must not enter
+  atomic<std::uint32_t> keeps_run{0};  // of such a thread: it is outside, and needs the memory of its run
+  bool leaves_through_g0;              // whoever leaves here does not choose its successor
+  bool ends_with_goroutine = false;    // the one that ended here was locked
+  bool spinning = false;               // looks for work and is counted in sched.spinning
+  std::uint32_t patience = 0;          // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t poor_steals = 0;       // in a row, that kept it busy for hardly longer than they took: see steal.cpp
   std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice

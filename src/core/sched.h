@@ -117,6 +117,7 @@ struct Sched {
   M* timekeeper = nullptr;        // sleeps until the next timer is due; in no list and not idle
   bool timekeeper_awake = false;  // it was woken to look again, and is on its way to lock
   bool m0_waits = false;          // main has left its first thread, which now waits for the end
+  bool deadlock_is_reported = false;
   bool stopping = false;
   g_list waiting_for_stack;                // unstarted Gs for which no stack could be had
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock

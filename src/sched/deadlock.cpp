@@ -26,12 +26,14 @@ void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
   // A P that is not idle is in somebody's hands who is no M at work, sysmon's for example: he will hand it off, and look.
   if (s.idle_procs.load(relaxed) != s.procs.size()) return;
+  if (s.deadlock_is_reported) return;  // the thread maker looks as well
   if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
   print_error("thrum: fatal error: %s - deadlock!",
               s.main_exited ? "no goroutines (main called goexit)" : "all goroutines are asleep");
+  s.deadlock_is_reported = true;
   s.lock.release();  // the report takes it, and nobody else will
   if (s.report_goroutines != nullptr) s.report_goroutines(s);
   die();

@@ -104,6 +104,7 @@ void join_task(task& joined) {
     throw std::logic_error("thrum: join() on a goroutine whose run ended before it did");
   }
   M* m = callers_m();
+  if (m == nullptr && task_finished(joined)) return;
   if (m == nullptr) throw std::logic_error("thrum: join() while no runtime is alive");
   enter(*m);
   if (may_host(*m, *m->current, child) && claim(child)) {

@@ -103,6 +103,7 @@ void give_up_own_thread(M& m) noexcept {
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   G& g = *m.current;
   auto const mine = goroutine_globals::saved_from(m.globals);
+  g.saved.pc = nullptr;
   commit(m, g, argument);
   os::chaos_point();
   hand_off(m.sched, *std::exchange(m.p, nullptr));

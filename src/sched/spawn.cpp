@@ -40,24 +40,38 @@ using namespace rt;
   g->task.created_at = __builtin_return_address(0);
   g->task.created_by = m->current->id;
   g->task.stack_bytes = stack_bytes;
+  if (m->is_foreign) [[unlikely]]
+    keep_run(*m);  // until the callable is in it
   leave(*m);
   return g->task;
 }
 
 void discard_task(task& unused) noexcept {
   M* const m = current_m();
-  if (m == nullptr) return;  // on another thread, and the run has ended meanwhile
+  if (m == nullptr || G::of(unused).is_orphan) return;  // on another thread, and the run has ended meanwhile
   enter(*m);
+  let_run_go(*m);
   G::of(unused).references.store(0, relaxed);  // nobody else knows it
+  put_dead_g(*m->p, G::of(unused));
+  leave(*m);
+}
+
+void recycle_task(task& unused) noexcept {
+  M* const m = current_m();
+  if (m == nullptr || G::of(unused).is_orphan) return;  // as above
+  enter(*m);
+  G::of(unused).references.store(0, relaxed);
   put_dead_g(*m->p, G::of(unused));
   leave(*m);
 }
 
 void start_task(task& filled) noexcept {
   M* const m = current_m();
-  if (m == nullptr) [[unlikely]]
+  if (m == nullptr || G::of(filled).is_orphan) [[unlikely]]
     return;  // as above
   enter(*m);
+  if (m->is_foreign) [[unlikely]]
+    let_run_go(*m);
   G& g = G::of(filled);
   P& p = *m->p;
   g.transition(g_status::dead, g_status::unstarted);

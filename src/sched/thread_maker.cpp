@@ -48,11 +48,14 @@ void thread_maker::make_threads() noexcept {
   for (;;) {
     std::uint32_t const bell = sched_.thread_maker_bell.load(acquire);  // pairs with ring_thread_maker
     if (stopping_.load(acquire)) return;                                // pairs with stop()
-    if (sched_.quit_is_asked.load(acquire) && sched_.quit != nullptr) sched_.quit(sched_);  // pairs with the handler
     if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
       sched_.follow_cpus(sched_);
     auto [next, ended, spare] = take_orders(sched_);
-    if (next == nullptr && ended == nullptr && !spare) os::futex_wait(sched_.thread_maker_bell, bell, -1);
+    if (next == nullptr && ended == nullptr && !spare) {
+      // pairs with the handler. Not before: whoever has a P and no thread yet could not stop.
+      if (sched_.quit_is_asked.load(acquire) && sched_.quit != nullptr) sched_.quit(sched_);
+      os::futex_wait(sched_.thread_maker_bell, bell, -1);
+    }
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));
     if (spare) start_spare_thread(sched_);
     while (ended != nullptr) bury_thread(sched_, *std::exchange(ended, ended->idle_link));

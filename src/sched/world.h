@@ -33,6 +33,8 @@ class [[nodiscard]] stopped_world {
   stopped_world(stopped_world const&) = delete;
   stopped_world& operator=(stopped_world const&) = delete;
 
+  // Nobody goes on who has stopped.
+  [[nodiscard]] bool is_stopped() const noexcept { return holds_lock_; }
   // Everybody has stopped.
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
 

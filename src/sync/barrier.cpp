@@ -20,7 +20,9 @@ void barrier_core::begin_next_phase_slow() noexcept {
     // as in begin_next_phase
     if (state_.compare_exchange(seen, next_phase(seen), rt::release, rt::relaxed)) return;
   }
-  M& m = enter_to_wake("barrier::arrive", epoch);
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return begin_next_phase_slow();
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   bucket.acquire();
   // release pairs with wait()'s acquire

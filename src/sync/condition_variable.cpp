@@ -10,10 +10,22 @@
 #include <thrum/condition_variable.h>
 
 #include <new>
+#include <stdexcept>
 
 namespace thrum {
 
 using namespace rt;
+
+namespace {
+
+// On a thread from outside, whose run has ended between two steps: as all who waited in it.
+[[noreturn]] void wait_for_good() noexcept {
+  Sched::threads_asleep_for_good.fetch_add(1, relaxed);
+  os::note never;
+  for (;;) never.sleep();
+}
+
+}  // namespace
 
 std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
   if (!lock.owns_lock()) fatal("condition_variable::wait without holding the mutex");
@@ -26,10 +38,15 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   state_.store(stamped(waited_for, waited_for, m->sched.epoch), relaxed);
   bucket.enqueue(waiter, &state_, queue_end::back);
   bucket.release();
+  Sched const& run = m->sched;
+  keep_run(*m);
   leave(*m);
 
   lock.mutex()->unlock();
-  m = &enter_to_wait("condition_variable::wait");  // another one than before, perhaps
+  m = callers_m();  // another one than before, perhaps
+  if (m == nullptr || &m->sched != &run) wait_for_good();
+  enter(*m);
+  let_run_go(*m);
   bucket.acquire();
   waiter.still_runs = false;
   timed_wait end{m, wait_outcome::woken};
@@ -44,7 +61,13 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   }
   put_sudog(*end.m->p, &waiter);
   leave(*end.m);
-  [&]() noexcept { lock.mutex()->lock(); }();  // without the mutex nobody can go on: as std::condition_variable
+  [&]() noexcept {  // without the mutex nobody can go on: as std::condition_variable
+    try {
+      lock.mutex()->lock();
+    } catch (std::logic_error const&) {  // the run is over
+      wait_for_good();
+    }
+  }();
   if (end.how == wait_outcome::no_memory) throw std::bad_alloc();
   return end.how == wait_outcome::timed_out ? std::cv_status::timeout : std::cv_status::no_timeout;
 }
@@ -54,7 +77,9 @@ void condition_variable::wait(std::unique_lock<mutex>& lock) { static_cast<void>
 void condition_variable::notify_slow(how_many which) noexcept {
   std::uint32_t const epoch = live_epoch();
   if (unstamped(state_.load(relaxed), waited_for, epoch) == 0) return;  // they waited in a run that is over
-  M& m = enter_to_wake("condition_variable::notify", epoch);
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return;
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   g_list woken;
   bucket.acquire();

@@ -23,7 +23,9 @@ void latch::count_down_slow(std::ptrdiff_t n) noexcept {
     // as in count_down
     if (state_.compare_exchange_weak(seen, stamped(next, waited_for, epoch), acq_rel, relaxed)) return;
   }
-  M& m = enter_to_wake("latch::count_down", epoch);
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return count_down_slow(n);
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   bucket.acquire();
   if (count_of(state_.exchange(0, acq_rel)) != n) refuse("latch::count_down", n);  // as in count_down

@@ -153,7 +153,9 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   std::uint32_t const flags = flags_of(before, epoch);
   if ((flags & waiters) == 0) return;                 // nobody waits in this run
   if ((flags & (woken | starving)) == woken) return;  // one of those who do is on his way
-  M& m = enter_to_wake("mutex::unlock", epoch);
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return;
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
   if ((flags & starving) != 0) {

@@ -24,12 +24,14 @@ void semaphore::refuse(char const* what, std::int64_t n) noexcept {
 void semaphore::settle(std::uint32_t epoch) noexcept {
   if (!has_broken_promise(promised_, epoch)) return;
   M* const m = callers_m();
-  if (m != nullptr && m->sched.epoch == epoch) {
+  if (m != nullptr) {
     enter(*m);
-    wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
-    bucket.acquire();
-    state_.fetch_add(one * take_back(promised_, epoch), relaxed);  // relaxed: nobody has had them
-    bucket.release();
+    if (m->sched.epoch == epoch) {
+      wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
+      bucket.acquire();
+      state_.fetch_add(one * take_back(promised_, epoch), relaxed);  // relaxed: nobody has had them
+      bucket.release();
+    }
     leave(*m);
   } else if (epoch == 0) {
     state_.fetch_add(one * take_back(promised_, epoch), relaxed);
@@ -114,8 +116,8 @@ g_list semaphore::serve(wait_bucket& bucket, std::int64_t given, std::uint32_t e
 
 void semaphore::release_slow(std::int64_t n) noexcept {
   if (!is_valid(n)) refuse("semaphore::release", n);
-  std::uint32_t const epoch = live_epoch();
   for (;;) {
+    std::uint32_t const epoch = live_epoch();  // the run may end meanwhile
     word seen = state_.load(relaxed);
     word const now = unstamped(seen, waited_for, epoch);
     if (n > max() - count_of(now)) refuse("semaphore::release", n);
@@ -130,7 +132,9 @@ void semaphore::release_slow(std::int64_t n) noexcept {
 
 // False: they have been served meanwhile.
 bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept {
-  M& m = enter_to_wake("semaphore::release", epoch);
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return false;
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   g_list woken;
   bucket.acquire();

@@ -31,12 +31,14 @@ void const* shared_mutex::readers_key() const noexcept { return reinterpret_cast
 void shared_mutex::settle(std::uint32_t epoch) noexcept {
   if (!has_broken_promise(promised_, epoch)) return;
   M* const m = callers_m();
-  if (m != nullptr && m->sched.epoch == epoch) {
+  if (m != nullptr) {
     enter(*m);
-    wait_bucket& bucket = m->sched.waiters.bucket_of(this);
-    bucket.acquire();
-    state_.fetch_sub(take_back(promised_, epoch), relaxed);  // relaxed: nobody was inside
-    bucket.release();
+    if (m->sched.epoch == epoch) {
+      wait_bucket& bucket = m->sched.waiters.bucket_of(this);
+      bucket.acquire();
+      state_.fetch_sub(take_back(promised_, epoch), relaxed);  // relaxed: nobody was inside
+      bucket.release();
+    }
     leave(*m);
   } else if (epoch == 0) {
     state_.fetch_sub(take_back(promised_, epoch), relaxed);
@@ -159,7 +161,9 @@ void shared_mutex::unlock_slow() noexcept {
     // Readers that are just coming see that it is free; release pairs with their acquire.
     if (state_.compare_exchange_weak(seen, now & ~held, release, relaxed)) return;
   }
-  M& m = enter_to_wake("shared_mutex::unlock", epoch);
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return unlock_slow();
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   g_list woken;
   bucket.acquire();
@@ -243,7 +247,7 @@ bool shared_mutex::writer_leaves_soon() const noexcept {
 
 void shared_mutex::uncount_reader() noexcept {
   word const before = unstamped(state_.fetch_sub(reader, release), flags, live_epoch());  // as unlock_shared
-  if ((before & (held | writers_wait | readers)) == (writers_wait | reader)) let_writer_in("shared_mutex::lock_shared");
+  if ((before & (held | writers_wait | readers)) == (writers_wait | reader)) let_writer_in();
 }
 
 // A reader waits no longer, and is out of the bucket.
@@ -256,13 +260,15 @@ void shared_mutex::unlock_shared_slow(word before) noexcept {
   if ((before & held) != 0) fatal("unlock_shared of a shared_mutex that is write-locked, not read-locked");
   if ((before & readers) == 0) fatal("unlock_shared of an unlocked shared_mutex");
   word const now = unstamped(before, flags, live_epoch());
-  if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in("shared_mutex::unlock_shared");
+  if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in();
 }
 
 // The last reader has left, and a writer waits; or has been let in meanwhile, and the shared_mutex may be gone.
-void shared_mutex::let_writer_in(char const* what) noexcept {
+void shared_mutex::let_writer_in() noexcept {
   std::uint32_t const epoch = live_epoch();
-  M& m = enter_to_wake(what, epoch);
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return;
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   g_list woken;
   bucket.acquire();

@@ -1,6 +1,7 @@
 #include "sync/wait.h"
 
 #include "base/check.h"
+#include "os/thread.h"
 
 #include <new>
 #include <stdexcept>
@@ -63,13 +64,14 @@ void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
   ready_all(m, released);
 }
 
-M& enter_to_wake(char const* what, std::uint32_t epoch) noexcept {
-  M* const m = callers_m();
-  if (m == nullptr || m->sched.epoch != epoch) {
-    fatal("%s outside the run whose goroutines wait for it", what);
+M* enter_to_wake(std::uint32_t epoch) noexcept {
+  if (M* const m = callers_m()) {
+    enter(*m);
+    if (m->sched.epoch == epoch) return m;
+    leave(*m);
   }
-  enter(*m);
-  return *m;
+  while (Sched::live_epoch.load(relaxed) == epoch) os::yield_thread();  // it is coming to its end
+  return nullptr;
 }
 
 }  // namespace thrum::rt

@@ -52,9 +52,9 @@ inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::m
 // Takes all waiters of the address out of the bucket, which is locked, and unlocks it; then makes them runnable.
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
 
-// The M on which goroutines that wait in this run can be woken, with the runtime mark set. If that run is over the program ends:
-// `what` names the call.
-[[nodiscard]] M& enter_to_wake(char const* what, std::uint32_t epoch) noexcept;
+// The M on which goroutines that wait in this run can be woken, with the runtime mark set. nullptr, on a thread from outside: that
+// run is over by now, and what its waiters left in the object's state means nothing any more.
+[[nodiscard]] M* enter_to_wake(std::uint32_t epoch) noexcept;
 
 // Runs decide() under the bucket's lock; true: waits there until released, false: returns. If the deadline comes first,
 // and nobody else waits, gave_up() runs under the lock; the answer is false. With the mark set on entry, clear on return.

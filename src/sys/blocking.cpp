@@ -112,16 +112,24 @@ void is_back_from_the_queue(M& m) noexcept {
   m.attention.store(0, relaxed);
 }
 
+// A thread from outside that came too late; nobody else counts it.
+[[noreturn]] void sleep_as_left_behind(M& m) noexcept {
+  Sched::threads_asleep_for_good.fetch_add(1, relaxed);
+  leave_it_there(m);
+}
+
 void come_back_on_this_thread(M& m) noexcept {
   came const how = come_back_at_once(m);
   if (how == came::with_p) return;
   if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall);
   m.sched.lock.release();
+  if (how == came::after_the_end && m.is_foreign) sleep_as_left_behind(m);
   if (how == came::after_the_end || !sleep_until_its_turn(m)) leave_it_there(m);
   is_back_from_the_queue(m);
 }
 
 M& come_back(M& m) noexcept {
+  m.current->saved.pc = nullptr;
   if (m.current->is_locked) {
     come_back_on_this_thread(m);
     return m;
@@ -140,7 +148,7 @@ M& come_back(M& m) noexcept {
 
 void begin_blocking(call_length length, std::uintptr_t where) noexcept {
   M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) return;
+  if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // such a thread is away as it is
   if (m->current->blocking_depth++ != 0) return;
   enter(*m);
   m->call_site = where;
@@ -149,7 +157,7 @@ void begin_blocking(call_length length, std::uintptr_t where) noexcept {
 
 void end_blocking() noexcept {
   M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) return;
+  if (m == nullptr || m->current == nullptr || m->is_foreign) return;
   if (--m->current->blocking_depth != 0) return;
   // Not away: inside the call it used the runtime, and has parked there.
   if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
@@ -158,7 +166,7 @@ void end_blocking() noexcept {
 }
 
 void entered_with_attention(M& m) noexcept {
-  if (m.run_is_over.load(relaxed)) leave_it_there(m);  // see sys/foreign.h
+  if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // see sys/foreign.h
   std::uint32_t const seen = settle_who_has_the_p(m);
   if ((seen & m_attend::away) == 0) return;
   come_back_on_this_thread(m);

@@ -110,6 +110,9 @@ bool is_inside(foreign_seat const& seat) noexcept {
   return seat.m.in_runtime.load(acquire) || (seat.m.attention.load(acquire) & m_attend::away) == 0;
 }
 
+// acquire pairs with let_run_go; after the others: it is set before the thread goes away.
+bool needs_run(foreign_seat const& seat) noexcept { return is_inside(seat) || seat.m.keeps_run.load(acquire) != 0; }
+
 bool is_about_to_leave(foreign_seat const& seat) noexcept {
   auto const status = seat.g.status.load(relaxed);
   return is_inside(seat) && (status == g_status::running || status == g_status::runnable);  // as opposed to waiting
@@ -130,6 +133,10 @@ M* seat_thread() noexcept {
   Sched& s = *registry.admitting;
   foreign_seat* const seat = take_seat(s);
   if (seat == nullptr) return nullptr;
+  if (own_seat != nullptr) {  // of an earlier run
+    own_seat->thread_has = nullptr;
+    own_seat->spare = std::exchange(registry.of_nobody, own_seat);
+  }
   own_seat = seat;
   set_current_m(&seat->m);
   seat->thread_has = own_m_place();
@@ -150,6 +157,17 @@ int threads_inside(Sched& s) noexcept {
   int inside = 0;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) inside += is_inside(*seat) ? 1 : 0;
   return inside;
+}
+
+int threads_left_waiting(Sched& s) noexcept {
+  os::lock_guard const guard(registry.lock);
+  int waiting = 0;
+  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+    auto const status = seat->g.status.load(relaxed);
+    bool const waits = status == g_status::waiting || status == g_status::runnable;
+    waiting += waits && is_inside(*seat) ? 1 : 0;
+  }
+  return waiting;
 }
 
 int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
@@ -173,7 +191,7 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
     while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns) os::yield_thread();
-    if (is_inside(*seat)) ++inside;
+    if (needs_run(*seat)) ++inside;
   }
   return inside;
 }

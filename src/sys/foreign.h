@@ -27,6 +27,9 @@ void admit_threads(Sched& s) noexcept;
 // what they waited for; goroutines still run. How many are inside then: they stay there for good, and need the run's memory.
 [[nodiscard]] int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept;
 
+// After end_all_ms: how many wait inside. Nobody will wake them.
+[[nodiscard]] int threads_left_waiting(Sched& s) noexcept;
+
 // How many are in a call of the runtime now, the calling thread not counted.
 [[nodiscard]] int threads_inside(Sched& s) noexcept;
 

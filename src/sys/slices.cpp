@@ -63,7 +63,14 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   if (is_to_stop(p) && seen.asked == 0) seen.ask_ns = now_ns;
   bool const is_wanted = somebody_wants(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
-  if (m->in_runtime.load(relaxed)) return is_to_stop(p) ? verdict::look_again_soon : verdict::nothing;
+  if (m->in_runtime.load(relaxed)) {
+    // One that calls the runtime again and again is never met outside: it is asked to look itself, when it leaves.
+    if (is_wanted && now_ns >= seen.ask_ns) {
+      m->pause_tick.store(seen.tick, relaxed);
+      m->attention.fetch_or(m_attend::pause, relaxed);
+    }
+    return is_to_stop(p) ? verdict::look_again_soon : verdict::nothing;
+  }
   if (!is_wanted && !nobody_could_help()) return verdict::nothing;
   std::int64_t const looked_at_ns = os::monotonic_ns();
   os::thread_state const state = seen.thread.look(hint_of(m->tid));

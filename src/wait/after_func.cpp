@@ -62,7 +62,12 @@ void retain_func_timer(func_timer_state& s) noexcept {
 void release_func_timer(func_timer_state& s) noexcept {
   // acq_rel: what others did with it is over before it is destroyed
   if (s.references.fetch_sub(1U, acq_rel) != 1) return;
-  if (M const* const m = callers_m(); m != nullptr && has_goroutine_of(s, m->sched.epoch)) discard_task(*s.prepared);
+  if (M* const m = callers_m()) {
+    enter(*m);
+    bool const is_of_this_run = has_goroutine_of(s, m->sched.epoch);
+    leave(*m);
+    if (is_of_this_run) recycle_task(*s.prepared);
+  }
   if (s.timer != nullptr) end_timer(*s.timer);
   s.destroy(s);
 }
@@ -88,6 +93,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
   M* const m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum: after_func and reset need a runtime that is alive: thrum::run");
   enter(*m);
+  if (fresh != nullptr && G::of(*fresh).is_orphan) fresh = nullptr;  // made in a run that has ended meanwhile
   if (!m->p->timers.reserve(1)) {
     leave(*m);
     if (fresh != nullptr) discard_task(*fresh);
@@ -99,6 +105,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
     os::lock_guard const guard(s.timer->lock);
     if (fresh != nullptr && !has_goroutine_of(s, m->sched.epoch)) {
       s.prepared = std::exchange(fresh, nullptr);
+      let_run_go(*m);  // what new_task began
       s.prepared_in = m->sched.epoch;
     }
     before = set_locked(s, *m, ns, place);

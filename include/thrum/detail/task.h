@@ -31,6 +31,7 @@ enum class joinable : bool { no, yes };
 // stack_bytes: 0 for the runtime's default.
 task& new_task(joinable kind, std::size_t stack_bytes);
 void discard_task(task& unused) noexcept;  // the callable could not be moved in
+void recycle_task(task& unused) noexcept;  // one that was kept, and will not be started
 void start_task(task& filled) noexcept;    // to this P's runnext; wakes a P when one is idle
 
 // The handle's side of a joinable task.
