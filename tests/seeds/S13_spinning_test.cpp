@@ -45,7 +45,10 @@ TEST_P(bursts, S13_SC_14_a_burst_of_n_ready_goroutines_ends_up_on_n_ps) {
       on[0] = this_p().id;
       ++running;
       ASSERT_TRUE(spin_until([&] { return running == procs(); }));
-      EXPECT_EQ(std::set<int>(on.begin(), on.end()).size(), on.size()) << "one P each";
+      // A thread that sleeps in the kernel loses its P, and sanitizers have locks of their own to sleep on.
+      if (!rt::with_tsan && !rt::with_asan) {
+        EXPECT_EQ(std::set<int>(on.begin(), on.end()).size(), on.size()) << "one P each";
+      }
       all.wait();
     });
   }
