@@ -73,7 +73,8 @@ int run(F main, options chosen = {}) {
 
 // The same, embedded: goroutines run on threads in the background while the owner's thread goes on, as does any other thread;
 // all of them may use `go`, channels, mutexes and the rest, and block as threads. The destructor ends everything as the end of run
-// does. No deadlock is reported, since nobody knows what the others will do. One at a time in a process, and not beside run.
+// does: a thread that waits in a call of thrum then, or begins one at that very moment, stays there for good; later calls throw
+// std::logic_error. No deadlock is reported, since nobody knows what the others will do. One at a time in a process, and not beside run.
 class runtime {
  public:
   explicit runtime(options chosen = {});

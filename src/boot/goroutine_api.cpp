@@ -60,7 +60,12 @@ void this_goroutine::set_name(std::string_view name) {
   if (copy == nullptr) throw std::bad_alloc();
   std::memcpy(copy, name.data(), name.size());
   copy[name.size()] = '\0';
-  std::free(std::exchange(g.name, copy));  // a dump may read it between any two steps
+  char* before = nullptr;
+  {
+    rt::runtime_mark const mark;  // a dump reads it while nobody is inside the runtime
+    before = std::exchange(g.name, copy);
+  }
+  std::free(before);
 }
 
 std::string_view this_goroutine::name() {

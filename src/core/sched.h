@@ -148,6 +148,7 @@ struct Sched {
   // threads from outside: see sys/foreign.h
   foreign_seat* seats = nullptr;
   foreign_seat* seats_left = nullptr;
+  atomic<std::int32_t> thread_that_left{0};  // the last one, for the thread maker: is anybody left who could help?
 
   // stop the world: see sched/world.h
   std::int32_t procs_to_stop = 0;  // under lock

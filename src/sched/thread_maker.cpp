@@ -1,6 +1,7 @@
 #include "sched/thread_maker.h"
 
 #include "os/futex.h"
+#include "sched/deadlock.h"
 #include "sched/threads.h"
 
 #include <system_error>
@@ -18,6 +19,13 @@ struct orders {
 orders take_orders(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
   return {std::exchange(s.unborn_ms, nullptr), std::exchange(s.ended_ms, nullptr), std::exchange(s.wants_spare, false)};
+}
+
+// As long as the thread is listed it is one that might help.
+void look_for_deadlock_without(Sched& s, int tid) noexcept {
+  while (os::thread_is_listed(tid)) os::yield_thread();
+  os::lock_guard const guard(s.lock);
+  check_deadlock_locked(s);
 }
 
 }  // namespace
@@ -50,6 +58,7 @@ void thread_maker::make_threads() noexcept {
     if (stopping_.load(acquire)) return;                                // pairs with stop()
     if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
       sched_.follow_cpus(sched_);
+    if (int const tid = sched_.thread_that_left.exchange(0, relaxed)) look_for_deadlock_without(sched_, tid);
     auto [next, ended, spare] = take_orders(sched_);
     if (next == nullptr && ended == nullptr && !spare) {
       // pairs with the handler. Not before: whoever has a P and no thread yet could not stop.

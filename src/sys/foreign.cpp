@@ -4,7 +4,7 @@
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/thread.h"
-#include "sched/deadlock.h"
+#include "sched/thread_maker.h"
 #include "sched/threads.h"
 
 #include <new>
@@ -101,8 +101,12 @@ void leave_seat(void*) noexcept {
   set_current_m(nullptr);
   seat->g.status.store(g_status::dead, relaxed);
   seat->spare = std::exchange(s->seats_left, seat);
-  os::lock_guard const of_sched(s->lock);
-  --s->ms_foreign;
+  s->thread_that_left.store(seat->m.tid, relaxed);  // ordered by the bell
+  {
+    os::lock_guard const of_sched(s->lock);
+    --s->ms_foreign;
+  }
+  ring_thread_maker(*s);
 }
 
 // With the mark clear it may still be on its way: only one that is away is outside. acquire pairs with go_away.

@@ -1,4 +1,5 @@
 // S38, SS-10: threads that thrum did not make create goroutines, send, receive and wait; and the runtime that is embedded.
+#include "conformance/child_test.h"
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/thread.h"
@@ -376,6 +377,71 @@ TEST_P(foreign_threads, S23_a_thread_stops_the_world) {
     stop = true;
     all.wait();
   });
+}
+
+class foreign_threads_fatal : public test::child_test {};
+
+TEST_F(foreign_threads_fatal, T13_S20_a_deadlock_is_seen_when_the_last_thread_that_could_help_has_ended) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     chan<int> c;
+                     std::thread([&c] { c.send(1); }).detach();
+                     static_cast<void>(c.recv());
+                     static_cast<void>(c.recv());
+                   },
+                   {.max_procs = 2}),
+               "all goroutines are asleep - deadlock!");
+}
+
+TEST_F(foreign_threads_fatal, T13_S20_a_thread_that_waits_inside_cannot_help) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     chan<int> c;
+                     std::thread([&c] { static_cast<void>(c.recv()); }).detach();
+                     static_cast<void>(c.recv());
+                   },
+                   {.max_procs = 2}),
+               "all goroutines are asleep - deadlock!(.*\n)*.*a thread from outside");
+}
+
+TEST_P(foreign_threads, S38_a_blocking_call_is_the_first_thing_it_does) {
+  run([] {
+    chan<int> c;
+    std::thread outside([&] { blocking([&] { c.send(1); }); });
+    EXPECT_EQ(c.recv(), 1);
+    outside.join();
+    EXPECT_EQ(spawn([] { return 2; }).join(), 2);
+  });
+}
+
+struct slow_to_move {
+  std::atomic<bool>* moving;
+  std::atomic<bool>* goes_on;
+  slow_to_move(std::atomic<bool>& m, std::atomic<bool>& g) : moving(&m), goes_on(&g) {}
+  slow_to_move(slow_to_move const& from) : moving(from.moving), goes_on(from.goes_on) {
+    *moving = true;
+    while (!*goes_on) std::this_thread::yield();
+  }
+  void operator()() const {}
+};
+
+TEST_P(foreign_threads, S38_the_run_ends_while_a_thread_makes_a_goroutine) {
+  static std::atomic<bool> moving;
+  static std::atomic<bool> goes_on;
+  moving = false;
+  goes_on = false;
+  std::thread maker;
+  run([&] {
+    maker = std::thread([] {
+      slow_to_move const callable(moving, goes_on);
+      go(callable);
+    });
+    ASSERT_TRUE(test::wait_until([] { return moving.load(); }));
+  });
+  goes_on = true;
+  maker.join();
 }
 
 class embedded : public test::at_every_width {};
