@@ -46,29 +46,43 @@ using namespace rt;
   return g->task;
 }
 
-void discard_task(task& unused) noexcept {
+namespace {
+
+// Nobody else knows it. Inside the runtime; leaves it.
+void give_back_and_leave(M& m, task& unused) noexcept {
+  G::of(unused).references.store(0, relaxed);
+  put_dead_g(*m.p, G::of(unused));
+  leave(m);
+}
+
+// The calling thread's M, if `own` is of a run that is alive: on another thread that run may have ended meanwhile. Without an M
+// the record is not looked at: it may be gone.
+M* m_for(task& own) noexcept {
   M* const m = current_m();
-  if (m == nullptr || G::of(unused).is_orphan) return;  // on another thread, and the run has ended meanwhile
+  return m == nullptr || G::of(own).is_orphan ? nullptr : m;
+}
+
+}  // namespace
+
+void discard_task(task& unused) noexcept {
+  M* const m = m_for(unused);
+  if (m == nullptr) return;
   enter(*m);
   let_run_go(*m);
-  G::of(unused).references.store(0, relaxed);  // nobody else knows it
-  put_dead_g(*m->p, G::of(unused));
-  leave(*m);
+  give_back_and_leave(*m, unused);
 }
 
 void recycle_task(task& unused) noexcept {
-  M* const m = current_m();
-  if (m == nullptr || G::of(unused).is_orphan) return;  // as above
+  M* const m = m_for(unused);
+  if (m == nullptr) return;
   enter(*m);
-  G::of(unused).references.store(0, relaxed);
-  put_dead_g(*m->p, G::of(unused));
-  leave(*m);
+  give_back_and_leave(*m, unused);
 }
 
 void start_task(task& filled) noexcept {
-  M* const m = current_m();
-  if (m == nullptr || G::of(filled).is_orphan) [[unlikely]]
-    return;  // as above
+  M* const m = m_for(filled);
+  if (m == nullptr) [[unlikely]]
+    return;
   enter(*m);
   if (m->is_foreign) [[unlikely]]
     let_run_go(*m);
