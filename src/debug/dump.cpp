@@ -166,16 +166,16 @@ void goroutine_list::make_room(std::size_t entries) noexcept {
   if (is_free) all_ = last_resort.entries;
 }
 
-void goroutine_list::note(Sched& s, frames wanted) noexcept {
+void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
   os::lock_guard const guard(s.lock);
   std::size_t alive = 0;
-  for_each_alive(s, [&](G const&) { ++alive; });
+  for_each_alive(s, [&](G const& g) { alive += g.id != but ? 1 : 0; });
   if (alive == 0) return;
   make_room(alive);
   left_out_ = alive - room_;
   std::int64_t const now_ns = os::monotonic_ns();
   for_each_alive(s, [&](G const& g) {
-    if (count_ == room_) return;
+    if (count_ == room_ || g.id == but) return;
     entry_of& e = all_[count_++];
     e = {};
     e.id = g.id;

@@ -19,9 +19,10 @@ class goroutine_list {
   goroutine_list(goroutine_list const&) = delete;
   goroutine_list& operator=(goroutine_list const&) = delete;
 
-  // Notes them all; with frames only where nobody can run on them meanwhile: the world is stopped.
+  // Notes them all, without the one whose id is `but`; with frames only where nobody can run on them meanwhile: the world is
+  // stopped.
   enum class frames : bool { none, noted };
-  void note(Sched& s, frames wanted) noexcept;
+  void note(Sched& s, frames wanted, std::uint64_t but = 0) noexcept;
 
   // "goroutine 7 [waiting: chan receive, locked to thread] name:", its frames, and who made it.
   void write(symbols& known, std::string& out) const;
