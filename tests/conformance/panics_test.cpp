@@ -59,7 +59,7 @@ void panic_beside_a_quiet_one(std::function<void()> const& f) {
 }
 
 constexpr char const* its_own_report_and_the_others =
-    "panic: boom\ngoroutine [0-9]+ \\[running\\]\n(.*\n)*created by goroutine 1\n(.*\n)*"
+    "panic: boom\ngoroutine [0-9]+ \\[running\\]\n(.*\n)*created by goroutine [0-9]+\n(.*\n)*"
     "goroutine [0-9]+ \\[waiting: chan receive\\] quiet:\n";
 
 class panic_reports : public child_test {};
