@@ -6,6 +6,7 @@
 
 #include "core/sched.h"
 #include "debug/symbols.h"
+#include "debug/wait_cycles.h"
 
 #include <cstddef>
 #include <string>
@@ -24,8 +25,9 @@ class goroutine_list {
   enum class frames : bool { none, noted };
   void note(Sched& s, frames wanted, std::uint64_t but = 0) noexcept;
 
-  // "goroutine 7 [waiting: chan receive, locked to thread] name:", its frames, and who made it.
-  void write(symbols& known, std::string& out) const;
+  // Who waits for whose lock in a circle; then "goroutine 7 [waiting: chan receive, locked to thread] name:", its frames, and who
+  // made it, for each.
+  void write(symbols& known, std::string& out);
 
   struct entry_of;
 
@@ -36,9 +38,10 @@ class goroutine_list {
   std::size_t count_ = 0;
   std::size_t room_ = 0;
   std::size_t left_out_ = 0;
+  wait_cycles cycles_;
 };
 
 // To standard error. Blocks the calling thread.
-void print_goroutines(goroutine_list const& all) noexcept;
+void print_goroutines(goroutine_list& all) noexcept;
 
 }  // namespace thrum::rt
