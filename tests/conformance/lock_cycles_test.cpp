@@ -210,7 +210,6 @@ TEST_P(lock_cycles, S20_no_circle_is_seen_where_none_is) {
 TEST_P(lock_cycles, S20_who_waits_with_a_limit_will_get_on) {
   run([] {
     mutex m;
-    wait_group ended;
     std::atomic<bool> began{false};
     go([&] {
       m.lock();
