@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice the time, and so on
 constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
+constexpr std::int64_t ask_again_to_stop_ns = 50'000;  // while the world waits: everybody else stands still
 constexpr int asked_before_insisting = 20;
 
 // A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
@@ -94,7 +95,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     return verdict::nothing;
   }
   if (!ask_to_pause(*m, seen, looked_at_ns)) return verdict::look_again_soon;
-  seen.ask_ns = now_ns + seen.again_ns;
+  seen.ask_ns = now_ns + (is_to_stop(p) ? ask_again_to_stop_ns : seen.again_ns);
   seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
   look_again_at(seen.ask_ns);
   return verdict::acted;
