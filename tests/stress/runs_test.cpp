@@ -74,16 +74,24 @@ void work(std::uint64_t seed) {
 std::atomic<bool> door_is_open{false};
 std::atomic<int> inside_or_about_to_be{0};
 
-struct open_door {
-  open_door() { door_is_open = true; }
+// And for goroutines, which may be on their way out: one that was interrupted there would keep its thread.
+enum class end_of : bool { run, embedded };
+
+class open_door {
+ public:
+  explicit open_door(end_of what) : what_(what) { door_is_open = true; }
   ~open_door() {
     door_is_open = false;
-    blocking([] {
-      while (inside_or_about_to_be != 0) std::this_thread::yield();
-    });
+    while (inside_or_about_to_be != 0 || num_goroutines() > (what_ == end_of::run ? 1 : 0)) {
+      if (what_ == end_of::run) yield();
+      std::this_thread::yield();
+    }
   }
   open_door(open_door const&) = delete;
   open_door& operator=(open_door const&) = delete;
+
+ private:
+  end_of what_;
 };
 
 // A thread from outside that uses one run after another.
@@ -118,7 +126,7 @@ class visitor {
 void once_by_run(std::uint64_t seed) {
   thrum::run(
       [seed] {
-        open_door const open;
+        open_door const open(end_of::run);
         work(seed);
       },
       {.max_procs = 1 + static_cast<int>(seed % 5)});
@@ -127,7 +135,7 @@ void once_by_run(std::uint64_t seed) {
 void once_with_a_thread(std::uint64_t seed) {
   thrum::run(
       [seed] {
-        open_door const open;
+        open_door const open(end_of::run);
         chan<int> meeting;
         std::thread outside([&] {
           for (int i = 0; i < 5; ++i) meeting.send(i);
@@ -144,7 +152,7 @@ void once_with_a_thread(std::uint64_t seed) {
 
 void once_embedded(std::uint64_t seed) {
   runtime const embedded({.max_procs = 1 + static_cast<int>(seed % 4)});
-  open_door const open;
+  open_door const open(end_of::embedded);
   wait_group all;
   for (int i = 0; i < 3; ++i) all.go([seed] { work(seed); });
   std::thread other([&] {
