@@ -19,7 +19,7 @@ void unlock(M& m, G& g) noexcept {
   g.lock_depth = 0;
   g.is_locked = false;
   g.locked_to = nullptr;
-  m.locked = nullptr;
+  m.leaves = m.usual_leaving();
 }
 
 // Sleeps until the goroutine was readied and somebody has given the thread his P. False: the run is over.
@@ -57,7 +57,7 @@ M& lock_to_thread(M& m) noexcept {
     g.is_locked = true;
     g.locked_to = &here;
     g.saved.pc = nullptr;  // from now on set only while somebody may look
-    here.locked = &g;
+    here.leaves = leaving::in_place;
   }
   if (++g.lock_depth == 0)
     fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
@@ -87,7 +87,7 @@ void end_lock(M& m, G& g) noexcept {
   unlock(m, g);
   if (m.id == 0) return;
   m.ends_with_goroutine = true;
-  m.leaves_through_g0 = true;
+  m.leaves = leaving::through_g0;
 }
 
 void give_up_own_thread(M& m) noexcept {

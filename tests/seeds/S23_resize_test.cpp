@@ -20,6 +20,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,6 +57,31 @@ TEST_P(resize, GM01_setting_answers_the_old_value) {
     EXPECT_EQ(max_procs(), 1);
     EXPECT_THROW(set_max_procs(1'000'000), std::invalid_argument);
     EXPECT_EQ(max_procs(), 1);
+  });
+}
+
+// All Ps are idle for a moment when the world goes on, also those with work: nobody may take that for a deadlock.
+TEST_P(resize, S23_T13_a_thread_without_a_p_stops_the_world_while_goroutines_come_and_go) {
+  run([] {
+    rt::Sched& s = this_sched();
+    std::atomic<bool> ends{false};
+    std::thread stopper([&] {
+      for (int i = 0; i < test::scaled(500); ++i) rt::stopped_world const world(s, 1'000'000'000);
+      ends = true;
+    });
+    chan<int> there;
+    chan<int> back;
+    thrum::go([=]() mutable {
+      os_thread_lock const own;
+      for (int const value : there) back.send(value);
+    });
+    while (!ends) {
+      there.send(1);
+      EXPECT_TRUE(back.recv());
+      spawn([] { yield(); }).join();
+    }
+    there.close();
+    stopper.join();
   });
 }
 
