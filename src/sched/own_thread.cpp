@@ -75,11 +75,7 @@ void unlock_from_thread(M& m) noexcept {
 
 M& leave_thread(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
-  auto const to_global = [](M& on, G& left, void*) noexcept {
-    os::lock_guard const guard(on.sched.lock);
-    put_global_locked(on.sched, entry::runnable(left));
-  };
-  return suspend(m, to_global, nullptr, commit_holds::nothing);
+  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
 }
 
 void end_lock(M& m, G& g) noexcept {
@@ -148,10 +144,7 @@ bool sleep_until_its_turn(M& m) noexcept {
 }
 
 void leave_it_there(M& m) noexcept {
-  if (m.is_foreign) {
-    atomic<std::uint32_t> never{0};
-    for (;;) os::futex_wait(never, 0);
-  }
+  if (m.is_foreign) os::sleep_for_good();
   static_cast<void>(suspend_without_p(
       m, [](M&, G&, void*) noexcept {}, nullptr));
   fatal("internal error: a goroutine that its run has left behind went on");

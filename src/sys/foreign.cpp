@@ -5,7 +5,6 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "sched/thread_maker.h"
-#include "sched/threads.h"
 
 #include <new>
 #include <utility>
