@@ -120,7 +120,8 @@ class library_locks_at_the_end : public test::child_test {};
 TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   if (!can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own";
-  for (int i = 0; i < scaled(20, 3); ++i) {
+  std::int64_t const rounds = test::is_long() ? 1'000 : scaled(20, 3);
+  for (std::int64_t i = 0; i < rounds; ++i) {
     EXPECT_EXIT(
         {
           run_beside_library_loops(2, 3);
@@ -189,14 +190,18 @@ TEST(the_end, T12_a_handle_of_a_run_that_ended_beside_a_loop_says_so) {
 
 // --- T05: threads ---
 
+// In the long form as many and as long as the trap says, with slices as they are by default.
 TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) {
-  with_slices_of const slices(500us);
-  run_at(2, [] {
+  bool const is_whole = test::is_long() && !rt::with_asan && !rt::with_tsan;
+  std::int64_t const goroutines = is_whole ? 20'000 : scaled(400, 150);
+  auto const each = is_whole ? 50ms : 3ms;
+  with_slices_of const slices(is_whole ? 10'000us : 500us);
+  run_at(2, [=] {
     int const bound = test::this_sched().paused_max();
     wait_group all;
     std::atomic<int> most{0};
-    for (int i = 0; i < scaled(400, 150); ++i) {
-      all.go([] { test::compute_for(3ms); });
+    for (std::int64_t i = 0; i < goroutines; ++i) {
+      all.go([=] { test::compute_for(each); });
     }
     go([&] {
       for (;;) {
@@ -205,7 +210,7 @@ TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) 
       }
     });
     all.wait();
-    EXPECT_LE(most, 2 * bound) << "of hundreds";
+    EXPECT_LE(most, 2 * bound) << "of " << goroutines;
   });
 }
 
