@@ -397,7 +397,7 @@ TEST(resizing, S23_T05_at_the_limit_of_threads_beside_one_that_sleeps_in_the_ker
 }
 
 TEST(resizing, S41_whoever_reads_the_stats_does_not_hold_the_end_up) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   test::with_slices_of const slices(1ms);
   auto const end_beside_readers = [] {
     std::chrono::steady_clock::time_point began;
