@@ -10,11 +10,8 @@ namespace thrum::rt {
 namespace {
 
 void commit_to_the_end(M& m, G& left, void*) noexcept {
-  {
-    os::lock_guard const guard(m.sched.lock);
-    put_global_locked(m.sched, entry::runnable(left));
-  }
-  wake_if_idle(m.sched);
+  commit_to_global(m, left, nullptr);
+  wake_if_idle(m.sched);  // whoever comes next on this P may run for long
 }
 
 // Its slice is over as soon as it is woken: for chaos.
