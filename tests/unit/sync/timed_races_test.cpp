@@ -88,7 +88,7 @@ TEST(timed_races, T14_what_was_notified_may_be_destroyed_although_somebody_gave_
     auto* const done = ::new (done_at) wait_group;
     done->add(1);
     wait_group all;
-    auto const t = clock::now() + (rt::with_tsan ? 200ms : 5ms);  // all are to wait before that
+    auto const t = clock::now() + 100ms;  // all are to wait before that
     all.go([&] {
       std::unique_lock lock(guard);
       static_cast<void>(changed->wait_until(lock, t));  // in time or not: the machine may be slow
