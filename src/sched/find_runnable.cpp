@@ -1,6 +1,7 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
 #include "base/check.h"
 #include "os/chaos.h"
+#include "sched/poll.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
@@ -43,6 +44,15 @@ G* take_global_batch(Sched& s, P& p) noexcept {
     if (found const local = take_local(p); local.g != nullptr) return local.g;
   }
   return nullptr;
+}
+
+// The network, without waiting.
+found take_polled(Sched& s, M& m) noexcept {
+  if (!poll_is_worth_a_look(s)) return {};
+  g_list runnable;
+  look_at_poll(s, runnable);
+  run_polled(m, runnable);
+  return take_local(*m.p);
 }
 
 // At most half of the busy Ps' Ms search at once: more would only fight over the same few queues.
@@ -140,6 +150,7 @@ found find_runnable(M& m) noexcept {
     if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};
+    if (next.g == nullptr) next = take_polled(s, m);
     if (next.g == nullptr && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
       next = search_as_spinner(s, m);

@@ -20,6 +20,9 @@
 // way should not make them wait for a wake-up of some microseconds. sysmon watches over that, as over wake.h's put-off
 // wake-ups.
 //
+// If somebody waits for a descriptor, the timekeeper sleeps in the poll (sched/poll.h), also when there is no timer. Only one
+// may: who would take the watch over from it has it look again instead.
+//
 // The timekeeper is in no list of idle Ms, and at rest it is not: pending timers are no deadlock. When its time has come
 // it takes an idle P and runs what is due; it does not count as spinning then, since nobody relies on it. Who needs an M
 // and finds none idle takes the timekeeper, who owes a look from then on.
@@ -35,7 +38,7 @@ namespace thrum::rt {
 // The earliest timer if a P is idle and nobody watches it, else never_ns. At this moment: it may be somebody's next step.
 [[nodiscard]] std::int64_t earliest_unwatched_timer(Sched& s) noexcept;
 
-// Step 2 of the left column, for all Ps. True: they were not.
+// Step 2 of the left column, for all Ps; and that somebody sleeps in the poll, if somebody waits there. True: they were not.
 bool see_that_timers_are_watched(Sched& s) noexcept;
 
 inline void pay_owed_watch(M& m) noexcept {
@@ -51,20 +54,27 @@ void timer_was_left(M& m, added_as place) noexcept;
 
 // --- under sched.lock ---
 
-// The right column: never_ns, or m is the timekeeper and sleeps until then.
-[[nodiscard]] std::int64_t take_the_watch(Sched& s, M& m) noexcept;
+// The right column: never_ns and no poll, or m is the timekeeper and sleeps like that.
+struct watch {
+  std::int64_t until_ns = never_ns;
+  bool polls = false;
+
+  explicit operator bool() const noexcept { return until_ns != never_ns || polls; }
+};
+[[nodiscard]] watch take_the_watch(Sched& s, M& m) noexcept;
 
 // The timekeeper is somebody else's now, or is ended. Answers whether its note is to be woken.
 [[nodiscard]] bool relieve_timekeeper(Sched& s) noexcept;
 
-// No timer is left, and the timekeeper sleeps for one that was stopped: it looks again, and perhaps finds a deadlock.
-void rouse_timekeeper_without_timers(Sched& s) noexcept;
+// Nothing is left to wait for, and the timekeeper sleeps for a timer that was stopped or a descriptor that was closed: it looks
+// again, and perhaps finds a deadlock.
+void rouse_timekeeper_in_vain(Sched& s) noexcept;
 
 // --- the timekeeper ---
 
 enum class watch_ends : std::uint8_t { with_p, look_again };
 
 // Sleeps until then, or until somebody has work for m. with_p: m holds a P now.
-[[nodiscard]] watch_ends keep_time(M& m, std::int64_t until_ns) noexcept;
+[[nodiscard]] watch_ends keep_time(M& m, watch its) noexcept;
 
 }  // namespace thrum::rt

@@ -1,0 +1,68 @@
+// Where to read to and what to write: a pointer and a size, made from whatever holds plain bytes in a row.
+//
+//   std::array<char, 4096> in;   conn.read_some(in);
+//   conn.write_all("hello\n");   conn.write_all(std::string_view(in.data(), n));
+//   std::array<thrum::const_buffer, 2> parts{head, body};   conn.write_all(parts);
+//
+// They own nothing: what they name must live until the call is over.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <ranges>
+#include <string_view>
+#include <type_traits>
+
+namespace thrum {
+
+namespace detail {
+
+template <class R>
+concept bytes_in_a_row = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+
+template <class R>
+concept writable_bytes =
+    bytes_in_a_row<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+}  // namespace detail
+
+class mutable_buffer {
+ public:
+  constexpr mutable_buffer() noexcept = default;
+  constexpr mutable_buffer(void* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  template <detail::writable_bytes R>
+  requires(!std::same_as<std::remove_cvref_t<R>, mutable_buffer>) constexpr mutable_buffer(R&& range) noexcept
+      : data_(std::ranges::data(range)), size_(std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>)) {}
+
+  [[nodiscard]] constexpr void* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class const_buffer {
+ public:
+  constexpr const_buffer() noexcept = default;
+  constexpr const_buffer(void const* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  constexpr const_buffer(mutable_buffer b) noexcept : data_(b.data()), size_(b.size()) {}
+  // A literal is meant without its last zero.
+  template <std::size_t N>
+  constexpr const_buffer(char const (&text)[N]) noexcept : data_(text), size_(std::string_view(text).size()) {}
+  template <detail::bytes_in_a_row R>
+  requires(!std::is_array_v<std::remove_cvref_t<R>> && !std::same_as<std::remove_cvref_t<R>, const_buffer> &&
+           !std::same_as<std::remove_cvref_t<R>, mutable_buffer>) constexpr const_buffer(R&& range) noexcept
+      : data_(std::ranges::data(range)), size_(std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>)) {}
+
+  [[nodiscard]] constexpr void const* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  void const* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace thrum
