@@ -16,11 +16,19 @@
 
 namespace thrum {
 
+class mutable_buffer;
+class const_buffer;
+
 namespace detail {
 
+// Several buffers are no bytes.
+template <class T>
+concept plain_bytes =
+    std::is_trivially_copyable_v<T> && !std::same_as<T, mutable_buffer> && !std::same_as<T, const_buffer>;
+
 template <class R>
-concept bytes_in_a_row = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+concept bytes_in_a_row =
+    std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && plain_bytes<std::ranges::range_value_t<R>>;
 
 template <class R>
 concept writable_bytes =

@@ -172,6 +172,8 @@ class fd {
   rt::poll_desc* desc_ = nullptr;
 
  private:
+  friend std::uint64_t splice_all(fd& from, fd& to, std::error_code& error);
+
   template <class Clock, class Duration>
   static std::int64_t moment(std::chrono::time_point<Clock, Duration> const& when) {
     return when == std::chrono::time_point<Clock, Duration>::max() ? never : detail::deadline_at(when);

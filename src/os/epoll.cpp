@@ -126,7 +126,7 @@ THRUM_OPAQUE void poll_remove(int fd) noexcept {
 THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
   int const errno_before = errno;
   epoll_event events[poll_events_max];
-  long const found = wait_for_events(process.poll.load(relaxed), events, timeout_ns);
+  long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);
   errno = errno_before;
   if (found < 0) {
     if (found == -EINTR) return 0;

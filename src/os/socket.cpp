@@ -2,6 +2,7 @@
 
 #include "base/platform.h"
 #include "os/fault.h"
+#include "os/repeat.h"
 #include "os/signal.h"
 
 #include <errno.h>
@@ -13,27 +14,6 @@
 
 namespace thrum::rt::os {
 namespace {
-
-// Repeats a call that was interrupted; its result or -errno. errno is read where the call is made, and put back.
-template <class F>
-[[gnu::always_inline]] inline long repeat(F made) noexcept {
-  int const errno_before = errno;
-  for (;;) {
-    long const result = made();
-    if (result >= 0) return result;
-    int const error = errno;
-    errno = errno_before;
-    if (error != EINTR) return -error;
-  }
-}
-
-template <class F>
-[[gnu::always_inline]] inline long repeat(call kind, F made) noexcept {
-  for (int injected = 0; should_fail(kind, injected);) {
-    if (injected != EINTR) return -injected;
-  }
-  return repeat(made);
-}
 
 THRUM_SIGNAL_ENTRY void do_nothing(int) {}
 

@@ -34,9 +34,10 @@
 
 namespace thrum::rt {
 
-// Whether a look may bring something, and nobody else is about to get it. Relaxed: a look too many or too few does no harm.
+// Whether a look may bring something, and nobody else is about to get it. A look too many or too few does no harm; acquire pairs
+// with whoever waits: the poll was opened before.
 [[nodiscard]] inline bool poll_is_worth_a_look(Sched const& s) noexcept {
-  return s.poll_waiters.load(relaxed) != 0 && s.in_poll.load(relaxed) == 0;
+  return s.poll_waiters.load(acquire) != 0 && s.in_poll.load(relaxed) == 0;
 }
 
 // Looks without waiting. Who can go on now is in `runnable`, made runnable but in no queue.
