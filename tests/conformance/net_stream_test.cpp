@@ -6,6 +6,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
 #include "wait/poll_use.h"
@@ -339,6 +340,7 @@ THRUM_AT_EVERY_WIDTH(net_stream);
 // NE-16: sysmon polls if nobody else does.
 TEST(net_poller, NE16_beside_a_loop_without_calls_a_ready_socket_is_served) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals";
+  test::with_slices_of const slices(10ms);
   test::run_at(1, [] {
     auto [a, b] = test::socket_pair();
     std::atomic<bool> stop{false};
