@@ -32,7 +32,7 @@ func one(unit string, measure func() float64) func() []figure {
 	return func() []figure { return []figure{{"", measure(), unit}} }
 }
 
-var workloads = concat(taskWorkloads, channelWorkloads, pipelineWorkloads, timeWorkloads, kernelWorkloads)
+var workloads = concat(taskWorkloads, channelWorkloads, pipelineWorkloads, timeWorkloads, kernelWorkloads, networkWorkloads)
 
 func concat(themes ...[]workload) (all []workload) {
 	for _, theme := range themes {
