@@ -16,6 +16,8 @@ MEANING = {
     "park_ready": "park, and be readied by the other of two goroutines (wait_group)",
     "spawn_join": "spawn and join: joined in place",
     "mutex": "lock and unlock, uncontended",
+    "pingpong": "there and back between two goroutines over two channels without a buffer",
+    "blocking": "announce a system call and return from it",
 }
 SMALL, LARGE = 20_000, 60_000
 

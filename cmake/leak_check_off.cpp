@@ -2,4 +2,4 @@
 // but does not always find it. On aarch64, before gcc 13, it also takes four seconds for each of thousands of processes. So
 // leaks are left to the clang build.
 extern "C" char const* __asan_default_options();
-extern "C" __attribute__((weak)) char const* __asan_default_options() { return "detect_leaks=0"; }
+extern "C" char const* __asan_default_options() { return "detect_leaks=0"; }

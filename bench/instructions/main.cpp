@@ -68,9 +68,28 @@ void lock_and_unlock(long n) {
   }
 }
 
+// One send and one receive per step, each of which wakes the other side or waits.
+void hand_over(long n) {
+  thrum::chan<int> there;
+  thrum::chan<int> back;
+  thrum::go([=]() mutable {
+    while (auto const value = there.recv()) back.send(*value);
+  });
+  for (long i = 0; i < n; ++i) {
+    there.send(1);
+    static_cast<void>(back.recv());
+  }
+  there.close();
+}
+
+void announce_and_return(long n) {
+  for (long i = 0; i < n; ++i) thrum::blocking([] {});
+}
+
 std::map<std::string, void (*)(long)> const operations = {
-    {"go", create_run_and_end},     {"yield", two_that_yield},  {"park_ready", park_and_ready},
-    {"spawn_join", spawn_and_join}, {"mutex", lock_and_unlock},
+    {"go", create_run_and_end},        {"yield", two_that_yield},  {"park_ready", park_and_ready},
+    {"spawn_join", spawn_and_join},    {"mutex", lock_and_unlock}, {"pingpong", hand_over},
+    {"blocking", announce_and_return},
 };
 
 }  // namespace

@@ -27,17 +27,5 @@ thrum_goroutine_entry:
         .cfi_endproc
         .size   thrum_goroutine_entry, . - thrum_goroutine_entry
 
-        .section .note.GNU-stack, "", %progbits
-
-        // Says that the code is ready for branch target identification.
-        .section .note.gnu.property, "a"
-        .p2align 3
-        .word   4
-        .word   16
-        .word   5
-        .asciz  "GNU"
-        .word   0xc0000000
-        .word   4
-        .word   1
-        .word   0
+#include "arch/property_note.h"
 #endif

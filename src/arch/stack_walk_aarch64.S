@@ -54,17 +54,5 @@ thrum_unwind_from:                      // x0: registers, x1: what to call for e
         .cfi_endproc
         .size   thrum_unwind_from, . - thrum_unwind_from
 
-        .section .note.GNU-stack, "", %progbits
-
-        // Says that the code is ready for branch target identification.
-        .section .note.gnu.property, "a"
-        .p2align 3
-        .word   4
-        .word   16
-        .word   5
-        .asciz  "GNU"
-        .word   0xc0000000
-        .word   4
-        .word   1
-        .word   0
+#include "arch/property_note.h"
 #endif

@@ -43,17 +43,5 @@ thrum_unwind_from:                      // rdi: registers, rsi: what to call for
         .cfi_endproc
         .size   thrum_unwind_from, . - thrum_unwind_from
 
-        .section .note.GNU-stack, "", @progbits
-
-        // Says that the code is ready for indirect branch tracking, and not that it keeps a shadow stack: it does not.
-        .section .note.gnu.property, "a"
-        .p2align 3
-        .long   4
-        .long   16
-        .long   5
-        .asciz  "GNU"
-        .long   0xc0000002
-        .long   4
-        .long   1
-        .long   0
+#include "arch/property_note.h"
 #endif

@@ -61,7 +61,9 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
     bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
     g.is_orphan = true;
     frames = frames || its_frames_stay;
-    records = records || its_frames_stay || has_handle;
+    // What the callable of one that never started owns is left behind as well; a leak checker must be able to find it.
+    bool const owns_callable = with_asan && status == g_status::unstarted;
+    records = records || its_frames_stay || has_handle || owns_callable;
     tell_leak_checker(g);
   });
   if (frames) s.stacks.abandon();

@@ -12,18 +12,6 @@
 namespace thrum::rt {
 namespace {
 
-// The run stays while a thread from outside leaves the runtime for a moment.
-class kept_run {
- public:
-  explicit kept_run(M& m) noexcept : m_(m) { keep_run(m_); }
-  ~kept_run() { let_run_go(m_); }
-  kept_run(kept_run const&) = delete;
-  kept_run& operator=(kept_run const&) = delete;
-
- private:
-  M& m_;
-};
-
 void* resize_to(void* cpus) {
   os::set_thread_name("thrum-resize");
   try {

@@ -83,6 +83,17 @@ inline void let_run_go(M& m) noexcept {
   if (m.is_foreign) m.keeps_run.fetch_sub(1U, release);  // pairs with is_inside
 }
 
+class [[nodiscard]] kept_run {
+ public:
+  explicit kept_run(M& m) noexcept : m_(m) { keep_run(m_); }
+  ~kept_run() { let_run_go(m_); }
+  kept_run(kept_run const&) = delete;
+  kept_run& operator=(kept_run const&) = delete;
+
+ private:
+  M& m_;
+};
+
 // g goes on here, perhaps on another M than before. If it only visits the runtime from inside a blocking call, it goes away
 // again when it leaves the runtime.
 [[gnu::always_inline]] inline void stay_announced(M& m, G const& g) noexcept {

@@ -31,8 +31,17 @@ inline constexpr std::uint32_t being_taken = 16;  // from here on it is too late
 inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not announced
 }  // namespace m_attend
 
+// How a goroutine leaves an M when it parks, yields or ends.
+enum class leaving : std::uint8_t {
+  directly,    // it chooses its successor itself
+  through_g0,  // it does not: the M runs only main, or is about to end
+  in_place,    // it is locked to the thread, and takes it along (sched/own_thread.h)
+};
+
 struct M {
-  M(Sched& owner, int number) noexcept : sched(owner), id(number), leaves_through_g0(number == 0) {}
+  M(Sched& owner, int number) noexcept : sched(owner), id(number) {}
+
+  [[nodiscard]] leaving usual_leaving() const noexcept { return id == 0 ? leaving::through_g0 : leaving::directly; }
 
   // fixed once it runs
   Sched& sched;
@@ -54,13 +63,12 @@ struct M {
   atomic<bool> pause_insists{false};   // written by sysmon: the request is made good wherever the goroutine is
   // Written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about.
   atomic<std::uint32_t> pause_tick{0};
-  std::uintptr_t call_site = 0;     // where its goroutine announced the call it is in; 0: not known
-  P* away_from = nullptr;           // in a system call: the P that may still be there on the way back
-  G* locked = nullptr;              // by lock_os_thread, the only goroutine that may run here: see sched/own_thread.h
-  bool is_foreign = false;          // of a thread that thrum did not make: see sys/foreign.h
-  atomic<bool> run_is_over{false};  // of such a thread: it must not enter
+  std::uintptr_t call_site = 0;        // where its goroutine announced the call it is in; 0: not known
+  P* away_from = nullptr;              // in a system call: the P that may still be there on the way back
+  bool is_foreign = false;             // of a thread that thrum did not make: see sys/foreign.h
+  atomic<bool> run_is_over{false};     // of such a thread: it must not enter
   atomic<std::uint32_t> keeps_run{0};  // of such a thread: it is outside, and needs the memory of its run
-  bool leaves_through_g0;              // whoever leaves here does not choose its successor
+  leaving leaves = usual_leaving();    // its current goroutine does
   bool ends_with_goroutine = false;    // the one that ended here was locked
   bool spinning = false;               // looks for work and is counted in sched.spinning
   std::uint32_t patience = 0;          // how many more times it searches before it sleeps: see find_runnable

@@ -9,6 +9,8 @@
 //  3. tail_ - head_ <= capacity; both wrap around freely, the ring index is the low bits.
 //  4. `runnext_` is one entry outside the ring that the owner runs next. Thieves may take it, in their last round only:
 //     a goroutine that was just readied by its neighbour is best left alone for the moment the neighbour needs to block.
+//  5. With one P there are no thieves (has_thieves_), and the owner's read-modify-writes become plain ones. The flag changes
+//     only while the world is stopped, so the owner never sees it change between two steps.
 #pragma once
 
 #include "base/atomic.h"
@@ -27,15 +29,27 @@ class run_queue {
 
   explicit run_queue(std::uint32_t capacity = ring_capacity_max) noexcept : mask_(capacity - 1) {}
 
+  // Only while nobody uses it.
+  void set_has_thieves(bool thieves) noexcept { has_thieves_ = thieves; }
+
   // --- owner only ---
 
   // Makes e the next to run. Answers what stood there before: the caller puts it at the tail.
-  // seq_cst: this is the publication that the wake-up protocol orders before its look at the spinning Ms (wake.h).
-  [[nodiscard]] entry swap_next(entry e) noexcept { return entry::from_bits(next_.exchange(e.bits(), seq_cst)); }
+  // seq_cst: this is the publication that the wake-up protocol orders before its look at the spinning Ms (wake.h); without
+  // other Ps there is nobody to wake.
+  [[nodiscard]] entry swap_next(entry e) noexcept {
+    if (has_thieves_) return entry::from_bits(next_.exchange(e.bits(), seq_cst));
+    entry const before = peek_next();
+    next_.store(e.bits(), relaxed);
+    return before;
+  }
 
   [[nodiscard]] entry take_next() noexcept {
-    if (next_.load(relaxed) == 0) return {};              // relaxed: only the owner sets it, thieves can but clear it
-    return entry::from_bits(next_.exchange(0, relaxed));  // relaxed: what we find there we wrote ourselves
+    entry const next = peek_next();  // relaxed: only the owner sets it, thieves can but clear it
+    if (!next) return {};
+    if (has_thieves_) return entry::from_bits(next_.exchange(0, relaxed));  // relaxed: what is there we wrote ourselves
+    next_.store(0, relaxed);
+    return next;
   }
 
   // Takes e out of runnext if it still stands there.
@@ -61,7 +75,11 @@ class run_queue {
     std::uint32_t head = head_.load(relaxed);
     for (;;) {
       if (tail_.load(relaxed) == head) return {};
-      entry const e = entry::from_bits(slot(head).load(relaxed));
+      entry const e = at(head);
+      if (!has_thieves_) {
+        head_.store(head + 1, relaxed);
+        return e;
+      }
       if (head_.compare_exchange_weak(head, head + 1, relaxed, relaxed)) return e;
     }
   }
@@ -167,6 +185,7 @@ class run_queue {
   atomic<std::uint32_t> tail_{0};
   atomic<entry_bits> next_{0};
   std::uint32_t const mask_;
+  bool has_thieves_ = true;
   // owner only: a head that was true once; the real one is never behind it
   std::uint32_t head_seen_ = 0;
   std::array<atomic<entry_bits>, ring_capacity_max> slots_{};

@@ -27,11 +27,17 @@ Sched::Sched(settings const& chosen)
       steal_steps(static_cast<std::uint32_t>(chosen.procs)),
       stacks(chosen.stack_size) {
   for (int i = 0; i < chosen.procs; ++i) procs.add(*make_proc(i).release());
-  procs.set_size(chosen.procs);
+  use_procs(chosen.procs);
 }
 
 Sched::~Sched() {
   for (P* const p : procs.all()) delete p;  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+void Sched::use_procs(int count) noexcept {
+  steal_steps = coprime_steps(static_cast<std::uint32_t>(count));
+  procs.set_size(count);
+  for (P* const p : procs) p->queue.set_has_thieves(count > 1);
 }
 
 std::unique_ptr<P> Sched::make_proc(int id) {

@@ -57,6 +57,8 @@ struct Sched {
 
   // A P for the table, stopped.
   [[nodiscard]] std::unique_ptr<P> make_proc(int id);
+  // With the world stopped: from now on the first `count` of the table are in use.
+  void use_procs(int count) noexcept;
 
   [[nodiscard]] std::size_t stack_size_of(G const& g) const noexcept {
     return g.task.stack_bytes == 0 ? options.stack_size : g.task.stack_bytes;
@@ -159,6 +161,8 @@ struct Sched {
 
   // stop the world: see sched/world.h
   std::int32_t procs_to_stop = 0;  // under lock
+  std::int32_t world_holders =
+      0;  // under lock: who stops it, until all that has work runs again; not both at once, but for a moment
   os::note world_stopped;
   atomic<bool> end_is_near{false};  // nobody is to begin
   durations stopping_took;          // until all had stopped

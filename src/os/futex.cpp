@@ -70,4 +70,9 @@ THRUM_OPAQUE int futex_wake(atomic<std::uint32_t>& word, int count) noexcept {
   return static_cast<int>(result);
 }
 
+void sleep_for_good() noexcept {
+  atomic<std::uint32_t> never{0};
+  for (;;) futex_wait(never, 0);
+}
+
 }  // namespace thrum::rt::os

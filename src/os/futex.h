@@ -33,4 +33,7 @@ wait_result futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t expected
 // read: it may already be freed or unmapped (see note.h).
 int futex_wake(atomic<std::uint32_t>& word, int count) noexcept;
 
+// The calling thread does nothing more, ever, but for its signal handlers.
+[[noreturn]] void sleep_for_good() noexcept;
+
 }  // namespace thrum::rt::os

@@ -26,6 +26,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
   // A P that is not idle is in somebody's hands who is no M at work, sysmon's for example: he will hand it off, and look.
   if (s.idle_procs.load(relaxed) != s.procs.size()) return;
+  if (s.world_holders != 0) return;    // idle Ps will be started yet, and he who holds the world will look
   if (s.deadlock_is_reported) return;  // the thread maker looks as well
   if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;

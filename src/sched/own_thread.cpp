@@ -19,7 +19,7 @@ void unlock(M& m, G& g) noexcept {
   g.lock_depth = 0;
   g.is_locked = false;
   g.locked_to = nullptr;
-  m.locked = nullptr;
+  m.leaves = m.usual_leaving();
 }
 
 // Sleeps until the goroutine was readied and somebody has given the thread his P. False: the run is over.
@@ -57,7 +57,7 @@ M& lock_to_thread(M& m) noexcept {
     g.is_locked = true;
     g.locked_to = &here;
     g.saved.pc = nullptr;  // from now on set only while somebody may look
-    here.locked = &g;
+    here.leaves = leaving::in_place;
   }
   if (++g.lock_depth == 0)
     fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
@@ -75,11 +75,7 @@ void unlock_from_thread(M& m) noexcept {
 
 M& leave_thread(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
-  auto const to_global = [](M& on, G& left, void*) noexcept {
-    os::lock_guard const guard(on.sched.lock);
-    put_global_locked(on.sched, entry::runnable(left));
-  };
-  return suspend(m, to_global, nullptr, commit_holds::nothing);
+  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
 }
 
 void end_lock(M& m, G& g) noexcept {
@@ -87,7 +83,7 @@ void end_lock(M& m, G& g) noexcept {
   unlock(m, g);
   if (m.id == 0) return;
   m.ends_with_goroutine = true;
-  m.leaves_through_g0 = true;
+  m.leaves = leaving::through_g0;
 }
 
 void give_up_own_thread(M& m) noexcept {
@@ -148,10 +144,7 @@ bool sleep_until_its_turn(M& m) noexcept {
 }
 
 void leave_it_there(M& m) noexcept {
-  if (m.is_foreign) {
-    atomic<std::uint32_t> never{0};
-    for (;;) os::futex_wait(never, 0);
-  }
+  if (m.is_foreign) os::sleep_for_good();
   static_cast<void>(suspend_without_p(
       m, [](M&, G&, void*) noexcept {}, nullptr));
   fatal("internal error: a goroutine that its run has left behind went on");

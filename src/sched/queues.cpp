@@ -41,6 +41,11 @@ void put_global_locked(Sched& s, entry e) noexcept {
   s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
 }
 
+void commit_to_global(M& m, G& left, void*) noexcept {
+  os::lock_guard const guard(m.sched.lock);
+  put_global_locked(m.sched, entry::runnable(left));
+}
+
 std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept {
   return std::min({length, length / procs + 1, capacity / 2});
 }

@@ -31,6 +31,8 @@ void set_unstarted_aside(P& p) noexcept;
 
 // Under sched.lock.
 void put_global_locked(Sched& s, entry e) noexcept;
+// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. m goes on to search itself.
+void commit_to_global(M& m, G& left, void*) noexcept;
 // The global queue's share for a P with an empty ring: n = min(len, len/procs + 1, capacity/2). The first is answered,
 // the others are put into p's ring; a locked one ends the batch, and comes alone.
 [[nodiscard]] entry take_global_batch_locked(Sched& s, P& p) noexcept;

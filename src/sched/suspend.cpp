@@ -42,11 +42,11 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
 
 M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept {
   G& g = *m.current;
-  if (g.is_locked) [[unlikely]]
+  if (m.leaves == leaving::in_place) [[unlikely]]
     return suspend_in_place(m, commit, argument);
   auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of ours can set errno
   set_commit(m, g, commit, argument);
-  found const next = m.leaves_through_g0 ? found() : pick_local(*m.p);
+  found const next = m.leaves == leaving::directly ? pick_local(*m.p) : found();
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
   os::chaos_point();  // it has left its stack, and nobody knows yet

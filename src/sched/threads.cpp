@@ -121,7 +121,7 @@ void bury_thread(Sched& s, M& m) noexcept {
   m.must_end = false;
   m.is_let_go = false;
   m.ends_with_goroutine = false;
-  m.leaves_through_g0 = false;
+  m.leaves = m.usual_leaving();
   os::lock_guard const guard(s.lock);
   m.idle_link = std::exchange(s.threadless_ms, &m);
   check_deadlock_locked(s);  // as long as the thread was there it was one that nobody knew

@@ -2,6 +2,7 @@
 
 #include "os/chaos.h"
 #include "os/clock.h"
+#include "sched/deadlock.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/queues.h"
@@ -24,6 +25,7 @@ void stop_locked(Sched& s, P& p) noexcept {
 }
 
 void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
+  ++s.world_holders;
   s.world_stopped.clear();
   s.procs_to_stop = s.procs.size() + (own == nullptr ? 1 : 0);  // one too many, until all were asked
   for (P* const p : s.procs) {
@@ -126,6 +128,9 @@ stopped_world::~stopped_world() {
   if (work_anywhere(s)) wake_if_idle(s);
   static_cast<void>(see_that_timers_are_watched(s));
   if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // Ps that went have left theirs
+  os::lock_guard const guard(s.lock);
+  --s.world_holders;
+  check_deadlock_locked(s);  // nobody else did meanwhile
 }
 
 bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
@@ -258,8 +263,7 @@ bool resize(M& m, int count, fresh_procs& fresh) noexcept {
     p.attention.fetch_and(~attend::stop_world, relaxed);
     p.transition(p_status::stopped, p_status::dead);
   }
-  s.steal_steps = coprime_steps(static_cast<std::uint32_t>(count));
-  s.procs.set_size(count);
+  s.use_procs(count);
   return true;
 }
 

@@ -22,12 +22,6 @@ void commit_yield(M& m, G& left, void*) noexcept {
   wake_if_idle(m.sched);
 }
 
-// With nothing on its own P, a goroutine that yields lets those in the global queue go first: it goes behind them.
-void commit_yield_to_global(M& m, G& left, void*) noexcept {
-  os::lock_guard const guard(m.sched.lock);
-  put_global_locked(m.sched, entry::runnable(left));
-}
-
 [[noreturn, gnu::noinline]] void throw_not_a_goroutine() {
   throw std::logic_error("thrum::yield: only a goroutine can yield");
 }
@@ -49,7 +43,7 @@ void yield() {
       leave(*m);
       return;
     }
-    where = commit_yield_to_global;
+    where = commit_to_global;  // with nothing on its own P it lets those in the global queue go first
   }
   m->current->transition(g_status::running, g_status::runnable);
   leave(suspend(*m, where, nullptr, commit_holds::nothing));

@@ -5,6 +5,7 @@
 // stands in the queue and still runs. Whoever takes it out then leaves word (handed_over), which it finds when it has locked
 // the bucket again to park.
 #include "base/check.h"
+#include "os/futex.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/condition_variable.h>
@@ -21,8 +22,7 @@ namespace {
 // On a thread from outside, whose run has ended between two steps: as all who waited in it.
 [[noreturn]] void wait_for_good() noexcept {
   Sched::threads_asleep_for_good.fetch_add(1, relaxed);
-  os::note never;
-  for (;;) never.sleep();
+  os::sleep_for_good();
 }
 
 }  // namespace

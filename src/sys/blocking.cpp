@@ -19,48 +19,75 @@
 namespace thrum::rt {
 namespace {
 
-// With the mark set and a P; without one afterwards, and the mark clear.
-void go_away(M& m, call_length length) noexcept {
+// --- the way out: with the mark set and a P; without one afterwards ---
+
+[[gnu::always_inline]] inline P& part_from_p(M& m) noexcept {
   P& p = *m.p;
-  if (p.attention.load(relaxed) != 0) attend_to(p);
+  if (p.attention.load(relaxed) != 0) [[unlikely]]
+    attend_to(p);
   m.current->transition(g_status::running, g_status::syscall);
   m.p = nullptr;
   os::chaos_point();
   count(p.counters.syscalls);  // sysmon tells one call from the next by it
-  if (length == call_length::unknown) {
-    m.away_from = &p;
-    bool const is_wanted = !p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0;
-    p.status.store(p_status::syscall, release);  // pairs with P::take_from_syscall
-    // Others wait for this P: should the call be a long one, sysmon is to see it soon.
-    if (is_wanted && m.sched.sysmon_is_slow.load(relaxed)) ring_sysmon(m.sched);
+  return p;
+}
+
+// It may be there still on the way back.
+[[gnu::always_inline]] inline void leave_p_behind(M& m) noexcept {
+  P& p = part_from_p(m);
+  m.away_from = &p;
+  // Others wait for this P: should the call be a long one, sysmon is to see it soon.
+  bool const rings =
+      m.sched.sysmon_is_slow.load(relaxed) && (!p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0);
+  p.status.store(p_status::syscall, release);  // pairs with P::take_from_syscall
+  if (rings) [[unlikely]]
+    ring_sysmon(m.sched);
+}
+
+[[gnu::noinline]] void give_p_away(M& m) noexcept {
+  P& p = part_from_p(m);
+  m.away_from = nullptr;
+  count(p.counters.handed_off);
+  hand_off(m.sched, p);
+}
+
+// With the mark clear from here on.
+[[gnu::always_inline]] inline void is_away(M& m) noexcept {
+  m.attention.store(m_attend::away, relaxed);
+  m.in_runtime.store(false, relaxed);
+}
+
+// It may not come again for long: what it has made runnable is others' at once.
+void thread_from_outside_goes_away(M& m) noexcept {
+  if (m.p->queue.is_empty_to_owner()) {
+    leave_p_behind(m);
   } else {
-    m.away_from = nullptr;
-    count(p.counters.handed_off);
-    hand_off(m.sched, p);
+    give_p_away(m);
   }
-  if (m.is_foreign) {  // release pairs with is_inside: it is done with the run's memory
-    m.attention.store(m_attend::away, release);
-    m.in_runtime.store(false, release);
+  m.attention.store(m_attend::away, release);  // pairs with is_inside, as does the next:
+  m.in_runtime.store(false, release);          // it is done with the run's memory
+}
+
+// --- the way back ---
+
+[[gnu::noinline]] void give_up_what_stops(M& m) noexcept {
+  if ((m.p->attention.load(relaxed) & attend::stopping) != 0) {
+    retire_p(m);
   } else {
-    m.attention.store(m_attend::away, relaxed);
-    m.in_runtime.store(false, relaxed);
+    hand_off(m.sched, *std::exchange(m.p, nullptr));
   }
 }
 
-// The first way back.
-bool take_old_p(M& m) noexcept {
+// The first of three.
+[[gnu::always_inline]] inline bool take_old_p(M& m) noexcept {
   os::chaos_point();
   P* const p = m.away_from;
   if (p == nullptr || !p->take_from_syscall()) return false;
   m.p = p;
   p->m = &m;  // it may have been another M's mark
-  std::uint32_t const wanted = p->attention.load(relaxed);
-  if ((wanted & (attend::stopping | attend::stop_world)) == 0) return true;
-  if ((wanted & attend::stopping) != 0) {
-    retire_p(m);
-  } else {
-    hand_off(m.sched, *std::exchange(m.p, nullptr));
-  }
+  if ((p->attention.load(relaxed) & (attend::stopping | attend::stop_world)) == 0) [[likely]]
+    return true;
+  give_up_what_stops(m);
   return false;
 }
 
@@ -94,15 +121,17 @@ void commit_return(M& m, G& left, void*) noexcept {
 // The first two. Under sched.lock afterwards, unless m has a P.
 enum class came : std::uint8_t { with_p, without_p, after_the_end };
 
+[[gnu::noinline]] came come_back_with_idle_p(M& m) noexcept {
+  m.sched.lock.acquire();
+  if (m.sched.stopping) return came::after_the_end;
+  if (!take_idle_p_locked(m)) return came::without_p;
+  m.sched.lock.release();
+  is_back(m, g_status::syscall);
+  return came::with_p;
+}
+
 came come_back_at_once(M& m) noexcept {
-  bool has_p = take_old_p(m);
-  if (!has_p) {
-    m.sched.lock.acquire();
-    if (m.sched.stopping) return came::after_the_end;
-    has_p = take_idle_p_locked(m);
-    if (!has_p) return came::without_p;
-    m.sched.lock.release();
-  }
+  if (!take_old_p(m)) return come_back_with_idle_p(m);
   is_back(m, g_status::syscall);
   return came::with_p;
 }
@@ -128,13 +157,9 @@ void come_back_on_this_thread(M& m) noexcept {
   is_back_from_the_queue(m);
 }
 
-M& come_back(M& m) noexcept {
-  m.current->saved.pc = nullptr;
-  if (m.current->is_locked) {
-    come_back_on_this_thread(m);
-    return m;
-  }
-  came const how = come_back_at_once(m);
+// The second and third.
+[[gnu::noinline]] M& come_back_without_old_p(M& m) noexcept {
+  came const how = come_back_with_idle_p(m);
   if (how == came::with_p) return m;
   m.sched.lock.release();
   if (how == came::after_the_end) leave_it_there(m);
@@ -144,26 +169,19 @@ M& come_back(M& m) noexcept {
   return here;
 }
 
+[[gnu::always_inline]] inline M& come_back(M& m) noexcept {
+  m.current->saved.pc = nullptr;
+  if (m.leaves == leaving::in_place) [[unlikely]] {
+    come_back_on_this_thread(m);
+    return m;
+  }
+  if (!take_old_p(m)) [[unlikely]]
+    return come_back_without_old_p(m);
+  is_back(m, g_status::syscall);
+  return m;
+}
+
 }  // namespace
-
-void begin_blocking(call_length length, std::uintptr_t where) noexcept {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // such a thread is away as it is
-  if (m->current->blocking_depth++ != 0) return;
-  enter(*m);
-  m->call_site = where;
-  go_away(*m, length);
-}
-
-void end_blocking() noexcept {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr || m->is_foreign) return;
-  if (--m->current->blocking_depth != 0) return;
-  // Not away: inside the call it used the runtime, and has parked there.
-  if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
-  m->in_runtime.store(true, relaxed);
-  leave(come_back(*m));
-}
 
 void entered_with_attention(M& m) noexcept {
   if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // see sys/foreign.h
@@ -207,22 +225,45 @@ void left_with_attention(M& m) noexcept {
   m.attention.fetch_and(~m_attend::visits, relaxed);
   if (m.current == nullptr || m.current->blocking_depth == 0) return;  // somebody else's visit
   enter(m);
-  // A thread from outside may not come again for long: what it has made runnable is others' at once.
   m.call_site = 0;  // it was another M's call, perhaps
-  bool const leaves_work = m.is_foreign && !m.p->queue.is_empty_to_owner();
-  go_away(m, leaves_work ? call_length::known_long : call_length::unknown);
+  if (m.is_foreign) {
+    thread_from_outside_goes_away(m);
+  } else {
+    leave_p_behind(m);
+    is_away(m);
+  }
 }
 
 }  // namespace thrum::rt
 
 namespace thrum::detail {
 
+using namespace rt;
+
+// Both on a goroutine, in user code; on other threads nothing happens. They nest. The second may change the M.
+
 [[gnu::noinline]] void begin_blocking(blocking_hint hint) noexcept {
-  auto const where =
-      reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
-  rt::begin_blocking(hint == blocking_hint::long_call ? rt::call_length::known_long : rt::call_length::unknown, where);
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // such a thread is away as it is
+  if (m->current->blocking_depth++ != 0) return;
+  enter(*m);
+  m->call_site = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
+  if (hint == blocking_hint::long_call) {
+    give_p_away(*m);
+  } else {
+    leave_p_behind(*m);
+  }
+  is_away(*m);
 }
 
-void end_blocking() noexcept { rt::end_blocking(); }
+void end_blocking() noexcept {
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign) return;
+  if (--m->current->blocking_depth != 0) return;
+  // Not away: inside the call it used the runtime, and has parked there.
+  if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
+  m->in_runtime.store(true, relaxed);
+  leave(come_back(*m));
+}
 
 }  // namespace thrum::detail

@@ -16,16 +16,7 @@
 
 #include "core/sched.h"
 
-#include <cstdint>
-
 namespace thrum::rt {
-
-enum class call_length : std::uint8_t { unknown, known_long };
-
-// On a goroutine, in user code; on other threads nothing happens. They nest. The second may change the M. `where` is a program
-// counter, for dumps.
-void begin_blocking(call_length length, std::uintptr_t where) noexcept;
-void end_blocking() noexcept;
 
 // m's thread was found in user code without a P, after a call that was not announced (sys/unannounced.h): it gets one, or
 // waits for it here. With the mark set.

@@ -5,7 +5,6 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "sched/thread_maker.h"
-#include "sched/threads.h"
 
 #include <new>
 #include <utility>
@@ -53,7 +52,7 @@ void seat_m(foreign_seat& seat) noexcept {
   M& m = seat.m;
   m.tid = os::current_tid();
   m.globals = thread_globals::of_this_thread();
-  m.locked = &seat.g;
+  m.leaves = leaving::in_place;
   m.current = &seat.g;
   m.away_from = nullptr;
   m.attention.store(m_attend::away, relaxed);

@@ -163,8 +163,7 @@ void go_on_without_p(M& m) noexcept {
 void stop_for_good_if_possible(M& m) noexcept {
   if (os::libc_is_in_the_program() || m.is_paused_in_libc) return;
   m.sched.ms_paused.fetch_add(1, seq_cst);  // the last that is touched, if all others rest
-  atomic<std::uint32_t> never{0};
-  for (;;) os::futex_wait(never, 0);
+  os::sleep_for_good();
 }
 
 }  // namespace thrum::rt

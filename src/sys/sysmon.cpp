@@ -70,7 +70,7 @@ void sysmon::watch() noexcept {
     trace_if_due();
     rest const how = choose_rest();
     std::int64_t const limit_ns = limit_of(how);
-    sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see begin_blocking
+    sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see leave_p_behind
     bool const rung = os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
     last_ = look();
     if (rung || last_ == verdict::acted || (how != rest::pause && !all_idle())) {

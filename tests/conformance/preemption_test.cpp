@@ -1,7 +1,6 @@
 // What preemption must not break: locks of the C library (T03), threads (T05, T06), the program's own signals (T15).
 #include "child_test.h"
 #include "core/current.h"
-#include "os/loaded_code.h"
 #include "support/child.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
@@ -38,11 +37,6 @@ using test::run_at;
 using test::run_with;
 using test::scaled;
 using test::with_slices_of;
-
-bool can_be_stopped_for_good() {
-  rt::os::note_loaded_code();
-  return !rt::os::libc_is_in_the_program();
-}
 
 // --- T03: the C library's locks ---
 
@@ -118,9 +112,9 @@ class library_locks_at_the_end : public test::child_test {};
 
 // The loops are stopped for good when run returns; then the same locks are needed by the program's own end.
 TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  if (!can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own";
-  for (int i = 0; i < scaled(20, 3); ++i) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  std::int64_t const rounds = test::is_long() ? 1'000 : scaled(20, 3);
+  for (std::int64_t i = 0; i < rounds; ++i) {
     EXPECT_EXIT(
         {
           run_beside_library_loops(2, 3);
@@ -133,8 +127,7 @@ TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
 }
 
 TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  if (!can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own";
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   static std::atomic<std::uint64_t> rounds{0};
   with_slices_of const slices(1ms);
   for (int i = 0; i < 3; ++i) {
@@ -158,8 +151,7 @@ TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
 class the_end_in_a_child : public test::child_test {};
 
 TEST_F(the_end_in_a_child, T13_a_deadlock_is_found_although_threads_of_an_earlier_run_are_asleep) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  if (!can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own";
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   EXPECT_FATAL(
       {
         with_slices_of const slices(1ms);
@@ -189,14 +181,18 @@ TEST(the_end, T12_a_handle_of_a_run_that_ended_beside_a_loop_says_so) {
 
 // --- T05: threads ---
 
+// In the long form as many and as long as the trap says, with slices as they are by default.
 TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) {
-  with_slices_of const slices(500us);
-  run_at(2, [] {
+  bool const is_whole = test::is_long() && !rt::with_asan && !rt::with_tsan;
+  std::int64_t const goroutines = is_whole ? 20'000 : scaled(400, 150);
+  auto const each = is_whole ? 50ms : 3ms;
+  with_slices_of const slices(is_whole ? 10'000us : 500us);
+  run_at(2, [=] {
     int const bound = test::this_sched().paused_max();
     wait_group all;
     std::atomic<int> most{0};
-    for (int i = 0; i < scaled(400, 150); ++i) {
-      all.go([] { test::compute_for(3ms); });
+    for (std::int64_t i = 0; i < goroutines; ++i) {
+      all.go([=] { test::compute_for(each); });
     }
     go([&] {
       for (;;) {
@@ -205,7 +201,7 @@ TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) 
       }
     });
     all.wait();
-    EXPECT_LE(most, 2 * bound) << "of hundreds";
+    EXPECT_LE(most, 2 * bound) << "of " << goroutines;
   });
 }
 

@@ -1,6 +1,7 @@
 // S14, S15, S17: goroutines in the kernel. Their Ps go on with others, and they find their way back.
 #include "support/gate.h"
 #include "support/goroutines.h"
+#include "support/kept.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
@@ -254,7 +255,7 @@ TEST_P(blocked_ps, S14_what_comes_after_a_wait_inside_is_announced_as_well) {
 }
 
 TEST(syscalls, T02_nothing_goes_on_after_the_end_between_calls) {
-  auto& rounds = *new std::atomic<std::int64_t>{0};
+  auto& rounds = test::kept<std::atomic<std::int64_t>>(0);
   run_at(2, [&] {
     go([&] {
       for (;;) {
@@ -271,8 +272,8 @@ TEST(syscalls, T02_nothing_goes_on_after_the_end_between_calls) {
 }
 
 TEST(syscalls, T02_one_that_waits_for_its_turn_on_its_thread_ends_with_the_run) {
-  auto& c = *new chan<int>(1);
-  auto& has_p = *new std::atomic<bool>{false};
+  auto& c = test::kept<chan<int>>(1);
+  auto& has_p = test::kept<std::atomic<bool>>(false);
   run_at(1, [&] {
     gate kernel;
     go([&] {
@@ -345,9 +346,9 @@ TEST_P(blocked_ps, DL_05_a_call_is_no_deadlock) {
 }
 
 TEST_P(blocked_ps, T02_the_run_ends_beside_one_that_stays_in_the_kernel) {
-  gate& never = *new gate;  // the goroutines that are left behind keep what they use
-  gate& later = *new gate;
-  auto& inside = *new std::atomic<int>{0};
+  gate& never = test::kept<gate>();  // the goroutines that are left behind keep what they use
+  gate& later = test::kept<gate>();
+  auto& inside = test::kept<std::atomic<int>>(0);
   run([&] {
     go([&] {
       blocking([&] {

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,6 +57,31 @@ TEST_P(resize, GM01_setting_answers_the_old_value) {
     EXPECT_EQ(max_procs(), 1);
     EXPECT_THROW(set_max_procs(1'000'000), std::invalid_argument);
     EXPECT_EQ(max_procs(), 1);
+  });
+}
+
+// All Ps are idle for a moment when the world goes on, also those with work: nobody may take that for a deadlock.
+TEST_P(resize, S23_T13_a_thread_without_a_p_stops_the_world_while_goroutines_come_and_go) {
+  run([] {
+    rt::Sched& s = this_sched();
+    std::atomic<bool> ends{false};
+    std::thread stopper([&] {
+      for (int i = 0; i < test::scaled(500); ++i) rt::stopped_world const world(s, 1'000'000'000);
+      ends = true;
+    });
+    chan<int> there;
+    chan<int> back;
+    thrum::go([=]() mutable {
+      os_thread_lock const own;
+      for (int const value : there) back.send(value);
+    });
+    while (!ends) {
+      there.send(1);
+      EXPECT_TRUE(back.recv());
+      spawn([] { yield(); }).join();
+    }
+    there.close();
+    stopper.join();
   });
 }
 
@@ -371,7 +397,7 @@ TEST(resizing, S23_T05_at_the_limit_of_threads_beside_one_that_sleeps_in_the_ker
 }
 
 TEST(resizing, S41_whoever_reads_the_stats_does_not_hold_the_end_up) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   test::with_slices_of const slices(1ms);
   auto const end_beside_readers = [] {
     std::chrono::steady_clock::time_point began;

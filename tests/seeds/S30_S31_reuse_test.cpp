@@ -41,6 +41,32 @@ TEST_P(reuse, S30_what_was_created_has_ended_and_lies_in_the_free_lists) {
   });
 }
 
+// Records go from the cache of one P to that of another by way of the global list, under load from all of them.
+TEST_P(reuse, SY14_records_that_all_ps_take_and_give_back_are_neither_lost_nor_shared) {
+  run([&] {
+    int const workers = 4 * procs();
+    std::int64_t const rounds = test::scaled(20'000, 1'000) / workers + 1;
+    std::atomic<std::int64_t> ran{0};
+    wait_group all;
+    for (int i = 0; i < workers; ++i) {
+      all.go([&] {
+        for (std::int64_t round = 0; round < rounds; ++round) {
+          auto child = spawn([&] {
+            ++ran;
+            thrum::yield();
+          });
+          thrum::yield();
+          child.join();
+        }
+      });
+    }
+    all.wait();
+    EXPECT_EQ(ran, workers * rounds);
+    constexpr int cached_max = 64;
+    EXPECT_LE(this_sched().gs_made, static_cast<std::uint32_t>(2 * workers + (procs() + 1) * cached_max + 1));
+  });
+}
+
 TEST(reuse, S30_an_m_goes_on_with_the_next_goroutine) {
   run_at(1, [] {
     test::leave_the_first_thread();

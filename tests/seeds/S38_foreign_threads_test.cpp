@@ -4,6 +4,7 @@
 #include "core/sched.h"
 #include "os/thread.h"
 #include "support/goroutines.h"
+#include "support/kept.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
@@ -301,7 +302,7 @@ TEST_P(foreign_threads, S38_one_that_waits_when_the_run_ends_stays_where_it_is) 
     ASSERT_TRUE(test::wait_until([&] { return num_goroutines() == 2; }));
   });
   run([] { spawn([] {}).join(); });
-  new chan<int>(std::move(c));  // it waits there for good
+  static_cast<void>(test::kept<chan<int>>(std::move(c)));  // it waits there for good
 }
 
 TEST_P(foreign_threads, S38_threads_that_call_while_the_run_ends) {
@@ -331,7 +332,7 @@ TEST_P(foreign_threads, S38_threads_that_call_while_the_run_ends) {
       until.tv_sec += until.tv_nsec / 1'000'000'000;
       until.tv_nsec %= 1'000'000'000;
       if (::pthread_timedjoin_np(t.native_handle(), nullptr, &until) == 0) {
-        new std::thread(std::move(t));  // joined already
+        static_cast<void>(test::kept<std::thread>(std::move(t)));  // joined already
       } else {
         t.detach();
       }

@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "stress/seed.h"
 #include "support/hogs.h"
+#include "support/kept.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
@@ -137,7 +138,7 @@ TEST_P(everything, T02_the_run_ends_in_the_middle_of_it) {
   test::with_slices_of const slices(rt::with_tsan ? 10'000'000us : 300us);
   std::uint64_t const seed = test::test_seed();
   for (std::int64_t round = 0; round < test::scaled(40, 4); ++round) {
-    auto* const w = new world;  // goroutines that do not end refer to it for good
+    auto* const w = &test::kept<world>();  // goroutines that do not end refer to it for good
     run([&] {
       for (std::uint64_t i = 0; i < 8; ++i) {
         go([w, i, seed] {

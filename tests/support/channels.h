@@ -9,6 +9,7 @@
 #include <thrum/go.h>
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 namespace thrum::test {
@@ -49,7 +50,7 @@ inline waiters waiting_on(detail::channel_handle const& c) {
 class suspect {
  public:
   template <class F>
-  explicit suspect(F f) : record_(new rt::atomic<rt::G*>(nullptr)) {
+  explicit suspect(F f) {
     thrum::go([record = record_, call = std::move(f)]() mutable {
       record->store(rt::current_m()->current, rt::release);
       call();
@@ -58,7 +59,7 @@ class suspect {
   }
   suspect(suspect const&) = delete;
   suspect& operator=(suspect const&) = delete;
-  ~suspect() = default;  // the goroutine may wait for ever: what it writes to is never freed
+  ~suspect() = default;
 
   [[nodiscard]] bool is_parked() const {
     rt::G const* const g = record_->load(rt::acquire);
@@ -72,7 +73,7 @@ class suspect {
   }
 
  private:
-  rt::atomic<rt::G*>* record_;
+  std::shared_ptr<rt::atomic<rt::G*>> record_ = std::make_shared<rt::atomic<rt::G*>>(nullptr);
 };
 
 }  // namespace thrum::test

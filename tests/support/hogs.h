@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/platform.h"
+#include "os/loaded_code.h"
 #include <thrum/runtime.h>
 
 #include <chrono>
@@ -13,7 +14,17 @@
 #define THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION() \
   if (thrum::rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals: loops without calls are not preempted"
 
+// At the end of the run: nobody stays asleep in the middle of a malloc that the whole program needs.
+#define THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD() \
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();               \
+  if (!thrum::test::loops_can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own"
+
 namespace thrum::test {
+
+inline bool loops_can_be_stopped_for_good() {
+  rt::os::note_loaded_code();
+  return !rt::os::libc_is_in_the_program();
+}
 
 // One instruction and a jump; the compiler may not take it away.
 [[noreturn]] inline void loop_for_ever() {

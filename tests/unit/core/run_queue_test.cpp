@@ -47,6 +47,24 @@ TEST_P(rings, SC_01_every_fill_comes_back_in_order) {
   }
 }
 
+TEST_P(rings, S07_S08_without_thieves_the_owner_gets_the_same) {
+  run_queue queue(GetParam());
+  queue.set_has_thieves(false);
+  fake_gs gs(GetParam() + 2);
+  entry const first = gs.plain(GetParam());
+  entry const second = gs.plain(GetParam() + 1);
+  for (int times = 0; times < 3; ++times) {
+    fill(queue, gs, 0, capacity());
+    EXPECT_FALSE(queue.swap_next(first));
+    EXPECT_EQ(queue.swap_next(second), first);
+    EXPECT_EQ(queue.waiting(), GetParam() + 1);
+    EXPECT_EQ(queue.take_next(), second);
+    EXPECT_FALSE(queue.take_next());
+    EXPECT_EQ(drain(queue), numbers(0, capacity()));
+    EXPECT_TRUE(queue.looks_empty());
+  }
+}
+
 TEST_P(rings, S07_a_ring_takes_exactly_its_capacity) {
   run_queue queue(GetParam());
   fake_gs gs(GetParam() + 1);
