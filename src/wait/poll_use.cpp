@@ -41,12 +41,18 @@ use_word with_one_more(use_word seen) noexcept {
   return seen + one_user;
 }
 
+// Nobody names it any more.
+void free_record(poll_desc& d) noexcept {
+  runtime_mark const mark;  // nobody is preempted who holds the store's lock (T01)
+  free_poll_desc(d);
+}
+
 void close_for_good(poll_desc& d) noexcept {
   forget_poll_deadlines(d);
   os::poll_remove(d.fd);
   os::close(d.fd);
   // acq_rel pairs with drop_poll_desc: whoever comes second frees the record
-  if ((d.use.fetch_or(gone, acq_rel) & dropped) != 0) free_poll_desc(d);
+  if ((d.use.fetch_or(gone, acq_rel) & dropped) != 0) free_record(d);
 }
 
 // One user less, and without `flags`, of which those that were set are answered.
@@ -187,7 +193,7 @@ bool close_poll_desc(poll_desc& d) noexcept {
 
 void drop_poll_desc(poll_desc& d) noexcept {
   static_cast<void>(close_poll_desc(d));
-  if ((d.use.fetch_or(dropped, acq_rel) & gone) != 0) free_poll_desc(d);  // pairs with close_for_good
+  if ((d.use.fetch_or(dropped, acq_rel) & gone) != 0) free_record(d);  // pairs with close_for_good
 }
 
 }  // namespace thrum::rt
