@@ -40,7 +40,9 @@ bool somebody_waits_for_io() { return test::waiting_for(rt::wait_reason::io) != 
 
 TEST_P(net_deadline, NE01_a_deadline_in_the_past_fails_calls_that_could_proceed) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
     b.write_all("data");
     a.set_deadline(clock::now() - 1s);
     for (int i = 0; i < 3; ++i) {
@@ -52,13 +54,14 @@ TEST_P(net_deadline, NE01_a_deadline_in_the_past_fails_calls_that_could_proceed)
     EXPECT_EQ(a.read_full(bytes), 4U);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(read_error(a), std::errc::timed_out);
     // Each direction has a timer of its own: the other may be a moment later.
-    EXPECT_TRUE(wait_until([&a = a] { return write_error(a) == std::errc::timed_out; }));
+    EXPECT_TRUE(wait_until([&a] { return write_error(a) == std::errc::timed_out; }));
   });
 }
 
 TEST_P(net_deadline, NE01_a_write_that_is_stuck_ends_with_what_it_wrote) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
     std::vector<char> const much(8 << 20);
     a.set_write_deadline(30ms);
     std::error_code error;
@@ -71,11 +74,12 @@ TEST_P(net_deadline, NE01_a_write_that_is_stuck_ends_with_what_it_wrote) {
 
 TEST_P(net_deadline, NE02_a_deadline_that_is_cleared_lets_calls_wait_again_and_closing_is_no_timeout) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
     a.set_read_deadline(clock::now() - 1s);
     EXPECT_EQ(read_error(a), std::errc::timed_out);
     a.set_read_deadline(fd::no_deadline);
-    auto reader = spawn([&a = a] { return read_error(a); });
+    auto reader = spawn([&a] { return read_error(a); });
     EXPECT_TRUE(wait_until(somebody_waits_for_io));
     EXPECT_FALSE(reader.join_for(20ms));
     a.close();
@@ -103,10 +107,11 @@ TEST_P(net_deadline, NE04_deadlines_of_all_lengths_end_in_a_timeout) {
 
 TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_who_waits) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
     for (std::int64_t i = scaled(100, 10); i > 0; --i) {
       a.set_read_deadline(fd::no_deadline);
-      auto reader = spawn([&a = a] { return read_error(a); });
+      auto reader = spawn([&a] { return read_error(a); });
       EXPECT_TRUE(wait_until(somebody_waits_for_io));
       a.set_read_deadline(clock::now() - 1s);
       EXPECT_EQ(reader.join(), std::errc::timed_out);
@@ -116,8 +121,9 @@ TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_who_waits) {
 
 TEST_P(net_deadline, NE05_a_deadline_may_be_moved_while_somebody_waits) {
   run([] {
-    auto [a, b] = test::socket_pair();
-    auto reader = spawn([&a = a] { return read_error(a); });
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    auto reader = spawn([&a] { return read_error(a); });
     EXPECT_TRUE(wait_until(somebody_waits_for_io));
     a.set_read_deadline(1h);
     a.set_read_deadline(2h);
@@ -231,11 +237,12 @@ TEST_P(net_deadline, NE08_dial_obeys_deadlines_of_every_size) {
 }
 
 TEST_P(net_deadline, NE08_a_deadline_set_before_the_run_counts_in_it) {
-  auto [a, b] = test::socket_pair();
+  auto ab = test::socket_pair();
+  fd& a = ab.a;
   a.set_read_deadline(30ms);
-  run([&a = a] { EXPECT_EQ(read_error(a), std::errc::timed_out); });
+  run([&a] { EXPECT_EQ(read_error(a), std::errc::timed_out); });
   a.set_read_deadline(10ms);
-  run([&a = a] { EXPECT_EQ(read_error(a), std::errc::timed_out); });
+  run([&a] { EXPECT_EQ(read_error(a), std::errc::timed_out); });
 }
 
 THRUM_AT_EVERY_WIDTH(net_deadline);

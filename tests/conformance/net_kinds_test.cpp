@@ -173,13 +173,17 @@ TEST_P(net_kinds, NE_files_parts_of_files_and_splices) {
     EXPECT_EQ(in.read_at(bytes, text.size() - 4), 4U);
     EXPECT_EQ(in.read_some(bytes), 10U);
     EXPECT_EQ(std::string_view(bytes.data(), 10), text.substr(0, 10));
-    auto [a, b] = test::socket_pair();
-    auto [c, d] = test::socket_pair();
-    auto sender = spawn([&a = a, &in, size = text.size()] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    auto cd = test::socket_pair();
+    fd& c = cd.a;
+    fd& d = cd.b;
+    auto sender = spawn([&a, &in, size = text.size()] {
       EXPECT_EQ(a.send_file(in.native_handle(), 0, size + 100), size);
       a.close();
     });
-    auto middle = spawn([&b = b, &c = c] {
+    auto middle = spawn([&b, &c] {
       auto const moved = splice_all(b, c);
       c.close();
       return moved;
@@ -228,9 +232,11 @@ TEST_P(net_kinds, NE_signals_are_told_to_all_who_subscribed_and_then_no_more) {
 
 TEST_P(net_kinds, NE_wait_readable_and_writable_leave_the_call_to_others) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
     a.wait_writable();
-    auto reader = spawn([&a = a] {
+    auto reader = spawn([&a] {
       a.wait_readable();
       char byte = 0;
       return ::recv(a.native_handle(), &byte, 1, 0);
@@ -243,7 +249,9 @@ TEST_P(net_kinds, NE_wait_readable_and_writable_leave_the_call_to_others) {
 }
 
 TEST(net_kinds_outside, NE_without_a_runtime_what_need_not_wait_is_done_and_the_rest_is_an_error) {
-  auto [a, b] = test::socket_pair();
+  auto ab = test::socket_pair();
+  fd& a = ab.a;
+  fd& b = ab.b;
   b.write_all("x");
   char byte = 0;
   EXPECT_EQ(a.read_some({&byte, 1}), 1U);

@@ -90,10 +90,12 @@ TEST_P(net_stream, NE10_reads_and_writes_of_nothing_return_at_once_and_halves_cl
 
 TEST_P(net_stream, NE10_parts_and_large_writes_arrive_whole_and_in_order) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
     std::string const big(3 << 20, 'x');
     std::string const head = "head:";
-    auto reader = spawn([&b = b, all = head.size() + big.size() + 5] {
+    auto reader = spawn([&b, all = head.size() + big.size() + 5] {
       std::string got(all, '\0');
       EXPECT_EQ(b.read_full(got), all);
       return got;
@@ -115,8 +117,10 @@ TEST_P(net_stream, NE10_parts_and_large_writes_arrive_whole_and_in_order) {
 TEST_P(net_stream, NE10_the_end_is_seen_after_a_short_read) {
   run([] {
     for (std::int64_t round = scaled(2'000, 200); round > 0; --round) {
-      auto [a, b] = test::socket_pair();
-      auto writer = spawn([&b = b, round] {
+      auto ab = test::socket_pair();
+      fd& a = ab.a;
+      fd& b = ab.b;
+      auto writer = spawn([&b, round] {
         b.write_all("data");
         if (round % 3 == 0) yield();
         b.close();
@@ -132,8 +136,10 @@ TEST_P(net_stream, NE10_the_end_is_seen_after_a_short_read) {
 TEST_P(net_stream, NE11_reads_and_writes_allocate_nothing) {
   if (!test::allocations_are_seen) GTEST_SKIP() << "the sanitizer replaces malloc";
   run([] {
-    auto [a, b] = test::socket_pair();
-    auto other = spawn([&b = b] { test::answer_all(b); });
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    auto other = spawn([&b] { test::answer_all(b); });
     a.set_deadline(1h);
     for (int i = 0; i < 100; ++i) test::ask(a);
     auto const before = test::allocations_made();
@@ -175,14 +181,15 @@ ino_t file_behind(int number) {
 
 TEST_P(net_stream, NE13_close_fails_all_who_queue_for_a_descriptor_and_the_last_to_leave_closes_it) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
     int const number = a.native_handle();
     ino_t const socket_behind = file_behind(number);
     wait_group all;
     std::atomic<int> canceled{0};
     for (int i = 0; i < 4; ++i) {
       all.add(1);
-      go([&a = a, &all, &canceled] {
+      go([&a, &all, &canceled] {
         std::array<char, 8> bytes{};
         std::error_code error;
         static_cast<void>(a.read_some(bytes, error));
@@ -204,7 +211,8 @@ TEST_P(net_stream, NE13_close_fails_all_who_queue_for_a_descriptor_and_the_last_
 
 TEST_P(net_stream, NE13_a_user_keeps_the_descriptor_open) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
     int const number = a.native_handle();
     std::error_code error;
     rt::poll_desc* const d = rt::take_poll_desc(::dup(number), rt::poll_kind::other);
@@ -224,7 +232,8 @@ TEST_P(net_stream, NE13_a_user_keeps_the_descriptor_open) {
 
 TEST_P(net_stream, NE13_the_lock_of_a_direction_lets_one_in_at_a_time) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
     rt::poll_desc* const d = rt::take_poll_desc(::dup(a.native_handle()), rt::poll_kind::other);
     rt::own_poll_desc(*d);
     wait_group all;
@@ -253,12 +262,14 @@ TEST_P(net_stream, NE13_the_lock_of_a_direction_lets_one_in_at_a_time) {
 
 TEST_P(net_stream, NE13_messages_of_several_writers_stay_whole) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
     constexpr std::size_t length = 100'000;
     wait_group all;
     for (int i = 0; i < 4; ++i) {
       all.add(1);
-      go([&a = a, &all, i] {
+      go([&a, &all, i] {
         a.write_all(std::string(length, static_cast<char>('a' + i)));
         all.done();
       });
@@ -281,13 +292,17 @@ TEST_P(net_stream, NE14_an_event_of_a_descriptor_that_was_closed_never_wakes_the
       go([&] {
         std::error_code error;
         for (std::int64_t round = 0; round < rounds; ++round) {
-          auto [a, b] = test::socket_pair();
+          auto ab = test::socket_pair();
+          fd& a = ab.a;
+          fd& b = ab.b;
           b.write_all("x");  // its event is pending
-          auto [c, d] = test::socket_pair();
+          auto cd = test::socket_pair();
           a.close();
           a = fd();
           // Takes the record over, and perhaps the number.
-          auto [e, f] = test::socket_pair();
+          auto ef = test::socket_pair();
+          fd& e = ef.a;
+          fd& f = ef.b;
           e.set_read_deadline(clock::now() - 1s);
           std::array<char, 4> bytes{};
           EXPECT_EQ(e.read_some(bytes, error), 0U);
@@ -351,9 +366,11 @@ TEST(net_poller, NE16_beside_a_loop_without_calls_a_ready_socket_is_served) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals";
   test::with_slices_of const slices(10ms);
   test::run_at(1, [] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
     std::atomic<bool> stop{false};
-    auto reader = spawn([&a = a, &stop] {
+    auto reader = spawn([&a, &stop] {
       std::array<char, 4> bytes{};
       EXPECT_EQ(a.read_some(bytes), 1U);
       stop = true;

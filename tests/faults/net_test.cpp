@@ -114,8 +114,10 @@ TEST_P(net_faults, S25_without_memory_or_descriptors_opening_fails_and_leaves_no
 
 TEST_P(net_faults, S25_interrupted_calls_are_repeated) {
   run([] {
-    auto [a, b] = test::socket_pair();
-    auto other = spawn([&b = b] { test::answer_all(b); });
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    auto other = spawn([&b] { test::answer_all(b); });
     inject_fault(call::receive, EINTR, 1, 3);
     inject_fault(call::send, EINTR, 1, 3);
     inject_fault(call::epoll_wait, EINTR, 0, 3);
@@ -175,11 +177,15 @@ TEST_P(net_faults, S25_a_peer_that_is_half_open_times_out_and_others_go_on) {
 
 TEST_P(net_faults, S25_a_slow_reader_makes_only_its_writer_wait) {
   run([] {
-    auto [a, b] = test::socket_pair();
-    auto [c, d] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    auto cd = test::socket_pair();
+    fd& c = cd.a;
+    fd& d = cd.b;
     std::vector<char> const much(4 << 20);
-    auto writer = spawn([&a = a, &much] { return a.write_all(much); });
-    auto other = spawn([&d = d] { test::answer_all(d); });
+    auto writer = spawn([&a, &much] { return a.write_all(much); });
+    auto other = spawn([&d] { test::answer_all(d); });
     std::array<char, 1024> bytes{};
     std::size_t got = 0;
     while (got < much.size()) {
@@ -196,7 +202,9 @@ TEST_P(net_faults, S25_a_slow_reader_makes_only_its_writer_wait) {
 TEST_P(net_faults, NE19_a_broken_pipe_is_an_error_twenty_times_of_twenty) {
   run([] {
     for (int i = 0; i < 20; ++i) {
-      auto [a, b] = i % 2 == 0 ? test::pipe_pair() : test::socket_pair();
+      auto ab = i % 2 == 0 ? test::pipe_pair() : test::socket_pair();
+      fd& a = ab.a;
+      fd& b = ab.b;
       a.close();
       std::error_code error;
       static_cast<void>(b.write_all("x", error));

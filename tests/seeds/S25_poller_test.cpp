@@ -31,8 +31,10 @@ int readers() { return test::waiting_for(rt::wait_reason::io); }
 
 TEST_P(poller, S25_who_reads_from_an_empty_socket_parks_and_is_woken_by_what_comes) {
   run([] {
-    auto [a, b] = test::socket_pair();
-    auto reader = spawn([&a = a] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    auto reader = spawn([&a] {
       char byte = 0;
       EXPECT_EQ(a.read_some({&byte, 1}), 1U);
       return byte;
@@ -53,8 +55,10 @@ TEST_P(poller, S25_questions_and_answers_on_many_sockets_lose_no_wake_up) {
     for (int i = 0; i < pairs; ++i) {
       all.add(1);
       go([&all, rounds] {
-        auto [a, b] = test::socket_pair();
-        auto other = spawn([&b = b] { test::answer_all(b); });
+        auto ab = test::socket_pair();
+        fd& a = ab.a;
+        fd& b = ab.b;
+        auto other = spawn([&b] { test::answer_all(b); });
         for (std::int64_t round = 0; round < rounds; ++round) test::ask(a);
         a.close();
         other.join();
@@ -68,7 +72,9 @@ TEST_P(poller, S25_questions_and_answers_on_many_sockets_lose_no_wake_up) {
 
 TEST_P(poller, S25_one_pair_alone_lets_everybody_sleep_between_two_bytes) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
     std::thread outside([descriptor = b.native_handle()] {  // it knows nothing of thrum
       char byte = 0;
       for (;;) {
@@ -89,7 +95,9 @@ TEST_P(poller, S25_one_pair_alone_lets_everybody_sleep_between_two_bytes) {
 
 TEST_P(poller, S25_sleepers_and_readers_share_the_last_idle_thread) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
     wait_group all;
     all.add(2);
     go([&] {
@@ -119,8 +127,10 @@ TEST_P(poller, S25_sleepers_and_readers_share_the_last_idle_thread) {
 // The others sleep for an hour, or for ever, when the first timer is set.
 TEST_P(poller, S25_an_earlier_timer_ends_the_sleep_in_the_poll) {
   run([] {
-    auto [a, b] = test::socket_pair();
-    auto reader = spawn([&a = a] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    auto reader = spawn([&a] {
       char byte = 0;
       return a.read_some({&byte, 1});
     });
@@ -132,7 +142,8 @@ TEST_P(poller, S25_an_earlier_timer_ends_the_sleep_in_the_poll) {
 
 TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
   run([] {
-    auto [a, b] = test::socket_pair();
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
     a.set_read_deadline(300ms);
     std::error_code error;
     char byte = 0;
@@ -149,7 +160,8 @@ TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
 
 TEST_P(poller, S25_whoever_waits_for_a_descriptor_is_no_deadlock) {
   run([] {
-    auto [a, b] = test::pipe_pair();
+    auto ab = test::pipe_pair();
+    fd& a = ab.a;
     // The process has other threads of its own only after this: the writer is the kernel, by a timer.
     a.set_read_deadline(20ms);
     char byte = 0;
@@ -161,8 +173,10 @@ TEST_P(poller, S25_whoever_waits_for_a_descriptor_is_no_deadlock) {
 
 TEST_P(poller, S25_a_thread_from_outside_waits_as_a_thread) {
   run([] {
-    auto [a, b] = test::socket_pair();
-    std::thread outside([&b = b] { test::answer_all(b); });
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    std::thread outside([&b] { test::answer_all(b); });
     for (std::int64_t round = scaled(500, 50); round > 0; --round) test::ask(a);
     a.close();
     blocking([&] { outside.join(); });
@@ -177,8 +191,10 @@ TEST_P(poller, S25_ps_come_and_go_and_the_world_stops_beside_readers) {
     for (int i = 0; i < pairs; ++i) {
       all.add(1);
       go([&] {
-        auto [a, b] = test::socket_pair();
-        auto other = spawn([&b = b] { test::answer_all(b); });
+        auto ab = test::socket_pair();
+        fd& a = ab.a;
+        fd& b = ab.b;
+        auto other = spawn([&b] { test::answer_all(b); });
         while (!done) test::ask(a);
         a.close();
         other.join();
@@ -197,9 +213,11 @@ TEST_P(poller, S25_ps_come_and_go_and_the_world_stops_beside_readers) {
 }
 
 TEST_P(poller, S25_the_end_of_the_run_does_not_wait_for_readers_and_the_next_run_takes_the_descriptor_over) {
-  auto [a, b] = test::socket_pair();
+  auto ab = test::socket_pair();
+  fd& a = ab.a;
+  fd& b = ab.b;
   for (int round = 0; round < 3; ++round) {
-    run([&a = a] {
+    run([&a] {
       go([&] {
         char byte = 0;
         static_cast<void>(a.read_some({&byte, 1}));
@@ -208,7 +226,7 @@ TEST_P(poller, S25_the_end_of_the_run_does_not_wait_for_readers_and_the_next_run
       EXPECT_TRUE(wait_until([] { return readers() == 1; }));
     });
   }
-  run([&a = a, &b = b] {
+  run([&a, &b] {
     auto reader = spawn([&] {
       char byte = 0;
       return a.read_some({&byte, 1});
@@ -226,8 +244,9 @@ TEST_P(poller, S25_closing_and_opening_beside_sleepers_in_the_poll) {
       all.add(1);
       go([&] {
         for (std::int64_t round = scaled(500, 50); round > 0; --round) {
-          auto [a, b] = test::socket_pair();
-          auto reader = spawn([&a = a] {
+          auto ab = test::socket_pair();
+          fd& a = ab.a;
+          auto reader = spawn([&a] {
             char byte = 0;
             std::error_code error;
             EXPECT_EQ(a.read_some({&byte, 1}, error), 0U);
