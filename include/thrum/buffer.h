@@ -9,10 +9,10 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstring>
-#include <ranges>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace thrum {
 
@@ -27,12 +27,17 @@ concept plain_bytes =
     std::is_trivially_copyable_v<T> && !std::same_as<T, mutable_buffer> && !std::same_as<T, const_buffer>;
 
 template <class R>
-concept bytes_in_a_row =
-    std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && plain_bytes<std::ranges::range_value_t<R>>;
+using element_in = std::remove_pointer_t<decltype(std::data(std::declval<R&>()))>;
 
 template <class R>
-concept writable_bytes =
-    bytes_in_a_row<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+concept bytes_in_a_row = requires(R& r) {
+  { std::size(r) } -> std::convertible_to<std::size_t>;
+  { std::data(r) } -> std::convertible_to<void const*>;
+}
+&&plain_bytes<std::remove_cv_t<element_in<R>>>;
+
+template <class R>
+concept writable_bytes = bytes_in_a_row<R> && !std::is_const_v<element_in<R>>;
 
 }  // namespace detail
 
@@ -42,7 +47,7 @@ class mutable_buffer {
   constexpr mutable_buffer(void* data, std::size_t size) noexcept : data_(data), size_(size) {}
   template <detail::writable_bytes R>
   requires(!std::same_as<std::remove_cvref_t<R>, mutable_buffer>) constexpr mutable_buffer(R&& range) noexcept
-      : data_(std::ranges::data(range)), size_(std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>)) {}
+      : data_(std::data(range)), size_(std::size(range) * sizeof(detail::element_in<R>)) {}
 
   [[nodiscard]] constexpr void* data() const noexcept { return data_; }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
@@ -63,7 +68,7 @@ class const_buffer {
   template <detail::bytes_in_a_row R>
   requires(!std::is_array_v<std::remove_cvref_t<R>> && !std::same_as<std::remove_cvref_t<R>, const_buffer> &&
            !std::same_as<std::remove_cvref_t<R>, mutable_buffer>) constexpr const_buffer(R&& range) noexcept
-      : data_(std::ranges::data(range)), size_(std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>)) {}
+      : data_(std::data(range)), size_(std::size(range) * sizeof(detail::element_in<R>)) {}
 
   [[nodiscard]] constexpr void const* data() const noexcept { return data_; }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }

@@ -1,3 +1,4 @@
+#include "core/current.h"
 #include "core/sched.h"
 #include "net/io_call.h"
 #include "os/signal_watch.h"
@@ -11,6 +12,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <vector>
 
 namespace thrum {
@@ -81,6 +83,14 @@ void give_up(switchboard& b, std::uint64_t wants) noexcept {
   }
 }
 
+// What the runtime itself needs: faults, by which stack overflows are found, and the preemption signal.
+bool is_ours(int number) {
+  M* const m = callers_m();
+  if (m == nullptr) throw std::logic_error("thrum: signals() while no runtime is alive");
+  return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+         (m->sched.options.async_preemption && number == m->sched.options.preempt_signal);
+}
+
 }  // namespace
 
 namespace detail {
@@ -96,7 +106,7 @@ chan<int> subscribe_to_signals(std::initializer_list<int> numbers) {
     bool const is_valid = number >= 1 && number <= os::watched_signal_max;
     std::uint64_t const bit = is_valid ? std::uint64_t{1} << static_cast<unsigned>(number) : 0;
     if ((made.wants & bit) != 0) continue;
-    int const failed = !is_valid                                            ? EINVAL
+    int const failed = !is_valid || is_ours(number)                         ? EINVAL
                        : b.wanted_by[static_cast<std::size_t>(number)] == 0 ? os::watch_signal(number)
                                                                             : 0;
     if (failed != 0) {

@@ -18,9 +18,9 @@
 //      runs out of work, or sysmon does
 //
 // poll_waiters and the idle list are seq_cst: a P that is given up by hand_off, behind whose back nobody comes to the right
-// column, is followed by a look of see_that_timers_are_watched. Unlike a timer, a descriptor may stay unwatched beside an idle
-// P for the 10 ms of sysmon: the M that ran its waiter is busy, and waking another one for each waiter would cost more than
-// most waits.
+// column, is followed by a look of see_that_all_is_watched. Unlike a timer, a descriptor may stay unwatched beside an idle P for
+// two looks of sysmon: the M that slept there is busy with what came, and waking another one for each event would cost more
+// than most of them take.
 //
 // Why no wake-up is lost. Who sleeps in the poll has said so in its note (os/note.h) before: whoever wakes the note rings the
 // bell. But the bell can be found by somebody else: by one who only looks, or by the next who sleeps there, since the one whom

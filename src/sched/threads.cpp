@@ -231,7 +231,7 @@ void hand_off(Sched& s, P& p) noexcept {
   bool const may_start = may_start_m_locked(s);
   if (may_start && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
-    static_cast<void>(see_that_timers_are_watched(s));
+    static_cast<void>(see_that_all_is_watched(s));
     return;
   }
   // Nobody is idle and nobody searches: work may turn up that only this P could take.
@@ -253,7 +253,7 @@ void hand_off(Sched& s, P& p) noexcept {
   s.lock.release();
   store_load_fence();
   if (work_anywhere(s)) wake_if_idle(s);
-  static_cast<void>(see_that_timers_are_watched(s));
+  static_cast<void>(see_that_all_is_watched(s));
 }
 
 bool stop_m(M& m) noexcept {

@@ -55,16 +55,14 @@ std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
   return s.timekeeper_until_ns.load(seq_cst) <= earliest ? never_ns : earliest;
 }
 
-namespace {
-
-bool poll_is_unwatched(Sched& s) noexcept {
+bool poll_is_unwatched(Sched const& s) noexcept {
   return somebody_waits_for_io(s) && s.in_poll.load(seq_cst) == 0 && s.idle_procs.load(seq_cst) != 0;
 }
 
-}  // namespace
+namespace {
 
-bool see_that_timers_are_watched(Sched& s) noexcept {
-  if (earliest_unwatched_timer(s) == never_ns && !poll_is_unwatched(s)) return false;
+// Somebody wakes, looks at everything and becomes the timekeeper. True: nobody was about to.
+bool call_the_watch(Sched& s) noexcept {
   s.lock.acquire();
   if (s.timekeeper == nullptr) {
     s.lock.release();
@@ -77,6 +75,16 @@ bool see_that_timers_are_watched(Sched& s) noexcept {
   if (does_not_do) rouse(s);
   s.lock.release();
   return does_not_do;
+}
+
+}  // namespace
+
+bool see_that_timers_are_watched(Sched& s) noexcept {
+  return earliest_unwatched_timer(s) != never_ns && call_the_watch(s);
+}
+
+bool see_that_all_is_watched(Sched& s) noexcept {
+  return (earliest_unwatched_timer(s) != never_ns || poll_is_unwatched(s)) && call_the_watch(s);
 }
 
 void timer_was_added(M& m, added_as place) noexcept {

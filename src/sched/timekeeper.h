@@ -38,8 +38,13 @@ namespace thrum::rt {
 // The earliest timer if a P is idle and nobody watches it, else never_ns. At this moment: it may be somebody's next step.
 [[nodiscard]] std::int64_t earliest_unwatched_timer(Sched& s) noexcept;
 
-// Step 2 of the left column, for all Ps; and that somebody sleeps in the poll, if somebody waits there. True: they were not.
+// Step 2 of the left column, for all Ps. True: they were not.
 bool see_that_timers_are_watched(Sched& s) noexcept;
+
+// The same, and that somebody sleeps in the poll if a P is idle and somebody waits for a descriptor: where a P was given up and no
+// M comes to the right column.
+bool see_that_all_is_watched(Sched& s) noexcept;
+[[nodiscard]] bool poll_is_unwatched(Sched const& s) noexcept;
 
 inline void pay_owed_watch(M& m) noexcept {
   if (!m.owes_watch) return;

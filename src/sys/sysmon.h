@@ -62,6 +62,7 @@ class sysmon {
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;
   std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
+  bool poll_was_unwatched_ = false;       // at the last look
   std::uint32_t polls_seen_ = 0;
   std::int64_t polls_seen_ns_ = 0;  // when they had last moved
   slice_watch slices_;

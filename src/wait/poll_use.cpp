@@ -150,7 +150,13 @@ bool poll_use::begin(poll_desc& d, poll_side_name which) {
   for (;;) {
     epoch_ = live_epoch();
     switch (enter_use(d, epoch_, locked(which))) {
-      case entry_result::done: return true;
+      case entry_result::done:
+        // Whoever an earlier run stopped may have been about to read what an event had told him of.
+        if (poll_side& side = d.side(which); side.used_in != epoch_) {
+          side.used_in = epoch_;
+          side.drained = false;
+        }
+        return true;
       case entry_result::is_closed: return false;
       case entry_result::is_taken: break;
     }
