@@ -66,6 +66,8 @@ KERNEL = [
     single("cpu_bound", {}),
     single("syscall", {1: 0.53, 2: 0.53}),
     single("idle", {1: 0.7, 2: 0.7}),
+    # No goal: Go's goroutines can be stopped at nearly any instruction, ours not while they are in malloc.
+    Workload((Figure("pauses"), Figure("pauses_p99"), Figure("pauses_max"))),
 ]
 NETWORK = [
     Workload(

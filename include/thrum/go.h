@@ -167,7 +167,8 @@ struct panic_info {
   void const* created_at;  // program counter of the `go`
 };
 
-// A last word before exit 2, on the goroutine whose exception nobody caught. Replaces the previous one; empty removes it.
+// A last word before exit 2, on the goroutine whose exception nobody caught, after the report on it and on all others (which
+// THRUM_DEBUG=traceback=single leaves out). Replaces the previous one; empty removes it.
 void on_panic(std::function<void(panic_info const&)> last_word);
 
 }  // namespace thrum

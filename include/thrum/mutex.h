@@ -11,6 +11,7 @@
 
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
+#include <thrum/detail/holder.h>
 
 #include <chrono>
 #include <cstdint>
@@ -20,6 +21,7 @@ namespace thrum {
 namespace rt {
 struct M;
 class wait_bucket;
+struct lock_holders;
 }  // namespace rt
 
 class mutex {
@@ -30,7 +32,8 @@ class mutex {
 
   void lock() {
     std::uint32_t const before = set_locked();
-    if ((before & (locked | starving)) != 0) lock_slow(before);
+    if ((before & (locked | starving)) != 0) return lock_slow(before);
+    holder_.is_this_goroutine();
   }
 
   // False: the time was over first.
@@ -47,7 +50,10 @@ class mutex {
     std::uint32_t seen = state_.load(detail::relaxed);
     if ((seen & (promised | starving)) != 0) return try_lock_slow(seen);
     // acquire pairs with the release of whoever unlocked
-    return (seen & locked) == 0 && state_.compare_exchange(seen, seen | locked, detail::acquire, detail::relaxed);
+    if ((seen & locked) != 0 || !state_.compare_exchange(seen, seen | locked, detail::acquire, detail::relaxed))
+      return false;
+    holder_.is_this_goroutine();
+    return true;
   }
 
   void unlock() noexcept {
@@ -57,6 +63,8 @@ class mutex {
   }
 
  private:
+  friend struct rt::lock_holders;
+
   static constexpr std::uint32_t locked = 1;
   static constexpr std::uint32_t waiters = 2;  // somebody stands in the wait table; changed under its bucket's lock
   static constexpr std::uint32_t woken = 4;    // one of them was woken and has not yet tried: no need to wake another
@@ -95,6 +103,7 @@ class mutex {
   [[nodiscard]] static std::uint32_t stamped(std::uint32_t flags, std::uint32_t epoch) noexcept;
 
   detail::atomic<std::uint32_t> state_{0};
+  detail::holder holder_;
 };
 
 }  // namespace thrum

@@ -81,6 +81,13 @@ struct durations {
 
 struct stats {
   std::vector<proc_stats> procs;
+  // Goroutines by what they do, main and the caller included, threads from outside not. Nobody is stopped to count them: exact for
+  // those that stay as they are meanwhile.
+  std::uint64_t running = 0;
+  std::uint64_t runnable = 0;  // in a queue, or paused until their turn
+  std::uint64_t in_calls = 0;  // in the kernel, announced or not
+  std::uint64_t waiting = 0;   // for each other, for time, for a child
+  std::uint64_t created = 0;   // since run began
   std::uint32_t global_queue = 0;
   int idle_procs = 0;
   int threads = 0;

@@ -14,6 +14,7 @@
 
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
+#include <thrum/detail/holder.h>
 
 #include <chrono>
 #include <cstdint>
@@ -23,6 +24,7 @@ namespace thrum {
 namespace rt {
 class g_list;
 class wait_bucket;
+struct lock_holders;
 }  // namespace rt
 
 class shared_mutex {
@@ -34,12 +36,15 @@ class shared_mutex {
   void lock() {
     std::uint64_t seen = 0;
     // acquire pairs with the release of whoever left last
-    if (!state_.compare_exchange(seen, held, detail::acquire, detail::relaxed)) lock_slow();
+    if (!state_.compare_exchange(seen, held, detail::acquire, detail::relaxed)) return lock_slow();
+    holder_.is_this_goroutine();
   }
 
   [[nodiscard]] bool try_lock() noexcept {
     std::uint64_t seen = 0;
-    return state_.compare_exchange(seen, held, detail::acquire, detail::relaxed) || try_lock_slow();  // as lock()
+    if (!state_.compare_exchange(seen, held, detail::acquire, detail::relaxed)) return try_lock_slow();  // as lock()
+    holder_.is_this_goroutine();
+    return true;
   }
 
   // False: the time was over first.
@@ -90,6 +95,8 @@ class shared_mutex {
   }
 
  private:
+  friend struct rt::lock_holders;
+
   static constexpr std::uint64_t reader = 1;
   // Those who read, and for a moment those who came to read and see that they must wait.
   static constexpr std::uint64_t readers = 0xffff'ffff;
@@ -126,6 +133,7 @@ class shared_mutex {
 
   detail::atomic<std::uint64_t> state_{0};
   detail::atomic<std::uint64_t> promised_{0};  // of state_, to goroutines that were woken and have not come yet
+  detail::holder holder_;                      // the writer
 };
 
 }  // namespace thrum

@@ -25,5 +25,5 @@ thrum_goroutine_entry:
         .cfi_endproc
         .size   thrum_goroutine_entry, . - thrum_goroutine_entry
 
-#include "arch/property_note.h"
+#include "arch/property_note.inc"
 #endif

@@ -54,5 +54,5 @@ thrum_unwind_from:                      // x0: registers, x1: what to call for e
         .cfi_endproc
         .size   thrum_unwind_from, . - thrum_unwind_from
 
-#include "arch/property_note.h"
+#include "arch/property_note.inc"
 #endif

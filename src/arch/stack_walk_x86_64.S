@@ -43,5 +43,5 @@ thrum_unwind_from:                      // rdi: registers, rsi: what to call for
         .cfi_endproc
         .size   thrum_unwind_from, . - thrum_unwind_from
 
-#include "arch/property_note.h"
+#include "arch/property_note.inc"
 #endif

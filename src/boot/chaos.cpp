@@ -1,9 +1,10 @@
 #include "boot/chaos.h"
 
-#include "base/random.h"
 #include "os/chaos.h"
 #include "os/env.h"
 #include "os/note.h"
+#include "os/pause_signal.h"
+#include "os/thread_state.h"
 #include "sched/world.h"
 
 #include <cstdlib>
@@ -13,11 +14,14 @@ namespace thrum::rt {
 
 chaos::chaos(Sched& s) noexcept : sched_(s) {
   if constexpr (!debug_checks) return;
-  char const* const seed = os::environment("THRUM_CHAOS");
-  if (seed == nullptr) return;
-  seed_ = std::strtoull(seed, nullptr, 10);
-  os::set_chaos(seed_);
-  if (os::environment("THRUM_CHAOS_STOPS") == nullptr) return;
+  char const* const text = os::environment("THRUM_CHAOS");
+  if (text == nullptr) return;
+  std::uint64_t const seed = std::strtoull(text, nullptr, 10);
+  random_ = random_source(seed);
+  stops_ = os::environment("THRUM_CHAOS_STOPS") != nullptr;
+  storms_ = os::environment("THRUM_CHAOS_PREEMPT") != nullptr;
+  os::set_chaos(seed, storms_ ? os::slices::end_at_random : os::slices::as_they_are);
+  if (!stops_ && !storms_) return;
   ++s.own_threads;
   runs_ = os::create_thread(thread_, thread_main, this) == 0;
   if (!runs_) --s.own_threads;
@@ -31,21 +35,49 @@ void chaos::stop() noexcept {
 
 void* chaos::thread_main(void* self) {
   os::set_thread_name("thrum-chaos");
-  static_cast<chaos*>(self)->stop_the_world_now_and_then();
+  static_cast<chaos*>(self)->make_disorder();
   return nullptr;
 }
 
-void chaos::stop_the_world_now_and_then() noexcept {
-  constexpr std::int64_t patience_ns = 1'000'000'000;
-  constexpr std::uint32_t pause_ns_max = 2'000'000;
-  random_source random(seed_);
+void chaos::sleep_for(std::int64_t ns) noexcept {
   os::note never;
+  static_cast<void>(never.sleep_for(ns));
+}
+
+void chaos::make_disorder() noexcept {
+  constexpr std::int64_t patience_ns = 1'000'000'000;
+  constexpr std::uint32_t between_stops_ns_max = 2'000'000;
+  constexpr std::uint32_t storm_ns_max = 450'000;
   while (!stopping_.load(acquire)) {  // pairs with stop
-    static_cast<void>(never.sleep_for(random.below(pause_ns_max)));
-    if (!sched_.end_is_near.load(relaxed)) {
-      stopped_world const world(sched_, patience_ns);
-    }
+    sleep_for(random_.below(storms_ ? storm_ns_max : between_stops_ns_max));
+    if (sched_.end_is_near.load(relaxed)) continue;
+    if (storms_) preempt_somebody();
+    bool const stops_now = stops_ && (!storms_ || random_.below(between_stops_ns_max / storm_ns_max) == 0);
+    if (stops_now) stopped_world const world(sched_, patience_ns);
   }
+}
+
+// As sysmon does at the end of a slice, and with the same care: a thread that sleeps in the kernel, or is on its way out of there,
+// is not signalled (T04).
+void chaos::preempt_somebody() noexcept {
+  constexpr std::int64_t watched_for_ns = 50'000;
+  P& p = *sched_.procs.all()[random_.below(static_cast<std::uint32_t>(sched_.procs.all().size()))];
+  M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;
+  if (m == nullptr) return;
+  int const tid = hint_of(m->tid);
+  if (tid == 0) return;  // it is just being made
+  std::int64_t const used_ns = os::thread_cpu_ns(tid);
+  sleep_for(watched_for_ns);
+  if (hint_of(p.m) != m) return;
+  m->pause_tick.store(p.schedtick.load(relaxed), relaxed);
+  if (m->in_runtime.load(relaxed)) {
+    m->attention.fetch_or(m_attend::pause, relaxed);
+    return;
+  }
+  os::thread_watch watch;
+  bool const computes = used_ns >= 0 && os::thread_cpu_ns(tid) - used_ns >= watched_for_ns / 4;
+  if (!computes || !sched_.options.async_preemption) return;
+  if (watch.look(tid).activity == os::thread_activity::runs) static_cast<void>(os::send_pause_signal(tid));
 }
 
 }  // namespace thrum::rt

@@ -1,7 +1,11 @@
-// A thread that stops the world again and again, at random moments: THRUM_CHAOS_STOPS=1 beside THRUM_CHAOS=SEED (os/chaos.h), in
-// builds with checks.
+// A thread that makes disorder at random moments, in builds with checks, beside THRUM_CHAOS=SEED (os/chaos.h):
+//
+//   THRUM_CHAOS_STOPS=1      stops the world, every two milliseconds at most
+//   THRUM_CHAOS_PREEMPT=1    a storm of preemptions: some goroutine that computes gets the signal every 50 to 500 us, and one that is
+//                            in the runtime is asked to pause when it leaves
 #pragma once
 
+#include "base/random.h"
 #include "core/sched.h"
 #include "os/thread.h"
 
@@ -18,13 +22,17 @@ class chaos {
 
  private:
   static void* thread_main(void* self);
-  void stop_the_world_now_and_then() noexcept;
+  void make_disorder() noexcept;
+  void preempt_somebody() noexcept;
+  void sleep_for(std::int64_t ns) noexcept;
 
   Sched& sched_;
-  std::uint64_t seed_ = 0;
+  random_source random_{0};
   os::thread thread_{};
   atomic<bool> stopping_{false};
   bool runs_ = false;
+  bool stops_ = false;
+  bool storms_ = false;
 };
 
 }  // namespace thrum::rt

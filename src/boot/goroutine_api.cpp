@@ -1,5 +1,6 @@
 // The public functions of go.h and runtime.h that are neither templates nor hot.
 #include "base/check.h"
+#include "boot/gauges.h"
 #include "boot/quota.h"
 #include "core/current.h"
 #include "core/sched.h"
@@ -220,9 +221,15 @@ stats read_stats() {
   rt::leave(m);
   result.procs.resize(procs);
   rt::enter(m);
+  rt::gauges const now = rt::count_goroutines(m);  // first: what follows interrupts those that run
   rt::for_each_proc(m, copy_counters, &result.procs);
   copy_totals(s, result, sites);
   rt::leave(m);
+  result.running = now.running;
+  result.runnable = now.runnable;
+  result.in_calls = now.in_calls;
+  result.waiting = now.waiting;
+  for (proc_stats const& p : result.procs) result.created += p.created;
   for (rt::blocking_site const& site : sites) {
     result.unannounced_calls.push_back({site.call, reinterpret_cast<void const*>(site.caller), site.count});
   }

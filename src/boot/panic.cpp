@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
+#include "boot/report.h"
 #include "core/current.h"
 #include "debug/symbols.h"
 #include "os/note.h"
@@ -44,6 +45,26 @@ char const* what_of_current() noexcept {
   }
 }
 
+// What the current exception carries in it, outermost first: std::throw_with_nested.
+void print_causes() noexcept {
+  constexpr int depth_max = 32;  // one that carries itself has no end
+  std::exception_ptr at = std::current_exception();
+  for (int depth = 0; at != nullptr && depth < depth_max; ++depth) {
+    try {
+      std::rethrow_exception(std::exchange(at, nullptr));
+    } catch (std::nested_exception const& outer) {
+      at = outer.nested_ptr();
+    } catch (...) {  // it carries none
+    }
+    if (at == nullptr) return;
+    try {
+      std::rethrow_exception(at);
+    } catch (...) {
+      print_error("\tcaused by: %s", what_of_current());
+    }
+  }
+}
+
 constexpr std::size_t frames_max = 64;
 
 // Where the goroutine stands and where it was made, to be written.
@@ -83,18 +104,21 @@ void print_places(symbols& known, void* argument) noexcept {
 }  // namespace
 
 void report_panic() noexcept {
-  // One report is enough: a second exception of the reporter itself ends it; others wait until it has ended the program.
-  static constinit atomic<M*> reporter{nullptr};
-  M& m = *current_m();
-  M* first = nullptr;
-  if (!reporter.compare_exchange(first, &m, acq_rel, acquire)) {
-    if (first == &m) die();
+  // One report is enough: a second exception of the reporter itself ends it; others wait until it has ended the program. The
+  // goroutine is meant, not its thread: the last word may wait, and go on elsewhere.
+  static constinit atomic<G const*> reporter{nullptr};
+  M const& m = *current_m();
+  Sched& s = m.sched;
+  G const& g = *m.current;
+  G const* first = nullptr;
+  if (!reporter.compare_exchange(first, &g, acq_rel, acquire)) {
+    if (first == &g) die();
     os::note for_good;
     for_good.sleep();
   }
-  G const& g = *m.current;
   char const* const what = what_of_current();
   print_error("panic: %s", what);
+  print_causes();
   print_error("goroutine %llu [running]%s%s", static_cast<unsigned long long>(g.id), g.name != nullptr ? " " : "",
               g.name != nullptr ? g.name : "");
   places all;
@@ -104,6 +128,10 @@ void report_panic() noexcept {
     all.created_at = reinterpret_cast<std::uintptr_t>(g.task.created_at) - 1;  // it is a return address
   }
   with_symbols(print_places, &all);
+  if (s.options.panic_shows_all && !s.end_is_near.load(relaxed)) {
+    print_error("%s", "");
+    report_other_goroutines(s, g.id);
+  }
   if (auto const& function = last_word()) {
     try {
       function({g.id, what, g.task.created_at});

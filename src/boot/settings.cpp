@@ -87,6 +87,7 @@ settings checked_settings(options const& chosen) {
     result.slice_ns = value * 1'000;
   }
   result.scheddetail = os::debug_setting(debug, "scheddetail", value) && value != 0;
+  result.panic_shows_all = os::debug_word(debug, "traceback") != "single";
   set_crash_on_fatal(os::debug_setting(debug, "crash", value) && value != 0);
   return result;
 }

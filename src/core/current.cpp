@@ -1,5 +1,8 @@
 #include "core/current.h"
 
+#include "core/p.h"
+#include "os/chaos.h"
+
 // `used`: named only inside asm, it would be dropped or renamed by link-time optimisation.
 __attribute__((used)) constinit thread_local thrum::rt::M* thrum_current_m __attribute__((tls_model("initial-exec"))) =
     nullptr;
@@ -10,5 +13,11 @@ constinit higher_hooks m_hooks{nullptr, nullptr, []() noexcept -> M* { return nu
 
 void set_current_m(M* m) noexcept { thrum_current_m = m; }
 M** own_m_place() noexcept { return &thrum_current_m; }
+
+void end_slice_by_chance(M& m) noexcept {
+  if (!os::chaos_ends_slice() || m.current == nullptr || m.p == nullptr) return;
+  m.pause_tick.store(m.p->schedtick.load(relaxed), relaxed);  // as sysmon does (sys/slices.cpp)
+  m.attention.fetch_or(m_attend::pause, relaxed);
+}
 
 }  // namespace thrum::rt

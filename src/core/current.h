@@ -55,6 +55,9 @@ extern constinit higher_hooks m_hooks;
   return m != nullptr && m->current != nullptr ? m : m_hooks.seat();
 }
 
+// In builds with checks, if the environment asks for it (os/chaos.h): now and then its slice is over when it leaves the runtime.
+void end_slice_by_chance(M& m) noexcept;
+
 // The mark that says "inside the scheduler" (T01). Everything public enters and leaves once; the functions below never
 // nest it. A goroutine that parks comes back on another M whose mark is set as well.
 //
@@ -67,6 +70,7 @@ extern constinit higher_hooks m_hooks;
     m_hooks.entered(m);
 }
 [[gnu::always_inline]] inline void leave(M& m) noexcept {
+  if constexpr (debug_checks) end_slice_by_chance(m);
   // release only for ThreadSanitizer, which does not know the barrier that sysmon brings about
   m.in_runtime.store(false, with_tsan ? release : relaxed);
   signal_fence();

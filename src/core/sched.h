@@ -44,6 +44,7 @@ struct settings {
   std::int64_t scavenge_after_ns = 300'000'000'000;
   bool procs_by_hand = true;           // by the program or its environment: else they follow the machine
   std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
+  bool panic_shows_all = true;         // the goroutine that panicked, and then all others
 };
 
 // With many goroutines paused, whom the next turn that is not theirs is for: see sys/preempt.h.
@@ -183,8 +184,8 @@ struct Sched {
   atomic<bool> cpus_may_have_changed{false};  // see boot/quota.h
   atomic<bool> procs_by_hand{options.procs_by_hand};
   void (*follow_cpus)(Sched& s) noexcept = nullptr;
-  atomic<bool> quit_is_asked{false};          // by SIGQUIT: see boot/quit.h
-  void (*quit)(Sched& s) noexcept = nullptr;  // what the thread maker does then
+  // What the thread maker is to do once: a report on all goroutines, which needs a thread without a P. See boot/report.h.
+  atomic<void (*)(Sched& s) noexcept> errand{nullptr};
 
   // the end
   atomic<std::int32_t> ms_running{0};  // threads that have not come to their end, M0 not counted

@@ -27,6 +27,7 @@ class wait_bucket {
  public:
   void acquire() noexcept { lock_.acquire(); }
   void release() noexcept { lock_.release(); }
+  [[nodiscard]] bool try_acquire() noexcept { return lock_.try_acquire(); }
 
   // All below: under the lock.
   void enqueue(sudog& waiter, void const* address, queue_end where) noexcept;
@@ -40,6 +41,10 @@ class wait_bucket {
   // The first waiter of the address, which stays there; nullptr if there is none.
   [[nodiscard]] sudog* first(void const* address) const noexcept { return find(address); }
   [[nodiscard]] bool has_waiters(void const* address) const noexcept { return find(address) != nullptr; }
+  template <class F>
+  void for_each(F visit) const noexcept {
+    visit_tree(root_, visit);
+  }
 
  private:
   [[nodiscard]] sudog* find(void const* address) const noexcept;
@@ -47,6 +52,13 @@ class wait_bucket {
   static sudog* take_first(sudog** slot) noexcept;
   static void split(sudog* tree, void const* address, sudog*& less, sudog*& greater) noexcept;
   static sudog* merge(sudog* less, sudog* greater) noexcept;
+  template <class F>
+  static void visit_tree(sudog const* tree, F& visit) noexcept {
+    if (tree == nullptr) return;
+    visit_tree(tree->left, visit);
+    for (sudog const* waiter = tree; waiter != nullptr; waiter = waiter->next) visit(*waiter);
+    visit_tree(tree->right, visit);
+  }
 
   os::lock lock_{lock_rank::sema_bucket};
   sudog* root_ = nullptr;
@@ -58,6 +70,11 @@ class wait_table {
   [[nodiscard]] wait_bucket& bucket_of(void const* address) noexcept {
     auto const key = reinterpret_cast<std::uintptr_t>(address) >> 3U;
     return buckets_[key % bucket_count].bucket;
+  }
+
+  template <class F>
+  void for_each_bucket(F visit) noexcept {
+    for (padded& one : buckets_) visit(one.bucket);
   }
 
  private:

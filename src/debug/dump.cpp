@@ -166,16 +166,17 @@ void goroutine_list::make_room(std::size_t entries) noexcept {
   if (is_free) all_ = last_resort.entries;
 }
 
-void goroutine_list::note(Sched& s, frames wanted) noexcept {
+void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
+  cycles_.note(s);
   os::lock_guard const guard(s.lock);
   std::size_t alive = 0;
-  for_each_alive(s, [&](G const&) { ++alive; });
+  for_each_alive(s, [&](G const& g) { alive += g.id != but ? 1 : 0; });
   if (alive == 0) return;
   make_room(alive);
   left_out_ = alive - room_;
   std::int64_t const now_ns = os::monotonic_ns();
   for_each_alive(s, [&](G const& g) {
-    if (count_ == room_) return;
+    if (count_ == room_ || g.id == but) return;
     entry_of& e = all_[count_++];
     e = {};
     e.id = g.id;
@@ -195,7 +196,8 @@ void goroutine_list::note(Sched& s, frames wanted) noexcept {
   });
 }
 
-void goroutine_list::write(symbols& known, std::string& out) const {
+void goroutine_list::write(symbols& known, std::string& out) {
+  cycles_.write(out);
   for (entry_of const* e = all_; e != all_ + count_; ++e) {
     add_head(*e, out);
     for (std::uint32_t i = 0; i < e->frames; ++i) add_places(known, e->pcs[i], out);
@@ -209,17 +211,17 @@ void goroutine_list::write(symbols& known, std::string& out) const {
   if (left_out_ != 0) out += "... and " + std::to_string(left_out_) + " more\n";
 }
 
-void print_goroutines(goroutine_list const& all) noexcept {
+void print_goroutines(goroutine_list& all) noexcept {
   auto const print = [](symbols& known, void* list) noexcept {
     try {
       std::string text;
-      static_cast<goroutine_list const*>(list)->write(known, text);
+      static_cast<goroutine_list*>(list)->write(known, text);
       write_to_stderr(text.data(), text.size());
     } catch (...) {
       print_error("thrum: no memory for the goroutine dump");
     }
   };
-  with_symbols(print, const_cast<goroutine_list*>(&all));
+  with_symbols(print, &all);
 }
 
 }  // namespace thrum::rt

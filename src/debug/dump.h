@@ -6,6 +6,7 @@
 
 #include "core/sched.h"
 #include "debug/symbols.h"
+#include "debug/wait_cycles.h"
 
 #include <cstddef>
 #include <string>
@@ -19,12 +20,14 @@ class goroutine_list {
   goroutine_list(goroutine_list const&) = delete;
   goroutine_list& operator=(goroutine_list const&) = delete;
 
-  // Notes them all; with frames only where nobody can run on them meanwhile: the world is stopped.
+  // Notes them all, without the one whose id is `but`; with frames only where nobody can run on them meanwhile: the world is
+  // stopped.
   enum class frames : bool { none, noted };
-  void note(Sched& s, frames wanted) noexcept;
+  void note(Sched& s, frames wanted, std::uint64_t but = 0) noexcept;
 
-  // "goroutine 7 [waiting: chan receive, locked to thread] name:", its frames, and who made it.
-  void write(symbols& known, std::string& out) const;
+  // Who waits for whose lock in a circle; then "goroutine 7 [waiting: chan receive, locked to thread] name:", its frames, and who
+  // made it, for each.
+  void write(symbols& known, std::string& out);
 
   struct entry_of;
 
@@ -35,9 +38,10 @@ class goroutine_list {
   std::size_t count_ = 0;
   std::size_t room_ = 0;
   std::size_t left_out_ = 0;
+  wait_cycles cycles_;
 };
 
 // To standard error. Blocks the calling thread.
-void print_goroutines(goroutine_list const& all) noexcept;
+void print_goroutines(goroutine_list& all) noexcept;
 
 }  // namespace thrum::rt

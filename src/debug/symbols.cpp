@@ -1,20 +1,14 @@
 #include "debug/symbols.h"
 
+#include "debug/hexadecimal.h"
 #include "os/thread.h"
 
-#include <charconv>
 #include <utility>
 
 #include <dlfcn.h>
 
 namespace thrum::rt {
 namespace {
-
-std::string hexadecimal(std::uintptr_t number) {
-  char digits[16];
-  auto const end = std::to_chars(digits, digits + sizeof digits, number, 16).ptr;
-  return "0x" + std::string(digits, end);
-}
 
 code_place place_by_loader(std::uintptr_t pc) {
   Dl_info info{};

@@ -10,6 +10,7 @@ namespace thrum::rt::os {
 namespace {
 
 constinit atomic<std::uint64_t> seed_in_force{0};
+constinit atomic<bool> slices_end_at_random{false};
 
 // A thread's own draws: from the seed and its id. It holds nothing up but its thread: which one that is does not matter.
 THRUM_OPAQUE std::uint64_t draw(std::uint64_t seed) noexcept {
@@ -22,7 +23,17 @@ THRUM_OPAQUE std::uint64_t draw(std::uint64_t seed) noexcept {
 
 }  // namespace
 
-void set_chaos(std::uint64_t seed) noexcept { seed_in_force.store(seed, relaxed); }
+void set_chaos(std::uint64_t seed, slices how) noexcept {
+  seed_in_force.store(seed, relaxed);
+  slices_end_at_random.store(how == slices::end_at_random, relaxed);
+}
+
+bool chaos_ends_slice() noexcept {
+  if (!slices_end_at_random.load(relaxed)) [[likely]]
+    return false;
+  constexpr std::uint64_t one_in = 16;
+  return (draw(seed_in_force.load(relaxed)) >> 8U) % one_in == 0;
+}
 
 void chaos_point() noexcept {
   std::uint64_t const seed = seed_in_force.load(relaxed);

@@ -20,8 +20,8 @@ bool parse_whole(std::string_view text, std::int64_t& value) noexcept {
 
 char const* environment(char const* name) noexcept { return std::getenv(name); }
 
-bool debug_setting(char const* list, char const* key, std::int64_t& value) noexcept {
-  if (list == nullptr || key == nullptr || *key == '\0') return false;
+std::string_view debug_word(char const* list, char const* key) noexcept {
+  if (list == nullptr || key == nullptr || *key == '\0') return {};
   std::string_view const wanted = key;
   // From the end, so that the first entry found is the one that counts.
   for (std::string_view rest = list; !rest.empty();) {
@@ -29,10 +29,13 @@ bool debug_setting(char const* list, char const* key, std::int64_t& value) noexc
     std::string_view const entry = comma == std::string_view::npos ? rest : rest.substr(comma + 1);
     rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(0, comma);
     std::size_t const equals = entry.find('=');
-    if (equals == std::string_view::npos || entry.substr(0, equals) != wanted) continue;
-    return parse_whole(entry.substr(equals + 1), value);
+    if (equals != std::string_view::npos && entry.substr(0, equals) == wanted) return entry.substr(equals + 1);
   }
-  return false;
+  return {};
+}
+
+bool debug_setting(char const* list, char const* key, std::int64_t& value) noexcept {
+  return parse_whole(debug_word(list, key), value);
 }
 
 }  // namespace thrum::rt::os

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace thrum::rt::os {
 
@@ -13,5 +14,8 @@ namespace thrum::rt::os {
 // `value` untouched, when the list is null, the key is missing, or that entry is malformed; malformed entries
 // of other keys do no harm.
 [[nodiscard]] bool debug_setting(char const* list, char const* key, std::int64_t& value) noexcept;
+
+// The same for a value that is a word; empty when the list is null or the key is missing.
+[[nodiscard]] std::string_view debug_word(char const* list, char const* key) noexcept;
 
 }  // namespace thrum::rt::os

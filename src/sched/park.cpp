@@ -1,17 +1,34 @@
 #include "sched/park.h"
 
 #include "base/check.h"
+#include "os/chaos.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
 #include "sched/wake.h"
 
 namespace thrum::rt {
+namespace {
+
+void commit_to_the_end(M& m, G& left, void*) noexcept {
+  commit_to_global(m, left, nullptr);
+  wake_if_idle(m.sched);  // whoever comes next on this P may run for long
+}
+
+// Its slice is over as soon as it is woken: for chaos.
+M& go_to_the_end(M& m) noexcept {
+  m.current->transition(g_status::running, g_status::runnable);
+  return suspend(m, commit_to_the_end, nullptr, commit_holds::nothing);
+}
+
+}  // namespace
+
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept {
   G& g = *m.current;
   g.waits_for = reason;
   g.transition(g_status::running, g_status::waiting);
   count(m.p->counters.parks);
-  return suspend(m, commit, argument, holds);
+  M& here = suspend(m, commit, argument, holds);
+  return os::chaos_ends_slice() ? go_to_the_end(here) : here;
 }
 
 void sleep_for_good(M& m, wait_reason reason) noexcept {

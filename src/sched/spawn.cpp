@@ -7,6 +7,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 namespace thrum::detail {
 namespace {
@@ -40,8 +41,10 @@ using namespace rt;
   g->task.created_at = __builtin_return_address(0);
   g->task.created_by = m->current->id;
   g->task.stack_bytes = stack_bytes;
-  if (m->is_foreign) [[unlikely]]
+  if (m->is_foreign) [[unlikely]] {
     keep_run(*m);  // until the callable is in it
+    g->wake_parameter = m;
+  }
   leave(*m);
   return g->task;
 }
@@ -62,11 +65,18 @@ M* m_for(task& own) noexcept {
   return m == nullptr || G::of(own).is_orphan ? nullptr : m;
 }
 
+// The callable is in it, or will never be. If the run has ended meanwhile, the thread has no M any more: but whose end it was waits
+// for this, for a while, and leaves the record alone as long as nobody says so.
+void let_run_go_without_m(task& own) noexcept {
+  if (current_m() != nullptr) return;  // that of another run: the old one has been left alone for good
+  if (auto* const kept_by = static_cast<M*>(std::exchange(G::of(own).wake_parameter, nullptr))) let_run_go(*kept_by);
+}
+
 }  // namespace
 
 void discard_task(task& unused) noexcept {
   M* const m = m_for(unused);
-  if (m == nullptr) return;
+  if (m == nullptr) return let_run_go_without_m(unused);
   enter(*m);
   let_run_go(*m);
   give_back_and_leave(*m, unused);
@@ -82,7 +92,7 @@ void recycle_task(task& unused) noexcept {
 void start_task(task& filled) noexcept {
   M* const m = m_for(filled);
   if (m == nullptr) [[unlikely]]
-    return;
+    return let_run_go_without_m(filled);
   enter(*m);
   if (m->is_foreign) [[unlikely]]
     let_run_go(*m);

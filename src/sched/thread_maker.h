@@ -31,7 +31,7 @@ class thread_maker {
   bool runs_ = false;
 };
 
-// Something is in sched.unborn_ms or ended_ms, or a spare thread is wanted. Anybody.
+// Something is in sched.unborn_ms or ended_ms, a spare thread is wanted, or an errand is to be done. Anybody.
 void ring_thread_maker(Sched& s) noexcept;
 
 }  // namespace thrum::rt

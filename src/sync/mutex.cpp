@@ -15,6 +15,7 @@
 //     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
 #include "os/clock.h"
+#include "sync/lock_holders.h"
 #include "sync/poll.h"
 #include "sync/wait.h"
 #include <thrum/mutex.h>
@@ -41,14 +42,16 @@ std::uint32_t mutex::stamped(std::uint32_t flags, std::uint32_t epoch) noexcept 
 }
 
 // A byte inside the mutex that is no other object's address: by invariant 4 we may look at the word behind it.
-void const* mutex::key() const noexcept { return reinterpret_cast<char const*>(this) + 1; }
+void const* mutex::key() const noexcept { return key_of(this, lock_wait_kind::to_own); }
 
 bool mutex::try_lock_slow(std::uint32_t seen) noexcept {
   std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
   std::uint32_t const flags = flags_of(seen, epoch);
-  return (flags & (locked | starving)) == 0 &&
-         // acquire pairs with the last unlock
-         state_.compare_exchange(seen, stamped(flags | locked, epoch), acquire, relaxed);
+  bool const is_ours = (flags & (locked | starving)) == 0 &&
+                       // acquire pairs with the last unlock
+                       state_.compare_exchange(seen, stamped(flags | locked, epoch), acquire, relaxed);
+  if (is_ours) holder_.is_this_goroutine();
+  return is_ours;
 }
 
 // It was handed over, and its new owner is here.
@@ -91,12 +94,17 @@ void mutex::leave_queue(wait_bucket& bucket, std::uint32_t epoch) noexcept {
   bucket.release();
 }
 
-void mutex::lock_slow(std::uint32_t before) { static_cast<void>(wait_to_own(before, "mutex::lock", no_deadline)); }
+void mutex::lock_slow(std::uint32_t before) {
+  static_cast<void>(wait_to_own(before, "mutex::lock", no_deadline));
+  holder_.is_this_goroutine();
+}
 
 bool mutex::try_lock_until_ns(std::int64_t deadline_ns) {
   if (detail::clock_ns() >= deadline_ns) return try_lock();
   std::uint32_t const before = set_locked();
-  return (before & (locked | starving)) == 0 || wait_to_own(before, "mutex::try_lock_for", deadline_ns);
+  bool const is_ours = (before & (locked | starving)) == 0 || wait_to_own(before, "mutex::try_lock_for", deadline_ns);
+  if (is_ours) holder_.is_this_goroutine();
+  return is_ours;
 }
 
 bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t deadline_ns) {

@@ -14,6 +14,7 @@
 //  6. After its release a reader touches the shared_mutex again only under the bucket's lock and if a writer stands there:
 //     who waits in it keeps it alive. A writer that others wait for releases it under the bucket's lock at once.
 #include "base/check.h"
+#include "sync/lock_holders.h"
 #include "sync/poll.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
@@ -24,8 +25,8 @@ namespace thrum {
 using namespace rt;
 
 // Bytes inside the object that are no other object's keys: by invariant 6 we may look at the word behind the first.
-void const* shared_mutex::writers_key() const noexcept { return reinterpret_cast<char const*>(this) + 3; }
-void const* shared_mutex::readers_key() const noexcept { return reinterpret_cast<char const*>(this) + 2; }
+void const* shared_mutex::writers_key() const noexcept { return key_of(this, lock_wait_kind::to_write); }
+void const* shared_mutex::readers_key() const noexcept { return key_of(this, lock_wait_kind::to_read); }
 
 // Takes back what an earlier run promised: before anybody of this run waits, so that nobody is to be woken for it.
 void shared_mutex::settle(std::uint32_t epoch) noexcept {
@@ -88,8 +89,11 @@ void shared_mutex::set_free(std::uint32_t epoch) noexcept {
 
 bool shared_mutex::take_if_free(std::uint32_t epoch) noexcept {
   word seen = state_.load(relaxed);
-  return unstamped(seen, flags, epoch) == 0 &&
-         state_.compare_exchange(seen, held, acquire, relaxed);  // pairs with the release of whoever left last
+  bool const is_ours =
+      unstamped(seen, flags, epoch) == 0 &&
+      state_.compare_exchange(seen, held, acquire, relaxed);  // pairs with the release of whoever left last
+  if (is_ours) holder_.is_this_goroutine();
+  return is_ours;
 }
 
 bool shared_mutex::try_lock_slow() noexcept {
@@ -123,12 +127,14 @@ bool shared_mutex::wait_to_write(char const* what, std::int64_t deadline_ns) {
     next = stamped(now | (taken ? held : writers_wait), flags, epoch);
   } while (!state_.compare_exchange_weak(seen, next, acquire, relaxed));  // pairs with the release of whoever left last
   if (taken) {
+    holder_.is_this_goroutine();
     bucket.release();
     end_wait(m, waiter);
     return true;
   }
   auto const end = wait_in(m, bucket, waiter, writers_key(), wait_reason::write_lock, queue_end::back, deadline_ns);
   if (end.how == wait_outcome::woken) {
+    holder_.is_this_goroutine();
     accept(promised_, held);
   } else {
     g_list woken;

@@ -116,9 +116,12 @@ bool is_inside(foreign_seat const& seat) noexcept {
 // acquire pairs with let_run_go; after the others: it is set before the thread goes away.
 bool needs_run(foreign_seat const& seat) noexcept { return is_inside(seat) || seat.m.keeps_run.load(acquire) != 0; }
 
+// As opposed to one that waits, or sleeps for good: it is soon done with the run's memory.
 bool is_about_to_leave(foreign_seat const& seat) noexcept {
+  if (seat.m.keeps_run.load(acquire) != 0) return true;  // pairs with let_run_go
   auto const status = seat.g.status.load(relaxed);
-  return is_inside(seat) && (status == g_status::running || status == g_status::runnable);  // as opposed to waiting
+  bool const has_just_come = status == g_status::syscall && (seat.m.attention.load(relaxed) & m_attend::away) == 0;
+  return is_inside(seat) && (status == g_status::running || status == g_status::runnable || has_just_come);
 }
 
 }  // namespace

@@ -14,7 +14,10 @@ namespace {
 
 constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice the time, and so on
 constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
+constexpr std::int64_t ask_again_to_stop_ns = 50'000;  // while the world waits: everybody else stands still
 constexpr int asked_before_insisting = 20;
+// All stand still for a moment only, and nobody needs the C library meanwhile (sched/world.h): so it may be stopped in there, too.
+constexpr int asked_before_insisting_to_stop = 3;
 
 // A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
 // would make an error of that (T04). So before it is signalled it must have been seen to compute.
@@ -93,8 +96,11 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     look_again_at(now_ns + computing_for_ns);
     return verdict::nothing;
   }
-  if (!ask_to_pause(*m, seen, looked_at_ns)) return verdict::look_again_soon;
-  seen.ask_ns = now_ns + seen.again_ns;
+  int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
+  // Who waits for a lock of one that was stopped in there must not keep the P that this one needs.
+  bool const insists = ++seen.asked > polite && can_take_from_sleepers_;
+  if (!ask_to_pause(*m, seen, looked_at_ns, insists)) return verdict::look_again_soon;
+  seen.ask_ns = now_ns + (is_to_stop(p) ? ask_again_to_stop_ns : seen.again_ns);
   seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
   look_again_at(seen.ask_ns);
   return verdict::acted;
@@ -111,11 +117,11 @@ bool slice_watch::nobody_could_help() const noexcept {
 
 // The thread ran at `looked_at_ns`. If that is long ago, since sysmon itself was kept from running, it may sleep by now, and
 // must not be signalled (T04). What remains is the time of two system calls, this one and the one that it may be about to make.
-bool slice_watch::ask_to_pause(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
+bool slice_watch::ask_to_pause(M& m, slice& seen, std::int64_t looked_at_ns, bool insists) noexcept {
   constexpr std::int64_t fresh_ns = 10'000;
   constexpr int refusals_max = 3;          // where a look takes longer than that, it is never fresh
   m.pause_tick.store(seen.tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
-  m.pause_insists.store(++seen.asked > asked_before_insisting, relaxed);
+  m.pause_insists.store(insists, relaxed);
   if (!sched_.options.async_preemption) {
     m.attention.fetch_or(m_attend::pause, relaxed);
   } else {

@@ -2,6 +2,7 @@
 #include "conformance/child_test.h"
 #include "core/sched.h"
 #include "debug/symbols.h"
+#include "support/dumped.h"
 #include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
@@ -13,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -26,20 +26,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using rt::wait_reason;
+using test::dumped;
 using test::run_at;
 using test::wait_until;
 using test::waiting_for;
-
-std::string dumped() {
-  char* text = nullptr;
-  std::size_t size = 0;
-  std::FILE* const out = ::open_memstream(&text, &size);
-  dump_goroutines(out);
-  std::fclose(out);
-  std::string result(text, size);
-  std::free(text);
-  return result;
-}
 
 // The part about the goroutine whose head contains this; empty: there is none.
 std::string about(std::string const& all, std::string const& head) {

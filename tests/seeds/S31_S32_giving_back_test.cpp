@@ -7,9 +7,11 @@
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -177,6 +179,50 @@ TEST(parked_stacks, T10_goroutines_that_come_and_go_lose_nothing) {
     }
     all.wait();
     EXPECT_EQ(wrong, 0);
+  });
+}
+
+// SK-05: stacks are given back every millisecond, and meet goroutines that are just about to park.
+class just_parking : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(just_parking);
+
+// Uses up some depth, level by level, and gives it all back.
+[[gnu::noinline]] int go_deep(int levels) {
+  char volatile block[1024];
+  for (std::size_t i = 0; i < sizeof block; i += 256) block[i] = static_cast<char>(levels);
+  return levels == 0 ? 0 : go_deep(levels - 1) + (block[0] == static_cast<char>(levels) ? 1 : 0);
+}
+
+TEST_P(just_parking, SK05_deep_then_blocked_senders_keep_their_values) {
+  constexpr int senders = 10;
+  constexpr int levels = 60;
+  run_with({.max_procs = procs(), .scavenge_after = 1ms}, [] {
+    for (std::int64_t round = 0; round < test::scaled(200, 20); ++round) {
+      chan<std::pair<int, std::int64_t>> values;
+      wait_group all;
+      std::atomic<int> wrong{0};
+      for (int i = 0; i < senders; ++i) {
+        all.go([&, i] {
+          for (std::int64_t k = 0; k < 3; ++k) {
+            std::pair<int, std::int64_t> kept{i, round + k};
+            if (go_deep(levels) != levels) ++wrong;
+            values.send(kept);
+            if (kept != std::pair<int, std::int64_t>{i, round + k}) ++wrong;
+          }
+        });
+      }
+      if (round % 4 == 0) {  // all of them are blocked for so long that their stacks are looked at
+        ASSERT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::chan_send) == senders; }));
+        sleep_for(3ms);
+      }
+      std::array<std::int64_t, senders> next{};
+      for (int i = 0; i < 3 * senders; ++i) {
+        auto const [who, what] = values.recv().value();
+        EXPECT_EQ(what, round + next.at(static_cast<std::size_t>(who))++);
+      }
+      all.wait();
+      ASSERT_EQ(wrong, 0);
+    }
   });
 }
 

@@ -1,0 +1,60 @@
+#include "boot/report.h"
+
+#include "base/check.h"
+#include "debug/dump.h"
+#include "os/clock.h"
+#include "os/note.h"
+#include "sched/thread_maker.h"
+#include "sched/world.h"
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr std::int64_t patience_to_stop_ns = second_ns;
+// Until the goroutines are noted: the time above, and what the thread maker does before. Then names are looked up, which takes a
+// while in a large program, but nobody can hold it up any more.
+constexpr std::int64_t patience_to_note_ns = 5 * second_ns;
+constexpr std::int64_t patience_to_write_ns = 60 * second_ns;
+constexpr std::int64_t look_up_every_ns = second_ns / 100;
+
+// Here and not in the panicking goroutine's frame: it may be gone when a report comes too late.
+struct {
+  atomic<std::uint64_t> but{nobody};
+  atomic<bool> is_noted{false};
+  os::note written;
+} constinit request;
+
+void report(Sched& s, std::uint64_t but, atomic<bool>* noted) noexcept {
+  goroutine_list all;
+  {
+    stopped_world const world(s, patience_to_stop_ns);
+    if (!world.is_complete()) print_error("thrum: not every goroutine could be stopped");
+    all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, but);
+  }
+  if (noted != nullptr) noted->store(true, relaxed);  // only prolongs the wait
+  print_goroutines(all);
+}
+
+void run_errand(Sched& s) noexcept {
+  report(s, request.but.load(relaxed), &request.is_noted);  // ordered by the errand
+  request.written.wake();
+}
+
+}  // namespace
+
+void report_goroutines(Sched& s, std::uint64_t but) noexcept { report(s, but, nullptr); }
+
+void report_other_goroutines(Sched& s, std::uint64_t but) noexcept {
+  request.but.store(but, relaxed);
+  s.errand.store(run_errand, release);  // pairs with the thread maker's look
+  ring_thread_maker(s);
+  std::int64_t const began_ns = os::monotonic_ns();
+  while (!request.written.sleep_for(look_up_every_ns)) {
+    bool const is_noted = request.is_noted.load(relaxed);
+    if (!is_noted && s.end_is_near.load(relaxed)) return;  // soon there is no thread maker
+    if (os::monotonic_ns() - began_ns > (is_noted ? patience_to_write_ns : patience_to_note_ns)) return;
+  }
+}
+
+}  // namespace thrum::rt

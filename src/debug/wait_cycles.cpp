@@ -1,0 +1,124 @@
+#include "debug/wait_cycles.h"
+
+#include "debug/hexadecimal.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/thread.h"
+#include "stack/stack.h"
+#include "sync/lock_holders.h"
+#include <thrum/detail/holder.h>
+
+#include <algorithm>
+
+namespace thrum::rt {
+
+struct wait_cycles::wait {
+  std::uint64_t waiter;  // its id
+  std::uint32_t first;   // its stack, as holders are known by: from here
+  std::uint32_t last;    // to here
+  lock_wait lock;
+  std::size_t walk;  // in which it was met; 0: in none yet
+};
+
+namespace {
+
+constexpr std::size_t noted_max = 100'000;
+constexpr std::int64_t patience_ns = 100'000'000;  // for all buckets together
+
+std::uint32_t mark_of(void const* address) noexcept {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) >> detail::stack_mark_shift);
+}
+
+// Of a thread from outside only the place is known where it waits: what it locked it has locked not far above, as a rule.
+constexpr std::uint32_t foreign_marks = 2;
+
+void note_stack(G const& g, wait_cycles::wait& out) noexcept {
+  if (g.on != nullptr) {
+    out.first = mark_of(g.on->low);
+    out.last = mark_of(g.on->top - 1);
+  } else if (told(g.saved.pc) != nullptr) {
+    out.first = mark_of(g.saved.sp);
+    out.last = out.first + foreign_marks;
+  }
+}
+
+// Calls visit(waiter, what it waits for) for all that wait for a lock without a limit, under their bucket's lock.
+template <class F>
+void for_each_lock_wait(Sched& s, std::int64_t until_ns, F visit) noexcept {
+  s.waiters.for_each_bucket([&](wait_bucket& bucket) {
+    while (!bucket.try_acquire()) {
+      if (os::monotonic_ns() > until_ns) return;
+      os::yield_thread();
+    }
+    bucket.for_each([&](sudog const& waiter) {
+      if (waiter.in_race) return;
+      lock_wait const lock = lock_holders::look(waiter.address, s.epoch);
+      if (lock.holder != 0) visit(*waiter.g, lock);
+    });
+    bucket.release();
+  });
+}
+
+void add_wait(wait_cycles::wait const& one, std::string& out) {
+  out += one.lock.kind == lock_wait_kind::to_own    ? "waits for the mutex "
+         : one.lock.kind == lock_wait_kind::to_read ? "waits to read the shared_mutex "
+                                                    : "waits to write the shared_mutex ";
+  out += hexadecimal(reinterpret_cast<std::uintptr_t>(one.lock.object)) + " held by goroutine ";
+}
+
+}  // namespace
+
+wait_cycles::~wait_cycles() {
+  if (all_ != nullptr) os::unmap(reinterpret_cast<char*>(all_), room_ * sizeof(wait));
+}
+
+void wait_cycles::note(Sched& s) noexcept {
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  for_each_lock_wait(s, until_ns, [&](G const&, lock_wait const&) { ++room_; });
+  if (room_ == 0) return;
+  room_ = std::min(room_, noted_max);
+  all_ = reinterpret_cast<wait*>(os::map(room_ * sizeof(wait)).address);
+  if (all_ == nullptr) return;
+  for_each_lock_wait(s, until_ns, [&](G const& g, lock_wait const& lock) {
+    if (count_ == room_) return;
+    wait& one = all_[count_++];
+    one = {.waiter = g.id, .first = 0, .last = 0, .lock = lock, .walk = 0};
+    note_stack(g, one);
+  });
+}
+
+wait_cycles::wait* wait_cycles::holder_of(wait const& one) noexcept {
+  wait* const end = all_ + count_;
+  wait* const after =
+      std::upper_bound(all_, end, one.lock.holder, [](std::uint32_t mark, wait const& w) { return mark < w.first; });
+  return after != all_ && one.lock.holder <= after[-1].last ? after - 1 : nullptr;
+}
+
+void wait_cycles::write(std::string& out) {
+  std::sort(all_, all_ + count_, [](wait const& a, wait const& b) { return a.first < b.first; });
+  std::size_t walk = 0;
+  bool any = false;
+  for (wait* from = all_; from != all_ + count_; ++from) {
+    ++walk;
+    wait* at = from;
+    while (at != nullptr && at->walk == 0) {
+      at->walk = walk;
+      at = holder_of(*at);
+    }
+    if (at == nullptr || at->walk != walk) continue;  // it ends, or leads to what was met before
+    any = true;
+    wait const* const begin = at;
+    out += "deadlock: goroutine " + std::to_string(begin->waiter) + ' ';
+    for (;;) {
+      add_wait(*at, out);
+      at = holder_of(*at);
+      out += std::to_string(at->waiter);
+      if (at == begin) break;
+      out += ", which ";
+    }
+    out += '\n';
+  }
+  if (any) out += '\n';
+}
+
+}  // namespace thrum::rt

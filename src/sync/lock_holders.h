@@ -1,0 +1,29 @@
+// Who holds the lock that somebody waits for.
+//
+// Waiters of locks stand in the wait table under bytes inside the lock that are no other object's address: every other key is
+// a multiple of four. So the key alone says what is waited for.
+#pragma once
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+enum class lock_wait_kind : std::uintptr_t { none = 0, to_own = 1, to_read = 2, to_write = 3 };
+
+[[nodiscard]] inline void const* key_of(void const* object, lock_wait_kind kind) noexcept {
+  return static_cast<char const*>(object) + static_cast<std::uintptr_t>(kind);
+}
+
+struct lock_wait {
+  lock_wait_kind kind = lock_wait_kind::none;  // none: not for a lock
+  void const* object = nullptr;
+  std::uint32_t holder =
+      0;  // a stack (thrum/detail/holder.h); 0: nobody has it, or readers, or one that has not come yet
+};
+
+struct lock_holders {
+  // Under the lock of the bucket in which somebody stands under this key: that keeps the lock alive.
+  [[nodiscard]] static lock_wait look(void const* key, std::uint32_t epoch) noexcept;
+};
+
+}  // namespace thrum::rt
