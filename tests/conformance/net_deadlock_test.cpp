@@ -1,5 +1,6 @@
 // Descriptors and deadlock: whoever waits for one is no deadlock, since something may come; who has waited does not hide one.
 #include "conformance/child_test.h"
+#include "os/epoll.h"
 #include "support/sockets.h"
 #include <thrum/thrum.h>
 
@@ -22,6 +23,20 @@ class net_deadlock : public child_test {
  protected:
   void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
 };
+
+TEST_F(net_deadlock, S25_a_program_that_uses_no_descriptor_has_no_poll) {
+  auto const child = [] {
+    thrum::run([] {
+      wait_group all;
+      for (int i = 0; i < 10; ++i) all.go([] { sleep_for(1ms); });
+      all.wait();
+    });
+    bool const was_open = rt::os::poll_is_open();
+    thrum::run([] { static_cast<void>(socket_pair()); });
+    std::_Exit(!was_open && rt::os::poll_is_open() ? 0 : 1);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
 
 // What comes is from another process: nobody in this one could help.
 TEST_F(net_deadlock, S25_a_reader_alone_is_no_deadlock) {

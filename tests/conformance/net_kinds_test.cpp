@@ -250,6 +250,28 @@ TEST_P(net_kinds, NE_wait_readable_and_writable_leave_the_call_to_others) {
   });
 }
 
+// With one P nobody runs before this one waits.
+TEST(net_kinds_alone, T06_deadlines_and_close_never_switch) {
+  test::run_at(1, [] {
+    for (int round = 0; round < 2; ++round) {
+      auto ab = test::socket_pair();
+      bool has_ended = false;
+      auto reader = spawn([&] {
+        std::error_code error;
+        char byte = 0;
+        static_cast<void>(ab.a.read_some({&byte, 1}, error));
+        has_ended = true;
+      });
+      EXPECT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::io) == 1; }));
+      if (round == 0) ab.a.set_read_deadline(clock::now() - 1s);
+      ab.a.close();
+      EXPECT_FALSE(has_ended);
+      reader.join();
+      EXPECT_TRUE(has_ended);
+    }
+  });
+}
+
 TEST(net_kinds_outside, NE_without_a_runtime_what_need_not_wait_is_done_and_the_rest_is_an_error) {
   auto ab = test::socket_pair();
   fd& a = ab.a;
