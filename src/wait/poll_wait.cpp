@@ -159,7 +159,9 @@ void forget_poll_deadlines(poll_desc& d) noexcept {
 
 void wake_poll_waiters(poll_desc& d) noexcept {
   for (poll_side& side : d.sides) {
-    if (waiter(side.word.load(seq_cst)) == nullptr && payload(side.word.load(seq_cst)) != arriving) continue;
+    // One look: between two, one who arrives may come to stand there.
+    poll_word const seen = payload(side.word.load(seq_cst));
+    if (seen == nothing || seen == event_came) continue;
     M* const m = callers_m();
     if (m == nullptr) return;  // then nobody waits who could go on
     enter(*m);

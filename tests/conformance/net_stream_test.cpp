@@ -209,6 +209,30 @@ TEST_P(net_stream, NE13_close_fails_all_who_queue_for_a_descriptor_and_the_last_
   });
 }
 
+// At every moment of its way into the wait.
+TEST_P(net_stream, NE13_close_and_deadlines_meet_whoever_is_about_to_wait) {
+  run([] {
+    for (std::int64_t round = scaled(5'000, 500); round > 0; --round) {
+      auto ab = test::socket_pair();
+      auto reader = spawn([&] {
+        std::array<char, 8> bytes{};
+        std::error_code error;
+        static_cast<void>(ab.a.read_some(bytes, error));
+        return error;
+      });
+      if (round % 4 != 0) yield();
+      for (std::int64_t pause = round % 64; pause > 0; --pause) rt::cpu_relax();
+      if (round % 2 == 0) {
+        ab.a.close();
+        EXPECT_EQ(reader.join(), std::errc::operation_canceled);
+      } else {
+        ab.a.set_read_deadline(clock::now() - 1s);
+        EXPECT_EQ(reader.join(), std::errc::timed_out);
+      }
+    }
+  });
+}
+
 TEST_P(net_stream, NE13_a_user_keeps_the_descriptor_open) {
   run([] {
     auto ab = test::socket_pair();
