@@ -19,7 +19,9 @@ struct sightings {
   struct time_slice {
     M* m = nullptr;
     std::uint32_t tick = 0;
+    std::int64_t ends_ns = 0;
     std::int64_t ask_ns = 0;    // when it is asked to pause, or asked again
+    std::int64_t asked_ns = 0;  // when it was last
     std::int64_t cpu_ns = -1;   // what its thread had used of a CPU when that was looked at last
     os::thread_state slept;     // in which call, at the last look
     int asked = 0;              // so many times

@@ -1,6 +1,7 @@
 #include "sched/safe_point.h"
 
 #include "sched/threads.h"
+#include "sched/wake.h"
 #include "sched/world.h"
 
 namespace thrum::rt {
@@ -34,6 +35,7 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   for (auto const& p : s.procs) {
     if (p->take_from_syscall()) hand_off(s, *p);
   }
+  if (!s.safe_points_done.is_woken()) ring_sysmon(s);  // loops without calls are interrupted
   s.safe_points_done.sleep();
   for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);  // not in use
   s.safe_point_lock.release();

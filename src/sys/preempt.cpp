@@ -8,6 +8,7 @@
 #include "os/signal.h"
 #include "sched/own_thread.h"
 #include "sched/queues.h"
+#include "sched/safe_point.h"
 #include "sched/thread_maker.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
@@ -117,19 +118,22 @@ void pause_where_it_is(void const* ucontext) noexcept {
     return;
   }
   bool const is_over = m->sched.is_over.load(relaxed);
-  bool const must_not_be_stopped_here = os::owner_of_code(os::program_counter_of(ucontext)) == os::code_owner::libc_kin;
-  if (must_not_be_stopped_here && (is_over || !m->pause_insists.load(relaxed))) return;
+  bool const is_in_libc = os::owner_of_code(os::program_counter_of(ucontext)) == os::code_owner::libc_kin;
+  bool const may_be_stopped = !is_in_libc || (!is_over && m->pause_insists.load(relaxed));
   THRUM_DCHECK(ranks_held() == 0);
   m->in_runtime.store(true, relaxed);
   signal_fence();
   std::uint32_t const seen = m->attention.load(acquire);  // pairs with take_p_of_sleeper
-  m->is_paused_in_libc = must_not_be_stopped_here;
+  m->is_paused_in_libc = is_in_libc;
   m->interrupted = ucontext;
-  if (is_over) stop_for_good_if_possible(*m);
-  if ((seen & (m_attend::away | m_attend::unannounced)) == (m_attend::away | m_attend::unannounced)) {
+  constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
+  bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
+  if (is_over && may_be_stopped) stop_for_good_if_possible(*m);
+  if (may_be_stopped && (seen & without_p) == without_p) {
     get_p_in_user_code(*m);
-  } else if ((seen & ~m_attend::pause) == 0 && is_still_asked(*m)) {
-    pause(*m);
+  } else if (has_p) {
+    attend_to(*m->p);  // a look at its P does not stop it
+    if (may_be_stopped && is_still_asked(*m)) pause(*m);
   }
   m->is_paused_in_libc = false;
   m->interrupted = nullptr;
@@ -141,6 +145,7 @@ void pause_if_still_asked(M& m) noexcept {
   if (m.current == nullptr) return;
   enter(m);
   if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
+  attend_to(*m.p);
   if (is_still_asked(m)) pause(m);
   m.in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice the time, and so on
 constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
-constexpr std::int64_t ask_again_to_stop_ns = 50'000;  // while the world waits: everybody else stands still
+constexpr std::int64_t ask_again_soon_ns = 50'000;  // while somebody waits, and perhaps the whole world stands still
 constexpr int asked_before_insisting = 20;
 // All stand still for a moment only, and nobody needs the C library meanwhile (sched/world.h): so it may be stopped in there, too.
 constexpr int asked_before_insisting_to_stop = 3;
@@ -27,6 +27,11 @@ constexpr std::int64_t computing_for_ns = 50'000;
 void pass_through(os::lock& door) noexcept {
   door.acquire();
   door.release();
+}
+
+// Somebody waits for it: to stop the world, or for a look at every P.
+bool is_urgent(P const& p) noexcept {
+  return (p.attention.load(relaxed) & (attend::stop_world | attend::safe_point)) != 0;
 }
 
 bool is_computing(int tid, std::int64_t& cpu_seen_ns) noexcept {
@@ -54,25 +59,29 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     if (m != seen.m) pass_through(sched_.lock);  // Ms are made under it: this one is complete
     seen.m = m;
     seen.tick = tick;
-    seen.ask_ns = now_ns + sched_.options.slice_ns;
+    seen.ends_ns = seen.ask_ns = now_ns + sched_.options.slice_ns;
+    seen.asked_ns = 0;
     seen.again_ns = ask_again_after_ns;
     seen.cpu_ns = -1;
     seen.asked = 0;
     seen.refused = 0;
     if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
-    return is_to_stop(p) ? verdict::look_again_soon : verdict::nothing;
+    return is_urgent(p) ? verdict::look_again_soon : verdict::nothing;
   }
   if (m == nullptr) return verdict::nothing;
-  if (is_to_stop(p) && seen.asked == 0) seen.ask_ns = now_ns;
+  seen.ask_ns =
+      is_urgent(p) ? std::min(seen.ask_ns, seen.asked_ns + ask_again_soon_ns) : std::max(seen.ask_ns, seen.ends_ns);
+  bool const is_to_pause = is_to_stop(p) || now_ns >= seen.ends_ns;  // else it is interrupted for a look, and goes on
+  std::uint32_t const tick_to_ask_for = is_to_pause ? seen.tick : seen.tick - 1;  // the latter is over
   bool const is_wanted = somebody_wants(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
   if (m->in_runtime.load(relaxed)) {
     // One that calls the runtime again and again is never met outside: it is asked to look itself, when it leaves.
     if (is_wanted && now_ns >= seen.ask_ns) {
-      m->pause_tick.store(seen.tick, relaxed);
+      m->pause_tick.store(tick_to_ask_for, relaxed);
       m->attention.fetch_or(m_attend::pause, relaxed);
     }
-    return is_to_stop(p) ? verdict::look_again_soon : verdict::nothing;
+    return is_urgent(p) ? verdict::look_again_soon : verdict::nothing;
   }
   if (!is_wanted && !nobody_could_help()) return verdict::nothing;
   std::int64_t const looked_at_ns = os::monotonic_ns();
@@ -98,11 +107,19 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   }
   int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
   // Who waits for a lock of one that was stopped in there must not keep the P that this one needs.
-  bool const insists = ++seen.asked > polite && can_take_from_sleepers_;
-  if (!ask_to_pause(*m, seen, looked_at_ns, insists)) return verdict::look_again_soon;
-  seen.ask_ns = now_ns + (is_to_stop(p) ? ask_again_to_stop_ns : seen.again_ns);
-  seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
-  look_again_at(seen.ask_ns);
+  bool const insists = seen.asked >= polite && can_take_from_sleepers_;
+  m->pause_insists.store(insists, relaxed);
+  m->pause_tick.store(tick_to_ask_for, relaxed);  // ordered by the signal, or read too early: then it is asked again
+  if (!ask(*m, seen, looked_at_ns)) return verdict::look_again_soon;
+  seen.asked_ns = now_ns;
+  if (is_to_pause) {
+    ++seen.asked;
+    seen.ask_ns = now_ns + seen.again_ns;
+    seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
+  } else {
+    seen.ask_ns = seen.ends_ns;
+  }
+  look_again_at(is_urgent(p) ? now_ns + ask_again_soon_ns : seen.ask_ns);
   return verdict::acted;
 }
 
@@ -117,11 +134,9 @@ bool slice_watch::nobody_could_help() const noexcept {
 
 // The thread ran at `looked_at_ns`. If that is long ago, since sysmon itself was kept from running, it may sleep by now, and
 // must not be signalled (T04). What remains is the time of two system calls, this one and the one that it may be about to make.
-bool slice_watch::ask_to_pause(M& m, slice& seen, std::int64_t looked_at_ns, bool insists) noexcept {
+bool slice_watch::ask(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   constexpr std::int64_t fresh_ns = 10'000;
-  constexpr int refusals_max = 3;          // where a look takes longer than that, it is never fresh
-  m.pause_tick.store(seen.tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
-  m.pause_insists.store(insists, relaxed);
+  constexpr int refusals_max = 3;  // where a look takes longer than that, it is never fresh
   if (!sched_.options.async_preemption) {
     m.attention.fetch_or(m_attend::pause, relaxed);
   } else {

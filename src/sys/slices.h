@@ -31,7 +31,7 @@ class slice_watch {
   [[nodiscard]] verdict look_at(P& p, slice& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool somebody_wants(P const& p, std::int64_t now_ns) const noexcept;
   [[nodiscard]] bool nobody_could_help() const noexcept;
-  [[nodiscard]] bool ask_to_pause(M& m, slice& seen, std::int64_t looked_at_ns, bool insists) noexcept;
+  [[nodiscard]] bool ask(M& m, slice& seen, std::int64_t looked_at_ns) noexcept;
   void look_for_threads_without_p(std::int64_t now_ns) noexcept;
   void look_again_at(std::int64_t when_ns) noexcept;
 

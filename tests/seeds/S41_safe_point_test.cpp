@@ -1,12 +1,15 @@
 // S41: a function run once on every P at its next safe point.
 #include "sched/safe_point.h"
 #include "support/goroutines.h"
+#include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -140,6 +143,24 @@ TEST_P(safe_points, S41_stats_are_read_through_it) {
 }
 
 THRUM_AT_EVERY_WIDTH(safe_points);
+
+// Nor does it cost them their slice: they are interrupted for a look, and go on.
+TEST(safe_points_beside_loops, S41_loops_without_calls_are_not_waited_for_until_their_slice_ends) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  test::with_slices_of const slices(std::chrono::seconds(10));  // and twenty of them are longer than a test may take
+  test::run_at(3, [] {
+    std::atomic<int> looping{0};
+    for (int i = 0; i < 2; ++i) {
+      go([&] {
+        ++looping;
+        test::loop_for_ever();
+      });
+    }
+    ASSERT_TRUE(test::wait_until([&] { return looping == 2; }));
+    for (int i = 0; i < 20; ++i) static_cast<void>(read_stats());
+    EXPECT_EQ(test::preempted(read_stats()), 0U);
+  });
+}
 
 }  // namespace
 }  // namespace thrum
