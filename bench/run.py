@@ -135,6 +135,7 @@ def main(arguments: list[str]) -> int:
     chosen = parse_arguments(arguments)
     chosen.out.mkdir(parents=True, exist_ok=True)
     found, failures = find_programs(chosen.bin, chosen.out)
+    programs.name_echo_client(chosen.bin)
     if not found:
         say("nothing to run")
         return 1

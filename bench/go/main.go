@@ -32,7 +32,8 @@ func one(unit string, measure func() float64) func() []figure {
 	return func() []figure { return []figure{{"", measure(), unit}} }
 }
 
-var workloads = concat(taskWorkloads, channelWorkloads, pipelineWorkloads, timeWorkloads, kernelWorkloads, pauseWorkloads)
+var workloads = concat(taskWorkloads, channelWorkloads, pipelineWorkloads, timeWorkloads, kernelWorkloads, pauseWorkloads,
+	networkWorkloads)
 
 func concat(themes ...[]workload) (all []workload) {
 	for _, theme := range themes {

@@ -68,6 +68,8 @@ def ending(returncode: int) -> str:
 def run_once(program: Program, workload: Workload, procs: int, timeout_s: float) -> list[Sample]:
     """One sample per figure of the workload, in their order."""
     command = [str(program.path), workload.name, str(procs)]
+    if workload.has_client and procs == 1:
+        command = ["taskset", "-c", str((os.cpu_count() or 1) - 1), *command]
     return parse_lines(output_of(command, timeout_s), workload, procs)
 
 
@@ -107,6 +109,14 @@ def newest_below(folder: Path, name: str) -> Path:
     if not found:
         raise Missing(f"no {name} below {folder}: build the release preset, or say --bin DIR")
     return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def name_echo_client(binaries: Path) -> None:
+    """The programs start it themselves. Without it `echo` fails, and says why."""
+    try:
+        os.environ.setdefault("BENCH_ECHO_CLIENT", str(newest_below(binaries, "bench_echo_client").resolve()))
+    except Missing:
+        pass
 
 
 def build_go(out: Path) -> Path:

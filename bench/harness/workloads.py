@@ -20,6 +20,8 @@ class Workload:
     """One run of a program; it prints a line per figure, in this order. The first figure bears the workload's name."""
 
     figures: tuple[Figure, ...]
+    # The load comes from another program on the first CPU: with one P the runtime has the last one to itself.
+    has_client: bool = False
 
     @property
     def name(self) -> str:
@@ -67,7 +69,17 @@ KERNEL = [
     # No goal: Go's goroutines can be stopped at nearly any instruction, ours not while they are in malloc.
     Workload((Figure("pauses"), Figure("pauses_p99"), Figure("pauses_max"))),
 ]
-ALL = TASKS + CHANNELS + TIME + KERNEL
+NETWORK = [
+    Workload(
+        (Figure("echo", {1: 0.75}, higher_is_better=True), Figure("echo_p50"), Figure("echo_p99", {1: 0.47})),
+        has_client=True,
+    ),
+    Workload(
+        (Figure("echo_5000", {2: 0.84}, higher_is_better=True), Figure("echo_5000_p50"), Figure("echo_5000_p99", {2: 0.85})),
+        has_client=True,
+    ),
+]
+ALL = TASKS + CHANNELS + TIME + KERNEL + NETWORK
 
 
 def choose(names: list[str]) -> list[Workload]:

@@ -8,7 +8,7 @@
 int main(int argc, char** argv) {
   std::vector<bench::workload> all;
   for (auto const& theme : {task_workloads(), channel_workloads(), pipeline_workloads(), time_workloads(),
-                            kernel_workloads(), pause_workloads()}) {
+                            kernel_workloads(), pause_workloads(), network_workloads()}) {
     all.insert(all.end(), theme.begin(), theme.end());
   }
   return bench::command(argc, argv, "thrum", all,

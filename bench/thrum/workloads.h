@@ -11,3 +11,4 @@ std::span<bench::workload const> pipeline_workloads();
 std::span<bench::workload const> time_workloads();
 std::span<bench::workload const> kernel_workloads();
 std::span<bench::workload const> pause_workloads();
+std::span<bench::workload const> network_workloads();

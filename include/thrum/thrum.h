@@ -7,6 +7,7 @@
 #include <thrum/defer.h>
 #include <thrum/go.h>
 #include <thrum/local.h>
+#include <thrum/net.h>
 #include <thrum/on_stop.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>

@@ -72,6 +72,7 @@ struct M {
   bool ends_with_goroutine = false;    // the one that ended here was locked
   bool spinning = false;               // looks for work and is counted in sched.spinning
   std::uint32_t patience = 0;          // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t polls_in_vain = 0;     // looks at the network in a row that found nothing: see find_runnable
   std::uint32_t poor_steals = 0;       // in a row, that kept it busy for hardly longer than they took: see steal.cpp
   std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left

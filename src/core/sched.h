@@ -98,6 +98,12 @@ struct Sched {
   atomic<std::uint32_t> global_size{0};                        // written under lock
   atomic<std::int64_t> timekeeper_until_ns{never_ns};          // written under lock: see timekeeper.h
 
+  // the network poller: see sched/poll.h
+  alignas(cache_line_bytes) atomic<std::int32_t> poll_waiters{
+      0};                           // goroutines that wait for a descriptor, or are about to
+  atomic<std::int32_t> in_poll{0};  // Ms that sleep there; at rest one at most
+  atomic<std::uint32_t> polls{0};   // looks, by anybody
+
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
   global_run_queue global_queue;
@@ -119,6 +125,7 @@ struct Sched {
   std::int32_t ms_in_place = 0;   // that sleep with a locked goroutine, parked: M::rests_in_place
   M* timekeeper = nullptr;        // sleeps until the next timer is due; in no list and not idle
   bool timekeeper_awake = false;  // it was woken to look again, and is on its way to lock
+  bool timekeeper_polls = false;  // it sleeps in the poll: see sched/poll.h
   bool m0_waits = false;          // main has left its first thread, which now waits for the end
   bool deadlock_is_reported = false;
   bool stopping = false;

@@ -86,6 +86,7 @@ char const* name_of(wait_reason reason) noexcept {
     case wait_reason::condition_variable: return "condition variable";
     case wait_reason::latch: return "latch";
     case wait_reason::barrier: return "barrier";
+    case wait_reason::io: return "IO wait";
   }
   return "?";
 }

@@ -48,6 +48,7 @@ enum class wait_reason : std::uint8_t {
   condition_variable,
   latch,
   barrier,
+  io,
 };
 [[nodiscard]] char const* name_of(wait_reason reason) noexcept;
 

@@ -34,6 +34,15 @@ enum class call : std::uint8_t {
   mlock,
   getrandom,
   probe,  // readable(): EFAULT makes it answer false, any other error true
+  epoll_create,
+  epoll_ctl,
+  epoll_wait,  // ENOSYS and EPERM stand for a kernel without epoll_pwait2
+  eventfd,
+  socket,
+  accept,
+  connect,
+  receive,  // whatever reads from a descriptor without waiting
+  send,     // and whatever writes
   count_
 };
 

@@ -2,22 +2,24 @@
 
 #include "base/check.h"
 #include "os/clock.h"
+#include "os/epoll.h"
 
 #include <cstdint>
 #include <limits>
 
 namespace thrum::rt::os {
 
-bool note::announce() noexcept {
+bool note::announce(std::uint32_t how) noexcept {
   std::uint32_t seen = empty;
-  // The acquire, needed on failure, pairs with wake()'s exchange.
-  if (word_.compare_exchange(seen, sleeping, acquire, acquire)) return true;
+  // The acquire, needed on failure, pairs with wake()'s exchange. The release is for the kernel's sake alone: who rings the
+  // bell has seen this.
+  if (word_.compare_exchange(seen, how, acq_rel, acquire)) return true;
   THRUM_CHECK(seen == woken);  // else a second sleeper
   return false;
 }
 
 void note::sleep() noexcept {
-  if (!announce()) return;
+  if (!announce(sleeping)) return;
   do {
     futex_wait(word_, sleeping);
   } while (word_.load(acquire) != woken);  // pairs with wake()'s exchange
@@ -32,23 +34,31 @@ bool note::sleep_for(std::int64_t ns) noexcept {
 }
 
 bool note::sleep_until(std::int64_t deadline_ns) noexcept {
-  if (!announce()) return true;
+  if (!announce(sleeping)) return true;
   wait_result result{};
   do {
     result = futex_wait_until(word_, sleeping, deadline_ns);
     if (is_woken()) return true;
   } while (result != wait_result::timed_out);
-  // Take the announcement back, unless the wake comes just now: it is not to be lost.
-  std::uint32_t seen = sleeping;
-  // The acquire, needed on failure, pairs with wake()'s exchange.
-  return !word_.compare_exchange(seen, empty, acquire, acquire);
+  return !take_back(sleeping);
 }
+
+// Unless the wake comes just now: it is not to be lost.
+bool note::take_back(std::uint32_t how) noexcept {
+  // The acquire, needed on failure, pairs with wake()'s exchange.
+  return word_.compare_exchange(how, empty, acquire, acquire);
+}
+
+bool note::begin_poll() noexcept { return announce(polling); }
+bool note::end_poll() noexcept { return !take_back(polling); }
 
 void note::wake() noexcept {
   // Releases what the waker wrote to sleep(), announce() and is_woken(). From here on the note may be gone.
   std::uint32_t const before = word_.exchange(woken, release);
   if (before == sleeping) {
     futex_wake(word_, 1);
+  } else if (before == polling) {
+    ring_poll_bell();
   } else if (before == woken) {
     fatal("internal error: a note was woken twice");
   }

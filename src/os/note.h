@@ -41,6 +41,11 @@ class note {
 
   void wake() noexcept;
 
+  // For a sleeper that sleeps in os::poll_wait instead: wake() will ring the poll's bell. False: it is woken already.
+  [[nodiscard]] bool begin_poll() noexcept;
+  // Afterwards: whether it was woken. If not, the note is clear, and whoever wakes it later does not ring.
+  [[nodiscard]] bool end_poll() noexcept;
+
   // Arms it again. Only when no wake can be under way: the sleeper after its sleep, before it tells the next
   // waker. relaxed: whatever tells the next waker also orders this store.
   void clear() noexcept { word_.store(empty, relaxed); }
@@ -53,9 +58,11 @@ class note {
   static constexpr std::uint32_t empty = 0;
   static constexpr std::uint32_t woken = 1;
   static constexpr std::uint32_t sleeping = 2;  // empty, and wake() has to call the kernel
+  static constexpr std::uint32_t polling = 3;   // the same, by the bell of the poll
 
   // Marks that somebody is about to sleep; false if the wake came first.
-  [[nodiscard]] bool announce() noexcept;
+  [[nodiscard]] bool announce(std::uint32_t how) noexcept;
+  [[nodiscard]] bool take_back(std::uint32_t how) noexcept;
 
   atomic<std::uint32_t> word_{empty};
 };

@@ -30,6 +30,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.deadlock_is_reported) return;  // the thread maker looks as well
   if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
+  if (s.poll_waiters.load(relaxed) != 0) return;  // something may come; relaxed: who waits came before, by the lock
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
   print_error("thrum: fatal error: %s - deadlock!",

@@ -1,6 +1,7 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
 #include "base/check.h"
 #include "os/chaos.h"
+#include "sched/poll.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
@@ -43,6 +44,26 @@ G* take_global_batch(Sched& s, P& p) noexcept {
     if (found const local = take_local(p); local.g != nullptr) return local.g;
   }
   return nullptr;
+}
+
+// The network, without waiting. A look is a system call. Where looks find nothing, be it that everybody waits for long or that
+// one question at a time is answered, only every eighth search makes one: whoever finds nothing elsewhere either will sleep in the
+// poll, and miss nothing.
+constexpr std::uint32_t polls_in_vain_max = 4;
+constexpr std::uint32_t polls_left_out = 8;
+
+found take_polled(Sched& s, M& m) noexcept {
+  if (!poll_is_worth_a_look(s)) return {};
+  if (m.polls_in_vain >= polls_in_vain_max && ++m.polls_in_vain % polls_left_out != 0) return {};
+  g_list runnable;
+  look_at_poll(s, runnable);
+  if (runnable.empty()) {
+    ++m.polls_in_vain;
+    return {};
+  }
+  m.polls_in_vain = 0;
+  run_polled(m, runnable);
+  return take_local(*m.p);
 }
 
 // At most half of the busy Ps' Ms search at once: more would only fight over the same few queues.
@@ -140,6 +161,7 @@ found find_runnable(M& m) noexcept {
     if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};
+    if (next.g == nullptr) next = take_polled(s, m);
     if (next.g == nullptr && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
       next = search_as_spinner(s, m);

@@ -145,7 +145,7 @@ void rest_until_started(M& m) noexcept {
   s.idle_m_list = &m;
   m.idle_since_ns = os::monotonic_ns();
   ++s.ms_idle;
-  rouse_timekeeper_without_timers(s);
+  rouse_timekeeper_in_vain(s);
   check_deadlock_locked(s);
   s.lock.release();
   os::chaos_point();
@@ -231,7 +231,7 @@ void hand_off(Sched& s, P& p) noexcept {
   bool const may_start = may_start_m_locked(s);
   if (may_start && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
-    static_cast<void>(see_that_timers_are_watched(s));
+    static_cast<void>(see_that_all_is_watched(s));
     return;
   }
   // Nobody is idle and nobody searches: work may turn up that only this P could take.
@@ -249,11 +249,11 @@ void hand_off(Sched& s, P& p) noexcept {
   }
   put_idle_p(s, p);
   if (!work_anywhere(s)) check_deadlock_locked(s);
-  rouse_timekeeper_without_timers(s);
+  rouse_timekeeper_in_vain(s);
   s.lock.release();
   store_load_fence();
   if (work_anywhere(s)) wake_if_idle(s);
-  static_cast<void>(see_that_timers_are_watched(s));
+  static_cast<void>(see_that_all_is_watched(s));
 }
 
 bool stop_m(M& m) noexcept {
@@ -262,15 +262,15 @@ bool stop_m(M& m) noexcept {
   for (;;) {
     s.lock.acquire();
     if (s.stopping || m.must_end || m.next_p != nullptr) break;  // it may have been taken while it kept the time
-    std::int64_t const until_ns = take_the_watch(s, m);
-    if (until_ns == never_ns) {
+    watch const its = take_the_watch(s, m);
+    if (!its) {
       rest_until_started(m);
       if (m.must_end) return false;
       acquire_p(m, *m.next_p);
       return true;
     }
     s.lock.release();
-    if (keep_time(m, until_ns) == watch_ends::with_p) return true;
+    if (keep_time(m, its) == watch_ends::with_p) return true;
   }
   s.lock.release();
   if (m.next_p == nullptr) return false;

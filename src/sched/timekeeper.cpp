@@ -1,6 +1,7 @@
 #include "sched/timekeeper.h"
 
 #include "os/clock.h"
+#include "sched/poll.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
 
@@ -28,6 +29,8 @@ void demote_timekeeper(Sched& s) noexcept {
   ++s.ms_idle;
 }
 
+bool somebody_waits_for_io(Sched const& s) noexcept { return s.poll_waiters.load(seq_cst) != 0; }
+
 // Steps 1 to 3 of the right column.
 std::int64_t publish_watch(Sched& s, std::int64_t until_ns) noexcept {
   for (;;) {
@@ -52,8 +55,14 @@ std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
   return s.timekeeper_until_ns.load(seq_cst) <= earliest ? never_ns : earliest;
 }
 
-bool see_that_timers_are_watched(Sched& s) noexcept {
-  if (earliest_unwatched_timer(s) == never_ns) return false;
+bool poll_is_unwatched(Sched const& s) noexcept {
+  return somebody_waits_for_io(s) && s.in_poll.load(seq_cst) == 0 && s.idle_procs.load(seq_cst) != 0;
+}
+
+namespace {
+
+// Somebody wakes, looks at everything and becomes the timekeeper. True: nobody was about to.
+bool call_the_watch(Sched& s) noexcept {
   s.lock.acquire();
   if (s.timekeeper == nullptr) {
     s.lock.release();
@@ -61,10 +70,21 @@ bool see_that_timers_are_watched(Sched& s) noexcept {
     wake_one(s);         // who will find nothing, and become the timekeeper
     return true;
   }
-  bool const sleeps_too_long = !s.timekeeper_awake && s.timekeeper_until_ns.load(relaxed) > earliest_timer(s);
-  if (sleeps_too_long) rouse(s);
+  bool const does_not_do = !s.timekeeper_awake && (s.timekeeper_until_ns.load(relaxed) > earliest_timer(s) ||
+                                                   (!s.timekeeper_polls && somebody_waits_for_io(s)));
+  if (does_not_do) rouse(s);
   s.lock.release();
-  return sleeps_too_long;
+  return does_not_do;
+}
+
+}  // namespace
+
+bool see_that_timers_are_watched(Sched& s) noexcept {
+  return earliest_unwatched_timer(s) != never_ns && call_the_watch(s);
+}
+
+bool see_that_all_is_watched(Sched& s) noexcept {
+  return (earliest_unwatched_timer(s) != never_ns || poll_is_unwatched(s)) && call_the_watch(s);
 }
 
 void timer_was_added(M& m, added_as place) noexcept {
@@ -87,7 +107,7 @@ void timer_was_left(M& m, added_as place) noexcept {
   m.p->runs_to_look = 0;  // whoever comes after this one comes by way of g0, where it is paid
 }
 
-std::int64_t take_the_watch(Sched& s, M& m) noexcept {
+watch take_the_watch(Sched& s, M& m) noexcept {
   s.lock.assert_held();
   m.owes_watch = false;
   if (s.timekeeper == &m) {  // it was roused
@@ -96,19 +116,26 @@ std::int64_t take_the_watch(Sched& s, M& m) noexcept {
   }
   if (s.idle_p_list == nullptr) {  // who gives a P up later will look
     if (s.timekeeper == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
-    return never_ns;
+    return {};
   }
+  bool const polls = somebody_waits_for_io(s);
   if (s.timekeeper != nullptr) {
-    if (s.timekeeper_awake || s.timekeeper_until_ns.load(relaxed) <= earliest_timer(s)) return never_ns;
+    if (s.timekeeper_awake) return {};
+    if (s.timekeeper_until_ns.load(relaxed) <= earliest_timer(s) && (s.timekeeper_polls || !polls)) return {};
+    if (s.timekeeper_polls) {
+      rouse(s);
+      return {};
+    }
     demote_timekeeper(s);
     s.timekeeper = nullptr;
   }
-  std::int64_t const until_ns = publish_watch(s, earliest_timer(s));
-  if (until_ns != never_ns) {
+  watch const taken{publish_watch(s, earliest_timer(s)), polls};
+  if (taken) {
     s.timekeeper = &m;
     s.timekeeper_awake = false;
+    s.timekeeper_polls = polls;
   }
-  return until_ns;
+  return taken;
 }
 
 bool relieve_timekeeper(Sched& s) noexcept {
@@ -120,28 +147,50 @@ bool relieve_timekeeper(Sched& s) noexcept {
   return sleeps;
 }
 
-void rouse_timekeeper_without_timers(Sched& s) noexcept {
+void rouse_timekeeper_in_vain(Sched& s) noexcept {
   s.lock.assert_held();
-  if (s.timekeeper != nullptr && !s.timekeeper_awake && earliest_timer(s) == never_ns) rouse(s);
+  if (s.timekeeper != nullptr && !s.timekeeper_awake && earliest_timer(s) == never_ns && !somebody_waits_for_io(s)) {
+    rouse(s);
+  }
 }
 
-watch_ends keep_time(M& m, std::int64_t until_ns) noexcept {
+namespace {
+
+// Its sleep is over by itself. True: m has a P, and whoever it found in the poll is on his way.
+bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
-  if (!m.park.sleep_until(until_ns)) {
+  static_cast<void>(relieve_timekeeper(s));
+  P* const p = s.stopping ? nullptr : take_idle_p(s);
+  s.lock.release();
+  if (p != nullptr) {
+    acquire_p(m, *p);
+    m.timers_are_due = time_has_come;
+    m.owes_watch = true;
+  }  // else every P is busy, and looks at its timers itself
+  run_polled(m, polled);
+  return p != nullptr;
+}
+
+}  // namespace
+
+watch_ends keep_time(M& m, watch its) noexcept {
+  Sched& s = m.sched;
+  g_list polled;
+  poll_sleep end{false, true};
+  if (its.polls) {
+    end = sleep_in_poll(m, its.until_ns, polled);
+  } else {
+    end.woken = m.park.sleep_until(its.until_ns);
+  }
+  if (!end.woken) {
     s.lock.acquire();
     if (s.timekeeper == &m && !s.timekeeper_awake) {
-      static_cast<void>(relieve_timekeeper(s));
-      P* const p = s.stopping ? nullptr : take_idle_p(s);
-      s.lock.release();
-      if (p == nullptr) return watch_ends::look_again;  // every P is busy, and looks at its timers itself
-      acquire_p(m, *p);
-      m.timers_are_due = true;
-      m.owes_watch = true;
-      return watch_ends::with_p;
+      return end_watch(m, end.time_has_come, polled) ? watch_ends::with_p : watch_ends::look_again;
     }
     s.lock.release();
-    m.park.sleep();  // it was taken, roused or put among the idle meanwhile: sooner or later it is woken
   }
+  run_polled(m, polled);
+  if (!end.woken) m.park.sleep();  // it was taken, roused or put among the idle meanwhile: sooner or later it is woken
   m.park.clear();
   return watch_ends::look_again;
 }

@@ -20,6 +20,9 @@
 // way should not make them wait for a wake-up of some microseconds. sysmon watches over that, as over wake.h's put-off
 // wake-ups.
 //
+// If somebody waits for a descriptor, the timekeeper sleeps in the poll (sched/poll.h), also when there is no timer. Only one
+// may: who would take the watch over from it has it look again instead.
+//
 // The timekeeper is in no list of idle Ms, and at rest it is not: pending timers are no deadlock. When its time has come
 // it takes an idle P and runs what is due; it does not count as spinning then, since nobody relies on it. Who needs an M
 // and finds none idle takes the timekeeper, who owes a look from then on.
@@ -38,6 +41,11 @@ namespace thrum::rt {
 // Step 2 of the left column, for all Ps. True: they were not.
 bool see_that_timers_are_watched(Sched& s) noexcept;
 
+// The same, and that somebody sleeps in the poll if a P is idle and somebody waits for a descriptor: where a P was given up and no
+// M comes to the right column.
+bool see_that_all_is_watched(Sched& s) noexcept;
+[[nodiscard]] bool poll_is_unwatched(Sched const& s) noexcept;
+
 inline void pay_owed_watch(M& m) noexcept {
   if (!m.owes_watch) return;
   m.owes_watch = false;
@@ -51,20 +59,27 @@ void timer_was_left(M& m, added_as place) noexcept;
 
 // --- under sched.lock ---
 
-// The right column: never_ns, or m is the timekeeper and sleeps until then.
-[[nodiscard]] std::int64_t take_the_watch(Sched& s, M& m) noexcept;
+// The right column: never_ns and no poll, or m is the timekeeper and sleeps like that.
+struct watch {
+  std::int64_t until_ns = never_ns;
+  bool polls = false;
+
+  explicit operator bool() const noexcept { return until_ns != never_ns || polls; }
+};
+[[nodiscard]] watch take_the_watch(Sched& s, M& m) noexcept;
 
 // The timekeeper is somebody else's now, or is ended. Answers whether its note is to be woken.
 [[nodiscard]] bool relieve_timekeeper(Sched& s) noexcept;
 
-// No timer is left, and the timekeeper sleeps for one that was stopped: it looks again, and perhaps finds a deadlock.
-void rouse_timekeeper_without_timers(Sched& s) noexcept;
+// Nothing is left to wait for, and the timekeeper sleeps for a timer that was stopped or a descriptor that was closed: it looks
+// again, and perhaps finds a deadlock.
+void rouse_timekeeper_in_vain(Sched& s) noexcept;
 
 // --- the timekeeper ---
 
 enum class watch_ends : std::uint8_t { with_p, look_again };
 
 // Sleeps until then, or until somebody has work for m. with_p: m holds a P now.
-[[nodiscard]] watch_ends keep_time(M& m, std::int64_t until_ns) noexcept;
+[[nodiscard]] watch_ends keep_time(M& m, watch its) noexcept;
 
 }  // namespace thrum::rt

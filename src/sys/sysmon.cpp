@@ -3,6 +3,8 @@
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/lock.h"
+#include "sched/poll.h"
+#include "sched/queues.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
@@ -18,6 +20,7 @@ namespace {
 constexpr std::int64_t pause_min_ns = 20'000;
 constexpr std::int64_t pause_max_ns = 10'000'000;
 constexpr std::int64_t retake_after_ns = 10'000'000;
+constexpr std::int64_t poll_after_ns = 10'000'000;
 constexpr int looks_before_slower = 50;  // Go's value
 
 // How many wake-ups a P does not put off after one turned out to be needed.
@@ -124,6 +127,7 @@ verdict sysmon::look() noexcept {
   unwatched_ns_ = unwatched_ns;
   verdict most = unwatched_ns == never_ns ? verdict::nothing : verdict::look_again_soon;
   if (unwatched && see_that_timers_are_watched(sched_)) most = verdict::acted;
+  most = std::max(most, look_at_network(now_ns));
   most = std::max(most, slices_.look(now_ns));
   house_.look(now_ns);
   all_still_ = true;
@@ -132,6 +136,26 @@ verdict sysmon::look() noexcept {
     most = std::max(most, look_at_runnext(*p, p->seen, unwatched));
   }
   return most;
+}
+
+verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
+  // An idle P, and nobody sleeps in the poll, since whoever did is busy with what came. If that takes longer, another one shall.
+  bool const is_unwatched = poll_is_unwatched(sched_);
+  if (std::exchange(poll_was_unwatched_, is_unwatched) && is_unwatched && see_that_all_is_watched(sched_)) {
+    return verdict::acted;
+  }
+  std::uint32_t const polls = sched_.polls.load(relaxed);
+  if (polls != polls_seen_ || !poll_is_worth_a_look(sched_)) {
+    polls_seen_ = polls;
+    polls_seen_ns_ = now_ns;
+    return verdict::nothing;
+  }
+  if (now_ns - polls_seen_ns_ < poll_after_ns) return verdict::nothing;
+  g_list runnable;
+  look_at_poll(sched_, runnable);
+  if (runnable.empty()) return verdict::nothing;
+  inject(sched_, nullptr, runnable);
+  return verdict::acted;
 }
 
 verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept {

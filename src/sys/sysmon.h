@@ -9,7 +9,8 @@
 //    or after 10 ms (S17);
 //  - goroutines whose slice is over, and threads that sleep in the kernel with a P (sys/slices.h);
 //  - a goroutine that stays in a P's runnext while its readier runs on, beside an idle P (sched/wake.h);
-//  - timers that nobody watches (sched/timekeeper.h).
+//  - timers that nobody watches (sched/timekeeper.h);
+//  - descriptors that others wait for, if nobody has looked for 10 ms (sched/poll.h).
 // It gives back what has not been needed for long (sys/housekeeping.h).
 // And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
 #pragma once
@@ -45,6 +46,7 @@ class sysmon {
   void trace_if_due() noexcept;
 
   [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict look_at_network(std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_runnext(P& p, sightings& seen, bool timers_unwatched) noexcept;
 
   Sched& sched_;
@@ -60,6 +62,9 @@ class sysmon {
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;
   std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
+  bool poll_was_unwatched_ = false;       // at the last look
+  std::uint32_t polls_seen_ = 0;
+  std::int64_t polls_seen_ns_ = 0;  // when they had last moved
   slice_watch slices_;
   housekeeping house_;
 };

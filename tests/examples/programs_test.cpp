@@ -48,6 +48,13 @@ TEST_P(endless_loops, S18_the_seeds_own_program_ends) {
   EXPECT_EQ(seen.text, "Done\n");
 }
 
+TEST_P(examples, echo) {
+  THRUM_NEEDS_EXAMPLE("echo");
+  outcome const seen = run_example("echo", "20 50");
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  EXPECT_EQ(seen.text, "20 clients had 1000 messages answered\n");
+}
+
 TEST_P(examples, hello) {
   THRUM_NEEDS_EXAMPLE("hello");
   outcome const seen = run_example("hello");

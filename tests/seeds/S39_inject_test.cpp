@@ -2,11 +2,14 @@
 // in tests/unit/sched/queues_test.cpp.
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/sockets.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -93,6 +96,34 @@ TEST(injected, S39_at_one_p_a_list_from_the_p_stays_in_its_ring_in_order) {
     all.wait();
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
     EXPECT_EQ(this_p().counters.global_takes.load(rt::relaxed), takes);
+  });
+}
+
+// Without a P: by the last idle M, or by sysmon; with one: by whoever searches.
+TEST_P(injected, S39_what_the_poller_finds_fills_every_p) {
+  run([&] {
+    constexpr int readers = 64;
+    int const wanted = std::min(procs(), readers);
+    std::vector<test::pair_of_fds> pairs;
+    for (int i = 0; i < readers; ++i) pairs.push_back(test::socket_pair());
+    std::atomic<int> running{0};
+    wait_group all;
+    for (auto& p : pairs) {
+      all.add(1);
+      go([&] {
+        char byte = 0;
+        EXPECT_EQ(p.a.read_some({&byte, 1}), 1U);
+        ++running;
+        EXPECT_TRUE(spin_until([&] { return running >= wanted; }));
+        all.done();
+      });
+    }
+    EXPECT_TRUE(test::wait_until([&] { return test::waiting_for(rt::wait_reason::io) == readers; }));
+    std::thread writer([&] {  // it knows nothing of thrum
+      for (auto& p : pairs) EXPECT_EQ(::send(p.b.native_handle(), "x", 1, MSG_NOSIGNAL), 1);
+    });
+    all.wait();
+    writer.join();
   });
 }
 

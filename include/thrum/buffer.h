@@ -1,0 +1,81 @@
+// Where to read to and what to write: a pointer and a size, made from whatever holds plain bytes in a row.
+//
+//   std::array<char, 4096> in;   conn.read_some(in);
+//   conn.write_all("hello\n");   conn.write_all(std::string_view(in.data(), n));
+//   std::array<thrum::const_buffer, 2> parts{head, body};   conn.write_all(parts);
+//
+// They own nothing: what they name must live until the call is over.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace thrum {
+
+class mutable_buffer;
+class const_buffer;
+
+namespace detail {
+
+// Several buffers are no bytes.
+template <class T>
+concept plain_bytes =
+    std::is_trivially_copyable_v<T> && !std::same_as<T, mutable_buffer> && !std::same_as<T, const_buffer>;
+
+template <class R>
+using element_in = std::remove_pointer_t<decltype(std::data(std::declval<R&>()))>;
+
+template <class R>
+concept bytes_in_a_row = requires(R& r) {
+  { std::size(r) } -> std::convertible_to<std::size_t>;
+  { std::data(r) } -> std::convertible_to<void const*>;
+}
+&&plain_bytes<std::remove_cv_t<element_in<R>>>;
+
+template <class R>
+concept writable_bytes = bytes_in_a_row<R> && !std::is_const_v<element_in<R>>;
+
+}  // namespace detail
+
+class mutable_buffer {
+ public:
+  constexpr mutable_buffer() noexcept = default;
+  constexpr mutable_buffer(void* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  template <detail::writable_bytes R>
+  requires(!std::same_as<std::remove_cvref_t<R>, mutable_buffer>) constexpr mutable_buffer(R&& range) noexcept
+      : data_(std::data(range)), size_(std::size(range) * sizeof(detail::element_in<R>)) {}
+
+  [[nodiscard]] constexpr void* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class const_buffer {
+ public:
+  constexpr const_buffer() noexcept = default;
+  constexpr const_buffer(void const* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  constexpr const_buffer(mutable_buffer b) noexcept : data_(b.data()), size_(b.size()) {}
+  // A literal is meant without its last zero.
+  template <std::size_t N>
+  constexpr const_buffer(char const (&text)[N]) noexcept : data_(text), size_(std::string_view(text).size()) {}
+  template <detail::bytes_in_a_row R>
+  requires(!std::is_array_v<std::remove_cvref_t<R>> && !std::same_as<std::remove_cvref_t<R>, const_buffer> &&
+           !std::same_as<std::remove_cvref_t<R>, mutable_buffer>) constexpr const_buffer(R&& range) noexcept
+      : data_(std::data(range)), size_(std::size(range) * sizeof(detail::element_in<R>)) {}
+
+  [[nodiscard]] constexpr void const* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  void const* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace thrum

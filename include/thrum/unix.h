@@ -1,0 +1,87 @@
+// Unix sockets: streams, packets and datagrams between processes of one machine.
+//
+//   auto listener = thrum::unix_listener::listen("/run/service.sock");   // the path must be free, and is removed with it
+//   auto conn = thrum::unix_conn::dial("/run/service.sock");
+//   auto [a, b] = thrum::unix_conn::pair();
+//
+// A path that begins with @ is a name in Linux's own namespace, without a file. With seqpacket each write is one message, and
+// each read takes one. Reading, writing, deadlines, closing and errors: fd.h.
+#pragma once
+
+#include <thrum/socket.h>
+#include <thrum/udp.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum {
+
+enum class unix_type : std::uint8_t { stream, seqpacket };
+
+class unix_conn : public basic_socket {
+ public:
+  using basic_socket::basic_socket;
+
+  static unix_conn dial(std::string_view path, unix_type type = unix_type::stream) {
+    return detail::or_throw("dial", [&](std::error_code& e) { return dial(path, type, e); });
+  }
+  static unix_conn dial(std::string_view path, unix_type type, std::error_code& error);
+  static std::pair<unix_conn, unix_conn> pair(unix_type type = unix_type::stream) {
+    return detail::or_throw("pair", [&](std::error_code& e) { return pair(type, e); });
+  }
+  static std::pair<unix_conn, unix_conn> pair(unix_type type, std::error_code& error);
+
+ private:
+  friend class unix_listener;
+};
+
+class unix_listener : private basic_socket {
+ public:
+  unix_listener() noexcept = default;
+  unix_listener(unix_listener&& other) noexcept;
+  unix_listener& operator=(unix_listener&& other) noexcept;
+  ~unix_listener();
+
+  static unix_listener listen(std::string_view path, unix_type type = unix_type::stream) {
+    return detail::or_throw("listen", [&](std::error_code& e) { return listen(path, type, e); });
+  }
+  static unix_listener listen(std::string_view path, unix_type type, std::error_code& error);
+
+  [[nodiscard]] unix_conn accept() {
+    return detail::or_throw("accept", [&](std::error_code& e) { return accept(e); });
+  }
+  [[nodiscard]] unix_conn accept(std::error_code& error);
+
+  using basic_socket::close;
+  using basic_socket::is_open;
+  using basic_socket::local_endpoint;
+  using basic_socket::native_handle;
+  using basic_socket::operator bool;
+  using basic_socket::set_deadline;
+  using basic_socket::set_read_deadline;
+
+ private:
+  unix_type type_ = unix_type::stream;
+  std::string path_;  // to be removed at the end
+};
+
+class unix_datagram : public datagram_socket {
+ public:
+  using datagram_socket::datagram_socket;
+
+  // The file stays when the socket is closed, as the system has it.
+  static unix_datagram bind(std::string_view path) {
+    return detail::or_throw("bind", [&](std::error_code& e) { return bind(path, e); });
+  }
+  static unix_datagram bind(std::string_view path, std::error_code& error);
+  static unix_datagram connect(std::string_view path) {
+    return detail::or_throw("connect", [&](std::error_code& e) { return connect(path, e); });
+  }
+  static unix_datagram connect(std::string_view path, std::error_code& error);
+};
+
+}  // namespace thrum

@@ -1,0 +1,111 @@
+#include "core/poll_table.h"
+
+#include "core/slab.h"
+#include "os/lock.h"
+
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+using namespace poll_words;
+
+// As that of the timer records, it outlives every static object that might still own a descriptor.
+struct desc_store {
+  os::lock lock{lock_rank::leaf};
+  slab<poll_desc> all;
+  poll_desc* free = nullptr;
+
+  ~desc_store() { all.abandon(); }
+};
+constinit desc_store store;
+
+// An address is of 48 bits and a multiple of 64, which leaves 22 for the generation; 16 are used.
+constexpr unsigned address_shift = 16;
+static_assert(alignof(poll_desc) >= 64);
+
+// nullptr: nobody waited, or an older generation is meant.
+G* make_ready(poll_side& side, std::uint16_t meant, std::uint32_t epoch) noexcept {
+  poll_word seen = side.word.load(relaxed);
+  do {
+    if (generation(seen) != meant) return nullptr;
+    if (payload(seen) == event_came) return nullptr;
+    // acquire pairs with the commit of whoever waits there: he is parked, and `epoch` is written
+  } while (!side.word.compare_exchange_weak(seen, with(seen, event_came), seq_cst, relaxed));
+  G* const g = waiter(seen);
+  return g != nullptr && side.epoch == epoch ? g : nullptr;
+}
+
+}  // namespace
+
+poll_desc* take_poll_desc(int fd, poll_kind kind) noexcept {
+  poll_desc* d = nullptr;
+  {
+    os::lock_guard const guard(store.lock);
+    if (store.free != nullptr) {
+      d = std::exchange(store.free, store.free->link);
+    } else {
+      d = store.all.make();
+    }
+    if (d == nullptr) return nullptr;
+    ++d->generation;
+  }
+  for (poll_side& side : d->sides) {
+    side.drained = false;
+    side.deadline.store(no_poll_deadline, relaxed);  // relaxed, all of it: nobody else knows the record
+    side.armed_in.store(0, relaxed);
+    side.word.store(poll_word{d->generation} << generation_shift, relaxed);
+  }
+  d->fd = fd;
+  d->kind = kind;
+  d->ended.store(false, relaxed);
+  d->use.store(0, relaxed);
+  return d;
+}
+
+void free_poll_desc(poll_desc& d) noexcept {
+  os::lock_guard const guard(store.lock);
+  // From here on old events find another generation.
+  auto const next = static_cast<std::uint16_t>(d.generation + 1U);
+  for (poll_side& side : d.sides) side.word.store(poll_word{next} << generation_shift, relaxed);
+  d.link = std::exchange(store.free, &d);
+}
+
+std::uint64_t poll_data_of(poll_desc const& d) noexcept {
+  return (std::uint64_t{reinterpret_cast<std::uintptr_t>(&d)} << address_shift) | d.generation;
+}
+
+G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept {
+  poll_word seen = side.word.load(seq_cst);  // step 2 of the right column in poll_desc.h
+  do {
+    if (payload(seen) == nothing || payload(seen) == event_came) return nullptr;
+  } while (!side.word.compare_exchange_weak(seen, with(seen, nothing), seq_cst, seq_cst));
+  G* const g = waiter(seen);
+  return g != nullptr && side.epoch == epoch ? g : nullptr;
+}
+
+bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept {
+  auto rang = bell::silent;
+  for (int i = 0; i < count; ++i) {
+    std::uint32_t const what = events[i].what;
+    if ((what & os::poll_says::bell) != 0) {
+      rang = bell::rang;
+      continue;
+    }
+    auto const meant = static_cast<std::uint16_t>(events[i].data);
+    std::uint64_t const address = events[i].data >> address_shift & ~std::uint64_t{63};
+    poll_desc& d = *reinterpret_cast<poll_desc*>(static_cast<std::uintptr_t>(address));
+    // Before the words: who finds one of them ready sees it. An event that came too late may set it for the next generation,
+    // which costs that one a try now and then.
+    if ((what & os::poll_says::ended) != 0) d.ended.store(true, relaxed);
+    if ((what & os::poll_says::readable) != 0) {
+      if (G* const g = make_ready(d.side(poll_side_name::read), meant, epoch)) runnable.push_back(*g);
+    }
+    if ((what & os::poll_says::writable) != 0) {
+      if (G* const g = make_ready(d.side(poll_side_name::write), meant, epoch)) runnable.push_back(*g);
+    }
+  }
+  return rang;
+}
+
+}  // namespace thrum::rt

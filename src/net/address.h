@@ -1,0 +1,27 @@
+// "host:port" in words, and who stands behind it.
+#pragma once
+
+#include <thrum/endpoint.h>
+
+#include <cstdint>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace thrum::rt {
+
+struct host_and_port {
+  std::string_view host;
+  std::uint16_t port = 0;
+  bool is_valid = false;
+};
+[[nodiscard]] host_and_port split_address(std::string_view address) noexcept;
+
+// A number, no name. False: it is none.
+[[nodiscard]] bool parse_host(std::string_view host, std::uint16_t port, endpoint& to) noexcept;
+
+// What to listen on: an empty host is every address of this machine.
+[[nodiscard]] std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_code& error);
+[[nodiscard]] std::vector<endpoint> resolve_to_dial(std::string_view address, std::error_code& error);
+
+}  // namespace thrum::rt

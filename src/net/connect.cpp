@@ -1,0 +1,149 @@
+#include "net/connect.h"
+
+#include "base/check.h"
+#include "net/io_call.h"
+#include "net/open.h"
+#include "os/clock.h"
+#include "os/socket.h"
+#include <thrum/sleep.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+namespace thrum::rt {
+namespace {
+
+poll_kind kind_of(int type) noexcept {
+  return type == SOCK_STREAM ? poll_kind::stream_socket : poll_kind::message_socket;
+}
+
+// The record of a descriptor that is ours, and is closed if there is none.
+poll_desc* open_own(int fd, poll_kind kind, std::error_code& error) noexcept {
+  poll_desc* const d = open_poll_desc(fd, kind, error);
+  if (d == nullptr) os::close(fd);
+  return d;
+}
+
+int prepare(int fd, endpoint const& at, bind_options const& chosen) noexcept {
+  int failed = 0;
+  auto const set = [&](bool wanted, int level, int name, int value) {
+    if (failed == 0 && wanted) failed = os::set_option(fd, level, name, value);
+  };
+  set(chosen.reuse_addr && !at.is_unix(), SOL_SOCKET, SO_REUSEADDR, 1);
+  set(chosen.reuse_port, SOL_SOCKET, SO_REUSEPORT, 1);
+  set(at.is_v6(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  set(chosen.no_delay && !at.is_unix(), IPPROTO_TCP, TCP_NODELAY, 1);  // what is accepted inherits it
+  if (failed == 0) failed = os::bind(fd, at.data(), at.size());
+  if (failed == 0 && chosen.backlog > 0) failed = os::listen(fd, chosen.backlog);
+  return failed;
+}
+
+bool is_want_of_resources(std::error_code const& error) noexcept {
+  return error == std::errc::too_many_files_open || error == std::errc::too_many_files_open_in_system ||
+         error == std::errc::no_buffer_space || error == std::errc::not_enough_memory;
+}
+
+void say_once(std::error_code const& error) noexcept {
+  static constinit atomic<bool> said{false};
+  if (said.exchange(true, relaxed)) return;  // relaxed: nothing else is told by it
+  print_error("thrum: accept: errno %d, no descriptor or no memory is left: it waits and tries again (said once)",
+              error.value());
+}
+
+}  // namespace
+
+std::int64_t moment_after(std::int64_t ns) noexcept {
+  if (ns == never_poll) return never_poll;
+  std::int64_t const now_ns = os::monotonic_ns();
+  if (ns <= 0) return 1;
+  return ns < never_poll - now_ns ? now_ns + ns : never_poll;
+}
+
+poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error) {
+  error.clear();
+  int const fd = os::open_socket(at.family(), type, 0);
+  int const failed = fd < 0 ? fd : prepare(fd, at, chosen);
+  if (failed == 0) return open_own(fd, kind_of(type), error);
+  if (fd >= 0) os::close(fd);
+  error = system_error_of(-failed);
+  return nullptr;
+}
+
+poll_desc* accept_next(poll_desc* listener, poll_kind kind, std::error_code& error) {
+  using namespace std::chrono_literals;
+  constexpr auto pause_max = 100ms;  // close and the deadline are seen after that at the latest
+  auto pause = 1ms;
+  for (;; pause = std::min<std::chrono::milliseconds>(pause * 2, pause_max)) {
+    {
+      io_call call(listener, poll_side_name::read, error);
+      if (!call) return nullptr;
+      long const fd = call.perform(0, error, [](int from) -> long {
+        int taken = 0;
+        do {
+          taken = os::accept(from);
+        } while (taken == -ECONNABORTED || taken == -EPROTO);  // the other side has given up: the next one
+        return taken;
+      });
+      if (!error) {
+        if (poll_desc* const d = open_own(static_cast<int>(fd), kind, error)) return d;
+      }
+      if (!is_want_of_resources(error)) return nullptr;
+    }
+    say_once(error);
+    sleep_for(pause);
+  }
+}
+
+poll_desc* begin_connect(int type, endpoint const& to, bool& is_done, std::error_code& error) {
+  error.clear();
+  int const fd = os::open_socket(to.family(), type, 0);
+  if (fd < 0) {
+    error = system_error_of(-fd);
+    return nullptr;
+  }
+  if (type == SOCK_STREAM && !to.is_unix()) static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1));
+  int const result = os::connect(fd, to.data(), to.size());
+  is_done = result == 0;
+  if (result == 0 || result == -EINPROGRESS) return open_own(fd, kind_of(type), error);
+  os::close(fd);
+  error = system_error_of(-result);
+  return nullptr;
+}
+
+void end_connect(poll_desc* d, std::int64_t until_ns, std::error_code& error) {
+  if (until_ns != never_poll) {
+    short_use const open(d, error);
+    if (!open) return;
+    if (!set_poll_deadline(*d, poll_side_name::write, until_ns)) {
+      error = system_error_of(ENOMEM);
+      return;
+    }
+  }
+  io_call call(d, poll_side_name::write, error);
+  if (!call) return;
+  static_cast<void>(call.perform(0, error, [](int fd) -> long {
+    if (int const failed = os::socket_error(fd)) return failed;
+    endpoint there;
+    std::uint32_t bytes = endpoint::capacity();
+    int const result = os::peer_address(fd, there.data(), bytes);
+    return result == -ENOTCONN ? -EAGAIN : result;  // it was woken too early
+  }));
+  if (until_ns != never_poll && !error) {
+    static_cast<void>(set_poll_deadline(*d, poll_side_name::write, no_poll_deadline));
+  }
+}
+
+poll_desc* open_connected(int type, endpoint const& to, std::int64_t until_ns, std::error_code& error) {
+  bool is_done = false;
+  poll_desc* const d = begin_connect(type, to, is_done, error);
+  if (d == nullptr || is_done) return d;
+  end_connect(d, until_ns, error);
+  if (!error) return d;
+  drop_poll_desc(*d);
+  return nullptr;
+}
+
+}  // namespace thrum::rt

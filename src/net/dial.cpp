@@ -1,0 +1,146 @@
+// Dialling a name (RFC 8305, in Go's reading): the addresses of the family that came first are tried one after another; those of
+// the other family start 300 ms later, or as soon as the first have failed. The first connection wins, and the rest is closed.
+#include "net/address.h"
+#include "net/connect.h"
+#include "net/io_call.h"
+#include "os/clock.h"
+#include "os/socket.h"
+#include <thrum/chan.h>
+#include <thrum/go.h>
+#include <thrum/mutex.h>
+#include <thrum/select.h>
+#include <thrum/tcp.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace thrum {
+namespace {
+
+using namespace rt;
+using namespace std::chrono_literals;
+
+constexpr auto head_start = 300ms;                    // Go's value
+constexpr std::int64_t share_min_ns = 2'000'000'000;  // Go's value: what one address gets at least
+
+// Two families on their way.
+struct contest {
+  mutex lock;
+  bool is_over = false;
+  std::array<poll_desc*, 2> under_way{};
+
+  // False: somebody else has won.
+  bool enter(std::size_t lane, poll_desc* d) {
+    std::lock_guard const guard(lock);
+    if (!is_over) under_way[lane] = d;
+    return !is_over;
+  }
+  // Whether this connection is the one.
+  bool leave(std::size_t lane, bool connected) {
+    std::lock_guard const guard(lock);
+    under_way[lane] = nullptr;
+    if (is_over || !connected) return false;
+    is_over = true;
+    if (poll_desc* const other = under_way[1 - lane]) static_cast<void>(close_poll_desc(*other));
+    return true;
+  }
+};
+
+// What one of so many that are left may take of the time.
+std::int64_t share_of(std::int64_t until_ns, std::size_t left) noexcept {
+  if (until_ns == never_poll) return never_poll;
+  std::int64_t const now_ns = os::monotonic_ns();
+  std::int64_t const share = std::max((until_ns - now_ns) / static_cast<std::int64_t>(left), share_min_ns);
+  return std::min(until_ns, now_ns + share);
+}
+
+poll_desc* dial_one(endpoint const& to, std::int64_t until_ns, contest* race, std::size_t lane,
+                    std::error_code& error) {
+  if (race == nullptr) return open_connected(SOCK_STREAM, to, until_ns, error);
+  bool is_done = false;
+  poll_desc* const d = begin_connect(SOCK_STREAM, to, is_done, error);
+  if (d == nullptr) return nullptr;
+  bool won = false;
+  if (race->enter(lane, d)) {
+    if (!is_done) end_connect(d, until_ns, error);
+    won = race->leave(lane, !error);
+  }
+  if (won) return d;
+  if (!error) error = error_of(poll_outcome::closed);
+  drop_poll_desc(*d);
+  return nullptr;
+}
+
+// One after another. The first error is told: later addresses are often of a kind that this machine cannot reach at all.
+poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, contest* race, std::size_t lane,
+                    std::error_code& error) {
+  std::error_code first;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    poll_desc* const d = dial_one(to[i], share_of(until_ns, to.size() - i), race, lane, error);
+    if (d != nullptr) return d;
+    if (!first) first = error;
+    if (error == std::errc::operation_canceled || os::monotonic_ns() >= until_ns) break;
+  }
+  error = first;
+  return nullptr;
+}
+
+struct result {
+  poll_desc* connected = nullptr;
+  std::error_code error;
+};
+
+poll_desc* dial_both(std::vector<endpoint> first, std::vector<endpoint> second, std::int64_t until_ns,
+                     std::error_code& error) {
+  auto const race = std::make_shared<contest>();
+  chan<result> results(2);
+  auto const start = [&](std::vector<endpoint> to, std::size_t lane) {
+    go([=, to = std::move(to)]() mutable {
+      result mine;
+      mine.connected = dial_all(to, until_ns, race.get(), lane, mine.error);
+      results.send(mine);
+    });
+  };
+  start(std::move(first), 0);
+  std::optional<result> early;
+  select(on_recv(results, [&](std::optional<result> r) { early = r; }), on_timeout(head_start));
+  if (early && early->connected != nullptr) return early->connected;
+  start(std::move(second), 1);
+  int left = early ? 1 : 2;
+  if (early) error = early->error;
+  for (; left > 0; --left) {
+    result const next = *results.recv();
+    if (next.connected != nullptr) {
+      error.clear();
+      return next.connected;
+    }
+    if (!error) error = next.error;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+tcp_conn tcp_conn::dial(std::string_view address, std::chrono::nanoseconds timeout, std::error_code& error) {
+  tcp_conn made;
+  std::int64_t const until_ns = moment_after(timeout.count());
+  std::vector<endpoint> first = resolve_to_dial(address, error);
+  if (error) return made;
+  auto const is_other = [family = first.front().family()](endpoint const& e) { return e.family() != family; };
+  std::vector<endpoint> second;
+  std::copy_if(first.begin(), first.end(), std::back_inserter(second), is_other);
+  std::erase_if(first, is_other);
+  if (second.empty()) {
+    made.desc_ = dial_all(first, until_ns, nullptr, 0, error);
+  } else {
+    made.desc_ = dial_both(std::move(first), std::move(second), until_ns, error);
+  }
+  if (made.desc_ != nullptr) error.clear();
+  return made;
+}
+
+}  // namespace thrum

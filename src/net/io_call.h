@@ -1,0 +1,114 @@
+// A call on a descriptor, from its lock to its result: try, and if that would block, wait and try again.
+//
+// A read that got less than it asked for from a stream has taken all there was, so the next one need not try before an event
+// has come: an answer and a question over TCP cost two system calls, not three. (The kernel says so in epoll(7); an end, an error
+// or urgent data that came in the same event are the exception: poll_desc::ended.)
+#pragma once
+
+#include "core/poll_desc.h"
+#include "wait/poll_use.h"
+#include "wait/poll_wait.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <system_error>
+
+namespace thrum::rt {
+
+[[nodiscard]] inline std::error_code system_error_of(int error) noexcept { return {error, std::generic_category()}; }
+[[nodiscard]] inline std::error_code error_of(poll_outcome how) noexcept {
+  if (how == poll_outcome::closed) return std::make_error_code(std::errc::operation_canceled);
+  return how == poll_outcome::timed_out ? std::make_error_code(std::errc::timed_out) : std::error_code();
+}
+
+// A descriptor in use for something that neither waits nor has an order.
+class short_use {
+ public:
+  short_use(poll_desc* d, std::error_code& error) noexcept : d_(d) {
+    error.clear();
+    if (d_ == nullptr) {
+      error = system_error_of(EBADF);
+    } else if (!use_.begin(*d_)) {
+      error = error_of(poll_outcome::closed);
+      d_ = nullptr;
+    }
+  }
+  ~short_use() {
+    if (d_ != nullptr) use_.end(*d_);
+  }
+  short_use(short_use const&) = delete;
+  short_use& operator=(short_use const&) = delete;
+  explicit operator bool() const noexcept { return d_ != nullptr; }
+  poll_desc* operator->() const noexcept { return d_; }
+  poll_desc& operator*() const noexcept { return *d_; }
+
+ private:
+  poll_desc* d_;
+  poll_use use_;
+};
+
+class io_call {
+ public:
+  io_call(poll_desc* d, poll_side_name which, std::error_code& error) : d_(d), which_(which) {
+    error.clear();
+    if (d_ == nullptr) {
+      error = system_error_of(EBADF);
+    } else if (!use_.begin(*d_, which_)) {
+      error = error_of(poll_outcome::closed);
+      d_ = nullptr;
+    }
+  }
+  ~io_call() {
+    if (d_ != nullptr) use_.end(*d_, which_);
+  }
+  io_call(io_call const&) = delete;
+  io_call& operator=(io_call const&) = delete;
+  explicit operator bool() const noexcept { return d_ != nullptr; }
+  poll_desc& operator*() const noexcept { return *d_; }
+
+  // attempt() answers how many bytes, or -errno. `asked`: with fewer, and not none, a stream has no more now; 0: says nothing.
+  template <class Attempt>
+  [[nodiscard]] long perform(std::size_t asked, std::error_code& error, Attempt attempt) {
+    poll_side& side = d_->side(which_);
+    for (poll_outcome seen = look_at_poll_side(*d_, side);; seen = wait_until_ready(*d_, which_)) {
+      if (seen != poll_outcome::ready) {
+        error = error_of(seen);
+        return -1;
+      }
+      if (may_skip(side)) continue;
+      long const result = attempt(d_->fd);
+      if (result == -EAGAIN) {
+        side.drained = true;
+        continue;
+      }
+      side.drained = result > 0 && static_cast<std::size_t>(result) < asked && d_->kind == poll_kind::stream_socket;
+      if (result >= 0) return result;
+      error = system_error_of(static_cast<int>(-result));
+      return -1;
+    }
+  }
+
+  // The next call tries, whatever the last one found.
+  void forget_what_was_found() noexcept { d_->side(which_).drained = false; }
+
+ private:
+  // Whether trying is in vain. If not, an event that has come is used up now: before the call, since what comes during it
+  // counts anew.
+  [[nodiscard]] bool may_skip(poll_side& side) const noexcept {
+    poll_word seen = side.word.load(acquire);  // pairs with take_events: `ended`
+    bool const came = poll_words::payload(seen) == poll_words::event_came;
+    if (came) {
+      // Fails only if the word has changed to the same.
+      static_cast<void>(
+          side.word.compare_exchange(seen, poll_words::with(seen, poll_words::nothing), acq_rel, relaxed));
+      return false;
+    }
+    return side.drained && !d_->ended.load(relaxed);
+  }
+
+  poll_desc* d_;
+  poll_side_name which_;
+  poll_use use_;
+};
+
+}  // namespace thrum::rt

@@ -1,0 +1,31 @@
+#include "net/open.h"
+
+#include "core/poll_table.h"
+#include "net/io_call.h"
+#include "os/epoll.h"
+#include "sched/timers.h"
+
+namespace thrum::rt {
+
+poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
+  runtime_mark const mark;  // under it nobody is preempted who holds the stores' locks
+  error.clear();
+  if (int const failed = os::open_poll()) {
+    error = system_error_of(failed);
+    return nullptr;
+  }
+  poll_desc* const d = take_poll_desc(fd, kind);
+  if (d == nullptr) {
+    error = system_error_of(ENOMEM);
+    return nullptr;
+  }
+  own_poll_desc(*d);
+  if (int const failed = os::poll_add(fd, poll_data_of(*d))) {
+    free_poll_desc(*d);
+    error = system_error_of(failed);
+    return nullptr;
+  }
+  return d;
+}
+
+}  // namespace thrum::rt

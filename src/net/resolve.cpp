@@ -1,0 +1,106 @@
+// Names. The C library reads its own configuration, caches and modules, and may take seconds: on a thread, inside blocking.
+#include "net/address.h"
+#include "net/io_call.h"
+#include <thrum/blocking.h>
+#include <thrum/endpoint.h>
+#include <thrum/fd.h>
+
+#include <cstring>
+#include <string>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+namespace thrum {
+namespace {
+
+class resolver_errors final : public std::error_category {
+ public:
+  [[nodiscard]] char const* name() const noexcept override { return "resolver"; }
+  [[nodiscard]] std::string message(int code) const override { return ::gai_strerror(code); }
+};
+
+struct answer {
+  addrinfo* first = nullptr;
+  answer() noexcept = default;
+  answer(answer const&) = delete;
+  answer& operator=(answer const&) = delete;
+  ~answer() {
+    if (first != nullptr) ::freeaddrinfo(first);
+  }
+};
+
+}  // namespace
+
+std::error_category const& resolve_category() noexcept {
+  static resolver_errors const category;
+  return category;
+}
+
+std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::error_code& error) {
+  error.clear();
+  std::vector<endpoint> found;
+  if (endpoint number; rt::parse_host(host, port, number)) {
+    found.push_back(number);
+    return found;
+  }
+  std::string const name(host);
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;  // else every address comes once for each kind
+  answer all;
+  // errno is read inside: afterwards the goroutine may be on another thread.
+  int system_error = 0;
+  int const failed = blocking(
+      [&] {
+        int const code = ::getaddrinfo(name.c_str(), nullptr, &wanted, &all.first);
+        if (code == EAI_SYSTEM) system_error = errno;
+        return code;
+      },
+      blocking_hint::long_call);
+  if (failed != 0) {
+    error = failed == EAI_SYSTEM ? rt::system_error_of(system_error) : std::error_code(failed, resolve_category());
+    return found;
+  }
+  for (addrinfo const* one = all.first; one != nullptr; one = one->ai_next) {
+    if (one->ai_family != AF_INET && one->ai_family != AF_INET6) continue;
+    endpoint& last = found.emplace_back();
+    std::memcpy(last.data(), one->ai_addr, one->ai_addrlen);
+    last.resize(one->ai_addrlen);
+    last.set_port(port);
+  }
+  if (found.empty()) error = std::error_code(EAI_NONAME, resolve_category());
+  return found;
+}
+
+std::vector<endpoint> resolve(std::string_view host, std::uint16_t port) {
+  return detail::or_throw("resolve", [&](std::error_code& e) { return resolve(host, port, e); });
+}
+
+namespace rt {
+
+std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_code& error) {
+  auto const parts = split_address(address);
+  if (!parts.is_valid) {
+    error = system_error_of(EINVAL);
+    return {};
+  }
+  if (!parts.host.empty()) return resolve(parts.host, parts.port, error);
+  error.clear();
+  std::vector<endpoint> any(2);  // the first also takes IPv4; the second is for machines without IPv6
+  static_cast<void>(parse_host("::", parts.port, any[0]));
+  static_cast<void>(parse_host("0.0.0.0", parts.port, any[1]));
+  return any;
+}
+
+std::vector<endpoint> resolve_to_dial(std::string_view address, std::error_code& error) {
+  auto const parts = split_address(address);
+  if (!parts.is_valid) {
+    error = system_error_of(EINVAL);
+    return {};
+  }
+  return resolve(parts.host.empty() ? "localhost" : parts.host, parts.port, error);
+}
+
+}  // namespace rt
+}  // namespace thrum

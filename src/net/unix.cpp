@@ -1,0 +1,101 @@
+#include "net/connect.h"
+#include "net/io_call.h"
+#include "net/open.h"
+#include "os/socket.h"
+#include <thrum/sleep.h>
+#include <thrum/unix.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace thrum {
+
+using namespace rt;
+
+namespace {
+
+int type_of(unix_type type) noexcept { return type == unix_type::stream ? SOCK_STREAM : SOCK_SEQPACKET; }
+poll_kind kind_of(unix_type type) noexcept {
+  return type == unix_type::stream ? poll_kind::stream_socket : poll_kind::message_socket;
+}
+
+constexpr int backlog_max = 4096;
+
+}  // namespace
+
+unix_conn unix_conn::dial(std::string_view path, unix_type type, std::error_code& error) {
+  using namespace std::chrono_literals;
+  unix_conn made;
+  endpoint const to = endpoint::unix_path(path, error);
+  // A full backlog answers EAGAIN, and nothing can be waited for.
+  for (auto pause = 100us; !error; pause = std::min<std::chrono::microseconds>(pause * 2, 10ms)) {
+    made.desc_ = open_connected(type_of(type), to, never_poll, error);
+    if (error != std::errc::resource_unavailable_try_again) break;
+    error.clear();
+    sleep_for(pause);
+  }
+  return made;
+}
+
+std::pair<unix_conn, unix_conn> unix_conn::pair(unix_type type, std::error_code& error) {
+  std::pair<unix_conn, unix_conn> made;
+  int ends[2]{};
+  if (int const failed = os::open_socket_pair(type_of(type), ends)) {
+    error = system_error_of(-failed);
+    return made;
+  }
+  made.first.desc_ = open_poll_desc(ends[0], kind_of(type), error);
+  if (!error) made.second.desc_ = open_poll_desc(ends[1], kind_of(type), error);
+  if (made.first.desc_ == nullptr) os::close(ends[0]);
+  if (made.second.desc_ == nullptr) {
+    os::close(ends[1]);
+    made = {};
+  }
+  return made;
+}
+
+unix_listener::unix_listener(unix_listener&& other) noexcept
+    : basic_socket(std::move(other)), type_(other.type_), path_(std::exchange(other.path_, {})) {}
+
+unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
+  unix_listener old(std::move(*this));
+  basic_socket::operator=(std::move(other));
+  type_ = other.type_;
+  path_ = std::exchange(other.path_, {});
+  return *this;
+}
+
+unix_listener::~unix_listener() {
+  if (!path_.empty()) std::remove(path_.c_str());
+}
+
+unix_listener unix_listener::listen(std::string_view path, unix_type type, std::error_code& error) {
+  unix_listener made;
+  made.type_ = type;
+  endpoint const at = endpoint::unix_path(path, error);
+  if (!error) made.desc_ = open_bound(type_of(type), at, {.backlog = backlog_max}, error);
+  if (!error && path.front() != '@') made.path_ = path;
+  return made;
+}
+
+unix_conn unix_listener::accept(std::error_code& error) {
+  unix_conn next;
+  next.desc_ = accept_next(desc_, kind_of(type_), error);
+  return next;
+}
+
+unix_datagram unix_datagram::bind(std::string_view path, std::error_code& error) {
+  unix_datagram made;
+  endpoint const at = endpoint::unix_path(path, error);
+  if (!error) made.desc_ = open_bound(SOCK_DGRAM, at, {}, error);
+  return made;
+}
+
+unix_datagram unix_datagram::connect(std::string_view path, std::error_code& error) {
+  unix_datagram made;
+  endpoint const to = endpoint::unix_path(path, error);
+  if (!error) made.desc_ = open_connected(SOCK_DGRAM, to, never_poll, error);
+  return made;
+}
+
+}  // namespace thrum

@@ -1,0 +1,150 @@
+#include "os/epoll.h"
+
+#include "base/atomic.h"
+#include "base/check.h"
+#include "os/fault.h"
+#include "os/lock.h"
+
+#include <cstdint>
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace thrum::rt::os {
+namespace {
+
+constexpr std::uint64_t bell_data = 0;  // no descriptor's: those are addresses
+
+struct open_descriptors {
+  os::lock lock{lock_rank::leaf};
+  atomic<int> poll{-1};  // written under lock, after the bell
+  atomic<int> bell{-1};
+};
+constinit open_descriptors process;
+
+constinit atomic<bool> has_pwait2{true};  // Linux 5.11; a sandbox may also forbid it
+
+long error_or(long result) noexcept { return result >= 0 ? result : -errno; }
+
+int control(int poll, int operation, int fd, std::uint32_t events, std::uint64_t data) noexcept {
+  if (int injected = 0; should_fail(call::epoll_ctl, injected)) return injected;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = data;
+  return ::epoll_ctl(poll, operation, fd, &event) == 0 ? 0 : errno;
+}
+
+int make_poll() noexcept {
+  int injected = 0;
+  return should_fail(call::epoll_create, injected) ? -injected
+                                                   : static_cast<int>(error_or(::epoll_create1(EPOLL_CLOEXEC)));
+}
+
+int make_bell() noexcept {
+  int injected = 0;
+  return should_fail(call::eventfd, injected) ? -injected
+                                              : static_cast<int>(error_or(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
+}
+
+std::uint32_t meaning_of(std::uint32_t events) noexcept {
+  std::uint32_t what = 0;
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0) what |= poll_says::readable;
+  if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) what |= poll_says::writable;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0) what |= poll_says::ended;
+  return what;
+}
+
+// The kernel's answer, or -errno.
+long wait_for_events(int poll, epoll_event* events, std::int64_t timeout_ns) noexcept {
+  int injected = 0;
+  bool const fails = should_fail(call::epoll_wait, injected);
+  if (timeout_ns > 0 && has_pwait2.load(relaxed)) {
+    timespec limit{};
+    limit.tv_sec = timeout_ns / 1'000'000'000;
+    limit.tv_nsec = timeout_ns % 1'000'000'000;
+    long const found =
+        fails ? -injected : error_or(::syscall(SYS_epoll_pwait2, poll, events, poll_events_max, &limit, nullptr, 0));
+    if (found != -ENOSYS && found != -EPERM) return found;
+    has_pwait2.store(false, relaxed);  // relaxed: others find out by themselves
+  } else if (fails) {
+    return -injected;
+  }
+  int timeout_ms = static_cast<int>(timeout_ns);  // 0 and -1 mean the same in both units
+  if (timeout_ns > 0) {
+    constexpr std::int64_t ms_max = 1'000'000'000;  // longer sleeps are made of several
+    std::int64_t const ms = timeout_ns / 1'000'000 + (timeout_ns % 1'000'000 != 0 ? 1 : 0);  // never early
+    timeout_ms = static_cast<int>(ms < ms_max ? ms : ms_max);
+  }
+  return error_or(::epoll_pwait(poll, events, poll_events_max, timeout_ms, nullptr));
+}
+
+}  // namespace
+
+// Opaque, as all that touches errno: its address must not be shared with a caller that changes threads in between (T08).
+THRUM_OPAQUE int open_poll() noexcept {
+  if (poll_is_open()) return 0;
+  int const errno_before = errno;
+  lock_guard const guard(process.lock);
+  if (poll_is_open()) return 0;
+  int error = 0;
+  int const poll = make_poll();
+  int const bell = poll < 0 ? poll : make_bell();
+  if (bell < 0) error = -bell;
+  if (error == 0) error = control(poll, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET, bell_data);
+  if (error == 0) {
+    process.bell.store(bell, relaxed);  // published with the other
+    process.poll.store(poll, release);  // pairs with poll_is_open
+  } else {
+    if (poll >= 0) ::close(poll);
+    if (bell >= 0) ::close(bell);
+  }
+  errno = errno_before;
+  return error;
+}
+
+bool poll_is_open() noexcept { return process.poll.load(acquire) >= 0; }  // pairs with open_poll
+
+THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
+  int const errno_before = errno;
+  THRUM_DCHECK(data != bell_data);
+  int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, fd,
+                            EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, data);
+  errno = errno_before;
+  return error;
+}
+
+THRUM_OPAQUE void poll_remove(int fd) noexcept {
+  int const errno_before = errno;
+  static_cast<void>(control(process.poll.load(relaxed), EPOLL_CTL_DEL, fd, 0, 0));
+  errno = errno_before;
+}
+
+THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
+  int const errno_before = errno;
+  epoll_event events[poll_events_max];
+  long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);
+  errno = errno_before;
+  if (found < 0) {
+    if (found == -EINTR) return 0;
+    fatal("internal error: epoll_wait failed; errno=%d", static_cast<int>(-found));
+  }
+  for (long i = 0; i < found; ++i) {
+    std::uint64_t const data = events[i].data.u64;
+    out[i] = {data, data == bell_data ? poll_says::bell : meaning_of(events[i].events)};
+  }
+  return static_cast<int>(found);
+}
+
+THRUM_OPAQUE void ring_poll_bell() noexcept {
+  int const errno_before = errno;
+  std::uint64_t const one = 1;
+  // EAGAIN, after 2^64 rings, would be an event all the same.
+  static_cast<void>(::write(process.bell.load(relaxed), &one, sizeof one));
+  errno = errno_before;
+}
+
+}  // namespace thrum::rt::os

@@ -1,0 +1,58 @@
+#include "os/files.h"
+
+#include "base/platform.h"
+#include "os/fault.h"
+#include "os/repeat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum::rt::os {
+namespace {
+
+int open(char const* path, int flags, unsigned permissions) noexcept {
+  return static_cast<int>(repeat(call::open, [=] { return ::open(path, flags | O_CLOEXEC, permissions); }));
+}
+
+}  // namespace
+
+THRUM_OPAQUE int open_to_read(char const* path) noexcept { return open(path, O_RDONLY, 0); }
+THRUM_OPAQUE int open_to_write(char const* path, unsigned permissions) noexcept {
+  return open(path, O_WRONLY | O_CREAT | O_TRUNC, permissions);
+}
+THRUM_OPAQUE int open_to_append(char const* path, unsigned permissions) noexcept {
+  return open(path, O_WRONLY | O_CREAT | O_APPEND, permissions);
+}
+THRUM_OPAQUE int open_to_update(char const* path) noexcept { return open(path, O_RDWR, 0); }
+THRUM_OPAQUE int open_exclusively(char const* path, unsigned permissions) noexcept {
+  return open(path, O_RDWR | O_CREAT | O_EXCL, permissions);
+}
+
+THRUM_OPAQUE long read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  return repeat(call::receive, [=] { return ::pread(fd, to, bytes, static_cast<off_t>(offset)); });
+}
+
+THRUM_OPAQUE long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept {
+  return repeat(call::send, [=] { return ::pwrite(fd, from, bytes, static_cast<off_t>(offset)); });
+}
+
+THRUM_OPAQUE std::int64_t size_of_file(int fd) noexcept {
+  struct stat about {};
+  long const failed = repeat([&] { return ::fstat(fd, &about); });
+  return failed < 0 ? failed : about.st_size;
+}
+
+THRUM_OPAQUE int sync_file(int fd) noexcept {
+  return static_cast<int>(repeat([=] { return ::fsync(fd); }));
+}
+
+THRUM_OPAQUE int close_file(int fd) noexcept {
+  int const errno_before = errno;
+  int const error = ::close(fd) == 0 ? 0 : errno;
+  errno = errno_before;
+  return error == EINTR ? 0 : -error;  // Linux has closed it all the same
+}
+
+}  // namespace thrum::rt::os

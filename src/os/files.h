@@ -1,0 +1,20 @@
+// Calls on files that may keep the thread waiting. All answer 0 or more, or -errno; errno itself stays as it was (T08).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::rt::os {
+
+[[nodiscard]] int open_to_read(char const* path) noexcept;
+[[nodiscard]] int open_to_write(char const* path, unsigned permissions) noexcept;
+[[nodiscard]] int open_to_append(char const* path, unsigned permissions) noexcept;
+[[nodiscard]] int open_to_update(char const* path) noexcept;
+[[nodiscard]] int open_exclusively(char const* path, unsigned permissions) noexcept;
+[[nodiscard]] long read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept;
+[[nodiscard]] long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept;
+[[nodiscard]] std::int64_t size_of_file(int fd) noexcept;
+[[nodiscard]] int sync_file(int fd) noexcept;
+[[nodiscard]] int close_file(int fd) noexcept;
+
+}  // namespace thrum::rt::os

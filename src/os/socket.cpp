@@ -1,0 +1,173 @@
+#include "os/socket.h"
+
+#include "base/platform.h"
+#include "os/fault.h"
+#include "os/repeat.h"
+#include "os/signal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+namespace thrum::rt::os {
+namespace {
+
+THRUM_SIGNAL_ENTRY void do_nothing(int) {}
+
+}  // namespace
+
+THRUM_OPAQUE void close(int fd) noexcept {
+  int const errno_before = errno;
+  ::close(fd);  // after EINTR, too, Linux has closed it
+  errno = errno_before;
+}
+
+THRUM_OPAQUE int set_nonblocking(int fd) noexcept {
+  long const flags = repeat([=] { return ::fcntl(fd, F_GETFL); });
+  if (flags < 0) return static_cast<int>(flags);
+  if ((flags & O_NONBLOCK) != 0) return 0;
+  return static_cast<int>(repeat([=] { return ::fcntl(fd, F_SETFL, flags | O_NONBLOCK); }));
+}
+
+THRUM_OPAQUE bool would_block(int fd, direction which) noexcept {
+  pollfd one{fd, static_cast<short>(which == direction::read ? POLLIN | POLLRDHUP : POLLOUT), 0};
+  return repeat([&] { return ::poll(&one, 1, 0); }) == 0;
+}
+
+THRUM_OPAQUE int socket_type(int fd) noexcept {
+  int type = 0;
+  int const error = get_option(fd, SOL_SOCKET, SO_TYPE, type);
+  return error < 0 ? error : type;
+}
+
+THRUM_OPAQUE int open_socket(int family, int type, int protocol) noexcept {
+  return static_cast<int>(
+      repeat(call::socket, [=] { return ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol); }));
+}
+
+THRUM_OPAQUE int open_socket_pair(int type, int (&ends)[2]) noexcept {
+  return static_cast<int>(
+      repeat(call::socket, [&] { return ::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends); }));
+}
+
+THRUM_OPAQUE int bind(int fd, void const* address, std::uint32_t bytes) noexcept {
+  return static_cast<int>(repeat([=] { return ::bind(fd, static_cast<sockaddr const*>(address), bytes); }));
+}
+
+THRUM_OPAQUE int listen(int fd, int backlog) noexcept {
+  return static_cast<int>(repeat([=] { return ::listen(fd, backlog); }));
+}
+
+THRUM_OPAQUE int accept(int fd) noexcept {
+  return static_cast<int>(
+      repeat(call::accept, [=] { return ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
+}
+
+THRUM_OPAQUE int connect(int fd, void const* address, std::uint32_t bytes) noexcept {
+  if (int injected = 0; should_fail(call::connect, injected)) return -injected;
+  int const errno_before = errno;
+  int const result = ::connect(fd, static_cast<sockaddr const*>(address), bytes);
+  int const error = result == 0 ? 0 : errno;
+  errno = errno_before;
+  return error == EINTR ? -EINPROGRESS : -error;
+}
+
+THRUM_OPAQUE int socket_error(int fd) noexcept {
+  int error = 0;
+  int const failed = get_option(fd, SOL_SOCKET, SO_ERROR, error);
+  return failed < 0 ? failed : -error;
+}
+
+THRUM_OPAQUE int shutdown(int fd, int how) noexcept {
+  return static_cast<int>(repeat([=] { return ::shutdown(fd, how); }));
+}
+
+THRUM_OPAQUE int set_option(int fd, int level, int name, int value) noexcept {
+  return static_cast<int>(repeat([&] { return ::setsockopt(fd, level, name, &value, sizeof value); }));
+}
+
+THRUM_OPAQUE int get_option(int fd, int level, int name, int& value) noexcept {
+  socklen_t bytes = sizeof value;
+  return static_cast<int>(repeat([&] { return ::getsockopt(fd, level, name, &value, &bytes); }));
+}
+
+THRUM_OPAQUE int local_address(int fd, void* address, std::uint32_t& bytes) noexcept {
+  return static_cast<int>(repeat([&] { return ::getsockname(fd, static_cast<sockaddr*>(address), &bytes); }));
+}
+
+THRUM_OPAQUE int peer_address(int fd, void* address, std::uint32_t& bytes) noexcept {
+  return static_cast<int>(repeat([&] { return ::getpeername(fd, static_cast<sockaddr*>(address), &bytes); }));
+}
+
+THRUM_OPAQUE long receive(int fd, void* data, std::size_t bytes) noexcept {
+  return repeat(call::receive, [=] { return ::recv(fd, data, bytes, 0); });
+}
+
+THRUM_OPAQUE long send(int fd, void const* data, std::size_t bytes) noexcept {
+  return repeat(call::send, [=] { return ::send(fd, data, bytes, MSG_NOSIGNAL); });
+}
+
+THRUM_OPAQUE long receive(int fd, msghdr& message) noexcept {
+  return repeat(call::receive, [&] { return ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC); });
+}
+
+THRUM_OPAQUE long send(int fd, msghdr const& message) noexcept {
+  return repeat(call::send, [&] { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
+}
+
+THRUM_OPAQUE long receive_many(int fd, mmsghdr* messages, unsigned count) noexcept {
+  return repeat(call::receive, [=] { return ::recvmmsg(fd, messages, count, MSG_DONTWAIT, nullptr); });
+}
+
+THRUM_OPAQUE long send_many(int fd, mmsghdr* messages, unsigned count) noexcept {
+  return repeat(call::send, [=] { return ::sendmmsg(fd, messages, count, MSG_NOSIGNAL | MSG_DONTWAIT); });
+}
+
+THRUM_OPAQUE long read(int fd, void* data, std::size_t bytes) noexcept {
+  return repeat(call::receive, [=] { return ::read(fd, data, bytes); });
+}
+
+THRUM_OPAQUE long write(int fd, void const* data, std::size_t bytes) noexcept {
+  return repeat(call::send, [=] { return ::write(fd, data, bytes); });
+}
+
+THRUM_OPAQUE long read(int fd, iovec const* parts, int count) noexcept {
+  return repeat(call::receive, [=] { return ::readv(fd, parts, count); });
+}
+
+THRUM_OPAQUE long write(int fd, iovec const* parts, int count) noexcept {
+  return repeat(call::send, [=] { return ::writev(fd, parts, count); });
+}
+
+THRUM_OPAQUE long send_file(int to, int from, std::int64_t& offset, std::size_t bytes) noexcept {
+  return repeat(call::send, [&] {
+    off_t at = offset;
+    long const sent = ::sendfile(to, from, &at, bytes);
+    offset = at;
+    return sent;
+  });
+}
+
+THRUM_OPAQUE long splice(int from, int to, std::size_t bytes) noexcept {
+  return repeat(call::send,
+                [=] { return ::splice(from, nullptr, to, nullptr, bytes, SPLICE_F_NONBLOCK | SPLICE_F_MOVE); });
+}
+
+THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
+  return static_cast<int>(repeat([&] { return ::pipe2(ends, O_NONBLOCK | O_CLOEXEC); }));
+}
+
+void survive_broken_pipes() noexcept {
+  struct sigaction now {};
+  if (::sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
+  struct sigaction nothing {};
+  nothing.sa_handler = do_nothing;
+  nothing.sa_flags = SA_RESTART | SA_ONSTACK;
+  ::sigemptyset(&nothing.sa_mask);
+  ::sigaction(SIGPIPE, &nothing, nullptr);
+}
+
+}  // namespace thrum::rt::os

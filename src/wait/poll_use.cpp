@@ -1,0 +1,205 @@
+#include "wait/poll_use.h"
+
+#include "base/check.h"
+#include "core/poll_table.h"
+#include "os/socket.h"
+#include "sched/park.h"
+#include "sched/records.h"
+#include "sched/timers.h"
+#include "wait/poll_wait.h"
+
+#include <new>
+#include <stdexcept>
+
+namespace thrum::rt {
+namespace {
+
+using use_word = std::uint64_t;
+constexpr use_word one_user = 1;
+constexpr use_word users_mask = 0xffff'ffff;
+constexpr use_word closed = use_word{1} << 32U;
+constexpr use_word dropped = use_word{1} << 37U;  // no handle names it
+constexpr use_word gone = use_word{1} << 38U;     // the descriptor is closed
+constexpr use_word for_good = closed | dropped | gone;
+constexpr unsigned epoch_shift = 48;
+
+use_word locked(poll_side_name which) noexcept { return use_word{1} << (33U + static_cast<unsigned>(which)); }
+use_word crowded(poll_side_name which) noexcept { return use_word{1} << (35U + static_cast<unsigned>(which)); }
+
+std::uint32_t live_epoch() noexcept { return Sched::live_epoch.load(relaxed); }  // whoever is in a run knows it
+use_word stamp(std::uint32_t epoch) noexcept { return use_word{epoch} << epoch_shift; }
+std::uint32_t epoch_of(use_word seen) noexcept { return static_cast<std::uint32_t>(seen >> epoch_shift); }
+
+// Without those whose run is over.
+use_word of_this_run(use_word seen, std::uint32_t epoch) noexcept {
+  if (epoch_of(seen) == epoch) return seen;
+  return stamp(epoch) | (seen & for_good) | ((seen & closed) != 0 ? 0 : one_user);
+}
+
+use_word with_one_more(use_word seen) noexcept {
+  if ((seen & users_mask) == users_mask) fatal("too many goroutines use one descriptor at the same time");
+  return seen + one_user;
+}
+
+// Nobody names it any more.
+void free_record(poll_desc& d) noexcept {
+  runtime_mark const mark;  // nobody is preempted who holds the store's lock (T01)
+  free_poll_desc(d);
+}
+
+void close_for_good(poll_desc& d) noexcept {
+  forget_poll_deadlines(d);
+  os::poll_remove(d.fd);
+  os::close(d.fd);
+  // acq_rel pairs with drop_poll_desc: whoever comes second frees the record
+  if ((d.use.fetch_or(gone, acq_rel) & dropped) != 0) free_record(d);
+}
+
+// One user less, and without `flags`, of which those that were set are answered.
+use_word leave_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexcept {
+  use_word seen = d.use.load(relaxed);
+  use_word next = 0;
+  do {
+    if (epoch_of(seen) != epoch) return 0;  // its run is over, and somebody counts anew
+    THRUM_DCHECK((seen & users_mask) != 0);
+    next = (seen - one_user) & ~flags;
+    // release: what was done with the descriptor is done; acquire, of the last one: so it is for all
+  } while (!d.use.compare_exchange_weak(seen, next, acq_rel, relaxed));
+  if ((next & closed) != 0 && (next & users_mask) == 0) close_for_good(d);
+  return seen & flags;
+}
+
+M& enter_to_use() {
+  M* const m = callers_m();
+  if (m == nullptr) throw std::logic_error("thrum: a descriptor is in use, but no runtime is alive to wait for it");
+  enter(*m);
+  if (m->sched.epoch != live_epoch()) sleep_for_good(*m);  // its run has left it behind
+  return *m;
+}
+
+// Waits until the lock may be free.
+void wait_for_turn(poll_desc& d, poll_side_name which) {
+  M* m = &enter_to_use();
+  sudog* const waiter = take_sudog(*m->p);
+  if (waiter == nullptr) {
+    leave(*m);
+    throw std::bad_alloc();
+  }
+  waiter->g = m->current;
+  wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
+  bucket.acquire();
+  use_word seen = d.use.load(relaxed);
+  bool waits = false;
+  do {
+    waits = epoch_of(seen) == m->sched.epoch && (seen & closed) == 0 && (seen & locked(which)) != 0;
+    // relaxed: whoever unlocks sees it in the same word, and then takes the bucket's lock
+  } while (waits && !d.use.compare_exchange_weak(seen, seen | crowded(which), relaxed, relaxed));
+  if (waits) {
+    bucket.enqueue(*waiter, &d.side(which), queue_end::back);
+    m = &park(
+        *m, wait_reason::io, [](M&, G&, void* its) noexcept { static_cast<wait_bucket*>(its)->release(); }, &bucket,
+        commit_holds::lock);
+  } else {
+    bucket.release();
+  }
+  put_sudog(*m->p, waiter);
+  leave(*m);
+}
+
+// All who wait for their turn look again: they are few.
+void let_others_look(poll_desc& d, poll_side_name which) noexcept {
+  M* const m = callers_m();
+  if (m == nullptr) return;  // then nobody waits
+  enter(*m);
+  wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
+  g_list waiting;
+  bucket.acquire();
+  for (bool more = true; more;) {
+    if (sudog* const next = bucket.dequeue(&d.side(which), more)) waiting.push_back(*next->g);
+  }
+  bucket.release();
+  ready_all(*m, waiting);
+  leave(*m);
+}
+
+// Sets bits and counts one more, if it is open and none of them is set.
+enum class entry_result : std::uint8_t { done, is_closed, is_taken };
+entry_result enter_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexcept {
+  use_word seen = d.use.load(relaxed);
+  use_word next = 0;
+  do {
+    next = of_this_run(seen, epoch);
+    if ((next & closed) != 0) return entry_result::is_closed;
+    if ((next & flags) != 0) return entry_result::is_taken;
+    next = with_one_more(next) | flags;
+    // acquire pairs with leave_use: what the one before did is done
+  } while (!d.use.compare_exchange_weak(seen, next, acquire, relaxed));
+  return entry_result::done;
+}
+
+}  // namespace
+
+bool poll_use::begin(poll_desc& d) noexcept {
+  epoch_ = live_epoch();
+  return enter_use(d, epoch_, 0) == entry_result::done;
+}
+
+void poll_use::end(poll_desc& d) noexcept { static_cast<void>(leave_use(d, epoch_, 0)); }
+
+bool poll_use::begin(poll_desc& d, poll_side_name which) {
+  for (;;) {
+    epoch_ = live_epoch();
+    switch (enter_use(d, epoch_, locked(which))) {
+      case entry_result::done:
+        // Whoever an earlier run stopped may have been about to read what an event had told him of.
+        if (poll_side& side = d.side(which); side.used_in != epoch_) {
+          side.used_in = epoch_;
+          side.drained = false;
+        }
+        return true;
+      case entry_result::is_closed: return false;
+      case entry_result::is_taken: break;
+    }
+    poll_use while_waiting;
+    if (!while_waiting.begin(d)) return false;
+    try {
+      wait_for_turn(d, which);
+    } catch (...) {
+      while_waiting.end(d);
+      throw;
+    }
+    while_waiting.end(d);
+  }
+}
+
+void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
+  use_word const had = leave_use(d, epoch_, locked(which) | crowded(which));
+  if ((had & crowded(which)) != 0) let_others_look(d, which);
+}
+
+void own_poll_desc(poll_desc& d) noexcept {
+  d.use.store(stamp(live_epoch()) | one_user, release);  // pairs with enter_use
+}
+
+bool is_closed(poll_desc const& d) noexcept { return (d.use.load(seq_cst) & closed) != 0; }
+
+bool close_poll_desc(poll_desc& d) noexcept {
+  std::uint32_t const epoch = live_epoch();
+  use_word seen = d.use.load(relaxed);
+  use_word next = 0;
+  do {
+    next = of_this_run(seen, epoch);
+    if ((next & closed) != 0) return false;
+    next |= closed;
+  } while (!d.use.compare_exchange_weak(seen, next, seq_cst, relaxed));  // step 1 of the right column in poll_desc.h
+  wake_poll_waiters(d);
+  static_cast<void>(leave_use(d, epoch, 0));
+  return true;
+}
+
+void drop_poll_desc(poll_desc& d) noexcept {
+  static_cast<void>(close_poll_desc(d));
+  if ((d.use.fetch_or(dropped, acq_rel) & gone) != 0) free_record(d);  // pairs with close_for_good
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,49 @@
+// Who uses a descriptor (NE-13; Go's fdMutex): a count of users, a lock for each direction and the mark that it was closed, in
+// one word. The descriptor is really closed when the last user leaves, so its number cannot be given to another file while a
+// call is under way.
+//
+//   | the run: 16 | gone, dropped: 2 | crowded: 2 | locked: 2 | closed: 1 | users: 32 |
+//
+// The owner counts as a user until he closes it. A call takes a direction's lock and counts, with one compare-and-swap, and the
+// same on the way back; if the lock is taken it waits, as a user, in the bucket of the side's address. `crowded`: somebody does.
+//
+// The record is used again when the descriptor is gone and the owner's handle was dropped, whichever comes last: a handle that
+// was closed still names its own record, and calls on it fail.
+//
+// Users of a run that is over never leave. Whoever comes in a later run counts anew, with the owner alone (T12); so a user
+// remembers the run in which he came.
+#pragma once
+
+#include "core/poll_desc.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+class poll_use {
+ public:
+  // For calls that need no order: an option, a deadline. False: it is closed.
+  [[nodiscard]] bool begin(poll_desc& d) noexcept;
+  void end(poll_desc& d) noexcept;
+
+  // For reading or writing; waits for others who do. False: it is closed. Throws std::logic_error if it would have to wait and no
+  // runtime is alive, std::bad_alloc.
+  [[nodiscard]] bool begin(poll_desc& d, poll_side_name which);
+  void end(poll_desc& d, poll_side_name which) noexcept;
+
+ private:
+  std::uint32_t epoch_ = 0;
+};
+
+// The owner's first use, before anybody else knows the record.
+void own_poll_desc(poll_desc& d) noexcept;
+
+[[nodiscard]] bool is_closed(poll_desc const& d) noexcept;
+
+// Marks it as closed, wakes whoever waits for it, and gives the owner's share up. False: it was closed before. Never switches.
+bool close_poll_desc(poll_desc& d) noexcept;
+
+// Closes it if need be; the handle names it no more.
+void drop_poll_desc(poll_desc& d) noexcept;
+
+}  // namespace thrum::rt

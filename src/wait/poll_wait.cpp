@@ -1,0 +1,173 @@
+#include "wait/poll_wait.h"
+
+#include "core/poll_table.h"
+#include "sched/park.h"
+#include "sched/timekeeper.h"
+#include "sched/timers.h"
+#include "wait/poll_use.h"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+namespace thrum::rt {
+namespace {
+
+using namespace poll_words;
+
+// Under the timer's lock.
+void deadline_came(timer_record& fired, M& m, std::int64_t) noexcept {
+  auto& side = *static_cast<poll_side*>(fired.argument);
+  side.deadline.store(poll_deadline_passed, seq_cst);  // step 1 of the right column in poll_desc.h
+  if (G* const g = take_poll_waiter(side, m.sched.epoch)) ready(m, *g);
+}
+
+// The side's timer, made if need be; nullptr: no memory.
+timer_record* timer_of(poll_side& side) noexcept {
+  timer_record* has = side.timer.load(acquire);  // pairs with the exchange below
+  if (has != nullptr) return has;
+  runtime_mark const mark;
+  timer_record* const made = take_timer_record(deadline_came, &side);
+  if (made == nullptr || side.timer.compare_exchange(has, made, acq_rel, acquire)) return made;
+  drop_reference(*made);
+  return has;
+}
+
+// With the mark set and room in the heap; under the timer's lock.
+added_as arm(M& m, poll_side& side, timer_record& timer, std::int64_t when_ns) noexcept {
+  side.armed_in.store(m.sched.epoch, relaxed);
+  return m.p->timers.arm(timer, std::min(when_ns, latest_ns), m.sched.epoch);
+}
+
+// A deadline that was set outside of any run, or in an earlier one. False: no memory.
+bool watch_deadline(M& m, poll_side& side) noexcept {
+  // relaxed, both: who sets a deadline now arms the timer himself
+  if (side.deadline.load(relaxed) <= 0 || side.armed_in.load(relaxed) == m.sched.epoch) return true;
+  if (!m.p->timers.reserve(1)) return false;
+  auto place = added_as::later;
+  {
+    timer_record& timer = *side.timer.load(acquire);  // pairs with timer_of
+    os::lock_guard const guard(timer.lock);
+    std::int64_t const when_ns = side.deadline.load(relaxed);
+    if (when_ns > 0 && side.armed_in.load(relaxed) != m.sched.epoch) place = arm(m, side, timer, when_ns);
+  }
+  timer_was_added(m, place);
+  return true;
+}
+
+struct arrival {
+  poll_side& side;
+  poll_word announced;
+};
+
+void commit_poll_wait(M& m, G& left, void* argument) noexcept {
+  auto& its = *static_cast<arrival*>(argument);
+  poll_side& side = its.side;
+  poll_word expected = its.announced;
+  side.epoch = m.sched.epoch;  // before it can be found
+  // From here on it may run again, and its frame, with `its` in it, be gone.
+  if (!side.word.compare_exchange(expected, with(expected, naming(left)), seq_cst, relaxed)) ready(m, left);
+}
+
+// Step 1 of the left column. False: an event is there already, and stays there.
+bool announce(poll_side& side, [[maybe_unused]] std::uint32_t epoch, poll_word& announced) noexcept {
+  poll_word seen = side.word.load(relaxed);
+  do {
+    if (payload(seen) == event_came) return false;
+    // One that stands there is of a run that is over.
+    THRUM_DCHECK(payload(seen) == nothing || side.epoch != epoch);
+    announced = with(seen, arriving);
+  } while (!side.word.compare_exchange_weak(seen, announced, seq_cst, relaxed));
+  return true;
+}
+
+}  // namespace
+
+poll_outcome look_at_poll_side(poll_desc const& d, poll_side const& side) noexcept {
+  if (is_closed(d)) return poll_outcome::closed;
+  return side.deadline.load(seq_cst) == poll_deadline_passed ? poll_outcome::timed_out : poll_outcome::ready;
+}
+
+poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
+  M* m = callers_m();
+  if (m == nullptr) throw std::logic_error("thrum: a call on a descriptor would have to wait, but no runtime is alive");
+  enter(*m);
+  Sched& s = m->sched;
+  if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);  // its run has left it behind
+  poll_side& side = d.side(which);
+  if (!watch_deadline(*m, side)) {
+    leave(*m);
+    throw std::bad_alloc();
+  }
+  arrival its{side, 0};
+  if (announce(side, s.epoch, its.announced)) {
+    s.poll_waiters.fetch_add(1, seq_cst);
+    if (look_at_poll_side(d, side) == poll_outcome::ready) {
+      m = &park(*m, wait_reason::io, commit_poll_wait, &its, commit_holds::nothing);
+    } else {
+      // If it fails, somebody has been here and left an event, or nothing.
+      static_cast<void>(side.word.compare_exchange(its.announced, with(its.announced, nothing), seq_cst, relaxed));
+    }
+    s.poll_waiters.fetch_sub(1, seq_cst);
+  }
+  leave(*m);
+  return look_at_poll_side(d, side);
+}
+
+bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns) noexcept {
+  poll_side& side = d.side(which);
+  if (when_ns == no_poll_deadline && side.deadline.load(relaxed) == no_poll_deadline) return true;
+  timer_record* const timer = timer_of(side);
+  if (timer == nullptr) return false;
+  M* const m = callers_m();
+  if (m != nullptr) {
+    enter(*m);
+    if (!m->p->timers.reserve(1)) {
+      leave(*m);
+      return false;
+    }
+  }
+  G* late = nullptr;
+  auto place = added_as::later;
+  {
+    os::lock_guard const guard(timer->lock);
+    bool const has_passed = when_ns != no_poll_deadline && when_ns <= timer_clock_ns();
+    side.deadline.store(has_passed ? poll_deadline_passed : when_ns, seq_cst);
+    side.armed_in.store(0, relaxed);
+    if (has_passed || when_ns == no_poll_deadline) {
+      static_cast<void>(stop_locked(*timer));
+    } else if (m != nullptr) {
+      place = arm(*m, side, *timer, when_ns);
+    }
+    if (has_passed && m != nullptr) late = take_poll_waiter(side, m->sched.epoch);
+  }
+  if (m == nullptr) return true;
+  timer_was_added(*m, place);
+  if (late != nullptr) ready(*m, *late);
+  leave(*m);
+  return true;
+}
+
+void forget_poll_deadlines(poll_desc& d) noexcept {
+  for (poll_side& side : d.sides) {
+    timer_record* const timer = side.timer.load(acquire);  // pairs with timer_of
+    if (timer == nullptr || side.armed_in.load(relaxed) == 0) continue;
+    timer_guard const guard(*timer);
+    static_cast<void>(stop_locked(*timer));
+  }
+}
+
+void wake_poll_waiters(poll_desc& d) noexcept {
+  for (poll_side& side : d.sides) {
+    // One look: between two, one who arrives may come to stand there.
+    poll_word const seen = payload(side.word.load(seq_cst));
+    if (seen == nothing || seen == event_came) continue;
+    M* const m = callers_m();
+    if (m == nullptr) return;  // then nobody waits who could go on
+    enter(*m);
+    if (G* const g = take_poll_waiter(side, m->sched.epoch)) ready(*m, *g);
+    leave(*m);
+  }
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,251 @@
+// Deadlines of descriptors, as Go's net package has them: rows NE-01 to NE-08.
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/sockets.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::scaled;
+using test::wait_until;
+
+class net_deadline : public test::at_every_width {};
+
+std::error_code read_error(fd& from) {
+  std::error_code error;
+  std::array<char, 16> bytes{};
+  static_cast<void>(from.read_some(bytes, error));
+  return error;
+}
+
+std::error_code write_error(fd& to) {
+  std::error_code error;
+  static_cast<void>(to.write_some("x", error));
+  return error;
+}
+
+bool somebody_waits_for_io() { return test::waiting_for(rt::wait_reason::io) != 0; }
+
+TEST_P(net_deadline, NE01_a_deadline_in_the_past_fails_calls_that_could_proceed) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    b.write_all("data");
+    a.set_deadline(clock::now() - 1s);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(read_error(a), std::errc::timed_out);
+      EXPECT_EQ(write_error(a), std::errc::timed_out);
+    }
+    a.set_deadline(50ms);
+    std::array<char, 4> bytes{};
+    EXPECT_EQ(a.read_full(bytes), 4U);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(read_error(a), std::errc::timed_out);
+    // Each direction has a timer of its own: the other may be a moment later.
+    EXPECT_TRUE(wait_until([&a] { return write_error(a) == std::errc::timed_out; }));
+  });
+}
+
+TEST_P(net_deadline, NE01_a_write_that_is_stuck_ends_with_what_it_wrote) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    std::vector<char> const much(8 << 20);
+    a.set_write_deadline(30ms);
+    std::error_code error;
+    std::size_t const written = a.write_all(much, error);
+    EXPECT_EQ(error, std::errc::timed_out);
+    EXPECT_GT(written, 0U);
+    EXPECT_LT(written, much.size());
+  });
+}
+
+TEST_P(net_deadline, NE02_a_deadline_that_is_cleared_lets_calls_wait_again_and_closing_is_no_timeout) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    a.set_read_deadline(clock::now() - 1s);
+    EXPECT_EQ(read_error(a), std::errc::timed_out);
+    a.set_read_deadline(fd::no_deadline);
+    auto reader = spawn([&a] { return read_error(a); });
+    EXPECT_TRUE(wait_until(somebody_waits_for_io));
+    EXPECT_FALSE(reader.join_for(20ms));
+    a.close();
+    EXPECT_EQ(reader.join(), std::errc::operation_canceled);
+    EXPECT_EQ(read_error(a), std::errc::operation_canceled);
+  });
+}
+
+TEST_P(net_deadline, NE04_deadlines_of_all_lengths_end_in_a_timeout) {
+  run([] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto conn = tcp_conn::dial(listener.local_endpoint());
+    auto peer = listener.accept();
+    for (auto const after : {1ns, 10ns, 100ns, 1'000ns, 10'000ns, 50'000ns, 100'000ns, 500'000ns, 1'000'000ns,
+                             5'000'000ns, 20'000'000ns, 50'000'000ns}) {
+      for (int i = 0; i < 3; ++i) {
+        auto const begin = clock::now();
+        conn.set_deadline(begin + after);
+        EXPECT_EQ(read_error(conn), std::errc::timed_out);
+        EXPECT_GE(clock::now() - begin, after);
+      }
+    }
+  });
+}
+
+TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_who_waits) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    for (std::int64_t i = scaled(100, 10); i > 0; --i) {
+      a.set_read_deadline(fd::no_deadline);
+      auto reader = spawn([&a] { return read_error(a); });
+      EXPECT_TRUE(wait_until(somebody_waits_for_io));
+      a.set_read_deadline(clock::now() - 1s);
+      EXPECT_EQ(reader.join(), std::errc::timed_out);
+    }
+  });
+}
+
+TEST_P(net_deadline, NE05_a_deadline_may_be_moved_while_somebody_waits) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    auto reader = spawn([&a] { return read_error(a); });
+    EXPECT_TRUE(wait_until(somebody_waits_for_io));
+    a.set_read_deadline(1h);
+    a.set_read_deadline(2h);
+    a.set_read_deadline(5ms);
+    EXPECT_EQ(reader.join(), std::errc::timed_out);
+  });
+}
+
+TEST_P(net_deadline, NE07_deadlines_that_move_beside_reads_and_writes_neither_hang_nor_crash) {
+  run([] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto conn = tcp_conn::dial(listener.local_endpoint());
+    auto peer = listener.accept();
+    std::atomic<bool> done{false};
+    wait_group movers;
+    movers.add(1);
+    go([&] {
+      while (!done) {
+        std::error_code error;
+        conn.set_read_deadline(clock::now() + 2us, error);
+        conn.set_write_deadline(clock::now() + 2us, error);
+        yield();
+      }
+      movers.done();
+    });
+    wait_group users;
+    users.add(2);
+    auto const rounds = scaled(1'000, 100);
+    go([&] {
+      // Each has its own buffer, and nobody may touch it after the call.
+      for (std::int64_t i = rounds; i > 0; --i) {
+        std::array<char, 8> bytes{'?'};
+        std::error_code error;
+        if (conn.read_some(bytes, error) == 0) {
+          EXPECT_EQ(bytes[0], '?');
+        }
+      }
+      users.done();
+    });
+    go([&] {
+      std::vector<char> const data(1024);
+      for (std::int64_t i = rounds; i > 0; --i) {
+        std::error_code error;
+        static_cast<void>(conn.write_some(data, error));
+      }
+      users.done();
+    });
+    users.wait();
+    done = true;
+    movers.wait();
+  });
+}
+
+TEST_P(net_deadline, NE07_many_set_deadlines_of_many_connections_at_once) {
+  run([] {
+    std::vector<test::pair_of_fds> pairs;
+    for (int i = 0; i < 10; ++i) pairs.push_back(test::socket_pair());
+    wait_group all;
+    for (int i = 0; i < 8; ++i) {
+      all.add(1);
+      go([&] {
+        for (std::int64_t round = scaled(100, 10); round > 0; --round) {
+          for (auto& p : pairs) p.a.set_deadline(round % 3 == 0 ? 1ns : round % 3 == 1 ? 100us : 10s);
+        }
+        all.done();
+      });
+    }
+    all.wait();
+    for (auto& p : pairs) {
+      p.a.set_deadline(1ns);
+      EXPECT_EQ(read_error(p.a), std::errc::timed_out);
+    }
+  });
+}
+
+TEST_P(net_deadline, NE08_accept_obeys_deadlines_also_with_a_peer_waiting) {
+  run([] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto const at = listener.local_endpoint();
+    listener.set_deadline(5ms);
+    std::error_code error;
+    EXPECT_FALSE(listener.accept(error).is_open());
+    EXPECT_EQ(error, std::errc::timed_out);
+    auto conn = tcp_conn::dial(at);
+    listener.set_deadline(clock::now() - 1s);
+    EXPECT_FALSE(listener.accept(error).is_open());
+    EXPECT_EQ(error, std::errc::timed_out);
+    listener.set_deadline(fd::no_deadline);
+    EXPECT_TRUE(listener.accept().is_open());
+  });
+}
+
+TEST_P(net_deadline, NE08_dial_obeys_deadlines_of_every_size) {
+  run([] {
+    // A backlog that is full answers nothing: the kernel drops the first packet.
+    auto listener = tcp_listener::listen("127.0.0.1:0", {.backlog = 1});
+    auto const at = listener.local_endpoint();
+    std::vector<tcp_conn> waiting;
+    std::error_code error;
+    for (int i = 0; i < 8 && !error; ++i) waiting.push_back(tcp_conn::dial(at, 30ms, error));
+    EXPECT_EQ(error, std::errc::timed_out);
+    using ns = std::chrono::nanoseconds;
+    for (ns const past : {ns(0), ns(-1), ns::min()}) {
+      EXPECT_FALSE(tcp_conn::dial(at, past, error).is_open());
+      EXPECT_EQ(error, std::errc::timed_out);
+    }
+    auto other = tcp_listener::listen("127.0.0.1:0");
+    EXPECT_TRUE(tcp_conn::dial(other.local_endpoint(), ns::max()).is_open());
+    EXPECT_TRUE(tcp_conn::dial(other.local_endpoint(), ns(ns::max().count() - 1)).is_open());
+  });
+}
+
+TEST_P(net_deadline, NE08_a_deadline_set_before_the_run_counts_in_it) {
+  auto ab = test::socket_pair();
+  fd& a = ab.a;
+  a.set_read_deadline(30ms);
+  run([&a] { EXPECT_EQ(read_error(a), std::errc::timed_out); });
+  a.set_read_deadline(10ms);
+  run([&a] { EXPECT_EQ(read_error(a), std::errc::timed_out); });
+}
+
+THRUM_AT_EVERY_WIDTH(net_deadline);
+
+}  // namespace
+}  // namespace thrum

@@ -1,0 +1,118 @@
+// Descriptors and deadlock: whoever waits for one is no deadlock, since something may come; who has waited does not hide one.
+#include "conformance/child_test.h"
+#include "os/epoll.h"
+#include "support/sockets.h"
+#include <thrum/thrum.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace thrum::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+#define DEADLOCK "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*"
+
+class net_deadlock : public child_test {
+ protected:
+  void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
+};
+
+TEST_F(net_deadlock, S25_a_program_that_uses_no_descriptor_has_no_poll) {
+  auto const child = [] {
+    thrum::run([] {
+      wait_group all;
+      for (int i = 0; i < 10; ++i) all.go([] { sleep_for(1ms); });
+      all.wait();
+    });
+    bool const was_open = rt::os::poll_is_open();
+    thrum::run([] { static_cast<void>(socket_pair()); });
+    std::_Exit(!was_open && rt::os::poll_is_open() ? 0 : 1);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+// What comes is from another process: nobody in this one could help.
+TEST_F(net_deadlock, S25_a_reader_alone_is_no_deadlock) {
+  for (int const procs : {1, 2, 8}) {
+    auto const child = [procs] {
+      thrum::run(
+          [] {
+            std::FILE* const other = ::popen("sleep 0.1; echo x", "r");
+            fd from(::dup(::fileno(other)));
+            char byte = 0;
+            if (from.read_some({&byte, 1}) != 1 || byte != 'x') std::_Exit(1);
+            wait_group all;
+            all.add(1);
+            go([&] {  // and not main
+              if (from.read_full({&byte, 1}) != 1 || byte != '\n') std::_Exit(1);
+              all.done();
+            });
+            all.wait();
+          },
+          {.max_procs = procs});
+      std::_Exit(0);
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+  }
+}
+
+TEST_F(net_deadlock, S25_a_signal_that_is_subscribed_may_come) {
+  auto const child = [] {
+    thrum::run([] {
+      auto const alarms = signals(SIGALRM);
+      ::ualarm(100'000, 0);
+      if (alarms.recv() != SIGALRM) std::_Exit(1);
+    });
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(net_deadlock, S25_when_the_last_reader_has_gone_a_deadlock_is_seen) {
+  for (int const procs : {1, 2, 8}) {
+    auto const child = [procs] {
+      thrum::run(
+          [] {
+            auto ab = socket_pair();
+            go([&] {
+              std::error_code error;
+              char byte = 0;
+              static_cast<void>(ab.a.read_some({&byte, 1}, error));
+            });
+            sleep_for(10ms);  // somebody sleeps in the poll
+            ab.a.close();
+            chan<int> never;
+            static_cast<void>(never.recv());
+          },
+          {.max_procs = procs});
+    };
+    EXPECT_FATAL(child(), DEADLOCK);
+  }
+}
+
+// The one who sleeps in the poll does so for a timer too, and that is stopped.
+TEST_F(net_deadlock, S25_a_deadline_that_nobody_waits_for_hides_no_deadlock_for_long) {
+  for (int const procs : {1, 2}) {
+    auto const child = [procs] {
+      thrum::run(
+          [] {
+            auto ab = socket_pair();
+            ab.a.set_read_deadline(50ms);
+            chan<int> never;
+            static_cast<void>(never.recv());
+          },
+          {.max_procs = procs});
+    };
+    EXPECT_FATAL(child(), DEADLOCK);
+  }
+}
+
+}  // namespace
+}  // namespace thrum::test

@@ -1,0 +1,413 @@
+// Streams: rows NE-10, NE-11, NE-13, NE-14, NE-16, NE-17.
+#include "core/poll_table.h"
+#include "os/fault.h"
+#include "support/allocations.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/slices.h"
+#include "support/sockets.h"
+#include "support/wait_until.h"
+#include "wait/poll_use.h"
+#include <thrum/thrum.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::scaled;
+using test::wait_until;
+
+class net_stream : public test::at_every_width {};
+
+TEST_P(net_stream, NE10_two_connections_echo_512_bytes_ten_thousand_times) {
+  run([] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto const at = listener.local_endpoint();
+    auto const rounds = scaled(10'000, 500);
+    wait_group all;
+    for (int i = 0; i < 2; ++i) {
+      all.add(2);
+      go([&] {
+        auto conn = tcp_conn::dial(at);
+        std::array<char, 512> out{};
+        std::array<char, 512> in{};
+        for (std::int64_t round = 0; round < rounds; ++round) {
+          out.fill(static_cast<char>(round));
+          conn.write_all(out);
+          EXPECT_EQ(conn.read_full(in), in.size());
+          EXPECT_EQ(in, out);
+        }
+        conn.close();
+        all.done();
+      });
+      go([&] {
+        auto conn = listener.accept();
+        test::answer_all(conn);
+        all.done();
+      });
+    }
+    all.wait();
+  });
+}
+
+TEST_P(net_stream, NE10_reads_and_writes_of_nothing_return_at_once_and_halves_close) {
+  run([] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto conn = tcp_conn::dial(listener.local_endpoint());
+    auto peer = listener.accept();
+    EXPECT_EQ(peer.remote_endpoint(), conn.local_endpoint());
+    char byte = 0;
+    EXPECT_EQ(conn.read_some({&byte, 0}), 0U);
+    EXPECT_EQ(conn.write_all({&byte, 0}), 0U);
+    EXPECT_EQ(conn.read_full({&byte, 0}), 0U);
+    conn.write_all("question");
+    conn.shutdown_write();
+    std::array<char, 64> bytes{};
+    EXPECT_EQ(peer.read_full(bytes), 8U);
+    EXPECT_EQ(peer.read_some(bytes), 0U);
+    peer.write_all("answer");
+    peer.close();
+    EXPECT_EQ(conn.read_full(bytes), 6U);
+    EXPECT_EQ(conn.read_some(bytes), 0U);
+  });
+}
+
+TEST_P(net_stream, NE10_parts_and_large_writes_arrive_whole_and_in_order) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    std::string const big(3 << 20, 'x');
+    std::string const head = "head:";
+    auto reader = spawn([&b, all = head.size() + big.size() + 5] {
+      std::string got(all, '\0');
+      EXPECT_EQ(b.read_full(got), all);
+      return got;
+    });
+    std::array<const_buffer, 4> const parts{head, const_buffer(), big, ":tail"};
+    EXPECT_EQ(a.write_all(parts), head.size() + big.size() + 5);
+    EXPECT_EQ(reader.join(), head + big + ":tail");
+    b.write_all("ab");
+    std::array<char, 1> first{};
+    std::array<char, 4> second{};
+    std::array<mutable_buffer, 2> const to{first, second};
+    EXPECT_EQ(a.read_some(to), 2U);
+    EXPECT_EQ(first[0], 'a');
+    EXPECT_EQ(second[0], 'b');
+  });
+}
+
+// What a short read leaves is found by the next one, whether data or the end comes with it or later.
+TEST_P(net_stream, NE10_the_end_is_seen_after_a_short_read) {
+  run([] {
+    for (std::int64_t round = scaled(2'000, 200); round > 0; --round) {
+      auto ab = test::socket_pair();
+      fd& a = ab.a;
+      fd& b = ab.b;
+      auto writer = spawn([&b, round] {
+        b.write_all("data");
+        if (round % 3 == 0) yield();
+        b.close();
+      });
+      if (round % 2 == 0) yield();
+      std::array<char, 64> bytes{};
+      EXPECT_EQ(a.read_full(bytes), 4U);
+      writer.join();
+    }
+  });
+}
+
+TEST_P(net_stream, NE11_reads_and_writes_allocate_nothing) {
+  if (!test::allocations_are_seen) GTEST_SKIP() << "the sanitizer replaces malloc";
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    auto other = spawn([&b] { test::answer_all(b); });
+    a.set_deadline(1h);
+    for (int i = 0; i < 100; ++i) test::ask(a);
+    auto const before = test::allocations_made();
+    for (int i = 0; i < 1'000; ++i) {
+      a.set_deadline(1h);
+      test::ask(a);
+    }
+    auto const made = test::allocations_made() - before;
+    EXPECT_LT(made, 20U);  // other threads of the process may make some
+    a.close();
+    other.join();
+  });
+}
+
+TEST_P(net_stream, NE11_who_writes_to_a_half_closed_peer_does_not_loop) {
+  run([] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto conn = tcp_conn::dial(listener.local_endpoint());
+    auto peer = listener.accept();
+    peer.shutdown_read();
+    peer.shutdown_write();
+    std::vector<char> const much(1 << 20);
+    rt::os::count_calls();
+    conn.set_write_deadline(100ms);
+    std::error_code error;
+    for (int i = 0; i < 64 && !error; ++i) static_cast<void>(conn.write_all(much, error));
+    auto const calls = rt::os::calls_made(rt::os::call::send);
+    rt::os::clear_faults();
+    EXPECT_TRUE(error);
+    EXPECT_LT(calls, 500U);
+  });
+}
+
+// The number alone says little: sysmon opens files of its own.
+ino_t file_behind(int number) {
+  struct stat about {};
+  return ::fstat(number, &about) == 0 ? about.st_ino : 0;
+}
+
+TEST_P(net_stream, NE13_close_fails_all_who_queue_for_a_descriptor_and_the_last_to_leave_closes_it) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    int const number = a.native_handle();
+    ino_t const socket_behind = file_behind(number);
+    wait_group all;
+    std::atomic<int> canceled{0};
+    for (int i = 0; i < 4; ++i) {
+      all.add(1);
+      go([&a, &all, &canceled] {
+        std::array<char, 8> bytes{};
+        std::error_code error;
+        static_cast<void>(a.read_some(bytes, error));
+        canceled += error == std::errc::operation_canceled;
+        all.done();
+      });
+    }
+    EXPECT_TRUE(wait_until([] { return test::waiting_for(rt::wait_reason::io) == 4; }));
+    a.close();
+    EXPECT_FALSE(a.is_open());
+    std::error_code error;
+    a.close(error);
+    EXPECT_EQ(error, std::errc::bad_file_descriptor);
+    all.wait();
+    EXPECT_EQ(canceled, 4);
+    EXPECT_NE(file_behind(number), socket_behind);
+  });
+}
+
+// At every moment of its way into the wait.
+TEST_P(net_stream, NE13_close_and_deadlines_meet_whoever_is_about_to_wait) {
+  run([] {
+    for (std::int64_t round = scaled(5'000, 500); round > 0; --round) {
+      auto ab = test::socket_pair();
+      auto reader = spawn([&] {
+        std::array<char, 8> bytes{};
+        std::error_code error;
+        static_cast<void>(ab.a.read_some(bytes, error));
+        return error;
+      });
+      if (round % 4 != 0) yield();
+      for (std::int64_t pause = round % 64; pause > 0; --pause) rt::cpu_relax();
+      if (round % 2 == 0) {
+        ab.a.close();
+        EXPECT_EQ(reader.join(), std::errc::operation_canceled);
+      } else {
+        ab.a.set_read_deadline(clock::now() - 1s);
+        EXPECT_EQ(reader.join(), std::errc::timed_out);
+      }
+    }
+  });
+}
+
+TEST_P(net_stream, NE13_a_user_keeps_the_descriptor_open) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    int const number = a.native_handle();
+    std::error_code error;
+    rt::poll_desc* const d = rt::take_poll_desc(::dup(number), rt::poll_kind::other);
+    rt::own_poll_desc(*d);
+    int const copy = d->fd;
+    ino_t const socket_behind = file_behind(copy);
+    rt::poll_use mine;
+    ASSERT_TRUE(mine.begin(*d));
+    rt::drop_poll_desc(*d);
+    EXPECT_EQ(file_behind(copy), socket_behind);
+    rt::poll_use late;
+    EXPECT_FALSE(late.begin(*d));
+    mine.end(*d);
+    EXPECT_NE(file_behind(copy), socket_behind);
+  });
+}
+
+TEST_P(net_stream, NE13_the_lock_of_a_direction_lets_one_in_at_a_time) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    rt::poll_desc* const d = rt::take_poll_desc(::dup(a.native_handle()), rt::poll_kind::other);
+    rt::own_poll_desc(*d);
+    wait_group all;
+    std::int64_t counters[2]{};
+    auto const rounds = scaled(20'000, 500);
+    for (int i = 0; i < 8; ++i) {
+      all.add(1);
+      go([&, i] {
+        auto const which = i % 2 == 0 ? rt::poll_side_name::read : rt::poll_side_name::write;
+        for (std::int64_t round = 0; round < rounds; ++round) {
+          rt::poll_use mine;
+          EXPECT_TRUE(mine.begin(*d, which));
+          ++counters[i % 2];
+          if (round % 64 == 0) yield();
+          mine.end(*d, which);
+        }
+        all.done();
+      });
+    }
+    all.wait();
+    EXPECT_EQ(counters[0], 4 * rounds);
+    EXPECT_EQ(counters[1], 4 * rounds);
+    rt::drop_poll_desc(*d);
+  });
+}
+
+TEST_P(net_stream, NE13_messages_of_several_writers_stay_whole) {
+  run([] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    constexpr std::size_t length = 100'000;
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.add(1);
+      go([&a, &all, i] {
+        a.write_all(std::string(length, static_cast<char>('a' + i)));
+        all.done();
+      });
+    }
+    std::string got(length, '\0');
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(b.read_full(got), length);
+      EXPECT_EQ(got, std::string(length, got[0]));
+    }
+    all.wait();
+  });
+}
+
+TEST_P(net_stream, NE14_an_event_of_a_descriptor_that_was_closed_never_wakes_the_next_owner) {
+  run([] {
+    auto const rounds = scaled(2'500, 100);
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.add(1);
+      go([&] {
+        std::error_code error;
+        for (std::int64_t round = 0; round < rounds; ++round) {
+          auto ab = test::socket_pair();
+          fd& a = ab.a;
+          fd& b = ab.b;
+          b.write_all("x");  // its event is pending
+          auto cd = test::socket_pair();
+          a.close();
+          a = fd();
+          // Takes the record over, and perhaps the number.
+          auto ef = test::socket_pair();
+          fd& e = ef.a;
+          fd& f = ef.b;
+          e.set_read_deadline(clock::now() - 1s);
+          std::array<char, 4> bytes{};
+          EXPECT_EQ(e.read_some(bytes, error), 0U);
+          EXPECT_EQ(error, std::errc::timed_out);
+          f.write_all("y");
+          e.set_read_deadline(fd::no_deadline);
+          EXPECT_EQ(e.read_some(bytes), 1U);
+          EXPECT_EQ(bytes[0], 'y');
+        }
+        all.done();
+      });
+    }
+    all.wait();
+  });
+}
+
+int threads_of_this_process() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("Threads:")) return std::stoi(line.substr(8));
+  }
+  return -1;
+}
+
+TEST_P(net_stream, NE17_thousands_of_idle_connections_cost_no_thread_and_S25) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+  auto const wanted = std::min<std::int64_t>(scaled(5'000, 200), static_cast<std::int64_t>(limit.rlim_cur / 2) - 100);
+  int const before = threads_of_this_process();
+  run([&] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto const at = listener.local_endpoint();
+    wait_group served;
+    go([&] {
+      for (std::int64_t i = 0; i < wanted; ++i) {
+        served.add(1);
+        go([&served, conn = listener.accept()]() mutable {
+          test::answer_all(conn);
+          served.done();
+        });
+      }
+    });
+    std::vector<tcp_conn> all;
+    for (std::int64_t i = 0; i < wanted; ++i) all.push_back(tcp_conn::dial(at));
+    for (auto& conn : all) test::ask(conn);
+    EXPECT_TRUE(wait_until([&] { return test::waiting_for(rt::wait_reason::io) == wanted; }));
+    EXPECT_LE(threads_of_this_process(), before + procs() + 8);
+    test::ask(all.front());
+    test::ask(all.back());
+    for (auto& conn : all) conn.close();
+    served.wait();
+  });
+}
+
+THRUM_AT_EVERY_WIDTH(net_stream);
+
+// NE-16: sysmon polls if nobody else does.
+TEST(net_poller, NE16_beside_a_loop_without_calls_a_ready_socket_is_served) {
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals";
+  test::with_slices_of const slices(10ms);
+  test::run_at(1, [] {
+    auto ab = test::socket_pair();
+    fd& a = ab.a;
+    fd& b = ab.b;
+    std::atomic<bool> stop{false};
+    auto reader = spawn([&a, &stop] {
+      std::array<char, 4> bytes{};
+      EXPECT_EQ(a.read_some(bytes), 1U);
+      stop = true;
+    });
+    EXPECT_TRUE(wait_until([] { return test::waiting_for(rt::wait_reason::io) == 1; }));
+    std::thread writer([number = b.native_handle()] { EXPECT_EQ(::write(number, "x", 1), 1); });
+    auto const begin = clock::now();
+    while (!stop.load(std::memory_order_relaxed)) asm volatile("");
+    EXPECT_LT(clock::now() - begin, 10s);  // Go: 40 ms; this machine may be busy
+    reader.join();
+    writer.join();
+  });
+}
+
+}  // namespace
+}  // namespace thrum
