@@ -7,7 +7,9 @@ import (
 	"time"
 )
 
-var pauseWorkloads = []workload{{"pauses", resizeUnderLoad}}
+var pauseWorkloads = []workload{
+	{"pauses", resizeUnderLoad},
+}
 
 // resizeUnderLoad changes the number of Ps, which stops the world, beside loops that call nothing and tasks that allocate.
 func resizeUnderLoad() []figure {

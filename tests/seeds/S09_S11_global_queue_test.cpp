@@ -105,7 +105,7 @@ class global_batches : public testing::TestWithParam<batch_case> {};
 
 TEST_P(global_batches, S11_an_empty_p_takes_its_share_and_runs_the_first_of_it) {
   auto const [length, capacity, batch] = GetParam();
-  run_with({.max_procs = 1, .local_queue_capacity = capacity}, [length, batch] {
+  run_with({.max_procs = 1, .local_queue_capacity = capacity}, [length = length, batch = batch] {
     test::leave_the_first_thread();
     test::stay_clear_of_the_global_turn(20);
     std::uint32_t in_ring = 0;
