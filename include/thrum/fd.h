@@ -189,6 +189,7 @@ class fd {
 };
 
 // Bytes from one to the other until the end of `from`, through a pipe in the kernel where that can be: sockets and pipes. How many.
+// If writing fails, up to 64 KiB that were read before are lost.
 std::uint64_t splice_all(fd& from, fd& to);
 std::uint64_t splice_all(fd& from, fd& to, std::error_code& error);
 

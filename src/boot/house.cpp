@@ -17,6 +17,7 @@
 #include "sys/blocking.h"
 #include "sys/foreign.h"
 #include "sys/preempt.h"
+#include "wait/poll_use.h"
 
 #include <stdexcept>
 #include <string>
@@ -122,7 +123,10 @@ void house::end() noexcept {
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;
   if (end.threads_left != 0) preemption_.threads_are_left();
-  if (end.all_rest) leave_behind_what_is_referred_to(s);
+  if (end.all_rest) {
+    leave_behind_what_is_referred_to(s);
+    close_what_nobody_names();
+  }
   disorder_.reset();
   watching_.reset();
   making_.reset();

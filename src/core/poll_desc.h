@@ -61,17 +61,18 @@ inline constexpr std::int64_t poll_deadline_passed = -1;
 struct poll_side {
   atomic<poll_word> word{0};
   // by whoever holds the direction's lock
-  std::uint32_t epoch = 0;    // the run of the G in the word: written before it gets there
-  bool drained = false;       // the last call took all there was: before an event comes, trying is in vain
-  std::uint32_t used_in = 0;  // the run in which that was found out
+  atomic<std::uint32_t> epoch{0};  // the run of the G in the word: written before it gets there
+  bool drained = false;            // the last call took all there was: before an event comes, trying is in vain
+  std::uint32_t used_in = 0;       // the run in which that was found out
   // no_poll_deadline, poll_deadline_passed, or a moment of the monotonic clock. Written under the timer's lock
   atomic<std::int64_t> deadline{no_poll_deadline};
   atomic<std::uint32_t> armed_in{0};     // the run in which the timer was set to it
   atomic<timer_record*> timer{nullptr};  // made with the first deadline, kept for good
 };
 
-// How a descriptor is read and written, and what a short read means.
-enum class poll_kind : std::uint8_t { other, stream_socket, message_socket };
+// How a descriptor is read and written. A short read or write means that there is no more now only with TCP: a Unix stream, for
+// example, ends a read where a passed descriptor is.
+enum class poll_kind : std::uint8_t { other, tcp_socket, other_socket };
 
 struct alignas(cache_line_bytes) poll_desc {
   poll_side sides[2];

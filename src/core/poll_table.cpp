@@ -24,16 +24,21 @@ constinit desc_store store;
 constexpr unsigned address_shift = 16;
 static_assert(alignof(poll_desc) >= 64);
 
+// The run of whoever stands in the word. Read before the word is changed: afterwards the next one may stand there.
+std::uint32_t waiters_epoch(poll_side const& side, poll_word seen) noexcept {
+  return waiter(seen) == nullptr ? 0 : side.epoch.load(relaxed);  // written before he came to stand there
+}
+
 // nullptr: nobody waited, or an older generation is meant.
 G* make_ready(poll_side& side, std::uint16_t meant, std::uint32_t epoch) noexcept {
-  poll_word seen = side.word.load(relaxed);
+  poll_word seen = side.word.load(acquire);  // pairs with the commit of whoever waits there, as does the acquire below
+  std::uint32_t waits_in = 0;
   do {
     if (generation(seen) != meant) return nullptr;
     if (payload(seen) == event_came) return nullptr;
-    // acquire pairs with the commit of whoever waits there: he is parked, and `epoch` is written
-  } while (!side.word.compare_exchange_weak(seen, with(seen, event_came), seq_cst, relaxed));
-  G* const g = waiter(seen);
-  return g != nullptr && side.epoch == epoch ? g : nullptr;
+    waits_in = waiters_epoch(side, seen);
+  } while (!side.word.compare_exchange_weak(seen, with(seen, event_came), seq_cst, acquire));
+  return waits_in == epoch ? waiter(seen) : nullptr;
 }
 
 }  // namespace
@@ -71,6 +76,14 @@ void free_poll_desc(poll_desc& d) noexcept {
   d.link = std::exchange(store.free, &d);
 }
 
+poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d) noexcept) noexcept {
+  os::lock_guard const guard(store.lock);
+  auto walk = store.all.begin_walk();
+  poll_desc* d = store.all.step(walk);
+  while (d != nullptr && !is_meant(*d)) d = store.all.step(walk);
+  return d;
+}
+
 std::uint64_t poll_data_of(poll_desc const& d) noexcept {
   return (std::uint64_t{reinterpret_cast<std::uintptr_t>(&d)} << address_shift) | d.generation;
 }
@@ -79,9 +92,9 @@ G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept {
   poll_word seen = side.word.load(seq_cst);  // step 2 of the right column in poll_desc.h
   do {
     if (payload(seen) == nothing || payload(seen) == event_came) return nullptr;
+    if (waiter(seen) != nullptr && waiters_epoch(side, seen) != epoch) return nullptr;  // not ours to wake
   } while (!side.word.compare_exchange_weak(seen, with(seen, nothing), seq_cst, seq_cst));
-  G* const g = waiter(seen);
-  return g != nullptr && side.epoch == epoch ? g : nullptr;
+  return waiter(seen);
 }
 
 bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept {
@@ -95,8 +108,9 @@ bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g
     auto const meant = static_cast<std::uint16_t>(events[i].data);
     std::uint64_t const address = events[i].data >> address_shift & ~std::uint64_t{63};
     poll_desc& d = *reinterpret_cast<poll_desc*>(static_cast<std::uintptr_t>(address));
-    // Before the words: who finds one of them ready sees it. An event that came too late may set it for the next generation,
-    // which costs that one a try now and then.
+    if (generation(d.side(poll_side_name::read).word.load(relaxed)) != meant) continue;
+    // Before the words: who finds one of them ready sees it. An event that comes too late at this very moment may set it for the
+    // next generation, which costs that one a try now and then.
     if ((what & os::poll_says::ended) != 0) d.ended.store(true, relaxed);
     if ((what & os::poll_says::readable) != 0) {
       if (G* const g = make_ready(d.side(poll_side_name::read), meant, epoch)) runnable.push_back(*g);

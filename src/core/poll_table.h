@@ -14,11 +14,14 @@ namespace thrum::rt {
 // Nobody uses it any more. Events may still be under way.
 void free_poll_desc(poll_desc& d) noexcept;
 
+// The first record for which this is so. Under the store's lock.
+[[nodiscard]] poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d) noexcept) noexcept;
+
 // What the kernel is told to say with the descriptor's events.
 [[nodiscard]] std::uint64_t poll_data_of(poll_desc const& d) noexcept;
 
-// Takes the waiter of this run out of a word, if there is one, and leaves the word empty: for close and deadlines. One who is
-// about to park finds out by himself.
+// Takes the waiter of this run out of a word, if there is one, and leaves the word empty: for close and deadlines. One of another
+// run is left alone; one who is about to park finds out by himself.
 [[nodiscard]] G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept;
 
 // Whether the bell was among them. Those who waited in this run for what came are appended to `runnable`, still waiting.

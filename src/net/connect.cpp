@@ -16,8 +16,8 @@
 namespace thrum::rt {
 namespace {
 
-poll_kind kind_of(int type) noexcept {
-  return type == SOCK_STREAM ? poll_kind::stream_socket : poll_kind::message_socket;
+poll_kind kind_of(int type, endpoint const& at) noexcept {
+  return type == SOCK_STREAM && !at.is_unix() ? poll_kind::tcp_socket : poll_kind::other_socket;
 }
 
 // The record of a descriptor that is ours, and is closed if there is none.
@@ -66,7 +66,7 @@ poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, 
   error.clear();
   int const fd = os::open_socket(at.family(), type, 0);
   int const failed = fd < 0 ? fd : prepare(fd, at, chosen);
-  if (failed == 0) return open_own(fd, kind_of(type), error);
+  if (failed == 0) return open_own(fd, kind_of(type, at), error);
   if (fd >= 0) os::close(fd);
   error = system_error_of(-failed);
   return nullptr;
@@ -107,7 +107,7 @@ poll_desc* begin_connect(int type, endpoint const& to, bool& is_done, std::error
   if (type == SOCK_STREAM && !to.is_unix()) static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1));
   int const result = os::connect(fd, to.data(), to.size());
   is_done = result == 0;
-  if (result == 0 || result == -EINPROGRESS) return open_own(fd, kind_of(type), error);
+  if (result == 0 || result == -EINPROGRESS) return open_own(fd, kind_of(type, to), error);
   os::close(fd);
   error = system_error_of(-result);
   return nullptr;

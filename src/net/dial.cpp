@@ -89,8 +89,12 @@ poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, cont
   return nullptr;
 }
 
+struct dropping {
+  void operator()(poll_desc* d) const noexcept { drop_poll_desc(*d); }
+};
+
 struct result {
-  poll_desc* connected = nullptr;
+  std::unique_ptr<poll_desc, dropping> connected;  // closed, should nobody take it
   std::error_code error;
 };
 
@@ -101,22 +105,22 @@ poll_desc* dial_both(std::vector<endpoint> first, std::vector<endpoint> second, 
   auto const start = [&](std::vector<endpoint> to, std::size_t lane) {
     go([=, to = std::move(to)]() mutable {
       result mine;
-      mine.connected = dial_all(to, until_ns, race.get(), lane, mine.error);
-      results.send(mine);
+      mine.connected.reset(dial_all(to, until_ns, race.get(), lane, mine.error));
+      results.send(std::move(mine));
     });
   };
   start(std::move(first), 0);
   std::optional<result> early;
-  select(on_recv(results, [&](std::optional<result> r) { early = r; }), on_timeout(head_start));
-  if (early && early->connected != nullptr) return early->connected;
+  select(on_recv(results, [&](std::optional<result> r) { early = std::move(r); }), on_timeout(head_start));
+  if (early && early->connected != nullptr) return early->connected.release();
   start(std::move(second), 1);
   int left = early ? 1 : 2;
   if (early) error = early->error;
   for (; left > 0; --left) {
-    result const next = *results.recv();
+    result next = *results.recv();
     if (next.connected != nullptr) {
       error.clear();
-      return next.connected;
+      return next.connected.release();
     }
     if (!error) error = next.error;
   }

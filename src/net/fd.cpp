@@ -23,14 +23,12 @@ namespace {
 using namespace rt;
 
 poll_kind kind_of(int descriptor) noexcept {
-  int const type = os::socket_type(descriptor);
-  if (type < 0) return poll_kind::other;
-  return type == SOCK_STREAM ? poll_kind::stream_socket : poll_kind::message_socket;
+  if (os::socket_type(descriptor) < 0) return poll_kind::other;
+  return os::is_tcp(descriptor) ? poll_kind::tcp_socket : poll_kind::other_socket;
 }
 
 poll_desc* open_any(int descriptor, std::error_code& error) noexcept {
   poll_kind const kind = kind_of(descriptor);
-  if (kind == poll_kind::other) os::survive_broken_pipes();
   if (int const failed = os::set_nonblocking(descriptor)) {
     error = system_error_of(-failed);
     return nullptr;

@@ -1,6 +1,6 @@
 // A call on a descriptor, from its lock to its result: try, and if that would block, wait and try again.
 //
-// A read that got less than it asked for from a stream has taken all there was, so the next one need not try before an event
+// A read that got less than it asked for from a TCP stream has taken all there was, so the next one need not try before an event
 // has come: an answer and a question over TCP cost two system calls, not three. (The kernel says so in epoll(7); an end, an error
 // or urgent data that came in the same event are the exception: poll_desc::ended.)
 #pragma once
@@ -70,7 +70,7 @@ class io_call {
   template <class Attempt>
   [[nodiscard]] long perform(std::size_t asked, std::error_code& error, Attempt attempt) {
     poll_side& side = d_->side(which_);
-    for (poll_outcome seen = look_at_poll_side(*d_, side);; seen = wait_until_ready(*d_, which_)) {
+    for (poll_outcome seen = look_at_poll_side(*d_, side);; seen = wait_until_ready(*d_, which_, use_.epoch())) {
       if (seen != poll_outcome::ready) {
         error = error_of(seen);
         return -1;
@@ -81,7 +81,7 @@ class io_call {
         side.drained = true;
         continue;
       }
-      side.drained = result > 0 && static_cast<std::size_t>(result) < asked && d_->kind == poll_kind::stream_socket;
+      side.drained = result > 0 && static_cast<std::size_t>(result) < asked && d_->kind == poll_kind::tcp_socket;
       if (result >= 0) return result;
       error = system_error_of(static_cast<int>(-result));
       return -1;

@@ -3,11 +3,13 @@
 #include "core/poll_table.h"
 #include "net/io_call.h"
 #include "os/epoll.h"
+#include "os/socket.h"
 #include "sched/timers.h"
 
 namespace thrum::rt {
 
 poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
+  os::survive_broken_pipes();
   runtime_mark const mark;  // under it nobody is preempted who holds the stores' locks
   error.clear();
   if (int const failed = os::open_poll()) {

@@ -43,7 +43,7 @@ tcp_listener tcp_listener::listen(std::string_view address, listen_options chose
 
 tcp_conn tcp_listener::accept(std::error_code& error) {
   tcp_conn next;
-  next.desc_ = accept_next(desc_, poll_kind::stream_socket, error);
+  next.desc_ = accept_next(desc_, poll_kind::tcp_socket, error);
   return next;
 }
 

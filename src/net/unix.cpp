@@ -15,9 +15,6 @@ using namespace rt;
 namespace {
 
 int type_of(unix_type type) noexcept { return type == unix_type::stream ? SOCK_STREAM : SOCK_SEQPACKET; }
-poll_kind kind_of(unix_type type) noexcept {
-  return type == unix_type::stream ? poll_kind::stream_socket : poll_kind::message_socket;
-}
 
 constexpr int backlog_max = 4096;
 
@@ -44,8 +41,8 @@ std::pair<unix_conn, unix_conn> unix_conn::pair(unix_type type, std::error_code&
     error = system_error_of(-failed);
     return made;
   }
-  made.first.desc_ = open_poll_desc(ends[0], kind_of(type), error);
-  if (!error) made.second.desc_ = open_poll_desc(ends[1], kind_of(type), error);
+  made.first.desc_ = open_poll_desc(ends[0], poll_kind::other_socket, error);
+  if (!error) made.second.desc_ = open_poll_desc(ends[1], poll_kind::other_socket, error);
   if (made.first.desc_ == nullptr) os::close(ends[0]);
   if (made.second.desc_ == nullptr) {
     os::close(ends[1]);
@@ -80,7 +77,7 @@ unix_listener unix_listener::listen(std::string_view path, unix_type type, std::
 
 unix_conn unix_listener::accept(std::error_code& error) {
   unix_conn next;
-  next.desc_ = accept_next(desc_, kind_of(type_), error);
+  next.desc_ = accept_next(desc_, poll_kind::other_socket, error);
   return next;
 }
 

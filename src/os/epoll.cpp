@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -82,6 +83,19 @@ long wait_for_events(int poll, epoll_event* events, std::int64_t timeout_ns) noe
   return error_or(::epoll_pwait(poll, events, poll_events_max, timeout_ms, nullptr));
 }
 
+// A child has the parent's poll under the same numbers. What it did there, closing a descriptor for example, it would do to the
+// parent: so it forgets them.
+void forget_in_child() noexcept {
+  int const errno_before = errno;
+  int const poll = process.poll.exchange(-1, relaxed);  // relaxed: there is but one thread
+  int const bell = process.bell.exchange(-1, relaxed);
+  if (poll >= 0) ::close(poll);
+  if (bell >= 0) ::close(bell);
+  errno = errno_before;
+}
+
+[[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+
 }  // namespace
 
 // Opaque, as all that touches errno: its address must not be shared with a caller that changes threads in between (T08).
@@ -118,8 +132,10 @@ THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
 }
 
 THRUM_OPAQUE void poll_remove(int fd) noexcept {
+  int const poll = process.poll.load(relaxed);
+  if (poll < 0) return;  // in a child, which has it from the parent
   int const errno_before = errno;
-  static_cast<void>(control(process.poll.load(relaxed), EPOLL_CTL_DEL, fd, 0, 0));
+  static_cast<void>(control(poll, EPOLL_CTL_DEL, fd, 0, 0));
   errno = errno_before;
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/sendfile.h>
@@ -41,6 +42,13 @@ THRUM_OPAQUE int socket_type(int fd) noexcept {
   int type = 0;
   int const error = get_option(fd, SOL_SOCKET, SO_TYPE, type);
   return error < 0 ? error : type;
+}
+
+THRUM_OPAQUE bool is_tcp(int fd) noexcept {
+  int family = 0;
+  int protocol = 0;
+  return get_option(fd, SOL_SOCKET, SO_DOMAIN, family) == 0 && (family == AF_INET || family == AF_INET6) &&
+         get_option(fd, SOL_SOCKET, SO_PROTOCOL, protocol) == 0 && protocol == IPPROTO_TCP;
 }
 
 THRUM_OPAQUE int open_socket(int family, int type, int protocol) noexcept {
@@ -161,6 +169,8 @@ THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
 }
 
 void survive_broken_pipes() noexcept {
+  static constinit atomic<bool> is_done{false};
+  if (is_done.exchange(true, relaxed)) return;  // relaxed: by whom does not matter
   struct sigaction now {};
   if (::sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
   struct sigaction nothing {};

@@ -20,6 +20,7 @@ enum class direction : bool { read, write };
 
 // SOCK_STREAM and its kin; -ENOTSOCK: no socket.
 [[nodiscard]] int socket_type(int fd) noexcept;
+[[nodiscard]] bool is_tcp(int fd) noexcept;
 
 [[nodiscard]] int open_socket(int family, int type, int protocol) noexcept;
 [[nodiscard]] int open_socket_pair(int type, int (&ends)[2]) noexcept;

@@ -141,9 +141,12 @@ verdict sysmon::look() noexcept {
 verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
   // An idle P, and nobody sleeps in the poll, since whoever did is busy with what came. If that takes longer, another one shall.
   bool const is_unwatched = poll_is_unwatched(sched_);
-  if (std::exchange(poll_was_unwatched_, is_unwatched) && is_unwatched && see_that_all_is_watched(sched_)) {
-    return verdict::acted;
+  if (is_unwatched && !poll_was_unwatched_) {
+    poll_was_unwatched_ = true;
+    return verdict::look_again_soon;
   }
+  poll_was_unwatched_ = is_unwatched;
+  if (is_unwatched && see_that_all_is_watched(sched_)) return verdict::acted;
   std::uint32_t const polls = sched_.polls.load(relaxed);
   if (polls != polls_seen_ || !poll_is_worth_a_look(sched_)) {
     polls_seen_ = polls;

@@ -27,6 +27,18 @@ use_word locked(poll_side_name which) noexcept { return use_word{1} << (33U + st
 use_word crowded(poll_side_name which) noexcept { return use_word{1} << (35U + static_cast<unsigned>(which)); }
 
 std::uint32_t live_epoch() noexcept { return Sched::live_epoch.load(relaxed); }  // whoever is in a run knows it
+
+// The run in whose name the caller uses a descriptor. A goroutine that its run has left behind does not come back.
+std::uint32_t callers_epoch() noexcept {
+  std::uint32_t const live = live_epoch();
+  M* const m = current_m();
+  if (m != nullptr && m->current != nullptr && !m->is_foreign && m->sched.epoch != live) [[unlikely]] {
+    enter(*m);
+    sleep_for_good(*m);
+  }
+  return live;
+}
+
 use_word stamp(std::uint32_t epoch) noexcept { return use_word{epoch} << epoch_shift; }
 std::uint32_t epoch_of(use_word seen) noexcept { return static_cast<std::uint32_t>(seen >> epoch_shift); }
 
@@ -140,7 +152,7 @@ entry_result enter_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexce
 }  // namespace
 
 bool poll_use::begin(poll_desc& d) noexcept {
-  epoch_ = live_epoch();
+  epoch_ = callers_epoch();
   return enter_use(d, epoch_, 0) == entry_result::done;
 }
 
@@ -148,13 +160,14 @@ void poll_use::end(poll_desc& d) noexcept { static_cast<void>(leave_use(d, epoch
 
 bool poll_use::begin(poll_desc& d, poll_side_name which) {
   for (;;) {
-    epoch_ = live_epoch();
+    epoch_ = callers_epoch();
     switch (enter_use(d, epoch_, locked(which))) {
       case entry_result::done:
         // Whoever an earlier run stopped may have been about to read what an event had told him of.
         if (poll_side& side = d.side(which); side.used_in != epoch_) {
           side.used_in = epoch_;
           side.drained = false;
+          see_old_deadline(side);
         }
         return true;
       case entry_result::is_closed: return false;
@@ -177,6 +190,26 @@ void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
   if ((had & crowded(which)) != 0) let_others_look(d, which);
 }
 
+namespace {
+
+// It was closed in a run that ended before all its users had left: they never will.
+void close_without_users(poll_desc& d, use_word seen, std::uint32_t epoch) noexcept {
+  while (epoch_of(seen) != epoch && (seen & (closed | gone)) == closed) {
+    if (d.use.compare_exchange_weak(seen, of_this_run(seen, epoch), acq_rel, relaxed)) return close_for_good(d);
+  }
+}
+
+}  // namespace
+
+void close_what_nobody_names() noexcept {
+  while (poll_desc* const d = find_poll_desc([](poll_desc const& each) noexcept {
+           use_word const seen = each.use.load(relaxed);
+           return epoch_of(seen) != 0 && (seen & for_good) == (closed | dropped);
+         })) {
+    close_without_users(*d, d->use.load(relaxed), 0);
+  }
+}
+
 void own_poll_desc(poll_desc& d) noexcept {
   d.use.store(stamp(live_epoch()) | one_user, release);  // pairs with enter_use
 }
@@ -189,7 +222,10 @@ bool close_poll_desc(poll_desc& d) noexcept {
   use_word next = 0;
   do {
     next = of_this_run(seen, epoch);
-    if ((next & closed) != 0) return false;
+    if ((next & closed) != 0) {
+      close_without_users(d, seen, epoch);
+      return false;
+    }
     next |= closed;
   } while (!d.use.compare_exchange_weak(seen, next, seq_cst, relaxed));  // step 1 of the right column in poll_desc.h
   wake_poll_waiters(d);

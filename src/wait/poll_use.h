@@ -31,6 +31,8 @@ class poll_use {
   [[nodiscard]] bool begin(poll_desc& d, poll_side_name which);
   void end(poll_desc& d, poll_side_name which) noexcept;
 
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }  // the run it began in
+
  private:
   std::uint32_t epoch_ = 0;
 };
@@ -45,5 +47,8 @@ bool close_poll_desc(poll_desc& d) noexcept;
 
 // Closes it if need be; the handle names it no more.
 void drop_poll_desc(poll_desc& d) noexcept;
+
+// When a run has ended, and all its goroutines rest: closes what was closed and dropped while they still used it.
+void close_what_nobody_names() noexcept;
 
 }  // namespace thrum::rt

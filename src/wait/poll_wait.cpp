@@ -64,7 +64,7 @@ void commit_poll_wait(M& m, G& left, void* argument) noexcept {
   auto& its = *static_cast<arrival*>(argument);
   poll_side& side = its.side;
   poll_word expected = its.announced;
-  side.epoch = m.sched.epoch;  // before it can be found
+  side.epoch.store(m.sched.epoch, relaxed);  // before it can be found
   // From here on it may run again, and its frame, with `its` in it, be gone.
   if (!side.word.compare_exchange(expected, with(expected, naming(left)), seq_cst, relaxed)) ready(m, left);
 }
@@ -75,7 +75,7 @@ bool announce(poll_side& side, [[maybe_unused]] std::uint32_t epoch, poll_word& 
   do {
     if (payload(seen) == event_came) return false;
     // One that stands there is of a run that is over.
-    THRUM_DCHECK(payload(seen) == nothing || side.epoch != epoch);
+    THRUM_DCHECK(payload(seen) == nothing || side.epoch.load(relaxed) != epoch);
     announced = with(seen, arriving);
   } while (!side.word.compare_exchange_weak(seen, announced, seq_cst, relaxed));
   return true;
@@ -88,12 +88,16 @@ poll_outcome look_at_poll_side(poll_desc const& d, poll_side const& side) noexce
   return side.deadline.load(seq_cst) == poll_deadline_passed ? poll_outcome::timed_out : poll_outcome::ready;
 }
 
-poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
+poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t epoch) {
   M* m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum: a call on a descriptor would have to wait, but no runtime is alive");
   enter(*m);
   Sched& s = m->sched;
   if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);  // its run has left it behind
+  if (s.epoch != epoch) {  // on a thread from outside: what it holds of the descriptor does not count in this run
+    leave(*m);
+    throw std::logic_error("thrum: a call on a descriptor would have to wait, but the runtime came after it");
+  }
   poll_side& side = d.side(which);
   if (!watch_deadline(*m, side)) {
     leave(*m);
@@ -112,6 +116,14 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
   }
   leave(*m);
   return look_at_poll_side(d, side);
+}
+
+void see_old_deadline(poll_side& side) noexcept {
+  timer_record* const timer = side.timer.load(acquire);  // pairs with timer_of
+  if (timer == nullptr) return;
+  timer_guard const guard(*timer);
+  std::int64_t const when_ns = side.deadline.load(relaxed);
+  if (when_ns > 0 && when_ns <= timer_clock_ns()) side.deadline.store(poll_deadline_passed, seq_cst);
 }
 
 bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns) noexcept {

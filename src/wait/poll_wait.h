@@ -12,15 +12,18 @@ enum class poll_outcome : std::uint8_t { ready, closed, timed_out };
 // What stands in the way of a call: its deadline, or that the descriptor was closed. Never switches.
 [[nodiscard]] poll_outcome look_at_poll_side(poll_desc const& d, poll_side const& side) noexcept;
 
-// Parks until an event comes, the deadline, or close. The caller holds the side's lock (wait/poll_use.h). Throws std::logic_error
-// while no runtime is alive, std::bad_alloc.
-[[nodiscard]] poll_outcome wait_until_ready(poll_desc& d, poll_side_name which);
+// Parks until an event comes, the deadline, or close. The caller holds the side's lock (wait/poll_use.h), which he took in the run
+// `epoch`. Throws std::logic_error if that is not alive, std::bad_alloc.
+[[nodiscard]] poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t epoch);
 
 // The moment of the monotonic clock from which on calls of this side fail, waiting or not; no_poll_deadline for none. False: no
 // memory. The caller is a user. Never switches.
 [[nodiscard]] bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns) noexcept;
 
 // --- for poll_use ---
+
+// One that was set while no run was alive, or an earlier one, may have passed without a timer.
+void see_old_deadline(poll_side& side) noexcept;
 
 // Nothing fires any more.
 void forget_poll_deadlines(poll_desc& d) noexcept;

@@ -29,7 +29,7 @@ class stealing : public testing::TestWithParam<steal_case> {};
 
 TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_rings_the_rest) {
   auto const [queued, taken, runs_first] = GetParam();
-  run_at(2, [=] {
+  run_at(2, [queued = queued, taken = taken, runs_first = runs_first] {
     // The other P is busy while the scene is set: nobody is idle, nobody looks.
     std::atomic<bool> begun{false};
     std::atomic<bool> scene_is_set{false};

@@ -1,0 +1,153 @@
+// Descriptors where the kernel, another process or the end of a run does something unusual.
+#include "support/run_at.h"
+#include "support/sockets.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+
+class net_edges : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(net_edges);
+
+TEST_P(net_edges, NE19_sending_a_file_to_one_who_is_gone_is_an_error) {
+  run([] {
+    int const file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(file, 0);
+    for (int i = 0; i < 20; ++i) {
+      auto sockets = test::socket_pair();
+      sockets.b.close();
+      std::error_code error;
+      static_cast<void>(sockets.a.send_file(file, 0, 4096, error));
+      EXPECT_EQ(error, std::errc::broken_pipe);
+      auto other = test::socket_pair();
+      auto feeder = test::socket_pair();
+      other.b.close();
+      feeder.b.write_all("text");
+      feeder.b.close();
+      static_cast<void>(splice_all(feeder.a, other.a, error));
+      EXPECT_EQ(error, std::errc::broken_pipe);
+    }
+    ::close(file);
+  });
+}
+
+// A read ends where a descriptor was passed, though more is there: so a short one says nothing about what is left.
+TEST_P(net_edges, S25_a_short_read_of_a_unix_stream_hides_nothing) {
+  run([] {
+    auto sockets = test::socket_pair();
+    int const passed = STDERR_FILENO;
+    std::array<char, CMSG_SPACE(sizeof passed)> control{};
+    char first = '1';
+    iovec part{&first, 1};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof passed);
+    std::memcpy(CMSG_DATA(header), &passed, sizeof passed);
+    go([&] {
+      ASSERT_EQ(::sendmsg(sockets.b.native_handle(), &message, MSG_NOSIGNAL), 1);
+      ASSERT_EQ(::send(sockets.b.native_handle(), "0123456789", 10, MSG_NOSIGNAL), 10);
+    });
+    std::array<char, 100> bytes{};
+    std::size_t got = 0;
+    while (got < 11) got += sockets.a.read_some({bytes.data() + got, bytes.size() - got});
+    EXPECT_EQ(std::string(bytes.data(), got), "10123456789");
+  });
+}
+
+TEST_P(net_edges, S25_a_child_that_closes_what_it_inherited_does_not_disturb_its_parent) {
+  run([] {
+    auto sockets = test::socket_pair();
+    pid_t const child = ::fork();
+    if (child == 0) {
+      ::alarm(30);  // it must not outlive the test
+      sockets.a.close();
+      ::_exit(7);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    auto reader = spawn([&] {
+      char byte = 0;
+      return sockets.a.read_some({&byte, 1});
+    });
+    yield();
+    sockets.b.write_all("x");
+    EXPECT_EQ(reader.join(), 1U);
+  });
+}
+
+bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
+
+// Whoever was woken by the close did not run any more.
+TEST_P(net_edges, T12_what_was_closed_when_the_run_ended_is_closed) {
+  int descriptor = -1;
+  fd kept;
+  int of_kept = -1;
+  run([&] {
+    auto sockets = test::socket_pair();
+    auto others = test::socket_pair();
+    descriptor = sockets.a.native_handle();
+    of_kept = others.a.native_handle();
+    kept = std::move(others.a);
+    for (fd* const each : {&sockets.a, &kept}) {
+      go([each] {
+        char byte = 0;
+        std::error_code error;
+        static_cast<void>(each->read_some({&byte, 1}, error));
+      });
+    }
+    ASSERT_TRUE(test::wait_until([&] { return read_stats().waiting >= 2; }));
+    kept.close();
+    sockets.a.close();  // and dropped, with this frame
+  });
+  EXPECT_FALSE(is_open(descriptor));
+  kept = fd();
+  EXPECT_FALSE(is_open(of_kept));
+}
+
+TEST_P(net_edges, NE08_a_deadline_that_passed_between_two_runs_has_passed) {
+  fd a;
+  fd b;
+  run([&] {
+    auto sockets = test::socket_pair();
+    a = std::move(sockets.a);
+    b = std::move(sockets.b);
+    b.write_all("x");
+    a.set_read_deadline(1ms);
+  });
+  auto const until = clock::now() + 2ms;
+  while (clock::now() < until) {
+  }
+  run([&] {
+    char byte = 0;
+    std::error_code error;
+    static_cast<void>(a.read_some({&byte, 1}, error));
+    EXPECT_EQ(error, std::errc::timed_out);
+  });
+}
+
+}  // namespace
+}  // namespace thrum
