@@ -104,8 +104,9 @@ struct batch_case {
 class global_batches : public testing::TestWithParam<batch_case> {};
 
 TEST_P(global_batches, S11_an_empty_p_takes_its_share_and_runs_the_first_of_it) {
-  auto const [length, capacity, batch] = GetParam();
-  run_with({.max_procs = 1, .local_queue_capacity = capacity}, [length = length, batch = batch] {
+  std::uint32_t const length = GetParam().length;
+  std::uint32_t const batch = GetParam().batch;
+  run_with({.max_procs = 1, .local_queue_capacity = GetParam().capacity}, [length, batch] {
     test::leave_the_first_thread();
     test::stay_clear_of_the_global_turn(20);
     std::uint32_t in_ring = 0;

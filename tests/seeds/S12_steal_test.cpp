@@ -28,8 +28,10 @@ struct steal_case {
 class stealing : public testing::TestWithParam<steal_case> {};
 
 TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_rings_the_rest) {
-  auto const [queued, taken, runs_first] = GetParam();
-  run_at(2, [queued = queued, taken = taken, runs_first = runs_first] {
+  int const queued = GetParam().queued;
+  int const taken = GetParam().taken;
+  int const runs_first = GetParam().runs_first;
+  run_at(2, [=] {
     // The other P is busy while the scene is set: nobody is idle, nobody looks.
     std::atomic<bool> begun{false};
     std::atomic<bool> scene_is_set{false};
