@@ -27,6 +27,10 @@ struct open_descriptors {
 };
 constinit open_descriptors process;
 
+// Whoever finds an event sees what was written before its descriptor was added: the kernel sees to that, and this says it in
+// words that the language knows.
+constinit atomic<std::uint32_t> added{0};
+
 constinit atomic<bool> has_pwait2{true};  // Linux 5.11; a sandbox may also forbid it
 
 long error_or(long result) noexcept { return result >= 0 ? result : -errno; }
@@ -125,6 +129,7 @@ bool poll_is_open() noexcept { return process.poll.load(acquire) >= 0; }  // pai
 THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
   int const errno_before = errno;
   THRUM_DCHECK(data != bell_data);
+  added.fetch_add(1U, release);  // pairs with poll_wait
   int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, fd,
                             EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, data);
   errno = errno_before;
@@ -144,6 +149,7 @@ THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
   epoll_event events[poll_events_max];
   long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);
   errno = errno_before;
+  static_cast<void>(added.load(acquire));  // pairs with poll_add
   if (found < 0) {
     if (found == -EINTR) return 0;
     fatal("internal error: epoll_wait failed; errno=%d", static_cast<int>(-found));
