@@ -141,11 +141,12 @@ TEST_P(lock_cycles, S38_a_goroutine_and_a_thread_from_outside) {
   run([] {
     circle<2, mutex> both;
     std::thread outside([&] { both.take_part(0); });
-    go([&] { both.take_part(1); });
+    auto inside = spawn([&] { both.take_part(1); });
     EXPECT_TRUE(wait_until([] { return !lines_about_deadlocks(dumped()).empty(); }));
     both.locks[0].unlock();  // in its place
     both.locks[1].unlock();
     outside.join();
+    inside.join();
   });
 }
 
