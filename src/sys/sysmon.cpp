@@ -59,7 +59,6 @@ void sysmon::stop() noexcept {
 void* sysmon::thread_main(void* self) {
   os::set_thread_name("thrum-sysmon");
   os::ask_for_short_turns();
-  os::set_timer_slack_ns(1);  // its pauses are meant as they are: the kernel would add 50 us to each
   static_cast<sysmon*>(self)->watch();
   return nullptr;
 }
