@@ -1,7 +1,6 @@
 #include "core/poll_table.h"
 
-#include "core/slab.h"
-#include "os/lock.h"
+#include "core/immortal_store.h"
 
 #include <utility>
 
@@ -10,15 +9,7 @@ namespace {
 
 using namespace poll_words;
 
-// As that of the timer records, it outlives every static object that might still own a descriptor.
-struct desc_store {
-  os::lock lock{lock_rank::leaf};
-  slab<poll_desc> all;
-  poll_desc* free = nullptr;
-
-  ~desc_store() { all.abandon(); }
-};
-constinit desc_store store;
+constinit immortal_store<poll_desc> store;
 
 // An address is of 48 bits and a multiple of 64, which leaves 22 for the generation; 16 are used.
 constexpr unsigned address_shift = 16;

@@ -1,19 +1,11 @@
 #include "core/timer_record.h"
 
-#include "core/slab.h"
+#include "core/immortal_store.h"
 
 namespace thrum::rt {
 namespace {
 
-// Outlives every static object that might still own a timer: its memory is never unmapped.
-struct record_store {
-  os::lock lock{lock_rank::leaf};
-  slab<timer_record> all;
-  timer_record* free = nullptr;
-
-  ~record_store() { all.abandon(); }
-};
-constinit record_store store;
+constinit immortal_store<timer_record> store;
 
 }  // namespace
 

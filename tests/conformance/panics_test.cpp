@@ -98,17 +98,18 @@ TEST_F(panic_reports, DL10_on_a_locked_thread) {
                its_own_report_and_the_others);
 }
 
+void throw_beside_a_loop() {
+  std::atomic<bool> loops{false};
+  go([&] {
+    loops = true;
+    loop_for_ever();
+  });
+  while (!loops) yield();
+  thrower();
+}
+
 TEST_F(panic_reports, DL10_beside_a_loop_without_calls) {
-  EXPECT_FATAL(panic_beside_a_quiet_one([] {
-                 std::atomic<bool> loops{false};
-                 go([&] {
-                   loops = true;
-                   loop_for_ever();
-                 });
-                 while (!loops) yield();
-                 thrower();
-               }),
-               its_own_report_and_the_others);
+  EXPECT_FATAL(panic_beside_a_quiet_one(throw_beside_a_loop), its_own_report_and_the_others);
 }
 
 // Nobody can stop the loop: the report says so, and still comes to its end.
@@ -116,15 +117,7 @@ TEST_F(panic_reports, DL11_beside_a_loop_that_cannot_be_stopped) {
   EXPECT_FATAL(
       {
         ::setenv("THRUM_DEBUG", "asyncpreemptoff=1", 1);
-        panic_beside_a_quiet_one([] {
-          std::atomic<bool> loops{false};
-          go([&] {
-            loops = true;
-            loop_for_ever();
-          });
-          while (!loops) yield();
-          thrower();
-        });
+        panic_beside_a_quiet_one(throw_beside_a_loop);
       },
       "panic: boom\n(.*\n)*thrum: not every goroutine could be stopped\n(.*\n)*goroutine [0-9]+ .*quiet:\n");
 }
