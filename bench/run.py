@@ -11,11 +11,12 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness import chart, machine, programs, table, workloads
+from harness import chart, http, kv, machine, programs, table, workloads
 from harness.programs import Failed, Missing, Program
 from harness.summary import Group, Row
 
 ROOT = Path(__file__).resolve().parent.parent
+SERVERS = {"http": http, "kv": kv}  # workloads of whole servers, and who finds and runs them
 ROUNDS_MIN = 3  # fewer have no median that leaves an outlier out
 BUSY_CORES_MAX = 0.2  # a fifth of a core used by others already moves the P=2 rows of a small machine
 
@@ -28,7 +29,7 @@ def say(message: str, end: str = "\n") -> None:
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="bench/run.py",
-        description="Runs the workloads on thrum, Go, oneTBB and Boost.Fiber in turns and prints a table with ratios.",
+        description="Runs the workloads on thrum and its peers in turns and prints a table with ratios.",
         epilog="Go is $GO or the `go` on PATH. Exit status: 0 all ran, 1 something failed, 2 a wrong argument.",
     )
     names = ", ".join(workload.name for workload in workloads.ALL)
@@ -60,18 +61,27 @@ def procs_list(text: str) -> list[int]:
     return list(dict.fromkeys(map(int, parts)))
 
 
-def find_programs(binaries: Path, out: Path) -> tuple[list[Program], list[str]]:
+def find_programs(chosen: argparse.Namespace) -> tuple[list[Program], list[str]]:
+    """The bench programs, and the servers if a workload is for them."""
+    searches = [(name, lambda name=name: programs.find(name, chosen.bin, chosen.out)) for name in programs.RUNTIMES]
+    for workload in chosen.workloads:
+        if (servers := SERVERS.get(workload.name)) is None:
+            continue
+        searches += [
+            (f"{name}'s {workload.name} server", lambda name=name, servers=servers: servers.find(name, chosen.bin, chosen.out))
+            for name in servers.SERVER_RUNTIMES
+        ]
     found, failures = [], []
-    for runtime in programs.RUNTIMES:
+    for name, search in searches:
         try:
-            program = programs.find(runtime, binaries, out)
+            program = search()
         except Missing as missing:
-            say(f"without {runtime}: {missing}")
+            say(f"without {name}: {missing}")
         except Failed as failed:
-            say(f"{runtime}: {failed}")
-            failures.append(f"{runtime}: {failed}")
+            say(f"{name}: {failed}")
+            failures.append(f"{name}: {failed}")
         else:
-            say(f"{runtime}: {program.about}")
+            say(f"{name}: {program.about or program.path}")
             found.append(program)
     return found, failures
 
@@ -87,7 +97,8 @@ def run_rounds(groups: list[Group], found: list[Program], rounds: int, timeout_s
                 if name not in program.workloads or group.has_failed(program.runtime):
                     continue
                 try:
-                    samples = programs.run_once(program, group.workload, group.procs, timeout_s)
+                    run_once = SERVERS.get(name, programs).run_once
+                    samples = run_once(program, group.workload, group.procs, timeout_s)
                     group.add(program.runtime, samples)
                     say(f"  {program.runtime} {', '.join(table.number(sample.value) for sample in samples)}", end="")
                 except (Failed, ValueError) as failed:
@@ -134,7 +145,7 @@ def warnings(about: dict, procs: list[int]) -> list[str]:
 def main(arguments: list[str]) -> int:
     chosen = parse_arguments(arguments)
     chosen.out.mkdir(parents=True, exist_ok=True)
-    found, failures = find_programs(chosen.bin, chosen.out)
+    found, failures = find_programs(chosen)
     programs.name_echo_client(chosen.bin)
     if not found:
         say("nothing to run")
@@ -146,7 +157,7 @@ def main(arguments: list[str]) -> int:
     groups = [Group(workload, procs) for workload in chosen.workloads for procs in chosen.procs]
     failures += run_rounds(groups, found, chosen.rounds, chosen.timeout)
 
-    runtimes = [program.runtime for program in found]
+    runtimes = list(dict.fromkeys(program.runtime for program in found))
     print(machine.one_line(about))
     print(table.render(rows_of(groups), runtimes))
     write_reports(chosen, groups, runtimes, about, failures)

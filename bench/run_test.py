@@ -12,8 +12,8 @@ from pathlib import Path
 from unittest import mock
 
 import run
-from harness import chart, machine, programs, table, workloads
-from harness.programs import Failed, Program, Sample
+from harness import chart, http, kv, machine, programs, table, workloads
+from harness.programs import Failed, Missing, Program, Sample
 from harness.summary import Group, Row
 
 
@@ -30,6 +30,7 @@ def row_of(name: str = "spawn", procs: int = 1, unit: str = "ns/task", **values:
 
 
 SPAWN = workloads.choose(["spawn"])[0]
+PROGRAM_WORKLOADS = [workload for workload in workloads.ALL if workload.name not in run.SERVERS]
 
 
 class Summary(unittest.TestCase):
@@ -111,22 +112,33 @@ class Workloads(unittest.TestCase):
         readme = (Path(__file__).parent / "README.md").read_text()
         for workload in workloads.ALL:
             self.assertIn(f"\n| {workload.name} |", readme)
-            for figure in workload.figures[1:]:
+            for figure in [] if workload.title else workload.figures[1:]:
                 self.assertIn(f"`{figure.name}`", readme)
 
     def test_are_the_ones_that_the_go_program_answers(self):
         listed = "".join(path.read_text() for path in programs.GO_SOURCE.glob("*.go"))
-        for workload in workloads.ALL:
+        for workload in PROGRAM_WORKLOADS:
             self.assertIn(f'\t{{"{workload.name}", ', listed)
             for figure in workload.figures[1:]:
                 self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
 
     def test_are_the_ones_that_thrums_program_answers(self):
-        listed = "".join(path.read_text() for path in (Path(__file__).parent / "thrum").glob("*.cpp"))
-        for workload in workloads.ALL:
+        bench = Path(__file__).parent
+        listed = "".join(path.read_text() for path in [*(bench / "thrum").glob("*.cpp"), bench / "echo_load.h"])
+        for workload in PROGRAM_WORKLOADS:
             self.assertIn(f'workload{{"{workload.name}", ', listed)
             for figure in workload.figures[1:]:
                 self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
+
+
+    def test_echo_is_the_same_for_tokio_and_asio(self):
+        bench = Path(__file__).parent
+        tokio, asio = (bench / "tokio/src/main.rs").read_text(), (bench / "asio/main.cpp").read_text()
+        for workload in workloads.NETWORK:
+            self.assertIn(f'("{workload.name}", ', tokio)
+            self.assertIn(f'workload{{"{workload.name}", ', asio)
+            for figure in workload.figures[1:]:
+                self.assertIn(f'{{name}}{figure.name.removeprefix(workload.name)} {{procs}} ', tokio)
 
 
 class Table(unittest.TestCase):
@@ -162,9 +174,9 @@ class Chart(unittest.TestCase):
                 self.assertTrue(chart.LEFT <= axis.x(at) <= chart.LEFT + chart.PLOT, (ratio, at))
 
     def test_knows_a_name_and_a_colour_for_every_runtime(self):
-        for runtime in programs.RUNTIMES:
+        for runtime in ("thrum", *programs.PEERS):
             self.assertIn(runtime, chart.NAMES)
-        for peer in set(programs.RUNTIMES) - {chart.YARDSTICK}:
+        for peer in {"thrum", *programs.PEERS} - {chart.YARDSTICK}:
             self.assertEqual(chart.STYLE.count(f".{peer} {{ fill:"), 2, peer)  # light and dark
 
     def test_is_absent_without_go(self):
@@ -204,8 +216,8 @@ class Warnings(unittest.TestCase):
         self.assertEqual(len(run.warnings(busy, [1, 8])), 3)
 
 
-class Programs(unittest.TestCase):
-    """Small shell scripts stand in for the bench programs."""
+class WithScripts(unittest.TestCase):
+    """Small shell scripts stand in for programs."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -214,12 +226,17 @@ class Programs(unittest.TestCase):
 
     def script(self, name: str, body: str) -> Path:
         path = self.folder / name
-        path.write_text(f'#!/bin/sh\ncase "$1" in --list) echo spawn;; --about) echo fake;; *) {body};; esac\n')
+        path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
         return path
 
+
+class Programs(WithScripts):
+    def bench_script(self, name: str, body: str) -> Path:
+        return self.script(name, f'case "$1" in --list) echo spawn;; --about) echo fake;; *) {body};; esac')
+
     def program(self, body: str) -> Program:
-        return Program("fake", self.script("bench_fake", body), frozenset(["spawn"]), "fake")
+        return Program("fake", self.bench_script("bench_fake", body), frozenset(["spawn"]), "fake")
 
     def test_reads_the_line_with_blanks_in_its_unit(self):
         samples = programs.run_once(self.program('echo "spawn 1 12.5 ns/round trip"'), SPAWN, 1, timeout_s=5)
@@ -253,8 +270,8 @@ class Programs(unittest.TestCase):
             programs.run_once(self.program("echo stuck >&2; exec sleep 20"), SPAWN, 1, timeout_s=0.2)
 
     def test_the_whole_run_reports_the_good_and_the_failed(self):
-        self.script("bench_thrum", 'echo "spawn $2 80 ns/task"')
-        self.script("bench_tbb", "echo broken >&2; exit 1")
+        self.bench_script("bench_thrum", 'echo "spawn $2 80 ns/task"')
+        self.bench_script("bench_tbb", "echo broken >&2; exit 1")
         out, said = io.StringIO(), io.StringIO()
         with mock.patch.dict(os.environ, {"GO": "", "PATH": "/usr/bin:/bin"}), mock.patch("shutil.which", return_value=None):
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
@@ -272,7 +289,7 @@ class Programs(unittest.TestCase):
 
     def test_the_whole_run_reports_every_figure_of_a_workload(self):
         printed = 'printf "wake $2 %s us\\nwake_p99 $2 %s us\\nwake_pace $2 %s us/message\\n"'
-        path = self.script("bench_thrum", f"{printed} 1 2 201")
+        path = self.bench_script("bench_thrum", f"{printed} 1 2 201")
         path.write_text(path.read_text().replace("echo spawn", "echo wake"))
         out = io.StringIO()
         with mock.patch.dict(os.environ, {"GO": "", "PATH": "/usr/bin:/bin"}), mock.patch("shutil.which", return_value=None):
@@ -283,6 +300,144 @@ class Programs(unittest.TestCase):
         self.assertEqual(found, {"wake": {"thrum": 1}, "wake_p99": {"thrum": 2}, "wake_pace": {"thrum": 201}})
         self.assertEqual({result["workload"] for result in report["results"]}, {"wake"})
         self.assertIn("wake_pace", out.getvalue())
+
+
+class Tokio(WithScripts):
+    def built(self, cargo: str, crates: str = "tokio-1.24.2") -> Program:
+        (self.folder / "registry" / crates).mkdir(parents=True)
+        for name, body in {"cargo": cargo, "rustc": "echo rustc 1.63.0 built from source"}.items():
+            self.script(name, body)
+        with mock.patch.object(programs, "CRATES", self.folder / "registry"):
+            with mock.patch.dict(os.environ, {"PATH": f"{self.folder}:/usr/bin:/bin"}):
+                return programs.find("tokio", self.folder, self.folder / "out")
+
+    def test_is_built_from_a_copy_with_the_crates_that_are_there(self):
+        answers = 'case $1 in --list) echo echo;; --about) echo "$BENCH_ABOUT";; esac'
+        program = self.built(
+            f"""test "$1 $2 $3" = "build --release --offline" && grep -q /usr/share/cargo .cargo/config.toml || exit 1
+mkdir -p "$CARGO_TARGET_DIR/release" && cd "$CARGO_TARGET_DIR/release"
+printf '#!/bin/sh\nBENCH_ABOUT="%s"\n%s\n' "$BENCH_ABOUT" '{answers}' > bench_tokio && chmod +x bench_tokio"""
+        )
+        self.assertEqual(program.about, "tokio 1.24.2, rustc 1.63.0")
+        self.assertEqual(program.workloads, frozenset(["echo"]))
+        self.assertFalse((programs.TOKIO_SOURCE / "Cargo.lock").exists())
+
+    def test_what_is_not_there_is_named(self):
+        with self.assertRaisesRegex(Missing, "Debian: librust-tokio-dev"):
+            self.built("exit 1", crates="tokio-macros-1.7.0")
+        with mock.patch("shutil.which", return_value=None), self.assertRaisesRegex(Missing, "no `cargo`"):
+            programs.build_tokio(self.folder)
+
+    def test_a_build_that_fails_says_why(self):
+        with self.assertRaisesRegex(Failed, "no such crate"):
+            self.built("echo no such crate >&2; exit 101")
+
+
+class Servers(WithScripts):
+    HEAD = '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"\n'
+
+    def test_a_figure_of_each_kind_for_each_command(self):
+        rows = "".join(f'"{name}","{rps}.00","1","1","0.25","1","0.5","1"\n' for name, rps in
+                       (("GET", 2000), ("SET", 1000), ("LPUSH", 4000), ("INCR", 3000)))
+        samples = kv.parse_csv(self.HEAD + rows)
+        self.assertEqual(samples[:3], [Sample(1, "k requests/s"), Sample(250, "us"), Sample(500, "us")])
+        self.assertEqual([sample.value for sample in samples[::3]], [1, 2, 3, 4])
+        self.assertEqual(2 * len(samples), len(workloads.KV.figures))
+        self.assertEqual([workloads.KV.figures[i].name for i in (0, 4, 14)], ["kv_set", "kv_get_p50", "kv_16_set_p99"])
+
+    def test_other_output_is_refused(self):
+        for wrong in ("", self.HEAD, self.HEAD + '"SET","1"\n', "Could not connect to Redis\n"):
+            with self.assertRaisesRegex(Failed, "redis-benchmark's table of set, get", msg=wrong):
+                kv.parse_csv(wrong)
+
+    def test_the_goal_is_about_redis(self):
+        figure = figure_of("kv_16_get")
+        row = Row(figure, 2)
+        row.add("thrum", Sample(1200, "k requests/s"))
+        row.add("go", Sample(5000, "k requests/s"))
+        self.assertIsNone(row.goal_met())
+        row.add("redis", Sample(1100, "k requests/s"))
+        self.assertTrue(row.goal_met())
+        self.assertIsNone(chart.goal_of(row))
+
+    def test_with_one_proc_the_server_is_pinned(self):
+        server = Program("thrum", Path("example_kv"), frozenset(), "")
+        self.assertEqual(kv.command_of(server, 2, 7), ["example_kv", "--port", "7", "--procs", "2"])
+        self.assertEqual(kv.command_of(server, 1, 7)[:2], ["taskset", "-c"])
+        redis = Program("redis", Path("redis-server"), frozenset(), "")
+        self.assertIn("--appendonly", kv.command_of(redis, 2, 7))
+
+    def test_what_is_not_installed_is_named(self):
+        with mock.patch("shutil.which", return_value=None), self.assertRaisesRegex(programs.Missing, "redis-tools"):
+            kv.find("thrum", self.folder, self.folder)
+        with mock.patch("shutil.which", side_effect=lambda tool: None if tool == "redis-server" else tool):
+            with self.assertRaisesRegex(programs.Missing, "Debian: redis-server"):
+                kv.find("redis", self.folder, self.folder)
+            with self.assertRaisesRegex(programs.Missing, "no example_kv"):
+                kv.find("thrum", self.folder, self.folder)
+
+    def test_a_server_that_does_not_come_up_fails(self):
+        program = Program("thrum", self.script("example_kv", "exit 1"), frozenset(), "")
+        with self.assertRaisesRegex(Failed, "nobody listens"), kv.served(program, 2):
+            pass
+
+    def test_reads_the_version(self):
+        self.assertEqual(kv.version_in("Redis server v=7.0.15 sha=00000000:0 bits=64"), "Redis 7.0.15")
+        self.assertEqual(kv.version_in(""), "Redis")
+WRK_SAID = """Running 3s test @ http://127.0.0.1:8080/plaintext
+  1 threads and 64 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   512.00us  100.00us   2.00ms   90.00%
+  Latency Distribution
+     50%  480.00us
+     75%  600.00us
+     99%    1.25ms
+  300000 requests in 3.00s, 40.00MB read
+Requests/sec: 100000.50
+Transfer/sec:     13.00MB
+"""
+
+
+class Http(unittest.TestCase):
+    def test_reads_what_wrk_says(self):
+        self.assertEqual(http.parse_wrk(WRK_SAID), http.Load(300000, 100000.5, 480, 1250))
+        self.assertEqual(http.microseconds("2.00s"), 2e6)
+
+    def test_a_run_with_errors_or_without_figures_is_none(self):
+        for wrong in (WRK_SAID + "  Socket errors: connect 0, read 3, write 0, timeout 0\n",
+                      WRK_SAID + "  Non-2xx or 3xx responses: 5\n", WRK_SAID.replace("99%", "98%"), ""):
+            with self.assertRaises(Failed):
+                http.parse_wrk(wrong)
+
+    def test_reads_the_cpu_time_of_a_process_whatever_its_name(self):
+        stat = "42 (a ) b) S 7 42 42 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 4 0 1000 0 0"
+        self.assertEqual(http.parse_stat(stat), (7, 200))
+        self.assertGreater(http.cpu_seconds(os.getpid()), 0)
+
+    def test_nginx_gets_as_many_workers_as_there_are_procs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            written = http.write_configuration(Path(folder), 2, 4242).read_text()
+        self.assertIn("worker_processes 2;", written)
+        self.assertIn('listen 127.0.0.1:4242;', written)
+        self.assertIn('{ return 200 "Hello, World!"; }', written)
+
+    def test_a_server_that_does_not_start_fails_with_what_it_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "server"
+            path.write_text("#!/bin/sh\necho no luck >&2\nexit 1\n")
+            path.chmod(0o755)
+            broken = Program("go", path, frozenset(["http"]), "fake")
+            with self.assertRaisesRegex(Failed, "--serve-http 2: did not start\nno luck"):
+                http.run_once(broken, workloads.choose(["http"])[0], 2, timeout_s=5)
+
+    def test_what_is_not_there_is_named(self):
+        nowhere = Path("/nowhere")
+        with mock.patch("shutil.which", return_value=None), self.assertRaisesRegex(Missing, "no `wrk`"):
+            http.find("thrum", nowhere, nowhere)
+        with mock.patch("shutil.which", side_effect=lambda name, path=None: "wrk" if name == "wrk" else None):
+            for runtime, what in {"thrum": "no example_http", "go": "no bench_go", "nginx": "no `nginx`"}.items():
+                with self.assertRaisesRegex(Missing, what):
+                    http.find(runtime, nowhere, nowhere)
 
 
 class Machine(unittest.TestCase):

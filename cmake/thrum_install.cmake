@@ -6,6 +6,12 @@ set(thrum_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
 install(TARGETS thrum EXPORT thrumTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET thrum_tls)
+  install(TARGETS thrum_tls EXPORT thrumTlsTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT thrumTlsTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/thrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT thrumTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})
 

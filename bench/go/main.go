@@ -3,6 +3,7 @@
 //	bench <workload> <procs>    prints "<figure> <procs> <value> <unit>", a line per figure
 //	bench --list                the workloads it knows, one per line
 //	bench --about               what it was built with
+//	bench --serve-http <procs>  the server of the workload http
 //
 // bench/README.md defines the workloads. The C++ programs do the same work in the same order; a change here needs its
 // twin there, or the ratios compare two different things.
@@ -52,6 +53,9 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "--about" {
 		fmt.Println(runtime.Version())
 		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == "--serve-http" {
+		serveHTTP(os.Args[2])
 	}
 	if len(os.Args) != 3 {
 		fail(2, "usage: bench <workload> <procs> | --list | --about")

@@ -15,18 +15,24 @@ LEFT, PLOT, RIGHT = 190, 470, 200  # widths of: workload names, bars, figures
 TOP, BOTTOM = 104, 74
 BAR, BAR_GAP, GROUP_GAP = 14, 4, 16
 WIDTH = LEFT + PLOT + RIGHT
-NAMES = {"thrum": "thrum", "go": "Go", "tbb": "oneTBB", "boost": "Boost.Fiber"}
+NAMES = {
+    "thrum": "thrum", "go": "Go", "tokio": "tokio", "asio": "Asio", "tbb": "oneTBB", "boost": "Boost.Fiber",
+    "nginx": "nginx", "redis": "Redis",
+}
 
 STYLE = """
 svg { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif; font-size: 12px }
 .page { fill: #ffffff } text { fill: #1f2328 } .quiet { fill: #59636e }
 .grid { stroke: #d8dee4 } .one { stroke: #1f2328; stroke-width: 1.5 }
 .title { font-size: 17px; font-weight: 600 } .name { font-weight: 600 } .small { font-size: 11px }
-.thrum { fill: #1098ad } .tbb { fill: #d9730d } .boost { fill: #8e5bc0 } .goal { stroke: #1f2328; stroke-width: 2 }
+.thrum { fill: #1098ad } .tbb { fill: #d9730d } .boost { fill: #8e5bc0 } .nginx { fill: #2f9e44 } .redis { fill: #c92a2a }
+.tokio { fill: #b08900 } .asio { fill: #c2488a }
+.goal { stroke: #1f2328; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
   .page { fill: #0d1117 } text { fill: #e6edf3 } .quiet { fill: #9198a1 }
   .grid { stroke: #30363d } .one, .goal { stroke: #e6edf3 }
-  .thrum { fill: #3bc9db } .tbb { fill: #ffa94d } .boost { fill: #c4a1eb }
+  .thrum { fill: #3bc9db } .tbb { fill: #ffa94d } .boost { fill: #c4a1eb } .nginx { fill: #69db7c } .redis { fill: #ff8787 }
+  .tokio { fill: #ffd43b } .asio { fill: #f783ac }
 }
 """
 
@@ -53,7 +59,8 @@ def render(rows: list[Row], runtimes: list[str], machine_line: str) -> str | Non
     groups = [(row, bars) for row in rows if (bars := bars_of(row, compared))]
     if not groups:
         return None
-    goals = [goal for row, _ in groups if (goal := row.goal())]
+    compared = [runtime for runtime in compared if any(runtime == shown for _, bars in groups for shown, _ in bars)]
+    goals = [goal for row, _ in groups if (goal := goal_of(row))]
     axis = LogAxis([ratio for _, bars in groups for _, ratio in bars] + goals)
     bottom = TOP + sum(group_height(len(bars)) for _, bars in groups)
     drawn = [*header(compared, machine_line), *grid(axis, bottom)]
@@ -78,6 +85,11 @@ def render(rows: list[Row], runtimes: list[str], machine_line: str) -> str | Non
 def bars_of(row: Row, runtimes: list[str]) -> list[tuple[str, float]]:
     ratios = [(runtime, row.cost_ratio(runtime, YARDSTICK)) for runtime in runtimes]
     return [(runtime, ratio) for runtime, ratio in ratios if ratio and ratio > 0]
+
+
+def goal_of(row: Row) -> float | None:
+    """One about another than Go has no place on this axis."""
+    return row.goal() if row.figure.beside == YARDSTICK else None
 
 
 def group_height(bars: int) -> int:
@@ -125,7 +137,7 @@ def group(row: Row, bars: list[tuple[str, float]], axis: LogAxis, top: int) -> l
         drawn.append(
             f'<rect x="{start:.1f}" y="{y}" width="{max(end - start, 1.5):.1f}" height="{BAR}" rx="2" class="{runtime}"/>'
         )
-        if runtime == "thrum" and (goal := row.goal()):
+        if runtime == "thrum" and (goal := goal_of(row)):
             x = axis.x(goal)
             drawn.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y - 3}" y2="{y + BAR + 3}" class="goal"/>')
         drawn.append(text(LEFT + PLOT + 54, y + 11, f"{number(ratio)}×", "name small", "end"))

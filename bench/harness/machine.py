@@ -11,7 +11,7 @@ from harness.programs import PEERS, Program
 WATCH_S = 0.3  # thirty ticks of the kernel's counters
 
 def describe(programs: list[Program]) -> dict[str, object]:
-    about = {program.runtime: program.about for program in programs}
+    about = {program.runtime: program.about for program in programs if program.about}
     return {
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),  # those this run may use, not those in the box

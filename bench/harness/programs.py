@@ -1,4 +1,4 @@
-"""The bench programs, one per runtime: finding them, building the Go one, running one workload once."""
+"""The bench programs, one per runtime: finding them, building those of Go and tokio, running one workload once."""
 
 import math
 import os
@@ -10,10 +10,12 @@ from pathlib import Path
 
 from harness.workloads import Workload
 
-PEERS = ["go", "tbb", "boost"]
-RUNTIMES = ["thrum", *PEERS]  # the order in which a round runs them
+RUNTIMES = ["thrum", "go", "tokio", "asio", "tbb", "boost"]  # with a bench program each; the order in which a round runs them
+PEERS = [*RUNTIMES[1:], "nginx", "redis"]
 GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
-GO_BUILD_TIMEOUT_S = 300  # the first build compiles Go's standard library
+TOKIO_SOURCE = GO_SOURCE.parent / "tokio"
+CRATES = Path("/usr/share/cargo/registry")  # where Debian's packages put them; tokio/.cargo says the same
+BUILD_TIMEOUT_S = 300  # the first build compiles Go's standard library, or tokio
 QUESTION_TIMEOUT_S = 10  # --list and --about do no work
 
 
@@ -95,7 +97,8 @@ def parse_line(line: str, figure: str, procs: int) -> Sample:
 
 def find(runtime: str, binaries: Path, out: Path) -> Program:
     """The runtime's program, ready to run; Missing or Failed when there is none."""
-    path = build_go(out) if runtime == "go" else newest_below(binaries, f"bench_{runtime}")
+    build = {"go": build_go, "tokio": build_tokio}.get(runtime)
+    path = build(out) if build else newest_below(binaries, f"bench_{runtime}")
     return Program(
         runtime,
         path,
@@ -130,5 +133,21 @@ def build_go(out: Path) -> Path:
     environment = dict(os.environ, GOTOOLCHAIN="local")  # measure the Go that was named, download no other
     # -buildvcs=false: the build must not depend on the state of the checkout.
     command = [compiler, "build", "-buildvcs=false", "-o", str(program), "."]
-    output_of(command, GO_BUILD_TIMEOUT_S, cwd=GO_SOURCE, env=environment)
+    output_of(command, BUILD_TIMEOUT_S, cwd=GO_SOURCE, env=environment)
     return program
+
+
+def build_tokio(out: Path) -> Path:
+    """In a copy of its source: cargo writes beside it. Debian's crates alone are used, nothing is fetched."""
+    compiler = shutil.which("cargo")
+    if compiler is None:
+        raise Missing("no `cargo` on PATH (Debian: cargo)")
+    versions = sorted(crate.name.removeprefix("tokio-") for crate in CRATES.glob("tokio-[0-9]*"))
+    if not versions:
+        raise Missing(f"no tokio below {CRATES} (Debian: librust-tokio-dev)")
+    copy = out.resolve() / "tokio"
+    shutil.copytree(TOKIO_SOURCE, copy, dirs_exist_ok=True)
+    rust = output_of(["rustc", "--version"], QUESTION_TIMEOUT_S).split()
+    environment = dict(os.environ, BENCH_ABOUT=f"tokio {versions[-1]}, {' '.join(rust[:2])}", CARGO_TARGET_DIR=str(copy / "target"))
+    output_of([compiler, "build", "--release", "--offline", "--quiet"], BUILD_TIMEOUT_S, cwd=copy, env=environment)
+    return copy / "target/release/bench_tokio"

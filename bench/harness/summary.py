@@ -54,7 +54,7 @@ class Row:
         return self.figure.goals.get(self.procs)
 
     def goal_met(self) -> bool | None:
-        ratio, goal = self.cost_ratio("thrum", "go"), self.goal()
+        ratio, goal = self.cost_ratio("thrum", self.figure.beside), self.goal()
         if ratio is None or goal is None:
             return None
         return ratio <= goal

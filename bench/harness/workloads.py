@@ -13,19 +13,21 @@ class Figure:
     # procs -> the largest thrum/go ratio that meets the goal (go/thrum where higher is better); no entry, no goal
     goals: dict[int, float] = field(default_factory=dict)
     higher_is_better: bool = False
+    beside: str = "go"  # whom the goal is about
 
 
 @dataclass(frozen=True)
 class Workload:
-    """One run of a program; it prints a line per figure, in this order. The first figure bears the workload's name."""
+    """One run of a program; it prints a line per figure, in this order. The first figure bears the workload's name, unless it has one."""
 
     figures: tuple[Figure, ...]
     # The load comes from another program on the first CPU: with one P the runtime has the last one to itself.
     has_client: bool = False
+    title: str = ""
 
     @property
     def name(self) -> str:
-        return self.figures[0].name
+        return self.title or self.figures[0].name
 
 
 def single(name: str, goals: dict[int, float] | None = None, higher_is_better: bool = False) -> Workload:
@@ -79,7 +81,32 @@ NETWORK = [
         has_client=True,
     ),
 ]
-ALL = TASKS + CHANNELS + TIME + KERNEL + NETWORK
+AHEAD = {1: 1.0, 2: 1.0}
+HTTP = Workload(
+    (
+        Figure("http", AHEAD, higher_is_better=True),
+        Figure("http_p50", AHEAD),
+        Figure("http_p99", AHEAD),
+        Figure("http_cpu", AHEAD),
+    ),
+)
+
+KV_COMMANDS = ["set", "get", "incr", "lpush"]
+KV_PIPELINES = {1: "kv", 16: "kv_16"}  # so many requests in one write
+
+
+def kv_figures(command: str, prefix: str) -> list[Figure]:
+    name = f"{prefix}_{command}"
+    rate = Figure(name, {2: 1.0}, higher_is_better=True, beside="redis")
+    return [rate, Figure(f"{name}_p50"), Figure(f"{name}_p99")]
+
+
+KV = Workload(
+    tuple(figure for prefix in KV_PIPELINES.values() for command in KV_COMMANDS for figure in kv_figures(command, prefix)),
+    has_client=True,
+    title="kv",
+)
+ALL = TASKS + CHANNELS + TIME + KERNEL + NETWORK + [HTTP, KV]
 
 
 def choose(names: list[str]) -> list[Workload]:

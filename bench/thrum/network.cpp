@@ -1,18 +1,13 @@
 // A TCP echo server on loopback, under the load of the fixed client (bench/echo_client).
-#include "../common.h"
+#include "../echo_load.h"
 #include "workloads.h"
 #include <thrum/thrum.h>
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <sys/resource.h>
 
 namespace {
 
@@ -41,51 +36,16 @@ void serve(thrum::tcp_listener& listener) {
   }
 }
 
-// What the client says; it fails on a wrong answer, an error or a connection that was never served.
-struct client_report {
-  double requests_per_s = 0;
-  double p50_us = 0;
-  double p99_us = 0;
-};
-
-client_report run_client(unsigned port, int connections) {
-  char const* const client = std::getenv("BENCH_ECHO_CLIENT");
-  if (client == nullptr) {
-    bench::fail(2, "BENCH_ECHO_CLIENT must name the program bench_echo_client");
-  }
-  std::string const command = "taskset -c 0 '" + std::string(client) + "' 127.0.0.1 " + std::to_string(port) + ' ' +
-                              std::to_string(connections) + " 64 3";
-  client_report said;
-  int status = 0;
-  int fields = 0;
-  thrum::blocking(
-      [&] {
-        std::FILE* const output = ::popen(command.c_str(), "r");
-        if (output != nullptr) {
-          fields =
-              std::fscanf(output, "%lf requests/s p50 %lf p99 %lf", &said.requests_per_s, &said.p50_us, &said.p99_us);
-          while (std::fgetc(output) != EOF) {
-          }
-          status = ::pclose(output);
-        }
-      },
-      thrum::blocking_hint::long_call);
-  bench::check("the client's exit status", status, 0);
-  bench::check("figures of the client", fields, 3);
-  return said;
-}
-
 std::vector<figure> echo_with(int connections) {
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
+  bench::allow_many_files();
   auto listener = thrum::tcp_listener::listen("127.0.0.1:0");
   auto server = thrum::spawn([&] { serve(listener); });
-  client_report const said = run_client(listener.local_endpoint().port(), connections);
+  unsigned const port = listener.local_endpoint().port();
+  bench::echo_report said;
+  thrum::blocking([&] { said = bench::run_echo_client(port, connections); }, thrum::blocking_hint::long_call);
   listener.close();
   server.join();
-  return {{"", said.requests_per_s / 1e3, "k requests/s"}, {"_p50", said.p50_us, "us"}, {"_p99", said.p99_us, "us"}};
+  return said.figures();
 }
 
 constexpr std::array workloads{

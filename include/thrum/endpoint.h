@@ -48,8 +48,10 @@ class endpoint {
   std::uint32_t size_ = 0;
 };
 
-// The addresses of a host, IPv6 and IPv4 in the order in which they should be tried; numbers are taken as they are. Names are
-// looked up by the C library on a thread of the runtime, so no other goroutine waits. Errors: the resolver's own category.
+// The addresses of a host, IPv6 and IPv4 in the order in which they should be tried; numbers are taken as they are. Where c-ares is
+// installed (when thrum is built, and when the program runs) and /etc/nsswitch.conf asks for files and DNS alone, c-ares asks,
+// and the goroutine waits as for any socket. Else, or with THRUM_DEBUG=netdns=c, the C library looks them up on a thread of the runtime,
+// so no other goroutine waits either. Errors: the resolver's own category.
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port = 0);
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::error_code& error);
 

@@ -23,10 +23,8 @@
 #include <thrum/clock.h>
 #include <thrum/detail/deadline.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <system_error>
 #include <type_traits>
@@ -38,7 +36,13 @@ namespace rt {
 struct poll_desc;
 }
 
+class fd;
+
 namespace detail {
+// What goes without waiting, perhaps nothing; whatever the deadline. It may come between the pieces of another one's write_all: for
+// whoever keeps others from writing.
+std::size_t write_now(fd& to, const_buffer from, std::error_code& error) noexcept;
+
 [[noreturn]] void throw_io_error(std::error_code const& error, char const* call);
 inline void throw_if(std::error_code const& error, char const* call) {
   if (error) [[unlikely]]
@@ -148,7 +152,7 @@ class fd {
   }
   template <class When>
   void set_deadline(When const& when, std::error_code& error) noexcept {
-    set_deadlines(true, true, moment(when), error);
+    set_deadlines(true, true, detail::io_deadline(when), error);
   }
   template <class When>
   void set_read_deadline(When const& when) {
@@ -156,7 +160,7 @@ class fd {
   }
   template <class When>
   void set_read_deadline(When const& when, std::error_code& error) noexcept {
-    set_deadlines(true, false, moment(when), error);
+    set_deadlines(true, false, detail::io_deadline(when), error);
   }
   template <class When>
   void set_write_deadline(When const& when) {
@@ -164,7 +168,7 @@ class fd {
   }
   template <class When>
   void set_write_deadline(When const& when, std::error_code& error) noexcept {
-    set_deadlines(false, true, moment(when), error);
+    set_deadlines(false, true, detail::io_deadline(when), error);
   }
 
  protected:
@@ -174,17 +178,8 @@ class fd {
 
  private:
   friend std::uint64_t splice_all(fd& from, fd& to, std::error_code& error);
+  friend std::size_t detail::write_now(fd& to, const_buffer from, std::error_code& error) noexcept;
 
-  template <class Clock, class Duration>
-  static std::int64_t moment(std::chrono::time_point<Clock, Duration> const& when) {
-    return when == std::chrono::time_point<Clock, Duration>::max() ? never : detail::deadline_at(when);
-  }
-  template <class Rep, class Period>
-  static std::int64_t moment(std::chrono::duration<Rep, Period> const& from_now) noexcept {
-    return detail::deadline_after(from_now);
-  }
-
-  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   void set_deadlines(bool read, bool write, std::int64_t when_ns, std::error_code& error) noexcept;
   void drop() noexcept;
 };

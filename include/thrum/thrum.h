@@ -9,6 +9,7 @@
 #include <thrum/local.h>
 #include <thrum/net.h>
 #include <thrum/on_stop.h>
+#include <thrum/process.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>
 #include <thrum/select.h>

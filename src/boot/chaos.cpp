@@ -7,6 +7,7 @@
 #include "os/thread_state.h"
 #include "sched/world.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -18,7 +19,10 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
   if (text == nullptr) return;
   std::uint64_t const seed = std::strtoull(text, nullptr, 10);
   random_ = random_source(seed);
-  stops_ = os::environment("THRUM_CHAOS_STOPS") != nullptr;
+  // With one P nobody expects another goroutine to run at the same time.
+  bool const resizes = os::environment("THRUM_CHAOS_RESIZE") != nullptr && s.procs.size() > 1;
+  if (resizes) procs_max_ = std::min(2 * s.procs.size(), procs_max);
+  stops_ = procs_max_ != 0 || os::environment("THRUM_CHAOS_STOPS") != nullptr;
   storms_ = os::environment("THRUM_CHAOS_PREEMPT") != nullptr;
   os::set_chaos(seed, storms_ ? os::slices::end_at_random : os::slices::as_they_are);
   if (!stops_ && !storms_) return;
@@ -45,7 +49,6 @@ void chaos::sleep_for(std::int64_t ns) noexcept {
 }
 
 void chaos::make_disorder() noexcept {
-  constexpr std::int64_t patience_ns = 1'000'000'000;
   constexpr std::uint32_t between_stops_ns_max = 2'000'000;
   constexpr std::uint32_t storm_ns_max = 450'000;
   while (!stopping_.load(acquire)) {  // pairs with stop
@@ -53,8 +56,16 @@ void chaos::make_disorder() noexcept {
     if (sched_.end_is_near.load(relaxed)) continue;
     if (storms_) preempt_somebody();
     bool const stops_now = stops_ && (!storms_ || random_.below(between_stops_ns_max / storm_ns_max) == 0);
-    if (stops_now) stopped_world const world(sched_, patience_ns);
+    if (stops_now) stop_world();
   }
+}
+
+void chaos::stop_world() noexcept {
+  constexpr std::int64_t patience_ns = 1'000'000'000;
+  int const count = procs_max_ == 0 ? 0 : 1 + static_cast<int>(random_.below(static_cast<std::uint32_t>(procs_max_)));
+  fresh_procs fresh = make_procs(sched_, count);
+  stopped_world const world(sched_, patience_ns);
+  if (count != 0 && world.is_complete()) static_cast<void>(resize(sched_, count, fresh));  // false: no memory
 }
 
 // As sysmon does at the end of a slice, and with the same care: a thread that sleeps in the kernel, or is on its way out of there,

@@ -1,6 +1,8 @@
 // A thread that makes disorder at random moments, in builds with checks, beside THRUM_CHAOS=SEED (os/chaos.h):
 //
 //   THRUM_CHAOS_STOPS=1      stops the world, every two milliseconds at most
+//   THRUM_CHAOS_RESIZE=1     stops it as well, and then there are between one and twice as many Ps as there were at the start, if
+//                            that was more than one
 //   THRUM_CHAOS_PREEMPT=1    a storm of preemptions: some goroutine that computes gets the signal every 50 to 500 us, and one that is
 //                            in the runtime is asked to pause when it leaves
 #pragma once
@@ -24,6 +26,7 @@ class chaos {
   static void* thread_main(void* self);
   void make_disorder() noexcept;
   void preempt_somebody() noexcept;
+  void stop_world() noexcept;
   void sleep_for(std::int64_t ns) noexcept;
 
   Sched& sched_;
@@ -32,6 +35,7 @@ class chaos {
   atomic<bool> stopping_{false};
   bool runs_ = false;
   bool stops_ = false;
+  int procs_max_ = 0;  // 0: their number stays as it is
   bool storms_ = false;
 };
 

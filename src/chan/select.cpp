@@ -140,9 +140,10 @@ struct case_list {
     return first_done([&](channel_waiter& one) noexcept { return try_locked(one, other); });
   }
 
+  // In the order chosen as well: of a channel that is named twice the first in its queue is taken.
   void enter_queues(G& g) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
-      channel_waiter& one = cases[i];
+      channel_waiter& one = cases[cases[i].tried_as];
       if (one.on == nullptr) continue;
       one.g = &g;
       one.is_select = true;

@@ -98,6 +98,7 @@ struct M {
   bool is_paused_in_libc = false;     // and may hold a lock there that everybody needs
   void const* interrupted = nullptr;  // where it was then: the handler's ucontext
   bool rests_in_place = false;        // its locked goroutine is parked, and it sleeps until that runs again
+  bool is_unborn = false;             // its thread has not come to next_p yet, which can still be taken from it
 };
 
 }  // namespace thrum::rt

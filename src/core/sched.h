@@ -112,10 +112,11 @@ struct Sched {
   P* idle_p_list = nullptr;
   M* idle_m_list = nullptr;
   M* all_ms = nullptr;
-  M* unborn_ms = nullptr;      // have a P and no thread yet: see sched/thread_maker.h
-  M* ended_ms = nullptr;       // were let go, and are to be joined
-  M* threadless_ms = nullptr;  // to be used again: their thread is gone, or never came
-  bool wants_spare = false;    // a thread without a P is to be made, to be idle
+  M* unborn_ms = nullptr;              // have a P and no thread yet: see sched/thread_maker.h
+  M* ended_ms = nullptr;               // were let go, and are to be joined
+  M* threadless_ms = nullptr;          // to be used again: their thread is gone, or never came
+  bool wants_spare = false;            // a thread without a P is to be made, to be idle
+  std::int32_t ms_paused_in_libc = 0;  // of ms_paused: they may hold a lock there. See start_m_locked
   slab<M> m_slab;
   atomic<std::int32_t> threads_max{options.threads_max};  // see set_max_threads
   std::int32_t ms_made = 0;                               // the next M's id

@@ -20,8 +20,13 @@ struct host_and_port {
 // A number, no name. False: it is none.
 [[nodiscard]] bool parse_host(std::string_view host, std::uint16_t port, endpoint& to) noexcept;
 
+// One more, from the system's sockaddr of an IPv4 or IPv6 address; others are passed over.
+void add_address(std::vector<endpoint>& to, void const* address, std::uint32_t bytes, std::uint16_t port);
+
 // What to listen on: an empty host is every address of this machine.
 [[nodiscard]] std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_code& error);
-[[nodiscard]] std::vector<endpoint> resolve_to_dial(std::string_view address, std::error_code& error);
+// By this moment, where names are queried (net/query.h); never_poll: as long as it takes.
+[[nodiscard]] std::vector<endpoint> resolve_to_dial(std::string_view address, std::int64_t until_ns,
+                                                    std::error_code& error);
 
 }  // namespace thrum::rt

@@ -132,7 +132,7 @@ poll_desc* dial_both(std::vector<endpoint> first, std::vector<endpoint> second, 
 tcp_conn tcp_conn::dial(std::string_view address, std::chrono::nanoseconds timeout, std::error_code& error) {
   tcp_conn made;
   std::int64_t const until_ns = moment_after(timeout.count());
-  std::vector<endpoint> first = resolve_to_dial(address, error);
+  std::vector<endpoint> first = resolve_to_dial(address, until_ns, error);
   if (error) return made;
   auto const is_other = [family = first.front().family()](endpoint const& e) { return e.family() != family; };
   std::vector<endpoint> second;

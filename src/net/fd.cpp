@@ -84,11 +84,12 @@ long read_once(io_call& call, void* to, std::size_t bytes, std::error_code& erro
   });
 }
 
+long try_to_write(poll_desc const& d, void const* from, std::size_t bytes) noexcept {
+  return d.kind != poll_kind::other ? os::send(d.fd, from, bytes) : os::write(d.fd, from, bytes);
+}
+
 long write_once(io_call& call, void const* from, std::size_t bytes, std::error_code& error) {
-  bool const is_socket = (*call).kind != poll_kind::other;
-  return call.perform(bytes, error, [=](int descriptor) {
-    return is_socket ? os::send(descriptor, from, bytes) : os::write(descriptor, from, bytes);
-  });
+  return call.perform(bytes, error, [&](int /*descriptor*/) { return try_to_write(*call, from, bytes); });
 }
 
 std::size_t at_least_0(long result) noexcept { return result > 0 ? static_cast<std::size_t>(result) : 0; }
@@ -163,6 +164,14 @@ std::size_t fd::write_all(const_buffer from, std::error_code& error) {
   return done;
 }
 
+std::size_t detail::write_now(fd& to, const_buffer from, std::error_code& error) noexcept {
+  short_use const d(to.desc_, error);
+  if (!d) return 0;
+  long const result = try_to_write(*d, from.data(), from.size());
+  if (result < 0 && result != -EAGAIN) error = system_error_of(static_cast<int>(-result));
+  return at_least_0(result);
+}
+
 std::size_t fd::write_all(std::span<const_buffer const> from, std::error_code& error) {
   io_call call(desc_, poll_side_name::write, error);
   std::size_t done = 0;
@@ -220,7 +229,7 @@ void fd::wait_writable(std::error_code& error) { wait_until(desc_, poll_side_nam
 void fd::set_deadlines(bool read, bool write, std::int64_t when_ns, std::error_code& error) noexcept {
   short_use const d(desc_, error);
   if (!d) return;
-  std::int64_t const when = when_ns == never ? no_poll_deadline : std::max<std::int64_t>(when_ns, 1);
+  std::int64_t const when = when_ns == detail::no_io_deadline ? no_poll_deadline : std::max<std::int64_t>(when_ns, 1);
   bool const done = (!read || set_poll_deadline(*d, poll_side_name::read, when)) &&
                     (!write || set_poll_deadline(*d, poll_side_name::write, when));
   if (!done) error = system_error_of(ENOMEM);

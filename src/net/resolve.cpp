@@ -1,6 +1,10 @@
-// Names. The C library reads its own configuration, caches and modules, and may take seconds: on a thread, inside blocking.
+// Names: by questions of our own where that can be (net/query.h). The C library reads its own configuration, caches and modules,
+// and may take seconds: on a thread, inside blocking.
+#include "core/current.h"
 #include "net/address.h"
+#include "net/connect.h"
 #include "net/io_call.h"
+#include "net/query.h"
 #include <thrum/blocking.h>
 #include <thrum/endpoint.h>
 #include <thrum/fd.h>
@@ -37,14 +41,9 @@ std::error_category const& resolve_category() noexcept {
   return category;
 }
 
-std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::error_code& error) {
-  error.clear();
-  std::vector<endpoint> found;
-  if (endpoint number; rt::parse_host(host, port, number)) {
-    found.push_back(number);
-    return found;
-  }
-  std::string const name(host);
+namespace {
+
+std::vector<endpoint> ask_c_library(std::string const& name, std::uint16_t port, std::error_code& error) {
   addrinfo wanted{};
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;  // else every address comes once for each kind
@@ -58,19 +57,34 @@ std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::er
         return code;
       },
       blocking_hint::long_call);
+  std::vector<endpoint> found;
   if (failed != 0) {
     error = failed == EAI_SYSTEM ? rt::system_error_of(system_error) : std::error_code(failed, resolve_category());
     return found;
   }
   for (addrinfo const* one = all.first; one != nullptr; one = one->ai_next) {
-    if (one->ai_family != AF_INET && one->ai_family != AF_INET6) continue;
-    endpoint& last = found.emplace_back();
-    std::memcpy(last.data(), one->ai_addr, one->ai_addrlen);
-    last.resize(one->ai_addrlen);
-    last.set_port(port);
+    rt::add_address(found, one->ai_addr, one->ai_addrlen, port);
   }
   if (found.empty()) error = std::error_code(EAI_NONAME, resolve_category());
   return found;
+}
+
+std::vector<endpoint> resolve_until(std::string_view host, std::uint16_t port, std::int64_t until_ns,
+                                    std::error_code& error) {
+  error.clear();
+  if (endpoint number; rt::parse_host(host, port, number)) return {number};
+  std::string const name(host);
+  // The first time it reads files and loads a library.
+  rt::M const* const m = rt::callers_m();
+  bool const queries = m != nullptr && !m->is_foreign && blocking([] { return rt::names_can_be_queried(); });
+  if (queries) return rt::query_name(name, port, until_ns, error);
+  return ask_c_library(name, port, error);
+}
+
+}  // namespace
+
+std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::error_code& error) {
+  return resolve_until(host, port, rt::never_poll, error);
 }
 
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port) {
@@ -78,6 +92,15 @@ std::vector<endpoint> resolve(std::string_view host, std::uint16_t port) {
 }
 
 namespace rt {
+
+void add_address(std::vector<endpoint>& to, void const* address, std::uint32_t bytes, std::uint16_t port) {
+  sa_family_t const family = static_cast<sockaddr const*>(address)->sa_family;
+  if (family != AF_INET && family != AF_INET6) return;
+  endpoint& last = to.emplace_back();
+  std::memcpy(last.data(), address, bytes);
+  last.resize(bytes);
+  last.set_port(port);
+}
 
 std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_code& error) {
   auto const parts = split_address(address);
@@ -93,13 +116,13 @@ std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_cod
   return any;
 }
 
-std::vector<endpoint> resolve_to_dial(std::string_view address, std::error_code& error) {
+std::vector<endpoint> resolve_to_dial(std::string_view address, std::int64_t until_ns, std::error_code& error) {
   auto const parts = split_address(address);
   if (!parts.is_valid) {
     error = system_error_of(EINVAL);
     return {};
   }
-  return resolve(parts.host.empty() ? "localhost" : parts.host, parts.port, error);
+  return resolve_until(parts.host.empty() ? "localhost" : parts.host, parts.port, until_ns, error);
 }
 
 }  // namespace rt

@@ -46,8 +46,7 @@ void tell(std::uint64_t came) {
     std::uint64_t const bit = std::uint64_t{1} << static_cast<unsigned>(number);
     if ((came & bit) == 0) continue;
     for (subscriber& s : b.all) {
-      int copy = number;
-      if ((s.wants & bit) != 0) static_cast<void>(s.to.try_send(std::move(copy)));
+      if ((s.wants & bit) != 0) static_cast<void>(s.to.try_send(number));
     }
   }
 }

@@ -96,7 +96,7 @@ udp_socket udp_socket::bind(std::string_view address, std::error_code& error) {
 
 udp_socket udp_socket::connect(std::string_view address, std::error_code& error) {
   udp_socket made;
-  for (endpoint const& to : resolve_to_dial(address, error)) {
+  for (endpoint const& to : resolve_to_dial(address, never_poll, error)) {
     made.desc_ = open_connected(SOCK_DGRAM, to, never_poll, error);
     if (made.desc_ != nullptr) break;
   }

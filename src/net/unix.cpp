@@ -56,9 +56,9 @@ unix_listener::unix_listener(unix_listener&& other) noexcept
 
 unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
   unix_listener old(std::move(*this));
-  basic_socket::operator=(std::move(other));
   type_ = other.type_;
   path_ = std::exchange(other.path_, {});
+  basic_socket::operator=(std::move(other));
   return *this;
 }
 

@@ -3,6 +3,7 @@
 //
 //   THRUM_CHAOS=SEED         delays at the points, drawn from the seed: printed, so that it can be given again
 //   THRUM_CHAOS_STOPS=1      beside it: the world is stopped at random moments (boot/chaos.h)
+//   THRUM_CHAOS_RESIZE=1     beside it: likewise, and the number of Ps changes every time
 //   THRUM_CHAOS_PREEMPT=1    beside it: slices end at random: whenever a goroutine leaves the runtime or has waited, and by a
 //                            storm of signals in the middle of user code
 //

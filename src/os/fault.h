@@ -43,6 +43,12 @@ enum class call : std::uint8_t {
   connect,
   receive,  // whatever reads from a descriptor without waiting
   send,     // and whatever writes
+  spawn,
+  pidfd,  // any error stands for a kernel without it
+  wait_id,
+  kill,
+  pipe,
+  duplicate,
   count_
 };
 

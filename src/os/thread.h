@@ -39,7 +39,8 @@ void yield_thread() noexcept;
 // turn may otherwise last some milliseconds more. Linux 6.12; older ones take no notice.
 void ask_for_short_turns() noexcept;
 
-// How late the kernel may end a sleep of the calling thread in order to save power; 50 us unless told otherwise.
+// How late the kernel may end a sleep of the calling thread in order to save power; usually 50 us.
+inline constexpr unsigned long usual_timer_slack_ns = 0;
 void set_timer_slack_ns(unsigned long ns) noexcept;
 
 struct stack_bounds {

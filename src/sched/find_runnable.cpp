@@ -84,7 +84,8 @@ constexpr std::uint32_t patience_first = 8;
 constexpr std::uint32_t patience_max = 256;  // some ten microseconds with two Ps
 
 found search_as_spinner(Sched& s, M& m) noexcept {
-  found next = steal_work(m);
+  bool const has_others = s.procs.size() > 1;  // the only P has nobody to steal from
+  found next = has_others ? steal_work(m) : found{};
   if (next.g != nullptr) {
     m.patience = std::max(m.patience, patience_first);
     return next;
@@ -92,7 +93,11 @@ found search_as_spinner(Sched& s, M& m) noexcept {
   std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.procs.size());
   for (std::uint32_t i = 0; i < limit && next.g == nullptr && m.p->attention.load(relaxed) == 0; ++i) {
     cpu_relax();
-    next = s.global_size.load(relaxed) != 0 ? found{take_global_batch(s, *m.p)} : steal_work(m);
+    if (s.global_size.load(relaxed) != 0) {
+      next = {take_global_batch(s, *m.p)};
+    } else if (has_others) {
+      next = steal_work(m);
+    }
   }
   m.patience = next.g != nullptr ? std::min(m.patience * 2, patience_max) : m.patience / 2;
   return next;

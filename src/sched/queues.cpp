@@ -67,8 +67,10 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
 
 // It leaves the queue, and its thread is as good as awake.
 G* no_longer_paused(Sched& s, G* g) noexcept {
-  if (g != nullptr && std::exchange(g->locked_to->is_paused, false))
+  if (g != nullptr && std::exchange(g->locked_to->is_paused, false)) {
     s.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest
+    if (g->locked_to->is_paused_in_libc) --s.ms_paused_in_libc;
+  }
   return g;
 }
 

@@ -61,7 +61,7 @@ void thread_maker::make_threads() noexcept {
     if (int const tid = sched_.thread_that_left.exchange(0, relaxed)) look_for_deadlock_without(sched_, tid);
     auto [next, ended, spare] = take_orders(sched_);
     if (next == nullptr && ended == nullptr && !spare) {
-      // pairs with whoever asks. Not before: whoever has a P and no thread yet could not stop.
+      // pairs with whoever asks
       if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
       os::futex_wait(sched_.thread_maker_bell, bell, -1);
     }

@@ -34,6 +34,13 @@ void leave_record(M& m) noexcept {
   ring_thread_maker(s);
 }
 
+// The P that it was made for; nullptr if there is none, or it was taken back.
+P* be_born(M& m) noexcept {
+  os::lock_guard const guard(m.sched.lock);
+  m.is_unborn = false;
+  return m.next_p;
+}
+
 void* m_main(void* argument) {
   M& m = *static_cast<M*>(argument);
   char name[16];
@@ -44,7 +51,7 @@ void* m_main(void* argument) {
   if (int const error = adopt_thread(m)) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
   }
-  if (m.next_p != nullptr) acquire_p(m, *m.next_p);  // else it is a spare one
+  if (P* const p = be_born(m)) acquire_p(m, *p);  // else it is a spare one
   schedule_until_end(m);
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
@@ -182,13 +189,19 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   M* m = rested.m;
   if (m == nullptr) {
     bool const at_limit = s.ms_total >= s.threads_max.load(relaxed);
-    if (G* const has_thread = at_limit ? take_oldest_locked(s) : nullptr) {
+    // A thread is born with locks of the C library: whoever was paused with one in his hands must go on, and if all Ps went to
+    // the unborn he never would. So his turn comes first, or that of others before him.
+    bool const goes_first = at_limit || s.ms_paused_in_libc != 0;
+    if (G* const has_thread = goes_first ? take_oldest_locked(s) : nullptr) {
       if (how == start_as::spinning) s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+      s.wants_spare = s.wants_spare || !at_limit;
       s.lock.release();
       give_p_to_thread_of(p, *has_thread);
+      if (!at_limit) ring_thread_maker(s);
       return;
     }
     m = &new_m_or_fail_locked(s);
+    m->is_unborn = true;
     m->idle_link = s.unborn_ms;
     s.unborn_ms = m;
   }
@@ -200,6 +213,13 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   } else if (rested.sleeps) {
     m->park.wake();
   }
+}
+
+P* take_back_from_unborn_locked(M& m) noexcept {
+  m.sched.lock.assert_held();
+  if (!m.is_unborn || m.next_p == nullptr) return nullptr;
+  if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+  return std::exchange(m.next_p, nullptr);
 }
 
 void give_p_to_thread_of(P& p, G& g) noexcept {

@@ -29,6 +29,9 @@ struct resting_m {
 // by preemption, that threads are in use: whoever comes back, or ends what it does, will take it (T05).
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
+// Under sched.lock: the P with which m is to begin, if its thread has not come to that yet; it will be a spare one then.
+[[nodiscard]] P* take_back_from_unborn_locked(M& m) noexcept;
+
 // p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue.
 void give_p_to_thread_of(P& p, G& g) noexcept;
 

@@ -32,6 +32,9 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
     if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // seen at the next safe point
   }
   while (P* const p = take_idle_p(s)) stop_locked(s, *p);
+  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (P* const p = take_back_from_unborn_locked(*m)) stop_locked(s, *p);
+  }
   if (--s.procs_to_stop == 0) s.world_stopped.wake();
 }
 
@@ -241,10 +244,12 @@ fresh_procs make_procs(Sched& s, int count) {
   return made;
 }
 
-bool resize(M& m, int count, fresh_procs& fresh) noexcept {
-  Sched& s = m.sched;
+namespace {
+
+// `caller` has a P, the heir or one that goes; or it is nobody.
+bool resize_for(M* caller, P& heir, int count, fresh_procs& fresh) noexcept {
+  Sched& s = heir.sched;
   int const before = s.procs.size();
-  P& heir = m.p->id < count ? *m.p : *s.procs[0];
   std::uint32_t timers = 0;
   for (int i = count; i < before; ++i) timers += s.procs[static_cast<std::size_t>(i)]->timers.count().entries;
   if (!heir.timers.reserve(timers)) return false;
@@ -252,7 +257,7 @@ bool resize(M& m, int count, fresh_procs& fresh) noexcept {
     // Somebody else may have made some of them meanwhile.
     if (p->id == static_cast<int>(s.procs.all().size())) s.procs.add(*p.release());
   }
-  if (&heir != m.p) change_p(m, heir);
+  if (caller != nullptr && caller->p != &heir) change_p(*caller, heir);
   for (int i = before; i < count; ++i) {
     P& p = *s.procs[static_cast<std::size_t>(i)];
     if (p.status.load(relaxed) == p_status::dead) p.transition(p_status::dead, p_status::stopped);
@@ -266,5 +271,13 @@ bool resize(M& m, int count, fresh_procs& fresh) noexcept {
   s.use_procs(count);
   return true;
 }
+
+}  // namespace
+
+bool resize(M& m, int count, fresh_procs& fresh) noexcept {
+  return resize_for(&m, m.p->id < count ? *m.p : *m.sched.procs[0], count, fresh);
+}
+
+bool resize(Sched& s, int count, fresh_procs& fresh) noexcept { return resize_for(nullptr, *s.procs[0], count, fresh); }
 
 }  // namespace thrum::rt

@@ -7,6 +7,8 @@
 //   running, on g0          by its M, in find_runnable, which then rests among the idle
 //   running, in user code   by its M, in the signal's handler (sys/preempt.h): sysmon sends the signal at once
 //   in somebody's hands     by hand_off
+//   given to an M whose     by the one who stops the world: the thread's birth may need a lock of the C library that somebody
+//   thread is not there     holds who was stopped there
 //
 // So a stop takes some hundred microseconds, whatever the goroutines do; but for those that are in the C library, where they are
 // not interrupted for some time, and with the signal off, where a loop without calls is waited for.
@@ -75,5 +77,7 @@ using fresh_procs = std::vector<std::unique_ptr<P>>;
 // With the world stopped: from now on there are `count`. What the Ps that go have in their queues goes to the head of the global
 // queue, in order; their timers go to m's P. False, and nothing has changed: no memory.
 [[nodiscard]] bool resize(M& m, int count, fresh_procs& fresh) noexcept;
+// The same on a thread that is no M, with everybody stopped; the timers go to the first P.
+[[nodiscard]] bool resize(Sched& s, int count, fresh_procs& fresh) noexcept;
 
 }  // namespace thrum::rt

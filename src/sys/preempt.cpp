@@ -153,6 +153,7 @@ void pause_if_still_asked(M& m) noexcept {
 void begin_pause_locked(M& m) noexcept {
   m.is_paused = true;
   m.sched.ms_paused.fetch_add(1, relaxed);
+  if (m.is_paused_in_libc) ++m.sched.ms_paused_in_libc;
 }
 
 void end_pause(M& m) noexcept {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice the time, and so on
 constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
-constexpr std::int64_t ask_again_soon_ns = 50'000;  // while somebody waits, and perhaps the whole world stands still
+constexpr std::int64_t ask_again_soon_ns = 20'000;  // while somebody waits, and perhaps the whole world stands still
 constexpr int asked_before_insisting = 20;
 // All stand still for a moment only, and nobody needs the C library meanwhile (sched/world.h): so it may be stopped in there, too.
 constexpr int asked_before_insisting_to_stop = 3;
@@ -66,7 +66,9 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     seen.asked = 0;
     seen.refused = 0;
     if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
-    return is_urgent(p) ? verdict::look_again_soon : verdict::nothing;
+    if (!is_urgent(p)) return verdict::nothing;
+    if (m != nullptr) static_cast<void>(is_computing(hint_of(m->tid), seen.cpu_ns));  // for the next look
+    return verdict::hurry;
   }
   if (m == nullptr) return verdict::nothing;
   seen.ask_ns =
@@ -81,7 +83,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
       m->pause_tick.store(tick_to_ask_for, relaxed);
       m->attention.fetch_or(m_attend::pause, relaxed);
     }
-    return is_urgent(p) ? verdict::look_again_soon : verdict::nothing;
+    return is_urgent(p) ? verdict::hurry : verdict::nothing;
   }
   if (!is_wanted && !nobody_could_help()) return verdict::nothing;
   std::int64_t const looked_at_ns = os::monotonic_ns();
@@ -102,6 +104,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     return verdict::nothing;
   }
   if (!is_computing(hint_of(m->tid), seen.cpu_ns)) {
+    if (is_urgent(p)) return verdict::hurry;
     look_again_at(now_ns + computing_for_ns);
     return verdict::nothing;
   }

@@ -13,8 +13,8 @@
 
 namespace thrum::rt {
 
-// What a look at something led to, the most important last.
-enum class verdict : std::uint8_t { nothing, look_again_soon, acted };
+// What a look at something led to, the most important last. `hurry`: somebody stands still until the next look, exactly on time.
+enum class verdict : std::uint8_t { nothing, look_again_soon, hurry, acted };
 
 class slice_watch {
  public:

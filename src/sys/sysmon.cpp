@@ -73,13 +73,21 @@ void sysmon::watch() noexcept {
     sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see leave_p_behind
     bool const rung = os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
     last_ = look();
-    if (rung || last_ == verdict::acted || (how != rest::pause && !all_idle())) {
+    if (rung || last_ >= verdict::hurry || (how != rest::pause && !all_idle())) {
       pause_ns_ = pause_min_ns;
       looks_in_vain_ = 0;
+      pause_exactly(last_ >= verdict::hurry);
     } else if (how == rest::pause && ++looks_in_vain_ >= looks_before_slower) {
       pause_ns_ = std::min(pause_ns_ * 2, pause_max_ns);
+      pause_exactly(false);
     }
   }
+}
+
+// What was found once is soon found again, such as one thread after the other that sleeps in the kernel. Else more exact pauses
+// would only mean more looks.
+void sysmon::pause_exactly(bool wanted) noexcept {
+  if (std::exchange(pauses_exactly_, wanted) != wanted) os::set_timer_slack_ns(wanted ? 1 : os::usual_timer_slack_ns);
 }
 
 std::int64_t sysmon::limit_of(rest how) noexcept {

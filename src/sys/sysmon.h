@@ -43,6 +43,7 @@ class sysmon {
   [[nodiscard]] rest choose_rest() noexcept;
   [[nodiscard]] bool all_idle() const noexcept;
   [[nodiscard]] std::int64_t limit_of(rest how) noexcept;
+  void pause_exactly(bool wanted) noexcept;
   void trace_if_due() noexcept;
 
   [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept;
@@ -58,6 +59,7 @@ class sysmon {
   bool runs_ = false;
   std::int64_t pause_ns_;
   int looks_in_vain_ = 0;
+  bool pauses_exactly_ = false;  // the kernel was asked to end them on time
   verdict last_ = verdict::nothing;
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;

@@ -25,10 +25,10 @@ bool win(M& m, P const& p) noexcept {
       // after this; and if it went into an announced call, attention says so.
       os::chaos_point();
       os::barrier_in_all_threads();
-      if (m.attention.load(acquire) == m_attend::being_taken) {
-        if (hint_of(m.p) == &p && hint_of(m.current) != nullptr) return true;
-        m.attention.fetch_and(~m_attend::being_taken, release);
-      }
+      bool const is_untouched = m.attention.load(acquire) == m_attend::being_taken;
+      if (is_untouched && hint_of(m.p) == &p && hint_of(m.current) != nullptr) return true;
+      // Also beside a `pause` that came just now: m waits for this bit to go.
+      m.attention.fetch_and(~m_attend::being_taken, release);
       return false;
     }
   }

@@ -256,7 +256,7 @@ TEST_P(locked_threads, S24_goroutines_that_wait_locked_do_not_hold_the_end_up) {
       }
       ASSERT_TRUE(test::wait_until([&] { return waiting == 4; }));
     });
-    EXPECT_TRUE(test::wait_until([&] { return rt::os::count_process_threads() == before; }));
+    EXPECT_TRUE(test::wait_until([&] { return rt::os::count_process_threads() <= before; }));
   }
 }
 

@@ -151,6 +151,22 @@ TEST_P(selects, SE04_a_random_bit_by_sending) {
   });
 }
 
+TEST_P(selects, SE04_also_if_it_waits_for_whoever_takes_it) {
+  run([] {
+    chan<int> const c;
+    go([=] {
+      for (int i = 0; i < 100; ++i) select(on_send(c, 0), on_send(c, 1));
+    });
+    int ones = 0;
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(wait_until_senders(c, 2));
+      ones += *c.recv();
+    }
+    EXPECT_GT(ones, 10);
+    EXPECT_LT(ones, 90);
+  });
+}
+
 // Go's TestSelectDuplicateChannel: A stands twice in c's queue, B behind it; A is woken elsewhere, then B by c.
 TEST_P(selects, SE05_a_channel_that_is_listed_twice) {
   run([] {

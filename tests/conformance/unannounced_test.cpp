@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -182,6 +183,36 @@ TEST(unannounced_calls, S40_one_that_comes_back_without_a_p_gets_one_although_it
     while (s.ms_without_p.load(rt::relaxed) != 0) sleep_for(1ms);
     stop = true;
     all.wait();
+  });
+}
+
+// The signal of a slice that is over may come to a thread that has just woken, while its P is being taken.
+TEST(unannounced_calls, T04_a_pause_that_comes_while_the_p_is_taken_leaves_nobody_behind) {
+  if (rt::with_tsan)
+    GTEST_SKIP() << "the Ms are found by a hint, which ThreadSanitizer takes for a race with their making";
+  run_at(2, [] {
+    rt::Sched& s = test::this_sched();
+    std::atomic<bool> stop{false};
+    std::atomic<int> pauses{0};
+    std::thread asker([&] {
+      while (!stop) {
+        for (rt::P* const p : s.procs) {
+          rt::M* const m = rt::hint_of(p->m);
+          std::uint32_t seen = rt::m_attend::being_taken;
+          if (m != nullptr && m->attention.compare_exchange(seen, seen | rt::m_attend::pause, rt::relaxed, rt::relaxed))
+            ++pauses;
+        }
+      }
+    });
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([&] {
+        for (int k = 0; k < 10'000 && pauses < 20; ++k) ::usleep(50);
+      });
+    }
+    all.wait();
+    stop = true;
+    blocking([&] { asker.join(); });
   });
 }
 

@@ -215,6 +215,28 @@ TEST(headers, context_h) {
   });
 }
 
+TEST(headers, process_h) {
+  thrum::run([] {
+    auto [status, out, err] = thrum::output({"sh", "-c", "echo done; echo why >&2; exit 3"});
+    EXPECT_EQ(status.code(), 3);
+    EXPECT_EQ(out, "done\n");
+    EXPECT_EQ(err, "why\n");
+
+    std::string const numbers = "3\n1\n2\n";
+    auto sort = thrum::process::start({"sort", "-n"}, {.in = thrum::stdio::pipe, .out = thrum::stdio::pipe});
+    thrum::go([&] {
+      sort.in().write_all(numbers);
+      sort.in().close();
+    });
+    std::string bytes(64, '\0');
+    std::string sorted;
+    while (auto n = sort.out().read_some(bytes)) sorted.append(bytes, 0, n);
+    thrum::exit_status how = sort.wait();
+    EXPECT_TRUE(how.ok());
+    EXPECT_EQ(sorted, "1\n2\n3\n");
+  });
+}
+
 TEST(headers, group_h) {
   thrum::run([] {
     std::vector<std::string> urls{"a", "b", "bad", "c"};

@@ -1,5 +1,6 @@
 // What the network and the kernel do to a program: no descriptors left, resets, peers that are gone or slow, failing calls.
 #include "os/fault.h"
+#include "support/descriptors.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -10,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +31,7 @@ using namespace std::chrono_literals;
 using rt::os::call;
 using rt::os::clear_faults;
 using rt::os::inject_fault;
+using test::open_descriptors;
 using test::scaled;
 
 class net_faults : public test::at_every_width {
@@ -85,17 +86,6 @@ TEST_P(net_faults, S25_with_a_real_limit_of_descriptors_the_waiting_peer_is_serv
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
     EXPECT_TRUE(acceptor.join());
   });
-}
-
-// But for files: sysmon opens some, at any time.
-int open_descriptors() {
-  int count = 0;
-  for (auto const& each : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    std::string const what = std::filesystem::read_symlink(each.path(), gone).string();
-    if (!gone && !what.starts_with('/')) ++count;
-  }
-  return count;
 }
 
 TEST_P(net_faults, S25_without_memory_or_descriptors_opening_fails_and_leaves_nothing_behind) {

@@ -144,7 +144,7 @@ TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
   run([] {
     auto ab = test::socket_pair();
     fd& a = ab.a;
-    a.set_read_deadline(300ms);
+    a.set_read_deadline(1s);
     std::error_code error;
     char byte = 0;
     rt::os::count_calls();
@@ -153,7 +153,7 @@ TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
     rt::os::clear_faults();
     EXPECT_EQ(error, std::errc::timed_out);
     if (!rt::with_asan && !rt::with_tsan) {
-      EXPECT_LT(made, 150U);  // Ms and sysmon come to rest; polling every ms would be 300
+      EXPECT_LT(made, 500U);  // Ms and sysmon come to rest; polling every ms would be 1,000
     }
   });
 }

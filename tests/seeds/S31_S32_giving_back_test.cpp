@@ -79,11 +79,14 @@ TEST(surplus_threads, S31_one_that_kept_the_time_may_be_let_go) {
 
 std::int64_t resident_bytes() { return static_cast<std::int64_t>(rt::os::resident_bytes()); }
 
-// Touches 16 KiB of its stack.
-void use_stack() {
-  char volatile block[16 * 1024];
+// Calls `then` with so much of its stack in use. In a frame of its own, which is gone when it returns.
+template <std::size_t Bytes, class F>
+[[gnu::noinline]] void use_stack(F then) {
+  char block[Bytes];
+  asm volatile("" : : "r"(block) : "memory");  // as a whole: clang divides one whose address nobody sees
   for (std::size_t i = 0; i < sizeof block; i += 1024) block[i] = 1;
-  thrum::yield();
+  then();
+  asm volatile("" : : "r"(block) : "memory");  // it is in use until here
 }
 
 // SK-04.
@@ -91,21 +94,19 @@ TEST(idle_stacks, S32_SK_04_give_their_memory_back) {
   if (rt::with_asan || rt::with_tsan || test::emulated()) GTEST_SKIP() << "what is resident is the tool's";
   run_with({.max_procs = 2, .scavenge_after = 50ms}, [] {
     std::int64_t const before = resident_bytes();
+    std::int64_t with_stacks = 0;
     {
       wait_group all;
       semaphore held(0);
       constexpr int goroutines = 10'000;
       for (int i = 0; i < goroutines; ++i) {
-        all.go([&] {
-          use_stack();
-          held.acquire();
-        });
+        all.go([&] { use_stack<16 * 1024>([&] { held.acquire(); }); });
       }
       while (test::waiting_for(rt::wait_reason::semaphore) < goroutines) sleep_for(1ms);
+      with_stacks = resident_bytes();
       held.release(goroutines);
       all.wait();
     }
-    std::int64_t const with_stacks = resident_bytes();
     EXPECT_GT(with_stacks - before, 100'000'000);
     EXPECT_TRUE(test::wait_until([&] {
       sleep_for(20ms);
@@ -114,7 +115,7 @@ TEST(idle_stacks, S32_SK_04_give_their_memory_back) {
         << " of " << with_stacks - before;
     // And they serve again.
     wait_group all;
-    for (int i = 0; i < 1000; ++i) all.go(use_stack);
+    for (int i = 0; i < 1000; ++i) all.go([] { use_stack<16 * 1024>(thrum::yield); });
     all.wait();
   });
 }
@@ -125,6 +126,7 @@ TEST(parked_stacks, S32_T10_give_back_what_is_below_a_parked_goroutine_and_nothi
   run_with({.max_procs = 2, .scavenge_after = 50ms}, [] {
     constexpr int goroutines = 1000;
     constexpr std::int64_t depth = 100 * 1024;
+    semaphore deep_down(0);
     semaphore held(0);
     wait_group all;
     std::atomic<int> wrong{0};
@@ -133,10 +135,7 @@ TEST(parked_stacks, S32_T10_give_back_what_is_below_a_parked_goroutine_and_nothi
       all.go([&, i] {
         volatile int kept[100];
         for (int& each : const_cast<int(&)[100]>(kept)) each = i;
-        [] {
-          char volatile block[depth];
-          for (std::size_t k = 0; k < sizeof block; k += 1024) block[k] = 1;
-        }();
+        use_stack<depth>([&] { deep_down.acquire(); });
         held.acquire();
         for (int const each : const_cast<int(&)[100]>(kept)) wrong += each != i ? 1 : 0;
       });
@@ -144,6 +143,7 @@ TEST(parked_stacks, S32_T10_give_back_what_is_below_a_parked_goroutine_and_nothi
     while (test::waiting_for(rt::wait_reason::semaphore) < goroutines) sleep_for(1ms);
     std::int64_t const deep = resident_bytes() - before;
     EXPECT_GT(deep, goroutines * depth);
+    deep_down.release(goroutines);
     EXPECT_TRUE(test::wait_until([&] {
       sleep_for(20ms);
       return resident_bytes() - before < deep / 5;

@@ -54,8 +54,7 @@ void report(program const& p, std::uint64_t seed, std::string const& fault) {
 }
 
 class chan_model_at : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(at, chan_model_at, testing::Values(1, 2, 8),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(chan_model_at, 1, 2, 8);
 
 TEST_P(chan_model_at, S33_random_programs_do_what_a_sequential_model_explains) {
   std::uint64_t const first_seed = test_seed();

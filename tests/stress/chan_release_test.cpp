@@ -54,8 +54,7 @@ class channel_release : public testing::TestWithParam<int> {
     });
   }
 };
-INSTANTIATE_TEST_SUITE_P(at, channel_release, testing::Values(1, 2, 8),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(channel_release, 1, 2, 8);
 
 TEST_P(channel_release, T14_by_the_receiver_of_its_last_element) {
   on_many([](std::int64_t round) {

@@ -26,8 +26,7 @@ class many_runs : public testing::TestWithParam<int> {
   [[nodiscard]] static int procs() { return GetParam(); }
   [[nodiscard]] static int runs() { return static_cast<int>(scaled(50, 10)); }
 };
-INSTANTIATE_TEST_SUITE_P(at, many_runs, testing::Values(1, 2, 8),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(many_runs, 1, 2, 8);
 
 TEST_P(many_runs, T12_receivers_left_behind_get_nothing) {
   chan<int> const c;

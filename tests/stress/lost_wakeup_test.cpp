@@ -68,8 +68,7 @@ class lost_wakeup : public testing::TestWithParam<int> {
   std::uint64_t const seed_;
 };
 
-INSTANTIATE_TEST_SUITE_P(at, lost_wakeup, testing::Values(2, 4, 16),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(lost_wakeup, 2, 4, 16);
 
 TEST_P(lost_wakeup, S13_pairs_that_wake_each_other) {
   int const pairs = procs();

@@ -58,8 +58,7 @@ class memory : public testing::TestWithParam<int> {
   [[nodiscard]] static int procs() { return GetParam(); }
 };
 
-INSTANTIATE_TEST_SUITE_P(at, memory, testing::Values(1, 2),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(memory, 1, 2);
 
 TEST_P(memory, S29_a_million_parked_goroutines_cost_a_page_and_their_record_each) {
   constexpr std::size_t bytes_each_max = 4'710;  // 4.6 KB: stack page, G and sudog

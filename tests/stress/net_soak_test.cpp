@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/fault.h"
 #include "stress/seed.h"
+#include "support/descriptors.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -15,7 +16,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -31,15 +31,6 @@ using namespace std::chrono_literals;
 using rt::os::call;
 
 class net_soak : public at_every_width {};
-
-std::ptrdiff_t sockets_open() {
-  std::ptrdiff_t open = 0;
-  for (auto const& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code error;
-    open += std::filesystem::read_symlink(entry.path(), error).string().starts_with("socket:") ? 1 : 0;
-  }
-  return open;
-}
 
 std::uint32_t at_most(rt::random_source& random, std::uint32_t limit) {
   return static_cast<std::uint32_t>(random.next() % (limit + 1));
@@ -91,7 +82,7 @@ void disturb(rt::random_source& random) {
 
 TEST_P(net_soak, S25_nothing_is_lost_in_a_random_life) {
   std::uint64_t const seed = test_seed();
-  std::ptrdiff_t const before = sockets_open();
+  std::ptrdiff_t const before = open_sockets();
   auto const for_ns = is_long() ? 600'000'000'000 : scaled(3'000'000'000, 300'000'000);
   tally counts;
   run([&] {
@@ -137,7 +128,7 @@ TEST_P(net_soak, S25_nothing_is_lost_in_a_random_life) {
   });
   EXPECT_EQ(counts.wrong, 0);
   EXPECT_GT(counts.answered, 0);
-  EXPECT_EQ(sockets_open(), before);
+  EXPECT_EQ(open_sockets(), before);
 }
 
 THRUM_AT_EVERY_WIDTH(net_soak);

@@ -64,8 +64,7 @@ class parallelism : public testing::TestWithParam<int> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(at, parallelism, testing::Values(2, 4, 8),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(parallelism, 2, 4, 8);
 
 // One goroutine starts procs-1 others and never lets go of its P; all of them are to be seen running at once.
 std::int64_t time_until_all_run(int procs) {

@@ -24,8 +24,7 @@ namespace {
 
 class handed_over : public release_at_once {};
 
-INSTANTIATE_TEST_SUITE_P(at, handed_over, testing::Values(1, 2, 8),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(handed_over, 1, 2, 8);
 
 TEST_P(handed_over, T14_a_shared_mutex_destroyed_by_the_writer_its_last_reader_let_in) {
   on_many(scaled(50'000, 1000), [](std::int64_t round) {

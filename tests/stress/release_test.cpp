@@ -26,8 +26,7 @@
 namespace thrum::test {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(at, release_at_once, testing::Values(1, 2, 8),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(release_at_once, 1, 2, 8);
 
 TEST_P(release_at_once, T14_a_wait_group_destroyed_by_its_waiter) {
   on_many(scaled(100'000, 2000), [](std::int64_t round) {
@@ -132,8 +131,7 @@ class ends : public testing::TestWithParam<int> {
   [[nodiscard]] static int procs() { return GetParam(); }
 };
 
-INSTANTIATE_TEST_SUITE_P(at, ends, testing::Values(1, 2, 8, 64),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_EVERY_WIDTH(ends);
 
 // Children that are already running when they are joined: their end, not a claim in place, lets the joiner go. The
 // joiner takes the result and recycles the record while the child may still be on its way off its stack; the record's

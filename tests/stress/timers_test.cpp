@@ -24,8 +24,7 @@ using namespace std::chrono_literals;
 constexpr auto lateness_max = 20s;
 
 class timers_stress : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(at, timers_stress, testing::Values(1, 2, 8),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_WIDTHS(timers_stress, 1, 2, 8);
 
 // A few sleepers on Ps that are idle otherwise: each of their sleeps ends the watch of one thread and begins that of the
 // next, at any moment of the others'. Nobody else is awake: one that is overslept shows as a hang, or by far too late.

@@ -56,10 +56,12 @@ std::filesystem::path this_program() { return std::filesystem::read_symlink("/pr
 outcome run_program(std::filesystem::path const& program, command_line const& given) {
   std::string command = given.environment + " ";
   for (std::string const& word : emulator) command += quoted(word) + " ";
-  command += quoted(program.string()) + " " + given.arguments + " 2>&1";
+  return run_shell(command + quoted(program.string()) + " " + given.arguments);
+}
 
+outcome run_shell(std::string const& command) {
   outcome seen;
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  std::FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return seen;
   std::array<char, 1024> part{};
   while (std::size_t const got = std::fread(part.data(), 1, part.size(), pipe)) seen.text.append(part.data(), got);

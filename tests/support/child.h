@@ -29,6 +29,9 @@ struct command_line {
 };
 [[nodiscard]] outcome run_program(std::filesystem::path const& program, command_line const& given);
 
+// A program of the machine's, in the shell's words.
+[[nodiscard]] outcome run_shell(std::string const& command);
+
 [[nodiscard]] std::filesystem::path this_program();
 
 }  // namespace thrum::test

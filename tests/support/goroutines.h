@@ -75,6 +75,7 @@ inline bool somebody_is_parked_on(mutex const* object) {
 
 // Sleepers and timers of all Ps that will still fire.
 inline std::uint32_t timers_pending() {
+  rt::runtime_mark const mark;
   std::uint32_t sum = 0;
   for (auto const& p : this_sched().procs) {
     auto const sizes = p->timers.count();

@@ -4,7 +4,7 @@
 //
 //   class my_topic : public at_every_width {};     // a TEST_P that runs at P = 1, 2, 8 and 64
 //   TEST_P(my_topic, S07_...) { run([&] { ... procs() ... }); }
-//   THRUM_AT_EVERY_WIDTH(my_topic);
+//   THRUM_AT_EVERY_WIDTH(my_topic);                // or at others: THRUM_AT_WIDTHS(my_topic, 2, 4, 16);
 #pragma once
 
 #include "support/watchdog.h"
@@ -46,6 +46,7 @@ class at_every_width : public testing::TestWithParam<int> {
 
 }  // namespace thrum::test
 
-#define THRUM_AT_EVERY_WIDTH(suite)                                 \
-  INSTANTIATE_TEST_SUITE_P(at, suite, testing::Values(1, 2, 8, 64), \
+#define THRUM_AT_WIDTHS(suite, ...)                                 \
+  INSTANTIATE_TEST_SUITE_P(at, suite, testing::Values(__VA_ARGS__), \
                            [](auto const& width) { return "P" + std::to_string(width.param); })
+#define THRUM_AT_EVERY_WIDTH(suite) THRUM_AT_WIDTHS(suite, 1, 2, 8, 64)

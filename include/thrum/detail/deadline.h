@@ -50,4 +50,16 @@ template <class Clock, class Duration, class Attempt>
   return false;
 }
 
+// The deadline of a descriptor: a moment, or a time from now.
+inline constexpr std::int64_t no_io_deadline = std::numeric_limits<std::int64_t>::max();
+
+template <class Clock, class Duration>
+[[nodiscard]] std::int64_t io_deadline(std::chrono::time_point<Clock, Duration> const& when) {
+  return when == std::chrono::time_point<Clock, Duration>::max() ? no_io_deadline : deadline_at(when);
+}
+template <class Rep, class Period>
+[[nodiscard]] std::int64_t io_deadline(std::chrono::duration<Rep, Period> const& from_now) noexcept {
+  return deadline_after(from_now);
+}
+
 }  // namespace thrum::detail

@@ -75,7 +75,7 @@ class send_case {
  public:
   template <class Handle>
   send_case(Handle&& to, T&& value, F f) : to_(std::forward<Handle>(to)), value_(std::move(value)), f_(std::move(f)) {}
-  send_case(send_case&&) = default;
+  send_case(send_case&&) = default;  // NOLINT(performance-noexcept-move-constructor): as T is
   send_case& operator=(send_case&&) = delete;
   ~send_case() = default;
 

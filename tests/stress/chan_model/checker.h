@@ -143,6 +143,16 @@ class checker {
     return !c.receivers.empty() || c.buffer.size() < program_.capacities[static_cast<std::size_t>(one.on)];
   }
 
+  // Whoever names a channel twice stands in its queue twice, at one place, and with either case first.
+  [[nodiscard]] waiter first_in(state const& s, std::vector<waiter> const& queue) const {
+    waiter first = queue.front();
+    event const* const seen = recorded(s, first.g);
+    for (waiter const& w : queue) {
+      if (seen != nullptr && w.g == first.g && static_cast<int>(w.k) == seen->chosen) first.k = w.k;
+    }
+    return first;
+  }
+
   bool carry_out(state& s, std::size_t g, std::size_t k) {
     choice const one = current(s, g).cases[k];
     channel& c = s.channels[static_cast<std::size_t>(one.on)];
@@ -151,7 +161,7 @@ class checker {
       if (c.closed) return complete(s, g, {outcome::threw, chosen, 0, 0, 0});
       int const value = value_of(g, s.next[g], k);
       if (!c.receivers.empty()) {
-        waiter const to = c.receivers.front();
+        waiter const to = first_in(s, c.receivers);
         if (!complete(s, to.g, {outcome::received, static_cast<int>(to.k), value, 0, 0})) return false;
       } else {
         c.buffer.push_back(value);
@@ -164,7 +174,7 @@ class checker {
       c.buffer.erase(c.buffer.begin());
     }
     if (!c.senders.empty()) {
-      waiter const from = c.senders.front();
+      waiter const from = first_in(s, c.senders);
       int const theirs = value_of(from.g, s.next[from.g], from.k);
       if (value.has_value()) {
         c.buffer.push_back(theirs);
@@ -184,11 +194,11 @@ class checker {
     channel& c = s.channels[static_cast<std::size_t>(on)];
     c.closed = true;
     while (!c.receivers.empty()) {
-      waiter const w = c.receivers.front();
+      waiter const w = first_in(s, c.receivers);
       if (!complete(s, w.g, {outcome::closed, static_cast<int>(w.k), 0, 0, 0})) return false;
     }
     while (!c.senders.empty()) {
-      waiter const w = c.senders.front();
+      waiter const w = first_in(s, c.senders);
       if (!complete(s, w.g, {outcome::threw, static_cast<int>(w.k), 0, 0, 0})) return false;
     }
     return complete(s, g, {outcome::closed, 0, 0, 0, 0});

@@ -126,8 +126,7 @@ TEST_P(deadlocks, S20_detection_can_be_turned_off) {
       testing::KilledBySignal(SIGALRM), "^$");
 }
 
-INSTANTIATE_TEST_SUITE_P(at, deadlocks, testing::Values(1, 2, 8, 64),
-                         [](auto const& width) { return "P" + std::to_string(width.param); });
+THRUM_AT_EVERY_WIDTH(deadlocks);
 
 class no_deadlock : public test::at_every_width {};
 

@@ -1,0 +1,61 @@
+// One client, in its own goroutine: reads requests, answers them in their order, until either side has enough.
+//
+// All requests that came with one read are answered with one write. Deadlines are set anew only after an eighth of their time: a
+// timer is not touched for every request.
+#pragma once
+
+#include "request_parser.h"
+#include "response.h"
+#include "routes.h"
+#include "settings.h"
+#include <thrum/tcp.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <system_error>
+
+namespace http {
+
+// What connections know of their server.
+struct surroundings {
+  settings const& limits;
+  http::site const& site;
+  std::atomic<bool> const& stopping;
+};
+
+class connection {
+ public:
+  connection(thrum::tcp_conn conn, surroundings const& around) : conn_(std::move(conn)), around_(around) {}
+
+  // Until the connection is of no more use.
+  void serve();
+
+  // From any goroutine, after `stopping` was set: if no request is on its way, it ends.
+  void end_if_idle() noexcept;
+
+ private:
+  enum class next : bool { go_on, stop };
+
+  [[nodiscard]] next receive();
+  [[nodiscard]] next admit();
+  [[nodiscard]] next answer();
+  [[nodiscard]] next send_file(file_part const& part);
+  [[nodiscard]] next refuse(response const& how, method asked = method::unknown);
+  [[nodiscard]] next flush();
+  [[nodiscard]] response call(route const* chosen, request& asked);
+  void renew_deadline(std::error_code& error) noexcept;
+  void linger() noexcept;
+
+  thrum::tcp_conn conn_;
+  surroundings around_;
+  request_parser parser_;
+  date_text date_;
+  std::string out_;  // answers that were not sent yet
+  std::chrono::milliseconds deadline_set_at_{-1'000'000'000};
+  bool request_has_deadline_ = false;
+  bool refused_ = false;
+  std::atomic<bool> idle_{false};
+};
+
+}  // namespace http

@@ -1,0 +1,108 @@
+#include "blocking_pop.h"
+#include "command.h"
+#include "numbers.h"
+#include "store.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace kv {
+namespace {
+
+void push(call& c, list_end end) {
+  key const name(c.args[1]);
+  auto shards = c.db.lock(name);
+  entry* found = shards.find(name);
+  if (found == nullptr) {
+    found = &shards.make(name);
+    found->value.emplace<list>();
+  }
+  list& elements = found->as_list();
+  for (std::string_view const element : c.args.subspan(2)) {
+    end == list_end::left ? elements.emplace_front(element) : elements.emplace_back(element);
+  }
+  c.reply.integer(static_cast<std::int64_t>(elements.size()));
+  shards.settle_list(name);
+}
+void lpush(call& c) { push(c, list_end::left); }
+void rpush(call& c) { push(c, list_end::right); }
+
+std::size_t count_of(std::string_view text) {
+  if (auto const count = parse_integer(text); count && *count >= 0) return static_cast<std::size_t>(*count);
+  throw command_error("ERR value is out of range, must be positive");
+}
+
+void pop(call& c, list_end end) {
+  if (c.args.size() > 3) refuse_arity(c);
+  bool const has_count = c.args.size() == 3;
+  std::size_t const count = has_count ? count_of(c.args[2]) : 1;
+  key const name(c.args[1]);
+  auto shards = c.db.lock(name);
+  entry* const found = shards.find(name);
+  if (found == nullptr) return has_count ? c.reply.null_array() : c.reply.null();
+  list& elements = found->as_list();
+  std::size_t const taken = std::min(count, elements.size());
+  if (has_count) c.reply.array(taken);
+  for (std::size_t i = 0; i < taken; ++i) {
+    c.reply.bulk(end == list_end::left ? elements.front() : elements.back());
+    end == list_end::left ? elements.pop_front() : elements.pop_back();
+  }
+  if (elements.empty()) shards.erase(name);
+}
+void lpop(call& c) { pop(c, list_end::left); }
+void rpop(call& c) { pop(c, list_end::right); }
+
+void llen(call& c) {
+  key const name(c.args[1]);
+  auto shards = c.db.lock(name);
+  entry* const found = shards.find(name);
+  c.reply.integer(found == nullptr ? 0 : static_cast<std::int64_t>(found->as_list().size()));
+}
+
+// Negative ones count from the end.
+std::int64_t from_front(std::int64_t index, list const& in) {
+  return index < 0 ? index + static_cast<std::int64_t>(in.size()) : index;
+}
+
+void lrange(call& c) {
+  std::int64_t const first_asked = integer_of(c.args[2]);
+  std::int64_t const last_asked = integer_of(c.args[3]);
+  key const name(c.args[1]);
+  auto shards = c.db.lock(name);
+  entry* const found = shards.find(name);
+  if (found == nullptr) return c.reply.array(0);
+  list const& elements = found->as_list();
+  std::int64_t const first = std::max<std::int64_t>(from_front(first_asked, elements), 0);
+  std::int64_t const last = std::min(from_front(last_asked, elements), static_cast<std::int64_t>(elements.size()) - 1);
+  if (first > last) return c.reply.array(0);
+  c.reply.array(static_cast<std::size_t>(last - first + 1));
+  std::for_each(elements.begin() + first, elements.begin() + last + 1, [&](std::string const& e) { c.reply.bulk(e); });
+}
+
+void lindex(call& c) {
+  key const name(c.args[1]);
+  auto shards = c.db.lock(name);
+  entry* const found = shards.find(name);
+  if (found == nullptr) return c.reply.null();
+  list const& elements = found->as_list();
+  auto const index = static_cast<std::size_t>(from_front(integer_of(c.args[2]), elements));
+  index < elements.size() ? c.reply.bulk(elements[index]) : c.reply.null();
+}
+
+void blpop(call& c) { blocking_pop(c, list_end::left); }
+void brpop(call& c) { blocking_pop(c, list_end::right); }
+
+constexpr std::array commands{
+    command{"LPUSH", -3, lpush},  command{"RPUSH", -3, rpush}, command{"LPOP", -2, lpop},
+    command{"RPOP", -2, rpop},    command{"LLEN", 2, llen},    command{"LRANGE", 4, lrange},
+    command{"LINDEX", 3, lindex}, command{"BLPOP", -3, blpop}, command{"BRPOP", -3, brpop},
+};
+
+}  // namespace
+
+std::span<command const> list_commands() { return commands; }
+
+}  // namespace kv

@@ -1,0 +1,79 @@
+// Requests out of the bytes of a connection: arrays of bulk strings ("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), or words on a line
+// ("GET k\r\n"), for people with telnet.
+//
+//   while (parser.next() == request_parser::outcome::request) answer(parser.arguments());
+//   parser.received(conn.read_some(parser.room()));
+//
+// Bytes may come in any pieces. The parser remembers where it stopped and looks at no byte twice, and its buffer doubles when it is
+// full: a value costs its own length, however large it is and however it comes. What is only announced costs nothing.
+#pragma once
+
+#include <thrum/buffer.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kv {
+
+class request_parser {
+ public:
+  static constexpr std::size_t line_bytes_max = 64 * 1024;           // an inline command, or a line with a length
+  static constexpr std::int64_t arguments_max = 1024 * 1024;         // in one array
+  static constexpr std::int64_t bulk_bytes_max = 512 * 1024 * 1024;  // one argument
+
+  enum class outcome { request, incomplete, broken };
+
+  // The next request among the bytes that have come. When it is broken, error() says why and nothing can follow.
+  [[nodiscard]] outcome next();
+
+  // Of the request that next() found, the command's name first; never empty. They lie in the buffer: valid until room() or next().
+  [[nodiscard]] std::span<std::string_view const> arguments() const noexcept { return arguments_; }
+  [[nodiscard]] std::string const& error() const noexcept { return error_; }
+
+  // Where to read to, and how much of it was read.
+  [[nodiscard]] thrum::mutable_buffer room();
+  void received(std::size_t bytes) noexcept { end_ += bytes; }
+  [[nodiscard]] std::size_t waiting_bytes() const noexcept { return end_ - at_; }
+
+ private:
+  struct piece {
+    std::size_t offset;  // from the request's beginning: the buffer may move
+    std::size_t size;
+  };
+
+  outcome parse_array();
+  outcome parse_inline();
+  outcome parse_bulk();
+  outcome broken(std::string why);
+  [[nodiscard]] std::optional<std::string_view> take_line(char last);
+  void begin_request() noexcept;
+  void resize(std::size_t capacity);
+
+  static constexpr std::size_t capacity_min = 4 * 1024;  // many connections are idle
+  static constexpr std::size_t capacity_idle_max =
+      64 * 1024;  // what a connection may keep when it has nothing to parse
+  static constexpr std::int64_t unknown = -1;
+
+  std::unique_ptr<char[]> bytes_;
+  std::size_t capacity_ = 0;
+  // begin_ <= at_ <= scanned_ <= end_ <= capacity_
+  std::size_t begin_ = 0;    // of the request that is being parsed
+  std::size_t at_ = 0;       // parsed so far
+  std::size_t scanned_ = 0;  // no end of a line before this
+  std::size_t end_ = 0;      // received so far
+
+  std::int64_t arguments_left_ = unknown;  // 0: the request is complete
+  std::int64_t bulk_bytes_ = unknown;
+  std::vector<piece> pieces_;
+  std::vector<std::string> words_;  // of an inline command, without their quotes
+  std::vector<std::string_view> arguments_;
+  std::string error_;
+};
+
+}  // namespace kv

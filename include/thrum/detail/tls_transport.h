@@ -1,0 +1,71 @@
+// What a TLS stream asks of the connection below it. Anything with these calls will do: a tcp_conn, a unix_conn, an fd, another
+// tls_stream.
+//
+// A read may have something to send by the way (an answer, an alert), and must not wait for that: the peer may never take it. Only descriptors can
+// write without waiting; on whatever else such a read may wait to send, until the write deadline.
+#pragma once
+
+#include <thrum/buffer.h>
+#include <thrum/clock.h>
+#include <thrum/fd.h>
+
+#include <concepts>
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+namespace thrum::detail {
+
+template <class Conn>
+concept carries_tls = requires(Conn& conn, std::error_code& error) {
+  conn.read_some(mutable_buffer(), error);
+  conn.write_all(const_buffer(), error);
+  conn.close(error);
+  conn.set_read_deadline(clock::time_point(), error);
+  conn.set_write_deadline(clock::time_point(), error);
+};
+
+class tls_transport {
+ public:
+  tls_transport() noexcept = default;
+  tls_transport(tls_transport const&) = delete;
+  tls_transport& operator=(tls_transport const&) = delete;
+  virtual ~tls_transport() = default;
+
+  virtual std::size_t read_some(mutable_buffer to, std::error_code& error) = 0;
+  virtual std::size_t write_all(const_buffer from, std::error_code& error) = 0;
+  virtual std::size_t write_now(const_buffer from, std::error_code& error) = 0;  // what goes without waiting
+  virtual void close(std::error_code& error) = 0;
+  virtual void set_read_deadline(clock::time_point when, std::error_code& error) = 0;
+  virtual void set_write_deadline(clock::time_point when, std::error_code& error) = 0;
+};
+
+template <carries_tls Conn>
+class tls_transport_of final : public tls_transport {
+ public:
+  explicit tls_transport_of(Conn conn) noexcept : conn_(std::move(conn)) {}
+
+  [[nodiscard]] Conn& conn() noexcept { return conn_; }
+
+  std::size_t read_some(mutable_buffer to, std::error_code& error) override { return conn_.read_some(to, error); }
+  std::size_t write_all(const_buffer from, std::error_code& error) override { return conn_.write_all(from, error); }
+  std::size_t write_now(const_buffer from, std::error_code& error) override {
+    if constexpr (std::derived_from<Conn, fd>) {
+      return detail::write_now(conn_, from, error);
+    } else {
+      return conn_.write_all(from, error);
+    }
+  }
+  void close(std::error_code& error) override { conn_.close(error); }
+  void set_read_deadline(clock::time_point when, std::error_code& error) override {
+    conn_.set_read_deadline(when, error);
+  }
+  void set_write_deadline(clock::time_point when, std::error_code& error) override {
+    conn_.set_write_deadline(when, error);
+  }
+
+ private:
+  Conn conn_;
+};
+
+}  // namespace thrum::detail

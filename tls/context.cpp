@@ -1,0 +1,142 @@
+#include "tls/context.h"
+
+#include "tls/errors.h"
+#include <thrum/tls_context.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+namespace thrum {
+
+using namespace detail;
+
+namespace {
+
+std::string in_wire_form(std::vector<std::string> const& protocols, std::error_code& error) {
+  std::string all;
+  for (std::string const& each : protocols) {
+    if (each.empty() || each.size() > 255) error = tls_errc::bad_protocol_name;
+    all += static_cast<char>(static_cast<unsigned char>(each.size()));
+    all += each;
+  }
+  return all;
+}
+
+unsigned char const* bytes_of(std::string const& text) noexcept {
+  return reinterpret_cast<unsigned char const*>(text.data());
+}
+
+// Callback: the server chooses among what the client offers.
+int choose_protocol(SSL* /*ssl*/, unsigned char const** chosen, unsigned char* chosen_bytes,
+                    unsigned char const* offered, unsigned offered_bytes, void* context) {
+  std::string const& ours = static_cast<tls_context_state const*>(context)->protocols;
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(&found, chosen_bytes, bytes_of(ours), static_cast<unsigned>(ours.size()), offered,
+                            offered_bytes) != OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;  // RFC 7301: no_application_protocol
+  }
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+// Callback: the server shows the certificate that the client asked for. Without one it shows the first, which the SSL_CTX has.
+int choose_identity(SSL* ssl, void* context) {
+  char const* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (name == nullptr) return 1;
+  for (loaded_identity const& each : static_cast<tls_context_state const*>(context)->identities) {
+    if (!each.has_name(name)) continue;
+    SSL_certs_clear(ssl);  // or one with another kind of key would only be added, and the client's taste would choose
+    return SSL_use_cert_and_key(ssl, each.certificate.get(), each.key.get(), each.chain.get(), 1);
+  }
+  return 1;
+}
+
+bool use_identity(SSL_CTX* ctx, loaded_identity const& who) noexcept {
+  return SSL_CTX_use_cert_and_key(ctx, who.certificate.get(), who.key.get(), who.chain.get(), 1) == 1;
+}
+
+bool trust(SSL_CTX* ctx, std::string const& roots_file) noexcept {
+  if (roots_file.empty()) return SSL_CTX_set_default_verify_paths(ctx) == 1;
+  return SSL_CTX_load_verify_file(ctx, roots_file.c_str()) == 1;
+}
+
+std::shared_ptr<tls_context_state> new_context(tls_role role) {
+  // No clean-up by OpenSSL at exit: the end of a run stops goroutines where they are, perhaps with one of its locks.
+  OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
+  auto made = std::make_shared<tls_context_state>();
+  made->role = role;
+  ERR_clear_error();
+  made->ctx.reset(SSL_CTX_new(role == tls_role::client ? TLS_client_method() : TLS_server_method()));
+  if (!made->ctx || SSL_CTX_set_min_proto_version(made->ctx.get(), TLS1_2_VERSION) != 1) return nullptr;
+  SSL_CTX* const ctx = made->ctx.get();
+  SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // A write of several records says after each how far it came, and may go on from elsewhere; idle connections keep no buffers.
+  SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  // Tickets carry what is needed to resume; a cache would be a lock for all connections.
+  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+  return made;
+}
+
+bool set_up_client(tls_context_state& state, tls_client_options const& chosen, std::error_code& error) {
+  SSL_CTX* const ctx = state.ctx.get();
+  state.verifies = !chosen.dangerously_trust_anybody;
+  SSL_CTX_set_verify(ctx, state.verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  if (state.verifies && !trust(ctx, chosen.roots_file)) return false;
+  if (chosen.identity) {
+    loaded_identity const who = load_identity(*chosen.identity, error);
+    if (error || !use_identity(ctx, who)) return false;
+  }
+  state.protocols = in_wire_form(chosen.protocols, error);
+  if (error || state.protocols.empty()) return !error;
+  return SSL_CTX_set_alpn_protos(ctx, bytes_of(state.protocols), static_cast<unsigned>(state.protocols.size())) == 0;
+}
+
+bool set_up_server(tls_context_state& state, tls_server_options const& chosen, std::error_code& error) {
+  SSL_CTX* const ctx = state.ctx.get();
+  if (chosen.identities.empty()) error = tls_errc::no_identity;
+  for (tls_identity const& each : chosen.identities) {
+    state.identities.push_back(load_identity(each, error));
+    if (error) return false;
+  }
+  state.protocols = in_wire_form(chosen.protocols, error);
+  if (error || !use_identity(ctx, state.identities.front())) return false;
+  SSL_CTX_set_cert_cb(ctx, &choose_identity, &state);
+  if (!state.protocols.empty()) SSL_CTX_set_alpn_select_cb(ctx, &choose_protocol, &state);
+  state.verifies = !chosen.client_roots_file.empty();
+  if (!state.verifies) return true;
+  SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // Clients that are verified may resume only what this program began.
+  constexpr unsigned char resumed_by[] = "thrum";
+  if (SSL_CTX_set_session_id_context(ctx, resumed_by, sizeof resumed_by - 1) != 1) return false;
+  auto* const names = SSL_load_client_CA_file(chosen.client_roots_file.c_str());
+  if (names == nullptr) return false;
+  SSL_CTX_set_client_CA_list(ctx, names);
+  return trust(ctx, chosen.client_roots_file);
+}
+
+// set_up(state, error) false: what OpenSSL says, unless `error` is set.
+template <class SetUp>
+std::shared_ptr<tls_context_state const> make_context(tls_role role, std::error_code& error, SetUp set_up) {
+  error.clear();
+  auto made = new_context(role);
+  if (made && set_up(*made, error)) return made;
+  std::error_code const from_openssl = take_openssl_error(nullptr);
+  if (!error) error = from_openssl;
+  return nullptr;
+}
+
+}  // namespace
+
+tls_context tls_context::client(tls_client_options const& chosen, std::error_code& error) {
+  return tls_context(make_context(tls_role::client, error, [&](tls_context_state& state, std::error_code& e) {
+    return set_up_client(state, chosen, e);
+  }));
+}
+
+tls_context tls_context::server(tls_server_options const& chosen, std::error_code& error) {
+  return tls_context(make_context(tls_role::server, error, [&](tls_context_state& state, std::error_code& e) {
+    return set_up_server(state, chosen, e);
+  }));
+}
+
+}  // namespace thrum

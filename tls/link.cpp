@@ -1,0 +1,193 @@
+#include "tls/link.h"
+
+#include <thrum/sleep.h>
+#include <thrum/tls_error.h>
+
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+namespace thrum::detail {
+namespace {
+
+std::error_code canceled() noexcept { return std::make_error_code(std::errc::operation_canceled); }
+std::error_code timed_out() noexcept { return std::make_error_code(std::errc::timed_out); }
+
+// How long close waits for a peer that takes nothing; Go's value.
+constexpr auto goodbye_time_max = std::chrono::seconds(5);
+
+// Enough for another one to see that its time is over.
+constexpr auto a_moment = std::chrono::microseconds(20);
+
+class input_wait {
+ public:
+  input_wait(tls_deadlines& deadlines, direction whose) : deadlines_(deadlines), whose_(whose) {
+    deadlines_.begin_input(whose_);
+  }
+  ~input_wait() { deadlines_.end_input(whose_); }
+  input_wait(input_wait const&) = delete;
+  input_wait& operator=(input_wait const&) = delete;
+
+ private:
+  tls_deadlines& deadlines_;
+  direction whose_;
+};
+
+}  // namespace
+
+bool tls_link::may_begin(direction which, std::error_code& error) {
+  if (!is_open()) {
+    error = canceled();
+  } else if (deadlines_.is_over(which)) {
+    error = timed_out();
+  }
+  return !error;
+}
+
+// Reading from the connection, for one at a time.
+class tls_link::feed_turn {
+ public:
+  // Waits until it is free, or more input has come than there was: then there is no need for it.
+  feed_turn(tls_link& of, std::uint64_t inputs) : of_(of) {
+    std::unique_lock guard(of_.feed_lock_);
+    of_.feed_changed_.wait(guard, [&] { return !of_.is_feeding_ || of_.session_->inputs() != inputs; });
+    is_mine_ = of_.session_->inputs() == inputs;
+    of_.is_feeding_ = of_.is_feeding_ || is_mine_;
+  }
+  ~feed_turn() { end(); }
+  feed_turn(feed_turn const&) = delete;
+  feed_turn& operator=(feed_turn const&) = delete;
+  explicit operator bool() const noexcept { return is_mine_; }
+
+  void end() {
+    if (!std::exchange(is_mine_, false)) return;
+    {
+      std::lock_guard const guard(of_.feed_lock_);
+      of_.is_feeding_ = false;
+    }
+    of_.feed_changed_.notify_all();
+  }
+
+ private:
+  tls_link& of_;
+  bool is_mine_ = false;
+};
+
+bool tls_link::feed(direction whose, std::uint64_t inputs, std::error_code& error) {
+  input_wait const wait(deadlines_, whose);
+  feed_turn turn(*this, inputs);
+  if (!turn) return true;  // somebody was faster
+  std::uint64_t const changes = deadlines_.changes();
+  std::size_t const came = below_->read_some(session_->space(), error);
+  if (error == std::errc::timed_out && !deadlines_.is_mine(whose, changes)) {
+    error.clear();
+    turn.end();
+    sleep_for(a_moment);  // for the one whose deadline it was
+    return true;
+  }
+  if (error) return false;
+  if (came == 0) {
+    error = tls_errc::unexpected_end;
+    return false;
+  }
+  session_->input_came(came);
+  return true;
+}
+
+void tls_link::send(patience how, std::error_code& error) {
+  do {
+    std::unique_lock turn(send_turn_, std::defer_lock);
+    if (how == patience::until_the_deadline) {
+      turn.lock();
+    } else if (!turn.try_lock()) {
+      return;
+    }
+    for (;;) {
+      if (sending_.empty()) session_->take_output(sending_);
+      if (sending_.empty()) break;
+      const_buffer const rest(sending_.data() + sent_, sending_.size() - sent_);
+      std::size_t const went = how == patience::none ? below_->write_now(rest, error) : below_->write_all(rest, error);
+      sent_ += went;
+      unsent_.store(went != rest.size(), relaxed);  // for whoever comes later, and may be late
+      if (went != rest.size()) return;
+      sending_.clear();
+      sent_ = 0;
+    }
+  } while (session_->has_output());  // of somebody who left it to us just before the unlock
+}
+
+// The connection's errors are for who writes; a reader will find out by itself.
+void tls_link::send_by_the_way() {
+  std::error_code ignored;
+  send(patience::none, ignored);
+}
+
+void tls_link::handshake(std::error_code& error) {
+  if (is_established()) {
+    if (!is_open()) error = canceled();
+    return;
+  }
+  static_cast<void>(shake_hands(direction::read, error));
+}
+
+bool tls_link::shake_hands(direction whose, std::error_code& error) {
+  while (!is_established()) {
+    if (!may_begin(whose, error)) return false;
+    tls_outcome const outcome = session_->perform([](SSL* ssl) { return SSL_do_handshake(ssl); });
+    std::error_code send_error;
+    send(patience::until_the_deadline, send_error);  // also the alert that tells why it failed
+    switch (outcome.how) {
+      case came_to::failure: error = outcome.error; return false;
+      case came_to::end: error = tls_errc::unexpected_end; return false;
+      case came_to::wants_input:
+        error = send_error;
+        if (error || !feed(whose, outcome.inputs, error)) return false;
+        break;
+      case came_to::success:
+        if (send_error == std::errc::timed_out || send_error == std::errc::operation_canceled) {
+          error = send_error;
+          return false;
+        }
+        // Else a peer that is gone did not take its tickets, and may have said something before: the next write reports it.
+        established_.store(true, release);  // pairs with is_established
+    }
+  }
+  return true;
+}
+
+void tls_link::close(std::error_code& error) {
+  if (closed_.exchange(true, acq_rel)) {
+    error = std::make_error_code(std::errc::bad_file_descriptor);
+    return;
+  }
+  say_goodbye();
+  below_->close(error);
+}
+
+// Only if nobody is in the middle of sending (whoever is may be stuck, and is to be ended), nor of a message that comes.
+void tls_link::say_goodbye() {
+  if (!is_established()) return;
+  std::error_code ignored;
+  deadlines_.set_last(clock::now() + goodbye_time_max, ignored);
+  send_by_the_way();
+  std::unique_lock const turn(send_turn_, std::try_to_lock);
+  if (!turn || !sending_.empty() || session_->has_output()) return;
+  tls_outcome const outcome = session_->perform([](SSL* ssl) {
+    bool const cannot = SSL_in_init(ssl) != 0 || (SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0;
+    return cannot || SSL_shutdown(ssl) >= 0 ? 1 : -1;
+  });
+  if (outcome.how != came_to::success || !outcome.has_output) return;
+  session_->take_output(sending_);
+  below_->write_all(const_buffer(sending_), ignored);
+  sending_.clear();
+}
+
+void tls_link::set_deadlines(bool read, bool write, clock::time_point when, std::error_code& error) {
+  if (!is_open()) {
+    error = canceled();
+    return;
+  }
+  deadlines_.set(read, write, when, error);
+}
+
+}  // namespace thrum::detail
