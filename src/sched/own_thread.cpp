@@ -99,20 +99,21 @@ void give_up_own_thread(M& m) noexcept {
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   G& g = *m.current;
   auto const mine = goroutine_globals::saved_from(m.globals);
-  g.saved.pc = nullptr;
-  commit(m, g, argument);
-  os::chaos_point();
-  hand_off(m.sched, *std::exchange(m.p, nullptr));
-  pay_owed_watch(m);
   struct {
     M& m;
+    commit_step commit;
+    void* argument;
     bool goes_on;
-  } rest{m, false};
-  // Whoever writes a dump meanwhile finds the goroutine's frames by its saved context.
+  } rest{m, commit, argument, false};
+  // Whoever writes a dump finds the goroutine's frames by its saved context, from the moment that it is said to wait.
   call_with_context(
       g.saved,
       [](void* its) noexcept {
         auto& of = *static_cast<decltype(rest)*>(its);
+        of.commit(of.m, *of.m.current, of.argument);
+        os::chaos_point();
+        hand_off(of.m.sched, *std::exchange(of.m.p, nullptr));
+        pay_owed_watch(of.m);
         of.goes_on = rest_in_place(of.m);
       },
       &rest);
