@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "os/pause_signal.h"
 #include "os/thread.h"
+#include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
@@ -34,8 +35,7 @@ M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_locked()) {
     M* const its = g->locked_to;
     if (its->is_foreign || its->rests_in_place || (its->is_paused && !its->is_paused_in_libc)) continue;
-    if (std::exchange(its->is_paused, false))
-      s.ms_paused.fetch_sub(1, relaxed);  // under the lock, before anybody counts
+    end_pause_locked(*its);
     its->idle_link = list;
     list = its;
   }

@@ -1,6 +1,7 @@
 #include "sched/queues.h"
 
 #include "base/check.h"
+#include "os/loaded_code.h"
 #include "sched/wake.h"
 
 #include <algorithm>
@@ -65,12 +66,11 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
   return {};
 }
 
+bool may_hold_libc_locks(M const& m) noexcept { return m.is_paused_in_libc || os::libc_is_in_the_program(); }
+
 // It leaves the queue, and its thread is as good as awake.
-G* no_longer_paused(Sched& s, G* g) noexcept {
-  if (g != nullptr && std::exchange(g->locked_to->is_paused, false)) {
-    s.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest
-    if (g->locked_to->is_paused_in_libc) --s.ms_paused_in_libc;
-  }
+G* no_longer_paused(G* g) noexcept {
+  if (g != nullptr) end_pause_locked(*g->locked_to);
   return g;
 }
 
@@ -78,21 +78,33 @@ G* no_longer_paused(Sched& s, G* g) noexcept {
 entry pop_global(Sched& s) noexcept {
   if (!s.many_are_paused()) {
     entry const first = s.global_queue.pop();
-    if (first.is_locked()) no_longer_paused(s, first.g());
+    if (first.is_locked()) no_longer_paused(first.g());
     return first;
   }
   if (auto const whose = std::exchange(s.turn_of_plain, plain_turn::none); whose != plain_turn::none) {
     if (entry const plain = pop_plain(s, whose)) return plain;
   }
-  G* const oldest = no_longer_paused(s, s.global_queue.pop_locked());
+  G* const oldest = no_longer_paused(s.global_queue.pop_locked());
   return oldest != nullptr ? entry::locked(oldest) : s.global_queue.pop_plain();
 }
 
 }  // namespace
 
+void begin_pause_locked(M& m) noexcept {
+  m.is_paused = true;
+  m.sched.ms_paused.fetch_add(1, relaxed);
+  if (may_hold_libc_locks(m)) ++m.sched.ms_paused_in_libc;
+}
+
+void end_pause_locked(M& m) noexcept {
+  if (!std::exchange(m.is_paused, false)) return;
+  m.sched.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest
+  if (may_hold_libc_locks(m)) --m.sched.ms_paused_in_libc;
+}
+
 G* take_oldest_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  G* const oldest = no_longer_paused(s, s.global_queue.pop_locked());
+  G* const oldest = no_longer_paused(s.global_queue.pop_locked());
   s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
   return oldest;
 }

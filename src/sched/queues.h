@@ -26,6 +26,10 @@ void let_others_pass_runnext(P& p) noexcept;
 // Owner of p, with too many paused: goroutines that have not started go to the end of the global queue (T05).
 void set_unstarted_aside(P& p) noexcept;
 
+// Under sched.lock: m's thread goes to sleep in the middle of user code until its goroutine's turn; and its turn has come.
+void begin_pause_locked(M& m) noexcept;
+void end_pause_locked(M& m) noexcept;
+
 // Under sched.lock: the goroutine that has waited longest for its own thread, before its turn. nullptr: there is none.
 [[nodiscard]] G* take_oldest_locked(Sched& s) noexcept;
 

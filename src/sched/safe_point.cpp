@@ -25,10 +25,14 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   for (auto const& p : s.procs) p->attention.fetch_or(attend::safe_point, release);
   attend_to(*m.p);
   {
-    // An idle P cannot come to a safe point by itself, and cannot stop being idle while we hold the lock.
+    // An idle P cannot come to a safe point by itself, and cannot stop being idle while we hold the lock; one whose M is yet to
+    // be born comes there late, if at all.
     os::lock_guard const guard(s.lock);
     for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
       attend_to(*p);
+    }
+    for (M const* other = s.all_ms; other != nullptr; other = other->all_link) {
+      if (other->is_unborn && other->next_p != nullptr) attend_to(*other->next_p);
     }
   }
   // Neither can one whose M is in a system call. One that just enters it unseen is sysmon's to take.

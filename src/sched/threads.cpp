@@ -37,7 +37,7 @@ void leave_record(M& m) noexcept {
 // The P that it was made for; nullptr if there is none, or it was taken back.
 P* be_born(M& m) noexcept {
   os::lock_guard const guard(m.sched.lock);
-  m.is_unborn = false;
+  if (std::exchange(m.is_unborn, false) && m.next_p == nullptr) --m.sched.ms_expected;
   return m.next_p;
 }
 
@@ -89,6 +89,26 @@ M& new_m_or_fail_locked(Sched& s) noexcept {
   fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
 }
 
+// One that has no thread yet, for a P: one whose first P was taken back before it came, else a new one.
+M& unborn_m_locked(Sched& s) noexcept {
+  if (s.ms_expected != 0) {
+    M* expected = s.all_ms;
+    while (!expected->is_unborn || expected->next_p != nullptr) expected = expected->all_link;
+    --s.ms_expected;
+    return *expected;
+  }
+  M& m = new_m_or_fail_locked(s);
+  m.is_unborn = true;
+  m.idle_link = std::exchange(s.unborn_ms, &m);
+  return m;
+}
+
+// For another time, since no thread can be had, or it is gone.
+void keep_record_locked(Sched& s, M& m) noexcept {
+  m.idle_link = std::exchange(s.threadless_ms, &m);
+  check_deadlock_locked(s);  // it was counted as one that does not rest; the thread as one that nobody knew
+}
+
 // 0 or the errno.
 int try_to_start_thread(Sched& s, M& m) noexcept {
   s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
@@ -101,6 +121,17 @@ int try_to_start_thread(Sched& s, M& m) noexcept {
   return error;
 }
 
+// Whether its P was taken back: then nobody misses the thread that could not be made.
+bool is_no_longer_needed(Sched& s, M& m) noexcept {
+  os::lock_guard const guard(s.lock);
+  if (m.next_p != nullptr) return false;
+  m.is_unborn = false;
+  --s.ms_expected;
+  --s.ms_total;
+  keep_record_locked(s, m);
+  return true;
+}
+
 }  // namespace
 
 void start_spare_thread(Sched& s) noexcept {
@@ -109,9 +140,8 @@ void start_spare_thread(Sched& s) noexcept {
   s.lock.release();
   if (spare == nullptr || try_to_start_thread(s, *spare) == 0) return;
   os::lock_guard const guard(s.lock);
-  spare->idle_link = std::exchange(s.threadless_ms, spare);
   --s.ms_total;
-  check_deadlock_locked(s);  // it was counted as one that does not rest
+  keep_record_locked(s, *spare);
 }
 
 void let_thread_go(M& m) noexcept {
@@ -130,13 +160,12 @@ void bury_thread(Sched& s, M& m) noexcept {
   m.ends_with_goroutine = false;
   m.leaves = m.usual_leaving();
   os::lock_guard const guard(s.lock);
-  m.idle_link = std::exchange(s.threadless_ms, &m);
-  check_deadlock_locked(s);  // as long as the thread was there it was one that nobody knew
+  keep_record_locked(s, m);
 }
 
 void start_thread(Sched& s, M& m) noexcept {
   int const error = try_to_start_thread(s, m);
-  if (error == 0) return;
+  if (error == 0 || is_no_longer_needed(s, m)) return;
   print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_running.load(relaxed) + 1,
               error);
   if (error == EAGAIN) print_error("thrum: may need to increase max user processes (ulimit -u)");
@@ -174,8 +203,16 @@ resting_m take_resting_m_locked(Sched& s) noexcept {
   return {};
 }
 
+namespace {
+
+bool may_have_unborn_locked(Sched const& s) noexcept {
+  return s.ms_expected != 0 || s.ms_total < s.threads_max.load(relaxed);
+}
+
+}  // namespace
+
 bool a_thread_can_be_had_locked(Sched const& s) noexcept {
-  return s.idle_m_list != nullptr || s.timekeeper != nullptr || s.ms_total < s.threads_max.load(relaxed) ||
+  return s.idle_m_list != nullptr || s.timekeeper != nullptr || may_have_unborn_locked(s) ||
          s.global_queue.has_locked();
 }
 
@@ -184,34 +221,47 @@ bool may_start_m_locked(Sched const& s) noexcept {
   return !s.stopping && (a_thread_can_be_had_locked(s) || !threads_are_preempted);
 }
 
+namespace {
+
+// Under sched.lock, if nobody rests: the thread that sleeps in a goroutine's frames and is to have the next P; nullptr: an unborn
+// one may have it. A thread is born with locks of the C library: whoever was paused with one in his hands must go on, and if all
+// Ps went to the unborn he never would. So his turn comes first, or that of others before him.
+G* whose_turn_comes_first_locked(Sched& s) noexcept {
+  return s.ms_paused_in_libc != 0 || !may_have_unborn_locked(s) ? take_oldest_locked(s) : nullptr;
+}
+
+// Called with sched.lock held; releases it.
+void give_p_before_its_turn(Sched& s, P& p, G& g, start_as how) noexcept {
+  if (how == start_as::spinning) s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+  bool const orders_spare = s.ms_total < s.threads_max.load(relaxed);
+  s.wants_spare = s.wants_spare || orders_spare;
+  s.lock.release();
+  give_p_to_thread_of(p, g);
+  if (orders_spare) ring_thread_maker(s);
+  if (how != start_as::spinning) return;
+  store_load_fence();  // somebody may have trusted in the one that was to search
+  if (work_anywhere(s)) wake_if_idle(s);
+}
+
+}  // namespace
+
 void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   resting_m const rested = take_resting_m_locked(s);
-  M* m = rested.m;
-  if (m == nullptr) {
-    bool const at_limit = s.ms_total >= s.threads_max.load(relaxed);
-    // A thread is born with locks of the C library: whoever was paused with one in his hands must go on, and if all Ps went to
-    // the unborn he never would. So his turn comes first, or that of others before him.
-    bool const goes_first = at_limit || s.ms_paused_in_libc != 0;
-    if (G* const has_thread = goes_first ? take_oldest_locked(s) : nullptr) {
-      if (how == start_as::spinning) s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
-      s.wants_spare = s.wants_spare || !at_limit;
-      s.lock.release();
-      give_p_to_thread_of(p, *has_thread);
-      if (!at_limit) ring_thread_maker(s);
+  if (rested.m == nullptr) {
+    if (G* const has_thread = whose_turn_comes_first_locked(s)) {
+      give_p_before_its_turn(s, p, *has_thread, how);
       return;
     }
-    m = &new_m_or_fail_locked(s);
-    m->is_unborn = true;
-    m->idle_link = s.unborn_ms;
-    s.unborn_ms = m;
+    attend_to(p);  // its thread may be long in coming
   }
-  m->next_p = &p;
-  m->spinning = how == start_as::spinning;
+  M& m = rested.m != nullptr ? *rested.m : unborn_m_locked(s);
+  m.next_p = &p;
+  m.spinning = how == start_as::spinning;
   s.lock.release();
   if (rested.m == nullptr) {
     ring_thread_maker(s);
   } else if (rested.sleeps) {
-    m->park.wake();
+    m.park.wake();
   }
 }
 
@@ -219,6 +269,7 @@ P* take_back_from_unborn_locked(M& m) noexcept {
   m.sched.lock.assert_held();
   if (!m.is_unborn || m.next_p == nullptr) return nullptr;
   if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+  ++m.sched.ms_expected;
   return std::exchange(m.next_p, nullptr);
 }
 

@@ -29,7 +29,8 @@ struct resting_m {
 // by preemption, that threads are in use: whoever comes back, or ends what it does, will take it (T05).
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
-// Under sched.lock: the P with which m is to begin, if its thread has not come to that yet; it will be a spare one then.
+// Under sched.lock: the P with which m is to begin, if its thread has not come to that yet. The next P that finds nobody is
+// for it then, else it will be a spare one.
 [[nodiscard]] P* take_back_from_unborn_locked(M& m) noexcept;
 
 // p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue.

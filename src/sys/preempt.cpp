@@ -129,7 +129,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
   bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
   if (is_over && may_be_stopped) stop_for_good_if_possible(*m);
-  if (may_be_stopped && (seen & without_p) == without_p) {
+  if (!is_in_libc && (seen & without_p) == without_p) {  // in there it goes on without: nobody waits for it
     get_p_in_user_code(*m);
   } else if (has_p) {
     attend_to(*m->p);  // a look at its P does not stop it
@@ -148,12 +148,6 @@ void pause_if_still_asked(M& m) noexcept {
   attend_to(*m.p);
   if (is_still_asked(m)) pause(m);
   m.in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
-}
-
-void begin_pause_locked(M& m) noexcept {
-  m.is_paused = true;
-  m.sched.ms_paused.fetch_add(1, relaxed);
-  if (m.is_paused_in_libc) ++m.sched.ms_paused_in_libc;
 }
 
 void end_pause(M& m) noexcept {

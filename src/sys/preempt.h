@@ -36,8 +36,7 @@ void pause_if_still_asked(M& m) noexcept;
 
 // --- also used by blocking.cpp ---
 
-// Between these two m, in user code, sleeps like that and stays asleep when the run ends.
-void begin_pause_locked(M& m) noexcept;
+// After begin_pause_locked, sched/queues.h, m sleeps in user code, and stays asleep when the run ends, until this.
 void end_pause(M& m) noexcept;
 
 // The run is over, and the thread, which slept like that, is where it must not be stopped. It goes on until the next signal finds

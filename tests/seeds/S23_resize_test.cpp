@@ -278,6 +278,27 @@ TEST_P(resize, S23_many_stop_the_world_at_once) {
   });
 }
 
+// Its P is taken back from a thread that is not there yet. It must not be forgotten, or every stop would order new ones.
+TEST_P(resize, S23_S31_threads_on_their_way_when_the_world_stops_are_not_ordered_again) {
+  run([] {
+    std::atomic<bool> ends{false};
+    wait_group all;
+    for (int i = 0; i < 2 * procs(); ++i) {
+      all.go([&] {
+        while (!ends) yield();
+      });
+    }
+    for (std::int64_t i = 0; i < test::scaled(procs() > 8 ? 20 : 200, 20); ++i) stop_and_start();
+    rt::Sched& s = this_sched();
+    s.lock.acquire();
+    int const threads = s.ms_total;
+    s.lock.release();
+    ends = true;
+    all.wait();
+    EXPECT_LE(threads, 2 * procs() + 8);
+  });
+}
+
 TEST_P(resize, S23_counts_survive_the_ps_they_were_counted_on) {
   run([] {
     set_max_procs(8);
