@@ -40,7 +40,8 @@ void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
   if (status == g_status::idle || status == g_status::dead) return;
   __lsan_register_root_region(&g, sizeof g);
   if (!has_frames(status) || g.on == nullptr) return;
-  bool const is_parked = status == g_status::waiting || (status == g_status::runnable && g.locked_to == nullptr);
+  bool const is_parked =
+      status == g_status::waiting || (status == g_status::runnable && (g.locked_to == nullptr || g.comes_home));
   auto const* const low = is_parked ? static_cast<char const*>(g.saved.sp) : g.on->low;
   __lsan_register_root_region(low, static_cast<std::size_t>(g.on->top - low));
 #endif

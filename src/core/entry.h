@@ -21,7 +21,7 @@ class entry {
   static entry plain(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g)); }
   static entry claimable(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 1U); }
   static entry locked(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 2U); }
-  // Of a goroutine that has run before and became runnable.
+  // Of a goroutine that has run before and became runnable. One that is at home has none: see sched/home.h.
   static entry runnable(G& g) noexcept {
     return entry(reinterpret_cast<entry_bits>(&g) | static_cast<entry_bits>(g.is_locked) << 1U);
   }

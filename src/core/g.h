@@ -41,7 +41,9 @@ struct alignas(cache_line_bytes) G {
   bool is_joinable = false;
   bool is_hosted = false;  // runs on its joiner's stack
   bool is_main = false;
-  bool is_locked = false;            // to its thread, by lock_os_thread: see sched/own_thread.h
+  bool is_locked : 1 = false;        // to its thread, by lock_os_thread: see sched/own_thread.h
+  bool is_at_home : 1 = false;       // in a call that it must leave on the thread on which it began: see sched/home.h
+  bool comes_home : 1 = false;       // and is runnable, off its stack: in its M's queue, or on the way there
   std::uint16_t blocking_depth = 0;  // scopes of blocking() that it is in
   atomic<bool> is_scanned{false};    // sysmon looks at its stack: see sys/parked_stacks.h
   wait_reason waits_for = wait_reason::none;
@@ -58,8 +60,9 @@ struct alignas(cache_line_bytes) G {
   void* wake_parameter = nullptr;  // what the waker hands to the woken
   void* locals = nullptr;          // thrum::local<T> values
   char* name = nullptr;            // this_goroutine::set_name
-  M* locked_to = nullptr;  // the only M that it may go on with: it is locked, or its thread sleeps in its frames
-  void* exit = nullptr;    // the unwinding that goexit started
+  // The only M that it may go on with: it is locked, or at home there, or its thread sleeps in its frames.
+  M* locked_to = nullptr;
+  void* exit = nullptr;                // the unwinding that goexit started
   std::int64_t waits_since_ns = 0;     // by mutex; by others at least, if scavenged_at is where it is parked
   char const* scavenged_at = nullptr;  // sysmon's: the sp it was parked at when its stack was looked at last
 
@@ -73,6 +76,9 @@ struct alignas(cache_line_bytes) G {
     if constexpr (debug_checks) check_transition(from, to);
     status.store(to, relaxed);
   }
+
+  // Whatever it waits for, it goes on with the M it is on now.
+  [[nodiscard]] bool keeps_its_m() const noexcept { return is_locked || is_at_home; }
 
   // It was taken out of its wait queue, and is about to be put into a run queue.
   void end_wait() noexcept {

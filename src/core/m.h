@@ -3,6 +3,7 @@
 
 #include "arch/context.h"
 #include "arch/thread_globals.h"
+#include "core/entry.h"
 #include "core/g.h"
 #include "os/note.h"
 #include "os/thread.h"
@@ -77,11 +78,20 @@ struct M {
   std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
+  G* brought = nullptr;          // comes with next_p: it has left a thread that is home to others
+  bool stands_in = false;        // it was called to bring that one away from there
   bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h
   bool timers_are_due = false;  // it was the timekeeper, and its time has come: on some P something is due
+  // Goroutines that are at home here: see sched/home.h.
+  std::uint32_t residents = 0;  // also read by others, under sched.lock, while it rests
+  bool home_was_last = false;   // what ran last came out of home_queue
+  g_list home_queue;            // of the residents, runnable: so are those in home_inbox
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;
+
+  // written by anybody
+  atomic<std::uint32_t> ready_at_home{0};  // how many stand in home_queue and home_inbox
 
   // written by whoever starts it, before the note is woken
   P* next_p = nullptr;
@@ -90,10 +100,14 @@ struct M {
   os::note park;
 
   // under sched.lock
+  g_list home_inbox;
+  bool is_called = false;  // it rests, and residents are runnable: it stands in the global queue for a P
+  M* call_link = nullptr;
+  bool is_idle = false;  // it is in the idle list
   M* idle_link = nullptr;
   std::int64_t idle_since_ns = 0;
   M* all_link = nullptr;
-  std::uint64_t turn = 0;             // of its goroutine in the global queue: see global_run_queue.h
+  std::uint64_t turn = 0;             // in the global queue, its own or its goroutine's: see global_run_queue.h
   bool is_paused = false;             // it sleeps in the middle of user code, until its goroutine's turn
   bool is_paused_in_libc = false;     // and may hold a lock there that everybody needs
   void const* interrupted = nullptr;  // where it was then: the handler's ucontext

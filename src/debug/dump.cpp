@@ -84,7 +84,7 @@ std::size_t note_frames(Sched const& s, G const& g, std::uintptr_t* pcs, std::si
   if (g.on == nullptr && !is_foreign) return 0;  // it has no stack yet
   stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
   if (!is_foreign) range = {g.on->low, g.on->top};
-  if (status == g_status::runnable && g.locked_to != nullptr && g.locked_to->interrupted != nullptr) {
+  if (status == g_status::runnable && g.locked_to != nullptr && !g.comes_home && g.locked_to->interrupted != nullptr) {
     return walk_stack(os::interrupted_registers(g.locked_to->interrupted), range, pcs, max);
   }
   context const* const where = where_it_stands(g);

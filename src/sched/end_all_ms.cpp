@@ -32,7 +32,7 @@ constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
 // Under sched.lock: puts those in front of this list who wait for their goroutine's turn and are to go on: to their end, or,
 // paused in the C library, until they are out of it. Those that are paused elsewhere stay where they are.
 M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
-  while (G* const g = s.global_queue.pop_locked()) {
+  while (G* const g = s.global_queue.pop_in_its_frames()) {
     M* const its = g->locked_to;
     if (its->is_foreign || its->rests_in_place || (its->is_paused && !its->is_paused_in_libc)) continue;
     end_pause_locked(*its);

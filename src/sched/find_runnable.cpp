@@ -1,6 +1,7 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
 #include "base/check.h"
 #include "os/chaos.h"
+#include "sched/home.h"
 #include "sched/poll.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -63,7 +64,8 @@ found take_polled(Sched& s, M& m) noexcept {
   }
   m.polls_in_vain = 0;
   run_polled(m, runnable);
-  return take_local(*m.p);
+  found const resident = take_at_home(m);
+  return resident.g != nullptr ? resident : take_local(*m.p);
 }
 
 // At most half of the busy Ps' Ms search at once: more would only fight over the same few queues.
@@ -91,7 +93,8 @@ found search_as_spinner(Sched& s, M& m) noexcept {
     return next;
   }
   std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.procs.size());
-  for (std::uint32_t i = 0; i < limit && next.g == nullptr && m.p->attention.load(relaxed) == 0; ++i) {
+  for (std::uint32_t i = 0;
+       i < limit && next.g == nullptr && m.p->attention.load(relaxed) == 0 && m.ready_at_home.load(relaxed) == 0; ++i) {
     cpu_relax();
     if (s.global_size.load(relaxed) != 0) {
       next = {take_global_batch(s, *m.p)};
@@ -119,6 +122,7 @@ last_look give_up_p(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (s.stopping) return last_look::over;
   if (!s.global_queue.empty() || m.p->attention.load(relaxed) != 0) return last_look::look_again;
+  if (m.ready_at_home.load(relaxed) != 0) return last_look::look_again;  // the right column of home.h
   P& p = *m.p;
   m.p = nullptr;
   put_idle_p(s, p);
@@ -164,6 +168,7 @@ found find_runnable(M& m) noexcept {
     look_at_timers(m);
     found next{take_turn_of_global(s, p)};
     if (s.too_many_are_paused()) set_unstarted_aside(p);
+    if (next.g == nullptr) next = take_at_home(m);
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};
     if (next.g == nullptr) next = take_polled(s, m);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "sched/goroutine.h"
+#include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/records.h"
@@ -26,7 +27,8 @@ bool stack_is_deep_enough(M const& m, G const& host, G const& child) noexcept {
 }
 
 bool may_host(M const& m, G const& host, G const& child) noexcept {
-  return child.status.load(relaxed) == g_status::unstarted && !host.is_locked && stack_is_deep_enough(m, host, child);
+  return child.status.load(relaxed) == g_status::unstarted && !host.keeps_its_m() &&
+         stack_is_deep_enough(m, host, child);
 }
 
 // Runs the claimed child here and now.
@@ -56,13 +58,12 @@ void run_in_place(M& m, G& host, G& child) {
   child.join.store(join_finished, relaxed);  // only we hold the handle
   count(here.p->counters.ended);
   here.current = &host;
-  stay_announced(here, host);
   host.transition(g_status::hosting, g_status::running);
   mine.restore_to(here.globals);
   my_fp.restore();
   if (entry_is_ours) child.references.store(1, relaxed);  // nobody else can see it: no entry, and the handle is ours
   end_lock(here, child);
-  if (here.ends_with_goroutine) static_cast<void>(leave_thread(here));
+  static_cast<void>(here.ends_with_goroutine ? leave_thread(here) : settle(here, host));
 }
 
 // The commit of a goroutine that waits in join: tells the child whom to wake, unless it has finished meanwhile.

@@ -5,6 +5,7 @@
 #include "os/chaos.h"
 #include "os/futex.h"
 #include "sched/deadlock.h"
+#include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/suspend.h"
 #include "sched/threads.h"
@@ -51,17 +52,22 @@ bool rest_in_place(M& m) noexcept {
 }  // namespace
 
 M& lock_to_thread(M& m) noexcept {
+  M& elsewhere = m.id == 0 && !m.current->is_main ? leave_thread(m) : m;
+  M& here = elsewhere.residents != 0 ? make_way(elsewhere) : elsewhere;
+  lock_where_it_is(here);
+  return here;
+}
+
+void lock_where_it_is(M& m) noexcept {
   G& g = *m.current;
-  M& here = m.id == 0 && !g.is_main ? leave_thread(m) : m;
   if (g.lock_depth == 0) {
     g.is_locked = true;
-    g.locked_to = &here;
+    g.locked_to = &m;
     g.saved.pc = nullptr;  // from now on set only while somebody may look
-    here.leaves = leaving::in_place;
+    m.leaves = leaving::in_place;
   }
   if (++g.lock_depth == 0)
     fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
-  return here;
 }
 
 void unlock_from_thread(M& m) noexcept {
@@ -139,7 +145,7 @@ bool sleep_until_its_turn(M& m) noexcept {
   if (m.must_end) return false;
   G& g = *m.current;
   acquire_p(m, *m.next_p);
-  if (!g.is_locked) g.locked_to = nullptr;
+  if (!g.keeps_its_m()) g.locked_to = nullptr;
   g.transition(g_status::runnable, g_status::running);
   return true;
 }

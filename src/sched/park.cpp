@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/chaos.h"
+#include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
 #include "sched/wake.h"
@@ -41,6 +42,8 @@ void ready(M& m, G& g) noexcept {
   g.end_wait();
   P& p = *m.p;
   count(p.counters.readies);
+  if (g.is_at_home) [[unlikely]]
+    return send_home(&m, g);
   bool const crowded = put_next(p, entry::runnable(g));
   if (crowded || !may_put_off_waking(p)) wake_if_idle(m.sched);
 }

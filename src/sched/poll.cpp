@@ -4,6 +4,7 @@
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "sched/home.h"
 #include "sched/queues.h"
 
 #include <algorithm>
@@ -73,7 +74,12 @@ void run_polled(M& m, g_list& runnable) noexcept {
   }
   P& own = *m.p;
   count(own.counters.readies, runnable.size());
-  put_tail(own, entry::runnable(*runnable.pop_front()));
+  G& first = *runnable.pop_front();
+  if (first.is_at_home) [[unlikely]] {
+    send_home(&m, first);
+  } else {
+    put_tail(own, entry::runnable(first));
+  }
   if (!runnable.empty()) inject(m.sched, &m, runnable);
 }
 

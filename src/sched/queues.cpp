@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/loaded_code.h"
+#include "sched/home.h"
 #include "sched/wake.h"
 
 #include <algorithm>
@@ -43,6 +44,8 @@ void put_global_locked(Sched& s, entry e) noexcept {
 }
 
 void commit_to_global(M& m, G& left, void*) noexcept {
+  if (left.is_at_home) [[unlikely]]
+    return send_home(&m, left);
   os::lock_guard const guard(m.sched.lock);
   put_global_locked(m.sched, entry::runnable(left));
 }
@@ -161,7 +164,25 @@ entry take_global_batch_locked(Sched& s, P& p) noexcept {
   return first;
 }
 
+namespace {
+
+// Those who are at home go there.
+void send_residents_home(M* m, g_list& runnable) noexcept {
+  g_list others;
+  while (G* const g = runnable.pop_front()) {
+    if (g->is_at_home) [[unlikely]] {
+      send_home(m, *g);
+    } else {
+      others.push_back(*g);
+    }
+  }
+  runnable = others;
+}
+
+}  // namespace
+
 void inject(Sched& s, M* m, g_list& runnable) noexcept {
+  send_residents_home(m, runnable);
   bool const has_p = m != nullptr && m->p != nullptr;
   std::uint32_t to_start = 0;
   {

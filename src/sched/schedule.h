@@ -25,10 +25,11 @@ struct found {
 }
 
 // The same for a goroutine that leaves and looks for its successor itself. Nothing when somebody wants the P's attention,
-// or the global queue or the timers have their turn: those are for find_runnable. Two goroutines that keep readying each
+// or somebody comes home, or the global queue or the timers have their turn: those are for find_runnable. Two goroutines that keep readying each
 // other never tick: so after every 61 runs, of whatever kind, the P looks up, at its timers and at those behind runnext.
-[[nodiscard, gnu::always_inline]] inline found pick_local(P& p) noexcept {
-  if (p.attention.load(relaxed) != 0) return {};
+[[nodiscard, gnu::always_inline]] inline found pick_local(M const& m) noexcept {
+  P& p = *m.p;
+  if (p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0) return {};
   if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
   if (p.runs_to_look == 0) [[unlikely]] {
     if (p.timers.any()) return {};

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "os/chaos.h"
 #include "sched/goroutine.h"
+#include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/schedule.h"
 
@@ -46,14 +47,13 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
     return suspend_in_place(m, commit, argument);
   auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of ours can set errno
   set_commit(m, g, commit, argument);
-  found const next = m.leaves == leaving::directly ? pick_local(*m.p) : found();
+  found const next = m.leaves == leaving::directly ? pick_local(m) : found();
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
   os::chaos_point();  // it has left its stack, and nobody knows yet
   M& here = arrive();
   mine.restore_to(here.globals);
-  stay_announced(here, g);
-  return here;
+  return settle(here, g);
 }
 
 M& suspend_without_p(M& m, commit_step commit, void* argument) noexcept {

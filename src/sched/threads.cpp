@@ -7,6 +7,7 @@
 #include "os/memory.h"
 #include "os/signal.h"
 #include "sched/deadlock.h"
+#include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
@@ -89,7 +90,9 @@ M& new_m_or_fail_locked(Sched& s) noexcept {
   fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
 }
 
-// One that has no thread yet, for a P: one whose first P was taken back before it came, else a new one.
+}  // namespace
+
+// One whose first P was taken back before it came, else a new one.
 M& unborn_m_locked(Sched& s) noexcept {
   if (s.ms_expected != 0) {
     M* expected = s.all_ms;
@@ -102,6 +105,8 @@ M& unborn_m_locked(Sched& s) noexcept {
   m.idle_link = std::exchange(s.unborn_ms, &m);
   return m;
 }
+
+namespace {
 
 // For another time, since no thread can be had, or it is gone.
 void keep_record_locked(Sched& s, M& m) noexcept {
@@ -132,11 +137,17 @@ bool is_no_longer_needed(Sched& s, M& m) noexcept {
   return true;
 }
 
+bool one_is_free_locked(Sched const& s) noexcept {
+  M const* m = s.idle_m_list;
+  while (m != nullptr && m->residents != 0) m = m->idle_link;
+  return m != nullptr;
+}
+
 }  // namespace
 
 void start_spare_thread(Sched& s) noexcept {
   s.lock.acquire();
-  M* const spare = s.stopping || s.idle_m_list != nullptr ? nullptr : new_m_locked(s);
+  M* const spare = s.stopping || one_is_free_locked(s) ? nullptr : new_m_locked(s);
   s.lock.release();
   if (spare == nullptr || try_to_start_thread(s, *spare) == 0) return;
   os::lock_guard const guard(s.lock);
@@ -158,6 +169,7 @@ void bury_thread(Sched& s, M& m) noexcept {
   m.must_end = false;
   m.is_let_go = false;
   m.ends_with_goroutine = false;
+  m.stands_in = false;
   m.leaves = m.usual_leaving();
   os::lock_guard const guard(s.lock);
   keep_record_locked(s, m);
@@ -177,10 +189,7 @@ namespace {
 // With sched.lock held; releases it. m sleeps in the idle list.
 void rest_until_started(M& m) noexcept {
   Sched& s = m.sched;
-  m.idle_link = s.idle_m_list;
-  s.idle_m_list = &m;
-  m.idle_since_ns = os::monotonic_ns();
-  ++s.ms_idle;
+  put_idle_m_locked(s, m);
   rouse_timekeeper_in_vain(s);
   check_deadlock_locked(s);
   s.lock.release();
@@ -191,25 +200,38 @@ void rest_until_started(M& m) noexcept {
 
 }  // namespace
 
-resting_m take_resting_m_locked(Sched& s) noexcept {
-  s.lock.assert_held();
-  if (M* const idle = s.idle_m_list; idle != nullptr) {
-    s.idle_m_list = idle->idle_link;
-    idle->idle_link = nullptr;
-    --s.ms_idle;
-    return {idle, true};
-  }
-  if (M* const keeper = s.timekeeper; keeper != nullptr) return {keeper, relieve_timekeeper(s)};
-  return {};
+void put_idle_m_locked(Sched& s, M& m) noexcept {
+  m.idle_link = std::exchange(s.idle_m_list, &m);
+  m.is_idle = true;
+  m.idle_since_ns = os::monotonic_ns();
+  ++s.ms_idle;
 }
 
-namespace {
+bool take_from_rest_locked(M& m) noexcept {
+  Sched& s = m.sched;
+  s.lock.assert_held();
+  withdraw_call(s, m);
+  if (!m.is_idle) return relieve_timekeeper(s);
+  M** link = &s.idle_m_list;
+  while (*link != &m) link = &(*link)->idle_link;
+  *link = std::exchange(m.idle_link, nullptr);
+  m.is_idle = false;
+  --s.ms_idle;
+  return true;
+}
+
+// One that is called has work; who comes with a P anyway need not pass it on.
+resting_m take_resting_m_locked(Sched& s) noexcept {
+  s.lock.assert_held();
+  M* m = s.global_queue.first_called();
+  if (m == nullptr) m = s.idle_m_list;
+  if (m == nullptr) m = s.timekeeper;
+  return m != nullptr ? resting_m{m, take_from_rest_locked(*m)} : resting_m{};
+}
 
 bool may_have_unborn_locked(Sched const& s) noexcept {
   return s.ms_expected != 0 || s.ms_total < s.threads_max.load(relaxed);
 }
-
-}  // namespace
 
 bool a_thread_can_be_had_locked(Sched const& s) noexcept {
   return s.idle_m_list != nullptr || s.timekeeper != nullptr || may_have_unborn_locked(s) ||
@@ -270,10 +292,12 @@ P* take_back_from_unborn_locked(M& m) noexcept {
   if (!m.is_unborn || m.next_p == nullptr) return nullptr;
   if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
   ++m.sched.ms_expected;
+  if (G* const waits = std::exchange(m.brought, nullptr)) put_global_locked(m.sched, entry::plain(waits));
   return std::exchange(m.next_p, nullptr);
 }
 
 void give_p_to_thread_of(P& p, G& g) noexcept {
+  if (g.comes_home) return give_p_to_home_of(p, g);
   attend_to(p);  // user code goes on with it, without a look
   M& its = *g.locked_to;
   p.m = nullptr;
@@ -330,9 +354,14 @@ void hand_off(Sched& s, P& p) noexcept {
 bool stop_m(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
+  m.stands_in = false;
   for (;;) {
     s.lock.acquire();
     if (s.stopping || m.must_end || m.next_p != nullptr) break;  // it may have been taken while it kept the time
+    if (takes_p_for_residents(s, m)) {
+      s.lock.release();
+      return true;
+    }
     watch const its = take_the_watch(s, m);
     if (!its) {
       rest_until_started(m);

@@ -21,6 +21,15 @@ struct resting_m {
   bool sleeps = false;
 };
 [[nodiscard]] resting_m take_resting_m_locked(Sched& s) noexcept;
+// The same for one of the caller's choice: whether m rests, and, for one that does, whether it sleeps.
+[[nodiscard]] inline bool rests_locked(M const& m) noexcept { return m.is_idle || m.sched.timekeeper == &m; }
+[[nodiscard]] bool take_from_rest_locked(M& m) noexcept;
+// m rests in the idle list from now on.
+void put_idle_m_locked(Sched& s, M& m) noexcept;
+
+// Under sched.lock: whether there may be one more thread, and an M that has none yet, for a P.
+[[nodiscard]] bool may_have_unborn_locked(Sched const& s) noexcept;
+[[nodiscard]] M& unborn_m_locked(Sched& s) noexcept;
 
 // Under sched.lock: whether start_m_locked would find a thread, or may make one.
 [[nodiscard]] bool a_thread_can_be_had_locked(Sched const& s) noexcept;
@@ -33,7 +42,7 @@ struct resting_m {
 // for it then, else it will be a spare one.
 [[nodiscard]] P* take_back_from_unborn_locked(M& m) noexcept;
 
-// p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue.
+// p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue; or to the home of g.
 void give_p_to_thread_of(P& p, G& g) noexcept;
 
 // Gives p to whoever can use it: to an M if it has work, else to the idle list.
@@ -45,7 +54,7 @@ void hand_off(Sched& s, P& p) noexcept;
 // The thread of an M that was made: on the thread maker. A failure ends the program (S22).
 void start_thread(Sched& s, M& m) noexcept;
 
-// One more thread that will be idle; none if one is, or if there cannot be more. On the thread maker.
+// One more thread that will be idle; none if one is that is nobody's home, or if there cannot be more. On the thread maker.
 void start_spare_thread(Sched& s) noexcept;
 
 // m, which sleeps and was taken out of the idle list, ends.

@@ -1,6 +1,7 @@
 #include "sched/timekeeper.h"
 
 #include "os/clock.h"
+#include "sched/home.h"
 #include "sched/poll.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
@@ -21,13 +22,7 @@ void rouse(Sched& s) noexcept {
 }
 
 // Its sleep goes on, as that of an idle M: nobody relies on its time limit any more.
-void demote_timekeeper(Sched& s) noexcept {
-  M& m = *s.timekeeper;
-  m.idle_link = s.idle_m_list;
-  s.idle_m_list = &m;
-  m.idle_since_ns = os::monotonic_ns();
-  ++s.ms_idle;
-}
+void demote_timekeeper(Sched& s) noexcept { put_idle_m_locked(s, *s.timekeeper); }
 
 bool somebody_waits_for_io(Sched const& s) noexcept { return s.poll_waiters.load(seq_cst) != 0; }
 
@@ -160,6 +155,7 @@ namespace {
 bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
   static_cast<void>(relieve_timekeeper(s));
+  withdraw_call(s, m);  // with or without a P it looks at its residents
   P* const p = s.stopping ? nullptr : take_idle_p(s);
   s.lock.release();
   if (p != nullptr) {

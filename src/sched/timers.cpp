@@ -1,6 +1,7 @@
 #include "sched/timers.h"
 
 #include "os/clock.h"
+#include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
@@ -78,8 +79,12 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
     G& g = due[i].sleeper();
     prefetch_frames(g);
     g.end_wait();
-    put_tail(own, entry::runnable(g));
     ++sleepers;
+    if (g.is_at_home) [[unlikely]] {
+      send_home(&m, g);
+    } else {
+      put_tail(own, entry::runnable(g));
+    }
   }
   count(own.counters.readies, sleepers);
   count(own.counters.timers_run, count_due);

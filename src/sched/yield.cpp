@@ -1,4 +1,5 @@
 // yield (Go's Gosched): the current goroutine goes to the back of its P's queue.
+#include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/suspend.h"
 #include "sched/wake.h"
@@ -15,6 +16,8 @@ using namespace rt;
 // while the goroutine was in no queue a searching M may have found nothing and gone to sleep: so this is a publication
 // like any other.
 void commit_yield(M& m, G& left, void*) noexcept {
+  if (left.is_at_home) [[unlikely]]
+    return send_home(&m, left);
   P& p = *m.p;
   put_tail(p, entry::runnable(left));
   if (m.sched.procs.size() == 1) return;
@@ -38,7 +41,8 @@ void yield() {
   if (p.queue.is_empty_to_owner()) {
     if (p.runs_to_look != 0) --p.runs_to_look;
     bool const timers_have_their_turn = p.runs_to_look == 0 && p.timers.any();
-    if (m->sched.global_size.load(relaxed) == 0 && p.attention.load(relaxed) == 0 && !timers_have_their_turn) {
+    if (m->sched.global_size.load(relaxed) == 0 && p.attention.load(relaxed) == 0 && !timers_have_their_turn &&
+        m->ready_at_home.load(relaxed) == 0) {
       p.tick();  // nobody else is runnable here
       leave(*m);
       return;

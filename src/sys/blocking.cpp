@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
+#include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/queues.h"
@@ -171,7 +172,7 @@ void come_back_on_this_thread(M& m) noexcept {
 
 [[gnu::always_inline]] inline M& come_back(M& m) noexcept {
   m.current->saved.pc = nullptr;
-  if (m.leaves == leaving::in_place) [[unlikely]] {
+  if (m.leaves == leaving::in_place || m.current->is_at_home) [[unlikely]] {
     come_back_on_this_thread(m);
     return m;
   }
@@ -240,13 +241,15 @@ namespace thrum::detail {
 
 using namespace rt;
 
-// Both on a goroutine, in user code; on other threads nothing happens. They nest. The second may change the M.
+// Both on a goroutine, in user code; on other threads nothing happens. They nest. Each may change the M.
 
 [[gnu::noinline]] void begin_blocking(blocking_hint hint) noexcept {
-  M* const m = current_m();
+  M* m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // such a thread is away as it is
   if (m->current->blocking_depth++ != 0) return;
   enter(*m);
+  if (m->residents != 0) [[unlikely]]
+    m = &make_way(*m);
   m->call_site = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
   if (hint == blocking_hint::long_call) {
     give_p_away(*m);
@@ -263,7 +266,8 @@ void end_blocking() noexcept {
   // Not away: inside the call it used the runtime, and has parked there.
   if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
   m->in_runtime.store(true, relaxed);
-  leave(come_back(*m));
+  M& here = come_back(*m);
+  leave(here.stands_in ? go_back(here) : here);
 }
 
 }  // namespace thrum::detail

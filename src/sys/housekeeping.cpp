@@ -76,7 +76,12 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
         link = &m.idle_link;
         continue;
       }
+      if (m.residents != 0) {  // somebody will come home: see sched/home.h
+        link = &m.idle_link;
+        continue;
+      }
       *link = m.idle_link;
+      m.is_idle = false;
       m.idle_link = ends;
       ends = &m;
       --surplus;

@@ -42,9 +42,7 @@ class bare_sched {
     rt::os::lock_guard const guard(s_->lock);
     m(number).p = nullptr;
     rt::put_idle_p(*s_, p(number));
-    m(number).idle_link = s_->idle_m_list;
-    s_->idle_m_list = &m(number);
-    ++s_->ms_idle;
+    rt::put_idle_m_locked(*s_, m(number));
   }
 
   void put_global(rt::entry e) {

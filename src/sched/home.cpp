@@ -1,0 +1,246 @@
+#include "sched/home.h"
+
+#include "base/check.h"
+#include "core/current.h"
+#include "os/chaos.h"
+#include "sched/own_thread.h"
+#include "sched/queues.h"
+#include "sched/safe_point.h"
+#include "sched/suspend.h"
+#include "sched/thread_maker.h"
+#include "sched/threads.h"
+#include "sched/timekeeper.h"
+#include "sched/wake.h"
+#include "sched/world.h"
+
+#include <utility>
+
+namespace thrum::rt {
+
+at_home::at_home() noexcept {
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign || m->current->keeps_its_m()) return;
+  enter(*m);
+  G& g = *m->current;
+  if (m->id == 0 || g.blocking_depth != 0) {
+    lock_where_it_is(*m);
+    kind_ = kind::locked;
+  } else {
+    g.is_at_home = true;
+    g.locked_to = m;
+    ++m->residents;
+    kind_ = kind::resident;
+  }
+  leave(*m);
+}
+
+at_home::~at_home() {
+  if (kind_ == kind::nothing) return;
+  M& m = *current_m();
+  enter(m);
+  if (kind_ == kind::locked) {
+    unlock_from_thread(m);
+  } else {
+    G& g = *m.current;
+    THRUM_CHECK(g.is_at_home && g.locked_to == &m);
+    g.is_at_home = false;
+    g.locked_to = nullptr;
+    --m.residents;
+  }
+  leave(m);
+}
+
+namespace {
+
+// home has something to run. Called with sched.lock held; releases it.
+void see_that_it_runs(Sched& s, M& home) noexcept {
+  if (s.stopping || home.is_called || !rests_locked(home)) {
+    s.lock.release();
+    return;
+  }
+  P* const p = take_idle_p(s);
+  if (p == nullptr) {
+    s.global_queue.call(home);
+    s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
+    s.lock.release();
+    return;
+  }
+  bool const sleeps = take_from_rest_locked(home);
+  home.next_p = p;
+  home.spinning = false;
+  s.lock.release();
+  os::chaos_point();
+  if (sleeps) home.park.wake();
+}
+
+}  // namespace
+
+void send_home(M* by, G& g) noexcept {
+  M& home = *g.locked_to;
+  g.comes_home = true;
+  if (by == &home) {  // it looks before it rests
+    home.home_queue.push_back(g);
+    home.ready_at_home.fetch_add(1U, relaxed);
+    return;
+  }
+  Sched& s = home.sched;
+  s.lock.acquire();
+  home.home_inbox.push_back(g);
+  home.ready_at_home.fetch_add(1U, relaxed);  // a hint outside of the lock
+  see_that_it_runs(s, home);
+}
+
+found take_at_home(M& m) noexcept {
+  if (m.ready_at_home.load(relaxed) == 0) return {};  // relaxed: looked at under the lock before the P is given up
+  if (std::exchange(m.home_was_last, false) && !m.p->queue.is_empty_to_owner()) return {};
+  if (m.home_queue.empty()) {
+    os::lock_guard const guard(m.sched.lock);
+    std::swap(m.home_queue, m.home_inbox);
+  }
+  G* const g = m.home_queue.pop_front();
+  if (g == nullptr) return {};
+  m.ready_at_home.fetch_sub(1U, relaxed);
+  m.home_was_last = true;
+  g->comes_home = false;
+  return {g, false};
+}
+
+void give_p_to_home_of(P& p, G& g) noexcept {
+  M& home = *g.locked_to;
+  Sched& s = p.sched;
+  p.m = nullptr;
+  s.lock.acquire();
+  home.home_inbox.push_front(g);
+  home.ready_at_home.fetch_add(1U, relaxed);
+  if (s.stopping || !rests_locked(home)) {  // it has a P by now, or looks before it rests
+    s.lock.release();
+    hand_off(s, p);
+    return;
+  }
+  bool const sleeps = take_from_rest_locked(home);
+  home.next_p = &p;
+  home.spinning = false;
+  s.lock.release();
+  os::chaos_point();
+  if (sleeps) home.park.wake();
+}
+
+bool takes_p_for_residents(Sched& s, M& m) noexcept {
+  s.lock.assert_held();
+  if (m.ready_at_home.load(relaxed) == 0) [[likely]]
+    return false;
+  if (P* const p = take_idle_p(s)) {
+    if (s.timekeeper == &m) static_cast<void>(relieve_timekeeper(s));  // it was roused
+    withdraw_call(s, m);
+    acquire_p(m, *p);
+    m.owes_watch = true;
+    return true;
+  }
+  if (m.is_called) return false;
+  // Whoever takes the call takes the first of these, too.
+  while (G* const g = m.home_inbox.pop_front()) m.home_queue.push_back(*g);
+  std::swap(m.home_queue, m.home_inbox);
+  s.global_queue.call(m);
+  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
+  return false;
+}
+
+// --- making way ---
+
+namespace {
+
+enum class to : std::uint8_t { nobodys_home, somebodys_home };
+
+struct move {
+  to which;
+  bool no_thread = false;  // can be had: it stays
+};
+
+bool is_as_wanted(M const& m, to which) noexcept { return (m.residents != 0) == (which == to::somebodys_home); }
+
+M* find_resting_locked(Sched const& s, to which) noexcept {
+  for (M* m = s.idle_m_list; m != nullptr; m = m->idle_link) {
+    if (is_as_wanted(*m, which)) return m;
+  }
+  return s.timekeeper != nullptr && is_as_wanted(*s.timekeeper, which) ? s.timekeeper : nullptr;
+}
+
+// left waits for its turn, and tries again then.
+void try_later(M& m, G& left, bool orders_spare) noexcept {
+  Sched& s = m.sched;
+  s.wants_spare = s.wants_spare || orders_spare;
+  put_global_locked(s, entry::plain(&left));
+  s.lock.release();
+  if (orders_spare) ring_thread_maker(s);
+}
+
+// A commit step: the goroutine that left goes on with m's P on another M.
+void commit_move(M& m, G& left, void* argument) noexcept {
+  auto& its = *static_cast<move*>(argument);
+  Sched& s = m.sched;
+  P& p = *m.p;
+  s.lock.acquire();
+  if (s.stopping || is_to_stop(p)) return try_later(m, left, false);
+  bool const stands_in = its.which == to::nobodys_home;
+  M* const rested = find_resting_locked(s, its.which);
+  if (rested == nullptr && (!stands_in || !may_have_unborn_locked(s))) {
+    its.no_thread = true;
+    s.lock.release();
+    m.brought = &left;
+    return;
+  }
+  // A thread is made only after those who may be paused with a lock of the C library: see start_m_locked. A spare one takes no P
+  // from them.
+  if (rested == nullptr && s.ms_paused_in_libc != 0) return try_later(m, left, true);
+  bool const sleeps = rested != nullptr && take_from_rest_locked(*rested);
+  M& next = rested != nullptr ? *rested : unborn_m_locked(s);
+  if (rested == nullptr) attend_to(p);  // its thread may be long in coming
+  // From here on the goroutine may run again, and its frame, with `its` in it, be gone.
+  m.p = nullptr;
+  p.m = nullptr;
+  next.next_p = &p;
+  next.brought = &left;
+  next.stands_in = stands_in;
+  next.spinning = false;
+  s.lock.release();
+  os::chaos_point();
+  if (rested == nullptr) {
+    ring_thread_maker(s);
+  } else if (sleeps) {
+    next.park.wake();
+  }
+}
+
+M& move_on(M& m, move& its) noexcept {
+  m.current->transition(g_status::running, g_status::runnable);
+  return suspend_without_p(m, commit_move, &its);
+}
+
+bool somebodys_home_rests(Sched& s) noexcept {
+  os::lock_guard const guard(s.lock);
+  return find_resting_locked(s, to::somebodys_home) != nullptr;
+}
+
+}  // namespace
+
+M& make_way(M& m) noexcept {
+  M* here = &m;
+  if (here->current->is_at_home) return m;
+  for (move its{to::nobodys_home}; here->residents != 0 && !its.no_thread;) here = &move_on(*here, its);
+  return *here;
+}
+
+M& go_back(M& m) noexcept {
+  m.stands_in = false;
+  if (m.leaves != leaving::directly || m.current->is_at_home || !somebodys_home_rests(m.sched)) return m;
+  move its{to::somebodys_home};
+  return move_on(m, its);
+}
+
+M& arrive_announced(M& m, G& g) noexcept {
+  M& here = m.residents != 0 ? make_way(m) : m;
+  stay_announced(here, g);
+  return here;
+}
+
+}  // namespace thrum::rt
