@@ -9,8 +9,8 @@
 // f may use thrum: it then comes back for as long as that takes. Channels, mutexes, timers and sleeps of thrum need none of
 // this: they never block a thread.
 //
-// f's result is blocking's, and so is what it throws. Afterwards the goroutine may be on another thread: so look at errno
-// inside f. Blocks the goroutine. On a thread that is no goroutine's it just calls f. Scopes nest; the outermost counts.
+// f's result is blocking's, and so is what it throws. The goroutine may be on another thread inside f than before, and afterwards: so
+// look at errno inside f. Blocks the goroutine. On a thread that is no goroutine's it just calls f. Scopes nest; the outermost counts.
 #pragma once
 
 #include <concepts>

@@ -13,6 +13,7 @@
 #include "sched/world.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -66,6 +67,14 @@ found take_polled(Sched& s, M& m) noexcept {
   run_polled(m, runnable);
   found const resident = take_at_home(m);
   return resident.g != nullptr ? resident : take_local(*m.p);
+}
+
+// A goroutine that has made way for others and came here with the P (sched/home.h). If that is wanted elsewhere, it waits for its turn.
+found take_brought(M& m) noexcept {
+  G* const g = std::exchange(m.brought, nullptr);
+  if (g == nullptr || m.p->attention.load(relaxed) == 0) return {g};
+  commit_to_global(m, *g, nullptr);
+  return {};
 }
 
 // At most half of the busy Ps' Ms search at once: more would only fight over the same few queues.
@@ -155,6 +164,7 @@ found find_runnable(M& m) noexcept {
   Sched& s = m.sched;
   for (;;) {
     P& p = *m.p;
+    if (found const brought = take_brought(m); brought.g != nullptr) return brought;
     if (std::uint32_t const wanted = p.attention.load(relaxed); wanted != 0) {
       if ((wanted & attend::stopping) != 0) return {};
       if ((wanted & attend::stop_world) != 0) {

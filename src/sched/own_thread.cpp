@@ -60,6 +60,7 @@ M& lock_to_thread(M& m) noexcept {
 
 void lock_where_it_is(M& m) noexcept {
   G& g = *m.current;
+  THRUM_CHECK(!g.is_at_home);  // its thread may be home to others: see sched/home.h
   if (g.lock_depth == 0) {
     g.is_locked = true;
     g.locked_to = &m;

@@ -1,6 +1,5 @@
 #include "sched/schedule.h"
 
-#include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
@@ -16,14 +15,6 @@ found take_handed(M& m) noexcept {
   found const handed{m.handed, m.handed_inherits};
   m.handed = nullptr;
   return handed;
-}
-
-// A goroutine that has made way for others and came here with the P. If that is wanted elsewhere, it waits for its turn.
-found take_brought(M& m) noexcept {
-  G* const g = std::exchange(m.brought, nullptr);
-  if (g == nullptr || m.p->attention.load(relaxed) == 0) return {g};
-  commit_to_global(m, *g, nullptr);
-  return {};
 }
 
 }  // namespace
@@ -45,7 +36,6 @@ void schedule_until_end(M& m) noexcept {
     if (m.ends_with_goroutine) return give_up_own_thread(m);
     if (m.p == nullptr && !stop_m(m)) return;  // its P went with a system call, or to another thread
     found next = take_handed(m);
-    if (next.g == nullptr) next = take_brought(m);
     if (next.g == nullptr) next = find_runnable(m);
     if (next.g == nullptr) return;
     pay_owed_watch(m);

@@ -1,6 +1,7 @@
 // The global run queue: one line for those that any M runs and those that wait for their own thread.
 #include "core/global_run_queue.h"
 
+#include <cstring>
 #include <deque>
 #include <vector>
 
@@ -16,9 +17,24 @@ class global_line : public testing::Test {
   entry plain() { return entry::plain(&gs_.emplace_back()); }
   entry locked() {
     G& g = gs_.emplace_back();
-    ms_.push_back(static_cast<M*>(::operator new (sizeof(M), std::align_val_t{alignof(M)})));
-    g.locked_to = ms_.back();
+    g.locked_to = &m();
     return entry::locked(&g);
+  }
+  M& m() {
+    void* const memory = ::operator new (sizeof(M), std::align_val_t{alignof(M)});
+    ms_.push_back(static_cast<M*>(std::memset(memory, 0, sizeof(M))));
+    return *ms_.back();
+  }
+  // An M that wants a P, for so many goroutines that are at home there.
+  M& calling(int goroutines) {
+    M& called = m();
+    for (int i = 0; i < goroutines; ++i) {
+      gs_.emplace_back().locked_to = &called;
+      called.home_inbox.push_back(gs_.back());
+      called.ready_at_home.fetch_add(1U, relaxed);
+    }
+    line_.call(called);
+    return called;
   }
   ~global_line() override {
     for (M* const m : ms_) ::operator delete (m, std::align_val_t{alignof(M)});
@@ -67,6 +83,32 @@ TEST_F(global_line, T05_the_oldest_that_is_locked_can_be_had_before_its_turn) {
   EXPECT_EQ(line_.size(), 3U);
   for (entry const e : {first, third, fourth}) EXPECT_EQ(line_.pop(), e);
   EXPECT_EQ(line_.pop_locked(), nullptr);
+}
+
+TEST_F(global_line, T08_an_m_that_is_called_has_its_turn_among_the_others) {
+  entry const first = plain();
+  line_.push(first);
+  M& second = calling(2);
+  entry const third = locked();
+  line_.push(third);
+  entry const fourth = plain();
+  line_.push(fourth);
+  M& fifth = calling(1);
+  M& sixth = calling(1);
+  EXPECT_EQ(line_.size(), 6U);
+  G* const resident = second.home_inbox.front();
+  EXPECT_EQ(line_.pop(), first);
+  EXPECT_TRUE(line_.next_is_locked());
+  EXPECT_EQ(line_.pop_locked(), third.g()) << "of two with the same turn, the one whose thread sleeps in its frames";
+  EXPECT_EQ(line_.first_called(), &second);
+  EXPECT_EQ(line_.pop(), entry::locked(resident));
+  EXPECT_FALSE(second.is_called);
+  EXPECT_EQ(second.ready_at_home.load(relaxed), 1U) << "the other one is its own affair";
+  line_.uncall(fifth);
+  EXPECT_EQ(line_.first_called(), &sixth);
+  EXPECT_EQ(line_.pop(), fourth);
+  EXPECT_EQ(line_.pop_locked()->locked_to, &sixth);
+  EXPECT_TRUE(line_.empty());
 }
 
 }  // namespace

@@ -1,0 +1,208 @@
+// T08: whoever blocks a thread, or keeps it, first leaves one that is home to others. Else they could wait for each other for ever, as
+// threads would not.
+#include "conformance/home/calls.h"
+#include "support/gate.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class make_way : public at_every_width {};
+THRUM_AT_EVERY_WIDTH(make_way);
+
+// One waits at home, on every thread that has a P, and opens a gate when it is told. The other, on the same thread if there is but one,
+// does `blocks`, which ends when the gate is open.
+template <class F>
+void let_one_depend_on_the_other(F blocks) {
+  struct pair {
+    gate door;
+    chan<int> news;
+    std::atomic<int> home{0};
+    std::atomic<int> blocked{0};
+  };
+  std::deque<pair> pairs(8);
+  wait_group all;
+  for (pair& its : pairs) {
+    all.go([&] {
+      its.home = call_at_home([&] {
+        its.home = rt::os::current_tid();
+        EXPECT_EQ(its.news.recv(), 1);
+      });
+      its.door.open();
+    });
+  }
+  EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::chan_receive) == 8; }));
+  for (pair& its : pairs) {
+    all.go([&] { blocks(its.door, its.blocked); });
+  }
+  EXPECT_TRUE(wait_until([&] {
+    for (pair const& its : pairs) {
+      if (its.blocked == 0) return false;
+    }
+    return true;
+  }));
+  for (pair const& its : pairs) {
+    for (pair const& other : pairs) EXPECT_NE(its.blocked, other.home) << "a thread that is somebody's home";
+  }
+  for (pair& its : pairs) its.news.send(1);
+  all.wait();
+  EXPECT_TRUE(nobody_is_at_home());
+}
+
+TEST_P(make_way, T08_in_a_call_that_is_announced) {
+  for (auto const hint : {blocking_hint::may_be_short, blocking_hint::long_call}) {
+    run([hint] {
+      leave_the_first_thread();
+      let_one_depend_on_the_other([hint](gate const& door, std::atomic<int>& blocked) {
+        blocking(
+            [&] {
+              blocked = rt::os::current_tid();
+              door.wait();
+            },
+            hint);
+      });
+    });
+  }
+}
+
+TEST_P(make_way, T08_in_a_call_inside_of_which_it_used_the_runtime) {
+  run([] {
+    leave_the_first_thread();
+    let_one_depend_on_the_other([](gate const& door, std::atomic<int>& blocked) {
+      blocking([&] {
+        sleep_for(100us);  // it may be anywhere after this
+        blocked = rt::os::current_tid();
+        door.wait();
+      });
+    });
+  });
+}
+
+TEST_P(make_way, T08_locked_to_its_thread) {
+  run([] {
+    leave_the_first_thread();
+    let_one_depend_on_the_other([](gate const& door, std::atomic<int>& blocked) {
+      os_thread_lock const lock;
+      blocked = rt::os::current_tid();
+      blocking([&] { door.wait(); });
+      EXPECT_EQ(rt::os::current_tid(), blocked);
+    });
+  });
+}
+
+TEST_P(make_way, T08_locked_to_its_thread_and_parked) {
+  run([] {
+    leave_the_first_thread();
+    chan<int> news;
+    chan<int> answer;
+    auto at_home = spawn([=]() mutable {
+      call_at_home([&] { EXPECT_EQ(news.recv(), 1); });
+      answer.send(2);
+    });
+    EXPECT_TRUE(wait_until([] { return waiting_for(rt::wait_reason::chan_receive) == 1; }));
+    auto locked = spawn([=]() mutable {
+      os_thread_lock const lock;
+      news.send(1);
+      EXPECT_EQ(answer.recv(), 2);
+    });
+    locked.join();
+    at_home.join();
+  });
+}
+
+// A call that must block, made at home: others that are at home there would have to wait for it.
+TEST_P(make_way, T08_one_that_is_at_home_has_others_block_for_it) {
+  run([] {
+    leave_the_first_thread();
+    let_one_depend_on_the_other([](gate const& door, std::atomic<int>& blocked) {
+      call_at_home([&] {
+        spawn([&] {
+          blocking(
+              [&] {
+                blocked = rt::os::current_tid();
+                door.wait();
+              },
+              blocking_hint::long_call);
+        }).join();
+      });
+    });
+  });
+}
+
+// And if it blocks itself, it comes back on its thread.
+TEST_P(make_way, T08_one_that_is_at_home_comes_back_to_its_thread_from_a_call) {
+  run([] {
+    leave_the_first_thread();
+    wait_group all;
+    for (int i = 0; i < 2 * procs(); ++i) {
+      all.go([&, i] {
+        for (int round = 0; round < scaled(50, 10); ++round) {
+          call_at_home([&] {
+            blocking([] { rt::os::yield_thread(); },
+                     i % 2 == 0 ? blocking_hint::may_be_short : blocking_hint::long_call);
+          });
+        }
+      });
+    }
+    all.wait();
+  });
+}
+
+// Those who block go back to where others are at home: there is one thread for each that blocks at a time, and not one for each that is
+// at home.
+TEST_P(make_way, T08_residents_do_not_spread_over_more_and_more_threads) {
+  run([] {
+    leave_the_first_thread();
+    constexpr int goroutines = 100;
+    std::atomic<int> blocked{0};
+    std::atomic<int> blocked_max{0};
+    wait_group all;
+    for (int i = 0; i < goroutines; ++i) {
+      all.go([&] {
+        for (int round = 0; round < scaled(30, 5); ++round) {
+          call_at_home([] { sleep_for(1ms); });
+          blocking([&] {
+            int const now = ++blocked;
+            for (int most = blocked_max; now > most && !blocked_max.compare_exchange_weak(most, now);) {
+            }
+            --blocked;
+          });
+        }
+      });
+    }
+    all.wait();
+    EXPECT_LE(num_threads(), 2 * procs() + blocked_max + 8);
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+// With no thread to be had it stays, rather than end the program: what it waits for is not what others could do.
+TEST_P(make_way, T08_at_the_limit_of_threads_it_stays) {
+  run_with({.max_procs = procs(), .max_threads = procs() + 2}, [] {
+    leave_the_first_thread();
+    wait_group all;
+    for (int i = 0; i < 8; ++i) {
+      all.go([] {
+        for (int round = 0; round < scaled(50, 10); ++round) {
+          call_at_home([] { sleep_for(100us); });
+          if (procs() == 1) blocking([] {});
+        }
+      });
+    }
+    all.wait();
+  });
+}
+
+}  // namespace
+}  // namespace thrum::test

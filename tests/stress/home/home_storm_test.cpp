@@ -1,0 +1,175 @@
+// T08: no wake-up is lost on the way home. Pairs hand a baton to and fro, at home or not, while others block, lock themselves to their
+// threads, compute and stop the world: so the thread to come back to rests, searches, keeps the time or has just given its P up.
+//
+// A lost wake-up shows as in lost_wakeup_test.cpp: by the scheduler's own check, or by the watchdog.
+#include "conformance/home/calls.h"
+#include "sched/world.h"
+#include "stress/baton.h"
+#include "stress/seed.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace thrum::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class home_storm : public at_every_width {
+ protected:
+  home_storm() : seed_(test_seed()) {}
+  [[nodiscard]] rt::random_source nth(std::uint64_t n) const { return nth_random(seed_, n); }
+
+ private:
+  std::uint64_t const seed_;
+};
+THRUM_AT_WIDTHS(home_storm, 1, 2, 4, 16, 64);
+
+void think(rt::random_source& random) {
+  std::uint64_t const what = random.next();
+  switch (what % 64) {
+    case 0: thrum::yield(); break;
+    case 1: rt::os::yield_thread(); break;
+    case 2: sleep_for(std::chrono::microseconds((what >> 32U) % 50)); break;
+    case 3:
+    case 4:
+      for (std::uint64_t i = 0; i < (what >> 32U) % 512; ++i) rt::cpu_relax();
+      break;
+    default: break;
+  }
+}
+
+struct pair {
+  baton there;
+  baton back;
+};
+
+void take(baton& b, rt::random_source& random) {
+  if (random.next() % 8 == 0) {
+    b.take();
+  } else {
+    call_at_home([&] { b.take(); });
+  }
+}
+
+TEST_P(home_storm, T08_pairs_that_wake_each_other) {
+  run([&] {
+    int const pairs_count = 2 * procs() < 32 ? 2 * procs() : 32;
+    std::int64_t const each = scaled(is_long() ? 4'000'000 : 400'000, 2000) / pairs_count;
+    std::deque<pair> pairs(static_cast<std::size_t>(pairs_count));
+    wait_group all;
+    std::uint64_t n = 0;
+    for (pair& its : pairs) {
+      auto const mine = n++;
+      all.go([&, mine] {
+        auto random = nth(mine);
+        for (std::int64_t i = 0; i < each; ++i) {
+          its.there.pass();
+          think(random);
+          take(its.back, random);
+        }
+      });
+      all.go([&, mine] {
+        auto random = nth(mine + 1000);
+        for (std::int64_t i = 0; i < each; ++i) {
+          take(its.there, random);
+          think(random);
+          its.back.pass();
+        }
+      });
+    }
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(home_storm, T08_beside_those_who_block_lock_and_stop_the_world) {
+  run([&] {
+    std::int64_t const each = scaled(is_long() ? 40'000 : 4'000, 100);
+    std::deque<pair> pairs(16);
+    std::atomic<bool> stop{false};
+    wait_group all;
+    wait_group others;
+    std::uint64_t n = 0;
+    for (pair& its : pairs) {
+      auto const mine = n++;
+      all.go([&, mine] {
+        auto random = nth(mine);
+        for (std::int64_t i = 0; i < each; ++i) {
+          its.there.pass();
+          think(random);
+          take(its.back, random);
+        }
+      });
+      all.go([&, mine] {
+        auto random = nth(mine + 1000);
+        for (std::int64_t i = 0; i < each; ++i) {
+          take(its.there, random);
+          if (random.next() % 16 == 0) blocking([] { rt::os::yield_thread(); });
+          its.back.pass();
+        }
+      });
+    }
+    for (int i = 0; i < 3; ++i) {
+      others.go([&, i] {
+        auto random = nth(5000 + static_cast<std::uint64_t>(i));
+        while (!stop) {
+          switch (random.next() % 4) {
+            case 0: {
+              os_thread_lock const lock;
+              sleep_for(20us);
+              break;
+            }
+            case 1: blocking([] { rt::os::yield_thread(); }, blocking_hint::long_call); break;
+            case 2: blocking([] { sleep_for(20us); }); break;
+            default: call_at_home([] { sleep_for(20us); }); break;
+          }
+        }
+      });
+    }
+    others.go([&] {
+      while (!stop) {
+        rt::M& m = *rt::current_m();
+        rt::enter(m);
+        { rt::stopped_world const world(m); }
+        rt::leave(*rt::current_m());
+        sleep_for(2ms);
+      }
+    });
+    all.wait();
+    stop = true;
+    others.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(home_storm, T08_readied_by_threads_from_outside) {
+  run([&] {
+    std::int64_t const rounds = scaled(is_long() ? 50'000 : 5'000, 200);
+    leave_the_first_thread();
+    chan<int> there;
+    chan<int> back;
+    std::thread outside([&] {
+      while (auto const got = there.recv()) back.send(*got);
+    });
+    auto random = nth(1);
+    for (int i = 0; i < rounds; ++i) {
+      call_at_home([&] {
+        there.send(i);
+        EXPECT_EQ(back.recv(), i);
+      });
+      think(random);
+    }
+    there.close();
+    blocking([&] { outside.join(); });
+  });
+}
+
+}  // namespace
+}  // namespace thrum::test
