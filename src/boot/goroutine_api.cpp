@@ -6,6 +6,7 @@
 #include "core/sched.h"
 #include "os/cpu.h"
 #include "sched/goroutine.h"
+#include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/safe_point.h"
@@ -128,8 +129,10 @@ void lock_os_thread() {
 }
 
 void unlock_os_thread() {
-  inside const here("unlock_os_thread");
-  rt::unlock_from_thread(here.m);
+  rt::M& m = of_caller("unlock_os_thread");
+  rt::enter(m);
+  rt::unlock_from_thread(m);
+  rt::leave(m.stands_in ? rt::go_back(m) : m);
 }
 
 int set_max_threads(int limit) {

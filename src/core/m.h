@@ -35,14 +35,16 @@ inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not
 // How a goroutine leaves an M when it parks, yields or ends.
 enum class leaving : std::uint8_t {
   directly,    // it chooses its successor itself
-  through_g0,  // it does not: the M runs only main, or is about to end
+  through_g0,  // it does not: the M runs only main, or only for a moment, or is about to end
   in_place,    // it is locked to the thread, and takes it along (sched/own_thread.h)
 };
 
 struct M {
   M(Sched& owner, int number) noexcept : sched(owner), id(number) {}
 
-  [[nodiscard]] leaving usual_leaving() const noexcept { return id == 0 ? leaving::through_g0 : leaving::directly; }
+  [[nodiscard]] leaving usual_leaving() const noexcept {
+    return id == 0 || stands_in ? leaving::through_g0 : leaving::directly;
+  }
 
   // fixed once it runs
   Sched& sched;
@@ -69,17 +71,17 @@ struct M {
   bool is_foreign = false;             // of a thread that thrum did not make: see sys/foreign.h
   atomic<bool> run_is_over{false};     // of such a thread: it must not enter
   atomic<std::uint32_t> keeps_run{0};  // of such a thread: it is outside, and needs the memory of its run
-  leaving leaves = usual_leaving();    // its current goroutine does
-  bool ends_with_goroutine = false;    // the one that ended here was locked
-  bool spinning = false;               // looks for work and is counted in sched.spinning
-  std::uint32_t patience = 0;          // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t polls_in_vain = 0;     // looks at the network in a row that found nothing: see find_runnable
-  std::uint32_t poor_steals = 0;       // in a row, that kept it busy for hardly longer than they took: see steal.cpp
+  bool stands_in = false;  // it was called to bring that one away from there, and to go back to rest afterwards
+  leaving leaves = usual_leaving();  // its current goroutine does
+  bool ends_with_goroutine = false;  // the one that ended here was locked
+  bool spinning = false;             // looks for work and is counted in sched.spinning
+  std::uint32_t patience = 0;        // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t polls_in_vain = 0;   // looks at the network in a row that found nothing: see find_runnable
+  std::uint32_t poor_steals = 0;     // in a row, that kept it busy for hardly longer than they took: see steal.cpp
   std::int64_t stole_at_ns = 0;
   G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
   bool handed_inherits = false;  // and whether it inherits the time slice
   G* brought = nullptr;          // comes with next_p: it has left a thread that is home to others
-  bool stands_in = false;        // it was called to bring that one away from there
   bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h
   bool timers_are_due = false;  // it was the timekeeper, and its time has come: on some P something is due
   // Goroutines that are at home here: see sched/home.h.

@@ -201,6 +201,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   next.next_p = &p;
   next.brought = &left;
   next.stands_in = stands_in;
+  next.leaves = next.usual_leaving();
   next.spinning = false;
   s.lock.release();
   os::chaos_point();
@@ -231,10 +232,30 @@ M& make_way(M& m) noexcept {
 }
 
 M& go_back(M& m) noexcept {
-  m.stands_in = false;
-  if (m.leaves != leaving::directly || m.current->is_at_home || !somebodys_home_rests(m.sched)) return m;
+  G const& g = *m.current;
+  if (m.leaves == leaving::in_place || g.is_at_home || g.blocking_depth != 0) return m;
+  stand_in_no_more(m);
+  if (!somebodys_home_rests(m.sched)) return m;
   move its{to::somebodys_home};
   return move_on(m, its);
+}
+
+void stand_back(M& m) noexcept {
+  Sched& s = m.sched;
+  stand_in_no_more(m);
+  s.lock.acquire();
+  M* const home = s.stopping || is_to_stop(*m.p) ? nullptr : find_resting_locked(s, to::somebodys_home);
+  if (home == nullptr) {
+    s.lock.release();
+    return;
+  }
+  P& p = *std::exchange(m.p, nullptr);
+  p.m = nullptr;
+  bool const sleeps = take_from_rest_locked(*home);
+  home->next_p = &p;
+  home->spinning = false;
+  s.lock.release();
+  if (sleeps) home->park.wake();
 }
 
 M& arrive_announced(M& m, G& g) noexcept {

@@ -75,8 +75,15 @@ inline void withdraw_call(Sched& s, M& m) noexcept {
 // The M it is on then.
 M& make_way(M& m) noexcept;
 
-// And back, after the call: a thread for calls remains one, so that residents do not spread over all threads there are.
+// And back, when the call is over or the lock undone: a thread for these remains one, so that residents do not spread over all threads
+// there are.
 M& go_back(M& m) noexcept;
+// The same for the P alone, when the goroutine has left the thread: on g0.
+void stand_back(M& m) noexcept;
+inline void stand_in_no_more(M& m) noexcept {
+  m.stands_in = false;
+  m.leaves = m.usual_leaving();
+}
 
 // g has arrived on m. Inside a call that was announced it goes away again, when it leaves the runtime: not from somebody's home.
 M& arrive_announced(M& m, G& g) noexcept;

@@ -1,5 +1,6 @@
 #include "sched/schedule.h"
 
+#include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
@@ -34,6 +35,8 @@ void schedule_until_end(M& m) noexcept {
   enter(m);
   for (;;) {
     if (m.ends_with_goroutine) return give_up_own_thread(m);
+    if (m.stands_in && m.p != nullptr && m.brought == nullptr) [[unlikely]]
+      stand_back(m);
     if (m.p == nullptr && !stop_m(m)) return;  // its P went with a system call, or to another thread
     found next = take_handed(m);
     if (next.g == nullptr) next = find_runnable(m);

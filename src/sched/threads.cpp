@@ -200,8 +200,12 @@ void rest_until_started(M& m) noexcept {
 
 }  // namespace
 
+// Those that are somebody's home come first: whoever needs an M takes one of them, and the others remain for those who make way. Of
+// each kind, the last that came.
 void put_idle_m_locked(Sched& s, M& m) noexcept {
-  m.idle_link = std::exchange(s.idle_m_list, &m);
+  M** link = &s.idle_m_list;
+  while (m.residents == 0 && *link != nullptr && (*link)->residents != 0) link = &(*link)->idle_link;
+  m.idle_link = std::exchange(*link, &m);
   m.is_idle = true;
   m.idle_since_ns = os::monotonic_ns();
   ++s.ms_idle;
@@ -354,7 +358,7 @@ void hand_off(Sched& s, P& p) noexcept {
 bool stop_m(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
-  m.stands_in = false;
+  stand_in_no_more(m);
   for (;;) {
     s.lock.acquire();
     if (s.stopping || m.must_end || m.next_p != nullptr) break;  // it may have been taken while it kept the time

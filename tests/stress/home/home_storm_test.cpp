@@ -33,12 +33,22 @@ THRUM_AT_WIDTHS(home_storm, 1, 2, 4, 16, 64);
 
 void think(rt::random_source& random) {
   std::uint64_t const what = random.next();
-  switch (what % 64) {
-    case 0: thrum::yield(); break;
-    case 1: rt::os::yield_thread(); break;
+  switch (what % 512) {
+    case 0: rt::os::yield_thread(); break;
+    case 1:
     case 2: sleep_for(std::chrono::microseconds((what >> 32U) % 50)); break;
     case 3:
     case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 8: thrum::yield(); break;
+    case 9:
+    case 10:
+    case 11:
+    case 12:
+    case 13:
+    case 14:
       for (std::uint64_t i = 0; i < (what >> 32U) % 512; ++i) rt::cpu_relax();
       break;
     default: break;
@@ -61,7 +71,7 @@ void take(baton& b, rt::random_source& random) {
 TEST_P(home_storm, T08_pairs_that_wake_each_other) {
   run([&] {
     int const pairs_count = 2 * procs() < 32 ? 2 * procs() : 32;
-    std::int64_t const each = scaled(is_long() ? 4'000'000 : 400'000, 2000) / pairs_count;
+    std::int64_t const each = scaled(is_long() ? 2'000'000 : 100'000, 2000) / pairs_count;
     std::deque<pair> pairs(static_cast<std::size_t>(pairs_count));
     wait_group all;
     std::uint64_t n = 0;
@@ -91,7 +101,7 @@ TEST_P(home_storm, T08_pairs_that_wake_each_other) {
 
 TEST_P(home_storm, T08_beside_those_who_block_lock_and_stop_the_world) {
   run([&] {
-    std::int64_t const each = scaled(is_long() ? 40'000 : 4'000, 100);
+    std::int64_t const each = scaled(is_long() ? 10'000 : 300, 50);
     std::deque<pair> pairs(16);
     std::atomic<bool> stop{false};
     wait_group all;
@@ -111,7 +121,7 @@ TEST_P(home_storm, T08_beside_those_who_block_lock_and_stop_the_world) {
         auto random = nth(mine + 1000);
         for (std::int64_t i = 0; i < each; ++i) {
           take(its.there, random);
-          if (random.next() % 16 == 0) blocking([] { rt::os::yield_thread(); });
+          if (random.next() % 16 == 0) blocking([] {});
           its.back.pass();
         }
       });
@@ -126,7 +136,7 @@ TEST_P(home_storm, T08_beside_those_who_block_lock_and_stop_the_world) {
               sleep_for(20us);
               break;
             }
-            case 1: blocking([] { rt::os::yield_thread(); }, blocking_hint::long_call); break;
+            case 1: blocking([] {}, blocking_hint::long_call); break;
             case 2: blocking([] { sleep_for(20us); }); break;
             default: call_at_home([] { sleep_for(20us); }); break;
           }
@@ -151,7 +161,7 @@ TEST_P(home_storm, T08_beside_those_who_block_lock_and_stop_the_world) {
 
 TEST_P(home_storm, T08_readied_by_threads_from_outside) {
   run([&] {
-    std::int64_t const rounds = scaled(is_long() ? 50'000 : 5'000, 200);
+    std::int64_t const rounds = scaled(is_long() ? 20'000 : 2'000, 200);
     leave_the_first_thread();
     chan<int> there;
     chan<int> back;
