@@ -268,7 +268,7 @@ TEST_P(home, T08_its_thread_is_not_let_go) {
 }
 
 TEST_P(home, T08_a_run_ends_beside_those_who_wait_at_home_or_have_just_been_readied) {
-  for (std::int64_t round = 0; round < scaled(50, 10); ++round) {
+  for (std::int64_t round = 0; round < scaled(20, 5); ++round) {
     run([&] {
       auto* const news = new chan<int>;  // what is left behind refers to it
       auto* const inside = new std::atomic<int>{0};
@@ -303,7 +303,7 @@ TEST_P(home, T08_beside_stops_of_the_world_and_a_changing_number_of_ps) {
         }
       });
     }
-    std::int64_t const rounds = scaled(100, 20);
+    std::int64_t const rounds = scaled(50, 10);
     for (int i = 0; i < rounds; ++i) {
       set_max_procs(1 + i % procs());
       rt::M& m = *rt::current_m();

@@ -34,7 +34,7 @@ THRUM_AT_WIDTHS(home_storm, 1, 2, 4, 16, 64);
 void think(rt::random_source& random) {
   std::uint64_t const what = random.next();
   switch (what % 512) {
-    case 0: rt::os::yield_thread(); break;
+    case 0:
     case 1:
     case 2: sleep_for(std::chrono::microseconds((what >> 32U) % 50)); break;
     case 3:
