@@ -73,7 +73,7 @@ void chaos::stop_world() noexcept {
 void chaos::preempt_somebody() noexcept {
   constexpr std::int64_t watched_for_ns = 50'000;
   P& p = *sched_.procs.all()[random_.below(static_cast<std::uint32_t>(sched_.procs.all().size()))];
-  M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;
+  M* const m = m_seen_on(p);
   if (m == nullptr) return;
   int const tid = hint_of(m->tid);
   if (tid == 0) return;  // it is just being made

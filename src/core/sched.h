@@ -199,4 +199,12 @@ struct Sched {
   bool main_exited = false;         // main left by goexit: the others go on. Under lock
 };
 
+// The M that runs on p, as a hint: it may have left by the time of the answer. nullptr: there is none.
+[[nodiscard]] inline M* m_seen_on(P const& p) noexcept {
+  M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;
+  // ThreadSanitizer does not know that a pointer orders what it leads to. Ms are made under this lock.
+  if constexpr (with_tsan) os::lock_guard const guard(p.sched.lock);
+  return m;
+}
+
 }  // namespace thrum::rt
