@@ -39,9 +39,7 @@ TEST(watchdog, a_test_that_hangs_ends_with_exit_code_3_and_a_list_of_its_gorouti
 class in_runtime : public test::fatal_test {
  protected:
   void SetUp() override {
-    if (!rt::debug_checks || !test::allocations_are_seen) {
-      GTEST_SKIP() << "the guard works in builds with THRUM_DEBUG_CHECKS and without sanitizer";
-    }
+    if (!test::allocations_are_seen) GTEST_SKIP() << "sanitizers have a malloc of their own";
   }
 };
 
