@@ -115,7 +115,7 @@ struct Sched {
   M* unborn_ms = nullptr;              // have a P and no thread yet: see sched/thread_maker.h
   M* ended_ms = nullptr;               // were let go, and are to be joined
   M* threadless_ms = nullptr;          // to be used again: their thread is gone, or never came
-  std::int32_t ms_expected = 0;        // unborn, and their P was taken back
+  std::int32_t ms_expected = 0;        // unborn without a P: it was taken back, or they are spare
   bool wants_spare = false;            // a thread without a P is to be made, to be idle
   std::int32_t ms_paused_in_libc = 0;  // of ms_paused: they may hold a lock there. See start_m_locked
   slab<M> m_slab;

@@ -66,8 +66,6 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
   return {};
 }
 
-bool may_hold_libc_locks(M const& m) noexcept { return m.is_paused_in_libc || os::libc_is_in_the_program(); }
-
 // It leaves the queue, and its thread is as good as awake.
 G* no_longer_paused(G* g) noexcept {
   if (g != nullptr) end_pause_locked(*g->locked_to);
@@ -89,6 +87,8 @@ entry pop_global(Sched& s) noexcept {
 }
 
 }  // namespace
+
+bool may_hold_libc_locks(M const& m) noexcept { return m.is_paused_in_libc || os::libc_is_in_the_program(); }
 
 void begin_pause_locked(M& m) noexcept {
   m.is_paused = true;

@@ -29,6 +29,8 @@ void set_unstarted_aside(P& p) noexcept;
 // Under sched.lock: m's thread goes to sleep in the middle of user code until its goroutine's turn; and its turn has come.
 void begin_pause_locked(M& m) noexcept;
 void end_pause_locked(M& m) noexcept;
+// Of one that is paused: whether it may have been stopped with a lock in its hands that everybody needs.
+[[nodiscard]] bool may_hold_libc_locks(M const& m) noexcept;
 
 // Under sched.lock: the goroutine that has waited longest for its own thread, before its turn. nullptr: there is none.
 [[nodiscard]] G* take_oldest_locked(Sched& s) noexcept;

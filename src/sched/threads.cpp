@@ -136,12 +136,13 @@ bool is_no_longer_needed(Sched& s, M& m) noexcept {
 
 void start_spare_thread(Sched& s) noexcept {
   s.lock.acquire();
-  M* const spare = s.stopping || s.idle_m_list != nullptr ? nullptr : new_m_locked(s);
+  M* const spare = s.stopping || s.idle_m_list != nullptr || s.ms_expected != 0 ? nullptr : new_m_locked(s);
+  if (spare != nullptr) {
+    spare->is_unborn = true;  // at the limit of threads it is the one that can be had
+    ++s.ms_expected;
+  }
   s.lock.release();
-  if (spare == nullptr || try_to_start_thread(s, *spare) == 0) return;
-  os::lock_guard const guard(s.lock);
-  --s.ms_total;
-  keep_record_locked(s, *spare);
+  if (spare != nullptr) start_thread(s, *spare);
 }
 
 void let_thread_go(M& m) noexcept {
