@@ -46,15 +46,26 @@ void note_allocation(char const* function) {
 }
 
 // libc's own, behind ours. Looked up once: dlsym itself may allocate.
-auto libcs_join() {
-  static auto* const join = reinterpret_cast<int (*)(pthread_t, void**)>(::dlsym(RTLD_NEXT, "pthread_join"));
-  return join;
+template <class F>
+F libc_function(char const* name) {
+  return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
+}
+
+struct libc_functions {
+  int (*attr_init)(pthread_attr_t*) = libc_function<int (*)(pthread_attr_t*)>("pthread_attr_init");
+  int (*attr_destroy)(pthread_attr_t*) = libc_function<int (*)(pthread_attr_t*)>("pthread_attr_destroy");
+  int (*join)(pthread_t, void**) = libc_function<int (*)(pthread_t, void**)>("pthread_join");
+};
+
+libc_functions const& libc() {
+  static libc_functions const functions;
+  return functions;
 }
 
 }  // namespace
 
 void guard_the_runtime() {
-  static_cast<void>(libcs_join());
+  static_cast<void>(libc());
   rt::os::trust_the_programs_malloc();
   is_guarding.store(true, rt::relaxed);
 }
@@ -104,9 +115,21 @@ void free(void* gone) noexcept {
   __libc_free(gone);
 }
 
+int pthread_attr_init(pthread_attr_t* attributes) noexcept {
+  int const error = thrum::test::libc().attr_init(attributes);
+  if (error == 0) ++thrum::test::excused;
+  return error;
+}
+
+int pthread_attr_destroy(pthread_attr_t* attributes) noexcept {
+  int const error = thrum::test::libc().attr_destroy(attributes);
+  if (thrum::test::excused > 0) --thrum::test::excused;
+  return error;
+}
+
 int pthread_join(pthread_t thread, void** result) {
   ++thrum::test::excused;
-  int const error = thrum::test::libcs_join()(thread, result);
+  int const error = thrum::test::libc().join(thread, result);
   --thrum::test::excused;
   return error;
 }
