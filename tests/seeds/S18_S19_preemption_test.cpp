@@ -178,13 +178,16 @@ TEST(preemption, S19_SC_20_loops_on_one_p_get_equal_shares) {
   });
 }
 
-// More loops than may be paused at once (Sched::paused_max): from then on others have a turn only now and then.
-TEST(preemption, S19_everyone_has_a_turn_beside_more_loops_than_may_be_paused) {
+// As many loops as may be paused at once (Sched::paused_max), and two that run: from then on others are started only now and then. The
+// limit of threads makes the number small, except in the long form.
+TEST(preemption, S19_everyone_has_a_turn_beside_as_many_loops_as_may_be_paused) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  with_slices_of const slices(200us);
-  run_at(2, [] {
-    int const loops = test::is_long() ? 300 : test::this_sched().paused_max() + 6;
-    for (int i = 0; i < loops; ++i) go([] { loop_for_ever(); });
+  with_slices_of const slices(500us);
+  options const few{.max_procs = 2, .max_threads = 24};
+  options const many{.max_procs = 2};
+  run_with(test::is_long() ? many : few, [] {
+    int const loops = test::is_long() ? 300 : test::this_sched().paused_max() + 2;
+    for (int i = 1; i < loops; ++i) go([] { loop_for_ever(); });
     chan<int> const answers;
     go([=] { answers.send(42); });  // has not started, and stands behind all of them,
     go([] { loop_for_ever(); });    // but for this one, which took its place in runnext
