@@ -1,4 +1,15 @@
-// The runtime's figures.
+// The runtime's figures, and what can be asked of it as a whole.
+//
+//   thrum::stats const now = thrum::read_stats();
+//   std::printf("%llu goroutines wait, %d threads rest\n", static_cast<unsigned long long>(now.waiting), now.idle_threads);
+//
+//   int const before = thrum::set_max_procs(2);       // from now on
+//   { thrum::os_thread_lock const here; gl_draw(); }  // for libraries that belong to a thread
+//   thrum::dump_goroutines(stderr);                   // who waits for what, and where
+//
+// Thread safety: all may be called from any goroutine at any time. read_stats interrupts each P for a moment, set_max_procs and
+// dump_goroutines stop the world for some hundred microseconds: for figures every second, not for every request. num_goroutines and
+// its kin only read some words.
 #pragma once
 
 #include <array>
