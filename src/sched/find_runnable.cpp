@@ -181,7 +181,7 @@ found find_runnable(M& m) noexcept {
       case last_look::look_again: continue;
       case last_look::sleep: break;
     }
-    os::chaos_point();
+    os::chaos_point("find_runnable.gave_up");
     if (take_p_back(s, m)) continue;
     if (!stop_m(m)) return {};
   }

@@ -33,10 +33,10 @@ bool rest_in_place(M& m) noexcept {
     is_over = m.must_end = s.stopping;  // then it came too late to be told
     check_deadlock_locked(s);
   }
-  os::chaos_point();
+  os::chaos_point("own_thread.rests");
   if (!is_over) m.park.sleep();
   m.park.clear();
-  os::chaos_point();
+  os::chaos_point("own_thread.woken");
   {
     os::lock_guard const guard(s.lock);
     m.rests_in_place = false;
@@ -111,7 +111,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
       [](void* its) noexcept {
         auto& of = *static_cast<decltype(rest)*>(its);
         of.commit(of.m, *of.m.current, of.argument);
-        os::chaos_point();
+        os::chaos_point("own_thread.committed");
         hand_off(of.m.sched, *std::exchange(of.m.p, nullptr));
         pay_owed_watch(of.m);
         of.goes_on = rest_in_place(of.m);

@@ -49,7 +49,7 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
   found const next = m.leaves == leaving::directly ? pick_local(*m.p) : found();
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
-  os::chaos_point();  // it has left its stack, and nobody knows yet
+  os::chaos_point("park.left");  // it has left its stack, and nobody knows yet
   M& here = arrive();
   mine.restore_to(here.globals);
   stay_announced(here, g);
