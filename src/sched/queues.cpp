@@ -72,8 +72,20 @@ void put_tail_slow(P& p, entry e) noexcept {
   } while (p.queue.put(e) == run_queue::put_result::full);
 }
 
+namespace {
+
+// Of a thousand goroutines that leave p one is timed. Here, since this is looked at anyway.
+void time_one_now_and_then(P& p) noexcept {
+  constexpr std::uint32_t one_look_in = 16;
+  if (++p.looks_up % one_look_in != 0 || p.m == nullptr) return;
+  if (G* const leaves = p.m->current) leaves->time_next_turn();
+}
+
+}  // namespace
+
 void let_others_pass_runnext(P& p) noexcept {
   Sched& s = p.sched;
+  time_one_now_and_then(p);
   p.runs_to_look = global_tick;
   if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a look without consequence
   entry const next = p.queue.take_next();

@@ -22,7 +22,7 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
   P& p = *m.p;
   bool const needs_g0 =
       next.g != nullptr &&
-      (next.g->is_locked || (next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))));
+      (next.g->takes_detour() || (next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))));
   if (needs_g0) {
     m.handed = next.g;
     m.handed_inherits = next.inherits_slice;

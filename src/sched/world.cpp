@@ -156,6 +156,7 @@ bool stop_on_g0(M& m) noexcept {
   Sched& s = m.sched;
   if (m.spinning) {
     m.spinning = false;
+    m.spins_since_ns = 0;  // what little it has done is not accounted for
     s.spinning.fetch_sub(1, seq_cst);
   }
   {
