@@ -101,7 +101,7 @@ struct stats {
   std::uint64_t preemptions_asked = 0;              // slices that it ended, and ends that had to be asked for again
   int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
   // How long goroutines that could run waited for their turn: from becoming runnable to running. Measured of a few: one in 64
-  // where threads go to sleep and are woken, one in a thousand where goroutines follow each other; of none that is locked to a thread.
+  // where threads go to sleep and are woken, one in some thousand where goroutines follow each other; of none that is locked to a thread.
   durations ready_to_run;
   durations stopping_took;        // stops of the world: until everybody had stopped
   durations stopped_for;          // and until everybody was started again

@@ -74,9 +74,9 @@ void put_tail_slow(P& p, entry e) noexcept {
 
 namespace {
 
-// Of a thousand goroutines that leave p one is timed. Here, since this is looked at anyway.
+// Of some thousand goroutines that leave p one is timed. Here, since this is looked at anyway.
 void time_one_now_and_then(P& p) noexcept {
-  constexpr std::uint32_t one_look_in = 16;
+  constexpr std::uint32_t one_look_in = 64;
   if (++p.looks_up % one_look_in != 0 || p.m == nullptr) return;
   if (G* const leaves = p.m->current) leaves->time_next_turn();
 }

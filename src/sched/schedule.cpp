@@ -21,7 +21,7 @@ void end_turn(M& m, G& g) noexcept {
     g.detour.is_timed = false;
     p.ready_to_run.add(os::monotonic_ns() - g.runnable_since_ns);
   }
-  if (p.counters.switches_via_g0.load(relaxed) % timed_one_in == 0) g.time_next_turn();
+  if (p.counters.switches_via_g0.load(relaxed) % timed_one_in == timed_one_in - 1) g.time_next_turn();
 }
 
 found take_handed(M& m) noexcept {
