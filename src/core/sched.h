@@ -36,6 +36,7 @@ struct settings {
   std::uint32_t ring_capacity = ring_capacity_max;
   bool detect_deadlock = true;
   std::uint64_t seed = 0;
+  bool randomize = false;                // S07, S08: orders that nobody may count on are shuffled
   std::int64_t schedtrace_every_ns = 0;  // 0: never
   bool scheddetail = false;
   bool async_preemption = true;
@@ -107,6 +108,7 @@ struct Sched {
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
   global_run_queue global_queue;
+  random_source random{options.seed};           // for the randomised mode
   plain_turn turn_of_plain = plain_turn::none;  // although many are paused
   std::int32_t plain_turns_missed = 0;          // since too many are
   P* idle_p_list = nullptr;

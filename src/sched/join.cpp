@@ -26,7 +26,8 @@ bool stack_is_deep_enough(M const& m, G const& host, G const& child) noexcept {
 }
 
 bool may_host(M const& m, G const& host, G const& child) noexcept {
-  return child.status.load(relaxed) == g_status::unstarted && !host.is_locked && stack_is_deep_enough(m, host, child);
+  return child.status.load(relaxed) == g_status::unstarted && !host.detour.is_locked &&
+         stack_is_deep_enough(m, host, child);
 }
 
 // Runs the claimed child here and now.

@@ -58,12 +58,16 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept;
 // --- inline: every `go`, ready and switch comes through here ---
 
 void put_tail_slow(P& p, entry e) noexcept;
+// put_next in the randomised mode: half of them go to the tail instead.
+bool put_next_or_last(P& p, entry e) noexcept;
 
 inline void put_tail(P& p, entry e) noexcept {
   if (p.queue.put(e) == run_queue::put_result::full) put_tail_slow(p, e);
 }
 
 inline bool put_next(P& p, entry e) noexcept {
+  if (p.queue.is_randomised()) [[unlikely]]
+    return put_next_or_last(p, e);
   entry const kicked_out = p.queue.swap_next(e);
   if (!kicked_out) return false;
   put_tail(p, kicked_out);

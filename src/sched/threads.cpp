@@ -185,7 +185,7 @@ void rest_until_started(M& m) noexcept {
   rouse_timekeeper_in_vain(s);
   check_deadlock_locked(s);
   s.lock.release();
-  os::chaos_point();
+  os::chaos_point("threads.rests");
   m.park.sleep();
   m.park.clear();
 }
@@ -288,12 +288,12 @@ void give_p_to_thread_of(P& p, G& g) noexcept {
     }
     its.next_p = &p;
   }
-  os::chaos_point();
+  os::chaos_point("threads.promised");
   its.park.wake();
 }
 
 void hand_off(Sched& s, P& p) noexcept {
-  os::chaos_point();
+  os::chaos_point("threads.hand_off");
   s.lock.acquire();
   p.m = nullptr;
   if (stop_if_asked_locked(s, p)) {

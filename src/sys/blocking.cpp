@@ -28,7 +28,7 @@ namespace {
     attend_to(p);
   m.current->transition(g_status::running, g_status::syscall);
   m.p = nullptr;
-  os::chaos_point();
+  os::chaos_point("blocking.left");
   count(p.counters.syscalls);  // sysmon tells one call from the next by it
   return p;
 }
@@ -81,7 +81,7 @@ void thread_from_outside_goes_away(M& m) noexcept {
 
 // The first of three.
 [[gnu::always_inline]] inline bool take_old_p(M& m) noexcept {
-  os::chaos_point();
+  os::chaos_point("blocking.returns");
   P* const p = m.away_from;
   if (p == nullptr || !p->take_from_syscall()) return false;
   m.p = p;

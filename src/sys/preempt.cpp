@@ -156,7 +156,7 @@ void end_pause(M& m) noexcept {
 }
 
 void go_on_without_p(M& m) noexcept {
-  if (!m.current->is_locked) m.current->locked_to = nullptr;
+  if (!m.current->detour.is_locked) m.current->locked_to = nullptr;
   m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
 }
 

@@ -41,9 +41,9 @@ TEST_P(locked_threads, LT01_locks_nest) {
     EXPECT_EQ(this_g().lock_depth, 2);
     unlock_os_thread();
     EXPECT_EQ(this_g().lock_depth, 1);
-    EXPECT_TRUE(this_g().is_locked);
+    EXPECT_TRUE(this_g().detour.is_locked);
     unlock_os_thread();
-    EXPECT_FALSE(this_g().is_locked);
+    EXPECT_FALSE(this_g().detour.is_locked);
     EXPECT_EQ(this_g().locked_to, nullptr);
     unlock_os_thread();  // one too many does nothing
     EXPECT_EQ(this_g().lock_depth, 0);

@@ -80,7 +80,7 @@ TEST(schedtrace_lines, S34_TR_01_come_once_per_interval) {
 TEST_F(schedtrace, S34_TR_01_in_detail_one_line_per_p_thread_and_goroutine) {
   EXPECT_EXIT(run_traced("schedtrace=100,scheddetail=1"), testing::ExitedWithCode(0),
               "\n  P0: status=[a-z]+ schedtick=[0-9]+ .*\n  P1: .*\n  M[0-9]+: p=-?[0-9]+ curg=-?[0-9]+ .*\n  M0: .*\n"
-              "(  G[0-9]+: status=.*\n)*  G[0-9]+: status=waiting\\((sleep|chan receive)\\) lockedm=-1\n");
+              "(  G[0-9]+: status=.*\n)*  G[0-9]+: status=waiting\\((sleep|chan receive)\\) lockedm=-1 .*\n");
 }
 
 TEST_F(schedtrace, S34_nonsense_is_as_if_it_were_not_said) {
