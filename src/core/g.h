@@ -73,8 +73,8 @@ struct alignas(cache_line_bytes) G {
   char* name = nullptr;            // this_goroutine::set_name
   M* locked_to = nullptr;  // the only M that it may go on with: it is locked, or its thread sleeps in its frames
   void* exit = nullptr;    // the unwinding that goexit started
-  std::int64_t waits_since_ns = 0;     // by mutex; by others at least, with g_attend::aged
-  char const* scavenged_at = nullptr;  // sysmon's: the sp it was parked at when its stack was looked at last
+  atomic<std::int64_t> waits_since_ns{0};  // by mutex; by others at least, with g_attend::aged
+  char const* scavenged_at = nullptr;      // sysmon's: the sp it was parked at when its stack was looked at last
 
   static G& of(detail::task& its_task) noexcept {
     return *reinterpret_cast<G*>(reinterpret_cast<char*>(&its_task) - offsetof_task());

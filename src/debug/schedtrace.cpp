@@ -100,7 +100,7 @@ void add_stack(page_text& out, G const& g, bool has_left) noexcept {
 // In milliseconds, as far as it is known: exactly of those that wait for a mutex, of others at least.
 void add_age(page_text& out, G const& g, std::int64_t now_ns) noexcept {
   bool const is_known = hint_of(g.waits_for) == wait_reason::mutex || (g.attention.load(relaxed) & g_attend::aged) != 0;
-  if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - hint_of(g.waits_since_ns)) / 1'000'000));
+  if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - g.waits_since_ns.load(relaxed)) / 1'000'000));
 }
 
 // Under free_lock.

@@ -121,7 +121,7 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
   std::int64_t const since_ns = os::monotonic_ns();
   waiter.since_ns = since_ns;
-  m->current->waits_since_ns = since_ns;
+  m->current->waits_since_ns.store(since_ns, relaxed);  // told by whoever sees that it waits
   bool was_woken = false;
   bool has_starved = false;
   for (;;) {

@@ -10,9 +10,10 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::size_t batch_max = 512;
-constexpr std::size_t depths_at_once = 64;   // they are kept from running meanwhile
-constexpr std::size_t looked_at_max = 4096;  // goroutines, parked or not
+constexpr std::size_t batch_max = 64;  // they are kept from running meanwhile
+// Goroutines, parked or not, under a lock that others need to make some. The ages are looked at more often.
+constexpr std::size_t looked_at_for_depths = 4096;
+constexpr std::size_t looked_at_for_ages = 512;
 
 void clear_scanned(G& g) noexcept {
   g.attention.fetch_and(static_cast<std::uint8_t>(~g_attend::scanned), release);  // pairs with G::end_wait
@@ -21,8 +22,8 @@ void clear_scanned(G& g) noexcept {
 // It has not been seen since it parked; a mutex knows the time exactly. Nobody readies it just now.
 void note_age(G& g, std::int64_t now_ns) noexcept {
   if ((g.attention.load(relaxed) & g_attend::aged) != 0) return;
-  if (hint_of(g.waits_for) != wait_reason::mutex) g.waits_since_ns = now_ns;
-  g.attention.fetch_or(g_attend::aged, release);  // pairs with the dump
+  if (hint_of(g.waits_for) != wait_reason::mutex) g.waits_since_ns.store(now_ns, relaxed);  // told by:
+  g.attention.fetch_or(g_attend::aged, release);                                            // pairs with the dump
 }
 
 struct batch {
@@ -61,8 +62,8 @@ bool parked_stacks::look_at_some() noexcept {
   bool more = false;
   {
     os::lock_guard const guard(sched_.free_lock);
-    std::size_t const limit = what_for_ == purpose::ages ? batch_max : depths_at_once;
-    for (std::size_t i = 0; i < looked_at_max && some.count < limit; ++i) {
+    std::size_t const looked_at_max = what_for_ == purpose::ages ? looked_at_for_ages : looked_at_for_depths;
+    for (std::size_t i = 0; i < looked_at_max && some.count < batch_max; ++i) {
       G* const g = sched_.g_slab.step(walk_);
       more = g != nullptr;
       if (!more) break;
@@ -79,6 +80,14 @@ bool parked_stacks::look_at_some() noexcept {
     return g.status.load(relaxed) != g_status::waiting || hint_of(g.on) == nullptr ||
            hint_of(g.waits_for) == wait_reason::stack_memory;
   });
+  std::int64_t const now_ns = os::monotonic_ns();
+  if (what_for_ == purpose::ages) {  // whether it has left its stack does not matter
+    some.drop_if([&](G& g) {
+      note_age(g, now_ns);
+      return true;
+    });
+    return more;
+  }
   os::barrier_in_all_threads();
   sched_.lock.acquire();
   M const* const ms = sched_.all_ms;
@@ -89,10 +98,8 @@ bool parked_stacks::look_at_some() noexcept {
     return any_m(ms, [&](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; });
   });
   os::barrier_in_all_threads();
-  std::int64_t const now_ns = os::monotonic_ns();
   some.drop_if([&](G& g) {
     note_age(g, now_ns);
-    if (what_for_ == purpose::ages) return true;
     auto const* const sp = static_cast<char const*>(hint_of(g.saved.sp));
     if (g.scavenged_at == sp) {
       static_cast<void>(give_back_below(*hint_of(g.on), sp));

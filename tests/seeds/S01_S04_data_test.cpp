@@ -66,8 +66,8 @@ TEST(seeds_G, S01_a_waiting_goroutine_shows_its_context_and_why_it_waits) {
     rt::G const& g = *waiter.load();
     EXPECT_EQ(status_of(g), rt::g_status::waiting);
     EXPECT_EQ(g.waits_for, rt::wait_reason::mutex);
-    EXPECT_GT(g.waits_since_ns, 0);
-    EXPECT_LE(g.waits_since_ns, rt::os::monotonic_ns());
+    EXPECT_GT(g.waits_since_ns.load(rt::relaxed), 0);
+    EXPECT_LE(g.waits_since_ns.load(rt::relaxed), rt::os::monotonic_ns());
     EXPECT_TRUE(is_on(*g.on, g.saved.sp));
     EXPECT_NE(g.saved.pc, nullptr);
     EXPECT_NE(g.id, 1U);

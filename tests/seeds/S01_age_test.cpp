@@ -40,12 +40,12 @@ TEST_P(ages, S01_one_that_waits_is_seen_and_keeps_the_time_of_that) {
       static_cast<void>(never.recv());
     });
     ASSERT_TRUE(sleep_until_so([&] { return waiter.load() != nullptr && has_age(*waiter.load()); }));
-    std::int64_t const since_ns = waiter.load()->waits_since_ns;
+    std::int64_t const since_ns = waiter.load()->waits_since_ns.load(rt::relaxed);
     EXPECT_GE(since_ns, begin_ns);
     EXPECT_LE(since_ns, rt::os::monotonic_ns());
     for (int i = 0; i < 10; ++i) sleep_for(10ms);  // sysmon sees it again meanwhile
     EXPECT_TRUE(has_age(*waiter.load()));
-    EXPECT_EQ(waiter.load()->waits_since_ns, since_ns);
+    EXPECT_EQ(waiter.load()->waits_since_ns.load(rt::relaxed), since_ns);
     never.close();
   });
 }
@@ -63,11 +63,11 @@ TEST_P(ages, S01_one_that_ran_and_waits_at_the_same_place_again_has_waited_since
     for (int round = 1; round <= 3; ++round) {
       ASSERT_TRUE(sleep_until_so([&] { return waiter.load() != nullptr && has_age(*waiter.load()); }));
       std::int64_t const sent_ns = rt::os::monotonic_ns();
-      EXPECT_LE(waiter.load()->waits_since_ns, sent_ns);
+      EXPECT_LE(waiter.load()->waits_since_ns.load(rt::relaxed), sent_ns);
       c.send(round);
       ASSERT_TRUE(test::wait_until([&] { return received.load() == round; }));
       ASSERT_TRUE(sleep_until_so([&] { return has_age(*waiter.load()); }));
-      EXPECT_GT(waiter.load()->waits_since_ns, sent_ns) << "what was noted before is void";
+      EXPECT_GT(waiter.load()->waits_since_ns.load(rt::relaxed), sent_ns) << "what was noted before is void";
     }
     c.close();
     all.wait();
@@ -86,9 +86,9 @@ TEST_P(ages, S01_a_mutex_knows_it_exactly_and_nobody_overwrites_that) {
       locked.unlock();
     });
     ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&locked); }));
-    std::int64_t const since_ns = waiter.load()->waits_since_ns;
+    std::int64_t const since_ns = waiter.load()->waits_since_ns.load(rt::relaxed);
     ASSERT_TRUE(sleep_until_so([&] { return has_age(*waiter.load()); }));
-    EXPECT_EQ(waiter.load()->waits_since_ns, since_ns);
+    EXPECT_EQ(waiter.load()->waits_since_ns.load(rt::relaxed), since_ns);
     locked.unlock();
     all.wait();
   });
