@@ -80,14 +80,16 @@ TEST_P(latency, a_few_of_those_that_yield_park_and_begin_are_timed) {
     }
     stats const now = read_stats();
     counts[2] = now.ready_to_run.count;
-    EXPECT_GT(counts[0], 0U) << "80,000 yields";
-    EXPECT_GT(counts[1], counts[0]) << "40,000 waits for a channel";
-    EXPECT_GT(counts[2], counts[1]) << "20,000 goroutines";
+    if (procs() <= 2) {  // with more each may have a P to itself, and has no turn to wait for
+      EXPECT_GT(counts[0], 0U) << "80,000 yields";
+      EXPECT_GT(counts[1], counts[0]) << "40,000 waits for a channel";
+      EXPECT_GT(counts[2], counts[1]) << "20,000 goroutines";
+    }
     EXPECT_LT(counts[2], 10'000U) << "and not all of them";
     durations const& all = now.ready_to_run;
     EXPECT_EQ(std::accumulate(all.by_log2_ns.begin(), all.by_log2_ns.end(), std::uint64_t{0}), all.count);
     EXPECT_GE(all.total, all.longest);
-    EXPECT_GT(all.longest, 0ns);
+    EXPECT_EQ(all.longest > 0ns, all.count > 0);
   });
 }
 
