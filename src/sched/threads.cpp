@@ -89,7 +89,7 @@ M& new_m_or_fail_locked(Sched& s) noexcept {
   fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
 }
 
-// One that has no thread yet, for a P: one whose first P was taken back before it came, else a new one.
+// One that has no thread yet, for a P: one that is on its way without (it was taken back, or it is a spare one), else a new one.
 M& unborn_m_locked(Sched& s) noexcept {
   if (s.ms_expected != 0) {
     M* expected = s.all_ms;
@@ -121,7 +121,7 @@ int try_to_start_thread(Sched& s, M& m) noexcept {
   return error;
 }
 
-// Whether its P was taken back: then nobody misses the thread that could not be made.
+// Whether it has no P, any more or yet: then nobody misses the thread that could not be made.
 bool is_no_longer_needed(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (m.next_p != nullptr) return false;
