@@ -94,7 +94,7 @@ def run_rounds(groups: list[Group], found: list[Program], rounds: int, timeout_s
             name = group.workload.name
             say(f"round {round_number}/{rounds}  {name:<12} P={group.procs} ", end="")
             for program in found:
-                if name not in program.workloads or group.has_failed(program.runtime):
+                if group.workload.asked_as not in program.workloads or group.has_failed(program.runtime):
                     continue
                 try:
                     run_once = SERVERS.get(name, programs).run_once

@@ -108,6 +108,12 @@ class Workloads(unittest.TestCase):
         self.assertEqual(figure_of("wake_p99").goals, {1: 0.5, 2: 0.5})
         self.assertEqual(figure_of("sleep_many_cpu").goals, {1: 0.5, 2: 0.5})
 
+    def test_a_variant_is_asked_for_by_the_name_that_programs_know(self):
+        [off] = workloads.choose(["cpu_bound_off"])
+        self.assertEqual(off.asked_as, "cpu_bound")
+        [sample] = programs.parse_lines("cpu_bound 2 3.5 ms\n", off, 2)
+        self.assertEqual(sample, programs.Sample(3.5, "ms"))
+
     def test_are_the_ones_that_the_readme_tells_of(self):
         readme = (Path(__file__).parent / "README.md").read_text()
         for workload in workloads.ALL:
@@ -118,7 +124,7 @@ class Workloads(unittest.TestCase):
     def test_are_the_ones_that_the_go_program_answers(self):
         listed = "".join(path.read_text() for path in programs.GO_SOURCE.glob("*.go"))
         for workload in PROGRAM_WORKLOADS:
-            self.assertIn(f'\t{{"{workload.name}", ', listed)
+            self.assertIn(f'\t{{"{workload.asked_as}", ', listed)
             for figure in workload.figures[1:]:
                 self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
 
@@ -126,7 +132,7 @@ class Workloads(unittest.TestCase):
         bench = Path(__file__).parent
         listed = "".join(path.read_text() for path in [*(bench / "thrum").glob("*.cpp"), bench / "echo_load.h"])
         for workload in PROGRAM_WORKLOADS:
-            self.assertIn(f'workload{{"{workload.name}", ', listed)
+            self.assertIn(f'workload{{"{workload.asked_as}", ', listed)
             for figure in workload.figures[1:]:
                 self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
 

@@ -69,21 +69,23 @@ def ending(returncode: int) -> str:
 
 def run_once(program: Program, workload: Workload, procs: int, timeout_s: float) -> list[Sample]:
     """One sample per figure of the workload, in their order."""
-    command = [str(program.path), workload.name, str(procs)]
+    command = [str(program.path), workload.asked_as, str(procs)]
     if workload.has_client and procs == 1:
         command = ["taskset", "-c", str((os.cpu_count() or 1) - 1), *command]
-    return parse_lines(output_of(command, timeout_s), workload, procs)
+    said = output_of(command, timeout_s, env=dict(os.environ, **workload.environment))
+    return parse_lines(said, workload, procs)
 
 
 def parse_lines(output: str, workload: Workload, procs: int) -> list[Sample]:
     """Reads `<figure> <procs> <value> <unit>`, a line per figure; the unit may hold blanks."""
     lines = output.splitlines()
+    names = [workload.variant_of] if workload.variant_of else [figure.name for figure in workload.figures]
     try:
         if len(lines) != len(workload.figures):
             raise ValueError
-        return [parse_line(line, figure.name, procs) for line, figure in zip(lines, workload.figures)]
+        return [parse_line(line, name, procs) for line, name in zip(lines, names)]
     except (IndexError, ValueError):
-        expected = " and ".join(f"`{figure.name} {procs} <value> <unit>`" for figure in workload.figures)
+        expected = " and ".join(f"`{name} {procs} <value> <unit>`" for name in names)
         raise Failed(f"expected a line {expected}, got {output!r}") from None
 
 

@@ -1,4 +1,15 @@
-// The runtime's figures.
+// The runtime's figures, and what can be asked of it as a whole.
+//
+//   thrum::stats const now = thrum::read_stats();
+//   std::printf("%llu goroutines wait, %d threads rest\n", static_cast<unsigned long long>(now.waiting), now.idle_threads);
+//
+//   int const before = thrum::set_max_procs(2);       // from now on
+//   { thrum::os_thread_lock const here; gl_draw(); }  // for libraries that belong to a thread
+//   thrum::dump_goroutines(stderr);                   // who waits for what, and where
+//
+// Thread safety: all may be called from any goroutine at any time. read_stats interrupts each P for a moment, set_max_procs and
+// dump_goroutines stop the world for some hundred microseconds: for figures every second, not for every request. num_goroutines and
+// its kin only read some words.
 #pragma once
 
 #include <array>
@@ -55,6 +66,7 @@ struct proc_stats {
   std::uint64_t stolen = 0;           // goroutines got by them
   std::uint64_t wakes = 0;            // idle Ps that it set going
   std::uint64_t spins = 0;            // searches for work begun
+  std::uint64_t spinning_ns = 0;      // and how long they took, in nanoseconds
   std::uint64_t timers_run = 0;       // sleepers woken and timers fired
   std::uint64_t syscalls = 0;         // calls of blocking() begun here
   std::uint64_t handed_off = 0;       // of these, declared long: the P was given away at once
@@ -99,17 +111,22 @@ struct stats {
   std::vector<unannounced_call> unannounced_calls;  // where that was: the first 32 places
   std::uint64_t preemptions_asked = 0;              // slices that it ended, and ends that had to be asked for again
   int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
-  durations stopping_took;                          // stops of the world: until everybody had stopped
-  durations stopped_for;                            // and until everybody was started again
-  std::size_t stacks_in_use = 0;                    // by goroutines and the Ps' caches
+  // How long goroutines that could run waited for their turn: from becoming runnable to running. Measured of a few: one in 64
+  // where threads go to sleep and are woken, one in some thousand where goroutines follow each other; of none that is locked to a thread.
+  durations ready_to_run;
+  durations stopping_took;        // stops of the world: until everybody had stopped
+  durations stopped_for;          // and until everybody was started again
+  std::size_t stacks_in_use = 0;  // by goroutines and the Ps' caches
   std::size_t stacks_free = 0;
   std::size_t stacks_guarded = 0;
   std::size_t stacks_unguarded = 0;
 };
 
-// Every goroutine: its id and name, what it does or on what it waits and, if that is known, for how long, its stack trace and who
-// made it. Stops the world for a moment; others run on while it is written. SIGQUIT writes the same to standard error and ends
-// the program with exit code 2, unless the program has an action of its own for that signal.
+// Every goroutine: its id and name, what it does or on what it waits and for how long, its stack trace and who made it. How long is known
+// exactly of those that wait for a mutex. Others are seen every ten seconds (or options::scavenge_after): they have waited at least
+// since they were first seen, less than a second is not said, and of threads from outside it is not known. Stops the world for a
+// moment; others run on while it is written. SIGQUIT writes the same to standard error and ends the program with exit code 2, unless
+// the program has an action of its own for that signal.
 void dump_goroutines(std::FILE* out);
 
 [[nodiscard]] stats read_stats();  // inside run only; each P's figures are of one moment

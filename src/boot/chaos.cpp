@@ -12,6 +12,15 @@
 #include <utility>
 
 namespace thrum::rt {
+namespace {
+
+// 0: it is not set, or no number.
+std::uint32_t number_of(char const* variable) noexcept {
+  char const* const text = os::environment(variable);
+  return text == nullptr ? 0 : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+}  // namespace
 
 chaos::chaos(Sched& s) noexcept : sched_(s) {
   if constexpr (!debug_checks) return;
@@ -23,8 +32,9 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
   bool const resizes = os::environment("THRUM_CHAOS_RESIZE") != nullptr && s.procs.size() > 1;
   if (resizes) procs_max_ = std::min(2 * s.procs.size(), procs_max);
   stops_ = procs_max_ != 0 || os::environment("THRUM_CHAOS_STOPS") != nullptr;
-  storms_ = os::environment("THRUM_CHAOS_PREEMPT") != nullptr;
-  os::set_chaos(seed, storms_ ? os::slices::end_at_random : os::slices::as_they_are);
+  std::uint32_t const slices_end_one_in = number_of("THRUM_CHAOS_PREEMPT");
+  storms_ = slices_end_one_in != 0;
+  os::set_chaos({seed, slices_end_one_in, os::environment("THRUM_CHAOS_POINTS")});
   if (!stops_ && !storms_) return;
   ++s.own_threads;
   runs_ = os::create_thread(thread_, thread_main, this) == 0;
@@ -73,7 +83,7 @@ void chaos::stop_world() noexcept {
 void chaos::preempt_somebody() noexcept {
   constexpr std::int64_t watched_for_ns = 50'000;
   P& p = *sched_.procs.all()[random_.below(static_cast<std::uint32_t>(sched_.procs.all().size()))];
-  M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;
+  M* const m = m_seen_on(p);
   if (m == nullptr) return;
   int const tid = hint_of(m->tid);
   if (tid == 0) return;  // it is just being made

@@ -3,7 +3,7 @@
 //   THRUM_CHAOS_STOPS=1      stops the world, every two milliseconds at most
 //   THRUM_CHAOS_RESIZE=1     stops it as well, and then there are between one and twice as many Ps as there were at the start, if
 //                            that was more than one
-//   THRUM_CHAOS_PREEMPT=1    a storm of preemptions: some goroutine that computes gets the signal every 50 to 500 us, and one that is
+//   THRUM_CHAOS_PREEMPT=N    a storm of preemptions: some goroutine that computes gets the signal every 50 to 500 us, and one that is
 //                            in the runtime is asked to pause when it leaves
 #pragma once
 

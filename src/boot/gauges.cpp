@@ -44,9 +44,7 @@ gauges count_goroutines(M& m) noexcept {
   }
   s.free_lock.release();
   for (P* const p : s.procs) {
-    M const* const on = p->status.load(relaxed) == p_status::running ? hint_of(p->m) : nullptr;
-    // ThreadSanitizer does not know that a pointer orders what it leads to. Ms are made under this lock.
-    if constexpr (with_tsan) os::lock_guard const guard(s.lock);
+    M const* const on = m_seen_on(*p);
     if (on == nullptr || on == &m || hint_of(on->current) == nullptr || !sleeps_in_kernel(*on)) continue;
     if (result.running > 0) --result.running;
     ++result.in_calls;

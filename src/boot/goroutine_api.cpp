@@ -15,6 +15,7 @@
 #include <thrum/go.h>
 #include <thrum/runtime.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -173,6 +174,7 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.stolen = read(c.stolen);
   to.wakes = read(c.wakes);
   to.spins = read(c.spins);
+  to.spinning_ns = read(c.spinning_ns);
   to.timers_run = read(c.timers_run);
   to.syscalls = read(c.syscalls);
   to.handed_off = read(c.handed_off);
@@ -181,12 +183,13 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.preempted = read(c.preempted);
 }
 
-void copy_durations(rt::durations const& from, durations& to) noexcept {
-  to.total = std::chrono::nanoseconds(from.total_ns.load(rt::relaxed));
-  to.longest = std::chrono::nanoseconds(from.longest_ns.load(rt::relaxed));
+void add_durations(rt::durations const& from, durations& to) noexcept {
+  to.total += std::chrono::nanoseconds(from.total_ns.load(rt::relaxed));
+  to.longest = std::max(to.longest, std::chrono::nanoseconds(from.longest_ns.load(rt::relaxed)));
   for (std::size_t i = 0; i < to.by_log2_ns.size(); ++i) {
-    to.by_log2_ns[i] = from.by_log2_ns[i].load(rt::relaxed);
-    to.count += to.by_log2_ns[i];
+    std::uint64_t const more = from.by_log2_ns[i].load(rt::relaxed);
+    to.by_log2_ns[i] += more;
+    to.count += more;
   }
 }
 
@@ -196,6 +199,7 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.stacks_free = stacks.free;
   to.stacks_guarded = stacks.guarded;
   to.stacks_unguarded = stacks.unguarded;
+  for (rt::P const* const p : s.procs.all()) add_durations(p->ready_to_run, to.ready_to_run);
   rt::os::lock_guard const guard(s.lock);
   to.global_queue = s.global_queue.size();
   to.idle_procs = s.idle_procs.load(rt::relaxed);
@@ -208,8 +212,8 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.unannounced = s.unannounced.load(rt::relaxed);
   to.preemptions_asked = s.preemptions_asked.load(rt::relaxed);
   sites = s.blocking_sites;
-  copy_durations(s.stopping_took, to.stopping_took);
-  copy_durations(s.stopped_for, to.stopped_for);
+  add_durations(s.stopping_took, to.stopping_took);
+  add_durations(s.stopped_for, to.stopped_for);
 }
 
 }  // namespace

@@ -116,8 +116,10 @@ void house::end() noexcept {
   disorder_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
   bool const world_is_kept = keep_world_running(s, end_patience_ns);
-  watching_->stop();
+  // A thread ends with locks of the C library. As long as the first does sysmon sees to it that whoever holds them has his turn; its
+  // own is joined when all others have come to rest.
   making_->stop();
+  watching_->stop_looking();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);

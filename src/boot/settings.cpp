@@ -78,6 +78,7 @@ settings checked_settings(options const& chosen) {
   if (os::debug_setting(debug, "schedtrace", value) && value > 0 && value <= schedtrace_ms_max) {
     result.schedtrace_every_ns = value * 1'000'000;
   }
+  result.randomize = os::debug_setting(debug, "randomize", value) && value != 0;
   result.async_preemption = chosen.async_preemption && !with_tsan;  // it puts signals off until the next call (T15)
   if (os::debug_setting(debug, "asyncpreemptoff", value) && value != 0) result.async_preemption = false;
   result.preempt_signal = chosen.preempt_signal;

@@ -2,6 +2,7 @@
 
 #include "core/current.h"
 #include "core/sched.h"
+#include "os/chaos.h"
 #include "sched/park.h"
 #include "sched/queues.h"
 #include "sched/timers.h"
@@ -33,11 +34,13 @@ void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.rel
   waiter.parcel = parcel;
   waiter.g = m.current;
   queue.push_back(waiter);
+  os::chaos_point("chan.queued");
   leave(park(m, reason, release_lock, &c, commit_holds::lock));
   return waiter.completed;
 }
 
 void ready_and_leave(M& m, G* other) noexcept {
+  os::chaos_point("chan.unlocked");
   if (other != nullptr) ready(m, *other);
   leave(m);
 }
@@ -163,6 +166,7 @@ bool would_block_to_send(channel const* c) noexcept {
 
 attempt try_send(channel* c, void* parcel) {
   if (would_block_to_send(c)) return attempt::would_block;
+  os::chaos_point("chan.looked");
   M& m = enter_to_wait("chan::try_send");
   G* other = nullptr;
   lock(m, *c);
@@ -181,6 +185,7 @@ attempt try_receive(channel* c, void* parcel) {
     if (!c->closed.load(acquire)) return attempt::would_block;  // pairs with close
     if (c->looks_empty()) return attempt::closed;
   }
+  os::chaos_point("chan.looked");
   M& m = enter_to_wait("chan::try_recv");
   G* other = nullptr;
   lock(m, *c);
@@ -203,10 +208,12 @@ closing close_and_leave(M& m, channel& c) noexcept {
     return closing::was_closed;
   }
   c.closed.store(true, rt::release);  // pairs with the try forms and is_closed
+  os::chaos_point("chan.closes");
   g_list released;
   c.receivers.pop_all(released);
   c.senders.pop_all(released);
   c.lock.release();
+  os::chaos_point("chan.closed");
   ready_all(m, released);
   leave(m);
   return closing::done;

@@ -17,6 +17,7 @@
 #include "chan/channel.h"
 #include "core/current.h"
 #include "core/sched.h"
+#include "os/chaos.h"
 #include "sched/park.h"
 #include "sched/timekeeper.h"
 #include "sched/timers.h"
@@ -59,6 +60,7 @@ struct case_list {
     for_each_channel([&](channel& c) {
       in_time = c.take_lock(m.sched.epoch, how) && in_time;
       how = os::ranked::no;
+      os::chaos_point("select.locks");
     });
     if (in_time) [[likely]]
       return;
@@ -172,6 +174,7 @@ void commit_select(M& m, G&, void* argument) noexcept {
   auto const& parked = *static_cast<parked_select*>(argument);
   channel* const last = parked.list.last_locked();
   added_as const place = parked.limit != nullptr ? parked.limit->start(m) : added_as::later;
+  os::chaos_point("select.committed");
   if (last != nullptr) parked.list.unlock_all(last);
   timer_was_left(m, place);
 }
@@ -185,6 +188,7 @@ std::size_t wait_for_one(M*& m, case_list list, wait_timer* limit) noexcept {
   m = &park(*m, wait_reason::select, commit_select, &parked, commit_holds::lock);
   bool const timed_out = limit != nullptr && limit->finish(g);
   auto* const winner = static_cast<channel_waiter*>(g.wake_parameter);
+  os::chaos_point("select.woken");
   list.lock_all(*m);
   list.leave_queues();
   list.unlock_all(list.last_locked());
@@ -205,6 +209,7 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
   std::size_t chosen = list.try_one_by_one(*m, other);
   bool has_waited = false;
   if (chosen == count) {
+    os::chaos_point("select.tried");
     list.sort_to_lock();
     if (patience_ns == for_ever_ns && list.last_locked() == nullptr) {
       sleep_for_good(*m, wait_reason::empty_select);

@@ -26,6 +26,7 @@ struct p_counters {
   counter stolen;           // goroutines got by them
   counter wakes;            // idle Ps that this one set going
   counter spins;            // searches begun as a spinning M
+  counter spinning_ns;      // and how long they took
   counter timers_run;       // sleepers woken and timers fired
   counter syscalls;         // system calls announced here
   counter handed_off;       // of these, with the P given away at once

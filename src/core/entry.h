@@ -23,7 +23,7 @@ class entry {
   static entry locked(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 2U); }
   // Of a goroutine that has run before and became runnable. One that is at home has none: see sched/home.h.
   static entry runnable(G& g) noexcept {
-    return entry(reinterpret_cast<entry_bits>(&g) | static_cast<entry_bits>(g.is_locked) << 1U);
+    return entry(reinterpret_cast<entry_bits>(&g) | static_cast<entry_bits>(g.detour.is_locked) << 1U);
   }
   static constexpr entry from_bits(entry_bits bits) noexcept { return entry(bits); }
 

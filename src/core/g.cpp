@@ -1,5 +1,6 @@
 #include "core/g.h"
 
+#include "os/clock.h"
 #include "os/thread.h"
 
 namespace thrum::rt {
@@ -11,8 +12,25 @@ void G::check_transition(g_status from, g_status to) noexcept {
   }
 }
 
-void G::wait_until_scanned() const noexcept {
-  while (is_scanned.load(acquire)) os::yield_thread();  // pairs with parked_stacks
+void G::end_attended_wait() noexcept {
+  while ((attention.load(acquire) & g_attend::scanned) != 0) os::yield_thread();  // pairs with parked_stacks
+  // relaxed: sysmon writes what goes with `aged` only while it scans
+  constexpr std::uint8_t until_now = g_attend::aged | g_attend::timed;
+  auto const before = attention.fetch_and(static_cast<std::uint8_t>(~until_now), relaxed);
+  if ((before & g_attend::timed) != 0) begin_turn();
+}
+
+void G::begin_turn() noexcept {
+  if (detour.is_locked || locked_to != nullptr) return;
+  runnable_since_ns = os::monotonic_ns();
+  detour.is_timed = true;
+}
+
+void G::time_next_turn() noexcept {
+  auto const now = status.load(relaxed);
+  if (now == g_status::runnable) begin_turn();
+  if (now == g_status::waiting || now == g_status::running)
+    attention.fetch_or(g_attend::timed, relaxed);  // its own mark
 }
 
 }  // namespace thrum::rt

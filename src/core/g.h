@@ -16,6 +16,7 @@
 #include "core/wake_race.h"
 #include <thrum/detail/task.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,6 +31,13 @@ inline constexpr std::uintptr_t join_pending = 0;
 inline constexpr std::uintptr_t join_finished = 1;
 inline constexpr std::uintptr_t join_detached = 2;
 
+// What is to be seen to when a goroutine that waits is readied: bits of G::attention.
+namespace g_attend {
+inline constexpr std::uint8_t scanned = 1;  // sysmon looks at its stack: see sys/parked_stacks.h
+inline constexpr std::uint8_t aged = 2;     // it has waited since waits_since_ns, at least
+inline constexpr std::uint8_t timed = 4;    // its next turn is measured
+}  // namespace g_attend
+
 struct alignas(cache_line_bytes) G {
   // owner of the G only
   context saved;
@@ -39,18 +47,23 @@ struct alignas(cache_line_bytes) G {
   stack* on = nullptr;  // the stack it runs on: its own, or its host's
   std::uint64_t id = 0;
   bool is_joinable = false;
-  bool is_hosted = false;  // runs on its joiner's stack
   bool is_main = false;
-  bool is_locked : 1 = false;        // to its thread, by lock_os_thread: see sched/own_thread.h
-  bool is_at_home : 1 = false;       // in a call that it must leave on the thread on which it began: see sched/home.h
-  bool comes_home : 1 = false;       // and is runnable, off its stack: in its M's queue, or on the way there
-  std::uint16_t blocking_depth = 0;  // scopes of blocking() that it is in
-  atomic<bool> is_scanned{false};    // sysmon looks at its stack: see sys/parked_stacks.h
+  // Why whoever comes before it on a P does not switch straight to it, but by way of g0. Looked at together.
+  struct {
+    bool is_locked = false;  // to its thread, by lock_os_thread: see sched/own_thread.h
+    bool is_timed = false;   // how long it waits for its turn is measured: see begin_turn
+  } detour;
+  bool is_at_home = false;            // in a call that it must leave on the thread on which it began: see sched/home.h
+  bool comes_home = false;            // and is runnable, off its stack: in its M's queue, or on the way there
+  std::uint16_t blocking_depth = 0;   // scopes of blocking() that it is in
+  atomic<std::uint8_t> attention{0};  // bits of g_attend: looked at by whoever readies it
   wait_reason waits_for = wait_reason::none;
-  wake_race race;                // for waits that more than one may end
-  bool is_orphan = false;        // its run is over; the record only serves a handle that is still there
-  bool is_exiting = false;       // goexit is unwinding it
-  std::uint16_t lock_depth = 0;  // calls of lock_os_thread that are still to be undone
+  wake_race race;                      // for waits that more than one may end
+  bool is_hosted = false;              // runs on its joiner's stack
+  bool is_orphan = false;              // its run is over; the record only serves a handle that is still there
+  bool is_exiting = false;             // goexit is unwinding it
+  std::uint16_t lock_depth = 0;        // calls of lock_os_thread that are still to be undone
+  std::int64_t runnable_since_ns = 0;  // if it is timed
 
   // set when it is created, read by its first run
   detail::task task;
@@ -62,9 +75,9 @@ struct alignas(cache_line_bytes) G {
   char* name = nullptr;            // this_goroutine::set_name
   // The only M that it may go on with: it is locked, or at home there, or its thread sleeps in its frames.
   M* locked_to = nullptr;
-  void* exit = nullptr;                // the unwinding that goexit started
-  std::int64_t waits_since_ns = 0;     // by mutex; by others at least, if scavenged_at is where it is parked
-  char const* scavenged_at = nullptr;  // sysmon's: the sp it was parked at when its stack was looked at last
+  void* exit = nullptr;                    // the unwinding that goexit started
+  atomic<std::int64_t> waits_since_ns{0};  // by mutex; by others at least, with g_attend::aged
+  char const* scavenged_at = nullptr;      // sysmon's: the sp it was parked at when its stack was looked at last
 
   static G& of(detail::task& its_task) noexcept {
     return *reinterpret_cast<G*>(reinterpret_cast<char*>(&its_task) - offsetof_task());
@@ -78,18 +91,28 @@ struct alignas(cache_line_bytes) G {
   }
 
   // Whatever it waits for, it goes on with the M it is on now.
-  [[nodiscard]] bool keeps_its_m() const noexcept { return is_locked || is_at_home; }
+  [[nodiscard]] bool keeps_its_m() const noexcept { return detour.is_locked || is_at_home; }
 
   // It was taken out of its wait queue, and is about to be put into a run queue.
   void end_wait() noexcept {
     transition(g_status::waiting, g_status::runnable);
     signal_fence();
-    if (is_scanned.load(acquire)) [[unlikely]]  // pairs with parked_stacks: its stack is as it shall be
-      wait_until_scanned();
+    if (attention.load(acquire) != 0) [[unlikely]]  // pairs with parked_stacks: its stack is as it shall be
+      end_attended_wait();
   }
 
+  [[nodiscard]] bool takes_detour() const noexcept { return std::bit_cast<std::uint16_t>(detour) != 0; }
+
+  // How long goroutines wait for their turn is measured of a few (stats::ready_to_run): there is a mark that is looked at anyway
+  // when they become runnable, and one when they are run, so it costs the others nothing.
+  //
+  // Its owner, and it is runnable from now on. One that is locked is not measured: its thread has to be woken first.
+  void begin_turn() noexcept;
+  // Its owner, when it leaves its P: the next time that it becomes runnable, or now if it is.
+  void time_next_turn() noexcept;
+
  private:
-  void wait_until_scanned() const noexcept;
+  void end_attended_wait() noexcept;
   static constexpr std::size_t offsetof_task() noexcept;
   void check_transition(g_status from, g_status to) noexcept;
 };

@@ -32,6 +32,12 @@ inline constexpr std::uint32_t being_taken = 16;  // from here on it is too late
 inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not announced
 }  // namespace m_attend
 
+// What is to be seen to when a goroutine is made on an M: bits of M::at_start.
+namespace m_start {
+inline constexpr std::uint8_t foreign = 1;  // its thread kept the run until the callable was in the record
+inline constexpr std::uint8_t timed = 2;    // how long the next one waits for its first turn is measured
+}  // namespace m_start
+
 // How a goroutine leaves an M when it parks, yields or ends.
 enum class leaving : std::uint8_t {
   directly,    // it chooses its successor itself
@@ -71,10 +77,12 @@ struct M {
   bool is_foreign = false;             // of a thread that thrum did not make: see sys/foreign.h
   atomic<bool> run_is_over{false};     // of such a thread: it must not enter
   atomic<std::uint32_t> keeps_run{0};  // of such a thread: it is outside, and needs the memory of its run
+  std::uint8_t at_start = 0;           // see m_start
   bool stands_in = false;  // it was called to bring that one away from there, and to go back to rest afterwards
   leaving leaves = usual_leaving();  // its current goroutine does
   bool ends_with_goroutine = false;  // the one that ended here was locked
   bool spinning = false;             // looks for work and is counted in sched.spinning
+  std::int64_t spins_since_ns = 0;   // what went before is in its P's counter; 0: it has not begun
   std::uint32_t patience = 0;        // how many more times it searches before it sleeps: see find_runnable
   std::uint32_t polls_in_vain = 0;   // looks at the network in a row that found nothing: see find_runnable
   std::uint32_t poor_steals = 0;     // in a row, that kept it busy for hardly longer than they took: see steal.cpp

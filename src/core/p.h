@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "core/counters.h"
 #include "core/p_timers.h"
+#include "core/pauses.h"
 #include "core/run_queue.h"
 #include "core/sightings.h"
 #include "core/status.h"
@@ -45,7 +46,8 @@ struct alignas(cache_line_bytes) P {
   // owner only
   std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, the global queue has its turn
   std::uint32_t runs_to_look =
-      global_tick;  // 0: so many ran, with or without slices of their own, since the P looked up
+      global_tick;             // 0: so many ran, with or without slices of their own, since the P looked up
+  std::uint32_t looks_up = 0;  // how often that came to 0
   M* m = nullptr;
   std::uint32_t slices_ended = 0;  // by preemption
   std::uint32_t free_g_count = 0;
@@ -59,6 +61,7 @@ struct alignas(cache_line_bytes) P {
   // written by the owner, read by anybody
   atomic<std::uint32_t> schedtick{0};  // goroutines started here, but for those that inherited a time slice
   p_counters counters;
+  durations ready_to_run;  // of those that were timed and run here: see G::begin_turn
 
   // written by sysmon and the owner: how many more times ready wakes another P at once, since putting it off was a mistake
   atomic<std::uint32_t> wakes_at_once{0};

@@ -30,7 +30,10 @@ class run_queue {
   explicit run_queue(std::uint32_t capacity = ring_capacity_max) noexcept : mask_(capacity - 1) {}
 
   // Only while nobody uses it.
-  void set_has_thieves(bool thieves) noexcept { has_thieves_ = thieves; }
+  void set_has_thieves(bool thieves) noexcept { has_thieves_ = thieves || is_randomised_; }
+  // Also only then: THRUM_DEBUG=randomize=1. Asked for after has_thieves_, so that one P need not look twice.
+  void set_randomised() noexcept { has_thieves_ = is_randomised_ = true; }
+  [[nodiscard]] bool is_randomised() const noexcept { return has_thieves_ && is_randomised_; }
 
   // --- owner only ---
 
@@ -186,6 +189,7 @@ class run_queue {
   atomic<entry_bits> next_{0};
   std::uint32_t const mask_;
   bool has_thieves_ = true;
+  bool is_randomised_ = false;
   // owner only: a head that was true once; the real one is never behind it
   std::uint32_t head_seen_ = 0;
   std::array<atomic<entry_bits>, ring_capacity_max> slots_{};

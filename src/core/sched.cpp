@@ -37,7 +37,10 @@ Sched::~Sched() {
 void Sched::use_procs(int count) noexcept {
   steal_steps = coprime_steps(static_cast<std::uint32_t>(count));
   procs.set_size(count);
-  for (P* const p : procs) p->queue.set_has_thieves(count > 1);
+  for (P* const p : procs) {
+    p->queue.set_has_thieves(count > 1);
+    if (options.randomize) p->queue.set_randomised();
+  }
 }
 
 std::unique_ptr<P> Sched::make_proc(int id) {

@@ -36,6 +36,7 @@ struct settings {
   std::uint32_t ring_capacity = ring_capacity_max;
   bool detect_deadlock = true;
   std::uint64_t seed = 0;
+  bool randomize = false;                // S07, S08: orders that nobody may count on are shuffled
   std::int64_t schedtrace_every_ns = 0;  // 0: never
   bool scheddetail = false;
   bool async_preemption = true;
@@ -107,6 +108,7 @@ struct Sched {
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
   global_run_queue global_queue;
+  random_source random{options.seed};           // for the randomised mode
   plain_turn turn_of_plain = plain_turn::none;  // although many are paused
   std::int32_t plain_turns_missed = 0;          // since too many are
   P* idle_p_list = nullptr;
@@ -115,7 +117,7 @@ struct Sched {
   M* unborn_ms = nullptr;              // have a P and no thread yet: see sched/thread_maker.h
   M* ended_ms = nullptr;               // were let go, and are to be joined
   M* threadless_ms = nullptr;          // to be used again: their thread is gone, or never came
-  std::int32_t ms_expected = 0;        // unborn, and their P was taken back
+  std::int32_t ms_expected = 0;        // unborn without a P: it was taken back, or they are spare
   bool wants_spare = false;            // a thread without a P is to be made, to be idle
   std::int32_t ms_paused_in_libc = 0;  // of ms_paused: they may hold a lock there. See start_m_locked
   slab<M> m_slab;
@@ -198,5 +200,13 @@ struct Sched {
   Sched* next_abandoned = nullptr;  // see boot/run.cpp
   bool main_exited = false;         // main left by goexit: the others go on. Under lock
 };
+
+// The M that runs on p, as a hint: it may have left by the time of the answer. nullptr: there is none.
+[[nodiscard]] inline M* m_seen_on(P const& p) noexcept {
+  M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;
+  // ThreadSanitizer does not know that a pointer orders what it leads to. Ms are made under this lock.
+  if constexpr (with_tsan) os::lock_guard const guard(p.sched.lock);
+  return m;
+}
 
 }  // namespace thrum::rt

@@ -33,6 +33,7 @@ static_assert(sizeof(sudog) == 64, "a million waiters: one cache line each");
 class sudog_list {
  public:
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t size_hint() const noexcept { return hint_of(size_); }  // anybody
   void push(sudog* one) noexcept {
     one->next = head_;
     head_ = one;

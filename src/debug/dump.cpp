@@ -182,11 +182,11 @@ void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
     e.id = g.id;
     e.status = g.status.load(relaxed);
     e.reason = g.waits_for;
-    e.is_locked = g.is_locked;
+    e.is_locked = g.detour.is_locked;
     e.is_foreign = g.locked_to != nullptr && g.locked_to->is_foreign;
-    bool const since_is_known =
-        e.reason == wait_reason::mutex || (g.scavenged_at != nullptr && g.scavenged_at == g.saved.sp);
-    e.waits_for_ns = e.status == g_status::waiting && since_is_known ? now_ns - g.waits_since_ns : 0;
+    bool const since_is_known = e.reason == wait_reason::mutex ||
+                                (g.attention.load(acquire) & g_attend::aged) != 0;  // pairs with parked_stacks
+    e.waits_for_ns = e.status == g_status::waiting && since_is_known ? now_ns - g.waits_since_ns.load(relaxed) : 0;
     e.created_by = g.task.created_by;
     e.created_at = e.is_foreign ? 0 : reinterpret_cast<std::uintptr_t>(g.task.created_at);
     if (g.name != nullptr) std::strncpy(e.name, g.name, entry_of::name_max - 1);

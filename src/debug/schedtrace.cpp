@@ -1,8 +1,10 @@
 #include "debug/schedtrace.h"
 
 #include "base/check.h"
+#include "os/clock.h"
 #include "os/lock.h"
 #include "os/memory.h"
+#include "stack/stack.h"
 
 #include <cstdarg>
 #include <cstdint>
@@ -41,7 +43,7 @@ class page_text {
   std::size_t used_ = 0;
 };
 
-constexpr std::size_t bytes_per_line = 192;
+constexpr std::size_t bytes_per_line = 320;
 
 long long id_of(G const* g) noexcept { return g == nullptr ? -1 : static_cast<long long>(hint_of(g->id)); }
 int id_of(P const* p) noexcept { return p == nullptr ? -1 : p->id; }
@@ -66,29 +68,55 @@ void add_line_of_ps(page_text& out, Sched const& s) noexcept {
 
 void add_ps(page_text& out, Sched const& s) noexcept {
   for (auto const& p : s.procs) {
-    out.add("  P%d: status=%s schedtick=%u syscalltick=%llu m=%d runqsize=%u gfreecnt=%u timerslen=%u\n", p->id,
+    out.add("  P%d: status=%s schedtick=%u syscalltick=%llu m=%d runqsize=%u gfreecnt=%u timerslen=%u", p->id,
             name_of(p->status.load(relaxed)), p->schedtick.load(relaxed),
             static_cast<unsigned long long>(p->counters.syscalls.load(relaxed)), id_of(hint_of(p->m)),
             p->queue.waiting(), hint_of(p->free_g_count), p->timers.count().entries);
+    out.add(" runnext=%lld sudogs=%u seentick=%u seensyscall=%llu\n", id_of(p->queue.peek_next().g()),
+            p->sudogs.size_hint(), hint_of(p->seen.slice.tick),
+            static_cast<unsigned long long>(hint_of(p->seen.syscall)));
   }
 }
 
 void add_ms(page_text& out, Sched const& s) noexcept {
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
     G const* const runs = hint_of(m->current);
-    out.add("  M%d: p=%d curg=%lld inruntime=%s spinning=%s\n", m->id, id_of(hint_of(m->p)), id_of(runs),
+    bool const is_locked = runs != nullptr && hint_of(runs->detour.is_locked);
+    out.add("  M%d: p=%d curg=%lld inruntime=%s spinning=%s", m->id, id_of(hint_of(m->p)), id_of(runs),
             yes_or_no(m->in_runtime.load(relaxed)), yes_or_no(hint_of(m->spinning)));
+    out.add(" nextp=%d lockedg=%lld parked=%s sigstack=%p\n", id_of(hint_of(m->next_p)), is_locked ? id_of(runs) : -1,
+            yes_or_no(m->park.is_slept_on()), static_cast<void const*>(hint_of(m->signal_stack)));
   }
+}
+
+// Where it stands is known of one that has left its stack. Stacks stay mapped as long as the run lives.
+void add_stack(page_text& out, G const& g, bool has_left) noexcept {
+  stack const* const on = hint_of(g.on);
+  if (on == nullptr) return out.add(" stack=none");
+  out.add(" stack=[%p,%p)", static_cast<void const*>(hint_of(on->low)), static_cast<void const*>(hint_of(on->top)));
+  if (has_left) out.add(" sp=%p pc=%p", hint_of(g.saved.sp), hint_of(g.saved.pc));
+}
+
+// In milliseconds, as far as it is known: exactly of those that wait for a mutex, of others at least.
+void add_age(page_text& out, G const& g, std::int64_t now_ns) noexcept {
+  bool const is_known = hint_of(g.waits_for) == wait_reason::mutex || (g.attention.load(relaxed) & g_attend::aged) != 0;
+  if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - g.waits_since_ns.load(relaxed)) / 1'000'000));
 }
 
 // Under free_lock.
 void add_gs(page_text& out, Sched& s) noexcept {
+  std::int64_t const now_ns = os::monotonic_ns();
   s.g_slab.for_each([&](G& g) {
     auto const status = g.status.load(relaxed);
     if (status == g_status::idle || status == g_status::dead) return;
     bool const waits = status == g_status::waiting;
-    out.add("  G%lld: status=%s%s%s%s lockedm=%d\n", id_of(&g), name_of(status), waits ? "(" : "",
+    out.add("  G%lld: status=%s%s%s%s lockedm=%d", id_of(&g), name_of(status), waits ? "(" : "",
             waits ? name_of(hint_of(g.waits_for)) : "", waits ? ")" : "", id_of(hint_of(g.locked_to)));
+    add_stack(out, g, waits || status == g_status::runnable);
+    out.add(" entry=%p creator=%llu createdat=%p", reinterpret_cast<void*>(hint_of(g.task.step)),
+            static_cast<unsigned long long>(hint_of(g.task.created_by)), hint_of(g.task.created_at));
+    if (waits) add_age(out, g, now_ns);
+    out.add("\n");
   });
 }
 

@@ -6,42 +6,75 @@
 #include "base/random.h"
 #include "os/thread.h"
 
+#include <string_view>
+
 namespace thrum::rt::os {
 namespace {
 
+// All relaxed: they are set before the threads of a run are made, and one that draws from the last run's does no harm.
 constinit atomic<std::uint64_t> seed_in_force{0};
-constinit atomic<bool> slices_end_at_random{false};
+constinit atomic<std::uint32_t> slices_end_one_in{0};
+constinit atomic<char const*> points_in_force{nullptr};
+constinit atomic<std::uint32_t> generation{0};     // grows with set_chaos
+constinit atomic<std::uint32_t> threads_drawn{0};  // since then
 
-// A thread's own draws: from the seed and its id. It holds nothing up but its thread: which one that is does not matter.
-THRUM_OPAQUE std::uint64_t draw(std::uint64_t seed) noexcept {
-  static constinit thread_local std::uint64_t state = 0;
-  if (state == 0) state = seed + static_cast<std::uint64_t>(current_tid());
-  random_source source(state);
-  state += 0x9e3779b97f4a7c15ULL;
+struct drawer {
+  std::uint32_t generation;
+  std::uint64_t state;
+};
+
+// It holds nothing up but its thread: which one that is does not matter.
+THRUM_OPAQUE std::uint64_t draw() noexcept {
+  static constinit thread_local drawer mine{};
+  if (std::uint32_t const now = generation.load(relaxed); mine.generation != now) {
+    std::uint64_t const ordinal = threads_drawn.fetch_add(1U, relaxed);
+    // Neighbours in the order of coming begin far from each other.
+    mine = {now, random_source(seed_in_force.load(relaxed) + ordinal * 0x9e3779b97f4a7c15ULL).next()};
+  }
+  random_source source(mine.state);
+  mine.state += 0x9e3779b97f4a7c15ULL;
   return source.next();
 }
 
 }  // namespace
 
-void set_chaos(std::uint64_t seed, slices how) noexcept {
-  seed_in_force.store(seed, relaxed);
-  slices_end_at_random.store(how == slices::end_at_random, relaxed);
+void set_chaos(chaos_settings const& chosen) noexcept {
+  seed_in_force.store(chosen.seed, relaxed);
+  slices_end_one_in.store(chosen.slices_end_one_in, relaxed);
+  points_in_force.store(chosen.points, relaxed);
+  threads_drawn.store(0, relaxed);
+  generation.fetch_add(1U, relaxed);
+}
+
+std::uint64_t chaos_draw() noexcept { return draw(); }
+
+bool chaos_names(char const* points, char const* name) noexcept {
+  if (points == nullptr || *points == '\0') return true;
+  std::string_view const wanted(name);
+  std::string_view left(points);
+  for (;;) {
+    std::size_t const comma = left.find(',');
+    std::string_view const one = left.substr(0, comma);
+    bool const is_it = wanted == one || (wanted.starts_with(one) && wanted[one.size()] == '.');
+    if (!one.empty() && is_it) return true;
+    if (comma == std::string_view::npos) return false;
+    left.remove_prefix(comma + 1);
+  }
 }
 
 bool chaos_ends_slice() noexcept {
-  if (!slices_end_at_random.load(relaxed)) [[likely]]
+  std::uint32_t const one_in = slices_end_one_in.load(relaxed);
+  if (one_in == 0) [[likely]]
     return false;
-  constexpr std::uint64_t one_in = 16;
-  return (draw(seed_in_force.load(relaxed)) >> 8U) % one_in == 0;
+  return (draw() >> 8U) % one_in == 0;
 }
 
-void chaos_point() noexcept {
-  std::uint64_t const seed = seed_in_force.load(relaxed);
-  if (seed == 0) [[likely]]
+void chaos_point(char const* name) noexcept {
+  if (seed_in_force.load(relaxed) == 0) [[likely]]
     return;
-  std::uint64_t const drawn = draw(seed);
+  std::uint64_t const drawn = draw();
   constexpr std::uint64_t one_in = 16;
-  if (drawn % one_in != 0) return;
+  if (drawn % one_in != 0 || !chaos_names(points_in_force.load(relaxed), name)) return;
   if (drawn % (4 * one_in) == 0) {
     yield_thread();  // others run meanwhile
     return;

@@ -54,6 +54,12 @@ class note {
     return word_.load(acquire) == woken;  // pairs with wake()'s exchange
   }
 
+  // For reports: whether somebody sleeps on it just now.
+  [[nodiscard]] bool is_slept_on() const noexcept {
+    std::uint32_t const now = word_.load(relaxed);
+    return now == sleeping || now == polling;
+  }
+
  private:
   static constexpr std::uint32_t empty = 0;
   static constexpr std::uint32_t woken = 1;

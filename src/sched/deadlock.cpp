@@ -10,7 +10,13 @@ namespace {
 
 // An M is at rest when it waits in the idle list, or for its parked goroutine; M0 also when it waits for the end of main.
 bool everybody_rests(Sched const& s) noexcept {
-  return s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0) == s.ms_total + s.ms_foreign;
+  int const resting = s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0);
+  int const all = s.ms_total + s.ms_foreign;
+  if (resting > all || s.ms_idle < 0 || s.ms_in_place < 0) {
+    fatal("internal error: inconsistent counts of threads: %d idle, %d resting in place, %d in all", s.ms_idle,
+          s.ms_in_place, all);
+  }
+  return resting == all;
 }
 
 // A thread that thrum did not make may yet call `go`, or release what everybody waits for (T13).

@@ -5,7 +5,7 @@
 //   with a locked goroutine that is parked                               is woken, and ends
 //   of others, in a call of the runtime (sys/foreign.h)                  stays asleep there, for good
 //   paused in user code (sys/preempt.h)                                  stays asleep, for good
-//   paused in the C library                                              goes on, until it can be stopped outside of it
+//   paused in the C library, or where that cannot be told                goes on, until it can be stopped outside of it
 //   in user code                                                         is signalled, and stays asleep in the handler
 //   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, if ever
 #include "os/clock.h"
@@ -34,7 +34,7 @@ constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
 M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_in_its_frames()) {
     M* const its = g->locked_to;
-    if (its->is_foreign || its->rests_in_place || (its->is_paused && !its->is_paused_in_libc)) continue;
+    if (its->is_foreign || its->rests_in_place || (its->is_paused && !may_hold_libc_locks(*its))) continue;
     end_pause_locked(*its);
     its->idle_link = list;
     list = its;

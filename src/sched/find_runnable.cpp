@@ -1,6 +1,7 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
 #include "base/check.h"
 #include "os/chaos.h"
+#include "os/clock.h"
 #include "sched/home.h"
 #include "sched/poll.h"
 #include "sched/queues.h"
@@ -82,6 +83,12 @@ bool may_spin(Sched const& s) noexcept {
   return 2 * s.spinning.load(relaxed) < s.procs.size() - s.idle_procs.load(relaxed);
 }
 
+// What m has spent on the search up to now goes to its P's account: before it parts from it, or finds something.
+void account_for_spinning(M& m) noexcept {
+  count(m.p->counters.spinning_ns, static_cast<std::uint64_t>(os::monotonic_ns() - m.spins_since_ns));
+  m.spins_since_ns = 0;
+}
+
 void begin_spinning(Sched& s, M& m) noexcept {
   m.spinning = true;
   s.spinning.fetch_add(1, seq_cst);
@@ -117,6 +124,7 @@ found search_as_spinner(Sched& s, M& m) noexcept {
 
 // An M that spun has found work. It was perhaps the only one looking, and there may be more: the next one looks now.
 void end_spinning_with_work(Sched& s, M& m) noexcept {
+  account_for_spinning(m);
   m.spinning = false;
   s.spinning.fetch_sub(1, seq_cst);
   wake_if_idle(s);
@@ -175,6 +183,7 @@ found find_runnable(M& m) noexcept {
       attend_to(p);
     }
 
+    if (m.spinning && m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();  // it was started to search
     look_at_timers(m);
     found next{take_turn_of_global(s, p)};
     if (s.too_many_are_paused()) set_unstarted_aside(p);
@@ -184,6 +193,7 @@ found find_runnable(M& m) noexcept {
     if (next.g == nullptr) next = take_polled(s, m);
     if (next.g == nullptr && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
+      if (m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();
       next = search_as_spinner(s, m);
     }
     if (next.g != nullptr) {
@@ -191,12 +201,13 @@ found find_runnable(M& m) noexcept {
       return next;
     }
 
+    if (m.spinning) account_for_spinning(m);
     switch (give_up_p(s, m)) {
       case last_look::over: return {};
       case last_look::look_again: continue;
       case last_look::sleep: break;
     }
-    os::chaos_point();
+    os::chaos_point("find_runnable.gave_up");
     if (take_p_back(s, m)) continue;
     if (!stop_m(m)) return {};
   }

@@ -103,7 +103,7 @@ void end_goroutine(M& m) noexcept {
   end_lock(m, g);
   if (g.is_main) main_goroutine_ended(m, g);
   found next = m.leaves == leaving::directly ? pick_local(m) : found();
-  bool const needs_stack = next.g != nullptr && next.g->on == nullptr && !next.g->is_locked;
+  bool const needs_stack = next.g != nullptr && next.g->on == nullptr && !next.g->takes_detour();
   if (needs_stack && g.on->size == s.stack_size_of(*next.g)) {
     take_stack_over(m, g, *next.g);
     begin_run(m, next);

@@ -69,7 +69,7 @@ void see_that_it_runs(Sched& s, M& home) noexcept {
   home.next_p = p;
   home.spinning = false;
   s.lock.release();
-  os::chaos_point();
+  os::chaos_point("home.called");
   if (sleeps) home.park.wake();
 }
 
@@ -121,7 +121,7 @@ void give_p_to_home_of(P& p, G& g) noexcept {
   home.next_p = &p;
   home.spinning = false;
   s.lock.release();
-  os::chaos_point();
+  os::chaos_point("home.promised");
   if (sleeps) home.park.wake();
 }
 
@@ -204,7 +204,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   next.leaves = next.usual_leaving();
   next.spinning = false;
   s.lock.release();
-  os::chaos_point();
+  os::chaos_point("home.moved");
   if (rested == nullptr) {
     ring_thread_maker(s);
   } else if (sleeps) {

@@ -18,7 +18,7 @@ namespace {
 
 void unlock(M& m, G& g) noexcept {
   g.lock_depth = 0;
-  g.is_locked = false;
+  g.detour.is_locked = false;
   g.locked_to = nullptr;
   m.leaves = m.usual_leaving();
 }
@@ -34,10 +34,10 @@ bool rest_in_place(M& m) noexcept {
     is_over = m.must_end = s.stopping;  // then it came too late to be told
     check_deadlock_locked(s);
   }
-  os::chaos_point();
+  os::chaos_point("own_thread.rests");
   if (!is_over) m.park.sleep();
   m.park.clear();
-  os::chaos_point();
+  os::chaos_point("own_thread.woken");
   {
     os::lock_guard const guard(s.lock);
     m.rests_in_place = false;
@@ -62,7 +62,7 @@ void lock_where_it_is(M& m) noexcept {
   G& g = *m.current;
   THRUM_CHECK(!g.is_at_home);  // its thread may be home to others: see sched/home.h
   if (g.lock_depth == 0) {
-    g.is_locked = true;
+    g.detour.is_locked = true;
     g.locked_to = &m;
     g.saved.pc = nullptr;  // from now on set only while somebody may look
     m.leaves = leaving::in_place;
@@ -75,7 +75,7 @@ void unlock_from_thread(M& m) noexcept {
   G& g = *m.current;
   if (g.lock_depth > 1) {
     --g.lock_depth;
-  } else if (g.is_locked && !m.is_foreign) {
+  } else if (g.detour.is_locked && !m.is_foreign) {
     unlock(m, g);
   }
 }
@@ -86,7 +86,7 @@ M& leave_thread(M& m) noexcept {
 }
 
 void end_lock(M& m, G& g) noexcept {
-  if (!g.is_locked) return;
+  if (!g.detour.is_locked) return;
   unlock(m, g);
   if (m.id == 0) return;
   m.ends_with_goroutine = true;
@@ -118,7 +118,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
       [](void* its) noexcept {
         auto& of = *static_cast<decltype(rest)*>(its);
         of.commit(of.m, *of.m.current, of.argument);
-        os::chaos_point();
+        os::chaos_point("own_thread.committed");
         hand_off(of.m.sched, *std::exchange(of.m.p, nullptr));
         pay_owed_watch(of.m);
         of.goes_on = rest_in_place(of.m);

@@ -17,7 +17,7 @@ bell fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
   os::poll_event events[os::poll_events_max];
   s.polls.fetch_add(1U, relaxed);  // relaxed: sysmon only looks whether it moves
   int const count = os::poll_wait(events, timeout_ns);
-  os::chaos_point();
+  os::chaos_point("poll.fetched");
   g_list waiting;
   bell const rang = take_events(events, count, s.epoch, waiting);
   while (G* const g = waiting.pop_front()) {

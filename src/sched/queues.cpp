@@ -6,9 +6,52 @@
 #include "sched/wake.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace thrum::rt {
+
+namespace {
+
+// Fisher and Yates: every order is equally likely.
+template <class T>
+void shuffle(random_source& random, T* all, std::uint32_t count) noexcept {
+  for (std::uint32_t left = count; left > 1; --left) std::swap(all[left - 1], all[random.below(left)]);
+}
+
+// The randomised mode: the older half of p's ring and e behind it, shuffled.
+void put_global_in_random_order_locked(P& p, std::uint32_t first, std::uint32_t half, entry e) noexcept {
+  std::array<entry, ring_capacity_max / 2 + 1> batch;
+  for (std::uint32_t i = 0; i < half; ++i) batch[i] = p.queue.at(first + i);
+  batch[half] = e;
+  shuffle(p.random, batch.data(), half + 1);
+  for (std::uint32_t i = 0; i <= half; ++i) put_global_locked(p.sched, batch[i]);
+}
+
+// The randomised mode: so many at a time change places.
+void shuffle_list(random_source& random, g_list& all) noexcept {
+  constexpr std::uint32_t at_once = 128;
+  std::array<G*, at_once> batch;
+  g_list shuffled;
+  while (!all.empty()) {
+    std::uint32_t count = 0;
+    while (count < at_once && !all.empty()) batch[count++] = all.pop_front();
+    shuffle(random, batch.data(), count);
+    for (std::uint32_t i = 0; i < count; ++i) shuffled.push_back(*batch[i]);
+  }
+  all = shuffled;
+}
+
+}  // namespace
+
+bool put_next_or_last(P& p, entry e) noexcept {
+  bool const goes_next = (p.random.next() >> 63U) == 0;
+  entry const to_tail = goes_next ? p.queue.swap_next(e) : e;
+  if (!to_tail) return false;
+  put_tail(p, to_tail);
+  store_load_fence();  // e may have been published by put only
+  return true;
+}
 
 // A ring that is full: room is made by dropping the stale, or its older half moves to the global queue with e behind it.
 void put_tail_slow(P& p, entry e) noexcept {
@@ -19,14 +62,31 @@ void put_tail_slow(P& p, entry e) noexcept {
     if (!p.queue.claim_older_half(first)) continue;
     count(p.counters.overflows);
     os::lock_guard const guard(s.lock);
-    for (std::uint32_t i = 0; i < p.queue.capacity() / 2; ++i) s.global_queue.push(p.queue.at(first + i));
+    std::uint32_t const half = p.queue.capacity() / 2;
+    if (s.options.randomize) {
+      put_global_in_random_order_locked(p, first, half, e);
+      return;
+    }
+    for (std::uint32_t i = 0; i < half; ++i) s.global_queue.push(p.queue.at(first + i));
     put_global_locked(s, e);
     return;
   } while (p.queue.put(e) == run_queue::put_result::full);
 }
 
+namespace {
+
+// Of some thousand goroutines that leave p one is timed. Here, since this is looked at anyway.
+void time_one_now_and_then(P& p) noexcept {
+  constexpr std::uint32_t one_look_in = 64;
+  if (++p.looks_up % one_look_in != 0 || p.m == nullptr) return;
+  if (G* const leaves = p.m->current) leaves->time_next_turn();
+}
+
+}  // namespace
+
 void let_others_pass_runnext(P& p) noexcept {
   Sched& s = p.sched;
+  time_one_now_and_then(p);
   p.runs_to_look = global_tick;
   if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a look without consequence
   entry const next = p.queue.take_next();
@@ -69,8 +129,6 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
   return {};
 }
 
-bool may_hold_libc_locks(M const& m) noexcept { return m.is_paused_in_libc || os::libc_is_in_the_program(); }
-
 // It leaves the queue, and its thread is as good as awake.
 G* no_longer_paused(G* g) noexcept {
   if (g != nullptr) end_pause_locked(*g->locked_to);
@@ -92,6 +150,8 @@ entry pop_global(Sched& s) noexcept {
 }
 
 }  // namespace
+
+bool may_hold_libc_locks(M const& m) noexcept { return m.is_paused_in_libc || os::libc_is_in_the_program(); }
 
 void begin_pause_locked(M& m) noexcept {
   m.is_paused = true;
@@ -187,6 +247,7 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept {
   std::uint32_t to_start = 0;
   {
     os::lock_guard const guard(s.lock);
+    if (s.options.randomize) shuffle_list(has_p ? m->p->random : s.random, runnable);
     auto const idle = static_cast<std::uint32_t>(s.idle_procs.load(relaxed));  // exact: under the lock
     std::uint32_t const shared = has_p ? std::min(idle, runnable.size()) : runnable.size();
     for (std::uint32_t i = 0; i < shared; ++i) put_global_locked(s, entry::runnable(*runnable.pop_front()));

@@ -29,6 +29,8 @@ void set_unstarted_aside(P& p) noexcept;
 // Under sched.lock: m's thread goes to sleep in the middle of user code until its goroutine's turn; and its turn has come.
 void begin_pause_locked(M& m) noexcept;
 void end_pause_locked(M& m) noexcept;
+// Of one that is paused: whether it may have been stopped with a lock in its hands that everybody needs.
+[[nodiscard]] bool may_hold_libc_locks(M const& m) noexcept;
 
 // Under sched.lock: the goroutine that has waited longest for its own thread, before its turn. nullptr: there is none.
 [[nodiscard]] G* take_oldest_locked(Sched& s) noexcept;
@@ -56,12 +58,16 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept;
 // --- inline: every `go`, ready and switch comes through here ---
 
 void put_tail_slow(P& p, entry e) noexcept;
+// put_next in the randomised mode: half of them go to the tail instead.
+bool put_next_or_last(P& p, entry e) noexcept;
 
 inline void put_tail(P& p, entry e) noexcept {
   if (p.queue.put(e) == run_queue::put_result::full) put_tail_slow(p, e);
 }
 
 inline bool put_next(P& p, entry e) noexcept {
+  if (p.queue.is_randomised()) [[unlikely]]
+    return put_next_or_last(p, e);
   entry const kicked_out = p.queue.swap_next(e);
   if (!kicked_out) return false;
   put_tail(p, kicked_out);

@@ -7,6 +7,7 @@ constexpr std::uint32_t g_batch = free_g_cache_max / 2;  // Go: caches exchange 
 constexpr std::uint32_t gs_per_reservation = 1024;
 constexpr std::uint32_t sudog_batch = sudog_cache_max / 2;
 constexpr std::uint64_t id_batch = 16;  // Go's value
+constexpr std::uint64_t timed_batches = 64;
 
 // Whoever makes Gs first sets aside what their entries can ever need: two places each in the global queue, for a plain
 // entry and a stale one, and one among the dead. So putting a G anywhere never fails.
@@ -80,6 +81,8 @@ void refill_ids(P& p) noexcept {
   os::lock_guard const guard(p.sched.free_lock);
   p.next_id = p.sched.next_id;
   p.id_batch_end = p.sched.next_id += id_batch;
+  // Of a thousand that are made one is timed (G::begin_turn).
+  if (p.id_batch_end / id_batch % timed_batches == 0 && p.m != nullptr) p.m->at_start |= m_start::timed;
 }
 
 sudog* take_sudog(P& p) noexcept {

@@ -1,5 +1,6 @@
 #include "sched/schedule.h"
 
+#include "os/clock.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/stack_wait.h"
@@ -11,6 +12,18 @@
 
 namespace thrum::rt {
 namespace {
+
+constexpr std::uint64_t timed_one_in = 64;  // that come by way of g0, which takes long enough
+
+// It is m's turn to run it; and now and then its next turn is timed.
+void end_turn(M& m, G& g) noexcept {
+  P& p = *m.p;
+  if (g.detour.is_timed) {
+    g.detour.is_timed = false;
+    p.ready_to_run.add(os::monotonic_ns() - g.runnable_since_ns);
+  }
+  if (p.counters.switches_via_g0.load(relaxed) % timed_one_in == timed_one_in - 1) g.time_next_turn();
+}
 
 found take_handed(M& m) noexcept {
   found const handed{m.handed, m.handed_inherits};
@@ -27,6 +40,7 @@ void execute(M& m, found next) noexcept {
     return;
   }
   begin_run(m, next);
+  end_turn(m, g);
   switch_context(m.g0, g.saved, departure::comes_back);
   arrive();
 }

@@ -89,14 +89,25 @@ void recycle_task(task& unused) noexcept {
   give_back_and_leave(*m, unused);
 }
 
+namespace {
+
+void attend_to_start(M& m, G& g) noexcept {
+  let_run_go(m);
+  if ((m.at_start & m_start::timed) == 0) return;
+  m.at_start &= static_cast<std::uint8_t>(~m_start::timed);
+  if (!g.is_joinable) g.begin_turn();  // one that is joined in place has no turn
+}
+
+}  // namespace
+
 void start_task(task& filled) noexcept {
   M* const m = m_for(filled);
   if (m == nullptr) [[unlikely]]
     return let_run_go_without_m(filled);
   enter(*m);
-  if (m->is_foreign) [[unlikely]]
-    let_run_go(*m);
   G& g = G::of(filled);
+  if (m->at_start != 0) [[unlikely]]
+    attend_to_start(*m, g);
   P& p = *m->p;
   g.transition(g_status::dead, g_status::unstarted);
   count(p.counters.created);

@@ -23,7 +23,7 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
   P& p = *m.p;
   bool const needs_g0 =
       next.g != nullptr &&
-      (next.g->is_locked || (next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))));
+      (next.g->takes_detour() || (next.g->on == nullptr && (holds == commit_holds::lock || !bind_stack(p, *next.g))));
   if (needs_g0) {
     m.handed = next.g;
     m.handed_inherits = next.inherits_slice;
@@ -50,7 +50,7 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
   found const next = m.leaves == leaving::directly ? pick_local(m) : found();
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
-  os::chaos_point();  // it has left its stack, and nobody knows yet
+  os::chaos_point("park.left");  // it has left its stack, and nobody knows yet
   M& here = arrive();
   mine.restore_to(here.globals);
   return settle(here, g);

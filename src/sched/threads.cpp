@@ -92,7 +92,7 @@ M& new_m_or_fail_locked(Sched& s) noexcept {
 
 }  // namespace
 
-// One whose first P was taken back before it came, else a new one.
+// One that is on its way without a P (it was taken back, or it is a spare one), else a new one.
 M& unborn_m_locked(Sched& s) noexcept {
   if (s.ms_expected != 0) {
     M* expected = s.all_ms;
@@ -126,7 +126,7 @@ int try_to_start_thread(Sched& s, M& m) noexcept {
   return error;
 }
 
-// Whether its P was taken back: then nobody misses the thread that could not be made.
+// Whether it has no P, any more or yet: then nobody misses the thread that could not be made.
 bool is_no_longer_needed(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (m.next_p != nullptr) return false;
@@ -147,12 +147,13 @@ bool one_is_free_locked(Sched const& s) noexcept {
 
 void start_spare_thread(Sched& s) noexcept {
   s.lock.acquire();
-  M* const spare = s.stopping || one_is_free_locked(s) ? nullptr : new_m_locked(s);
+  M* const spare = s.stopping || one_is_free_locked(s) || s.ms_expected != 0 ? nullptr : new_m_locked(s);
+  if (spare != nullptr) {
+    spare->is_unborn = true;  // at the limit of threads it is the one that can be had
+    ++s.ms_expected;
+  }
   s.lock.release();
-  if (spare == nullptr || try_to_start_thread(s, *spare) == 0) return;
-  os::lock_guard const guard(s.lock);
-  --s.ms_total;
-  keep_record_locked(s, *spare);
+  if (spare != nullptr) start_thread(s, *spare);
 }
 
 void let_thread_go(M& m) noexcept {
@@ -193,7 +194,7 @@ void rest_until_started(M& m) noexcept {
   rouse_timekeeper_in_vain(s);
   check_deadlock_locked(s);
   s.lock.release();
-  os::chaos_point();
+  os::chaos_point("threads.rests");
   m.park.sleep();
   m.park.clear();
 }
@@ -297,6 +298,7 @@ P* take_back_from_unborn_locked(M& m) noexcept {
   if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
   ++m.sched.ms_expected;
   if (G* const waits = std::exchange(m.brought, nullptr)) put_global_locked(m.sched, entry::plain(waits));
+  stand_in_no_more(m);  // whoever comes with another P may have other plans
   return std::exchange(m.next_p, nullptr);
 }
 
@@ -315,12 +317,12 @@ void give_p_to_thread_of(P& p, G& g) noexcept {
     }
     its.next_p = &p;
   }
-  os::chaos_point();
+  os::chaos_point("threads.promised");
   its.park.wake();
 }
 
 void hand_off(Sched& s, P& p) noexcept {
-  os::chaos_point();
+  os::chaos_point("threads.hand_off");
   s.lock.acquire();
   p.m = nullptr;
   if (stop_if_asked_locked(s, p)) {

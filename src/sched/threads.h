@@ -54,7 +54,8 @@ void hand_off(Sched& s, P& p) noexcept;
 // The thread of an M that was made: on the thread maker. A failure ends the program (S22).
 void start_thread(Sched& s, M& m) noexcept;
 
-// One more thread that will be idle; none if one is that is nobody's home, or if there cannot be more. On the thread maker.
+// One more thread that will be idle; none if one is that is nobody's home, or one is on its way, or if there cannot be more. On the
+// thread maker.
 void start_spare_thread(Sched& s) noexcept;
 
 // m, which sleeps and was taken out of the idle list, ends.

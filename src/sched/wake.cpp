@@ -39,7 +39,7 @@ void ring_sysmon(Sched& s) noexcept {
 void wake_one(Sched& s) noexcept {
   std::int32_t none = 0;
   if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return;
-  os::chaos_point();
+  os::chaos_point("wake.counted");
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
   if (p == nullptr) {

@@ -79,7 +79,7 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   s.lock.acquire();
   ask_all_to_stop_locked(s, m.p);
   s.lock.release();
-  os::chaos_point();
+  os::chaos_point("world.asked");
   stop_those_in_system_calls(s);
   if (!s.world_stopped.is_woken()) ring_sysmon(s);
   s.world_stopped.sleep();
@@ -156,6 +156,7 @@ bool stop_on_g0(M& m) noexcept {
   Sched& s = m.sched;
   if (m.spinning) {
     m.spinning = false;
+    m.spins_since_ns = 0;  // what little it has done is not accounted for
     s.spinning.fetch_sub(1, seq_cst);
   }
   {

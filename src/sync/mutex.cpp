@@ -14,6 +14,7 @@
 //  6. What a run that is over left behind means nothing in the next one: neither its flags, nor a `locked` that was
 //     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
+#include "os/chaos.h"
 #include "os/clock.h"
 #include "sync/lock_holders.h"
 #include "sync/poll.h"
@@ -120,10 +121,11 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
   std::int64_t const since_ns = os::monotonic_ns();
   waiter.since_ns = since_ns;
-  m->current->waits_since_ns = since_ns;
+  m->current->waits_since_ns.store(since_ns, relaxed);  // told by whoever sees that it waits
   bool was_woken = false;
   bool has_starved = false;
   for (;;) {
+    os::chaos_point("mutex.contended");
     bucket.acquire();
     std::uint32_t const as_waiter = waiters | (has_starved ? starving : 0);
     if (take_or_mark(as_waiter, was_woken ? woken : 0, epoch)) {
@@ -164,6 +166,7 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return;
   M& m = *found;
+  os::chaos_point("mutex.unlocked");
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
   if ((flags & starving) != 0) {
@@ -188,6 +191,7 @@ void mutex::hand_over(M& m, wait_bucket& bucket) noexcept {
   // release pairs with the next owner's acquire; acquire: the new owner sees what all earlier ones did
   state_.exchange(stamped(next, m.sched.epoch), acq_rel);
   bucket.release();  // it may be gone now
+  os::chaos_point("mutex.handed_over");
   if (first != nullptr) ready(m, *first->g);
 }
 

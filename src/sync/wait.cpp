@@ -1,6 +1,7 @@
 #include "sync/wait.h"
 
 #include "base/check.h"
+#include "os/chaos.h"
 #include "os/thread.h"
 
 #include <new>
@@ -42,6 +43,7 @@ timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address
     return wait_in_until(m, bucket, waiter, address, reason, where, deadline_ns);
   }
   bucket.enqueue(waiter, address, where);
+  os::chaos_point("sync.queued");
   return {&park(m, reason, release_bucket, &bucket, commit_holds::lock), wait_outcome::woken};
 }
 
@@ -61,6 +63,7 @@ g_list take_all(wait_bucket& bucket, void const* address) noexcept {
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
   g_list released = take_all(bucket, address);
   bucket.release();
+  os::chaos_point("sync.released");
   ready_all(m, released);
 }
 

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
+#include "os/loaded_code.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
@@ -28,7 +29,7 @@ namespace {
     attend_to(p);
   m.current->transition(g_status::running, g_status::syscall);
   m.p = nullptr;
-  os::chaos_point();
+  os::chaos_point("blocking.left");
   count(p.counters.syscalls);  // sysmon tells one call from the next by it
   return p;
 }
@@ -81,7 +82,7 @@ void thread_from_outside_goes_away(M& m) noexcept {
 
 // The first of three.
 [[gnu::always_inline]] inline bool take_old_p(M& m) noexcept {
-  os::chaos_point();
+  os::chaos_point("blocking.returns");
   P* const p = m.away_from;
   if (p == nullptr || !p->take_from_syscall()) return false;
   m.p = p;
@@ -196,8 +197,36 @@ void entered_with_attention(M& m) noexcept {
   }
 }
 
-void get_p_in_user_code(M& m) noexcept {
+namespace {
+
+// Under sched.lock. If malloc is in the program itself m may be inside it, with a lock without which those who have the Ps are never
+// born: it must not wait for them.
+bool take_p_of_unborn_locked(M& m) noexcept {
+  if (!os::libc_is_in_the_program()) return false;
+  P* p = nullptr;
+  for (M* other = m.sched.all_ms; other != nullptr && p == nullptr; other = other->all_link) {
+    p = take_back_from_unborn_locked(*other);
+  }
+  if (p == nullptr) return false;
+  p->tick();
+  acquire_p(m, *p);
+  return true;
+}
+
+came come_back_before_the_unborn(M& m) noexcept {
   came const how = come_back_at_once(m);
+  if (how != came::without_p || !take_p_of_unborn_locked(m)) return how;
+  m.sched.lock.release();
+  is_back(m, g_status::syscall);
+  store_load_fence();  // the unborn one may have been trusted to search
+  if (work_anywhere(m.sched)) wake_if_idle(m.sched);
+  return came::with_p;
+}
+
+}  // namespace
+
+void get_p_in_user_code(M& m) noexcept {
+  came const how = come_back_before_the_unborn(m);
   if (how == came::without_p) {
     begin_pause_locked(m);
     queue_on_own_thread_locked(m, g_status::syscall);

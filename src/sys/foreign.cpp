@@ -12,7 +12,10 @@
 namespace thrum::rt {
 
 struct foreign_seat {
-  foreign_seat(Sched& of, int number) noexcept : run(&of), m(of, number) { m.is_foreign = true; }
+  foreign_seat(Sched& of, int number) noexcept : run(&of), m(of, number) {
+    m.is_foreign = true;
+    m.at_start = m_start::foreign;
+  }
 
   Sched* run;  // nullptr: none, or one that is over
   M m;
@@ -42,7 +45,7 @@ void seat_goroutine(foreign_seat& seat, std::uint64_t id) noexcept {
   G& g = seat.g;
   g.id = id;
   g.status.store(g_status::syscall, relaxed);  // published with the M
-  g.is_locked = true;
+  g.detour.is_locked = true;
   g.lock_depth = 1;
   g.locked_to = &seat.m;
   g.blocking_depth = 1;

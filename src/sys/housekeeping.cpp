@@ -10,6 +10,7 @@ namespace thrum::rt {
 namespace {
 
 constexpr std::int64_t cpus_every_ns = 1'000'000'000;
+constexpr std::int64_t ages_every_ns = 10'000'000'000;
 constexpr std::size_t stacks_per_look = 32;  // some microseconds each
 
 // M0, one for each P, and one to spare.
@@ -19,6 +20,9 @@ void flush_idle_caches(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);  // an idle P stays idle under it
   for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) p->stacks.flush(s.stacks);
 }
+
+// Who wants stacks to be looked at more often will know more of their goroutines' ages as well.
+std::int64_t between_ages_ns(Sched const& s) noexcept { return std::min(ages_every_ns, s.options.scavenge_after_ns); }
 
 std::uint64_t switches_of(Sched const& s) noexcept {
   std::uint64_t sum = 0;
@@ -33,7 +37,9 @@ housekeeping::housekeeping(Sched& s, std::int64_t now_ns) noexcept
       threads_due_ns_(now_ns + s.options.idle_thread_after_ns),
       stacks_due_ns_(now_ns + s.options.scavenge_after_ns),
       cpus_due_ns_(now_ns + cpus_every_ns),
-      parked_(s) {}
+      parked_(s, parked_stacks::purpose::depths),
+      ages_due_ns_(now_ns + between_ages_ns(s)),
+      ages_(s, parked_stacks::purpose::ages) {}
 
 void housekeeping::look(std::int64_t now_ns) noexcept {
   if (now_ns >= threads_due_ns_) {
@@ -41,6 +47,7 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
     threads_due_ns_ = std::min(let_surplus_go(now_ns), soonest_ns);
   }
   if (is_giving_back_ || is_looking_at_parked_ || now_ns >= stacks_due_ns_) scavenge(now_ns);
+  if (is_noting_ages_ || now_ns >= ages_due_ns_) note_ages(now_ns);
   if (now_ns >= cpus_due_ns_ && !sched_.procs_by_hand.load(relaxed)) {
     cpus_due_ns_ = now_ns + cpus_every_ns;
     sched_.cpus_may_have_changed.store(true, relaxed);  // ordered by the bell
@@ -49,15 +56,16 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
 }
 
 std::int64_t housekeeping::next_ns() noexcept {
-  if (is_giving_back_ || is_looking_at_parked_) return 0;
+  if (is_giving_back_ || is_looking_at_parked_ || is_noting_ages_) return 0;
   bool const has_stacks = sched_.stacks.stats().free != 0;
   os::lock_guard const guard(sched_.lock);
   bool const has_caches = std::any_of(sched_.procs.begin(), sched_.procs.end(),
                                       [](auto const& p) { return p->stacks.count() != 0; });  // all are idle
   bool const has_threads = sched_.ms_idle != 0 && sched_.ms_total > threads_to_keep(sched_);
   bool const has_parked = quiet_looks_ < 2 || switches_of(sched_) != switches_;
-  return std::min(has_stacks || has_caches || has_parked ? stacks_due_ns_ : never_ns,
-                  has_threads ? threads_due_ns_ : never_ns);
+  bool const has_ages = switches_of(sched_) != switches_at_ages_;
+  return std::min({has_stacks || has_caches || has_parked ? stacks_due_ns_ : never_ns,
+                   has_threads ? threads_due_ns_ : never_ns, has_ages ? ages_due_ns_ : never_ns});
 }
 
 std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
@@ -95,6 +103,15 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
     let_thread_go(m);
   }
   return next_ns;
+}
+
+void housekeeping::note_ages(std::int64_t now_ns) noexcept {
+  if (now_ns >= ages_due_ns_) {
+    ages_due_ns_ = now_ns + between_ages_ns(sched_);
+    switches_at_ages_ = switches_of(sched_);  // before the look: who parks meanwhile may be passed over
+    ages_.begin();
+  }
+  is_noting_ages_ = ages_.look_at_some();
 }
 
 void housekeeping::scavenge(std::int64_t now_ns) noexcept {

@@ -1,7 +1,9 @@
 // What sysmon gives back when it has not been needed for long: threads (S31) and the memory of stacks (S32). And once a second,
 // while it is awake, it has the thread maker look whether the CPUs that may be used have changed (S23).
 //
-// Both only cost a look now and then. In an idle program sysmon wakes for them as long as there is something left to give
+// Every ten seconds it notes which goroutines wait, for the dump: one that still waits where it was seen has waited at least since then.
+//
+// All only cost a look now and then. In an idle program sysmon wakes for them as long as there is something left to give
 // back, and then no more.
 #pragma once
 
@@ -26,6 +28,7 @@ class housekeeping {
   // Ends threads that have been idle for long, down to what the Ps need. When the next could be due.
   [[nodiscard]] std::int64_t let_surplus_go(std::int64_t now_ns) noexcept;
   void scavenge(std::int64_t now_ns) noexcept;
+  void note_ages(std::int64_t now_ns) noexcept;
 
   Sched& sched_;
   std::int64_t threads_due_ns_;
@@ -35,7 +38,11 @@ class housekeeping {
   bool is_looking_at_parked_ = false;  // likewise
   parked_stacks parked_;
   std::uint64_t switches_ = 0;  // of all Ps, when the parked ones were looked at
-  int quiet_looks_ = 0;         // at which nothing had run since the one before: the second finds all where they were
+  std::int64_t ages_due_ns_;
+  bool is_noting_ages_ = false;  // a few at a time
+  parked_stacks ages_;
+  std::uint64_t switches_at_ages_ = 0;
+  int quiet_looks_ = 0;  // at which nothing had run since the one before: the second finds all where they were
 };
 
 }  // namespace thrum::rt

@@ -10,8 +10,21 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::size_t batch_max = 64;
-constexpr std::size_t looked_at_max = 4096;  // goroutines, parked or not
+constexpr std::size_t batch_max = 64;  // they are kept from running meanwhile
+// Goroutines, parked or not, under a lock that others need to make some. The ages are looked at more often.
+constexpr std::size_t looked_at_for_depths = 4096;
+constexpr std::size_t looked_at_for_ages = 512;
+
+void clear_scanned(G& g) noexcept {
+  g.attention.fetch_and(static_cast<std::uint8_t>(~g_attend::scanned), release);  // pairs with G::end_wait
+}
+
+// It has not been seen since it parked; a mutex knows the time exactly. Nobody readies it just now.
+void note_age(G& g, std::int64_t now_ns) noexcept {
+  if ((g.attention.load(relaxed) & g_attend::aged) != 0) return;
+  if (hint_of(g.waits_for) != wait_reason::mutex) g.waits_since_ns.store(now_ns, relaxed);  // told by:
+  g.attention.fetch_or(g_attend::aged, release);                                            // pairs with the dump
+}
 
 struct batch {
   std::array<G*, batch_max> gs{};
@@ -21,7 +34,7 @@ struct batch {
   void drop_if(Condition condition) noexcept {
     auto* const end = gs.data() + count;
     auto* const kept = std::partition(gs.data(), end, [&](G* g) { return !condition(*g); });
-    for (auto* g = kept; g != end; ++g) (*g)->is_scanned.store(false, release);  // pairs with G::end_wait
+    for (auto* g = kept; g != end; ++g) clear_scanned(**g);
     count = static_cast<std::size_t>(kept - gs.data());
   }
 };
@@ -36,7 +49,8 @@ bool any_m(M const* first, Test test) noexcept {
 
 }  // namespace
 
-parked_stacks::parked_stacks(Sched& s) noexcept : sched_(s), has_barrier_(os::prepare_barrier()) {}
+parked_stacks::parked_stacks(Sched& s, purpose what_for) noexcept
+    : sched_(s), what_for_(what_for), has_barrier_(os::prepare_barrier()) {}
 
 void parked_stacks::begin() noexcept {
   os::lock_guard const guard(sched_.free_lock);
@@ -48,12 +62,14 @@ bool parked_stacks::look_at_some() noexcept {
   bool more = false;
   {
     os::lock_guard const guard(sched_.free_lock);
+    std::size_t const looked_at_max = what_for_ == purpose::ages ? looked_at_for_ages : looked_at_for_depths;
     for (std::size_t i = 0; i < looked_at_max && some.count < batch_max; ++i) {
       G* const g = sched_.g_slab.step(walk_);
       more = g != nullptr;
       if (!more) break;
       if (g->status.load(relaxed) != g_status::waiting) continue;
-      g->is_scanned.store(true, relaxed);  // ordered by the barrier
+      if (what_for_ == purpose::ages && (g->attention.load(relaxed) & g_attend::aged) != 0) continue;
+      g->attention.fetch_or(g_attend::scanned, relaxed);  // ordered by the barrier
       some.gs[some.count++] = g;
     }
   }
@@ -64,6 +80,14 @@ bool parked_stacks::look_at_some() noexcept {
     return g.status.load(relaxed) != g_status::waiting || hint_of(g.on) == nullptr ||
            hint_of(g.waits_for) == wait_reason::stack_memory;
   });
+  std::int64_t const now_ns = os::monotonic_ns();
+  if (what_for_ == purpose::ages) {  // whether it has left its stack does not matter
+    some.drop_if([&](G& g) {
+      note_age(g, now_ns);
+      return true;
+    });
+    return more;
+  }
   os::barrier_in_all_threads();
   sched_.lock.acquire();
   M const* const ms = sched_.all_ms;
@@ -74,14 +98,13 @@ bool parked_stacks::look_at_some() noexcept {
     return any_m(ms, [&](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; });
   });
   os::barrier_in_all_threads();
-  std::int64_t const now_ns = os::monotonic_ns();
-  some.drop_if([now_ns](G& g) {
+  some.drop_if([&](G& g) {
+    note_age(g, now_ns);
     auto const* const sp = static_cast<char const*>(hint_of(g.saved.sp));
     if (g.scavenged_at == sp) {
       static_cast<void>(give_back_below(*hint_of(g.on), sp));
     } else {
       g.scavenged_at = sp;
-      if (hint_of(g.waits_for) != wait_reason::mutex) g.waits_since_ns = now_ns;  // at least; a mutex knows it exactly
     }
     return true;
   });

@@ -1,13 +1,14 @@
-// The unused depth of stacks whose goroutines have been parked for long goes back to the system (S32, T10).
+// The unused depth of stacks whose goroutines have been parked for long goes back to the system (S32, T10); and since when a
+// goroutine has waited, at least, is noted for the dump.
 //
 // A parked goroutine uses its stack from its saved sp upwards. What it once used below that is memory that nobody misses; but
-// it may be readied and run at any moment. So sysmon announces which goroutines it looks at, G::is_scanned, and whoever readies
+// it may be readied and run at any moment. So sysmon announces which goroutines it looks at, g_attend::scanned, and whoever readies
 // one of them waits until it has looked:
 //
 //   sysmon                                       whoever readies it
-//   1. sets is_scanned, for a batch              1. status: waiting -> runnable
-//   2. a barrier in all threads                  2. is_scanned? waits until it is clear (only a compiler barrier in between)
-//   3. still waiting? gives back; clears it      3. queues it
+//   1. marks them as scanned, a batch            1. status: waiting -> runnable
+//   2. a barrier in all threads                  2. scanned? waits until it is not (only a compiler barrier in between)
+//   3. still waiting? gives back; clears it      3. queues it; what was noted of its age is void
 //
 // A goroutine is waiting on paper a little before it has left its stack. Until then it is some M's current one, then its commit
 // step is pending there, then its sp is saved. These are looked at in this order, with a barrier between any two: so the next
@@ -22,7 +23,8 @@ namespace thrum::rt {
 
 class parked_stacks {
  public:
-  explicit parked_stacks(Sched& s) noexcept;
+  enum class purpose : bool { ages, depths };  // `depths` notes the ages as well
+  parked_stacks(Sched& s, purpose what_for) noexcept;
 
   // Begins to look at all goroutines anew. One that is parked where it was parked the last time loses what is below.
   void begin() noexcept;
@@ -32,6 +34,7 @@ class parked_stacks {
 
  private:
   Sched& sched_;
+  purpose const what_for_;
   bool const has_barrier_;
   slab<G>::walk walk_{};
 };

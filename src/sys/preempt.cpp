@@ -50,7 +50,7 @@ heir choose_heir_locked(Sched& s, P& p) noexcept {
   if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_locked(s);
   if (!next && s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
   if (!next) {
-    s.wants_spare = s.may_be_paused(1);
+    s.wants_spare = s.wants_spare || s.may_be_paused(1);
     next.paused = take_oldest_locked(s);
   }
   return next;

@@ -49,17 +49,23 @@ sysmon::sysmon(Sched& s, trace_function trace)
   runs_ = true;
 }
 
-void sysmon::stop() noexcept {
-  if (!std::exchange(runs_, false)) return;
+void sysmon::stop_looking() noexcept {
+  if (!runs_) return;
   stopping_.store(true, release);  // pairs with watch()
   ring_sysmon(sched_);
-  os::join_thread(thread_);
+  has_stopped_.sleep();
+}
+
+void sysmon::stop() noexcept {
+  stop_looking();
+  if (std::exchange(runs_, false)) os::join_thread(thread_);
 }
 
 void* sysmon::thread_main(void* self) {
   os::set_thread_name("thrum-sysmon");
   os::ask_for_short_turns();
   static_cast<sysmon*>(self)->watch();
+  static_cast<sysmon*>(self)->has_stopped_.wake();
   return nullptr;
 }
 

@@ -32,6 +32,8 @@ class sysmon {
   sysmon& operator=(sysmon const&) = delete;
   ~sysmon() { stop(); }
 
+  // When it returns sysmon does not look any more, and touches nothing of the run.
+  void stop_looking() noexcept;
   // Returns when the thread has ended.
   void stop() noexcept;
 
@@ -56,6 +58,7 @@ class sysmon {
   std::int64_t next_trace_ns_;  // never_ns: none is wanted
   os::thread thread_{};
   atomic<bool> stopping_{false};
+  os::note has_stopped_;
   bool runs_ = false;
   std::int64_t pause_ns_;
   int looks_in_vain_ = 0;

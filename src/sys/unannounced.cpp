@@ -23,7 +23,7 @@ bool win(M& m, P const& p) noexcept {
         m.attention.compare_exchange(seen, m_attend::being_taken, acquire, relaxed)) {
       // The mark may have been cleared just now. Whatever m did before that, in whatever order it became visible, is seen
       // after this; and if it went into an announced call, attention says so.
-      os::chaos_point();
+      os::chaos_point("unannounced.takes");
       os::barrier_in_all_threads();
       bool const is_untouched = m.attention.load(acquire) == m_attend::being_taken;
       if (is_untouched && hint_of(m.p) == &p && hint_of(m.current) != nullptr) return true;
@@ -79,7 +79,7 @@ bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noex
   g.transition(g_status::running, g_status::syscall);
   m.p = nullptr;
   m.away_from = nullptr;
-  os::chaos_point();
+  os::chaos_point("unannounced.taken");
   p.m = nullptr;
   s.ms_without_p.fetch_add(1, relaxed);
   // release pairs with settle_who_has_the_p and the handler: m is as it should be

@@ -1,6 +1,7 @@
 #include "wait/poll_wait.h"
 
 #include "core/poll_table.h"
+#include "os/chaos.h"
 #include "sched/park.h"
 #include "sched/timekeeper.h"
 #include "sched/timers.h"
@@ -65,6 +66,7 @@ void commit_poll_wait(M& m, G& left, void* argument) noexcept {
   poll_side& side = its.side;
   poll_word expected = its.announced;
   side.epoch.store(m.sched.epoch, relaxed);  // before it can be found
+  os::chaos_point("poll_wait.parks");
   // From here on it may run again, and its frame, with `its` in it, be gone.
   if (!side.word.compare_exchange(expected, with(expected, naming(left)), seq_cst, relaxed)) ready(m, left);
 }
@@ -105,6 +107,7 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t 
   }
   arrival its{side, 0};
   if (announce(side, s.epoch, its.announced)) {
+    os::chaos_point("poll_wait.announced");
     s.poll_waiters.fetch_add(1, seq_cst);
     if (look_at_poll_side(d, side) == poll_outcome::ready) {
       m = &park(*m, wait_reason::io, commit_poll_wait, &its, commit_holds::nothing);

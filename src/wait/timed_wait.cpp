@@ -1,5 +1,6 @@
 #include "wait/timed_wait.h"
 
+#include "os/chaos.h"
 #include "sched/park.h"
 #include "sched/timekeeper.h"
 #include "wait/wait_timer.h"
@@ -18,6 +19,7 @@ void commit_limited_wait(M& m, G&, void* argument) noexcept {
   // From the start of the timer on the goroutine may be woken and its frame, with `wait` in it, be gone: but for the
   // bucket, which it locks before it leaves.
   added_as const place = wait.limit.start(m);
+  os::chaos_point("timed_wait.started");
   bucket.release();
   timer_was_left(m, place);
 }
@@ -30,6 +32,7 @@ timed_wait park_until(M& m, limited_wait& wait, sudog& waiter, wait_reason reaso
   bool const timed_out = wait.limit.finish(g);
   bool stood_there = true;
   if (timed_out) {
+    os::chaos_point("timed_wait.late");
     wait.bucket.acquire();
     bool more = false;
     stood_there = wait.bucket.remove(waiter, more);  // a waker that lost the race may have taken it out

@@ -1,5 +1,6 @@
 #include "wait/wait_timer.h"
 
+#include "os/chaos.h"
 #include "sched/park.h"
 #include "sched/timers.h"
 
@@ -10,7 +11,9 @@ namespace {
 
 void end_wait(timer_record& fired, M& m, std::int64_t) noexcept {
   G& g = *static_cast<G*>(fired.argument);
-  if (g.race.win()) wake_late(fired, m, g);
+  if (!g.race.win()) return;
+  os::chaos_point("wait_timer.won");
+  wake_late(fired, m, g);
 }
 
 }  // namespace

@@ -97,21 +97,35 @@ class channel_progress : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(channel_progress);
 
 // A second goroutine sends 10 ms after the first began to poll.
+void poll_until_another_sends() {
+  chan<std::int64_t> const c;
+  go([=] {
+    std::int64_t const until_ns = rt::os::monotonic_ns() + 10 * ms;
+    while (rt::os::monotonic_ns() < until_ns) yield();
+    c.send(rt::os::monotonic_ns());
+  });
+  std::int64_t sent_ns = 0;
+  ASSERT_TRUE(wait_until([&] {
+    auto const got = c.try_recv();
+    if (got) sent_ns = *got.value;
+    return got.value.has_value();
+  }));
+  EXPECT_LT(rt::os::monotonic_ns() - sent_ns, 1'000 * ms * slowness);
+}
+
 TEST_P(channel_progress, SC17_one_that_polls_a_channel_and_yields_sees_a_send) {
+  run([] { poll_until_another_sends(); });
+}
+
+// Each of its yields gives the P away, and has to get it back on this very thread.
+TEST_P(channel_progress, SC17_also_when_it_is_locked_to_its_thread) {
   run([] {
-    chan<std::int64_t> const c;
-    go([=] {
-      std::int64_t const until_ns = rt::os::monotonic_ns() + 10 * ms;
-      while (rt::os::monotonic_ns() < until_ns) yield();
-      c.send(rt::os::monotonic_ns());
-    });
-    std::int64_t sent_ns = 0;
-    ASSERT_TRUE(wait_until([&] {
-      auto const got = c.try_recv();
-      if (got) sent_ns = *got.value;
-      return got.value.has_value();
-    }));
-    EXPECT_LT(rt::os::monotonic_ns() - sent_ns, 1'000 * ms * slowness);
+    os_thread_lock const lock;
+    poll_until_another_sends();
+    spawn([] {
+      os_thread_lock const also;  // and on another thread than main's
+      poll_until_another_sends();
+    }).join();
   });
 }
 

@@ -8,6 +8,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/slices.h"
+#include "support/sockets.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -191,6 +193,9 @@ TEST(dump_reasons, DL14_each_reason_is_named) {
     group.add(1);
     thrum::semaphore none(0);
     thrum::latch closed(1);
+    thrum::barrier alone(2);
+    once slow;
+    auto quiet = test::pipe_pair();
     held.lock();
     writing.lock();
     reading.lock_shared();
@@ -221,6 +226,24 @@ TEST(dump_reasons, DL14_each_reason_is_named) {
     waits([&] { group.wait(); });
     waits([&] { none.acquire(); });
     waits([&] { closed.wait(); });
+    waits([&] { alone.arrive_and_wait(); });
+    waits([&] {
+      char byte = 0;
+      std::error_code closed_at_the_end;
+      static_cast<void>(quiet.a.read_some({&byte, 1}, closed_at_the_end));
+    });
+    waits([&] { slow.call([] { static_cast<void>(chan<int>().recv()); }); });
+    ASSERT_TRUE(wait_until([] { return waiting_for(wait_reason::chan_receive) == 2; }));
+    waits([&] { slow.call([] {}); });
+    waits([] {
+      std::atomic<bool> begun{false};  // else it would be run in place
+      auto child = spawn([&] {
+        begun = true;
+        static_cast<void>(chan<int>().recv());
+      });
+      while (!begun) thrum::yield();
+      child.join();
+    });
     char const* const reasons[] = {"chan send",
                                    "chan receive",
                                    "chan send (nil chan)",
@@ -234,12 +257,17 @@ TEST(dump_reasons, DL14_each_reason_is_named) {
                                    "condition variable",
                                    "wait group",
                                    "semaphore",
-                                   "latch"};
+                                   "latch",
+                                   "barrier",
+                                   "IO wait",
+                                   "once",
+                                   "join"};
     std::string text;
     for (char const* const reason : reasons) {
+      auto const is_named = [&] { return text.find(std::string("[waiting: ") + reason) != std::string::npos; };
       EXPECT_TRUE(wait_until([&] {
-        text = dumped();
-        return text.find(std::string("[waiting: ") + reason) != std::string::npos;
+        if (!is_named()) text = dumped();
+        return is_named();
       })) << reason
           << " is missing in\n"
           << text;

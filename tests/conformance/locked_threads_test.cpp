@@ -41,9 +41,9 @@ TEST_P(locked_threads, LT01_locks_nest) {
     EXPECT_EQ(this_g().lock_depth, 2);
     unlock_os_thread();
     EXPECT_EQ(this_g().lock_depth, 1);
-    EXPECT_TRUE(this_g().is_locked);
+    EXPECT_TRUE(this_g().detour.is_locked);
     unlock_os_thread();
-    EXPECT_FALSE(this_g().is_locked);
+    EXPECT_FALSE(this_g().detour.is_locked);
     EXPECT_EQ(this_g().locked_to, nullptr);
     unlock_os_thread();  // one too many does nothing
     EXPECT_EQ(this_g().lock_depth, 0);
@@ -165,7 +165,7 @@ TEST_P(locked_threads, S24_a_system_call_comes_back_to_the_same_thread) {
 TEST_P(locked_threads, LT04_a_thread_ends_with_the_goroutine_that_was_locked_to_it) {
   run([] {
     for (std::int64_t i = 0; i < test::scaled(20, 2); ++i) {
-      std::vector<int> tids(10);
+      std::vector<int> tids(test::is_long() ? 100 : 10);  // at once
       wait_group all;
       for (int& tid : tids) {
         all.go([&tid] {
@@ -261,14 +261,14 @@ TEST_P(locked_threads, S24_goroutines_that_wait_locked_do_not_hold_the_end_up) {
 }
 
 TEST(locked_threads_and_stops, LT05_locks_and_deaths_of_threads_race_with_stops_of_the_world) {
-  for (std::int64_t round = 0; round < test::scaled(20, 2); ++round) {
+  for (std::int64_t round = 0; round < test::scaled(test::is_long() ? 100 : 20, 2); ++round) {
     run_at(4, [] {
       std::atomic<bool> stop{false};
       wait_group stopper;
       stopper.go([&] {
         for (int i = 0; !stop; ++i) set_max_procs(3 + i % 2);
       });
-      for (int pair = 0; pair < 5; ++pair) {
+      for (int pair = 0; pair < (test::is_long() ? 10 : 5); ++pair) {
         wait_group all;
         for (int i = 0; i < 10; ++i) {
           all.go([i] {

@@ -7,17 +7,21 @@
 #include "os/thread.h"
 #include "stress/baton.h"
 #include "support/child.h"
+#include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include <thrum/blocking.h>
 #include <thrum/go.h>
 #include <thrum/local.h>
 #include <thrum/mutex.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>
+#include <thrum/sleep.h>
 #include <thrum/wait_group.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -250,6 +254,61 @@ TEST_F(run_in_a_child, S05_run_returns_although_a_goroutine_spins_without_a_call
     std::exit(result == 5 ? 0 : 11);  // with all destructors of the program
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+// --- the statics of the program are destroyed after the last step of the last goroutine ---
+
+constinit rt::atomic<std::uint64_t> steps{0};
+
+class looks_on_while_it_is_destroyed {
+ public:
+  ~looks_on_while_it_is_destroyed() {
+    std::uint64_t const before = steps.load(rt::relaxed);
+    if (before == 0) std::_Exit(12);
+    for (std::int64_t const until_ns = rt::os::monotonic_ns() + 50'000'000; rt::os::monotonic_ns() < until_ns;) {
+      rt::os::yield_thread();
+      if (steps.load(rt::relaxed) != before) std::_Exit(13);
+    }
+  }
+};
+
+void step() { steps.fetch_add(1, rt::relaxed); }
+
+// Four goroutines that never end, and the end of the program.
+void end_beside(void (*loop)()) {
+  static looks_on_while_it_is_destroyed const last;
+  thrum::run(
+      [&] {
+        for (int i = 0; i < 4; ++i) go(loop);
+        while (steps.load(rt::relaxed) < 1000) yield();
+      },
+      {.max_procs = 4});
+  std::exit(0);
+}
+
+TEST_F(run_in_a_child, S05_statics_are_destroyed_while_nothing_runs) {
+  void (*const loops[])() = {
+      [] {
+        for (;; step()) yield();
+      },
+      [] {
+        for (;; step()) sleep_for(std::chrono::microseconds(1));
+      },
+      [] {
+        for (;; step()) blocking([] {});
+      },
+  };
+  for (auto const loop : loops) {
+    EXPECT_EXIT(end_beside(loop), testing::ExitedWithCode(0), "");
+  }
+}
+
+TEST_F(run_in_a_child, S05_statics_are_destroyed_while_loops_without_calls_stand_still) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  auto const loop = [] {
+    for (;;) step();
+  };
+  EXPECT_EXIT(end_beside(loop), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include "conformance/first_thread.h"
 #include "stress/baton.h"
 #include "support/run_at.h"
+#include <thrum/after_func.h>
 #include <thrum/go.h>
 #include <thrum/runtime.h>
 #include <thrum/wait_group.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,16 +42,45 @@ constexpr std::size_t room = (rt::with_asan || rt::with_tsan || rt::debug_checks
 class stacks : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(stacks);
 
+void dive_ever_deeper() {
+  for (std::uint32_t depth = 0; depth < 1024; ++depth) {
+    ASSERT_TRUE(dive(depth, depth, [depth] {
+      if (depth % 64 == 0) yield();
+    }));
+  }
+}
+
 TEST_P(stacks, SK02_a_thousand_recursions_of_growing_depth_keep_their_locals) {
   run([&] {
     wait_group ended;
     ended.add(1);
     go(stack_size{room}, [&] {
-      for (std::uint32_t depth = 0; depth < 1024; ++depth) {
-        ASSERT_TRUE(dive(depth, depth, [depth] {
-          if (depth % 64 == 0) yield();
-        }));
-      }
+      dive_ever_deeper();
+      ended.done();
+    });
+    ended.wait();
+  });
+}
+
+TEST_P(stacks, SK02_so_they_do_on_a_locked_thread) {
+  run([&] {
+    wait_group ended;
+    ended.add(1);
+    go(stack_size{room}, [&] {
+      os_thread_lock const lock;
+      dive_ever_deeper();
+      ended.done();
+    });
+    ended.wait();
+  });
+}
+
+TEST_P(stacks, SK02_so_they_do_in_the_callback_of_a_timer) {
+  run_with({.max_procs = procs(), .stack_size = room}, [] {
+    wait_group ended;
+    ended.add(1);
+    after_func(std::chrono::microseconds(1), [&] {
+      dive_ever_deeper();
       ended.done();
     });
     ended.wait();

@@ -1,11 +1,13 @@
 // Time, as Go's own tests ask of it (TM rows): sleeping and functions to be called later.
 #include "base/atomic.h"
 #include "os/clock.h"
+#include "support/gate.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -95,25 +97,38 @@ TEST_P(time_rows, TM02_callbacks_run_in_goroutines_of_their_own) {
 
 // --- TM-04 ---
 
+// Whether all were stopped before they were due: else it shows little. It waits until long after that.
+bool stops_all_in_time(std::chrono::milliseconds delay) {
+  rt::atomic<int> fired{0};
+  auto const count = [&] { fired.fetch_add(1, rt::relaxed); };
+  auto const began = clock::now();
+  std::vector<func_timer> many;
+  for (int i = 0; i < 101; ++i) many.push_back(after_func(delay, count));
+  timer with_channel(delay);
+  int stopped = 0;
+  int stopped_twice = 0;
+  for (func_timer& one : many) {
+    stopped += one.stop() ? 1 : 0;
+    stopped_twice += one.stop() ? 1 : 0;
+  }
+  bool const channels_was = with_channel.stop();
+  bool const channels_still_was = with_channel.stop();
+  bool const in_time = clock::now() < began + delay;
+  EXPECT_EQ(stopped_twice, 0);
+  EXPECT_FALSE(channels_still_was);
+  sleep_until(began + 2 * delay + 10ms);  // they never fire, also when their time has come
+  EXPECT_FALSE(with_channel.c().try_recv());
+  EXPECT_TRUE(wait_until([&] { return fired.load(rt::relaxed) == 101 - stopped; })) << fired.load(rt::relaxed);
+  if (in_time) {
+    EXPECT_EQ(stopped, 101);
+    EXPECT_TRUE(channels_was);
+  }
+  return in_time;
+}
+
 TEST_P(time_rows, TM04_stop_is_true_once_and_a_stopped_timer_never_fires) {
   run([] {
-    rt::atomic<int> fired{0};
-    auto const count = [&] { fired.fetch_add(1, rt::relaxed); };
-    std::vector<func_timer> many;
-    for (int i = 0; i < 100; ++i) many.push_back(after_func(2s, count));
-    func_timer shorter = after_func(20ms, count);
-    timer with_channel(20ms);
-    for (func_timer& one : many) {
-      EXPECT_TRUE(one.stop());
-      EXPECT_FALSE(one.stop());
-    }
-    EXPECT_TRUE(shorter.stop());
-    EXPECT_FALSE(shorter.stop());
-    EXPECT_TRUE(with_channel.stop());
-    EXPECT_FALSE(with_channel.stop());
-    sleep_for(50ms);
-    EXPECT_EQ(fired.load(rt::relaxed), 0);
-    EXPECT_FALSE(with_channel.c().try_recv());
+    for (auto delay = 20ms; !stops_all_in_time(delay); delay *= 2) ASSERT_LT(delay, 10s);
   });
 }
 
@@ -131,16 +146,18 @@ TEST_P(time_rows, TM04_stop_after_the_call_was_started_is_false) {
 
 // --- TM-05 ---
 
-TEST(time_rows_at_four, TM05_sleep_of_zero_beside_functions_that_run_on_every_p) {
+TEST(time_rows_at_four, TM05_sleep_of_zero_beside_stops_of_the_world) {
   run_at(4, [] {
+    std::uint64_t const before = read_stats().stopped_for.count;
     wait_group all;
     all.go([] {
-      for (int i = 0; i < 100; ++i) static_cast<void>(read_stats());
+      for (int i = 0; i < 100; ++i) set_max_procs(3 + i % 2);
     });
     all.go([] {
       for (int i = 0; i < 100; ++i) sleep_for(0s);
     });
     all.wait();
+    EXPECT_GE(read_stats().stopped_for.count - before, 50U);
   });
 }
 
@@ -244,13 +261,38 @@ TEST_P(time_rows, SC22_a_busy_channel_does_not_hide_a_timer_from_the_select) {
   });
 }
 
+// Go's second form: a system call that returns at once, and a select in which the two keep each other busy.
+TEST_P(time_rows, SC22_neither_does_a_call_of_the_kernel_beside_it) {
+  run([&] {
+    gate kernel;
+    chan<int> busy;
+    wait_group all;
+    for (int i = 0; i < 2; ++i) {
+      all.go([&, i] {
+        auto const before = clock::now();
+        auto const limit = after(20ms);
+        for (bool done = false; !done;) {
+          blocking([&] { kernel.read_nothing(); });
+          select(on_send(busy, i), on_recv(busy), on_recv(limit, [&](auto) { done = true; }));
+        }
+        auto const took = clock::now() - before;
+        EXPECT_GE(took, 20ms);
+        EXPECT_LT(took, 2s);
+      });
+    }
+    all.wait();
+  });
+}
+
 // --- TM-17 ---
 
-// The arming goroutine never gives its P up again: others must run its timers.
+// The arming goroutine never gives its P up again: others must run its timers. The machine may have other things to do: the best of
+// ten rounds counts.
 TEST(time_rows_busy, TM17_timers_of_a_busy_p_are_run_by_others) {
   for (int const procs : {2, 4}) {
     run_at(procs, [procs] {
-      for (int round = 0; round < 5; ++round) {
+      std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
+      for (int round = 0; round < 10; ++round) {
         rt::atomic<int> fired{0};
         rt::atomic<std::int64_t> late_ns{0};
         auto const due = clock::now() + 1ms;
@@ -261,8 +303,9 @@ TEST(time_rows_busy, TM17_timers_of_a_busy_p_are_run_by_others) {
           });
         }
         ASSERT_TRUE(spin_until([&] { return fired.load(rt::acquire) == procs - 1; }));
-        EXPECT_LT(late_ns.load(rt::relaxed) / (procs - 1), 1'000'000'000) << "on a loaded machine";
+        best_ns = std::min(best_ns, late_ns.load(rt::relaxed) / (procs - 1));
       }
+      EXPECT_LT(best_ns, 20'000'000) << "late, on average";
     });
   }
 }

@@ -2,16 +2,22 @@
 // public headers are used here.
 #include <thrum/thrum.h>
 
+#include <chrono>
+#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(headers, run_h) {
   std::string said;
@@ -75,6 +81,137 @@ TEST(headers, once_h) {
     all.wait();
     EXPECT_EQ(loads, 1);
   });
+}
+
+TEST(headers, chan_h) {
+  thrum::run([] {
+    int sum = 0;
+    thrum::chan<int> squares(16);
+    thrum::go([=]() mutable {
+      for (int i = 0; i < 100; ++i) squares.send(i * i);
+      squares.close();
+    });
+    for (int square : squares) sum += square;
+    EXPECT_EQ(sum, 328'350);
+  });
+}
+
+TEST(headers, select_h) {
+  thrum::run([] {
+    thrum::chan<int> jobs(1);
+    thrum::chan<int> results(1);
+    std::string done;
+    auto const turn = [&] {
+      thrum::select(thrum::on_recv(jobs, [&](std::optional<int> next) { done += next ? "job " : "closed "; }),
+                    thrum::on_send(results, 7, [&] { done += "result "; }), thrum::otherwise([&] { done += "none "; }));
+    };
+    turn();  // there is no job yet, and room for a result
+    turn();  // nor for another one
+    jobs.send(1);
+    turn();
+    jobs.close();
+    turn();
+    EXPECT_EQ(done, "result none job closed ");
+    thrum::chan<int> silent;
+    thrum::select(thrum::on_recv(silent), thrum::on_timeout(1ms, [&] { done = "late"; }));
+    EXPECT_EQ(done, "late");
+  });
+}
+
+TEST(headers, timer_h) {
+  thrum::run([] {
+    auto const start = thrum::clock::now();
+    thrum::chan<int> results;
+    bool gave_up = false;
+    thrum::timer limit(5ms);
+    thrum::select(thrum::on_recv(results), thrum::on_recv(limit.c(), [&](auto) { gave_up = true; }));
+    EXPECT_TRUE(gave_up);
+
+    int ticks = 0;
+    thrum::ticker tick(1ms);
+    for (thrum::clock::time_point due : tick.c()) {
+      EXPECT_GE(due, start + 6ms);
+      if (++ticks == 3) break;
+    }
+
+    auto due = thrum::after(1ms).recv();
+    ASSERT_TRUE(due.has_value());
+    EXPECT_LE(*due, thrum::clock::now());
+  });
+}
+
+TEST(headers, sleep_h) {
+  thrum::run([] {
+    auto const start = thrum::clock::now();
+    thrum::sleep_for(200us);
+    EXPECT_GE(thrum::clock::now(), start + 200us);
+    for (int i = 1; i <= 3; ++i) thrum::sleep_until(start + i * 1ms);
+    EXPECT_GE(thrum::clock::now(), start + 3ms);
+  });
+}
+
+TEST(headers, after_func_h) {
+  thrum::run([] {
+    thrum::wait_group said;
+    said.add(1);
+    thrum::after_func(1ms, [&] { said.done(); });
+    said.wait();
+
+    thrum::chan<int> gave_up(1);
+    auto alarm = thrum::after_func(1h, [=]() mutable { gave_up.send(1); });
+    EXPECT_TRUE(alarm.stop());
+    EXPECT_FALSE(alarm.stop());
+    alarm.reset(1ms);
+    EXPECT_EQ(gave_up.recv(), 1);
+    EXPECT_FALSE(alarm.stop()) << "it has been started";
+  });
+}
+
+TEST(headers, blocking_h) {
+  thrum::run([] {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    thrum::go([&] { EXPECT_EQ(thrum::blocking([&] { return ::write(ends[1], "x", 1); }), 1); });
+    char byte = 0;
+    ssize_t n = thrum::blocking([&] { return ::read(ends[0], &byte, 1); });
+    EXPECT_EQ(n, 1);
+    thrum::blocking([&] { ::close(ends[0]); }, thrum::blocking_hint::long_call);
+    {
+      thrum::blocking_scope const waits;
+      ::close(ends[1]);
+    }
+  });
+}
+
+TEST(headers, runtime_h) {
+  thrum::run(
+      [] {
+        thrum::wait_group never;
+        never.add(1);
+        thrum::go([&] { never.wait(); });
+        while (thrum::read_stats().waiting == 0) thrum::yield();
+        EXPECT_EQ(thrum::num_goroutines(), 2);
+
+        int const before = thrum::set_max_procs(2);
+        EXPECT_EQ(before, 3);
+        EXPECT_EQ(thrum::max_procs(), 2);
+        {
+          thrum::os_thread_lock const here;
+          auto const thread = std::this_thread::get_id();
+          thrum::yield();
+          EXPECT_EQ(std::this_thread::get_id(), thread);
+        }
+
+        std::FILE* const out = std::tmpfile();
+        ASSERT_NE(out, nullptr);
+        thrum::dump_goroutines(out);
+        std::rewind(out);
+        std::string text(4096, '\0');
+        text.resize(std::fread(text.data(), 1, text.size(), out));
+        std::fclose(out);
+        EXPECT_NE(text.find("[waiting: wait group]"), std::string::npos) << text;
+      },
+      {.max_procs = 3});
 }
 
 TEST(headers, shared_mutex_h) {

@@ -3,6 +3,7 @@
 #include "core/sched.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "sched/world.h"
 #include "stack/stack.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
@@ -10,6 +11,7 @@
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -64,8 +66,8 @@ TEST(seeds_G, S01_a_waiting_goroutine_shows_its_context_and_why_it_waits) {
     rt::G const& g = *waiter.load();
     EXPECT_EQ(status_of(g), rt::g_status::waiting);
     EXPECT_EQ(g.waits_for, rt::wait_reason::mutex);
-    EXPECT_GT(g.waits_since_ns, 0);
-    EXPECT_LE(g.waits_since_ns, rt::os::monotonic_ns());
+    EXPECT_GT(g.waits_since_ns.load(rt::relaxed), 0);
+    EXPECT_LE(g.waits_since_ns.load(rt::relaxed), rt::os::monotonic_ns());
     EXPECT_TRUE(is_on(*g.on, g.saved.sp));
     EXPECT_NE(g.saved.pc, nullptr);
     EXPECT_NE(g.id, 1U);
@@ -203,6 +205,120 @@ TEST_P(seeds_sched, S04_when_all_but_main_sleep_every_other_p_is_idle_and_every_
       return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0 &&
              s.ms_idle == s.ms_total - 2;  // less this one, and M0
     }));
+  });
+}
+
+struct census {
+  int idle_procs = 0;
+  int threads = 0;
+  int idle_threads = 0;
+  std::uint64_t queued = 0;  // on the Ps
+  std::uint64_t global_queue = 0;
+  std::uint64_t running = 0;
+  std::uint64_t runnable = 0;
+  std::uint64_t waiting = 0;
+  bool operator==(census const&) const = default;
+};
+
+census said_by(stats const& all) {
+  census said{.idle_procs = all.idle_procs,
+              .threads = all.threads,
+              .idle_threads = all.idle_threads,
+              .queued = 0,
+              .global_queue = all.global_queue,
+              .running = all.running,
+              .runnable = all.runnable,
+              .waiting = all.waiting};
+  for (proc_stats const& p : all.procs) said.queued += p.queued;
+  return said;
+}
+
+int length_of(rt::M const* first, rt::M* rt::M::*next) {
+  int length = 0;
+  for (rt::M const* m = first; m != nullptr; m = m->*next) ++length;
+  return length;
+}
+
+// What there is, found one by one while nobody moves. And that the caches hold all that is dead.
+census count_in_a_stopped_world() {
+  rt::Sched& s = this_sched();
+  census found;
+  std::uint32_t dead = 0;
+  std::uint32_t cached = 0;
+  {
+    rt::runtime_mark const mark;
+    rt::stopped_world const world(*rt::current_m());
+    for (rt::P* const p : s.procs) {
+      if (p->m == nullptr) ++found.idle_procs;
+      found.queued += p->queue.waiting();
+      cached += p->free_g_count;
+    }
+    {
+      rt::os::lock_guard const guard(s.lock);
+      found.threads = length_of(s.all_ms, &rt::M::all_link) - length_of(s.threadless_ms, &rt::M::idle_link) -
+                      length_of(s.ended_ms, &rt::M::idle_link);
+      found.idle_threads = length_of(s.idle_m_list, &rt::M::idle_link) + (s.timekeeper != nullptr ? 1 : 0);
+      found.global_queue = s.global_queue.size();
+    }
+    rt::os::lock_guard const guard(s.free_lock);
+    cached += s.free_gs.size();
+    s.g_slab.for_each([&](rt::G const& g) {
+      switch (status_of(g)) {
+        case rt::g_status::idle:
+        case rt::g_status::dead: ++dead; break;
+        case rt::g_status::running: ++found.running; break;
+        case rt::g_status::unstarted:
+        case rt::g_status::runnable: ++found.runnable; break;
+        case rt::g_status::waiting: ++found.waiting; break;
+        default: break;
+      }
+    });
+  }
+  EXPECT_EQ(dead, cached);
+  return found;
+}
+
+TEST_P(seeds_sched, S04_the_stats_say_what_a_stopped_world_shows) {
+  run([&] {
+    chan<int> const nobody_sends;
+    for (int i = 0; i < 7; ++i) thrum::go([&] { static_cast<void>(nobody_sends.recv()); });
+    for (int i = 0; i < 3; ++i) thrum::go([] { sleep_for(std::chrono::hours(1)); });
+    wait_group all;
+    for (int i = 0; i < 200; ++i) all.go([] { thrum::yield(); });
+    all.wait();
+    ASSERT_TRUE(test::wait_until([] {
+      return test::waiting_for(rt::wait_reason::chan_receive) == 7 && test::waiting_for(rt::wait_reason::sleep) == 3 &&
+             num_goroutines() == 11;
+    }));
+    if (procs() == 1) {
+      for (int i = 0; i < 300; ++i) thrum::go([] {});  // nobody runs them: some overflow into the global queue
+    }
+    rt::Sched& s = this_sched();
+    census before;
+    census found;
+    for (int tries = 0;; ++tries) {
+      ASSERT_LT(tries, 1000) << "it does not come to rest";
+      ASSERT_TRUE(test::spin_until([&] {
+        rt::os::lock_guard const guard(s.lock);
+        return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0;
+      }));
+      before = said_by(read_stats());
+      found = count_in_a_stopped_world();
+      if (said_by(read_stats()) == before) break;  // else somebody was still on his way to rest
+    }
+    EXPECT_EQ(before.idle_procs, found.idle_procs);
+    EXPECT_EQ(before.threads, found.threads);
+    EXPECT_EQ(before.idle_threads, found.idle_threads);
+    EXPECT_EQ(before.queued, found.queued);
+    EXPECT_EQ(before.global_queue, found.global_queue);
+    EXPECT_EQ(before.running, found.running);
+    EXPECT_EQ(before.runnable, found.runnable);
+    EXPECT_EQ(before.waiting, found.waiting);
+    EXPECT_EQ(found.waiting, 10U);
+    if (procs() == 1) {
+      EXPECT_EQ(found.queued + found.global_queue, 300U);
+      EXPECT_GT(found.global_queue, 0U);
+    }
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <set>
 #include <thread>
@@ -16,11 +17,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 namespace thrum {
 namespace {
 
+using namespace std::chrono_literals;
 using test::run_at;
 using test::spin_until;
 using test::this_p;
@@ -135,33 +136,34 @@ usage used() {
 
 class idle_program : public test::at_every_width {};
 
-TEST_P(idle_program, S13_uses_no_cpu) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  constexpr std::int64_t window_ms = 500;
+// What the program uses while nobody has anything to do, for a second.
+usage used_in_an_idle_second(int procs) {
   usage before{};
   usage after{};
-  run([&] {
+  run_at(procs, [&] {
     wait_group all;
     for (int i = 0; i < 50; ++i) all.go([] { thrum::yield(); });  // threads there are
     all.wait();
-    rt::Sched& s = this_sched();
-    ASSERT_TRUE(spin_until([&] { return s.idle_procs.load(rt::relaxed) == procs() - 1; }));
-    std::thread clock([&] {
-      timespec const window{.tv_sec = 0, .tv_nsec = window_ms * 1'000'000};
-      ::nanosleep(&window, nullptr);
-      EXPECT_EQ(::write(ends[1], "x", 1), 1);
-    });
     before = used();
-    char byte = 0;
-    EXPECT_EQ(::read(ends[0], &byte, 1), 1);  // blocks this M; nobody else has anything to do
+    sleep_for(1s);
     after = used();
-    clock.join();
   });
-  ::close(ends[0]);
-  ::close(ends[1]);
-  EXPECT_LT(after.cpu_us - before.cpu_us, window_ms * 1000 / 10) << "one spinning thread would use ten times that";
-  EXPECT_LT(after.switches - before.switches, 200);
+  return {after.cpu_us - before.cpu_us, after.switches - before.switches};
+}
+
+// SS-07: a millisecond of CPU and five switches in a second, as Go is asked for, tenfold; it is three times that with a sanitizer's
+// own threads. A thread may be kept from going to rest by a machine that has other things to do: so the best of some tries counts.
+TEST_P(idle_program, S13_SS_07_uses_no_cpu) {
+  constexpr int sanitizers = rt::with_asan || rt::with_tsan ? 3 : 1;
+  constexpr std::int64_t cpu_us_max = sanitizers * 10'000;
+  constexpr long switches_max = sanitizers * 50L;
+  usage seen{};
+  int tries = 0;
+  do {
+    seen = used_in_an_idle_second(procs());
+  } while ((seen.cpu_us >= cpu_us_max || seen.switches >= switches_max) && ++tries < 5);
+  EXPECT_LT(seen.cpu_us, cpu_us_max);
+  EXPECT_LT(seen.switches, switches_max);
 }
 
 THRUM_AT_EVERY_WIDTH(idle_program);

@@ -1,4 +1,5 @@
-// S16, as far as sysmon goes today: it watches over what the scheduler puts off (wake.h, timekeeper.h).
+// S16: sysmon's pace, and what it rescues of what the scheduler puts off (wake.h, timekeeper.h). What it does with system calls and slices
+// is in S14_S17_syscalls_test.cpp and S18_S19_preemption_test.cpp.
 #include "support/channels.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
@@ -8,6 +9,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -74,6 +78,80 @@ TEST(sysmon, S16_it_looks_at_a_busy_program) {
     EXPECT_TRUE(spin_until([&] { return s.sysmon_looks.load(rt::relaxed) - before >= 10; }));
     EXPECT_GE(read_stats().sysmon_looks, 10U);
   });
+}
+
+// With nothing to do but to look it comes ever more seldom, every 10 ms in the end; having taken a P it looks every 20 us again. The
+// machine may have other things to do, and then it is not always fast; but slow it is, as a rule.
+TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
+  run_at(2, [] {
+    rt::Sched& s = this_sched();
+    std::atomic<bool> stop{false};
+    wait_group busy;
+    busy.go([&] {
+      while (!stop) rt::cpu_relax();  // keeps its P, and nobody waits for that
+    });
+    auto const time_of = [&](std::uint64_t looks) {
+      auto const since = clock::now();
+      std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
+      EXPECT_TRUE(spin_until([&] { return s.sysmon_looks.load(rt::relaxed) - before >= looks; }));
+      return clock::now() - since;
+    };
+    constexpr std::uint64_t until_it_is_slow = 50 + 10;
+    constexpr std::uint64_t some = 10;
+    int rounds = 0;
+    int slow_rounds = 0;
+    int fast_rounds = 0;
+    for (; rounds < 5 || (fast_rounds == 0 && rounds < 50); ++rounds) {
+      static_cast<void>(time_of(until_it_is_slow));
+      auto const slow = time_of(some);  // 100 ms, at the least if nothing happens
+      auto fast = slow;
+      std::uint64_t const taken = s.retaken.load(rt::relaxed);
+      blocking([&] {  // with the other P busy, this one is wanted
+        EXPECT_TRUE(spin_until([&] { return s.retaken.load(rt::relaxed) != taken; }));
+        fast = time_of(some);
+      });
+      if (slow >= 90ms) ++slow_rounds;
+      if (slow >= 90ms && fast < slow / 5) ++fast_rounds;
+    }
+    EXPECT_GE(2 * slow_rounds, rounds);
+    EXPECT_GT(fast_rounds, 0) << "of " << rounds;
+    stop = true;
+    busy.wait();
+  });
+}
+
+// Whether it was seen asleep until somebody rings, in an idle program that naps so often at most.
+bool sleeps_deeply(int naps) {
+  bool is_deep = false;
+  run_at(2, [&] {
+    rt::Sched& s = this_sched();
+    std::atomic<bool> stop{false};
+    std::thread watcher([&] {
+      while (!stop && !is_deep) {
+        {
+          rt::os::lock_guard const guard(s.lock);
+          is_deep = s.sysmon_in_deep_sleep;
+        }
+        std::this_thread::sleep_for(1ms);
+      }
+      stop = true;
+    });
+    for (int i = 0; i < naps && !stop; ++i) sleep_for(100ms);
+    stop = true;
+    blocking([&] { watcher.join(); });
+  });
+  return is_deep;
+}
+
+// Who wants a trace wants it of an idle program too.
+TEST(sysmon, S16_SS_07_it_never_sleeps_deeply_with_a_schedtrace) {
+  EXPECT_TRUE(sleeps_deeply(100));
+  std::string const before = std::getenv("THRUM_DEBUG");
+  ::setenv("THRUM_DEBUG", (before + ",schedtrace=3600000").c_str(), 1);
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(sleeps_deeply(3));
+  EXPECT_EQ(testing::internal::GetCapturedStderr().find("SCHED "), 0U) << "one line, at the beginning";
+  ::setenv("THRUM_DEBUG", before.c_str(), 1);
 }
 
 // The sleeper's timer is to be watched by whoever runs next, when that one blocks. This one does not.

@@ -318,25 +318,35 @@ TEST_P(resize, S23_counts_survive_the_ps_they_were_counted_on) {
   });
 }
 
-TEST_P(resize, GM04_loops_without_calls_are_stopped) {
+// The longest of twenty stops beside four loops without calls.
+std::chrono::nanoseconds longest_stop_beside_loops() {
+  set_max_procs(5);
+  std::atomic<bool> stop{false};
+  std::atomic<int> looping{0};
+  wait_group all;
+  for (int i = 0; i < 4; ++i) {
+    all.go([&] {
+      ++looping;
+      while (!stop) rt::cpu_relax();
+    });
+  }
+  EXPECT_TRUE(test::wait_until([&] { return looping == 4; }));
+  for (int i = 0; i < 20; ++i) set_max_procs(i % 2 == 0 ? 6 : 5);
+  stop = true;
+  all.wait();
+  return read_stats().stopping_took.longest;
+}
+
+// Ten times the row's 20 ms. A signal waits for its thread to have a CPU: the best of some tries counts.
+TEST_P(resize, GM04_loops_without_calls_are_stopped_soon) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   test::with_slices_of const slices(10s);  // the slice is not what ends them
-  run([] {
-    set_max_procs(5);
-    std::atomic<bool> stop{false};
-    std::atomic<int> looping{0};
-    wait_group all;
-    for (int i = 0; i < 4; ++i) {
-      all.go([&] {
-        ++looping;
-        while (!stop) rt::cpu_relax();
-      });
-    }
-    ASSERT_TRUE(test::wait_until([&] { return looping == 4; }));
-    for (int i = 0; i < 20; ++i) set_max_procs(i % 2 == 0 ? 6 : 5);
-    stop = true;
-    all.wait();
-  });
+  std::chrono::nanoseconds longest{};
+  int tries = 0;
+  do {
+    run([&] { longest = longest_stop_beside_loops(); });
+  } while (longest >= 200ms && ++tries < 5);
+  EXPECT_LT(longest, 200ms);
 }
 
 TEST_P(resize, S23_with_goroutines_asleep_in_the_kernel) {

@@ -1,5 +1,7 @@
 // S28: the states on the running scheduler. The tables and the illegal edges are in tests/unit/core/status_test.cpp; in
 // builds with THRUM_DEBUG_CHECKS every change in every test is held against them (SC-23).
+#include "sched/world.h"
+#include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -80,6 +82,95 @@ TEST(states, S28_a_p_is_running_or_idle) {
     EXPECT_EQ(other.status.load(rt::relaxed), rt::p_status::running);
     over = true;
     EXPECT_TRUE(test::spin_until([&] { return other.status.load(rt::relaxed) == rt::p_status::idle; }));
+  });
+}
+
+// In a call the goroutine and its P are both in the state `syscall`; the P until somebody takes it. Whoever is inside sees it best.
+TEST(states, S28_in_a_system_call) {
+  run_at(4, [] {
+    test::gate kernel;
+    std::atomic<rt::G*> g{nullptr};
+    wait_group all;
+    all.go([&] {
+      int tries = 0;
+      for (bool seen = false; !seen;) {  // sysmon may have taken it at once
+        ASSERT_LT(++tries, 1000);
+        rt::P& mine = this_p();
+        blocking([&] {
+          EXPECT_EQ(status_of(this_g()), g_status::syscall);
+          seen = mine.status.load(rt::relaxed) == rt::p_status::syscall;
+        });
+        EXPECT_EQ(status_of(this_g()), g_status::running);
+      }
+      blocking([&] {
+        g = &this_g();
+        kernel.wait();
+      });
+    });
+    ASSERT_TRUE(test::wait_until([&] { return g.load() != nullptr; }));
+    EXPECT_EQ(status_of(*g.load()), g_status::syscall);
+    kernel.open();
+    all.wait();
+  });
+}
+
+class states_of_all : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(states_of_all);
+
+TEST_P(states_of_all, S28_in_a_stopped_world_every_p_is_stopped_but_the_callers) {
+  run([] {
+    std::atomic<bool> over{false};
+    wait_group all;
+    for (int i = 0; i < procs(); ++i) {
+      all.go([&] {
+        while (!over) thrum::yield();
+      });
+    }
+    int all_ps = 0;
+    int stopped = 0;
+    rt::p_status own = rt::p_status::dead;
+    {
+      rt::runtime_mark const mark;
+      rt::stopped_world const world(*rt::current_m());
+      all_ps = this_sched().procs.size();
+      for (rt::P const* const p : this_sched().procs) {
+        if (p->status.load(rt::relaxed) == rt::p_status::stopped) ++stopped;
+      }
+      own = rt::current_m()->p->status.load(rt::relaxed);
+    }
+    EXPECT_EQ(stopped, all_ps - 1);
+    EXPECT_EQ(own, rt::p_status::running);
+    over = true;
+    all.wait();
+  });
+}
+
+// An M runs a goroutine, searches, or sleeps without a P.
+TEST(states, S28_an_m_is_seen_running_spinning_and_parked) {
+  run_at(4, [] {
+    rt::Sched& s = this_sched();
+    auto const ms_that = [&](auto are) {
+      rt::os::lock_guard const guard(s.lock);
+      int count = 0;
+      for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) count += are(*m) ? 1 : 0;
+      return count;
+    };
+    auto const runs = [](rt::M const& m) { return rt::hint_of(m.current) != nullptr; };
+    auto const spins = [](rt::M const& m) { return rt::hint_of(m.spinning); };
+    auto const is_parked = [&](rt::M const& m) {
+      rt::M const* idle = s.idle_m_list;
+      while (idle != nullptr && idle != &m) idle = idle->idle_link;
+      return idle != nullptr && rt::hint_of(m.p) == nullptr && rt::hint_of(m.current) == nullptr;
+    };
+    EXPECT_GE(ms_that(runs), 1) << "this one";
+    EXPECT_TRUE(test::spin_until([&] {
+      thrum::go([] {});  // somebody searches for it, and for more
+      for (int i = 0; i < 100; ++i) {
+        if (ms_that(spins) > 0) return true;
+      }
+      return false;
+    }));
+    EXPECT_TRUE(test::spin_until([&] { return ms_that(is_parked) > 0; }));
   });
 }
 

@@ -4,7 +4,11 @@
 #include <thrum/thrum.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -36,10 +40,47 @@ TEST_F(schedtrace, S34_TR_01_one_line_per_interval) {
               "^" + std::string(summary) + ps + "SCHED [1-9][0-9]+ms: .*\n");
 }
 
+// Of the run's own time, in milliseconds, when each line was written, and when the run was over.
+struct trace_times {
+  std::vector<std::int64_t> lines;
+  std::int64_t end = 0;
+};
+
+trace_times trace_every(std::chrono::milliseconds period) {
+  std::string const before = std::getenv("THRUM_DEBUG");
+  ::setenv("THRUM_DEBUG", ("schedtrace=" + std::to_string(period.count())).c_str(), 1);
+  testing::internal::CaptureStderr();
+  auto const since = clock::now();
+  run_at(2, [] { sleep_for(350ms); });
+  trace_times times;
+  times.end = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - since).count();
+  ::setenv("THRUM_DEBUG", before.c_str(), 1);
+  std::string const text = testing::internal::GetCapturedStderr();
+  std::string const head = "SCHED ";
+  for (auto at = text.find(head); at != std::string::npos; at = text.find(head, at + 1)) {
+    times.lines.push_back(std::strtoll(text.c_str() + at + head.size(), nullptr, 10));
+  }
+  return times;
+}
+
+// Never before its time; and as soon as sysmon has a CPU after that, so that the best of some tries counts.
+TEST(schedtrace_lines, S34_TR_01_come_once_per_interval) {
+  constexpr auto period = 50ms;
+  trace_times times;
+  int tries = 0;
+  do {
+    times = trace_every(period);
+    for (std::size_t i = 1; i < times.lines.size(); ++i) {
+      EXPECT_GE(times.lines[i] - times.lines[i - 1], period.count() - 1) << "of line " << i;  // both were rounded
+    }
+  } while (static_cast<std::int64_t>(times.lines.size()) < times.end / (2 * period.count()) && ++tries < 10);
+  EXPECT_LT(tries, 10) << times.lines.size() << " lines in " << times.end << " ms";
+}
+
 TEST_F(schedtrace, S34_TR_01_in_detail_one_line_per_p_thread_and_goroutine) {
   EXPECT_EXIT(run_traced("schedtrace=100,scheddetail=1"), testing::ExitedWithCode(0),
               "\n  P0: status=[a-z]+ schedtick=[0-9]+ .*\n  P1: .*\n  M[0-9]+: p=-?[0-9]+ curg=-?[0-9]+ .*\n  M0: .*\n"
-              "(  G[0-9]+: status=.*\n)*  G[0-9]+: status=waiting\\((sleep|chan receive)\\) lockedm=-1\n");
+              "(  G[0-9]+: status=.*\n)*  G[0-9]+: status=waiting\\((sleep|chan receive)\\) lockedm=-1 .*\n");
 }
 
 TEST_F(schedtrace, S34_nonsense_is_as_if_it_were_not_said) {

@@ -12,10 +12,10 @@ namespace thrum::test {
 
 inline constexpr bool allocations_are_seen = !rt::with_asan && !rt::with_tsan;
 
-// In builds with THRUM_DEBUG_CHECKS: from now on the program ends when an M whose in-runtime mark is set allocates or
-// frees. A goroutine may be preempted inside malloc, holding its lock: the runtime must not wait for it. Two exceptions,
-// both of libc's own making: creating a thread (os::create_thread between pthread_attr_init and _destroy; moving that
-// to a helper thread comes with preemption) and joining one, at the end of run(), when no goroutine runs any more.
+// From now on the program ends when an M whose in-runtime mark is set allocates or frees. A goroutine may be preempted inside
+// malloc, holding its lock: the runtime must not wait for it. Two exceptions, both of libc's own making: creating a thread
+// (os::create_thread, between pthread_attr_init and _destroy), which Ms do only to say a program's last words, when nothing runs any
+// more; and joining one, at the end of run(), likewise.
 void guard_the_runtime();
 
 // Allocations by all threads since the program began.

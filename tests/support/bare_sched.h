@@ -21,8 +21,10 @@ namespace thrum::test {
 class bare_sched {
  public:
   explicit bare_sched(int procs, std::uint32_t capacity = rt::ring_capacity_max, std::uint64_t seed = 1)
-      : s_(std::make_unique<rt::Sched>(
-            rt::settings{.procs = procs, .ring_capacity = capacity, .detect_deadlock = false, .seed = seed})) {
+      : bare_sched({.procs = procs, .ring_capacity = capacity, .detect_deadlock = false, .seed = seed}) {}
+
+  explicit bare_sched(rt::settings const& chosen) : s_(std::make_unique<rt::Sched>(chosen)) {
+    int const procs = chosen.procs;
     EXPECT_TRUE(s_->global_queue.reserve(100'000) && s_->free_gs.reserve(100'000));
     for (int i = 0; i < procs; ++i) {
       p(i).transition(rt::p_status::stopped, rt::p_status::running);

@@ -67,6 +67,7 @@ outcome run_shell(std::string const& command) {
   while (std::size_t const got = std::fread(part.data(), 1, part.size(), pipe)) seen.text.append(part.data(), got);
   int const status = ::pclose(pipe);
   if (WIFEXITED(status)) seen.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) seen.text += "\n(ended by signal " + std::to_string(WTERMSIG(status)) + ")";
   return seen;
 }
 

@@ -20,6 +20,11 @@ class gate {
     char byte = 0;
     EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
   }
+  // A call that returns at once.
+  void read_nothing() const {
+    char nowhere = 0;
+    EXPECT_EQ(::read(ends_[0], &nowhere, 0), 0);
+  }
   void open() const { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
 
  private:

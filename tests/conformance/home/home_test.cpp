@@ -155,13 +155,13 @@ TEST_P(home, T08_also_the_first_thread_and_one_that_is_locked) {
   { rt::at_home const nothing; }
   run([&] {
     EXPECT_EQ(call_at_home([] { sleep_for(1ms); }), callers);  // M0 is nobody's home, but main stays
-    EXPECT_FALSE(this_g().is_locked);
+    EXPECT_FALSE(this_g().detour.is_locked);
     EXPECT_EQ(this_g().locked_to, nullptr);
     call_at_home([] { spawn([] { sleep_for(1ms); }).join(); });  // not on the stack of one that must stay
     spawn([] {
       os_thread_lock const lock;
       call_at_home([] { sleep_for(1ms); });
-      EXPECT_TRUE(this_g().is_locked);
+      EXPECT_TRUE(this_g().detour.is_locked);
     }).join();
     EXPECT_TRUE(nobody_is_at_home());
     leave_the_first_thread();

@@ -1,5 +1,6 @@
 #include "os/lock.h"
 
+#include "os/clock.h"
 #include "os/fault.h"
 #include "os/futex.h"
 #include "os/note.h"
@@ -133,19 +134,22 @@ TEST(lock, the_next_holder_may_destroy_it) {
     if (last) delete object;
   };
   atomic<shared*> given{nullptr};
+  atomic<bool> ends{false};
   std::thread other([&] {
-    for (int i = 0; i < stress_rounds; ++i) {
-      shared* object = nullptr;
-      while ((object = given.exchange(nullptr, acq_rel)) == nullptr) yield_thread();  // pairs with the store
-      drop(object);
+    while (!ends.load(acquire) || given.load(acquire) != nullptr) {  // pairs with the stores below
+      shared* const object = given.exchange(nullptr, acq_rel);
+      object == nullptr ? yield_thread() : drop(object);
     }
   });
-  for (int i = 0; i < stress_rounds; ++i) {
+  // Beside others a hand-over by yielding takes a slice of each of them.
+  std::int64_t const until_ns = monotonic_ns() + 2'000'000'000;
+  for (int i = 0; i < stress_rounds && monotonic_ns() < until_ns; ++i) {
     auto* const object = new shared;
     while (given.load(acquire) != nullptr) yield_thread();
     given.store(object, release);  // pairs with the exchange above
     drop(object);
   }
+  ends.store(true, release);
   other.join();
 }
 

@@ -1,11 +1,13 @@
 // DL-01: nothing can ever run again.
 #include "support/fatal.h"
+#include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -59,8 +61,10 @@ TEST_P(deadlocks, DL_01_S20_also_after_the_others_have_gone_to_sleep_long_before
   EXPECT_FATAL(run(
                    [] {
                      for (int i = 0; i < 20; ++i) thrum::go([] {});
-                     timespec const pause{.tv_sec = 0, .tv_nsec = 20'000'000};
-                     ::nanosleep(&pause, nullptr);  // main keeps its P, the others find nothing more
+                     rt::Sched const& s = test::this_sched();
+                     // main keeps its P, the others find nothing more
+                     if (!test::spin_until([&] { return s.idle_procs.load(rt::relaxed) == s.procs.size() - 1; }))
+                       std::_Exit(1);
                      wait_for_ever();
                    },
                    {.max_procs = procs()}),

@@ -1,0 +1,66 @@
+// T03: the run ends while a goroutine is paused with the lock that every thread needs to end.
+#include "own_malloc.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+
+#include <signal.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned seconds_of_patience = 30;
+constexpr std::size_t slow_bytes = 3000;
+constexpr long slow_spins = 600'000'000;
+
+std::atomic<bool> has_the_lock{false};
+
+}  // namespace
+
+extern "C" void* malloc(std::size_t bytes) noexcept {
+  ::pthread_mutex_lock(&own_malloc::lock);
+  void* const got = __libc_malloc(bytes);
+  if (bytes == slow_bytes) {
+    has_the_lock = true;
+    own_malloc::spin(slow_spins);
+  }
+  ::pthread_mutex_unlock(&own_malloc::lock);
+  return got;
+}
+
+extern "C" void free(void* gone) noexcept {
+  ::pthread_mutex_lock(&own_malloc::lock);
+  __libc_free(gone);
+  ::pthread_mutex_unlock(&own_malloc::lock);
+}
+
+int main() {
+  ::signal(SIGALRM, [](int) { own_malloc::fail("run() does not return, or nobody can allocate after it\n"); });
+  ::alarm(seconds_of_patience);
+  thrum::run(
+      [] {
+        // Threads that rest from now on: to pause somebody needs none that is yet to be made.
+        for (int i = 0; i < 3; ++i) {
+          thrum::go([] { thrum::blocking([] { ::usleep(20'000); }, thrum::blocking_hint::long_call); });
+        }
+        thrum::sleep_for(100ms);
+        thrum::go([] {
+          asm volatile("" ::"r"(malloc(slow_bytes)) : "memory");
+          for (;;) own_malloc::spin(1'000);
+        });
+        for (int i = 0; i < 2; ++i) {
+          thrum::go([] {
+            for (;;) own_malloc::spin(1'000);
+          });
+        }
+        while (!has_the_lock) thrum::yield();
+        thrum::sleep_for(60ms);  // meanwhile it is paused
+      },
+      thrum::options{.max_procs = 1});
+  void* const got = malloc(1);
+  asm volatile("" ::"r"(got) : "memory");
+  free(got);
+  ::_exit(0);
+}

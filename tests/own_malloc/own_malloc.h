@@ -1,0 +1,31 @@
+// A malloc that the program brings along, with one lock: where a goroutine is paused, nobody can tell whether it holds it.
+//
+// Programs of their own, not GoogleTest's, whose threads and reports need malloc as well. They end with 0, or say what is wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include <pthread.h>
+#include <unistd.h>
+
+extern "C" void* __libc_malloc(std::size_t bytes);
+extern "C" void __libc_free(void* gone);
+
+namespace own_malloc {
+
+inline pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+inline void spin(long rounds) {
+  for (long i = 0; i < rounds; ++i) {
+    asm volatile("");
+  }
+}
+
+// Without malloc.
+[[noreturn]] inline void fail(char const* what) {
+  static_cast<void>(!::write(STDERR_FILENO, what, std::strlen(what)));
+  ::_exit(1);
+}
+
+}  // namespace own_malloc

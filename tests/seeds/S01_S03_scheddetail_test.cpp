@@ -1,0 +1,191 @@
+// S01 to S03: scheddetail shows every field of a goroutine, a thread and a processor, as it is.
+#include "core/sched.h"
+#include "debug/schedtrace.h"
+#include "stack/stack.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::this_g;
+using test::this_p;
+using test::this_sched;
+
+class scheddetail : public test::at_every_width {
+ protected:
+  scheddetail() {
+    if (char const* const set = std::getenv("THRUM_DEBUG")) before_ = set;
+    ::setenv("THRUM_DEBUG", "slice=10000000,scheddetail=1", 1);  // and no schedtrace: it is printed when the test asks
+  }
+  ~scheddetail() override { ::setenv("THRUM_DEBUG", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+std::string printed() {
+  testing::internal::CaptureStderr();
+  {
+    rt::runtime_mark const mark;
+    rt::print_schedtrace(this_sched(), 0);
+  }
+  return testing::internal::GetCapturedStderr();
+}
+
+// "  G7: ..." up to the end of the line.
+std::string line_of(std::string const& all, char kind, long long id) {
+  std::size_t const at = all.find("\n  " + std::string(1, kind) + std::to_string(id) + ": ");
+  return at == std::string::npos ? "" : all.substr(at + 1, all.find('\n', at + 1) - at - 1);
+}
+
+// The text behind " key=", up to the next space.
+std::string value_of(std::string const& line, std::string const& key) {
+  std::size_t const at = line.find(" " + key + "=");
+  if (at == std::string::npos) return "";
+  std::size_t const begin = at + key.size() + 2;
+  return line.substr(begin, line.find(' ', begin) - begin);
+}
+
+std::string text_of(void const* address) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%p", address);
+  return text;
+}
+
+long long id_of(rt::G const& g) { return static_cast<long long>(g.id); }
+
+TEST_P(scheddetail, S01_shows_a_goroutines_stack_context_creator_and_entry_function) {
+  run([] {
+    mutex locked;
+    locked.lock();
+    wait_group all;
+    std::atomic<rt::G*> waiter{nullptr};
+    all.go([&] {
+      waiter = &this_g();
+      locked.lock();
+      locked.unlock();
+    });
+    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&locked); }));
+    rt::G const& g = *waiter.load();
+    std::string const line = line_of(printed(), 'G', id_of(g));
+    EXPECT_EQ(value_of(line, "status"), "waiting(mutex)") << line;
+    EXPECT_EQ(value_of(line, "lockedm"), "-1") << line;
+    EXPECT_EQ(value_of(line, "stack"), "[" + text_of(g.on->low) + "," + text_of(g.on->top) + ")") << line;
+    EXPECT_EQ(value_of(line, "sp"), text_of(g.saved.sp)) << line;
+    EXPECT_EQ(value_of(line, "pc"), text_of(g.saved.pc)) << line;
+    EXPECT_EQ(value_of(line, "creator"), "1") << line;
+    EXPECT_EQ(value_of(line, "createdat"), text_of(g.task.created_at)) << line;
+    EXPECT_EQ(value_of(line, "entry"), text_of(reinterpret_cast<void*>(g.task.step))) << line;
+    EXPECT_NE(line.find("ms", line.find(" waits=")), std::string::npos) << "since when: a mutex knows it. " << line;
+    locked.unlock();
+    all.wait();
+  });
+}
+
+TEST_P(scheddetail, S01_of_one_that_has_not_started_there_is_no_stack_and_of_one_that_runs_no_context) {
+  run([] {
+    rt::G& unstarted = test::make_unqueued([] {});  // in no queue: nobody runs it meanwhile
+    std::string const all = printed();
+    std::string const line = line_of(all, 'G', id_of(unstarted));
+    EXPECT_NE(line.find(" status=runnable (not started) "), std::string::npos) << line;
+    EXPECT_EQ(value_of(line, "stack"), "none") << line;
+    std::string const own = line_of(all, 'G', id_of(this_g()));
+    EXPECT_EQ(value_of(own, "status"), "running") << own;
+    EXPECT_EQ(value_of(own, "stack"), "[" + text_of(this_g().on->low) + "," + text_of(this_g().on->top) + ")") << own;
+    EXPECT_EQ(value_of(own, "sp"), "") << own;
+    rt::g_list list;
+    list.push_back(unstarted);
+    test::inject_all(list, test::from::this_p);
+  });
+}
+
+TEST_P(scheddetail, S02_shows_a_threads_p_next_p_goroutines_note_and_signal_stack) {
+  run([] {
+    test::leave_the_first_thread();
+    {
+      os_thread_lock const here;
+      rt::M const& m = *rt::current_m();
+      std::string const all = printed();
+      std::string const line = line_of(all, 'M', m.id);
+      std::string const own = std::to_string(this_g().id);
+      EXPECT_EQ(value_of(line, "p"), std::to_string(this_p().id)) << line;
+      EXPECT_EQ(value_of(line, "curg"), own) << line;
+      EXPECT_EQ(value_of(line, "lockedg"), own) << line;
+      EXPECT_EQ(value_of(line, "nextp"), "-1") << line;
+      EXPECT_EQ(value_of(line, "spinning"), "false") << line;
+      EXPECT_EQ(value_of(line, "inruntime"), "true") << "it writes this. " << line;
+      EXPECT_EQ(value_of(line, "parked"), "false") << line;
+      EXPECT_EQ(value_of(line, "sigstack"), text_of(m.signal_stack)) << line;
+      EXPECT_EQ(value_of(line_of(all, 'G', id_of(this_g())), "lockedm"), std::to_string(m.id));
+    }
+    rt::M const& m = *rt::current_m();
+    EXPECT_EQ(value_of(line_of(printed(), 'M', m.id), "lockedg"), "-1") << "no longer";
+  });
+}
+
+TEST_P(scheddetail, S02_a_thread_that_rests_sleeps_on_its_note) {
+  run([] {
+    test::leave_the_first_thread();  // which then only waits for the end, on a note of another kind
+    wait_group never;
+    never.add(1);
+    std::atomic<rt::M*> sleeper{nullptr};
+    wait_group all;
+    all.go([&] {
+      os_thread_lock const here;
+      sleeper = rt::current_m();
+      never.wait();
+    });
+    ASSERT_TRUE(test::wait_until([&] {
+      return sleeper.load() != nullptr && value_of(line_of(printed(), 'M', sleeper.load()->id), "parked") == "true";
+    }));
+    never.done();
+    all.wait();
+  });
+}
+
+TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmon_saw) {
+  run([] {
+    wait_group all;
+    for (int i = 0; i < 10; ++i) all.go([] { thrum::yield(); });
+    all.wait();
+    ASSERT_TRUE(test::wait_until([] { return num_goroutines() == 1; }));
+    rt::P& p = this_p();
+    std::string before = line_of(printed(), 'P', p.id);
+    EXPECT_EQ(value_of(before, "status"), "running") << before;
+    EXPECT_EQ(value_of(before, "schedtick"), std::to_string(p.schedtick.load(rt::relaxed))) << before;
+    EXPECT_EQ(value_of(before, "runnext"), "-1") << before;
+    EXPECT_EQ(value_of(before, "sudogs"), std::to_string(p.sudogs.size())) << before;
+    EXPECT_EQ(value_of(before, "gfreecnt"), std::to_string(p.free_g_count)) << before;
+    EXPECT_NE(value_of(before, "seensyscall"), "") << before;
+    if (max_procs() == 1) {  // nobody takes it away
+      all.go([] {});
+      std::string const with = line_of(printed(), 'P', p.id);
+      EXPECT_EQ(value_of(with, "runnext"), std::to_string(p.queue.peek_next().g()->id)) << with;
+      EXPECT_EQ(value_of(with, "runqsize"), "1") << with;
+      all.wait();
+    }
+    // sysmon looks at Ps that are in use.
+    ASSERT_TRUE(test::spin_until([&] {
+      std::string const line = line_of(printed(), 'P', p.id);
+      return value_of(line, "seentick") == std::to_string(p.schedtick.load(rt::relaxed));
+    }));
+  });
+}
+
+THRUM_AT_EVERY_WIDTH(scheddetail);
+
+}  // namespace
+}  // namespace thrum

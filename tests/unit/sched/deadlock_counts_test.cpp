@@ -1,0 +1,53 @@
+// S20: what would mean that the scheduler itself is wrong has messages of its own.
+#include "sched/deadlock.h"
+#include "sched/queues.h"
+#include "sched/wake.h"
+#include "support/fake_gs.h"
+#include "support/fatal.h"
+
+#include <gtest/gtest.h>
+
+namespace thrum::rt {
+namespace {
+
+class deadlock_counts : public test::fatal_test {
+ protected:
+  // All Ps idle, and so many Ms at rest of so many.
+  static void check(int resting, int all, bool with_work) {
+    Sched s(settings{.procs = 2});
+    test::fake_gs gs(1);
+    os::lock_guard const guard(s.lock);
+    for (P* const p : s.procs) {
+      p->transition(p_status::stopped, p_status::running);
+      put_idle_p(s, *p);
+    }
+    s.ms_idle = resting;
+    s.ms_total = all;
+    if (with_work) {
+      ASSERT_TRUE(s.global_queue.reserve(1));
+      put_global_locked(s, gs.plain(0));
+    }
+    check_deadlock_locked(s);
+  }
+};
+
+TEST_F(deadlock_counts, S20_more_at_rest_than_there_are_is_its_own_message) {
+  EXPECT_FATAL(check(4, 3, false),
+               "internal error: inconsistent counts of threads: 4 idle, 0 resting in place, 3 in all");
+}
+
+TEST_F(deadlock_counts, S20_fewer_at_rest_than_none_is_its_own_message) {
+  EXPECT_FATAL(check(-1, 3, false), "internal error: inconsistent counts of threads: -1 idle");
+}
+
+TEST_F(deadlock_counts, S20_a_runnable_goroutine_beside_nobody_awake_is_its_own_message) {
+  EXPECT_FATAL(check(3, 3, true), "internal error: all threads are asleep beside a runnable goroutine");
+}
+
+TEST_F(deadlock_counts, S20_as_long_as_somebody_is_awake_nothing_is_said) {
+  check(2, 3, false);
+  check(2, 3, true);
+}
+
+}  // namespace
+}  // namespace thrum::rt
