@@ -16,6 +16,7 @@ enum class lock_rank : std::uint8_t {
   safe_point,    // run a function on every P, or stop the world: whatever is done meanwhile is done under it
   timer_record,  // one timer: its setting, and the moment in which it fires
   channel,       // one channel; a select takes several, in the order of their addresses
+  descriptor,    // who waits for a descriptor by its number (src/posix)
   sema_bucket,   // wait queues hashed by address
   timer_heap,    // a P's timers
   sched,         // the global queue, idle Ms and Ps

@@ -10,6 +10,7 @@ namespace {
 using namespace poll_words;
 
 constinit immortal_store<poll_desc> store;
+constinit atomic<inner_poll> fetch_from_inner{nullptr};
 
 // An address is of 48 bits and a multiple of 64, which leaves 22 for the generation; 16 are used.
 constexpr unsigned address_shift = 16;
@@ -79,6 +80,8 @@ std::uint64_t poll_data_of(poll_desc const& d) noexcept {
   return (std::uint64_t{reinterpret_cast<std::uintptr_t>(&d)} << address_shift) | d.generation;
 }
 
+void set_inner_poll(inner_poll fetch) noexcept { fetch_from_inner.store(fetch, relaxed); }
+
 G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept {
   poll_word seen = side.word.load(seq_cst);  // step 2 of the right column in poll_desc.h
   do {
@@ -94,6 +97,10 @@ bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g
     std::uint32_t const what = events[i].what;
     if ((what & os::poll_says::bell) != 0) {
       rang = bell::rang;
+      continue;
+    }
+    if (events[i].data == inner_poll_data) [[unlikely]] {
+      fetch_from_inner.load(relaxed)(epoch, runnable);  // set before its descriptor was added
       continue;
     }
     auto const meant = static_cast<std::uint16_t>(events[i].data);

@@ -28,4 +28,10 @@ void free_poll_desc(poll_desc& d) noexcept;
 enum class bell : bool { silent, rang };
 bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept;
 
+// Another poll inside this one, of a library above (src/posix): what its descriptor's events say, and who fetches its own. He appends to
+// `runnable`, as take_events does.
+inline constexpr std::uint64_t inner_poll_data = std::uint64_t{1} << 16U;  // no record's: those are multiples of 64
+using inner_poll = void (*)(std::uint32_t epoch, g_list& runnable) noexcept;
+void set_inner_poll(inner_poll fetch) noexcept;
+
 }  // namespace thrum::rt

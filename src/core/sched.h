@@ -40,6 +40,7 @@ struct settings {
   std::int64_t schedtrace_every_ns = 0;  // 0: never
   bool scheddetail = false;
   bool async_preemption = true;
+  bool posix_calls_park = true;  // where thrum::posix is linked
   int preempt_signal = SIGURG;
   std::int64_t idle_thread_after_ns = 60'000'000'000;
   std::int64_t scavenge_after_ns = 300'000'000'000;

@@ -1,0 +1,88 @@
+#include "os/descriptor_watch.h"
+
+#include "base/atomic.h"
+#include "base/platform.h"
+#include "os/epoll.h"
+#include "os/fault.h"
+#include "os/lock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+namespace thrum::rt::os {
+namespace {
+
+struct open_instance {
+  os::lock lock{lock_rank::leaf};
+  atomic<int> fd{-1};
+};
+constinit open_instance process;
+
+int control(int instance, int operation, int fd, std::uint32_t events) noexcept {
+  if (int injected = 0; should_fail(call::epoll_ctl, injected)) return injected;
+  epoll_event event{};
+  event.events = events | EPOLLONESHOT;
+  event.data.fd = fd;
+  return ::epoll_ctl(instance, operation, fd, &event) == 0 ? 0 : errno;
+}
+
+int open_once(std::uint64_t data) noexcept {
+  os::lock_guard const guard(process.lock);
+  if (process.fd.load(relaxed) >= 0) return 0;
+  int injected = 0;
+  int const instance = should_fail(call::epoll_create, injected) ? -1 : ::epoll_create1(EPOLL_CLOEXEC);
+  if (instance < 0) return injected != 0 ? injected : errno;
+  int const error = poll_add(instance, data);
+  if (error == 0) {
+    process.fd.store(instance, release);  // pairs with the acquire of whoever uses it
+  } else {
+    ::close(instance);
+  }
+  return error;
+}
+
+// What it did there it would do to the parent.
+void forget_in_child() noexcept {
+  int const errno_before = errno;
+  int const instance = process.fd.exchange(-1, relaxed);  // relaxed: there is but one thread
+  if (instance >= 0) ::close(instance);
+  errno = errno_before;
+}
+
+[[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+
+}  // namespace
+
+// Opaque, as all that touches errno (T08).
+THRUM_OPAQUE int open_watch(std::uint64_t data) noexcept {
+  if (process.fd.load(acquire) >= 0) return 0;  // pairs with open_once
+  int const errno_before = errno;
+  int error = open_poll();
+  if (error == 0) error = open_once(data);
+  errno = errno_before;
+  return error;
+}
+
+THRUM_OPAQUE int watch_descriptor(int fd, std::uint32_t events) noexcept {
+  int const errno_before = errno;
+  int const instance = process.fd.load(acquire);  // pairs with open_once
+  int error = control(instance, EPOLL_CTL_MOD, fd, events);
+  if (error == ENOENT) error = control(instance, EPOLL_CTL_ADD, fd, events);
+  errno = errno_before;
+  return error;
+}
+
+THRUM_OPAQUE int take_watch_events(watch_event* out) noexcept {
+  int const instance = process.fd.load(acquire);  // pairs with open_once
+  if (instance < 0) return 0;
+  int const errno_before = errno;
+  epoll_event events[watch_events_max];
+  int const found = ::epoll_pwait(instance, events, watch_events_max, 0, nullptr);
+  errno = errno_before;
+  for (int i = 0; i < found; ++i) out[i] = {events[i].data.fd, events[i].events};
+  return found > 0 ? found : 0;
+}
+
+}  // namespace thrum::rt::os

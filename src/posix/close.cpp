@@ -1,0 +1,51 @@
+// close, dup2, dup3, close_range, closefrom: the calls by which a number ceases to be what somebody waits for. They never wait
+// here, and the plain call is made where it is.
+#include "posix/interpose.h"
+#include "posix/plain.h"
+#include "posix/watch.h"
+
+#include <limits>
+
+#include <unistd.h>
+
+using namespace thrum::posix;
+
+namespace {
+
+int as_number(unsigned fd) noexcept {
+  constexpr unsigned max = std::numeric_limits<int>::max();
+  return static_cast<int>(fd < max ? fd : max);
+}
+
+}  // namespace
+
+THRUM_POSIX_CALL int close(int fd) {
+  wake_for_close(fd, fd);  // before: afterwards the number may be another's
+  return plain::close(fd);
+}
+
+THRUM_POSIX_CALL int dup2(int from, int to) noexcept {
+  int const r = plain::dup2(from, to);
+  if (r >= 0 && from != to) wake_for_close(to, to);
+  return r;
+}
+
+THRUM_POSIX_CALL int dup3(int from, int to, int flags) noexcept {
+  int const r = plain::dup3(from, to, flags);
+  if (r >= 0) wake_for_close(to, to);
+  return r;
+}
+
+THRUM_POSIX_CALL int close_range(unsigned first, unsigned last, int flags) noexcept {
+  constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
+  if (first <= last && (flags & only_marks) == 0) wake_for_close(as_number(first), as_number(last));
+  return plain::close_range(first, last, flags);
+}
+
+THRUM_POSIX_CALL void closefrom(int first) noexcept {
+  wake_for_close(first > 0 ? first : 0, std::numeric_limits<int>::max());
+  plain::closefrom(first);
+}
+
+THRUM_POSIX_CALL int __close(int fd) { return close(fd); }
+THRUM_POSIX_CALL int __dup2(int from, int to) noexcept { return dup2(from, to); }

@@ -1,0 +1,62 @@
+// accept, accept4, connect: there is no way to try these without blocking that leaves the descriptor as it is, so another thread makes
+// the call. accept only when somebody is there: of several who see him one gets him, and the others go on waiting over there.
+#include "posix/interpose.h"
+#include "posix/plain.h"
+#include "posix/would_block.h"
+
+#include <sys/socket.h>
+
+namespace thrum::posix {
+namespace {
+
+// If not, accept says so at once.
+bool listens(int fd) noexcept {
+  int is = 0;
+  socklen_t bytes = sizeof is;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is, &bytes) == 0 && is != 0;
+}
+
+template <class Plain>
+int accept_when_ready(int fd, Plain plain) noexcept {
+  if (!listens(fd) || is_nonblocking(fd)) return plain();
+  return static_cast<int>(until_done(
+      fd, POLLIN, SO_RCVTIMEO,
+      [&]() -> ssize_t {
+        if (look_at(fd, POLLIN) != 0) return by_helper(plain);
+        errno = EAGAIN;
+        return -1;
+      },
+      plain));
+}
+
+bool is_datagram(int fd) noexcept {
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type == SOCK_DGRAM || type == SOCK_RAW;
+}
+
+}  // namespace
+}  // namespace thrum::posix
+
+using namespace thrum::posix;
+
+THRUM_POSIX_CALL int accept(int fd, sockaddr* from, socklen_t* bytes) {
+  if (!on_goroutine()) return plain::accept(fd, from, bytes);
+  return accept_when_ready(fd, [&] { return plain::accept(fd, from, bytes); });
+}
+
+THRUM_POSIX_CALL int accept4(int fd, sockaddr* from, socklen_t* bytes, int flags) {
+  if (!on_goroutine()) return plain::accept4(fd, from, bytes, flags);
+  return accept_when_ready(fd, [&] { return plain::accept4(fd, from, bytes, flags); });
+}
+
+THRUM_POSIX_CALL int connect(int fd, sockaddr const* to, socklen_t bytes) {
+  if (!on_goroutine()) return plain::connect(fd, to, bytes);
+  int const errno_before = errno;
+  bool const is_short = is_nonblocking(fd) || is_datagram(fd);
+  errno = errno_before;
+  if (is_short) return plain::connect(fd, to, bytes);
+  return by_helper([&] { return plain::connect(fd, to, bytes); });
+}
+
+THRUM_POSIX_CALL int __connect(int fd, sockaddr const* to, socklen_t bytes) { return connect(fd, to, bytes); }

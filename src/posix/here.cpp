@@ -1,0 +1,19 @@
+#include "posix/here.h"
+
+#include "core/sched.h"
+#include "os/thread.h"
+#include "stack/stack.h"
+
+namespace thrum::posix {
+
+bool is_in_user_code(rt::M const& m) noexcept {
+  rt::G const& g = *m.current;
+  if (m.in_runtime.load(rt::relaxed) || g.blocking_depth != 0) return false;
+  if (!m.sched.options.posix_calls_park || m.sched.epoch != rt::Sched::live_epoch.load(rt::relaxed)) return false;
+  auto const* const frame = static_cast<char const*>(__builtin_frame_address(0));
+  return g.on != nullptr && frame >= g.on->low && frame < g.on->top;
+}
+
+bool is_in_child() noexcept { return rt::os::current_tid() != rt::current_m()->tid; }
+
+}  // namespace thrum::posix

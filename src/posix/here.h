@@ -1,0 +1,66 @@
+// Whether a call may park, and how one that must block is made elsewhere.
+#pragma once
+
+#include "base/platform.h"
+#include "core/current.h"
+#include "sched/home.h"
+#include <thrum/blocking.h>
+#include <thrum/go.h>
+
+#include <errno.h>
+#include <netdb.h>
+
+namespace thrum::posix {
+
+// Not: inside the runtime, or a call that was announced; on another stack than the goroutine's, as in a signal handler; of a run that is
+// over; or with THRUM_DEBUG=posixoff=1.
+[[nodiscard]] bool is_in_user_code(rt::M const& m) noexcept;
+
+// The caller is a goroutine whose calls park. One load on all other threads.
+[[nodiscard, gnu::always_inline]] inline bool on_goroutine() noexcept {
+  rt::M const* const m = rt::current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign) [[likely]]
+    return false;
+  return is_in_user_code(*m);
+}
+
+// Asked only before a wait: whether this is a child of fork or vfork, which has the goroutine's memory but no scheduler.
+[[nodiscard]] bool is_in_child() noexcept;
+
+// With the caller's errno and h_errno, which may be another thread's. Opaque: their addresses are those of the thread on which f is
+// called (T08).
+template <class F, class R>
+THRUM_OPAQUE void perform(F& f, R& result, int& error, int& host_error) noexcept {
+  errno = error;
+  h_errno = host_error;
+  result = f();
+  error = errno;
+  host_error = h_errno;
+}
+
+// f, which may sleep in the kernel, is called by another goroutine on another thread; this one waits at home. errno and h_errno are f's.
+template <class F>
+[[nodiscard]] auto by_helper(F f) noexcept {
+  decltype(f()) result{};
+  int error = errno;
+  int host_error = h_errno;
+  if (is_in_child()) {
+    perform(f, result, error, host_error);
+    return result;
+  }
+  try {
+    rt::at_home const here;
+    auto helper = thrum::spawn([&]() noexcept {
+      blocking_scope const announced(blocking_hint::long_call);
+      perform(f, result, error, host_error);
+    });
+    helper.join();
+  } catch (...) {  // no memory for a goroutine
+    perform(f, result, error, host_error);
+  }
+  errno = error;
+  h_errno = host_error;
+  return result;
+}
+
+}  // namespace thrum::posix

@@ -1,0 +1,41 @@
+// The parts of a message from some byte on.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include <sys/uio.h>
+
+namespace thrum::posix {
+
+inline constexpr int parts_max = 1024;                         // the kernel's limit (UIO_MAXIOV)
+inline constexpr std::size_t bytes_per_call_max = 0x7ffff000;  // likewise: what more is asked for is not done
+
+[[nodiscard]] inline std::size_t bytes_in(iovec const* parts, std::size_t count) noexcept {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += parts[i].iov_len;
+  return sum < bytes_per_call_max ? sum : bytes_per_call_max;
+}
+
+class parts_from {
+ public:
+  // At most so many at a time; they are for a stream, where it does not matter.
+  parts_from(iovec const* parts, std::size_t count, std::size_t from) noexcept {
+    for (; count > 0 && used_ < static_cast<int>(list_.size()); ++parts, --count) {
+      if (from >= parts->iov_len) {
+        from -= parts->iov_len;
+        continue;
+      }
+      list_[static_cast<std::size_t>(used_++)] = {static_cast<char*>(parts->iov_base) + from, parts->iov_len - from};
+      from = 0;
+    }
+  }
+  [[nodiscard]] iovec* list() noexcept { return list_.data(); }
+  [[nodiscard]] int count() const noexcept { return used_; }
+
+ private:
+  std::array<iovec, 16> list_{};
+  int used_ = 0;
+};
+
+}  // namespace thrum::posix

@@ -1,0 +1,102 @@
+// The C library's own functions, behind those that are put in their place here.
+//
+// Found by name in what comes after us (RTLD_NEXT), at the first use: no constructor need have run, and nothing is allocated.
+#pragma once
+
+#include "base/atomic.h"
+
+#include <cstddef>
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <threads.h>
+#include <time.h>
+
+namespace thrum::posix {
+
+// Ends the program if there is none.
+[[nodiscard]] void* find_plain(char const* name) noexcept;
+
+template <class F>
+class plain_call;
+
+template <class R, class... A>
+class plain_call<R(A...)> {
+ public:
+  constexpr explicit plain_call(char const* name) noexcept : name_(name) {}
+  R operator()(A... arguments) {
+    R (*call)(A...) = found_.load(rt::relaxed);  // relaxed: everybody finds the same
+    if (call == nullptr) [[unlikely]] {
+      call = reinterpret_cast<R (*)(A...)>(find_plain(name_));
+      found_.store(call, rt::relaxed);
+    }
+    return call(arguments...);
+  }
+
+ private:
+  char const* const name_;
+  rt::atomic<R (*)(A...)> found_{nullptr};
+};
+
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
+namespace plain {
+
+inline constinit plain_call<ssize_t(int, void*, std::size_t)> read{"read"};
+inline constinit plain_call<ssize_t(int, void const*, std::size_t)> write{"write"};
+inline constinit plain_call<ssize_t(int, iovec const*, int)> readv{"readv"};
+inline constinit plain_call<ssize_t(int, iovec const*, int)> writev{"writev"};
+
+inline constinit plain_call<ssize_t(int, void*, std::size_t, int)> recv{"recv"};
+inline constinit plain_call<ssize_t(int, void*, std::size_t, int, sockaddr*, socklen_t*)> recvfrom{"recvfrom"};
+inline constinit plain_call<ssize_t(int, msghdr*, int)> recvmsg{"recvmsg"};
+inline constinit plain_call<int(int, mmsghdr*, unsigned, int, timespec*)> recvmmsg{"recvmmsg"};
+inline constinit plain_call<ssize_t(int, void const*, std::size_t, int)> send{"send"};
+inline constinit plain_call<ssize_t(int, void const*, std::size_t, int, sockaddr const*, socklen_t)> sendto{"sendto"};
+inline constinit plain_call<ssize_t(int, msghdr const*, int)> sendmsg{"sendmsg"};
+inline constinit plain_call<int(int, mmsghdr*, unsigned, int)> sendmmsg{"sendmmsg"};
+inline constinit plain_call<int(int, sockaddr*, socklen_t*)> accept{"accept"};
+inline constinit plain_call<int(int, sockaddr*, socklen_t*, int)> accept4{"accept4"};
+inline constinit plain_call<int(int, sockaddr const*, socklen_t)> connect{"connect"};
+
+inline constinit plain_call<int(pollfd*, nfds_t, int)> poll{"poll"};
+inline constinit plain_call<int(pollfd*, nfds_t, timespec const*, sigset_t const*)> ppoll{"ppoll"};
+inline constinit plain_call<int(int, fd_set*, fd_set*, fd_set*, timeval*)> select{"select"};
+inline constinit plain_call<int(int, fd_set*, fd_set*, fd_set*, timespec const*, sigset_t const*)> pselect{"pselect"};
+inline constinit plain_call<int(int, epoll_event*, int, int)> epoll_wait{"epoll_wait"};
+inline constinit plain_call<int(int, epoll_event*, int, int, sigset_t const*)> epoll_pwait{"epoll_pwait"};
+inline constinit plain_call<int(int, epoll_event*, int, timespec const*, sigset_t const*)> epoll_pwait2{"epoll_pwait2"};
+
+inline constinit plain_call<unsigned(unsigned)> sleep{"sleep"};
+inline constinit plain_call<int(useconds_t)> usleep{"usleep"};
+inline constinit plain_call<int(timespec const*, timespec*)> nanosleep{"nanosleep"};
+inline constinit plain_call<int(clockid_t, int, timespec const*, timespec*)> clock_nanosleep{"clock_nanosleep"};
+inline constinit plain_call<int(timespec const*, timespec*)> thrd_sleep{"thrd_sleep"};
+
+inline constinit plain_call<int(char const*, char const*, addrinfo const*, addrinfo**)> getaddrinfo{"getaddrinfo"};
+inline constinit plain_call<int(sockaddr const*, socklen_t, char*, socklen_t, char*, socklen_t, int)> getnameinfo{
+    "getnameinfo"};
+inline constinit plain_call<hostent*(char const*)> gethostbyname{"gethostbyname"};
+inline constinit plain_call<hostent*(char const*, int)> gethostbyname2{"gethostbyname2"};
+inline constinit plain_call<hostent*(void const*, socklen_t, int)> gethostbyaddr{"gethostbyaddr"};
+inline constinit plain_call<int(char const*, hostent*, char*, std::size_t, hostent**, int*)> gethostbyname_r{
+    "gethostbyname_r"};
+inline constinit plain_call<int(char const*, int, hostent*, char*, std::size_t, hostent**, int*)> gethostbyname2_r{
+    "gethostbyname2_r"};
+inline constinit plain_call<int(void const*, socklen_t, int, hostent*, char*, std::size_t, hostent**, int*)>
+    gethostbyaddr_r{"gethostbyaddr_r"};
+
+inline constinit plain_call<int(int)> close{"close"};
+inline constinit plain_call<int(int, int)> dup2{"dup2"};
+inline constinit plain_call<int(int, int, int)> dup3{"dup3"};
+inline constinit plain_call<int(unsigned, unsigned, int)> close_range{"close_range"};
+inline constinit plain_call<void(int)> closefrom{"closefrom"};
+
+}  // namespace plain
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
+
+}  // namespace thrum::posix

@@ -1,0 +1,274 @@
+// poll, ppoll, select, pselect, epoll_wait and its kin: a look without waiting, and if that finds nothing a wait until another look may.
+//
+// A signal mask is the thread's: a call with one is made by another thread, on which the signals then come.
+#include "posix/interpose.h"
+#include "posix/limit.h"
+#include "posix/plain.h"
+#include "posix/would_block.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+namespace thrum::posix {
+namespace {
+
+// Room for so many without memory of its own.
+template <class T, std::size_t On_stack>
+class array_of {
+ public:
+  explicit array_of(std::size_t count) noexcept {
+    if (count > On_stack) more_.reset(new (std::nothrow) T[count]);
+    first_ = count > On_stack ? more_.get() : few_.data();
+  }
+  [[nodiscard]] T* get() noexcept { return first_; }  // nullptr: no memory
+
+ private:
+  std::array<T, On_stack> few_{};
+  std::unique_ptr<T[]> more_;
+  T* first_ = nullptr;
+};
+
+// look() answers as the call does, without waiting; plain() waits as the call would. is_stuck(), after a look in vain: what this call does
+// not count as ready wakes it all the same, and would again.
+template <class Look, class Stuck, class Plain>
+int look_until(watch* all, std::size_t count, std::int64_t deadline_ns, Look look, Stuck is_stuck,
+               Plain plain) noexcept {
+  rt::at_home const here;
+  for (;;) {
+    switch (wait_for(all, count, deadline_ns)) {
+      case woken::by_event:
+      case woken::by_close: break;
+      case woken::by_time: return look();
+      case woken::impossible: return by_helper(plain);
+    }
+    if (int const found = look(); found != 0) return found;
+    if (is_stuck()) return by_helper(plain);
+  }
+}
+
+// What is left of the time.
+int ms_until(std::int64_t deadline_ns) noexcept {
+  if (deadline_ns == without_limit) return -1;
+  std::int64_t const left_ns = deadline_ns - now_ns();
+  return left_ns <= 0 ? 0 : static_cast<int>((left_ns + 999'999) / 1'000'000);
+}
+
+int poll_until(pollfd* fds, nfds_t count, std::int64_t deadline_ns) noexcept {
+  array_of<watch, 8> watches(count);
+  auto const plainly = [&] { return plain::poll(fds, count, ms_until(deadline_ns)); };
+  watch* const all = watches.get();
+  if (all == nullptr || is_in_child()) return plainly();
+  for (nfds_t i = 0; i < count; ++i) all[i] = {fds[i].fd, static_cast<std::uint16_t>(fds[i].events)};
+  return look_until(
+      all, count, deadline_ns,
+      [&] {
+        int const found = plain::poll(fds, count, 0);
+        if (found != 0) return found;
+        // A number that was closed meanwhile may be another file's already: this call does not wait for that.
+        int closed = 0;
+        for (nfds_t i = 0; i < count; ++i) {
+          if (!all[i].was_closed) continue;
+          fds[i].revents = POLLNVAL;
+          ++closed;
+        }
+        return closed;
+      },
+      [] { return false; }, plainly);
+}
+
+// Three sets of a select, as long as it says.
+class sets {
+ public:
+  using word = unsigned long;
+  static constexpr std::size_t bits = 8 * sizeof(word);
+
+  sets(int fds, fd_set const* in, fd_set const* out, fd_set const* except) noexcept
+      : words_((static_cast<std::size_t>(fds) + bits - 1) / bits), bytes_(3 * words_) {
+    if (bytes_.get() == nullptr) return;
+    fd_set const* const from[] = {in, out, except};
+    for (std::size_t i = 0; i < 3; ++i) {
+      has_[i] = from[i] != nullptr;
+      if (has_[i]) std::memcpy(bytes_.get() + i * words_, from[i], words_ * sizeof(word));
+    }
+  }
+  [[nodiscard]] bool is_there() noexcept { return bytes_.get() != nullptr; }
+  [[nodiscard]] fd_set* set(std::size_t i) noexcept {
+    return has_[i] ? reinterpret_cast<fd_set*>(bytes_.get() + i * words_) : nullptr;
+  }
+  [[nodiscard]] bool has(std::size_t i, int fd) noexcept {
+    auto const at = static_cast<std::size_t>(fd);
+    return has_[i] && (bytes_.get()[i * words_ + at / bits] >> (at % bits) & 1U) != 0;
+  }
+  void write_to(fd_set* in, fd_set* out, fd_set* except) noexcept {
+    fd_set* const to[] = {in, out, except};
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (has_[i]) std::memcpy(to[i], bytes_.get() + i * words_, words_ * sizeof(word));
+    }
+  }
+
+ private:
+  std::size_t words_;
+  array_of<word, 48> bytes_;  // as many as FD_SETSIZE needs
+  bool has_[3] = {};
+};
+
+std::uint32_t events_of(sets& all, int fd) noexcept {
+  std::uint32_t events = 0;
+  if (all.has(0, fd)) events |= POLLIN | POLLRDNORM | POLLRDBAND;
+  if (all.has(1, fd)) events |= POLLOUT | POLLWRNORM | POLLWRBAND;
+  if (all.has(2, fd)) events |= POLLPRI;
+  return events;
+}
+
+int select_until(int fds, fd_set* in, fd_set* out, fd_set* except, std::int64_t deadline_ns) noexcept {
+  auto const plainly = [&] {
+    std::int64_t const left_ns = deadline_ns == without_limit ? 0 : deadline_ns - now_ns();
+    timeval left{left_ns / ns_per_s, left_ns % ns_per_s / 1000};
+    if (left_ns < 0) left = {0, 0};
+    return plain::select(fds, in, out, except, deadline_ns == without_limit ? nullptr : &left);
+  };
+  sets wanted(fds, in, out, except);
+  if (!wanted.is_there()) return plainly();
+  auto const look = [&] {
+    sets found(fds, wanted.set(0), wanted.set(1), wanted.set(2));
+    timeval at_once{0, 0};
+    int const count = found.is_there() ? plain::select(fds, found.set(0), found.set(1), found.set(2), &at_once)
+                                       : (errno = ENOMEM, -1);
+    if (count >= 0) found.write_to(in, out, except);
+    return count;
+  };
+  if (int const found = look(); found != 0 || deadline_ns == 0) return found;
+  // The caller's sets are empty now; the plain call must see what was wanted.
+  auto const plainly_again = [&] {
+    wanted.write_to(in, out, except);
+    return plainly();
+  };
+  std::size_t count = 0;
+  for (int fd = 0; fd < fds; ++fd) count += events_of(wanted, fd) != 0 ? 1U : 0U;
+  array_of<watch, 8> watches(count);
+  watch* const all = watches.get();
+  if (all == nullptr || is_in_child()) return plainly_again();
+  watch* next = all;
+  for (int fd = 0; fd < fds; ++fd) {
+    if (std::uint32_t const events = events_of(wanted, fd)) *next++ = {fd, events};
+  }
+  int const found = look_until(
+      all, count, deadline_ns,
+      [&] {
+        for (watch const* each = all; each != all + count; ++each) {
+          if (!each->was_closed) continue;
+          errno = EBADF;
+          return -1;
+        }
+        return look();
+      },
+      [&] {  // an error or an end, of which a select for other things knows nothing
+        bool is = false;
+        for (watch const* each = all; each != all + count; ++each) is = is || look_at(each->fd, each->events) != 0;
+        return is;
+      },
+      plainly_again);
+  return found;
+}
+
+template <class Look, class Plain>
+int epoll_until(int fd, std::int64_t deadline_ns, Look look, Plain plain) noexcept {
+  if (is_in_child()) return plain();
+  watch one{fd, POLLIN};
+  return look_until(
+      &one, 1, deadline_ns,
+      [&] {
+        if (!one.was_closed) return look();
+        errno = EBADF;
+        return -1;
+      },
+      [] { return false; }, plain);
+}
+
+}  // namespace
+}  // namespace thrum::posix
+
+using namespace thrum::posix;
+
+THRUM_POSIX_CALL int poll(pollfd* fds, nfds_t count, int ms) {
+  if (ms == 0 || !on_goroutine()) return plain::poll(fds, count, ms);
+  if (int const found = plain::poll(fds, count, 0); found != 0) return found;
+  return poll_until(fds, count, deadline_after_ms(ms));
+}
+
+THRUM_POSIX_CALL int ppoll(pollfd* fds, nfds_t count, timespec const* limit, sigset_t const* mask) {
+  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
+  if (is_short || !on_goroutine() || (limit != nullptr && !is_valid(*limit))) {
+    return plain::ppoll(fds, count, limit, mask);
+  }
+  if (mask != nullptr) return by_helper([&] { return plain::ppoll(fds, count, limit, mask); });
+  if (int const found = plain::poll(fds, count, 0); found != 0) return found;
+  return poll_until(fds, count, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)));
+}
+
+THRUM_POSIX_CALL int select(int fds, fd_set* in, fd_set* out, fd_set* except, timeval* limit) {
+  bool const is_odd = fds < 0 || (limit != nullptr && (limit->tv_sec < 0 || limit->tv_usec < 0));
+  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_usec == 0;
+  if (is_odd || is_short || !on_goroutine()) return plain::select(fds, in, out, except, limit);
+  // How much of such a set is read depends on how many descriptors are open.
+  if (fds > FD_SETSIZE) return by_helper([&] { return plain::select(fds, in, out, except, limit); });
+  std::int64_t deadline_ns = without_limit;
+  if (limit != nullptr) {
+    timespec const length{limit->tv_sec + limit->tv_usec / 1'000'000, limit->tv_usec % 1'000'000 * 1000};
+    deadline_ns = deadline_after(in_ns(length));
+  }
+  int const found = select_until(fds, in, out, except, deadline_ns);
+  if (limit != nullptr && deadline_ns != without_limit) {  // what is left of it, as the kernel says
+    std::int64_t const left_ns = deadline_ns - now_ns();
+    *limit = left_ns > 0 ? timeval{left_ns / ns_per_s, left_ns % ns_per_s / 1000} : timeval{0, 0};
+  }
+  return found;
+}
+
+THRUM_POSIX_CALL int pselect(int fds, fd_set* in, fd_set* out, fd_set* except, timespec const* limit,
+                             sigset_t const* mask) {
+  bool const is_odd = fds < 0 || (limit != nullptr && !is_valid(*limit));
+  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
+  if (is_odd || is_short || !on_goroutine()) return plain::pselect(fds, in, out, except, limit, mask);
+  if (mask != nullptr || fds > FD_SETSIZE)
+    return by_helper([&] { return plain::pselect(fds, in, out, except, limit, mask); });
+  return select_until(fds, in, out, except, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)));
+}
+
+THRUM_POSIX_CALL int epoll_wait(int fd, epoll_event* events, int count, int ms) {
+  return epoll_pwait(fd, events, count, ms, nullptr);
+}
+
+THRUM_POSIX_CALL int epoll_pwait(int fd, epoll_event* events, int count, int ms, sigset_t const* mask) {
+  if (ms == 0 || !on_goroutine()) return plain::epoll_pwait(fd, events, count, ms, mask);
+  if (mask != nullptr) return by_helper([&] { return plain::epoll_pwait(fd, events, count, ms, mask); });
+  auto const look = [&] { return plain::epoll_wait(fd, events, count, 0); };
+  if (int const found = look(); found != 0) return found;
+  std::int64_t const deadline_ns = deadline_after_ms(ms);
+  return epoll_until(fd, deadline_ns, look,
+                     [&] { return plain::epoll_wait(fd, events, count, ms_until(deadline_ns)); });
+}
+
+THRUM_POSIX_CALL int epoll_pwait2(int fd, epoll_event* events, int count, timespec const* limit, sigset_t const* mask) {
+  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
+  if (is_short || !on_goroutine() || (limit != nullptr && !is_valid(*limit))) {
+    return plain::epoll_pwait2(fd, events, count, limit, mask);
+  }
+  auto const plainly = [&] { return plain::epoll_pwait2(fd, events, count, limit, mask); };
+  if (mask != nullptr) return by_helper(plainly);
+  auto const look = [&] { return plain::epoll_wait(fd, events, count, 0); };
+  if (int const found = look(); found != 0) return found;
+  return epoll_until(fd, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)), look, plainly);
+}
+
+THRUM_POSIX_CALL int __poll(pollfd* fds, nfds_t count, int ms) { return poll(fds, count, ms); }
+THRUM_POSIX_CALL int __select(int fds, fd_set* in, fd_set* out, fd_set* except, timeval* limit) {
+  return select(fds, in, out, except, limit);
+}

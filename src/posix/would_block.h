@@ -1,0 +1,115 @@
+// What a call does that would block: it waits for the descriptor, and tries again.
+//
+// The descriptor stays as it is, others see it: only the tries are such that do not block (MSG_DONTWAIT, RWF_NOWAIT, or a look by poll
+// before). If O_NONBLOCK is set there is no wait, and the time limits of the socket are the wait's.
+//
+// A try may fail although the kernel has said that it would not: others were quicker; but also with datagrams to a socket whose queue is
+// full, for example, since the own one could take more. After a few of these the plain call is made, by another thread.
+#pragma once
+
+#include "posix/here.h"
+#include "posix/watch.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/types.h>
+
+namespace thrum::posix {
+
+// poll(2) without waiting; POLLNVAL if there is no such descriptor.
+[[nodiscard]] std::uint32_t look_at(int fd, std::uint32_t events) noexcept;
+[[nodiscard]] bool is_nonblocking(int fd) noexcept;
+
+class patience {
+ public:
+  enum class next : std::uint8_t {
+    try_again,
+    give_up,      // errno says why
+    call_helper,  // for the plain call
+  };
+
+  // limit: SO_RCVTIMEO or SO_SNDTIMEO; 0: none.
+  patience(int fd, std::uint32_t events, int limit) noexcept : what_{fd, events}, limit_(limit) {}
+  [[nodiscard]] next wait() noexcept;
+
+ private:
+  rt::at_home here_;
+  watch what_;
+  int limit_;
+  std::int64_t deadline_ns_ = 0;  // 0: not looked at yet
+  int in_vain_ = 0;               // tries in a row
+};
+
+// On success errno is what it was.
+class errno_kept {
+ public:
+  [[nodiscard]] ssize_t result(ssize_t r) const noexcept {
+    if (r >= 0) errno = before_;
+    return r;
+  }
+
+ private:
+  int before_ = errno;
+};
+
+// attempt() and plain() answer as the call does; attempt does not block, but fails with EAGAIN.
+template <class Attempt, class Plain>
+[[nodiscard]] ssize_t until_done(int fd, std::uint32_t events, int limit, Attempt attempt, Plain plain) noexcept {
+  errno_kept const kept;
+  ssize_t r = attempt();
+  if (r >= 0 || errno != EAGAIN) return kept.result(r);
+  if (is_nonblocking(fd)) {
+    errno = EAGAIN;
+    return -1;
+  }
+  if (is_in_child()) return kept.result(plain());
+  for (patience waits(fd, events, limit);;) {
+    switch (waits.wait()) {
+      case patience::next::try_again: break;
+      case patience::next::give_up: return -1;
+      case patience::next::call_helper: return kept.result(by_helper(plain));
+    }
+    r = attempt();
+    if (r >= 0 || errno != EAGAIN) return kept.result(r);
+  }
+}
+
+// The same for a stream of `total` bytes, piece by piece until all is done or it ends. Both are given how much went before; what fails
+// after that ends the call with that much.
+template <class Attempt, class Plain>
+[[nodiscard]] ssize_t until_all_done(int fd, std::uint32_t events, std::size_t total, int limit, Attempt attempt,
+                                     Plain plain) noexcept {
+  errno_kept const kept;
+  ssize_t r = attempt(std::size_t{0});
+  if (r == 0 || (r < 0 && errno != EAGAIN)) return kept.result(r);
+  std::size_t done = r > 0 ? static_cast<std::size_t>(r) : 0;
+  if (done >= total) return kept.result(r);
+  auto const so_far = [&] { return done > 0 ? kept.result(static_cast<ssize_t>(done)) : ssize_t{-1}; };
+  auto const with_rest = [&](ssize_t rest) {
+    if (rest > 0) done += static_cast<std::size_t>(rest);
+    return rest == 0 ? kept.result(static_cast<ssize_t>(done)) : so_far();
+  };
+  if (is_nonblocking(fd)) {
+    errno = EAGAIN;
+    return so_far();
+  }
+  if (is_in_child()) return with_rest(plain(done));
+  for (patience waits(fd, events, limit);;) {
+    switch (waits.wait()) {
+      case patience::next::try_again: break;
+      case patience::next::give_up: return so_far();
+      case patience::next::call_helper: return with_rest(by_helper([&] { return plain(done); }));
+    }
+    // An error ends the call with what was done, and it is the next one that is to find it.
+    if (done > 0 && (look_at(fd, events) & POLLERR) != 0) return so_far();
+    r = attempt(done);
+    if (r == 0 || (r < 0 && errno != EAGAIN)) return with_rest(r);
+    if (r > 0) done += static_cast<std::size_t>(r);
+    if (done >= total) return kept.result(static_cast<ssize_t>(done));
+  }
+}
+
+}  // namespace thrum::posix

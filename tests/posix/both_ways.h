@@ -1,0 +1,140 @@
+// A call of the C library, made by a thread and by a goroutine: both must be told the same.
+//
+//   answers_alike(procs, [](caller& c) {
+//     ... partner: c.until_it_waits(); ...
+//     c.next();
+//     return answers{told(::read(fd, ...)), ...};
+//   });
+#pragma once
+
+#include "core/current.h"
+#include "os/thread.h"
+#include "os/thread_state.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <cerrno>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace thrum::test {
+
+struct answer {
+  answer(long its_result, int its_error = 0, std::string its_data = {})
+      : result(its_result), error(its_error), data(std::move(its_data)) {}
+
+  long result;
+  int error;  // if it failed
+  std::string data;
+
+  friend bool operator==(answer const&, answer const&) = default;
+  friend std::ostream& operator<<(std::ostream& out, answer const& a) {
+    out << a.result;
+    if (a.error != 0) out << " (errno " << a.error << ")";
+    if (!a.data.empty()) out << " \"" << a.data.substr(0, 40) << '"';
+    return out;
+  }
+};
+using answers = std::vector<answer>;
+
+// With errno as the call has left it.
+inline answer told(long result, std::string data = {}) { return {result, result < 0 ? errno : 0, std::move(data)}; }
+
+// Who makes the calls, as his partner sees him.
+class caller {
+ public:
+  caller() : tid_(rt::os::current_tid()) {
+    if (rt::M const* const m = rt::current_m()) g_ = m->current;
+  }
+
+  [[nodiscard]] bool is_goroutine() const noexcept { return g_ != nullptr; }
+
+  // Before a call in which a partner is to see it wait.
+  void next() { ++calls_; }
+
+  // On another thread: in its n-th such call.
+  void until_it_waits(int n = 1) const {
+    rt::os::thread_watch watch;
+    EXPECT_TRUE(spin_until([&] {
+      if (calls_ != n) return false;
+      if (g_ != nullptr) return g_->status.load(rt::acquire) == rt::g_status::waiting;
+      return watch.look(tid_).activity == rt::os::thread_activity::sleeps_in_call;
+    }));
+  }
+
+ private:
+  int tid_;
+  rt::G const* g_ = nullptr;
+  std::atomic<int> calls_{0};
+};
+
+// Somebody else, on a thread of his own; joined at the end.
+class partner {
+ public:
+  template <class F>
+  explicit partner(F f) : thread_(std::move(f)) {}
+  ~partner() {
+    blocking([&] { thread_.join(); });
+  }
+  partner(partner const&) = delete;
+  partner& operator=(partner const&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+template <class Scenario>
+void answers_alike(int procs, Scenario scenario) {
+  answers as_thread;
+  std::thread([&] {
+    caller c;
+    as_thread = scenario(c);
+  }).join();
+  for (bool on_first_thread : {false, true}) {
+    answers as_goroutine;
+    run_at(procs, [&] {
+      if (!on_first_thread) leave_the_first_thread();
+      caller c;
+      as_goroutine = scenario(c);
+    });
+    EXPECT_EQ(as_goroutine, as_thread) << (on_first_thread ? "main, on the first thread" : "a goroutine");
+  }
+}
+
+struct both_ends {
+  both_ends() = default;
+  both_ends(int a, int b) : first(a), second(b) {}
+  both_ends(both_ends&& other) noexcept
+      : first(std::exchange(other.first, -1)), second(std::exchange(other.second, -1)) {}
+  both_ends& operator=(both_ends&&) = delete;
+  ~both_ends() {
+    close_first();
+    close_second();
+  }
+  void close_first() {
+    if (first >= 0) ::close(std::exchange(first, -1));
+  }
+  void close_second() {
+    if (second >= 0) ::close(std::exchange(second, -1));
+  }
+  int first = -1;
+  int second = -1;
+};
+
+// first is read, second written.
+inline both_ends make_pipe(int flags = 0) {
+  int fds[2]{};
+  EXPECT_EQ(::pipe2(fds, flags), 0);
+  return {fds[0], fds[1]};
+}
+
+}  // namespace thrum::test
