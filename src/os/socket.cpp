@@ -111,19 +111,19 @@ THRUM_OPAQUE int peer_address(int fd, void* address, std::uint32_t& bytes) noexc
 }
 
 THRUM_OPAQUE long receive(int fd, void* data, std::size_t bytes) noexcept {
-  return repeat(call::receive, [=] { return ::recv(fd, data, bytes, 0); });
+  return repeat(call::receive, [=] { return ::recv(fd, data, bytes, MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long send(int fd, void const* data, std::size_t bytes) noexcept {
-  return repeat(call::send, [=] { return ::send(fd, data, bytes, MSG_NOSIGNAL); });
+  return repeat(call::send, [=] { return ::send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long receive(int fd, msghdr& message) noexcept {
-  return repeat(call::receive, [&] { return ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC); });
+  return repeat(call::receive, [&] { return ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long send(int fd, msghdr const& message) noexcept {
-  return repeat(call::send, [&] { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
+  return repeat(call::send, [&] { return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long receive_many(int fd, mmsghdr* messages, unsigned count) noexcept {

@@ -34,8 +34,8 @@ patience::next patience::wait() noexcept {
   if (deadline_ns_ == 0) {
     deadline_ns_ = deadline_of(what_.fd, limit_);
   } else {
-    in_vain_ = look_at(what_.fd, what_.events) != 0 ? in_vain_ + 1 : 0;
-    if (in_vain_ == in_vain_max) return next::call_helper;
+    in_vain_ = in_vain_ >= 0 && look_at(what_.fd, what_.events) != 0 ? in_vain_ + 1 : 0;
+    if (in_vain_ >= in_vain_max) return next::call_helper;
   }
   switch (wait_for(&what_, 1, deadline_ns_)) {
     case woken::by_event: break;

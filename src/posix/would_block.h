@@ -34,6 +34,8 @@ class patience {
   // limit: SO_RCVTIMEO or SO_SNDTIMEO; 0: none.
   patience(int fd, std::uint32_t events, int limit) noexcept : what_{fd, events}, limit_(limit) {}
   [[nodiscard]] next wait() noexcept;
+  // The last try was not in vain.
+  void has_moved() noexcept { in_vain_ = -1; }
 
  private:
   rt::at_home here_;
@@ -88,27 +90,33 @@ template <class Attempt, class Plain>
   std::size_t done = r > 0 ? static_cast<std::size_t>(r) : 0;
   if (done >= total) return kept.result(r);
   auto const so_far = [&] { return done > 0 ? kept.result(static_cast<ssize_t>(done)) : ssize_t{-1}; };
-  auto const with_rest = [&](ssize_t rest) {
-    if (rest > 0) done += static_cast<std::size_t>(rest);
-    return rest == 0 ? kept.result(static_cast<ssize_t>(done)) : so_far();
+  // True: that was the last piece.
+  auto const ends_with = [&](ssize_t piece) {
+    if (piece > 0) done += static_cast<std::size_t>(piece);
+    return piece <= 0 || done >= total;
   };
   if (is_nonblocking(fd)) {
     errno = EAGAIN;
     return so_far();
   }
-  if (is_in_child()) return with_rest(plain(done));
+  if (is_in_child()) {
+    do r = plain(done);
+    while (!ends_with(r));
+    return r == 0 ? kept.result(static_cast<ssize_t>(done)) : so_far();
+  }
   for (patience waits(fd, events, limit);;) {
+    bool by_another = false;
     switch (waits.wait()) {
       case patience::next::try_again: break;
       case patience::next::give_up: return so_far();
-      case patience::next::call_helper: return with_rest(by_helper([&] { return plain(done); }));
+      case patience::next::call_helper: by_another = true; break;
     }
-    // An error ends the call with what was done, and it is the next one that is to find it.
-    if (done > 0 && (look_at(fd, events) & POLLERR) != 0) return so_far();
-    r = attempt(done);
-    if (r == 0 || (r < 0 && errno != EAGAIN)) return with_rest(r);
-    if (r > 0) done += static_cast<std::size_t>(r);
-    if (done >= total) return kept.result(static_cast<ssize_t>(done));
+    // A socket's error ends the call with what was done, and it is the next one that is to find it.
+    if (limit != 0 && done > 0 && (look_at(fd, events) & POLLERR) != 0) return so_far();
+    r = by_another ? by_helper([&] { return plain(done); }) : attempt(done);
+    if (!by_another && r < 0 && errno == EAGAIN) continue;
+    if (ends_with(r)) return r == 0 ? kept.result(static_cast<ssize_t>(done)) : so_far();
+    waits.has_moved();
   }
 }
 

@@ -53,7 +53,7 @@ TEST(posix_pq, T08_hundreds_of_goroutines_wait_for_their_queries_at_two_ps) {
   postgres const server;
   if (!server.is_up()) GTEST_SKIP() << "no cluster can be made here";
   run_at(2, [&] {
-    auto const count = static_cast<int>(scaled(500, 50));
+    auto const count = static_cast<int>(is_long() ? 500 : scaled(200, 50));
     std::atomic<int> connected{0};
     std::atomic<int> good{0};
     latch start(1);
