@@ -1,27 +1,20 @@
 // The anchor: whoever links thrum::posix asks for this symbol (-u), and with it for every file of the library. A program that does not name
 // `poll` itself may have libraries that do.
-#include <cstddef>
-
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 extern "C" {
 
-ssize_t __read_chk(int fd, void* data, std::size_t bytes, std::size_t room);
+extern char const thrum_posix_io;
+extern char const thrum_posix_recv;
+extern char const thrum_posix_send;
+extern char const thrum_posix_connect;
+extern char const thrum_posix_poll;
+extern char const thrum_posix_sleep;
+extern char const thrum_posix_names;
+extern char const thrum_posix_close;
+extern char const thrum_posix_fortified;
 
-using any_call = void (*)();
-extern any_call const thrum_posix_calls[] __attribute__((visibility("default")));
-
-// One of each file.
-any_call const thrum_posix_calls[] = {
-    reinterpret_cast<any_call>(&::read),        reinterpret_cast<any_call>(&::recv),
-    reinterpret_cast<any_call>(&::send),        reinterpret_cast<any_call>(&::accept),
-    reinterpret_cast<any_call>(&::poll),        reinterpret_cast<any_call>(&::nanosleep),
-    reinterpret_cast<any_call>(&::getaddrinfo), reinterpret_cast<any_call>(&::close),
-    reinterpret_cast<any_call>(&::__read_chk),
-};
+extern char const* const thrum_posix_calls[] __attribute__((visibility("default")));
+char const* const thrum_posix_calls[] = {&thrum_posix_io,      &thrum_posix_recv,  &thrum_posix_send,
+                                         &thrum_posix_connect, &thrum_posix_poll,  &thrum_posix_sleep,
+                                         &thrum_posix_names,   &thrum_posix_close, &thrum_posix_fortified};
 
 }  // extern "C"

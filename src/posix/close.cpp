@@ -19,6 +19,8 @@ int as_number(unsigned fd) noexcept {
 
 }  // namespace
 
+THRUM_POSIX_FILE(close);
+
 THRUM_POSIX_CALL int close(int fd) {
   wake_for_close(fd, fd);  // before: afterwards the number may be another's
   return plain::close(fd);

@@ -40,6 +40,8 @@ bool is_datagram(int fd) noexcept {
 
 using namespace thrum::posix;
 
+THRUM_POSIX_FILE(connect);
+
 THRUM_POSIX_CALL int accept(int fd, sockaddr* from, socklen_t* bytes) {
   if (!on_goroutine()) return plain::accept(fd, from, bytes);
   return accept_when_ready(fd, [&] { return plain::accept(fd, from, bytes); });

@@ -18,6 +18,8 @@ void check(bool fits) {
 
 }  // namespace
 
+THRUM_POSIX_FILE(fortified);
+
 THRUM_POSIX_CALL ssize_t __read_chk(int fd, void* data, std::size_t bytes, std::size_t room) {
   check(bytes <= room);
   return read(fd, data, bytes);

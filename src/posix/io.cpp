@@ -102,6 +102,8 @@ ssize_t read_socket(int fd, iovec const* parts, int count) noexcept {
 
 using namespace thrum::posix;
 
+THRUM_POSIX_FILE(io);
+
 THRUM_POSIX_CALL ssize_t read(int fd, void* data, std::size_t bytes) {
   if (!on_goroutine() || bytes == 0) return plain::read(fd, data, bytes);
   int const errno_before = errno;

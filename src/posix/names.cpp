@@ -16,6 +16,8 @@ bool asks_nobody(char const* node, addrinfo const* hints) noexcept {
 
 using namespace thrum::posix;
 
+THRUM_POSIX_FILE(names);
+
 THRUM_POSIX_CALL int getaddrinfo(char const* node, char const* service, addrinfo const* hints, addrinfo** found) {
   auto const plainly = [&] { return plain::getaddrinfo(node, service, hints, found); };
   return asks_nobody(node, hints) || !on_goroutine() ? plainly() : by_helper(plainly);

@@ -197,6 +197,8 @@ int epoll_until(int fd, std::int64_t deadline_ns, Look look, Plain plain) noexce
 
 using namespace thrum::posix;
 
+THRUM_POSIX_FILE(poll);
+
 THRUM_POSIX_CALL int poll(pollfd* fds, nfds_t count, int ms) {
   if (ms == 0 || !on_goroutine()) return plain::poll(fds, count, ms);
   if (int const found = plain::poll(fds, count, 0); found != 0) return found;

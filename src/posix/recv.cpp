@@ -46,6 +46,8 @@ bool waits_for_all(int flags) noexcept { return (flags & MSG_WAITALL) != 0; }
 
 using namespace thrum::posix;
 
+THRUM_POSIX_FILE(recv);
+
 THRUM_POSIX_CALL ssize_t recv(int fd, void* data, std::size_t bytes, int flags) {
   if (is_plain(flags)) return plain::recv(fd, data, bytes, flags);
   if (waits_for_all(flags)) return recvfrom(fd, data, bytes, flags, nullptr, nullptr);

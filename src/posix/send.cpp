@@ -35,6 +35,8 @@ ssize_t send_all(int fd, iovec const* parts, std::size_t count, int flags, First
 
 using namespace thrum::posix;
 
+THRUM_POSIX_FILE(send);
+
 THRUM_POSIX_CALL ssize_t send(int fd, void const* data, std::size_t bytes, int flags) {
   if (is_plain(flags)) return plain::send(fd, data, bytes, flags);
   iovec const all{const_cast<void*>(data), bytes};

@@ -40,6 +40,8 @@ bool may_sleep(timespec const* length) noexcept {
 
 using namespace thrum::posix;
 
+THRUM_POSIX_FILE(sleep);
+
 THRUM_POSIX_CALL unsigned sleep(unsigned seconds) {
   if (seconds == 0 || !on_goroutine()) return plain::sleep(seconds);
   return thrum::posix::sleep_for(seconds * ns_per_s) ? 0 : plain::sleep(seconds);
