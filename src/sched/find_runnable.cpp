@@ -1,6 +1,7 @@
 // The search for something to run, in the order of S10. Reads from top to bottom as that list.
 #include "base/check.h"
 #include "os/chaos.h"
+#include "os/clock.h"
 #include "sched/poll.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -166,7 +167,10 @@ found find_runnable(M& m) noexcept {
     if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};
-    if (next.g == nullptr) next = take_polled(s, m);
+    if (next.g == nullptr) {
+      if (p.pace.in_batch()) p.pace.end_batch(os::monotonic_ns(), p.counters.runs());
+      next = take_polled(s, m);
+    }
     if (next.g == nullptr && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
       next = search_as_spinner(s, m);

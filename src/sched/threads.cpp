@@ -187,6 +187,7 @@ void rest_until_started(M& m) noexcept {
   os::chaos_point();
   m.park.sleep();
   m.park.clear();
+  m.busy_since_ns = 0;
 }
 
 }  // namespace
