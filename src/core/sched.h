@@ -158,6 +158,8 @@ struct Sched {
   bool sysmon_in_deep_sleep = false;     // under lock
   rt::blocking_sites blocking_sites;     // under lock
   atomic<bool> sysmon_is_slow{false};    // it will not look within some ten microseconds
+  // For so long at most, unless all Ps are idle; 10 ms until it has said so itself
+  atomic<std::int64_t> sysmon_pause_ns{10'000'000};
 
   // threads from outside: see sys/foreign.h
   foreign_seat* seats = nullptr;

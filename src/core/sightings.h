@@ -11,7 +11,9 @@ namespace thrum::rt {
 struct sightings {
   // see sys/sysmon.cpp
   entry_bits next = 0;
-  std::uint64_t switches = 0;
+  std::uint64_t runs = 0;
+  std::uint64_t put_off = 0;
+  bool ring_waits = false;
   std::uint64_t syscall = 0;  // the number of the call it was in
   std::int64_t syscall_since_ns = 0;
 

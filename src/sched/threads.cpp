@@ -188,6 +188,7 @@ void rest_until_started(M& m) noexcept {
   os::chaos_point("threads.rests");
   m.park.sleep();
   m.park.clear();
+  m.busy_since_ns = 0;
 }
 
 }  // namespace

@@ -24,6 +24,8 @@
 // a microsecond and then runs it itself, and waking a P would cost both sides more than that. Should the readier go on
 // instead, sysmon finds the goroutine where it was, wakes a P for it, and has the readier's P wake others at once for a
 // while (P::wakes_at_once). With one P nobody could be woken, and there is no sysmon.
+//
+// So are those for a few events whose goroutines are quick: sched/poll.h.
 #pragma once
 
 #include "core/sched.h"
