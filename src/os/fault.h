@@ -49,6 +49,9 @@ enum class call : std::uint8_t {
   kill,
   pipe,
   duplicate,
+  ring_setup,   // any error stands for a kernel without io_uring
+  ring_enter,   // nothing of what was asked for is taken
+  memory_read,  // EAGAIN: not all of it is in memory
   count_
 };
 
