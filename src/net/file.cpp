@@ -35,9 +35,8 @@ struct part_read {
   std::size_t bytes;
   bool is_all;
 };
-part_read read_without_thread(int fd, mutable_buffer to, std::uint64_t offset) {
+part_read read_without_thread(page_wait& page, int fd, mutable_buffer to, std::uint64_t offset) {
   constexpr int waits_in_vain_max = 3;  // with little memory a page may be gone again before it is read
-  page_wait page(fd);
   std::size_t done = 0;
   for (int in_vain = 0; in_vain < waits_in_vain_max;) {
     auto* const rest = static_cast<char*>(to.data()) + done;
@@ -93,16 +92,18 @@ std::size_t file::write_all(const_buffer from, std::error_code& error) {
 }
 
 std::size_t file::read_at(mutable_buffer to, std::uint64_t offset, std::error_code& error) {
+  int const fd = descriptor_;
+  page_wait page(fd);
   std::size_t done = 0;
   // Past what an off_t can say, the two ways of reading mean different things.
   if (to.size() != 0 && offset <= INT64_MAX - to.size() && pages_can_be_waited_for()) {
-    auto const [bytes, is_all] = read_without_thread(descriptor_, to, offset);
+    auto const [bytes, is_all] = read_without_thread(page, fd, to, offset);
     error.clear();
     if (is_all) return bytes;
     done = bytes;
   }
   auto* const rest = static_cast<char*>(to.data()) + done;
-  done += announced(error, [&] { return os::read_at(descriptor_, rest, to.size() - done, offset + done); });
+  done += announced(error, [&] { return os::read_at(fd, rest, to.size() - done, offset + done); });
   if (done != 0) error.clear();  // what was read counts, as within one call
   return done;
 }

@@ -65,6 +65,12 @@ int set_up(io_uring_params& made) noexcept {
   return fd >= 0 ? fd : -errno;
 }
 
+int make_event() noexcept {
+  if (int injected = 0; should_fail(call::eventfd, injected)) return -injected;
+  int const event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return event >= 0 ? event : -errno;
+}
+
 // nullptr: no memory. A child does not get it.
 void* map_part(int fd, std::size_t bytes, std::uint64_t which) noexcept {
   void* const at =
@@ -102,9 +108,10 @@ THRUM_OPAQUE int ring::open() noexcept {
     answers_mask_ = word(made.cq_off.ring_mask);
     auto* const order = reinterpret_cast<std::uint32_t*>(queues_ + made.sq_off.array);
     for (std::uint32_t i = 0; i < made.sq_entries; ++i) order[i] = i;
-    event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (event_ < 0 || ::syscall(SYS_io_uring_register, fd_, IORING_REGISTER_EVENTFD, &event_, 1) != 0) error = errno;
+    event_ = make_event();
+    if (event_ < 0) error = -event_;
   }
+  if (error == 0 && ::syscall(SYS_io_uring_register, fd_, IORING_REGISTER_EVENTFD, &event_, 1) != 0) error = errno;
   if (error == 0) {
     used.store(true, relaxed);
     live_ring.store(fd_, relaxed);
@@ -174,6 +181,7 @@ THRUM_OPAQUE unsigned ring::hand_in() noexcept {
 }
 
 int ring::take_answers(ring_answer* out, int room) noexcept {
+  if (int injected = 0; should_fail(call::ring_answers, injected)) return 0;
   std::uint32_t head = word(answers_head_);
   std::uint32_t const tail = shared(word(answers_tail_)).load(acquire);  // pairs with the kernel's release
   int taken = 0;

@@ -39,7 +39,7 @@ int create_with_mask(pthread_t& out, sigset_t const& mask, void* (*entry)(void*)
 bool is_kernels_own(char const* tid) noexcept {
   char path[64];
   char name[16];
-  std::snprintf(path, sizeof path, "/proc/self/task/%s/comm", tid);
+  std::snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", tid);
   return read_text_file(path, name, sizeof name) > 0 && std::strncmp(name, "iou-", 4) == 0;
 }
 
