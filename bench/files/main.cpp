@@ -57,6 +57,8 @@ struct measured {
   std::array<double, bench::round_count> wall_us{};
   std::array<double, bench::round_count> cpu_us{};
   int threads_max = 0;
+  std::uint64_t waited = 0;
+  std::uint64_t kept_thread = 0;
 };
 
 void read_all(file& in, workload const& work, std::vector<std::size_t> const& order) {
@@ -91,6 +93,9 @@ void measure(std::string const& path, workload const& work, std::size_t round, m
         to.cpu_us[round] = (cpu_us() - before_us) / static_cast<double>(work.reads);
         to.wall_us[round] = wall_ns / 1000 / static_cast<double>(work.reads);
         to.threads_max = std::max(to.threads_max, threads());
+        auto const now = read_stats();
+        to.waited += now.file_reads_waited;
+        to.kept_thread += now.file_reads_handed_off;
       },
       {.max_procs = 2});
 }
@@ -112,7 +117,8 @@ void make_file(std::string const& path) {
 int main(int argc, char** argv) {
   std::string const path = argc > 1 ? argv[1] : "bench_files.data";
   make_file(path);
-  std::printf("%-26s %-9s %12s %12s %8s\n", "4 KiB each, P=2", "", "us per read", "CPU us", "threads");
+  std::printf("%-26s %-9s %12s %12s %8s   %s\n", "4 KiB each, P=2", "", "us per read", "CPU us", "threads",
+              "of all rounds: waited without a thread, with one");
   for (workload const& work : workloads) {
     measured by_ring;
     measured by_thread;
@@ -123,8 +129,9 @@ int main(int argc, char** argv) {
       measure(path, work, round, by_thread);
     }
     for (auto* const way : {&by_ring, &by_thread}) {
-      std::printf("%-26s %-9s %12.2f %12.2f %8d\n", work.name, way == &by_ring ? "ring" : "hand-off",
-                  bench::quantile(way->wall_us, 0.5), bench::quantile(way->cpu_us, 0.5), way->threads_max);
+      std::printf("%-26s %-9s %12.2f %12.2f %8d   %llu, %llu\n", work.name, way == &by_ring ? "ring" : "hand-off",
+                  bench::quantile(way->wall_us, 0.5), bench::quantile(way->cpu_us, 0.5), way->threads_max,
+                  static_cast<unsigned long long>(way->waited), static_cast<unsigned long long>(way->kept_thread));
     }
   }
   std::filesystem::remove(path);

@@ -100,7 +100,7 @@ struct stats {
   std::uint64_t preemptions_asked = 0;              // slices that it ended, and ends that had to be asked for again
   int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
   std::uint64_t file_reads_waited = 0;              // reads of files that waited for the disk without a thread
-  std::uint64_t file_reads_handed_off = 0;          // and with one, since the kernel's ring was not to be had
+  std::uint64_t file_reads_handed_off = 0;          // and with one: few at a time, or where the kernel has no ring
   durations stopping_took;                          // stops of the world: until everybody had stopped
   durations stopped_for;                            // and until everybody was started again
   std::size_t stacks_in_use = 0;                    // by goroutines and the Ps' caches

@@ -46,8 +46,10 @@ part_read read_without_thread(page_wait& page, int fd, mutable_buffer to, std::u
       in_vain = 0;
     }
     if (got == 0 || done == to.size()) return {done, true};
-    if (got < 0 && (got != -EAGAIN || !page.wait(offset + done))) break;
-    if (got < 0) ++in_vain;
+    if (got > 0) continue;
+    if (got != -EAGAIN || page.keeps_thread()) break;
+    if (!blocking([&] { return os::is_regular(fd); }) || !page.wait(offset + done)) break;
+    ++in_vain;
   }
   return {done, false};
 }

@@ -37,11 +37,12 @@ THRUM_OPAQUE long read_at(int fd, void* to, std::size_t bytes, std::uint64_t off
 
 THRUM_OPAQUE long read_from_memory(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
   iovec const part{to, bytes};
-  long const result =
-      repeat(call::memory_read, [&] { return ::preadv2(fd, &part, 1, static_cast<off_t>(offset), RWF_NOWAIT); });
-  if (result != -EAGAIN) return result;
+  return repeat(call::memory_read, [&] { return ::preadv2(fd, &part, 1, static_cast<off_t>(offset), RWF_NOWAIT); });
+}
+
+THRUM_OPAQUE bool is_regular(int fd) noexcept {
   struct stat about {};
-  return repeat([&] { return ::fstat(fd, &about); }) == 0 && S_ISREG(about.st_mode) ? result : -EOPNOTSUPP;
+  return repeat([&] { return ::fstat(fd, &about); }) == 0 && S_ISREG(about.st_mode);
 }
 
 THRUM_OPAQUE long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept {

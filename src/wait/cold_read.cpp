@@ -28,21 +28,36 @@ page_wait::~page_wait() {
   if (run_ == nullptr) return;
   runtime_mark const mark;
   run_->cold_reads.end(read_);
+  if (keeps_thread_) run_->cold_reads.thread_was_kept();
+}
+
+M& page_wait::begin() noexcept {
+  M& m = *current_m();
+  enter(m);
+  Sched& s = m.sched;
+  if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m, wait_reason::io);  // its run has left it behind
+  if (run_ == nullptr) {
+    run_ = &s;
+    s.cold_reads.begin(read_);
+  }
+  return m;
+}
+
+bool page_wait::keeps_thread() noexcept {
+  M& m = begin();
+  keeps_thread_ = m.sched.cold_reads.keep_thread();
+  if (keeps_thread_) m.sched.cold_reads.handed_off.fetch_add(1U, relaxed);
+  leave(m);
+  return keeps_thread_;
 }
 
 bool page_wait::wait(std::uint64_t offset) noexcept {
-  M* m = current_m();
-  enter(*m);
+  M* m = &begin();
   Sched& s = m->sched;
-  if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);  // its run has left it behind
   if (!s.cold_reads.may_be_asked() || os::open_poll() != 0 || !s.cold_reads.claim_room()) {
     s.cold_reads.handed_off.fetch_add(1U, relaxed);
     leave(*m);
     return false;
-  }
-  if (run_ == nullptr) {
-    run_ = &s;
-    s.cold_reads.begin(read_);
   }
   read_.offset = offset;
   read_.g = m->current;

@@ -7,6 +7,7 @@
 
 namespace thrum::rt {
 
+struct M;
 struct Sched;
 
 // Whether it is worth trying: on a goroutine that does not keep its thread anyway, where there is a ring or none was tried yet.
@@ -20,12 +21,17 @@ class [[nodiscard]] page_wait {
   page_wait(page_wait const&) = delete;
   page_wait& operator=(page_wait const&) = delete;
 
-  // Parks until the byte is there, which has been asked for in vain. False: it must be read by a call that keeps the thread.
+  // Bytes were asked for in vain. True: so few wait for the disk that this one may read them by a call that keeps the thread.
+  [[nodiscard]] bool keeps_thread() noexcept;
+  // Parks until the byte is there, of a file proper. False: it must be read by a call that keeps the thread.
   [[nodiscard]] bool wait(std::uint64_t offset) noexcept;
 
  private:
+  M& begin() noexcept;  // inside the runtime from here on
+
   cold_read read_;
   Sched* run_ = nullptr;  // in which it has begun
+  bool keeps_thread_ = false;
 };
 
 // Waits until nobody reads from it like that. Closing a file is for one alone; but whoever closes one beside a reader must not have

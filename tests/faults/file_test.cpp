@@ -31,6 +31,15 @@ class file_faults : public test::at_every_width {
   void SetUp() override { clear_faults(); }
   void TearDown() override { clear_faults(); }
 
+  // Also who reads alone waits for the ring.
+  template <class F>
+  static int run_without_threads(F body) {
+    return run([&] {
+      test::this_sched().cold_reads.threads_max.store(0, rt::relaxed);
+      body();
+    });
+  }
+
   // Each of them seems not to be in memory, once.
   static void read_cold(cold_file const& data, file& in, int count) {
     wait_group readers;
@@ -51,7 +60,7 @@ THRUM_AT_EVERY_WIDTH(file_faults);
 TEST_P(file_faults, NE_a_kernel_that_refuses_the_ring_is_asked_once_in_a_run) {
   cold_file const data(40 * page_bytes);
   for (int const error : {ENOSYS, EPERM, ENOMEM, EMFILE}) {
-    run([&] {
+    run_without_threads([&] {
       auto in = data.open_cold();
       inject_fault(call::ring_setup, error, 0, fault_for_good);
       read_cold(data, in, 20);
@@ -71,7 +80,7 @@ TEST_P(file_faults, NE_a_kernel_that_refuses_the_ring_is_asked_once_in_a_run) {
 TEST_P(file_faults, NE_whatever_fails_on_the_way_to_a_ring_leaves_nothing_open) {
   cold_file const data(40 * page_bytes);
   for (call const which : {call::eventfd, call::epoll_ctl}) {
-    run([&] {
+    run_without_threads([&] {
       auto in = data.open_cold();
       ASSERT_EQ(rt::os::open_poll(), 0);
       int const before = test::open_descriptors();
@@ -88,7 +97,7 @@ TEST_P(file_faults, NE_what_the_kernel_does_not_take_is_read_on_a_thread) {
   if (!test::ring_is_to_be_had()) GTEST_SKIP() << "this kernel has no io_uring for us";
   cold_file const data(40 * page_bytes);
   for (int const error : {EAGAIN, EBUSY, ENOMEM}) {
-    run([&] {
+    run_without_threads([&] {
       auto in = data.open_cold();
       inject_fault(call::ring_enter, error, 0, fault_for_good);
       read_cold(data, in, 20);
@@ -105,7 +114,7 @@ TEST_P(file_faults, NE_more_readers_than_a_ring_has_room_for) {
   if (!test::ring_is_to_be_had()) GTEST_SKIP() << "this kernel has no io_uring for us";
   constexpr int readers = static_cast<int>(rt::os::ring_questions_max) + 40;
   cold_file const data(readers * page_bytes);
-  run([&] {
+  run_without_threads([&] {
     auto in = data.open_cold();
     inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);  // nobody leaves, until there is no more room
     inject_fault(call::memory_read, EAGAIN, 0, readers);
