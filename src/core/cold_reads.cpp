@@ -29,12 +29,7 @@ bool cold_reads::are_of(int fd) noexcept {
   return each != nullptr;
 }
 
-bool cold_reads::keep_thread() noexcept {
-  // relaxed: only the numbers count
-  if (on_threads_.fetch_add(1U, relaxed) < threads_max.load(relaxed)) return true;
-  on_threads_.fetch_sub(1U, relaxed);
-  return false;
-}
+bool cold_reads::are_few() const noexcept { return begun_.load(relaxed) <= few.load(relaxed); }  // no more than a guess
 
 bool cold_reads::claim_room() noexcept {
   // relaxed: only the number counts

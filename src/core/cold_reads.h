@@ -4,7 +4,7 @@
 // out and asks the kernel; whoever finds the ring's event in the poll takes the answers, and readies them. So a record, on the
 // goroutine's stack, is in the queue, or the thread maker's, or the kernel's, which names it in its answer; and then the goroutine's again.
 //
-// The first few keep their threads: a thread that sleeps in the read costs less than the ring does.
+// As long as they are few, they keep their threads: one that sleeps in the read costs less than the ring does for few.
 //
 // There is room for ring_questions_max at a time, which is claimed before a goroutine parks: no queue of the kernel's can be full.
 #pragma once
@@ -44,9 +44,8 @@ class cold_reads {
   // Whether somebody has begun to read from it and not ended.
   [[nodiscard]] bool are_of(int fd) noexcept;
 
-  // True: so few do that this one may keep its thread. It says so when it has read.
-  [[nodiscard]] bool keep_thread() noexcept;
-  void thread_was_kept() noexcept { on_threads_.fetch_sub(1U, relaxed); }
+  // Whether they are so few that one of those who have begun keeps its thread.
+  [[nodiscard]] bool are_few() const noexcept;
 
   // False: there is none.
   [[nodiscard]] bool claim_room() noexcept;
@@ -72,9 +71,9 @@ class cold_reads {
   void take_answered(g_list& answered) noexcept;
 
   counter waited;      // reads that had to wait, without a thread
-  counter handed_off;  // and with one: one of the first few, or there was no room or no ring
-  // That may be kept. Four: measured (decision 015); tests say 0.
-  atomic<std::uint32_t> threads_max{4};
+  counter handed_off;  // and with one: they were few, or there was no room or no ring
+  // Four: measured (decision 015); tests say 0.
+  atomic<std::uint32_t> few{4};
 
  private:
   void ask_some(cold_read* const* some, std::uint32_t count, g_list& refused) noexcept;
@@ -86,10 +85,9 @@ class cold_reads {
   cold_read* under_way_ = nullptr;
   std::uint32_t unanswered_ = 0;  // by the kernel
 
-  atomic<std::uint32_t> on_threads_{0};
   atomic<std::uint32_t> claimed_{0};     // room
   atomic<std::uint32_t> are_queued_{0};  // a hint: whether a look is worth it
-  atomic<std::uint32_t> begun_{0};       // how many are under way: the same
+  atomic<std::uint32_t> begun_{0};       // how many are under way
   atomic<way> way_{way::untried};        // written by the thread maker
   os::ring ring_;                        // opened by the thread maker; closed under lock_
 };

@@ -28,7 +28,6 @@ page_wait::~page_wait() {
   if (run_ == nullptr) return;
   runtime_mark const mark;
   run_->cold_reads.end(read_);
-  if (keeps_thread_) run_->cold_reads.thread_was_kept();
 }
 
 M& page_wait::begin() noexcept {
@@ -45,10 +44,10 @@ M& page_wait::begin() noexcept {
 
 bool page_wait::keeps_thread() noexcept {
   M& m = begin();
-  keeps_thread_ = m.sched.cold_reads.keep_thread();
-  if (keeps_thread_) m.sched.cold_reads.handed_off.fetch_add(1U, relaxed);
+  bool const keeps = m.sched.cold_reads.are_few();
+  if (keeps) m.sched.cold_reads.handed_off.fetch_add(1U, relaxed);
   leave(m);
-  return keeps_thread_;
+  return keeps;
 }
 
 bool page_wait::wait(std::uint64_t offset) noexcept {

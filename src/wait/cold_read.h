@@ -31,7 +31,6 @@ class [[nodiscard]] page_wait {
 
   cold_read read_;
   Sched* run_ = nullptr;  // in which it has begun
-  bool keeps_thread_ = false;
 };
 
 // Waits until nobody reads from it like that. Closing a file is for one alone; but whoever closes one beside a reader must not have

@@ -49,7 +49,7 @@ class file_ring : public test::at_every_width {
   template <class F>
   static int run_without_threads(F body) {
     return run([&] {
-      test::this_sched().cold_reads.threads_max.store(0, rt::relaxed);
+      test::this_sched().cold_reads.few.store(0, rt::relaxed);
       body();
     });
   }

@@ -125,7 +125,7 @@ TEST_F(net_deadlock, NE_reads_that_waited_for_the_disk_hide_none) {
             cold_file const data(4096);
             auto in = data.open_cold();
             char byte = 0;
-            this_sched().cold_reads.threads_max.store(0, rt::relaxed);
+            this_sched().cold_reads.few.store(0, rt::relaxed);
             rt::os::inject_fault(rt::os::call::memory_read, EAGAIN);
             if (in.read_at({&byte, 1}, 0) != 1 || byte != data.text()[0]) std::_Exit(1);
             std::filesystem::remove(data.path());

@@ -35,7 +35,7 @@ class file_faults : public test::at_every_width {
   template <class F>
   static int run_without_threads(F body) {
     return run([&] {
-      test::this_sched().cold_reads.threads_max.store(0, rt::relaxed);
+      test::this_sched().cold_reads.few.store(0, rt::relaxed);
       body();
     });
   }
