@@ -252,7 +252,7 @@ TEST_P(file_ring, NE_the_end_of_a_run_leaves_nothing_of_reads_under_way) {
   run([&] { static_cast<void>(data.open_cold()); });
   int const before = test::open_descriptors();
   auto in = data.open_cold();  // outlives the runs
-  for (std::int64_t i = scaled(20, 3); i > 0; --i) {
+  for (std::int64_t i = scaled(10, 3); i > 0; --i) {
     auto buffers = std::make_unique<std::array<std::array<char, page_bytes>, 64>>();
     cold_file::drop(in);
     std::atomic<int> begun{0};
