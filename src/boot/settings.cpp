@@ -81,6 +81,7 @@ settings checked_settings(options const& chosen) {
   result.randomize = os::debug_setting(debug, "randomize", value) && value != 0;
   result.async_preemption = chosen.async_preemption && !with_tsan;  // it puts signals off until the next call (T15)
   if (os::debug_setting(debug, "asyncpreemptoff", value) && value != 0) result.async_preemption = false;
+  if (os::debug_setting(debug, "iouringoff", value) && value != 0) result.io_uring = false;
   result.preempt_signal = chosen.preempt_signal;
   result.idle_thread_after_ns = chosen.idle_thread_after.count();
   result.scavenge_after_ns = chosen.scavenge_after.count();

@@ -96,6 +96,7 @@ bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g
       rang = bell::rang;
       continue;
     }
+    if ((what & os::poll_says::ring) != 0) continue;  // no descriptor's: see sched/poll.cpp
     auto const meant = static_cast<std::uint16_t>(events[i].data);
     std::uint64_t const address = events[i].data >> address_shift & ~std::uint64_t{63};
     poll_desc& d = *reinterpret_cast<poll_desc*>(static_cast<std::uintptr_t>(address));

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "core/blocking_sites.h"
 #include "core/blocks.h"
+#include "core/cold_reads.h"
 #include "core/entry.h"
 #include "core/global_run_queue.h"
 #include "core/m.h"
@@ -45,6 +46,7 @@ struct settings {
   std::int64_t scavenge_after_ns = 300'000'000'000;
   bool procs_by_hand = true;           // by the program or its environment: else they follow the machine
   std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
+  bool io_uring = true;                // reads that wait for the disk give it to the kernel's ring
   bool panic_shows_all = true;         // the goroutine that panicked, and then all others
 };
 
@@ -104,6 +106,8 @@ struct Sched {
       0};                           // goroutines that wait for a descriptor, or are about to
   atomic<std::int32_t> in_poll{0};  // Ms that sleep there; at rest one at most
   atomic<std::uint32_t> polls{0};   // looks, by anybody
+
+  rt::cold_reads cold_reads;  // found by it as well
 
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock

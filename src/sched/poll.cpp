@@ -20,6 +20,9 @@ bell fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
   os::chaos_point("poll.fetched");
   g_list waiting;
   bell const rang = take_events(events, count, s.epoch, waiting);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].what == os::poll_says::ring) s.cold_reads.take_answered(waiting);
+  }
   while (G* const g = waiting.pop_front()) {
     g->end_wait();
     runnable.push_back(*g);
