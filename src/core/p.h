@@ -65,8 +65,9 @@ struct alignas(cache_line_bytes) P {
   p_counters counters;
   durations ready_to_run;  // of those that were timed and run here: see G::begin_turn
 
-  // written by sysmon and the owner: how many more times ready or a poll wakes another P at once, since putting it off was a mistake
-  atomic<std::uint32_t> wakes_at_once{0};
+  // written by sysmon and the owner: how many more times another P is woken at once, since putting it off was a mistake
+  atomic<std::uint32_t> wakes_at_once{0};    // by ready, and for a timer that was left behind
+  atomic<std::uint32_t> spreads_at_once{0};  // for a few events: see sched/poll.h
 
   // under sched.lock, but for the way into a system call and out of it: see sys/blocking.h
   P* idle_link = nullptr;

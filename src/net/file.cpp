@@ -105,9 +105,10 @@ std::size_t file::read_at(mutable_buffer to, std::uint64_t offset, std::error_co
     done = bytes;
   }
   auto* const rest = static_cast<char*>(to.data()) + done;
-  done += announced(error, [&] { return os::read_at(fd, rest, to.size() - done, offset + done); });
-  if (done != 0) error.clear();  // what was read counts, as within one call
-  return done;
+  std::size_t const more = announced(error, [&] { return os::read_at(fd, rest, to.size() - done, offset + done); });
+  if (!error || done == 0) return done + more;
+  // A part may fail where the whole does not: a file that is read past the cache wants to be read in whole blocks.
+  return announced(error, [&] { return os::read_at(fd, to.data(), to.size(), offset); });
 }
 
 std::size_t file::write_at(const_buffer from, std::uint64_t offset, std::error_code& error) {

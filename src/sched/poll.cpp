@@ -81,7 +81,7 @@ bool can_run_alone(M& m, std::uint32_t count_of_events, std::int64_t now_ns) noe
   if (m.busy_since_ns == 0) m.busy_since_ns = now_ns;
   return count_of_events <= m.p->queue.capacity() / 2 &&  // none of them is to overflow into the global queue
          count_of_events * m.p->pace.run_ns() <= alone_for_ns && now_ns - m.busy_since_ns < not_enough_after_ns &&
-         may_put_off_waking(*m.p);
+         may_put_off(m.p->spreads_at_once);
 }
 
 }  // namespace

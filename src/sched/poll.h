@@ -27,7 +27,7 @@
 //  - at the pace of late (core/pace.h) they take hardly longer in all than another M takes to come and fetch its share;
 //  - its M has slept within the last millisecond. One that goes from batch to batch without a pause is not enough for what comes,
 //    however few there are in each;
-//  - sysmon has not found lately that this was a mistake (P::wakes_at_once).
+//  - sysmon has not found lately that this was a mistake (P::spreads_at_once).
 // It is a wake-up that is put off, as the one in wake.h, and sysmon makes it good:
 //  - They are in the ring of a P that is about to run them. Whoever gives a P up later looks at this ring as at every other, and takes
 //    part; what takes this P's M away (a call, the end of a slice, a locked goroutine) gives the P to another one with all it has.

@@ -43,13 +43,15 @@ inline void wake_if_idle(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) wake_one(s);
 }
 
-// Whether a wake-up that will probably turn out to be needless may be put off on this P.
-inline bool may_put_off_waking(P& p) noexcept {
-  std::uint32_t const at_once = p.wakes_at_once.load(relaxed);  // relaxed: a matter of taste, not of order
-  if (at_once == 0) return true;
-  p.wakes_at_once.store(at_once - 1, relaxed);
+// Whether a wake-up that will probably turn out to be needless may be put off: `at_once` is how many more are not, P::wakes_at_once
+// or its like. By the owner of the P.
+inline bool may_put_off(atomic<std::uint32_t>& at_once) noexcept {
+  std::uint32_t const left = at_once.load(relaxed);  // relaxed: a matter of taste, not of order
+  if (left == 0) return true;
+  at_once.store(left - 1, relaxed);
   return false;
 }
+inline bool may_put_off_waking(P& p) noexcept { return may_put_off(p.wakes_at_once); }
 
 // Has sysmon look now, out of whatever sleep. Anybody.
 void ring_sysmon(Sched& s) noexcept;

@@ -27,9 +27,9 @@ constexpr int looks_before_slower = 50;             // Go's value
 
 // How many wake-ups a P does not put off after one turned out to be needed.
 constexpr std::uint32_t wakes_at_once_after_mistake = 1024;
-// The same for the wake-ups of events: their pace tells, too, and on a busy machine a thread that is kept from running looks like one
-// that computes.
-constexpr std::uint32_t wakes_at_once_after_slow_event = 16;
+// The same for those of events: their pace tells, too, and on a busy machine a thread that is kept from running looks like one that
+// computes.
+constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
 
 // How long from now; at least the shortest pause.
 std::int64_t until(std::int64_t when_ns, std::int64_t if_never_ns) noexcept {
@@ -154,7 +154,7 @@ verdict sysmon::look() noexcept {
   // Whoever has just set a timer is often on his way to watch it himself: only what is so at two looks is a fault.
   std::int64_t unwatched_ns = earliest_unwatched_timer(sched_);
   if (unwatched_ns != never_ns && is_far_off(sched_, unwatched_ns, now_ns) && !all_idle()) {
-    unwatched_ns = never_ns;  // not yet
+    left_to_us_ns_ = std::exchange(unwatched_ns, never_ns);  // not yet
   }
   bool const unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
   unwatched_ns_ = unwatched_ns;
@@ -163,10 +163,11 @@ verdict sysmon::look() noexcept {
   most = std::max(most, look_at_network(now_ns));
   most = std::max(most, slices_.look(now_ns));
   house_.look(now_ns);
+  bool const is_mistake = unwatched && unwatched_ns != left_to_us_ns_;
   all_still_ = true;
   for (P* const p : sched_.procs) {
     most = std::max(most, look_at_syscall(*p, p->seen, now_ns));
-    most = std::max(most, look_at_queue(*p, p->seen, unwatched));
+    most = std::max(most, look_at_queue(*p, p->seen, is_mistake));
   }
   return most;
 }
@@ -213,32 +214,32 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noex
   return verdict::acted;
 }
 
-verdict sysmon::look_at_queue(P& p, sightings& seen, bool timers_unwatched) noexcept {
+verdict sysmon::look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept {
   entry_bits const next = p.queue.peek_next().bits();
   bool const ring_waits = p.queue.size() != 0;
+  std::uint32_t const ring_taken = p.queue.taken();
   std::uint64_t const runs = p.counters.runs();
   std::uint64_t const put_off = p.counters.put_off.load(relaxed);
   bool const still = runs == seen.runs;
-  bool const beside_idle_p = still && sched_.idle_procs.load(relaxed) != 0;
-  bool const next_waits = beside_idle_p && next != 0 && next == seen.next;
-  // For those in the ring somebody may be on his way.
-  bool const ring_is_left = beside_idle_p && ring_waits && seen.ring_waits && sched_.spinning.load(relaxed) == 0;
+  bool const has_idle_p = sched_.idle_procs.load(relaxed) != 0;
+  bool const next_waits = has_idle_p && still && next != 0 && next == seen.next;
+  // Whatever else runs there: two that ready each other may do so for a whole slice.
+  bool const ring_stands = has_idle_p && ring_waits && seen.ring_waits && ring_taken == seen.ring_taken;
+  bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // else somebody is on his way
   puts_off_ = puts_off_ || put_off != seen.put_off;
   all_still_ = all_still_ && still;
   seen.next = next;
   seen.ring_waits = ring_waits;
+  seen.ring_taken = ring_taken;
   seen.runs = runs;
   seen.put_off = put_off;
-  if (next_waits || (still && timers_unwatched)) {
-    p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
-  } else if (ring_is_left && p.wakes_at_once.load(relaxed) == 0) {
-    p.wakes_at_once.store(wakes_at_once_after_slow_event, relaxed);
-  }
+  if (next_waits || (still && timer_was_left_by_mistake)) p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
+  if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
   if (next_waits || ring_is_left) {
     wake_if_idle(sched_);
     return verdict::acted;
   }
-  return beside_idle_p && ring_waits ? verdict::look_again_soon : verdict::nothing;
+  return ring_stands || (has_idle_p && still && ring_waits) ? verdict::look_again_soon : verdict::nothing;
 }
 
 }  // namespace thrum::rt

@@ -52,7 +52,7 @@ class sysmon {
 
   [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_network(std::int64_t now_ns) noexcept;
-  [[nodiscard]] verdict look_at_queue(P& p, sightings& seen, bool timers_unwatched) noexcept;
+  [[nodiscard]] verdict look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept;
 
   Sched& sched_;
   trace_function const trace_;
@@ -68,9 +68,10 @@ class sysmon {
   verdict last_ = verdict::nothing;
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;
-  std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
-  bool poll_was_unwatched_ = false;       // at the last look
-  bool puts_off_ = false;                 // wake-ups were put off between the last two looks
+  std::int64_t unwatched_ns_ = never_ns;   // the timer that nobody watched at the last look
+  std::int64_t left_to_us_ns_ = never_ns;  // one that was far off then: nobody was wrong to leave it
+  bool poll_was_unwatched_ = false;        // at the last look
+  bool puts_off_ = false;                  // wake-ups were put off between the last two looks
   std::uint32_t polls_seen_ = 0;
   std::int64_t polls_seen_ns_ = 0;  // when they had last moved
   slice_watch slices_;

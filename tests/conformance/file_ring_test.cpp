@@ -1,6 +1,7 @@
 // Reads of files whose bytes are not in memory: the goroutine waits, and no thread does (decision 015). Whichever way they go, they
 // answer what pread answers.
 #include "os/fault.h"
+#include "os/thread.h"
 #include "support/cold_file.h"
 #include "support/descriptors.h"
 #include "support/goroutines.h"
@@ -314,6 +315,81 @@ TEST_P(file_ring, NE_a_file_that_is_closed_beside_a_reader_is_closed_after_it) {
     EXPECT_EQ(reader.join(), (answer{10, data.text().substr(20, 10)}));
     closer.join();
   });
+}
+
+TEST_P(file_ring, NE_a_file_that_is_cut_short_while_it_is_waited_for_has_ended) {
+  cold_file const data(4 * page_bytes);
+  run_without_threads([&] {
+    auto in = data.open_cold();
+    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);
+    nothing_is_in_memory();
+    auto reader = spawn([&] { return by_read_at(in, 10, 2 * page_bytes); });
+    ASSERT_TRUE(wait_until([&] { return rt::os::calls_made(call::ring_answers) != 0; }));
+    std::filesystem::resize_file(data.path(), page_bytes);
+    clear_faults();
+    nothing_is_in_memory();
+    EXPECT_EQ(by_read_at(in, 10, 0).result, 10);  // its answer brings the event for both
+    EXPECT_EQ(reader.join(), (answer{0, ""})) << "the byte was there when the kernel answered";
+    nothing_is_in_memory();
+    EXPECT_EQ(by_read_at(in, 10, 2 * page_bytes), (answer{0, ""})) << "and now it is not";
+  });
+}
+
+TEST_P(file_ring, NE_calls_that_a_signal_interrupts_are_made_again) {
+  cold_file const data(4 * page_bytes);
+  run_without_threads([&] {
+    auto in = data.open_cold();
+    inject_fault(call::memory_read, EINTR, 0, 3);
+    EXPECT_EQ(by_read_at(in, 10, 20), (answer{10, data.text().substr(20, 10)}));
+  });
+}
+
+TEST_P(file_ring, NE_the_world_is_stopped_and_resized_beside_readers) {
+  constexpr std::size_t pages = 64;
+  cold_file const data(pages * page_bytes);
+  run_without_threads([&] {
+    auto in = data.open_cold();
+    std::atomic<bool> stop{false};
+    std::atomic<int> reads{0};
+    wait_group readers;
+    for (std::size_t each = 0; each < 16; ++each) {
+      readers.go([&, each] {
+        for (std::size_t i = each; !stop; i = (i + 17) % pages) {
+          nothing_is_in_memory();
+          EXPECT_EQ(by_read_at(in, 100, i * page_bytes), (answer{100, data.text().substr(i * page_bytes, 100)}));
+          ++reads;
+        }
+      });
+    }
+    for (std::int64_t i = 0; i < scaled(60, 10); ++i) {
+      int const before = reads;
+      set_max_procs(1 + static_cast<int>(i) % procs());
+      EXPECT_TRUE(wait_until([&] { return reads > before + 16; })) << "they go on";
+    }
+    stop = true;
+    readers.wait();
+    EXPECT_GT(read_stats().file_reads_waited, 0U);
+  });
+}
+
+TEST_P(file_ring, NE_many_runs_leave_no_descriptor_and_no_thread) {
+  cold_file const data(4 * page_bytes);
+  auto in = data.open_cold();  // outlives the runs
+  auto const read_in_a_run = [&] {
+    run_without_threads([&] {
+      nothing_is_in_memory();
+      EXPECT_EQ(by_read_at(in, 10, 20).result, 10);
+      EXPECT_EQ(read_stats().file_reads_waited, 1U);
+    });
+  };
+  read_in_a_run();
+  int const descriptors = test::open_descriptors();
+  int const threads = rt::os::count_process_threads();
+  for (std::int64_t i = procs() > 2 ? scaled(100, 20) : scaled(1'000, 50); i > 0 && !HasFailure(); --i) {
+    read_in_a_run();
+    ASSERT_EQ(test::open_descriptors(), descriptors);
+  }
+  EXPECT_TRUE(wait_until([&] { return rt::os::count_process_threads() <= threads; }));
 }
 
 TEST_P(file_ring, NE_a_child_has_nothing_of_the_ring) {
