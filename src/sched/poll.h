@@ -32,7 +32,8 @@
 //  - They are in the ring of a P that is about to run them. Whoever gives a P up later looks at this ring as at every other, and takes
 //    part; what takes this P's M away (a call, the end of a slice, a locked goroutine) gives the P to another one with all it has.
 //  - If one of them computes or sleeps in the kernel, those behind it wait for sysmon: it finds a ring where somebody waits and
-//    nothing runs, beside an idle P, at two looks, and wakes one. While such batches come it looks every 500 us at least.
+//    nobody was taken out between two looks, beside an idle P, and wakes one. While such batches come it looks every 500 us at
+//    least, else every 10 ms; and it sleeps deeply only as long as no P is used.
 //    An event that comes a moment later waits as long, since nobody sleeps in the poll then. One that announces its call with
 //    others behind it has sysmon look at once (sys/blocking.cpp).
 //  - The timers do not depend on it. The M that kept the time owes a look and pays before it runs the first (M::owes_watch), so
