@@ -211,27 +211,44 @@ TEST_P(few_events, S25_timers_beside_a_busy_poller_are_as_punctual_as_without_wa
   });
 }
 
-// Whoever slept in the poll, for the timer too, leaves it to sysmon and does not come back.
+// Whoever slept in the poll, for the timer too, leaves it to sysmon and does not come back: it does `first`, and computes.
+void a_far_timer_fires_beside_one_that_computes(void (*first)(int procs), int procs) {
+  for (int rounds = 0, left_to_sysmon = 0; left_to_sysmon < 3;) {
+    std::atomic<bool> slept{false};
+    crowd computing(1, [&] {
+      first(procs);
+      EXPECT_TRUE(test::spin_until([&] { return slept.load(); }));
+    });
+    std::uint64_t const before = put_off();
+    auto sleeper = spawn([&] {
+      sleep_for(100ms);
+      slept = true;
+    });
+    std::thread outside([&computing, &slept, &s = this_sched()] {  // it may be late
+      while (!slept && s.idle_procs.load(rt::relaxed) != s.procs.size()) std::this_thread::yield();
+      computing.give_turns();
+    });
+    sleeper.join();
+    outside.join();
+    left_to_sysmon += put_off() != before;
+    ASSERT_LT(++rounds, 1'000);
+  }
+}
+
 TEST_P(few_events, S27_a_timer_that_was_far_off_fires_beside_one_that_computes) {
   if (procs() == 1) GTEST_SKIP() << "there is nobody else to run the timer";
+  run([] { a_far_timer_fires_beside_one_that_computes([](int) {}, procs()); });
+}
+
+TEST_P(few_events, S23_S27_a_timer_that_was_far_off_fires_after_its_p_has_gone) {
+  if (procs() < 4) GTEST_SKIP() << "there must be another P all the while";
   run([] {
-    for (int rounds = 0, left_to_sysmon = 0; left_to_sysmon < 3;) {
-      std::atomic<bool> slept{false};
-      crowd computing(1, [&] { EXPECT_TRUE(test::spin_until([&] { return slept.load(); })); });
-      std::uint64_t const before = put_off();
-      auto sleeper = spawn([&] {
-        sleep_for(100ms);
-        slept = true;
-      });
-      std::thread outside([&computing, &slept, &s = this_sched()] {  // it may be late
-        while (!slept && s.idle_procs.load(rt::relaxed) != s.procs.size()) std::this_thread::yield();
-        computing.give_turns();
-      });
-      sleeper.join();
-      outside.join();
-      left_to_sysmon += put_off() != before;
-      ASSERT_LT(++rounds, 1'000);
-    }
+    a_far_timer_fires_beside_one_that_computes(
+        [](int at_first) {
+          set_max_procs(2);
+          set_max_procs(at_first);
+        },
+        procs());
   });
 }
 
