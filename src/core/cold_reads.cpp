@@ -72,7 +72,7 @@ void cold_reads::ask_some(cold_read* const* some, std::uint32_t count, g_list& r
     unanswered_ += count;  // before the first answer can come
   }
   unsigned const left = ring_.hand_in();
-  os::chaos_point();
+  os::chaos_point("cold_reads.asked");
   if (left == 0) return;
   os::lock_guard const guard(lock_);
   unanswered_ -= left;
