@@ -134,31 +134,42 @@ TEST_P(file_ring, NE_reads_are_the_same_as_pread_while_pages_come_and_go) {
 TEST_P(file_ring, NE_a_hundred_cold_reads_at_once_keep_no_threads) {
   constexpr int readers = 100;
   cold_file const data(readers * page_bytes);
-  auto const threads_of = [&](char const* setting) {
+  auto const read_all = [&](file& in, wait_group& all) {
+    for (std::size_t i = 0; i < readers; ++i) {
+      all.go([&in, &data, i] {
+        std::array<char, page_bytes> page{};
+        EXPECT_EQ(in.read_at(page, i * page_bytes), page_bytes);
+        EXPECT_EQ(std::string(page.data(), page_bytes), data.text().substr(i * page_bytes, page_bytes));
+      });
+    }
+  };
+  run_without_threads([&] {
+    auto in = data.open_cold();
+    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);
+    nothing_is_in_memory(readers);
+    wait_group all;
+    read_all(in, all);
+    EXPECT_TRUE(wait_until([&] { return test::waiting_for(rt::wait_reason::io) == readers; })) << "all are parked";
+    EXPECT_EQ(read_stats().file_reads_handed_off, 0U);
+    clear_faults();
+    nothing_is_in_memory();
+    EXPECT_EQ(by_read_at(in, 10, 0).result, 10);  // its answer brings the event for all
+    all.wait();
+  });
+  // How many threads there are in earnest depends on the disk, and on the machine: it is said, not judged.
+  for (char const* const setting : {"iouringoff=1", "iouringoff=0"}) {
     ::setenv("THRUM_DEBUG", setting, 1);
-    int threads = 0;
     run([&] {
       auto in = data.open_cold();
       wait_group all;
-      for (std::size_t i = 0; i < readers; ++i) {
-        all.go([&in, &data, i] {
-          std::array<char, page_bytes> page{};
-          EXPECT_EQ(in.read_at(page, i * page_bytes), page_bytes);
-          EXPECT_EQ(std::string(page.data(), page_bytes), data.text().substr(i * page_bytes, page_bytes));
-        });
-      }
+      read_all(in, all);
       all.wait();
       auto const now = read_stats();
-      threads = now.threads;
-      std::printf("%s: %d threads, %d reads waited without one, %d with\n", setting, threads,
+      std::printf("%s: %d threads, %d reads waited without one, %d with\n", setting, now.threads,
                   static_cast<int>(now.file_reads_waited), static_cast<int>(now.file_reads_handed_off));
     });
     ::unsetenv("THRUM_DEBUG");
-    return threads;
-  };
-  static_cast<void>(threads_of("iouringoff=1"));  // how many depends on the disk: it is said, not judged
-  // Those that each P needs, main's, and what sysmon hands a P to when the kernel pauses a thread in the middle of a call.
-  EXPECT_LE(threads_of("iouringoff=0"), procs() + 16);
+  }
 }
 
 TEST_P(file_ring, NE_errors_and_ends_are_those_of_pread) {
@@ -252,6 +263,7 @@ TEST_P(file_ring, NE_the_end_of_a_run_leaves_nothing_of_reads_under_way) {
   cold_file const data(64 * page_bytes);
   run([&] { static_cast<void>(data.open_cold()); });
   int const before = test::open_descriptors();
+  int const stayed_before = rt::Sched::threads_asleep_for_good.load(rt::relaxed);
   auto in = data.open_cold();  // outlives the runs
   for (std::int64_t i = scaled(10, 3); i > 0; --i) {
     auto buffers = std::make_unique<std::array<std::array<char, page_bytes>, 64>>();
@@ -268,7 +280,8 @@ TEST_P(file_ring, NE_the_end_of_a_run_leaves_nothing_of_reads_under_way) {
       ASSERT_TRUE(wait_until([&] { return begun > 8; }));
     });
     buffers.reset();
-    ASSERT_EQ(test::open_descriptors(), before);
+    // A disk that takes more than the 0.2 s that a run waits for it keeps a thread and a descriptor.
+    ASSERT_LE(test::open_descriptors(), before + rt::Sched::threads_asleep_for_good.load(rt::relaxed) - stayed_before);
   }
 }
 
