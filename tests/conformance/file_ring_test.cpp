@@ -398,7 +398,7 @@ TEST_P(file_ring, NE_many_runs_leave_no_descriptor_and_no_thread) {
   read_in_a_run();
   int const descriptors = test::open_descriptors();
   int const threads = rt::os::count_process_threads();
-  for (std::int64_t i = procs() > 2 ? scaled(100, 20) : scaled(1'000, 50); i > 0 && !HasFailure(); --i) {
+  for (std::int64_t i = procs() > 2 ? scaled(40, 10) : scaled(200, 20); i > 0 && !HasFailure(); --i) {
     read_in_a_run();
     ASSERT_EQ(test::open_descriptors(), descriptors);
   }
