@@ -70,4 +70,9 @@ bool work_anywhere(Sched& s) noexcept {
   return false;
 }
 
+void wake_if_work_is_left(Sched& s) noexcept {
+  store_load_fence();
+  if (work_anywhere(s)) wake_if_idle(s);
+}
+
 }  // namespace thrum::rt

@@ -63,4 +63,7 @@ void put_idle_p(Sched& s, P& p) noexcept;
 // Step 3 of the right column: whether any queue shows work.
 [[nodiscard]] bool work_anywhere(Sched& s) noexcept;
 
+// The right column for one who stops searching, or puts a P away, on behalf of others: looks again, and wakes instead of searching on.
+void wake_if_work_is_left(Sched& s) noexcept;
+
 }  // namespace thrum::rt
