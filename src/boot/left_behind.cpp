@@ -61,7 +61,7 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
     auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
     bool const its_frames_stay = has_frames(status);
     bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
-    g.is_orphan = true;
+    g.was_orphaned.store(true, relaxed);
     frames = frames || its_frames_stay;
     // What the callable of one that never started owns is left behind as well; a leak checker must be able to find it.
     bool const owns_callable = with_asan && status == g_status::unstarted;
@@ -77,7 +77,7 @@ void abandon(Sched* s) noexcept {
   s->next_abandoned = abandoned.exchange(s, acq_rel);
   os::lock_guard const guard(s->free_lock);
   s->g_slab.for_each([](G& g) {
-    g.is_orphan = true;
+    g.was_orphaned.store(true, relaxed);
     tell_leak_checker(g);
   });
 }

@@ -153,8 +153,8 @@ struct Sched {
   // sysmon, which watches the Ps from outside: see sys/sysmon.h
   atomic<std::uint32_t> sysmon_bell{0};        // rung by adding 1
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
-  int own_threads =
-      0;  // that are no Ms: sysmon, the thread maker, chaos. Under lock once sysmon looks; fixed before main
+  // Threads that are no Ms: sysmon, the thread maker, chaos. Under lock once sysmon looks; fixed before main starts.
+  int own_threads = 0;
   counter sysmon_looks;
   counter retaken;            // Ps that sysmon took from system calls
   counter preemptions_asked;  // requests; a slice may need several
