@@ -1,5 +1,7 @@
 // file: files of the file system. The kernel cannot be asked to tell when a file is ready, so each call is announced as one that
-// may block (blocking.h): it keeps its thread, and its processor goes to others if it takes long.
+// may block (blocking.h): it keeps its thread, and its processor goes to others if it takes long. One exception: when more
+// than a few reads at an offset wait for the disk, read_at waits without a thread, where the kernel has an io_uring for us
+// (THRUM_DEBUG=iouringoff=1: nowhere).
 //
 //   auto log = thrum::file::open("app.log", thrum::open_for::append);
 //   log.write_all("started\n");

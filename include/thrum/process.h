@@ -4,8 +4,9 @@
 //   if (!status.ok()) std::fprintf(stderr, "git: %s", err.c_str());
 //
 //   auto sort = thrum::process::start({"sort", "-n"}, {.in = thrum::stdio::pipe, .out = thrum::stdio::pipe});
-//   thrum::go([&] { sort.in().write_all(numbers); sort.in().close(); });    // beside the reading: a pipe holds but 64 KiB
+//   auto writer = thrum::spawn([&] { sort.in().write_all(numbers); sort.in().close(); });   // a pipe holds but 64 KiB
 //   while (auto n = sort.out().read_some(bytes)) ...;
+//   writer.join();                                                                          // it uses `sort`
 //   thrum::exit_status how = sort.wait();
 //
 // wait parks its goroutine and no thread: thousands may wait. It costs a descriptor while it waits; where there is none left, or

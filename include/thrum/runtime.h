@@ -111,6 +111,8 @@ struct stats {
   std::vector<unannounced_call> unannounced_calls;  // where that was: the first 32 places
   std::uint64_t preemptions_asked = 0;              // slices that it ended, and ends that had to be asked for again
   int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
+  std::uint64_t file_reads_waited = 0;              // reads of files that waited for the disk without a thread
+  std::uint64_t file_reads_handed_off = 0;          // and with one: few at a time, or where the kernel has no ring
   // How long goroutines that could run waited for their turn: from becoming runnable to running. Measured of a few: one in 64
   // where threads go to sleep and are woken, one in some thousand where goroutines follow each other; of none that is locked to a thread.
   durations ready_to_run;

@@ -2,6 +2,7 @@
 
 #include "os/chaos.h"
 #include "os/env.h"
+#include "os/lock.h"
 #include "os/note.h"
 #include "os/pause_signal.h"
 #include "os/thread_state.h"
@@ -36,9 +37,13 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
   storms_ = slices_end_one_in != 0;
   os::set_chaos({seed, slices_end_one_in, os::environment("THRUM_CHAOS_POINTS")});
   if (!stops_ && !storms_) return;
-  ++s.own_threads;
+  auto const count = [&s](int more) {  // sysmon looks already
+    os::lock_guard const guard(s.lock);
+    s.own_threads += more;
+  };
+  count(1);
   runs_ = os::create_thread(thread_, thread_main, this) == 0;
-  if (!runs_) --s.own_threads;
+  if (!runs_) count(-1);
 }
 
 void chaos::stop() noexcept {

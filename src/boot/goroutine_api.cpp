@@ -211,6 +211,8 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.retaken = s.retaken.load(rt::relaxed);
   to.unannounced = s.unannounced.load(rt::relaxed);
   to.preemptions_asked = s.preemptions_asked.load(rt::relaxed);
+  to.file_reads_waited = s.cold_reads.waited.load(rt::relaxed);
+  to.file_reads_handed_off = s.cold_reads.handed_off.load(rt::relaxed);
   sites = s.blocking_sites;
   add_durations(s.stopping_took, to.stopping_took);
   add_durations(s.stopped_for, to.stopped_for);

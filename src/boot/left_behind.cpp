@@ -42,7 +42,9 @@ void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
   if (!has_frames(status) || g.on == nullptr) return;
   bool const is_parked =
       status == g_status::waiting || (status == g_status::runnable && (g.locked_to == nullptr || g.comes_home));
-  auto const* const low = is_parked ? static_cast<char const*>(g.saved.sp) : g.on->low;
+  // One that was paused when the run ended stands on the signal stack.
+  auto const* const sp = static_cast<char const*>(g.saved.sp);
+  auto const* const low = is_parked && sp >= g.on->low && sp < g.on->top ? sp : g.on->low;
   __lsan_register_root_region(low, static_cast<std::size_t>(g.on->top - low));
 #endif
 }
@@ -60,7 +62,7 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
     auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
     bool const its_frames_stay = has_frames(status);
     bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
-    g.is_orphan = true;
+    g.was_orphaned.store(true, relaxed);
     frames = frames || its_frames_stay;
     // What the callable of one that never started owns is left behind as well; a leak checker must be able to find it.
     bool const owns_callable = with_asan && status == g_status::unstarted;
@@ -76,7 +78,7 @@ void abandon(Sched* s) noexcept {
   s->next_abandoned = abandoned.exchange(s, acq_rel);
   os::lock_guard const guard(s->free_lock);
   s->g_slab.for_each([](G& g) {
-    g.is_orphan = true;
+    g.was_orphaned.store(true, relaxed);
     tell_leak_checker(g);
   });
 }

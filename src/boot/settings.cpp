@@ -82,6 +82,7 @@ settings checked_settings(options const& chosen) {
   result.async_preemption = chosen.async_preemption && !with_tsan;  // it puts signals off until the next call (T15)
   if (os::debug_setting(debug, "asyncpreemptoff", value) && value != 0) result.async_preemption = false;
   result.posix_calls_park = !(os::debug_setting(debug, "posixoff", value) && value != 0);
+  if (os::debug_setting(debug, "iouringoff", value) && value != 0) result.io_uring = false;
   result.preempt_signal = chosen.preempt_signal;
   result.idle_thread_after_ns = chosen.idle_thread_after.count();
   result.scavenge_after_ns = chosen.scavenge_after.count();

@@ -33,11 +33,14 @@ struct p_counters {
   counter returns_to_idle;  // returns from a system call that took this P from the idle list
   counter returns_queued;   // goroutines back from a system call that found no P, and were run here later
   counter preempted;        // goroutines paused here in the middle of user code
+  counter put_off;          // wake-ups: for a few events, and to watch a timer that is far off
 
   // Grows with every goroutine that runs: whoever looks twice learns whether the P is getting on. relaxed: no more than that.
   [[nodiscard]] std::uint64_t switches() const noexcept {
     return switches_direct.load(relaxed) + switches_via_g0.load(relaxed);
   }
+  // The same, with those who came to run without any switch.
+  [[nodiscard]] std::uint64_t runs() const noexcept { return switches() + stack_handovers.load(relaxed); }
 };
 
 inline void count(counter& one) noexcept { owner_add(one, std::uint64_t{1}); }

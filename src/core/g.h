@@ -60,7 +60,7 @@ struct alignas(cache_line_bytes) G {
   wait_reason waits_for = wait_reason::none;
   wake_race race;                      // for waits that more than one may end
   bool is_hosted = false;              // runs on its joiner's stack
-  bool is_orphan = false;              // its run is over; the record only serves a handle that is still there
+  atomic<bool> was_orphaned{false};    // its run is over; the record only serves a handle that is still there
   bool is_exiting = false;             // goexit is unwinding it
   std::uint16_t lock_depth = 0;        // calls of lock_os_thread that are still to be undone
   std::int64_t runnable_since_ns = 0;  // if it is timed
@@ -100,6 +100,9 @@ struct alignas(cache_line_bytes) G {
     if (attention.load(acquire) != 0) [[unlikely]]  // pairs with parked_stacks: its stack is as it shall be
       end_attended_wait();
   }
+
+  // relaxed: a thread from outside may look while the run ends. It has another way to find that out, or sleeps for good.
+  [[nodiscard]] bool is_orphan() const noexcept { return was_orphaned.load(relaxed); }
 
   [[nodiscard]] bool takes_detour() const noexcept { return std::bit_cast<std::uint16_t>(detour) != 0; }
 

@@ -87,9 +87,10 @@ struct M {
   std::uint32_t polls_in_vain = 0;   // looks at the network in a row that found nothing: see find_runnable
   std::uint32_t poor_steals = 0;     // in a row, that kept it busy for hardly longer than they took: see steal.cpp
   std::int64_t stole_at_ns = 0;
-  G* handed = nullptr;           // what g0 is to run next, chosen by the goroutine that left
-  bool handed_inherits = false;  // and whether it inherits the time slice
-  G* brought = nullptr;          // comes with next_p: it has left a thread that is home to others
+  std::int64_t busy_since_ns = 0;  // without a sleep, as far as events go; 0: it has slept. See sched/poll.cpp
+  G* handed = nullptr;             // what g0 is to run next, chosen by the goroutine that left
+  bool handed_inherits = false;    // and whether it inherits the time slice
+  G* brought = nullptr;            // comes with next_p: it has left a thread that is home to others
   bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h
   bool timers_are_due = false;  // it was the timekeeper, and its time has come: on some P something is due
   // Goroutines that are at home here: see sched/home.h.

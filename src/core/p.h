@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "core/counters.h"
 #include "core/p_timers.h"
+#include "core/pace.h"
 #include "core/pauses.h"
 #include "core/run_queue.h"
 #include "core/sightings.h"
@@ -57,14 +58,16 @@ struct alignas(cache_line_bytes) P {
   stack_cache stacks;
   sudog_list sudogs;
   random_source random;
+  rt::pace pace;
 
   // written by the owner, read by anybody
   atomic<std::uint32_t> schedtick{0};  // goroutines started here, but for those that inherited a time slice
   p_counters counters;
   durations ready_to_run;  // of those that were timed and run here: see G::begin_turn
 
-  // written by sysmon and the owner: how many more times ready wakes another P at once, since putting it off was a mistake
-  atomic<std::uint32_t> wakes_at_once{0};
+  // written by sysmon and the owner: how many more times another P is woken at once, since putting it off was a mistake
+  atomic<std::uint32_t> wakes_at_once{0};    // by ready, and for a timer that was left behind
+  atomic<std::uint32_t> spreads_at_once{0};  // for a few events: see sched/poll.h
 
   // under sched.lock, but for the way into a system call and out of it: see sys/blocking.h
   P* idle_link = nullptr;

@@ -99,6 +99,7 @@ bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g
       rang = bell::rang;
       continue;
     }
+    if ((what & os::poll_says::ring) != 0) continue;  // no descriptor's: see sched/poll.cpp
     if (events[i].data == inner_poll_data) [[unlikely]] {
       fetch_from_inner.load(relaxed)(epoch, runnable);  // set before its descriptor was added
       continue;

@@ -166,6 +166,9 @@ class run_queue {
   }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return mask_ + 1; }
 
+  // Grows with every entry that leaves the ring: whoever looks twice learns whether those in it get on. relaxed: no more than that.
+  [[nodiscard]] std::uint32_t taken() const noexcept { return head_.load(relaxed); }
+
   // seq_cst: the other half of the wake-up protocol, read after the P was given up. The order head, tail, next matters
   // as in Go's runqempty: a kicked-out runnext moves to the tail, so tail must be read before we believe in an empty ring
   // and next between two equal reads of tail.

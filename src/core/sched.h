@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "core/blocking_sites.h"
 #include "core/blocks.h"
+#include "core/cold_reads.h"
 #include "core/entry.h"
 #include "core/global_run_queue.h"
 #include "core/m.h"
@@ -46,6 +47,7 @@ struct settings {
   std::int64_t scavenge_after_ns = 300'000'000'000;
   bool procs_by_hand = true;           // by the program or its environment: else they follow the machine
   std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
+  bool io_uring = true;                // reads that wait for the disk give it to the kernel's ring
   bool panic_shows_all = true;         // the goroutine that panicked, and then all others
 };
 
@@ -106,6 +108,8 @@ struct Sched {
   atomic<std::int32_t> in_poll{0};  // Ms that sleep there; at rest one at most
   atomic<std::uint32_t> polls{0};   // looks, by anybody
 
+  rt::cold_reads cold_reads;  // found by it as well
+
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
   global_run_queue global_queue;
@@ -150,7 +154,8 @@ struct Sched {
   // sysmon, which watches the Ps from outside: see sys/sysmon.h
   atomic<std::uint32_t> sysmon_bell{0};        // rung by adding 1
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
-  int own_threads = 0;  // that are no Ms: sysmon and the thread maker. Written before main starts
+  // Threads that are no Ms: sysmon, the thread maker, chaos. Under lock once sysmon looks; fixed before main starts.
+  int own_threads = 0;
   counter sysmon_looks;
   counter retaken;            // Ps that sysmon took from system calls
   counter preemptions_asked;  // requests; a slice may need several
@@ -159,6 +164,8 @@ struct Sched {
   bool sysmon_in_deep_sleep = false;     // under lock
   rt::blocking_sites blocking_sites;     // under lock
   atomic<bool> sysmon_is_slow{false};    // it will not look within some ten microseconds
+  // For so long at most, unless all Ps are idle; 10 ms until it has said so itself
+  atomic<std::int64_t> sysmon_pause_ns{10'000'000};
 
   // threads from outside: see sys/foreign.h
   foreign_seat* seats = nullptr;

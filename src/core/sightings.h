@@ -11,8 +11,11 @@ namespace thrum::rt {
 struct sightings {
   // see sys/sysmon.cpp
   entry_bits next = 0;
-  std::uint64_t switches = 0;
-  std::uint64_t syscall = 0;  // the number of the call it was in
+  std::uint64_t runs = 0;
+  std::uint64_t put_off = 0;
+  bool ring_waits = false;       // somebody did, in the ring
+  std::uint32_t ring_taken = 0;  // run_queue::taken
+  std::uint64_t syscall = 0;     // the number of the call it was in
   std::int64_t syscall_since_ns = 0;
 
   // see sys/slices.h

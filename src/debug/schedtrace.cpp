@@ -13,7 +13,7 @@
 namespace thrum::rt {
 namespace {
 
-// Text in memory of its own.
+// Text in memory of its own: whole lines. What does not fit is left out, and so is all that follows.
 class page_text {
  public:
   explicit page_text(std::size_t bytes) noexcept : bytes_(bytes), text_(os::map(bytes).address) {}
@@ -23,24 +23,27 @@ class page_text {
   page_text(page_text const&) = delete;
   page_text& operator=(page_text const&) = delete;
 
-  // What does not fit is left out.
   void add(char const* format, ...) noexcept __attribute__((format(printf, 2, 3))) {
-    if (text_ == nullptr) return;
+    if (text_ == nullptr || is_full_) return;
     std::size_t const room = bytes_ - used_;
     std::va_list arguments;
     va_start(arguments, format);
     int const length = std::vsnprintf(text_ + used_, room, format, arguments);
     va_end(arguments);
-    if (length > 0 && static_cast<std::size_t>(length) < room) used_ += static_cast<std::size_t>(length);
+    is_full_ = length < 0 || static_cast<std::size_t>(length) >= room;
+    if (!is_full_) used_ += static_cast<std::size_t>(length);
   }
-  void write() const noexcept {
-    if (text_ != nullptr) write_to_stderr(text_, used_);
+  void write() noexcept {
+    if (text_ == nullptr) return;
+    while (is_full_ && used_ > 0 && text_[used_ - 1] != '\n') --used_;
+    write_to_stderr(text_, used_);
   }
 
  private:
   std::size_t const bytes_;
   char* const text_;
   std::size_t used_ = 0;
+  bool is_full_ = false;
 };
 
 constexpr std::size_t bytes_per_line = 320;

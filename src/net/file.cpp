@@ -1,6 +1,7 @@
 #include "net/io_call.h"
 #include "os/files.h"
 #include "os/socket.h"
+#include "wait/cold_read.h"
 #include <thrum/blocking.h>
 #include <thrum/file.h>
 
@@ -28,6 +29,31 @@ std::size_t write_whole(const_buffer from, std::error_code& error, F write) {
   return done;
 }
 
+// What can be read without keeping the thread: what is in memory, and what the kernel's ring waits for. The bytes are copied by
+// ordinary reads, in the name of the goroutine; whatever does not go like that, errors among it, is left to one that may block.
+struct part_read {
+  std::size_t bytes;
+  bool is_all;
+};
+part_read read_without_thread(page_wait& page, int fd, mutable_buffer to, std::uint64_t offset) {
+  constexpr int waits_in_vain_max = 3;  // with little memory a page may be gone again before it is read
+  std::size_t done = 0;
+  for (int in_vain = 0; in_vain < waits_in_vain_max;) {
+    auto* const rest = static_cast<char*>(to.data()) + done;
+    long const got = blocking([&] { return os::read_from_memory(fd, rest, to.size() - done, offset + done); });
+    if (got > 0) {
+      done += static_cast<std::size_t>(got);
+      in_vain = 0;
+    }
+    if (got == 0 || done == to.size()) return {done, true};
+    if (got > 0) continue;
+    if (got != -EAGAIN || page.keeps_thread()) break;
+    if (!blocking([&] { return os::is_regular(fd); }) || !page.wait(offset + done)) break;
+    ++in_vain;
+  }
+  return {done, false};
+}
+
 }  // namespace
 
 file file::open(std::string const& path, open_for what, unsigned permissions, std::error_code& error) {
@@ -48,12 +74,13 @@ file file::open(std::string const& path, open_for what, unsigned permissions, st
 
 void file::close(std::error_code& error) {
   int const descriptor = std::exchange(descriptor_, -1);
+  wait_until_unread(descriptor);
   static_cast<void>(announced(error, [=] { return descriptor < 0 ? -EBADF : os::close_file(descriptor); }));
 }
 
 void file::drop() noexcept {
-  if (descriptor_ < 0) return;
-  static_cast<void>(blocking([descriptor = std::exchange(descriptor_, -1)] { return os::close_file(descriptor); }));
+  std::error_code ignored;
+  if (descriptor_ >= 0) close(ignored);
 }
 
 std::size_t file::read_some(mutable_buffer to, std::error_code& error) {
@@ -67,7 +94,21 @@ std::size_t file::write_all(const_buffer from, std::error_code& error) {
 }
 
 std::size_t file::read_at(mutable_buffer to, std::uint64_t offset, std::error_code& error) {
-  return announced(error, [&] { return os::read_at(descriptor_, to.data(), to.size(), offset); });
+  int const fd = descriptor_;
+  page_wait page(fd);
+  std::size_t done = 0;
+  // Past what an off_t can say, the two ways of reading mean different things.
+  if (to.size() != 0 && offset <= INT64_MAX - to.size() && pages_can_be_waited_for()) {
+    auto const [bytes, is_all] = read_without_thread(page, fd, to, offset);
+    error.clear();
+    if (is_all) return bytes;
+    done = bytes;
+  }
+  auto* const rest = static_cast<char*>(to.data()) + done;
+  std::size_t const more = announced(error, [&] { return os::read_at(fd, rest, to.size() - done, offset + done); });
+  if (!error || done == 0) return done + more;
+  // A part may fail where the whole does not: a file that is read past the cache wants to be read in whole blocks.
+  return announced(error, [&] { return os::read_at(fd, to.data(), to.size(), offset); });
 }
 
 std::size_t file::write_at(const_buffer from, std::uint64_t offset, std::error_code& error) {

@@ -18,7 +18,9 @@
 namespace thrum::rt::os {
 namespace {
 
-constexpr std::uint64_t bell_data = 0;  // no descriptor's: those are addresses
+// No descriptor's: those are addresses.
+constexpr std::uint64_t bell_data = 0;
+constexpr std::uint64_t ring_data = 1;
 
 struct open_descriptors {
   os::lock lock{lock_rank::leaf};
@@ -129,10 +131,18 @@ bool poll_is_open() noexcept { return process.poll.load(acquire) >= 0; }  // pai
 
 THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
   int const errno_before = errno;
-  THRUM_DCHECK(data != bell_data);
+  THRUM_DCHECK(data != bell_data && data != ring_data);
   added.fetch_add(1U, release);  // pairs with poll_wait
   int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, fd,
                             EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, data);
+  errno = errno_before;
+  return error;
+}
+
+THRUM_OPAQUE int poll_add_ring(int event) noexcept {
+  int const errno_before = errno;
+  added.fetch_add(1U, release);  // pairs with poll_wait
+  int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, event, EPOLLIN | EPOLLET, ring_data);
   errno = errno_before;
   return error;
 }
@@ -157,7 +167,9 @@ THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
   }
   for (long i = 0; i < found; ++i) {
     std::uint64_t const data = events[i].data.u64;
-    out[i] = {data, data == bell_data ? poll_says::bell : meaning_of(events[i].events)};
+    out[i] = {data, data == bell_data   ? poll_says::bell
+                    : data == ring_data ? poll_says::ring
+                                        : meaning_of(events[i].events)};
   }
   return static_cast<int>(found);
 }

@@ -21,6 +21,7 @@ inline constexpr std::uint32_t writable = 2;
 // An end, an error or urgent data: a read that got less than it asked for does not mean that nothing more will be found.
 inline constexpr std::uint32_t ended = 4;
 inline constexpr std::uint32_t bell = 8;
+inline constexpr std::uint32_t ring = 16;  // there are answers: os/ring.h
 }  // namespace poll_says
 
 struct poll_event {
@@ -36,6 +37,8 @@ inline constexpr int poll_events_max = 128;  // Go's value: what one look brings
 
 // `data` comes back with every event. 0 or the errno: EPERM for what cannot be polled, such as a file.
 [[nodiscard]] int poll_add(int fd, std::uint64_t data) noexcept;
+// The event of the one ring that is open (os/ring.h).
+[[nodiscard]] int poll_add_ring(int event) noexcept;
 void poll_remove(int fd) noexcept;
 
 // Sleeps until there are events, for `timeout_ns` at most; 0 only looks, -1 is for ever. How many were written to `out`, which

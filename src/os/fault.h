@@ -49,6 +49,10 @@ enum class call : std::uint8_t {
   kill,
   pipe,
   duplicate,
+  ring_setup,    // any error stands for a kernel without io_uring
+  ring_enter,    // nothing of what was asked for is taken
+  ring_answers,  // the kernel has not answered yet
+  memory_read,   // EAGAIN: not all of it is in memory
   count_
 };
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace thrum::rt::os {
@@ -32,6 +33,16 @@ THRUM_OPAQUE int open_exclusively(char const* path, unsigned permissions) noexce
 
 THRUM_OPAQUE long read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
   return repeat(call::receive, [=] { return ::pread(fd, to, bytes, static_cast<off_t>(offset)); });
+}
+
+THRUM_OPAQUE long read_from_memory(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  iovec const part{to, bytes};
+  return repeat(call::memory_read, [&] { return ::preadv2(fd, &part, 1, static_cast<off_t>(offset), RWF_NOWAIT); });
+}
+
+THRUM_OPAQUE bool is_regular(int fd) noexcept {
+  struct stat about {};
+  return repeat([&] { return ::fstat(fd, &about); }) == 0 && S_ISREG(about.st_mode);
 }
 
 THRUM_OPAQUE long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept {

@@ -12,6 +12,11 @@ namespace thrum::rt::os {
 [[nodiscard]] int open_to_update(char const* path) noexcept;
 [[nodiscard]] int open_exclusively(char const* path, unsigned permissions) noexcept;
 [[nodiscard]] long read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept;
+// The beginning of what is asked for, as far as it is in memory; what is not begins to be fetched. -EAGAIN: not a byte is. Other
+// errors may be about this way of reading alone. The offset is positive as an off_t.
+[[nodiscard]] long read_from_memory(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept;
+// A file proper, and nothing that reading takes bytes away from.
+[[nodiscard]] bool is_regular(int fd) noexcept;
 [[nodiscard]] long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept;
 [[nodiscard]] std::int64_t size_of_file(int fd) noexcept;
 [[nodiscard]] int sync_file(int fd) noexcept;

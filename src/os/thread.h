@@ -55,7 +55,7 @@ struct stack_bounds {
 // Whether it is still an entry of /proc/self/task.
 [[nodiscard]] bool thread_is_listed(int tid) noexcept;
 
-// Entries of /proc/self/task; -1 when it cannot be read.
+// Entries of /proc/self/task, but for threads of the kernel's own; -1 when it cannot be read.
 [[nodiscard]] int count_process_threads() noexcept;
 
 }  // namespace thrum::rt::os

@@ -190,7 +190,10 @@ found find_runnable(M& m) noexcept {
     if (next.g == nullptr) next = take_at_home(m);
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};
-    if (next.g == nullptr) next = take_polled(s, m);
+    if (next.g == nullptr) {
+      if (p.pace.in_batch()) p.pace.end_batch(os::monotonic_ns(), p.counters.runs());
+      next = take_polled(s, m);
+    }
     if (next.g == nullptr && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
       if (m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();

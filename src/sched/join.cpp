@@ -100,7 +100,7 @@ using namespace rt;
 
 void join_task(task& joined) {
   G& child = G::of(joined);
-  if (child.is_orphan) {
+  if (child.is_orphan()) {
     if (task_finished(joined)) return;
     throw std::logic_error("thrum: join() on a goroutine whose run ended before it did");
   }
@@ -123,7 +123,7 @@ bool task_finished(task const& joined) noexcept {
 
 void release_task(task& joined) noexcept {
   G& g = G::of(joined);
-  M* const m = g.is_orphan ? nullptr : callers_m();
+  M* const m = g.is_orphan() ? nullptr : callers_m();
   if (m == nullptr) return;  // a handle that outlived its run: the record stays where it is
   enter(*m);
   drop_reference(*m->p, g);

@@ -6,6 +6,7 @@
 #include "os/thread.h"
 #include "sched/home.h"
 #include "sched/queues.h"
+#include "sched/wake.h"
 
 #include <algorithm>
 
@@ -20,6 +21,9 @@ bell fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
   os::chaos_point("poll.fetched");
   g_list waiting;
   bell const rang = take_events(events, count, s.epoch, waiting);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].what == os::poll_says::ring) s.cold_reads.take_answered(waiting);
+  }
   while (G* const g = waiting.pop_front()) {
     g->end_wait();
     runnable.push_back(*g);
@@ -66,6 +70,31 @@ poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept
   return end;
 }
 
+namespace {
+
+// What came may take so long in all on one P: hardly longer than another one needs to wake up and fetch its share.
+constexpr std::int64_t alone_for_ns = pace::slow_ns;
+// An M that has had no pause for so long is not enough for what comes.
+constexpr std::int64_t not_enough_after_ns = 1'000'000;
+
+// Whether nobody is to be woken for these: see poll.h.
+bool can_run_alone(M& m, std::uint32_t count_of_events, std::int64_t now_ns) noexcept {
+  if (m.busy_since_ns == 0) m.busy_since_ns = now_ns;
+  return count_of_events <= m.p->queue.capacity() / 2 &&  // none of them is to overflow into the global queue
+         count_of_events * m.p->pace.run_ns() <= alone_for_ns && now_ns - m.busy_since_ns < not_enough_after_ns &&
+         may_put_off(m.p->spreads_at_once);
+}
+
+void put_here_or_home(M& m, G& g) noexcept {
+  if (g.is_at_home) [[unlikely]] {
+    send_home(&m, g);
+  } else {
+    put_tail(*m.p, entry::runnable(g));
+  }
+}
+
+}  // namespace
+
 void run_polled(M& m, g_list& runnable) noexcept {
   if (runnable.empty()) return;
   if (m.p == nullptr) {
@@ -74,13 +103,19 @@ void run_polled(M& m, g_list& runnable) noexcept {
   }
   P& own = *m.p;
   count(own.counters.readies, runnable.size());
-  G& first = *runnable.pop_front();
-  if (first.is_at_home) [[unlikely]] {
-    send_home(&m, first);
-  } else {
-    put_tail(own, entry::runnable(first));
+  if (runnable.size() == 1 || m.sched.procs.size() == 1) {
+    while (G* const g = runnable.pop_front()) put_here_or_home(m, *g);
+    return;
   }
-  if (!runnable.empty()) inject(m.sched, &m, runnable);
+  std::int64_t const now_ns = os::monotonic_ns();
+  own.pace.begin_batch(now_ns, own.counters.runs());
+  if (can_run_alone(m, runnable.size(), now_ns)) {
+    count(own.counters.put_off);
+    while (G* const g = runnable.pop_front()) put_here_or_home(m, *g);
+    return;
+  }
+  put_here_or_home(m, *runnable.pop_front());
+  inject(m.sched, &m, runnable);
 }
 
 }  // namespace thrum::rt

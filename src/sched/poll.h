@@ -19,8 +19,28 @@
 //
 // poll_waiters and the idle list are seq_cst: a P that is given up by hand_off, behind whose back nobody comes to the right
 // column, is followed by a look of see_that_all_is_watched. Unlike a timer, a descriptor may stay unwatched beside an idle P for
-// two looks of sysmon: the M that slept there is busy with what came, and waking another one for each event would cost more
-// than most of them take.
+// some looks of sysmon: the M that slept there is busy with what came, and waking another one for each event would cost more
+// than most of them take. If it goes on looking by itself nobody else needs to.
+//
+// When nobody is woken for what came. Waking an M costs both sides some microseconds, and it arrives when a goroutine that only
+// answers a question has long done so. So whoever has fetched several events keeps them all in the ring of its own P, if
+//  - at the pace of late (core/pace.h) they take hardly longer in all than another M takes to come and fetch its share;
+//  - its M has slept within the last millisecond. One that goes from batch to batch without a pause is not enough for what comes,
+//    however few there are in each;
+//  - sysmon has not found lately that this was a mistake (P::spreads_at_once).
+// It is a wake-up that is put off, as the one in wake.h, and sysmon makes it good:
+//  - They are in the ring of a P that is about to run them. Whoever gives a P up later looks at this ring as at every other, and takes
+//    part; what takes this P's M away (a call, the end of a slice, a locked goroutine) gives the P to another one with all it has.
+//  - If one of them computes or sleeps in the kernel, those behind it wait for sysmon: it finds a ring where somebody waits and
+//    nobody was taken out between two looks, beside an idle P, and wakes one. While such batches come it looks every 500 us at
+//    least, else every 10 ms; and it sleeps deeply only as long as no P is used.
+//    An event that comes a moment later waits as long, since nobody sleeps in the poll then. One that announces its call with
+//    others behind it has sysmon look at once (sys/blocking.cpp).
+//  - The timers do not depend on it. The M that kept the time owes a look and pays before it runs the first (M::owes_watch), so
+//    that somebody else keeps it if there is any; those that are due beside the events are run before them, and wake
+//    somebody for what they bring.
+//  - The global queue has every 61st turn as ever, and all of it before the next look at the poll.
+// A slow goroutine makes the pace slow, and the next batches are spread at once; a dozen quick batches later it is forgotten.
 //
 // Why no wake-up is lost. Who sleeps in the poll has said so in its note (os/note.h) before: whoever wakes the note rings the
 // bell. But the bell can be found by somebody else: by one who only looks, or by the next who sleeps there, since the one whom
@@ -50,7 +70,8 @@ struct poll_sleep {
 };
 [[nodiscard]] poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept;
 
-// What was found goes where it can run: the first to m's own P, the others to idle Ps as well. Without a P, all of them.
+// What was found goes where it can run: to m's own P if that is enough, else the first, and the others to idle Ps as well. Without a
+// P, all of them.
 void run_polled(M& m, g_list& runnable) noexcept;
 
 }  // namespace thrum::rt

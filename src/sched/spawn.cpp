@@ -62,7 +62,7 @@ void give_back_and_leave(M& m, task& unused) noexcept {
 // the record is not looked at: it may be gone.
 M* m_for(task& own) noexcept {
   M* const m = current_m();
-  return m == nullptr || G::of(own).is_orphan ? nullptr : m;
+  return m == nullptr || G::of(own).is_orphan() ? nullptr : m;
 }
 
 // The callable is in it, or will never be. If the run has ended meanwhile, the thread has no M any more: but whose end it was waits

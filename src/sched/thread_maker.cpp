@@ -2,6 +2,7 @@
 
 #include "os/futex.h"
 #include "sched/deadlock.h"
+#include "sched/ring_asker.h"
 #include "sched/threads.h"
 
 #include <system_error>
@@ -43,12 +44,23 @@ void thread_maker::stop() noexcept {
   if (!std::exchange(runs_, false)) return;
   stopping_.store(true, release);  // pairs with make_threads
   ring_thread_maker(sched_);
-  os::join_thread(thread_);
+  ended_.sleep();
+  if (stays_) {
+    os::detach_thread(thread_);
+    Sched::threads_asleep_for_good.fetch_add(1, relaxed);
+  } else {
+    os::join_thread(thread_);
+  }
 }
 
 void* thread_maker::thread_main(void* self) {
   os::set_thread_name("thrum-maker");
-  static_cast<thread_maker*>(self)->make_threads();
+  auto& me = *static_cast<thread_maker*>(self);
+  me.make_threads();
+  bool const stays = !end_ring(me.sched_);
+  me.stays_ = stays;
+  me.ended_.wake();  // after this it may be gone
+  if (stays) os::sleep_for_good();
   return nullptr;
 }
 
@@ -56,6 +68,7 @@ void thread_maker::make_threads() noexcept {
   for (;;) {
     std::uint32_t const bell = sched_.thread_maker_bell.load(acquire);  // pairs with ring_thread_maker
     if (stopping_.load(acquire)) return;                                // pairs with stop()
+    ask_ring(sched_);
     if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
       sched_.follow_cpus(sched_);
     if (int const tid = sched_.thread_that_left.exchange(0, relaxed)) look_for_deadlock_without(sched_, tid);

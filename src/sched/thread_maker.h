@@ -4,6 +4,8 @@
 // wait for a lock that a goroutine holds whose turn may depend on it (T01); sysmon and signal handlers must not either. So
 // they leave the new M, which has its P already, in a list and ring. Nobody waits for the thread: it comes when it can. But if
 // goroutines are paused inside the C library, perhaps with such a lock, a P is not given to the unborn: see start_m_locked.
+//
+// It also asks the kernel for bytes of files on behalf of goroutines that wait for them: sched/ring_asker.h.
 #pragma once
 
 #include "core/sched.h"
@@ -30,9 +32,12 @@ class thread_maker {
   os::thread thread_{};
   atomic<bool> stopping_{false};
   bool runs_ = false;
+  os::note ended_;
+  bool stays_ = false;  // its thread, for good: written before the note is woken. See end_ring
 };
 
-// Something is in sched.unborn_ms or ended_ms, a spare thread is wanted, or an errand is to be done. Anybody.
+// Something is in sched.unborn_ms or ended_ms, a spare thread is wanted, a cold read is queued, or an errand is to be done.
+// Anybody.
 void ring_thread_maker(Sched& s) noexcept;
 
 }  // namespace thrum::rt

@@ -197,6 +197,7 @@ void rest_until_started(M& m) noexcept {
   os::chaos_point("threads.rests");
   m.park.sleep();
   m.park.clear();
+  m.busy_since_ns = 0;
 }
 
 }  // namespace
@@ -265,9 +266,7 @@ void give_p_before_its_turn(Sched& s, P& p, G& g, start_as how) noexcept {
   s.lock.release();
   give_p_to_thread_of(p, g);
   if (orders_spare) ring_thread_maker(s);
-  if (how != start_as::spinning) return;
-  store_load_fence();  // somebody may have trusted in the one that was to search
-  if (work_anywhere(s)) wake_if_idle(s);
+  if (how == start_as::spinning) wake_if_work_is_left(s);  // somebody may have trusted in the one that was to search
 }
 
 }  // namespace
@@ -352,8 +351,7 @@ void hand_off(Sched& s, P& p) noexcept {
   if (!work_anywhere(s)) check_deadlock_locked(s);
   rouse_timekeeper_in_vain(s);
   s.lock.release();
-  store_load_fence();
-  if (work_anywhere(s)) wake_if_idle(s);
+  wake_if_work_is_left(s);
   static_cast<void>(see_that_all_is_watched(s));
 }
 

@@ -78,6 +78,17 @@ bool see_that_timers_are_watched(Sched& s) noexcept {
   return earliest_unwatched_timer(s) != never_ns && call_the_watch(s);
 }
 
+void pay_owed_watch_now(M& m) noexcept {
+  Sched& s = m.sched;
+  std::int64_t const earliest_ns = earliest_unwatched_timer(s);
+  if (earliest_ns == never_ns) return;
+  if (m.p != nullptr && is_far_off(s, earliest_ns, os::monotonic_ns())) {
+    count(m.p->counters.put_off);
+    return;
+  }
+  static_cast<void>(call_the_watch(s));
+}
+
 bool see_that_all_is_watched(Sched& s) noexcept {
   return (earliest_unwatched_timer(s) != never_ns || poll_is_unwatched(s)) && call_the_watch(s);
 }
@@ -178,6 +189,7 @@ watch_ends keep_time(M& m, watch its) noexcept {
   } else {
     end.woken = m.park.sleep_until(its.until_ns);
   }
+  m.busy_since_ns = 0;
   if (!end.woken) {
     s.lock.acquire();
     if (s.timekeeper == &m && !s.timekeeper_awake) {

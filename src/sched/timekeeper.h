@@ -20,6 +20,13 @@
 // way should not make them wait for a wake-up of some microseconds. sysmon watches over that, as over wake.h's put-off
 // wake-ups.
 //
+// A timer that is far off is watched by sysmon while a P is busy: it will look at least twice before that is due
+// (Sched::sysmon_pause_ns), and call somebody in time. So the M that slept in the poll, and has found an event there, wakes nobody to
+// watch in its place; it usually comes back to that sleep within some microseconds. A server with time limits of seconds, or with
+// something to do ten times a second, would pay for every event with a wake-up, and then have two Ms taking turns in the poll.
+// Where a P is given up without anybody coming to the right column, all may be idle afterwards, and sysmon asleep: there every timer
+// counts (see_that_all_is_watched).
+//
 // If somebody waits for a descriptor, the timekeeper sleeps in the poll (sched/poll.h), also when there is no timer. Only one
 // may: who would take the watch over from it has it look again instead.
 //
@@ -46,10 +53,18 @@ bool see_that_timers_are_watched(Sched& s) noexcept;
 bool see_that_all_is_watched(Sched& s) noexcept;
 [[nodiscard]] bool poll_is_unwatched(Sched const& s) noexcept;
 
+// So far off that sysmon may see to it.
+[[nodiscard]] inline bool is_far_off(Sched const& s, std::int64_t when_ns, std::int64_t now_ns) noexcept {
+  return when_ns - now_ns > 3 * s.sysmon_pause_ns.load(relaxed);  // three: a pause may be longer than it should be
+}
+
+// Step 2, on an M that goes on with other work.
+void pay_owed_watch_now(M& m) noexcept;
+
 inline void pay_owed_watch(M& m) noexcept {
   if (!m.owes_watch) return;
   m.owes_watch = false;
-  static_cast<void>(see_that_timers_are_watched(m.sched));
+  pay_owed_watch_now(m);
 }
 
 // After m, which holds a P, has added a timer.

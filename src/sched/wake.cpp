@@ -11,6 +11,7 @@ void put_idle_p(Sched& s, P& p) noexcept {
   s.lock.assert_held();
   p.transition(p_status::running, p_status::idle);
   p.m = nullptr;
+  p.pace.forget_batch();
   p.idle_link = s.idle_p_list;
   s.idle_p_list = &p;
   s.idle_procs.fetch_add(1, seq_cst);  // step 1 of the right column in wake.h
@@ -67,6 +68,11 @@ bool work_anywhere(Sched& s) noexcept {
     if (!p->queue.looks_empty()) return true;
   }
   return false;
+}
+
+void wake_if_work_is_left(Sched& s) noexcept {
+  store_load_fence();
+  if (work_anywhere(s)) wake_if_idle(s);
 }
 
 }  // namespace thrum::rt

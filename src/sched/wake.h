@@ -24,6 +24,8 @@
 // a microsecond and then runs it itself, and waking a P would cost both sides more than that. Should the readier go on
 // instead, sysmon finds the goroutine where it was, wakes a P for it, and has the readier's P wake others at once for a
 // while (P::wakes_at_once). With one P nobody could be woken, and there is no sysmon.
+//
+// So are those for a few events whose goroutines are quick: sched/poll.h.
 #pragma once
 
 #include "core/sched.h"
@@ -41,13 +43,15 @@ inline void wake_if_idle(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) wake_one(s);
 }
 
-// Whether a wake-up that will probably turn out to be needless may be put off on this P.
-inline bool may_put_off_waking(P& p) noexcept {
-  std::uint32_t const at_once = p.wakes_at_once.load(relaxed);  // relaxed: a matter of taste, not of order
-  if (at_once == 0) return true;
-  p.wakes_at_once.store(at_once - 1, relaxed);
+// Whether a wake-up that will probably turn out to be needless may be put off: `at_once` is how many more are not, P::wakes_at_once
+// or its like. By the owner of the P.
+inline bool may_put_off(atomic<std::uint32_t>& at_once) noexcept {
+  std::uint32_t const left = at_once.load(relaxed);  // relaxed: a matter of taste, not of order
+  if (left == 0) return true;
+  at_once.store(left - 1, relaxed);
   return false;
 }
+inline bool may_put_off_waking(P& p) noexcept { return may_put_off(p.wakes_at_once); }
 
 // Has sysmon look now, out of whatever sleep. Anybody.
 void ring_sysmon(Sched& s) noexcept;
@@ -58,5 +62,8 @@ void put_idle_p(Sched& s, P& p) noexcept;
 
 // Step 3 of the right column: whether any queue shows work.
 [[nodiscard]] bool work_anywhere(Sched& s) noexcept;
+
+// The right column for one who stops searching, or puts a P away, on behalf of others: looks again, and wakes instead of searching on.
+void wake_if_work_is_left(Sched& s) noexcept;
 
 }  // namespace thrum::rt

@@ -127,8 +127,7 @@ stopped_world::~stopped_world() {
   s.safe_point_lock.release();
   auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle_procs.load(relaxed)));
   for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_idle_p(s);
-  store_load_fence();  // those that were stopped were published, and may have come to be runnable
-  if (work_anywhere(s)) wake_if_idle(s);
+  wake_if_work_is_left(s);  // those that were stopped were published, and may have come to be runnable
   static_cast<void>(see_that_all_is_watched(s));
   if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // Ps that went have left theirs
   os::lock_guard const guard(s.lock);

@@ -218,8 +218,7 @@ came come_back_before_the_unborn(M& m) noexcept {
   if (how != came::without_p || !take_p_of_unborn_locked(m)) return how;
   m.sched.lock.release();
   is_back(m, g_status::syscall);
-  store_load_fence();  // the unborn one may have been trusted to search
-  if (work_anywhere(m.sched)) wake_if_idle(m.sched);
+  wake_if_work_is_left(m.sched);  // the unborn one may have been trusted to search
   return came::with_p;
 }
 

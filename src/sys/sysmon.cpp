@@ -19,12 +19,17 @@ namespace {
 // Go's range.
 constexpr std::int64_t pause_min_ns = 20'000;
 constexpr std::int64_t pause_max_ns = 10'000'000;
+constexpr std::int64_t pause_beside_put_off_ns = 500'000;  // while events are run alone, and timers left to it
 constexpr std::int64_t retake_after_ns = 10'000'000;
 constexpr std::int64_t poll_after_ns = 10'000'000;
-constexpr int looks_before_slower = 50;  // Go's value
+constexpr std::int64_t unwatched_for_ns = 100'000;  // twice what a batch of events may take on one P: sched/poll.cpp
+constexpr int looks_before_slower = 50;             // Go's value
 
 // How many wake-ups a P does not put off after one turned out to be needed.
 constexpr std::uint32_t wakes_at_once_after_mistake = 1024;
+// The same for those of events: their pace tells, too, and on a busy machine a thread that is kept from running looks like one that
+// computes.
+constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
 
 // How long from now; at least the shortest pause.
 std::int64_t until(std::int64_t when_ns, std::int64_t if_never_ns) noexcept {
@@ -75,8 +80,7 @@ void sysmon::watch() noexcept {
     if (stopping_.load(acquire)) return;                          // pairs with stop()
     trace_if_due();
     rest const how = choose_rest();
-    std::int64_t const limit_ns = limit_of(how);
-    sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see leave_p_behind
+    std::int64_t const limit_ns = say_how_long(how, limit_of(how));
     bool const rung = os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
     last_ = look();
     if (rung || last_ >= verdict::hurry || (how != rest::pause && !all_idle())) {
@@ -96,15 +100,27 @@ void sysmon::pause_exactly(bool wanted) noexcept {
   if (std::exchange(pauses_exactly_, wanted) != wanted) os::set_timer_slack_ns(wanted ? 1 : os::usual_timer_slack_ns);
 }
 
+std::int64_t sysmon::longest_pause_ns() const noexcept { return puts_off_ ? pause_beside_put_off_ns : pause_max_ns; }
+
+// Others rely on its next look (is_far_off): so a pause is only as long as was said before the one before it. A deep sleep ends when
+// a P is used again.
+std::int64_t sysmon::say_how_long(rest how, std::int64_t limit_ns) noexcept {
+  sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see leave_p_behind
+  std::int64_t const longest_ns = longest_pause_ns();
+  std::int64_t const said_ns = sched_.sysmon_pause_ns.load(relaxed);
+  sched_.sysmon_pause_ns.store(longest_ns, relaxed);
+  return how == rest::deep_sleep ? limit_ns : std::min(limit_ns, said_ns);
+}
+
 std::int64_t sysmon::limit_of(rest how) noexcept {
   switch (how) {
     case rest::deep_sleep: return until(house_.next_ns(), -1);
     case rest::doze: break;
     case rest::pause:
-      return last_ == verdict::look_again_soon ? pause_min_ns
-                                               : std::min(pause_ns_, until(slices_.next_look_ns(), pause_max_ns));
+      if (last_ == verdict::look_again_soon) return pause_min_ns;
+      return std::min({pause_ns_, until(slices_.next_look_ns(), pause_max_ns), longest_pause_ns()});
   }
-  return pause_max_ns;
+  return longest_pause_ns();
 }
 
 void sysmon::trace_if_due() noexcept {
@@ -133,9 +149,13 @@ sysmon::rest sysmon::choose_rest() noexcept {
 
 verdict sysmon::look() noexcept {
   count(sched_.sysmon_looks);
+  puts_off_ = false;
   std::int64_t const now_ns = os::monotonic_ns();
   // Whoever has just set a timer is often on his way to watch it himself: only what is so at two looks is a fault.
-  std::int64_t const unwatched_ns = earliest_unwatched_timer(sched_);
+  std::int64_t unwatched_ns = earliest_unwatched_timer(sched_);
+  if (unwatched_ns != never_ns && is_far_off(sched_, unwatched_ns, now_ns) && !all_idle()) {
+    left_to_us_ns_ = std::exchange(unwatched_ns, never_ns);  // not yet
+  }
   bool const unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
   unwatched_ns_ = unwatched_ns;
   verdict most = unwatched_ns == never_ns ? verdict::nothing : verdict::look_again_soon;
@@ -143,29 +163,31 @@ verdict sysmon::look() noexcept {
   most = std::max(most, look_at_network(now_ns));
   most = std::max(most, slices_.look(now_ns));
   house_.look(now_ns);
+  bool const is_mistake = unwatched && unwatched_ns != left_to_us_ns_;
   all_still_ = true;
   for (P* const p : sched_.procs) {
     most = std::max(most, look_at_syscall(*p, p->seen, now_ns));
-    most = std::max(most, look_at_runnext(*p, p->seen, unwatched));
+    most = std::max(most, look_at_queue(*p, p->seen, is_mistake));
   }
   return most;
 }
 
 verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
-  // An idle P, and nobody sleeps in the poll, since whoever did is busy with what came. If that takes longer, another one shall.
-  bool const is_unwatched = poll_is_unwatched(sched_);
-  if (is_unwatched && !poll_was_unwatched_) {
-    poll_was_unwatched_ = true;
-    return verdict::look_again_soon;
-  }
-  poll_was_unwatched_ = is_unwatched;
-  if (is_unwatched && see_that_all_is_watched(sched_)) return verdict::acted;
   std::uint32_t const polls = sched_.polls.load(relaxed);
-  if (polls != polls_seen_ || !poll_is_worth_a_look(sched_)) {
+  bool const is_unwatched = poll_is_unwatched(sched_);
+  bool const is_news = is_unwatched && !poll_was_unwatched_;
+  poll_was_unwatched_ = is_unwatched;
+  // Whoever fetched something did not wake anybody to sleep in the poll instead.
+  puts_off_ = polls != polls_seen_ && sched_.idle_procs.load(relaxed) != 0 && !all_idle();
+  if (polls != polls_seen_ || is_news) {
     polls_seen_ = polls;
     polls_seen_ns_ = now_ns;
-    return verdict::nothing;
+    return is_news ? verdict::look_again_soon : verdict::nothing;
   }
+  // An idle P, and nobody sleeps in the poll, since whoever did is busy with what came. If that takes longer, another one shall.
+  if (is_unwatched && now_ns - polls_seen_ns_ < unwatched_for_ns) return verdict::look_again_soon;
+  if (is_unwatched && see_that_all_is_watched(sched_)) return verdict::acted;
+  if (!poll_is_worth_a_look(sched_)) polls_seen_ns_ = now_ns;
   if (now_ns - polls_seen_ns_ < poll_after_ns) return verdict::nothing;
   g_list runnable;
   look_at_poll(sched_, runnable);
@@ -192,18 +214,32 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noex
   return verdict::acted;
 }
 
-verdict sysmon::look_at_runnext(P& p, sightings& seen, bool timers_unwatched) noexcept {
+verdict sysmon::look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept {
   entry_bits const next = p.queue.peek_next().bits();
-  std::uint64_t const switches = p.counters.switches();
-  bool const still = switches == seen.switches;
-  bool const waits_beside_idle_p = still && next != 0 && next == seen.next && sched_.idle_procs.load(relaxed) != 0;
+  bool const ring_waits = p.queue.size() != 0;
+  std::uint32_t const ring_taken = p.queue.taken();
+  std::uint64_t const runs = p.counters.runs();
+  std::uint64_t const put_off = p.counters.put_off.load(relaxed);
+  bool const still = runs == seen.runs;
+  bool const has_idle_p = sched_.idle_procs.load(relaxed) != 0;
+  bool const next_waits = has_idle_p && still && next != 0 && next == seen.next;
+  // Whatever else runs there: two that ready each other may do so for a whole slice.
+  bool const ring_stands = has_idle_p && ring_waits && seen.ring_waits && ring_taken == seen.ring_taken;
+  bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // else somebody is on his way
+  puts_off_ = puts_off_ || put_off != seen.put_off;
   all_still_ = all_still_ && still;
   seen.next = next;
-  seen.switches = switches;
-  if (waits_beside_idle_p || (still && timers_unwatched)) p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
-  if (!waits_beside_idle_p) return verdict::nothing;
-  wake_if_idle(sched_);
-  return verdict::acted;
+  seen.ring_waits = ring_waits;
+  seen.ring_taken = ring_taken;
+  seen.runs = runs;
+  seen.put_off = put_off;
+  if (next_waits || (still && timer_was_left_by_mistake)) p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
+  if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
+  if (next_waits || ring_is_left) {
+    wake_if_idle(sched_);
+    return verdict::acted;
+  }
+  return ring_stands || (has_idle_p && still && ring_waits) ? verdict::look_again_soon : verdict::nothing;
 }
 
 }  // namespace thrum::rt

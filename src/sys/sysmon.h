@@ -8,9 +8,9 @@
 //  - a P whose goroutine is in the same system call at two looks. It is taken if it has work, if nobody is idle or searching,
 //    or after 10 ms (S17);
 //  - goroutines whose slice is over, and threads that sleep in the kernel with a P (sys/slices.h);
-//  - a goroutine that stays in a P's runnext while its readier runs on, beside an idle P (sched/wake.h);
-//  - timers that nobody watches (sched/timekeeper.h);
-//  - descriptors that others wait for, if nobody has looked for 10 ms (sched/poll.h).
+//  - a goroutine that stays in a P's runnext or ring while another runs on there, beside an idle P (sched/wake.h, sched/poll.h);
+//  - timers that nobody watches and that are due soon (sched/timekeeper.h);
+//  - descriptors that others wait for, if nobody has looked for 10 ms, or for 100 us beside an idle P (sched/poll.h).
 // It gives back what has not been needed for long (sys/housekeeping.h).
 // And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
 #pragma once
@@ -45,12 +45,14 @@ class sysmon {
   [[nodiscard]] rest choose_rest() noexcept;
   [[nodiscard]] bool all_idle() const noexcept;
   [[nodiscard]] std::int64_t limit_of(rest how) noexcept;
+  [[nodiscard]] std::int64_t longest_pause_ns() const noexcept;
+  [[nodiscard]] std::int64_t say_how_long(rest how, std::int64_t limit_ns) noexcept;
   void pause_exactly(bool wanted) noexcept;
   void trace_if_due() noexcept;
 
   [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_network(std::int64_t now_ns) noexcept;
-  [[nodiscard]] verdict look_at_runnext(P& p, sightings& seen, bool timers_unwatched) noexcept;
+  [[nodiscard]] verdict look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept;
 
   Sched& sched_;
   trace_function const trace_;
@@ -66,8 +68,10 @@ class sysmon {
   verdict last_ = verdict::nothing;
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;
-  std::int64_t unwatched_ns_ = never_ns;  // the timer that nobody watched at the last look
-  bool poll_was_unwatched_ = false;       // at the last look
+  std::int64_t unwatched_ns_ = never_ns;   // the timer that nobody watched at the last look
+  std::int64_t left_to_us_ns_ = never_ns;  // one that was far off then: nobody was wrong to leave it
+  bool poll_was_unwatched_ = false;        // at the last look
+  bool puts_off_ = false;                  // wake-ups were put off between the last two looks
   std::uint32_t polls_seen_ = 0;
   std::int64_t polls_seen_ns_ = 0;  // when they had last moved
   slice_watch slices_;

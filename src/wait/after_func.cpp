@@ -93,7 +93,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
   M* const m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum: after_func and reset need a runtime that is alive: thrum::run");
   enter(*m);
-  if (fresh != nullptr && G::of(*fresh).is_orphan) fresh = nullptr;  // made in a run that has ended meanwhile
+  if (fresh != nullptr && G::of(*fresh).is_orphan()) fresh = nullptr;  // made in a run that has ended meanwhile
   if (!m->p->timers.reserve(1)) {
     leave(*m);
     if (fresh != nullptr) discard_task(*fresh);

@@ -55,7 +55,7 @@ using namespace rt;
 bool join_task_until(task& joined, std::int64_t deadline_ns) {
   if (task_finished(joined)) return true;
   G& child = G::of(joined);
-  if (child.is_orphan) throw std::logic_error("thrum: join_for() on a goroutine whose run ended before it did");
+  if (child.is_orphan()) throw std::logic_error("thrum: join_for() on a goroutine whose run ended before it did");
   M* m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum: join_for() while no runtime is alive");
   enter(*m);

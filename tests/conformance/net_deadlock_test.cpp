@@ -1,6 +1,9 @@
 // Descriptors and deadlock: whoever waits for one is no deadlock, since something may come; who has waited does not hide one.
 #include "conformance/child_test.h"
 #include "os/epoll.h"
+#include "os/fault.h"
+#include "support/cold_file.h"
+#include "support/goroutines.h"
 #include "support/sockets.h"
 #include <thrum/thrum.h>
 
@@ -109,6 +112,29 @@ TEST_F(net_deadlock, S25_a_deadline_that_nobody_waits_for_hides_no_deadlock_for_
             static_cast<void>(never.recv());
           },
           {.max_procs = procs});
+    };
+    EXPECT_FATAL(child(), DEADLOCK);
+  }
+}
+
+TEST_F(net_deadlock, NE_reads_that_waited_for_the_disk_hide_none) {
+  for (int const procs : {1, 2, 8}) {
+    auto const child = [procs] {
+      thrum::run(
+          [] {
+            cold_file const data(4096);
+            auto in = data.open_cold();
+            char byte = 0;
+            this_sched().cold_reads.few.store(0, rt::relaxed);
+            rt::os::inject_fault(rt::os::call::memory_read, EAGAIN);
+            if (in.read_at({&byte, 1}, 0) != 1 || byte != data.text()[0]) std::_Exit(1);
+            std::filesystem::remove(data.path());
+            wait_group never;
+            never.add(1);
+            never.wait();
+          },
+          {.max_procs = procs});
+      std::_Exit(0);
     };
     EXPECT_FATAL(child(), DEADLOCK);
   }

@@ -10,6 +10,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/blocking.h>
 #include <thrum/go.h>
@@ -277,6 +278,8 @@ void step() { steps.fetch_add(1, rt::relaxed); }
 // Four goroutines that never end, and the end of the program.
 void end_beside(void (*loop)()) {
   static looks_on_while_it_is_destroyed const last;
+  // Else main may wait for its turn for as long as slices last in the tests: ten seconds.
+  with_slices_of const slices(std::chrono::milliseconds(10));
   thrum::run(
       [&] {
         for (int i = 0; i < 4; ++i) go(loop);

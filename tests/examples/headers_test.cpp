@@ -361,13 +361,14 @@ TEST(headers, process_h) {
 
     std::string const numbers = "3\n1\n2\n";
     auto sort = thrum::process::start({"sort", "-n"}, {.in = thrum::stdio::pipe, .out = thrum::stdio::pipe});
-    thrum::go([&] {
+    auto writer = thrum::spawn([&] {
       sort.in().write_all(numbers);
       sort.in().close();
     });
     std::string bytes(64, '\0');
     std::string sorted;
     while (auto n = sort.out().read_some(bytes)) sorted.append(bytes, 0, n);
+    writer.join();
     thrum::exit_status how = sort.wait();
     EXPECT_TRUE(how.ok());
     EXPECT_EQ(sorted, "1\n2\n3\n");

@@ -69,17 +69,9 @@ long long id_of(rt::G const& g) { return static_cast<long long>(g.id); }
 
 TEST_P(scheddetail, S01_shows_a_goroutines_stack_context_creator_and_entry_function) {
   run([] {
-    mutex locked;
-    locked.lock();
-    wait_group all;
-    std::atomic<rt::G*> waiter{nullptr};
-    all.go([&] {
-      waiter = &this_g();
-      locked.lock();
-      locked.unlock();
-    });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&locked); }));
-    rt::G const& g = *waiter.load();
+    test::waiter_for_mutex const waiter;
+    ASSERT_TRUE(test::wait_until([&] { return waiter.is_parked(); }));
+    rt::G const& g = waiter.g();
     std::string const line = line_of(printed(), 'G', id_of(g));
     EXPECT_EQ(value_of(line, "status"), "waiting(mutex)") << line;
     EXPECT_EQ(value_of(line, "lockedm"), "-1") << line;
@@ -90,8 +82,6 @@ TEST_P(scheddetail, S01_shows_a_goroutines_stack_context_creator_and_entry_funct
     EXPECT_EQ(value_of(line, "createdat"), text_of(g.task.created_at)) << line;
     EXPECT_EQ(value_of(line, "entry"), text_of(reinterpret_cast<void*>(g.task.step))) << line;
     EXPECT_NE(line.find("ms", line.find(" waits=")), std::string::npos) << "since when: a mutex knows it. " << line;
-    locked.unlock();
-    all.wait();
   });
 }
 

@@ -1,5 +1,5 @@
-// S01 to S04: the data of G, M, P and the scheduler, looked at while they run. Their dump, scheddetail and the view of a
-// stopped world come with later steps.
+// S01 to S04: the data of G, M, P and the scheduler, looked at while they run and with the world stopped. How scheddetail shows
+// them: S01_S03_scheddetail_test.cpp; the dump: conformance/dump_test.cpp.
 #include "core/sched.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -53,17 +53,9 @@ TEST(seeds_G, S01_a_running_goroutine_knows_its_id_status_and_stack) {
 
 TEST(seeds_G, S01_a_waiting_goroutine_shows_its_context_and_why_it_waits) {
   run_at(2, [] {
-    mutex locked;
-    locked.lock();
-    wait_group all;
-    std::atomic<rt::G*> waiter{nullptr};
-    all.go([&] {
-      waiter = &this_g();
-      locked.lock();
-      locked.unlock();
-    });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&locked); }));
-    rt::G const& g = *waiter.load();
+    test::waiter_for_mutex const waiter;
+    ASSERT_TRUE(test::wait_until([&] { return waiter.is_parked(); }));
+    rt::G const& g = waiter.g();
     EXPECT_EQ(status_of(g), rt::g_status::waiting);
     EXPECT_EQ(g.waits_for, rt::wait_reason::mutex);
     EXPECT_GT(g.waits_since_ns.load(rt::relaxed), 0);
@@ -71,8 +63,6 @@ TEST(seeds_G, S01_a_waiting_goroutine_shows_its_context_and_why_it_waits) {
     EXPECT_TRUE(is_on(*g.on, g.saved.sp));
     EXPECT_NE(g.saved.pc, nullptr);
     EXPECT_NE(g.id, 1U);
-    locked.unlock();
-    all.wait();
   });
 }
 

@@ -37,7 +37,9 @@ TEST(states, S28_a_goroutine_is_seen_in_each_of_its_states) {
       while (may_yield) thrum::yield();
       gate.wait();
     });
-    EXPECT_EQ(status_of(*this_p().queue.peek_next().g()), g_status::unstarted);
+    rt::G const* const next = this_p().queue.peek_next().g();
+    ASSERT_NE(next, nullptr);
+    EXPECT_EQ(status_of(*next), g_status::unstarted);
     thrum::yield();
     EXPECT_EQ(status_of(*g), g_status::runnable);
     may_yield = false;

@@ -66,6 +66,8 @@ libc_functions const& libc() {
 
 void guard_the_runtime() {
   static_cast<void>(libc());
+  // Optimised at link time, nobody else may ask the archive for what current_m's asm names.
+  static_cast<void>(rt::own_m_place());
   rt::os::trust_the_programs_malloc();
   is_guarding.store(true, rt::relaxed);
 }

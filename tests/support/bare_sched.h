@@ -29,6 +29,7 @@ class bare_sched {
     for (int i = 0; i < procs; ++i) {
       p(i).transition(rt::p_status::stopped, rt::p_status::running);
       ms_.push_back(std::make_unique<rt::M>(*s_, i + 1));
+      ++s_->ms_total;
       rt::acquire_p(*ms_.back(), p(i));
       p(i).ticks_to_global = 30;  // in the middle between two turns of the global queue
     }

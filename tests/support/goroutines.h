@@ -8,7 +8,9 @@
 #include <thrum/detail/callable.h>
 #include <thrum/go.h>
 #include <thrum/mutex.h>
+#include <thrum/wait_group.h>
 
+#include <atomic>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -72,6 +74,33 @@ inline int waiting_for(rt::wait_reason reason) {
 inline bool somebody_is_parked_on(mutex const* object) {
   return somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(object) + 1));
 }
+
+// A goroutine that waits for a mutex as long as this object lives.
+class waiter_for_mutex {
+ public:
+  waiter_for_mutex() {
+    held_.lock();
+    all_.go([this] {
+      g_ = &this_g();
+      held_.lock();
+      held_.unlock();
+    });
+  }
+  ~waiter_for_mutex() {
+    held_.unlock();
+    all_.wait();
+  }
+  waiter_for_mutex(waiter_for_mutex const&) = delete;
+  waiter_for_mutex& operator=(waiter_for_mutex const&) = delete;
+
+  [[nodiscard]] bool is_parked() const { return somebody_is_parked_on(&held_); }
+  [[nodiscard]] rt::G const& g() const { return *g_.load(); }  // once it is parked
+
+ private:
+  mutex held_;
+  wait_group all_;
+  std::atomic<rt::G*> g_{nullptr};
+};
 
 // Sleepers and timers of all Ps that will still fire.
 inline std::uint32_t timers_pending() {

@@ -1,0 +1,124 @@
+#include "core/cold_reads.h"
+
+#include "os/chaos.h"
+
+#include <utility>
+
+namespace thrum::rt {
+
+void cold_reads::begin(cold_read& r) noexcept {
+  os::lock_guard const guard(lock_);
+  r.previous = nullptr;
+  r.next = std::exchange(under_way_, &r);
+  if (r.next != nullptr) r.next->previous = &r;
+  begun_.fetch_add(1U, relaxed);
+}
+
+void cold_reads::end(cold_read& r) noexcept {
+  os::lock_guard const guard(lock_);
+  (r.previous != nullptr ? r.previous->next : under_way_) = r.next;
+  if (r.next != nullptr) r.next->previous = r.previous;
+  begun_.fetch_sub(1U, relaxed);
+}
+
+bool cold_reads::are_of(int fd) noexcept {
+  if (begun_.load(relaxed) == 0) return false;  // relaxed: whoever knows of a read has heard of it in another way
+  os::lock_guard const guard(lock_);
+  cold_read const* each = under_way_;
+  while (each != nullptr && each->fd != fd) each = each->next;
+  return each != nullptr;
+}
+
+bool cold_reads::are_few() const noexcept { return begun_.load(relaxed) <= few.load(relaxed); }  // no more than a guess
+
+bool cold_reads::claim_room() noexcept {
+  // relaxed: only the number counts
+  if (claimed_.fetch_add(1U, relaxed) < os::ring_questions_max) return true;
+  claimed_.fetch_sub(1U, relaxed);
+  return false;
+}
+
+bool cold_reads::put(cold_read& r) noexcept {
+  os::lock_guard const guard(lock_);
+  r.queued = nullptr;
+  bool const is_first = first_queued_ == nullptr;
+  (is_first ? first_queued_ : last_queued_->queued) = &r;
+  last_queued_ = &r;
+  if (is_first) are_queued_.store(1, relaxed);  // the bell is rung after it
+  return is_first;
+}
+
+cold_read* cold_reads::take_queued() noexcept {
+  if (are_queued_.load(relaxed) == 0) return nullptr;  // whoever sets it rings
+  os::lock_guard const guard(lock_);
+  are_queued_.store(0, relaxed);
+  return std::exchange(first_queued_, nullptr);
+}
+
+bool cold_reads::ring_is_open() noexcept {
+  if (way_.load(relaxed) == way::untried) way_.store(ring_.open() == 0 ? way::open : way::refused, relaxed);
+  return way_.load(relaxed) == way::open;
+}
+
+void cold_reads::refuse(cold_read& r, g_list& refused) noexcept {
+  r.answer = 0;
+  claimed_.fetch_sub(1U, relaxed);
+  refused.push_back(*r.g);
+}
+
+void cold_reads::ask_some(cold_read* const* some, std::uint32_t count, g_list& refused) noexcept {
+  {
+    os::lock_guard const guard(lock_);
+    unanswered_ += count;  // before the first answer can come
+  }
+  unsigned const left = ring_.hand_in();
+  os::chaos_point("cold_reads.asked");
+  if (left == 0) return;
+  os::lock_guard const guard(lock_);
+  unanswered_ -= left;
+  for (std::uint32_t i = count - left; i < count; ++i) refuse(*some[i], refused);
+}
+
+void cold_reads::ask(cold_read* first, g_list& refused) noexcept {
+  constexpr std::uint32_t at_once = 64;  // what was handed in may be answered, and its record gone
+  cold_read* some[at_once];
+  while (first != nullptr) {
+    std::uint32_t count = 0;
+    for (; first != nullptr && count < at_once; first = first->queued) {
+      ring_.ask(first->fd, first->offset, first);
+      some[count++] = first;
+    }
+    ask_some(some, count, refused);
+  }
+}
+
+void cold_reads::take_answered(g_list& answered) noexcept {
+  constexpr int at_once = 64;
+  os::ring_answer answers[at_once];
+  os::lock_guard const guard(lock_);
+  if (!ring_.is_open()) return;
+  for (int count = at_once; count == at_once;) {
+    count = ring_.take_answers(answers, at_once);
+    for (int i = 0; i < count; ++i) {
+      auto& r = *static_cast<cold_read*>(answers[i].who);
+      r.answer = answers[i].result;
+      answered.push_back(*r.g);
+    }
+    unanswered_ -= static_cast<std::uint32_t>(count);
+    claimed_.fetch_sub(static_cast<std::uint32_t>(count), relaxed);
+  }
+}
+
+bool cold_reads::close_if_answered() noexcept {
+  os::lock_guard const guard(lock_);
+  if (unanswered_ != 0) return false;
+  ring_.close();
+  return true;
+}
+
+void cold_reads::abandon() noexcept {
+  os::lock_guard const guard(lock_);
+  ring_.abandon();
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,49 @@
+#include "sched/ring_asker.h"
+
+#include "os/clock.h"
+#include "os/futex.h"
+#include "sched/queues.h"
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::int64_t patience_ns = 200'000'000;  // as for goroutines that are in user code: boot/house.cpp
+constexpr std::int64_t pause_ns = 100'000;         // the order of what a disk takes
+
+// They go on without a ring.
+void go_on(Sched& s, g_list& refused) noexcept {
+  if (refused.empty()) return;
+  refused.for_each([](G& g) { g.end_wait(); });
+  inject(s, nullptr, refused);
+}
+
+}  // namespace
+
+void ask_ring(Sched& s) noexcept {
+  cold_read* first = s.cold_reads.take_queued();
+  if (first == nullptr) return;
+  g_list refused;
+  if (s.cold_reads.ring_is_open()) {
+    s.cold_reads.ask(first, refused);
+  } else {
+    for (; first != nullptr; first = first->queued) s.cold_reads.refuse(*first, refused);
+  }
+  go_on(s, refused);
+}
+
+bool end_ring(Sched& s) noexcept {
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  while (!s.cold_reads.close_if_answered()) {
+    if (os::monotonic_ns() > until_ns) {
+      s.cold_reads.abandon();
+      return false;
+    }
+    atomic<std::uint32_t> nobody{0};
+    os::futex_wait(nobody, 0, pause_ns);
+    g_list over;  // they stay as they are: the run is over
+    s.cold_reads.take_answered(over);
+  }
+  return true;
+}
+
+}  // namespace thrum::rt

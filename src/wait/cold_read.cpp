@@ -1,0 +1,88 @@
+#include "wait/cold_read.h"
+
+#include "os/epoll.h"
+#include "os/futex.h"
+#include "sched/park.h"
+#include "sched/thread_maker.h"
+#include "sched/timers.h"
+#include <thrum/blocking.h>
+
+namespace thrum::rt {
+namespace {
+
+void commit_cold_read(M& m, G&, void* argument) noexcept {
+  // From here on it may run again, and its record be gone.
+  if (m.sched.cold_reads.put(*static_cast<cold_read*>(argument))) ring_thread_maker(m.sched);
+}
+
+}  // namespace
+
+bool pages_can_be_waited_for() noexcept {
+  M const* const m = current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign) return false;
+  if (m->leaves == leaving::in_place || m->current->blocking_depth != 0) return false;  // it keeps its thread as it is
+  return m->sched.options.io_uring && m->sched.cold_reads.may_be_asked();
+}
+
+page_wait::~page_wait() {
+  if (run_ == nullptr) return;
+  runtime_mark const mark;
+  run_->cold_reads.end(read_);
+}
+
+M& page_wait::begin() noexcept {
+  M& m = *current_m();
+  enter(m);
+  Sched& s = m.sched;
+  if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m, wait_reason::io);  // its run has left it behind
+  if (run_ == nullptr) {
+    run_ = &s;
+    s.cold_reads.begin(read_);
+  }
+  return m;
+}
+
+bool page_wait::keeps_thread() noexcept {
+  M& m = begin();
+  bool const keeps = m.sched.cold_reads.are_few();
+  if (keeps) m.sched.cold_reads.handed_off.fetch_add(1U, relaxed);
+  leave(m);
+  return keeps;
+}
+
+bool page_wait::wait(std::uint64_t offset) noexcept {
+  M* m = &begin();
+  Sched& s = m->sched;
+  if (!s.cold_reads.may_be_asked() || os::open_poll() != 0 || !s.cold_reads.claim_room()) {
+    s.cold_reads.handed_off.fetch_add(1U, relaxed);
+    leave(*m);
+    return false;
+  }
+  read_.offset = offset;
+  read_.g = m->current;
+  s.poll_waiters.fetch_add(1, seq_cst);
+  m = &park(*m, wait_reason::io, commit_cold_read, &read_, commit_holds::nothing);
+  s.poll_waiters.fetch_sub(1, seq_cst);
+  bool const is_there = read_.answer == 1;
+  (is_there ? s.cold_reads.waited : s.cold_reads.handed_off).fetch_add(1U, relaxed);
+  leave(*m);
+  return is_there;
+}
+
+void wait_until_unread(int fd) noexcept {
+  constexpr std::int64_t pause_ns = 100'000;  // the order of what a disk takes
+  for (;;) {
+    M* const m = current_m();
+    if (m == nullptr || m->current == nullptr || m->is_foreign) return;
+    {
+      runtime_mark const mark;  // nobody is preempted who holds the lock (T01)
+      if (!m->sched.cold_reads.are_of(fd)) return;
+    }
+    blocking([] {
+      atomic<std::uint32_t> nobody{0};
+      os::futex_wait(nobody, 0, pause_ns);
+    });
+  }
+}
+
+}  // namespace thrum::rt
