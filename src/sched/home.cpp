@@ -226,7 +226,7 @@ bool somebodys_home_rests(Sched& s) noexcept {
 
 M& make_way(M& m) noexcept {
   M* here = &m;
-  if (here->current->is_at_home) return m;
+  if (here->current->keeps_its_m()) return m;  // also one that was locked here at the limit: nobody else could run it
   for (move its{to::nobodys_home}; here->residents != 0 && !its.no_thread;) here = &move_on(*here, its);
   return *here;
 }

@@ -11,8 +11,9 @@
 //     home_queue, which is that thread's own, or to its home_inbox, under sched.lock.
 //  3. An M never enters a system call that was announced, and is never locked to a goroutine, while it is home to others: whoever wants
 //     that goes to another thread first (make_way), which is not yet his: the M rests then, and can be woken. Where a
-//     thread sleeps in the kernel unannounced, or is kept by a computation, those at home there wait until it is over.
-//  4. An M that is home to somebody is not let go. M0 is nobody's home, since it runs only main: who is to be at home there, or
+//     thread sleeps in the kernel unannounced, is kept by a computation, or there is no other thread to be had, those at home there wait
+//     until it is over.
+//  4. An M that is home to somebody is not let go, and does not end with a goroutine that was locked there. M0 is nobody's home, since it runs only main: who is to be at home there, or
 //     inside a call that was announced, is locked to the thread for that time.
 //
 // Why no wake-up is lost. Everything happens under sched.lock:
@@ -71,8 +72,8 @@ inline void withdraw_call(Sched& s, M& m) noexcept {
 
 // --- making way, on a goroutine, inside the runtime ---
 
-// m's goroutine, which is not at home, and its P go to an M that is nobody's home, if m is somebody's. At the limit of threads they stay.
-// The M it is on then.
+// m's goroutine and its P go to an M that is nobody's home, if m is somebody's. One that is at home or locked stays, and at the limit of
+// threads all do. The M it is on then.
 M& make_way(M& m) noexcept;
 
 // And back, when the call is over or the lock undone: a thread for these remains one, so that residents do not spread over all threads

@@ -88,7 +88,7 @@ M& leave_thread(M& m) noexcept {
 void end_lock(M& m, G& g) noexcept {
   if (!g.detour.is_locked) return;
   unlock(m, g);
-  if (m.id == 0) return;
+  if (m.id == 0 || m.residents != 0) return;
   m.ends_with_goroutine = true;
   m.leaves = leaving::through_g0;
 }

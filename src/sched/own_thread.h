@@ -9,7 +9,8 @@
 //  1. Such a goroutine remains its M's current one: nobody touches its stack, and its saved context is only good for a look.
 //  2. A goroutine that is locked never leaves its thread: what it does when it parks, the commit step included, it does there.
 //     From that step on somebody may hand the thread a P, before it has given its own away.
-//  3. A thread whose goroutine ends locked ends with it: whatever was done to the thread is of no use to others.
+//  3. A thread whose goroutine ends locked ends with it: whatever was done to the thread is of no use to others. Not the first one, and
+//     not one that others are at home on, who can go on nowhere else.
 #pragma once
 
 #include "core/sched.h"
@@ -24,7 +25,7 @@ void unlock_from_thread(M& m) noexcept;
 void lock_where_it_is(M& m) noexcept;
 
 // g, the current goroutine of m, has ended. If it was locked, so will m's thread, as soon as it comes to g0. M0's does not: it
-// is the caller's of run.
+// is the caller's of run. Nor does one that is somebody's home: it was locked there at the limit of threads.
 void end_lock(M& m, G& g) noexcept;
 // On g0, when it has come there: gives its P away; the thread is to end.
 void give_up_own_thread(M& m) noexcept;

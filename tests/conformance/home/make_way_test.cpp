@@ -204,5 +204,48 @@ TEST_P(make_way, T08_at_the_limit_of_threads_it_stays) {
   });
 }
 
+// There is M0, and one thread for all others: whoever is locked there is locked to somebody's home. `locked` is told when all is set up.
+template <class F>
+void lock_on_somebodys_home(F locked) {
+  run_with({.max_procs = 1, .max_threads = 2}, [&] {
+    leave_the_first_thread();
+    chan<int> news;
+    std::atomic<int> home{0};
+    wait_group all;
+    all.go([&, news]() mutable {
+      home = rt::os::current_tid();
+      call_at_home([&] { EXPECT_EQ(news.recv(), 1); });
+    });
+    EXPECT_TRUE(wait_until([] { return waiting_for(rt::wait_reason::chan_receive) == 1; }));
+    all.go([&] {
+      lock_os_thread();
+      EXPECT_EQ(rt::os::current_tid(), home) << "there was another thread after all";
+      locked();
+    });
+    EXPECT_TRUE(wait_until([] { return num_goroutines() == 2; }));
+    news.send(1);
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST(make_way_at_the_limit, T08_one_that_is_locked_stays_when_threads_can_be_had_again) {
+  lock_on_somebodys_home([] {
+    int const tid = rt::os::current_tid();
+    set_max_threads(100);
+    for (auto const hint : {blocking_hint::may_be_short, blocking_hint::long_call}) {
+      blocking([&] { EXPECT_EQ(rt::os::current_tid(), tid); }, hint);
+    }
+    lock_os_thread();
+    EXPECT_EQ(rt::os::current_tid(), tid);
+    unlock_os_thread();
+    unlock_os_thread();
+  });
+}
+
+TEST(make_way_at_the_limit, T08_one_that_ends_locked_does_not_take_somebodys_home_with_it) {
+  lock_on_somebodys_home([] {});
+}
+
 }  // namespace
 }  // namespace thrum::test
