@@ -1,6 +1,7 @@
 #include "os/descriptor_set.h"
 
 #include "base/platform.h"
+#include "os/kernel.h"
 #include "os/repeat.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ THRUM_OPAQUE int ready_descriptors(int set, ready_descriptor* out, int room) noe
   constexpr int at_once = 16;
   epoll_event events[at_once];
   int const found =
-      static_cast<int>(repeat([&] { return ::epoll_pwait(set, events, std::min(room, at_once), 0, nullptr); }));
+      static_cast<int>(repeat([&] { return kernel::epoll_wait(set, events, std::min(room, at_once), 0); }));
   for (int i = 0; i < found; ++i) {
     bool const ended = (events[i].events & (EPOLLERR | EPOLLHUP)) != 0;
     out[i] = {events[i].data.fd, ended || (events[i].events & EPOLLIN) != 0,

@@ -4,6 +4,7 @@
 #include "base/platform.h"
 #include "os/epoll.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 #include "os/lock.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ int open_once(std::uint64_t data) noexcept {
   if (error == 0) {
     process.fd.store(instance, release);  // pairs with the acquire of whoever uses it
   } else {
-    ::close(instance);
+    kernel::close(instance);
   }
   return error;
 }
@@ -47,7 +48,7 @@ int open_once(std::uint64_t data) noexcept {
 void forget_in_child() noexcept {
   int const errno_before = errno;
   int const instance = process.fd.exchange(-1, relaxed);  // relaxed: there is but one thread
-  if (instance >= 0) ::close(instance);
+  if (instance >= 0) kernel::close(instance);
   errno = errno_before;
 }
 
@@ -79,7 +80,7 @@ THRUM_OPAQUE int take_watch_events(watch_event* out) noexcept {
   if (instance < 0) return 0;
   int const errno_before = errno;
   epoll_event events[watch_events_max];
-  int const found = ::epoll_pwait(instance, events, watch_events_max, 0, nullptr);
+  int const found = kernel::epoll_wait(instance, events, watch_events_max, 0);
   errno = errno_before;
   for (int i = 0; i < found; ++i) out[i] = {events[i].data.fd, events[i].events};
   return found > 0 ? found : 0;

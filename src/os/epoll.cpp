@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 #include "os/lock.h"
 
 #include <cstdint>
@@ -87,7 +88,7 @@ long wait_for_events(int poll, epoll_event* events, std::int64_t timeout_ns) noe
     std::int64_t const ms = timeout_ns / 1'000'000 + (timeout_ns % 1'000'000 != 0 ? 1 : 0);  // never early
     timeout_ms = static_cast<int>(ms < ms_max ? ms : ms_max);
   }
-  return error_or(::epoll_pwait(poll, events, poll_events_max, timeout_ms, nullptr));
+  return error_or(kernel::epoll_wait(poll, events, poll_events_max, timeout_ms));
 }
 
 // A child has the parent's poll under the same numbers. What it did there, closing a descriptor for example, it would do to the
@@ -96,8 +97,8 @@ void forget_in_child() noexcept {
   int const errno_before = errno;
   int const poll = process.poll.exchange(-1, relaxed);  // relaxed: there is but one thread
   int const bell = process.bell.exchange(-1, relaxed);
-  if (poll >= 0) ::close(poll);
-  if (bell >= 0) ::close(bell);
+  if (poll >= 0) kernel::close(poll);
+  if (bell >= 0) kernel::close(bell);
   errno = errno_before;
 }
 
@@ -120,8 +121,8 @@ THRUM_OPAQUE int open_poll() noexcept {
     process.bell.store(bell, relaxed);  // published with the other
     process.poll.store(poll, release);  // pairs with poll_is_open
   } else {
-    if (poll >= 0) ::close(poll);
-    if (bell >= 0) ::close(bell);
+    if (poll >= 0) kernel::close(poll);
+    if (bell >= 0) kernel::close(bell);
   }
   errno = errno_before;
   return error;
@@ -178,7 +179,7 @@ THRUM_OPAQUE void ring_poll_bell() noexcept {
   int const errno_before = errno;
   std::uint64_t const one = 1;
   // EAGAIN, after 2^64 rings, would be an event all the same.
-  static_cast<void>(::write(process.bell.load(relaxed), &one, sizeof one));
+  static_cast<void>(kernel::write(process.bell.load(relaxed), &one, sizeof one));
   errno = errno_before;
 }
 

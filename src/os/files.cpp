@@ -2,6 +2,7 @@
 
 #include "base/platform.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 #include "os/repeat.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ THRUM_OPAQUE int sync_file(int fd) noexcept {
 
 THRUM_OPAQUE int close_file(int fd) noexcept {
   int const errno_before = errno;
-  int const error = ::close(fd) == 0 ? 0 : errno;
+  int const error = kernel::close(fd) == 0 ? 0 : errno;
   errno = errno_before;
   return error == EINTR ? 0 : -error;  // Linux has closed it all the same
 }

@@ -2,6 +2,7 @@
 
 #include "base/platform.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 #include "os/repeat.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ THRUM_OPAQUE int open_pidfd(int pid) noexcept {
   siginfo_t about{};
   int const seen = wait_id({pid, made}, about, WEXITED | WNOHANG | WNOWAIT);  // takes nothing away
   if (seen >= 0) return made;
-  ::close(made);
+  kernel::close(made);
   return seen == -EINVAL ? -ENOSYS : seen;  // Linux 5.3 has it, but cannot wait by it
 }
 

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "os/epoll.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 
 #include <algorithm>
 #include <utility>
@@ -40,7 +41,7 @@ constinit atomic<int> live_ring{-1};
 constinit atomic<int> live_event{-1};
 
 void close_if_open(int fd) noexcept {
-  if (fd >= 0) ::close(fd);
+  if (fd >= 0) kernel::close(fd);
 }
 
 void forget_in_child() noexcept {

@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 #include "os/signal.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ THRUM_SIGNAL_ENTRY void note_signal(int number) {
   int const errno_before = errno;
   noted.fetch_or(std::uint64_t{1} << static_cast<unsigned>(number), release);  // pairs with take_noted_signals
   std::uint64_t const one = 1;
-  static_cast<void>(!::write(bell.load(relaxed), &one, sizeof one));  // relaxed: it was made before the handler
+  static_cast<void>(kernel::write(bell.load(relaxed), &one, sizeof one));  // relaxed: it was made before the handler
   errno = errno_before;
 }
 
@@ -34,7 +35,7 @@ int signal_bell() noexcept {
   if (made < 0) return injected != 0 ? -injected : -errno;
   int expected = -1;
   if (bell.compare_exchange(expected, made, acq_rel, acquire)) return made;
-  ::close(made);
+  kernel::close(made);
   return expected;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/platform.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 #include "os/repeat.h"
 #include "os/signal.h"
 
@@ -22,7 +23,7 @@ THRUM_SIGNAL_ENTRY void do_nothing(int) {}
 
 THRUM_OPAQUE void close(int fd) noexcept {
   int const errno_before = errno;
-  ::close(fd);  // after EINTR, too, Linux has closed it
+  kernel::close(fd);  // after EINTR, too, Linux has closed it
   errno = errno_before;
 }
 
@@ -35,7 +36,7 @@ THRUM_OPAQUE int set_nonblocking(int fd) noexcept {
 
 THRUM_OPAQUE bool would_block(int fd, direction which) noexcept {
   pollfd one{fd, static_cast<short>(which == direction::read ? POLLIN | POLLRDHUP : POLLOUT), 0};
-  return repeat([&] { return ::poll(&one, 1, 0); }) == 0;
+  return repeat([&] { return kernel::look(one); }) == 0;
 }
 
 THRUM_OPAQUE int socket_type(int fd) noexcept {
@@ -70,14 +71,13 @@ THRUM_OPAQUE int listen(int fd, int backlog) noexcept {
 }
 
 THRUM_OPAQUE int accept(int fd) noexcept {
-  return static_cast<int>(
-      repeat(call::accept, [=] { return ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
+  return static_cast<int>(repeat(call::accept, [=] { return kernel::accept4(fd, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
 }
 
 THRUM_OPAQUE int connect(int fd, void const* address, std::uint32_t bytes) noexcept {
   if (int injected = 0; should_fail(call::connect, injected)) return -injected;
   int const errno_before = errno;
-  int const result = ::connect(fd, static_cast<sockaddr const*>(address), bytes);
+  int const result = kernel::connect(fd, static_cast<sockaddr const*>(address), bytes);
   int const error = result == 0 ? 0 : errno;
   errno = errno_before;
   return error == EINTR ? -EINPROGRESS : -error;
@@ -111,43 +111,43 @@ THRUM_OPAQUE int peer_address(int fd, void* address, std::uint32_t& bytes) noexc
 }
 
 THRUM_OPAQUE long receive(int fd, void* data, std::size_t bytes) noexcept {
-  return repeat(call::receive, [=] { return ::recv(fd, data, bytes, MSG_DONTWAIT); });
+  return repeat(call::receive, [=] { return kernel::recv(fd, data, bytes, MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long send(int fd, void const* data, std::size_t bytes) noexcept {
-  return repeat(call::send, [=] { return ::send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT); });
+  return repeat(call::send, [=] { return kernel::send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long receive(int fd, msghdr& message) noexcept {
-  return repeat(call::receive, [&] { return ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
+  return repeat(call::receive, [&] { return kernel::recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long send(int fd, msghdr const& message) noexcept {
-  return repeat(call::send, [&] { return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT); });
+  return repeat(call::send, [&] { return kernel::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long receive_many(int fd, mmsghdr* messages, unsigned count) noexcept {
-  return repeat(call::receive, [=] { return ::recvmmsg(fd, messages, count, MSG_DONTWAIT, nullptr); });
+  return repeat(call::receive, [=] { return kernel::recvmmsg(fd, messages, count, MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long send_many(int fd, mmsghdr* messages, unsigned count) noexcept {
-  return repeat(call::send, [=] { return ::sendmmsg(fd, messages, count, MSG_NOSIGNAL | MSG_DONTWAIT); });
+  return repeat(call::send, [=] { return kernel::sendmmsg(fd, messages, count, MSG_NOSIGNAL | MSG_DONTWAIT); });
 }
 
 THRUM_OPAQUE long read(int fd, void* data, std::size_t bytes) noexcept {
-  return repeat(call::receive, [=] { return ::read(fd, data, bytes); });
+  return repeat(call::receive, [=] { return kernel::read(fd, data, bytes); });
 }
 
 THRUM_OPAQUE long write(int fd, void const* data, std::size_t bytes) noexcept {
-  return repeat(call::send, [=] { return ::write(fd, data, bytes); });
+  return repeat(call::send, [=] { return kernel::write(fd, data, bytes); });
 }
 
 THRUM_OPAQUE long read(int fd, iovec const* parts, int count) noexcept {
-  return repeat(call::receive, [=] { return ::readv(fd, parts, count); });
+  return repeat(call::receive, [=] { return kernel::readv(fd, parts, count); });
 }
 
 THRUM_OPAQUE long write(int fd, iovec const* parts, int count) noexcept {
-  return repeat(call::send, [=] { return ::writev(fd, parts, count); });
+  return repeat(call::send, [=] { return kernel::writev(fd, parts, count); });
 }
 
 THRUM_OPAQUE long send_file(int to, int from, std::int64_t& offset, std::size_t bytes) noexcept {

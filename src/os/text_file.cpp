@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/fault.h"
+#include "os/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ long read_some(int descriptor, char* buffer, std::size_t bytes) noexcept {
   for (;;) {
     int error = 0;
     if (!should_fail(call::read, error)) {
-      long const got = ::read(descriptor, buffer, bytes);
+      long const got = kernel::read(descriptor, buffer, bytes);
       if (got >= 0) return got;
       error = errno;
     }
@@ -28,7 +29,7 @@ long read_some(int descriptor, char* buffer, std::size_t bytes) noexcept {
   }
 }
 
-void close_descriptor(int descriptor) noexcept { ::close(descriptor); }
+void close_descriptor(int descriptor) noexcept { kernel::close(descriptor); }
 
 long read_text_file(char const* path, char* buffer, std::size_t bytes) noexcept {
   THRUM_CHECK(bytes > 0);

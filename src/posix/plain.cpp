@@ -24,22 +24,74 @@ void* wrapper_of_sanitizer(char const* name) noexcept {
   return ::dlsym(RTLD_DEFAULT, full);
 }
 
+// Before the constructors of the program, which may make threads and children.
+[[gnu::constructor(101)]] void find_all_early() {
+  using namespace plain;
+  plain_function* const all[] = {&read,
+                                 &write,
+                                 &readv,
+                                 &writev,
+                                 &recv,
+                                 &recvfrom,
+                                 &recvmsg,
+                                 &recvmmsg,
+                                 &send,
+                                 &sendto,
+                                 &sendmsg,
+                                 &sendmmsg,
+                                 &accept,
+                                 &accept4,
+                                 &connect,
+                                 &poll,
+                                 &ppoll,
+                                 &select,
+                                 &pselect,
+                                 &epoll_wait,
+                                 &epoll_pwait,
+                                 &epoll_pwait2,
+                                 &sleep,
+                                 &usleep,
+                                 &nanosleep,
+                                 &clock_nanosleep,
+                                 &thrd_sleep,
+                                 &getaddrinfo,
+                                 &getnameinfo,
+                                 &gethostbyname,
+                                 &gethostbyname2,
+                                 &gethostbyaddr,
+                                 &gethostbyname_r,
+                                 &gethostbyname2_r,
+                                 &gethostbyaddr_r,
+                                 &close,
+                                 &dup2,
+                                 &dup3,
+                                 &close_range,
+                                 &closefrom};
+  for (plain_function* const each : all) each->find_early();
+}
+
 }  // namespace
 
-void* find_plain(char const* name) noexcept {
+void plain_function::find_early() noexcept {
   int const errno_before = errno;
   void* found = nullptr;
-  if constexpr (rt::with_asan || rt::with_tsan) found = wrapper_of_sanitizer(name);
-  if (found == nullptr) found = ::dlsym(RTLD_NEXT, name);
+  if constexpr (rt::with_asan || rt::with_tsan) found = wrapper_of_sanitizer(name_);
+  if (found == nullptr) found = ::dlsym(RTLD_NEXT, name_);
+  if (found != nullptr) found_.store(found, rt::relaxed);
+  errno = errno_before;
+}
+
+void* plain_function::find() noexcept {
+  find_early();
+  void* const found = found_.load(rt::relaxed);
   if (found == nullptr) {
     constexpr char text[] = "thrum: thrum::posix does not find the C library's own function: ";
     // Not by write, which is perhaps the one that is missing.
     static_cast<void>(::syscall(SYS_write, 2, text, sizeof text - 1));
-    static_cast<void>(::syscall(SYS_write, 2, name, std::strlen(name)));
+    static_cast<void>(::syscall(SYS_write, 2, name_, std::strlen(name_)));
     static_cast<void>(::syscall(SYS_write, 2, "\n", 1));
     std::abort();
   }
-  errno = errno_before;
   return found;
 }
 

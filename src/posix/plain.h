@@ -1,6 +1,7 @@
 // The C library's own functions, behind those that are put in their place here.
 //
-// Found by name in what comes after us (RTLD_NEXT), at the first use: no constructor need have run, and nothing is allocated.
+// Found by name in what comes after us (RTLD_NEXT) when the library is loaded: asking the loader takes its lock, which a child of fork
+// might find held for ever, and a signal handler by its own thread. Whatever is called before that is found at that use; nothing is allocated.
 #pragma once
 
 #include "base/atomic.h"
@@ -19,28 +20,35 @@
 
 namespace thrum::posix {
 
-// Ends the program if there is none.
-[[nodiscard]] void* find_plain(char const* name) noexcept;
+class plain_function {
+ public:
+  constexpr explicit plain_function(char const* name) noexcept : name_(name) {}
+  // An old C library does not have all of them.
+  void find_early() noexcept;
+  [[nodiscard]] bool is_found() const noexcept { return found_.load(rt::relaxed) != nullptr; }
+
+ protected:
+  [[nodiscard]] void* address() noexcept {
+    void* const known = found_.load(rt::relaxed);  // relaxed: everybody finds the same
+    return known != nullptr ? known : find();
+  }
+
+ private:
+  // Ends the program if there is none.
+  [[nodiscard]] void* find() noexcept;
+
+  char const* const name_;
+  rt::atomic<void*> found_{nullptr};
+};
 
 template <class F>
 class plain_call;
 
 template <class R, class... A>
-class plain_call<R(A...)> {
+class plain_call<R(A...)> : public plain_function {
  public:
-  constexpr explicit plain_call(char const* name) noexcept : name_(name) {}
-  R operator()(A... arguments) {
-    R (*call)(A...) = found_.load(rt::relaxed);  // relaxed: everybody finds the same
-    if (call == nullptr) [[unlikely]] {
-      call = reinterpret_cast<R (*)(A...)>(find_plain(name_));
-      found_.store(call, rt::relaxed);
-    }
-    return call(arguments...);
-  }
-
- private:
-  char const* const name_;
-  rt::atomic<R (*)(A...)> found_{nullptr};
+  using plain_function::plain_function;
+  R operator()(A... arguments) { return reinterpret_cast<R (*)(A...)>(address())(arguments...); }
 };
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
