@@ -6,6 +6,7 @@
 #include "os/memory.h"
 #include "os/signal_chain.h"
 
+#include <cstring>
 #include <iterator>
 
 #include <errno.h>
@@ -151,5 +152,12 @@ signal_mask signal_mask::without(int signal) const noexcept {
 }
 
 void signal_mask::apply() const noexcept { pthread_sigmask(SIG_SETMASK, &blocked_, nullptr); }
+
+bool signal_mask::is_in_force() const noexcept {
+  sigset_t now;
+  constexpr std::size_t used = 8;  // what the kernel knows of it
+  return ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, used) != 0 ||
+         std::memcmp(&now, &blocked_, used) == 0;
+}
 
 }  // namespace thrum::rt::os

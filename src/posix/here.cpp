@@ -14,6 +14,11 @@ bool is_in_user_code(rt::M const& m) noexcept {
   return g.on != nullptr && frame >= g.on->low && frame < g.on->top;
 }
 
-bool is_in_child() noexcept { return rt::os::current_tid() != rt::current_m()->tid; }
+bool must_not_park() noexcept {
+  rt::M const& m = *rt::current_m();
+  return rt::os::current_tid() != m.tid || !m.sched.ms_signals.is_in_force();
+}
+
+std::size_t own_stack_bytes() noexcept { return rt::current_m()->current->task.stack_bytes; }
 
 }  // namespace thrum::posix

@@ -7,13 +7,15 @@
 #include <thrum/blocking.h>
 #include <thrum/go.h>
 
+#include <cstddef>
+
 #include <errno.h>
 #include <netdb.h>
 
 namespace thrum::posix {
 
-// Not: inside the runtime, or a call that was announced; on another stack than the goroutine's, as in a signal handler; of a run that is
-// over; or with THRUM_DEBUG=posixoff=1.
+// Not: inside the runtime, or a call that was announced; on another stack than the goroutine's; of a run that is over; or with
+// THRUM_DEBUG=posixoff=1.
 [[nodiscard]] bool is_in_user_code(rt::M const& m) noexcept;
 
 // The caller is a goroutine whose calls park. One load on all other threads.
@@ -24,8 +26,16 @@ namespace thrum::posix {
   return is_in_user_code(*m);
 }
 
-// Asked only before a wait: whether this is a child of fork or vfork, which has the goroutine's memory but no scheduler.
-[[nodiscard]] bool is_in_child() noexcept;
+// Asked only before a wait, which is then the plain call's: here the goroutine must not park.
+//  - In a child of fork or vfork, which has its memory but no scheduler.
+//  - Where the thread's signal mask is not that of all Ms. A handler has its signal in it, and runs on the goroutine's stack if it was not
+//    given another: what it interrupted may be malloc, with its lock, and whoever ran on this thread meanwhile would wait for that lock
+//    for ever. Where the program itself has changed the mask, others would run with it.
+[[nodiscard]] bool must_not_park() noexcept;
+[[nodiscard]] inline bool is_in_child() noexcept { return must_not_park(); }
+
+// What the goroutine was given instead of the usual stack; 0: nothing. Whoever makes a call for it has the same.
+[[nodiscard]] std::size_t own_stack_bytes() noexcept;
 
 // With the caller's errno and h_errno, which may be another thread's. Opaque: their addresses are those of the thread on which f is
 // called (T08).
@@ -44,16 +54,18 @@ template <class F>
   decltype(f()) result{};
   int error = errno;
   int host_error = h_errno;
-  if (is_in_child()) {
+  if (must_not_park()) {
     perform(f, result, error, host_error);
     return result;
   }
   try {
     rt::at_home const here;
-    auto helper = thrum::spawn([&]() noexcept {
-      blocking_scope const announced(blocking_hint::long_call);
+    auto const announced = [&]() noexcept {
+      blocking_scope const waits(blocking_hint::long_call);
       perform(f, result, error, host_error);
-    });
+    };
+    std::size_t const stack = own_stack_bytes();
+    auto helper = stack == 0 ? thrum::spawn(announced) : thrum::spawn(stack_size{stack}, announced);
     helper.join();
   } catch (...) {  // no memory for a goroutine
     perform(f, result, error, host_error);

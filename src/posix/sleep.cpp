@@ -14,7 +14,7 @@ namespace {
 
 // False: it cannot be done here.
 bool sleep_until(std::int64_t when_ns) noexcept {
-  if (is_in_child()) return false;
+  if (must_not_park()) return false;
   try {
     rt::at_home const here;
     detail::sleep_until_ns(when_ns);

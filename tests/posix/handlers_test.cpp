@@ -1,0 +1,172 @@
+// Signal handlers that run on the goroutine's stack, which is what signal() gives them. What they have interrupted may hold a lock of the
+// C library's: until they are done nobody else may run on that thread, so their calls are what they always were.
+#include "posix/both_ways.h"
+
+#include <csignal>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <pty.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+namespace thrum::test {
+namespace {
+
+std::function<void()> const* to_do = nullptr;
+
+void do_it(int) {
+  int const errno_before = errno;
+  (*to_do)();
+  errno = errno_before;
+}
+
+class posix_handlers : public at_every_width {
+ protected:
+  void SetUp() override {
+    struct sigaction own {};
+    own.sa_handler = do_it;  // without SA_ONSTACK
+    own.sa_flags = SA_RESTART;
+    ASSERT_EQ(::sigaction(SIGUSR1, &own, &before_), 0);
+    own.sa_handler = [](int) {};  // it ends a sleep
+    ASSERT_EQ(::sigaction(SIGUSR2, &own, &before_2_), 0);
+  }
+  void TearDown() override {
+    ::sigaction(SIGUSR1, &before_, nullptr);
+    ::sigaction(SIGUSR2, &before_2_, nullptr);
+  }
+
+ private:
+  struct sigaction before_ {};
+  struct sigaction before_2_ {};
+};
+THRUM_AT_EVERY_WIDTH(posix_handlers);
+
+void in_handler(std::function<void()> const& f) {
+  to_do = &f;
+  ::pthread_kill(::pthread_self(), SIGUSR1);
+}
+
+// `waits` is a call that waits, made by `how`; `ends` ends it. The goroutine must not park in it.
+void keeps_its_thread(void (*how)(std::function<void()> const&), std::function<void()> const& waits,
+                      std::function<void()> const& ends) {
+  rt::G const& g = this_g();
+  int const tid = rt::os::current_tid();
+  std::atomic<bool> is_inside{false};
+  {
+    partner const other([&] {
+      rt::os::thread_watch watch;
+      auto const is_parked = [&] { return g.status.load(rt::acquire) == rt::g_status::waiting; };
+      EXPECT_TRUE(spin_until([&] {
+        return is_inside && (is_parked() || watch.look(tid).activity == rt::os::thread_activity::sleeps_in_call);
+      }));
+      EXPECT_FALSE(is_parked());
+      ends();
+    });
+    how([&] {
+      is_inside = true;
+      waits();
+      is_inside = false;
+    });
+  }
+  EXPECT_FALSE(is_inside);
+}
+
+// Until it takes no more.
+void fill(int fd) {
+  int const flags = ::fcntl(fd, F_GETFL);
+  EXPECT_EQ(::fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
+  std::string const some(1000, 'x');
+  for (std::size_t const bytes : {some.size(), std::size_t{1}}) {
+    while (::syscall(SYS_write, fd, some.data(), bytes) > 0) {
+    }
+  }
+  EXPECT_EQ(::fcntl(fd, F_SETFL, flags), 0);
+}
+
+TEST_P(posix_handlers, T08_a_handler_that_waits_keeps_its_thread) {
+  run([] {
+    leave_the_first_thread();
+    auto ends = make_pipe();
+    auto const write_it = [&] { EXPECT_EQ(::write(ends.second, "x", 1), 1); };
+    char byte = 0;
+    keeps_its_thread(
+        in_handler, [&] { EXPECT_EQ(::read(ends.first, &byte, 1), 1); }, write_it);
+    keeps_its_thread(
+        in_handler,
+        [&] {
+          pollfd one{ends.first, POLLIN, 0};
+          EXPECT_EQ(::poll(&one, 1, -1), 1);
+        },
+        write_it);
+    pthread_t const self = ::pthread_self();
+    keeps_its_thread(
+        in_handler,
+        [] {
+          timespec const length{1000, 0};
+          EXPECT_EQ(::nanosleep(&length, nullptr), -1);
+          EXPECT_EQ(errno, EINTR);
+        },
+        [&] { EXPECT_EQ(::pthread_kill(self, SIGUSR2), 0); });
+    fill(ends.second);
+    keeps_its_thread(
+        in_handler, [&] { EXPECT_EQ(::write(ends.second, "x", 1), 1); },
+        [&] {
+          std::vector<char> some(100'000);
+          EXPECT_GT(::read(ends.first, some.data(), some.size()), 0);
+        });
+  });
+}
+
+TEST_P(posix_handlers, T08_a_handler_writes_to_a_terminal_itself) {
+  run([] {
+    leave_the_first_thread();
+    int master = -1;
+    int slave = -1;
+    ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+    both_ends const both{master, slave};
+    std::atomic<bool> is_written{false};
+    std::string const all(1'000'000, 'x');  // more than it takes
+    keeps_its_thread(
+        in_handler,
+        [&] {
+          EXPECT_EQ(::write(slave, all.data(), all.size()), 1'000'000);
+          is_written = true;
+        },
+        [&] {
+          std::vector<char> some(10'000);
+          pollfd one{master, POLLIN, 0};
+          while (!is_written) {
+            if (::poll(&one, 1, 1) > 0) {
+              EXPECT_GT(::read(master, some.data(), some.size()), 0);
+            }
+          }
+        });
+  });
+}
+
+TEST_P(posix_handlers, T08_who_has_changed_his_threads_mask_gives_it_to_nobody) {
+  run([] {
+    leave_the_first_thread();
+    auto ends = make_pipe();
+    char byte = 0;
+    keeps_its_thread(
+        [](std::function<void()> const& f) {
+          sigset_t more;
+          sigset_t before;
+          ::sigemptyset(&more);
+          ::sigaddset(&more, SIGUSR2);
+          EXPECT_EQ(::pthread_sigmask(SIG_BLOCK, &more, &before), 0);
+          f();
+          EXPECT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+        },
+        [&] { EXPECT_EQ(::read(ends.first, &byte, 1), 1); }, [&] { EXPECT_EQ(::write(ends.second, "x", 1), 1); });
+  });
+}
+
+}  // namespace
+}  // namespace thrum::test
