@@ -1,14 +1,22 @@
 // read, write, readv, writev.
 //
 //   a socket          as recv and send
-//   a pipe            by tries that do not block (RWF_NOWAIT; where the kernel cannot, after a look by poll)
+//   a pipe            by tries that do not block (RWF_NOWAIT; where the kernel cannot, as with named ones, after a look by poll)
 //   a file            the plain call: it is always "ready". If the disk is slow sysmon takes the P, as from any call
 //   a terminal        read after a look; written by another thread, since a write may block although poll says otherwise
-//   others (eventfd, timerfd, inotify, ...)    after a look
+//   others (eventfd, timerfd, inotify, ...)    likewise
+//
+// Of two who see by a look that there is something, one may find nothing, and would block his thread, with all who are at home there. So
+// to look and to make the call is one goroutine's turn at a time; others wait for the next event. Other threads and processes know of no
+// turns.
+#include "core/sched.h"
+#include "os/thread.h"
 #include "posix/interpose.h"
 #include "posix/parts.h"
 #include "posix/plain.h"
 #include "posix/would_block.h"
+
+#include <array>
 
 #include <limits.h>
 #include <sys/socket.h>
@@ -28,14 +36,48 @@ kind kind_of(int fd) noexcept {
   return S_ISCHR(its.st_mode) && ::isatty(fd) == 1 ? kind::terminal : kind::other;
 }
 
-bool is_unknown_to_kernel(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL; }
+bool is_unknown_to_kernel(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS; }
+
+ssize_t would_block() noexcept {
+  errno = EAGAIN;
+  return -1;
+}
+
+// By number: the run of whoever has it. One that a run has left behind in his turn does not have it in the next (T12).
+using turns = std::array<rt::atomic<std::uint32_t>, 256>;
+constinit turns readers{};
+constinit turns writers{};
+
+class turn {
+ public:
+  turn(turns& all, int fd) noexcept : word_(all[static_cast<unsigned>(fd) % all.size()]) {
+    constexpr int asks_max = 100;  // whoever has it is about to make two short calls, unless he is paused just now
+    std::uint32_t const run = rt::current_m()->sched.epoch;
+    for (int i = 0; i < asks_max && !has_; ++i) {
+      if (i > 0) rt::os::yield_thread();
+      std::uint32_t seen = word_.load(rt::relaxed);
+      // relaxed: who fails does nothing
+      has_ = seen != run && word_.compare_exchange(seen, run, rt::acquire, rt::relaxed);
+    }
+  }
+  ~turn() {
+    if (has_) word_.store(0, rt::release);  // pairs with the next one's acquire
+  }
+  turn(turn const&) = delete;
+  turn& operator=(turn const&) = delete;
+  explicit operator bool() const noexcept { return has_; }
+
+ private:
+  rt::atomic<std::uint32_t>& word_;
+  bool has_ = false;
+};
 
 ssize_t try_read(int fd, iovec const* parts, int count) noexcept {
   ssize_t const r = ::preadv2(fd, parts, count, -1, RWF_NOWAIT);
   if (r >= 0 || !is_unknown_to_kernel(errno)) return r;
-  if (look_at(fd, POLLIN) != 0) return plain::readv(fd, parts, count);
-  errno = EAGAIN;
-  return -1;
+  if (is_nonblocking(fd)) return plain::readv(fd, parts, count);
+  turn const mine(readers, fd);
+  return mine && look_at(fd, POLLIN) != 0 ? plain::readv(fd, parts, count) : would_block();
 }
 
 // Not a socket. With errno as the caller had it.
@@ -49,16 +91,33 @@ ssize_t read_other(int fd, iovec const* parts, int count) noexcept {
       fd, POLLIN, 0, [&] { return try_read(fd, parts, count); }, plainly);
 }
 
-ssize_t try_write(int fd, kind its, iovec* parts, int count) noexcept {
+ssize_t try_write_whole(int fd, iovec const* parts, int count) noexcept {
   ssize_t const r = ::pwritev2(fd, parts, count, -1, RWF_NOWAIT);
   if (r >= 0 || !is_unknown_to_kernel(errno)) return r;
-  if (look_at(fd, POLLOUT) == 0) {
-    errno = EAGAIN;
-    return -1;
+  if (is_nonblocking(fd)) return plain::writev(fd, parts, count);
+  turn const mine(writers, fd);
+  return mine && look_at(fd, POLLOUT) != 0 ? plain::writev(fd, parts, count) : would_block();
+}
+
+// As much as there is room for, from the byte `from` on. poll promises room for PIPE_BUF; so much or less is not torn.
+ssize_t try_write_to_pipe(int fd, iovec const* parts, int count, std::size_t from, std::size_t total) noexcept {
+  auto const used = static_cast<std::size_t>(count);
+  if (from == 0 && total <= PIPE_BUF) return try_write_whole(fd, parts, count);
+  parts_from rest(parts, used, from);
+  iovec const* const list = from == 0 ? parts : rest.list();
+  int const list_count = from == 0 ? count : rest.count();
+  ssize_t const r = ::pwritev2(fd, list, list_count, -1, RWF_NOWAIT);
+  if (r >= 0 || !is_unknown_to_kernel(errno)) return r;
+  if (is_nonblocking(fd)) return plain::writev(fd, list, list_count);
+  turn const mine(writers, fd);
+  std::size_t now = from;
+  while (mine && now < total && look_at(fd, POLLOUT) != 0) {
+    parts_from piece(parts, used, now, PIPE_BUF);
+    ssize_t const written = plain::writev(fd, piece.list(), piece.count());
+    if (written <= 0) return now > from ? static_cast<ssize_t>(now - from) : written;
+    now += static_cast<std::size_t>(written);
   }
-  if (its != kind::pipe) return plain::writev(fd, parts, count);
-  // poll promises room for so much.
-  return plain::write(fd, parts->iov_base, parts->iov_len < PIPE_BUF ? parts->iov_len : PIPE_BUF);
+  return now > from ? static_cast<ssize_t>(now - from) : would_block();
 }
 
 ssize_t write_other(int fd, iovec const* parts, int count) noexcept {
@@ -72,15 +131,10 @@ ssize_t write_other(int fd, iovec const* parts, int count) noexcept {
   if (its == kind::terminal) return is_nonblocking(fd) ? plainly() : by_helper(plainly);
   if (its == kind::other) {  // what is written there is one message
     return until_done(
-        fd, POLLOUT, 0, [&] { return try_write(fd, its, const_cast<iovec*>(parts), count); }, plainly);
+        fd, POLLOUT, 0, [&] { return try_write_whole(fd, parts, count); }, plainly);
   }
   return until_all_done(
-      fd, POLLOUT, total, 0,
-      [&](std::size_t from) {
-        if (from == 0) return try_write(fd, its, const_cast<iovec*>(parts), count);
-        parts_from rest(parts, used, from);
-        return try_write(fd, its, rest.list(), rest.count());
-      },
+      fd, POLLOUT, total, 0, [&](std::size_t from) { return try_write_to_pipe(fd, parts, count, from, total); },
       [&](std::size_t from) {
         parts_from rest(parts, used, from);
         return from == 0 ? plainly() : plain::writev(fd, rest.list(), rest.count());

@@ -1,6 +1,7 @@
 // The parts of a message from some byte on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -19,14 +20,16 @@ inline constexpr std::size_t bytes_per_call_max = 0x7ffff000;  // likewise: what
 
 class parts_from {
  public:
-  // At most so many at a time; they are for a stream, where it does not matter.
-  parts_from(iovec const* parts, std::size_t count, std::size_t from) noexcept {
-    for (; count > 0 && used_ < static_cast<int>(list_.size()); ++parts, --count) {
+  // At most so many at a time, and of so many bytes; they are for a stream, where it does not matter. None of them is empty.
+  parts_from(iovec const* parts, std::size_t count, std::size_t from, std::size_t bytes = bytes_per_call_max) noexcept {
+    for (; count > 0 && bytes > 0 && used_ < static_cast<int>(list_.size()); ++parts, --count) {
       if (from >= parts->iov_len) {
         from -= parts->iov_len;
         continue;
       }
-      list_[static_cast<std::size_t>(used_++)] = {static_cast<char*>(parts->iov_base) + from, parts->iov_len - from};
+      std::size_t const taken = std::min(parts->iov_len - from, bytes);
+      list_[static_cast<std::size_t>(used_++)] = {static_cast<char*>(parts->iov_base) + from, taken};
+      bytes -= taken;
       from = 0;
     }
   }
