@@ -28,10 +28,13 @@ int set_max_procs(int n);
 [[nodiscard]] int num_threads();     // OS threads of the scheduler, the caller of run included
 [[nodiscard]] int num_cpus();        // that affinity and the cgroup quota allow; usable anywhere
 
-// Wires the calling goroutine to the OS thread that it is on, until it is unlocked as many times: it runs on no other thread,
-// and the thread runs nothing else. For libraries and settings that belong to a thread. A goroutine that ends locked takes its
-// thread with it. Unlocking one that is not locked does nothing. While it waits, its P is others'. A goroutine that main has
-// joined in place on the first thread moves to another one before it is locked.
+// Wires the calling goroutine to an OS thread until it is unlocked as many times: it runs on no other thread, and the thread runs nothing
+// else. For libraries and settings that belong to a thread. A goroutine that ends locked takes its thread with it. Unlocking one that is
+// not locked does nothing. While it waits, its P is others'.
+// The thread is the one that it is on, unless that cannot be had for one alone: the first thread, for a goroutine that main has joined
+// there in place, and one that others come back to from a call of the C library (thrum::posix). Then the goroutine moves to another thread
+// before it is locked, and may move back when it is unlocked. So either may change the thread: hold no std::mutex over them, and no
+// address of a thread-local.
 void lock_os_thread();
 void unlock_os_thread();
 class [[nodiscard]] os_thread_lock {
