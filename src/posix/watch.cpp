@@ -138,10 +138,7 @@ void forget_in_child() noexcept {
   for (fd_bucket& bucket : buckets) new (&bucket) fd_bucket();
 }
 
-[[maybe_unused]] bool const is_prepared = [] {
-  set_inner_poll(take_all_events);
-  return ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
-}();
+[[maybe_unused]] bool const is_prepared = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
 
 enum class entering : std::uint8_t { done, some_are_ready, impossible };
 
@@ -181,10 +178,17 @@ bool any_was_closed(watch const* all, std::size_t count) noexcept {
 std::int64_t now_ns() noexcept { return timer_clock_ns(); }
 
 woken wait_for(watch* all, std::size_t count, std::int64_t deadline_ns) noexcept {
-  if (os::open_watch(inner_poll_data) != 0) return woken::impossible;
   M& m = *current_m();
   enter(m);
-  if (process.load(relaxed) == 0) process.store(::getpid(), relaxed);  // relaxed: before the lock of the first bucket
+  if (process.load(acquire) == 0) {
+    set_inner_poll(take_all_events);  // before there can be events; also in a run that a constructor makes
+    process.store(::getpid(),
+                  release);  // pairs with the acquire above: whoever opens the watch knows that this is done
+  }
+  if (os::open_watch(inner_poll_data) != 0) {  // it has a lock, so this is inside the runtime
+    leave(m);
+    return woken::impossible;
+  }
   waiter who{m.sched, m.sched.epoch};
   auto how = woken::by_event;
   switch (enter_buckets(all, count, who)) {
