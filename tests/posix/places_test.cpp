@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -99,6 +100,58 @@ TEST_P(posix_places, inside_blocking_the_thread_waits) {
       EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
     });
     blocking([&] { other.join(); });
+  });
+}
+
+// Nor does it wait for a processor: it has no seat in the run, and needs none.
+TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
+  run([] {
+    leave_the_first_thread();
+    auto pipe = make_pipe();
+    wait_group waits;
+    waits.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    int const neighbour =
+        ::fcntl(pipe.second, F_DUPFD, pipe.first + 1024);  // in the same bucket, if there may be so many
+    std::atomic<int> told_so{0};
+    std::thread closes([&] {
+      if (neighbour >= 0) ::close(neighbour);
+      EXPECT_EQ(rt::current_m(), nullptr);
+      ++told_so;
+      pipe.close_first();
+      EXPECT_EQ(rt::current_m(), nullptr);
+      ++told_so;
+    });
+    EXPECT_TRUE(spin_until([&] { return told_so == 2; }));
+    waits.wait();
+    blocking([&] { closes.join(); });
+  });
+}
+
+TEST_P(posix_places, close_inside_blocking_stays_there) {
+  run([] {
+    leave_the_first_thread();
+    auto pipe = make_pipe();
+    wait_group waits;
+    waits.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    rt::M const* const m = blocking([&] {
+      rt::M const* const here = rt::current_m();
+      pipe.close_first();
+      EXPECT_EQ(rt::current_m(), here);
+      EXPECT_EQ(here->p, nullptr);
+      return here;
+    });
+    EXPECT_NE(m, nullptr);
+    waits.wait();
   });
 }
 
