@@ -32,7 +32,8 @@ bool is_nonblocking(int fd) noexcept {
 }
 
 patience::next patience::wait() noexcept {
-  constexpr int in_vain_max = 3;
+  // To be too late for what others read, too, is nothing rare, and they need not stand here for it: they may be at their first try.
+  int const in_vain_max = (what_.events & POLLOUT) != 0 ? 3 : 100;
   if (is_over_) {
     errno = EAGAIN;
     return next::give_up;

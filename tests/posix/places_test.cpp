@@ -204,6 +204,7 @@ TEST_P(posix_places, a_child_of_fork_has_the_calls_as_they_were) {
 
 // One that was made between two runs has a runtime of its own.
 TEST(posix_children, a_child_may_run_goroutines_of_its_own) {
+  if (rt::with_tsan) GTEST_SKIP() << "TSan lets no child make threads";
   auto const use_it = [] {
     bool good = true;
     run_at(2, [&] {
