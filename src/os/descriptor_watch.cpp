@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace thrum::rt::os {
@@ -17,16 +19,25 @@ namespace {
 
 struct open_instance {
   os::lock lock{lock_rank::leaf};
-  atomic<int> fd{-1};
+  atomic<int> fd{-1};  // written under lock, after the bell
+  atomic<int> bell{-1};
 };
 constinit open_instance process;
 
 int control(int instance, int operation, int fd, std::uint32_t events) noexcept {
   if (int injected = 0; should_fail(call::epoll_ctl, injected)) return injected;
   epoll_event event{};
-  event.events = events | EPOLLONESHOT;
-  event.data.fd = fd;
+  event.events = events;
+  event.data.fd = (events & EPOLLONESHOT) != 0 ? fd : watch_bell;
   return ::epoll_ctl(instance, operation, fd, &event) == 0 ? 0 : errno;
+}
+
+// 0 or the errno.
+int make_bell(int instance, int& bell) noexcept {
+  int injected = 0;
+  bell = should_fail(call::eventfd, injected) ? -1 : ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell < 0) return injected != 0 ? injected : errno;
+  return control(instance, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET);
 }
 
 int open_once(std::uint64_t data) noexcept {
@@ -35,11 +46,15 @@ int open_once(std::uint64_t data) noexcept {
   int injected = 0;
   int const instance = should_fail(call::epoll_create, injected) ? -1 : ::epoll_create1(EPOLL_CLOEXEC);
   if (instance < 0) return injected != 0 ? injected : errno;
-  int const error = poll_add(instance, data);
+  int bell = -1;
+  int error = make_bell(instance, bell);
+  if (error == 0) error = poll_add(instance, data);
   if (error == 0) {
+    process.bell.store(bell, relaxed);    // published with the other
     process.fd.store(instance, release);  // pairs with the acquire of whoever uses it
   } else {
     kernel::close(instance);
+    if (bell >= 0) kernel::close(bell);
   }
   return error;
 }
@@ -48,7 +63,9 @@ int open_once(std::uint64_t data) noexcept {
 void forget_in_child() noexcept {
   int const errno_before = errno;
   int const instance = process.fd.exchange(-1, relaxed);  // relaxed: there is but one thread
+  int const bell = process.bell.exchange(-1, relaxed);
   if (instance >= 0) kernel::close(instance);
+  if (bell >= 0) kernel::close(bell);
   errno = errno_before;
 }
 
@@ -69,8 +86,8 @@ THRUM_OPAQUE int open_watch(std::uint64_t data) noexcept {
 THRUM_OPAQUE int watch_descriptor(int fd, std::uint32_t events) noexcept {
   int const errno_before = errno;
   int const instance = process.fd.load(acquire);  // pairs with open_once
-  int error = control(instance, EPOLL_CTL_MOD, fd, events);
-  if (error == ENOENT) error = control(instance, EPOLL_CTL_ADD, fd, events);
+  int error = control(instance, EPOLL_CTL_MOD, fd, events | EPOLLONESHOT);
+  if (error == ENOENT) error = control(instance, EPOLL_CTL_ADD, fd, events | EPOLLONESHOT);
   errno = errno_before;
   return error;
 }
@@ -84,6 +101,15 @@ THRUM_OPAQUE int take_watch_events(watch_event* out) noexcept {
   errno = errno_before;
   for (int i = 0; i < found; ++i) out[i] = {events[i].data.fd, events[i].events};
   return found > 0 ? found : 0;
+}
+
+THRUM_OPAQUE void ring_watch_bell() noexcept {
+  if (process.fd.load(acquire) < 0) return;  // pairs with open_once
+  int const errno_before = errno;
+  std::uint64_t const one = 1;
+  // Straight to the kernel: the program's `write` may be one that parks.
+  static_cast<void>(::syscall(SYS_write, process.bell.load(relaxed), &one, sizeof one));
+  errno = errno_before;
 }
 
 }  // namespace thrum::rt::os

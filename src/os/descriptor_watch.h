@@ -6,6 +6,9 @@
 //
 // The instance is itself a descriptor of thrum's poll, which says with `data` that there are events here. Made at the first use; a
 // child of fork forgets it, as it does the poll. No function allocates or throws; all may be called with runtime locks held but leaves.
+//
+// Whoever is outside of the runtime can ring a bell here: an eventfd in the instance, edge-triggered, so that every ring is an event of
+// its own and nobody needs to read it.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +16,12 @@
 namespace thrum::rt::os {
 
 struct watch_event {
-  int fd;
+  int fd;              // watch_bell: it rang
   std::uint32_t what;  // as poll(2) says it
 };
 
 inline constexpr int watch_events_max = 64;
+inline constexpr int watch_bell = -1;
 
 // Makes it if it is not there yet. 0 or the errno; after an error the next call tries again.
 [[nodiscard]] int open_watch(std::uint64_t data) noexcept;
@@ -28,5 +32,8 @@ inline constexpr int watch_events_max = 64;
 
 // Without waiting. How many were written to `out`, which has room for watch_events_max.
 [[nodiscard]] int take_watch_events(watch_event* out) noexcept;
+
+// Somebody will take its event: whoever polls next. Async-signal-safe; nothing happens where there is no instance.
+void ring_watch_bell() noexcept;
 
 }  // namespace thrum::rt::os

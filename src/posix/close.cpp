@@ -22,31 +22,40 @@ int as_number(unsigned fd) noexcept {
 THRUM_POSIX_FILE(close);
 
 THRUM_POSIX_CALL int close(int fd) {
-  wake_for_close(fd, fd);  // before: afterwards the number may be another's
-  return plain::close(fd);
+  was_closed(fd, fd, everybody);  // before: afterwards the number may be another's
+  int const r = plain::close(fd);
+  was_closed(fd, fd, nobody);
+  return r;
 }
 
 THRUM_POSIX_CALL int dup2(int from, int to) noexcept {
+  ticket const before = newest_at(to);
   int const r = plain::dup2(from, to);
-  if (r >= 0 && from != to) wake_for_close(to, to);
+  if (r >= 0 && from != to) was_closed(to, to, before);
   return r;
 }
 
 THRUM_POSIX_CALL int dup3(int from, int to, int flags) noexcept {
+  ticket const before = newest_at(to);
   int const r = plain::dup3(from, to, flags);
-  if (r >= 0) wake_for_close(to, to);
+  if (r >= 0) was_closed(to, to, before);
   return r;
 }
 
 THRUM_POSIX_CALL int close_range(unsigned first, unsigned last, int flags) noexcept {
   constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
-  if (first <= last && (flags & only_marks) == 0) wake_for_close(as_number(first), as_number(last));
-  return plain::close_range(first, last, flags);
+  if (first > last || (flags & only_marks) != 0) return plain::close_range(first, last, flags);
+  was_closed(as_number(first), as_number(last), everybody);
+  int const r = plain::close_range(first, last, flags);
+  was_closed(as_number(first), as_number(last), nobody);
+  return r;
 }
 
 THRUM_POSIX_CALL void closefrom(int first) noexcept {
-  wake_for_close(first > 0 ? first : 0, std::numeric_limits<int>::max());
+  constexpr int last = std::numeric_limits<int>::max();
+  was_closed(first > 0 ? first : 0, last, everybody);
   plain::closefrom(first);
+  was_closed(first > 0 ? first : 0, last, nobody);
 }
 
 THRUM_POSIX_CALL int __close(int fd) { return close(fd); }

@@ -1,5 +1,6 @@
 // accept, accept4, connect: there is no way to try these without blocking that leaves the descriptor as it is, so another thread makes
-// the call. accept only when somebody is there: of several who see him one gets him, and the others go on waiting over there.
+// the call. accept only when somebody is there, and one after the other: of several who saw him one would get him, and the others keep a
+// thread each until the next one comes.
 #include "posix/interpose.h"
 #include "posix/plain.h"
 #include "posix/would_block.h"
@@ -18,15 +19,17 @@ bool listens(int fd) noexcept {
 
 template <class Plain>
 int accept_when_ready(int fd, Plain plain) noexcept {
-  if (!listens(fd) || is_nonblocking(fd)) return plain();
-  return static_cast<int>(until_done(
-      fd, POLLIN, SO_RCVTIMEO,
-      [&]() -> ssize_t {
-        if (look_at(fd, POLLIN) != 0) return by_helper(plain);
-        errno = EAGAIN;
-        return -1;
-      },
-      plain));
+  errno_kept const kept;
+  auto const result = [&](int r) { return static_cast<int>(kept.result(r)); };
+  if (!listens(fd) || is_nonblocking(fd) || must_not_park()) return result(plain());
+  for (patience waits(fd, POLLIN, SO_RCVTIMEO, standing::in_turn);;) {
+    if (waits.has_turn() && look_at(fd, POLLIN) != 0) return result(by_helper(plain));
+    switch (waits.wait()) {
+      case patience::next::try_again: break;
+      case patience::next::give_up: return -1;
+      case patience::next::call_helper: return result(by_helper(plain));
+    }
+  }
 }
 
 bool is_datagram(int fd) noexcept {

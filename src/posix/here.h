@@ -32,7 +32,6 @@ namespace thrum::posix {
 //    given another: what it interrupted may be malloc, with its lock, and whoever ran on this thread meanwhile would wait for that lock
 //    for ever. Where the program itself has changed the mask, others would run with it.
 [[nodiscard]] bool must_not_park() noexcept;
-[[nodiscard]] inline bool is_in_child() noexcept { return must_not_park(); }
 
 // What the goroutine was given instead of the usual stack; 0: nothing. Whoever makes a call for it has the same.
 [[nodiscard]] std::size_t own_stack_bytes() noexcept;

@@ -7,6 +7,7 @@
 #include "posix/would_block.h"
 
 #include <array>
+#include <climits>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -41,44 +42,63 @@ template <class Look, class Stuck, class Plain>
 int look_until(watch* all, std::size_t count, std::int64_t deadline_ns, Look look, Stuck is_stuck,
                Plain plain) noexcept {
   rt::at_home const here;
+  waiter waits(all, count, unwatched::is_left_out);
   for (;;) {
-    switch (wait_for(all, count, deadline_ns)) {
+    switch (waits.wait(deadline_ns)) {
       case woken::by_event:
       case woken::by_close: break;
       case woken::by_time: return look();
-      case woken::impossible: return by_helper(plain);
+      case woken::impossible: return by_helper([&] { return uninterrupted(plain); });
     }
     if (int const found = look(); found != 0) return found;
-    if (is_stuck()) return by_helper(plain);
+    if (is_stuck()) return by_helper([&] { return uninterrupted(plain); });
+    if (deadline_ns != without_limit && now_ns() >= deadline_ns) return 0;  // whatever it is that wakes it
   }
 }
 
-// What is left of the time.
-int ms_until(std::int64_t deadline_ns) noexcept {
-  if (deadline_ns == without_limit) return -1;
-  std::int64_t const left_ns = deadline_ns - now_ns();
-  return left_ns <= 0 ? 0 : static_cast<int>((left_ns + 999'999) / 1'000'000);
+// What is left of the time, for a plain call.
+class time_left {
+ public:
+  explicit time_left(std::int64_t deadline_ns) noexcept : is_limited_(deadline_ns != without_limit) {
+    std::int64_t const left_ns = is_limited_ ? deadline_ns - now_ns() : 0;
+    if (left_ns > 0) its_ = {left_ns / ns_per_s, left_ns % ns_per_s};
+  }
+  [[nodiscard]] timespec const* get() const noexcept { return is_limited_ ? &its_ : nullptr; }
+  [[nodiscard]] int ms() const noexcept {  // never early, but for what an int cannot say
+    if (!is_limited_) return -1;
+    constexpr std::int64_t s_max = INT_MAX / 1000 - 1;
+    return static_cast<int>((its_.tv_sec < s_max ? its_.tv_sec : s_max) * 1000 + (its_.tv_nsec + 999'999) / 1'000'000);
+  }
+
+ private:
+  bool is_limited_;
+  timespec its_{0, 0};
+};
+
+int look_at_all(pollfd* fds, nfds_t count) noexcept {
+  return uninterrupted([&] { return plain::poll(fds, count, 0); });
 }
 
 int poll_until(pollfd* fds, nfds_t count, std::int64_t deadline_ns) noexcept {
   array_of<watch, 8> watches(count);
-  auto const plainly = [&] { return plain::poll(fds, count, ms_until(deadline_ns)); };
+  auto const plainly = [&] { return plain::ppoll(fds, count, time_left(deadline_ns).get(), nullptr); };
   watch* const all = watches.get();
-  if (all == nullptr || is_in_child()) return plainly();
-  for (nfds_t i = 0; i < count; ++i) all[i] = {fds[i].fd, static_cast<std::uint16_t>(fds[i].events)};
+  if (all == nullptr || must_not_park()) return plainly();
+  for (nfds_t i = 0; i < count; ++i) {
+    all[i].fd = fds[i].fd;
+    all[i].events = static_cast<std::uint16_t>(fds[i].events);
+  }
   return look_until(
       all, count, deadline_ns,
       [&] {
-        int const found = plain::poll(fds, count, 0);
-        if (found != 0) return found;
+        int found = look_at_all(fds, count);
         // A number that was closed meanwhile may be another file's already: this call does not wait for that.
-        int closed = 0;
-        for (nfds_t i = 0; i < count; ++i) {
-          if (!all[i].was_closed) continue;
+        for (nfds_t i = 0; i < count && found >= 0; ++i) {
+          if (!all[i].was_closed.load(rt::relaxed)) continue;
+          if (fds[i].revents == 0) ++found;
           fds[i].revents = POLLNVAL;
-          ++closed;
         }
-        return closed;
+        return found;
       },
       [] { return false; }, plainly);
 }
@@ -127,43 +147,45 @@ std::uint32_t events_of(sets& all, int fd) noexcept {
   return events;
 }
 
+// What is found is written to the caller's sets when the call ends well, and not before: after an error they are as they were.
 int select_until(int fds, fd_set* in, fd_set* out, fd_set* except, std::int64_t deadline_ns) noexcept {
+  bool is_written = false;
   auto const plainly = [&] {
-    std::int64_t const left_ns = deadline_ns == without_limit ? 0 : deadline_ns - now_ns();
-    timeval left{left_ns / ns_per_s, left_ns % ns_per_s / 1000};
-    if (left_ns < 0) left = {0, 0};
-    return plain::select(fds, in, out, except, deadline_ns == without_limit ? nullptr : &left);
+    is_written = true;
+    return plain::pselect(fds, in, out, except, time_left(deadline_ns).get(), nullptr);
   };
   sets wanted(fds, in, out, except);
-  if (!wanted.is_there()) return plainly();
+  sets found(fds, in, out, except);
+  if (!wanted.is_there() || !found.is_there()) return plainly();
   auto const look = [&] {
-    sets found(fds, wanted.set(0), wanted.set(1), wanted.set(2));
-    timeval at_once{0, 0};
-    int const count = found.is_there() ? plain::select(fds, found.set(0), found.set(1), found.set(2), &at_once)
-                                       : (errno = ENOMEM, -1);
-    if (count >= 0) found.write_to(in, out, except);
-    return count;
+    return uninterrupted([&] {
+      wanted.write_to(found.set(0), found.set(1), found.set(2));
+      timeval at_once{0, 0};
+      return plain::select(fds, found.set(0), found.set(1), found.set(2), &at_once);
+    });
   };
-  if (int const found = look(); found != 0 || deadline_ns == 0) return found;
-  // The caller's sets are empty now; the plain call must see what was wanted.
-  auto const plainly_again = [&] {
-    wanted.write_to(in, out, except);
-    return plainly();
+  auto const end_with = [&](int ready) {
+    if (ready >= 0 && !is_written) found.write_to(in, out, except);
+    return ready;
   };
+  if (int const ready = look(); ready != 0) return end_with(ready);
   std::size_t count = 0;
   for (int fd = 0; fd < fds; ++fd) count += events_of(wanted, fd) != 0 ? 1U : 0U;
   array_of<watch, 8> watches(count);
   watch* const all = watches.get();
-  if (all == nullptr || is_in_child()) return plainly_again();
+  if (all == nullptr || must_not_park()) return plainly();
   watch* next = all;
   for (int fd = 0; fd < fds; ++fd) {
-    if (std::uint32_t const events = events_of(wanted, fd)) *next++ = {fd, events};
+    std::uint32_t const events = events_of(wanted, fd);
+    if (events == 0) continue;
+    next->fd = fd;
+    next++->events = events;
   }
-  int const found = look_until(
+  return end_with(look_until(
       all, count, deadline_ns,
       [&] {
         for (watch const* each = all; each != all + count; ++each) {
-          if (!each->was_closed) continue;
+          if (!each->was_closed.load(rt::relaxed)) continue;
           errno = EBADF;
           return -1;
         }
@@ -174,18 +196,17 @@ int select_until(int fds, fd_set* in, fd_set* out, fd_set* except, std::int64_t 
         for (watch const* each = all; each != all + count; ++each) is = is || look_at(each->fd, each->events) != 0;
         return is;
       },
-      plainly_again);
-  return found;
+      plainly));
 }
 
 template <class Look, class Plain>
 int epoll_until(int fd, std::int64_t deadline_ns, Look look, Plain plain) noexcept {
-  if (is_in_child()) return plain();
+  if (must_not_park()) return plain();
   watch one{fd, POLLIN};
   return look_until(
       &one, 1, deadline_ns,
       [&] {
-        if (!one.was_closed) return look();
+        if (!one.was_closed.load(rt::relaxed)) return look();
         errno = EBADF;
         return -1;
       },
@@ -200,31 +221,36 @@ using namespace thrum::posix;
 THRUM_POSIX_FILE(poll);
 
 THRUM_POSIX_CALL int poll(pollfd* fds, nfds_t count, int ms) {
-  if (ms == 0 || !on_goroutine()) return plain::poll(fds, count, ms);
-  if (int const found = plain::poll(fds, count, 0); found != 0) return found;
+  if (!on_goroutine()) return plain::poll(fds, count, ms);
+  if (int const found = look_at_all(fds, count); found != 0 || ms == 0) return found;
   return poll_until(fds, count, deadline_after_ms(ms));
 }
 
 THRUM_POSIX_CALL int ppoll(pollfd* fds, nfds_t count, timespec const* limit, sigset_t const* mask) {
   bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
-  if (is_short || !on_goroutine() || (limit != nullptr && !is_valid(*limit))) {
+  if (!on_goroutine() || (limit != nullptr && !is_valid(*limit)) || (is_short && mask != nullptr)) {
     return plain::ppoll(fds, count, limit, mask);
   }
   if (mask != nullptr) return by_helper([&] { return plain::ppoll(fds, count, limit, mask); });
-  if (int const found = plain::poll(fds, count, 0); found != 0) return found;
+  if (int const found = look_at_all(fds, count); found != 0 || is_short) return found;
   return poll_until(fds, count, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)));
 }
 
 THRUM_POSIX_CALL int select(int fds, fd_set* in, fd_set* out, fd_set* except, timeval* limit) {
   bool const is_odd = fds < 0 || (limit != nullptr && (limit->tv_sec < 0 || limit->tv_usec < 0));
   bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_usec == 0;
-  if (is_odd || is_short || !on_goroutine()) return plain::select(fds, in, out, except, limit);
+  if (is_odd || !on_goroutine()) return plain::select(fds, in, out, except, limit);
+  if (is_short) return uninterrupted([&] { return plain::select(fds, in, out, except, limit); });
   // How much of such a set is read depends on how many descriptors are open.
-  if (fds > FD_SETSIZE) return by_helper([&] { return plain::select(fds, in, out, except, limit); });
+  if (fds > FD_SETSIZE) {  // an interrupted one has said what is left of its time
+    return by_helper([&] { return uninterrupted([&] { return plain::select(fds, in, out, except, limit); }); });
+  }
   std::int64_t deadline_ns = without_limit;
   if (limit != nullptr) {
-    timespec const length{limit->tv_sec + limit->tv_usec / 1'000'000, limit->tv_usec % 1'000'000 * 1000};
-    deadline_ns = deadline_after(in_ns(length));
+    std::int64_t const fraction_ns = limit->tv_usec % 1'000'000 * 1000;
+    std::int64_t const whole_s = limit->tv_usec / 1'000'000;
+    if (limit->tv_sec < INT64_MAX - whole_s)
+      deadline_ns = deadline_after(in_ns({limit->tv_sec + whole_s, fraction_ns}));
   }
   int const found = select_until(fds, in, out, except, deadline_ns);
   if (limit != nullptr && deadline_ns != without_limit) {  // what is left of it, as the kernel says
@@ -238,7 +264,10 @@ THRUM_POSIX_CALL int pselect(int fds, fd_set* in, fd_set* out, fd_set* except, t
                              sigset_t const* mask) {
   bool const is_odd = fds < 0 || (limit != nullptr && !is_valid(*limit));
   bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
-  if (is_odd || is_short || !on_goroutine()) return plain::pselect(fds, in, out, except, limit, mask);
+  if (is_odd || !on_goroutine() || (is_short && mask != nullptr)) {
+    return plain::pselect(fds, in, out, except, limit, mask);
+  }
+  if (is_short) return uninterrupted([&] { return plain::pselect(fds, in, out, except, limit, nullptr); });
   if (mask != nullptr || fds > FD_SETSIZE)
     return by_helper([&] { return plain::pselect(fds, in, out, except, limit, mask); });
   return select_until(fds, in, out, except, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)));
@@ -255,7 +284,7 @@ THRUM_POSIX_CALL int epoll_pwait(int fd, epoll_event* events, int count, int ms,
   if (int const found = look(); found != 0) return found;
   std::int64_t const deadline_ns = deadline_after_ms(ms);
   return epoll_until(fd, deadline_ns, look,
-                     [&] { return plain::epoll_wait(fd, events, count, ms_until(deadline_ns)); });
+                     [&] { return plain::epoll_wait(fd, events, count, time_left(deadline_ns).ms()); });
 }
 
 THRUM_POSIX_CALL int epoll_pwait2(int fd, epoll_event* events, int count, timespec const* limit, sigset_t const* mask) {
@@ -263,11 +292,12 @@ THRUM_POSIX_CALL int epoll_pwait2(int fd, epoll_event* events, int count, timesp
   if (is_short || !on_goroutine() || (limit != nullptr && !is_valid(*limit))) {
     return plain::epoll_pwait2(fd, events, count, limit, mask);
   }
-  auto const plainly = [&] { return plain::epoll_pwait2(fd, events, count, limit, mask); };
-  if (mask != nullptr) return by_helper(plainly);
+  if (mask != nullptr) return by_helper([&] { return plain::epoll_pwait2(fd, events, count, limit, mask); });
   auto const look = [&] { return plain::epoll_wait(fd, events, count, 0); };
   if (int const found = look(); found != 0) return found;
-  return epoll_until(fd, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)), look, plainly);
+  std::int64_t const deadline_ns = limit == nullptr ? without_limit : deadline_after(in_ns(*limit));
+  return epoll_until(fd, deadline_ns, look,
+                     [&] { return plain::epoll_pwait2(fd, events, count, time_left(deadline_ns).get(), nullptr); });
 }
 
 THRUM_POSIX_CALL int __poll(pollfd* fds, nfds_t count, int ms) { return poll(fds, count, ms); }

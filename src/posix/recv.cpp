@@ -77,13 +77,16 @@ THRUM_POSIX_CALL int recvmmsg(int fd, mmsghdr* messages, unsigned count, int fla
   if (limit != nullptr || waits_for_all(flags)) {
     return by_helper([&] { return plain::recvmmsg(fd, messages, count, flags, limit); });
   }
+  errno_kept const kept;
   unsigned done = 0;
+  ssize_t r = 0;
   do {
-    ssize_t const r =
-        receive(fd, flags, [&](int with) { return plain::recvmmsg(fd, messages + done, count - done, with, nullptr); });
-    if (r < 0 && done == 0) return -1;
-    if (r <= 0) break;
-    done += static_cast<unsigned>(r);
-  } while (done < count && (flags & MSG_WAITFORONE) == 0 && !is_nonblocking(fd));
-  return static_cast<int>(done);
+    r = receive(fd, flags, [&](int with) -> ssize_t {
+      // An error ends the call with what was received, and it is the next one that is to find it.
+      if (done > 0 && (look_at(fd, POLLIN) & POLLERR) != 0) return 0;
+      return plain::recvmmsg(fd, messages + done, count - done, with, nullptr);
+    });
+    if (r > 0) done += static_cast<unsigned>(r);
+  } while (r > 0 && done < count && (flags & MSG_WAITFORONE) == 0 && !is_nonblocking(fd));
+  return static_cast<int>(kept.result(done > 0 ? static_cast<ssize_t>(done) : r));
 }

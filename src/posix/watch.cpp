@@ -15,50 +15,93 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 namespace thrum::posix {
 
-struct waiter {
-  rt::Sched& run;
-  std::uint32_t const epoch;  // the run's
-  bool is_set = false;        // the word: under the lock of its bucket in the wait table
+using namespace rt;
+
+// What the table sees of those who wait.
+class waiters {
+ public:
+  static std::uint32_t epoch(watch const& one) noexcept { return one.whose->epoch_; }
+  static bool is_in_turn(watch const& one) noexcept { return one.whose->how_ == standing::in_turn; }
+
+  static void clear_word(waiter& its) noexcept {
+    wait_bucket& bucket = its.run_.waiters.bucket_of(&its.is_set_);
+    bucket.acquire();
+    its.is_set_ = false;
+    bucket.release();
+  }
+  // Under the lock of a bucket in which one of its descriptors stands.
+  static void set_word(watch& one, g_list& runnable) noexcept {
+    waiter& its = *one.whose;
+    wait_bucket& bucket = its.run_.waiters.bucket_of(&its.is_set_);
+    bucket.acquire();
+    its.is_set_ = true;
+    g_list taken = take_all(bucket, &its.is_set_);
+    bucket.release();
+    while (G* const g = taken.pop_front()) runnable.push_back(*g);
+  }
 };
 
 namespace {
-
-using namespace rt;
 
 struct alignas(cache_line_bytes) fd_bucket {
   os::lock lock{lock_rank::descriptor};
   // under the lock; whether there is one, also read without
   atomic<watch*> first{nullptr};
+  watch* last = nullptr;
+  ticket newest = 0;
 
-  void enter(watch& one) noexcept {
-    one.next = first.load(relaxed);
+  void enter(watch& one, waiter& whose) noexcept {
+    one.whose = &whose;
+    one.its_ticket = ++newest;
     one.is_in_bucket = true;
-    first.store(&one, relaxed);  // a hint outside of the lock
+    one.before = std::exchange(last, &one);
+    if (one.before == nullptr) {
+      first.store(&one, relaxed);  // a hint outside of the lock
+    } else {
+      one.before->next = &one;
+    }
   }
 
   void leave(watch& one) noexcept {
     if (!std::exchange(one.is_in_bucket, false)) return;
-    watch* before = nullptr;
-    for (watch* each = first.load(relaxed); each != &one; each = each->next) before = each;
-    if (before == nullptr) {
+    if (one.asked != 0) {
+      if (watch* const heir = find(one.next, one.fd, waiters::epoch(one))) heir->asked |= one.asked;
+    }
+    if (one.before == nullptr) {
       first.store(one.next, relaxed);
     } else {
-      before->next = one.next;
+      one.before->next = one.next;
     }
+    (one.next == nullptr ? last : one.next->before) = one.before;
   }
 
-  // Those of this run who wait for fd, others are dropped.
+  // The first, from `one` on, of this run who waits for fd.
+  static watch* find(watch* one, int fd, std::uint32_t epoch) noexcept {
+    while (one != nullptr && !(one->fd == fd && waiters::epoch(*one) == epoch && !one->was_closed.load(relaxed))) {
+      one = one->next;
+    }
+    return one;
+  }
+  watch* find(int fd, std::uint32_t epoch) const noexcept { return find(first.load(relaxed), fd, epoch); }
+  watch* find_in_turn(int fd, std::uint32_t epoch) const noexcept {
+    watch* one = find(fd, epoch);
+    while (one != nullptr && !waiters::is_in_turn(*one)) one = find(one->next, fd, epoch);
+    return one;
+  }
+
+  // Those of other runs are dropped.
   template <class F>
-  void for_each(int fd, std::uint32_t epoch, F visit) noexcept {
+  void for_each(std::uint32_t epoch, F visit) noexcept {
     for (watch* each = first.load(relaxed); each != nullptr;) {
       watch& one = *std::exchange(each, each->next);
-      if (one.whose->epoch != epoch) {
+      if (waiters::epoch(one) != epoch) {
         leave(one);
-      } else if (one.fd == fd) {
+      } else {
         visit(one);
       }
     }
@@ -68,17 +111,14 @@ struct alignas(cache_line_bytes) fd_bucket {
 constexpr std::size_t bucket_count = 1024;
 constinit std::array<fd_bucket, bucket_count> buckets{};
 
-fd_bucket& bucket_of(int fd) noexcept { return buckets[static_cast<unsigned>(fd) % bucket_count]; }
+std::size_t index_of(int fd) noexcept { return static_cast<unsigned>(fd) % bucket_count; }
+fd_bucket& bucket_of(int fd) noexcept { return buckets[index_of(fd)]; }
 
-// Under the lock of a bucket in which it stands.
-void set_word(waiter& its, g_list& runnable) noexcept {
-  wait_bucket& bucket = its.run.waiters.bucket_of(&its.is_set);
-  bucket.acquire();
-  its.is_set = true;
-  g_list taken = take_all(bucket, &its.is_set);
-  bucket.release();
-  while (G* const g = taken.pop_front()) runnable.push_back(*g);
-}
+// The buckets in which somebody was called: a bit for each.
+constexpr std::size_t bits = 64;
+constinit std::array<atomic<std::uint64_t>, bucket_count / bits> calls{};
+
+// --- whoever fetches events ---
 
 void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runnable) noexcept {
   constexpr std::uint32_t always = POLLERR | POLLHUP;
@@ -86,48 +126,54 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
   os::lock_guard const guard(bucket.lock);
   std::uint32_t left = 0;
   bool are_left = false;
-  bucket.for_each(event.fd, epoch, [&](watch& one) {
+  auto const for_each_armed = [&](auto visit) {
+    bucket.for_each(epoch, [&](watch& one) {
+      if (one.fd == event.fd && one.is_armed && !one.was_closed.load(relaxed)) visit(one);
+    });
+  };
+  for_each_armed([&](watch& one) {
     if ((event.what & (one.events | always)) != 0) {
-      set_word(*one.whose, runnable);
+      one.is_armed = false;
+      waiters::set_word(one, runnable);
     } else {
       left |= one.events;
       are_left = true;
     }
   });
+  if (watch* const first = bucket.find(event.fd, epoch)) first->asked = left;
   // Whatever goes wrong here they will find out themselves.
   if (!are_left || os::watch_descriptor(event.fd, left) == 0) return;
-  bucket.for_each(event.fd, epoch, [&](watch& one) { set_word(*one.whose, runnable); });
+  for_each_armed([&](watch& one) { waiters::set_word(one, runnable); });
+}
+
+void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    std::uint64_t noted = calls[i].exchange(0, acquire);  // pairs with call_those; a lock follows anyway
+    for (; noted != 0; noted &= noted - 1) {
+      fd_bucket& bucket = buckets[i * bits + static_cast<std::size_t>(__builtin_ctzll(noted))];
+      os::lock_guard const guard(bucket.lock);
+      bucket.for_each(epoch, [&](watch& one) {
+        if (std::exchange(one.is_called, false)) waiters::set_word(one, runnable);
+      });
+    }
+  }
 }
 
 void take_all_events(std::uint32_t epoch, g_list& runnable) noexcept {
   os::watch_event events[os::watch_events_max];
   for (int count = os::watch_events_max; count == os::watch_events_max;) {
     count = os::take_watch_events(events);
-    for (int i = 0; i < count; ++i) take_event(events[i], epoch, runnable);
+    for (int i = 0; i < count; ++i) {
+      if (events[i].fd == os::watch_bell) {
+        wake_called(epoch, runnable);
+      } else {
+        take_event(events[i], epoch, runnable);
+      }
+    }
   }
 }
 
-// 0 or the errno.
-int enter_bucket(watch& one, waiter& who) noexcept {
-  fd_bucket& bucket = bucket_of(one.fd);
-  os::lock_guard const guard(bucket.lock);
-  one.whose = &who;
-  one.was_closed = false;
-  bucket.enter(one);
-  std::uint32_t all = 0;
-  bucket.for_each(one.fd, who.epoch, [&](watch const& each) { all |= each.events; });
-  return os::watch_descriptor(one.fd, all);
-}
-
-void leave_buckets(watch* all, std::size_t count) noexcept {
-  runtime_mark const mark;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (all[i].fd < 0 || all[i].whose == nullptr) continue;
-    fd_bucket& bucket = bucket_of(all[i].fd);
-    os::lock_guard const guard(bucket.lock);
-    bucket.leave(all[i]);
-  }
-}
+// --- who waits ---
 
 // The process in which somebody has waited; 0: nobody has.
 constinit atomic<int> process{0};
@@ -136,119 +182,204 @@ constinit atomic<int> process{0};
 void forget_in_child() noexcept {
   if (process.exchange(0, relaxed) == 0) return;  // relaxed: there is but one thread
   for (fd_bucket& bucket : buckets) new (&bucket) fd_bucket();
+  for (auto& each : calls) each.store(0, relaxed);
 }
 
-[[maybe_unused]] bool const is_prepared = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+[[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
 
-enum class entering : std::uint8_t { done, some_are_ready, impossible };
+// Inside the runtime.
+bool is_open() noexcept {
+  if (process.load(acquire) != 0) return true;  // pairs with the next
+  set_inner_poll(take_all_events);              // before there is anything to fetch
+  if (os::open_watch(inner_poll_data) != 0) return false;
+  process.store(::getpid(), release);
+  return true;
+}
 
-entering enter_buckets(watch* all, std::size_t count, waiter& who) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (all[i].fd < 0) continue;
-    switch (enter_bucket(all[i], who)) {
-      case 0: break;
-      case EPERM:  // a file, which is always ready
-      case EBADF: return entering::some_are_ready;
-      default: return entering::impossible;
-    }
+enum class arming : std::uint8_t { done, is_ready, impossible };
+
+// Under the bucket's lock.
+arming arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, unwatched what_then) noexcept {
+  watch& first = *bucket.find(one.fd, epoch);
+  first.asked |= one.events;
+  int const error = os::watch_descriptor(one.fd, first.asked);
+  one.is_armed = error == 0;
+  switch (error) {
+    case 0: return arming::done;
+    case EBADF: return arming::is_ready;  // with that
+    case EPERM: return what_then == unwatched::is_left_out ? arming::done : arming::impossible;
+    default: return arming::impossible;
   }
-  return entering::done;
-}
-
-// With the mark set; clear on return. Whether it was woken before its time; throws as wait_if.
-bool park_until_set(M& m, waiter& who, std::int64_t deadline_ns) {
-  Sched& s = m.sched;
-  struct counted {
-    explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }
-    ~counted() { s.poll_waiters.fetch_sub(1, seq_cst); }
-    Sched& s;
-  } const counts(s);
-  return wait_if(
-      m, &who.is_set, wait_reason::io, deadline_ns, [&] { return !who.is_set; }, [] {});
-}
-
-bool any_was_closed(watch const* all, std::size_t count) noexcept {
-  bool closed = false;
-  for (std::size_t i = 0; i < count; ++i) closed = closed || all[i].was_closed;
-  return closed;
 }
 
 }  // namespace
 
 std::int64_t now_ns() noexcept { return timer_clock_ns(); }
 
-woken wait_for(watch* all, std::size_t count, std::int64_t deadline_ns) noexcept {
+waiter::waiter(watch* all, std::size_t count, unwatched what_then, standing how) noexcept
+    : run_(current_m()->sched), epoch_(run_.epoch), all_(all), count_(count), what_then_(what_then), how_(how) {}
+
+waiter::~waiter() {
+  if (!has_entered_) return;
   M& m = *current_m();
   enter(m);
-  if (process.load(acquire) == 0) {
-    set_inner_poll(take_all_events);  // before there can be events; also in a run that a constructor makes
-    process.store(::getpid(),
-                  release);  // pairs with the acquire above: whoever opens the watch knows that this is done
+  g_list runnable;
+  for (std::size_t i = 0; i < count_; ++i) {
+    watch& one = all_[i];
+    if (one.whose == nullptr) continue;
+    fd_bucket& bucket = bucket_of(one.fd);
+    os::lock_guard const guard(bucket.lock);
+    bool const had_turn = how_ == standing::in_turn && bucket.find_in_turn(one.fd, epoch_) == &one;
+    bucket.leave(one);
+    if (watch* const next = had_turn ? bucket.find_in_turn(one.fd, epoch_) : nullptr)
+      waiters::set_word(*next, runnable);
   }
-  if (os::open_watch(inner_poll_data) != 0) {  // it has a lock, so this is inside the runtime
-    leave(m);
-    return woken::impossible;
-  }
-  waiter who{m.sched, m.sched.epoch};
-  auto how = woken::by_event;
-  switch (enter_buckets(all, count, who)) {
-    case entering::done:
-      os::chaos_point("posix.watches");
-      try {
-        if (!park_until_set(m, who, deadline_ns == without_limit ? no_deadline : deadline_ns)) how = woken::by_time;
-      } catch (...) {
-        how = woken::impossible;
-      }
-      break;
-    case entering::some_are_ready: leave(m); break;
-    case entering::impossible:
-      leave(m);
-      how = woken::impossible;
-      break;
-  }
-  leave_buckets(all, count);
-  return any_was_closed(all, count) ? woken::by_close : how;
+  ready_all(m, runnable);
+  leave(m);
 }
+
+// Under the bucket's lock.
+void waiter::enter_if_new(watch& one) noexcept {
+  if (one.whose != nullptr) return;
+  bucket_of(one.fd).enter(one, *this);
+  has_entered_ = true;
+  store_load_fence();  // pairs with was_closed
+}
+
+// With the mark set; clear on return. Whether it was woken before its time; throws as wait_if.
+bool waiter::park_until_set(std::int64_t deadline_ns) {
+  struct counted {
+    explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }
+    ~counted() { s.poll_waiters.fetch_sub(1, seq_cst); }
+    Sched& s;
+  } const counts(run_);
+  return wait_if(
+      *current_m(), &is_set_, wait_reason::io, deadline_ns == without_limit ? no_deadline : deadline_ns,
+      [&] { return !is_set_; }, [] {});
+}
+
+bool waiter::any_was_closed() const noexcept {
+  bool closed = false;
+  for (std::size_t i = 0; i < count_; ++i) closed = closed || all_[i].was_closed.load(relaxed);
+  return closed;
+}
+
+woken waiter::wait(std::int64_t deadline_ns) noexcept {
+  M& m = *current_m();
+  enter(m);
+  waiters::clear_word(*this);
+  auto armed = is_open() ? arming::done : arming::impossible;
+  for (std::size_t i = 0; i < count_ && armed == arming::done; ++i) {
+    watch& one = all_[i];
+    if (one.fd < 0) continue;
+    fd_bucket& bucket = bucket_of(one.fd);
+    os::lock_guard const guard(bucket.lock);
+    enter_if_new(one);
+    if (one.was_closed.load(relaxed)) {
+      armed = arming::is_ready;
+    } else if (how_ == standing::together || bucket.find_in_turn(one.fd, epoch_) == &one) {
+      armed = arm(bucket, one, epoch_, what_then_);
+    }
+  }
+  auto how = woken::by_event;
+  if (armed == arming::done) {
+    os::chaos_point("posix.watches");
+    try {
+      if (!park_until_set(deadline_ns)) how = woken::by_time;
+    } catch (...) {
+      how = woken::impossible;
+    }
+  } else {
+    leave(m);
+    if (armed == arming::impossible) how = woken::impossible;
+  }
+  return any_was_closed() ? woken::by_close : how;
+}
+
+bool waiter::has_turn() noexcept {
+  runtime_mark const mark;
+  if (!is_open()) return false;
+  watch& one = *all_;
+  fd_bucket& bucket = bucket_of(one.fd);
+  os::lock_guard const guard(bucket.lock);
+  enter_if_new(one);
+  return bucket.find_in_turn(one.fd, epoch_) == &one;
+}
+
+bool waiter::is_alone() noexcept {
+  runtime_mark const mark;
+  watch& one = *all_;
+  fd_bucket& bucket = bucket_of(one.fd);
+  os::lock_guard const guard(bucket.lock);
+  watch const* other = bucket.find(one.fd, epoch_);
+  if (other == &one) other = fd_bucket::find(one.next, one.fd, epoch_);
+  return other == nullptr;
+}
+
+// --- whoever closes ---
 
 namespace {
 
-void wake_closed_in(fd_bucket& bucket, int first, int last, std::uint32_t epoch, g_list& runnable) noexcept {
-  os::lock_guard const guard(bucket.lock);
-  for (watch* each = bucket.first.load(relaxed); each != nullptr;) {
-    watch& one = *std::exchange(each, each->next);
-    if (one.whose->epoch != epoch) {
-      bucket.leave(one);
-    } else if (one.fd >= first && one.fd <= last) {
-      one.was_closed = true;
-      set_word(*one.whose, runnable);
-    }
+class signals_blocked {
+ public:
+  signals_blocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
+  ~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_blocked(signals_blocked const&) = delete;
+  signals_blocked& operator=(signals_blocked const&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Not: where nobody has waited; in a child of vfork, which closes its own copies; inside the runtime.
+bool may_take_locks() noexcept {
+  if (process.load(relaxed) != ::getpid()) return false;
+  M const* const m = current_m();
+  return m == nullptr || (m->current != nullptr && !m->in_runtime.load(relaxed));
+}
+
+bool call_those(fd_bucket& bucket, int first, int last, ticket last_ticket) noexcept {
+  os::lock_guard const guard(bucket.lock);
+  bool found = false;
+  for (watch* one = bucket.first.load(relaxed); one != nullptr; one = one->next) {
+    if (one->fd < first || one->fd > last || one->was_closed.load(relaxed)) continue;
+    if (one->its_ticket <= last_ticket) one->was_closed.store(true, relaxed);
+    one->is_called = true;
+    found = true;
+  }
+  if (!found) return false;
+  auto const index = static_cast<std::size_t>(&bucket - buckets.data());
+  calls[index / bits].fetch_or(std::uint64_t{1} << index % bits, release);  // pairs with wake_called
+  return true;
 }
 
 }  // namespace
 
-void wake_for_close(int first, int last) noexcept {
-  bool somebody_waits = false;
-  bool const is_one = first == last;
-  for (std::size_t i = 0; i < bucket_count && !somebody_waits; ++i) {
-    somebody_waits = (is_one ? bucket_of(first) : buckets[i]).first.load(acquire) != nullptr;
-    if (is_one) break;
+void was_closed(int first, int last, ticket last_ticket) noexcept {
+  if (first < 0 || first > last) return;
+  store_load_fence();  // pairs with those who enter: they look at the number afterwards
+  auto const numbers = static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1;
+  bool is_called = false;
+  for (std::size_t i = 0; i < bucket_count && i < numbers; ++i) {
+    fd_bucket& bucket = buckets[(index_of(first) + i) % bucket_count];
+    if (bucket.first.load(acquire) == nullptr) continue;
+    if (!may_take_locks()) return;
+    signals_blocked const quiet;
+    is_called = call_those(bucket, first, last, last_ticket) || is_called;
   }
-  if (first < 0 || !somebody_waits) return;
-  M* const seen = current_m();
-  if (seen != nullptr && (seen->current == nullptr || seen->in_runtime.load(relaxed))) return;
-  if (process.load(relaxed) != ::getpid()) return;  // a child of vfork, which closes its own copies
-  M* const m = callers_m();
-  if (m == nullptr) return;  // then nobody waits who could go on
-  enter(*m);
-  g_list runnable;
-  if (is_one) {
-    wake_closed_in(bucket_of(first), first, last, m->sched.epoch, runnable);
-  } else {
-    for (fd_bucket& bucket : buckets) wake_closed_in(bucket, first, last, m->sched.epoch, runnable);
-  }
-  ready_all(*m, runnable);
-  leave(*m);
+  if (is_called) os::ring_watch_bell();
+}
+
+ticket newest_at(int fd) noexcept {
+  fd_bucket& bucket = bucket_of(fd);
+  if (fd < 0 || bucket.first.load(acquire) == nullptr || !may_take_locks()) return nobody;
+  signals_blocked const quiet;
+  os::lock_guard const guard(bucket.lock);
+  return bucket.newest;
 }
 
 }  // namespace thrum::posix

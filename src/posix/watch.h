@@ -1,38 +1,78 @@
 // Waiting for descriptors by number (S25).
 //
-// Who waits for what is kept in buckets by number. To wait is to enter them, to arm each number in the watch
-// (os/descriptor_watch.h), and to park on the address of a word of one's own (core/wait_table.h), with a time limit like any other:
+// Who waits for what is kept in buckets by number. A call that waits stands there from its first wait to its end. For each wait it arms
+// its numbers in the watch (os/descriptor_watch.h), and parks on the address of a word of its own (core/wait_table.h), with a time limit
+// like any other:
 //
-//   who waits, for each of his descriptors        whoever fetches events (sched/poll.h)
-//   under the bucket's lock:                      for each number, under its bucket's lock:
-//   1. enters it                                  1. sets the word of all who wait for this event, and takes them out of
-//   2. arms the number, for all who stand there      the wait table: they are runnable
-//   then he parks, unless his word is set         2. arms it for those who are left
+//   who waits                                     whoever fetches events (sched/poll.h)
+//   1. clears its word                            for each number, under its bucket's lock:
+//   2. for each of its descriptors, under the     1. sets the word of all who have it armed for this event, and takes
+//      bucket's lock: enters it, if it is the        them out of the wait table: they are runnable
+//      first wait; arms the number, for all       2. arms it for those who are left
+//      who have it armed
+//   3. parks, unless its word is set
 //
 // The kernel tells at once what is there when a number is armed, so what came before 2 is not lost. A number that was closed and is
-// another file's now may tell of the old one, if that lives on under another number: a wake-up for nothing, after which the call finds
-// that it must still wait.
+// another file's now may tell of the old one, if that lives on under another number: a wake-up for nothing.
 //
-// One who was woken leaves the buckets, under their locks: until then whoever holds one may touch his frame. Those whom a run has left
-// behind stand there until somebody meets them (T12).
+// Closing. A thread that is inside a call has its file and keeps it; here there is only the number, which may be another file's at the
+// next try. So whoever closes it marks all who stand there, also those who are woken already and wait for their thread, and they look
+// at the mark before each try. One who enters in between has tried the file that is being closed, and is not marked:
+//
+//   who waits                                     close
+//   1. enters the bucket                          1. marks those who stand there
+//   2. arms the number                            2. closes it
+//                                                 3. wakes those who have come since: they try again, and see
+//
+// A full barrier between 1 and 2 there and between 2 and 3 here: either 3 finds the one who came, or he finds the number closed. With
+// dup2, where the number is open all the time, those are marked afterwards who stood there before, by their tickets.
+//
+// close may be called anywhere: on threads of others, which are not to wait for a processor, in handlers, when a thread ends. So it does not
+// make runnable those whom it calls. It notes the bucket and rings, and they are woken by whoever polls. It holds the bucket's lock with all
+// signals blocked: nobody pauses it, and no handler of its own waits for that lock. Inside the runtime, where its thread may hold the lock, it
+// tells nobody.
+//
+// Those who wait in turn have an order, for calls that cannot be tried: the first of them has the number armed, and the others wait until
+// those before them have left.
+//
+// A call leaves the buckets under their locks: until then whoever holds one may touch its frame. Those whom a run has left behind stand
+// there until somebody meets them (T12).
 #pragma once
+
+#include "base/atomic.h"
 
 #include <cstddef>
 #include <cstdint>
 
+namespace thrum::rt {
+struct Sched;
+}
+
 namespace thrum::posix {
 
-struct waiter;
+class waiter;
+
+// In which order they came to a bucket.
+using ticket = std::uint64_t;
 
 // One descriptor that a call waits for. Lives as long as the call.
 struct watch {
   int fd = -1;               // negative: none
   std::uint32_t events = 0;  // as poll(2) names them
-  // the watch's own
-  waiter* whose = nullptr;
+
+  // While the call stood there, by a call of this process: that is for good. Written under the lock; relaxed, since nothing follows from it
+  // but that the number means something else.
+  rt::atomic<bool> was_closed{false};
+
+  // under the lock of its bucket
+  waiter* whose = nullptr;  // once it has entered
+  watch* before = nullptr;
   watch* next = nullptr;
+  ticket its_ticket = 0;
   bool is_in_bucket = false;
-  bool was_closed = false;  // while it was waited for, by a call of this process
+  bool is_armed = false;    // and nothing was told since
+  bool is_called = false;   // by close
+  std::uint32_t asked = 0;  // in the first of its number: the events that the kernel was asked for, or more
 };
 
 enum class woken : std::uint8_t {
@@ -42,13 +82,52 @@ enum class woken : std::uint8_t {
   impossible,  // no memory, or a descriptor that the kernel does not watch: nothing has been waited for
 };
 
+// What is done about a descriptor that the kernel does not watch, such as a file's: its state never changes.
+enum class unwatched : bool { is_left_out, makes_it_impossible };
+enum class standing : bool { together, in_turn };
+
 inline constexpr std::int64_t without_limit = INT64_MAX;
 
-// Until one of them is ready, or the monotonic clock shows deadline_ns. On a goroutine, in user code, at home.
-[[nodiscard]] woken wait_for(watch* all, std::size_t count, std::int64_t deadline_ns) noexcept;
+// A call that waits. On a goroutine, in user code, at home.
+class waiter {
+ public:
+  waiter(watch* all, std::size_t count, unwatched what_then, standing how = standing::together) noexcept;
+  ~waiter();
+  waiter(waiter const&) = delete;
+  waiter& operator=(waiter const&) = delete;
 
-// These numbers are closed, or about to be: whoever waits for one of them is woken. Anywhere; never switches.
-void wake_for_close(int first, int last) noexcept;
+  // Until one of them is ready, or the monotonic clock shows deadline_ns.
+  [[nodiscard]] woken wait(std::int64_t deadline_ns) noexcept;
+
+  // Of those who wait in turn for the one descriptor this is the first.
+  [[nodiscard]] bool has_turn() noexcept;
+  // Nobody else stands there for it.
+  [[nodiscard]] bool is_alone() noexcept;
+
+ private:
+  friend class waiters;
+  void enter_if_new(watch& one) noexcept;
+  [[nodiscard]] bool park_until_set(std::int64_t deadline_ns);
+  [[nodiscard]] bool any_was_closed() const noexcept;
+
+  rt::Sched& run_;
+  std::uint32_t const epoch_;  // the run's
+  watch* const all_;
+  std::size_t const count_;
+  unwatched const what_then_;
+  standing const how_;
+  bool has_entered_ = false;
+  bool is_set_ = false;  // the word: under the lock of its bucket in the wait table
+};
+
+// These numbers were closed, or are about to be: those who came to their buckets with `last_ticket` or before are told so, and all others
+// who wait for them try again. Anywhere; never switches.
+inline constexpr ticket nobody = 0;
+inline constexpr ticket everybody = UINT64_MAX;
+void was_closed(int first, int last, ticket last_ticket) noexcept;
+
+// Of those who stand in the bucket of this number; `nobody` if there is none.
+[[nodiscard]] ticket newest_at(int fd) noexcept;
 
 [[nodiscard]] std::int64_t now_ns() noexcept;
 

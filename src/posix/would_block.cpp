@@ -1,5 +1,6 @@
 #include "posix/would_block.h"
 
+#include "posix/limit.h"
 #include "posix/plain.h"
 
 #include <fcntl.h>
@@ -13,15 +14,16 @@ std::int64_t deadline_of(int fd, int limit) noexcept {
   timeval its{};
   socklen_t bytes = sizeof its;
   if (limit == 0 || ::getsockopt(fd, SOL_SOCKET, limit, &its, &bytes) != 0) return without_limit;
-  std::int64_t const ns = its.tv_sec * 1'000'000'000 + its.tv_usec * 1'000;
-  return ns == 0 ? without_limit : now_ns() + ns;
+  std::int64_t const ns = in_ns({its.tv_sec, its.tv_usec * 1'000});
+  return ns == 0 ? without_limit : deadline_after(ns);
 }
 
 }  // namespace
 
 std::uint32_t look_at(int fd, std::uint32_t events) noexcept {
   pollfd one{fd, static_cast<short>(events), 0};
-  return plain::poll(&one, 1, 0) > 0 ? static_cast<std::uint16_t>(one.revents) : 0;
+  int const found = uninterrupted([&] { return plain::poll(&one, 1, 0); });
+  return found > 0 ? static_cast<std::uint16_t>(one.revents) : 0;
 }
 
 bool is_nonblocking(int fd) noexcept {
@@ -30,17 +32,26 @@ bool is_nonblocking(int fd) noexcept {
 }
 
 patience::next patience::wait() noexcept {
-  constexpr int in_vain_max = 3;
+  // To be too late for what others read, too, is nothing rare, and they need not stand here for it: they may be at their first try.
+  int const in_vain_max = (what_.events & POLLOUT) != 0 ? 3 : 100;
+  if (is_over_) {
+    errno = EAGAIN;
+    return next::give_up;
+  }
   if (deadline_ns_ == 0) {
     deadline_ns_ = deadline_of(what_.fd, limit_);
   } else {
-    in_vain_ = in_vain_ >= 0 && look_at(what_.fd, what_.events) != 0 ? in_vain_ + 1 : 0;
+    bool const was_in_vain =
+        in_vain_ >= 0 && look_at(what_.fd, what_.events) != 0 && ((what_.events & POLLOUT) != 0 || waits_.is_alone());
+    in_vain_ = was_in_vain ? in_vain_ + 1 : 0;
     if (in_vain_ >= in_vain_max) return next::call_helper;
   }
-  switch (wait_for(&what_, 1, deadline_ns_)) {
+  switch (waits_.wait(deadline_ns_)) {
     case woken::by_event: break;
     case woken::by_close: errno = EBADF; return next::give_up;
-    case woken::by_time: errno = EAGAIN; return next::give_up;
+    case woken::by_time:
+      is_over_ = true;
+      break;  // once more, as the kernel does: its thread may have had no time for it before
     case woken::impossible: return next::call_helper;
   }
   return next::try_again;

@@ -4,7 +4,8 @@
 // before). If O_NONBLOCK is set there is no wait, and the time limits of the socket are the wait's.
 //
 // A try may fail although the kernel has said that it would not: others were quicker; but also with datagrams to a socket whose queue is
-// full, for example, since the own one could take more. After a few of these the plain call is made, by another thread.
+// full, for example, since the own one could take more. After a few of these the plain call is made, by another thread; not where others
+// read, too.
 #pragma once
 
 #include "posix/here.h"
@@ -32,18 +33,32 @@ class patience {
   };
 
   // limit: SO_RCVTIMEO or SO_SNDTIMEO; 0: none.
-  patience(int fd, std::uint32_t events, int limit) noexcept : what_{fd, events}, limit_(limit) {}
+  patience(int fd, std::uint32_t events, int limit, standing how = standing::together) noexcept
+      : what_{fd, events}, waits_(&what_, 1, unwatched::makes_it_impossible, how), limit_(limit) {}
   [[nodiscard]] next wait() noexcept;
+  [[nodiscard]] bool has_turn() noexcept { return waits_.has_turn(); }
   // The last try was not in vain.
   void has_moved() noexcept { in_vain_ = -1; }
 
  private:
   rt::at_home here_;
   watch what_;
+  waiter waits_;
   int limit_;
   std::int64_t deadline_ns_ = 0;  // 0: not looked at yet
   int in_vain_ = 0;               // tries in a row
+  bool is_over_ = false;          // the time
 };
+
+// f, which does not wait: poll and select say even then that a signal has interrupted them.
+template <class F>
+[[nodiscard]] auto uninterrupted(F f) noexcept {
+  int const errno_before = errno;
+  auto r = f();
+  while (r < 0 && errno == EINTR) r = f();
+  if (r >= 0) errno = errno_before;
+  return r;
+}
 
 // On success errno is what it was.
 class errno_kept {
@@ -67,7 +82,7 @@ template <class Attempt, class Plain>
     errno = EAGAIN;
     return -1;
   }
-  if (is_in_child()) return kept.result(plain());
+  if (must_not_park()) return kept.result(plain());
   for (patience waits(fd, events, limit);;) {
     switch (waits.wait()) {
       case patience::next::try_again: break;
@@ -99,7 +114,7 @@ template <class Attempt, class Plain>
     errno = EAGAIN;
     return so_far();
   }
-  if (is_in_child()) {
+  if (must_not_park()) {
     do r = plain(done);
     while (!ends_with(r));
     return r == 0 ? kept.result(static_cast<ssize_t>(done)) : so_far();

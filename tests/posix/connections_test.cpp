@@ -120,6 +120,52 @@ TEST_P(posix_connections, of_many_who_accept_each_gets_one) {
   });
 }
 
+int in_announced_calls() {
+  rt::runtime_mark const mark;
+  rt::os::lock_guard const guard(this_sched().free_lock);
+  int count = 0;
+  this_sched().g_slab.for_each([&](rt::G const& g) {
+    if (g.status.load(rt::relaxed) == rt::g_status::syscall) ++count;
+  });
+  return count;
+}
+
+// They see the same ones who come; those who get none must not keep a thread each.
+TEST_P(posix_connections, many_who_accept_do_not_wait_on_threads_of_their_own) {
+  run([] {
+    leave_the_first_thread();
+    listener listens;
+    constexpr int count = 50;
+    constexpr int come = 20;
+    std::atomic<int> accepted{0};
+    std::atomic<int> told_of_close{0};
+    wait_group all;
+    for (int i = 0; i < count; ++i) {
+      all.go([&] {
+        both_ends const got{::accept(listens.fd(), nullptr, nullptr), -1};
+        if (got.first >= 0) {
+          ++accepted;
+        } else {
+          EXPECT_EQ(errno, EBADF);
+          ++told_of_close;
+        }
+      });
+    }
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == count; }));
+    std::vector<both_ends> mine;
+    for (int i = 0; i < come; ++i) {
+      mine.emplace_back(::socket(AF_INET, SOCK_STREAM, 0), -1);
+      blocking([&] { EXPECT_EQ(::connect(mine.back().first, listens.where(), sizeof listens.address), 0); });
+    }
+    EXPECT_TRUE(wait_until([&] { return accepted == come; }));
+    EXPECT_TRUE(wait_until([&] { return in_announced_calls() == 0; }));
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == count - come; }));
+    listens.ends.close_first();
+    all.wait();
+    EXPECT_EQ(told_of_close, count - come);
+  });
+}
+
 TEST_P(posix_connections, names_are_looked_up_as_ever) {
   answers_alike(procs(), [](caller&) {
     addrinfo hints{};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -102,6 +103,58 @@ TEST_P(posix_places, inside_blocking_the_thread_waits) {
   });
 }
 
+// Nor does it wait for a processor: it has no seat in the run, and needs none.
+TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
+  run([] {
+    leave_the_first_thread();
+    auto pipe = make_pipe();
+    wait_group waits;
+    waits.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    int const neighbour =
+        ::fcntl(pipe.second, F_DUPFD, pipe.first + 1024);  // in the same bucket, if there may be so many
+    std::atomic<int> told_so{0};
+    std::thread closes([&] {
+      if (neighbour >= 0) ::close(neighbour);
+      EXPECT_EQ(rt::current_m(), nullptr);
+      ++told_so;
+      pipe.close_first();
+      EXPECT_EQ(rt::current_m(), nullptr);
+      ++told_so;
+    });
+    EXPECT_TRUE(spin_until([&] { return told_so == 2; }));
+    waits.wait();
+    blocking([&] { closes.join(); });
+  });
+}
+
+TEST_P(posix_places, close_inside_blocking_stays_there) {
+  run([] {
+    leave_the_first_thread();
+    auto pipe = make_pipe();
+    wait_group waits;
+    waits.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    rt::M const* const m = blocking([&] {
+      rt::M const* const here = rt::current_m();
+      pipe.close_first();
+      EXPECT_EQ(rt::current_m(), here);
+      EXPECT_EQ(here->p, nullptr);
+      return here;
+    });
+    EXPECT_NE(m, nullptr);
+    waits.wait();
+  });
+}
+
 TEST_P(posix_places, one_that_is_locked_to_its_thread_waits_as_well) {
   run([] {
     leave_the_first_thread();
@@ -151,6 +204,7 @@ TEST_P(posix_places, a_child_of_fork_has_the_calls_as_they_were) {
 
 // One that was made between two runs has a runtime of its own.
 TEST(posix_children, a_child_may_run_goroutines_of_its_own) {
+  if (rt::with_tsan) GTEST_SKIP() << "TSan lets no child make threads";
   auto const use_it = [] {
     bool good = true;
     run_at(2, [&] {

@@ -1,14 +1,20 @@
 // poll, select and epoll_wait.
 #include "posix/both_ways.h"
+#include "posix/watch.h"
+#include "sched/poll.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
+#include <ctime>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 
 namespace thrum::test {
 namespace {
@@ -175,6 +181,102 @@ TEST_P(posix_polls, epoll_waits_for_what_the_program_has_in_it) {
   });
 }
 
+// A file, which epoll refuses, is never told of: the others and the time decide.
+TEST_P(posix_polls, a_file_that_is_not_asked_for_what_it_has_does_not_disturb) {
+  answers_alike(procs(), [](caller& c) {
+    both_ends const file{::open("/dev/null", O_RDWR), ::open("/proc/self/exe", O_RDONLY)};
+    answers said;
+    for (short const events : {0, POLLPRI, POLLHUP, POLLRDHUP}) {
+      std::vector<pollfd> only{{file.first, events, 0}, {file.second, events, 0}};
+      said.push_back(poll_all(only, 10));
+    }
+    fd_set except;
+    FD_ZERO(&except);
+    FD_SET(file.second, &except);
+    timeval limit{0, 10'000};
+    said.push_back(told(::select(file.second + 1, nullptr, nullptr, &except, &limit)));
+    said.push_back({FD_ISSET(file.second, &except) ? 1 : 0});
+    auto pipe = make_pipe();
+    partner const writes([&] {
+      c.until_it_waits();
+      EXPECT_EQ(::write(pipe.second, "x", 1), 1);
+    });
+    std::vector<pollfd> both{{file.first, 0, 0}, {pipe.first, POLLIN, 0}};
+    c.next();
+    said.push_back(poll_all(both, -1));
+    return said;
+  });
+}
+
+void do_nothing(int) {}
+
+// A signal that comes every now and then, to whatever thread.
+class signals_come {
+ public:
+  signals_come() {
+    struct sigaction action {};
+    action.sa_handler = do_nothing;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigaction(SIGUSR1, &action, &before_);
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGUSR1;
+    EXPECT_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer_), 0);
+    itimerspec const often{{0, 200'000}, {0, 200'000}};
+    EXPECT_EQ(timer_settime(timer_, 0, &often, nullptr), 0);
+  }
+  ~signals_come() {
+    timer_delete(timer_);
+    std::signal(SIGUSR1, SIG_IGN);  // one may still be under way
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+  signals_come(signals_come const&) = delete;
+  signals_come& operator=(signals_come const&) = delete;
+
+ private:
+  timer_t timer_{};
+  struct sigaction before_ {};
+};
+
+TEST_P(posix_polls, signals_do_not_end_them) {
+  run([] {
+    auto pipe = make_pipe();
+    signals_come const often;
+    std::vector<pollfd> fds(64, pollfd{pipe.first, POLLIN, 0});
+    int failed = 0;
+    for (int i = 0; i < 20'000; ++i) failed += ::poll(fds.data(), fds.size(), i % 200 == 0 ? 1 : 0) < 0 ? 1 : 0;
+    EXPECT_EQ(failed, 0);
+    for (int i = 0; i < 20'000; ++i) {
+      fd_set in;
+      FD_ZERO(&in);
+      FD_SET(pipe.first, &in);
+      timeval limit{0, i % 200 == 0 ? 1000 : 0};
+      failed += ::select(pipe.first + 1, &in, nullptr, nullptr, &limit) < 0 ? 1 : 0;
+    }
+    EXPECT_EQ(failed, 0);
+  });
+}
+
+// Whoever calls it again after an error asks for the same.
+TEST_P(posix_polls, a_select_that_fails_leaves_the_sets_as_they_were) {
+  run([] {
+    auto pipe = make_pipe();
+    wait_group all;
+    all.go([&] {
+      int const fd = pipe.first;
+      fd_set in;
+      FD_ZERO(&in);
+      FD_SET(fd, &in);
+      EXPECT_EQ(::select(fd + 1, &in, nullptr, nullptr, nullptr), -1);
+      EXPECT_EQ(errno, EBADF);
+      EXPECT_TRUE(FD_ISSET(fd, &in));
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    pipe.close_first();
+    all.wait();
+  });
+}
+
 // A thread would go on with the file it had; a goroutine is told.
 TEST_P(posix_polls, what_is_closed_by_another_wakes_those_who_wait) {
   run([] {
@@ -231,6 +333,86 @@ TEST_P(posix_polls, a_number_that_is_used_again_is_waited_for_anew) {
       all.wait();
       if (kept >= 0) ::close(kept);
     }
+  });
+}
+
+// close and dup2 as another thread may see them in the middle: the file is another, or gone, and nobody was told yet.
+TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_closed_tries_again) {
+  run([] {
+    auto pipe = make_pipe();
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    EXPECT_EQ(::syscall(SYS_close, pipe.first), 0);
+    posix::was_closed(pipe.first, pipe.first, posix::nobody);
+    all.wait();
+    pipe.first = -1;
+  });
+}
+
+TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_replaced_waits_for_the_new_file) {
+  run([] {
+    auto pipe = make_pipe();
+    auto other = make_pipe();
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    posix::ticket const before = posix::newest_at(pipe.first);
+    std::atomic<bool> has_read{false};
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
+      has_read = true;
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 2; }));
+    EXPECT_EQ(::syscall(SYS_dup3, other.first, pipe.first, 0), pipe.first);
+    posix::was_closed(pipe.first, pipe.first, before);
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    EXPECT_FALSE(has_read);
+    EXPECT_EQ(::write(other.second, "x", 1), 1);
+    all.wait();
+  });
+}
+
+// Woken, and not on its thread yet when the number becomes another file's: what is read there is not the caller's.
+TEST(posix_closing, one_that_was_woken_for_nothing_is_still_told_of_a_close) {
+  run_at(1, [] {
+    leave_the_first_thread();
+    auto pipe = make_pipe();
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1) << "of another file: " << byte;
+      EXPECT_EQ(errno, EBADF);
+    });
+    all.go([&] {
+      pollfd one{pipe.first, POLLIN, 0};
+      EXPECT_EQ(::poll(&one, 1, -1), 1);
+      EXPECT_EQ(one.revents, POLLNVAL);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 2; }));
+    auto other = make_pipe();
+    EXPECT_EQ(::write(other.second, "B", 1), 1);
+    EXPECT_EQ(::write(pipe.second, "A", 1), 1);
+    {
+      rt::runtime_mark const mark;
+      rt::g_list runnable;
+      rt::look_at_poll(this_sched(), runnable);
+      rt::run_polled(*rt::current_m(), runnable);
+    }
+    char byte = 0;
+    EXPECT_EQ(::syscall(SYS_read, pipe.first, &byte, 1), 1);
+    ::close(pipe.first);
+    EXPECT_EQ(::syscall(SYS_dup3, other.first, pipe.first, 0), pipe.first);
+    all.wait();
   });
 }
 

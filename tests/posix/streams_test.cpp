@@ -299,6 +299,107 @@ TEST_P(posix_streams, many_datagrams_are_sent_although_the_queue_is_full) {
   });
 }
 
+TEST_P(posix_streams, limits_of_centuries_are_limits) {
+  answers_alike(procs(), [](caller& c) {
+    auto ends = make_sockets();
+    timeval const limit{10'000'000'000, 0};
+    EXPECT_EQ(::setsockopt(ends.first, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+    partner const writes([&] {
+      c.until_it_waits();
+      EXPECT_EQ(::send(ends.second, "x", 1, 0), 1);
+    });
+    c.next();
+    return answers{read_some(ends.first)};
+  });
+}
+
+// Its timer was first, but its thread had no time for it until the data was there.
+TEST(posix_limits, a_wait_whose_time_is_over_tries_once_more) {
+  run_at(1, [] {
+    leave_the_first_thread();
+    int got = 0;
+    for (int round = 0; round < 20; ++round) {
+      auto ends = make_sockets();
+      set_limit(ends.first, SO_RCVTIMEO, 1000);
+      wait_group all;
+      all.go([&] {
+        char byte = 0;
+        got += ::recv(ends.first, &byte, 1, 0) == 1 ? 1 : 0;
+      });
+      EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+      auto const until = clock::now() + std::chrono::milliseconds(2);
+      static_cast<void>(spin_until([&] { return clock::now() > until; }));
+      EXPECT_EQ(::send(ends.second, "x", 1, MSG_DONTWAIT), 1);
+      all.wait();
+    }
+    EXPECT_GT(got, 0);
+  });
+}
+
+// Each that was too late sees the next one come: no reason to go to another thread.
+TEST_P(posix_streams, many_who_receive_from_one_socket_wait_for_it_together) {
+  run([] {
+    leave_the_first_thread();
+    auto ends = make_sockets(SOCK_DGRAM);
+    constexpr int readers = 20;
+    constexpr int count = 2000;
+    auto const calls = [] {
+      std::uint64_t sum = 0;
+      for (rt::P* const p : this_sched().procs) sum += p->counters.syscalls.load(rt::relaxed);
+      return sum;
+    };
+    auto const before = calls();
+    std::atomic<int> got{0};
+    wait_group all;
+    for (int i = 0; i < readers; ++i) {
+      all.go([&] {
+        char byte = 0;
+        while (::recv(ends.first, &byte, 1, 0) == 1) ++got;
+      });
+    }
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == readers; }));
+    for (int i = 0; i < count;) {
+      if (::send(ends.second, "x", 1, MSG_DONTWAIT) == 1) {
+        ++i;
+      } else {
+        thrum::yield();
+      }
+    }
+    EXPECT_TRUE(wait_until([&] { return got == count; }));
+    EXPECT_EQ(calls(), before);
+    for (int i = 0; i < readers; ++i) {
+      EXPECT_TRUE(wait_until([&] { return ::send(ends.second, "", 0, MSG_DONTWAIT) == 0; }));
+    }
+    all.wait();
+  });
+}
+
+// What was received is told, and the error by the next call, as errno stays what it was.
+TEST_P(posix_streams, an_error_after_some_messages_is_left_for_the_next_call) {
+  answers_alike(procs(), [](caller& c) {
+    auto ends = make_sockets(SOCK_SEQPACKET);
+    std::array<char, 16> data{};
+    iovec part{data.data(), data.size()};
+    mmsghdr several[3]{};
+    for (auto& each : several) {
+      each.msg_hdr.msg_iov = &part;
+      each.msg_hdr.msg_iovlen = 1;
+    }
+    EXPECT_EQ(::send(ends.first, "unread", 6, 0), 6);  // whoever goes with that in his queue resets the connection
+    EXPECT_EQ(::send(ends.second, "one", 3, 0), 3);
+    partner const goes([&] {
+      c.until_it_waits();
+      ends.close_second();
+    });
+    c.next();
+    errno = 12345;
+    answers said{told(::recvmmsg(ends.first, several, 3, 0, nullptr))};
+    said.push_back({errno == 12345});
+    said.push_back(told(::recv(ends.first, data.data(), data.size(), 0)));
+    return said;
+  });
+}
+
 TEST_P(posix_streams, a_terminal_is_read_line_by_line_and_written) {
   answers_alike(procs(), [](caller& c) {
     int master = -1;
