@@ -14,7 +14,7 @@ namespace thrum::posix {
 namespace {
 
 // A sanitizer's own wrapper knows what the call means for its reports; where it is part of the program it is not "next".
-void* wrapper_of_sanitizer(char const* name) noexcept {
+[[maybe_unused]] void* wrapper_of_sanitizer(char const* name) noexcept {
   constexpr char prefix[] = "__interceptor_";
   char full[64];
   std::size_t const bytes = std::strlen(name);
