@@ -125,8 +125,7 @@ TEST_P(posix_streams, errors_are_told_as_ever) {
     char byte = 0;
     std::vector<iovec> const parts(2000, iovec{&byte, 1});
     int volatile const negative = -1;  // the compiler would have it otherwise
-    int const gone = ::dup(ends.first);
-    ::close(gone);
+    int const gone = closed_number(ends.first);
     return answers{read_some(-1),
                    read_some(gone),
                    read_some(ends.second),
