@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -129,6 +130,20 @@ struct both_ends {
   int first = -1;
   int second = -1;
 };
+
+// The same file under a number where nothing else comes to be once it is closed: threads of the runtime open files, too.
+inline int high_up(int fd) {
+  constexpr int high = 900;  // below FD_SETSIZE
+  int const made = ::fcntl(fd, F_DUPFD, high);
+  EXPECT_GE(made, high);
+  return made;
+}
+
+inline int closed_number(int fd) {
+  int const made = high_up(fd);
+  ::close(made);
+  return made;
+}
 
 // first is read, second written.
 inline both_ends make_pipe(int flags = 0) {

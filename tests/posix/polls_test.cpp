@@ -80,8 +80,7 @@ TEST_P(posix_polls, poll_has_a_limit) {
     timespec const odd{0, 1'000'000'000};
     said.push_back(told(::ppoll(none.data(), 1, &odd, nullptr)));
     said.push_back(poll_all(none, 0));
-    int const gone = ::dup(pipe.first);
-    ::close(gone);
+    int const gone = closed_number(pipe.first);
     std::vector<pollfd> closed{{gone, POLLIN, 0}, {pipe.first, POLLIN, 0}};
     said.push_back(poll_all(closed, -1));
     std::vector<pollfd> writable{{pipe.second, POLLOUT, 0}, {pipe.first, POLLIN, 0}};
@@ -141,8 +140,7 @@ TEST_P(posix_polls, select_waits_and_says_what_is_left_of_its_time) {
     fill();
     note(::select(fds, &in, nullptr, nullptr, &limit));
     said.push_back(told(::select(-1, nullptr, nullptr, nullptr, nullptr)));
-    int const gone = ::dup(pipe.first);
-    ::close(gone);
+    int const gone = closed_number(pipe.first);
     fill();
     FD_SET(gone, &in);
     said.push_back(told(::select(gone + 1, &in, nullptr, nullptr, nullptr)));
@@ -340,6 +338,7 @@ TEST_P(posix_polls, a_number_that_is_used_again_is_waited_for_anew) {
 TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_closed_tries_again) {
   run([] {
     auto pipe = make_pipe();
+    ::close(std::exchange(pipe.first, high_up(pipe.first)));
     wait_group all;
     all.go([&] {
       char byte = 0;
@@ -387,6 +386,7 @@ TEST(posix_closing, one_that_was_woken_for_nothing_is_still_told_of_a_close) {
   run_at(1, [] {
     leave_the_first_thread();
     auto pipe = make_pipe();
+    ::close(std::exchange(pipe.first, high_up(pipe.first)));
     wait_group all;
     all.go([&] {
       char byte = 0;

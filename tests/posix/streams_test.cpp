@@ -124,9 +124,8 @@ TEST_P(posix_streams, errors_are_told_as_ever) {
     auto ends = make_pipe();
     char byte = 0;
     std::vector<iovec> const parts(2000, iovec{&byte, 1});
-    int volatile const negative = -1;                    // the compiler would have it otherwise
-    int const gone = ::fcntl(ends.first, F_DUPFD, 700);  // a number that nobody is given meanwhile
-    ::close(gone);
+    int volatile const negative = -1;  // the compiler would have it otherwise
+    int const gone = closed_number(ends.first);
     return answers{read_some(-1),
                    read_some(gone),
                    read_some(ends.second),
