@@ -44,7 +44,7 @@ TEST_P(posix_curl_transfers, a_thousand_at_once) {
     }
     all.wait();
     EXPECT_EQ(good, count);
-    EXPECT_LE(num_threads(), procs() + 16);
+    EXPECT_LE(num_threads(), procs() + 32);
   });
 }
 
