@@ -11,12 +11,12 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness import chart, http, kv, machine, programs, table, workloads
+from harness import chart, http, kv, machine, pq, programs, table, workloads
 from harness.programs import Failed, Missing, Program
 from harness.summary import Group, Row
 
 ROOT = Path(__file__).resolve().parent.parent
-SERVERS = {"http": http, "kv": kv}  # workloads of whole servers, and who finds and runs them
+SERVERS = {"http": http, "kv": kv, "pq": pq}  # workloads of whole servers, and who finds and runs them
 ROUNDS_MIN = 3  # fewer have no median that leaves an outlier out
 BUSY_CORES_MAX = 0.2  # a fifth of a core used by others already moves the P=2 rows of a small machine
 
@@ -68,7 +68,7 @@ def find_programs(chosen: argparse.Namespace) -> tuple[list[Program], list[str]]
         if (servers := SERVERS.get(workload.name)) is None:
             continue
         searches += [
-            (f"{name}'s {workload.name} server", lambda name=name, servers=servers: servers.find(name, chosen.bin, chosen.out))
+            (f"{name}'s {workload.name} {servers.KIND}", lambda name=name, servers=servers: servers.find(name, chosen.bin, chosen.out))
             for name in servers.SERVER_RUNTIMES
         ]
     found, failures = [], []

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import run
-from harness import chart, http, kv, machine, programs, table, workloads
+from harness import chart, http, kv, machine, pq, programs, table, workloads
 from harness.programs import Failed, Missing, Program, Sample
 from harness.summary import Group, Row
 
@@ -390,6 +390,43 @@ class Servers(WithScripts):
     def test_reads_the_version(self):
         self.assertEqual(kv.version_in("Redis server v=7.0.15 sha=00000000:0 bits=64"), "Redis 7.0.15")
         self.assertEqual(kv.version_in(""), "Redis")
+
+
+class Clients(WithScripts):
+    """Of PostgreSQL, which need not be there."""
+
+    def installed(self, *versions: str):
+        for version in versions:
+            (self.folder / version / "bin").mkdir(parents=True)
+            (self.folder / version / "bin/initdb").touch()
+        return mock.patch.object(pq, "INSTALLED", self.folder)
+
+    def test_the_newest_server_is_taken(self):
+        with self.installed("9.6", "15", "13"):
+            self.assertEqual(pq.server_programs(), self.folder / "15/bin")
+
+    def test_what_is_not_installed_is_named(self):
+        with self.installed(), self.assertRaisesRegex(programs.Missing, "Debian: postgresql"):
+            pq.find("thrum", self.folder, self.folder)
+        with self.installed("15"):
+            for runtime, what in {"thrum": "no bench_pq_thrum", "go": "no bench_go", "threads": "no bench_pq_threads"}.items():
+                with self.assertRaisesRegex(programs.Missing, what):
+                    pq.find(runtime, self.folder, self.folder)
+
+    def test_the_server_has_the_first_cpu_and_room_for_all(self):
+        with self.installed("15"):
+            command = pq.command_of(Path("data"), Path("folder"))
+        self.assertEqual(command[:3], ["taskset", "-c", "0"])
+        self.assertIn(f"max_connections={pq.CONNECTIONS_MAX}", command)
+
+    def test_the_client_is_told_where_the_server_is(self):
+        said = "".join(f"echo {figure.name} 2 1 unit; " for figure in workloads.PQ.figures)
+        script = self.script("bench_pq_thrum", f'test "$BENCH_PQ_SOCKET" = /there/.s.PGSQL.5432 && {{ {said} }}')
+        program = Program("thrum", script, frozenset(["pq"]), "")
+        with mock.patch.object(pq, "served", lambda: contextlib.nullcontext(Path("/there"))):
+            self.assertEqual(len(pq.run_once(program, workloads.PQ, 2, timeout_s=10)), 3)
+
+
 WRK_SAID = """Running 3s test @ http://127.0.0.1:8080/plaintext
   1 threads and 64 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev

@@ -4,6 +4,7 @@
 //	bench --list                the workloads it knows, one per line
 //	bench --about               what it was built with
 //	bench --serve-http <procs>  the server of the workload http
+//	bench pq <procs>            for bench/harness/pq.py, which starts the server: not in the list
 //
 // bench/README.md defines the workloads. The C++ programs do the same work in the same order; a change here needs its
 // twin there, or the ratios compare two different things.
@@ -64,7 +65,7 @@ func main() {
 	if err != nil || procs < 1 {
 		fail(2, "procs must be a whole number of at least 1, not %q", os.Args[2])
 	}
-	for _, w := range workloads {
+	for _, w := range append(workloads, workload{"pq", measurePQ}) {
 		if w.name == os.Args[1] {
 			runtime.GOMAXPROCS(procs)
 			for _, f := range w.measure() {

@@ -22,6 +22,7 @@ CONNECTIONS = 64
 WARM_UP_S = 1  # wrk counts in whole seconds
 LOAD_S = 3
 PATH = "/plaintext"
+KIND = "server"
 SERVER_RUNTIMES = ["thrum", "go", "nginx"]  # the order in which a round runs them
 
 NGINX_CONFIGURATION = """

@@ -15,6 +15,7 @@ from harness.programs import Failed, Missing, Program, Sample, newest_below, out
 from harness.servers import START_TIMEOUT_S, comes_up, free_port
 from harness.workloads import KV, KV_COMMANDS, KV_PIPELINES, Workload
 
+KIND = "server"
 SERVER_RUNTIMES = ["thrum", "redis"]  # the order in which a round runs them
 CONNECTIONS = 50
 REQUESTS = {1: 100_000, 16: 1_000_000}  # for each command, by the number of requests in one write: about a second

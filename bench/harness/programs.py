@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.workloads import Workload
 
 RUNTIMES = ["thrum", "go", "tokio", "asio", "tbb", "boost"]  # with a bench program each; the order in which a round runs them
-PEERS = [*RUNTIMES[1:], "nginx", "redis"]
+PEERS = [*RUNTIMES[1:], "nginx", "redis", "threads"]
 GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
 TOKIO_SOURCE = GO_SOURCE.parent / "tokio"
 CRATES = Path("/usr/share/cargo/registry")  # where Debian's packages put them; tokio/.cargo says the same

@@ -118,7 +118,8 @@ KV = Workload(
     has_client=True,
     title="kv",
 )
-ALL = TASKS + CHANNELS + TIME + KERNEL + NETWORK + [HTTP, KV]
+PQ = Workload((Figure("pq", higher_is_better=True), Figure("pq_cpu"), Figure("pq_memory")), has_client=True)
+ALL = TASKS + CHANNELS + TIME + KERNEL + NETWORK + [HTTP, KV, PQ]
 
 
 def choose(names: list[str]) -> list[Workload]:

@@ -1,4 +1,5 @@
-// hiredis, as it is: blocking commands of many goroutines on few threads.
+// hiredis, as it is: blocking commands of many goroutines on few threads, pipelines, and messages that come unasked.
+#include "posix/hiredis/redis.h"
 #include "support/child.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -6,69 +7,18 @@
 #include <thrum/thrum.h>
 
 #include <atomic>
-#include <csignal>
-#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <hiredis/hiredis.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace thrum::test {
 namespace {
-
-// A server of our own, on a socket in a folder of our own.
-class redis {
- public:
-  redis() {
-    char folder[] = "/tmp/thrum_redis_XXXXXX";
-    folder_ = ::mkdtemp(folder);
-    id_ = ::fork();
-    if (id_ == 0) {
-      std::string const path = socket();
-      ::execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path.c_str(), "--dir", folder_.c_str(),
-               "--save", "", "--logfile", "/dev/null", "--maxclients", "2000", static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-    is_up_ = wait_until([&] {
-      redisContext* const c = redisConnectUnix(socket().c_str());
-      bool const good = c != nullptr && c->err == 0;
-      if (c != nullptr) redisFree(c);
-      return good;
-    });
-  }
-  ~redis() {
-    ::kill(id_, SIGKILL);
-    ::waitpid(id_, nullptr, 0);
-    std::filesystem::remove_all(folder_);
-  }
-  redis(redis const&) = delete;
-  redis& operator=(redis const&) = delete;
-  [[nodiscard]] std::string socket() const { return folder_ + "/socket"; }
-  [[nodiscard]] bool is_up() const { return is_up_; }
-
- private:
-  std::string folder_;
-  pid_t id_ = -1;
-  bool is_up_ = false;
-};
-
-std::string command(redisContext* c, char const* text) {
-  auto* const reply = static_cast<redisReply*>(redisCommand(c, text));
-  if (reply == nullptr) return "error";
-  std::string said = reply->str != nullptr ? reply->str : std::to_string(reply->integer);
-  if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2) said = reply->element[1]->str;
-  freeReplyObject(reply);
-  return said;
-}
 
 class posix_hiredis : public at_every_width {};
 THRUM_AT_WIDTHS(posix_hiredis, 1, 2, 8);
 
 TEST_P(posix_hiredis, two_hundred_goroutines_wait_in_blocking_commands) {
-  redis const server;
-  ASSERT_TRUE(server.is_up());
+  THRUM_WITH_REDIS(server);
   run([&] {
     constexpr int count = 200;
     std::atomic<int> waiting{0};
@@ -76,24 +26,90 @@ TEST_P(posix_hiredis, two_hundred_goroutines_wait_in_blocking_commands) {
     wait_group all;
     for (int i = 0; i < count; ++i) {
       all.go([&] {
-        redisContext* const c = redisConnectUnix(server.socket().c_str());
-        ASSERT_TRUE(c != nullptr && c->err == 0);
-        EXPECT_EQ(command(c, "PING"), "PONG");
+        redis_connection const c(server);
+        ASSERT_TRUE(c.is_good());
+        EXPECT_EQ(command(c.get(), "PING"), "PONG");
         ++waiting;
-        if (command(c, "BLPOP list 0") == "item") ++good;  // until somebody pushes
-        redisFree(c);
+        if (command(c.get(), "BLPOP list 0") == "[list item]") ++good;  // until somebody pushes
       });
     }
     EXPECT_TRUE(wait_until([&] { return waiting == count; }));
-    redisContext* const c = redisConnectUnix(server.socket().c_str());
-    ASSERT_TRUE(c != nullptr && c->err == 0);
+    redis_connection const c(server);
+    ASSERT_TRUE(c.is_good());
     EXPECT_TRUE(
-        wait_until([&] { return command(c, "INFO clients").find("blocked_clients:200") != std::string::npos; }));
-    EXPECT_LE(num_threads(), procs() + 16);
-    for (int i = 0; i < count; ++i) command(c, "RPUSH list item");
+        wait_until([&] { return command(c.get(), "INFO clients").find("blocked_clients:200") != std::string::npos; }));
+    EXPECT_LE(num_threads(), procs() + 32);
+    for (int i = 0; i < count; ++i) command(c.get(), "RPUSH list item");
     all.wait();
     EXPECT_EQ(good, count);
-    redisFree(c);
+  });
+}
+
+// More than sockets hold, to and fro: all is written before the first answer is read.
+TEST_P(posix_hiredis, pipelines_of_many_goroutines) {
+  THRUM_WITH_REDIS(server);
+  run([&] {
+    constexpr int count = 50;
+    auto const length = static_cast<int>(scaled(1000, 200));
+    std::string const filling(1500, 'x');
+    wait_group all;
+    for (int i = 0; i < count; ++i) {
+      all.go([&, i] {
+        redis_connection const c(server);
+        ASSERT_TRUE(c.is_good());
+        for (int n = 0; n < length; ++n) {
+          redisAppendCommand(c.get(), "ECHO %s_%d_%d", filling.c_str(), i, n);
+          redisAppendCommand(c.get(), "INCR sum");
+        }
+        long last = 0;
+        for (int n = 0; n < length; ++n) {
+          EXPECT_EQ(next_reply(c.get()), filling + "_" + std::to_string(i) + "_" + std::to_string(n));
+          long const sum = std::stol(next_reply(c.get()));
+          EXPECT_GT(sum, last);
+          last = sum;
+        }
+      });
+    }
+    all.wait();
+    redis_connection const c(server);
+    EXPECT_EQ(command(c.get(), "GET sum"), std::to_string(count * length));
+  });
+}
+
+TEST_P(posix_hiredis, subscribers_get_each_message_in_order) {
+  THRUM_WITH_REDIS(server);
+  run([&] {
+    constexpr int subscribers = 50;
+    auto const messages = static_cast<int>(scaled(500, 100));
+    std::atomic<int> subscribed{0};
+    std::atomic<long> got{0};
+    wait_group all;
+    for (int i = 0; i < subscribers; ++i) {
+      all.go([&, i] {
+        redis_connection const c(server);
+        ASSERT_TRUE(c.is_good());
+        EXPECT_EQ(told_by(c.get(), redisCommand(c.get(), "SUBSCRIBE news only_%d", i)), "[subscribe news 1]");
+        EXPECT_EQ(next_reply(c.get()), "[subscribe only_" + std::to_string(i) + " 2]");
+        ++subscribed;
+        for (int n = 0; n < messages; ++n) {
+          EXPECT_EQ(next_reply(c.get()), "[message news " + std::to_string(n) + "]");
+          ++got;
+        }
+        EXPECT_EQ(next_reply(c.get()), "[message only_" + std::to_string(i) + " end]");
+        EXPECT_EQ(command(c.get(), "UNSUBSCRIBE news"), "[unsubscribe news 1]");
+      });
+    }
+    EXPECT_TRUE(wait_until([&] { return subscribed == subscribers; }));
+    redis_connection const c(server);
+    for (int n = 0; n < messages; ++n) {
+      EXPECT_EQ(told_by(c.get(), redisCommand(c.get(), "PUBLISH news %d", n)), std::to_string(subscribers));
+    }
+    for (int i = 0; i < subscribers; ++i) {
+      EXPECT_EQ(told_by(c.get(), redisCommand(c.get(), "PUBLISH only_%d end", i)), "1");
+    }
+    all.wait();
+    EXPECT_EQ(got, long{subscribers} * messages);
+    EXPECT_LE(num_threads(), procs() + 32);
   });
 }
 

@@ -1,82 +1,105 @@
 // libpq, as it is: hundreds of goroutines in queries that take their time. Debian's keeps the address of errno over recv (T08).
-#include "support/child.h"
+#include "os/clock.h"
+#include "posix/pq/postgres.h"
 #include "support/run_at.h"
 #include "support/scale.h"
-#include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
-#include <libpq-fe.h>
-#include <unistd.h>
 
 namespace thrum::test {
 namespace {
 
-// A cluster of our own in a folder of our own. PostgreSQL does not run as root: there it is somebody else's.
-class postgres {
- public:
-  postgres() {
-    char folder[] = "/tmp/thrum_pq_XXXXXX";
-    folder_ = ::mkdtemp(folder);
-    std::filesystem::permissions(folder_, std::filesystem::perms::all);
-    std::string const bin = "$(ls -d /usr/lib/postgresql/*/bin | tail -1)";
-    std::string const setup = bin + "/initdb -D " + folder_ + "/data -A trust -U thrum >/dev/null && " + bin +
-                              "/pg_ctl -D " + folder_ + "/data -w -l " + folder_ +
-                              "/log -o \"-c listen_addresses= -k " + folder_ +
-                              " -c max_connections=600 -c shared_buffers=32MB -c fsync=off\" start >/dev/null";
-    is_up_ = run_shell(as_somebody(setup)).code == 0;
-  }
-  ~postgres() {
-    static_cast<void>(run_shell(
-        as_somebody("$(ls -d /usr/lib/postgresql/*/bin | tail -1)/pg_ctl -D " + folder_ + "/data -m immediate stop")));
-    std::filesystem::remove_all(folder_);
-  }
-  postgres(postgres const&) = delete;
-  postgres& operator=(postgres const&) = delete;
-  [[nodiscard]] bool is_up() const { return is_up_; }
-  [[nodiscard]] std::string where() const { return "host=" + folder_ + " user=thrum dbname=postgres"; }
-
- private:
-  static std::string as_somebody(std::string const& command) {
-    return ::geteuid() == 0 ? "runuser -u postgres -- sh -c '" + command + "'" : command;
-  }
-  std::string folder_;
-  bool is_up_ = false;
-};
-
-TEST(posix_pq, T08_hundreds_of_goroutines_wait_for_their_queries_at_two_ps) {
-  postgres const server;
-  if (!server.is_up()) GTEST_SKIP() << "no cluster can be made here";
+// What one takes alone says what all would take in turn.
+TEST(posix_pq, T08_five_hundred_goroutines_wait_for_their_queries_at_once_at_two_ps) {
+  THRUM_WITH_POSTGRES(server);
   run_at(2, [&] {
-    auto const count = static_cast<int>(is_long() ? 500 : scaled(200, 50));
-    std::atomic<int> connected{0};
+    auto const count = static_cast<int>(scaled(500, 100));
     std::atomic<int> good{0};
+    latch connected(count);
     latch start(1);
     wait_group all;
+    std::string const slow = "select pg_sleep(0.2), ";
     for (int i = 0; i < count; ++i) {
       all.go([&, i] {
-        PGconn* const c = PQconnectdb(server.where().c_str());
-        EXPECT_EQ(PQstatus(c), CONNECTION_OK) << PQerrorMessage(c);
-        ++connected;
+        connection const c(server.where());
+        EXPECT_TRUE(c.is_good()) << c.error();
+        connected.count_down();
         start.wait();
-        std::string const query = "select pg_sleep(0.2), " + std::to_string(i);
-        PGresult* const r = PQexec(c, query.c_str());
-        if (PQresultStatus(r) == PGRES_TUPLES_OK && PQgetvalue(r, 0, 1) == std::to_string(i)) ++good;
-        PQclear(r);
-        PQfinish(c);
+        result const r(PQexec(c.get(), (slow + std::to_string(i)).c_str()));
+        if (told_by(r) == "1 rows  " + std::to_string(i) + "\n") ++good;
       });
     }
-    EXPECT_TRUE(wait_until([&] { return connected == count; }, 120'000'000'000));
+    connected.wait();
+    connection const alone(server.where());
+    std::int64_t const before_ns = rt::os::monotonic_ns();
+    EXPECT_EQ(told_by(result(PQexec(alone.get(), (slow + "'alone'").c_str()))), "1 rows  alone\n");
+    std::int64_t const one_ns = rt::os::monotonic_ns() - before_ns;
     start.count_down();
     all.wait();
+    std::int64_t const all_ns = rt::os::monotonic_ns() - before_ns - one_ns;
     EXPECT_EQ(good, count);
+    EXPECT_LT(all_ns, one_ns * count / 10);
     EXPECT_LE(num_threads(), 32);
   });
+}
+
+class posix_pq : public at_every_width {};
+THRUM_AT_WIDTHS(posix_pq, 1, 2, 8);
+
+// A pool, as servers have it: who wants to ask takes one, and the next who takes it may be on another thread.
+void ask_ten_thousand_times(std::string const& where, bool with_tls) {
+  constexpr int connections = 100;
+  constexpr int goroutines = 400;
+  auto const queries_each = static_cast<int>(scaled(10'000, 2'000) / goroutines);
+  chan<connection*> free(connections);
+  std::atomic<int> good{0};
+  wait_group all;
+  for (int i = 0; i < connections; ++i) {
+    all.go([&] {
+      auto* const c = new connection(where);
+      EXPECT_TRUE(c->is_good()) << c->error();
+      EXPECT_EQ(PQsslInUse(c->get()) != 0, with_tls);
+      free.send(c);
+    });
+  }
+  for (int i = 0; i < goroutines; ++i) {
+    all.go([&, i] {
+      for (int round = 0; round < queries_each; ++round) {
+        connection* const c = *free.recv();
+        int const n = i * queries_each + round;
+        int const rows = n % 50 == 0 ? 3000 : 1 + n % 5;  // some are more than a socket's buffer holds
+        std::string const number = std::to_string(n);
+        std::string const length = std::to_string(rows);
+        char const* const values[] = {number.c_str(), length.c_str()};
+        char const* const query =
+            "select $1::int * 2, repeat('abc', $1::int % 7), g from generate_series(1, $2::int) g";
+        result const r(PQexecParams(c->get(), query, 2, nullptr, values, nullptr, nullptr, 0));
+        std::string expected = length + " rows " + std::to_string(n * 2) + " ";
+        for (int part = 0; part < n % 7; ++part) expected += "abc";
+        EXPECT_EQ(told_by(r), expected + " 1\n") << c->error();
+        if (told_by(r) == expected + " 1\n") ++good;
+        free.send(c);
+      }
+    });
+  }
+  all.wait();
+  EXPECT_EQ(good, goroutines * queries_each);
+  for (int i = 0; i < connections; ++i) delete *free.recv();
+}
+
+TEST_P(posix_pq, T08_ten_thousand_queries_on_a_hundred_connections) {
+  THRUM_WITH_POSTGRES(server);
+  run([&] { ask_ten_thousand_times(server.where(), false); });
+}
+
+TEST_P(posix_pq, T08_ten_thousand_queries_on_a_hundred_connections_with_tls) {
+  THRUM_WITH_POSTGRES(server);
+  run([&] { ask_ten_thousand_times(server.where_with_tls(), true); });
 }
 
 }  // namespace
