@@ -327,10 +327,14 @@ void hand_off(Sched& s, P& p) noexcept {
 }
 
 bool stop_m(M& m) noexcept {
+  m.sched.lock.acquire();
+  return stop_m_locked(m);
+}
+
+bool stop_m_locked(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
-  for (;;) {
-    s.lock.acquire();
+  for (;; s.lock.acquire()) {
     if (s.stopping || m.must_end || m.next_p != nullptr) break;  // it may have been taken while it kept the time
     watch const its = take_the_watch(s, m);
     if (!its) {
