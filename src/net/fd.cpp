@@ -1,6 +1,7 @@
 #include "net/io_call.h"
 #include "net/open.h"
 #include "os/socket.h"
+#include <thrum/blocking.h>
 #include <thrum/fd.h>
 
 #include <algorithm>
@@ -200,8 +201,10 @@ std::size_t fd::send_file(int file, std::int64_t offset, std::size_t bytes, std:
   io_call call(desc_, poll_side_name::write, error);
   std::size_t done = 0;
   while (call && done < bytes) {
+    // It does not wait for the receiver, but perhaps for the disk.
     long const more = call.perform(0, error, [&](int descriptor) {
-      return os::send_file(descriptor, file, offset, std::min(bytes - done, std::size_t{1} << 20U));
+      return blocking(
+          [&] { return os::send_file(descriptor, file, offset, std::min(bytes - done, std::size_t{1} << 20U)); });
     });
     if (more <= 0) break;
     done += static_cast<std::size_t>(more);

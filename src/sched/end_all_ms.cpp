@@ -28,6 +28,9 @@ namespace {
 // be stopped.
 constexpr std::int64_t first_signal_after_ns = 1'000'000;
 constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
+// On a busy machine the one who waits may find his time over before he has done anything. A signal that was sent stops its thread
+// whenever that gets a CPU.
+constexpr int signals_min = 3;
 
 // Under sched.lock: puts those in front of this list who wait for their goroutine's turn and are to go on: to their end, or,
 // paused in the C library, until they are out of it. Those that are paused elsewhere stay where they are.
@@ -94,9 +97,11 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = now_ns + patience_ns;
   std::int64_t interval_ns = first_signal_after_ns;
   std::int64_t next_signal_ns = now_ns + interval_ns;
-  for (; !all_rest(s) && now_ns < until_ns; now_ns = os::monotonic_ns()) {
+  int signals_due = s.options.async_preemption ? signals_min : 0;
+  for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (s.options.async_preemption && now_ns >= next_signal_ns) {
       signal_all(s);
+      --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;
     }

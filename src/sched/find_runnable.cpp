@@ -78,9 +78,10 @@ found take_brought(M& m) noexcept {
   return {};
 }
 
-// At most half of the busy Ps' Ms search at once: more would only fight over the same few queues.
+// At most half of the busy Ps' Ms search at once: more would only fight over the same few queues. The only P has nobody to steal
+// from, and its M has looked at everything else.
 bool may_spin(Sched const& s) noexcept {
-  return 2 * s.spinning.load(relaxed) < s.procs.size() - s.idle_procs.load(relaxed);
+  return s.procs.size() > 1 && 2 * s.spinning.load(relaxed) < s.procs.size() - s.idle_procs.load(relaxed);
 }
 
 // What m has spent on the search up to now goes to its P's account: before it parts from it, or finds something.

@@ -356,11 +356,15 @@ void hand_off(Sched& s, P& p) noexcept {
 }
 
 bool stop_m(M& m) noexcept {
+  m.sched.lock.acquire();
+  return stop_m_locked(m);
+}
+
+bool stop_m_locked(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
   stand_in_no_more(m);
-  for (;;) {
-    s.lock.acquire();
+  for (;; s.lock.acquire()) {
     if (s.stopping || m.must_end || m.next_p != nullptr) break;  // it may have been taken while it kept the time
     if (takes_p_for_residents(s, m)) {
       s.lock.release();

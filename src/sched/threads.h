@@ -50,6 +50,8 @@ void hand_off(Sched& s, P& p) noexcept;
 
 // Puts m, which holds no P, to sleep until somebody starts it. False: the run is over, the thread must end.
 [[nodiscard]] bool stop_m(M& m) noexcept;
+// The same, called with sched.lock held; releases it.
+[[nodiscard]] bool stop_m_locked(M& m) noexcept;
 
 // The thread of an M that was made: on the thread maker. A failure ends the program (S22).
 void start_thread(Sched& s, M& m) noexcept;

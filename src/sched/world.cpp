@@ -158,12 +158,13 @@ bool stop_on_g0(M& m) noexcept {
     m.spins_since_ns = 0;  // what little it has done is not accounted for
     s.spinning.fetch_sub(1, seq_cst);
   }
-  {
-    os::lock_guard const guard(s.lock);
-    if (!stop_if_asked_locked(s, *m.p)) return true;  // the world runs again
-    m.p = nullptr;
+  s.lock.acquire();
+  if (!stop_if_asked_locked(s, *m.p)) {
+    s.lock.release();
+    return true;  // the world runs again
   }
-  return stop_m(m);
+  m.p = nullptr;
+  return stop_m_locked(m);  // without a gap: whoever starts the world may have no other thread for the P
 }
 
 // Whoever must wait for another one is at a safe point himself.

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -206,6 +207,25 @@ TEST_P(net_kinds, NE_files_parts_of_files_and_splices) {
     EXPECT_EQ(bytes[0], 'E');
     std::filesystem::remove(path);
   });
+}
+
+std::uint64_t announced_calls() {
+  std::uint64_t sum = 0;
+  for (proc_stats const& p : read_stats().procs) sum += p.syscalls;
+  return sum;
+}
+
+TEST_P(net_kinds, NE_sending_a_file_is_announced_since_the_disk_may_be_slow) {
+  std::string const path = fresh_path("thrum_send_file_");
+  run([&] {
+    static_cast<void>(file::open(path, open_for::write).write_all(std::string_view("some bytes")));
+    auto const in = file::open(path);
+    auto sockets = test::socket_pair();
+    std::uint64_t const before = announced_calls();
+    EXPECT_EQ(sockets.a.send_file(in.native_handle(), 0, 10), 10U);
+    EXPECT_GT(announced_calls(), before);
+  });
+  std::filesystem::remove(path);
 }
 
 TEST_P(net_kinds, NE_signals_are_told_to_all_who_subscribed_and_then_no_more) {

@@ -94,16 +94,19 @@ TEST_P(seeds_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
   });
 }
 
+bool somebody_keeps_the_time() {
+  rt::runtime_mark const mark;
+  rt::os::lock_guard const guard(this_sched().lock);
+  return this_sched().timekeeper != nullptr;
+}
+
 // Whoever arms an earlier timer while all other Ps are idle sees to it that it is watched.
 TEST(seeds_timekeeper, S27_an_earlier_timer_is_not_overslept) {
   for (int const procs : {2, 8}) {
     run_at(procs, [] {
       timer distant(1h);
       // The timekeeper sleeps for an hour.
-      ASSERT_TRUE(test::wait_until([] {
-        rt::os::lock_guard const guard(this_sched().lock);
-        return this_sched().timekeeper != nullptr;
-      }));
+      ASSERT_TRUE(test::wait_until(somebody_keeps_the_time));
       std::atomic<bool> fired{false};
       after_func(1ms, [&] { fired = true; });
       EXPECT_TRUE(test::spin_until([&] { return fired.load(); })) << "we never leave our P";
@@ -115,10 +118,7 @@ TEST(seeds_timekeeper, S27_a_timekeeper_is_taken_when_no_other_thread_is_idle) {
   run_at(2, [] {
     timer distant(1h);
     for (int round = 0; round < 100; ++round) {
-      ASSERT_TRUE(test::wait_until([] {
-        rt::os::lock_guard const guard(this_sched().lock);
-        return this_sched().timekeeper != nullptr;
-      }));
+      ASSERT_TRUE(test::wait_until(somebody_keeps_the_time));
       std::atomic<bool> ran{false};
       go([&] { ran = true; });
       ASSERT_TRUE(test::spin_until([&] { return ran.load(); }));

@@ -31,14 +31,16 @@ inline bool loops_can_be_stopped_for_good() {
   for (;;) asm volatile("");
 }
 
+// Stands still while others have the CPU.
+inline std::chrono::nanoseconds cpu_time_of_thread() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::nanoseconds(now.tv_sec * 1'000'000'000LL + now.tv_nsec);
+}
+
 // Uses a CPU for so long, as seen by the thread itself, without a call of the scheduler.
 inline void compute_for(std::chrono::nanoseconds long_) {
-  auto const cpu_ns = [] {
-    timespec now{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::chrono::nanoseconds(now.tv_sec * 1'000'000'000LL + now.tv_nsec);
-  };
-  for (auto const until = cpu_ns() + long_; cpu_ns() < until;) {
+  for (auto const until = cpu_time_of_thread() + long_; cpu_time_of_thread() < until;) {
     for (int i = 0; i < 1000; ++i) asm volatile("");
   }
 }
