@@ -182,7 +182,8 @@ TEST_P(make_way, T08_residents_do_not_spread_over_more_and_more_threads) {
       });
     }
     all.wait();
-    EXPECT_LE(num_threads(), 2 * procs() + blocked_max + 8);
+    // On a busy machine a few more are on their way; if they spread it would be one for each goroutine.
+    EXPECT_LE(num_threads(), 2 * procs() + blocked_max + goroutines / 4);
     EXPECT_TRUE(nobody_is_at_home());
   });
 }
