@@ -109,6 +109,7 @@ void give_p_to_home_of(P& p, G& g) noexcept {
   M& home = *g.locked_to;
   Sched& s = p.sched;
   p.m = nullptr;
+  p.tick();  // the global queue has had its turn. Else the home would take it again, and give the P to the next that is called
   s.lock.acquire();
   home.home_inbox.push_front(g);
   home.ready_at_home.fetch_add(1U, relaxed);

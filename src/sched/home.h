@@ -27,6 +27,9 @@
 // Each side's steps are one critical section, so the second sees what the first did. An M that neither rests nor holds a P is on its
 // way to 2. A call is work in the global queue like any other: no P goes idle beside it (wake.h), and whoever meets it gives his
 // P to that M. It is withdrawn when the M gets a P in another way.
+//
+// Why a P does not go round among those that are called. Who gives his P to one of them may be called himself a moment later. So the turn
+// in which a call was found is over with that (P::tick): who comes with the P looks at his residents before he looks at the next call.
 #pragma once
 
 #include "core/sched.h"

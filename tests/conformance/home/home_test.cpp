@@ -171,6 +171,35 @@ TEST_P(home, T08_also_the_first_thread_and_one_that_is_locked) {
   });
 }
 
+// There are more homes than Ps, each with somebody who can run, and nobody else is runnable. Where the global queue has its turn, the P goes
+// to another home: which runs somebody with it, and does not pass it on to the next because of the same turn.
+TEST_P(home, T08_many_homes_do_not_pass_a_p_round) {
+  run([] {
+    leave_the_first_thread();
+    int const homes = procs() + 40;
+    std::atomic<int> inside{0};
+    std::atomic<int> back{0};
+    wait_group all;
+    for (int i = 0; i < homes; ++i) {
+      all.go([&] {
+        call_at_home([&] {
+          // At home, so it blocks its own thread, and each has another one.
+          blocking(
+              [&] {
+                ++inside;
+                EXPECT_TRUE(spin_until([&] { return inside == homes; }));
+              },
+              blocking_hint::long_call);
+          for (++back; back < homes;) thrum::yield();
+          for (int round = 0; round < 20 * 61; ++round) thrum::yield();
+        });
+      });
+    }
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
 TEST_P(home, T08_it_ends_with_the_call_however_that_is_left) {
   run([] {
     leave_the_first_thread();
