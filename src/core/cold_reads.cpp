@@ -56,7 +56,8 @@ cold_read* cold_reads::take_queued() noexcept {
 }
 
 bool cold_reads::ring_is_open() noexcept {
-  if (way_.load(relaxed) == way::untried) way_.store(ring_.open() == 0 ? way::open : way::refused, relaxed);
+  // release pairs with take_answered: it is whole
+  if (way_.load(relaxed) == way::untried) way_.store(ring_.open() == 0 ? way::open : way::refused, release);
   return way_.load(relaxed) == way::open;
 }
 
@@ -96,7 +97,7 @@ void cold_reads::take_answered(g_list& answered) noexcept {
   constexpr int at_once = 64;
   os::ring_answer answers[at_once];
   os::lock_guard const guard(lock_);
-  if (!ring_.is_open()) return;
+  if (way_.load(acquire) != way::open || !ring_.is_open()) return;  // being opened, or closed
   for (int count = at_once; count == at_once;) {
     count = ring_.take_answers(answers, at_once);
     for (int i = 0; i < count; ++i) {
