@@ -42,7 +42,7 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
     s.own_threads += more;
   };
   count(1);
-  runs_ = os::create_thread(thread_, thread_main, this) == 0;
+  runs_ = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own) == 0;
   if (!runs_) count(-1);
 }
 

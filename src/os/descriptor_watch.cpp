@@ -83,13 +83,16 @@ THRUM_OPAQUE int open_watch(std::uint64_t data) noexcept {
   return error;
 }
 
-THRUM_OPAQUE int watch_descriptor(int fd, std::uint32_t events) noexcept {
+THRUM_OPAQUE watch_answer watch_descriptor(int fd, std::uint32_t events) noexcept {
   int const errno_before = errno;
   int const instance = process.fd.load(acquire);  // pairs with open_once
-  int error = control(instance, EPOLL_CTL_MOD, fd, events | EPOLLONESHOT);
-  if (error == ENOENT) error = control(instance, EPOLL_CTL_ADD, fd, events | EPOLLONESHOT);
+  watch_answer answer{control(instance, EPOLL_CTL_MOD, fd, events | EPOLLONESHOT), false};
+  if (answer.error == ENOENT) {
+    answer.error = control(instance, EPOLL_CTL_ADD, fd, events | EPOLLONESHOT);
+    answer.is_new = answer.error == 0;
+  }
   errno = errno_before;
-  return error;
+  return answer;
 }
 
 THRUM_OPAQUE int take_watch_events(watch_event* out) noexcept {

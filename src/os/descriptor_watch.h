@@ -26,9 +26,13 @@ inline constexpr int watch_bell = -1;
 // Makes it if it is not there yet. 0 or the errno; after an error the next call tries again.
 [[nodiscard]] int open_watch(std::uint64_t data) noexcept;
 
-// The next of these events will be told, and those that are there already. 0 or the errno: EPERM for what is always ready, such as a
-// file.
-[[nodiscard]] int watch_descriptor(int fd, std::uint32_t events) noexcept;
+struct watch_answer {
+  int error;    // 0 or the errno: EPERM for what is always ready, such as a file
+  bool is_new;  // the kernel did not know this number, or as another file's
+};
+
+// The next of these events will be told, and those that are there already.
+[[nodiscard]] watch_answer watch_descriptor(int fd, std::uint32_t events) noexcept;
 
 // Without waiting. How many were written to `out`, which has room for watch_events_max.
 [[nodiscard]] int take_watch_events(watch_event* out) noexcept;

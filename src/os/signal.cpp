@@ -154,10 +154,11 @@ signal_mask signal_mask::without(int signal) const noexcept {
 void signal_mask::apply() const noexcept { pthread_sigmask(SIG_SETMASK, &blocked_, nullptr); }
 
 bool signal_mask::is_in_force() const noexcept {
-  sigset_t now;
-  constexpr std::size_t used = 8;  // what the kernel knows of it
-  return ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, used) != 0 ||
-         std::memcmp(&now, &blocked_, used) == 0;
+  std::uint64_t now = 0;  // what the kernel knows of it: a bit for each, the first for signal 1
+  std::uint64_t wanted = 0;
+  std::memcpy(&wanted, &blocked_, sizeof wanted);
+  constexpr std::uint64_t of_libc = std::uint64_t{3} << 31U;  // 32 and 33
+  return ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) != 0 || ((now ^ wanted) & ~of_libc) == 0;
 }
 
 }  // namespace thrum::rt::os

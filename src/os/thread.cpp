@@ -35,6 +35,13 @@ int create_with_mask(pthread_t& out, sigset_t const& mask, void* (*entry)(void*)
   return error;
 }
 
+// A fault whose signal is blocked ends the program without its handler, which would have told why.
+void let_in_its_own(sigset_t& blocked, sigset_t const& by_creator) noexcept {
+  for (int const signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+    if (::sigismember(&by_creator, signal) == 0) ::sigdelset(&blocked, signal);
+  }
+}
+
 // The kernel's workers for a ring (os/ring.h): they run no code of this process.
 bool is_kernels_own(char const* tid) noexcept {
   char path[64];
@@ -81,7 +88,7 @@ bool call_at_thread_end(void (*f)(void*) noexcept) noexcept {
   return at_end.is_valid && ::pthread_setspecific(at_end.handle, &any) == 0;
 }
 
-int create_thread(thread& out, void* (*entry)(void*), void* argument) noexcept {
+int create_thread(thread& out, void* (*entry)(void*), void* argument, takes_signals which) noexcept {
   int injected = 0;
   if (should_fail(call::thread_create, injected)) return injected;
   sigset_t all;
@@ -89,7 +96,8 @@ int create_thread(thread& out, void* (*entry)(void*), void* argument) noexcept {
   ::sigfillset(&all);
   int error = ::pthread_sigmask(SIG_SETMASK, &all, &before);
   if (error != 0) return error;
-  error = create_with_mask(out.handle, before, entry, argument);
+  let_in_its_own(all, before);
+  error = create_with_mask(out.handle, which == takes_signals::only_its_own ? all : before, entry, argument);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error;
 }

@@ -43,8 +43,9 @@ THRUM_POSIX_CALL int dup3(int from, int to, int flags) noexcept {
 }
 
 THRUM_POSIX_CALL int close_range(unsigned first, unsigned last, int flags) noexcept {
-  constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
-  if (first > last || (flags & only_marks) != 0) return plain::close_range(first, last, flags);
+  constexpr int only_marks = 4;      // CLOSE_RANGE_CLOEXEC
+  constexpr int of_this_thread = 2;  // CLOSE_RANGE_UNSHARE: it has numbers of its own from then on, and closes those
+  if (first > last || (flags & (only_marks | of_this_thread)) != 0) return plain::close_range(first, last, flags);
   was_closed(as_number(first), as_number(last), everybody);
   int const r = plain::close_range(first, last, flags);
   was_closed(as_number(first), as_number(last), nobody);

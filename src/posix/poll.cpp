@@ -80,10 +80,11 @@ int look_at_all(pollfd* fds, nfds_t count) noexcept {
 }
 
 int poll_until(pollfd* fds, nfds_t count, std::int64_t deadline_ns) noexcept {
-  array_of<watch, 8> watches(count);
   auto const plainly = [&] { return plain::ppoll(fds, count, time_left(deadline_ns).get(), nullptr); };
+  if (must_not_park()) return plainly();  // before anything else: a handler may have interrupted malloc
+  array_of<watch, 8> watches(count);
   watch* const all = watches.get();
-  if (all == nullptr || must_not_park()) return plainly();
+  if (all == nullptr) return plainly();
   for (nfds_t i = 0; i < count; ++i) {
     all[i].fd = fds[i].fd;
     all[i].events = static_cast<std::uint16_t>(fds[i].events);
@@ -169,11 +170,12 @@ int select_until(int fds, fd_set* in, fd_set* out, fd_set* except, std::int64_t 
     return ready;
   };
   if (int const ready = look(); ready != 0) return end_with(ready);
+  if (must_not_park()) return plainly();  // as in poll_until: the sets are on the stack
   std::size_t count = 0;
   for (int fd = 0; fd < fds; ++fd) count += events_of(wanted, fd) != 0 ? 1U : 0U;
   array_of<watch, 8> watches(count);
   watch* const all = watches.get();
-  if (all == nullptr || must_not_park()) return plainly();
+  if (all == nullptr) return plainly();
   watch* next = all;
   for (int fd = 0; fd < fds; ++fd) {
     std::uint32_t const events = events_of(wanted, fd);
@@ -213,6 +215,17 @@ int epoll_until(int fd, std::int64_t deadline_ns, Look look, Plain plain) noexce
       [] { return false; }, plain);
 }
 
+int wait_for_epoll(int fd, epoll_event* events, int count, int ms) noexcept {
+  auto const look = [&] { return plain::epoll_wait(fd, events, count, 0); };
+  if (int const found = look(); found != 0) return found;
+  std::int64_t const deadline_ns = deadline_after_ms(ms);
+  return epoll_until(fd, deadline_ns, look,
+                     [&] { return plain::epoll_wait(fd, events, count, time_left(deadline_ns).ms()); });
+}
+
+// nullptr is no limit at all.
+bool is_zero(timespec const* limit) noexcept { return limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0; }
+
 }  // namespace
 }  // namespace thrum::posix
 
@@ -227,23 +240,22 @@ THRUM_POSIX_CALL int poll(pollfd* fds, nfds_t count, int ms) {
 }
 
 THRUM_POSIX_CALL int ppoll(pollfd* fds, nfds_t count, timespec const* limit, sigset_t const* mask) {
-  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
-  if (!on_goroutine() || (limit != nullptr && !is_valid(*limit)) || (is_short && mask != nullptr)) {
-    return plain::ppoll(fds, count, limit, mask);
-  }
-  if (mask != nullptr) return by_helper([&] { return plain::ppoll(fds, count, limit, mask); });
-  if (int const found = look_at_all(fds, count); found != 0 || is_short) return found;
+  auto const plainly = [&] { return plain::ppoll(fds, count, limit, mask); };
+  if (!on_goroutine()) return plainly();
+  if ((limit != nullptr && !is_valid(*limit)) || (is_zero(limit) && mask != nullptr)) return plainly();
+  if (mask != nullptr) return by_helper(plainly);
+  if (int const found = look_at_all(fds, count); found != 0 || is_zero(limit)) return found;
   return poll_until(fds, count, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)));
 }
 
 THRUM_POSIX_CALL int select(int fds, fd_set* in, fd_set* out, fd_set* except, timeval* limit) {
-  bool const is_odd = fds < 0 || (limit != nullptr && (limit->tv_sec < 0 || limit->tv_usec < 0));
-  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_usec == 0;
-  if (is_odd || !on_goroutine()) return plain::select(fds, in, out, except, limit);
-  if (is_short) return uninterrupted([&] { return plain::select(fds, in, out, except, limit); });
+  auto const plainly = [&] { return plain::select(fds, in, out, except, limit); };
+  if (!on_goroutine()) return plainly();
+  if (fds < 0 || (limit != nullptr && (limit->tv_sec < 0 || limit->tv_usec < 0))) return plainly();
+  if (limit != nullptr && limit->tv_sec == 0 && limit->tv_usec == 0) return uninterrupted(plainly);
   // How much of such a set is read depends on how many descriptors are open.
   if (fds > FD_SETSIZE) {  // an interrupted one has said what is left of its time
-    return by_helper([&] { return uninterrupted([&] { return plain::select(fds, in, out, except, limit); }); });
+    return by_helper([&] { return uninterrupted(plainly); });
   }
   std::int64_t deadline_ns = without_limit;
   if (limit != nullptr) {
@@ -262,37 +274,30 @@ THRUM_POSIX_CALL int select(int fds, fd_set* in, fd_set* out, fd_set* except, ti
 
 THRUM_POSIX_CALL int pselect(int fds, fd_set* in, fd_set* out, fd_set* except, timespec const* limit,
                              sigset_t const* mask) {
-  bool const is_odd = fds < 0 || (limit != nullptr && !is_valid(*limit));
-  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
-  if (is_odd || !on_goroutine() || (is_short && mask != nullptr)) {
-    return plain::pselect(fds, in, out, except, limit, mask);
-  }
-  if (is_short) return uninterrupted([&] { return plain::pselect(fds, in, out, except, limit, nullptr); });
-  if (mask != nullptr || fds > FD_SETSIZE)
-    return by_helper([&] { return plain::pselect(fds, in, out, except, limit, mask); });
+  auto const plainly = [&] { return plain::pselect(fds, in, out, except, limit, mask); };
+  if (!on_goroutine()) return plainly();
+  if (fds < 0 || (limit != nullptr && !is_valid(*limit)) || (is_zero(limit) && mask != nullptr)) return plainly();
+  if (is_zero(limit)) return uninterrupted(plainly);
+  if (mask != nullptr || fds > FD_SETSIZE) return by_helper(plainly);
   return select_until(fds, in, out, except, limit == nullptr ? without_limit : deadline_after(in_ns(*limit)));
 }
 
 THRUM_POSIX_CALL int epoll_wait(int fd, epoll_event* events, int count, int ms) {
-  return epoll_pwait(fd, events, count, ms, nullptr);
+  if (ms == 0 || !on_goroutine()) return plain::epoll_wait(fd, events, count, ms);
+  return wait_for_epoll(fd, events, count, ms);
 }
 
 THRUM_POSIX_CALL int epoll_pwait(int fd, epoll_event* events, int count, int ms, sigset_t const* mask) {
   if (ms == 0 || !on_goroutine()) return plain::epoll_pwait(fd, events, count, ms, mask);
   if (mask != nullptr) return by_helper([&] { return plain::epoll_pwait(fd, events, count, ms, mask); });
-  auto const look = [&] { return plain::epoll_wait(fd, events, count, 0); };
-  if (int const found = look(); found != 0) return found;
-  std::int64_t const deadline_ns = deadline_after_ms(ms);
-  return epoll_until(fd, deadline_ns, look,
-                     [&] { return plain::epoll_wait(fd, events, count, time_left(deadline_ns).ms()); });
+  return wait_for_epoll(fd, events, count, ms);
 }
 
 THRUM_POSIX_CALL int epoll_pwait2(int fd, epoll_event* events, int count, timespec const* limit, sigset_t const* mask) {
-  bool const is_short = limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0;
-  if (is_short || !on_goroutine() || (limit != nullptr && !is_valid(*limit))) {
-    return plain::epoll_pwait2(fd, events, count, limit, mask);
-  }
-  if (mask != nullptr) return by_helper([&] { return plain::epoll_pwait2(fd, events, count, limit, mask); });
+  auto const plainly = [&] { return plain::epoll_pwait2(fd, events, count, limit, mask); };
+  if (!on_goroutine()) return plainly();
+  if (is_zero(limit) || (limit != nullptr && !is_valid(*limit))) return plainly();
+  if (mask != nullptr) return by_helper(plainly);
   auto const look = [&] { return plain::epoll_wait(fd, events, count, 0); };
   if (int const found = look(); found != 0) return found;
   std::int64_t const deadline_ns = limit == nullptr ? without_limit : deadline_after(in_ns(*limit));

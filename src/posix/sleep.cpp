@@ -32,7 +32,7 @@ bool runs_as_ours(clockid_t clock, int flags) noexcept {
 }
 
 bool may_sleep(timespec const* length) noexcept {
-  return length != nullptr && is_valid(*length) && in_ns(*length) != 0 && on_goroutine();
+  return on_goroutine() && length != nullptr && is_valid(*length) && in_ns(*length) != 0;
 }
 
 }  // namespace

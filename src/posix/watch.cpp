@@ -118,6 +118,21 @@ fd_bucket& bucket_of(int fd) noexcept { return buckets[index_of(fd)]; }
 constexpr std::size_t bits = 64;
 constinit std::array<atomic<std::uint64_t>, bucket_count / bits> calls{};
 
+// Arms the number for these events, under the bucket's lock. 0 or the errno. If the kernel does not know it any more, those whom it knew
+// are told that it is closed.
+int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t epoch, g_list& runnable) noexcept {
+  auto const [error, is_new] = os::watch_descriptor(fd, events);
+  bool const is_another = is_new || error == EBADF || error == EPERM;  // or none; or a file, which is never watched
+  if (is_another) {
+    bucket.for_each(epoch, [&](watch& one) {
+      if (one.fd != fd || !one.is_known || one.was_closed.load(relaxed)) return;
+      one.was_closed.store(true, relaxed);
+      waiters::set_word(one, runnable);
+    });
+  }
+  return error;
+}
+
 // --- whoever fetches events ---
 
 void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runnable) noexcept {
@@ -142,7 +157,7 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
   });
   if (watch* const first = bucket.find(event.fd, epoch)) first->asked = left;
   // Whatever goes wrong here they will find out themselves.
-  if (!are_left || os::watch_descriptor(event.fd, left) == 0) return;
+  if (!are_left || tell_kernel(bucket, event.fd, left, epoch, runnable) == 0) return;
   for_each_armed([&](watch& one) { waiters::set_word(one, runnable); });
 }
 
@@ -198,18 +213,29 @@ bool is_open() noexcept {
 
 enum class arming : std::uint8_t { done, is_ready, impossible };
 
-// Under the bucket's lock.
-arming arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, unwatched what_then) noexcept {
-  watch& first = *bucket.find(one.fd, epoch);
-  first.asked |= one.events;
-  int const error = os::watch_descriptor(one.fd, first.asked);
+// Under the bucket's lock, as the next one.
+arming arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, unwatched what_then, g_list& runnable) noexcept {
+  std::uint32_t const asked = bucket.find(one.fd, epoch)->asked | one.events;
+  int const error = tell_kernel(bucket, one.fd, asked, epoch, runnable);
+  if (one.was_closed.load(relaxed)) return arming::is_ready;  // with that
+  bucket.find(one.fd, epoch)->asked |= asked;                 // perhaps another one now
   one.is_armed = error == 0;
+  one.is_known = one.is_known || error == 0;
   switch (error) {
     case 0: return arming::done;
     case EBADF: return arming::is_ready;  // with that
     case EPERM: return what_then == unwatched::is_left_out ? arming::done : arming::impossible;
     default: return arming::impossible;
   }
+}
+
+// As arm, for one that is not to be told of events now: whether the number is the same file's still.
+arming ask_kernel(fd_bucket& bucket, watch& one, std::uint32_t epoch, g_list& runnable) noexcept {
+  int const error = tell_kernel(bucket, one.fd, bucket.find(one.fd, epoch)->asked, epoch, runnable);
+  if (error == EBADF) one.was_closed.store(true, relaxed);
+  if (one.was_closed.load(relaxed)) return arming::is_ready;
+  one.is_known = one.is_known || error == 0;
+  return error == 0 ? arming::done : arming::impossible;
 }
 
 }  // namespace
@@ -264,10 +290,24 @@ bool waiter::any_was_closed() const noexcept {
   return closed;
 }
 
+void waiter::look_whether_it_is_gone(watch& one) noexcept {
+  M& m = *current_m();
+  enter(m);
+  g_list runnable;
+  {
+    fd_bucket& bucket = bucket_of(one.fd);
+    os::lock_guard const guard(bucket.lock);
+    if (one.is_known && !one.was_closed.load(relaxed)) static_cast<void>(ask_kernel(bucket, one, epoch_, runnable));
+  }
+  ready_all(m, runnable);
+  leave(m);
+}
+
 woken waiter::wait(std::int64_t deadline_ns) noexcept {
   M& m = *current_m();
   enter(m);
   waiters::clear_word(*this);
+  g_list runnable;
   auto armed = is_open() ? arming::done : arming::impossible;
   for (std::size_t i = 0; i < count_ && armed == arming::done; ++i) {
     watch& one = all_[i];
@@ -275,12 +315,15 @@ woken waiter::wait(std::int64_t deadline_ns) noexcept {
     fd_bucket& bucket = bucket_of(one.fd);
     os::lock_guard const guard(bucket.lock);
     enter_if_new(one);
+    auto const is_its_turn = [&] { return how_ == standing::together || bucket.find_in_turn(one.fd, epoch_) == &one; };
     if (one.was_closed.load(relaxed)) {
       armed = arming::is_ready;
-    } else if (how_ == standing::together || bucket.find_in_turn(one.fd, epoch_) == &one) {
-      armed = arm(bucket, one, epoch_, what_then_);
+    } else if (!is_its_turn()) {
+      armed = ask_kernel(bucket, one, epoch_, runnable);
     }
+    if (armed == arming::done && is_its_turn()) armed = arm(bucket, one, epoch_, what_then_, runnable);
   }
+  ready_all(m, runnable);
   auto how = woken::by_event;
   if (armed == arming::done) {
     os::chaos_point("posix.watches");
@@ -293,6 +336,8 @@ woken waiter::wait(std::int64_t deadline_ns) noexcept {
     leave(m);
     if (armed == arming::impossible) how = woken::impossible;
   }
+  // The last try is for the file that it has waited for. poll and its kin only look.
+  if (how == woken::by_time && what_then_ == unwatched::makes_it_impossible) look_whether_it_is_gone(*all_);
   return any_was_closed() ? woken::by_close : how;
 }
 
@@ -348,6 +393,7 @@ bool call_those(fd_bucket& bucket, int first, int last, ticket last_ticket) noex
   for (watch* one = bucket.first.load(relaxed); one != nullptr; one = one->next) {
     if (one->fd < first || one->fd > last || one->was_closed.load(relaxed)) continue;
     if (one->its_ticket <= last_ticket) one->was_closed.store(true, relaxed);
+    one->is_known = false;  // who is not marked waits for what the number is when he tries again
     one->is_called = true;
     found = true;
   }

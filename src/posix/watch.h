@@ -32,8 +32,12 @@
 // signals blocked: nobody pauses it, and no handler of its own waits for that lock. Inside the runtime, where its thread may hold the lock, it
 // tells nobody.
 //
+// What is closed behind our back, by stdio for example, marks nobody. But when the number is armed again the kernel says whether it still
+// knows it: if not, it is closed or another file's, and all who stand there and were known to the kernel wait for one that is gone. They
+// are marked then, at the latest by the first who waits for the new file. Whoever's time is over asks as well, before the last try.
+//
 // Those who wait in turn have an order, for calls that cannot be tried: the first of them has the number armed, and the others wait until
-// those before them have left.
+// those before them have left. They ask the kernel, too: those before may wait for a file that is gone.
 //
 // A call leaves the buckets under their locks: until then whoever holds one may touch its frame. Those whom a run has left behind stand
 // there until somebody meets them (T12).
@@ -60,8 +64,8 @@ struct watch {
   int fd = -1;               // negative: none
   std::uint32_t events = 0;  // as poll(2) names them
 
-  // While the call stood there, by a call of this process: that is for good. Written under the lock; relaxed, since nothing follows from it
-  // but that the number means something else.
+  // While the call stood there: that is for good. Written under the lock; relaxed, since nothing follows from it but that the number means
+  // something else.
   rt::atomic<bool> was_closed{false};
 
   // under the lock of its bucket
@@ -71,6 +75,7 @@ struct watch {
   ticket its_ticket = 0;
   bool is_in_bucket = false;
   bool is_armed = false;    // and nothing was told since
+  bool is_known = false;    // to the kernel, as the file that it waits for
   bool is_called = false;   // by close
   std::uint32_t asked = 0;  // in the first of its number: the events that the kernel was asked for, or more
 };
@@ -107,6 +112,7 @@ class waiter {
  private:
   friend class waiters;
   void enter_if_new(watch& one) noexcept;
+  void look_whether_it_is_gone(watch& one) noexcept;
   [[nodiscard]] bool park_until_set(std::int64_t deadline_ns);
   [[nodiscard]] bool any_was_closed() const noexcept;
 

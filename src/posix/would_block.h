@@ -103,7 +103,7 @@ template <class Attempt, class Plain>
   ssize_t r = attempt(std::size_t{0});
   if (r == 0 || (r < 0 && errno != EAGAIN)) return kept.result(r);
   std::size_t done = r > 0 ? static_cast<std::size_t>(r) : 0;
-  if (done >= total) return kept.result(r);
+  if (r >= 0 && done >= total) return kept.result(r);  // nothing at all, in a datagram, may have to wait as well
   auto const so_far = [&] { return done > 0 ? kept.result(static_cast<ssize_t>(done)) : ssize_t{-1}; };
   // True: that was the last piece.
   auto const ends_with = [&](ssize_t piece) {

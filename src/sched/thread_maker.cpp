@@ -33,7 +33,7 @@ void look_for_deadlock_without(Sched& s, int tid) noexcept {
 
 thread_maker::thread_maker(Sched& s) : sched_(s) {
   ++s.own_threads;
-  if (int const error = os::create_thread(thread_, thread_main, this)) {
+  if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread that makes threads");
   }

@@ -47,7 +47,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
       slices_(s),
       house_(s, started_ns_) {
   ++s.own_threads;  // before it can look
-  if (int const error = os::create_thread(thread_, thread_main, this)) {
+  if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread of sysmon");
   }

@@ -11,6 +11,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 namespace thrum::test {
 namespace {
@@ -163,6 +164,35 @@ TEST_P(posix_connections, many_who_accept_do_not_wait_on_threads_of_their_own) {
     listens.ends.close_first();
     all.wait();
     EXPECT_EQ(told_of_close, count - come);
+  });
+}
+
+// Those who accept stand in line, and the first of these wait for one who is gone.
+TEST_P(posix_connections, a_new_listener_under_a_number_that_was_closed_unseen_has_its_turn) {
+  run([] {
+    leave_the_first_thread();
+    listener old;
+    ::close(std::exchange(old.ends.first, high_up(old.fd())));
+    listener listens;
+    std::atomic<int> told_so{0};
+    wait_group all;
+    for (int i = 0; i < 2; ++i) {
+      all.go([&] {
+        EXPECT_EQ(::accept(old.fd(), nullptr, nullptr), -1);
+        EXPECT_EQ(errno, EBADF);
+        ++told_so;
+      });
+    }
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 2; }));
+    EXPECT_EQ(::syscall(SYS_dup3, listens.fd(), old.fd(), 0), old.fd());
+    all.go([&] {
+      both_ends const got{::accept(old.fd(), nullptr, nullptr), -1};
+      EXPECT_GE(got.first, 0);
+    });
+    EXPECT_TRUE(wait_until([&] { return told_so == 2; }));
+    both_ends const mine{::socket(AF_INET, SOCK_STREAM, 0), -1};
+    EXPECT_EQ(::connect(mine.first, listens.where(), sizeof listens.address), 0);
+    all.wait();
   });
 }
 

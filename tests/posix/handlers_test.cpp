@@ -2,8 +2,15 @@
 // C library's: until they are done nobody else may run on that thread, so their calls are what they always were.
 #include "posix/both_ways.h"
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +18,27 @@
 #include <poll.h>
 #include <pthread.h>
 #include <pty.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <time.h>
+
+namespace thrum::test {
+namespace {
+
+std::atomic<int> arrays_made{0};
+
+}  // namespace
+}  // namespace thrum::test
+
+// What calls that are not to throw ask for an array by: as the library's, but counted.
+void* operator new[](std::size_t bytes, std::nothrow_t const&) noexcept {
+  ++thrum::test::arrays_made;
+  try {
+    return ::operator new[](bytes);
+  } catch (...) {
+    return nullptr;
+  }
+}
 
 namespace thrum::test {
 namespace {
@@ -165,6 +191,62 @@ TEST_P(posix_handlers, T08_who_has_changed_his_threads_mask_gives_it_to_nobody) 
           EXPECT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
         },
         [&] { EXPECT_EQ(::read(ends.first, &byte, 1), 1); }, [&] { EXPECT_EQ(::write(ends.second, "x", 1), 1); });
+  });
+}
+
+// Of the thread of this name, as the kernel shows it: a bit for each, the first for signal 1. None: it is not there, or not named yet.
+std::optional<std::uint64_t> signals_blocked_on(std::string const& name) {
+  for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    std::string its_name;
+    for (std::string word; status >> word;) {
+      if (word == "Name:") status >> its_name;
+      if (word != "SigBlk:" || its_name != name) continue;
+      status >> word;
+      return std::stoull(word, nullptr, 16);
+    }
+  }
+  return std::nullopt;
+}
+
+// sysmon may hold the lock that close takes.
+TEST(posix_own_threads, T15_no_handler_runs_on_threads_that_serve_the_runtime) {
+  run_at(2, [] {
+    for (char const* const name : {"thrum-sysmon", "thrum-maker"}) {
+      std::optional<std::uint64_t> blocked;
+      EXPECT_TRUE(wait_until([&] { return (blocked = signals_blocked_on(name)).has_value(); })) << name;
+      for (int const signal : {SIGUSR1, SIGALRM, SIGTERM, SIGCHLD}) {
+        EXPECT_NE(blocked.value_or(0) & std::uint64_t{1} << static_cast<unsigned>(signal - 1), 0U) << name << signal;
+      }
+    }
+  });
+}
+
+// malloc's lock may be held by what the handler has interrupted.
+TEST_P(posix_handlers, T08_a_handler_allocates_nothing_to_wait_for_many) {
+  run([] {
+    leave_the_first_thread();
+    std::vector<both_ends> pipes;
+    std::vector<pollfd> many;
+    fd_set in;
+    FD_ZERO(&in);
+    int most = 0;
+    for (int i = 0; i < 20; ++i) {
+      int const fd = pipes.emplace_back(make_pipe()).first;
+      many.push_back({fd, POLLIN, 0});
+      FD_SET(fd, &in);
+      most = std::max(most, fd);
+    }
+    timeval limit{0, 1000};
+    int made = -1;
+    std::function<void()> const waits = [&] {
+      int const before = arrays_made;
+      EXPECT_EQ(::poll(many.data(), many.size(), 1), 0);
+      EXPECT_EQ(::select(most + 1, &in, nullptr, nullptr, &limit), 0);
+      made = arrays_made - before;
+    };
+    in_handler(waits);
+    EXPECT_EQ(made, 0);
   });
 }
 

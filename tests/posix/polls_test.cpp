@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 namespace thrum::test {
@@ -377,6 +378,85 @@ TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_replaced_waits_fo
     EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
     EXPECT_FALSE(has_read);
     EXPECT_EQ(::write(other.second, "x", 1), 1);
+    all.wait();
+  });
+}
+
+// By stdio, for example. Whoever waits for the new file must not share it with those who had waited for the old one.
+TEST_P(posix_polls, who_waits_for_a_file_that_went_unseen_is_told_when_its_number_is_waited_for_again) {
+  run([] {
+    auto pipe = make_pipe();
+    auto other = make_pipe();
+    ::close(std::exchange(pipe.first, high_up(pipe.first)));
+    std::atomic<int> told_so{0};
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1) << "of another file: " << byte;
+      EXPECT_EQ(errno, EBADF);
+      ++told_so;
+    });
+    all.go([&] {
+      pollfd fds[] = {{other.second, 0, 0}, {pipe.first, POLLIN, 0}};
+      EXPECT_EQ(::poll(fds, 2, -1), 1);
+      EXPECT_EQ(fds[1].revents, POLLNVAL);
+      ++told_so;
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 2; }));
+    EXPECT_EQ(::syscall(SYS_dup3, other.first, pipe.first, 0), pipe.first);
+    for (int i = 0; i < 2; ++i) {
+      all.go([&] {
+        char byte = 0;
+        EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
+        EXPECT_EQ(byte, 'B');
+      });
+    }
+    EXPECT_TRUE(wait_until([&] { return told_so == 2 && waiting_for(rt::wait_reason::io) == 2; }));
+    EXPECT_EQ(::write(other.second, "BB", 2), 2);
+    all.wait();
+  });
+}
+
+TEST_P(posix_polls, the_last_try_is_not_for_another_file) {
+  run([] {
+    int fds[2]{};
+    int new_fds[2]{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, new_fds), 0);
+    both_ends const old(fds[0], fds[1]);
+    both_ends const other(new_fds[0], new_fds[1]);
+    timeval const limit{0, 500'000};
+    ASSERT_EQ(::setsockopt(old.first, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+    EXPECT_EQ(::send(other.second, "B", 1, 0), 1);
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::recv(old.first, &byte, 1, 0), -1) << "of another file: " << byte;
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    EXPECT_EQ(::syscall(SYS_dup3, other.first, old.first, 0), old.first);
+    all.wait();
+  });
+}
+
+// CLOSE_RANGE_UNSHARE: the thread closes copies of its own.
+TEST_P(posix_polls, one_who_closes_his_own_copies_closes_nothing_for_others) {
+  run([] {
+    leave_the_first_thread();
+    auto pipe = make_pipe();
+    wait_group all;
+    all.go([&] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    std::thread([&] {
+      auto const number = static_cast<unsigned>(pipe.first);
+      if (::close_range(number, number, 2) != 0) {
+        EXPECT_TRUE(errno == ENOSYS || errno == EPERM);
+      }
+    }).join();
+    EXPECT_EQ(::write(pipe.second, "x", 1), 1);
     all.wait();
   });
 }

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 
+#include <sys/epoll.h>
+#include <sys/mman.h>
 #include <threads.h>
 #include <time.h>
 
@@ -68,6 +70,23 @@ TEST_P(posix_sleeps, times_that_are_none) {
                    {::clock_nanosleep(12345, 0, &zero, nullptr)},
                    {::clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &zero, nullptr)}};
   });
+}
+
+// Where the calls are what they always were, it is the kernel that reads what they are given.
+TEST(posix_plain_sleeps, bad_pointers_are_the_kernels_to_find) {
+  if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "a sanitizer reads it first";
+  void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  auto const* const unreadable = static_cast<timespec const*>(page);
+  EXPECT_EQ(told(::nanosleep(unreadable, nullptr)), answer(-1, EFAULT));
+  EXPECT_EQ(::clock_nanosleep(CLOCK_MONOTONIC, 0, unreadable, nullptr), EFAULT);
+  both_ends const epoll{::epoll_create1(0), -1};
+  epoll_event event{};
+  answer const waited = told(::epoll_pwait2(epoll.first, &event, 1, unreadable, nullptr));
+  if (waited.error != ENOSYS) {
+    EXPECT_EQ(waited, answer(-1, EFAULT));
+  }
+  ::munmap(page, 4096);
 }
 
 TEST_P(posix_sleeps, thousands_sleep_on_few_threads) {

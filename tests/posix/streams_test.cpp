@@ -298,6 +298,22 @@ TEST_P(posix_streams, many_datagrams_are_sent_although_the_queue_is_full) {
   });
 }
 
+TEST_P(posix_streams, a_datagram_of_nothing_waits_for_room_as_well) {
+  answers_alike(procs(), [](caller& c) {
+    auto ends = make_sockets(SOCK_DGRAM);
+    while (::send(ends.second, "", 0, MSG_DONTWAIT) == 0) {
+    }
+    partner const reads([&] {
+      c.until_it_waits();
+      char byte = 0;
+      while (::recv(ends.first, &byte, 1, MSG_DONTWAIT) == 0) {  // the kernel may want half of it back first
+      }
+    });
+    c.next();
+    return answers{told(::send(ends.second, "", 0, 0))};
+  });
+}
+
 TEST_P(posix_streams, limits_of_centuries_are_limits) {
   answers_alike(procs(), [](caller& c) {
     auto ends = make_sockets();

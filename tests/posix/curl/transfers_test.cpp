@@ -44,7 +44,9 @@ TEST_P(posix_curl_transfers, a_thousand_at_once) {
     }
     all.wait();
     EXPECT_EQ(good, count);
-    EXPECT_LE(num_threads(), procs() + 32);
+    // Not one for each. But on a busy machine some are paused in the middle of a page, and some asleep for the lock of the program's
+    // memory, which malloc needs for more; both keep their threads.
+    EXPECT_LE(num_threads(), procs() + 64);
   });
 }
 

@@ -5,12 +5,16 @@
 #include "os/memory.h"
 #include "os/thread.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <thread>
 
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace thrum::rt::os {
@@ -274,6 +278,23 @@ TEST_F(fault_signals, an_installation_that_fails_changes_nothing) {
   }
   clear_faults();
   EXPECT_EQ(install_fault_handler(not_mine), 0);
+}
+
+// As a program has it that was started by one who had called the kernel directly.
+TEST(mask, T15_the_signals_of_the_C_library_itself_do_not_count) {
+  std::thread([] {
+    std::uint64_t const of_libc = std::uint64_t{3} << 31U;
+    ASSERT_EQ(::syscall(SYS_rt_sigprocmask, SIG_BLOCK, &of_libc, nullptr, sizeof of_libc), 0);
+    signal_mask const wanted = signal_mask::of_this_thread();
+    EXPECT_TRUE(wanted.is_in_force());
+    wanted.apply();
+    EXPECT_TRUE(wanted.is_in_force());
+    sigset_t more;
+    sigemptyset(&more);
+    sigaddset(&more, SIGUSR1);
+    ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &more, nullptr), 0);
+    EXPECT_FALSE(wanted.is_in_force());
+  }).join();
 }
 
 TEST(alt_stack, T15_has_room_for_64_KiB_and_four_frames) {
