@@ -1,7 +1,7 @@
 // sysmon: a thread without a P that looks at the Ps from outside (S16; Go's sysmon).
 //
 // It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. While every P is idle
-// it dozes for 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
+// it dozes for some 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
 // system call. It takes no P, allocates nothing and runs no user code.
 //
 // What it looks for:
