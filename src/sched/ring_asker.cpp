@@ -1,14 +1,13 @@
 #include "sched/ring_asker.h"
 
 #include "os/clock.h"
-#include "os/futex.h"
+#include "os/note.h"
 #include "sched/queues.h"
 
 namespace thrum::rt {
 namespace {
 
 constexpr std::int64_t patience_ns = 200'000'000;  // as for goroutines that are in user code: boot/house.cpp
-constexpr std::int64_t pause_ns = 100'000;         // the order of what a disk takes
 
 // They go on without a ring.
 void go_on(Sched& s, g_list& refused) noexcept {
@@ -38,8 +37,7 @@ bool end_ring(Sched& s) noexcept {
       s.cold_reads.abandon();
       return false;
     }
-    atomic<std::uint32_t> nobody{0};
-    os::futex_wait(nobody, 0, pause_ns);
+    static_cast<void>(os::note().sleep_for(disk_takes_ns));
     g_list over;  // they stay as they are: the run is over
     s.cold_reads.take_answered(over);
   }

@@ -7,7 +7,12 @@
 
 #include "core/sched.h"
 
+#include <cstdint>
+
 namespace thrum::rt {
+
+// The order of what a disk takes: whoever has nothing but the clock to go by looks again after so long.
+inline constexpr std::int64_t disk_takes_ns = 100'000;
 
 // Asks for what is queued.
 void ask_ring(Sched& s) noexcept;

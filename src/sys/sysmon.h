@@ -1,9 +1,9 @@
 // sysmon: a thread without a P that looks at the Ps from outside (S16; Go's sysmon).
 //
 // It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. While every P is idle
-// it dozes for 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
-// system call. It takes no P, allocates nothing and runs no user code,
-// not even a signal handler: that could call close, which takes a lock that sysmon may hold (posix/watch.h).
+// it dozes for some 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
+// system call. It takes no P, allocates nothing and runs no user code, not even a signal handler: that could call close, which
+// takes a lock that sysmon may hold (posix/watch.h).
 //
 // What it looks for:
 //  - a P whose goroutine is in the same system call at two looks. It is taken if it has work, if nobody is idle or searching,

@@ -1,8 +1,9 @@
 #include "wait/cold_read.h"
 
 #include "os/epoll.h"
-#include "os/futex.h"
+#include "os/note.h"
 #include "sched/park.h"
+#include "sched/ring_asker.h"
 #include "sched/thread_maker.h"
 #include "sched/timers.h"
 #include <thrum/blocking.h>
@@ -70,7 +71,6 @@ bool page_wait::wait(std::uint64_t offset) noexcept {
 }
 
 void wait_until_unread(int fd) noexcept {
-  constexpr std::int64_t pause_ns = 100'000;  // the order of what a disk takes
   for (;;) {
     M* const m = current_m();
     if (m == nullptr || m->current == nullptr || m->is_foreign) return;
@@ -78,10 +78,7 @@ void wait_until_unread(int fd) noexcept {
       runtime_mark const mark;  // nobody is preempted who holds the lock (T01)
       if (!m->sched.cold_reads.are_of(fd)) return;
     }
-    blocking([] {
-      atomic<std::uint32_t> nobody{0};
-      os::futex_wait(nobody, 0, pause_ns);
-    });
+    static_cast<void>(blocking([] { return os::note().sleep_for(disk_takes_ns); }));
   }
 }
 

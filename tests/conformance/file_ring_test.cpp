@@ -38,21 +38,11 @@ using test::wait_until;
 
 constexpr std::size_t page_bytes = cold_file::page_bytes;
 
-class file_ring : public test::at_every_width {
+class file_ring : public test::cold_reading {
  protected:
   void SetUp() override {
-    clear_faults();
+    test::cold_reading::SetUp();
     if (!test::ring_is_to_be_had()) GTEST_SKIP() << "this kernel has no io_uring for us";
-  }
-  void TearDown() override { clear_faults(); }
-
-  // Also who reads alone waits for the ring.
-  template <class F>
-  static int run_without_threads(F body) {
-    return run([&] {
-      test::this_sched().cold_reads.few.store(0, rt::relaxed);
-      body();
-    });
   }
 
   // From here on nothing seems to be in memory, whatever the file system does, for this many reads that wait.

@@ -26,20 +26,8 @@ using test::cold_file;
 
 constexpr std::size_t page_bytes = cold_file::page_bytes;
 
-class file_faults : public test::at_every_width {
+class file_faults : public test::cold_reading {
  protected:
-  void SetUp() override { clear_faults(); }
-  void TearDown() override { clear_faults(); }
-
-  // Also who reads alone waits for the ring.
-  template <class F>
-  static int run_without_threads(F body) {
-    return run([&] {
-      test::this_sched().cold_reads.few.store(0, rt::relaxed);
-      body();
-    });
-  }
-
   // Each of them seems not to be in memory, once.
   static void read_cold(cold_file const& data, file& in, int count) {
     wait_group readers;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "os/epoll.h"
+#include "os/fault.h"
 #include "os/ring.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
 #include <thrum/file.h>
 
 #include <cstddef>
@@ -55,6 +58,22 @@ class cold_file {
 
   std::string path_;
   std::string text_;
+};
+
+// Tests of them: faults are each one's own.
+class cold_reading : public at_every_width {
+ protected:
+  void SetUp() override { rt::os::clear_faults(); }
+  void TearDown() override { rt::os::clear_faults(); }
+
+  // Also who reads alone waits for the ring.
+  template <class F>
+  static int run_without_threads(F body) {
+    return run([&] {
+      this_sched().cold_reads.few.store(0, rt::relaxed);
+      body();
+    });
+  }
 };
 
 // Whether this kernel has a ring for us.
