@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(thrum_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
-install(TARGETS thrum thrum_posix EXPORT thrumTargets
+install(TARGETS thrum thrum_posix thrum_posix_locks EXPORT thrumTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET thrum_tls)

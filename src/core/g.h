@@ -53,15 +53,16 @@ struct alignas(cache_line_bytes) G {
     bool is_locked = false;  // to its thread, by lock_os_thread: see sched/own_thread.h
     bool is_timed = false;   // how long it waits for its turn is measured: see begin_turn
   } detour;
-  bool is_at_home = false;            // in a call that it must leave on the thread on which it began: see sched/home.h
+  bool is_at_home = false;            // it goes on only on the thread that it is on: see sched/home.h
   bool comes_home = false;            // and is runnable, off its stack: in its M's queue, or on the way there
   std::uint16_t blocking_depth = 0;   // scopes of blocking() that it is in
   atomic<std::uint8_t> attention{0};  // bits of g_attend: looked at by whoever readies it
   wait_reason waits_for = wait_reason::none;
   wake_race race;                      // for waits that more than one may end
-  bool is_hosted = false;              // runs on its joiner's stack
+  bool is_hosted : 1 = false;          // runs on its joiner's stack
+  bool is_exiting : 1 = false;         // goexit is unwinding it
   atomic<bool> was_orphaned{false};    // its run is over; the record only serves a handle that is still there
-  bool is_exiting = false;             // goexit is unwinding it
+  std::uint8_t home_depth = 0;         // how many things keep it at home
   std::uint16_t lock_depth = 0;        // calls of lock_os_thread that are still to be undone
   std::int64_t runnable_since_ns = 0;  // if it is timed
 

@@ -72,11 +72,13 @@ namespace {
 
 }  // namespace
 
+void* next_after_posix(char const* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
+
 void plain_function::find_early() noexcept {
   int const errno_before = errno;
   void* found = nullptr;
   if constexpr (rt::with_asan || rt::with_tsan) found = wrapper_of_sanitizer(name_);
-  if (found == nullptr) found = ::dlsym(RTLD_NEXT, name_);
+  if (found == nullptr) found = next_(name_);
   if (found != nullptr) found_.store(found, rt::relaxed);
   errno = errno_before;
 }

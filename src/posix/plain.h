@@ -20,9 +20,15 @@
 
 namespace thrum::posix {
 
+// What comes after this library.
+[[nodiscard]] void* next_after_posix(char const* name) noexcept;
+
 class plain_function {
  public:
-  constexpr explicit plain_function(char const* name) noexcept : name_(name) {}
+  // Looked up from the library that stands in its place: what is next depends on that.
+  using lookup = void* (*)(char const* name) noexcept;
+  constexpr explicit plain_function(char const* name, lookup next = next_after_posix) noexcept
+      : name_(name), next_(next) {}
   // An old C library does not have all of them.
   void find_early() noexcept;
   [[nodiscard]] bool is_found() const noexcept { return found_.load(rt::relaxed) != nullptr; }
@@ -38,6 +44,7 @@ class plain_function {
   [[nodiscard]] void* find() noexcept;
 
   char const* const name_;
+  lookup const next_;
   rt::atomic<void*> found_{nullptr};
 };
 

@@ -5,6 +5,7 @@
 #include "os/chaos.h"
 #include "os/descriptor_watch.h"
 #include "os/lock.h"
+#include "posix/signals_blocked.h"
 #include "sched/timers.h"
 #include "sync/wait.h"
 
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 namespace thrum::posix {
@@ -174,6 +174,8 @@ void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
   }
 }
 
+constinit atomic<when_rung> also_at_bell{nullptr};
+
 void take_all_events(std::uint32_t epoch, g_list& runnable) noexcept {
   os::watch_event events[os::watch_events_max];
   for (int count = os::watch_events_max; count == os::watch_events_max;) {
@@ -181,6 +183,7 @@ void take_all_events(std::uint32_t epoch, g_list& runnable) noexcept {
     for (int i = 0; i < count; ++i) {
       if (events[i].fd == os::watch_bell) {
         wake_called(epoch, runnable);
+        if (when_rung const others = also_at_bell.load(acquire)) others(epoch, runnable);  // pairs with at_bell
       } else {
         take_event(events[i], epoch, runnable);
       }
@@ -361,31 +364,21 @@ bool waiter::is_alone() noexcept {
   return other == nullptr;
 }
 
+// --- the bell ---
+
+bool has_bell() noexcept { return is_open(); }
+void at_bell(when_rung f) noexcept { also_at_bell.store(f, release); }  // pairs with take_all_events
+bool is_process_of_waiters() noexcept { return process.load(relaxed) == ::getpid(); }
+bool holds_no_bucket() noexcept {
+  M const* const m = current_m();
+  return m == nullptr || (m->current != nullptr && !m->in_runtime.load(relaxed));
+}
+
 // --- whoever closes ---
 
 namespace {
 
-class signals_blocked {
- public:
-  signals_blocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_blocked(signals_blocked const&) = delete;
-  signals_blocked& operator=(signals_blocked const&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-// Not: where nobody has waited; in a child of vfork, which closes its own copies; inside the runtime.
-bool may_take_locks() noexcept {
-  if (process.load(relaxed) != ::getpid()) return false;
-  M const* const m = current_m();
-  return m == nullptr || (m->current != nullptr && !m->in_runtime.load(relaxed));
-}
+bool may_take_locks() noexcept { return is_process_of_waiters() && holds_no_bucket(); }
 
 bool call_those(fd_bucket& bucket, int first, int last, ticket last_ticket) noexcept {
   os::lock_guard const guard(bucket.lock);

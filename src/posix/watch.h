@@ -44,6 +44,7 @@
 #pragma once
 
 #include "base/atomic.h"
+#include "core/entry.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -123,7 +124,8 @@ class waiter {
   unwatched const what_then_;
   standing const how_;
   bool has_entered_ = false;
-  bool is_set_ = false;  // the word: under the lock of its bucket in the wait table
+  // The word: under the lock of its bucket in the wait table. Where a word begins: other addresses are those of locks (sync/lock_holders.h).
+  alignas(8) bool is_set_ = false;
 };
 
 // These numbers were closed, or are about to be: those who came to their buckets with `last_ticket` or before are told so, and all others
@@ -136,5 +138,18 @@ void was_closed(int first, int last, ticket last_ticket) noexcept;
 [[nodiscard]] ticket newest_at(int fd) noexcept;
 
 [[nodiscard]] std::int64_t now_ns() noexcept;
+
+// --- the bell, also for others who wake goroutines from wherever they are (src/posix_locks) ---
+
+// Whether whoever polls hears it; made if it is not there yet. Inside the runtime.
+[[nodiscard]] bool has_bell() noexcept;
+// f is called by whoever polls, each time that it rang (os::ring_watch_bell), and appends those to be woken to `runnable`.
+using when_rung = void (*)(std::uint32_t epoch, rt::g_list& runnable) noexcept;
+void at_bell(when_rung f) noexcept;
+
+// Not: where nobody has waited; in a child of vfork, whose memory is the parent's.
+[[nodiscard]] bool is_process_of_waiters() noexcept;
+// Not: inside the runtime, where the thread may hold locks of buckets.
+[[nodiscard]] bool holds_no_bucket() noexcept;
 
 }  // namespace thrum::posix

@@ -17,36 +17,59 @@
 
 namespace thrum::rt {
 
-at_home::at_home() noexcept {
-  M* const m = current_m();
-  if (m == nullptr || m->current == nullptr || m->is_foreign || m->current->keeps_its_m()) return;
-  enter(*m);
-  G& g = *m->current;
-  if (m->id == 0 || g.blocking_depth != 0) {
-    lock_where_it_is(*m);
-    kind_ = kind::locked;
+namespace {
+
+constexpr std::uint8_t for_good = 255;  // what the counter holds: nobody knows any more how many there are
+
+}  // namespace
+
+void stay_home(M& m) noexcept {
+  G& g = *m.current;
+  if (g.is_at_home) {
+    THRUM_CHECK(g.locked_to == &m);
+    if (g.home_depth != for_good) ++g.home_depth;
+  } else if (g.detour.is_locked || m.id == 0 || g.blocking_depth != 0) {
+    lock_where_it_is(m);
   } else {
     g.is_at_home = true;
-    g.locked_to = m;
-    ++m->residents;
-    kind_ = kind::resident;
+    g.home_depth = 1;
+    g.locked_to = &m;
+    ++m.residents;
   }
+}
+
+void leave_home(M& m) noexcept {
+  G& g = *m.current;
+  if (!g.is_at_home) {
+    unlock_from_thread(m);
+  } else if (g.home_depth != for_good && --g.home_depth == 0) {
+    end_home(m, g);
+  }
+}
+
+void end_home(M& m, G& g) noexcept {
+  THRUM_CHECK(g.is_at_home && g.locked_to == &m);
+  g.is_at_home = false;
+  g.home_depth = 0;
+  g.lock_depth = 0;
+  g.locked_to = nullptr;
+  --m.residents;
+}
+
+at_home::at_home() noexcept {
+  M* const m = current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign) return;
+  enter(*m);
+  stay_home(*m);
   leave(*m);
+  is_ = true;
 }
 
 at_home::~at_home() {
-  if (kind_ == kind::nothing) return;
+  if (!is_) return;
   M& m = *current_m();
   enter(m);
-  if (kind_ == kind::locked) {
-    unlock_from_thread(m);
-  } else {
-    G& g = *m.current;
-    THRUM_CHECK(g.is_at_home && g.locked_to == &m);
-    g.is_at_home = false;
-    g.locked_to = nullptr;
-    --m.residents;
-  }
+  leave_home(m);
   leave(m);
 }
 

@@ -7,6 +7,8 @@
 //
 // Invariants:
 //  1. G::locked_to is the home, from the begin of the call to its end. Only who runs on an M can become its resident, or cease to be.
+//     Calls nest, and what keeps it there need not end in the order in which it began: a lock of the C library whose owner is the thread
+//     keeps it from the moment it has it until it lets it go (src/posix_locks). So they are counted. A goroutine that ends is at home no more.
 //  2. One that is at home stands in no queue of a P, where others could take it. Once readied, by whomsoever, it goes to its M's
 //     home_queue, which is that thread's own, or to its home_inbox, under sched.lock.
 //  3. An M never enters a system call that was announced, and is never locked to a goroutine, while it is home to others: whoever wants
@@ -37,8 +39,15 @@
 
 namespace thrum::rt {
 
+// From here on m's goroutine goes on on this thread only, until as many of the second were called as of the first: on a goroutine that is no
+// thread from outside, inside the runtime. One that is locked already is locked once more. With 255 at once it is at home until it ends.
+void stay_home(M& m) noexcept;
+void leave_home(M& m) noexcept;
+// g, the current goroutine of m, has ended.
+void end_home(M& m, G& g) noexcept;
+
 // For the length of a call: wherever the goroutine parks in it, it goes on on this thread. In user code; nothing happens on threads
-// that are no goroutine's, for one that is locked, or is at home already. It must end where it began: on the same goroutine.
+// that are no goroutine's. It must end where it began: on the same goroutine.
 class [[nodiscard]] at_home {
  public:
   at_home() noexcept;
@@ -47,8 +56,7 @@ class [[nodiscard]] at_home {
   at_home& operator=(at_home const&) = delete;
 
  private:
-  enum class kind : std::uint8_t { nothing, resident, locked };
-  kind kind_ = kind::nothing;
+  bool is_ = false;
 };
 
 // g, which is at home and runnable, goes there. On the thread of `by`; nullptr: it has none, or none that matters.

@@ -51,7 +51,22 @@ bool rest_in_place(M& m) noexcept {
 
 }  // namespace
 
+namespace {
+
+void lock_once_more(G& g) noexcept {
+  if (++g.lock_depth == 0)
+    fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
+}
+
+}  // namespace
+
 M& lock_to_thread(M& m) noexcept {
+  if (m.current
+          ->is_at_home) {  // with a lock in its hands that belongs to this thread: it stays, as one of those who are at home there
+    stay_home(m);
+    lock_once_more(*m.current);
+    return m;
+  }
   M& elsewhere = m.id == 0 && !m.current->is_main ? leave_thread(m) : m;
   M& here = elsewhere.residents != 0 ? make_way(elsewhere) : elsewhere;
   lock_where_it_is(here);
@@ -67,13 +82,16 @@ void lock_where_it_is(M& m) noexcept {
     g.saved.pc = nullptr;  // from now on set only while somebody may look
     m.leaves = leaving::in_place;
   }
-  if (++g.lock_depth == 0)
-    fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
+  lock_once_more(g);
 }
 
 void unlock_from_thread(M& m) noexcept {
   G& g = *m.current;
-  if (g.lock_depth > 1) {
+  if (g.is_at_home) {
+    if (g.lock_depth == 0) return;
+    --g.lock_depth;
+    leave_home(m);
+  } else if (g.lock_depth > 1) {
     --g.lock_depth;
   } else if (g.detour.is_locked && !m.is_foreign) {
     unlock(m, g);
@@ -86,6 +104,7 @@ M& leave_thread(M& m) noexcept {
 }
 
 void end_lock(M& m, G& g) noexcept {
+  if (g.is_at_home) end_home(m, g);
   if (!g.detour.is_locked) return;
   unlock(m, g);
   if (m.id == 0 || m.residents != 0) return;

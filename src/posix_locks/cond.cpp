@@ -1,0 +1,99 @@
+// pthread_cond_wait, _timedwait, _clockwait, _signal, _broadcast.
+#include "posix/here.h"
+#include "posix/interpose.h"
+#include "posix/limit.h"
+#include "posix_locks/mutex.h"
+#include "posix_locks/plain.h"
+#include "posix_locks/stand.h"
+
+#include <errno.h>
+
+namespace thrum::posix {
+namespace {
+
+// Where it is the plain call: glibc unlocks the mutex, and nobody sees it. Not noexcept: a thread may be cancelled in there.
+template <class Plain>
+int wait_plainly(pthread_mutex_t& mutex, Plain plain) {
+  unlocked_unseen const note(mutex);
+  return plain();
+}
+
+enum class outcome : bool { signalled, late };
+
+outcome park_until_chosen(place& here, std::int64_t deadline_ns) noexcept {
+  bool has_parked = false;
+  while (!here.is_chosen() && !is_over(deadline_ns)) {
+    has_parked = here.park(deadline_ns);
+    if (!has_parked) {  // no memory: woken for nothing, and whoever waits looks what has changed
+      static_cast<void>(here.leave());
+      return outcome::signalled;
+    }
+  }
+  if (!has_parked) thrum::yield();  // who waits in a loop for what others do, from one moment that is over to the next
+  return here.leave() ? outcome::signalled : outcome::late;
+}
+
+// On a goroutine. -1: it cannot be done here.
+THRUM_OPAQUE int wait_on_goroutine(pthread_cond_t& condition, pthread_mutex_t& mutex, time_limit limit) noexcept {
+  rt::at_home const here;
+  int const errno_before = errno;
+  std::int64_t const deadline_ns = limit.deadline_ns();
+  place its(&condition, rt::wait_reason::condition_variable);
+  if (!its.enter()) return -1;
+  if (int const error = unlock_on_goroutine(mutex)) {
+    static_cast<void>(its.leave());
+    return error;
+  }
+  outcome const how = park_until_chosen(its, deadline_ns);
+  int const error = lock_on_goroutine(mutex, {});
+  errno = errno_before;
+  if (error != 0) return error;
+  return how == outcome::late ? ETIMEDOUT : 0;
+}
+
+template <class Plain>
+int wait_somehow(pthread_cond_t& condition, pthread_mutex_t& mutex, time_limit limit, Plain plain) {
+  if (!on_goroutine()) return wait_plainly(mutex, plain);
+  bool const is_ours = limit.is_valid() && !is_shared(condition) && kind_of(mutex) != mutex_kind::other;
+  if (is_ours && !must_not_park()) {
+    int const result = wait_on_goroutine(condition, mutex, limit);
+    if (result >= 0) return result;
+  }
+  owner_set_aside const its_thread_has_it(mutex);
+  return wait_plainly(mutex, plain);
+}
+
+}  // namespace
+}  // namespace thrum::posix
+
+using namespace thrum::posix;
+
+THRUM_POSIX_FILE(cond);
+
+THRUM_POSIX_CALL int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return wait_somehow(*condition, *mutex, {}, [&] { return plain::cond_wait(condition, mutex); });
+}
+
+THRUM_POSIX_CALL int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, timespec const* moment) {
+  return wait_somehow(*condition, *mutex, {clock_of(*condition), moment},
+                      [&] { return plain::cond_timedwait(condition, mutex, moment); });
+}
+
+THRUM_POSIX_CALL int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                            timespec const* moment) {
+  return wait_somehow(*condition, *mutex, {clock, moment},
+                      [&] { return plain::cond_clockwait(condition, mutex, clock, moment); });
+}
+
+// Of the threads one is woken and of the goroutines one: more than one may be, and whoever waits looks what has changed.
+THRUM_POSIX_CALL int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  int const result = plain::cond_signal(condition);
+  was_signalled(condition, how_many::one);  // afterwards: that is an address only, whoever was woken may have freed it
+  return result;
+}
+
+THRUM_POSIX_CALL int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  int const result = plain::cond_broadcast(condition);
+  was_signalled(condition, how_many::all);
+  return result;
+}

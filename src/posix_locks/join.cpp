@@ -1,0 +1,37 @@
+// pthread_join, pthread_timedjoin_np, pthread_clockjoin_np: by another thread, if the thread has not ended yet.
+#include "posix/here.h"
+#include "posix/interpose.h"
+#include "posix_locks/plain.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+namespace thrum::posix {
+namespace {
+
+template <class Plain>
+int join_somehow(pthread_t thread, void** result, Plain plain) {
+  // Whoever joins himself is told so by the plain call.
+  if (!on_goroutine() || ::pthread_equal(thread, ::pthread_self()) != 0) return plain();
+  int const first = plain::tryjoin(thread, result);
+  return first == EBUSY ? by_helper(plain) : first;
+}
+
+}  // namespace
+}  // namespace thrum::posix
+
+using namespace thrum::posix;
+
+THRUM_POSIX_FILE(join);
+
+THRUM_POSIX_CALL int pthread_join(pthread_t thread, void** result) {
+  return join_somehow(thread, result, [&] { return plain::join(thread, result); });
+}
+
+THRUM_POSIX_CALL int pthread_timedjoin_np(pthread_t thread, void** result, timespec const* moment) {
+  return join_somehow(thread, result, [&] { return plain::timedjoin(thread, result, moment); });
+}
+
+THRUM_POSIX_CALL int pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock, timespec const* moment) {
+  return join_somehow(thread, result, [&] { return plain::clockjoin(thread, result, clock, moment); });
+}

@@ -1,0 +1,239 @@
+// pthread_mutex_lock, _trylock, _timedlock, _clocklock, _unlock.
+#include "posix_locks/mutex.h"
+
+#include "posix/here.h"
+#include "posix/interpose.h"
+#include "posix/limit.h"
+#include "posix_locks/owners.h"
+#include "posix_locks/plain.h"
+#include "posix_locks/stand.h"
+#include "sched/timers.h"
+
+#include <algorithm>
+
+#include <errno.h>
+
+namespace thrum::posix {
+
+using namespace rt;
+
+bool time_limit::is_valid() const noexcept {
+  bool const clock_is_known = clock == wall_clock || clock == CLOCK_MONOTONIC;
+  return clock_is_known && (moment == nullptr || (moment->tv_nsec >= 0 && moment->tv_nsec < ns_per_s));
+}
+
+std::int64_t time_limit::deadline_ns() const noexcept {
+  if (moment == nullptr) return without_limit;
+  if (moment->tv_sec < 0) return 0;  // long ago
+  std::int64_t const at = in_ns(*moment);
+  if (clock == CLOCK_MONOTONIC || at == without_limit) return at;
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  std::int64_t const left = at - in_ns(now);
+  return left <= 0 ? 0 : deadline_after(left);
+}
+
+bool is_over(std::int64_t deadline_ns) noexcept { return deadline_ns != without_limit && now_ns() >= deadline_ns; }
+
+namespace {
+
+// A call that glibc answers at once, for whoever has the mutex already, or tries.
+using at_once = plain_call<int(pthread_mutex_t*)>;
+
+// Of one that is owned, inside the runtime, under the bucket's lock. EBUSY: it is another's.
+int try_owned(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
+  address_bucket& bucket = bucket_of(&mutex);
+  switch (look_at_owner(bucket, mutex)) {
+    case ownership::mine: return if_mine(&mutex);
+    case ownership::anothers: return EBUSY;
+    case ownership::free_or_threads: break;
+  }
+  if (int const error = plain::mutex_trylock(&mutex)) return error;
+  if (!note_owner(bucket, mutex)) {
+    static_cast<void>(plain::mutex_unlock(&mutex));
+    return EAGAIN;  // as when it was locked too many times
+  }
+  stay_home(*current_m());
+  return 0;
+}
+
+int try_owned_once(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
+  M& m = *current_m();
+  enter(m);
+  int result = 0;
+  {
+    os::lock_guard const guard(bucket_of(&mutex).lock);
+    result = try_owned(mutex, if_mine);
+  }
+  leave(m);
+  return result;
+}
+
+int lock_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
+  if (limit.moment == nullptr) return plain::mutex_lock(&mutex);
+  if (limit.clock == wall_clock) return plain::mutex_timedlock(&mutex, limit.moment);
+  return plain::mutex_clocklock(&mutex, limit.clock, limit.moment);
+}
+
+// From moment to moment, when nobody may tell: longer and longer, if the one who is to unlock was put off its CPU.
+class short_waits {
+ public:
+  [[nodiscard]] std::int64_t next_deadline_ns() noexcept {
+    std::int64_t const at = now_ns() + length_ns_;
+    length_ns_ = std::min(2 * length_ns_, max_ns);
+    return at;
+  }
+
+ private:
+  static constexpr std::int64_t first_ns = 20'000;  // as long as waking a thread takes
+  static constexpr std::int64_t max_ns = 1'000'000;
+  std::int64_t length_ns_ = first_ns;
+};
+
+constexpr int cannot_wait = -1;  // no errno
+
+// Until it is ours, or the time is over, or it is clear that it will not be.
+template <class Try>
+int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tries) noexcept {
+  place here(&mutex, wait_reason::mutex);
+  if (!here.enter()) return cannot_wait;
+  bool has_parked = false;
+  for (short_waits unseen;;) {
+    bool const is_late = is_over(deadline_ns);
+    int const result = here.attempt(is_late ? place::last_time::yes : place::last_time::no, tries);
+    if (result != EBUSY) return result;
+    if (is_late) {
+      if (!has_parked) thrum::yield();  // who tries in a loop, from one moment that is over to the next
+      return ETIMEDOUT;
+    }
+    bool const looks_again = may_be_unlocked_unseen(mutex);
+    if (!here.park(looks_again ? std::min(deadline_ns, unseen.next_deadline_ns()) : deadline_ns)) {
+      int const last = here.attempt(place::last_time::yes, tries);
+      return last == EBUSY ? cannot_wait : last;
+    }
+    has_parked = true;
+  }
+}
+
+// It was another's.
+THRUM_OPAQUE int wait_for(pthread_mutex_t& mutex, mutex_kind kind, time_limit limit) noexcept {
+  if (!limit.is_valid()) return EINVAL;
+  if (must_not_park()) return lock_plainly(mutex, limit);
+  at_home const here;
+  int const errno_before = errno;
+  int result =
+      kind == mutex_kind::anybodys
+          ? stand_until_locked(mutex, limit.deadline_ns(), [&] { return plain::mutex_trylock(&mutex); })
+          : stand_until_locked(mutex, limit.deadline_ns(), [&] { return try_owned(mutex, plain::mutex_lock); });
+  if (result == cannot_wait) result = lock_plainly(mutex, limit);
+  errno = errno_before;
+  return result;
+}
+
+int unlock_owned(pthread_mutex_t& mutex) noexcept {
+  M& m = *current_m();
+  enter(m);
+  bool was_mine = false;
+  bool is_last = true;
+  {
+    address_bucket& bucket = bucket_of(&mutex);
+    os::lock_guard const guard(bucket.lock);
+    switch (look_at_owner(bucket, mutex)) {
+      case ownership::anothers: is_last = false; break;
+      case ownership::free_or_threads: break;
+      case ownership::mine:
+        was_mine = true;
+        is_last = !is_recursive(mutex) || depth_of(mutex) == 1;
+        // Before it is unlocked: then others have it. On this thread nobody comes in between.
+        if (is_last) forget_owner(bucket, mutex);
+        break;
+    }
+  }
+  leave(m);
+  if (!was_mine && !is_last) return EPERM;
+  int const result = plain::mutex_unlock(&mutex);
+  if (result != 0 || !is_last) return result;
+  was_unlocked(&mutex);
+  if (was_mine) {
+    M& same = *current_m();
+    enter(same);
+    leave_home(same);
+    leave(same);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int lock_on_goroutine(pthread_mutex_t& mutex, time_limit limit) noexcept {
+  mutex_kind const kind = kind_of(mutex);
+  int first = 0;
+  switch (kind) {
+    case mutex_kind::other: return lock_plainly(mutex, limit);
+    case mutex_kind::anybodys: first = plain::mutex_trylock(&mutex); break;
+    case mutex_kind::owned: first = try_owned_once(mutex, plain::mutex_lock); break;
+  }
+  return first == EBUSY ? wait_for(mutex, kind, limit) : first;
+}
+
+int unlock_on_goroutine(pthread_mutex_t& mutex) noexcept {
+  if (kind_of(mutex) == mutex_kind::owned) return unlock_owned(mutex);
+  int const result = plain::mutex_unlock(&mutex);
+  was_unlocked(&mutex);
+  return result;
+}
+
+owner_set_aside::owner_set_aside(pthread_mutex_t& mutex) noexcept {
+  if (kind_of(mutex) != mutex_kind::owned) return;
+  runtime_mark const mark;
+  address_bucket& bucket = bucket_of(&mutex);
+  os::lock_guard const guard(bucket.lock);
+  if (look_at_owner(bucket, mutex) != ownership::mine) return;
+  forget_owner(bucket, mutex);
+  its_ = &mutex;
+}
+
+owner_set_aside::~owner_set_aside() {
+  if (its_ == nullptr) return;
+  runtime_mark const mark;
+  address_bucket& bucket = bucket_of(its_);
+  os::lock_guard const guard(bucket.lock);
+  static_cast<void>(note_owner(bucket, *its_));  // the record that was just put back is there
+}
+
+}  // namespace thrum::posix
+
+using namespace thrum::posix;
+
+THRUM_POSIX_FILE(mutex);
+
+THRUM_POSIX_CALL int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  return on_goroutine() ? lock_on_goroutine(*mutex, {}) : plain::mutex_lock(mutex);
+}
+
+THRUM_POSIX_CALL int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  if (!on_goroutine() || kind_of(*mutex) != mutex_kind::owned) return plain::mutex_trylock(mutex);
+  return try_owned_once(*mutex, plain::mutex_trylock);
+}
+
+THRUM_POSIX_CALL int pthread_mutex_timedlock(pthread_mutex_t* mutex, timespec const* moment) noexcept {
+  return on_goroutine() ? lock_on_goroutine(*mutex, {wall_clock, moment}) : plain::mutex_timedlock(mutex, moment);
+}
+
+THRUM_POSIX_CALL int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, timespec const* moment) noexcept {
+  time_limit const limit{clock, moment};
+  bool const is_ours = on_goroutine() && (clock == wall_clock || clock == CLOCK_MONOTONIC);
+  return is_ours ? lock_on_goroutine(*mutex, limit) : plain::mutex_clocklock(mutex, clock, moment);
+}
+
+THRUM_POSIX_CALL int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  if (on_goroutine()) return unlock_on_goroutine(*mutex);
+  int const result = plain::mutex_unlock(mutex);
+  was_unlocked(mutex);
+  return result;
+}
+
+// By these names, too, glibc has them for others.
+THRUM_POSIX_CALL int __pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_lock(mutex); }
+THRUM_POSIX_CALL int __pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_trylock(mutex); }
+THRUM_POSIX_CALL int __pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_unlock(mutex); }

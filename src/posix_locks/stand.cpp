@@ -1,0 +1,293 @@
+#include "posix_locks/stand.h"
+
+#include "os/chaos.h"
+#include "os/descriptor_watch.h"
+#include "posix/here.h"
+#include "posix/signals_blocked.h"
+#include "posix_locks/kinds.h"
+#include "posix_locks/owners.h"
+#include "sched/timers.h"
+#include "sync/wait.h"
+
+#include <new>
+#include <utility>
+
+#include <errno.h>
+
+namespace thrum::posix {
+
+using namespace rt;
+
+constinit std::array<address_bucket, std::size_t{1} << bucket_bits> address_buckets{};
+
+// What the table sees of those who wait. All under the bucket's lock.
+class places {
+ public:
+  static void enter(place& one) noexcept {
+    address_bucket& bucket = one.bucket_;
+    one.is_in_bucket_ = true;
+    one.next_ = nullptr;
+    one.before_ = std::exchange(bucket.last, &one);
+    if (one.before_ == nullptr) {
+      bucket.first.store(&one, relaxed);  // the barrier follows
+    } else {
+      one.before_->next_ = &one;
+    }
+  }
+
+  static void leave(place& one) noexcept {
+    if (!std::exchange(one.is_in_bucket_, false)) return;
+    address_bucket& bucket = one.bucket_;
+    if (one.before_ == nullptr) {
+      bucket.first.store(one.next_, relaxed);  // who finds it still there looks in vain
+    } else {
+      one.before_->next_ = one.next_;
+    }
+    (one.next_ == nullptr ? bucket.last : one.next_->before_) = one.before_;
+  }
+
+  // Those whom other runs have left behind are dropped. visit(place) says whether to go on.
+  template <class F>
+  static void for_each(address_bucket& bucket, std::uint32_t epoch, F visit) noexcept {
+    for (place* each = bucket.first.load(relaxed); each != nullptr;) {
+      place& one = *std::exchange(each, each->next_);
+      if (one.epoch_ != epoch) {
+        leave(one);
+      } else if (!visit(one)) {
+        return;
+      }
+    }
+  }
+
+  // chosen(place) for those who are chosen now.
+  template <class F>
+  static void choose(address_bucket& bucket, void const* address, std::uint32_t epoch, how_many count,
+                     F chosen) noexcept {
+    for_each(bucket, epoch, [&](place& one) {
+      if (one.address_ != address || one.is_chosen_) return true;
+      one.is_chosen_ = true;
+      chosen(one);
+      return count == how_many::all;
+    });
+  }
+
+  static void set_word(place& one, g_list& runnable) noexcept {
+    wait_bucket& bucket = one.run_.waiters.bucket_of(&one.is_set_);
+    bucket.acquire();
+    one.is_set_ = true;
+    g_list taken = take_all(bucket, &one.is_set_);
+    bucket.release();
+    while (G* const g = taken.pop_front()) runnable.push_back(*g);
+  }
+
+  static void wake_if_called(place& one, g_list& runnable) noexcept {
+    if (std::exchange(one.is_called_, false)) set_word(one, runnable);
+  }
+  static void wake_anyway(place& one, g_list& runnable) noexcept {
+    one.is_chosen_ = true;
+    set_word(one, runnable);
+  }
+  static void call(place& one) noexcept { one.is_called_ = true; }
+};
+
+namespace {
+
+// Of the buckets: a bit for each.
+constexpr std::size_t bits = 64;
+class bucket_set {
+ public:
+  // Whether it was not there yet.
+  bool add(std::size_t index) noexcept {
+    std::uint64_t const bit = std::uint64_t{1} << index % bits;
+    return (words_[index / bits].fetch_or(bit, release) & bit) == 0;  // pairs with take_each
+  }
+  template <class F>
+  void take_each(F visit) noexcept {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      std::uint64_t noted = words_[i].exchange(0, acquire);  // pairs with add; a lock follows anyway
+      for (; noted != 0; noted &= noted - 1) visit(i * bits + static_cast<std::size_t>(__builtin_ctzll(noted)));
+    }
+  }
+  void clear() noexcept {
+    for (auto& each : words_) each.store(0, relaxed);
+  }
+
+ private:
+  std::array<atomic<std::uint64_t>, (std::size_t{1} << bucket_bits) / bits> words_{};
+};
+
+constinit bucket_set called{};      // somebody there is called
+constinit bucket_set to_look_at{};  // whoever stands there shall try
+
+// Whoever polls, when it rang.
+void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
+  called.take_each([&](std::size_t index) {
+    address_bucket& bucket = address_buckets[index];
+    os::lock_guard const guard(bucket.lock);
+    places::for_each(bucket, epoch, [&](place& one) {
+      places::wake_if_called(one, runnable);
+      return true;
+    });
+  });
+  to_look_at.take_each([&](std::size_t index) {
+    address_bucket& bucket = address_buckets[index];
+    os::lock_guard const guard(bucket.lock);
+    places::for_each(bucket, epoch, [&](place& one) {
+      places::wake_anyway(one, runnable);
+      return true;
+    });
+  });
+}
+
+// Owners, by some bits of their thread's number, that are in a call in which glibc unlocks; how many.
+constexpr std::size_t unseen_count = 1024;
+constinit std::array<atomic<std::uint32_t>, unseen_count> unseen{};
+atomic<std::uint32_t>& unseen_of(int owner) noexcept { return unseen[static_cast<unsigned>(owner) % unseen_count]; }
+
+// The parent's goroutines, and whatever locks and calls its other threads were in.
+void forget_in_child() noexcept {
+  for (address_bucket& bucket : address_buckets) new (&bucket) address_bucket();
+  for (auto& each : unseen) each.store(0, relaxed);  // relaxed: there is but one thread
+  called.clear();
+  to_look_at.clear();
+  forget_owners_in_child();
+}
+
+[[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+
+}  // namespace
+
+// --- who waits ---
+
+place::place(void const* address, wait_reason reason) noexcept
+    : address_(address), run_(current_m()->sched), epoch_(run_.epoch), reason_(reason), bucket_(bucket_of(address)) {}
+
+bool place::enter() noexcept {
+  M& m = *current_m();
+  rt::enter(m);
+  bool const can_be_woken = has_bell();
+  if (can_be_woken) {
+    at_bell(wake_called);
+    os::lock_guard const guard(bucket_.lock);
+    places::enter(*this);
+    store_load_fence();  // pairs with was_unlocked, and with unlocked_unseen
+  }
+  rt::leave(m);
+  os::chaos_point("locks.entered");
+  return can_be_woken;
+}
+
+void place::forget_choice() noexcept {
+  is_chosen_ = false;
+  is_called_ = false;
+  wait_bucket& bucket = run_.waiters.bucket_of(&is_set_);
+  bucket.acquire();
+  is_set_ = false;
+  bucket.release();
+}
+
+void place::leave_locked() noexcept { places::leave(*this); }
+
+void place::choose_another(g_list& runnable) noexcept {
+  places::choose(bucket_, address_, epoch_, how_many::one, [&](place& one) { places::set_word(one, runnable); });
+}
+
+bool place::park(std::int64_t deadline_ns) noexcept {
+  struct counted {
+    explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }  // see sched/poll.h
+    ~counted() { s.poll_waiters.fetch_sub(1, seq_cst); }
+    Sched& s;
+  };
+  M& m = *current_m();
+  rt::enter(m);
+  counted const counts(run_);
+  os::chaos_point("locks.parks");
+  m.current->waits_since_ns.store(timer_clock_ns(), relaxed);  // told by whoever sees that it waits
+  try {
+    static_cast<void>(wait_if(
+        m, &is_set_, reason_, deadline_ns == without_limit ? no_deadline : deadline_ns, [&] { return !is_set_; },
+        [] {}));
+  } catch (...) {
+    return false;
+  }
+  return true;
+}
+
+bool place::is_chosen() noexcept {
+  runtime_mark const mark;
+  os::lock_guard const guard(bucket_.lock);
+  return is_chosen_;
+}
+
+bool place::leave() noexcept {
+  runtime_mark const mark;
+  os::lock_guard const guard(bucket_.lock);
+  places::leave(*this);
+  return is_chosen_;
+}
+
+// --- whoever unlocks or signals ---
+
+namespace {
+
+void choose_and_ready(address_bucket& bucket, void const* address, how_many count) noexcept {
+  M& m = *current_m();
+  enter(m);
+  g_list runnable;
+  {
+    os::lock_guard const guard(bucket.lock);
+    places::choose(bucket, address, m.sched.epoch, count, [&](place& one) { places::set_word(one, runnable); });
+  }
+  os::chaos_point("locks.chosen");
+  ready_all(m, runnable);
+  leave(m);
+}
+
+bool choose_and_call(address_bucket& bucket, void const* address, how_many count) noexcept {
+  signals_blocked const quiet;
+  os::lock_guard const guard(bucket.lock);
+  bool any = false;
+  places::choose(bucket, address, Sched::live_epoch.load(relaxed), count, [&](place& one) {
+    places::call(one);
+    any = true;
+  });
+  return any;
+}
+
+}  // namespace
+
+THRUM_OPAQUE void choose_slow(void const* address, how_many count) noexcept {
+  int const errno_before = errno;
+  address_bucket& bucket = bucket_of(address);
+  auto const index = static_cast<std::size_t>(&bucket - address_buckets.data());
+  if (on_goroutine() && !must_not_park()) {
+    choose_and_ready(bucket, address, count);
+  } else if (is_process_of_waiters()) {
+    bool rings = false;
+    if (!holds_no_bucket()) {
+      rings = to_look_at.add(index);
+    } else if (choose_and_call(bucket, address, count)) {
+      rings = called.add(index);
+    }
+    // Who has noted the bucket before, and not yet been heard, rings or has rung.
+    if (rings) os::ring_watch_bell();
+  }
+  errno = errno_before;
+}
+
+// --- unlocked unseen ---
+
+// All relaxed: the barriers do it. What is seen too late costs a look for nothing.
+unlocked_unseen::unlocked_unseen(pthread_mutex_t const& mutex) noexcept : owner_(owner_of(mutex)) {
+  unseen_of(owner_).fetch_add(1U, relaxed);
+  was_unlocked(&mutex);
+}
+
+unlocked_unseen::~unlocked_unseen() { unseen_of(owner_).fetch_sub(1U, relaxed); }
+
+bool may_be_unlocked_unseen(pthread_mutex_t const& mutex) noexcept {
+  int const owner = owner_of(mutex);
+  return owner == 0 || unseen_of(owner).load(relaxed) != 0;
+}
+
+}  // namespace thrum::posix

@@ -1,0 +1,83 @@
+// What the tests of thrum::posix_locks share.
+#pragma once
+
+#include "core/current.h"
+#include "os/thread.h"
+#include "posix/both_ways.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <time.h>
+
+namespace thrum::test {
+
+// Goroutines that wait for a mutex or a condition variable, on the scheduler of the caller, who does not.
+[[nodiscard]] inline bool until_waiting(rt::wait_reason reason, int count) {
+  return wait_until([&] { return waiting_for(reason) == count; });
+}
+
+[[nodiscard]] inline bool nobody_is_at_home() {
+  rt::runtime_mark const mark;
+  rt::Sched& s = this_sched();
+  rt::os::lock_guard const guard(s.lock);
+  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (rt::hint_of(m->residents) != 0) return false;
+  }
+  return true;
+}
+
+inline timespec moment_from_now(clockid_t clock, std::int64_t ns) {
+  timespec t{};
+  ::clock_gettime(clock, &t);
+  std::int64_t const at = t.tv_nsec + ns;
+  constexpr std::int64_t ns_per_s = 1'000'000'000;
+  t.tv_sec += at / ns_per_s;
+  t.tv_nsec = at % ns_per_s;
+  if (t.tv_nsec < 0) {
+    t.tv_nsec += ns_per_s;
+    --t.tv_sec;
+  }
+  return t;
+}
+
+class mutex_of_kind {
+ public:
+  explicit mutex_of_kind(int kind) {
+    pthread_mutexattr_t attributes;
+    ::pthread_mutexattr_init(&attributes);
+    EXPECT_EQ(::pthread_mutexattr_settype(&attributes, kind), 0);
+    EXPECT_EQ(::pthread_mutex_init(&it_, &attributes), 0);
+    ::pthread_mutexattr_destroy(&attributes);
+  }
+  mutex_of_kind(mutex_of_kind const&) = delete;
+  mutex_of_kind& operator=(mutex_of_kind const&) = delete;
+
+  [[nodiscard]] pthread_mutex_t* get() { return &it_; }
+  void lock() { EXPECT_EQ(::pthread_mutex_lock(&it_), 0); }
+  void unlock() { EXPECT_EQ(::pthread_mutex_unlock(&it_), 0); }
+
+ private:
+  pthread_mutex_t it_{};
+};
+
+// Whether others are where this one is.
+class alone {
+ public:
+  explicit alone(std::atomic<int>& inside) : inside_(inside) { EXPECT_EQ(++inside_, 1); }
+  ~alone() { --inside_; }
+  alone(alone const&) = delete;
+  alone& operator=(alone const&) = delete;
+
+ private:
+  std::atomic<int>& inside_;
+};
+
+}  // namespace thrum::test

@@ -1,0 +1,242 @@
+// Mutexes that belong to somebody: recursive and errorcheck.
+#include "posix/locks/locks.h"
+
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+namespace thrum::test {
+namespace {
+
+class posix_owned_mutexes : public at_every_width {};
+THRUM_AT_WIDTHS(posix_owned_mutexes, 1, 2, 8);
+
+TEST_P(posix_owned_mutexes, T08_a_recursive_one_keeps_goroutines_of_one_thread_apart_and_counts) {
+  run([] {
+    std::int64_t const rounds = scaled(300, 30);
+    mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
+    std::atomic<int> inside{0};
+    std::int64_t counter = 0;
+    auto const body = [&](bool is_goroutine) {
+      for (std::int64_t i = 0; i < rounds; ++i) {
+        guarded.lock();
+        {
+          alone const here(inside);
+          int const tid = rt::os::current_tid();
+          guarded.lock();
+          EXPECT_EQ(::pthread_mutex_trylock(guarded.get()), 0);
+          std::int64_t const before = counter;
+          is_goroutine ? thrum::yield() : rt::os::yield_thread();
+          EXPECT_EQ(rt::os::current_tid(), tid);
+          guarded.unlock();
+          guarded.unlock();
+          if (is_goroutine && i % 8 == 0) thrum::yield();
+          counter = before + 1;
+        }
+        guarded.unlock();
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) threads.emplace_back([&] { body(false); });
+    wait_group all;
+    for (int i = 0; i < 8; ++i) all.go([&] { body(true); });
+    all.wait();
+    for (std::thread& each : threads) each.join();
+    EXPECT_EQ(counter, 10 * rounds);
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(posix_owned_mutexes, T08_whoever_has_one_stays_on_its_thread_whatever_it_waits_for) {
+  run([] {
+    std::recursive_mutex guarded;
+    chan<int> wakes(0);
+    wait_group all;
+    for (int i = 0; i < 8; ++i) {
+      all.go([&] {
+        std::lock_guard const held(guarded);
+        int const tid = rt::os::current_tid();
+        static_cast<void>(wakes.recv());
+        EXPECT_EQ(rt::os::current_tid(), tid);
+        sleep_for(std::chrono::microseconds(50));
+        EXPECT_EQ(rt::os::current_tid(), tid);
+        blocking([] { rt::os::yield_thread(); });
+        EXPECT_EQ(rt::os::current_tid(), tid);
+      });
+    }
+    for (int i = 0; i < 8; ++i) wakes.send(i);
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(posix_owned_mutexes, T08_they_need_not_be_unlocked_in_the_order_in_which_they_were_locked) {
+  run([] {
+    leave_the_first_thread();
+    std::recursive_mutex first;
+    std::recursive_mutex second;
+    wait_group all;
+    all.go([&] {
+      rt::G const& g = this_g();
+      first.lock();
+      second.lock();
+      first.unlock();
+      EXPECT_TRUE(g.keeps_its_m());
+      first.lock();
+      second.unlock();
+      EXPECT_TRUE(g.keeps_its_m());
+      first.unlock();
+      EXPECT_FALSE(g.keeps_its_m());
+    });
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
+  run([] {
+    leave_the_first_thread();
+    std::recursive_mutex guarded;
+    wait_group all;
+    all.go([&] {
+      rt::G const& g = this_g();
+      guarded.lock();
+      int const tid = rt::os::current_tid();
+      lock_os_thread();
+      guarded.unlock();
+      thrum::yield();
+      EXPECT_TRUE(g.keeps_its_m());
+      EXPECT_EQ(rt::os::current_tid(), tid);
+      unlock_os_thread();
+      EXPECT_FALSE(g.keeps_its_m());
+      unlock_os_thread();  // one too many does nothing
+
+      lock_os_thread();
+      guarded.lock();
+      int const other = rt::os::current_tid();
+      unlock_os_thread();
+      thrum::yield();
+      EXPECT_TRUE(g.keeps_its_m());
+      EXPECT_EQ(rt::os::current_tid(), other);
+      unlock_os_thread();  // likewise, but its lock is still there
+      guarded.unlock();
+      EXPECT_FALSE(g.keeps_its_m());
+    });
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(posix_owned_mutexes, T08_errorcheck_says_who_has_it) {
+  run([] {
+    leave_the_first_thread();
+    mutex_of_kind guarded(PTHREAD_MUTEX_ERRORCHECK);
+    EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), EPERM);
+    chan<int> steps(0);
+    wait_group all;
+    all.go([&] {
+      guarded.lock();
+      EXPECT_EQ(::pthread_mutex_lock(guarded.get()), EDEADLK);
+      timespec const late = moment_from_now(CLOCK_REALTIME, 3600'000'000'000);
+      EXPECT_EQ(::pthread_mutex_timedlock(guarded.get(), &late), EDEADLK);
+      EXPECT_EQ(::pthread_mutex_trylock(guarded.get()), EBUSY);
+      steps.send(1);
+      static_cast<void>(steps.recv());
+      guarded.unlock();
+      EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), EPERM);
+    });
+    static_cast<void>(steps.recv());
+    // On its thread, at P=1, or on another one.
+    EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), EPERM);
+    EXPECT_EQ(::pthread_mutex_trylock(guarded.get()), EBUSY);
+    timespec const soon = moment_from_now(CLOCK_REALTIME, 1'000'000);
+    EXPECT_EQ(::pthread_mutex_timedlock(guarded.get(), &soon), ETIMEDOUT);
+    steps.send(2);
+    guarded.lock();
+    guarded.unlock();
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(posix_owned_mutexes, T08_a_goroutine_that_ends_with_one_leaves_it_locked) {
+  run([] {
+    leave_the_first_thread();
+    mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
+    auto const ends_with_it = [&] {
+      wait_group all;
+      all.go([&] { guarded.lock(); });
+      all.wait();
+    };
+    ends_with_it();
+    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));  // it has told that it is done before it ended
+    wait_group all;
+    all.go([&] {
+      EXPECT_EQ(::pthread_mutex_trylock(guarded.get()), EBUSY);
+      EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), EPERM);
+    });
+    all.wait();
+    // What is made in its place is another one.
+    new (&guarded) mutex_of_kind(PTHREAD_MUTEX_RECURSIVE);
+    guarded.lock();
+    guarded.unlock();
+  });
+}
+
+TEST_P(posix_owned_mutexes, T08_a_condition_gives_it_to_others_meanwhile) {
+  run([] {
+    mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
+    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    std::atomic<int> inside{0};
+    int come = 0;
+    constexpr int count = 6;
+    wait_group all;
+    for (int i = 0; i < count; ++i) {
+      all.go([&] {
+        guarded.lock();
+        int const tid = rt::os::current_tid();
+        ++come;
+        EXPECT_EQ(::pthread_cond_broadcast(&changed), 0);
+        while (come < count) EXPECT_EQ(::pthread_cond_wait(&changed, guarded.get()), 0);
+        EXPECT_EQ(rt::os::current_tid(), tid);
+        {
+          alone const here(inside);
+          thrum::yield();
+        }
+        guarded.unlock();
+      });
+    }
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(posix_owned_mutexes, goroutines_are_told_what_threads_are_told) {
+  for (int const kind : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
+    answers_alike(procs(), [kind](caller& c) {
+      mutex_of_kind guarded(kind);
+      std::atomic<int> step{0};
+      partner const owner([&] {
+        guarded.lock();
+        step = 1;
+        c.until_it_waits();
+        guarded.unlock();
+      });
+      EXPECT_TRUE(wait_until([&] { return step == 1; }));
+      timespec const past = moment_from_now(CLOCK_REALTIME, -1'000'000);
+      answers got{::pthread_mutex_trylock(guarded.get()), ::pthread_mutex_unlock(guarded.get()),
+                  ::pthread_mutex_timedlock(guarded.get(), &past)};
+      c.next();
+      got.emplace_back(::pthread_mutex_lock(guarded.get()));
+      got.emplace_back(::pthread_mutex_lock(guarded.get()));
+      got.emplace_back(::pthread_mutex_trylock(guarded.get()));
+      for (int i = 0; i < 4; ++i) got.emplace_back(::pthread_mutex_unlock(guarded.get()));
+      return got;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace thrum::test
