@@ -88,6 +88,15 @@ class places {
     set_word(one, runnable);
   }
   static void call(place& one) noexcept { one.is_called_ = true; }
+
+  static bool any_chosen_waits_for(M const& m, address_bucket& bucket, void const* address) noexcept {
+    bool any = false;
+    for_each(bucket, m.sched.epoch, [&](place& one) {
+      any = one.address_ == address && one.is_chosen_ && &one.home_ == &m;
+      return !any;
+    });
+    return any;
+  }
 };
 
 namespace {
@@ -160,7 +169,12 @@ void forget_in_child() noexcept {
 // --- who waits ---
 
 place::place(void const* address, wait_reason reason) noexcept
-    : address_(address), run_(current_m()->sched), epoch_(run_.epoch), reason_(reason), bucket_(bucket_of(address)) {}
+    : address_(address),
+      home_(*current_m()),
+      run_(home_.sched),
+      epoch_(run_.epoch),
+      reason_(reason),
+      bucket_(bucket_of(address)) {}
 
 bool place::enter() noexcept {
   M& m = *current_m();
@@ -230,17 +244,22 @@ bool place::leave() noexcept {
 
 namespace {
 
-void choose_and_ready(address_bucket& bucket, void const* address, how_many count) noexcept {
+void choose_and_ready(address_bucket& bucket, void const* address, about what, how_many count) noexcept {
   M& m = *current_m();
   enter(m);
   g_list runnable;
+  bool gives_way = false;
   {
     os::lock_guard const guard(bucket.lock);
+    gives_way = what == about::mutex && places::any_chosen_waits_for(m, bucket, address);
     places::choose(bucket, address, m.sched.epoch, count, [&](place& one) { places::set_word(one, runnable); });
   }
   os::chaos_point("locks.chosen");
   ready_all(m, runnable);
   leave(m);
+  if (!gives_way) return;
+  at_home const here;
+  thrum::yield();
 }
 
 bool choose_and_call(address_bucket& bucket, void const* address, how_many count) noexcept {
@@ -256,12 +275,12 @@ bool choose_and_call(address_bucket& bucket, void const* address, how_many count
 
 }  // namespace
 
-THRUM_OPAQUE void choose_slow(void const* address, how_many count) noexcept {
+THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) noexcept {
   int const errno_before = errno;
   address_bucket& bucket = bucket_of(address);
   auto const index = static_cast<std::size_t>(&bucket - address_buckets.data());
   if (on_goroutine() && !must_not_park()) {
-    choose_and_ready(bucket, address, count);
+    choose_and_ready(bucket, address, what, count);
   } else if (is_process_of_waiters()) {
     bool rings = false;
     if (!holds_no_bucket()) {

@@ -31,7 +31,9 @@
 // After the unlock only the mutex's address is used: its next owner may have freed it. All that is chosen is a place in a list, on the stack of a
 // goroutine that waits; if another mutex is at that address by now, it tries for nothing.
 //
-// Fairness: as glibc's, whoever comes by may be quicker than who was chosen. That one keeps its place, before all who came later.
+// Fairness: as glibc's, whoever comes by may be quicker than who was chosen. That one keeps its place, before all who came later. But it can go on only on
+// its own thread. If the one who unlocks sees that somebody was chosen before and waits for this very thread, it gives way once: otherwise two who
+// share a thread, of whom one never waits, would have the mutex for themselves.
 //
 // Who chooses readies, if it is a goroutine in user code. Anybody else may be on a thread that should not wait for a processor, in a handler, at the end of a thread:
 // as in close (posix/watch.h) it marks the place, with signals blocked, and rings; whoever polls wakes it. Inside the runtime, where its thread may hold
@@ -81,6 +83,7 @@ extern std::array<address_bucket, std::size_t{1} << bucket_bits> address_buckets
 }
 
 enum class how_many : bool { one, all };
+enum class about : bool { mutex, condition };
 
 // One goroutine that waits, for the length of a call. On a goroutine, in user code, at home.
 class place {
@@ -128,6 +131,7 @@ class place {
   void choose_another(rt::g_list& runnable) noexcept;
 
   void const* const address_;
+  rt::M const& home_;
   rt::Sched& run_;
   std::uint32_t const epoch_;  // the run's
   rt::wait_reason const reason_;
@@ -143,19 +147,19 @@ class place {
 };
 
 // Somebody may stand there.
-void choose_slow(void const* address, how_many count) noexcept;
+void choose_slow(void const* address, about what, how_many count) noexcept;
 
-// A mutex at this address was unlocked. Anywhere; never switches.
+// A mutex at this address was unlocked. Anywhere.
 inline void was_unlocked(void const* address) noexcept {
   rt::store_load_fence();  // pairs with place::enter
   if (bucket_of(address).first.load(rt::relaxed) != nullptr) [[unlikely]]
-    choose_slow(address, how_many::one);
+    choose_slow(address, about::mutex, how_many::one);
 }
 
 // A condition variable at this address was signalled. relaxed: whoever waited had the mutex before.
 inline void was_signalled(void const* address, how_many count) noexcept {
   if (bucket_of(address).first.load(rt::relaxed) != nullptr) [[unlikely]]
-    choose_slow(address, count);
+    choose_slow(address, about::condition, count);
 }
 
 // --- unlocked unseen: (d) ---
