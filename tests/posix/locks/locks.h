@@ -48,6 +48,10 @@ inline timespec moment_from_now(clockid_t clock, std::int64_t ns) {
   return t;
 }
 
+// ThreadSanitizer reports what these tests do wrong on purpose.
+#define THRUM_SKIP_WHAT_IS_WRONG() \
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer reports what is wrong on purpose"
+
 class mutex_of_kind {
  public:
   explicit mutex_of_kind(int kind) {

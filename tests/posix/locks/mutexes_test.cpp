@@ -97,6 +97,7 @@ TEST_P(posix_mutexes, T08_a_thread_that_unlocks_wakes_the_goroutine) {
 }
 
 TEST_P(posix_mutexes, goroutines_are_told_what_threads_are_told) {
+  THRUM_SKIP_WHAT_IS_WRONG();
   answers_alike(procs(), [](caller& c) {
     mutex_of_kind free(PTHREAD_MUTEX_NORMAL);
     mutex_of_kind taken(PTHREAD_MUTEX_NORMAL);

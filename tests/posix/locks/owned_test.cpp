@@ -130,6 +130,7 @@ TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
 }
 
 TEST_P(posix_owned_mutexes, T08_errorcheck_says_who_has_it) {
+  THRUM_SKIP_WHAT_IS_WRONG();
   run([] {
     leave_the_first_thread();
     mutex_of_kind guarded(PTHREAD_MUTEX_ERRORCHECK);
@@ -162,6 +163,7 @@ TEST_P(posix_owned_mutexes, T08_errorcheck_says_who_has_it) {
 }
 
 TEST_P(posix_owned_mutexes, T08_a_goroutine_that_ends_with_one_leaves_it_locked) {
+  THRUM_SKIP_WHAT_IS_WRONG();
   run([] {
     leave_the_first_thread();
     mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
@@ -214,6 +216,7 @@ TEST_P(posix_owned_mutexes, T08_a_condition_gives_it_to_others_meanwhile) {
 }
 
 TEST_P(posix_owned_mutexes, goroutines_are_told_what_threads_are_told) {
+  THRUM_SKIP_WHAT_IS_WRONG();
   for (int const kind : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
     answers_alike(procs(), [kind](caller& c) {
       mutex_of_kind guarded(kind);
