@@ -30,11 +30,11 @@ namespace {
 // left alone, with everything they may touch, and sleep for good at their next scheduling point.
 constexpr std::int64_t end_patience_ns = 200'000'000;
 
-// Filled before main: a goroutine that its run left behind may still look at them in the next one.
-[[maybe_unused]] bool const hooks_are_filled = [] {
+// Filled once: a goroutine that its run left behind may still look at them in the next one. And before the constructors of the program: one
+// of them may run goroutines.
+[[gnu::constructor(101)]] void fill_hooks() noexcept {
   m_hooks = {entered_with_attention, left_with_attention, seat_thread};
-  return true;
-}();
+}
 
 constinit atomic<bool> run_is_alive{false};
 
