@@ -105,10 +105,9 @@ namespace {
 constexpr std::size_t bits = 64;
 class bucket_set {
  public:
-  // Whether it was not there yet.
-  bool add(std::size_t index) noexcept {
-    std::uint64_t const bit = std::uint64_t{1} << index % bits;
-    return (words_[index / bits].fetch_or(bit, release) & bit) == 0;  // pairs with take_each
+  void add(address_bucket const& bucket) noexcept {
+    auto const index = static_cast<std::size_t>(&bucket - address_buckets.data());
+    words_[index / bits].fetch_or(std::uint64_t{1} << index % bits, release);  // pairs with take_each
   }
   template <class F>
   void take_each(F visit) noexcept {
@@ -278,18 +277,16 @@ bool choose_and_call(address_bucket& bucket, void const* address, how_many count
 THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) noexcept {
   int const errno_before = errno;
   address_bucket& bucket = bucket_of(address);
-  auto const index = static_cast<std::size_t>(&bucket - address_buckets.data());
   if (on_goroutine() && !must_not_park()) {
     choose_and_ready(bucket, address, what, count);
   } else if (is_process_of_waiters()) {
-    bool rings = false;
     if (!holds_no_bucket()) {
-      rings = to_look_at.add(index);
+      to_look_at.add(bucket);
+      os::ring_watch_bell();
     } else if (choose_and_call(bucket, address, count)) {
-      rings = called.add(index);
+      called.add(bucket);
+      os::ring_watch_bell();
     }
-    // Who has noted the bucket before, and not yet been heard, rings or has rung.
-    if (rings) os::ring_watch_bell();
   }
   errno = errno_before;
 }
