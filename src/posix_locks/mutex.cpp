@@ -234,6 +234,8 @@ THRUM_POSIX_CALL int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
 }
 
 // By these names, too, glibc has them for others.
+// NOLINTBEGIN(readability-identifier-naming)
 THRUM_POSIX_CALL int __pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_lock(mutex); }
 THRUM_POSIX_CALL int __pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_trylock(mutex); }
 THRUM_POSIX_CALL int __pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_unlock(mutex); }
+// NOLINTEND(readability-identifier-naming)

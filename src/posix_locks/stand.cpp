@@ -147,10 +147,15 @@ void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
   });
 }
 
-// Owners, by some bits of their thread's number, that are in a call in which glibc unlocks; how many.
+// Mutexes with their owners that are in a call in which glibc unlocks: how many, by a few bits of both. Another one with the same bits is
+// looked for more often than need be.
 constexpr std::size_t unseen_count = 1024;
 constinit std::array<atomic<std::uint32_t>, unseen_count> unseen{};
-atomic<std::uint32_t>& unseen_of(int owner) noexcept { return unseen[static_cast<unsigned>(owner) % unseen_count]; }
+atomic<std::uint32_t>& unseen_of(pthread_mutex_t const& mutex, int owner) noexcept {
+  std::uint64_t const key = reinterpret_cast<std::uintptr_t>(&mutex) ^ std::uint64_t{static_cast<unsigned>(owner)}
+                                                                           << 40U;
+  return unseen[(key * 0x9E3779B97F4A7C15U >> 40U) % unseen_count];
+}
 
 // The parent's goroutines, and whatever locks and calls its other threads were in.
 void forget_in_child() noexcept {
@@ -294,16 +299,16 @@ THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) n
 // --- unlocked unseen ---
 
 // All relaxed: the barriers do it. What is seen too late costs a look for nothing.
-unlocked_unseen::unlocked_unseen(pthread_mutex_t const& mutex) noexcept : owner_(owner_of(mutex)) {
-  unseen_of(owner_).fetch_add(1U, relaxed);
+unlocked_unseen::unlocked_unseen(pthread_mutex_t const& mutex) noexcept : note_(unseen_of(mutex, owner_of(mutex))) {
+  note_.fetch_add(1U, relaxed);
   was_unlocked(&mutex);
 }
 
-unlocked_unseen::~unlocked_unseen() { unseen_of(owner_).fetch_sub(1U, relaxed); }
+unlocked_unseen::~unlocked_unseen() { note_.fetch_sub(1U, relaxed); }
 
 bool may_be_unlocked_unseen(pthread_mutex_t const& mutex) noexcept {
   int const owner = owner_of(mutex);
-  return owner == 0 || unseen_of(owner).load(relaxed) != 0;
+  return owner == 0 || unseen_of(mutex, owner).load(relaxed) != 0;
 }
 
 }  // namespace thrum::posix

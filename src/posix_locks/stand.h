@@ -21,8 +21,8 @@
 //      one in its place. Strictly (b) would do; but see (d).
 //  (d) glibc unlocks a mutex by itself, inside pthread_cond_wait, and nobody looks at the bucket then. On a goroutine that does not happen: its wait is
 //      made of an unlock and a lock of ours. A plain thread T does before that call:
-//         1. notes the mutex's owner, which is T, in a table (unseen)    2. a full barrier    3. looks at the bucket, and chooses one, as if it had unlocked
-//      and W, after a try that has failed, looks at the mutex's owner, and in that table. If T is there, or the owner is not known, W parks for a moment only,
+//         1. notes the mutex with its owner, T, in a table (unseen)    2. a full barrier    3. looks at the bucket, and chooses one, as if it had unlocked
+//      and W, after a try that has failed, looks at the mutex's owner, and in that table. If both are there, or the owner is not known, W parks for a moment only,
 //      and tries again, and so on. If T's barrier is before W's, W sees T's note, and as the owner T (by the same barriers), nobody, or somebody later, who had to lock
 //      it after T has let it go. If it comes after, T chooses W or another one, who tries after that and sees the note. One of those who wait is then
 //      looking from moment to moment; it gets the mutex, or sees that another one has it who is not in the table, or hands this over when it gives up (c).
@@ -173,7 +173,7 @@ class [[nodiscard]] unlocked_unseen {
   unlocked_unseen& operator=(unlocked_unseen const&) = delete;
 
  private:
-  int const owner_;
+  rt::atomic<std::uint32_t>& note_;
 };
 
 // After a try that has failed.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,6 +276,62 @@ TEST_P(posix_mutexes, T08_and_does_so_always) {
 }
 
 // --- where it is the plain call ---
+
+// Whoever unlocks where it cannot ready others: as in a handler, which may have interrupted the runtime, and with a mask of its own.
+TEST_P(posix_mutexes, T08_an_unlock_inside_the_runtime_wakes_all_the_same) {
+  run([] {
+    mutex_of_kind guarded(PTHREAD_MUTEX_NORMAL);
+    for (bool const is_inside : {false, true}) {
+      guarded.lock();
+      wait_group all;
+      for (int i = 0; i < 3; ++i) {
+        all.go([&] {
+          guarded.lock();
+          guarded.unlock();
+        });
+      }
+      ASSERT_TRUE(until_waiting(rt::wait_reason::mutex, 3));
+      if (is_inside) {
+        rt::runtime_mark const mark;
+        EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), 0);
+      } else {
+        sigset_t usual;
+        sigset_t mine;
+        sigemptyset(&mine);
+        sigaddset(&mine, SIGUSR2);
+        EXPECT_EQ(::pthread_sigmask(SIG_BLOCK, &mine, &usual), 0);
+        guarded.unlock();
+        EXPECT_EQ(::pthread_sigmask(SIG_SETMASK, &usual, nullptr), 0);
+      }
+      all.wait();
+    }
+  });
+}
+
+TEST_P(posix_mutexes, other_kinds_are_what_they_always_were) {
+  answers_alike(procs(), [](caller&) {
+    answers got;
+    auto const try_all = [&](auto set) {
+      pthread_mutexattr_t attributes;
+      ::pthread_mutexattr_init(&attributes);
+      EXPECT_EQ(set(&attributes), 0);
+      pthread_mutex_t one;
+      EXPECT_EQ(::pthread_mutex_init(&one, &attributes), 0);
+      ::pthread_mutexattr_destroy(&attributes);
+      pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+      timespec const soon = moment_from_now(CLOCK_REALTIME, 1'000'000);
+      got.emplace_back(::pthread_mutex_lock(&one));
+      got.emplace_back(::pthread_mutex_trylock(&one));
+      got.emplace_back(::pthread_cond_timedwait(&never, &one, &soon));
+      got.emplace_back(::pthread_mutex_unlock(&one));
+      got.emplace_back(::pthread_mutex_destroy(&one));
+    };
+    try_all([](auto* a) { return ::pthread_mutexattr_setrobust(a, PTHREAD_MUTEX_ROBUST); });
+    try_all([](auto* a) { return ::pthread_mutexattr_setprotocol(a, PTHREAD_PRIO_INHERIT); });
+    try_all([](auto* a) { return ::pthread_mutexattr_setpshared(a, PTHREAD_PROCESS_SHARED); });
+    return got;
+  });
+}
 
 TEST_P(posix_mutexes, inside_blocking_the_thread_waits) {
   run([] {

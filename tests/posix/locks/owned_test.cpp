@@ -95,6 +95,24 @@ TEST_P(posix_owned_mutexes, T08_they_need_not_be_unlocked_in_the_order_in_which_
   });
 }
 
+TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_it_stays_until_it_ends) {
+  run([] {
+    leave_the_first_thread();
+    wait_group all;
+    all.go([] {
+      std::vector<std::recursive_mutex> many(300);
+      int const tid = rt::os::current_tid();
+      for (std::recursive_mutex& each : many) each.lock();
+      thrum::yield();
+      EXPECT_EQ(rt::os::current_tid(), tid);
+      for (std::recursive_mutex& each : many) each.unlock();
+      EXPECT_TRUE(this_g().keeps_its_m());
+    });
+    all.wait();
+    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));
+  });
+}
+
 TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
   run([] {
     leave_the_first_thread();
