@@ -53,7 +53,7 @@ bool rest_in_place(M& m) noexcept {
 
 M& lock_to_thread(M& m) noexcept {
   M& elsewhere = m.id == 0 && !m.current->is_main ? leave_thread(m) : m;
-  M& here = elsewhere.residents != 0 ? make_way(elsewhere) : elsewhere;
+  M& here = elsewhere.residents != 0 ? arrive_announced(elsewhere, *elsewhere.current) : elsewhere;
   lock_where_it_is(here);
   return here;
 }
