@@ -21,26 +21,27 @@
 
 namespace thrum::rt::os::kernel {
 
-inline constexpr bool by_name = with_tsan || with_asan;
+inline constexpr bool by_name = with_tsan;
+inline constexpr bool data_by_name = with_tsan || with_asan;
 
 inline long read(int fd, void* data, std::size_t bytes) noexcept {
-  if constexpr (by_name) return ::read(fd, data, bytes);
+  if constexpr (data_by_name) return ::read(fd, data, bytes);
   return ::syscall(SYS_read, fd, data, bytes);
 }
 
 inline long write(int fd, void const* data, std::size_t bytes) noexcept {
-  if constexpr (by_name) return ::write(fd, data, bytes);
+  if constexpr (data_by_name) return ::write(fd, data, bytes);
   return ::syscall(SYS_write, fd, data, bytes);
 }
 
 // The count is a long to the kernel, and nothing widens what is passed like this.
 inline long readv(int fd, iovec const* parts, int count) noexcept {
-  if constexpr (by_name) return ::readv(fd, parts, count);
+  if constexpr (data_by_name) return ::readv(fd, parts, count);
   return ::syscall(SYS_readv, fd, parts, static_cast<long>(count));
 }
 
 inline long writev(int fd, iovec const* parts, int count) noexcept {
-  if constexpr (by_name) return ::writev(fd, parts, count);
+  if constexpr (data_by_name) return ::writev(fd, parts, count);
   return ::syscall(SYS_writev, fd, parts, static_cast<long>(count));
 }
 
@@ -50,32 +51,32 @@ inline int close(int fd) noexcept {
 }
 
 inline long recv(int fd, void* data, std::size_t bytes, int flags) noexcept {
-  if constexpr (by_name) return ::recv(fd, data, bytes, flags);
+  if constexpr (data_by_name) return ::recv(fd, data, bytes, flags);
   return ::syscall(SYS_recvfrom, fd, data, bytes, flags, nullptr, nullptr);
 }
 
 inline long send(int fd, void const* data, std::size_t bytes, int flags) noexcept {
-  if constexpr (by_name) return ::send(fd, data, bytes, flags);
+  if constexpr (data_by_name) return ::send(fd, data, bytes, flags);
   return ::syscall(SYS_sendto, fd, data, bytes, flags, nullptr, 0);
 }
 
 inline long recvmsg(int fd, msghdr* message, int flags) noexcept {
-  if constexpr (by_name) return ::recvmsg(fd, message, flags);
+  if constexpr (data_by_name) return ::recvmsg(fd, message, flags);
   return ::syscall(SYS_recvmsg, fd, message, flags);
 }
 
 inline long sendmsg(int fd, msghdr const* message, int flags) noexcept {
-  if constexpr (by_name) return ::sendmsg(fd, message, flags);
+  if constexpr (data_by_name) return ::sendmsg(fd, message, flags);
   return ::syscall(SYS_sendmsg, fd, message, flags);
 }
 
 inline long recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags) noexcept {
-  if constexpr (by_name) return ::recvmmsg(fd, messages, count, flags, nullptr);
+  if constexpr (data_by_name) return ::recvmmsg(fd, messages, count, flags, nullptr);
   return ::syscall(SYS_recvmmsg, fd, messages, count, flags, nullptr);
 }
 
 inline long sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) noexcept {
-  if constexpr (by_name) return ::sendmmsg(fd, messages, count, flags);
+  if constexpr (data_by_name) return ::sendmmsg(fd, messages, count, flags);
   return ::syscall(SYS_sendmmsg, fd, messages, count, flags);
 }
 

@@ -111,15 +111,17 @@ TEST_P(posix_handlers, T08_a_handler_that_waits_keeps_its_thread) {
           EXPECT_EQ(::poll(&one, 1, -1), 1);
         },
         write_it);
-    pthread_t const self = ::pthread_self();
-    keeps_its_thread(
-        in_handler,
-        [] {
-          timespec const length{1000, 0};
-          EXPECT_EQ(::nanosleep(&length, nullptr), -1);
-          EXPECT_EQ(errno, EINTR);
-        },
-        [&] { EXPECT_EQ(::pthread_kill(self, SIGUSR2), 0); });
+    if (!rt::with_tsan) {  // which lets no other signal in while a handler runs that it has put off
+      pthread_t const self = ::pthread_self();
+      keeps_its_thread(
+          in_handler,
+          [] {
+            timespec const length{1000, 0};
+            EXPECT_EQ(::nanosleep(&length, nullptr), -1);
+            EXPECT_EQ(errno, EINTR);
+          },
+          [&] { EXPECT_EQ(::pthread_kill(self, SIGUSR2), 0); });
+    }
     fill(ends.second);
     keeps_its_thread(
         in_handler, [&] { EXPECT_EQ(::write(ends.second, "x", 1), 1); },
