@@ -51,15 +51,20 @@ def run_once(program: Program, _workload: Workload, procs: int, timeout_s: float
 def run_load(program: Program, procs: int, pipeline: int, timeout_s: float) -> list[Sample]:
     requests = REQUESTS[pipeline]
     with served(program, procs) as port:
-        load = ["redis-benchmark", "-p", str(port), "-c", str(CONNECTIONS), "-P", str(pipeline)]
-        load += ["-n", str(requests), "-t", ",".join(KV_COMMANDS), "--csv"]
-        samples = parse_csv(output_of(["taskset", "-c", "0", *load], timeout_s))
+        under_load(port, pipeline, requests // 10, timeout_s)  # to warm up
+        samples = under_load(port, pipeline, requests, timeout_s)
         # What the load leaves behind says whether it was worked off.
         for question in (["GET", "counter:__rand_int__"], ["LLEN", "mylist"]):
             said = output_of(["redis-cli", "-p", str(port), *question], timeout_s).strip()
             if not said.isdecimal() or int(said) < requests:
                 raise Failed(f"{' '.join(question)} after {requests} requests: {said}")
     return samples
+
+
+def under_load(port: int, pipeline: int, requests: int, timeout_s: float) -> list[Sample]:
+    load = ["redis-benchmark", "-p", str(port), "-c", str(CONNECTIONS), "-P", str(pipeline)]
+    load += ["-n", str(requests), "-t", ",".join(KV_COMMANDS), "--csv"]
+    return parse_csv(output_of(["taskset", "-c", "0", *load], timeout_s))
 
 
 def parse_csv(output: str) -> list[Sample]:

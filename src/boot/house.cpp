@@ -30,16 +30,22 @@ namespace {
 // left alone, with everything they may touch, and sleep for good at their next scheduling point.
 constexpr std::int64_t end_patience_ns = 200'000'000;
 
-// Filled once: a goroutine that its run left behind may still look at them in the next one. And before the constructors of the program: one
-// of them may run goroutines.
-[[gnu::constructor(101)]] void fill_hooks() noexcept {
-  m_hooks = {entered_with_attention, left_with_attention, seat_thread};
+// Once: a goroutine that its run left behind may still look at them in the next one. Before main, since threads that are not ours ask for a
+// seat whether there is a run or not; and by each run, since one may begin in a constructor that comes before this.
+bool fill_hooks() noexcept {
+  static bool const are_filled = [] {
+    m_hooks = {entered_with_attention, left_with_attention, seat_thread};
+    return true;
+  }();
+  return are_filled;
 }
+[[maybe_unused]] bool const hooks_are_filled = fill_hooks();
 
 constinit atomic<bool> run_is_alive{false};
 
 // Every P is idle.
 std::unique_ptr<Sched> make_sched(options const& chosen) {
+  fill_hooks();
   auto made = std::make_unique<Sched>(checked_settings(chosen));
   os::lock_guard const guard(made->lock);
   for (auto i = static_cast<std::size_t>(made->procs.size()); i-- > 0;) {

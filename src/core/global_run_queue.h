@@ -24,7 +24,7 @@ class global_run_queue {
   [[nodiscard]] std::uint32_t size() const noexcept { return plain_.size() + locked_.size() + called_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
-  [[nodiscard]] bool has_locked() const noexcept { return !locked_.empty() || called_ != 0; }
+  [[nodiscard]] bool has_locked_or_called() const noexcept { return !locked_.empty() || called_ != 0; }
 
   void push(entry e) noexcept {
     if (e.is_locked()) {

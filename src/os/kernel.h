@@ -3,8 +3,8 @@
 // It is above, and whatever is below must not call up to it. From here it would make the plain call, but the first time it asks the loader
 // for that, whose lock is not to be taken under one of ours, in a child of fork or in a signal handler (T01).
 //
-// They answer as the C library's do: -1, and errno. With ThreadSanitizer they are made by name, since it learns from them who saw what
-// others had written.
+// They answer as the C library's do: -1, and errno. With a sanitizer they are made by name: ThreadSanitizer learns from them who saw what
+// others had written, and AddressSanitizer looks at the memory that they are given.
 #pragma once
 
 #include "base/platform.h"
@@ -21,80 +21,84 @@
 
 namespace thrum::rt::os::kernel {
 
+inline constexpr bool by_name = with_tsan;
+inline constexpr bool data_by_name = with_tsan || with_asan;
+
 inline long read(int fd, void* data, std::size_t bytes) noexcept {
-  if constexpr (with_tsan) return ::read(fd, data, bytes);
+  if constexpr (data_by_name) return ::read(fd, data, bytes);
   return ::syscall(SYS_read, fd, data, bytes);
 }
 
 inline long write(int fd, void const* data, std::size_t bytes) noexcept {
-  if constexpr (with_tsan) return ::write(fd, data, bytes);
+  if constexpr (data_by_name) return ::write(fd, data, bytes);
   return ::syscall(SYS_write, fd, data, bytes);
 }
 
+// The count is a long to the kernel, and nothing widens what is passed like this.
 inline long readv(int fd, iovec const* parts, int count) noexcept {
-  if constexpr (with_tsan) return ::readv(fd, parts, count);
-  return ::syscall(SYS_readv, fd, parts, count);
+  if constexpr (data_by_name) return ::readv(fd, parts, count);
+  return ::syscall(SYS_readv, fd, parts, static_cast<long>(count));
 }
 
 inline long writev(int fd, iovec const* parts, int count) noexcept {
-  if constexpr (with_tsan) return ::writev(fd, parts, count);
-  return ::syscall(SYS_writev, fd, parts, count);
+  if constexpr (data_by_name) return ::writev(fd, parts, count);
+  return ::syscall(SYS_writev, fd, parts, static_cast<long>(count));
 }
 
 inline int close(int fd) noexcept {
-  if constexpr (with_tsan) return ::close(fd);
+  if constexpr (by_name) return ::close(fd);
   return static_cast<int>(::syscall(SYS_close, fd));
 }
 
 inline long recv(int fd, void* data, std::size_t bytes, int flags) noexcept {
-  if constexpr (with_tsan) return ::recv(fd, data, bytes, flags);
+  if constexpr (data_by_name) return ::recv(fd, data, bytes, flags);
   return ::syscall(SYS_recvfrom, fd, data, bytes, flags, nullptr, nullptr);
 }
 
 inline long send(int fd, void const* data, std::size_t bytes, int flags) noexcept {
-  if constexpr (with_tsan) return ::send(fd, data, bytes, flags);
+  if constexpr (data_by_name) return ::send(fd, data, bytes, flags);
   return ::syscall(SYS_sendto, fd, data, bytes, flags, nullptr, 0);
 }
 
 inline long recvmsg(int fd, msghdr* message, int flags) noexcept {
-  if constexpr (with_tsan) return ::recvmsg(fd, message, flags);
+  if constexpr (data_by_name) return ::recvmsg(fd, message, flags);
   return ::syscall(SYS_recvmsg, fd, message, flags);
 }
 
 inline long sendmsg(int fd, msghdr const* message, int flags) noexcept {
-  if constexpr (with_tsan) return ::sendmsg(fd, message, flags);
+  if constexpr (data_by_name) return ::sendmsg(fd, message, flags);
   return ::syscall(SYS_sendmsg, fd, message, flags);
 }
 
 inline long recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags) noexcept {
-  if constexpr (with_tsan) return ::recvmmsg(fd, messages, count, flags, nullptr);
+  if constexpr (data_by_name) return ::recvmmsg(fd, messages, count, flags, nullptr);
   return ::syscall(SYS_recvmmsg, fd, messages, count, flags, nullptr);
 }
 
 inline long sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) noexcept {
-  if constexpr (with_tsan) return ::sendmmsg(fd, messages, count, flags);
+  if constexpr (data_by_name) return ::sendmmsg(fd, messages, count, flags);
   return ::syscall(SYS_sendmmsg, fd, messages, count, flags);
 }
 
 inline int accept4(int fd, int flags) noexcept {
-  if constexpr (with_tsan) return ::accept4(fd, nullptr, nullptr, flags);
+  if constexpr (by_name) return ::accept4(fd, nullptr, nullptr, flags);
   return static_cast<int>(::syscall(SYS_accept4, fd, nullptr, nullptr, flags));
 }
 
 inline int connect(int fd, sockaddr const* to, socklen_t bytes) noexcept {
-  if constexpr (with_tsan) return ::connect(fd, to, bytes);
+  if constexpr (by_name) return ::connect(fd, to, bytes);
   return static_cast<int>(::syscall(SYS_connect, fd, to, bytes));
 }
 
 // Without waiting.
 inline int look(pollfd& one) noexcept {
-  if constexpr (with_tsan) return ::poll(&one, 1, 0);
+  if constexpr (by_name) return ::poll(&one, 1, 0);
   timespec const at_once{};
   return static_cast<int>(::syscall(SYS_ppoll, &one, 1, &at_once, nullptr, 0));
 }
 
 inline int epoll_wait(int instance, epoll_event* events, int count, int timeout_ms) noexcept {
-  if constexpr (with_tsan) return ::epoll_pwait(instance, events, count, timeout_ms, nullptr);
+  if constexpr (by_name) return ::epoll_pwait(instance, events, count, timeout_ms, nullptr);
   return static_cast<int>(::syscall(SYS_epoll_pwait, instance, events, count, timeout_ms, nullptr, 0));
 }
 

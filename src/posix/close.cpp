@@ -22,23 +22,23 @@ int as_number(unsigned fd) noexcept {
 THRUM_POSIX_FILE(close);
 
 THRUM_POSIX_CALL int close(int fd) {
-  was_closed(fd, fd, everybody);  // before: afterwards the number may be another's
+  say_closed(fd, fd, everybody);  // before: afterwards the number may be another's
   int const r = plain::close(fd);
-  was_closed(fd, fd, nobody);
+  say_closed(fd, fd, nobody);
   return r;
 }
 
 THRUM_POSIX_CALL int dup2(int from, int to) noexcept {
   ticket const before = newest_at(to);
   int const r = plain::dup2(from, to);
-  if (r >= 0 && from != to) was_closed(to, to, before);
+  if (r >= 0 && from != to) say_closed(to, to, before);
   return r;
 }
 
 THRUM_POSIX_CALL int dup3(int from, int to, int flags) noexcept {
   ticket const before = newest_at(to);
   int const r = plain::dup3(from, to, flags);
-  if (r >= 0) was_closed(to, to, before);
+  if (r >= 0) say_closed(to, to, before);
   return r;
 }
 
@@ -46,17 +46,17 @@ THRUM_POSIX_CALL int close_range(unsigned first, unsigned last, int flags) noexc
   constexpr int only_marks = 4;      // CLOSE_RANGE_CLOEXEC
   constexpr int of_this_thread = 2;  // CLOSE_RANGE_UNSHARE: it has numbers of its own from then on, and closes those
   if (first > last || (flags & (only_marks | of_this_thread)) != 0) return plain::close_range(first, last, flags);
-  was_closed(as_number(first), as_number(last), everybody);
+  say_closed(as_number(first), as_number(last), everybody);
   int const r = plain::close_range(first, last, flags);
-  was_closed(as_number(first), as_number(last), nobody);
+  say_closed(as_number(first), as_number(last), nobody);
   return r;
 }
 
 THRUM_POSIX_CALL void closefrom(int first) noexcept {
   constexpr int last = std::numeric_limits<int>::max();
-  was_closed(first > 0 ? first : 0, last, everybody);
+  say_closed(first > 0 ? first : 0, last, everybody);
   plain::closefrom(first);
-  was_closed(first > 0 ? first : 0, last, nobody);
+  say_closed(first > 0 ? first : 0, last, nobody);
 }
 
 THRUM_POSIX_CALL int __close(int fd) { return close(fd); }

@@ -22,12 +22,18 @@ int accept_when_ready(int fd, Plain plain) noexcept {
   errno_kept const kept;
   auto const result = [&](int r) { return static_cast<int>(kept.result(r)); };
   if (!listens(fd) || is_nonblocking(fd) || must_not_park()) return result(plain());
-  for (patience waits(fd, POLLIN, SO_RCVTIMEO, standing::in_turn);;) {
-    if (waits.has_turn() && look_at(fd, POLLIN) != 0) return result(by_helper(plain));
+  patience waits(fd, POLLIN, SO_RCVTIMEO, standing::in_turn);
+  auto const unless_closed = [&] {  // the helper may be long in coming, and the number another's by then
+    if (!waits.was_closed()) return plain();
+    errno = EBADF;
+    return -1;
+  };
+  for (;;) {
+    if (waits.has_turn() && look_at(fd, POLLIN) != 0) return result(by_helper(unless_closed));
     switch (waits.wait()) {
       case patience::next::try_again: break;
       case patience::next::give_up: return -1;
-      case patience::next::call_helper: return result(by_helper(plain));
+      case patience::next::call_helper: return result(by_helper(unless_closed));
     }
   }
 }

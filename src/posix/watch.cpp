@@ -398,7 +398,7 @@ bool call_those(fd_bucket& bucket, int first, int last, ticket last_ticket) noex
 
 }  // namespace
 
-void was_closed(int first, int last, ticket last_ticket) noexcept {
+void say_closed(int first, int last, ticket last_ticket) noexcept {
   if (first < 0 || first > last) return;
   store_load_fence();  // pairs with those who enter: they look at the number afterwards
   auto const numbers = static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1;

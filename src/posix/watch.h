@@ -132,7 +132,7 @@ class waiter {
 // who wait for them try again. Anywhere; never switches.
 inline constexpr ticket nobody = 0;
 inline constexpr ticket everybody = UINT64_MAX;
-void was_closed(int first, int last, ticket last_ticket) noexcept;
+void say_closed(int first, int last, ticket last_ticket) noexcept;
 
 // Of those who stand in the bucket of this number; `nobody` if there is none.
 [[nodiscard]] ticket newest_at(int fd) noexcept;

@@ -37,6 +37,7 @@ class patience {
       : what_{fd, events}, waits_(&what_, 1, unwatched::makes_it_impossible, how), limit_(limit) {}
   [[nodiscard]] next wait() noexcept;
   [[nodiscard]] bool has_turn() noexcept { return waits_.has_turn(); }
+  [[nodiscard]] bool was_closed() const noexcept { return what_.was_closed.load(rt::relaxed); }
   // The last try was not in vain.
   void has_moved() noexcept { in_vain_ = -1; }
 

@@ -75,7 +75,10 @@ M* stop_scheduling(Sched& s) noexcept {
     idle = keeper;
   }
   M* const told = with_those_in_place(s, with_those_who_wait_for_a_p(s, idle));
-  for (M* m = told; m != nullptr; m = m->idle_link) m->must_end = true;
+  for (M* m = told; m != nullptr; m = m->idle_link) {
+    m->is_idle = false;
+    m->must_end = true;
+  }
   return told;
 }
 

@@ -75,6 +75,16 @@ at_home::~at_home() {
 
 namespace {
 
+// With sched.lock held; releases it.
+void give_p_to_resting(Sched& s, M& home, P& p) noexcept {
+  bool const sleeps = take_from_rest_locked(home);
+  home.next_p = &p;
+  home.spinning = false;
+  s.lock.release();
+  os::chaos_point("home.promised");
+  if (sleeps) home.park.wake();
+}
+
 // home has something to run. Called with sched.lock held; releases it.
 void see_that_it_runs(Sched& s, M& home) noexcept {
   if (s.stopping || home.is_called || !rests_locked(home)) {
@@ -88,12 +98,7 @@ void see_that_it_runs(Sched& s, M& home) noexcept {
     s.lock.release();
     return;
   }
-  bool const sleeps = take_from_rest_locked(home);
-  home.next_p = p;
-  home.spinning = false;
-  s.lock.release();
-  os::chaos_point("home.called");
-  if (sleeps) home.park.wake();
+  give_p_to_resting(s, home, *p);
 }
 
 }  // namespace
@@ -141,12 +146,7 @@ void give_p_to_home_of(P& p, G& g) noexcept {
     hand_off(s, p);
     return;
   }
-  bool const sleeps = take_from_rest_locked(home);
-  home.next_p = &p;
-  home.spinning = false;
-  s.lock.release();
-  os::chaos_point("home.promised");
-  if (sleeps) home.park.wake();
+  give_p_to_resting(s, home, p);
 }
 
 bool takes_p_for_residents(Sched& s, M& m) noexcept {
@@ -275,11 +275,7 @@ void stand_back(M& m) noexcept {
   }
   P& p = *std::exchange(m.p, nullptr);
   p.m = nullptr;
-  bool const sleeps = take_from_rest_locked(*home);
-  home->next_p = &p;
-  home->spinning = false;
-  s.lock.release();
-  if (sleeps) home->park.wake();
+  give_p_to_resting(s, *home, p);
 }
 
 M& arrive_announced(M& m, G& g) noexcept {

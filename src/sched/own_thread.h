@@ -1,8 +1,8 @@
 // Goroutines that go on only on their own thread, which sleeps in their frames until their turn comes (S24).
 //
 // There are three kinds: locked by lock_os_thread, and parked; paused in the middle of user code (sys/preempt.h); back from a
-// system call in the frames of a caller who must stay on his thread (sys/blocking.h). None of them leaves its stack. The thread
-// gives its P away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry; whoever takes that
+// system call in the frames of a caller who must stay on his thread (sys/blocking.h). None of them leaves its stack, unlike those
+// who are at home on a thread (sched/home.h). The thread gives its P away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry; whoever takes that
 // entry gives his P to the thread, and goes on without one (give_p_to_thread_of).
 //
 // Invariants:

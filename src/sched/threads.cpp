@@ -241,7 +241,7 @@ bool may_have_unborn_locked(Sched const& s) noexcept {
 
 bool a_thread_can_be_had_locked(Sched const& s) noexcept {
   return s.idle_m_list != nullptr || s.timekeeper != nullptr || may_have_unborn_locked(s) ||
-         s.global_queue.has_locked();
+         s.global_queue.has_locked_or_called();
 }
 
 bool may_start_m_locked(Sched const& s) noexcept {

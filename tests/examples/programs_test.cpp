@@ -55,6 +55,13 @@ TEST_P(examples, echo) {
   EXPECT_EQ(seen.text, "20 clients had 1000 messages answered\n");
 }
 
+TEST_P(examples, posix_library) {
+  THRUM_NEEDS_EXAMPLE("posix_library");
+  outcome const seen = run_example("posix_library");
+  EXPECT_EQ(seen.code, 0) << seen.text;
+  EXPECT_EQ(seen.text, "200 clients had 600 questions answered, on few threads\n");
+}
+
 TEST_P(examples, hello) {
   THRUM_NEEDS_EXAMPLE("hello");
   outcome const seen = run_example("hello");

@@ -348,7 +348,7 @@ TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_closed_tries_agai
     });
     EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
     EXPECT_EQ(::syscall(SYS_close, pipe.first), 0);
-    posix::was_closed(pipe.first, pipe.first, posix::nobody);
+    posix::say_closed(pipe.first, pipe.first, posix::nobody);
     all.wait();
     pipe.first = -1;
   });
@@ -374,7 +374,7 @@ TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_replaced_waits_fo
     });
     EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 2; }));
     EXPECT_EQ(::syscall(SYS_dup3, other.first, pipe.first, 0), pipe.first);
-    posix::was_closed(pipe.first, pipe.first, before);
+    posix::say_closed(pipe.first, pipe.first, before);
     EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
     EXPECT_FALSE(has_read);
     EXPECT_EQ(::write(other.second, "x", 1), 1);
