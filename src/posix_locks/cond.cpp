@@ -38,7 +38,7 @@ THRUM_OPAQUE int wait_on_goroutine(pthread_cond_t& condition, pthread_mutex_t& m
   rt::at_home const here;
   int const errno_before = errno;
   std::int64_t const deadline_ns = limit.deadline_ns();
-  place its(&condition, rt::wait_reason::condition_variable);
+  place its(&condition, about::condition);
   if (!its.enter()) return -1;
   if (int const error = unlock_on_goroutine(mutex)) {
     static_cast<void>(its.leave());

@@ -42,7 +42,7 @@ using at_once = plain_call<int(pthread_mutex_t*)>;
 
 // Of one that is owned, inside the runtime, under the bucket's lock. EBUSY: it is another's.
 int try_owned(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
-  address_bucket& bucket = bucket_of(&mutex);
+  address_bucket& bucket = bucket_of(&mutex, about::mutex);
   switch (look_at_owner(bucket, mutex)) {
     case ownership::mine: return if_mine(&mutex);
     case ownership::anothers: return EBUSY;
@@ -62,7 +62,7 @@ int try_owned_once(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
   enter(m);
   int result = 0;
   {
-    os::lock_guard const guard(bucket_of(&mutex).lock);
+    os::lock_guard const guard(bucket_of(&mutex, about::mutex).lock);
     result = try_owned(mutex, if_mine);
   }
   leave(m);
@@ -95,7 +95,7 @@ constexpr int cannot_wait = -1;  // no errno
 // Until it is ours, or the time is over, or it is clear that it will not be.
 template <class Try>
 int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tries) noexcept {
-  place here(&mutex, wait_reason::mutex);
+  place here(&mutex, about::mutex);
   if (!here.enter()) return cannot_wait;
   bool has_parked = false;
   for (short_waits unseen;;) {
@@ -125,7 +125,8 @@ THRUM_OPAQUE int wait_for(pthread_mutex_t& mutex, mutex_kind kind, time_limit li
       kind == mutex_kind::anybodys
           ? stand_until_locked(mutex, limit.deadline_ns(), [&] { return plain::mutex_trylock(&mutex); })
           : stand_until_locked(mutex, limit.deadline_ns(), [&] { return try_owned(mutex, plain::mutex_lock); });
-  if (result == cannot_wait) result = lock_plainly(mutex, limit);
+  // The plain call of one that is owned might let two of one thread in.
+  if (result == cannot_wait) result = kind == mutex_kind::anybodys ? lock_plainly(mutex, limit) : EAGAIN;
   errno = errno_before;
   return result;
 }
@@ -136,7 +137,7 @@ int unlock_owned(pthread_mutex_t& mutex) noexcept {
   bool was_mine = false;
   bool is_last = true;
   {
-    address_bucket& bucket = bucket_of(&mutex);
+    address_bucket& bucket = bucket_of(&mutex, about::mutex);
     os::lock_guard const guard(bucket.lock);
     switch (look_at_owner(bucket, mutex)) {
       case ownership::anothers: is_last = false; break;
@@ -186,7 +187,7 @@ int unlock_on_goroutine(pthread_mutex_t& mutex) noexcept {
 owner_set_aside::owner_set_aside(pthread_mutex_t& mutex) noexcept {
   if (kind_of(mutex) != mutex_kind::owned) return;
   runtime_mark const mark;
-  address_bucket& bucket = bucket_of(&mutex);
+  address_bucket& bucket = bucket_of(&mutex, about::mutex);
   os::lock_guard const guard(bucket.lock);
   if (look_at_owner(bucket, mutex) != ownership::mine) return;
   forget_owner(bucket, mutex);
@@ -196,7 +197,7 @@ owner_set_aside::owner_set_aside(pthread_mutex_t& mutex) noexcept {
 owner_set_aside::~owner_set_aside() {
   if (its_ == nullptr) return;
   runtime_mark const mark;
-  address_bucket& bucket = bucket_of(its_);
+  address_bucket& bucket = bucket_of(its_, about::mutex);
   os::lock_guard const guard(bucket.lock);
   static_cast<void>(note_owner(bucket, *its_));  // the record that was just put back is there
 }

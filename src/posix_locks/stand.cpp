@@ -18,7 +18,7 @@ namespace thrum::posix {
 
 using namespace rt;
 
-constinit std::array<address_bucket, std::size_t{1} << bucket_bits> address_buckets{};
+constinit std::array<address_bucket, 2 * buckets_of_each> address_buckets{};
 
 // What the table sees of those who wait. All under the bucket's lock.
 class places {
@@ -121,7 +121,7 @@ class bucket_set {
   }
 
  private:
-  std::array<atomic<std::uint64_t>, (std::size_t{1} << bucket_bits) / bits> words_{};
+  std::array<atomic<std::uint64_t>, 2 * buckets_of_each / bits> words_{};
 };
 
 constinit bucket_set called{};      // somebody there is called
@@ -172,13 +172,13 @@ void forget_in_child() noexcept {
 
 // --- who waits ---
 
-place::place(void const* address, wait_reason reason) noexcept
+place::place(void const* address, about what) noexcept
     : address_(address),
       home_(*current_m()),
       run_(home_.sched),
       epoch_(run_.epoch),
-      reason_(reason),
-      bucket_(bucket_of(address)) {}
+      what_(what),
+      bucket_(bucket_of(address, what)) {}
 
 bool place::enter() noexcept {
   M& m = *current_m();
@@ -220,10 +220,11 @@ bool place::park(std::int64_t deadline_ns) noexcept {
   rt::enter(m);
   counted const counts(run_);
   os::chaos_point("locks.parks");
+  auto const reason = what_ == about::mutex ? wait_reason::mutex : wait_reason::condition_variable;
   m.current->waits_since_ns.store(timer_clock_ns(), relaxed);  // told by whoever sees that it waits
   try {
     static_cast<void>(wait_if(
-        m, &is_set_, reason_, deadline_ns == without_limit ? no_deadline : deadline_ns, [&] { return !is_set_; },
+        m, &is_set_, reason, deadline_ns == without_limit ? no_deadline : deadline_ns, [&] { return !is_set_; },
         [] {}));
   } catch (...) {
     return false;
@@ -281,7 +282,7 @@ bool choose_and_call(address_bucket& bucket, void const* address, how_many count
 
 THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) noexcept {
   int const errno_before = errno;
-  address_bucket& bucket = bucket_of(address);
+  address_bucket& bucket = bucket_of(address, what);
   if (on_goroutine() && !must_not_park()) {
     choose_and_ready(bucket, address, what, count);
   } else if (is_process_of_waiters()) {

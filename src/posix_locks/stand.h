@@ -39,7 +39,7 @@
 // as in close (posix/watch.h) it marks the place, with signals blocked, and rings; whoever polls wakes it. Inside the runtime, where its thread may hold
 // that lock, it notes the bucket only, and all who stand there are woken and try.
 //
-// Condition variables stand in the same buckets. A goroutine enters, unlocks the mutex, parks until it is chosen, and locks again. Whoever changes what it
+// For condition variables there are buckets of the same kind. A goroutine enters, unlocks the mutex, parks until it is chosen, and locks again. Whoever changes what it
 // waits for does so under the mutex: after that unlock, and therefore he finds it there. Its place is left under the lock, where it is seen whether
 // it was chosen: so a limit of time takes no signal from others.
 #pragma once
@@ -73,22 +73,26 @@ struct alignas(rt::cache_line_bytes) address_bucket {
   owned_mutex* owned = nullptr;  // see owners.h
 };
 
-inline constexpr unsigned bucket_bits = 10;
-extern std::array<address_bucket, std::size_t{1} << bucket_bits> address_buckets;
-
-[[nodiscard]] inline address_bucket& bucket_of(void const* address) noexcept {
-  auto const key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
-  return address_buckets[key * 0x9E3779B97F4A7C15U >>
-                         (64 - bucket_bits)];  // Fibonacci's: objects lie at regular distances
-}
-
 enum class how_many : bool { one, all };
 enum class about : bool { mutex, condition };
+
+// Those who wait for mutexes stand apart from those who wait for conditions: these may be many, for long, and every unlock looks whether a
+// bucket is empty.
+inline constexpr unsigned bucket_bits = 10;
+inline constexpr std::size_t buckets_of_each = std::size_t{1} << bucket_bits;
+extern std::array<address_bucket, 2 * buckets_of_each> address_buckets;
+
+[[nodiscard]] inline address_bucket& bucket_of(void const* address, about what) noexcept {
+  auto const key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
+  // Fibonacci's: objects lie at regular distances.
+  std::size_t const index = key * 0x9E3779B97F4A7C15U >> (64 - bucket_bits);
+  return address_buckets[what == about::mutex ? index : buckets_of_each + index];
+}
 
 // One goroutine that waits, for the length of a call. On a goroutine, in user code, at home.
 class place {
  public:
-  place(void const* address, rt::wait_reason reason) noexcept;
+  place(void const* address, about what) noexcept;
   ~place() { THRUM_DCHECK(!is_in_bucket_); }
   place(place const&) = delete;
   place& operator=(place const&) = delete;
@@ -134,7 +138,7 @@ class place {
   rt::M const& home_;
   rt::Sched& run_;
   std::uint32_t const epoch_;  // the run's
-  rt::wait_reason const reason_;
+  about const what_;
   address_bucket& bucket_;
   // under the bucket's lock
   place* before_ = nullptr;
@@ -152,13 +156,13 @@ void choose_slow(void const* address, about what, how_many count) noexcept;
 // A mutex at this address was unlocked. Anywhere.
 inline void was_unlocked(void const* address) noexcept {
   rt::store_load_fence();  // pairs with place::enter
-  if (bucket_of(address).first.load(rt::relaxed) != nullptr) [[unlikely]]
+  if (bucket_of(address, about::mutex).first.load(rt::relaxed) != nullptr) [[unlikely]]
     choose_slow(address, about::mutex, how_many::one);
 }
 
 // A condition variable at this address was signalled. relaxed: whoever waited had the mutex before.
 inline void was_signalled(void const* address, how_many count) noexcept {
-  if (bucket_of(address).first.load(rt::relaxed) != nullptr) [[unlikely]]
+  if (bucket_of(address, about::condition).first.load(rt::relaxed) != nullptr) [[unlikely]]
     choose_slow(address, about::condition, count);
 }
 
