@@ -2,6 +2,7 @@
 #include "posix/here.h"
 #include "posix/interpose.h"
 #include "posix_locks/plain.h"
+#include "posix_locks/stand.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +13,7 @@ namespace {
 template <class Plain>
 int join_somehow(pthread_t thread, void** result, Plain plain) {
   // Whoever joins himself is told so by the plain call.
-  if (!on_goroutine() || ::pthread_equal(thread, ::pthread_self()) != 0) return plain();
+  if (!locks_park() || ::pthread_equal(thread, ::pthread_self()) != 0) return plain();
   int const first = plain::tryjoin(thread, result);
   return first == EBUSY ? by_helper(plain) : first;
 }

@@ -209,26 +209,26 @@ using namespace thrum::posix;
 THRUM_POSIX_FILE(mutex);
 
 THRUM_POSIX_CALL int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  return on_goroutine() ? lock_on_goroutine(*mutex, {}) : plain::mutex_lock(mutex);
+  return locks_park() ? lock_on_goroutine(*mutex, {}) : plain::mutex_lock(mutex);
 }
 
 THRUM_POSIX_CALL int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
-  if (!on_goroutine() || kind_of(*mutex) != mutex_kind::owned) return plain::mutex_trylock(mutex);
+  if (!locks_park() || kind_of(*mutex) != mutex_kind::owned) return plain::mutex_trylock(mutex);
   return try_owned_once(*mutex, plain::mutex_trylock);
 }
 
 THRUM_POSIX_CALL int pthread_mutex_timedlock(pthread_mutex_t* mutex, timespec const* moment) noexcept {
-  return on_goroutine() ? lock_on_goroutine(*mutex, {wall_clock, moment}) : plain::mutex_timedlock(mutex, moment);
+  return locks_park() ? lock_on_goroutine(*mutex, {wall_clock, moment}) : plain::mutex_timedlock(mutex, moment);
 }
 
 THRUM_POSIX_CALL int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, timespec const* moment) noexcept {
   time_limit const limit{clock, moment};
-  bool const is_ours = on_goroutine() && (clock == wall_clock || clock == CLOCK_MONOTONIC);
+  bool const is_ours = locks_park() && (clock == wall_clock || clock == CLOCK_MONOTONIC);
   return is_ours ? lock_on_goroutine(*mutex, limit) : plain::mutex_clocklock(mutex, clock, moment);
 }
 
 THRUM_POSIX_CALL int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  if (on_goroutine()) return unlock_on_goroutine(*mutex);
+  if (locks_park()) return unlock_on_goroutine(*mutex);
   int const result = plain::mutex_unlock(mutex);
   was_unlocked(mutex);
   return result;

@@ -20,6 +20,8 @@ using namespace rt;
 
 constinit std::array<address_bucket, 2 * buckets_of_each> address_buckets{};
 
+constinit atomic<M const*> forked_on{nullptr};
+
 // What the table sees of those who wait. All under the bucket's lock.
 class places {
  public:
@@ -159,6 +161,7 @@ atomic<std::uint32_t>& unseen_of(pthread_mutex_t const& mutex, int owner) noexce
 
 // The parent's goroutines, and whatever locks and calls its other threads were in.
 void forget_in_child() noexcept {
+  forked_on.store(current_m(), relaxed);
   for (address_bucket& bucket : address_buckets) new (&bucket) address_bucket();
   for (auto& each : unseen) each.store(0, relaxed);  // relaxed: there is but one thread
   called.clear();
@@ -283,7 +286,7 @@ bool choose_and_call(address_bucket& bucket, void const* address, how_many count
 THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) noexcept {
   int const errno_before = errno;
   address_bucket& bucket = bucket_of(address, what);
-  if (on_goroutine() && !must_not_park()) {
+  if (locks_park() && !must_not_park()) {
     choose_and_ready(bucket, address, what, count);
   } else if (is_process_of_waiters()) {
     if (!holds_no_bucket()) {

@@ -50,6 +50,7 @@
 #include "core/sched.h"
 #include "core/status.h"
 #include "os/lock.h"
+#include "posix/here.h"
 #include "posix/watch.h"
 #include "sched/park.h"
 
@@ -72,6 +73,14 @@ struct alignas(rt::cache_line_bytes) address_bucket {
   place* last = nullptr;
   owned_mutex* owned = nullptr;  // see owners.h
 };
+
+// Whether the caller is a goroutine whose locks park: as posix::on_goroutine, and not in a child of fork, which has the goroutine that forked but no
+// scheduler. Nothing of the runtime is entered there: somebody may have asked for the M's attention before the fork.
+extern rt::atomic<rt::M const*> forked_on;  // the M, in the child
+[[nodiscard, gnu::always_inline]] inline bool locks_park() noexcept {
+  return on_goroutine() &&
+         rt::current_m() != forked_on.load(rt::relaxed);  // relaxed: written when the child had one thread
+}
 
 enum class how_many : bool { one, all };
 enum class about : bool { mutex, condition };
