@@ -129,7 +129,7 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {
-      os::join_thread(m->thread);
+      os::join_thread(m->thread, m->tid);
     } else {
       os::detach_thread(m->thread);
     }
