@@ -49,12 +49,14 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
 void chaos::stop() noexcept {
   if (!std::exchange(runs_, false)) return;
   stopping_.store(true, release);  // pairs with the loop
-  os::join_thread(thread_);
+  os::join_thread(thread_, tid_);
 }
 
 void* chaos::thread_main(void* self) {
   os::set_thread_name("thrum-chaos");
-  static_cast<chaos*>(self)->make_disorder();
+  auto& me = *static_cast<chaos*>(self);
+  me.tid_ = os::current_tid();
+  me.make_disorder();
   return nullptr;
 }
 

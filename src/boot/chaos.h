@@ -32,6 +32,7 @@ class chaos {
   Sched& sched_;
   random_source random_{0};
   os::thread thread_{};
+  int tid_ = 0;
   atomic<bool> stopping_{false};
   bool runs_ = false;
   bool stops_ = false;

@@ -202,7 +202,9 @@ struct Sched {
   // the end
   atomic<std::int32_t> ms_running{0};  // threads that have not come to their end, M0 not counted
   atomic<std::int32_t> ms_paused{0};   // of these, asleep in the middle of user code: sys/preempt.h
-  atomic<bool> is_over{false};         // as stopping, for those who cannot take the lock
+  // Added to it when those that are asleep for good have been counted: who comes later counts himself.
+  static constexpr std::int32_t paused_are_counted = 1 << 30;
+  atomic<bool> is_over{false};  // as stopping, for those who cannot take the lock
   os::note main_ended;
   bool main_completed = false;      // main returned or threw: written by main before it ends
   Sched* next_abandoned = nullptr;  // see boot/run.cpp

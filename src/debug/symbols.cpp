@@ -46,16 +46,18 @@ void with_symbols(void (*report)(symbols& known, void* argument) noexcept, void*
   struct call {
     decltype(report) function;
     void* argument;
-  } whole{report, argument};
+    int tid;
+  } whole{report, argument, 0};
   auto const body = [](void* out) -> void* {
-    auto const& [function, its_argument] = *static_cast<call const*>(out);
+    auto& its = *static_cast<call*>(out);
+    its.tid = os::current_tid();
     symbols best;
-    function(best, its_argument);
+    its.function(best, its.argument);
     return nullptr;
   };
   os::thread reader;
   if (os::create_thread(reader, body, &whole) == 0) {
-    os::join_thread(reader);
+    os::join_thread(reader, whole.tid);
   } else {
     symbols without_files(symbols::source::loader);
     report(without_files, argument);

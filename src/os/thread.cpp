@@ -102,9 +102,10 @@ int create_thread(thread& out, void* (*entry)(void*), void* argument, takes_sign
   return error;
 }
 
-void join_thread(thread& joined) noexcept {
+void join_thread(thread& joined, int const& tid) noexcept {
   int const error = ::pthread_join(joined.handle, nullptr);
   if (error != 0) fatal("internal error: a thread cannot be joined; errno=%d", error);
+  while (tid != 0 && thread_is_listed(tid)) yield_thread();
 }
 
 void detach_thread(thread& detached) noexcept {

@@ -27,7 +27,9 @@ enum class takes_signals : bool { as_its_creator, only_its_own };
 [[nodiscard]] int create_thread(thread& out, void* (*entry)(void*), void* argument,
                                 takes_signals which = takes_signals::as_its_creator) noexcept;
 
-void join_thread(thread& joined) noexcept;
+// With its tid also until the kernel does not list it any more, which is a little later than it says that it has ended: whoever counts
+// threads looks there. The tid may be written by the thread itself.
+void join_thread(thread& joined, int const& tid = 0) noexcept;
 void detach_thread(thread& detached) noexcept;
 
 [[nodiscard]] int current_tid() noexcept;

@@ -18,6 +18,7 @@
 
 #include <array>
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -37,6 +38,12 @@ kind kind_of(int fd) noexcept {
 }
 
 bool is_unknown_to_kernel(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS; }
+
+// It is nonblocking, or not open for that direction: no look tells the latter, since nothing ever comes to be there.
+bool answers_at_once(int fd, int other_direction) noexcept {
+  int const flags = ::fcntl(fd, F_GETFL);
+  return flags < 0 || (flags & O_NONBLOCK) != 0 || (flags & O_ACCMODE) == other_direction;
+}
 
 ssize_t would_block() noexcept {
   errno = EAGAIN;
@@ -75,7 +82,7 @@ class turn {
 ssize_t try_read(int fd, iovec const* parts, int count) noexcept {
   ssize_t const r = ::preadv2(fd, parts, count, -1, RWF_NOWAIT);
   if (r >= 0 || !is_unknown_to_kernel(errno)) return r;
-  if (is_nonblocking(fd)) return plain::readv(fd, parts, count);
+  if (answers_at_once(fd, O_WRONLY)) return plain::readv(fd, parts, count);
   turn const mine(readers, fd);
   return mine && look_at(fd, POLLIN) != 0 ? plain::readv(fd, parts, count) : would_block();
 }
@@ -94,7 +101,7 @@ ssize_t read_other(int fd, iovec const* parts, int count) noexcept {
 ssize_t try_write_whole(int fd, iovec const* parts, int count) noexcept {
   ssize_t const r = ::pwritev2(fd, parts, count, -1, RWF_NOWAIT);
   if (r >= 0 || !is_unknown_to_kernel(errno)) return r;
-  if (is_nonblocking(fd)) return plain::writev(fd, parts, count);
+  if (answers_at_once(fd, O_RDONLY)) return plain::writev(fd, parts, count);
   turn const mine(writers, fd);
   return mine && look_at(fd, POLLOUT) != 0 ? plain::writev(fd, parts, count) : would_block();
 }
@@ -108,7 +115,7 @@ ssize_t try_write_to_pipe(int fd, iovec const* parts, int count, std::size_t fro
   int const list_count = from == 0 ? count : rest.count();
   ssize_t const r = ::pwritev2(fd, list, list_count, -1, RWF_NOWAIT);
   if (r >= 0 || !is_unknown_to_kernel(errno)) return r;
-  if (is_nonblocking(fd)) return plain::writev(fd, list, list_count);
+  if (answers_at_once(fd, O_RDONLY)) return plain::writev(fd, list, list_count);
   turn const mine(writers, fd);
   std::size_t now = from;
   while (mine && now < total && look_at(fd, POLLOUT) != 0) {

@@ -123,13 +123,13 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
     told = next;
   }
   wait_until_all_rest(s, patience_ns);
-  std::int32_t const asleep = s.ms_paused.load(acquire);
+  std::int32_t const asleep = s.ms_paused.fetch_add(Sched::paused_are_counted, acq_rel);
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {
-      os::join_thread(m->thread);
+      os::join_thread(m->thread, m->tid);
     } else {
       os::detach_thread(m->thread);
     }

@@ -49,13 +49,14 @@ void thread_maker::stop() noexcept {
     os::detach_thread(thread_);
     Sched::threads_asleep_for_good.fetch_add(1, relaxed);
   } else {
-    os::join_thread(thread_);
+    os::join_thread(thread_, tid_);
   }
 }
 
 void* thread_maker::thread_main(void* self) {
   os::set_thread_name("thrum-maker");
   auto& me = *static_cast<thread_maker*>(self);
+  me.tid_ = os::current_tid();
   me.make_threads();
   bool const stays = !end_ring(me.sched_);
   me.stays_ = stays;

@@ -30,6 +30,7 @@ class thread_maker {
 
   Sched& sched_;
   os::thread thread_{};
+  int tid_ = 0;
   atomic<bool> stopping_{false};
   bool runs_ = false;
   os::note ended_;

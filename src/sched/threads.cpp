@@ -163,8 +163,7 @@ void let_thread_go(M& m) noexcept {
 }
 
 void bury_thread(Sched& s, M& m) noexcept {
-  os::join_thread(m.thread);
-  while (os::thread_is_listed(m.tid)) os::yield_thread();  // the kernel is a little later, and the check below counts
+  os::join_thread(m.thread, m.tid);
   m.thread_exists.store(false, relaxed);                   // end_all_ms comes after the thread maker
   m.tid = 0;
   m.must_end = false;

@@ -162,7 +162,9 @@ void go_on_without_p(M& m) noexcept {
 
 void stop_for_good_if_possible(M& m) noexcept {
   if (os::libc_is_in_the_program() || m.is_paused_in_libc) return;
-  m.sched.ms_paused.fetch_add(1, seq_cst);  // the last that is touched, if all others rest
+  // seq_cst: see end_pause. The last of the run that is touched, if all others rest.
+  bool const is_late = m.sched.ms_paused.fetch_add(1, seq_cst) >= Sched::paused_are_counted;
+  if (is_late) Sched::threads_asleep_for_good.fetch_add(1, relaxed);
   os::sleep_for_good();
 }
 

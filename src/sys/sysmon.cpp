@@ -63,14 +63,16 @@ void sysmon::stop_looking() noexcept {
 
 void sysmon::stop() noexcept {
   stop_looking();
-  if (std::exchange(runs_, false)) os::join_thread(thread_);
+  if (std::exchange(runs_, false)) os::join_thread(thread_, tid_);
 }
 
 void* sysmon::thread_main(void* self) {
   os::set_thread_name("thrum-sysmon");
   os::ask_for_short_turns();
-  static_cast<sysmon*>(self)->watch();
-  static_cast<sysmon*>(self)->has_stopped_.wake();
+  auto& me = *static_cast<sysmon*>(self);
+  me.tid_ = os::current_tid();
+  me.watch();
+  me.has_stopped_.wake();
   return nullptr;
 }
 

@@ -60,6 +60,7 @@ class sysmon {
   std::int64_t const started_ns_;
   std::int64_t next_trace_ns_;  // never_ns: none is wanted
   os::thread thread_{};
+  int tid_ = 0;
   atomic<bool> stopping_{false};
   os::note has_stopped_;
   bool runs_ = false;

@@ -1,6 +1,8 @@
 // What preemption must not break: locks of the C library (T03), threads (T05, T06), the program's own signals (T15).
 #include "child_test.h"
 #include "core/current.h"
+#include "core/sched.h"
+#include "os/thread.h"
 #include "support/child.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
@@ -160,6 +162,7 @@ TEST_F(the_end_in_a_child, T13_a_deadlock_is_found_although_threads_of_an_earlie
           go([] { loop_for_ever(); });
           sleep_for(2ms);
         });
+        while (rt::Sched::threads_asleep_for_good.load(rt::relaxed) == 0) rt::os::yield_thread();  // it may be late
         run_at(1, [] { static_cast<void>(chan<int>().recv()); });
       },
       "all goroutines are asleep");

@@ -107,7 +107,9 @@ void answers_alike(int procs, Scenario scenario) {
       caller c;
       as_goroutine = scenario(c);
     });
-    EXPECT_EQ(as_goroutine, as_thread) << (on_first_thread ? "main, on the first thread" : "a goroutine");
+    char const* const who = on_first_thread ? "main, on the first thread" : "a goroutine";
+    ASSERT_EQ(as_goroutine.size(), as_thread.size()) << who;
+    for (std::size_t i = 0; i < as_thread.size(); ++i) EXPECT_EQ(as_goroutine[i], as_thread[i]) << who;
   }
 }
 

@@ -225,10 +225,10 @@ TEST_P(posix_handlers, T08_a_handler_allocates_nothing_to_wait_for_many) {
     timeval limit{0, 1000};
     std::uint64_t made = 1;
     std::function<void()> const waits = [&] {
-      std::uint64_t const before = allocations_made();
+      std::uint64_t const before = allocations_made_here();
       EXPECT_EQ(::poll(many.data(), many.size(), 1), 0);
       EXPECT_EQ(::select(most + 1, &in, nullptr, nullptr, &limit), 0);
-      made = allocations_made() - before;
+      made = allocations_made_here() - before;
     };
     in_handler(waits);
     EXPECT_EQ(made, 0U);

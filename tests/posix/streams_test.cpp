@@ -12,6 +12,7 @@
 #include <pty.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <termios.h>
@@ -137,6 +138,28 @@ TEST_P(posix_streams, errors_are_told_as_ever) {
                    told(::recv(ends.first, &byte, 1, 0)),
                    told(::send(ends.second, &byte, 1, 0)),
                    told(::send(gone, &byte, 1, 0))};
+  });
+}
+
+TEST_P(posix_streams, what_is_open_for_the_other_direction_says_so) {
+  answers_alike(procs(), [](caller&) {
+    char name[] = "/tmp/thrum_posix_XXXXXX";
+    EXPECT_NE(::mkdtemp(name), nullptr);
+    std::string const fifo = std::string(name) + "/fifo";
+    EXPECT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    both_ends const named{::open(fifo.c_str(), O_RDWR | O_CLOEXEC), ::open(fifo.c_str(), O_WRONLY | O_CLOEXEC)};
+    both_ends const named_to_read{::open(fifo.c_str(), O_RDONLY | O_CLOEXEC), -1};
+    EXPECT_EQ(::unlink(fifo.c_str()), 0);
+    EXPECT_EQ(::rmdir(name), 0);
+    int master = -1;
+    int slave = -1;
+    char path[100];
+    EXPECT_EQ(::openpty(&master, &slave, path, nullptr, nullptr), 0);
+    both_ends const terminal{master, slave};
+    both_ends const one_way{::open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC),
+                            ::open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC)};
+    return answers{read_some(named.second), told(::write(named_to_read.first, "x", 1)), read_some(one_way.second),
+                   told(::write(one_way.first, "x", 1))};
   });
 }
 

@@ -15,10 +15,12 @@ namespace thrum::test {
 namespace {
 
 constinit rt::atomic<std::uint64_t> made{0};
+constinit thread_local std::uint64_t made_here __attribute__((tls_model("initial-exec"))) = 0;
 
 }  // namespace
 
 std::uint64_t allocations_made() { return made.load(rt::relaxed); }  // relaxed: a statistic
+std::uint64_t allocations_made_here() { return made_here; }
 
 }  // namespace thrum::test
 
@@ -51,6 +53,7 @@ void look(char const* function) {
 
 void note_allocation(char const* function) {
   made.fetch_add(1U, rt::relaxed);
+  ++made_here;
   look(function);
 }
 

@@ -18,7 +18,8 @@ inline constexpr bool allocations_are_seen = !rt::with_asan && !rt::with_tsan;
 // more; and joining one, at the end of run(), likewise.
 void guard_the_runtime();
 
-// Allocations by all threads since the program began.
+// Allocations by all threads since the program began, and by the calling one.
 [[nodiscard]] std::uint64_t allocations_made();
+[[nodiscard]] std::uint64_t allocations_made_here();
 
 }  // namespace thrum::test

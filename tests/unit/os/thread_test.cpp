@@ -47,6 +47,20 @@ TEST(thread, runs_its_function_and_can_be_joined) {
   EXPECT_NE(tid, current_tid());
 }
 
+TEST(thread, one_that_was_joined_is_listed_no_more) {
+  for (int i = 0; i < 500; ++i) {
+    thread t{};
+    int tid = 0;
+    auto const entry = [](void* out) -> void* {
+      *static_cast<int*>(out) = current_tid();
+      return nullptr;
+    };
+    ASSERT_EQ(create_thread(t, entry, &tid), 0);
+    join_thread(t, tid);
+    ASSERT_FALSE(thread_is_listed(tid)) << i;
+  }
+}
+
 TEST(thread, the_tid_of_the_main_thread_is_the_process) { EXPECT_EQ(current_tid(), getpid()); }
 
 TEST(thread, a_detached_thread_runs_to_its_end) {
