@@ -29,7 +29,9 @@ void stay_home(M& m) noexcept {
     THRUM_CHECK(g.locked_to == &m);
     if (g.home_depth != for_good) ++g.home_depth;
   } else if (g.detour.is_locked || m.id == 0 || g.blocking_depth != 0) {
+    if (g.home_depth == for_good) return;
     lock_where_it_is(m);
+    ++g.home_depth;  // of these: unlock_os_thread, called once too often, must not undo it
   } else {
     g.is_at_home = true;
     g.home_depth = 1;
@@ -40,9 +42,12 @@ void stay_home(M& m) noexcept {
 
 void leave_home(M& m) noexcept {
   G& g = *m.current;
+  if (g.home_depth == for_good) return;
+  THRUM_CHECK(g.home_depth != 0);
+  --g.home_depth;
   if (!g.is_at_home) {
-    unlock_from_thread(m);
-  } else if (g.home_depth != for_good && --g.home_depth == 0) {
+    unlock_where_it_is(m);
+  } else if (g.home_depth == 0) {
     end_home(m, g);
   }
 }

@@ -40,7 +40,8 @@
 namespace thrum::rt {
 
 // From here on m's goroutine goes on on this thread only, until as many of the second were called as of the first: on a goroutine that is no
-// thread from outside, inside the runtime. One that is locked already is locked once more. With 255 at once it is at home until it ends.
+// thread from outside, inside the runtime. One that is locked already is locked once more, whatever unlock_os_thread does. With 255 at once it is at
+// home until it ends.
 void stay_home(M& m) noexcept;
 void leave_home(M& m) noexcept;
 // g, the current goroutine of m, has ended.

@@ -18,6 +18,7 @@ namespace {
 
 void unlock(M& m, G& g) noexcept {
   g.lock_depth = 0;
+  g.home_depth = 0;
   g.detour.is_locked = false;
   g.locked_to = nullptr;
   m.leaves = m.usual_leaving();
@@ -49,10 +50,6 @@ bool rest_in_place(M& m) noexcept {
   return !is_over;
 }
 
-}  // namespace
-
-namespace {
-
 void lock_once_more(G& g) noexcept {
   if (++g.lock_depth == 0)
     fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
@@ -61,8 +58,8 @@ void lock_once_more(G& g) noexcept {
 }  // namespace
 
 M& lock_to_thread(M& m) noexcept {
-  if (m.current
-          ->is_at_home) {  // with a lock in its hands that belongs to this thread: it stays, as one of those who are at home there
+  // With a lock in its hands that belongs to this thread: it stays, as one of those who are at home there.
+  if (m.current->is_at_home) {
     stay_home(m);
     lock_once_more(*m.current);
     return m;
@@ -91,7 +88,14 @@ void unlock_from_thread(M& m) noexcept {
     if (g.lock_depth == 0) return;
     --g.lock_depth;
     leave_home(m);
-  } else if (g.lock_depth > 1) {
+  } else if (g.lock_depth > g.home_depth) {  // the others are not his: see stay_home
+    unlock_where_it_is(m);
+  }
+}
+
+void unlock_where_it_is(M& m) noexcept {
+  G& g = *m.current;
+  if (g.lock_depth > 1) {
     --g.lock_depth;
   } else if (g.detour.is_locked && !m.is_foreign) {
     unlock(m, g);

@@ -21,9 +21,11 @@ namespace thrum::rt {
 // it goes elsewhere first: M0's thread is not ours to end. Likewise if others are at home here (sched/home.h); who is at home himself
 // stays there one time more, among the others. The M it is on then.
 M& lock_to_thread(M& m) noexcept;
+// One time too many does nothing: what else keeps it there (G::home_depth) ends by itself.
 void unlock_from_thread(M& m) noexcept;
 // The same where it is, for a moment: of the one on M0, for example, who remains there.
 void lock_where_it_is(M& m) noexcept;
+void unlock_where_it_is(M& m) noexcept;
 
 // g, the current goroutine of m, has ended. It is at home nowhere. If it was locked, so will m's thread, as soon as it comes to g0. M0's does not: it
 // is the caller's of run. Nor does one that is somebody's home: it was locked there at the limit of threads.

@@ -139,11 +139,42 @@ TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
       EXPECT_TRUE(g.keeps_its_m());
       EXPECT_EQ(rt::os::current_tid(), other);
       unlock_os_thread();  // likewise, but its lock is still there
+      EXPECT_TRUE(g.keeps_its_m());
+      thrum::yield();
+      EXPECT_EQ(rt::os::current_tid(), other);
       guarded.unlock();
       EXPECT_FALSE(g.keeps_its_m());
     });
     all.wait();
     EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+// There it is locked to its thread, and not at home: on the first one, inside blocking(), and after lock_os_thread.
+TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_where_it_is_locked_to_its_thread) {
+  run([] {
+    leave_the_first_thread();
+    wait_group all;
+    all.go([] {
+      std::vector<std::recursive_mutex> many(300);
+      lock_os_thread();
+      int const tid = rt::os::current_tid();
+      for (std::recursive_mutex& each : many) each.lock();
+      for (int i = 0; i < 300; ++i) unlock_os_thread();
+      thrum::yield();
+      EXPECT_EQ(rt::os::current_tid(), tid);
+      for (std::recursive_mutex& each : many) each.unlock();
+      for (int i = 0; i < 300; ++i) unlock_os_thread();
+      EXPECT_TRUE(this_g().keeps_its_m());
+      std::uint16_t const depth = this_g().lock_depth;
+      for (int i = 0; i < 300; ++i) {
+        many[0].lock();
+        many[0].unlock();
+      }
+      EXPECT_EQ(this_g().lock_depth, depth);
+    });
+    all.wait();
+    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));
   });
 }
 
