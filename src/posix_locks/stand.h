@@ -18,7 +18,8 @@
 //      then, and (a) says that he chooses again when he unlocks. If it does not, it unlocks some day itself. So it does no harm that one
 //      who is chosen already is not chosen again, nor that somebody else was quicker.
 //  (c) Whoever gives up, since its time is over, has tried once more under the lock under which it leaves, and chooses another
-//      one in its place. Strictly (b) would do; but see (d).
+//      one in its place. Strictly (b) would do; but see (d). Whoever gives up since it cannot have the mutex, for want of memory, has to: the
+//      mutex may be free, and nobody is going to unlock it.
 //  (d) glibc unlocks a mutex by itself, inside pthread_cond_wait, and nobody looks at the bucket then. On a goroutine that does not happen: its wait is
 //      made of an unlock and a lock of ours. A plain thread T does before that call:
 //         1. notes the mutex with its owner, T, in a table (unseen)    2. a full barrier    3. looks at the bucket, and chooses one, as if it had unlocked
@@ -122,7 +123,7 @@ class place {
       forget_choice();
       result = tries();
       if (result != EBUSY || is_last == last_time::yes) leave_locked();
-      if (result == EBUSY && is_last == last_time::yes) choose_another(runnable);
+      if (result != 0 && !is_in_bucket_) choose_another(runnable);
     }
     rt::ready_all(m, runnable);
     rt::leave(m);
