@@ -33,6 +33,15 @@ outcome park_until_chosen(place& here, std::int64_t deadline_ns) noexcept {
   return here.leave() ? outcome::signalled : outcome::late;
 }
 
+// Whoever has waited has the mutex, whatever the answer is. If there was no memory for that (owned ones need some), others may give it back.
+int lock_again(pthread_mutex_t& mutex) noexcept {
+  for (;;) {
+    int const error = lock_on_goroutine(mutex, {});
+    if (error != EAGAIN) return error;
+    thrum::yield();
+  }
+}
+
 // On a goroutine. -1: it cannot be done here.
 THRUM_OPAQUE int wait_on_goroutine(pthread_cond_t& condition, pthread_mutex_t& mutex, time_limit limit) noexcept {
   rt::at_home const here;
@@ -45,7 +54,7 @@ THRUM_OPAQUE int wait_on_goroutine(pthread_cond_t& condition, pthread_mutex_t& m
     return error;
   }
   outcome const how = park_until_chosen(its, deadline_ns);
-  int const error = lock_on_goroutine(mutex, {});
+  int const error = lock_again(mutex);
   errno = errno_before;
   if (error != 0) return error;
   return how == outcome::late ? ETIMEDOUT : 0;

@@ -67,5 +67,34 @@ TEST(posix_locks_without_memory, T08_whoever_cannot_have_the_mutex_passes_it_on)
   });
 }
 
+TEST(posix_locks_without_memory, T08_a_wait_for_a_condition_ends_with_the_mutex) {
+  THRUM_SKIP_SO_MANY_MUTEXES();
+  run_at(1, [] {
+    leave_the_first_thread();
+    mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
+    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    std::atomic<bool> is_back{false};
+    wait_group all;
+    all.go([&] {
+      guarded.lock();
+      EXPECT_EQ(::pthread_cond_wait(&changed, guarded.get()), 0);
+      is_back = true;
+      guarded.unlock();
+    });
+    ASSERT_TRUE(until_waiting(rt::wait_reason::condition_variable, 1));
+    all.go([&] {
+      {
+        no_records const from_here_on;
+        EXPECT_EQ(::pthread_cond_signal(&changed), 0);
+        for (int i = 0; i < 100; ++i) thrum::yield();
+        EXPECT_FALSE(is_back);
+      }
+      EXPECT_TRUE(wait_until([&] { return is_back.load(); }));
+    });
+    all.wait();
+    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));
+  });
+}
+
 }  // namespace
 }  // namespace thrum::test
