@@ -50,8 +50,9 @@ ownership look_at_owner(address_bucket& bucket, pthread_mutex_t const& mutex) no
   owned_mutex** const at = find(bucket, mutex);
   if (*at == nullptr) return ownership::free_or_threads;
   M& m = *current_m();
-  bool const is_mine = (*at)->goroutine == m.current->id;
-  if ((*at)->thread == owner_of(mutex)) return is_mine ? ownership::mine : ownership::anothers;
+  bool const is_of_this_run = (*at)->epoch == m.sched.epoch;
+  bool const is_mine = is_of_this_run && (*at)->goroutine == m.current->id;
+  if (is_of_this_run && (*at)->thread == owner_of(mutex)) return is_mine ? ownership::mine : ownership::anothers;
   drop(at);
   if (is_mine) leave_home(m);  // it was unlocked where nobody saw it
   return ownership::free_or_threads;
@@ -61,7 +62,7 @@ bool note_owner(address_bucket& bucket, pthread_mutex_t const& mutex) noexcept {
   owned_mutex* const one = take_record();
   if (one == nullptr) return false;
   M const& m = *current_m();
-  *one = {bucket.owned, &mutex, m.current->id, m.tid};
+  *one = {bucket.owned, &mutex, m.current->id, m.tid, m.sched.epoch};
   bucket.owned = one;
   return true;
 }

@@ -6,7 +6,7 @@
 //
 // glibc's mutex is the truth here as well: a record holds only as long as the mutex's owner is the thread that the record names. One that was
 // left behind, by a goroutine that has ended with the mutex in its hands for example, means nothing once another mutex is there. Until then that mutex is locked for good, as one
-// that a thread has taken along when it ended.
+// that a thread has taken along when it ended. What a run has left behind means nothing to the next one: there the mutex is its thread's.
 #pragma once
 
 #include "posix_locks/stand.h"
@@ -20,8 +20,9 @@ namespace thrum::posix {
 struct owned_mutex {
   owned_mutex* next = nullptr;
   void const* address = nullptr;
-  std::uint64_t goroutine = 0;
+  std::uint64_t goroutine = 0;  // its number, which the next run gives again
   int thread = 0;
+  std::uint32_t epoch = 0;  // the run's
 };
 
 // All on a goroutine, inside the runtime, under the bucket's lock.

@@ -236,6 +236,38 @@ TEST_P(posix_owned_mutexes, T08_a_goroutine_that_ends_with_one_leaves_it_locked)
   });
 }
 
+// The numbers of goroutines begin anew in every run: main has the same one. It is on the first thread, which outlives the run.
+TEST_P(posix_owned_mutexes, T12_what_a_run_has_left_locked_is_its_threads_and_not_the_next_runs) {
+  THRUM_SKIP_WHAT_IS_WRONG();
+  mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
+  std::uint64_t first = 0;
+  run([&] {
+    ASSERT_EQ(rt::current_m()->id, 0);
+    first = this_g().id;
+    guarded.lock();
+  });
+  guarded.unlock();
+  guarded.lock();
+  run([&] {
+    EXPECT_EQ(this_g().id, first);
+    lock_os_thread();
+    guarded.unlock();
+    EXPECT_TRUE(this_g().keeps_its_m());
+    EXPECT_EQ(this_g().lock_depth, 1);
+    unlock_os_thread();
+  });
+  guarded.lock();
+  guarded.unlock();
+
+  run([&] { guarded.lock(); });
+  run([&] {
+    guarded.lock();  // once more: it is this thread's
+    guarded.unlock();
+    guarded.unlock();
+    EXPECT_FALSE(this_g().keeps_its_m());
+  });
+}
+
 TEST_P(posix_owned_mutexes, T08_a_condition_gives_it_to_others_meanwhile) {
   run([] {
     mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
