@@ -115,10 +115,43 @@ int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tri
   }
 }
 
+// Of one that is owned, where the thread is to wait: it is the goroutine's all the same, and the goroutine at home. But not for one that it shares the thread
+// with: that could not go on, and glibc would let this one in, or take it for that one.
+int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
+  int const is_neighbours = is_recursive(mutex) ? EAGAIN : EDEADLK;
+  address_bucket& bucket = bucket_of(&mutex, about::mutex);
+  M& m = *current_m();
+  int result = 0;
+  enter(m);
+  stay_home(m);
+  {
+    os::lock_guard const guard(bucket.lock);
+    if (look_at_owner(bucket, mutex) == ownership::anothers && owner_of(mutex) == m.tid) result = is_neighbours;
+  }
+  leave(m);
+  if (result == 0) result = lock_plainly(mutex, limit);
+  bool was_had = false;
+  enter(m);
+  if (result == 0) {
+    os::lock_guard const guard(bucket.lock);
+    if (look_at_owner(bucket, mutex) == ownership::anothers) {  // it came when this one left the runtime
+      result = is_neighbours;
+    } else if (!note_owner(bucket, mutex)) {
+      result = EAGAIN;
+      was_had = true;
+    }
+    if (result != 0) static_cast<void>(plain::mutex_unlock(&mutex));
+  }
+  if (result != 0) leave_home(m);
+  leave(m);
+  if (was_had) was_unlocked(&mutex);
+  return result;
+}
+
 // It was another's.
 THRUM_OPAQUE int wait_for(pthread_mutex_t& mutex, mutex_kind kind, time_limit limit) noexcept {
   if (!limit.is_valid()) return EINVAL;
-  if (must_not_park()) return lock_plainly(mutex, limit);
+  if (must_not_park()) return kind == mutex_kind::owned ? lock_owned_plainly(mutex, limit) : lock_plainly(mutex, limit);
   at_home const here;
   int const errno_before = errno;
   int result =

@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 namespace thrum::test {
@@ -71,6 +72,40 @@ class mutex_of_kind {
  private:
   pthread_mutex_t it_{};
 };
+
+// In which a lock keeps the thread.
+class changed_mask {
+ public:
+  changed_mask() {
+    sigset_t mine;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGUSR2);
+    EXPECT_EQ(::pthread_sigmask(SIG_BLOCK, &mine, &usual_), 0);
+  }
+  ~changed_mask() { EXPECT_EQ(::pthread_sigmask(SIG_SETMASK, &usual_, nullptr), 0); }
+  changed_mask(changed_mask const&) = delete;
+  changed_mask& operator=(changed_mask const&) = delete;
+
+ private:
+  sigset_t usual_{};
+};
+
+// f, once, on a goroutine of this thread.
+template <class F>
+void call_on_thread(int tid, F f) {
+  std::atomic<bool> was_called{false};
+  EXPECT_TRUE(wait_until([&] {
+    wait_group all;
+    for (int i = 0; i < 2 * max_procs(); ++i) {
+      all.go([&] {
+        rt::os::yield_thread();  // others may take the next one
+        if (rt::os::current_tid() == tid && !was_called.exchange(true)) f();
+      });
+    }
+    all.wait();
+    return was_called.load();
+  }));
+}
 
 // Whether others are where this one is.
 class alone {

@@ -211,6 +211,83 @@ TEST_P(posix_owned_mutexes, T08_errorcheck_says_who_has_it) {
   });
 }
 
+// --- where the thread waits ---
+
+TEST_P(posix_owned_mutexes, T08_with_a_changed_mask_another_of_its_thread_is_told_that_it_cannot_have_it) {
+  run([] {
+    leave_the_first_thread();
+    for (int const kind : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
+      int const expected = kind == PTHREAD_MUTEX_RECURSIVE ? EAGAIN : EDEADLK;
+      mutex_of_kind guarded(kind);
+      chan<int> steps(0);
+      wait_group all;
+      all.go([&] {
+        guarded.lock();
+        steps.send(rt::os::current_tid());
+        static_cast<void>(steps.recv());
+        guarded.unlock();
+      });
+      int const tid = *steps.recv();
+      call_on_thread(tid, [&] {
+        changed_mask const mask;
+        timespec const late = moment_from_now(CLOCK_REALTIME, 3600'000'000'000);
+        EXPECT_EQ(::pthread_mutex_lock(guarded.get()), expected);
+        EXPECT_EQ(::pthread_mutex_timedlock(guarded.get(), &late), expected);
+        EXPECT_EQ(::pthread_mutex_trylock(guarded.get()), EBUSY);
+        EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), EPERM);
+        EXPECT_FALSE(this_g().keeps_its_m());
+      });
+      steps.send(0);
+      all.wait();
+      guarded.lock();  // it is free
+      guarded.unlock();
+    }
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
+TEST_P(posix_owned_mutexes, T08_what_it_got_with_a_changed_mask_is_its_own_and_keeps_it_on_its_thread) {
+  run([] {
+    leave_the_first_thread();
+    for (int const kind : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
+      mutex_of_kind guarded(kind);
+      std::atomic<int> step{0};
+      std::atomic<int> waits{0};
+      partner const owner([&] {
+        guarded.lock();
+        step = 1;
+        rt::os::thread_watch watch;
+        EXPECT_TRUE(spin_until(
+            [&] { return waits != 0 && watch.look(waits).activity == rt::os::thread_activity::sleeps_in_call; }));
+        guarded.unlock();
+      });
+      ASSERT_TRUE(wait_until([&] { return step == 1; }));
+      wait_group all;
+      all.go([&] {
+        int const tid = rt::os::current_tid();
+        {
+          changed_mask const mask;
+          timespec const past = moment_from_now(CLOCK_REALTIME, -1'000'000);
+          EXPECT_EQ(::pthread_mutex_timedlock(guarded.get(), &past), ETIMEDOUT);
+          EXPECT_FALSE(this_g().keeps_its_m());
+          waits = tid;
+          guarded.lock();
+        }
+        EXPECT_TRUE(this_g().keeps_its_m());
+        for (int i = 0; i < 20; ++i) thrum::yield();
+        EXPECT_EQ(rt::os::current_tid(), tid);
+        int answer = -1;
+        call_on_thread(tid, [&] { answer = ::pthread_mutex_trylock(guarded.get()); });
+        EXPECT_EQ(answer, EBUSY);
+        guarded.unlock();
+        EXPECT_FALSE(this_g().keeps_its_m());
+      });
+      all.wait();
+    }
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
 TEST_P(posix_owned_mutexes, T08_a_goroutine_that_ends_with_one_leaves_it_locked) {
   THRUM_SKIP_WHAT_IS_WRONG();
   run([] {
