@@ -62,7 +62,7 @@ int try_owned_once(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
   enter(m);
   int result = 0;
   {
-    os::lock_guard const guard(bucket_of(&mutex, about::mutex).lock);
+    os::lock_guard const guard(bucket_to_lock(&mutex, about::mutex).lock);
     result = try_owned(mutex, if_mine);
   }
   leave(m);
@@ -119,7 +119,7 @@ int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tri
 // with: that could not go on, and glibc would let this one in, or take it for that one.
 int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   int const is_neighbours = is_recursive(mutex) ? EAGAIN : EDEADLK;
-  address_bucket& bucket = bucket_of(&mutex, about::mutex);
+  address_bucket& bucket = bucket_to_lock(&mutex, about::mutex);
   M& m = *current_m();
   int result = 0;
   enter(m);
@@ -170,7 +170,7 @@ int unlock_owned(pthread_mutex_t& mutex) noexcept {
   bool was_mine = false;
   bool is_last = true;
   {
-    address_bucket& bucket = bucket_of(&mutex, about::mutex);
+    address_bucket& bucket = bucket_to_lock(&mutex, about::mutex);
     os::lock_guard const guard(bucket.lock);
     switch (look_at_owner(bucket, mutex)) {
       case ownership::anothers: is_last = false; break;
@@ -220,7 +220,7 @@ int unlock_on_goroutine(pthread_mutex_t& mutex) noexcept {
 owner_set_aside::owner_set_aside(pthread_mutex_t& mutex) noexcept {
   if (kind_of(mutex) != mutex_kind::owned) return;
   runtime_mark const mark;
-  address_bucket& bucket = bucket_of(&mutex, about::mutex);
+  address_bucket& bucket = bucket_to_lock(&mutex, about::mutex);
   os::lock_guard const guard(bucket.lock);
   if (look_at_owner(bucket, mutex) != ownership::mine) return;
   forget_owner(bucket, mutex);
@@ -230,7 +230,7 @@ owner_set_aside::owner_set_aside(pthread_mutex_t& mutex) noexcept {
 owner_set_aside::~owner_set_aside() {
   if (its_ == nullptr) return;
   runtime_mark const mark;
-  address_bucket& bucket = bucket_of(its_, about::mutex);
+  address_bucket& bucket = bucket_to_lock(its_, about::mutex);
   os::lock_guard const guard(bucket.lock);
   static_cast<void>(note_owner(bucket, *its_));  // the record that was just put back is there
 }

@@ -20,6 +20,8 @@ using namespace rt;
 
 constinit std::array<address_bucket, 2 * buckets_of_each> address_buckets{};
 
+constinit atomic<bool> buckets_are_used{false};
+
 constinit atomic<M const*> forked_on{nullptr};
 
 // What the table sees of those who wait. All under the bucket's lock.
@@ -161,9 +163,14 @@ atomic<std::uint32_t>& unseen_of(pthread_mutex_t const& mutex, int owner) noexce
 
 // The parent's goroutines, and whatever locks and calls its other threads were in.
 void forget_in_child() noexcept {
+  // All relaxed: there is but one thread. What need not be written is not: the child would have pages of its own for it.
   forked_on.store(current_m(), relaxed);
+  for (auto& each : unseen) {
+    if (each.load(relaxed) != 0) each.store(0, relaxed);
+  }
+  if (!buckets_are_used.load(relaxed)) return;
+  buckets_are_used.store(false, relaxed);
   for (address_bucket& bucket : address_buckets) new (&bucket) address_bucket();
-  for (auto& each : unseen) each.store(0, relaxed);  // relaxed: there is but one thread
   called.clear();
   to_look_at.clear();
   forget_owners_in_child();
@@ -181,7 +188,7 @@ place::place(void const* address, about what) noexcept
       run_(home_.sched),
       epoch_(run_.epoch),
       what_(what),
-      bucket_(bucket_of(address, what)) {}
+      bucket_(bucket_to_lock(address, what)) {}
 
 bool place::enter() noexcept {
   M& m = *current_m();

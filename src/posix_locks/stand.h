@@ -99,6 +99,16 @@ extern std::array<address_bucket, 2 * buckets_of_each> address_buckets;
   return address_buckets[what == about::mutex ? index : buckets_of_each + index];
 }
 
+// The same for whoever is about to lock it: from now on a child of fork has something to forget.
+extern rt::atomic<bool> buckets_are_used;
+[[nodiscard]] inline address_bucket& bucket_to_lock(void const* address, about what) noexcept {
+  if (!buckets_are_used.load(rt::relaxed)) [[unlikely]] {
+    buckets_are_used.store(true, rt::relaxed);
+    rt::store_load_fence();  // before the lock: whoever forks may do so now
+  }
+  return bucket_of(address, what);
+}
+
 // One goroutine that waits, for the length of a call. On a goroutine, in user code, at home.
 class place {
  public:

@@ -1,12 +1,15 @@
 // Mutexes that are anybody's: normal and adaptive.
 #include "posix/locks/locks.h"
+#include "posix_locks/stand.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -376,6 +379,52 @@ TEST_P(posix_mutexes, those_who_wait_are_not_the_childs) {
     guarded.unlock();
     all.wait();
   });
+}
+
+// How many pages of this memory are the calling process's alone; -1: the kernel does not say.
+int own_pages(void const* low, std::size_t bytes) noexcept {
+  auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  auto const from = reinterpret_cast<std::uintptr_t>(low);
+  int const file = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  int own = 0;
+  for (std::uintptr_t at = from / page + 1; at < (from + bytes) / page; ++at) {
+    std::uint64_t entry = 0;
+    if (::pread(file, &entry, sizeof entry, static_cast<off_t>(at * sizeof entry)) != sizeof entry) return -1;
+    if ((entry >> 63U & 1U) != 0 && (entry >> 56U & 1U) != 0) ++own;  // present, and mapped only here
+  }
+  ::close(file);
+  return own;
+}
+
+// Ends with what f says.
+template <class F>
+int in_child(F f) {
+  pid_t const child = ::fork();
+  if (child == 0) ::_exit(f());
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The child has forgotten whatever this process has done; its own child has nothing to forget.
+TEST(posix_locks_and_fork, a_child_writes_nothing_to_the_buckets_if_nobody_has_used_them) {
+  if (rt::with_tsan || rt::with_asan) GTEST_SKIP() << "a sanitizer's fork is not this one";
+  constexpr int cannot_tell = 99;
+  run_at(2, [] {
+    mutex_of_kind used(PTHREAD_MUTEX_RECURSIVE);
+    used.lock();
+    used.unlock();
+  });
+  auto const pages = [] { return own_pages(&posix::address_buckets, sizeof posix::address_buckets); };
+  if (pages() < 0) GTEST_SKIP() << "no /proc/self/pagemap";
+  EXPECT_GT(pages(), 0);
+  int const result = in_child([&] {
+    int const before = pages();
+    if (before <= 0) return cannot_tell;  // it has forgotten, and written that
+    return in_child([&] { return pages(); });
+  });
+  EXPECT_EQ(result, 0);
 }
 
 // A run leaves behind who waits when it ends; the next one has nothing to do with them.
