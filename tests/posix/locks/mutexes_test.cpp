@@ -2,6 +2,7 @@
 #include "posix/locks/locks.h"
 #include "posix_locks/stand.h"
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -377,6 +379,51 @@ TEST_P(posix_mutexes, those_who_wait_are_not_the_childs) {
     EXPECT_EQ(blocking([&] { return ::waitpid(child, &status, 0); }), child);
     EXPECT_EQ(status, 0);
     guarded.unlock();
+    all.wait();
+  });
+}
+
+// Whose thread has no P when it forks: in the child it would wait for one for ever, wherever it enters the runtime.
+TEST_P(posix_mutexes, T04_a_child_of_one_that_has_lost_its_p_enters_nothing) {
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer's fork is a long way, and sysmon gives it a P meanwhile";
+  run([] {
+    leave_the_first_thread();
+    std::array<mutex_of_kind, 2> owned{mutex_of_kind(PTHREAD_MUTEX_RECURSIVE), mutex_of_kind(PTHREAD_MUTEX_ERRORCHECK)};
+    std::atomic<bool> stop{false};
+    wait_group all;
+    for (int i = 0; i < procs(); ++i) {  // they want it
+      all.go([&] {
+        while (!stop) thrum::yield();
+      });
+    }
+    all.go([&] {
+      rt::M const& m = *rt::current_m();
+      auto const has_lost_it = [&] { return (m.attention.load(rt::relaxed) & rt::m_attend::away) != 0; };
+      // Unannounced, past what thrum::posix sees.
+      timespec const a_while{0, 5'000'000};
+      for (int i = 0; i < 1000 && !has_lost_it(); ++i) ::syscall(SYS_nanosleep, &a_while, nullptr);
+      EXPECT_TRUE(has_lost_it());
+      pid_t const child = ::fork();
+      if (child == 0) {
+        ::alarm(20);
+        bool good = true;
+        for (mutex_of_kind& each : owned) {
+          good = good && ::pthread_mutex_lock(each.get()) == 0;
+          good = good && ::pthread_mutex_trylock(each.get()) == (&each == &owned[0] ? 0 : EBUSY);
+          good = good && ::pthread_mutex_unlock(each.get()) == 0;
+        }
+        pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+        timespec const soon = moment_from_now(CLOCK_REALTIME, 1'000'000);
+        good = good && ::pthread_cond_timedwait(&never, owned[0].get(), &soon) == ETIMEDOUT;
+        good = good && ::pthread_mutex_unlock(owned[0].get()) == 0;
+        ::_exit(good ? 0 : 1);
+      }
+      EXPECT_GT(child, 0);
+      int status = -1;
+      EXPECT_EQ(blocking([&] { return ::waitpid(child, &status, 0); }), child);
+      EXPECT_EQ(status, 0);
+      stop = true;
+    });
     all.wait();
   });
 }
