@@ -72,7 +72,11 @@ namespace {
 
 }  // namespace
 
-void* next_after_posix(char const* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
+void* next_after_posix(char const* name) noexcept {
+  void* const found = ::dlsym(RTLD_NEXT, name);
+  seen_from_here(found);
+  return found;
+}
 
 void plain_function::find_early() noexcept {
   int const errno_before = errno;

@@ -20,6 +20,10 @@
 
 namespace thrum::posix {
 
+// The loader sees by the return address which library asks for what comes after it. A call that is the last thing a function does may be a jump, and then that is
+// the caller's: so something with its result comes after it.
+[[gnu::always_inline]] inline void seen_from_here(void* found) noexcept { asm volatile("" : : "r"(found)); }
+
 // What comes after this library.
 [[nodiscard]] void* next_after_posix(char const* name) noexcept;
 

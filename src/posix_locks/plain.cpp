@@ -25,7 +25,9 @@ void* next_after_locks(char const* name) noexcept {
     if (void* const second = ::dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2")) return second;
   }
 #endif
-  return ::dlsym(RTLD_NEXT, name);
+  void* const found = ::dlsym(RTLD_NEXT, name);
+  seen_from_here(found);
+  return found;
 }
 
 }  // namespace thrum::posix
