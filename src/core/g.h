@@ -62,8 +62,8 @@ struct alignas(cache_line_bytes) G {
   bool is_hosted : 1 = false;          // runs on its joiner's stack
   bool is_exiting : 1 = false;         // goexit is unwinding it
   atomic<bool> was_orphaned{false};    // its run is over; the record only serves a handle that is still there
-  std::uint8_t home_depth = 0;         // how many things keep it at home
-  std::uint16_t lock_depth = 0;        // calls of lock_os_thread that are still to be undone
+  std::uint8_t home_depth = 0;         // what keeps it at home; if it is locked, what of lock_depth is that
+  std::uint16_t lock_depth = 0;        // calls of lock_os_thread, and of home_depth, that are still to be undone
   std::int64_t runnable_since_ns = 0;  // if it is timed
 
   // set when it is created, read by its first run
