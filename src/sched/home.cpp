@@ -19,6 +19,9 @@ namespace thrum::rt {
 
 namespace {
 
+// The inbox is looked at now and then also while the queue is not empty: who yields in a loop is always in there.
+constexpr std::uint32_t turns_between_looks = 16;
+
 constexpr std::uint8_t for_good = 255;  // what the counter holds: nobody knows any more how many there are
 
 }  // namespace
@@ -124,11 +127,15 @@ void send_home(M* by, G& g) noexcept {
 }
 
 found take_at_home(M& m) noexcept {
-  if (m.ready_at_home.load(relaxed) == 0) return {};  // relaxed: looked at under the lock before the P is given up
+  std::uint32_t const ready = m.ready_at_home.load(relaxed);  // looked at under the lock before the P is given up
+  if (ready == 0) return {};
   if (std::exchange(m.home_was_last, false) && !m.p->queue.is_empty_to_owner()) return {};
   if (m.home_queue.empty()) {
     os::lock_guard const guard(m.sched.lock);
     std::swap(m.home_queue, m.home_inbox);
+  } else if (m.home_queue.size() < ready && m.p->ticks_to_global % turns_between_looks == 0) {
+    os::lock_guard const guard(m.sched.lock);
+    while (G* const g = m.home_inbox.pop_front()) m.home_queue.push_back(*g);
   }
   G* const g = m.home_queue.pop_front();
   if (g == nullptr) return {};

@@ -10,7 +10,8 @@
 //     Calls nest, and what keeps it there need not end in the order in which it began: a lock of the C library whose owner is the thread
 //     keeps it from the moment it has it until it lets it go (src/posix_locks). So they are counted. A goroutine that ends is at home no more.
 //  2. One that is at home stands in no queue of a P, where others could take it. Once readied, by whomsoever, it goes to its M's
-//     home_queue, which is that thread's own, or to its home_inbox, under sched.lock.
+//     home_queue, which is that thread's own, or to its home_inbox, under sched.lock. The queue is filled from the inbox when it is empty, and every
+//     few turns: some may be in there always, who yield until one from the inbox has done something.
 //  3. An M never enters a system call that was announced, and is never locked to a goroutine, while it is home to others: whoever wants
 //     that goes to another thread first (make_way), which is not yet his: the M rests then, and can be woken. Where a
 //     thread sleeps in the kernel unannounced, is kept by a computation, or there is no other thread to be had, those at home there wait

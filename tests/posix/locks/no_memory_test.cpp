@@ -14,8 +14,11 @@ namespace {
 class no_records {
  public:
   no_records() : taken_by_(more_than_a_chunk_has) {
+    taken_by_[0].lock();  // there is a chunk
+    taken_by_[0].unlock();
     rt::os::inject_fault(rt::os::call::mmap, ENOMEM, 0, rt::os::fault_for_good);
     while (taken_ < more_than_a_chunk_has && ::pthread_mutex_lock(taken_by_[taken_].native_handle()) == 0) ++taken_;
+    EXPECT_GT(taken_, 0U);
     EXPECT_LT(taken_, more_than_a_chunk_has);
   }
   ~no_records() {

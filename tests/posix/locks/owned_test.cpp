@@ -72,6 +72,42 @@ TEST_P(posix_owned_mutexes, T08_whoever_has_one_stays_on_its_thread_whatever_it_
   });
 }
 
+// Its thread is home to others, too, whom somebody else wakes.
+TEST_P(posix_owned_mutexes, T08_whoever_has_one_and_yields_lets_its_neighbours_go_on) {
+  run([] {
+    leave_the_first_thread();
+    mutex_of_kind wanted(PTHREAD_MUTEX_NORMAL);
+    std::atomic<int> step{0};
+    partner const owner([&] {
+      wanted.lock();
+      step = 1;
+      EXPECT_TRUE(spin_until([&] { return step == 2; }));
+      wanted.unlock();
+    });
+    ASSERT_TRUE(wait_until([&] { return step == 1; }));
+    std::atomic<int> had{0};
+    wait_group all;
+    for (int i = 0; i < procs(); ++i) {
+      all.go([&] {
+        wanted.lock();
+        wanted.unlock();
+        ++had;
+      });
+    }
+    ASSERT_TRUE(until_waiting(rt::wait_reason::mutex, procs()));
+    for (int i = 0; i < 2 * procs(); ++i) {
+      all.go([&] {
+        std::recursive_mutex its_own;
+        std::lock_guard const held(its_own);
+        step = 2;
+        EXPECT_TRUE(wait_until([&] { return had == procs(); }));
+      });
+    }
+    all.wait();
+    EXPECT_TRUE(nobody_is_at_home());
+  });
+}
+
 TEST_P(posix_owned_mutexes, T08_they_need_not_be_unlocked_in_the_order_in_which_they_were_locked) {
   run([] {
     leave_the_first_thread();
