@@ -53,6 +53,10 @@ inline timespec moment_from_now(clockid_t clock, std::int64_t ns) {
 #define THRUM_SKIP_WHAT_IS_WRONG() \
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer reports what is wrong on purpose"
 
+// Its detector of deadlocks has room for 64.
+#define THRUM_SKIP_SO_MANY_MUTEXES() \
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer does not bear so many mutexes in one hand"
+
 class mutex_of_kind {
  public:
   explicit mutex_of_kind(int kind) {

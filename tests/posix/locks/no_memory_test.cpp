@@ -34,9 +34,6 @@ class no_records {
   std::size_t taken_ = 0;
 };
 
-#define THRUM_SKIP_SO_MANY_MUTEXES() \
-  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer does not bear so many mutexes in one hand"
-
 // At one P: a thread that had to be made now would be the end of the program.
 TEST(posix_locks_without_memory, T08_whoever_cannot_have_the_mutex_passes_it_on) {
   THRUM_SKIP_SO_MANY_MUTEXES();

@@ -132,6 +132,7 @@ TEST_P(posix_owned_mutexes, T08_they_need_not_be_unlocked_in_the_order_in_which_
 }
 
 TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_it_stays_until_it_ends) {
+  THRUM_SKIP_SO_MANY_MUTEXES();
   run([] {
     leave_the_first_thread();
     wait_group all;
@@ -188,6 +189,7 @@ TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
 
 // There it is locked to its thread, and not at home: on the first one, inside blocking(), and after lock_os_thread.
 TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_where_it_is_locked_to_its_thread) {
+  THRUM_SKIP_SO_MANY_MUTEXES();
   run([] {
     leave_the_first_thread();
     wait_group all;
