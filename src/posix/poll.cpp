@@ -21,17 +21,17 @@ namespace thrum::posix {
 namespace {
 
 // Room for so many without memory of its own.
-template <class T, std::size_t On_stack>
+template <class T, std::size_t OnStack>
 class array_of {
  public:
   explicit array_of(std::size_t count) noexcept {
-    if (count > On_stack) more_.reset(new (std::nothrow) T[count]);
-    first_ = count > On_stack ? more_.get() : few_.data();
+    if (count > OnStack) more_.reset(new (std::nothrow) T[count]);
+    first_ = count > OnStack ? more_.get() : few_.data();
   }
   [[nodiscard]] T* get() noexcept { return first_; }  // nullptr: no memory
 
  private:
-  std::array<T, On_stack> few_{};
+  std::array<T, OnStack> few_{};
   std::unique_ptr<T[]> more_;
   T* first_ = nullptr;
 };

@@ -2,8 +2,8 @@
 //
 // There are three kinds: locked by lock_os_thread, and parked; paused in the middle of user code (sys/preempt.h); back from a
 // system call in the frames of a caller who must stay on his thread (sys/blocking.h). None of them leaves its stack, unlike those
-// who are at home on a thread (sched/home.h). The thread gives its P away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry; whoever takes that
-// entry gives his P to the thread, and goes on without one (give_p_to_thread_of).
+// who are at home on a thread (sched/home.h). The thread gives its P away and sleeps on its M's note. The goroutine is queued like
+// any other, as a locked entry; whoever takes that entry gives his P to the thread, and goes on without one (give_p_to_thread_of).
 //
 // Invariants:
 //  1. Such a goroutine remains its M's current one: nobody touches its stack, and its saved context is only good for a look.

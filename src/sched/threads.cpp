@@ -164,7 +164,7 @@ void let_thread_go(M& m) noexcept {
 
 void bury_thread(Sched& s, M& m) noexcept {
   os::join_thread(m.thread, m.tid);
-  m.thread_exists.store(false, relaxed);                   // end_all_ms comes after the thread maker
+  m.thread_exists.store(false, relaxed);  // end_all_ms comes after the thread maker
   m.tid = 0;
   m.must_end = false;
   m.is_let_go = false;

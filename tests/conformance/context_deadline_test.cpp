@@ -108,6 +108,7 @@ TEST_P(context_deadline, cancelled_before_it) {
 
 // Timers that wait for their time, on any P.
 std::int64_t armed_timers() {
+  rt::runtime_mark const mark;
   std::int64_t armed = 0;
   for (auto const& p : this_sched().procs) {
     auto const [entries, dead] = p->timers.count();

@@ -25,6 +25,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace thrum::test {
@@ -152,6 +155,30 @@ inline both_ends make_pipe(int flags = 0) {
   int fds[2]{};
   EXPECT_EQ(::pipe2(fds, flags), 0);
   return {fds[0], fds[1]};
+}
+
+inline both_ends make_sockets(int type = SOCK_STREAM) {
+  int fds[2]{};
+  EXPECT_EQ(::socketpair(AF_UNIX, type, 0, fds), 0);
+  return {fds[0], fds[1]};
+}
+
+// SO_RCVTIMEO or SO_SNDTIMEO.
+inline void set_limit(int fd, int which, long us) {
+  timeval const limit{us / 1'000'000, us % 1'000'000};
+  EXPECT_EQ(::setsockopt(fd, SOL_SOCKET, which, &limit, sizeof limit), 0);
+}
+
+// Until it takes no more.
+inline void fill(int fd) {
+  int const flags = ::fcntl(fd, F_GETFL);
+  EXPECT_EQ(::fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
+  std::string const some(1000, 'x');
+  for (std::size_t const bytes : {some.size(), std::size_t{1}}) {
+    while (::syscall(SYS_write, fd, some.data(), bytes) > 0) {
+    }
+  }
+  EXPECT_EQ(::fcntl(fd, F_SETFL, flags), 0);
 }
 
 }  // namespace thrum::test

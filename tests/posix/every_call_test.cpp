@@ -41,13 +41,6 @@ THRUM_AT_EVERY_WIDTH(posix_every_call);
 
 // --- the descriptors: first is read, second written ---
 
-template <int Type>
-both_ends unix_sockets() {
-  int fds[2]{};
-  EXPECT_EQ(::socketpair(AF_UNIX, Type, 0, fds), 0);
-  return {fds[0], fds[1]};
-}
-
 both_ends tcp_sockets() {
   both_ends listener{::socket(AF_INET, SOCK_STREAM, 0), -1};
   sockaddr_in at{};
@@ -99,9 +92,9 @@ struct kind {
 };
 kind const kinds[] = {
     {"pipe", [] { return make_pipe(); }, true},
-    {"stream", unix_sockets<SOCK_STREAM>, true},
-    {"datagrams", unix_sockets<SOCK_DGRAM>, true},
-    {"packets", unix_sockets<SOCK_SEQPACKET>, true},
+    {"stream", [] { return make_sockets(); }, true},
+    {"datagrams", [] { return make_sockets(SOCK_DGRAM); }, true},
+    {"packets", [] { return make_sockets(SOCK_SEQPACKET); }, true},
     {"TCP", tcp_sockets, true, false},
     {"terminal", terminal, true, false},
     {"terminal, written", terminal_that_is_written, true, false},
@@ -288,24 +281,24 @@ void make_nonblocking(int fd) { EXPECT_EQ(::fcntl(fd, F_SETFL, ::fcntl(fd, F_GET
 // By number, as nobody stands in the way of that. Where nothing can be written there is nothing.
 void put(int fd) { static_cast<void>(::syscall(SYS_write, fd, data, room)); }
 
-// What has come there; through a terminal it takes a moment.
-std::string what_came(int fd) {
+// Through a terminal it takes a moment.
+bool something_comes(int fd) {
   pollfd one{fd, POLLIN, 0};
   timespec const at_most{1, 0};
-  ::syscall(SYS_ppoll, &one, 1, &at_most, nullptr, 0);
+  return ::syscall(SYS_ppoll, &one, 1, &at_most, nullptr, 0) == 1;
+}
+
+std::string what_came(int fd) {
+  static_cast<void>(something_comes(fd));
   make_nonblocking(fd);
   char memory[2 * room];
   long const r = ::syscall(SYS_read, fd, memory, sizeof memory);
   return std::string(memory, r > 0 ? static_cast<std::size_t>(r) : 0);
 }
 
-// Until there is no room; not for files, which have some for ever.
-void fill(int fd) {
-  make_nonblocking(fd);
-  std::vector<char> const much(4096, '\1');
-  for (std::size_t bytes = much.size(); bytes >= room;) {
-    if (::syscall(SYS_write, fd, much.data(), bytes) < 0) bytes /= 2;
-  }
+void add_named(answers& all, kind const& on, call const& c, answer said) {
+  said.data = std::string(on.name) + ", " + c.name + ": " + said.data;
+  all.push_back(std::move(said));
 }
 
 template <class Calls, class Prepare, class Say>
@@ -313,13 +306,12 @@ void add(answers& all, kind const& on, Calls const& calls, Prepare prepare, Say 
   for (call const& each : calls) {
     both_ends ends = on.open();
     prepare(ends);
-    answer one = say(each, ends);
-    one.data = std::string(on.name) + ", " + each.name + ": " + one.data;
-    all.push_back(std::move(one));
+    add_named(all, on, each, say(each, ends));
   }
 }
 
 constexpr auto reads_first = [](call const& c, both_ends& ends) { return c.make(ends.first); };
+constexpr auto writes_second = [](call const& c, both_ends& ends) { return c.make(ends.second); };
 constexpr auto as_it_is = [](both_ends&) {};
 
 TEST_P(posix_every_call, data_is_there) {
@@ -328,9 +320,7 @@ TEST_P(posix_every_call, data_is_there) {
     for (kind const& on : kinds) {
       auto const prepare = [&](both_ends& ends) {
         put(ends.second);
-        pollfd one{ends.first, POLLIN, 0};
-        timespec const at_most{1, 0};
-        EXPECT_EQ(on.waits ? ::syscall(SYS_ppoll, &one, 1, &at_most, nullptr, 0) : 1, 1) << on.name;
+        EXPECT_TRUE(!on.waits || something_comes(ends.first)) << on.name;
       };
       add(all, on, readers, prepare, reads_first);
       add(all, on, for_ms<0>::calls, prepare, reads_first);
@@ -362,8 +352,7 @@ TEST_P(posix_every_call, the_other_end_is_gone) {
       add(all, on, readers, prepare, reads_first);
       add(all, on, for_ms<2>::calls, prepare, reads_first);
       add(
-          all, on, writers, [](both_ends& ends) { ends.close_first(); },
-          [](call const& c, both_ends& ends) { return c.make(ends.second); });
+          all, on, writers, [](both_ends& ends) { ends.close_first(); }, writes_second);
     }
     return all;
   });
@@ -402,9 +391,11 @@ TEST_P(posix_every_call, there_is_no_room_and_nobody_waits) {
     answers all;
     for (kind const& on : kinds) {
       if (!on.waits || !on.keeps || on.open == counter) continue;
-      add(
-          all, on, writers, [](both_ends& ends) { fill(ends.second); },
-          [](call const& c, both_ends& ends) { return c.make(ends.second); });
+      auto const prepare = [](both_ends& ends) {
+        fill(ends.second);
+        make_nonblocking(ends.second);
+      };
+      add(all, on, writers, prepare, writes_second);
     }
     return all;
   });
@@ -445,8 +436,7 @@ answers waits_for_data(caller& c, Calls const& calls, Disturb disturb) {
         c.next();
         said = each.make(ends.first);
       }
-      said.data = std::string(on.name) + ", " + each.name + ": " + said.data;
-      all.push_back(std::move(said));
+      add_named(all, on, each, std::move(said));
     }
   }
   return all;
@@ -475,19 +465,16 @@ TEST_P(posix_every_call, time_is_over_for_those_who_wait) {
       add(all, on, for_ms<2>::calls, as_it_is, reads_first);
       if (!is_socket(on)) continue;
       auto const limited = [](both_ends& ends) {
-        timeval const limit{0, 2000};
         for (int const which : {SO_RCVTIMEO, SO_SNDTIMEO}) {
-          for (int const fd : {ends.first, ends.second})
-            EXPECT_EQ(::setsockopt(fd, SOL_SOCKET, which, &limit, sizeof limit), 0);
+          for (int const fd : {ends.first, ends.second}) set_limit(fd, which, 2000);
         }
       };
       add(all, on, readers, limited, reads_first);
       auto const full = [&](both_ends& ends) {
         limited(ends);
         fill(ends.second);
-        EXPECT_EQ(::fcntl(ends.second, F_SETFL, ::fcntl(ends.second, F_GETFL) & ~O_NONBLOCK), 0);
       };
-      if (on.keeps) add(all, on, writers, full, [](call const& c, both_ends& ends) { return c.make(ends.second); });
+      if (on.keeps) add(all, on, writers, full, writes_second);
     }
     return all;
   });

@@ -84,18 +84,6 @@ void keeps_its_thread(void (*how)(std::function<void()> const&), std::function<v
   EXPECT_FALSE(is_inside);
 }
 
-// Until it takes no more.
-void fill(int fd) {
-  int const flags = ::fcntl(fd, F_GETFL);
-  EXPECT_EQ(::fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
-  std::string const some(1000, 'x');
-  for (std::size_t const bytes : {some.size(), std::size_t{1}}) {
-    while (::syscall(SYS_write, fd, some.data(), bytes) > 0) {
-    }
-  }
-  EXPECT_EQ(::fcntl(fd, F_SETFL, flags), 0);
-}
-
 TEST_P(posix_handlers, T08_a_handler_that_waits_keeps_its_thread) {
   run([] {
     leave_the_first_thread();

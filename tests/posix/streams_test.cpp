@@ -35,17 +35,6 @@ answer read_some(int fd, std::size_t bytes = 64) {
   return told(r, data);
 }
 
-both_ends make_sockets(int type = SOCK_STREAM) {
-  int fds[2]{};
-  EXPECT_EQ(::socketpair(AF_UNIX, type, 0, fds), 0);
-  return {fds[0], fds[1]};
-}
-
-void set_limit(int fd, int which, long us) {
-  timeval const limit{us / 1'000'000, us % 1'000'000};
-  EXPECT_EQ(::setsockopt(fd, SOL_SOCKET, which, &limit, sizeof limit), 0);
-}
-
 TEST_P(posix_streams, a_pipe_is_waited_for_and_ends) {
   answers_alike(procs(), [](caller& c) {
     auto ends = make_pipe();

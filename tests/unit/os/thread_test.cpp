@@ -34,14 +34,15 @@ void* store_mask(void* out) {
   return nullptr;
 }
 
+void* store_tid(void* out) {
+  *static_cast<int*>(out) = current_tid();
+  return nullptr;
+}
+
 TEST(thread, runs_its_function_and_can_be_joined) {
   thread t{};
   int tid = 0;
-  auto const entry = [](void* out) -> void* {
-    *static_cast<int*>(out) = current_tid();
-    return nullptr;
-  };
-  ASSERT_EQ(create_thread(t, entry, &tid), 0);
+  ASSERT_EQ(create_thread(t, store_tid, &tid), 0);
   join_thread(t);
   EXPECT_GT(tid, 0);
   EXPECT_NE(tid, current_tid());
@@ -51,11 +52,7 @@ TEST(thread, one_that_was_joined_is_listed_no_more) {
   for (int i = 0; i < 500; ++i) {
     thread t{};
     int tid = 0;
-    auto const entry = [](void* out) -> void* {
-      *static_cast<int*>(out) = current_tid();
-      return nullptr;
-    };
-    ASSERT_EQ(create_thread(t, entry, &tid), 0);
+    ASSERT_EQ(create_thread(t, store_tid, &tid), 0);
     join_thread(t, tid);
     ASSERT_FALSE(thread_is_listed(tid)) << i;
   }
