@@ -122,8 +122,7 @@ TEST_P(posix_connections, of_many_who_accept_each_gets_one) {
 }
 
 int in_announced_calls() {
-  rt::runtime_mark const mark;
-  rt::os::lock_guard const guard(this_sched().free_lock);
+  lock_of_sched const guard(this_sched().free_lock);
   int count = 0;
   this_sched().g_slab.for_each([&](rt::G const& g) {
     if (g.status.load(rt::relaxed) == rt::g_status::syscall) ++count;

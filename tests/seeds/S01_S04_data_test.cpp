@@ -119,8 +119,7 @@ TEST(seeds_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
     EXPECT_EQ(rt::current_m()->id, 0);
     EXPECT_EQ(rt::current_m()->tid, caller);
     EXPECT_TRUE(this_g().is_main);
-    rt::runtime_mark const mark;
-    rt::os::lock_guard const guard(this_sched().lock);
+    test::lock_of_sched const guard(this_sched().lock);
     EXPECT_EQ(this_sched().ms_total, 1) << "nobody is woken before main has started";
   });
 }
@@ -192,7 +191,7 @@ TEST_P(seeds_sched, S04_when_all_but_main_sleep_every_other_p_is_idle_and_every_
     all.wait();
     rt::Sched& s = this_sched();
     EXPECT_TRUE(test::spin_until([&] {
-      rt::os::lock_guard const guard(s.lock);
+      test::lock_of_sched const guard(s.lock);
       return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0 &&
              s.ms_idle == s.ms_total - 2;  // less this one, and M0
     }));
@@ -290,7 +289,7 @@ TEST_P(seeds_sched, S04_the_stats_say_what_a_stopped_world_shows) {
     for (int tries = 0;; ++tries) {
       ASSERT_LT(tries, 1000) << "it does not come to rest";
       ASSERT_TRUE(test::spin_until([&] {
-        rt::os::lock_guard const guard(s.lock);
+        test::lock_of_sched const guard(s.lock);
         return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0;
       }));
       before = said_by(read_stats());

@@ -289,10 +289,7 @@ TEST_P(resize, S23_S31_threads_on_their_way_when_the_world_stops_are_not_ordered
       });
     }
     for (std::int64_t i = 0; i < test::scaled(procs() > 8 ? 20 : 200, 20); ++i) stop_and_start();
-    rt::Sched& s = this_sched();
-    s.lock.acquire();
-    int const threads = s.ms_total;
-    s.lock.release();
+    int const threads = read_stats().threads;
     ends = true;
     all.wait();
     EXPECT_LE(threads, 2 * procs() + 8);

@@ -95,8 +95,7 @@ TEST_P(seeds_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
 }
 
 bool somebody_keeps_the_time() {
-  rt::runtime_mark const mark;
-  rt::os::lock_guard const guard(this_sched().lock);
+  test::lock_of_sched const guard(this_sched().lock);
   return this_sched().timekeeper != nullptr;
 }
 

@@ -152,8 +152,7 @@ TEST(states, S28_an_m_is_seen_running_spinning_and_parked) {
   run_at(4, [] {
     rt::Sched& s = this_sched();
     auto const ms_that = [&](auto are) {
-      rt::runtime_mark const mark;
-      rt::os::lock_guard const guard(s.lock);
+      test::lock_of_sched const guard(s.lock);
       int count = 0;
       for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) count += are(*m) ? 1 : 0;
       return count;

@@ -35,7 +35,7 @@ TEST_P(reuse, S30_what_was_created_has_ended_and_lies_in_the_free_lists) {
     for (auto const& p : s.procs) ended += p->counters.ended.load(rt::relaxed);
     EXPECT_EQ(ended, count);
     std::uint32_t dead = 0;
-    rt::os::lock_guard const guard(s.free_lock);
+    test::lock_of_sched const guard(s.free_lock);
     s.g_slab.for_each([&](rt::G& g) { dead += g.status.load(rt::relaxed) == rt::g_status::dead ? 1U : 0U; });
     EXPECT_EQ(dead, s.gs_made - 1) << "all but main";
   });

@@ -216,8 +216,7 @@ TEST_P(foreign_threads, SS10_seats_are_used_again) {
       on_a_thread([] { go([] {}); });
     }
     int made = 0;
-    rt::runtime_mark const mark;
-    rt::os::lock_guard const guard(this_sched().lock);
+    test::lock_of_sched const guard(this_sched().lock);
     for (rt::M const* m = this_sched().all_ms; m != nullptr; m = m->all_link) made += m->is_foreign ? 1 : 0;
     EXPECT_EQ(made, 1);
   });

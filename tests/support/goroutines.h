@@ -23,6 +23,16 @@ inline rt::P& this_p() {
   rt::runtime_mark const mark;  // without it sysmon may be taking the P just now, if the thread slept in the kernel
   return *rt::current_m()->p;
 }
+// A lock of the scheduler's, held by a goroutine: one that is paused in there would stop everybody.
+class lock_of_sched {
+ public:
+  explicit lock_of_sched(rt::os::lock& lock) : guard_(lock) {}
+
+ private:
+  rt::runtime_mark const mark_;
+  rt::os::lock_guard const guard_;
+};
+
 inline rt::G& this_g() { return *rt::current_m()->current; }
 
 // A goroutine as `go` makes it, but put into no queue: it runs once it is injected.

@@ -38,9 +38,8 @@ int call_at_home(F f) {
 }
 
 inline bool nobody_is_at_home() {
-  rt::runtime_mark const mark;
   rt::Sched& s = this_sched();
-  rt::os::lock_guard const guard(s.lock);
+  lock_of_sched const guard(s.lock);
   for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (rt::hint_of(m->residents) != 0) return false;
   }
