@@ -94,9 +94,10 @@ struct M {
   bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h
   bool timers_are_due = false;  // it was the timekeeper, and its time has come: on some P something is due
   // Goroutines that are at home here: see sched/home.h.
-  std::uint32_t residents = 0;  // also read by others, under sched.lock, while it rests
-  bool home_was_last = false;   // what ran last came out of home_queue
-  g_list home_queue;            // of the residents, runnable: so are those in home_inbox
+  std::uint32_t residents = 0;        // also read by others, under sched.lock, while it rests
+  bool home_was_last = false;         // what ran last came out of home_queue
+  std::uint8_t turns_past_inbox = 0;  // since somebody came into home_inbox whom it does not look for: see take_at_home
+  g_list home_queue;                  // of the residents, runnable: so are those in home_inbox
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;

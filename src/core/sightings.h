@@ -17,6 +17,8 @@ struct sightings {
   std::uint32_t ring_taken = 0;  // run_queue::taken
   std::uint64_t syscall = 0;     // the number of the call it was in
   std::int64_t syscall_since_ns = 0;
+  std::uint32_t tick = 0;
+  std::int64_t tick_since_ns = 0;
 
   // see sys/slices.h
   struct time_slice {

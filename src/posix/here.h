@@ -14,8 +14,9 @@
 
 namespace thrum::posix {
 
-// Not: inside the runtime, or a call that was announced; on another stack than the goroutine's; of a run that is over; or with
-// THRUM_DEBUG=posixoff=1.
+// Not: inside the runtime; on another stack than the goroutine's; of a run that is over; or with THRUM_DEBUG=posixoff=1.
+[[nodiscard]] bool is_on_own_stack(rt::M const& m) noexcept;
+// Nor inside a call that was announced.
 [[nodiscard]] bool is_in_user_code(rt::M const& m) noexcept;
 
 // The caller is a goroutine whose calls park. One load on all other threads.

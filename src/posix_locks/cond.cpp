@@ -62,9 +62,10 @@ THRUM_OPAQUE int wait_on_goroutine(pthread_cond_t& condition, pthread_mutex_t& m
 
 template <class Plain>
 int wait_somehow(pthread_cond_t& condition, pthread_mutex_t& mutex, time_limit limit, Plain plain) {
-  if (!locks_park()) return wait_plainly(mutex, plain);
+  bool const parks = locks_park();
+  if (!parks && !in_announced_call()) return wait_plainly(mutex, plain);
   bool const is_ours = limit.is_valid() && !is_shared(condition) && kind_of(mutex) != mutex_kind::other;
-  if (is_ours && !must_not_park()) {
+  if (parks && is_ours && !must_not_park()) {
     int const result = wait_on_goroutine(condition, mutex, limit);
     if (result >= 0) return result;
   }

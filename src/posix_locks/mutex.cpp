@@ -134,13 +134,14 @@ int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   enter(m);
   if (result == 0) {
     os::lock_guard const guard(bucket.lock);
-    if (look_at_owner(bucket, mutex) == ownership::anothers) {  // it came when this one left the runtime
-      result = is_neighbours;
-    } else if (!note_owner(bucket, mutex)) {
+    // Nobody else was on this thread meanwhile.
+    [[maybe_unused]] ownership const others = look_at_owner(bucket, mutex);  // records that mean nothing any more go
+    THRUM_DCHECK(others == ownership::free_or_threads);
+    if (!note_owner(bucket, mutex)) {
+      static_cast<void>(plain::mutex_unlock(&mutex));
       result = EAGAIN;
       was_had = true;
     }
-    if (result != 0) static_cast<void>(plain::mutex_unlock(&mutex));
   }
   if (result != 0) leave_home(m);
   leave(m);
@@ -158,8 +159,9 @@ THRUM_OPAQUE int wait_for(pthread_mutex_t& mutex, mutex_kind kind, time_limit li
       kind == mutex_kind::anybodys
           ? stand_until_locked(mutex, limit.deadline_ns(), [&] { return plain::mutex_trylock(&mutex); })
           : stand_until_locked(mutex, limit.deadline_ns(), [&] { return try_owned(mutex, plain::mutex_lock); });
-  // The plain call of one that is owned might let two of one thread in.
-  if (result == cannot_wait) result = kind == mutex_kind::anybodys ? lock_plainly(mutex, limit) : EAGAIN;
+  if (result == cannot_wait) {
+    result = kind == mutex_kind::anybodys ? lock_plainly(mutex, limit) : lock_owned_plainly(mutex, limit);
+  }
   errno = errno_before;
   return result;
 }
@@ -210,6 +212,26 @@ int lock_on_goroutine(pthread_mutex_t& mutex, time_limit limit) noexcept {
   return first == EBUSY ? wait_for(mutex, kind, limit) : first;
 }
 
+namespace {
+
+// Of one that is owned, by a goroutine inside an announced call.
+int lock_in_announced_call(pthread_mutex_t& mutex, time_limit limit) noexcept {
+  int const first = try_owned_once(mutex, plain::mutex_lock);
+  if (first != EBUSY) return first;
+  return limit.is_valid() ? lock_owned_plainly(mutex, limit) : EINVAL;
+}
+
+bool is_owned_in_announced_call(pthread_mutex_t const& mutex) noexcept {
+  return kind_of(mutex) == mutex_kind::owned && in_announced_call();
+}
+
+int lock_somehow(pthread_mutex_t& mutex, time_limit limit) noexcept {
+  if (locks_park()) return lock_on_goroutine(mutex, limit);
+  return is_owned_in_announced_call(mutex) ? lock_in_announced_call(mutex, limit) : lock_plainly(mutex, limit);
+}
+
+}  // namespace
+
 int unlock_on_goroutine(pthread_mutex_t& mutex) noexcept {
   if (kind_of(mutex) == mutex_kind::owned) return unlock_owned(mutex);
   int const result = plain::mutex_unlock(&mutex);
@@ -241,27 +263,24 @@ using namespace thrum::posix;
 
 THRUM_POSIX_FILE(mutex);
 
-THRUM_POSIX_CALL int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  return locks_park() ? lock_on_goroutine(*mutex, {}) : plain::mutex_lock(mutex);
-}
+THRUM_POSIX_CALL int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return lock_somehow(*mutex, {}); }
 
 THRUM_POSIX_CALL int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
-  if (!locks_park() || kind_of(*mutex) != mutex_kind::owned) return plain::mutex_trylock(mutex);
-  return try_owned_once(*mutex, plain::mutex_trylock);
+  bool const is_owned = kind_of(*mutex) == mutex_kind::owned && (locks_park() || in_announced_call());
+  return is_owned ? try_owned_once(*mutex, plain::mutex_trylock) : plain::mutex_trylock(mutex);
 }
 
 THRUM_POSIX_CALL int pthread_mutex_timedlock(pthread_mutex_t* mutex, timespec const* moment) noexcept {
-  return locks_park() ? lock_on_goroutine(*mutex, {wall_clock, moment}) : plain::mutex_timedlock(mutex, moment);
+  return lock_somehow(*mutex, {wall_clock, moment});
 }
 
 THRUM_POSIX_CALL int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, timespec const* moment) noexcept {
-  time_limit const limit{clock, moment};
-  bool const is_ours = locks_park() && (clock == wall_clock || clock == CLOCK_MONOTONIC);
-  return is_ours ? lock_on_goroutine(*mutex, limit) : plain::mutex_clocklock(mutex, clock, moment);
+  bool const is_known = clock == wall_clock || clock == CLOCK_MONOTONIC;
+  return is_known ? lock_somehow(*mutex, {clock, moment}) : plain::mutex_clocklock(mutex, clock, moment);
 }
 
 THRUM_POSIX_CALL int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  if (locks_park()) return unlock_on_goroutine(*mutex);
+  if (locks_park() || is_owned_in_announced_call(*mutex)) return unlock_on_goroutine(*mutex);
   int const result = plain::mutex_unlock(mutex);
   was_unlocked(mutex);
   return result;

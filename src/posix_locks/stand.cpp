@@ -22,8 +22,6 @@ constinit std::array<address_bucket, 2 * buckets_of_each> address_buckets{};
 
 constinit atomic<bool> buckets_are_used{false};
 
-constinit atomic<M const*> forked_on{nullptr};
-
 // What the table sees of those who wait. All under the bucket's lock.
 class places {
  public:
@@ -33,7 +31,7 @@ class places {
     one.next_ = nullptr;
     one.before_ = std::exchange(bucket.last, &one);
     if (one.before_ == nullptr) {
-      bucket.first.store(&one, relaxed);  // the barrier follows
+      bucket.first.store(&one, release);  // pairs with was_unlocked; the barrier follows
     } else {
       one.before_->next_ = &one;
     }
@@ -153,7 +151,7 @@ void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
 
 // Mutexes with their owners that are in a call in which glibc unlocks: how many, by a few bits of both. Another one with the same bits is
 // looked for more often than need be.
-constexpr std::size_t unseen_count = 1024;
+constexpr std::size_t unseen_count = 16'384;
 constinit std::array<atomic<std::uint32_t>, unseen_count> unseen{};
 atomic<std::uint32_t>& unseen_of(pthread_mutex_t const& mutex, int owner) noexcept {
   std::uint64_t const key = reinterpret_cast<std::uintptr_t>(&mutex) ^ std::uint64_t{static_cast<unsigned>(owner)}
@@ -164,7 +162,7 @@ atomic<std::uint32_t>& unseen_of(pthread_mutex_t const& mutex, int owner) noexce
 // The parent's goroutines, and whatever locks and calls its other threads were in.
 void forget_in_child() noexcept {
   // All relaxed: there is but one thread. What need not be written is not: the child would have pages of its own for it.
-  forked_on.store(current_m(), relaxed);
+  note_fork_in_child();
   for (auto& each : unseen) {
     if (each.load(relaxed) != 0) each.store(0, relaxed);
   }
@@ -176,7 +174,7 @@ void forget_in_child() noexcept {
   forget_owners_in_child();
 }
 
-[[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+[[maybe_unused]] bool const children_forget = ::pthread_atfork(note_fork, note_fork_in_parent, forget_in_child) == 0;
 
 }  // namespace
 

@@ -51,8 +51,8 @@
 #include "core/sched.h"
 #include "core/status.h"
 #include "os/lock.h"
-#include "posix/here.h"
 #include "posix/watch.h"
+#include "posix_locks/caller.h"
 #include "sched/park.h"
 
 #include <array>
@@ -74,14 +74,6 @@ struct alignas(rt::cache_line_bytes) address_bucket {
   place* last = nullptr;
   owned_mutex* owned = nullptr;  // see owners.h
 };
-
-// Whether the caller is a goroutine whose locks park: as posix::on_goroutine, and not in a child of fork, which has the goroutine that forked but no
-// scheduler. Nothing of the runtime is entered there: somebody may have asked for the M's attention before the fork.
-extern rt::atomic<rt::M const*> forked_on;  // the M, in the child
-[[nodiscard, gnu::always_inline]] inline bool locks_park() noexcept {
-  return on_goroutine() &&
-         rt::current_m() != forked_on.load(rt::relaxed);  // relaxed: written when the child had one thread
-}
 
 enum class how_many : bool { one, all };
 enum class about : bool { mutex, condition };
@@ -176,13 +168,14 @@ void choose_slow(void const* address, about what, how_many count) noexcept;
 // A mutex at this address was unlocked. Anywhere.
 inline void was_unlocked(void const* address) noexcept {
   rt::store_load_fence();  // pairs with place::enter
-  if (bucket_of(address, about::mutex).first.load(rt::relaxed) != nullptr) [[unlikely]]
+  // acquire: pairs with places::enter, who waits has told before that there is a process of such
+  if (bucket_of(address, about::mutex).first.load(rt::acquire) != nullptr) [[unlikely]]
     choose_slow(address, about::mutex, how_many::one);
 }
 
-// A condition variable at this address was signalled. relaxed: whoever waited had the mutex before.
+// A condition variable at this address was signalled. Whoever waited had the mutex before.
 inline void was_signalled(void const* address, how_many count) noexcept {
-  if (bucket_of(address, about::condition).first.load(rt::relaxed) != nullptr) [[unlikely]]
+  if (bucket_of(address, about::condition).first.load(rt::acquire) != nullptr)  // as above [[unlikely]]
     choose_slow(address, about::condition, count);
 }
 

@@ -20,7 +20,7 @@ namespace thrum::rt {
 namespace {
 
 // The inbox is looked at now and then also while the queue is not empty: who yields in a loop is always in there.
-constexpr std::uint32_t turns_between_looks = 16;
+constexpr std::uint8_t turns_between_looks = 16;
 
 constexpr std::uint8_t for_good = 255;  // what the counter holds: nobody knows any more how many there are
 
@@ -133,7 +133,8 @@ found take_at_home(M& m) noexcept {
   if (m.home_queue.empty()) {
     os::lock_guard const guard(m.sched.lock);
     std::swap(m.home_queue, m.home_inbox);
-  } else if (m.home_queue.size() < ready && m.p->ticks_to_global % turns_between_looks == 0) {
+  } else if (m.home_queue.size() < ready && ++m.turns_past_inbox >= turns_between_looks) {
+    m.turns_past_inbox = 0;
     os::lock_guard const guard(m.sched.lock);
     while (G* const g = m.home_inbox.pop_front()) m.home_queue.push_back(*g);
   }

@@ -200,12 +200,18 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
 }
 
 verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept {
+  if (std::uint32_t const tick = p.schedtick.load(relaxed); tick != seen.tick) {
+    seen.tick = tick;
+    seen.tick_since_ns = now_ns;
+  }
   if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: taken by compare-and-swap
   all_still_ = false;
-  bool const is_wanted = !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 ||
-                         p.attention.load(relaxed) != 0 ||
-                         sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
-  if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall) {
+  bool const somebody_waits =
+      !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0;
+  bool const is_wanted = somebody_waits || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
+  // However short its calls are: whoever uses the runtime again and again from inside one would be seen in another each time.
+  bool const slice_is_over = somebody_waits && now_ns - seen.tick_since_ns >= sched_.options.slice_ns;
+  if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall && !slice_is_over) {
     seen.syscall = call;
     seen.syscall_since_ns = now_ns;
     return is_wanted ? verdict::look_again_soon : verdict::nothing;

@@ -4,6 +4,7 @@
 #include "support/kept.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -378,6 +379,29 @@ TEST(syscalls, S14_the_runtime_is_used_inside_while_another_has_the_only_p) {
     });
     EXPECT_EQ(c.recv(), 1);
     other.wait();
+  });
+}
+
+// Each visit to the runtime takes the P back for a moment, and looks like another short call.
+TEST_P(blocked_ps, S15_one_that_uses_the_runtime_again_and_again_inside_does_not_keep_its_p) {
+  test::with_slices_of const slices(10ms);
+  run([&] {
+    std::atomic<int> others_had_turns{0};
+    wait_group all;
+    for (int i = 0; i < 2 * procs(); ++i) {
+      all.go([&] {
+        blocking([&] {
+          while (others_had_turns < 10) {
+            static_cast<void>(read_stats());
+            rt::os::yield_thread();
+          }
+        });
+      });
+    }
+    all.go([&] {
+      for (; others_had_turns < 10; ++others_had_turns) thrum::yield();
+    });
+    all.wait();
   });
 }
 

@@ -137,4 +137,14 @@ inline void leave_the_first_thread() {
   }
 }
 
+// Whether every thread is rid of those who stay with it: see sched/home.h.
+[[nodiscard]] inline bool nobody_is_at_home() {
+  rt::Sched& s = this_sched();
+  lock_of_sched const guard(s.lock);
+  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (rt::hint_of(m->residents) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace thrum::test

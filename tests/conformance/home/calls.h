@@ -37,15 +37,6 @@ int call_at_home(F f) {
   return tid;
 }
 
-inline bool nobody_is_at_home() {
-  rt::Sched& s = this_sched();
-  lock_of_sched const guard(s.lock);
-  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (rt::hint_of(m->residents) != 0) return false;
-  }
-  return true;
-}
-
 inline bool all_procs_are_idle(rt::Sched const& s) { return s.idle_procs.load(rt::seq_cst) == s.procs.size(); }
 
 }  // namespace thrum::test

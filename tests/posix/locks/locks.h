@@ -25,16 +25,6 @@ namespace thrum::test {
   return wait_until([&] { return waiting_for(reason) == count; });
 }
 
-[[nodiscard]] inline bool nobody_is_at_home() {
-  rt::runtime_mark const mark;
-  rt::Sched& s = this_sched();
-  rt::os::lock_guard const guard(s.lock);
-  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (rt::hint_of(m->residents) != 0) return false;
-  }
-  return true;
-}
-
 inline timespec moment_from_now(clockid_t clock, std::int64_t ns) {
   timespec t{};
   ::clock_gettime(clock, &t);
