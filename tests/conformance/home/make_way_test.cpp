@@ -194,10 +194,11 @@ TEST_P(make_way, T08_at_the_limit_of_threads_it_stays) {
     leave_the_first_thread();
     wait_group all;
     for (int i = 0; i < 8; ++i) {
-      all.go([] {
+      all.go([i] {
         for (int round = 0; round < scaled(50, 10); ++round) {
           call_at_home([] { sleep_for(100us); });
-          if (procs() == 1) blocking([] {});
+          // Two of them, both put off their CPUs in there, would want one thread more.
+          if (procs() == 1 && i == 0) blocking([] {});
         }
       });
     }
