@@ -84,11 +84,13 @@ TEST_P(locked_threads, S24_it_stays_on_its_thread_and_nobody_else_comes_there) {
       });
     }
     std::vector<int> tids;
+    latch all_are_locked(3);  // one that has ended leaves its thread to the others
     wait_group locked;
     for (int i = 0; i < 3; ++i) {
       locked.go([&] {
         os_thread_lock const lock;
         int const mine = rt::os::current_tid();
+        all_are_locked.arrive_and_wait();
         {
           std::lock_guard const hold(guard);
           tids.push_back(mine);
