@@ -1,4 +1,4 @@
-// Fibonacci numbers the slow way: some 800,000 goroutines for fib(27). `spawn` starts a goroutine that has a result,
+// Fibonacci numbers the slow way: some 318,000 goroutines for fib(27). `spawn` starts a goroutine that has a result,
 // join() waits for it. A child that nobody has begun yet is run by its joiner right there, on the same stack: so this
 // costs little more than the plain recursion, and spreads over all processors by itself.
 #include <thrum/thrum.h>

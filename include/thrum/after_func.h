@@ -45,8 +45,8 @@ class func_timer {
   // True: a call was pending, and will not come. False: it was started, or stopped before.
   bool stop() noexcept { return state_ != nullptr && detail::stop_func_timer(*state_); }
 
-  // Sets the call anew, whether it is pending or not; true: it was. Throws std::logic_error outside a goroutine and for an
-  // empty handle, std::bad_alloc.
+  // Sets the call anew, whether it is pending or not; true: it was. Throws std::logic_error while no runtime is alive and for
+  // an empty handle, std::bad_alloc.
   template <class Rep, class Period>
   [[gnu::always_inline]] bool reset(std::chrono::duration<Rep, Period> const& d) {
     if (state_ == nullptr) throw std::logic_error("thrum: reset of an empty func_timer");
@@ -75,7 +75,7 @@ struct func_timer_of final : func_timer_state {
 }  // namespace detail
 
 // Calls f() as a goroutine when d is over; at once if it is zero or less. An empty callable throws std::invalid_argument;
-// outside a goroutine: std::logic_error.
+// while no runtime is alive: std::logic_error.
 template <class Rep, class Period, class F>
 requires std::invocable < std::decay_t<F>
 & > [[gnu::always_inline]] inline func_timer after_func(std::chrono::duration<Rep, Period> const& d, F&& f) {

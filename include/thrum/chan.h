@@ -8,10 +8,10 @@
 // received in the order in which they were sent; goroutines that wait are served in the order in which they came. An
 // element need only be movable.
 //
-// Thread safety: everything may be called from any goroutine at any time. send, recv and iteration block the goroutine,
+// Thread safety: everything may be called from any goroutine, or thread while a runtime is alive, at any time. send, recv and iteration block the goroutine,
 // never its thread; try_send, try_recv, close, size and capacity never block and never switch. A send or recv that need
 // not wait costs some ten nanoseconds, a hand-over between two goroutines two switches. Elements of up to 128 bytes that
-// are trivially copyable (or said to be relocatable, see below) travel by value, others in a box on the heap.
+// are trivially copyable (or said to be relocatable: thrum::is_relocatable, detail/parcel.h) travel by value, others in a box on the heap.
 #pragma once
 
 #include <thrum/detail/channel.h>

@@ -14,9 +14,7 @@
 // A context that is no longer used leaves its parent by itself, without being cancelled: there is nothing to leak. It needs
 // no goroutine, and a place among its siblings that is entered and left in constant time.
 //
-// Thread safety: everything may be called from any goroutine at any time. Nothing here blocks or switches. Outside a
-// goroutine it may be used likewise, but for one thing: cancel() throws std::logic_error there when a goroutine waits on
-// a done() channel, and is to be called again on a goroutine.
+// Thread safety: everything may be called from any goroutine or thread at any time. Nothing here blocks or switches.
 #pragma once
 
 #include <thrum/chan.h>
@@ -148,7 +146,7 @@ struct cancelable {
 
 // Cancelled by itself when the time comes: err() is then context_errc::deadline_exceeded, and cause() what was given here. A
 // time that is over cancels it at once; one that is later than the parent's own changes nothing. The timer is stopped when
-// the context is cancelled or no longer used. Throws std::logic_error outside a goroutine, unless no timer is needed.
+// the context is cancelled or no longer used. Throws std::logic_error while no runtime is alive, unless no timer is needed.
 [[nodiscard]] cancelable with_deadline(context const& parent, clock::time_point when,
                                        std::exception_ptr cause = nullptr);
 template <class Clock, class Duration>

@@ -4,7 +4,8 @@
 //   auto answer = thrum::spawn([] { return compute(); });     // its result, or its exception, comes out of join()
 //   use(answer.join());
 //
-// Thread safety: all of these may be called from any goroutine at any time. `go` and `spawn` never block and never
+// Thread safety: all of these may be called from any goroutine at any time; `go`, `spawn` and join also from any other thread while a
+// runtime is alive. yield, goexit and this_goroutine are for goroutines: std::logic_error elsewhere. `go` and `spawn` never block and never
 // switch. They cost some tens of nanoseconds; a callable of up to 80 bytes is stored in the goroutine's own record.
 #pragma once
 

@@ -4,7 +4,7 @@
 //
 // For a token that comes from elsewhere, a std::jthread's for example. Inside thrum a context does the same for less:
 // on_recv(ctx.done(), ...) allocates nothing, an on_stop a channel and a callback. A token that can never be stopped is never
-// ready. Until goroutines can be woken from outside the runtime, the stop must be requested on a goroutine.
+// ready. The stop may be requested on any thread.
 #pragma once
 
 #include <thrum/context.h>

@@ -7,7 +7,7 @@
 //   { thrum::os_thread_lock const here; gl_draw(); }  // for libraries that belong to a thread
 //   thrum::dump_goroutines(stderr);                   // who waits for what, and where
 //
-// Thread safety: all may be called from any goroutine at any time. read_stats interrupts each P for a moment, set_max_procs and
+// Thread safety: all may be called from any goroutine or thread while a runtime is alive: std::logic_error otherwise. read_stats interrupts each P for a moment, set_max_procs and
 // dump_goroutines stop the world for some hundred microseconds: for figures every second, not for every request. num_goroutines and
 // its kin only read some words.
 #pragma once
@@ -21,8 +21,9 @@
 
 namespace thrum {
 
-[[nodiscard]] int max_procs();  // how many goroutines may run at once. Inside run only: std::logic_error elsewhere
-// From now on n; answers how many it was before. Stops the world for that. Nothing changes if n is not positive.
+[[nodiscard]] int max_procs();  // how many goroutines may run at once
+// From now on n; answers how many it was before. Stops the world for that. Nothing changes if n is not positive;
+// more than 1,024 throw std::invalid_argument.
 int set_max_procs(int n);
 [[nodiscard]] int num_goroutines();  // alive now, main included
 [[nodiscard]] int num_threads();     // OS threads of the scheduler, the caller of run included
@@ -46,7 +47,7 @@ class [[nodiscard]] os_thread_lock {
 };
 
 // The limit of OS threads (options::max_threads) from now on; answers the old one. To have more of them already, or to pass it
-// later, ends the program with a message.
+// later, ends the program with a message. Less than one throws std::invalid_argument.
 int set_max_threads(int limit);
 
 // What one P has done since run began.
@@ -134,6 +135,6 @@ struct stats {
 // the program has an action of its own for that signal.
 void dump_goroutines(std::FILE* out);
 
-[[nodiscard]] stats read_stats();  // inside run only; each P's figures are of one moment
+[[nodiscard]] stats read_stats();  // each P's figures are of one moment
 
 }  // namespace thrum

@@ -1,4 +1,4 @@
-// All of thrum.
+// All of thrum but TLS, which is a library of its own: <thrum/tls.h>, with thrum::tls.
 #pragma once
 
 #include <thrum/blocking.h>

@@ -12,7 +12,7 @@
 // be received any more: what lay in the channel is taken back, and counts as not yet gone off. The channel shows no buffer;
 // a ticker whose receiver is slow leaves ticks out. A time of zero or less goes off at once, the largest duration never.
 //
-// Thread safety: all may be called from any goroutine at any time. Nothing here blocks but receiving. Setting a timer costs
+// Thread safety: all may be called from any goroutine or thread while a runtime is alive. Nothing here blocks but receiving. Setting a timer costs
 // about as much as a channel operation, and no thread. One that is destroyed, or whose last channel handle goes, is stopped
 // and leaves nothing behind: `after` in a select needs no stop.
 #pragma once
@@ -28,7 +28,7 @@ namespace thrum {
 
 class timer {
  public:
-  // Throws std::logic_error outside a goroutine, std::bad_alloc; so does reset.
+  // Throws std::logic_error while no runtime is alive, std::bad_alloc; so does reset.
   template <class Rep, class Period>
   explicit timer(std::chrono::duration<Rep, Period> const& d) : c_(detail::make_timer_channel()) {
     detail::set_timer(c_, detail::to_ns(d), 0);

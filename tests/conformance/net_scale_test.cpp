@@ -149,7 +149,7 @@ TEST(net_poller, NE16_beside_a_loop_without_calls_a_ready_socket_is_served) {
     std::thread writer([number = b.native_handle()] { EXPECT_EQ(::write(number, "x", 1), 1); });
     auto const begin = clock::now();
     while (!stop.load(std::memory_order_relaxed)) asm volatile("");
-    EXPECT_LT(clock::now() - begin, 10s);  // Go: 40 ms; this machine may be busy
+    EXPECT_LT(clock::now() - begin, 10s);  // Go: 40 ms; a machine may be busy
     reader.join();
     writer.join();
   });

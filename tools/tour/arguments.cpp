@@ -27,7 +27,7 @@ char const* const usage =
     "Runs more than a million goroutines and shows what the scheduler did with them.\n"
     "\n"
     "  --procs N   how many goroutines run at once, 1 to 1024\n"
-    "              (default: THRUM_MAXPROCS, then the CPUs this process may use)\n"
+    "              (default: THRUM_MAXPROCS, GOMAXPROCS, then the CPUs this process may use)\n"
     "  --help      this text\n"
     "\n"
     "NO_COLOR=1 in the environment: no colours.\n"

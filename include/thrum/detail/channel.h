@@ -62,8 +62,7 @@ enum class attempt : std::uint8_t { done, would_block, closed };
 [[nodiscard]] bool would_block_to_send(channel const* c) noexcept;
 
 void close(channel* c);  // throws channel_closed if it is closed already, or nil
-// The same for a channel that several may close: nothing happens if it is closed already. On a thread that is no goroutine's
-// it throws std::logic_error, and leaves the channel as it was, if a goroutine waits there.
+// The same for a channel that several may close, goroutines or threads: nothing happens if it is closed already.
 void close_if_open(channel* c);
 [[nodiscard]] bool is_closed(channel const* c) noexcept;
 [[nodiscard]] std::size_t size(channel const* c) noexcept;

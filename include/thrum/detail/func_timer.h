@@ -40,7 +40,7 @@ bool stop_func_timer(func_timer_state& s) noexcept;
 
 // What the setting replaced; or nothing was done, because a goroutine is needed after all.
 enum class func_timer_was : std::uint8_t { idle, pending, without_goroutine };
-// fresh: a goroutine for the call, or nullptr; taken over in any case. Throws std::logic_error outside a goroutine,
+// fresh: a goroutine for the call, or nullptr; taken over in any case. Throws std::logic_error while no runtime is alive,
 // std::bad_alloc.
 [[nodiscard]] func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh);
 

@@ -1,4 +1,4 @@
-// From an element to the parcel that travels through a channel, and back: see channel.h. Internal.
+// From an element to the parcel that travels through a channel, and back: see channel.h. Internal, but for is_relocatable.
 #pragma once
 
 #include <thrum/detail/channel.h>

@@ -27,7 +27,7 @@ struct task {
 
 enum class joinable : bool { no, yes };
 
-// Takes a record for a new goroutine. Throws std::logic_error when no runtime is alive on this thread.
+// Takes a record for a new goroutine. Throws std::logic_error while no runtime is alive.
 // stack_bytes: 0 for the runtime's default.
 task& new_task(joinable kind, std::size_t stack_bytes);
 void discard_task(task& unused) noexcept;  // the callable could not be moved in

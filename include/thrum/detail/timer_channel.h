@@ -16,7 +16,7 @@ using time_receiver = chan<clock::time_point>::receiver;
 
 // Sets it to go off after ns, and after that every period_ns if that is not 0. What an earlier setting sent is taken back
 // before; true: it was set and nobody had received from it. Throws std::logic_error for a timer that was moved away and
-// outside a goroutine, std::bad_alloc.
+// while no runtime is alive, std::bad_alloc.
 bool set_timer(time_receiver const& of, std::int64_t ns, std::int64_t period_ns);
 bool stop_timer(time_receiver const& of) noexcept;
 
