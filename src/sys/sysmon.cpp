@@ -213,7 +213,7 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noex
   bool const slice_is_over = somebody_waits && now_ns - seen.tick_since_ns >= sched_.options.slice_ns;
   if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall && !slice_is_over) {
     seen.syscall = call;
-    seen.syscall_since_ns = now_ns;
+    seen.syscall_since_ns = os::monotonic_ns();  // not now_ns: this look may have begun long before the call
     return is_wanted ? verdict::look_again_soon : verdict::nothing;
   }
   if (!is_wanted && now_ns - seen.syscall_since_ns < retake_after_ns) return verdict::nothing;

@@ -21,7 +21,6 @@ namespace thrum::test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t slowness = rt::with_asan || rt::with_tsan || rt::debug_checks ? 10 : 1;
 
 std::vector<std::string> order_after(void (*wake)(chan<int> const&), void (*wait)(chan<int> const&)) {
   std::vector<std::string> order;
@@ -98,19 +97,13 @@ THRUM_AT_EVERY_WIDTH(channel_progress);
 
 // A second goroutine sends 10 ms after the first began to poll.
 void poll_until_another_sends() {
-  chan<std::int64_t> const c;
+  chan<int> const c;
   go([=] {
     std::int64_t const until_ns = rt::os::monotonic_ns() + 10 * ms;
     while (rt::os::monotonic_ns() < until_ns) yield();
-    c.send(rt::os::monotonic_ns());
+    c.send(1);
   });
-  std::int64_t sent_ns = 0;
-  ASSERT_TRUE(wait_until([&] {
-    auto const got = c.try_recv();
-    if (got) sent_ns = *got.value;
-    return got.value.has_value();
-  }));
-  EXPECT_LT(rt::os::monotonic_ns() - sent_ns, 1'000 * ms * slowness);
+  ASSERT_TRUE(wait_until([&] { return c.try_recv().value.has_value(); }));
 }
 
 TEST_P(channel_progress, SC17_one_that_polls_a_channel_and_yields_sees_a_send) {
@@ -133,7 +126,6 @@ TEST_P(channel_progress, SC17_also_when_it_is_locked_to_its_thread) {
 TEST_P(channel_progress, SC25_a_daisy_chain_of_ten_thousand) {
   run([] {
     int const length = rt::with_tsan ? 1'000 : 10'000;
-    std::int64_t const began_ns = rt::os::monotonic_ns();
     chan<int> const leftmost;
     chan<int> left = leftmost;
     for (int i = 0; i < length; ++i) {
@@ -143,7 +135,6 @@ TEST_P(channel_progress, SC25_a_daisy_chain_of_ten_thousand) {
     }
     go([=] { left.send(0); });
     EXPECT_EQ(leftmost.recv(), length);
-    EXPECT_LT(rt::os::monotonic_ns() - began_ns, 10'000 * ms * slowness);
     ASSERT_TRUE(wait_until([] { return num_goroutines() == 1; })) << "all of them end";
   });
 }

@@ -49,9 +49,10 @@ TEST_P(net_deadline, NE01_a_deadline_in_the_past_fails_calls_that_could_proceed)
       EXPECT_EQ(read_error(a), std::errc::timed_out);
       EXPECT_EQ(write_error(a), std::errc::timed_out);
     }
-    a.set_deadline(300ms);
+    a.set_deadline(1h);
     std::array<char, 4> bytes{};
     EXPECT_EQ(a.read_full(bytes), 4U);
+    a.set_deadline(1ms);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(read_error(a), std::errc::timed_out);
     // Each direction has a timer of its own: the other may be a moment later.
     EXPECT_TRUE(wait_until([&a] { return write_error(a) == std::errc::timed_out; }));

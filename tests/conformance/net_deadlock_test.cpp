@@ -89,6 +89,7 @@ TEST_F(net_deadlock, S25_when_the_last_reader_has_gone_a_deadlock_is_seen) {
               char byte = 0;
               static_cast<void>(ab.a.read_some({&byte, 1}, error));
             });
+            while (waiting_for(rt::wait_reason::io) != 1) sleep_for(1ms);
             sleep_for(10ms);  // somebody sleeps in the poll
             ab.a.close();
             chan<int> never;

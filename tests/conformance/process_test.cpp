@@ -233,11 +233,11 @@ TEST_P(processes, PR05_two_hundred_children_and_who_waits_for_them_cost_no_threa
       });
     }
     EXPECT_TRUE(wait_until([] { return io_waiters() == children; }));
-    EXPECT_LE(num_threads(), before + procs() + 8);
+    EXPECT_LE(num_threads(), before + 2 * procs() + 8);
     for (process& each : all) each.in().close();
     ended.wait();
     EXPECT_EQ(good, children);
-    EXPECT_LE(num_threads(), before + procs() + 8);
+    EXPECT_LE(num_threads(), before + 2 * procs() + 8);
   });
 }
 

@@ -20,7 +20,6 @@ namespace thrum::test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t slowness = rt::with_asan || rt::with_tsan || rt::debug_checks ? 10 : 1;
 
 class progress : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(progress);
@@ -29,17 +28,14 @@ THRUM_AT_EVERY_WIDTH(progress);
 TEST_P(progress, SC17_one_that_polls_and_yields_sees_what_another_does) {
   run([&] {
     rt::atomic<bool> done{false};
-    std::int64_t done_ns = 0;  // before `done`
     go([&] {
       std::int64_t const until_ns = rt::os::monotonic_ns() + 10 * ms;
       while (rt::os::monotonic_ns() < until_ns) yield();
-      done_ns = rt::os::monotonic_ns();
       done.store(true, rt::release);
     });
     std::int64_t const limit_ns = rt::os::monotonic_ns() + 30'000 * ms;
     while (!done.load(rt::acquire) && rt::os::monotonic_ns() < limit_ns) yield();
     ASSERT_TRUE(done.load(rt::acquire)) << "the other one never got on";
-    EXPECT_LT(rt::os::monotonic_ns() - done_ns, 1'000 * ms * slowness);
   });
 }
 
@@ -73,7 +69,6 @@ TEST_P(progress, SC25_a_chain_of_ten_thousand_passes_one_value_from_end_to_end) 
       std::int64_t value = 0;
     };
     std::deque<link> links(static_cast<std::size_t>(length) + 1);
-    std::int64_t const began_ns = rt::os::monotonic_ns();
     wait_group ended;
     for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
       ended.go([&, i] {
@@ -86,7 +81,6 @@ TEST_P(progress, SC25_a_chain_of_ten_thousand_passes_one_value_from_end_to_end) 
     links.front().ready.take();
     EXPECT_EQ(links.front().value, length);
     ended.wait();
-    EXPECT_LT(rt::os::monotonic_ns() - began_ns, 1'000 * ms * slowness);
     ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1; }));
   });
 }

@@ -36,7 +36,7 @@ constexpr char summary[] =
 
 TEST_F(schedtrace, S34_TR_01_one_line_per_interval) {
   std::string const ps = "\\[ [0-9]+ [0-9]+ \\] schedticks=\\[ [0-9]+ [0-9]+ \\]\n";
-  EXPECT_EXIT(run_traced("schedtrace=100"), testing::ExitedWithCode(0),
+  EXPECT_EXIT(run_traced("schedtrace=20"), testing::ExitedWithCode(0),
               "^" + std::string(summary) + ps + "SCHED [1-9][0-9]+ms: .*\n");
 }
 
@@ -78,7 +78,7 @@ TEST(schedtrace_lines, S34_TR_01_come_once_per_interval) {
 }
 
 TEST_F(schedtrace, S34_TR_01_in_detail_one_line_per_p_thread_and_goroutine) {
-  EXPECT_EXIT(run_traced("schedtrace=100,scheddetail=1"), testing::ExitedWithCode(0),
+  EXPECT_EXIT(run_traced("schedtrace=20,scheddetail=1"), testing::ExitedWithCode(0),
               "\n  P0: status=[a-z]+ schedtick=[0-9]+ .*\n  P1: .*\n  M[0-9]+: p=-?[0-9]+ curg=-?[0-9]+ .*\n  M0: .*\n"
               "(  G[0-9]+: status=.*\n)*  G[0-9]+: status=waiting\\((sleep|chan receive)\\) lockedm=-1 .*\n");
 }

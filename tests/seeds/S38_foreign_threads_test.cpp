@@ -95,8 +95,10 @@ TEST_P(foreign_threads, S38_a_thread_starts_goroutines_and_joins_them) {
       int sum = 0;
       for (auto& one : made) sum += one.join();
       EXPECT_EQ(sum, 4950);
-      auto slow = spawn([] { sleep_for(20ms); });
+      latch may_end(1);
+      auto slow = spawn([&] { may_end.wait(); });
       EXPECT_FALSE(slow.join_for(1ms));
+      may_end.count_down();
       slow.join();
       static_cast<void>(spawn([] {}));  // dropped: detached
       wait_group all;
@@ -305,10 +307,10 @@ TEST_P(foreign_threads, S38_one_that_waits_when_the_run_ends_stays_where_it_is) 
 
 TEST_P(foreign_threads, S38_threads_that_call_while_the_run_ends) {
   for (int round = 0; round < 5; ++round) {
-    std::atomic<bool> stop{false};
-    std::atomic<int> begun{0};
+    auto& stop = test::kept<std::atomic<bool>>(false);  // a thread that is late uses them for good
+    auto& begun = test::kept<std::atomic<int>>(0);
     std::vector<std::thread> threads;
-    auto const loop = [&] {
+    auto const loop = [&stop, &begun] {
       try {
         while (!stop) {
           go([] {});

@@ -145,7 +145,7 @@ TEST_P(home, T08_thousands_wait_on_few_threads) {
     EXPECT_TRUE(wait_until([&] { return inside == waiters; }));
     start.close();
     all.wait();
-    EXPECT_LE(num_threads(), procs() + 8);
+    EXPECT_LE(num_threads(), 2 * procs() + 8);
     EXPECT_TRUE(nobody_is_at_home());
   });
 }

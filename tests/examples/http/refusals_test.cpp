@@ -166,7 +166,7 @@ TEST_F(http_refusals, a_request_that_comes_too_slowly_is_timed_out_however_it_tr
   EXPECT_TRUE(trickling.send("GET /plaintext HTTP/1.1\r\nX: "));
   auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!trickling.has_something() && std::chrono::steady_clock::now() < limit) {
-    EXPECT_TRUE(trickling.send("x"));
+    static_cast<void>(trickling.send("x"));  // it may have been answered just now
     ::poll(nullptr, 0, 5);
   }
   EXPECT_EQ(trickling.receive().status, 408);
@@ -188,7 +188,7 @@ TEST_F(http_refusals, a_request_that_takes_longer_than_the_idle_time_is_answered
 }
 
 TEST_F(http_refusals, a_client_that_does_not_read_is_given_up) {
-  start({"--idle-ms", "200"});
+  start({"--idle-ms", "1000"});
   http_client client = connect();
   std::string const question = post("/echo", std::string(1000 * 1000, 'x'));
   bool gone = false;

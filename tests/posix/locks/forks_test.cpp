@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <deque>
 #include <mutex>
 
 #include <fcntl.h>
@@ -158,9 +159,12 @@ TEST(posix_locks_and_fork, a_child_writes_nothing_to_the_buckets_if_nobody_has_u
   if (rt::with_tsan || rt::with_asan) GTEST_SKIP() << "a sanitizer's fork is not this one";
   constexpr int cannot_tell = 99;
   run_at(2, [] {
-    mutex_of_kind used(PTHREAD_MUTEX_RECURSIVE);
-    used.lock();
-    used.unlock();
+    std::deque<mutex_of_kind> used;  // some of their buckets lie in whole pages
+    for (int i = 0; i < 100; ++i) {
+      mutex_of_kind& one = used.emplace_back(PTHREAD_MUTEX_RECURSIVE);
+      one.lock();
+      one.unlock();
+    }
   });
   auto const pages = [] { return own_pages(&posix::address_buckets, sizeof posix::address_buckets); };
   if (pages() < 0) GTEST_SKIP() << "no /proc/self/pagemap";

@@ -38,7 +38,7 @@ TEST_P(posix_mutexes, T08_a_lock_held_over_a_read_that_waits_keeps_only_those_wh
       });
     }
     ASSERT_TRUE(until_waiting(rt::wait_reason::mutex, 20));
-    EXPECT_LE(num_threads(), procs() + 8);
+    EXPECT_LE(num_threads(), 2 * procs() + 8);
     EXPECT_EQ(::write(pipe.second, "x", 1), 1);
     all.wait();
     EXPECT_EQ(steps, 21);

@@ -225,14 +225,16 @@ THRUM_AT_EVERY_WIDTH(timed_locks);
 
 // A waiter makes the mutex fair, and gives up before it has its turn.
 TEST(timed_mutex, one_that_starved_and_gave_up_holds_nobody_up) {
-  for (bool const with_newcomer : {false, true}) {
+  // Longer and longer: on a slow machine it may give up before it has starved.
+  auto const starves = [](bool with_newcomer, std::chrono::milliseconds limit) {
+    bool has_starved = false;
     run_at(1, [&] {
       mutex guard;
       wait_group all;
       guard.lock();
       std::atomic<bool> gave_up{false};
       all.go([&] {
-        EXPECT_FALSE(guard.try_lock_for(20ms));
+        EXPECT_FALSE(guard.try_lock_for(limit));
         gave_up = true;
       });
       thrum::yield();  // it waits
@@ -241,7 +243,7 @@ TEST(timed_mutex, one_that_starved_and_gave_up_holds_nobody_up) {
       guard.unlock();                 // it is woken
       ASSERT_TRUE(guard.try_lock());  // and comes too late
       thrum::yield();                 // it waits again, first of all from now on
-      ASSERT_FALSE(gave_up);
+      has_starved = !gave_up;
       ASSERT_TRUE(test::wait_until([&] { return gave_up.load(); }));
       if (with_newcomer) {
         all.go([&] {
@@ -255,6 +257,11 @@ TEST(timed_mutex, one_that_starved_and_gave_up_holds_nobody_up) {
       EXPECT_TRUE(guard.try_lock());
       guard.unlock();
     });
+    return has_starved;
+  };
+  for (bool const with_newcomer : {false, true}) {
+    auto limit = 20ms;
+    for (; !starves(with_newcomer, limit); limit *= 2) ASSERT_LT(limit, 10s);
   }
 }
 

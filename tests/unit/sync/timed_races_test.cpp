@@ -89,16 +89,23 @@ TEST(timed_races, T14_what_was_notified_may_be_destroyed_although_somebody_gave_
     done->add(1);
     wait_group all;
     auto const t = clock::now() + 100ms;  // all are to wait before that
+    int begun = 0;                        // there is one P: whoever has counted runs on until it waits
     all.go([&] {
+      ++begun;
       std::unique_lock lock(guard);
       static_cast<void>(changed->wait_until(lock, t));  // in time or not: the machine may be slow
     });
-    all.go([&] { static_cast<void>(done->wait_until(t)); });
     all.go([&] {
+      ++begun;
+      static_cast<void>(done->wait_until(t));
+    });
+    all.go([&] {
+      ++begun;
       done->wait();
       done->~wait_group();
       std::memset(done_at, 0xff, sizeof done_at);
     });
+    while (begun != 3) thrum::yield();
     all.go([&] {
       first.wait_until_just_after(t);
       {
