@@ -131,22 +131,18 @@ constinit bucket_set to_look_at{};  // whoever stands there shall try
 
 // Whoever polls, when it rang.
 void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
-  called.take_each([&](std::size_t index) {
-    address_bucket& bucket = address_buckets[index];
-    os::lock_guard const guard(bucket.lock);
-    places::for_each(bucket, epoch, [&](place& one) {
-      places::wake_if_called(one, runnable);
-      return true;
+  auto const wake_in_each = [&](bucket_set& of, void (*wake)(place&, g_list&) noexcept) {
+    of.take_each([&](std::size_t index) {
+      address_bucket& bucket = address_buckets[index];
+      os::lock_guard const guard(bucket.lock);
+      places::for_each(bucket, epoch, [&](place& one) {
+        wake(one, runnable);
+        return true;
+      });
     });
-  });
-  to_look_at.take_each([&](std::size_t index) {
-    address_bucket& bucket = address_buckets[index];
-    os::lock_guard const guard(bucket.lock);
-    places::for_each(bucket, epoch, [&](place& one) {
-      places::wake_anyway(one, runnable);
-      return true;
-    });
-  });
+  };
+  wake_in_each(called, places::wake_if_called);
+  wake_in_each(to_look_at, places::wake_anyway);
 }
 
 // Mutexes with their owners that are in a call in which glibc unlocks: how many, by a few bits of both. Another one with the same bits is

@@ -25,13 +25,7 @@ TEST_P(posix_locks_in_children, those_who_wait_are_not_the_childs) {
     mutex_of_kind recursive(PTHREAD_MUTEX_RECURSIVE);
     guarded.lock();
     wait_group all;
-    for (int i = 0; i < 3; ++i) {
-      all.go([&] {
-        guarded.lock();
-        guarded.unlock();
-      });
-    }
-    ASSERT_TRUE(until_waiting(rt::wait_reason::mutex, 3));
+    ASSERT_TRUE(let_wait(all, guarded, 3));
     pid_t const child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {

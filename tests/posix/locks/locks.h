@@ -67,6 +67,17 @@ class mutex_of_kind {
   pthread_mutex_t it_{};
 };
 
+// So many goroutines that wait for the mutex, which the caller has, and unlock it again. False: they do not.
+[[nodiscard]] inline bool let_wait(wait_group& all, mutex_of_kind& guarded, int count) {
+  for (int i = 0; i < count; ++i) {
+    all.go([&guarded] {
+      guarded.lock();
+      guarded.unlock();
+    });
+  }
+  return until_waiting(rt::wait_reason::mutex, count);
+}
+
 // In which a lock keeps the thread.
 class changed_mask {
  public:

@@ -282,13 +282,7 @@ TEST_P(posix_mutexes, T08_an_unlock_inside_the_runtime_wakes_all_the_same) {
     for (bool const is_inside : {false, true}) {
       guarded.lock();
       wait_group all;
-      for (int i = 0; i < 3; ++i) {
-        all.go([&] {
-          guarded.lock();
-          guarded.unlock();
-        });
-      }
-      ASSERT_TRUE(until_waiting(rt::wait_reason::mutex, 3));
+      ASSERT_TRUE(let_wait(all, guarded, 3));
       if (is_inside) {
         rt::runtime_mark const mark;
         EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), 0);
