@@ -12,11 +12,14 @@
 
 namespace bench {
 
-// What the client says, and how it ended.
+inline constexpr int echo_load_s = 3;
+
+// What the client says, how it ended, and what this process worked meanwhile.
 struct echo_report {
   double requests_per_s = 0;
   double p50_us = 0;
   double p99_us = 0;
+  double cpu_us = 0;
   int fields = 0;
   int status = 0;
 
@@ -24,7 +27,11 @@ struct echo_report {
   std::vector<figure> figures() const {
     check("the client's exit status", status, 0);
     check("figures of the client", fields, 3);
-    return {{"", requests_per_s / 1e3, "k requests/s"}, {"_p50", p50_us, "us"}, {"_p99", p99_us, "us"}};
+    double const requests = requests_per_s * echo_load_s * 1.1;  // the client's warm-up is a tenth of its load
+    return {{"", requests_per_s / 1e3, "k requests/s"},
+            {"_p50", p50_us, "us"},
+            {"_p99", p99_us, "us"},
+            {"_cpu", cpu_us / requests, "us CPU/request"}};
   }
 };
 
@@ -36,15 +43,8 @@ inline void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// Blocks the calling thread for as long as the load lasts, about 3 s.
-inline echo_report run_echo_client(unsigned port, int connections) {
-  char const* const client = std::getenv("BENCH_ECHO_CLIENT");
-  if (client == nullptr) {
-    fail(2, "BENCH_ECHO_CLIENT must name the program bench_echo_client");
-  }
-  std::string const command = "taskset -c 0 '" + std::string(client) + "' 127.0.0.1 " + std::to_string(port) + ' ' +
-                              std::to_string(connections) + " 64 3";
-  echo_report said;
+// Runs the client to its end.
+inline void read_report(std::string const& command, echo_report& said) {
   std::FILE* const output = ::popen(command.c_str(), "r");
   if (output == nullptr) {
     fail(1, "cannot start the client");
@@ -53,6 +53,18 @@ inline echo_report run_echo_client(unsigned port, int connections) {
   while (std::fgetc(output) != EOF) {
   }
   said.status = ::pclose(output);
+}
+
+// Blocks the calling thread for as long as the load lasts, about 3 s.
+inline echo_report run_echo_client(unsigned port, int connections) {
+  char const* const client = std::getenv("BENCH_ECHO_CLIENT");
+  if (client == nullptr) {
+    fail(2, "BENCH_ECHO_CLIENT must name the program bench_echo_client");
+  }
+  std::string const command = "taskset -c 0 '" + std::string(client) + "' 127.0.0.1 " + std::to_string(port) + ' ' +
+                              std::to_string(connections) + " 64 " + std::to_string(echo_load_s);
+  echo_report said;
+  said.cpu_us = cpu_nanoseconds_of([&] { read_report(command, said); }) / 1e3;
   return said;
 }
 

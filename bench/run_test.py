@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import run
-from harness import chart, http, kv, machine, pq, programs, table, workloads
+from harness import chart, http, kv, machine, pq, programs, servers, table, workloads
 from harness.programs import Failed, Missing, Program, Sample
 from harness.summary import Group, Row
 
@@ -137,12 +137,14 @@ class Workloads(unittest.TestCase):
                 self.assertIn(f'{{"{figure.name.removeprefix(workload.name)}", ', listed)
 
 
-    def test_echo_is_the_same_for_tokio_and_asio(self):
+    def test_echo_is_the_same_for_tokio_and_asio_and_without_a_runtime(self):
         bench = Path(__file__).parent
-        tokio, asio = (bench / "tokio/src/main.rs").read_text(), (bench / "asio/main.cpp").read_text()
+        tokio = (bench / "tokio/src/main.rs").read_text()
+        in_cpp = [(bench / runtime / "main.cpp").read_text() for runtime in ("asio", "bare")]
         for workload in workloads.NETWORK:
             self.assertIn(f'("{workload.name}", ', tokio)
-            self.assertIn(f'workload{{"{workload.name}", ', asio)
+            for program in in_cpp:
+                self.assertIn(f'workload{{"{workload.name}", ', program)
             for figure in workload.figures[1:]:
                 self.assertIn(f'{{name}}{figure.name.removeprefix(workload.name)} {{procs}} ', tokio)
 
@@ -348,8 +350,9 @@ class Servers(WithScripts):
         samples = kv.parse_csv(self.HEAD + rows)
         self.assertEqual(samples[:3], [Sample(1, "k requests/s"), Sample(250, "us"), Sample(500, "us")])
         self.assertEqual([sample.value for sample in samples[::3]], [1, 2, 3, 4])
-        self.assertEqual(2 * len(samples), len(workloads.KV.figures))
-        self.assertEqual([workloads.KV.figures[i].name for i in (0, 4, 14)], ["kv_set", "kv_get_p50", "kv_16_set_p99"])
+        self.assertEqual(2 * (len(samples) + 1), len(workloads.KV.figures))  # and the CPU time of all
+        names = [workloads.KV.figures[i].name for i in (0, 4, 12, 15, 25)]
+        self.assertEqual(names, ["kv_set", "kv_get_p50", "kv_cpu", "kv_16_set_p99", "kv_16_cpu"])
 
     def test_other_output_is_refused(self):
         for wrong in ("", self.HEAD, self.HEAD + '"SET","1"\n', "Could not connect to Redis\n"):
@@ -454,8 +457,8 @@ class Http(unittest.TestCase):
 
     def test_reads_the_cpu_time_of_a_process_whatever_its_name(self):
         stat = "42 (a ) b) S 7 42 42 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 4 0 1000 0 0"
-        self.assertEqual(http.parse_stat(stat), (7, 200))
-        self.assertGreater(http.cpu_seconds(os.getpid()), 0)
+        self.assertEqual(servers.parse_stat(stat), (7, 200))
+        self.assertGreater(servers.cpu_seconds(os.getpid()), 0)
 
     def test_nginx_gets_as_many_workers_as_there_are_procs(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ BAR, BAR_GAP, GROUP_GAP = 14, 4, 16
 WIDTH = LEFT + PLOT + RIGHT
 NAMES = {
     "thrum": "thrum", "go": "Go", "tokio": "tokio", "asio": "Asio", "tbb": "oneTBB", "boost": "Boost.Fiber",
-    "nginx": "nginx", "redis": "Redis", "threads": "std::thread",
+    "nginx": "nginx", "redis": "Redis", "threads": "std::thread", "bare": "the kernel alone",
 }
 
 STYLE = """
@@ -26,13 +26,13 @@ svg { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif; font-size: 
 .grid { stroke: #d8dee4 } .one { stroke: #1f2328; stroke-width: 1.5 }
 .title { font-size: 17px; font-weight: 600 } .name { font-weight: 600 } .small { font-size: 11px }
 .thrum { fill: #1098ad } .tbb { fill: #d9730d } .boost { fill: #8e5bc0 } .nginx { fill: #2f9e44 } .redis { fill: #c92a2a }
-.tokio { fill: #b08900 } .asio { fill: #c2488a } .threads { fill: #868e96 }
+.tokio { fill: #b08900 } .asio { fill: #c2488a } .threads { fill: #868e96 } .bare { fill: #495057 }
 .goal { stroke: #1f2328; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
   .page { fill: #0d1117 } text { fill: #e6edf3 } .quiet { fill: #9198a1 }
   .grid { stroke: #30363d } .one, .goal { stroke: #e6edf3 }
   .thrum { fill: #3bc9db } .tbb { fill: #ffa94d } .boost { fill: #c4a1eb } .nginx { fill: #69db7c } .redis { fill: #ff8787 }
-  .tokio { fill: #ffd43b } .asio { fill: #f783ac } .threads { fill: #ced4da }
+  .tokio { fill: #ffd43b } .asio { fill: #f783ac } .threads { fill: #ced4da } .bare { fill: #f1f3f5 }
 }
 """
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness import programs
 from harness.programs import Failed, Missing, Program, Sample
-from harness.servers import START_TIMEOUT_S, comes_up, free_port
+from harness.servers import START_TIMEOUT_S, comes_up, cpu_seconds, free_port
 from harness.workloads import Workload
 
 CONNECTIONS = 64
@@ -174,20 +174,3 @@ def microseconds(text: str) -> float:
     """As wrk writes times: 87.00us, 1.24ms, 2.00s."""
     value, unit = float(text.rstrip("usm")), text.lstrip("0123456789.")
     return value * {"us": 1, "ms": 1e3, "s": 1e6}[unit]
-
-
-def cpu_seconds(process: int) -> float:
-    """Of the process and its children: nginx's workers."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
-            parent, used = parse_stat(stat.read_text())
-            if process in (int(stat.parent.name), parent):
-                ticks += used
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def parse_stat(text: str) -> tuple[int, int]:
-    """The parent's id and the ticks in user and in kernel mode. The name, in brackets, may hold anything."""
-    fields = text.rpartition(")")[2].split()
-    return int(fields[1]), int(fields[11]) + int(fields[12])

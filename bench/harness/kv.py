@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.programs import Failed, Missing, Program, Sample, newest_below, output_of
-from harness.servers import START_TIMEOUT_S, comes_up, free_port
+from harness.servers import START_TIMEOUT_S, comes_up, cpu_seconds, free_port
 from harness.workloads import KV, KV_COMMANDS, KV_PIPELINES, Workload
 
 KIND = "server"
@@ -50,15 +50,17 @@ def run_once(program: Program, _workload: Workload, procs: int, timeout_s: float
 
 def run_load(program: Program, procs: int, pipeline: int, timeout_s: float) -> list[Sample]:
     requests = REQUESTS[pipeline]
-    with served(program, procs) as port:
+    with served(program, procs) as (server, port):
         under_load(port, pipeline, requests // 10, timeout_s)  # to warm up
+        before = cpu_seconds(server)
         samples = under_load(port, pipeline, requests, timeout_s)
+        used = cpu_seconds(server) - before
         # What the load leaves behind says whether it was worked off.
         for question in (["GET", "counter:__rand_int__"], ["LLEN", "mylist"]):
             said = output_of(["redis-cli", "-p", str(port), *question], timeout_s).strip()
             if not said.isdecimal() or int(said) < requests:
                 raise Failed(f"{' '.join(question)} after {requests} requests: {said}")
-    return samples
+    return [*samples, Sample(used * 1e6 / (requests * len(KV_COMMANDS)), "us CPU/request")]
 
 
 def under_load(port: int, pipeline: int, requests: int, timeout_s: float) -> list[Sample]:
@@ -93,14 +95,14 @@ def command_of(program: Program, procs: int, port: int) -> list[str]:
 
 
 @contextlib.contextmanager
-def served(program: Program, procs: int) -> Iterator[int]:
-    """The port of a server that lives as long as the `with`."""
+def served(program: Program, procs: int) -> Iterator[tuple[int, int]]:
+    """The process id and the port of a server that lives as long as the `with`."""
     port = free_port()
     server = subprocess.Popen(command_of(program, procs, port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         if not comes_up(server, port):
             raise Failed(f"{' '.join(map(str, server.args))}: nobody listens on its port")
-        yield port
+        yield server.pid, port
         if server.poll() is not None:
             raise Failed(f"{program.path.name} ended under the load, exit status {server.returncode}")
     finally:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.workloads import Workload
 
-RUNTIMES = ["thrum", "go", "tokio", "asio", "tbb", "boost"]  # with a bench program each; the order in which a round runs them
+RUNTIMES = ["thrum", "go", "tokio", "asio", "tbb", "boost", "bare"]  # with a bench program each; the order in which a round runs them
 PEERS = [*RUNTIMES[1:], "nginx", "redis", "threads"]
 GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
 TOKIO_SOURCE = GO_SOURCE.parent / "tokio"

@@ -5,6 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 
+const LOAD_S: f64 = 3.0;
 const WORKLOADS: [(&str, usize); 2] = [("echo", 100), ("echo_5000", 5_000)]; // and their connections
 
 // Ends the program: a figure for wrong work is worth nothing.
@@ -41,7 +42,7 @@ async fn serve(listener: TcpListener) {
 fn run_client(port: u16, connections: usize) -> [f64; 3] {
     let client = env::var("BENCH_ECHO_CLIENT")
         .unwrap_or_else(|_| fail(2, "BENCH_ECHO_CLIENT must name the program bench_echo_client"));
-    let load = [client, "127.0.0.1".into(), port.to_string(), connections.to_string(), "64".into(), "3".into()];
+    let load = [client, "127.0.0.1".into(), port.to_string(), connections.to_string(), "64".into(), LOAD_S.to_string()];
     let done = Command::new("taskset")
         .args(["-c", "0"])
         .args(load)
@@ -68,7 +69,18 @@ fn allow_many_files() {
     }
 }
 
-fn echo_with(procs: usize, connections: usize) -> [f64; 3] {
+// Of all threads of this process.
+fn cpu_us() -> f64 {
+    let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // Safe: it is given a whole timespec, and keeps no reference to it.
+    if unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut used) } != 0 {
+        fail(1, "cannot read the CPU time of the process");
+    }
+    used.tv_sec as f64 * 1e6 + used.tv_nsec as f64 / 1e3
+}
+
+// As run_client, and the CPU time per request.
+fn echo_with(procs: usize, connections: usize) -> [f64; 4] {
     allow_many_files();
     let runtime = Builder::new_multi_thread()
         .worker_threads(procs)
@@ -83,9 +95,12 @@ fn echo_with(procs: usize, connections: usize) -> [f64; 3] {
         })
         .unwrap_or_else(|error| fail(1, &format!("listen: {error}")));
     runtime.spawn(serve(listener));
-    let figures = run_client(port, connections); // on this thread, which is no worker
+    let before_us = cpu_us();
+    let [per_second, p50, p99] = run_client(port, connections); // on this thread, which is no worker
+    let used_us = cpu_us() - before_us;
     runtime.shutdown_background();
-    figures
+    let requests = per_second * LOAD_S * 1.1; // the client's warm-up is a tenth of its load
+    [per_second, p50, p99, used_us / requests]
 }
 
 fn main() {
@@ -102,10 +117,11 @@ fn main() {
                 Ok(procs) if procs >= 1 => procs,
                 _ => fail(2, &format!("procs must be a whole number of at least 1, not {procs:?}")),
             };
-            let [requests, p50, p99] = echo_with(procs, connections);
+            let [requests, p50, p99, cpu] = echo_with(procs, connections);
             println!("{name} {procs} {:.3} k requests/s", requests / 1e3);
             println!("{name}_p50 {procs} {p50:.3} us");
             println!("{name}_p99 {procs} {p99:.3} us");
+            println!("{name}_cpu {procs} {cpu:.3} us CPU/request");
         }
         _ => fail(2, "usage: bench <workload> <procs> | --list | --about"),
     }
