@@ -186,9 +186,9 @@ void come_back_on_this_thread(M& m) noexcept {
 }  // namespace
 
 void entered_with_attention(M& m) noexcept {
-  if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // see sys/foreign.h
   std::uint32_t const seen = settle_who_has_the_p(m);
   if ((seen & m_attend::away) == 0) return;
+  if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // it comes from outside: see sys/foreign.h
   come_back_on_this_thread(m);
   if ((seen & m_attend::unannounced) != 0) {
     m.sched.ms_without_p.fetch_sub(1, relaxed);
@@ -249,7 +249,8 @@ void get_p_in_user_code(M& m) noexcept {
 // The mark is clear, and sysmon may be about to take the P: what is done with it is done after entering anew.
 void left_with_attention(M& m) noexcept {
   std::uint32_t const seen = m.attention.load(relaxed);
-  if ((seen & m_attend::pause) != 0) pause_if_still_asked(m);
+  // A thread from outside gives its P up in a moment. It must not be paused: should the run end meanwhile, it would stay there.
+  if ((seen & m_attend::pause) != 0 && !m.is_foreign) pause_if_still_asked(m);
   if ((seen & m_attend::visits) == 0) return;
   m.attention.fetch_and(~m_attend::visits, relaxed);
   if (m.current == nullptr || m.current->blocking_depth == 0) return;  // somebody else's visit

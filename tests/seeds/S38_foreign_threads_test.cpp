@@ -287,6 +287,51 @@ TEST_P(foreign_threads, S38_a_thread_goes_from_run_to_run) {
   worker.join();
 }
 
+rt::M* thread_from_outside_that_waits() {
+  test::lock_of_sched const guard(this_sched().lock);
+  for (rt::M* m = this_sched().all_ms; m != nullptr; m = m->all_link) {
+    rt::G const* const g = m->is_foreign ? rt::hint_of(m->current) : nullptr;
+    if (g != nullptr && g->status.load(rt::relaxed) == rt::g_status::waiting) return m;
+  }
+  return nullptr;
+}
+
+// Its M is in the process for good: it can be asked at any time.
+TEST_P(foreign_threads, S38_one_that_is_asked_to_pause_while_the_run_ends_comes_out_all_the_same) {
+  if (rt::with_tsan) GTEST_SKIP() << "whoever asks does not look whether the M is being seated anew";
+  test::start_watchdog();
+  std::atomic<rt::M*> asked{nullptr};
+  std::atomic<bool> over{false};
+  std::thread asks([&] {  // as sysmon does, when a slice is over or the world is to stop, but all the time
+    while (!over) {
+      if (rt::M* const m = asked) m->attention.fetch_or(rt::m_attend::pause, rt::relaxed);
+    }
+  });
+  std::atomic<chan<int>*> to{nullptr};
+  std::thread sends([&] {
+    while (!over) {
+      chan<int>* const next = to.exchange(nullptr);
+      if (next == nullptr) {
+        rt::os::yield_thread();
+        continue;
+      }
+      chan<int> const c = *next;
+      c.send(1);
+    }
+  });
+  for (int round = 0; round < 100; ++round) {
+    run([&] {
+      chan<int> c;
+      to = &c;
+      EXPECT_TRUE(test::wait_until([&] { return (asked = thread_from_outside_that_waits()) != nullptr; }));
+      EXPECT_EQ(c.recv(), 1);  // the run is over before the sender has woken up
+    });
+  }
+  over = true;
+  sends.join();
+  asks.join();
+}
+
 TEST_P(foreign_threads, S38_one_that_waits_when_the_run_ends_stays_where_it_is) {
   static chan<int>* nobody_sends;
   chan<int> c;
