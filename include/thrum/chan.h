@@ -11,7 +11,9 @@
 // Thread safety: everything may be called from any goroutine, or thread while a runtime is alive, at any time. send, recv and iteration block the goroutine,
 // never its thread; try_send, try_recv, close, size and capacity never block and never switch. A send or recv that need
 // not wait costs some ten nanoseconds, a hand-over between two goroutines two switches. Elements of up to 128 bytes that
-// are trivially copyable (or said to be relocatable: thrum::is_relocatable, detail/parcel.h) travel by value, others in a box on the heap.
+// are trivially copyable travel by value, others in a box on the heap. The standard's pointers (unique_ptr, shared_ptr, weak_ptr) travel by value,
+// too, and so does whatever is said to be relocatable, that is, may be moved by copying its bytes and forgetting the original:
+//   template <> inline constexpr bool thrum::is_relocatable<my_handle> = true;
 #pragma once
 
 #include <thrum/detail/channel.h>

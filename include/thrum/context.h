@@ -5,6 +5,10 @@
 //   thrum::go([mine = ctx] {
 //     thrum::select(thrum::on_recv(jobs, work), thrum::on_recv(mine.done()));  // closed when ctx is cancelled
 //   });
+//   for (auto& each : all) {
+//     ctx.throw_if_done();                                        // where a loop computes and waits for nothing
+//     work(each);
+//   }
 //
 // A context is a handle, cheap to copy: pass it on by const reference, keep it by value. What is made from it (with_cancel,
 // with_value, ...) is cancelled with it, and never the other way round. When cancel() returns, the context and everything
@@ -76,7 +80,7 @@ class context {
   // What the cancellation was given as its cause, else a context_error; nullptr while it is not done.
   [[nodiscard]] std::exception_ptr cause() const;
 
-  // Throws cause() if it is done.
+  // Throws cause() if it is done: as err(), for code that is to be left by an exception.
   void throw_if_done() const {
     if (err()) std::rethrow_exception(cause());
   }

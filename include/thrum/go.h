@@ -98,6 +98,7 @@ class [[nodiscard]] join_handle {
   [[nodiscard]] bool join_for(std::chrono::duration<Rep, Period> const& d) {
     return ended_by([&](detail::task& joined) { return detail::join_task_until(joined, detail::deadline_after(d)); });
   }
+  // Likewise, until a moment. If it is one of another clock, that clock says when it has come.
   template <class Clock, class Duration>
   [[nodiscard]] bool join_until(std::chrono::time_point<Clock, Duration> const& when) {
     return ended_by([&](detail::task& joined) {

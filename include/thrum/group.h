@@ -7,6 +7,8 @@
 //   }
 //   downloads.wait();                                      // rethrows the first exception
 //
+//   if (!downloads.try_go(job)) job();                     // where the limit is reached: here, instead of waiting
+//
 // The first exception that leaves a member cancels the group's context, with itself as the cause: the others see it in
 // context() and can stop. wait() returns when all have ended. The destructor waits, too, so that members may refer to
 // whatever was declared before the group; a scope that is left by an exception, or by goexit, cancels them first. A member

@@ -10,10 +10,42 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+namespace {
+
+// A handle as users write them; whoever puts one on the heap is counted.
+class my_handle {
+ public:
+  explicit my_handle(int number) noexcept : number_(number) {}
+  my_handle(my_handle&& other) noexcept : number_(std::exchange(other.number_, 0)) {}
+  my_handle& operator=(my_handle&& other) noexcept {
+    number_ = std::exchange(other.number_, 0);
+    return *this;
+  }
+  ~my_handle() { number_ = -1; }
+  [[nodiscard]] int number() const noexcept { return number_; }
+
+  static inline int boxes = 0;
+  static void* operator new(std::size_t bytes) {
+    ++boxes;
+    return ::operator new(bytes);
+  }
+  static void* operator new(std::size_t, void* at) noexcept { return at; }
+  static void operator delete(void* at) noexcept { ::operator delete(at); }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+template <>
+inline constexpr bool thrum::is_relocatable<my_handle> = true;
 
 namespace {
 
@@ -35,6 +67,11 @@ TEST(headers, go_h) {
   thrum::run([] {
     auto answer = thrum::spawn([] { return 6 * 7; });
     EXPECT_EQ(answer.join(), 42);
+    thrum::chan<int> go_on;
+    auto late = thrum::spawn([=] { static_cast<void>(go_on.recv()); });
+    EXPECT_FALSE(late.join_until(thrum::clock::now() + 1ms));
+    go_on.close();
+    EXPECT_TRUE(late.join_until(std::chrono::system_clock::now() + 1min));
     thrum::wait_group served;
     served.add(1);
     thrum::go(thrum::stack_size{1U << 20U}, [&] { served.done(); });
@@ -93,6 +130,11 @@ TEST(headers, chan_h) {
     });
     for (int square : squares) sum += square;
     EXPECT_EQ(sum, 328'350);
+
+    thrum::chan<my_handle> handles(1);
+    handles.send(my_handle(7));
+    EXPECT_EQ(handles.recv()->number(), 7);
+    EXPECT_EQ(my_handle::boxes, 0) << "it has travelled in a box";
   });
 }
 
@@ -349,6 +391,17 @@ TEST(headers, context_h) {
       EXPECT_FALSE(ctx.err());
     }
     EXPECT_EQ(said.recv(), "context canceled");
+
+    auto [ctx, cancel] = thrum::with_cancel(parent);
+    int worked = 0;
+    auto const work_on_all = [&worked, mine = ctx, end = cancel] {
+      for (int each = 0; each < 10; ++each) {
+        mine.throw_if_done();
+        if (++worked == 3) end();
+      }
+    };
+    EXPECT_THROW(work_on_all(), thrum::context_error);
+    EXPECT_EQ(worked, 3);
   });
 }
 
@@ -389,6 +442,17 @@ TEST(headers, group_h) {
       downloads.go([&] { fetch(downloads.context(), url); });
     }
     EXPECT_THROW(downloads.wait(), std::runtime_error);
+
+    thrum::group few;
+    few.limit(1);
+    thrum::chan<int> go_on;
+    few.go([=] { static_cast<void>(go_on.recv()); });
+    bool done_here = false;
+    auto const job = [&] { done_here = true; };
+    if (!few.try_go(job)) job();
+    EXPECT_TRUE(done_here);
+    go_on.close();
+    few.wait();
   });
 }
 
