@@ -9,7 +9,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <limits>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -141,43 +143,90 @@ TEST_P(net_deadline, NE07_deadlines_that_move_beside_reads_and_writes_neither_ha
     auto listener = tcp_listener::listen("127.0.0.1:0");
     auto conn = tcp_conn::dial(listener.local_endpoint());
     auto peer = listener.accept();
+    auto echo = spawn([&] {
+      test::answer_all(peer);
+      peer.close();
+    });
     std::atomic<bool> done{false};
-    wait_group movers;
-    movers.add(1);
-    go([&] {
+    auto mover = spawn([&] {
       while (!done) {
-        std::error_code error;
-        conn.set_read_deadline(clock::now() + 2us, error);
-        conn.set_write_deadline(clock::now() + 2us, error);
+        conn.set_read_deadline(clock::now() + 2us);
+        conn.set_write_deadline(clock::now() + 2us);
         yield();
       }
-      movers.done();
     });
-    wait_group users;
-    users.add(2);
     auto const rounds = scaled(1'000, 100);
-    go([&] {
-      // Each has its own buffer, and nobody may touch it after the call.
-      for (std::int64_t i = rounds; i > 0; --i) {
-        std::array<char, 8> bytes{'?'};
-        std::error_code error;
-        if (conn.read_some(bytes, error) == 0) {
-          EXPECT_EQ(bytes[0], '?');
-        }
-      }
-      users.done();
+    auto const is_timeout_or_none = [](std::error_code const& e) { return !e || e == std::errc::timed_out; };
+    auto reader = spawn([&] {
+      for (std::int64_t i = rounds; i > 0; --i, yield()) EXPECT_PRED1(is_timeout_or_none, read_error(conn));
     });
-    go([&] {
-      std::vector<char> const data(1024);
-      for (std::int64_t i = rounds; i > 0; --i) {
-        std::error_code error;
-        static_cast<void>(conn.write_some(data, error));
-      }
-      users.done();
+    auto writer = spawn([&] {
+      for (std::int64_t i = rounds; i > 0; --i, yield()) EXPECT_PRED1(is_timeout_or_none, write_error(conn));
     });
-    users.wait();
+    reader.join();
+    writer.join();
     done = true;
-    movers.wait();
+    mover.join();
+    conn.set_deadline(fd::no_deadline);
+    conn.shutdown_write();
+    std::array<char, 1024> rest{};
+    while (conn.read_some(rest) != 0) {
+    }
+    echo.join();
+  });
+}
+
+// As Go's TestRacyRead, with several readers of one flood, whose deadlines are the others' too.
+TEST_P(net_deadline, NE07_a_read_that_its_deadline_ended_took_nothing_and_its_buffer_is_left_alone) {
+  run([] {
+    auto ab = test::socket_pair();
+    std::atomic<bool> enough{false};
+    auto flood = spawn([&] {
+      std::string const some(64, 'x');
+      std::uint64_t written = 0;
+      while (!enough) {
+        written += ab.b.write_some(some);
+        yield();  // readers that are faster wait, and both the bytes and the deadline end that
+      }
+      ab.b.close();
+      return written;
+    });
+    auto const rounds = scaled(1'000, 100);
+    std::atomic<std::uint64_t> taken{0};
+    std::atomic<std::int64_t> timed_out{0};
+    wait_group readers;
+    for (int i = 0; i < 8; ++i) {
+      readers.go([&] {
+        std::array<char, 256> untouched{};
+        untouched.fill('?');
+        // Until there was enough of both; if there never is, the watchdog says so.
+        for (std::int64_t round = 0; round < rounds || timed_out < rounds || taken == 0; ++round) {
+          auto mine = untouched;
+          std::error_code error;
+          ab.a.set_read_deadline(clock::now() + (round % 8) * 5us);
+          std::size_t const n = ab.a.read_some(mine, error);
+          if (!error) {
+            taken += n;
+            EXPECT_EQ(std::string_view(mine.data(), mine.size()),
+                      std::string(n, 'x') + std::string(mine.size() - n, '?'));
+            continue;
+          }
+          EXPECT_EQ(error, std::errc::timed_out);
+          EXPECT_EQ(n, 0U);
+          ++timed_out;
+          for (int look = 0; look < 4; ++look) {
+            EXPECT_EQ(mine, untouched);
+            yield();  // what was read too late would come now
+          }
+        }
+      });
+    }
+    readers.wait();
+    enough = true;
+    ab.a.set_read_deadline(fd::no_deadline);
+    std::array<char, 4096> rest{};
+    while (std::size_t const n = ab.a.read_some(rest)) taken += n;
+    EXPECT_EQ(taken, flood.join());
   });
 }
 
