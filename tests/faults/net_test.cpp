@@ -1,6 +1,7 @@
 // What the network and the kernel do to a program: no descriptors left, resets, peers that are gone or slow, failing calls.
 #include "os/fault.h"
 #include "support/descriptors.h"
+#include "support/fatal.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -47,7 +48,6 @@ void reset_on_close(basic_socket const& conn) {
 }
 
 TEST_P(net_faults, S25_accept_waits_while_no_descriptor_is_left_and_goes_on) {
-  testing::internal::CaptureStderr();
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");
     auto conn = tcp_conn::dial(listener.local_endpoint());
@@ -65,8 +65,22 @@ TEST_P(net_faults, S25_accept_waits_while_no_descriptor_is_left_and_goes_on) {
     EXPECT_FALSE(listener.accept(error).is_open());
     EXPECT_EQ(error, std::errc::timed_out);
   });
-  std::string const said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.find("thrum: accept"), said.rfind("thrum: accept")) << "once at most, in the whole process: " << said;
+}
+
+// In a process of its own, where nobody has said it yet.
+class net_faults_in_a_child : public test::fatal_test {};
+
+TEST_F(net_faults_in_a_child, S25_that_no_descriptor_is_left_is_said_once) {
+  auto const accept_with_faults = [] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    for (int const error : {EMFILE, ENOMEM}) {
+      inject_fault(call::accept, error, 0, 3);
+      auto conn = tcp_conn::dial(listener.local_endpoint());
+      static_cast<void>(listener.accept());
+    }
+  };
+  EXPECT_EXIT(::_exit(thrum::run(accept_with_faults)), testing::ExitedWithCode(0),
+              "^thrum: accept: errno 24, [^\n]*\n$");
 }
 
 TEST_P(net_faults, S25_with_a_real_limit_of_descriptors_the_waiting_peer_is_served_when_one_is_free) {
