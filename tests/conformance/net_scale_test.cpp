@@ -1,4 +1,5 @@
 // The poller and many connections, or a busy machine: rows NE-16, NE-17; S25.
+#include "conformance/many_clients.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -11,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -37,16 +39,29 @@ int threads_of_this_process() {
   return -1;
 }
 
-// How many connections, with both ends in this process, the limits allow.
-std::int64_t connections_at_most(std::int64_t wanted) {
-  auto const needed = static_cast<rlim_t>(2 * wanted + 200);
+// Empty, or why this process may not have so many descriptors beside its others.
+std::string too_many_for_this_machine(std::int64_t descriptors) {
+  auto const needed = static_cast<rlim_t>(descriptors + 200);
   rlimit limit{};
   EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  if (limit.rlim_cur >= needed) return {};
   rlimit const raised{needed, std::max(needed, limit.rlim_max)};  // only root may raise the second
-  if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) return wanted;
-  limit.rlim_cur = limit.rlim_max;
-  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-  return std::min(wanted, static_cast<std::int64_t>(limit.rlim_cur / 2) - 100);
+  if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) return {};
+  return std::to_string(needed) + " descriptors are needed; the limit (ulimit -Hn) is " +
+         std::to_string(limit.rlim_max);
+}
+
+#define THRUM_SKIP_IF_TOO_MANY(descriptors) \
+  if (std::string const why = too_many_for_this_machine(descriptors); !why.empty()) GTEST_SKIP() << why
+
+// Threads that were made because the machine was slow (whoever is long in a call of the system's loses its P to another one) end soon.
+options with_few_threads(int procs) { return {.max_procs = procs, .idle_thread_after = 20ms}; }
+
+// Those of the whole process, and sysmon is one; `before`: the caller of run and who else was there before.
+[[nodiscard]] bool threads_come_down_to(int limit, int before) {
+  bool const came = wait_until([&] { return threads_of_this_process() <= before - 1 + limit; });
+  EXPECT_LE(num_threads(), limit);
+  return came;
 }
 
 // A goroutine waits at one end of each; `clients` are the others.
@@ -80,11 +95,12 @@ struct idle_connections {
 class net_scale : public test::at_every_width {};
 
 TEST_P(net_scale, NE17_thousands_of_idle_connections_cost_no_thread_and_S25) {
-  auto const wanted = connections_at_most(scaled(5'000, 200));
+  auto const wanted = scaled(5'000, 200);
+  THRUM_SKIP_IF_TOO_MANY(2 * wanted);
   int const before = threads_of_this_process();
-  run([&] {
+  test::run_with(with_few_threads(procs()), [&] {
     idle_connections all(wanted);
-    EXPECT_LE(threads_of_this_process(), before + 2 * procs() + 8);
+    EXPECT_TRUE(threads_come_down_to(procs() + 8, before));
     test::ask(all.clients.front());
     test::ask(all.clients.back());
     all.close_all();
@@ -108,11 +124,23 @@ std::int64_t cpu_of_others_ns() {
 
 TEST(net_idle, S25_ten_thousand_idle_connections_cost_no_thread_and_no_cpu) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer has a thread of its own, which is never at rest";
-  auto const wanted = connections_at_most(scaled(10'000, 200));
+  auto const wanted = scaled(10'000, 200);
+  THRUM_SKIP_IF_TOO_MANY(wanted);
   int const before = threads_of_this_process();
-  test::run_at(2, [&] {
-    idle_connections all(wanted);
-    EXPECT_LE(threads_of_this_process(), before + 2 * 2 + 8);
+  test::many_clients const clients(static_cast<std::size_t>(wanted));
+  test::run_with(with_few_threads(2), [&] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    wait_group served;
+    auto accepting = spawn([&] {
+      for (std::int64_t i = 0; i < wanted; ++i) {
+        served.go([conn = listener.accept()]() mutable { test::answer_all(conn); });
+      }
+    });
+    clients.connect(listener.local_endpoint());
+    accepting.join();
+    clients.ask();
+    EXPECT_TRUE(wait_until([&] { return test::waiting_for(rt::wait_reason::io) == wanted; }));
+    EXPECT_TRUE(threads_come_down_to(2 + 8, before));
     // Somebody from outside looks on, for a time in which a thread that polled every 10 ms would wake twenty times.
     chan<std::int64_t> seen(1);
     std::thread observer([&] {
@@ -126,9 +154,31 @@ TEST(net_idle, S25_ten_thousand_idle_connections_cost_no_thread_and_no_cpu) {
     });
     EXPECT_EQ(seen.recv(), 0);
     observer.join();
-    test::ask(all.clients.back());
-    all.close_all();
+    clients.ask();
+    clients.close();
+    served.wait();
   });
+}
+
+// How long a byte that came waited for its reader, beside a goroutine that makes no call.
+clock::duration wait_beside_a_loop() {
+  auto ab = test::socket_pair();
+  std::atomic<clock::time_point> served{};
+  auto reader = spawn([&] {
+    std::array<char, 4> bytes{};
+    EXPECT_EQ(ab.a.read_some(bytes), 1U);
+    served = clock::now();
+  });
+  EXPECT_TRUE(wait_until([] { return test::waiting_for(rt::wait_reason::io) == 1; }));
+  clock::time_point written;
+  std::thread writer([&written, number = ab.b.native_handle()] {
+    written = clock::now();
+    EXPECT_EQ(::write(number, "x", 1), 1);
+  });
+  while (served.load(std::memory_order_relaxed) == clock::time_point()) asm volatile("");
+  reader.join();
+  writer.join();
+  return served.load() - written;
 }
 
 // NE-16: sysmon polls if nobody else does.
@@ -136,22 +186,10 @@ TEST(net_poller, NE16_beside_a_loop_without_calls_a_ready_socket_is_served) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals";
   test::with_slices_of const slices(10ms);
   test::run_at(1, [] {
-    auto ab = test::socket_pair();
-    fd& a = ab.a;
-    fd& b = ab.b;
-    std::atomic<bool> stop{false};
-    auto reader = spawn([&a, &stop] {
-      std::array<char, 4> bytes{};
-      EXPECT_EQ(a.read_some(bytes), 1U);
-      stop = true;
-    });
-    EXPECT_TRUE(wait_until([] { return test::waiting_for(rt::wait_reason::io) == 1; }));
-    std::thread writer([number = b.native_handle()] { EXPECT_EQ(::write(number, "x", 1), 1); });
-    auto const begin = clock::now();
-    while (!stop.load(std::memory_order_relaxed)) asm volatile("");
-    EXPECT_LT(clock::now() - begin, 10s);  // Go: 40 ms; a machine may be busy
-    reader.join();
-    writer.join();
+    constexpr auto limit = 60ms;  // Go: 40 ms. The best of some, since the machine may be busy
+    auto best = clock::duration::max();
+    for (int tries = 0; tries < 20 && best > limit; ++tries) best = std::min(best, wait_beside_a_loop());
+    EXPECT_LE(best, limit);
   });
 }
 
