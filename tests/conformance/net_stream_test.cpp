@@ -3,6 +3,8 @@
 #include "os/fault.h"
 #include "os/socket.h"
 #include "support/allocations.h"
+#include "support/busy_machine.h"
+#include "support/child.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -11,6 +13,7 @@
 #include "wait/poll_use.h"
 #include <thrum/thrum.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -32,34 +35,41 @@ using test::wait_until;
 
 class net_stream : public test::at_every_width {};
 
+void echo_over_two_connections(std::int64_t rounds) {
+  auto listener = tcp_listener::listen("127.0.0.1:0");
+  auto const at = listener.local_endpoint();
+  wait_group all;
+  for (int i = 0; i < 2; ++i) {
+    all.go([&] {
+      auto conn = tcp_conn::dial(at);
+      std::array<char, 512> out{};
+      std::array<char, 512> in{};
+      for (std::int64_t round = 0; round < rounds; ++round) {
+        out.fill(static_cast<char>(round));
+        conn.write_all(out);
+        EXPECT_EQ(conn.read_full(in), in.size());
+        EXPECT_EQ(in, out);
+      }
+      conn.close();
+    });
+    all.go([&] {
+      auto conn = listener.accept();
+      test::answer_all(conn);
+    });
+  }
+  all.wait();
+}
+
 TEST_P(net_stream, NE10_two_connections_echo_512_bytes_ten_thousand_times) {
   run([] {
-    auto listener = tcp_listener::listen("127.0.0.1:0");
-    auto const at = listener.local_endpoint();
-    auto const rounds = scaled(10'000, 500);
-    wait_group all;
-    for (int i = 0; i < 2; ++i) {
-      all.add(2);
-      go([&] {
-        auto conn = tcp_conn::dial(at);
-        std::array<char, 512> out{};
-        std::array<char, 512> in{};
-        for (std::int64_t round = 0; round < rounds; ++round) {
-          out.fill(static_cast<char>(round));
-          conn.write_all(out);
-          EXPECT_EQ(conn.read_full(in), in.size());
-          EXPECT_EQ(in, out);
-        }
-        conn.close();
-        all.done();
-      });
-      go([&] {
-        auto conn = listener.accept();
-        test::answer_all(conn);
-        all.done();
-      });
+    auto const limit = rt::with_asan || rt::with_tsan || test::emulated() ? clock::duration::max() : 2s;  // Go: 0.16 s
+    auto best = clock::duration::max();
+    for (int tries = 0; tries < 3 && (tries == 0 || best > limit); ++tries) {
+      test::busy_machine const machine;
+      echo_over_two_connections(scaled(10'000, 500));
+      best = std::min(best, machine.time_taken());
     }
-    all.wait();
+    EXPECT_LE(best, limit);
   });
 }
 
@@ -145,29 +155,32 @@ TEST_P(net_stream, NE11_reads_and_writes_allocate_nothing) {
         a.set_deadline(1h);
         test::ask(a);
       }
-      return test::allocations_made() - before < 20U;
+      return test::allocations_made() == before;
     }));
     a.close();
     other.join();
   });
 }
 
+// Go's TestEndlessWrite: the peer will say and read nothing more. The kernel takes what comes until its buffers are full.
 TEST_P(net_stream, NE11_who_writes_to_a_half_closed_peer_does_not_loop) {
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");
     auto conn = tcp_conn::dial(listener.local_endpoint());
     auto peer = listener.accept();
-    peer.shutdown_read();
     peer.shutdown_write();
     std::vector<char> const much(1 << 20);
-    rt::os::count_calls();
-    conn.set_write_deadline(100ms);
     std::error_code error;
-    for (int i = 0; i < 64 && !error; ++i) static_cast<void>(conn.write_all(much, error));
+    conn.set_write_deadline(100ms);
+    while (!error) static_cast<void>(conn.write_all(much, error));
+    EXPECT_EQ(error, std::errc::timed_out);
+    rt::os::count_calls();
+    conn.set_write_deadline(200ms);
+    static_cast<void>(conn.write_all(much, error));
     auto const calls = rt::os::calls_made(rt::os::call::send);
     rt::os::clear_faults();
-    EXPECT_TRUE(error);
-    EXPECT_LT(calls, 500U);
+    EXPECT_EQ(error, std::errc::timed_out);
+    EXPECT_LE(calls, 20U);
   });
 }
 
