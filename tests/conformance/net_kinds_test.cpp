@@ -54,10 +54,6 @@ TEST_P(net_kinds, NE_dial_by_name_refused_and_closed_ports) {
     auto const port = std::to_string(listener.local_endpoint().port());
     auto conn = tcp_conn::dial("localhost:" + port, 10s);  // perhaps IPv6 first, where nobody listens
     EXPECT_TRUE(listener.accept().is_open());
-    conn.set_no_delay(false);
-    conn.set_keep_alive(30s);
-    conn.set_read_buffer(32768);
-    conn.set_write_buffer(32768);
     listener.close();
     std::error_code error;
     EXPECT_FALSE(tcp_conn::dial("127.0.0.1:" + port, error).is_open());
@@ -205,6 +201,14 @@ TEST_P(net_kinds, NE_files_parts_of_files_and_splices) {
     }
     EXPECT_EQ(in.read_at(bytes, text.size()), 3U);
     EXPECT_EQ(bytes[0], 'E');
+    EXPECT_THROW(static_cast<void>(file::open(path, open_for::exclusive)), std::system_error);
+    EXPECT_EQ(in.size(), text.size() + 3) << "one that is there is left alone";
+    std::filesystem::remove(path);
+    file::open(path, open_for::exclusive).write_all("new");
+    EXPECT_EQ(file::open(path).size(), 3U);
+    std::error_code error;
+    EXPECT_FALSE(file::open(path, open_for::exclusive, 0666, error).is_open());
+    EXPECT_EQ(error, std::errc::file_exists);
     std::filesystem::remove(path);
   });
 }

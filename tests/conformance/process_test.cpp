@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace thrum {
@@ -53,6 +55,22 @@ TEST_P(processes, PR01_how_a_child_ended_is_known_as_often_as_one_asks) {
     EXPECT_EQ(how.signal(), SIGTERM);
     EXPECT_EQ(how.code(), -1);
   });
+}
+
+// Whether a core is written is the machine's choice: what the shell's own end says of the same is to be told.
+TEST_P(processes, PR01_whether_a_core_was_written_is_told) {
+  auto const directory = std::filesystem::temp_directory_path() / ("thrum_core_" + std::to_string(::getpid()));
+  std::filesystem::create_directory(directory);
+  run([&] {
+    for (std::string const aborts : {"ulimit -c unlimited 2>/dev/null; kill -ABRT $$", "ulimit -c 0; kill -ABRT $$"}) {
+      int const status = ::system(("cd " + directory.string() + " && " + aborts).c_str());
+      ASSERT_TRUE(WIFSIGNALED(status));
+      auto child = process::start(shell(aborts), {.directory = directory});
+      EXPECT_EQ(child.wait(), exit_status::of_signal(SIGABRT, WCOREDUMP(status))) << aborts;
+    }
+    EXPECT_FALSE(process::start(shell("kill -KILL $$")).wait().dumped_core());
+  });
+  std::filesystem::remove_all(directory);
 }
 
 TEST_P(processes, PR01_what_cannot_be_started_is_an_error_of_start) {
