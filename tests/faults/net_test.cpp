@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -167,7 +168,7 @@ TEST_P(net_faults, S25_a_reset_is_an_error_for_reader_and_writer) {
   });
 }
 
-TEST_P(net_faults, S25_a_peer_that_is_half_open_times_out_and_others_go_on) {
+TEST_P(net_faults, S25_a_peer_that_is_silent_times_out_and_others_go_on) {
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");
     auto silent = tcp_conn::dial(listener.local_endpoint());
@@ -186,6 +187,31 @@ TEST_P(net_faults, S25_a_peer_that_is_half_open_times_out_and_others_go_on) {
     EXPECT_EQ(reader.join(), std::errc::timed_out);
     conn.close();
     other.join();
+  });
+}
+
+// One that takes nothing for so long is gone, says the kernel if asked to: no end and no reset came, and no deadline is set.
+TEST_P(net_faults, S25_a_peer_that_the_kernel_gives_up_is_an_error_for_all_who_wait) {
+  run([] {
+    auto listener = tcp_listener::listen("127.0.0.1:0");
+    auto conn = tcp_conn::dial(listener.local_endpoint());
+    auto const peer = listener.accept();
+    unsigned const patience_ms = 100;
+    ASSERT_EQ(::setsockopt(conn.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof patience_ms), 0);
+    auto reader = spawn([&] {
+      std::error_code error;
+      char byte = 0;
+      EXPECT_EQ(conn.read_some({&byte, 1}, error), 0U);
+      return error;
+    });
+    std::vector<char> const much(1 << 20);
+    std::error_code written;
+    while (!written) static_cast<void>(conn.write_all(much, written));
+    std::error_code const read = reader.join();
+    // The first of them is told so; for the other the connection has ended.
+    EXPECT_TRUE(written == std::errc::timed_out || written == std::errc::broken_pipe) << written.message();
+    EXPECT_TRUE(!read || read == std::errc::timed_out) << read.message();
+    EXPECT_TRUE(written == std::errc::timed_out || read == std::errc::timed_out);
   });
 }
 
