@@ -12,6 +12,7 @@
 
 #include <thrum/socket.h>
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -60,17 +61,22 @@ class datagram_socket : public basic_socket {
 class udp_socket : public datagram_socket {
  public:
   using datagram_socket::datagram_socket;
+  static constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
   // "host:port"; an empty host is every address, port 0 one that is free.
   static udp_socket bind(std::string_view address) {
     return detail::or_throw("bind", [&](std::error_code& e) { return bind(address, e); });
   }
   static udp_socket bind(std::string_view address, std::error_code& error);
-  // From any free port to this one peer, whose datagrams alone are received.
-  static udp_socket connect(std::string_view address) {
-    return detail::or_throw("connect", [&](std::error_code& e) { return connect(address, e); });
+  // From any free port to this one peer, whose datagrams alone are received. Only looking up its name takes time; what a limit
+  // means there: resolve in endpoint.h.
+  static udp_socket connect(std::string_view address, std::chrono::nanoseconds timeout = no_timeout) {
+    return detail::or_throw("connect", [&](std::error_code& e) { return connect(address, timeout, e); });
   }
-  static udp_socket connect(std::string_view address, std::error_code& error);
+  static udp_socket connect(std::string_view address, std::chrono::nanoseconds timeout, std::error_code& error);
+  static udp_socket connect(std::string_view address, std::error_code& error) {
+    return connect(address, no_timeout, error);
+  }
 };
 
 }  // namespace thrum

@@ -1,11 +1,12 @@
 // Unix sockets: streams, packets and datagrams between processes of one machine.
 //
 //   auto listener = thrum::unix_listener::listen("/run/service.sock");   // the path must be free, and is removed with it
-//   auto conn = thrum::unix_conn::dial("/run/service.sock");
+//   auto conn = thrum::unix_conn::dial("/run/service.sock", 5s);
 //   auto [a, b] = thrum::unix_conn::pair();
 //
 // A path that begins with @ is a name in Linux's own namespace, without a file. With seqpacket each write is one message, and
-// each read takes one. Reading, writing, deadlines, closing and errors: fd.h.
+// each read takes one. Reading, writing, deadlines, closing and errors: fd.h. dial waits while the listener's backlog is full, until its
+// time is over (timed_out); where there is room it does not wait, whatever the time.
 #pragma once
 
 #include <thrum/socket.h>
@@ -25,11 +26,24 @@ enum class unix_type : std::uint8_t { stream, seqpacket };
 class unix_conn : public basic_socket {
  public:
   using basic_socket::basic_socket;
+  static constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
-  static unix_conn dial(std::string_view path, unix_type type = unix_type::stream) {
-    return detail::or_throw("dial", [&](std::error_code& e) { return dial(path, type, e); });
+  static unix_conn dial(std::string_view path, unix_type type = unix_type::stream,
+                        std::chrono::nanoseconds timeout = no_timeout) {
+    return detail::or_throw("dial", [&](std::error_code& e) { return dial(path, type, timeout, e); });
   }
-  static unix_conn dial(std::string_view path, unix_type type, std::error_code& error);
+  static unix_conn dial(std::string_view path, unix_type type, std::chrono::nanoseconds timeout,
+                        std::error_code& error);
+  static unix_conn dial(std::string_view path, unix_type type, std::error_code& error) {
+    return dial(path, type, no_timeout, error);
+  }
+  // As a stream.
+  static unix_conn dial(std::string_view path, std::chrono::nanoseconds timeout) {
+    return dial(path, unix_type::stream, timeout);
+  }
+  static unix_conn dial(std::string_view path, std::chrono::nanoseconds timeout, std::error_code& error) {
+    return dial(path, unix_type::stream, timeout, error);
+  }
   static std::pair<unix_conn, unix_conn> pair(unix_type type = unix_type::stream) {
     return detail::or_throw("pair", [&](std::error_code& e) { return pair(type, e); });
   }

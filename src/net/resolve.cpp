@@ -87,8 +87,17 @@ std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::er
   return resolve_until(host, port, rt::never_poll, error);
 }
 
+std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::chrono::nanoseconds timeout,
+                              std::error_code& error) {
+  return resolve_until(host, port, rt::moment_after(timeout.count()), error);
+}
+
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port) {
   return detail::or_throw("resolve", [&](std::error_code& e) { return resolve(host, port, e); });
+}
+
+std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::chrono::nanoseconds timeout) {
+  return detail::or_throw("resolve", [&](std::error_code& e) { return resolve(host, port, timeout, e); });
 }
 
 namespace rt {

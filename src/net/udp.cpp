@@ -94,9 +94,9 @@ udp_socket udp_socket::bind(std::string_view address, std::error_code& error) {
   return made;
 }
 
-udp_socket udp_socket::connect(std::string_view address, std::error_code& error) {
+udp_socket udp_socket::connect(std::string_view address, std::chrono::nanoseconds timeout, std::error_code& error) {
   udp_socket made;
-  for (endpoint const& to : resolve_to_dial(address, never_poll, error)) {
+  for (endpoint const& to : resolve_to_dial(address, moment_after(timeout.count()), error)) {
     made.desc_ = open_connected(SOCK_DGRAM, to, never_poll, error);
     if (made.desc_ != nullptr) break;
   }

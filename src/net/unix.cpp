@@ -1,11 +1,14 @@
 #include "net/connect.h"
 #include "net/io_call.h"
 #include "net/open.h"
+#include "os/clock.h"
 #include "os/socket.h"
 #include <thrum/sleep.h>
 #include <thrum/unix.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 
 namespace thrum {
@@ -20,16 +23,19 @@ constexpr int backlog_max = 4096;
 
 }  // namespace
 
-unix_conn unix_conn::dial(std::string_view path, unix_type type, std::error_code& error) {
+unix_conn unix_conn::dial(std::string_view path, unix_type type, std::chrono::nanoseconds timeout,
+                          std::error_code& error) {
   using namespace std::chrono_literals;
   unix_conn made;
+  std::int64_t const until_ns = moment_after(timeout.count());
   endpoint const to = endpoint::unix_path(path, error);
   // A full backlog answers EAGAIN, and nothing can be waited for.
-  for (auto pause = 100us; !error; pause = std::min<std::chrono::microseconds>(pause * 2, 10ms)) {
-    made.desc_ = open_connected(type_of(type), to, never_poll, error);
+  for (std::chrono::nanoseconds pause = 100us; !error; pause = std::min<std::chrono::nanoseconds>(pause * 2, 10ms)) {
+    made.desc_ = open_connected(type_of(type), to, until_ns, error);
     if (error != std::errc::resource_unavailable_try_again) break;
-    error.clear();
-    sleep_for(pause);
+    std::int64_t const left_ns = until_ns - os::monotonic_ns();
+    error = left_ns > 0 ? std::error_code() : error_of(poll_outcome::timed_out);
+    if (!error) sleep_for(std::min(pause, std::chrono::nanoseconds(left_ns)));
   }
   return made;
 }

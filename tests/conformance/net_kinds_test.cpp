@@ -61,6 +61,7 @@ TEST_P(net_kinds, NE_dial_by_name_refused_and_closed_ports) {
     EXPECT_FALSE(tcp_conn::dial("no port", error).is_open());
     EXPECT_EQ(error, std::errc::invalid_argument);
     EXPECT_FALSE(resolve("localhost").empty());
+    EXPECT_EQ(resolve("127.0.0.1", 80, 0ns).size(), 1U) << "what asks nobody needs no time";
     static_cast<void>(resolve("a name that cannot be..", 0, error));
     EXPECT_EQ(error.category(), resolve_category());
     EXPECT_THROW(static_cast<void>(tcp_listener::listen("8.8.8.8:1")), std::system_error);

@@ -83,6 +83,23 @@ TEST_P(net_names, the_limit_of_a_dial_covers_the_name) {
   });
 }
 
+TEST_P(net_names, a_limit_ends_a_question_that_nobody_answers) {
+  run([] {
+    name_server const server;
+    auto const begin = clock::now();
+    std::error_code error;
+    EXPECT_TRUE(resolve("silent.test", 80, 50ms, error).empty());
+    EXPECT_EQ(error, std::errc::timed_out);
+    EXPECT_FALSE(udp_socket::connect("silent.test:80", 50ms, error).is_open());
+    EXPECT_EQ(error, std::errc::timed_out);
+    EXPECT_GE(clock::now() - begin, 100ms);
+    EXPECT_THROW(static_cast<void>(resolve("silent.test", 80, 1ms)), std::system_error);
+    EXPECT_THROW(static_cast<void>(udp_socket::connect("silent.test:80", 1ms)), std::system_error);
+    EXPECT_EQ(resolve("two.test", 80, 1min).size(), 2U);
+    EXPECT_EQ(udp_socket::connect("four.test:80", 1min).remote_endpoint().to_string(), "127.0.0.1:80");
+  });
+}
+
 TEST_P(net_names, a_server_that_is_not_there_is_an_error_for_now) {
   run([] {
     auto gone = udp_socket::bind("127.0.0.1:0");
