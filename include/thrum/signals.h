@@ -7,10 +7,12 @@
 // A signal that somebody subscribed to does not end the program. Each subscriber gets it, once for several that came before he
 // looked; the channel holds 16, and what finds it full is dropped for him. While anybody is subscribed in this run, the program
 // does not count as deadlocked: a signal may come. Needs a runtime that is alive. Not for SIGKILL, SIGSTOP, the runtime's
-// preemption signal, or signals that tell of a fault.
+// preemption signal, or signals that tell of a fault: these are invalid_argument. Errors: a form that throws std::system_error and one
+// with a std::error_code.
 #pragma once
 
 #include <thrum/chan.h>
+#include <thrum/fd.h>
 
 #include <concepts>
 #include <initializer_list>
@@ -18,14 +20,11 @@
 
 namespace thrum {
 
-namespace detail {
-// Throws std::system_error.
-[[nodiscard]] chan<int> subscribe_to_signals(std::initializer_list<int> numbers);
-}  // namespace detail
-
+// In braces, since the error comes last: signals({SIGINT, SIGTERM}, error). All of them or none; with an error the channel is nil.
+[[nodiscard]] chan<int> signals(std::initializer_list<int> numbers, std::error_code& error);
 template <std::same_as<int>... Numbers>
 requires(sizeof...(Numbers) > 0) [[nodiscard]] chan<int> signals(Numbers... numbers) {
-  return detail::subscribe_to_signals({numbers...});
+  return detail::or_throw("signals", [&](std::error_code& e) { return signals({numbers...}, e); });
 }
 
 void stop_signals(chan<int> const& subscribed);

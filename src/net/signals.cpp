@@ -62,11 +62,15 @@ void serve() {
 }
 
 // Under the lock.
-void start_serving(switchboard& b) {
+void start_serving(switchboard& b, std::error_code& error) {
   if (!b.bell.is_open()) {
     int const made = os::signal_bell();
-    if (made < 0) detail::throw_io_error(system_error_of(-made), "signals");
-    b.bell = fd(made);
+    if (made < 0) {
+      error = system_error_of(-made);
+      return;
+    }
+    b.bell = fd(made, error);
+    if (error) return;
   }
   std::uint32_t const epoch = Sched::live_epoch.load(relaxed);  // relaxed: the caller is in that run
   if (b.served_in == epoch) return;
@@ -92,13 +96,17 @@ bool is_ours(int number) {
 
 }  // namespace
 
-namespace detail {
-
-chan<int> subscribe_to_signals(std::initializer_list<int> numbers) {
+chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   constexpr std::size_t capacity = 16;
+  error.clear();
+  if (numbers.size() == 0) {
+    error = system_error_of(EINVAL);
+    return nullptr;
+  }
   switchboard& b = board();
   std::lock_guard const guard(b.lock);
-  start_serving(b);
+  start_serving(b, error);
+  if (error) return nullptr;
   subscriber made{chan<int>(capacity), 0};
   b.all.reserve(b.all.size() + 1);
   for (int const number : numbers) {
@@ -110,7 +118,8 @@ chan<int> subscribe_to_signals(std::initializer_list<int> numbers) {
                                                                             : 0;
     if (failed != 0) {
       give_up(b, made.wants);
-      throw_io_error(system_error_of(failed), "signals");
+      error = system_error_of(failed);
+      return nullptr;
     }
     ++b.wanted_by[static_cast<std::size_t>(number)];
     made.wants |= bit;
@@ -118,8 +127,6 @@ chan<int> subscribe_to_signals(std::initializer_list<int> numbers) {
   b.all.push_back(made);
   return made.to;
 }
-
-}  // namespace detail
 
 void stop_signals(chan<int> const& subscribed) {
   switchboard& b = board();

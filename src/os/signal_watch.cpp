@@ -45,6 +45,8 @@ int watch_signal(int number) noexcept {
   ours.sa_handler = note_signal;
   ours.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigemptyset(&ours.sa_mask);
+  int injected = 0;
+  if (should_fail(call::sigaction, injected)) return injected;
   return ::sigaction(number, &ours, &before[number]) == 0 ? 0 : errno;
 }
 

@@ -237,7 +237,9 @@ TEST_P(net_kinds, NE_signals_are_told_to_all_who_subscribed_and_then_no_more) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer keeps a signal back while its thread sleeps";
   run([] {
     auto all = signals(SIGUSR1, SIGUSR2);
-    auto one = signals(SIGUSR2);
+    std::error_code error;
+    auto one = signals({SIGUSR2}, error);
+    EXPECT_FALSE(error);
     ASSERT_EQ(::kill(::getpid(), SIGUSR1), 0);
     EXPECT_EQ(all.recv(), SIGUSR1);
     ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
@@ -250,7 +252,13 @@ TEST_P(net_kinds, NE_signals_are_told_to_all_who_subscribed_and_then_no_more) {
     stop_signals(all);
     for (int const number : {SIGKILL, SIGSEGV, SIGURG, 0, 65}) {
       EXPECT_THROW(static_cast<void>(signals(number)), std::system_error);
+      error.clear();
+      EXPECT_FALSE(signals({SIGUSR1, number}, error)) << "none of them";
+      EXPECT_EQ(error, std::errc::invalid_argument);
     }
+    error.clear();
+    EXPECT_FALSE(signals({}, error));
+    EXPECT_EQ(error, std::errc::invalid_argument);
   });
   struct sigaction now {};
   ASSERT_EQ(::sigaction(SIGUSR1, nullptr, &now), 0);

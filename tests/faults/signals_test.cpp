@@ -1,0 +1,110 @@
+// Subscribing to signals when the system refuses: all of them or none, in both forms of the call.
+#include "os/fault.h"
+#include "support/fatal.h"
+#include "support/run_at.h"
+#include "support/sockets.h"
+#include <thrum/thrum.h>
+
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using rt::os::call;
+using rt::os::clear_faults;
+using rt::os::inject_fault;
+
+class signal_faults : public test::at_every_width {
+ protected:
+  void SetUp() override { clear_faults(); }
+  void TearDown() override { clear_faults(); }
+};
+
+bool is_watched(int number) {
+  struct sigaction now {};
+  EXPECT_EQ(::sigaction(number, nullptr, &now), 0);
+  return now.sa_handler != SIG_DFL;
+}
+
+TEST_P(signal_faults, NE_when_one_cannot_be_watched_none_is) {
+  run([] {
+    std::error_code error;
+    inject_fault(call::sigaction, EPERM, 1);
+    EXPECT_FALSE(signals({SIGUSR1, SIGUSR2}, error));
+    EXPECT_EQ(error, std::errc::operation_not_permitted);
+    EXPECT_FALSE(is_watched(SIGUSR1));
+    EXPECT_FALSE(is_watched(SIGUSR2));
+
+    auto const all = signals({SIGUSR1, SIGUSR2}, error);
+    EXPECT_FALSE(error) << "cleared";
+    EXPECT_TRUE(all);
+    EXPECT_TRUE(is_watched(SIGUSR1));
+    EXPECT_TRUE(is_watched(SIGUSR2));
+    stop_signals(all);
+    EXPECT_FALSE(is_watched(SIGUSR1));
+  });
+}
+
+TEST_P(signal_faults, NE_the_form_without_an_error_code_throws) {
+  run([] {
+    inject_fault(call::sigaction, EPERM);
+    try {
+      static_cast<void>(signals(SIGUSR1));
+      ADD_FAILURE() << "subscribed";
+    } catch (std::system_error const& e) {
+      EXPECT_EQ(e.code(), std::errc::operation_not_permitted);
+      EXPECT_EQ(std::string(e.what()).find("thrum: signals"), 0U) << e.what();
+    }
+  });
+}
+
+TEST_P(signal_faults, NE_who_is_refused_takes_nothing_from_who_is_subscribed) {
+  run([] {
+    auto const other = signals(SIGUSR1);
+    std::error_code error;
+    inject_fault(call::sigaction, EPERM);
+    EXPECT_FALSE(signals({SIGUSR1, SIGUSR2}, error));
+    EXPECT_EQ(error, std::errc::operation_not_permitted);
+    EXPECT_TRUE(is_watched(SIGUSR1));
+    stop_signals(other);
+    EXPECT_FALSE(is_watched(SIGUSR1));
+  });
+}
+
+THRUM_AT_EVERY_WIDTH(signal_faults);
+
+class signal_bell : public test::fatal_test {};
+
+// What the handlers ring is made once in a process: so in one of its own.
+TEST_F(signal_bell, NE_without_a_descriptor_or_a_place_in_the_poller_it_is_tried_again_by_the_next) {
+  auto const child = [] {
+    ::alarm(100);
+    thrum::run([] {
+      auto const polls = test::socket_pair();  // the poller has what it needs
+      std::error_code error;
+      inject_fault(call::eventfd, EMFILE);
+      EXPECT_FALSE(signals({SIGUSR1}, error));
+      EXPECT_EQ(error, std::errc::too_many_files_open);
+      inject_fault(call::epoll_ctl, ENOSPC);
+      EXPECT_FALSE(signals({SIGUSR1}, error));
+      EXPECT_EQ(error, std::errc::no_space_on_device);
+      EXPECT_FALSE(is_watched(SIGUSR1));
+      auto const all = signals({SIGUSR1}, error);
+      EXPECT_FALSE(error);
+      ::raise(SIGUSR1);
+      EXPECT_EQ(all.recv(), SIGUSR1);
+    });
+    std::exit(testing::Test::HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace thrum
