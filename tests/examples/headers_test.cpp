@@ -1,5 +1,5 @@
 // The examples in the comments of the public headers, as code that is compiled and does what the comment says. Only the
-// public headers are used here.
+// public headers are used here. Those of the network are in net_headers_test.cpp, those of TLS in tests/tls.
 #include <thrum/thrum.h>
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -157,6 +158,26 @@ TEST(headers, select_h) {
     thrum::chan<int> silent;
     thrum::select(thrum::on_recv(silent), thrum::on_timeout(1ms, [&] { done = "late"; }));
     EXPECT_EQ(done, "late");
+  });
+}
+
+TEST(headers, on_stop_h) {
+  thrum::run([] {
+    thrum::chan<int> jobs(1);
+    std::stop_source source;
+    int worked = 0;
+    bool finished = false;
+    auto const work = [&](std::optional<int> next) { worked += *next; };
+    auto const turn = [&, token = source.get_token()] {
+      thrum::select(thrum::on_recv(jobs, work), thrum::on_stop(token, [&] { finished = true; }));
+    };
+    jobs.send(7);
+    turn();
+    EXPECT_EQ(worked, 7);
+    EXPECT_FALSE(finished);
+    std::jthread const elsewhere([&] { source.request_stop(); });
+    turn();
+    EXPECT_TRUE(finished);
   });
 }
 

@@ -1,4 +1,4 @@
-// The example in the comment of <thrum/tls.h>, and examples/tls_echo.cpp.
+// The examples in the comments of <thrum/tls.h> and its headers, and examples/tls_echo.cpp.
 #include "support/child.h"
 #include "tls/certificates.h"
 #include <thrum/thrum.h>
@@ -37,6 +37,33 @@ TEST(headers, tls_h) {
     answer.resize(conn.read_full(answer));
     EXPECT_EQ(answer, "hello");
     served.join();
+  });
+}
+
+TEST(headers, tls_context_h) {
+  thrum::run([] {
+    auto const papers_for = [](std::string const& name) {
+      return thrum::test::issue({.common_name = name, .names = "DNS:" + name}, &thrum::test::authority()).files;
+    };
+    auto own = thrum::tls_context::client({.roots_file = thrum::test::roots(), .protocols = {"http/1.1", "h2"}});
+    auto server = thrum::tls_context::server(
+        {.identities = {papers_for("example.org"), papers_for("example.net")}, .protocols = {"h2", "http/1.1"}});
+    for (std::string const host : {"example.org", "example.net"}) {
+      auto ends = thrum::unix_conn::pair();
+      auto served = thrum::spawn([&] {
+        auto conn = thrum::tls_stream::server(std::move(ends.first), server);
+        conn.handshake();
+        return conn.server_name();
+      });
+      auto conn = thrum::tls_stream::client(std::move(ends.second), own, host);
+      conn.handshake();
+      EXPECT_EQ(conn.peer_name(), host);
+      EXPECT_EQ(conn.protocol(), "h2") << "the server's choice";
+      EXPECT_EQ(served.join(), host);
+    }
+    std::error_code error;
+    static_cast<void>(thrum::tls_context::client({.roots_file = "not_there.pem"}, error));
+    EXPECT_TRUE(error);
   });
 }
 
