@@ -46,6 +46,7 @@ constinit atomic<bool> run_is_alive{false};
 // Every P is idle.
 std::unique_ptr<Sched> make_sched(options const& chosen) {
   fill_hooks();
+  os::note_loaded_code();  // before the handler that asks for it; and without one, for the places of unannounced calls
   auto made = std::make_unique<Sched>(checked_settings(chosen));
   os::lock_guard const guard(made->lock);
   for (auto i = static_cast<std::size_t>(made->procs.size()); i-- > 0;) {
@@ -88,7 +89,6 @@ fault_handling::~fault_handling() { os::remove_fault_handler(); }
 
 pause_signal::pause_signal(Sched const& s) : is_used_(s.options.async_preemption) {
   if (!is_used_) return;
-  os::note_loaded_code();
   if (int const error = os::install_pause_signal(s.options.preempt_signal, pause_where_it_is)) {
     throw_system_error(error, "the preemption signal");
   }
