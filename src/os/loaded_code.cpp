@@ -1,6 +1,7 @@
 #include "os/loaded_code.h"
 
 #include "base/atomic.h"
+#include "os/late_code.h"
 
 #include <array>
 #include <cstddef>
@@ -22,10 +23,11 @@ struct code_range {
 };
 
 // A range is written before it is counted, and never changed afterwards: a signal handler may be reading. An object that is
-// unloaded stays in the list; one that takes its place is added.
+// unloaded stays in the list; one that takes its place is added, if the list is read again.
 constexpr std::size_t ranges_max = 512;
 constinit std::array<code_range, ranges_max> ranges{};
 constinit atomic<std::size_t> range_count{0};
+constinit bool malloc_was_found_in_the_program = false;  // with the list
 constinit atomic<bool> malloc_is_in_the_program{false};
 constinit atomic<bool> malloc_is_trusted{false};
 
@@ -66,16 +68,20 @@ void for_each_range_of_code(dl_phdr_info const& object, F visit) noexcept {
   }
 }
 
+bool has_entry_point(std::uintptr_t low, std::uintptr_t high) noexcept {
+  for (void const* const entry_point : entry_points) {
+    auto const address = reinterpret_cast<std::uintptr_t>(entry_point);
+    if (address >= low && address < high) return true;
+  }
+  return false;
+}
+
 bool is_libc_kin(dl_phdr_info const& object) noexcept {
   char const* const path = object.dlpi_name != nullptr ? object.dlpi_name : "";
   if (*path == '\0') return false;  // the executable
   bool is_kin = has_such_a_name(path);
-  for_each_range_of_code(object, [&](std::uintptr_t low, std::uintptr_t high) {
-    for (void const* const entry_point : entry_points) {
-      auto const address = reinterpret_cast<std::uintptr_t>(entry_point);
-      is_kin = is_kin || (address >= low && address < high);
-    }
-  });
+  for_each_range_of_code(
+      object, [&](std::uintptr_t low, std::uintptr_t high) { is_kin = is_kin || has_entry_point(low, high); });
   return is_kin;
 }
 
@@ -87,12 +93,20 @@ int note_object(dl_phdr_info* object, std::size_t, void* wanted) {
   return 0;
 }
 
+code_owner owner_in_list(std::uintptr_t address) noexcept {
+  std::size_t const count = range_count.load(acquire);  // pairs with add
+  for (std::size_t i = 0; i < count; ++i) {
+    if (address >= ranges[i].low && address < ranges[i].high) return ranges[i].owner;
+  }
+  return code_owner::nobody;
+}
+
 // In an executable at a fixed address a function of a library may have an address of its own, of a mere jump.
 bool is_in_the_program(void const* function) noexcept {
   auto const address = reinterpret_cast<std::uintptr_t>(function);
   Dl_info where{};
   ElfW(Sym) const* symbol = nullptr;
-  if (owner_of_code(address) != code_owner::program) return false;
+  if (owner_in_list(address) != code_owner::program) return false;
   if (::dladdr1(function, &where, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)), RTLD_DL_SYMENT) == 0) {
     return true;  // no dynamic symbols at all: it is linked statically
   }
@@ -102,10 +116,16 @@ bool is_in_the_program(void const* function) noexcept {
 }  // namespace
 
 void note_loaded_code() noexcept {
-  for (code_owner wanted : {code_owner::libc_kin, code_owner::program}) {
-    static_cast<void>(::dl_iterate_phdr(note_object, &wanted));
+  // Once, if the loader tells the rest: a goroutine that an earlier run has stopped for good in a callback of dl_iterate_phdr, or in
+  // a constructor of what it was loading, never gives the loader's locks back, and this one would wait for them.
+  if (!loader_can_be_asked || range_count.load(relaxed) == 0) {
+    for (code_owner wanted : {code_owner::libc_kin, code_owner::program}) {
+      static_cast<void>(::dl_iterate_phdr(note_object, &wanted));
+    }
+    malloc_was_found_in_the_program = is_in_the_program(entry_points[0]);
+    static_cast<void>(owner_of_code(0));  // what it calls is bound now, and not in a signal handler
   }
-  bool const own = !malloc_is_trusted.load(relaxed) && is_in_the_program(entry_points[0]);
+  bool const own = malloc_was_found_in_the_program && !malloc_is_trusted.load(relaxed);
   malloc_is_in_the_program.store(own, relaxed);  // before any goroutine runs
 }
 
@@ -114,11 +134,17 @@ void trust_the_programs_malloc() noexcept { malloc_is_trusted.store(true, relaxe
 bool libc_is_in_the_program() noexcept { return malloc_is_in_the_program.load(relaxed); }
 
 code_owner owner_of_code(std::uintptr_t address) noexcept {
-  std::size_t const count = range_count.load(acquire);  // pairs with add
-  for (std::size_t i = 0; i < count; ++i) {
-    if (address >= ranges[i].low && address < ranges[i].high) return ranges[i].owner;
-  }
-  return code_owner::nobody;
+  if (code_owner const listed = owner_in_list(address); listed != code_owner::nobody) return listed;
+  loaded_object later;
+  if (!find_object(address, later)) return code_owner::nobody;
+  bool const is_kin = has_such_a_name(*later.path) || has_entry_point(later.low, later.high);
+  return is_kin ? code_owner::libc_kin : code_owner::program;
+}
+
+bool is_code_of_the_program(std::uintptr_t word) noexcept {
+  if (code_owner const listed = owner_in_list(word); listed != code_owner::nobody) return listed == code_owner::program;
+  loaded_object later;
+  return find_object(word, later) && !has_entry_point(later.low, later.high) && is_executable(later, word);
 }
 
 }  // namespace thrum::rt::os

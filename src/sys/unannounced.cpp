@@ -49,7 +49,7 @@ THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::ui
   auto const* const end = reinterpret_cast<std::uintptr_t const volatile*>(high);
   for (std::uintptr_t i = 0; i < words_max && word < end; ++i, ++word) {
     std::uintptr_t const address = *word & without_signature;
-    if (os::owner_of_code(address) == os::code_owner::program) return address;
+    if (os::is_code_of_the_program(address)) return address;
   }
   return 0;
 }

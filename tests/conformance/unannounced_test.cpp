@@ -1,9 +1,11 @@
 // T04: threads that sleep in the kernel without saying so. Their Ps go on with others, and their sleep is not disturbed.
 #include "core/current.h"
+#include "os/late_code.h"
 #include "support/child.h"
 #include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
+#include "support/plugin.h"
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
@@ -90,6 +92,29 @@ TEST(unannounced_calls, T04_the_stats_name_the_call_and_the_place) {
 // Nobody is stopped where he is, but places are still to be known. In a process of its own: an earlier run would have noted them.
 TEST(unannounced_calls, T04_the_stats_name_the_place_also_without_the_signal) {
   expect_that_the_stats_name_the_place({.max_procs = 1, .async_preemption = false});
+}
+
+// Loaded while the run is alive.
+TEST(unannounced_calls, T04_a_place_in_a_plugin_is_named_too) {
+  if (!rt::os::loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 what is loaded later is nobody's";
+  if (test::emulated() || rt::with_tsan) GTEST_SKIP() << "whose own frames lie in between";
+  run_at(1, [] {
+    test::plugin const loaded;
+    gate kernel;
+    wait_group all;
+    all.go([&] { EXPECT_EQ(loaded.reads_a_byte(kernel.reading_end()), 1); });
+    EXPECT_TRUE(test::wait_until([] {
+      sleep_for(1ms);
+      auto const calls = read_stats().unannounced_calls;
+      return std::any_of(calls.begin(), calls.end(), [](auto const& call) {
+        Dl_info where{};
+        return call.system_call == SYS_read && ::dladdr(call.caller, &where) != 0 && where.dli_sname != nullptr &&
+               std::strcmp(where.dli_sname, "plugin_reads_a_byte") == 0;
+      });
+    }));
+    kernel.open();
+    all.wait();
+  });
 }
 
 // Each of these ends early, with EINTR, when a signal comes, whatever SA_RESTART says.

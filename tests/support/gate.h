@@ -25,6 +25,7 @@ class gate {
     char nowhere = 0;
     EXPECT_EQ(::read(ends_[0], &nowhere, 0), 0);
   }
+  [[nodiscard]] int reading_end() const { return ends_[0]; }
   void open() const { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
 
  private:
