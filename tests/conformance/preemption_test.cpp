@@ -2,10 +2,12 @@
 #include "child_test.h"
 #include "core/current.h"
 #include "core/sched.h"
+#include "os/late_code.h"
 #include "os/thread.h"
 #include "support/child.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
+#include "support/plugin.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
@@ -23,7 +25,9 @@
 #include <string>
 #include <vector>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -95,6 +99,78 @@ TEST(library_locks, T01_T03_CP_04_loops_in_malloc_printf_and_throw_stop_nobody_a
   run_beside_library_loops(2, static_cast<int>(scaled(100, 10)));
 }
 
+// --- T03: the loader's locks ---
+
+int compute_a_little(dl_phdr_info*, std::size_t, void* objects) {
+  for (int i = 0; i < 10'000; ++i) asm volatile("");  // enough to be paused here, with the loader's lock
+  ++*static_cast<int*>(objects);
+  return 0;
+}
+
+// Whoever is paused with a lock of the loader's has his turn, whoever else wants it. The loops end before the run does: ld.so calls the
+// malloc of these tests, which lies in the program, and who is stopped for good there keeps the locks that the program's end needs.
+void run_beside_loader_loops(int procs, int rounds, std::chrono::seconds at_least) {
+  with_slices_of const slices(1ms);
+  std::string const file = test::plugin_file();
+  run_at(procs, [&] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> opened{0};
+    std::atomic<int> looked_up{0};
+    std::atomic<int> listed{0};
+    wait_group loops;
+    for (int i = 0; i < 2; ++i) {
+      loops.go([&] {
+        for (; !stop; ++opened) {
+          void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+          ASSERT_NE(handle, nullptr);
+          EXPECT_NE(::dlsym(handle, "plugin_data"), nullptr);
+          EXPECT_EQ(::dlclose(handle), 0);
+        }
+      });
+    }
+    loops.go([&] {
+      for (; !stop; ++looked_up) sink = ::dlsym(RTLD_DEFAULT, "fprintf");
+    });
+    loops.go([&] {
+      for (; !stop; ++listed) {
+        int objects = 0;
+        EXPECT_EQ(::dl_iterate_phdr(compute_a_little, &objects), 0);
+        EXPECT_GT(objects, 1);
+      }
+    });
+    chan<std::string> const words;
+    go([=] {
+      for (int i = 0;; ++i) words.send(std::string(100, 'x') + std::to_string(i));
+    });
+    auto const until = clock::now() + at_least;
+    for (int i = 0; i < rounds || clock::now() < until || opened == 0 || looked_up == 0 || listed == 0; ++i) {
+      EXPECT_EQ(words.recv()->substr(100), std::to_string(i));
+      try {
+        throw std::runtime_error("the unwinder looks for its tables");
+      } catch (std::runtime_error const&) {
+      }
+    }
+    stop = true;
+    loops.wait();
+  });
+}
+
+#define THRUM_SKIP_IF_THREADS_NEED_THE_LOADER() \
+  if (rt::with_asan) GTEST_SKIP() << "AddressSanitizer asks for the loader's lock when a thread is made"
+
+// In the long form for ten seconds.
+TEST(library_locks, T03_CP_04_loops_in_the_loader_stop_nobody_at_one_p) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  THRUM_SKIP_IF_THREADS_NEED_THE_LOADER();
+  run_beside_loader_loops(1, static_cast<int>(scaled(100, 10)), test::is_long() ? 10s : 0s);
+}
+
+TEST(library_locks, T03_CP_04_loops_in_the_loader_stop_nobody_at_two_ps) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  THRUM_SKIP_IF_THREADS_NEED_THE_LOADER();
+  run_beside_loader_loops(2, static_cast<int>(scaled(100, 10)), 0s);
+}
+
 // It is hardly ever met outside the C library, and waited for there only so long.
 TEST(library_locks, T03_a_loop_over_memset_stops_nobody) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
@@ -126,6 +202,34 @@ TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
         },
         testing::ExitedWithCode(7), "ends");
   }
+}
+
+// It keeps the lock that reading the list of loaded objects takes.
+TEST_F(library_locks_at_the_end, T03_T12_the_next_run_begins_although_one_was_stopped_in_a_callback_of_the_loader) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  THRUM_SKIP_IF_THREADS_NEED_THE_LOADER();
+  if (!rt::os::loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 the list is read again";
+  EXPECT_EXIT(
+      {
+        with_slices_of const slices(1ms);
+        run_at(1, [] {
+          static std::atomic<bool> is_inside{false};
+          go([] {
+            ::dl_iterate_phdr(
+                [](dl_phdr_info*, std::size_t, void*) {
+                  is_inside = true;
+                  loop_for_ever();
+                  return 0;
+                },
+                nullptr);
+          });
+          EXPECT_TRUE(test::wait_until([] { return is_inside.load(); }));
+        });
+        run_at(2, [] { sleep_for(1ms); });
+        std::fprintf(stderr, "ends\n");
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), "ends");
 }
 
 TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
