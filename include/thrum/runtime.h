@@ -76,7 +76,8 @@ struct proc_stats {
   std::uint64_t handed_off = 0;       // of these, declared long: the P was given away at once
   std::uint64_t returns_to_idle = 0;  // returns from one that found their own P taken, and this one idle
   std::uint64_t returns_queued = 0;   // goroutines back from one that found no P, and were run here later
-  std::uint64_t preempted = 0;        // goroutines stopped here at the end of a slice, in the middle of user code
+  std::uint64_t preempted =
+      0;  // goroutines that had to make room at the end of a slice: in the middle of user code, or in a call that may switch
 };
 
 // A place in the program where goroutines slept in the kernel without thrum::blocking. It works, since the P is taken from

@@ -45,6 +45,13 @@ void ready_and_leave(M& m, G* other) noexcept {
   leave(m);
 }
 
+// For calls that might have waited. What asks for room has come during the call, as a rule: so it is looked at last.
+void ready_make_room_and_leave(M& m, G* other) noexcept {
+  os::chaos_point("chan.unlocked");
+  if (other != nullptr) ready(m, *other);
+  leave(make_room_if_asked(m));
+}
+
 }  // namespace
 
 void waiter_queue::push_back(channel_waiter& waiter) noexcept {
@@ -140,7 +147,7 @@ void send(channel* c, void* parcel) {
     return;
   }
   c->lock.release();
-  ready_and_leave(m, other);
+  ready_make_room_and_leave(m, other);
   if (outcome == attempt::closed) [[unlikely]]
     throw_closed_for_sending();
 }
@@ -154,7 +161,7 @@ bool receive(channel* c, void* parcel) {
   attempt const outcome = receive_locked(*c, parcel, other);
   if (outcome == attempt::would_block) return wait_in_queue(m, *c, c->receivers, parcel, wait_reason::chan_receive);
   c->lock.release();
-  ready_and_leave(m, other);
+  ready_make_room_and_leave(m, other);
   return outcome == attempt::done;
 }
 

@@ -232,6 +232,7 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
     }
   }
   if (other != nullptr) ready(*m, *other);
+  if (patience_ns != 0) m = &make_room_if_asked(*m);
   leave(*m);
   if (has_waited) {
     list.for_each_channel([](channel& c) { release_channel(&c); });  // outside the runtime: it may be the last one

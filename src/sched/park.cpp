@@ -32,6 +32,15 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
   return os::chaos_ends_slice() ? go_to_the_end(here) : here;
 }
 
+M& make_room(M& m) noexcept {
+  // About an earlier slice, or only a look at the P is wanted: leave() has it done.
+  if (m.is_foreign || m.p->schedtick.load(relaxed) != m.pause_tick.load(relaxed)) return m;
+  m.attention.fetch_and(~m_attend::pause, relaxed);
+  count(m.p->counters.preempted);
+  m.current->transition(g_status::running, g_status::runnable);
+  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
+}
+
 void sleep_for_good(M& m, wait_reason reason) noexcept {
   park(
       m, reason, [](M&, G&, void*) noexcept {}, nullptr, commit_holds::nothing);

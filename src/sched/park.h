@@ -11,6 +11,15 @@ namespace thrum::rt {
 // already there readies the G itself. Returns with the M the goroutine is on now. On a G, inside the runtime.
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept;
 
+// Its slice is over, and it is in a call that may switch anyway: then it does so, as if it had yielded, and no thread need be
+// paused (sys/preempt.h). Otherwise leave() sees to the request. Returns with the M the goroutine is on now. As for park.
+[[gnu::noinline]] M& make_room(M& m) noexcept;
+[[nodiscard, gnu::always_inline]] inline M& make_room_if_asked(M& m) noexcept {
+  if ((m.attention.load(relaxed) & m_attend::pause) == 0) [[likely]]
+    return m;
+  return make_room(m);
+}
+
 // Parks it for ever: what it waits for cannot come, or its run is over. With no lock held.
 [[noreturn]] void sleep_for_good(M& m, wait_reason reason = wait_reason::none) noexcept;
 

@@ -8,6 +8,7 @@
 // Invariants:
 //  1. The handler acts only with the M's mark clear: the thread holds no lock of the runtime. Otherwise it leaves
 //     m_attend::pause, and the same is done when the mark is cleared. It never migrates: any call of the runtime may end a slice.
+//     Calls that may switch anyway look at the request before they leave, and switch (make_room_if_asked in sched/park.h).
 //  2. It does not act while the program counter lies in the C library and its kin (T03): sysmon asks again soon. So what
 //     sleeps in the handler holds no lock of theirs, as a rule. One that is never met outside, in a loop over memset perhaps,
 //     is paused there after a while: whoever wants its lock sleeps in the kernel then, and gives it his P (T05). But at the

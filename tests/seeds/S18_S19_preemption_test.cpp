@@ -12,6 +12,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -110,6 +112,44 @@ TEST(preemption, S18_asyncpreemptoff) {
     });
     thrum::yield();
     EXPECT_TRUE(ended) << "a loop without calls, of twenty slices, was interrupted for main";
+  });
+  ::setenv("THRUM_DEBUG", "slice=10000000", 1);
+}
+
+// Three take turns in calls that never wait, since their channels have room. On how many threads: one that was paused keeps its own.
+int threads_of_three_in_turns() {
+  std::mutex guard;
+  std::set<std::thread::id> seen_on;
+  std::atomic<int> last{-1};
+  std::atomic<int> turns{0};
+  wait_group all;
+  for (int self = 0; self < 3; ++self) {
+    all.go([&, self] {
+      chan<int> own(1);
+      chan<int> const never;
+      while (turns < 30) {
+        own.send(self);
+        EXPECT_EQ(select(on_recv(own), on_recv(never)), 0U);
+        if (last.exchange(self) == self) continue;
+        ++turns;
+        std::lock_guard const lock(guard);
+        seen_on.insert(std::this_thread::get_id());
+      }
+    });
+  }
+  all.wait();
+  return static_cast<int>(seen_on.size());
+}
+
+// Should a request come just when one leaves a call, its thread is paused all the same: so in one of some tries.
+TEST(preemption, S18_one_in_a_call_that_may_switch_makes_room_without_a_thread_being_paused) {
+  ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,slice=1000", 1);
+  run_at(1, [] {
+    int fewest = 3;
+    for (int tries = 0; tries < 50 && fewest > 1; ++tries) {
+      spawn([&] { fewest = std::min(fewest, threads_of_three_in_turns()); }).join();
+    }
+    EXPECT_EQ(fewest, 1);
   });
   ::setenv("THRUM_DEBUG", "slice=10000000", 1);
 }
