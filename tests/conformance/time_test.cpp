@@ -4,10 +4,12 @@
 #include "support/gate.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -247,8 +249,24 @@ TEST(time_rows_at_one, TM16_neither_do_two_that_yield_to_each_other_nor_one_that
   }
 }
 
+// Each round answers how long the select took to see a timer of 20 ms. SC-22 allows 200 ms; the machine may have other things to do.
+template <class Round>
+void expect_timer_in_time(int procs, Round round) {
+  auto const limit = 200ms * slowness();
+  auto const measure = [&] {
+    std::vector<std::chrono::nanoseconds> took;
+    run_at(procs, [&] {
+      for (int i = 0; i < 5; ++i) took.push_back(round());
+    });
+    EXPECT_GE(*std::min_element(took.begin(), took.end()), 20ms);
+    return spread_of(took);
+  };
+  auto const seen = in_one_of(5, measure, [=](spread const& s) { return s.longest <= limit; });
+  EXPECT_LE(seen.longest, limit) << seen;
+}
+
 TEST_P(time_rows, SC22_a_busy_channel_does_not_hide_a_timer_from_the_select) {
-  run([&] {
+  expect_timer_in_time(procs(), [] {
     chan<int> busy;
     rt::atomic<bool> done{false};
     wait_group all;
@@ -263,32 +281,32 @@ TEST_P(time_rows, SC22_a_busy_channel_does_not_hide_a_timer_from_the_select) {
       select(on_recv(busy), on_recv(limit, [&](auto) { done.store(true, rt::relaxed); }));
     }
     auto const took = clock::now() - before;
-    EXPECT_GE(took, 20ms);
-    EXPECT_LT(took, 2s);
     all.wait();
+    return took;
   });
 }
 
 // Go's second form: a system call that returns at once, and a select in which the two keep each other busy.
 TEST_P(time_rows, SC22_neither_does_a_call_of_the_kernel_beside_it) {
-  run([&] {
+  expect_timer_in_time(procs(), [] {
     gate kernel;
     chan<int> busy;
     wait_group all;
-    for (int i = 0; i < 2; ++i) {
+    std::array<std::chrono::nanoseconds, 2> took{};
+    for (std::size_t i = 0; i < took.size(); ++i) {
       all.go([&, i] {
         auto const before = clock::now();
         auto const limit = after(20ms);
         for (bool done = false; !done;) {
           blocking([&] { kernel.read_nothing(); });
-          select(on_send(busy, i), on_recv(busy), on_recv(limit, [&](auto) { done = true; }));
+          select(on_send(busy, 1), on_recv(busy), on_recv(limit, [&](auto) { done = true; }));
         }
-        auto const took = clock::now() - before;
-        EXPECT_GE(took, 20ms);
-        EXPECT_LT(took, 2s);
+        took[i] = clock::now() - before;
       });
     }
     all.wait();
+    EXPECT_GE(std::min(took[0], took[1]), 20ms);
+    return std::max(took[0], took[1]);
   });
 }
 

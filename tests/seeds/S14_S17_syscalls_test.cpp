@@ -5,6 +5,7 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
+#include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -183,31 +184,38 @@ TEST_P(blocked_ps, S15_SS_02_the_others_run_on) {
   });
 }
 
-// SS-02, as a figure: one after the other the calls would take more than three seconds. The machine may have other things to do: the
-// best of three tries counts.
+struct calls_beside_a_yielder {
+  std::chrono::nanoseconds took;
+  std::int64_t turns;
+};
+
+calls_beside_a_yielder sit_in_64_calls_beside_a_yielder() {
+  calls_beside_a_yielder seen{};
+  run_at(2, [&] {
+    std::atomic<int> in_calls{64};
+    auto const since = clock::now();
+    for (int k = 0; k < 64; ++k) {
+      go([&] {
+        blocking([] { sit_in_the_kernel_for(100ms); });
+        --in_calls;
+      });
+    }
+    for (; in_calls > 0; ++seen.turns) thrum::yield();
+    seen.took = clock::now() - since;
+  });
+  return seen;
+}
+
+// SS-02, as a figure: one after the other the calls would take more than three seconds.
 TEST(syscalls, S15_SS_02_calls_last_side_by_side_while_another_yields) {
-  auto shortest = std::chrono::nanoseconds::max();
-  std::int64_t most_turns = 0;
-  std::int64_t const enough = scaled(10'000, 100);
-  for (int i = 0; i < 3 && (shortest > 1s || most_turns < enough); ++i) {
-    run_at(2, [&] {
-      std::atomic<int> in_calls{64};
-      auto const since = clock::now();
-      for (int k = 0; k < 64; ++k) {
-        go([&] {
-          blocking([] { sit_in_the_kernel_for(100ms); });
-          --in_calls;
-        });
-      }
-      std::int64_t turns = 0;
-      for (; in_calls > 0; ++turns) thrum::yield();
-      shortest = std::min<std::chrono::nanoseconds>(shortest, clock::now() - since);
-      most_turns = std::max(most_turns, turns);
-    });
-  }
-  EXPECT_GE(shortest, 100ms);
-  EXPECT_LT(shortest, 3s);
-  EXPECT_GE(most_turns, enough);
+  auto const together = std::min<std::chrono::nanoseconds>(300ms * test::slowness(), 3s);
+  std::int64_t const enough = 100'000 / test::slowness() / test::slowness();
+  auto const seen = test::in_one_of(10, sit_in_64_calls_beside_a_yielder, [=](calls_beside_a_yielder const& s) {
+    return s.took <= together && s.turns > enough;
+  });
+  EXPECT_GE(seen.took, 100ms);
+  EXPECT_LE(seen.took, together);
+  EXPECT_GT(seen.turns, enough);
 }
 
 // And waiting for others is no call: it needs no thread.
@@ -220,7 +228,7 @@ TEST(syscalls, S15_SS_02_parked_goroutines_add_no_thread) {
       all.go([&] { none.acquire(); });
     }
     ASSERT_TRUE(test::wait_until([&] { return test::waiting_for(rt::wait_reason::semaphore) == many; }));
-    EXPECT_LE(num_threads(), 2 * 2 + 1);
+    EXPECT_LE(num_threads(), 2 * 2 + 1) << "however many they are";
     none.release(many);
     all.wait();
   });

@@ -6,6 +6,7 @@
 #include "core/sched.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "support/switches.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -46,6 +47,7 @@ std::int64_t limit_ns() {
 }
 
 void watch() {
+  rt::os::set_thread_name(watchdog_name);
   std::int64_t const limit = limit_ns();
   for (;;) {
     timespec const pause{.tv_sec = 0, .tv_nsec = 500'000'000};
