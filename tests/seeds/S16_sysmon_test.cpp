@@ -3,6 +3,7 @@
 #include "support/channels.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -78,6 +80,59 @@ TEST(sysmon, S16_it_looks_at_a_busy_program) {
     EXPECT_TRUE(spin_until([&] { return s.sysmon_looks.load(rt::relaxed) - before >= 10; }));
     EXPECT_GE(read_stats().sysmon_looks, 10U);
   });
+}
+
+// The times between so many looks, as seen by one that keeps a P busy and otherwise does nothing that sysmon could see.
+std::vector<std::chrono::nanoseconds> times_between_looks(std::size_t count) {
+  rt::Sched& s = this_sched();
+  std::vector<std::chrono::nanoseconds> between;
+  between.reserve(count);
+  std::uint64_t looks = s.sysmon_looks.load(rt::relaxed);
+  auto const until_next = [&] {
+    while (s.sysmon_looks.load(rt::relaxed) == looks) rt::cpu_relax();
+    looks = s.sysmon_looks.load(rt::relaxed);
+    return clock::now();
+  };
+  auto last = until_next();
+  while (between.size() < count) {
+    auto const now = until_next();
+    between.push_back(now - last);
+    last = now;
+  }
+  return between;
+}
+
+// For fifty looks after it was woken: 20 us, and what the kernel adds to so short a sleep.
+TEST(sysmon, S16_SS_07_it_looks_every_20_us_at_a_program_that_has_just_begun_to_work) {
+  auto const limit = 200us * test::slowness();
+  auto const measure = [] {
+    std::vector<std::chrono::nanoseconds> between;
+    run_at(1, [&] {
+      sleep_for(50ms);  // sysmon lies down
+      between = times_between_looks(40);
+    });
+    return test::spread_of(between);
+  };
+  auto const seen = test::in_one_of(20, measure, [=](test::spread const& s) { return s.median <= limit; });
+  EXPECT_LE(seen.median, limit) << seen;
+  EXPECT_GE(seen.median, 20us) << seen << ": it uses a CPU that it was not given";
+}
+
+// And later every 10 ms: not more often, and hardly ever more seldom, for as long as a P is busy.
+TEST(sysmon, S16_SS_07_it_looks_every_10_ms_at_a_program_in_which_nothing_happens) {
+  auto const measure = [] {
+    std::vector<std::chrono::nanoseconds> between;
+    run_at(1, [&] {
+      static_cast<void>(times_between_looks(50 + 10));  // until it is slow
+      between = times_between_looks(30);
+    });
+    return test::spread_of(between);
+  };
+  auto const seen = test::in_one_of(
+      8, measure, [](test::spread const& s) { return s.median >= 9ms && s.median <= 15ms && s.longest <= 30ms; });
+  EXPECT_GE(seen.median, 9ms) << seen;
+  EXPECT_LE(seen.median, 15ms) << seen;
+  EXPECT_LE(seen.longest, 30ms) << seen;
 }
 
 // With nothing to do but to look it comes ever more seldom, every 10 ms in the end; having taken a P it looks every 20 us again. The
