@@ -314,24 +314,46 @@ TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) 
   });
 }
 
-// One is paused with a lock that the others want: they sleep in the kernel, and their P goes to its thread.
-TEST(many_long_computations, T05_the_holder_of_a_lock_goes_before_those_who_wait_for_it) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  with_slices_of const slices(1ms);
-  run_at(1, [] {
+// One is paused with a lock that another wants, who sleeps in the kernel for it and has filled the ring before. How many of the ring
+// had run when the first one went on.
+int run_before_the_holder_of_the_lock() {
+  constexpr int others = 10;
+  int before_it = others;
+  run_at(1, [&] {
     std::mutex shared;
+    std::atomic<bool> is_wanted{false};
+    std::atomic<int> ran{0};
     wait_group all;
-    int inside = 0;
-    for (int i = 0; i < 8; ++i) {
-      all.go([&] {
+    all.go([&] {
+      all.go([&] {  // first in the queue once the slice of this one is over
+        for (int i = 0; i < others; ++i) {
+          all.go([&] { ++ran; });
+        }
+        is_wanted = true;
         std::lock_guard const lock(shared);
-        test::compute_for(3ms);
-        ++inside;
       });
-    }
+      std::lock_guard const lock(shared);
+      while (!is_wanted) rt::cpu_relax();
+      before_it = ran;
+    });
     all.wait();
-    EXPECT_EQ(inside, 8);
+    EXPECT_EQ(ran, others);
   });
+  return before_it;
+}
+
+// The P of the one that sleeps goes to the thread of the one that was paused, past all that stand in the queues. If the slice of the
+// sleeper ends before it sleeps they run first.
+TEST(many_long_computations, T05_the_holder_of_a_lock_goes_before_others_when_somebody_sleeps_for_it) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  if (test::emulated()) GTEST_SKIP() << "the emulator's threads do not show where they sleep";
+  with_slices_of const slices(5ms);
+  constexpr int rounds = 9;
+  int holder_was_first = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (run_before_the_holder_of_the_lock() == 0) ++holder_was_first;
+  }
+  EXPECT_GT(2 * holder_was_first, rounds);
 }
 
 TEST(many_long_computations, T05_each_starts_once_and_ends_once) {
