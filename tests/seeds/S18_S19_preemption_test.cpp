@@ -293,53 +293,5 @@ TEST(preemption, S19_everyone_has_a_turn_beside_as_many_loops_as_may_be_paused) 
   });
 }
 
-class parallelism : public test::at_every_width {};
-THRUM_AT_WIDTHS(parallelism, 1, 2, 8);
-
-// Ms that are in user code by right: not those in a call, nor those that came back from one that nobody announced.
-int ms_in_user_code_locked(rt::Sched const& s) {
-  int count = 0;
-  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
-    constexpr std::uint32_t without_p = rt::m_attend::away | rt::m_attend::unannounced;
-    bool const is_by_right = (m->attention.load(rt::relaxed) & without_p) == 0;
-    if (rt::hint_of(m->current) != nullptr && !m->in_runtime.load(rt::relaxed) && is_by_right) ++count;
-  }
-  return count;
-}
-
-// Whatever P they hold or believe to hold. Under the lock, since no P changes hands while it is held: one that was counted has
-// not given its P to one that is counted next.
-TEST_P(parallelism, S40_no_more_than_max_procs_goroutines_are_in_user_code) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  with_slices_of const slices(500us);
-  run([] {
-    rt::Sched& s = test::this_sched();
-    std::atomic<bool> stop{false};
-    int most = 0;
-    std::thread sampler([&] {
-      while (!stop) {
-        {
-          rt::os::lock_guard const guard(s.lock);
-          int const now = ms_in_user_code_locked(s);
-          EXPECT_LE(now, s.procs.size());
-          most = std::max(most, now);
-        }
-        rt::os::yield_thread();
-      }
-    });
-    wait_group all;
-    int const hogs = 3 * procs();
-    auto const each = std::chrono::milliseconds(test::scaled(150, 60)) / hogs;
-    for (int i = 0; i < hogs; ++i) {
-      all.go([each] { test::compute_for(each); });
-    }
-    all.wait();
-    stop = true;
-    blocking([&] { sampler.join(); });
-    EXPECT_GE(most, std::min(procs(), 2)) << "it does see them";
-    EXPECT_GT(preempted(read_stats()), 0U);
-  });
-}
-
 }  // namespace
 }  // namespace thrum

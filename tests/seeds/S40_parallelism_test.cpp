@@ -1,0 +1,196 @@
+// S40: never more goroutines in user code than there are Ps. The one exception is counted: a thread that came back from a call that
+// nobody had announced, until its next use of the runtime or sysmon's next look (Sched::ms_without_p).
+#include "core/current.h"
+#include "os/barrier.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/slices.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::preempted;
+using test::run_at;
+using test::with_slices_of;
+
+struct in_user_code {
+  int by_right = 0;
+  int without_p = 0;  // the exception; most of them still sleep in the kernel
+};
+
+in_user_code look_locked(rt::Sched const& s) {
+  in_user_code seen;
+  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+    if (rt::hint_of(m->current) == nullptr || m->in_runtime.load(rt::acquire)) continue;
+    std::uint32_t const attention =
+        m->attention.load(rt::acquire);  // pairs with take_p_of_sleeper: it was counted before
+    if ((attention & rt::m_attend::unannounced) != 0) {
+      ++seen.without_p;
+    } else if ((attention & rt::m_attend::away) == 0) {  // else it is in a call that was announced
+      ++seen.by_right;
+    }
+  }
+  return seen;
+}
+
+std::uint64_t calls_begun(rt::Sched const& s) {
+  std::uint64_t sum = 0;
+  for (rt::P const* const p : s.procs) sum += p->counters.syscalls.load(rt::relaxed);
+  return sum;
+}
+
+bool is_kept(rt::Sched const& s, in_user_code const& seen) {
+  return seen.by_right <= s.procs.size() && seen.without_p <= s.ms_without_p.load(rt::relaxed);
+}
+
+// Under the lock, since while it is held hardly any P changes hands: whoever pauses, hands off, takes an idle one or one from afar
+// needs it. Without it a P goes from one that begins a call to one that comes back and had left that P behind before: so what is
+// seen counts only if no call began meanwhile. And one that leaves the runtime may be seen to have left before it is seen to be
+// away, or to have a P again, for these are stores without an order. The barrier puts them in order: what is so at a second look
+// is so.
+bool is_broken_locked(rt::Sched const& s) {
+  std::uint64_t const calls = calls_begun(s);
+  if (is_kept(s, look_locked(s))) return false;
+  rt::os::barrier_in_all_threads();
+  bool const is_broken = !is_kept(s, look_locked(s));
+  rt::os::barrier_in_all_threads();  // a call that let a second one in has been counted before that
+  return is_broken && calls_begun(s) == calls;
+}
+
+// Looks again and again, on a thread of its own.
+class sampler {
+ public:
+  explicit sampler(rt::Sched& s) : thread_([this, &s] { sample(s); }) {}
+  sampler(sampler const&) = delete;
+  sampler& operator=(sampler const&) = delete;
+  ~sampler() {
+    stop_ = true;
+    blocking([&] { thread_.join(); });
+  }
+
+  [[nodiscard]] int most_by_right() const { return most_by_right_; }
+  [[nodiscard]] int most_without_p() const { return most_without_p_; }
+
+ private:
+  void sample(rt::Sched& s) {
+    while (!stop_) {
+      {
+        rt::os::lock_guard const guard(s.lock);
+        in_user_code const now = look_locked(s);
+        if (!is_kept(s, now)) {
+          EXPECT_FALSE(is_broken_locked(s)) << now.by_right << " by right, " << now.without_p << " without a P";
+        }
+        most_by_right_ = std::max(most_by_right_.load(), now.by_right);
+        most_without_p_ = std::max(most_without_p_.load(), now.without_p);
+      }
+      rt::os::yield_thread();
+    }
+  }
+
+  std::atomic<bool> stop_{false};
+  std::atomic<int> most_by_right_{0};
+  std::atomic<int> most_without_p_{0};
+  std::thread thread_;
+};
+
+class parallelism : public test::at_every_width {};
+THRUM_AT_WIDTHS(parallelism, 1, 2, 8);
+
+TEST_P(parallelism, S40_no_more_than_max_procs_goroutines_are_in_user_code) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(500us);
+  run([] {
+    sampler const seen(test::this_sched());
+    wait_group all;
+    int const hogs = 3 * procs();
+    auto const each = std::chrono::milliseconds(test::scaled(150, 60)) / hogs;
+    for (int i = 0; i < hogs; ++i) {
+      all.go([each] { test::compute_for(each); });
+    }
+    all.wait();
+    EXPECT_GE(seen.most_by_right(), std::min(procs(), 2)) << "it does see them";
+    EXPECT_GT(preempted(read_stats()), 0U);
+  });
+}
+
+// What happens to Ps of goroutines in the kernel.
+struct ways {
+  std::uint64_t handed_off = 0;
+  std::uint64_t returned = 0;  // to another P than theirs
+  std::uint64_t retaken = 0;
+  std::uint64_t unannounced = 0;
+};
+
+ways ways_gone() {
+  stats const now = read_stats();
+  ways all{.retaken = now.retaken, .unannounced = now.unannounced};
+  for (proc_stats const& p : now.procs) {
+    all.handed_off += p.handed_off;
+    all.returned += p.returns_to_idle + p.returns_queued;
+  }
+  return all;
+}
+
+// Some compute, some are in short calls, some in long ones, and some sleep in the kernel without a word and compute afterwards: Ps
+// are left behind, taken, handed off and come back to, until each of that has happened.
+TEST_P(parallelism, S40_nor_are_there_more_beside_goroutines_in_the_kernel) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(500us);
+  run([] {
+    std::atomic<bool> stop{false};
+    wait_group all;
+    auto const again_and_again = [&](auto step) {
+      for (int i = 0; i < 1 + procs() / 2; ++i) {
+        all.go([&stop, step] {
+          while (!stop) step();
+        });
+      }
+    };
+    {
+      sampler const seen(test::this_sched());
+      again_and_again([] { test::compute_for(200us); });
+      again_and_again([] {
+        blocking([] { ::usleep(100); });
+        test::compute_for(50us);
+      });
+      again_and_again([] {
+        blocking([] { ::usleep(500); }, blocking_hint::long_call);
+        test::compute_for(50us);
+      });
+      again_and_again([] {
+        ::usleep(2'000);
+        test::compute_for(2ms);  // without a P at first
+      });
+      auto const until = clock::now() + std::chrono::milliseconds(test::scaled(300, 100));
+      auto const enough = [&] {
+        ways const gone = ways_gone();
+        return clock::now() > until && gone.handed_off > 0 && gone.returned > 0 && gone.retaken > 0 &&
+               gone.unannounced > 0 && seen.most_without_p() > 0;
+      };
+      EXPECT_TRUE(test::wait_until([&] {
+        sleep_for(1ms);
+        return enough();
+      }));
+      EXPECT_GT(seen.most_by_right(), 0);
+    }
+    stop = true;
+    all.wait();
+  });
+}
+
+}  // namespace
+}  // namespace thrum
