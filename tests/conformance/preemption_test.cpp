@@ -1,4 +1,4 @@
-// What preemption must not break: locks of the C library (T03), threads (T05, T06), the program's own signals (T15).
+// What preemption must not break: locks of the C library (T03), threads (T05), the program's own signals (T15).
 #include "child_test.h"
 #include "core/current.h"
 #include "core/sched.h"
@@ -414,48 +414,6 @@ TEST(many_long_computations, T05_without_a_thread_to_be_had_the_preemption_does_
     }
     all.wait();
     EXPECT_LE(num_threads(), 2);
-  });
-}
-
-// --- T06: only what may wait may change the thread ---
-
-TEST(calls_that_never_wait, T06_stay_on_their_thread) {
-  with_slices_of const slices(200us);
-  run_at(2, [] {
-    std::atomic<bool> stop{false};
-    wait_group all;
-    for (int i = 0; i < 4; ++i) {
-      all.go([&] {
-        std::recursive_mutex of_the_thread;
-        chan<int> const c(1);
-        mutex m;
-        semaphore permits(0);
-        condition_variable nobody_waits;
-        wait_group counted;
-        for (std::uint32_t round = 0; !stop; ++round) {
-          std::lock_guard const lock(of_the_thread);
-          int const thread = rt::os::current_tid();
-          static_cast<void>(c.try_send(1));
-          static_cast<void>(c.try_recv());
-          m.lock();
-          m.unlock();
-          permits.release();
-          static_cast<void>(permits.try_acquire());
-          nobody_waits.notify_one();
-          counted.add(1);
-          counted.done();
-          chan<int>().close();
-          if (round % 64 == 0) go([] {});  // now and then: nobody runs them meanwhile
-          static_cast<void>(this_goroutine::id());
-          ASSERT_EQ(rt::os::current_tid(), thread);
-        }
-      });
-    }
-    do {
-      sleep_for(200us);
-    } while (preempted(read_stats()) < 20);
-    stop = true;
-    all.wait();
   });
 }
 
