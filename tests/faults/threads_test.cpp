@@ -1,15 +1,21 @@
 // Threads that cannot be had (S22), and too many of them (S21): the program ends with a message that says what to do.
 #include "base/atomic.h"
 #include "conformance/child_test.h"
+#include "os/clock.h"
 #include "os/fault.h"
 #include "os/thread.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/go.h>
 #include <thrum/run.h>
+#include <thrum/runtime.h>
 #include <thrum/wait_group.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
@@ -135,6 +141,57 @@ TEST(threads_within_the_limit, S21_a_limit_out_of_range_names_the_rule) {
       EXPECT_NE(std::string(e.what()).find("max_threads"), std::string::npos) << e.what();
     }
   }
+}
+
+// T01: the handler that ends a slice makes no thread. If none rests it orders one, and the slice goes on until it is there: here,
+// until it can be made.
+TEST(spare_threads, T01_one_is_ordered_when_a_slice_is_over_and_nobody_rests) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(std::chrono::milliseconds(1));
+  run_at(1, [] {
+    rt::atomic<bool> ran{false};
+    wait_group all;
+    all.go([&] {
+      auto const compute_until = [](auto holds) {
+        std::int64_t const until_ns = rt::os::monotonic_ns() + wait_limit_ns;
+        while (!holds() && rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
+        return holds();
+      };
+      rt::counter const& paused = this_p().counters.preempted;
+      all.go([&] { ran.store(true, rt::relaxed); });
+      inject_fault(call::thread_create, EAGAIN, 0, rt::os::fault_for_good);
+      EXPECT_TRUE(compute_until([] { return rt::os::calls_made(call::thread_create) >= 3; })) << "not ordered anew";
+      EXPECT_FALSE(ran.load(rt::relaxed));
+      EXPECT_EQ(paused.load(rt::relaxed), 0U);
+      clear_faults();
+      EXPECT_TRUE(compute_until([&] { return ran.load(rt::relaxed); }));
+      EXPECT_GT(paused.load(rt::relaxed), 0U);
+    });
+    all.wait();
+  });
+}
+
+// Nor does it go away again: it rests, and the next slice that is over finds it.
+TEST(spare_threads, T01_the_one_that_was_ordered_serves_again_and_again) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(std::chrono::milliseconds(1));
+  run_at(1, [] {
+    rt::atomic<int> turns{0};
+    wait_group all;
+    all.go([&] {
+      go([&] { turns.fetch_add(1, rt::relaxed); });
+      while (turns.load(rt::relaxed) == 0) rt::cpu_relax();  // the spare thread is there
+      inject_fault(call::thread_create, EAGAIN, 0, rt::os::fault_for_good);
+      for (int i = 0; i < 5; ++i) {
+        int const before = turns.load(rt::relaxed);
+        go([&] { turns.fetch_add(1, rt::relaxed); });
+        while (turns.load(rt::relaxed) == before) rt::cpu_relax();
+      }
+      clear_faults();
+    });
+    all.wait();
+    EXPECT_EQ(turns.load(rt::relaxed), 6);
+  });
 }
 
 }  // namespace
