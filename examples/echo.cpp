@@ -36,6 +36,7 @@ void serve(thrum::tcp_listener& listener) {
 int serve_until_signalled(std::string_view address) {
   auto listener = thrum::tcp_listener::listen(address);
   std::printf("serving on %s\n", listener.local_endpoint().to_string().c_str());
+  std::fflush(stdout);
   auto const stop = thrum::signals(SIGINT, SIGTERM);
   thrum::go([&] {
     static_cast<void>(stop.recv());

@@ -53,6 +53,7 @@ int serve_until_signalled(std::string_view address, thrum::tls_identity const& w
   auto const context = thrum::tls_context::server({.identities = {who}});
   auto listener = thrum::tcp_listener::listen(address);
   std::printf("serving on %s\n", listener.local_endpoint().to_string().c_str());
+  std::fflush(stdout);
   auto const stop = thrum::signals(SIGINT, SIGTERM);
   thrum::go([&] {
     static_cast<void>(stop.recv());

@@ -1,0 +1,118 @@
+// A program that has nothing to do makes no system call: seen from outside, by strace.
+#include "base/platform.h"
+#include "support/child.h"
+#include "support/server_process.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// By the clock that strace writes down.
+double seconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+class scratch_file {
+ public:
+  scratch_file() {
+    std::string name = testing::TempDir() + "thrum_strace_XXXXXX";
+    if (int const file = ::mkstemp(name.data()); file >= 0) ::close(file);
+    path_ = name;
+  }
+  ~scratch_file() { std::filesystem::remove(path_); }
+  scratch_file(scratch_file const&) = delete;
+  scratch_file& operator=(scratch_file const&) = delete;
+
+  [[nodiscard]] std::string path() const { return path_; }
+  [[nodiscard]] std::string text() const {
+    std::stringstream all;
+    all << std::ifstream(path_).rdbuf();
+    return all.str();
+  }
+
+ private:
+  std::string path_;
+};
+
+struct window {
+  double from;
+  double to;
+};
+
+// Lines of a trace: "THREAD SECONDS CALL". What began before, and lasts, is none.
+std::vector<std::string> calls_in(std::string const& trace, window const& w) {
+  std::vector<std::string> calls;
+  std::istringstream lines(trace);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    int thread = 0;
+    double when = 0;
+    if (words >> thread >> when && when > w.from && when < w.to) calls.push_back(line);
+  }
+  return calls;
+}
+
+class idle_programs : public testing::TestWithParam<char const*> {};
+INSTANTIATE_TEST_SUITE_P(at, idle_programs, testing::Values("1", "2", "8"),
+                         [](auto const& procs) { return "P" + std::string(procs.param); });
+
+// A server with a client that says something now and then: in between nothing happens. A thread may be kept from going to rest by a
+// machine that has other things to do, so one of some times of idleness must be without a call.
+TEST_P(idle_programs, S25_make_no_system_call_between_events) {
+  auto const echo = thrum::test::this_program().parent_path() / "example_echo";
+  if (!std::filesystem::exists(echo)) GTEST_SKIP() << echo << " was not built";
+  if (thrum::rt::with_asan || thrum::rt::with_tsan)
+    GTEST_SKIP() << "sanitizers have threads, and a tracer, of their own";
+  if (thrum::test::run_shell("strace -f -o /dev/null true").code != 0) GTEST_SKIP() << "no strace, or no permission to";
+  scratch_file const log;
+  std::vector<window> idle;
+  {
+    // -D: the program is the child, and strace its grandchild.
+    thrum::test::server_process server(
+        "/usr/bin/env", {"THRUM_MAXPROCS=" + std::string(GetParam()), "THRUM_DEBUG=", "strace", "-D", "-f", "-ttt",
+                         "-o", log.path(), echo.string(), "--serve", "127.0.0.1:0"});
+    ASSERT_NE(server.port(), 0) << server.said();
+    thrum::run([&] {
+      auto client = thrum::tcp_conn::dial("127.0.0.1:" + std::to_string(server.port()));
+      for (int i = 0; i < 4; ++i) {
+        char byte = 'x';
+        client.write_all({&byte, 1});
+        ASSERT_EQ(client.read_some({&byte, 1}), 1U);
+        thrum::sleep_for(300ms);  // it lies down
+        double const from = seconds_now();
+        thrum::sleep_for(700ms);
+        idle.push_back({from, seconds_now()});
+      }
+    });
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.wait(), 0);
+  }
+  ASSERT_TRUE(thrum::test::wait_until([&] { return log.text().find("+++ exited with 0 +++") != std::string::npos; }));
+  std::string const trace = log.text();
+  EXPECT_GT(calls_in(trace, {0, idle.back().to}).size(), 10U) << "nothing was traced";
+  auto fewest = calls_in(trace, idle[0]);
+  for (window const& w : idle)
+    fewest = std::min(fewest, calls_in(trace, w), [](auto const& a, auto const& b) { return a.size() < b.size(); });
+  EXPECT_TRUE(fewest.empty()) << fewest.size() << " calls, the first of them: " << fewest.front();
+}
+
+}  // namespace
