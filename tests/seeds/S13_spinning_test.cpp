@@ -149,6 +149,10 @@ usage used_in_two_idle_seconds(int procs) {
     wait_group all;
     for (int i = 0; i < 50; ++i) all.go([] { thrum::yield(); });  // threads there are
     all.wait();
+    EXPECT_TRUE(test::wait_until([procs] {  // until the others lie down: that they do so is no part of it
+      sleep_for(50ms);
+      return this_sched().idle_procs.load(rt::relaxed) == procs - 1 && this_sched().spinning.load(rt::relaxed) == 0;
+    }));
     long const switches_before = test::voluntary_switches(test::of_whom::all);  // costs more than all the rest
     std::int64_t const cpu_us_before = cpu_us_used();
     sleep_for(2s);
