@@ -7,6 +7,7 @@
 #include "support/slices.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
+#include "support/withheld.h"
 #include <thrum/thrum.h>
 
 #include <algorithm>
@@ -53,7 +54,7 @@ TEST(preemption, S18_four_loops_at_two_ps) {
   });
 }
 
-// How late one is that sleeps for a millisecond again and again, for so long.
+// How late one is that sleeps for a millisecond again and again, for so long. When others have the CPUs is not counted.
 test::spread lateness_beside_a_loop(std::chrono::nanoseconds for_so_long) {
   std::vector<std::chrono::nanoseconds> late;
   run_at(1, [&] {
@@ -63,9 +64,11 @@ test::spread lateness_beside_a_loop(std::chrono::nanoseconds for_so_long) {
       while (!stop) rt::cpu_relax();
     });
     for (auto const end = clock::now() + for_so_long; clock::now() < end;) {
+      auto const withheld = test::cpu_withheld();
       auto const until = clock::now() + 1ms;
       sleep_until(until);
-      late.push_back(clock::now() - until);
+      std::chrono::nanoseconds const by = clock::now() - until;
+      late.push_back(std::max(by - (test::cpu_withheld() - withheld), 0ns));
     }
     stop = true;
     all.wait();
