@@ -6,9 +6,11 @@
 #include "os/memory.h"
 #include "stack/stack.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 
 namespace thrum::rt {
 namespace {
@@ -48,10 +50,88 @@ class page_text {
 
 constexpr std::size_t bytes_per_line = 320;
 
-long long id_of(G const* g) noexcept { return g == nullptr ? -1 : static_cast<long long>(hint_of(g->id)); }
-int id_of(P const* p) noexcept { return p == nullptr ? -1 : p->id; }
-int id_of(M const* m) noexcept { return m == nullptr ? -1 : m->id; }
+// The number of a G, an M or a P as Go writes it: "nil" if there is none.
+struct number_text {
+  explicit number_text(G const* g) noexcept : number_text(g == nullptr ? -1 : static_cast<long long>(hint_of(g->id))) {}
+  explicit number_text(P const* p) noexcept : number_text(p == nullptr ? -1 : p->id) {}
+  explicit number_text(M const* m) noexcept : number_text(m == nullptr ? -1 : m->id) {}
+
+  char text[24];
+
+ private:
+  explicit number_text(long long number) noexcept {
+    if (number < 0) {
+      std::snprintf(text, sizeof text, "nil");
+    } else {
+      std::snprintf(text, sizeof text, "%lld", number);
+    }
+  }
+};
 char const* yes_or_no(bool it_is) noexcept { return it_is ? "true" : "false"; }
+
+// Go's constants for the same states (its runtime2.go). It has no goroutine that hosts another: such a one waits for it.
+int go_number_of(g_status status) noexcept {
+  switch (status) {
+    case g_status::idle: return 0;
+    case g_status::unstarted:
+    case g_status::runnable: return 1;
+    case g_status::running: return 2;
+    case g_status::syscall: return 3;
+    case g_status::waiting:
+    case g_status::hosting: return 4;
+    case g_status::dead: return 6;
+  }
+  return -1;
+}
+// 2 was Go's for this state as long as it had it (1.27 does not): no other has taken the number.
+int go_number_of(p_status status) noexcept {
+  switch (status) {
+    case p_status::idle: return 0;
+    case p_status::running: return 1;
+    case p_status::syscall: return 2;
+    case p_status::stopped: return 3;
+    case p_status::dead: return 4;
+  }
+  return -1;
+}
+char const* reason_of(G const& g, g_status status) noexcept {
+  if (status == g_status::hosting) return name_of(wait_reason::join);
+  return status == g_status::waiting ? name_of(hint_of(g.waits_for)) : "";
+}
+
+// Which M has which goroutine, noted when the Ms were written: a G does not know. Sorted, since there may be thousands of both.
+class seats_of_gs {
+ public:
+  explicit seats_of_gs(std::size_t ms_max) noexcept
+      : bytes_(ms_max * sizeof(seat)), seats_(reinterpret_cast<seat*>(os::map(bytes_).address)), room_(ms_max) {}
+  ~seats_of_gs() {
+    if (seats_ != nullptr) os::unmap(reinterpret_cast<char*>(seats_), bytes_);
+  }
+  seats_of_gs(seats_of_gs const&) = delete;
+  seats_of_gs& operator=(seats_of_gs const&) = delete;
+
+  void note(G const* g, M const& m) noexcept {
+    if (g != nullptr && seats_ != nullptr && count_ < room_) seats_[count_++] = {g, &m};
+  }
+  void sort() noexcept { std::sort(seats_, seats_ + count_, is_before); }
+  // nullptr: none.
+  [[nodiscard]] M const* m_of(G const& g) const noexcept {
+    seat const* const found = std::lower_bound(seats_, seats_ + count_, seat{&g, nullptr}, is_before);
+    return found != seats_ + count_ && found->g == &g ? found->m : nullptr;
+  }
+
+ private:
+  struct seat {
+    G const* g;
+    M const* m;
+  };
+  static bool is_before(seat const& a, seat const& b) noexcept { return std::less<>{}(a.g, b.g); }
+
+  std::size_t const bytes_;
+  seat* const seats_;
+  std::size_t const room_;
+  std::size_t count_ = 0;
+};
 
 // Under sched.lock.
 void add_summary(page_text& out, Sched& s, std::int64_t since_start_ns) noexcept {
@@ -61,41 +141,54 @@ void add_summary(page_text& out, Sched& s, std::int64_t since_start_ns) noexcept
       s.ms_total + s.own_threads, s.spinning.load(relaxed), s.ms_resting(), s.global_queue.size());
 }
 
+// Under sched.lock. What of a stop of the world is left to do is known only while there is one.
+void add_rest_of_summary(page_text& out, Sched const& s) noexcept {
+  bool const stops = s.world_holders > 0;
+  out.add(" gcwaiting=%s nmidlelocked=%d stopwait=%d sysmonwait=%s stopping=%s\n", yes_or_no(stops), s.ms_in_place,
+          stops ? s.procs_to_stop : 0, yes_or_no(s.sysmon_in_deep_sleep), yes_or_no(s.stopping));
+}
+
 void add_line_of_ps(page_text& out, Sched const& s) noexcept {
   out.add(" [");
-  for (auto const& p : s.procs) out.add(" %u", p->queue.waiting());
+  for (auto const& p : s.procs) out.add(" %u", p->queue.size());
   out.add(" ] schedticks=[");
   for (auto const& p : s.procs) out.add(" %u", p->schedtick.load(relaxed));
   out.add(" ]\n");
 }
 
+// From here on: Go's fields, in its order, and then our own.
+
 void add_ps(page_text& out, Sched const& s) noexcept {
   for (auto const& p : s.procs) {
-    out.add("  P%d: status=%s schedtick=%u syscalltick=%llu m=%d runqsize=%u gfreecnt=%u timerslen=%u", p->id,
-            name_of(p->status.load(relaxed)), p->schedtick.load(relaxed),
-            static_cast<unsigned long long>(p->counters.syscalls.load(relaxed)), id_of(hint_of(p->m)),
-            p->queue.waiting(), hint_of(p->free_g_count), p->timers.count().entries);
-    out.add(" runnext=%lld sudogs=%u seentick=%u seensyscall=%llu\n", id_of(p->queue.peek_next().g()),
+    out.add("  P%d: status=%d schedtick=%u syscalltick=%llu m=%s runqsize=%u gfreecnt=%u timerslen=%u", p->id,
+            go_number_of(p->status.load(relaxed)), p->schedtick.load(relaxed),
+            static_cast<unsigned long long>(p->counters.syscalls.load(relaxed)), number_text(hint_of(p->m)).text,
+            p->queue.size(), hint_of(p->free_g_count), p->timers.count().entries);
+    out.add(" runnext=%s sudogs=%u seentick=%u seensyscall=%llu\n", number_text(p->queue.peek_next().g()).text,
             p->sudogs.size_hint(), hint_of(p->seen.slice.tick),
             static_cast<unsigned long long>(hint_of(p->seen.syscall)));
   }
 }
 
-void add_ms(page_text& out, Sched const& s) noexcept {
+// Under sched.lock. An M inside the runtime is one that Go's would have a lock for: it is not preempted.
+void add_ms(page_text& out, seats_of_gs& seats, Sched const& s) noexcept {
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
     G const* const runs = hint_of(m->current);
+    seats.note(runs, *m);
     bool const is_locked = runs != nullptr && hint_of(runs->detour.is_locked);
-    out.add("  M%d: p=%d curg=%lld inruntime=%s spinning=%s", m->id, id_of(hint_of(m->p)), id_of(runs),
-            yes_or_no(m->in_runtime.load(relaxed)), yes_or_no(hint_of(m->spinning)));
-    out.add(" nextp=%d lockedg=%lld parked=%s sigstack=%p\n", id_of(hint_of(m->next_p)), is_locked ? id_of(runs) : -1,
-            yes_or_no(m->park.is_slept_on()), static_cast<void const*>(hint_of(m->signal_stack)));
+    out.add("  M%d: p=%s curg=%s mallocing=0 throwing=0 preemptoff= locks=%d dying=0 spinning=%s blocked=%s lockedg=%s",
+            m->id, number_text(hint_of(m->p)).text, number_text(runs).text, m->in_runtime.load(relaxed) ? 1 : 0,
+            yes_or_no(hint_of(m->spinning)), yes_or_no(m->park.is_slept_on()),
+            number_text(is_locked ? runs : nullptr).text);
+    out.add(" nextp=%s sigstack=%p\n", number_text(hint_of(m->next_p)).text,
+            static_cast<void const*>(hint_of(m->signal_stack)));
   }
 }
 
 // Where it stands is known of one that has left its stack. Stacks stay mapped as long as the run lives.
 void add_stack(page_text& out, G const& g, bool has_left) noexcept {
   stack const* const on = hint_of(g.on);
-  if (on == nullptr) return out.add(" stack=none");
+  if (on == nullptr) return out.add(" stack=nil");
   out.add(" stack=[%p,%p)", static_cast<void const*>(hint_of(on->low)), static_cast<void const*>(hint_of(on->top)));
   if (has_left) out.add(" sp=%p pc=%p", hint_of(g.saved.sp), hint_of(g.saved.pc));
 }
@@ -106,15 +199,15 @@ void add_age(page_text& out, G const& g, std::int64_t now_ns) noexcept {
   if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - g.waits_since_ns.load(relaxed)) / 1'000'000));
 }
 
-// Under free_lock.
-void add_gs(page_text& out, Sched& s) noexcept {
+// Under free_lock. Records that nobody uses are left out.
+void add_gs(page_text& out, seats_of_gs const& seats, Sched& s) noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
   s.g_slab.for_each([&](G& g) {
     auto const status = g.status.load(relaxed);
     if (status == g_status::idle || status == g_status::dead) return;
     bool const waits = status == g_status::waiting;
-    out.add("  G%lld: status=%s%s%s%s lockedm=%d", id_of(&g), name_of(status), waits ? "(" : "",
-            waits ? name_of(hint_of(g.waits_for)) : "", waits ? ")" : "", id_of(hint_of(g.locked_to)));
+    out.add("  G%s: status=%d(%s) m=%s lockedm=%s", number_text(&g).text, go_number_of(status), reason_of(g, status),
+            number_text(seats.m_of(g)).text, number_text(hint_of(g.locked_to)).text);
     add_stack(out, g, waits || status == g_status::runnable);
     out.add(" entry=%p creator=%llu createdat=%p", reinterpret_cast<void*>(hint_of(g.task.step)),
             static_cast<unsigned long long>(hint_of(g.task.created_by)), hint_of(g.task.created_at));
@@ -123,37 +216,48 @@ void add_gs(page_text& out, Sched& s) noexcept {
   });
 }
 
-std::size_t room_for_all(Sched& s) noexcept {
-  std::size_t lines = s.procs.size() + 16;
+// With what may be made while it is written.
+std::size_t ms_at_most(Sched& s) noexcept {
+  os::lock_guard const guard(s.lock);
+  return static_cast<std::size_t>(s.ms_made) + 16;
+}
+std::size_t room_for(Sched& s, std::size_t ms) noexcept {
+  os::lock_guard const guard(s.free_lock);
+  return (s.procs.size() + ms + s.gs_made) * bytes_per_line;
+}
+
+void print_in_detail(Sched& s, std::int64_t since_start_ns) noexcept {
+  std::size_t const ms = ms_at_most(s);
+  seats_of_gs seats(ms);
+  page_text out(room_for(s, ms));
   {
     os::lock_guard const guard(s.lock);
-    lines += static_cast<std::size_t>(s.ms_total);
+    add_summary(out, s, since_start_ns);
+    add_rest_of_summary(out, s);
   }
-  os::lock_guard const guard(s.free_lock);
-  return (lines + s.gs_made) * bytes_per_line;
+  add_ps(out, s);
+  {
+    os::lock_guard const guard(s.lock);
+    add_ms(out, seats, s);
+  }
+  seats.sort();
+  {
+    os::lock_guard const guard(s.free_lock);
+    add_gs(out, seats, s);
+  }
+  out.write();
 }
 
 }  // namespace
 
 void print_schedtrace(Sched& s, std::int64_t since_start_ns) noexcept {
-  bool const in_detail = s.options.scheddetail;
-  page_text out(in_detail ? room_for_all(s) : s.procs.size() * 32 + bytes_per_line);
+  if (s.options.scheddetail) return print_in_detail(s, since_start_ns);
+  page_text out(s.procs.size() * 32 + bytes_per_line);
   {
     os::lock_guard const guard(s.lock);
     add_summary(out, s, since_start_ns);
-    if (in_detail) out.add(" stopping=%s\n", yes_or_no(s.stopping));
   }
-  if (in_detail) {
-    add_ps(out, s);
-    {
-      os::lock_guard const guard(s.lock);
-      add_ms(out, s);
-    }
-    os::lock_guard const guard(s.free_lock);
-    add_gs(out, s);
-  } else {
-    add_line_of_ps(out, s);
-  }
+  add_line_of_ps(out, s);
   out.write();
 }
 

@@ -1,6 +1,8 @@
-// S01 to S03: scheddetail shows every field of a goroutine, a thread and a processor, as it is.
+// S01 to S04: scheddetail shows every field of a goroutine, a thread and a processor, as it is; the form of the lines:
+// S34_schedtrace_test.cpp.
 #include "core/sched.h"
 #include "debug/schedtrace.h"
+#include "sched/world.h"
 #include "stack/stack.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
@@ -13,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -73,8 +76,9 @@ TEST_P(scheddetail, S01_shows_a_goroutines_stack_context_creator_and_entry_funct
     ASSERT_TRUE(test::wait_until([&] { return waiter.is_parked(); }));
     rt::G const& g = waiter.g();
     std::string const line = line_of(printed(), 'G', id_of(g));
-    EXPECT_EQ(value_of(line, "status"), "waiting(mutex)") << line;
-    EXPECT_EQ(value_of(line, "lockedm"), "-1") << line;
+    EXPECT_EQ(value_of(line, "status"), "4(mutex)") << line;
+    EXPECT_EQ(value_of(line, "m"), "nil") << line;
+    EXPECT_EQ(value_of(line, "lockedm"), "nil") << line;
     EXPECT_EQ(value_of(line, "stack"), "[" + text_of(g.on->low) + "," + text_of(g.on->top) + ")") << line;
     EXPECT_EQ(value_of(line, "sp"), text_of(g.saved.sp)) << line;
     EXPECT_EQ(value_of(line, "pc"), text_of(g.saved.pc)) << line;
@@ -90,10 +94,11 @@ TEST_P(scheddetail, S01_of_one_that_has_not_started_there_is_no_stack_and_of_one
     rt::G& unstarted = test::make_unqueued([] {});  // in no queue: nobody runs it meanwhile
     std::string const all = printed();
     std::string const line = line_of(all, 'G', id_of(unstarted));
-    EXPECT_NE(line.find(" status=runnable (not started) "), std::string::npos) << line;
-    EXPECT_EQ(value_of(line, "stack"), "none") << line;
+    EXPECT_EQ(value_of(line, "status"), "1()") << line;
+    EXPECT_EQ(value_of(line, "m"), "nil") << line;
+    EXPECT_EQ(value_of(line, "stack"), "nil") << line;
     std::string const own = line_of(all, 'G', id_of(this_g()));
-    EXPECT_EQ(value_of(own, "status"), "running") << own;
+    EXPECT_EQ(value_of(own, "status"), "2()") << own;
     EXPECT_EQ(value_of(own, "stack"), "[" + text_of(this_g().on->low) + "," + text_of(this_g().on->top) + ")") << own;
     EXPECT_EQ(value_of(own, "sp"), "") << own;
     rt::g_list list;
@@ -114,15 +119,17 @@ TEST_P(scheddetail, S02_shows_a_threads_p_next_p_goroutines_note_and_signal_stac
       EXPECT_EQ(value_of(line, "p"), std::to_string(this_p().id)) << line;
       EXPECT_EQ(value_of(line, "curg"), own) << line;
       EXPECT_EQ(value_of(line, "lockedg"), own) << line;
-      EXPECT_EQ(value_of(line, "nextp"), "-1") << line;
+      EXPECT_EQ(value_of(line, "nextp"), "nil") << line;
       EXPECT_EQ(value_of(line, "spinning"), "false") << line;
-      EXPECT_EQ(value_of(line, "inruntime"), "true") << "it writes this. " << line;
-      EXPECT_EQ(value_of(line, "parked"), "false") << line;
+      EXPECT_EQ(value_of(line, "locks"), "1") << "it is in the runtime: it writes this. " << line;
+      EXPECT_EQ(value_of(line, "blocked"), "false") << line;
       EXPECT_EQ(value_of(line, "sigstack"), text_of(m.signal_stack)) << line;
-      EXPECT_EQ(value_of(line_of(all, 'G', id_of(this_g())), "lockedm"), std::to_string(m.id));
+      std::string const of_g = line_of(all, 'G', id_of(this_g()));
+      EXPECT_EQ(value_of(of_g, "m"), std::to_string(m.id)) << of_g;
+      EXPECT_EQ(value_of(of_g, "lockedm"), std::to_string(m.id)) << of_g;
     }
     rt::M const& m = *rt::current_m();
-    EXPECT_EQ(value_of(line_of(printed(), 'M', m.id), "lockedg"), "-1") << "no longer";
+    EXPECT_EQ(value_of(line_of(printed(), 'M', m.id), "lockedg"), "nil") << "no longer";
   });
 }
 
@@ -132,6 +139,10 @@ TEST_P(scheddetail, S02_a_thread_that_rests_sleeps_on_its_note) {
     wait_group never;
     never.add(1);
     std::atomic<rt::M*> sleeper{nullptr};
+    auto const nmidlelocked = [](std::string const& said) {
+      return value_of(said.substr(0, said.find('\n')), "nmidlelocked");
+    };
+    EXPECT_EQ(nmidlelocked(printed()), "0");
     wait_group all;
     all.go([&] {
       os_thread_lock const here;
@@ -139,8 +150,9 @@ TEST_P(scheddetail, S02_a_thread_that_rests_sleeps_on_its_note) {
       never.wait();
     });
     ASSERT_TRUE(test::wait_until([&] {
-      return sleeper.load() != nullptr && value_of(line_of(printed(), 'M', sleeper.load()->id), "parked") == "true";
+      return sleeper.load() != nullptr && value_of(line_of(printed(), 'M', sleeper.load()->id), "blocked") == "true";
     }));
+    EXPECT_EQ(nmidlelocked(printed()), "1");
     never.done();
     all.wait();
   });
@@ -154,9 +166,10 @@ TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmo
     ASSERT_TRUE(test::wait_until([] { return num_goroutines() == 1; }));
     rt::P& p = this_p();
     std::string before = line_of(printed(), 'P', p.id);
-    EXPECT_EQ(value_of(before, "status"), "running") << before;
+    EXPECT_EQ(value_of(before, "status"), "1") << before;
+    EXPECT_EQ(value_of(before, "m"), std::to_string(rt::current_m()->id)) << before;
     EXPECT_EQ(value_of(before, "schedtick"), std::to_string(p.schedtick.load(rt::relaxed))) << before;
-    EXPECT_EQ(value_of(before, "runnext"), "-1") << before;
+    EXPECT_EQ(value_of(before, "runnext"), "nil") << before;
     EXPECT_EQ(value_of(before, "sudogs"), std::to_string(p.sudogs.size())) << before;
     EXPECT_EQ(value_of(before, "gfreecnt"), std::to_string(p.free_g_count)) << before;
     EXPECT_NE(value_of(before, "seensyscall"), "") << before;
@@ -164,7 +177,9 @@ TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmo
       all.go([] {});
       std::string const with = line_of(printed(), 'P', p.id);
       EXPECT_EQ(value_of(with, "runnext"), std::to_string(p.queue.peek_next().g()->id)) << with;
-      EXPECT_EQ(value_of(with, "runqsize"), "1") << with;
+      EXPECT_EQ(value_of(with, "runqsize"), "0") << "runnext is not counted. " << with;
+      all.go([] {});
+      EXPECT_EQ(value_of(line_of(printed(), 'P', p.id), "runqsize"), "1") << "it was kicked out of runnext";
       all.wait();
     }
     // sysmon looks at Ps that are in use.
@@ -172,6 +187,63 @@ TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmo
       std::string const line = line_of(printed(), 'P', p.id);
       return value_of(line, "seentick") == std::to_string(p.schedtick.load(rt::relaxed));
     }));
+  });
+}
+
+// By a thread that is none of the scheduler's, as sysmon is: to use the runtime would end the call.
+std::string printed_in_a_call(rt::Sched& s) {
+  testing::internal::CaptureStderr();
+  blocking([&] { std::thread([&] { rt::print_schedtrace(s, 0); }).join(); });
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST_P(scheddetail, S03_a_goroutine_in_a_system_call_keeps_its_thread_and_its_p_is_marked) {
+  run([] {
+    rt::Sched& s = this_sched();
+    long long const own = id_of(this_g());
+    ASSERT_TRUE(test::wait_until([&] {  // sysmon may take the P at any moment
+      int const p = this_p().id;
+      std::string const all = printed_in_a_call(s);
+      std::string const g = line_of(all, 'G', own);
+      EXPECT_EQ(value_of(g, "status"), "3()") << g;
+      std::string const m = value_of(g, "m");
+      EXPECT_NE(all.find("\n  M" + m + ": p="), std::string::npos) << all;
+      EXPECT_EQ(value_of(line_of(all, 'M', std::atoll(m.c_str())), "curg"), std::to_string(own)) << all;
+      return value_of(line_of(all, 'P', p), "status") == "2" || ::testing::Test::HasFailure();
+    }));
+  });
+}
+
+TEST_P(scheddetail, S04_of_a_stopped_world_all_other_ps_are_stopped) {
+  run([] {
+    testing::internal::CaptureStderr();
+    int own = 0;
+    {
+      rt::runtime_mark const mark;
+      rt::stopped_world const world(*rt::current_m());
+      own = this_p().id;
+      rt::print_schedtrace(this_sched(), 0);
+    }
+    std::string const all = testing::internal::GetCapturedStderr();
+    std::string const first = all.substr(0, all.find('\n'));
+    EXPECT_EQ(value_of(first, "gcwaiting"), "true") << first;
+    EXPECT_EQ(value_of(first, "stopwait"), "0") << "everybody has. " << first;
+    for (int id = 0; id < max_procs(); ++id) {
+      EXPECT_EQ(value_of(line_of(all, 'P', id), "status"), id == own ? "1" : "3") << "P" << id;
+      EXPECT_EQ(value_of(line_of(all, 'P', id), "m") == "nil", id != own) << "P" << id;
+    }
+    EXPECT_TRUE(test::wait_until([] { return value_of(printed(), "gcwaiting") == "false"; })) << "it runs again";
+  });
+}
+
+TEST_P(scheddetail, S01_who_hosts_the_child_that_it_joins_waits_for_it) {
+  run([] {
+    long long const host = id_of(this_g());
+    auto child = spawn([&] {
+      // In place at one P; at more, somebody may have stolen the child before it was joined.
+      EXPECT_TRUE(test::spin_until([&] { return value_of(line_of(printed(), 'G', host), "status") == "4(join)"; }));
+    });
+    child.join();
   });
 }
 
