@@ -114,6 +114,13 @@ class Workloads(unittest.TestCase):
         [sample] = programs.parse_lines("cpu_bound 2 3.5 ms\n", off, 2)
         self.assertEqual(sample, programs.Sample(3.5, "ms"))
 
+    def test_pauses_tell_of_the_call_and_then_of_the_pause_alone(self):
+        [pauses] = workloads.choose(["pauses"])
+        of_call = ["pauses", "pauses_p99", "pauses_max"]
+        of_pause = ["pauses_stopping", "pauses_stopping_p99", "pauses_stopped", "pauses_stopped_p99"]
+        lines = "".join(f"{name} 2 {value} us\n" for value, name in enumerate(of_call + of_pause))
+        self.assertEqual([sample.value for sample in programs.parse_lines(lines, pauses, 2)], [0, 1, 2, 3, 4, 5, 6])
+
     def test_are_the_ones_that_the_readme_tells_of(self):
         readme = (Path(__file__).parent / "README.md").read_text()
         for workload in workloads.ALL:

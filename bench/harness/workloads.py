@@ -81,7 +81,17 @@ KERNEL = [
     single("syscall", {1: 0.53, 2: 0.53}),
     single("idle", {1: 0.7, 2: 0.7}),
     # No goal: Go's goroutines can be stopped at nearly any instruction, ours not while they are in malloc.
-    Workload((Figure("pauses"), Figure("pauses_p99"), Figure("pauses_max"))),
+    Workload(
+        (
+            Figure("pauses"),
+            Figure("pauses_p99"),
+            Figure("pauses_max"),
+            Figure("pauses_stopping"),
+            Figure("pauses_stopping_p99"),
+            Figure("pauses_stopped"),
+            Figure("pauses_stopped_p99"),
+        )
+    ),
 ]
 AHEAD = {1: 1.0, 2: 1.0}
 NETWORK = [

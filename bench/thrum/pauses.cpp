@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -58,6 +60,23 @@ double stop_once(int procs) {
   return us;
 }
 
+// Within how many us this part of the pauses between two looks was over. The histogram knows powers of two, and between them a
+// straight line is as good a guess as any. The Go program does the same with its own.
+double quantile_of_pauses(thrum::durations const& before, thrum::durations const& after, double part) {
+  double const wanted = part * static_cast<double>(after.count - before.count);
+  double below = 0;
+  for (std::size_t i = 0; i < after.by_log2_ns.size(); ++i) {
+    auto const here = static_cast<double>(after.by_log2_ns[i] - before.by_log2_ns[i]);
+    if (here > 0 && below + here >= wanted) {
+      double const from_ns = i == 0 ? 0 : std::ldexp(1.0, static_cast<int>(i) - 1);
+      double const to_ns = std::ldexp(1.0, static_cast<int>(i));
+      return (from_ns + (to_ns - from_ns) * (wanted - below) / here) / 1e3;
+    }
+    below += here;
+  }
+  bench::fail(1, "no pause was counted");
+}
+
 std::vector<figure> resize_under_load() {
   constexpr int resizes = 1'000;
   int const procs = thrum::max_procs();
@@ -65,8 +84,19 @@ std::vector<figure> resize_under_load() {
   std::vector<double> us;
   us.reserve(resizes);
   for (int i = 0; i < resizes / 10; ++i) stop_once(procs + (i + 1) % 2);
+  auto const before = thrum::read_stats();
   for (int i = 0; i < resizes; ++i) us.push_back(stop_once(procs + (i + 1) % 2));
-  return {{"", quantile(us, 0.5), "us"}, {"_p99", quantile(us, 0.99), "us"}, {"_max", quantile(us, 1), "us"}};
+  auto const after = thrum::read_stats();
+  bench::check("the number of pauses", static_cast<std::int64_t>(after.stopped_for.count - before.stopped_for.count),
+               resizes);
+  auto const stopping = [&](double part) {
+    return quantile_of_pauses(before.stopping_took, after.stopping_took, part);
+  };
+  auto const stopped = [&](double part) { return quantile_of_pauses(before.stopped_for, after.stopped_for, part); };
+  return {{"", quantile(us, 0.5), "us"},           {"_p99", quantile(us, 0.99), "us"},
+          {"_max", quantile(us, 1), "us"},         {"_stopping", stopping(0.5), "us"},
+          {"_stopping_p99", stopping(0.99), "us"}, {"_stopped", stopped(0.5), "us"},
+          {"_stopped_p99", stopped(0.99), "us"}};
 }
 
 constexpr std::array workloads{workload{"pauses", resize_under_load}};
