@@ -137,7 +137,9 @@ TEST_P(net_deadline, NE04_deadlines_of_all_lengths_end_in_a_timeout) {
       });
     }
     all.wait();
-    EXPECT_LE(machine.time_taken(), 10s);  // three times the longest is 3 s
+    if (test::limits_count()) {
+      EXPECT_LE(machine.time_taken(), 10s);  // three times the longest is 3 s
+    }
   });
 }
 
@@ -157,7 +159,9 @@ TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_who_waits) {
       a.set_read_deadline(set - 1s);
       best = std::min(best, reader.join() - set);
     }
-    EXPECT_LE(best, 50ms);  // the best of them: the machine may be busy
+    if (test::limits_count()) {
+      EXPECT_LE(best, 50ms);  // the best of them: the machine may be busy
+    }
   });
 }
 
