@@ -7,6 +7,8 @@
 #include <cxxabi.h>
 #include <unwind.h>
 
+extern "C" __attribute__((visibility("hidden"))) void thrum_goroutine_entry();  // entry_<architecture>.S
+
 namespace thrum::rt {
 namespace {
 
@@ -16,6 +18,11 @@ constinit atomic<uncaught_hook> hook{nullptr};
 
 void set_uncaught_hook(uncaught_hook replacement) noexcept {
   hook.store(replacement, relaxed);  // set before the first goroutine is made; threads come after
+}
+
+bool is_outermost_frame(std::uintptr_t pc) noexcept {
+  return pc != 0 && _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(pc + 1)) ==
+                        reinterpret_cast<void*>(&thrum_goroutine_entry);
 }
 
 }  // namespace thrum::rt

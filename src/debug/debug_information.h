@@ -31,6 +31,7 @@ class debug_information {
 
   // The library is there and could read what is loaded.
   [[nodiscard]] bool is_there() const noexcept { return reader_ != nullptr; }
+  [[nodiscard]] Dwfl* reader() const noexcept { return reader_; }
 
   // `places` holds one: it is replaced by what is known better, and the calls that were inlined there are put before it.
   void refine(std::uintptr_t pc, std::vector<code_place>& places) const;

@@ -3,6 +3,8 @@
 #include "arch/stack_walk.h"
 #include "base/check.h"
 #include "core/current.h"
+#include "debug/sleeper.h"
+#include "os/call_name.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/signal.h"
@@ -12,6 +14,7 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 namespace thrum::rt {
 
@@ -28,6 +31,8 @@ struct goroutine_list::entry_of {
   bool is_locked;
   bool is_foreign;
   std::uint32_t frames;
+  std::uintptr_t announced_at;  // the call that it is in; 0: not known, or not in one
+  sleeper asleep;               // in that call
   char name[name_max];
   std::uintptr_t pcs[frames_max];
 };
@@ -68,18 +73,18 @@ context const* where_it_stands(G const& g) noexcept {
   return (has_left || is_current(g)) && told(g.saved.pc) != nullptr ? &g.saved : nullptr;
 }
 
-// A thread in a system call may come back at any moment, and run without a P until it asks for one: its stack cannot be walked.
-// But if the call was announced, it is known where.
-std::size_t note_call(Sched const& s, G const& g, std::uintptr_t* pcs) noexcept {
+// A thread in a system call may come back at any moment, and run without a P until it asks for one: its stack cannot be walked
+// where it is. But its stack stays its own meanwhile: to end it must get a P first, and with the world stopped, or being
+// stopped, that needs sched.lock. One with the mark set is on its way there; what it sleeps in is that lock.
+void note_call(Sched const& s, G const& g, goroutine_list::entry_of& e) noexcept {
   M const* const m = m_that_runs(s, g);
-  if (m == nullptr || m->is_foreign || (m->attention.load(relaxed) & m_attend::unannounced) != 0) return 0;
-  pcs[0] = m->call_site;
-  return pcs[0] != 0 ? 1 : 0;
+  if (m == nullptr || m->is_foreign) return;
+  if ((m->attention.load(relaxed) & m_attend::unannounced) == 0) e.announced_at = hint_of(m->call_site);
+  if (g.on != nullptr && !m->in_runtime.load(relaxed)) e.asleep = copy_sleeper(m->tid, {g.on->low, g.on->top});
 }
 
-std::size_t note_frames(Sched const& s, G const& g, std::uintptr_t* pcs, std::size_t max) noexcept {
+std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexcept {
   auto const status = g.status.load(relaxed);
-  if (status == g_status::syscall) return note_call(s, g, pcs);
   bool const is_foreign = g.locked_to != nullptr && g.locked_to->is_foreign;
   if (g.on == nullptr && !is_foreign) return 0;  // it has no stack yet
   stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
@@ -147,9 +152,37 @@ void add_head(goroutine_list::entry_of const& e, std::string& out) {
   out += ":\n";
 }
 
+std::string places_of(symbols& known, std::vector<std::uintptr_t> const& pcs) {
+  std::string text;
+  for (std::uintptr_t const pc : pcs) add_places(known, pc, text);
+  return text;
+}
+
+// "in system call 63 (read)" and its frames. What is not certain is said to be so. True: these are all.
+bool add_sleeper(symbols& known, sleeper const& asleep, std::string& out) {
+  char const* const name = os::name_of_call(asleep.call);
+  out += "in system call " + std::to_string(asleep.call);
+  if (name != nullptr) out += std::string(" (") + name + ')';
+  sleeper_frames const found = known.frames_of(asleep);
+  out += '\n' + places_of(known, found.known);
+  if (found.is_whole) return true;
+  std::string guessed = places_of(known, found.guessed);
+  if (guessed.empty() && found.known.size() == 1) guessed = places_of(known, guess_caller_in_program(asleep));
+  out += guessed.empty() ? "...\n" : "perhaps called, directly or not, from\n" + guessed;
+  return false;
+}
+
+void add_call(symbols& known, goroutine_list::entry_of const& e, std::string& out) {
+  bool const is_whole = e.asleep.is_known() && add_sleeper(known, e.asleep, out);
+  if (is_whole || e.announced_at == 0) return;
+  out += "inside a call announced at\n";
+  add_places(known, e.announced_at, out);
+}
+
 }  // namespace
 
 goroutine_list::~goroutine_list() {
+  for (std::size_t i = 0; i < count_; ++i) forget(all_[i].asleep);
   if (all_ == last_resort.entries) {
     last_resort.is_taken.store(false, release);  // pairs with make_room
   } else if (all_ != nullptr) {
@@ -190,8 +223,11 @@ void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
     e.created_by = g.task.created_by;
     e.created_at = e.is_foreign ? 0 : reinterpret_cast<std::uintptr_t>(g.task.created_at);
     if (g.name != nullptr) std::strncpy(e.name, g.name, entry_of::name_max - 1);
-    if (wanted == frames::noted) {
-      e.frames = static_cast<std::uint32_t>(note_frames(s, g, e.pcs, entry_of::frames_max));
+    if (wanted == frames::none) return;
+    if (e.status == g_status::syscall) {
+      note_call(s, g, e);
+    } else {
+      e.frames = static_cast<std::uint32_t>(note_frames(g, e.pcs, entry_of::frames_max));
     }
   });
 }
@@ -200,6 +236,7 @@ void goroutine_list::write(symbols& known, std::string& out) {
   cycles_.write(out);
   for (entry_of const* e = all_; e != all_ + count_; ++e) {
     add_head(*e, out);
+    if (e->status == g_status::syscall) add_call(known, *e, out);
     for (std::uint32_t i = 0; i < e->frames; ++i) add_places(known, e->pcs[i], out);
     if (e->frames == entry_of::frames_max) out += "...\n";
     if (e->created_at != 0) {

@@ -12,6 +12,8 @@ namespace thrum::rt {
   each(dwfl_linux_proc_find_elf) each(dwfl_build_id_find_debuginfo)                           \
   each(dwfl_addrmodule) each(dwfl_module_info) each(dwfl_module_addrinfo)                     \
   each(dwfl_module_addrdie) each(dwfl_module_nextcu)                                          \
+  each(dwfl_pid) each(dwfl_attach_state) each(dwfl_getthread_frames) each(dwfl_frame_pc)      \
+  each(dwfl_thread_state_registers) each(dwfl_thread_state_register_pc)                       \
   each(dwarf_child) each(dwarf_siblingof) each(dwarf_haspc) each(dwarf_tag) each(dwarf_diename) \
   each(dwarf_attr_integrate) each(dwarf_formstring) each(dwarf_formudata)                     \
   each(dwarf_getsrc_die) each(dwarf_linesrc) each(dwarf_lineno) each(dwarf_getsrcfiles) each(dwarf_filesrc)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "debug/debug_information.h"
+#include "debug/sleeper_frames.h"
 
 #include <cstdint>
 #include <string>
@@ -38,6 +39,9 @@ class symbols {
 
   // The same as text, in Go's form: two lines for each place, or one where nothing but an address is known.
   std::string lines_of(std::uintptr_t pc);
+
+  // Where a goroutine stands that sleeps in the kernel: without files, only where it made the call.
+  [[nodiscard]] sleeper_frames frames_of(sleeper const& asleep) const { return rt::frames_of(asleep, files_.reader()); }
 
  private:
   debug_information files_;

@@ -2,6 +2,7 @@
 #include "conformance/child_test.h"
 #include "core/sched.h"
 #include "debug/symbols.h"
+#include "support/child.h"
 #include "support/dumped.h"
 #include "support/gate.h"
 #include "support/goroutines.h"
@@ -12,6 +13,7 @@
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -23,6 +25,8 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace thrum {
@@ -47,6 +51,10 @@ std::string about(std::string const& all, std::string const& head) {
 }
 
 bool names_are_known() { return rt::symbols().reads_files(); }
+
+// What follows is about names. Nothing may be left to be done.
+#define THRUM_SKIP_WITHOUT_NAMES() \
+  if (!names_are_known()) GTEST_SKIP() << "no libdw: no names of functions to look for"
 
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << " is missing in:\n" << (text)
@@ -77,7 +85,7 @@ TEST_P(dump, S01_a_goroutine_that_waits_is_shown_with_its_stack_and_who_made_it)
     std::string const reader = about(all, "[waiting: chan receive] reader:");
     ASSERT_FALSE(reader.empty()) << all;
     EXPECT_HAS(reader, "created by goroutine 1\n");
-    if (!names_are_known()) return;
+    THRUM_SKIP_WITHOUT_NAMES();
     auto const inner = reader.find("waits_in_here");
     auto const outer = reader.find("calls_the_one_that_waits");
     ASSERT_NE(inner, std::string::npos) << reader;
@@ -98,9 +106,8 @@ TEST_P(dump, S01_whoever_makes_it_stands_in_it) {
     std::string const all = dumps_from_here();
     std::string const self = about(all, "goroutine 1 [running]:");
     ASSERT_FALSE(self.empty()) << all;
-    if (names_are_known()) {
-      EXPECT_HAS(self, "dumps_from_here");
-    }
+    THRUM_SKIP_WITHOUT_NAMES();
+    EXPECT_HAS(self, "dumps_from_here");
   });
 }
 
@@ -123,38 +130,150 @@ TEST_P(dump, S01_loops_without_calls_are_shown_where_they_are) {
     std::string const text = dumped();
     stop = true;
     all.wait();
-    if (names_are_known()) {
-      EXPECT_HAS(text, "loops_in_here");
-    }
+    THRUM_SKIP_WITHOUT_NAMES();
+    EXPECT_HAS(text, "loops_in_here");
   });
 }
 
-[[gnu::noinline]] void calls_the_kernel(test::gate& kernel) {
-  blocking([&] { kernel.wait(); });
+[[gnu::noinline]] void is_made_in_here(wait_group& all, chan<int>& c) {
+  all.go([&] {
+    this_goroutine::set_name("child");
+    waits_in_here(c);
+  });
   asm volatile("");
 }
 
-TEST_P(dump, S01_a_goroutine_in_an_announced_call) {
+TEST_P(dump, S01_the_place_where_a_goroutine_was_made_is_named) {
   run([] {
-    test::gate kernel;
-    std::atomic<bool> inside{false};
+    chan<int> c;
     wait_group all;
-    all.go([&] {
-      inside = true;
-      calls_the_kernel(kernel);
-    });
-    ASSERT_TRUE(wait_until([&] { return inside.load(); }));
-    std::string text;
-    ASSERT_TRUE(wait_until([&] {
-      text = dumped();
-      return !about(text, "[syscall]").empty();
-    }));
-    kernel.open();
+    is_made_in_here(all, c);
+    ASSERT_TRUE(wait_until([] { return waiting_for(wait_reason::chan_receive) == 1; }));
+    std::string const child = about(dumped(), "chan receive] child:");
+    c.send(1);
     all.wait();
+    auto const creation = child.find("created by goroutine 1\n");
+    ASSERT_NE(creation, std::string::npos) << child;
+    THRUM_SKIP_WITHOUT_NAMES();
+    EXPECT_HAS(child.substr(creation), "is_made_in_here");
+  });
+}
+
+// --- in the kernel ---
+
+[[gnu::noinline]] void reads_unannounced(test::gate const& kernel) {
+  kernel.wait();
+  asm volatile("");
+}
+[[gnu::noinline]] void reads_announced(test::gate const& kernel) {
+  blocking([&] { kernel.wait(); });
+  asm volatile("");
+}
+// A frame whose place cannot be told from the stack pointer.
+[[gnu::noinline]] void has_a_frame_of_unknown_size(test::gate const& kernel, void (*reads)(test::gate const&),
+                                                   int bytes) {
+  auto* const some = static_cast<char volatile*>(__builtin_alloca(static_cast<std::size_t>(bytes)));
+  some[0] = 1;
+  reads(kernel);
+  some[0] = 2;
+}
+
+struct entry_function {
+  test::gate const& kernel;
+  void (*reads)(test::gate const&);
+  [[gnu::noinline]] void operator()() const {
+    has_a_frame_of_unknown_size(kernel, reads, 100);
+    asm volatile("");
+  }
+};
+
+// What is said of a goroutine that sleeps in a read.
+std::string about_one_who(void (*reads)(test::gate const&)) {
+  test::gate const kernel;
+  wait_group all;
+  all.go(entry_function{kernel, reads});
+  std::string text;
+  EXPECT_TRUE(wait_until([&] {
+    text = about(dumped(), "[syscall]");
+    return text.find("in system call") != std::string::npos;
+  }));
+  kernel.open();
+  all.wait();
+  return text;
+}
+
+void expect_all_frames(std::string const& text, std::string_view innermost) {
+  std::size_t at = 0;
+  for (std::string_view const name : {innermost, std::string_view("has_a_frame_of_unknown_size"),
+                                      std::string_view("entry_function::operator()"), std::string_view("created by")}) {
+    at = text.find(name, at);
+    ASSERT_NE(at, std::string::npos) << name << " is missing, or in the wrong place, in\n" << text;
+  }
+}
+
+#define THRUM_SKIP_IF_EMULATED() \
+  if (test::emulated()) GTEST_SKIP() << "what the kernel says of a thread is about the emulator"
+
+TEST_P(dump, S01_one_in_an_announced_call_is_shown_with_the_call_and_its_stack) {
+  THRUM_SKIP_IF_EMULATED();
+  run([] {
+    std::string const text = about_one_who(reads_announced);
+    EXPECT_HAS(text, "in system call " + std::to_string(SYS_read) + " (read)\n");
+    THRUM_SKIP_WITHOUT_NAMES();
+    expect_all_frames(text, "reads_announced");
+  });
+}
+
+TEST_P(dump, S01_one_in_a_call_that_was_not_announced_as_well) {
+  THRUM_SKIP_IF_EMULATED();
+  run([] {
+    std::string const text = about_one_who(reads_unannounced);
+    EXPECT_HAS(text, "in system call " + std::to_string(SYS_read) + " (read)\n");
+    THRUM_SKIP_WITHOUT_NAMES();
+    expect_all_frames(text, "reads_unannounced");
+  });
+}
+
+[[gnu::noinline]] void reads_by_number(test::gate const& kernel) {
+  kernel.wait_by_number();
+  asm volatile("");
+}
+
+TEST_P(dump, S01_who_made_a_call_that_hides_its_caller_is_guessed_and_said_to_be) {
+  THRUM_SKIP_IF_EMULATED();
+  run([] {
+    std::string const text = about_one_who(reads_by_number);
+    EXPECT_HAS(text, "in system call " + std::to_string(SYS_read) + " (read)\n");
+#if defined(__aarch64__)
+    EXPECT_HAS(text, "perhaps called, directly or not, from\n");
+    EXPECT_EQ(text.substr(0, text.find("perhaps")).find("entry_function"), std::string::npos) << text;
+#endif
+    THRUM_SKIP_WITHOUT_NAMES();
+    expect_all_frames(text, "has_a_frame_of_unknown_size");  // the innermost may be missing
+  });
+}
+
+[[gnu::noinline]] void computes_inside_an_announced_call(std::atomic<bool>& inside, std::atomic<bool> const& stop) {
+  blocking_scope const announced;
+  inside = true;
+  while (!stop) rt::cpu_relax();
+}
+
+TEST_P(dump, S01_one_that_computes_in_an_announced_call_is_shown_where_that_was_announced) {
+  run([] {
+    std::atomic<bool> inside{false};
+    std::atomic<bool> stop{false};
+    wait_group all;
+    all.go([&] { computes_inside_an_announced_call(inside, stop); });
+    ASSERT_TRUE(wait_until([&] { return inside.load(); }));
+    std::string const text = about(dumped(), "[syscall]");
+    stop = true;
+    all.wait();
+    EXPECT_HAS(text, "inside a call announced at\n");
+    EXPECT_EQ(text.find("in system call"), std::string::npos) << text;
 #ifdef __OPTIMIZE__  // else the call is announced in a function of the header
-    if (names_are_known()) {
-      EXPECT_HAS(about(text, "[syscall]"), "calls_the_kernel");
-    }
+    THRUM_SKIP_WITHOUT_NAMES();
+    EXPECT_HAS(text, "computes_inside_an_announced_call");
 #endif
   });
 }
@@ -178,7 +297,7 @@ TEST_P(dump, S24_S38_locked_goroutines_and_threads_from_outside) {
     c.send(2);
     all.wait();
     outside.join();
-    if (!names_are_known()) return;
+    THRUM_SKIP_WITHOUT_NAMES();
     EXPECT_HAS(about(text, "locked to thread]"), "waits_in_here");
     EXPECT_HAS(about(text, "a thread from outside]"), "waits_in_here");
   });
@@ -342,6 +461,35 @@ TEST_F(dump_fatal, S01_SIGQUIT_writes_it_and_ends_the_program) {
                expected);
 }
 
+[[gnu::noinline]] void sleeps_in_the_kernel() {
+  timespec const long_enough{3600, 0};
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &long_enough, nullptr);
+  asm volatile("");
+}
+
+bool somebody_was_seen_in(long call) {
+  auto const calls = read_stats().unannounced_calls;
+  return std::any_of(calls.begin(), calls.end(), [&](auto const& one) { return one.system_call == call; });
+}
+
+TEST_F(dump_fatal, S01_SIGQUIT_shows_who_hangs_in_a_call_that_was_not_announced) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  THRUM_SKIP_IF_EMULATED();
+  std::string expected =
+      "SIGQUIT: quit\n(.*\n)*goroutine [0-9]+ \\[syscall\\].*:\nin system call [0-9]+ \\(clock_nanosleep\\)\n";
+  if (names_are_known()) expected += "(.*\n)*.*sleeps_in_the_kernel";
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     go([] { sleeps_in_the_kernel(); });
+                     while (!somebody_was_seen_in(SYS_clock_nanosleep)) thrum::yield();
+                     ::kill(::getpid(), SIGQUIT);
+                     for (;;) sleep_for(1ms);
+                   },
+                   {.max_procs = 2}),
+               expected);
+  THRUM_SKIP_WITHOUT_NAMES();
+}
+
 TEST_F(dump_fatal, S01_SIGQUIT_also_beside_loops) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   std::string const expected = names_are_known() ? "SIGQUIT: quit\n(.*\n)*.*loops_in_here" : "SIGQUIT: quit\n";
@@ -357,6 +505,7 @@ TEST_F(dump_fatal, S01_SIGQUIT_also_beside_loops) {
 
 TEST(quit_signal, S01_an_action_of_the_program_stays) {
   static std::atomic<int> calls{0};
+  calls = 0;
   struct sigaction action {};
   struct sigaction before {};
   action.sa_handler = [](int) { ++calls; };
