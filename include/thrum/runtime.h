@@ -131,9 +131,11 @@ struct stats {
 
 // Every goroutine: its id and name, what it does or on what it waits and for how long, its stack trace and who made it. How long is known
 // exactly of those that wait for a mutex. Others are seen every ten seconds (or options::scavenge_after): they have waited at least
-// since they were first seen, less than a second is not said, and of threads from outside it is not known. Stops the world for a
-// moment; others run on while it is written. At most 100,000 goroutines are listed, the others counted, and of a stack 48 frames. SIGQUIT writes the
-// same to standard error and ends the program with exit code 2, unless the program has an action of its own for that signal.
+// since they were first seen, less than a second is not said, and of threads from outside it is not known. One that sleeps in a system
+// call, announced or not, is shown with the call; its stack trace then needs elfutils' libdw, and callers that are only guessed are said to
+// be ("perhaps called, directly or not, from"). One that computes inside blocking() is shown where that was announced. Stops the world for a
+// moment; others run on while it is written. At most 100,000 goroutines are listed, the others counted, and of a stack 48 frames. SIGQUIT
+// writes the same to standard error and ends the program with exit code 2, unless the program has an action of its own for that signal.
 void dump_goroutines(std::FILE* out);
 
 [[nodiscard]] stats read_stats();  // each P's figures are of one moment
