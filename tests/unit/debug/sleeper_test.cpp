@@ -5,9 +5,11 @@
 #include "os/thread.h"
 #include "support/child.h"
 #include "support/gate.h"
+#include "support/scale.h"
 #include "support/wait_until.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 
@@ -98,6 +100,73 @@ TEST_F(sleeper_copy, S01_is_not_made_of_a_thread_that_runs) {
     return !is_known;
   }));
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(copy_sleeper(tid_, with_the_mark()).is_known());
+}
+
+// Goes in and out of one call, which looks the same from outside each time; both ends of a large frame are alike then.
+struct restless {
+  struct large_frame {
+    std::uintptr_t volatile low;
+    char volatile between[std::size_t{32} * 1024];
+    std::uintptr_t volatile high;
+  };
+  test::gate kernel;
+  std::atomic<int> tid{0};
+  std::atomic<large_frame*> frame{nullptr};
+  std::atomic<std::uintptr_t> round{0};
+  std::atomic<bool> stop{false};
+
+  [[gnu::noinline]] void reads() {
+    large_frame own;
+    tid = os::current_tid();
+    frame = &own;
+    while (!stop) {
+      std::uintptr_t const next = round + 1;
+      own.low = next;
+      own.high = next;
+      round = next;
+      kernel.wait();
+    }
+    own.between[0] = 0;
+  }
+  void wakes_it() {
+    for (std::uintptr_t seen = 0; !stop; seen = round) {
+      while (!stop && round == seen) std::this_thread::yield();
+      kernel.open();
+    }
+    kernel.open();
+  }
+};
+
+TEST(sleeper_copies, S01_a_copy_is_of_one_moment) {
+  if (test::emulated()) GTEST_SKIP() << "what the kernel says of a thread is about the emulator";
+  restless one;
+  std::thread reader([&] { one.reads(); });
+  std::thread waker([&] { one.wakes_it(); });
+  while (one.frame == nullptr) std::this_thread::yield();
+  restless::large_frame const* const frame = one.frame;
+  auto const low = reinterpret_cast<std::uintptr_t>(&frame->low);
+  auto const high = reinterpret_cast<std::uintptr_t>(&frame->high);
+  int copies = 0;
+  int torn = 0;
+  auto const look = [&] {
+    sleeper found = copy_sleeper(one.tid, {nullptr, reinterpret_cast<char const*>(high + sizeof high)});
+    std::uintptr_t first = 0;
+    std::uintptr_t last = 0;
+    if (found.read(low, first) && found.read(high, last)) {
+      ++copies;
+      torn += first != last ? 1 : 0;
+    }
+    forget(found);
+  };
+  for (int i = 0; i < test::scaled(20'000); ++i) look();
+  EXPECT_TRUE(wait_until([&] {
+    look();
+    return copies != 0;
+  }));
+  one.stop = true;
+  waker.join();
+  reader.join();
+  EXPECT_EQ(torn, 0) << "of " << copies;
 }
 
 }  // namespace
