@@ -8,8 +8,6 @@
 
 #if THRUM_HAS_LIBDW
 #include "debug/libdw.h"
-
-#include <unistd.h>
 #endif
 
 namespace thrum::rt {
@@ -20,6 +18,9 @@ constexpr std::uintptr_t word_bytes = sizeof(std::uintptr_t);
 constexpr std::uintptr_t guessed_bytes_max = 512 * word_bytes;
 
 #if THRUM_HAS_LIBDW
+
+// libdw wants numbers for the process and its thread, and asks nobody about them but us.
+constexpr pid_t the_only_thread = 1;
 
 struct start {
   std::uintptr_t program_counter;
@@ -42,10 +43,10 @@ class walk {
         .detach = nullptr,
         .thread_detach = nullptr,
     };
-    if (dw.dwfl_pid(reader) < 0 && !dw.dwfl_attach_state(reader, nullptr, ::getpid(), &callbacks, nullptr)) return;
+    if (dw.dwfl_pid(reader) < 0 && !dw.dwfl_attach_state(reader, nullptr, the_only_thread, &callbacks, nullptr)) return;
     present = this;
     dw.dwfl_getthread_frames(
-        reader, ::getpid(), [](Dwfl_Frame* frame, void*) { return present->visit(frame); }, nullptr);
+        reader, the_only_thread, [](Dwfl_Frame* frame, void*) { return present->visit(frame); }, nullptr);
     present = nullptr;
   }
 
