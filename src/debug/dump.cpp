@@ -80,7 +80,9 @@ void note_call(Sched const& s, G const& g, goroutine_list::entry_of& e) noexcept
   M const* const m = m_that_runs(s, g);
   if (m == nullptr || m->is_foreign) return;
   if ((m->attention.load(relaxed) & m_attend::unannounced) == 0) e.announced_at = hint_of(m->call_site);
-  if (g.on != nullptr && !m->in_runtime.load(relaxed)) e.asleep = copy_sleeper(m->tid, {g.on->low, g.on->top});
+  stack const* const on = hint_of(g.on);
+  if (on == nullptr || m->in_runtime.load(relaxed)) return;
+  e.asleep = copy_sleeper(hint_of(m->tid), {hint_of(on->low), hint_of(on->top)});
 }
 
 std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexcept {

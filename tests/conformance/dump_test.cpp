@@ -440,6 +440,7 @@ TEST_F(dump_fatal, DL01_S20_a_deadlock_shows_where_everybody_waits) {
                  calls_the_one_that_waits(c);
                }),
                expected);
+  THRUM_SKIP_WITHOUT_NAMES();
 }
 
 TEST_F(dump_fatal, S01_SIGQUIT_writes_it_and_ends_the_program) {
@@ -459,6 +460,7 @@ TEST_F(dump_fatal, S01_SIGQUIT_writes_it_and_ends_the_program) {
                    },
                    {.max_procs = 2}),
                expected);
+  THRUM_SKIP_WITHOUT_NAMES();
 }
 
 [[gnu::noinline]] void sleeps_in_the_kernel() {
@@ -501,6 +503,7 @@ TEST_F(dump_fatal, S01_SIGQUIT_also_beside_loops) {
                    },
                    {.max_procs = 1}),
                expected);
+  THRUM_SKIP_WITHOUT_NAMES();
 }
 
 TEST(quit_signal, S01_an_action_of_the_program_stays) {
