@@ -5,7 +5,8 @@
 #include "boot/report.h"
 #include "core/current.h"
 #include "debug/symbols.h"
-#include "os/note.h"
+#include "sched/deadlock.h"
+#include "sched/park.h"
 #include <thrum/go.h>
 
 #include <cstdint>
@@ -104,18 +105,20 @@ void print_places(symbols& known, void* argument) noexcept {
 }  // namespace
 
 void report_panic() noexcept {
-  // One report is enough: a second exception of the reporter itself ends it; others wait until it has ended the program. The
-  // goroutine is meant, not its thread: the last word may wait, and go on elsewhere.
+  // One report is enough: a second exception of the reporter itself ends it; others wait until it has ended the program, as
+  // goroutines do: a thread that slept in their place would look like one that may yet wake the reporter (S20). The goroutine is
+  // meant, not its thread: the last word may wait, and go on elsewhere.
   static constinit atomic<G const*> reporter{nullptr};
-  M const& m = *current_m();
+  M& m = *current_m();
   Sched& s = m.sched;
   G const& g = *m.current;
   G const* first = nullptr;
   if (!reporter.compare_exchange(first, &g, acq_rel, acquire)) {
     if (first == &g) die();
-    os::note for_good;
-    for_good.sleep();
+    enter(m);
+    sleep_for_good(m);
   }
+  note_that_program_dies();
   char const* const what = what_of_current();
   print_error("panic: %s", what);
   print_causes();

@@ -8,6 +8,9 @@
 namespace thrum::rt {
 namespace {
 
+// Of the process and not of a run: it ends as a whole.
+constinit atomic<bool> program_dies{false};
+
 // An M is at rest when it waits in the idle list, or for its parked goroutine; M0 also when it waits for the end of main.
 bool everybody_rests(Sched const& s) noexcept {
   int const resting = s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0);
@@ -39,6 +42,12 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.poll_waiters.load(relaxed) != 0) return;  // something may come; relaxed: who waits came before, by the lock
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
+  // relaxed: whoever reports the panic said so before his M came to rest, under the lock. He rests like all others, so it is the
+  // function that waits: the report itself waits for nobody.
+  if (program_dies.load(relaxed)) {
+    print_error("thrum: the on_panic function waits, and nobody can wake it");
+    die();
+  }
   print_error("thrum: fatal error: %s - deadlock!",
               s.main_exited ? "no goroutines (main called goexit)" : "all goroutines are asleep");
   s.deadlock_is_reported = true;
@@ -46,5 +55,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.report_goroutines != nullptr) s.report_goroutines(s);
   die();
 }
+
+void note_that_program_dies() noexcept { program_dies.store(true, relaxed); }
 
 }  // namespace thrum::rt

@@ -170,6 +170,22 @@ TEST_F(panic_reports, DL11_the_last_word_may_yield_and_throw) {
       "quiet:\n(.*\n)*last word on boom\n(.*\n)*thrum: the on_panic function threw\n");
 }
 
+// Nor is a deadlock in which the last word itself takes part: it ends the program as the panic would, and so beside others who panic.
+TEST_F(panic_reports, DL11_S20_a_last_word_that_nobody_can_wake) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  for (bool const others_panic : {false, true}) {
+    auto const child = [others_panic] {
+      on_panic([others_panic](panic_info const&) {
+        if (others_panic) go([] { thrower(); });
+        static_cast<void>(chan<int>().recv());
+      });
+      panic_beside_a_quiet_one([] { thrower(); });
+    };
+    EXPECT_FATAL(child(), "^panic: boom\n(.*\n)*thrum: the on_panic function waits, and nobody can wake it\n$");
+    EXPECT_FATAL(child(), has_not("] quiet:\n", "deadlock"));
+  }
+}
+
 TEST_F(panic_reports, DL11_exceptions_within_exceptions_are_listed_in_order) {
   EXPECT_FATAL(panic_beside_a_quiet_one([] {
                  try {
