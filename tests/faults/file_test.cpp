@@ -132,7 +132,8 @@ TEST_P(file_faults, NE_more_readers_than_a_ring_has_room_for) {
       return done == readers;
     }));
     all.wait();
-    EXPECT_EQ(read_stats().file_reads_waited, rt::os::ring_questions_max);
+    EXPECT_GE(read_stats().file_reads_waited, rt::os::ring_questions_max)
+        << "a page may be gone again, and waited for anew";
   });
 }
 
