@@ -162,33 +162,43 @@ TEST_P(everything, T02_the_run_ends_in_the_middle_of_it) {
   }
 }
 
+// Tokens go round, and each carries the number of times that it was passed on: none is lost, doubled or delivered twice.
 TEST(resizing_stress, S23_from_1_to_64_and_back_a_thousand_times) {
   test::run_at(1, [] {
+    constexpr int tokens = 8;
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> handed{0};
+    std::atomic<std::int64_t> passed_on{0};  // as the tokens say that came back
+    std::atomic<int> back{0};
     chan<std::int64_t> ring(16);
     wait_group all;
     for (int i = 0; i < 32; ++i) {
       all.go([&] {
         while (auto const v = ring.recv()) {
           ++handed;
-          if (stop) continue;
-          ring.send(*v + 1);
+          if (stop) {
+            passed_on += *v;
+            ++back;
+          } else {
+            ring.send(*v + 1);
+          }
         }
       });
     }
-    for (int i = 0; i < 8; ++i) ring.send(0);
+    for (int i = 0; i < tokens; ++i) ring.send(0);
     for (std::int64_t i = 0; i < test::scaled(1000, 30); ++i) {
       set_max_procs(64);
       thrum::yield();
       set_max_procs(1);
       thrum::yield();
     }
-    EXPECT_GT(handed, 0);
     stop = true;
-    EXPECT_TRUE(test::wait_until([&] { return ring.size() == 0; }));
-    ring.close();
+    EXPECT_TRUE(test::wait_until([&] { return back == tokens; }));
+    ring.close();  // nobody sends any more
     all.wait();
+    EXPECT_EQ(back, tokens);
+    EXPECT_EQ(handed, passed_on + tokens);
+    EXPECT_GT(passed_on, 0);
     EXPECT_EQ(num_goroutines(), 1);
   });
 }
