@@ -8,11 +8,14 @@
 #include <thrum/mutex.h>
 #include <thrum/once.h>
 #include <thrum/run.h>
+#include <thrum/runtime.h>
 #include <thrum/wait_group.h>
 
 #include <cstdint>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace thrum::test {
 namespace {
@@ -152,6 +155,27 @@ TEST_P(no_deadlock, DL01_no_false_alarm_while_one_still_runs) {
     std::exit(0);
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+// A thread asleep in the kernel that told nobody: its P is taken and lies idle like all others, its goroutine goes on one day.
+TEST(no_deadlock_beside_calls, S20_T04_nobody_announced_them_and_all_others_wait) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (int const procs : {1, 2}) {
+    auto const child = [procs] {
+      constexpr int rounds_max = 100;
+      thrum::run(
+          [procs] {
+            for (int i = 0; i < rounds_max && read_stats().unannounced == 0; ++i) {
+              wait_group all;
+              for (int k = 0; k < procs; ++k) all.go([] { ::usleep(100'000); });
+              all.wait();
+            }
+            std::exit(read_stats().unannounced > 0 ? 0 : 1);
+          },
+          {.max_procs = procs});
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(0), "") << procs;
+  }
 }
 
 }  // namespace

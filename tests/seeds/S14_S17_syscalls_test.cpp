@@ -437,15 +437,15 @@ TEST_P(blocked_ps, S41_every_p_can_be_reached_while_its_goroutine_is_in_the_kern
 }
 
 // DL-05: neither a long call nor the moment when sysmon holds its P looks like a deadlock. In a child process, where no watchdog
-// silences the report.
+// silences the report. The long form is the row's.
 TEST_P(blocked_ps, DL_05_a_call_is_no_deadlock) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto const child = [] {
     std::uint64_t without_their_p = 0;
     thrum::run(
         [&] {
-          for (std::int64_t i = 0; i < scaled(20, 5); ++i) {
-            blocking([] { sit_in_the_kernel_for(30ms); });
+          for (std::int64_t i = 0; i < (test::is_long() ? 100 : scaled(20, 5)); ++i) {
+            blocking([] { sit_in_the_kernel_for(test::is_long() ? 300ms : 30ms); });
           }
           auto const seen = sum_of(read_stats());
           without_their_p = seen.returns_to_idle + seen.returns_queued;
