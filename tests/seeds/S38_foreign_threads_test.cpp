@@ -24,6 +24,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace thrum {
 namespace {
@@ -537,6 +538,28 @@ TEST_P(embedded, S38_one_after_the_other_and_beside_nothing) {
   }
   EXPECT_EQ(run([] { spawn([] {}).join(); }), 0);
   EXPECT_THROW(go([] {}), std::logic_error);
+}
+
+class embedded_fatal : public test::child_test {};
+
+// All goroutines wait, and so does the owner, in a call of thrum where it counts as one of them: it is no deadlock, a signal handler
+// for example may still do something. The alarm ends it.
+TEST_F(embedded_fatal, S20_S38_no_deadlock_is_reported) {
+  for (int const procs : {1, 2}) {
+    auto const child = [procs] {
+      runtime const alive({.max_procs = procs});
+      chan<int> never;
+      chan<int> waits;
+      go([&] {
+        waits.send(1);
+        static_cast<void>(never.recv());
+      });
+      static_cast<void>(waits.recv());
+      ::alarm(1);
+      static_cast<void>(never.recv());
+    };
+    EXPECT_EXIT(child(), testing::KilledBySignal(SIGALRM), "^$");
+  }
 }
 
 }  // namespace
