@@ -1,5 +1,6 @@
 #include "boot/chaos.h"
 
+#include "base/check.h"
 #include "os/chaos.h"
 #include "os/env.h"
 #include "os/lock.h"
@@ -42,8 +43,11 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
     s.own_threads += more;
   };
   count(1);
-  runs_ = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own) == 0;
-  if (!runs_) count(-1);
+  int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own);
+  runs_ = error == 0;
+  if (runs_) return;
+  count(-1);
+  print_error("thrum: no thread for chaos (error %d): nobody is stopped or interrupted from outside", error);
 }
 
 void chaos::stop() noexcept {
