@@ -170,7 +170,8 @@ struct panic_info {
 };
 
 // A last word before exit 2, on the goroutine whose exception nobody caught, after the report on it and on all others (which
-// THRUM_DEBUG=traceback=single leaves out). Replaces the previous one; empty removes it.
+// THRUM_DEBUG=traceback=single leaves out). It may wait; if nobody can ever wake it, a line says so and the program ends. Replaces the
+// previous one; empty removes it.
 void on_panic(std::function<void(panic_info const&)> last_word);
 
 }  // namespace thrum
