@@ -3,7 +3,8 @@
 // Making one allocates and takes locks of the C library. An M that needs another one is inside the runtime, where it must not
 // wait for a lock that a goroutine holds whose turn may depend on it (T01); sysmon and signal handlers must not either. So
 // they leave the new M, which has its P already, in a list and ring. Nobody waits for the thread: it comes when it can. But if
-// goroutines are paused inside the C library, perhaps with such a lock, a P is not given to the unborn: see start_m_locked.
+// goroutines are paused, perhaps with such a lock, a P is not given to the unborn, or is taken back from them: see start_m_locked and
+// get_p_in_user_code.
 //
 // It also asks the kernel for bytes of files on behalf of goroutines that wait for them: sched/ring_asker.h.
 #pragma once

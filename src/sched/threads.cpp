@@ -252,9 +252,10 @@ namespace {
 
 // Under sched.lock, if nobody rests: the thread that sleeps in a goroutine's frames and is to have the next P; nullptr: an unborn
 // one may have it. A thread is born with locks of the C library: whoever was paused with one in his hands must go on, and if all
-// Ps went to the unborn he never would. So his turn comes first, or that of others before him.
+// Ps went to the unborn he never would. So his turn comes first, or that of others before him. Where he was paused does not tell: the
+// loader calls functions of the program with its locks held, and others wait for these with those that a birth needs.
 G* whose_turn_comes_first_locked(Sched& s) noexcept {
-  return s.ms_paused_in_libc != 0 || !may_have_unborn_locked(s) ? take_oldest_locked(s) : nullptr;
+  return s.ms_paused.load(relaxed) != 0 || !may_have_unborn_locked(s) ? take_oldest_locked(s) : nullptr;
 }
 
 // Called with sched.lock held; releases it.

@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
-#include "os/loaded_code.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
@@ -199,10 +198,9 @@ void entered_with_attention(M& m) noexcept {
 
 namespace {
 
-// Under sched.lock. If malloc is in the program itself m may be inside it, with a lock without which those who have the Ps are never
-// born: it must not wait for them.
+// Under sched.lock. m may hold a lock without which those who have the Ps are never born: it must not wait for them. In a malloc of the
+// program's own, or in a function that the C library has called, as the loader does under its locks (dl_iterate_phdr).
 bool take_p_of_unborn_locked(M& m) noexcept {
-  if (!os::libc_is_in_the_program()) return false;
   P* p = nullptr;
   for (M* other = m.sched.all_ms; other != nullptr && p == nullptr; other = other->all_link) {
     p = take_back_from_unborn_locked(*other);

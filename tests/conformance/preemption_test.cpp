@@ -156,19 +156,14 @@ void run_beside_loader_loops(int procs, int rounds, std::chrono::seconds at_leas
   });
 }
 
-#define THRUM_SKIP_IF_THREADS_NEED_THE_LOADER() \
-  if (rt::with_asan) GTEST_SKIP() << "AddressSanitizer asks for the loader's lock when a thread is made"
-
 // In the long form for ten seconds.
 TEST(library_locks, T03_CP_04_loops_in_the_loader_stop_nobody_at_one_p) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  THRUM_SKIP_IF_THREADS_NEED_THE_LOADER();
   run_beside_loader_loops(1, static_cast<int>(scaled(100, 10)), test::is_long() ? 10s : 0s);
 }
 
 TEST(library_locks, T03_CP_04_loops_in_the_loader_stop_nobody_at_two_ps) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  THRUM_SKIP_IF_THREADS_NEED_THE_LOADER();
   run_beside_loader_loops(2, static_cast<int>(scaled(100, 10)), 0s);
 }
 
@@ -208,7 +203,6 @@ TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
 // It keeps the lock that reading the list of loaded objects takes.
 TEST_F(library_locks_at_the_end, T03_T12_the_next_run_begins_although_one_was_stopped_in_a_callback_of_the_loader) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
-  THRUM_SKIP_IF_THREADS_NEED_THE_LOADER();
   if (!rt::os::loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 the list is read again";
   EXPECT_EXIT(
       {
