@@ -1,5 +1,4 @@
-// How often the threads of this process have gone to sleep in the kernel, as the kernel has counted it for each of them. Not the one
-// that asks, unless it is one of all, and never the watchdog, which has a pace of its own.
+// How often threads of this process have gone to sleep in the kernel, as the kernel has counted it for each of them.
 #pragma once
 
 #include "os/thread.h"
@@ -10,22 +9,24 @@
 
 namespace thrum::test {
 
-inline constexpr char watchdog_name[] = "test-watchdog";  // of its thread: see watchdog.cpp
+inline constexpr char watchdog_name[] =
+    "test-watchdog";  // of its thread, which has a pace of its own: see watchdog.cpp
 
-enum class of_whom : bool { others, all };
+enum class of_whom : bool { watchdog, others };  // the others: but for the one that asks
 
 [[nodiscard]] inline long voluntary_switches(of_whom whom) {
   long sum = 0;
   std::string const asks = std::to_string(rt::os::current_tid());
   for (auto const& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (whom == of_whom::others && thread.path().filename() == asks) continue;
+    if (thread.path().filename() == asks) continue;
     std::ifstream status(thread.path() / "status");  // gone: it says nothing
-    long its = 0;
+    of_whom its = of_whom::others;
+    long switches = 0;
     for (std::string word; status >> word;) {
-      if (word == watchdog_name) its = -1;
-      if (word == "voluntary_ctxt_switches:" && its == 0) status >> its;
+      if (word == watchdog_name) its = of_whom::watchdog;
+      if (word == "voluntary_ctxt_switches:") status >> switches;
     }
-    if (its > 0) sum += its;
+    if (its == whom) sum += switches;
   }
   return sum;
 }
