@@ -7,7 +7,8 @@
 #include <cxxabi.h>
 #include <unwind.h>
 
-extern "C" __attribute__((visibility("hidden"))) void thrum_goroutine_entry();  // entry_<architecture>.S
+extern "C" __attribute__((visibility("hidden"))) void thrum_goroutine_entry();      // entry_<architecture>.S
+extern "C" __attribute__((visibility("hidden"))) void thrum_goroutine_entry_end();  // the same
 
 namespace thrum::rt {
 namespace {
@@ -20,9 +21,10 @@ void set_uncaught_hook(uncaught_hook replacement) noexcept {
   hook.store(replacement, relaxed);  // set before the first goroutine is made; threads come after
 }
 
+// The unwinder is not asked: the pc may be anything by now, and lie in an object that was unloaded.
 bool is_outermost_frame(std::uintptr_t pc) noexcept {
-  return pc != 0 && _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(pc + 1)) ==
-                        reinterpret_cast<void*>(&thrum_goroutine_entry);
+  return pc >= reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry) &&
+         pc < reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry_end);
 }
 
 }  // namespace thrum::rt

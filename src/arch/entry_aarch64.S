@@ -26,6 +26,9 @@ thrum_goroutine_entry:
         brk     #0x1000
         .cfi_endproc
         .size   thrum_goroutine_entry, . - thrum_goroutine_entry
+        .globl  thrum_goroutine_entry_end
+        .hidden thrum_goroutine_entry_end
+thrum_goroutine_entry_end:
 
 #include "arch/property_note.inc"
 #endif

@@ -60,7 +60,7 @@ void forget(sleeper& gone) noexcept {
 std::uintptr_t return_address_in(std::uintptr_t word) noexcept {
   constexpr std::uintptr_t without_signature = 0x0000'ffff'ffff'ffff;
   std::uintptr_t const address = word & without_signature;
-  return os::owner_of_code(address) != os::code_owner::nobody ? address : 0;
+  return os::is_code(address) ? address : 0;
 }
 
 }  // namespace thrum::rt

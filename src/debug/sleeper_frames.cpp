@@ -130,7 +130,7 @@ std::vector<std::uintptr_t> guess_caller_in_program(sleeper const& asleep) {
   for (std::uintptr_t at = asleep.stack_pointer; at < asleep.stack_pointer + guessed_bytes_max; at += word_bytes) {
     if (!asleep.read(at, word)) break;
     std::uintptr_t const address = return_address_in(word);
-    if (address != 0 && os::owner_of_code(address) == os::code_owner::program) return {address - 1};
+    if (os::is_code_of_the_program(address)) return {address - 1};
   }
   return {};
 }

@@ -141,6 +141,11 @@ code_owner owner_of_code(std::uintptr_t address) noexcept {
   return is_kin ? code_owner::libc_kin : code_owner::program;
 }
 
+bool is_code(std::uintptr_t word) noexcept {
+  loaded_object later;
+  return owner_in_list(word) != code_owner::nobody || (find_object(word, later) && is_executable(later, word));
+}
+
 bool is_code_of_the_program(std::uintptr_t word) noexcept {
   if (code_owner const listed = owner_in_list(word); listed != code_owner::nobody) return listed == code_owner::program;
   loaded_object later;

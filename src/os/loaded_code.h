@@ -26,8 +26,9 @@ void trust_the_programs_malloc() noexcept;
 // Of code that runs: so its object is not unloaded meanwhile. May be called anywhere, also in a signal handler.
 [[nodiscard]] code_owner owner_of_code(std::uintptr_t address) noexcept;
 
-// The same question for a word of a stack, which may be anything. Objects that were loaded later may go while they are looked at: so
+// The same questions for a word of a stack, which may be anything. Objects that were loaded later may go while they are looked at: so
 // their names are not asked for, and of these the C library's kin counts as the program. Anywhere but in a signal handler.
+[[nodiscard]] bool is_code(std::uintptr_t word) noexcept;
 [[nodiscard]] bool is_code_of_the_program(std::uintptr_t word) noexcept;
 
 }  // namespace thrum::rt::os

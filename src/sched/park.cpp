@@ -15,7 +15,6 @@ void commit_to_the_end(M& m, G& left, void*) noexcept {
   wake_if_idle(m.sched);  // whoever comes next on this P may run for long
 }
 
-// Its slice is over as soon as it is woken: for chaos.
 M& go_to_the_end(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
   return suspend(m, commit_to_the_end, nullptr, commit_holds::nothing);
@@ -29,7 +28,7 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
   g.transition(g_status::running, g_status::waiting);
   count(m.p->counters.parks);
   M& here = suspend(m, commit, argument, holds);
-  return os::chaos_ends_slice() ? go_to_the_end(here) : here;
+  return os::chaos_ends_slice() ? go_to_the_end(here) : here;  // chaos: its slice is over as soon as it is woken
 }
 
 M& make_room(M& m) noexcept {
@@ -37,8 +36,7 @@ M& make_room(M& m) noexcept {
   if (m.is_foreign || m.p->schedtick.load(relaxed) != m.pause_tick.load(relaxed)) return m;
   m.attention.fetch_and(~m_attend::pause, relaxed);
   count(m.p->counters.preempted);
-  m.current->transition(g_status::running, g_status::runnable);
-  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
+  return go_to_the_end(m);
 }
 
 void sleep_for_good(M& m, wait_reason reason) noexcept {

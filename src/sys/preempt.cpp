@@ -117,6 +117,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
     m->attention.fetch_or(m_attend::pause, relaxed);  // leave() will see it, on this thread
     return;
   }
+  if (m->is_foreign) return;  // on its way out, or out: it has no P for long, and is never paused (sys/blocking.cpp)
   bool const is_over = m->sched.is_over.load(relaxed);
   bool const is_in_libc = os::owner_of_code(os::program_counter_of(ucontext)) == os::code_owner::libc_kin;
   bool const may_be_stopped = !is_in_libc || (!is_over && m->pause_insists.load(relaxed));

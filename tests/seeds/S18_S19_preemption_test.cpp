@@ -174,6 +174,35 @@ TEST(preemption, S18_one_in_a_call_that_may_switch_makes_room_without_a_thread_b
   ::setenv("THRUM_DEBUG", "slice=10000000", 1);
 }
 
+// Whoever is handed a value computes until the one that handed it over has gone on: which has made room, perhaps, and stands in the
+// global queue. The other P is idle.
+TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
+  ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,slice=1000", 1);
+  run_at(2, [] {
+    chan<int> values;
+    std::atomic<int> handed_over{0};
+    wait_group all;
+    all.go([&] {
+      while (preempted(read_stats()) < 5) {
+        for (int k = 0; k < 1'000; ++k) {
+          values.send(k);
+          ++handed_over;
+        }
+      }
+      values.close();
+    });
+    all.go([&] {
+      int received = 0;
+      while (values.recv()) {
+        ++received;
+        while (handed_over < received) rt::cpu_relax();
+      }
+    });
+    all.wait();
+  });
+  ::setenv("THRUM_DEBUG", "slice=10000000", 1);
+}
+
 TEST(preemption, S18_one_that_nobody_waits_for_is_left_alone) {
   with_slices_of const slices(1ms);
   run_at(2, [] {
