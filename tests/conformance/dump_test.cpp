@@ -22,6 +22,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -202,10 +203,15 @@ std::string about_one_who(void (*reads)(test::gate const&)) {
   return text;
 }
 
+// On x86_64 what is above a frame of unknown size is a guess, and may end early.
 void expect_all_frames(std::string const& text, std::string_view innermost) {
+  std::vector<std::string_view> names{innermost};
+#if defined(__aarch64__)
+  names.insert(names.end(), {"has_a_frame_of_unknown_size", "entry_function::operator()"});
+#endif
+  names.emplace_back("created by");
   std::size_t at = 0;
-  for (std::string_view const name : {innermost, std::string_view("has_a_frame_of_unknown_size"),
-                                      std::string_view("entry_function::operator()"), std::string_view("created by")}) {
+  for (std::string_view const name : names) {
     at = text.find(name, at);
     ASSERT_NE(at, std::string::npos) << name << " is missing, or in the wrong place, in\n" << text;
   }
