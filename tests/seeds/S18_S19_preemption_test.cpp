@@ -174,33 +174,40 @@ TEST(preemption, S18_one_in_a_call_that_may_switch_makes_room_without_a_thread_b
   ::setenv("THRUM_DEBUG", "slice=10000000", 1);
 }
 
-// Whoever is handed a value computes until the one that handed it over has gone on: which has made room, perhaps, and stands in the
-// global queue. The other P is idle.
+// Asks the caller as sysmon does.
+void ask_to_make_room() {
+  rt::M& m = *rt::current_m();
+  m.pause_tick.store(m.p->schedtick.load(rt::relaxed), rt::relaxed);
+  m.attention.fetch_or(rt::m_attend::pause, rt::relaxed);
+}
+
+// It stands in the global queue, and whoever comes next on its P computes: so the idle P is woken.
 TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
-  ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,slice=1000", 1);
   run_at(2, [] {
-    chan<int> values;
-    std::atomic<int> handed_over{0};
+    std::atomic<bool> goes_on{false};
+    std::atomic<bool> seen{false};
     wait_group all;
     all.go([&] {
-      while (preempted(read_stats()) < 5) {
-        for (int k = 0; k < 1'000; ++k) {
-          values.send(k);
-          ++handed_over;
-        }
-      }
-      values.close();
-    });
-    all.go([&] {
-      int received = 0;
-      while (values.recv()) {
-        ++received;
-        while (handed_over < received) rt::cpu_relax();
-      }
+      chan<int> next;
+      all.go([&, next] {
+        EXPECT_EQ(next.recv(), 1);
+        constexpr std::int64_t less_than_a_slice_ns = 5'000'000'000;  // whose end would bring it on as well
+        seen = test::spin_until([&] { return goes_on.load(); }, less_than_a_slice_ns);
+      });
+      auto const& s = test::this_sched();
+      EXPECT_TRUE(test::wait_until([&] {
+        return test::waiting_for(rt::wait_reason::chan_receive) == 1 && s.idle_procs.load(rt::relaxed) == 1 &&
+               s.spinning.load(rt::relaxed) == 0;
+      }));
+      chan<int> has_room(1);
+      next.send(1);  // the other is next on this P, and nobody is woken for it
+      ask_to_make_room();
+      has_room.send(1);
+      goes_on = true;
     });
     all.wait();
+    EXPECT_TRUE(seen);
   });
-  ::setenv("THRUM_DEBUG", "slice=10000000", 1);
 }
 
 TEST(preemption, S18_one_that_nobody_waits_for_is_left_alone) {
