@@ -263,7 +263,7 @@ TEST(condition_variable_outside, T12_waiters_of_an_earlier_run_take_no_signals) 
       signal->wait(lock);
       woken = true;
     });
-    thrum::yield();
+    EXPECT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::condition_variable) == 1; }));
     EXPECT_FALSE(woken);
     signal->notify_one();
     all.wait();
