@@ -138,16 +138,21 @@ void expect_no_switch(int const& woken, int expected, Wake wake) {
   EXPECT_TRUE(wait_until([&] { return woken == before + expected; })) << "they were not woken";
 }
 
+// Another wants the mutex, and says when he has had it.
+void lock_before_one(mutex& m, wait_group& all, int& woken) {
+  m.lock();
+  all.go([&] {
+    std::lock_guard const lock(m);
+    ++woken;
+  });
+}
+
 TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_waits) {
   run_at(1, [] {
     mutex m;
     int woken = 0;
     wait_group all;
-    m.lock();
-    all.go([&] {
-      std::lock_guard const lock(m);
-      ++woken;
-    });
+    lock_before_one(m, all, woken);
     ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&m); }));
     expect_no_switch(woken, 1, [&] { m.unlock(); });
     all.wait();
@@ -161,11 +166,7 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed
     mutex m;
     int woken = 0;
     wait_group all;
-    m.lock();
-    all.go([&] {
-      std::lock_guard const lock(m);
-      ++woken;
-    });
+    lock_before_one(m, all, woken);
     ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&m); }));
     test::compute_for(2ms);
     m.unlock();  // wakes him,

@@ -1,13 +1,12 @@
 // S23: how many Ps there are is said by the options, else by THRUM_MAXPROCS, else by GOMAXPROCS, else by the machine, which is then
 // followed. Each in a child process, which has an environment of its own.
 #include "conformance/child_test.h"
+#include "support/tid_of.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <ostream>
 #include <string>
 
@@ -67,16 +66,6 @@ TEST_F(procs_by_hand, S23_what_is_no_number_of_ps_is_as_if_it_were_not_set) {
     expect_procs(5, {.by_thrum_maxprocs = nonsense, .by_gomaxprocs = "5"});
     expect_procs(num_cpus(), {.by_thrum_maxprocs = nonsense, .by_gomaxprocs = nonsense});
   }
-}
-
-// The thread that looks at the machine, by its name; 0: it is not there.
-int tid_of(char const* name) {
-  for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string found;
-    std::ifstream(task.path() / "comm") >> found;
-    if (found == name) return std::stoi(task.path().filename());
-  }
-  return 0;
 }
 
 // How many Ps there are when the thread that looks has had one CPU left for longer than it takes to look, or as soon as it is that

@@ -1,5 +1,6 @@
 // S18, S19: goroutines that do not come to the scheduler by themselves, and the others beside them.
 #include "core/current.h"
+#include "support/busy_machine.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
@@ -7,7 +8,6 @@
 #include "support/slices.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
-#include "support/withheld.h"
 #include <thrum/thrum.h>
 
 #include <algorithm>
@@ -64,11 +64,11 @@ test::spread lateness_beside_a_loop(std::chrono::nanoseconds for_so_long) {
       while (!stop) rt::cpu_relax();
     });
     for (auto const end = clock::now() + for_so_long; clock::now() < end;) {
-      auto const withheld = test::cpu_withheld();
+      auto const withheld = test::waited_for_a_cpu();
       auto const until = clock::now() + 1ms;
       sleep_until(until);
       std::chrono::nanoseconds const by = clock::now() - until;
-      late.push_back(std::max(by - (test::cpu_withheld() - withheld), 0ns));
+      late.push_back(std::max(by - (test::waited_for_a_cpu() - withheld), 0ns));
     }
     stop = true;
     all.wait();

@@ -9,6 +9,7 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
+#include "support/tid_of.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -17,8 +18,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <string>
 #include <thread>
@@ -484,16 +483,6 @@ TEST(resizing, S41_whoever_reads_the_stats_does_not_hold_the_end_up) {
   EXPECT_LT(fastest, 150ms) << "less than the patience with those who do not come to rest";
 }
 
-// The thread that looks, by its name; 0: it is not there.
-int tid_of(char const* name) {
-  for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string found;
-    std::ifstream(task.path() / "comm") >> found;
-    if (found == name) return std::stoi(task.path().filename());
-  }
-  return 0;
-}
-
 TEST(resizing, S23_the_number_of_ps_follows_the_machine) {
   if (num_cpus() < 2 || std::getenv("THRUM_MAXPROCS") != nullptr || std::getenv("GOMAXPROCS") != nullptr) {
     GTEST_SKIP() << "there is nothing to follow";
@@ -504,7 +493,7 @@ TEST(resizing, S23_the_number_of_ps_follows_the_machine) {
     int const before = max_procs();
     EXPECT_EQ(before, num_cpus());
     int maker = 0;
-    ASSERT_TRUE(test::wait_until([&] { return (maker = tid_of("thrum-maker")) != 0; }));
+    ASSERT_TRUE(test::wait_until([&] { return (maker = test::tid_of("thrum-maker")) != 0; }));
     cpu_set_t one{};
     for (std::size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
       if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);

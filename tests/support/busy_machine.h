@@ -23,7 +23,7 @@ namespace thrum::test {
   return !rt::with_asan && !rt::with_tsan && !emulated() && std::getenv("THRUM_CHAOS") == nullptr;
 }
 
-// Of all threads that live. Where the kernel does not count it: none.
+// Of all threads of the process that live. Where the kernel does not count it: none.
 [[nodiscard]] inline std::chrono::nanoseconds waited_for_a_cpu() {
   std::int64_t total_ns = 0;
   std::error_code none;

@@ -8,12 +8,10 @@
 // of a few tries must be right. The best single round of many would say nothing: whoever is right by chance has such rounds, too.
 #pragma once
 
-#include "base/platform.h"
-#include "support/child.h"
+#include "support/busy_machine.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <ostream>
 #include <vector>
 
@@ -21,10 +19,7 @@ namespace thrum::test {
 
 // Where everything is slower by much, limits are wider by as much: they show then that somebody got on, and the figures are for the
 // other builds and modes.
-[[nodiscard]] inline int slowness() {
-  bool const is_slow = rt::with_asan || rt::with_tsan || emulated() || std::getenv("THRUM_CHAOS") != nullptr;
-  return is_slow ? 20 : 1;
-}
+[[nodiscard]] inline int slowness() { return limits_count() ? 1 : 20; }
 
 struct spread {
   std::chrono::nanoseconds median;
