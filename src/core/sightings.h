@@ -32,6 +32,7 @@ struct sightings {
     int asked = 0;              // so many times
     int refused = 0;            // because the look at its thread was too old
     std::int64_t again_ns = 0;  // how long after that, if it does not
+    bool has_heir = false;      // it was seen to that somebody can have the P afterwards
     os::thread_watch thread;
   } slice;
 };

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "os/signal.h"
 #include "os/signal_chain.h"
+#include "os/thread_state.h"
 
 #include <cstring>
 
@@ -21,7 +22,8 @@ char
 
 THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* context) {
   int const errno_before = errno;
-  if (information->si_code == SI_QUEUE && information->si_value.sival_ptr == &mark_of_ours) {
+  bool const may_be_ours = information->si_code == SI_QUEUE || information->si_code == SI_TIMER;
+  if (may_be_ours && information->si_value.sival_ptr == &mark_of_ours) {
     // acquire pairs with install_pause_signal: what the handler relies on was written before
     if (pause_handler const handler = current_handler.load(acquire)) handler(context);
   } else {
@@ -43,8 +45,9 @@ int install_pause_signal(int signal, pause_handler handler) noexcept {
 }
 
 int remove_pause_signal(still_sent some) noexcept {
+  if (some == still_sent::perhaps) return 0;
   chained_signal& mine = handled[number_in_use.load(relaxed)];
-  int const error = mine.linked && some == still_sent::no ? hand_back(mine, on_signal) : 0;
+  int const error = mine.linked ? hand_back(mine, on_signal) : 0;
   current_handler.store(nullptr, release);
   return error;
 }
@@ -61,6 +64,23 @@ bool send_pause_signal(int tid) noexcept {
       ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, number_in_use.load(relaxed), &information) == 0;
   errno = errno_before;
   return sent;
+}
+
+// The timer is never deleted: it is the thread that ends, or sleeps for good.
+bool keep_sending_pause_signals(int tid) noexcept {
+  constexpr long every_ns = 1'000'000;  // or the kernel's tick, which is longer
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event._sigev_un._tid = tid;
+  event.sigev_signo = number_in_use.load(relaxed);
+  event.sigev_value.sival_ptr = &mark_of_ours;
+  itimerspec const often{{0, every_ns}, {0, every_ns}};
+  int timer = 0;  // the kernel's: libc would allocate to remember its own
+  int const errno_before = errno;
+  bool const is_set = ::syscall(SYS_timer_create, cpu_clock_of(tid), &event, &timer) == 0 &&
+                      ::syscall(SYS_timer_settime, timer, 0, &often, nullptr) == 0;
+  errno = errno_before;
+  return is_set;
 }
 
 }  // namespace thrum::rt::os

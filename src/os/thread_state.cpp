@@ -7,7 +7,6 @@
 #include <cstdlib>
 
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 namespace thrum::rt::os {
@@ -30,13 +29,16 @@ thread_state parsed(char const* text) noexcept {
 
 bool thread_state::waits_for_a_lock() const noexcept { return call == SYS_futex; }
 
-std::int64_t thread_cpu_ns(int tid) noexcept {
+clockid_t cpu_clock_of(int tid) noexcept {
   // The kernel's numbering of the clocks of other threads; libc makes them of a pthread_t only.
   constexpr unsigned of_a_thread = 4;
   constexpr unsigned as_scheduled = 2;
-  auto const its_clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3U) | of_a_thread | as_scheduled);
+  return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3U) | of_a_thread | as_scheduled);
+}
+
+std::int64_t thread_cpu_ns(int tid) noexcept {
   timespec used{};
-  if (::clock_gettime(its_clock, &used) != 0) return -1;
+  if (::clock_gettime(cpu_clock_of(tid), &used) != 0) return -1;
   return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
 }
 

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include <time.h>
+
 namespace thrum::rt::os {
 
 enum class thread_activity : std::uint8_t {
@@ -25,6 +27,9 @@ struct thread_state {
   bool operator==(thread_state const&) const noexcept = default;
   [[nodiscard]] bool waits_for_a_lock() const noexcept;  // or for anything else that is made of a futex
 };
+
+// The clock that runs while the thread has a CPU.
+[[nodiscard]] clockid_t cpu_clock_of(int tid) noexcept;
 
 // What a thread has used of a CPU so far; -1: it is gone.
 [[nodiscard]] std::int64_t thread_cpu_ns(int tid) noexcept;

@@ -7,7 +7,8 @@
 //   paused in user code (sys/preempt.h)                                  stays asleep, for good
 //   paused in the C library, or where that cannot be told                goes on, until it can be stopped outside of it
 //   in user code                                                         is signalled, and stays asleep in the handler
-//   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, if ever
+//   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, or is signalled for as
+//                                                                        long as it computes, also when run() has returned
 #include "os/clock.h"
 #include "os/pause_signal.h"
 #include "os/thread.h"
@@ -88,10 +89,9 @@ bool all_rest(Sched const& s) noexcept {
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 
-void signal_all(Sched& s) noexcept {
+void signal_all(Sched& s, bool (*send)(int tid) noexcept) noexcept {
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (m->id != 0 && m->thread_exists.load(acquire))
-      os::send_pause_signal(hint_of(m->tid));  // one that is gone does not mind
+    if (m->id != 0 && m->thread_exists.load(acquire)) send(hint_of(m->tid));  // one that is gone does not mind
   }
 }
 
@@ -103,7 +103,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   int signals_due = s.options.async_preemption ? signals_min : 0;
   for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (s.options.async_preemption && now_ns >= next_signal_ns) {
-      signal_all(s);
+      signal_all(s, os::send_pause_signal);
       --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;
@@ -126,6 +126,8 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   std::int32_t const asleep = s.ms_paused.fetch_add(Sched::paused_are_counted, acq_rel);
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
+  // Whoever is nearly always in the C library was not met outside of it in time.
+  if (left != asleep && s.options.async_preemption) signal_all(s, os::keep_sending_pause_signals);
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {

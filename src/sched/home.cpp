@@ -226,9 +226,8 @@ void commit_move(M& m, G& left, void* argument) noexcept {
     m.brought = &left;
     return;
   }
-  // A thread is made only after those who may be paused with a lock of the C library: see start_m_locked. A spare one takes no P
-  // from them.
-  if (rested == nullptr && s.ms_paused_in_libc != 0) return try_later(m, left, true);
+  // A thread is made only after those who are paused: see whose_turn_comes_first_locked. A spare one takes no P from them.
+  if (rested == nullptr && s.ms_paused.load(relaxed) != 0) return try_later(m, left, true);
   bool const sleeps = rested != nullptr && take_from_rest_locked(*rested);
   M& next = rested != nullptr ? *rested : unborn_m_locked(s);
   if (rested == nullptr) attend_to(p);  // its thread may be long in coming

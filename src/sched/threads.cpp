@@ -137,17 +137,30 @@ bool is_no_longer_needed(Sched& s, M& m) noexcept {
   return true;
 }
 
-bool one_is_free_locked(Sched const& s) noexcept {
+bool is_one_short_locked(Sched const& s) noexcept {
   M const* m = s.idle_m_list;
   while (m != nullptr && m->residents != 0) m = m->idle_link;
-  return m != nullptr;
+  return m == nullptr && s.ms_expected == 0 && !s.stopping;
 }
 
 }  // namespace
 
+bool order_spare_locked(Sched& s, std::int32_t more) noexcept {
+  if (s.wants_spare || !is_one_short_locked(s) || !s.may_be_paused(more)) return false;
+  s.wants_spare = true;
+  return true;
+}
+
+void see_that_one_is_spare(Sched& s) noexcept {
+  s.lock.acquire();
+  bool const is_ordered = order_spare_locked(s, 1);
+  s.lock.release();
+  if (is_ordered) ring_thread_maker(s);
+}
+
 void start_spare_thread(Sched& s) noexcept {
   s.lock.acquire();
-  M* const spare = s.stopping || one_is_free_locked(s) || s.ms_expected != 0 ? nullptr : new_m_locked(s);
+  M* const spare = is_one_short_locked(s) ? new_m_locked(s) : nullptr;
   if (spare != nullptr) {
     spare->is_unborn = true;  // at the limit of threads it is the one that can be had
     ++s.ms_expected;

@@ -56,8 +56,13 @@ void hand_off(Sched& s, P& p) noexcept;
 // The thread of an M that was made: on the thread maker. A failure ends the program (S22).
 void start_thread(Sched& s, M& m) noexcept;
 
-// One more thread that will be idle; none if one is that is nobody's home, or one is on its way, or if there cannot be more. On the
-// thread maker.
+// A spare thread: idle, and nobody's home. The handler that ends a slice makes no thread (T01): it takes the spare one, and orders the
+// next. Under sched.lock, if `more` may still be paused: whether the thread maker is to be rung, since there is none, none is on its
+// way and none was ordered.
+[[nodiscard]] bool order_spare_locked(Sched& s, std::int32_t more) noexcept;
+// The same by whoever sees that a slice will soon be over.
+void see_that_one_is_spare(Sched& s) noexcept;
+// And on the thread maker; none if one has come meanwhile, or if there cannot be more.
 void start_spare_thread(Sched& s) noexcept;
 
 // m, which sleeps and was taken out of the idle list, ends.

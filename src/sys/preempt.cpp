@@ -28,6 +28,7 @@ bool others_wait(Sched const& s, P const& p) noexcept {
 struct heir {
   resting_m rested;
   G* paused = nullptr;
+  bool orders_spare = false;  // the thread maker is to be rung
 
   explicit operator bool() const noexcept { return rested.m != nullptr || paused != nullptr; }
 };
@@ -48,11 +49,10 @@ bool is_turn_of_others(Sched& s, P& p) noexcept {
 heir choose_heir_locked(Sched& s, P& p) noexcept {
   heir next;
   if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_locked(s);
-  if (!next && s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
-  if (!next) {
-    s.wants_spare = s.wants_spare || s.may_be_paused(1);
-    next.paused = take_oldest_locked(s);
-  }
+  if (next) return next;
+  if (s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
+  next.orders_spare = order_spare_locked(s, next ? 2 : 1);  // for the next slice's end, or for this one's next try
+  if (!next) next.paused = take_oldest_locked(s);
   return next;
 }
 
@@ -76,10 +76,9 @@ void pause(M& m) noexcept {
   }
   bool const world_stops = is_to_stop(p);
   heir const next = world_stops ? heir() : choose_heir_locked(s, p);
-  bool const wants_spare = s.wants_spare;
   if (!next && !world_stops) {
     s.lock.release();
-    if (wants_spare) ring_thread_maker(s);
+    if (next.orders_spare) ring_thread_maker(s);
     return;
   }
   count(p.counters.preempted);
@@ -94,7 +93,7 @@ void pause(M& m) noexcept {
   }
   s.lock.release();
   if (!world_stops) give_p_to(next, p);
-  if (wants_spare) ring_thread_maker(s);
+  if (next.orders_spare) ring_thread_maker(s);
   wake_if_idle(s);  // the goroutine was published, under the lock
   pay_owed_watch(m);
   if (sleep_until_its_turn(m)) {

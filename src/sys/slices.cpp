@@ -3,6 +3,7 @@
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/pause_signal.h"
+#include "sched/threads.h"
 #include "sched/world.h"
 #include "sys/unannounced.h"
 
@@ -65,6 +66,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     seen.cpu_ns = -1;
     seen.asked = 0;
     seen.refused = 0;
+    seen.has_heir = false;
     if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
     if (!is_urgent(p)) return verdict::nothing;
     if (m != nullptr) static_cast<void>(is_computing(hint_of(m->tid), seen.cpu_ns));  // for the next look
@@ -77,6 +79,10 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   std::uint32_t const tick_to_ask_for = is_to_pause ? seen.tick : seen.tick - 1;  // the latter is over
   bool const is_wanted = somebody_wants(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
+  if (is_wanted && !seen.has_heir && now_ns >= seen.ends_ns - sched_.options.slice_ns / 2) {
+    seen.has_heir = true;
+    see_that_one_is_spare(sched_);
+  }
   if (m->in_runtime.load(relaxed)) {
     // One that calls the runtime again and again is never met outside: it is asked to look itself, when it leaves.
     if (is_wanted && now_ns >= seen.ask_ns) {

@@ -8,6 +8,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/slices.h"
+#include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/go.h>
 #include <thrum/run.h>
@@ -143,7 +144,59 @@ TEST(threads_within_the_limit, S21_a_limit_out_of_range_names_the_rule) {
   }
 }
 
-// T01: the handler that ends a slice makes no thread. If none rests it orders one, and the slice goes on until it is there: here,
+bool one_is_spare() {
+  rt::Sched& s = this_sched();
+  rt::os::lock_guard const guard(s.lock);
+  rt::M const* m = s.idle_m_list;
+  while (m != nullptr && m->residents != 0) m = m->idle_link;
+  return m != nullptr;
+}
+
+// From the beginning of its slice until there is a thread for whoever comes next; a whole slice if that came to its end before.
+std::chrono::nanoseconds loop_until_one_is_spare(std::chrono::nanoseconds slice) {
+  rt::counter const& paused = this_p().counters.preempted;
+  auto const paused_before = paused.load(rt::relaxed);
+  auto const began = std::chrono::steady_clock::now();
+  auto took = slice;
+  while (paused.load(rt::relaxed) == paused_before) {
+    took = std::chrono::steady_clock::now() - began;
+    if (took >= slice || one_is_spare()) break;
+  }
+  return paused.load(rt::relaxed) == paused_before ? took : slice;
+}
+
+// T01: the handler that ends a slice makes no thread, but there is one by then; and as soon as that is taken, another.
+TEST(spare_threads, T01_one_is_ready_before_a_slice_is_over_and_the_next_when_it_is_taken) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  constexpr std::chrono::milliseconds slice(400);
+  struct times {
+    std::chrono::nanoseconds first, second;
+  };
+  auto const measure = [&] {
+    with_slices_of const slices(slice);
+    times until_spare{slice, slice};
+    run_at(1, [&] {
+      rt::atomic<bool> second_has_it{false};
+      wait_group all;
+      all.go([&] {
+        all.go([&] {
+          second_has_it.store(true, rt::relaxed);
+          until_spare.second = loop_until_one_is_spare(slice);
+        });
+        EXPECT_FALSE(one_is_spare());
+        until_spare.first = loop_until_one_is_spare(slice);
+        while (!second_has_it.load(rt::relaxed)) rt::cpu_relax();  // the slice's end
+      });
+      all.wait();
+    });
+    return until_spare;
+  };
+  auto const seen = in_one_of(5, measure, [&](times const& t) { return t.first < slice && t.second < slice / 4; });
+  EXPECT_LT(seen.first, slice);
+  EXPECT_LT(seen.second, slice / 4) << "not before somebody saw that this slice will soon be over";
+}
+
+// If none rests nevertheless it orders one, and the slice goes on until it is there: here,
 // until it can be made.
 TEST(spare_threads, T01_one_is_ordered_when_a_slice_is_over_and_nobody_rests) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
