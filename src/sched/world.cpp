@@ -132,7 +132,8 @@ stopped_world::~stopped_world() {
   if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // Ps that went have left theirs
   os::lock_guard const guard(s.lock);
   --s.world_holders;
-  check_deadlock_locked(s);  // nobody else did meanwhile
+  rouse_timekeeper_in_vain(s);  // neither this nor that was done by those who left a P that was to stop
+  check_deadlock_locked(s);
 }
 
 bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {

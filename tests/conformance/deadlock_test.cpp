@@ -22,7 +22,7 @@ namespace {
 
 #define DEADLOCK "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*"
 // The deadlock, and two entries of its list in whichever order.
-#define BOTH(one, other) DEADLOCK "((" one "\n(.*\n)*" other ")|(" other "\n*(.*\n)*" one "))"
+#define BOTH(one, other) DEADLOCK "((" one ".*\n(.*\n)*" other ")|(" other "\n*(.*\n)*" one "))"
 
 class deadlock : public child_test {
  protected:

@@ -60,6 +60,31 @@ TEST_P(resize, GM01_setting_answers_the_old_value) {
   });
 }
 
+// It is not counted as one that rests, so no deadlock would be seen. Whoever leaves the last P tells it; but one that is to stop is
+// not left to anybody.
+TEST(resizing, S20_S23_nobody_watches_for_a_timer_that_is_gone_when_the_world_goes_on) {
+  run_at(2, [] {
+    rt::Sched& s = this_sched();
+    auto const keeps_time = [&s] {
+      rt::os::lock_guard const guard(s.lock);
+      return s.timekeeper != nullptr;
+    };
+    wait_group end;
+    end.add(1);
+    timer far(1h);
+    ASSERT_TRUE(test::wait_until(keeps_time));
+    std::thread stopper([&] {
+      { rt::stopped_world const world(s, 10'000'000'000); }
+      EXPECT_TRUE(test::wait_until([&] { return !keeps_time(); }));
+      end.done();
+    });
+    EXPECT_TRUE(test::spin_until([] { return rt::is_to_stop(this_p()); }));
+    far.stop();  // before it is stopped, as a rule
+    end.wait();
+    stopper.join();
+  });
+}
+
 // All Ps are idle for a moment when the world goes on, also those with work: nobody may take that for a deadlock.
 TEST_P(resize, S23_T13_a_thread_without_a_p_stops_the_world_while_goroutines_come_and_go) {
   run([] {
