@@ -160,8 +160,10 @@ TEST_F(stack_overflows, S29_of_main_names_goroutine_1) {
 TEST_F(stack_overflows, S29_of_a_goroutine_with_its_own_size_names_that_size) {
   EXPECT_FATAL(run_at(1,
                       [] {
+                        wait_group all;
+                        all.add(1);
                         thrum::go(stack_size{1 << 20U}, [] { without_end(0); });
-                        thrum::yield();
+                        all.wait();
                       }),
                "stack overflow: the stack of 1048576 bytes");
 }
