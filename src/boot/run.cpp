@@ -74,6 +74,20 @@ void run_on_m0(M& m0, G& main) {
   s.main_ended.sleep();
 }
 
+// Main ended here and never left. A thread from outside whose wait is over needs a P to come out (S38); what others would do with it is
+// not wanted any more.
+void part_from_last_p(M& m0) noexcept {
+  Sched& s = m0.sched;
+  s.lock.acquire();
+  bool const others_need_it = s.ms_foreign != 0;
+  s.lock.release();
+  if (others_need_it) {
+    hand_off(s, *std::exchange(m0.p, nullptr));
+  } else {
+    retire_p(m0);
+  }
+}
+
 }  // namespace
 }  // namespace thrum::rt
 
@@ -97,7 +111,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
   enter(m0);
   run_on_m0(m0, main_g);
-  if (m0.p != nullptr) retire_p(m0);
+  if (m0.p != nullptr) part_from_last_p(m0);
   callers.restore_to(m0.globals);
   release_thread(m0);
   around.end();

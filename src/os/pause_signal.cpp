@@ -17,6 +17,8 @@ namespace {
 constinit atomic<pause_handler> current_handler{nullptr};
 chained_signal handled[_NSIG];  // by their numbers: one that was left linked may still be sent
 constinit atomic<int> number_in_use{0};
+constinit atomic<bool> sent_for_good[_NSIG];  // by timers: a run that comes later must not give that number back
+constinit atomic<bool> any_sent_for_good{false};
 char
     mark_of_ours;  // its address is what our signals carry: no other process can know it, no other code of this one uses it
 
@@ -45,10 +47,11 @@ int install_pause_signal(int signal, pause_handler handler) noexcept {
 }
 
 int remove_pause_signal(still_sent some) noexcept {
-  if (some == still_sent::perhaps) return 0;
-  chained_signal& mine = handled[number_in_use.load(relaxed)];
+  int const number = number_in_use.load(relaxed);
+  if (some == still_sent::perhaps || sent_for_good[number].load(relaxed)) return 0;
+  chained_signal& mine = handled[number];
   int const error = mine.linked ? hand_back(mine, on_signal) : 0;
-  current_handler.store(nullptr, release);
+  if (!any_sent_for_good.load(relaxed)) current_handler.store(nullptr, release);
   return error;
 }
 
@@ -79,6 +82,10 @@ bool keep_sending_pause_signals(int tid) noexcept {
   int const errno_before = errno;
   bool const is_set = ::syscall(SYS_timer_create, cpu_clock_of(tid), &event, &timer) == 0 &&
                       ::syscall(SYS_timer_settime, timer, 0, &often, nullptr) == 0;
+  if (is_set) {  // relaxed: whoever ends and starts runs does so one after the other
+    sent_for_good[number_in_use.load(relaxed)].store(true, relaxed);
+    any_sent_for_good.store(true, relaxed);
+  }
   errno = errno_before;
   return is_set;
 }

@@ -10,6 +10,7 @@
 //   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, or is signalled for as
 //                                                                        long as it computes, also when run() has returned
 #include "os/clock.h"
+#include "os/loaded_code.h"
 #include "os/pause_signal.h"
 #include "os/thread.h"
 #include "sched/queues.h"
@@ -127,7 +128,8 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
   // Whoever is nearly always in the C library was not met outside of it in time.
-  if (left != asleep && s.options.async_preemption) signal_all(s, os::keep_sending_pause_signals);
+  bool const can_be_met = s.options.async_preemption && !os::libc_is_in_the_program();
+  if (left != asleep && can_be_met) signal_all(s, os::keep_sending_pause_signals);
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {

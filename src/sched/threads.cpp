@@ -146,14 +146,15 @@ bool is_one_short_locked(Sched const& s) noexcept {
 }  // namespace
 
 bool order_spare_locked(Sched& s, std::int32_t more) noexcept {
-  if (s.wants_spare || !is_one_short_locked(s) || !s.may_be_paused(more)) return false;
+  bool const may_be_more = s.may_be_paused(more) && s.ms_total + more <= s.threads_max.load(relaxed);
+  if (s.wants_spare || !is_one_short_locked(s) || !may_be_more) return false;
   s.wants_spare = true;
   return true;
 }
 
 void see_that_one_is_spare(Sched& s) noexcept {
   s.lock.acquire();
-  bool const is_ordered = order_spare_locked(s, 1);
+  bool const is_ordered = order_spare_locked(s, 2);  // the last one is for somebody who needs it now
   s.lock.release();
   if (is_ordered) ring_thread_maker(s);
 }

@@ -57,8 +57,8 @@ void hand_off(Sched& s, P& p) noexcept;
 void start_thread(Sched& s, M& m) noexcept;
 
 // A spare thread: idle, and nobody's home. The handler that ends a slice makes no thread (T01): it takes the spare one, and orders the
-// next. Under sched.lock, if `more` may still be paused: whether the thread maker is to be rung, since there is none, none is on its
-// way and none was ordered.
+// next. Under sched.lock, if `more` may still be paused and as many threads be made: whether the thread maker is to be rung, since
+// there is none, none is on its way and none was ordered.
 [[nodiscard]] bool order_spare_locked(Sched& s, std::int32_t more) noexcept;
 // The same by whoever sees that a slice will soon be over.
 void see_that_one_is_spare(Sched& s) noexcept;
