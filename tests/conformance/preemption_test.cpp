@@ -200,6 +200,33 @@ TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
   }
 }
 
+// It is signalled for as long as it computes, by a number whose default is the program's end, and later runs have others in use.
+TEST_F(library_locks_at_the_end, T03_T15_one_that_computes_in_the_c_library_after_the_run_does_no_harm_to_later_ones) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  EXPECT_EXIT(
+      {
+        static std::atomic<int> rounds{0};
+        with_slices_of const slices(1ms);
+        run_with({.max_procs = 1, .preempt_signal = SIGUSR2}, [] {
+          go([] {
+            for (std::vector<char> block(1'000'000);; ++rounds) {
+              std::memset(block.data(), 1, block.size());
+              sink = block.data();
+            }
+          });
+          EXPECT_TRUE(test::wait_until([] { return rounds > 0; }));
+        });
+        for (int const next : {SIGUSR2, SIGURG, SIGUSR2}) {
+          run_with({.max_procs = 1, .preempt_signal = next}, [] { sleep_for(1ms); });
+          int const before = rounds;
+          auto const goes_on = [=] { return rounds < before + 200; };  // some ten milliseconds at least
+          while (goes_on() && rt::Sched::threads_asleep_for_good.load(rt::relaxed) == 0) rt::os::yield_thread();
+        }
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 // It keeps the lock that reading the list of loaded objects takes.
 TEST_F(library_locks_at_the_end, T03_T12_the_next_run_begins_although_one_was_stopped_in_a_callback_of_the_loader) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
