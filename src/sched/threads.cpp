@@ -115,13 +115,24 @@ void keep_record_locked(Sched& s, M& m) noexcept {
 }
 
 // 0 or the errno.
+int get_signal_stack(M& m) noexcept {
+  auto const mapped = os::map(os::alt_stack_bytes());
+  m.signal_stack = mapped.address;
+  return mapped.address == nullptr ? mapped.error : 0;
+}
+
+void give_up_signal_stack(M& m) noexcept { os::unmap(std::exchange(m.signal_stack, nullptr), os::alt_stack_bytes()); }
+
+// 0 or the errno. With its signal stack, so that a spare one for which there is no memory is one that cannot be had.
 int try_to_start_thread(Sched& s, M& m) noexcept {
+  if (int const error = get_signal_stack(m)) return error;
   s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
   int const error = os::create_thread(m.thread, m_main, &m);
   if (error == 0) {
     m.thread_exists.store(true, release);  // pairs with end_all_ms: the handle is written
   } else {
     s.ms_running.fetch_sub(1, relaxed);
+    give_up_signal_stack(m);
   }
   return error;
 }
@@ -422,13 +433,13 @@ int adopt_thread(M& m) noexcept {
   m.globals = thread_globals::of_this_thread();
   auto const bounds = os::current_thread_stack();
   adopt_thread_stack(m.g0, bounds.low, bounds.high);
-  auto const signal_stack = os::map(os::alt_stack_bytes());
-  if (signal_stack.address == nullptr) return signal_stack.error;
-  if (int const error = os::install_alt_stack(signal_stack.address, os::alt_stack_bytes())) {
-    os::unmap(signal_stack.address, os::alt_stack_bytes());
+  if (m.signal_stack == nullptr) {
+    if (int const error = get_signal_stack(m)) return error;
+  }
+  if (int const error = os::install_alt_stack(m.signal_stack, os::alt_stack_bytes())) {
+    give_up_signal_stack(m);
     return error;
   }
-  m.signal_stack = signal_stack.address;
   set_current_m(&m);
   return 0;
 }
@@ -436,8 +447,7 @@ int adopt_thread(M& m) noexcept {
 void release_thread(M& m) noexcept {
   set_current_m(nullptr);
   os::remove_alt_stack();
-  os::unmap(m.signal_stack, os::alt_stack_bytes());
-  m.signal_stack = nullptr;
+  give_up_signal_stack(m);
 }
 
 }  // namespace thrum::rt

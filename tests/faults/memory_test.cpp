@@ -78,7 +78,7 @@ struct ended_as {
           statement;                                                          \
           std::exit(testing::Test::HasFailure() ? 1 : 0);                     \
         },                                                                    \
-        ended_as{&code}, "^$|no signal stack for a new thread");              \
+        ended_as{&code}, "^$|failed to create new OS thread");                \
     if (code != 0 && code != 2) break;                                        \
     if (attempts == 19 && code != 0) ADD_FAILURE() << "never survived";       \
   }

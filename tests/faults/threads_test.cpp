@@ -196,32 +196,34 @@ TEST(spare_threads, T01_one_is_ready_before_a_slice_is_over_and_the_next_when_it
   EXPECT_LT(seen.second, slice / 4) << "not before somebody saw that this slice will soon be over";
 }
 
-// If none rests nevertheless it orders one, and the slice goes on until it is there: here,
-// until it can be made.
-TEST(spare_threads, T01_one_is_ordered_when_a_slice_is_over_and_nobody_rests) {
+// If none rests nevertheless it orders one, and the slice goes on until it is there: here, until it can be made. What is missing for it,
+// a thread or the memory for its signal stack, ends nobody's program.
+TEST(spare_threads, T01_T05_one_is_ordered_when_a_slice_is_over_and_nobody_rests) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(std::chrono::milliseconds(1));
-  run_at(1, [] {
-    rt::atomic<bool> ran{false};
-    wait_group all;
-    all.go([&] {
-      auto const compute_until = [](auto holds) {
-        std::int64_t const until_ns = rt::os::monotonic_ns() + wait_limit_ns;
-        while (!holds() && rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
-        return holds();
-      };
-      rt::counter const& paused = this_p().counters.preempted;
-      all.go([&] { ran.store(true, rt::relaxed); });
-      inject_fault(call::thread_create, EAGAIN, 0, rt::os::fault_for_good);
-      EXPECT_TRUE(compute_until([] { return rt::os::calls_made(call::thread_create) >= 3; })) << "not ordered anew";
-      EXPECT_FALSE(ran.load(rt::relaxed));
-      EXPECT_EQ(paused.load(rt::relaxed), 0U);
-      clear_faults();
-      EXPECT_TRUE(compute_until([&] { return ran.load(rt::relaxed); }));
-      EXPECT_GT(paused.load(rt::relaxed), 0U);
+  for (call const missing : {call::thread_create, call::mmap}) {
+    run_at(1, [=] {
+      rt::atomic<bool> ran{false};
+      wait_group all;
+      all.go([&] {
+        auto const compute_until = [](auto holds) {
+          std::int64_t const until_ns = rt::os::monotonic_ns() + wait_limit_ns;
+          while (!holds() && rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
+          return holds();
+        };
+        rt::counter const& paused = this_p().counters.preempted;
+        all.go([&] { ran.store(true, rt::relaxed); });
+        inject_fault(missing, missing == call::mmap ? ENOMEM : EAGAIN, 0, rt::os::fault_for_good);
+        EXPECT_TRUE(compute_until([=] { return rt::os::calls_made(missing) >= 3; })) << "not ordered anew";
+        EXPECT_FALSE(ran.load(rt::relaxed));
+        EXPECT_EQ(paused.load(rt::relaxed), 0U);
+        clear_faults();
+        EXPECT_TRUE(compute_until([&] { return ran.load(rt::relaxed); }));
+        EXPECT_GT(paused.load(rt::relaxed), 0U);
+      });
+      all.wait();
     });
-    all.wait();
-  });
+  }
 }
 
 // Nor does it go away again: it rests, and the next slice that is over finds it.
