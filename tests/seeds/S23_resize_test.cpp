@@ -65,19 +65,22 @@ TEST_P(resize, GM01_setting_answers_the_old_value) {
 TEST(resizing, S20_S23_nobody_watches_for_a_timer_that_is_gone_when_the_world_goes_on) {
   run_at(2, [] {
     rt::Sched& s = this_sched();
-    auto const keeps_time = [&s] {
-      rt::os::lock_guard const guard(s.lock);
+    auto const somebody_watches = [&s] {
+      test::lock_of_sched const guard(s.lock);
       return s.timekeeper != nullptr;
     };
     wait_group end;
     end.add(1);
     timer far(1h);
-    ASSERT_TRUE(test::wait_until(keeps_time));
+    ASSERT_TRUE(test::wait_until(somebody_watches));
     std::atomic<bool> is_over{false};
     std::thread stopper([&] {
       { rt::stopped_world const world(s, 10'000'000'000); }
       is_over = true;
-      EXPECT_TRUE(test::wait_until([&] { return !keeps_time(); }));
+      EXPECT_TRUE(test::wait_until([&] {
+        rt::os::lock_guard const guard(s.lock);  // no goroutine
+        return s.timekeeper == nullptr;
+      }));
       end.done();
     });
     // As a rule it sees the request, and comes to the end before it is stopped here.
