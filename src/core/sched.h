@@ -124,6 +124,7 @@ struct Sched {
   M* threadless_ms = nullptr;          // to be used again: their thread is gone, or never came
   std::int32_t ms_expected = 0;        // unborn without a P: it was taken back, or they are spare
   bool wants_spare = false;            // a thread without a P is to be made, to be idle
+  std::int32_t ms_paused_in_libc = 0;  // of ms_paused: they may hold a lock there. See commit_move
   slab<M> m_slab;
   atomic<std::int32_t> threads_max{options.threads_max};  // see set_max_threads
   std::int32_t ms_made = 0;                               // the next M's id

@@ -190,7 +190,6 @@ enum class to : std::uint8_t { nobodys_home, somebodys_home };
 
 struct move {
   to which;
-  int tries = 0;           // for which there was no thread, beside others who are paused
   bool no_thread = false;  // can be had: it stays
 };
 
@@ -220,19 +219,16 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   s.lock.acquire();
   if (s.stopping || is_to_stop(p)) return try_later(m, left, false);
   bool const stands_in = its.which == to::nobodys_home;
-  constexpr int tries_max = 8;  // the spare one that was ordered could not be made
   M* const rested = find_resting_locked(s, its.which);
-  if (rested == nullptr && (!stands_in || !may_have_unborn_locked(s) || its.tries == tries_max)) {
+  if (rested == nullptr && (!stands_in || !may_have_unborn_locked(s))) {
     its.no_thread = true;
     s.lock.release();
     m.brought = &left;
     return;
   }
-  // A thread is made only after those who are paused: see whose_turn_comes_first_locked. A spare one takes no P from them.
-  if (rested == nullptr && s.ms_paused.load(relaxed) != 0) {
-    ++its.tries;
-    return try_later(m, left, true);
-  }
+  // A thread is made only after those who may be paused with a lock of the C library: see whose_turn_comes_first_locked. A spare one
+  // takes no P from them.
+  if (rested == nullptr && s.ms_paused_in_libc != 0) return try_later(m, left, true);
   bool const sleeps = rested != nullptr && take_from_rest_locked(*rested);
   M& next = rested != nullptr ? *rested : unborn_m_locked(s);
   if (rested == nullptr) attend_to(p);  // its thread may be long in coming

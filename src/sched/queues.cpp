@@ -156,11 +156,13 @@ bool may_hold_libc_locks(M const& m) noexcept { return m.is_paused_in_libc || os
 void begin_pause_locked(M& m) noexcept {
   m.is_paused = true;
   m.sched.ms_paused.fetch_add(1, relaxed);
+  if (may_hold_libc_locks(m)) ++m.sched.ms_paused_in_libc;
 }
 
 void end_pause_locked(M& m) noexcept {
   if (!std::exchange(m.is_paused, false)) return;
   m.sched.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest
+  if (may_hold_libc_locks(m)) --m.sched.ms_paused_in_libc;
 }
 
 G* take_oldest_locked(Sched& s) noexcept {
