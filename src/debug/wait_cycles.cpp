@@ -85,6 +85,22 @@ void wait_cycles::note(Sched& s) noexcept {
     one = {.waiter = g.id, .first = 0, .last = 0, .lock = lock, .walk = 0};
     note_stack(g, one);
   });
+  keep_what_is_still_so(s, until_ns);
+}
+
+// Where the world runs, one was seen to wait before another did, on a stack perhaps that had been the first one's. What is so at both looks
+// was so all at once between them.
+void wait_cycles::keep_what_is_still_so(Sched& s, std::int64_t until_ns) noexcept {
+  constexpr std::size_t seen_again = 1;
+  std::sort(all_, all_ + count_, [](wait const& a, wait const& b) { return a.waiter < b.waiter; });
+  for_each_lock_wait(s, until_ns, [&](G const& g, lock_wait const& lock) {
+    wait* const end = all_ + count_;
+    wait* const its = std::lower_bound(all_, end, g.id, [](wait const& w, std::uint64_t id) { return w.waiter < id; });
+    if (its != end && its->waiter == g.id && its->lock == lock) its->walk = seen_again;
+  });
+  wait const* const kept = std::remove_if(all_, all_ + count_, [](wait const& w) { return w.walk != seen_again; });
+  count_ = static_cast<std::size_t>(kept - all_);
+  for (wait* one = all_; one != kept; ++one) one->walk = 0;
 }
 
 wait_cycles::wait* wait_cycles::holder_of(wait const& one) noexcept {

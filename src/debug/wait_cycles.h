@@ -11,6 +11,7 @@
 #include "core/sched.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace thrum::rt {
@@ -31,6 +32,7 @@ class wait_cycles {
   struct wait;
 
  private:
+  void keep_what_is_still_so(Sched& s, std::int64_t until_ns) noexcept;
   [[nodiscard]] wait* holder_of(wait const& one) noexcept;
 
   wait* all_ = nullptr;

@@ -19,6 +19,8 @@ struct lock_wait {
   void const* object = nullptr;
   std::uint32_t holder =
       0;  // a stack (thrum/detail/holder.h); 0: nobody has it, or readers, or one that has not come yet
+
+  bool operator==(lock_wait const&) const noexcept = default;
 };
 
 struct lock_holders {
