@@ -8,7 +8,8 @@ namespace thrum::rt::os {
 // Runs on the thread's signal stack, with this signal blocked; errno is kept around it.
 using pause_handler = void (*)(void const* ucontext) noexcept;
 
-// What does not carry our mark goes to the action that was in force before. 0 or the errno.
+// What does not carry our mark goes to the action that was in force before. 0 or the errno; EBUSY: the program has put actions of its
+// own over ours again and again, each over a run that left somebody computing.
 [[nodiscard]] int install_pause_signal(int signal, pause_handler handler) noexcept;
 
 // As remove_fault_handler. If one may still be on its way to a thread, our action and the handler stay: the default action could end

@@ -21,9 +21,11 @@ bool is_ignored_by_default(int number) noexcept {
 
 }  // namespace
 
+int look_at_action(int number, struct sigaction& action) noexcept { return change_action(number, nullptr, &action); }
+
 int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept {
   // First only looked at, so that `previous` is complete before our action can run.
-  int error = change_action(signal.number, nullptr, &signal.previous);
+  int error = look_at_action(signal.number, signal.previous);
   if (error != 0) return error;
   struct sigaction ours {};
   ours.sa_sigaction = entry;
@@ -36,7 +38,7 @@ int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept {
 
 int hand_back(chained_signal& signal, signal_entry entry) noexcept {
   struct sigaction in_force {};
-  int error = change_action(signal.number, nullptr, &in_force);
+  int error = look_at_action(signal.number, in_force);
   if (error != 0) return error;
   if ((in_force.sa_flags & SA_SIGINFO) == 0 || in_force.sa_sigaction != entry) return EBUSY;
   error = change_action(signal.number, &signal.previous, nullptr);

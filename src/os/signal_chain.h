@@ -15,6 +15,9 @@ struct chained_signal {
 
 using signal_entry = void (*)(int number, siginfo_t* information, void* context);
 
+// The action in force. 0 or the errno.
+[[nodiscard]] int look_at_action(int number, struct sigaction& action) noexcept;
+
 // Puts `entry` in force, with SA_SIGINFO and these flags. 0 or the errno; on an error nothing is changed.
 [[nodiscard]] int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept;
 

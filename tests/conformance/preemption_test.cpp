@@ -276,23 +276,26 @@ TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
 }
 
 // It is outside the C library for some hundredths of its time: at the end of the run it is not met there as a rule.
-TEST(the_end, T03_a_loop_over_memset_does_not_compute_for_long_after_the_run) {
+TEST_F(library_locks_at_the_end, T03_a_loop_over_memset_does_not_compute_for_long_after_the_run) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
-  std::int32_t const asleep_before = rt::Sched::threads_asleep_for_good.load(rt::relaxed);
-  with_slices_of const slices(1ms);
-  static std::atomic<bool> loops;
-  loops = false;
-  run_at(1, [] {
-    go([] {
-      loops = true;
-      for (std::vector<char> block(5'000);;) {
-        std::memset(block.data(), 1, block.size());
-        sink = block.data();
-      }
-    });
-    EXPECT_TRUE(test::wait_until([] { return loops.load(); }));
-  });
-  EXPECT_TRUE(test::wait_until([=] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > asleep_before; }));
+  EXPECT_EXIT(
+      {
+        with_slices_of const slices(1ms);
+        static std::atomic<bool> loops{false};
+        run_at(1, [] {
+          go([] {
+            loops = true;
+            for (std::vector<char> block(5'000);;) {
+              std::memset(block.data(), 1, block.size());
+              sink = block.data();
+            }
+          });
+          while (!loops) yield();
+        });
+        bool const stopped = test::wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > 0; });
+        std::exit(stopped ? 7 : 1);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 // What the next run must know of threads that the last one left asleep.
@@ -488,6 +491,36 @@ TEST(signals, T15_what_others_send_goes_to_the_programs_handler) {
   struct sigaction after {};
   ASSERT_EQ(::sigaction(SIGURG, &before, &after), 0);
   EXPECT_EQ(after.sa_handler, mine.sa_handler) << "handed back";
+}
+
+// The run before it keeps the number, for it left somebody computing; then the program sets a handler that knows nothing of ours.
+TEST_F(library_locks_at_the_end, T15_a_run_that_finds_the_programs_handler_in_the_place_of_ours_preempts) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  EXPECT_EXIT(
+      {
+        with_slices_of const slices(1ms);
+        static std::atomic<bool> loops{false};
+        run_at(1, [] {
+          go([] {
+            loops = true;
+            for (std::vector<char> block(1'000'000);;) {
+              std::memset(block.data(), 1, block.size());
+              sink = block.data();
+            }
+          });
+          while (!loops) yield();
+        });
+        struct sigaction mine {};
+        mine.sa_handler = [](int) { ++urgent; };
+        ::sigaction(SIGURG, &mine, nullptr);
+        run_at(1, [] {
+          go([] { loop_for_ever(); });
+          sleep_for(5ms);  // somebody else's turn comes
+        });
+        ::raise(SIGURG);
+        std::exit(urgent > 0 ? 7 : 1);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 TEST(signals, T15_another_signal_may_be_chosen) {

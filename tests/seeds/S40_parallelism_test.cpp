@@ -2,7 +2,7 @@
 // nobody had announced, until its next use of the runtime or sysmon's next look (Sched::ms_without_p).
 #include "core/current.h"
 #include "os/barrier.h"
-#include "support/busy_machine.h"
+#include "support/child.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -123,7 +124,8 @@ TEST_P(parallelism, S40_no_more_than_max_procs_goroutines_are_in_user_code) {
       all.go([each] { test::compute_for(each); });
     }
     all.wait();
-    EXPECT_GE(seen.most_by_right(), test::limits_count() ? std::min(procs(), 2) : 1) << "it does see them";
+    bool const has_delays = rt::with_tsan || test::emulated() || std::getenv("THRUM_CHAOS") != nullptr;
+    EXPECT_GE(seen.most_by_right(), has_delays ? 1 : std::min(procs(), 2)) << "it does see them";
     EXPECT_GT(preempted(read_stats()), 0U);
   });
 }
