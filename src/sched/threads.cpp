@@ -35,11 +35,18 @@ void leave_record(M& m) noexcept {
   ring_thread_maker(s);
 }
 
-// The P that it was made for; nullptr if there is none, or it was taken back.
-P* be_born(M& m) noexcept {
-  os::lock_guard const guard(m.sched.lock);
-  if (std::exchange(m.is_unborn, false) && m.next_p == nullptr) --m.sched.ms_expected;
-  return m.next_p;
+// With the P that it was made for. If there is none, or it was taken back, it rests, and without a gap: at the limit of threads it may
+// be the only one that can be had. False: it ends.
+bool be_born(M& m) noexcept {
+  Sched& s = m.sched;
+  enter(m);
+  s.lock.acquire();
+  bool const is_expected = std::exchange(m.is_unborn, false) && m.next_p == nullptr;
+  if (is_expected) --s.ms_expected;
+  if (m.next_p == nullptr) return stop_m_locked(m);
+  s.lock.release();
+  acquire_p(m, *m.next_p);
+  return true;
 }
 
 void* m_main(void* argument) {
@@ -52,8 +59,7 @@ void* m_main(void* argument) {
   if (int const error = adopt_thread(m)) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
   }
-  if (P* const p = be_born(m)) acquire_p(m, *p);  // else it is a spare one
-  schedule_until_end(m);
+  if (be_born(m)) schedule_until_end(m);
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
   bool const is_let_go = m.is_let_go;
