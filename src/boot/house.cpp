@@ -10,7 +10,6 @@
 #include "debug/dump.h"
 #include "debug/schedtrace.h"
 #include "os/loaded_code.h"
-#include "os/pause_signal.h"
 #include "sched/threads.h"
 #include "sched/world.h"
 #include "stack/overflow.h"
@@ -87,17 +86,18 @@ fault_handling::fault_handling() {
 
 fault_handling::~fault_handling() { os::remove_fault_handler(); }
 
-pause_signal::pause_signal(Sched const& s) : is_used_(s.options.async_preemption) {
-  if (!is_used_) return;
-  if (int const error = os::install_pause_signal(s.options.preempt_signal, pause_where_it_is)) {
+pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption ? s.options.preempt_signal : 0) {
+  if (number_ == 0) return;
+  if (int const error = os::install_pause_signal(number_, pause_where_it_is)) {
     throw_system_error(error, "the preemption signal");
   }
   s.ms_signals.apply();
 }
 
 pause_signal::~pause_signal() {
-  if (!is_used_) return;
-  os::remove_pause_signal(threads_are_left_ ? os::still_sent::perhaps : os::still_sent::no);
+  if (number_ == 0) return;
+  callers_.without(number_).apply();  // one that waits, since main had it blocked, comes while it is still ours
+  os::remove_pause_signal(still_sent_);
   callers_.apply();
 }
 
@@ -130,7 +130,9 @@ void house::end() noexcept {
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;
-  if (end.threads_left != 0) preemption_.threads_are_left();
+  if (end.threads_left != 0) {
+    preemption_.may_still_be_sent(end.all_rest ? os::still_sent::perhaps : os::still_sent::for_good);
+  }
   if (end.all_rest) {
     leave_behind_what_is_referred_to(s);
     close_what_nobody_names();

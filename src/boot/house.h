@@ -5,6 +5,7 @@
 #include "boot/chaos.h"
 #include "boot/quit.h"
 #include "core/sched.h"
+#include "os/pause_signal.h"
 #include "os/signal.h"
 #include "sched/thread_maker.h"
 #include "sys/sysmon.h"
@@ -40,11 +41,11 @@ class pause_signal {
   pause_signal(pause_signal const&) = delete;
   pause_signal& operator=(pause_signal const&) = delete;
 
-  void threads_are_left() noexcept { threads_are_left_ = true; }
+  void may_still_be_sent(os::still_sent some) noexcept { still_sent_ = some; }
 
  private:
-  bool const is_used_;
-  bool threads_are_left_ = false;
+  int const number_;  // 0: there is none
+  os::still_sent still_sent_ = os::still_sent::no;
   os::signal_mask const callers_ = os::signal_mask::of_this_thread();
 };
 

@@ -1,6 +1,7 @@
 #include "core/current.h"
 #include "core/sched.h"
 #include "net/io_call.h"
+#include "os/pause_signal.h"
 #include "os/signal_watch.h"
 #include <thrum/chan.h>
 #include <thrum/fd.h>
@@ -86,11 +87,13 @@ void give_up(switchboard& b, std::uint64_t wants) noexcept {
   }
 }
 
-// What the runtime itself needs: faults, by which stack overflows are found, and the preemption signal.
+// What the runtime itself needs: faults, by which stack overflows are found, and the preemption signal, also an earlier run's if it left
+// somebody computing.
 bool is_ours(int number) {
   M* const m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum: signals() while no runtime is alive");
   return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+         os::pause_signal_is_kept(number) ||
          (m->sched.options.async_preemption && number == m->sched.options.preempt_signal);
 }
 

@@ -14,12 +14,12 @@
 namespace thrum::rt::os {
 namespace {
 
-constinit atomic<pause_handler> current_handler{
-    nullptr};  // never taken back: a thread that is not ours does nothing in it
+// Never taken back: a thread that is not ours does nothing in it.
+constinit atomic<pause_handler> current_handler{nullptr};
 constinit atomic<int> number_in_use{0};
-constinit atomic<bool> sent_for_good[_NSIG];  // by timers: a run that comes later must not give that number back
-char
-    mark_of_ours;  // its address is what our signals carry: no other process can know it, no other code of this one uses it
+constinit atomic<bool> kept_for_good[_NSIG];  // relaxed: whoever ends and starts runs does so one after the other
+// Its address is what our signals carry: no other process can know it, no other code of this one uses it.
+char mark_of_ours;
 
 // A run that finds an action of the program's where an earlier one left ours takes the number over anew, on top of it. As a function
 // of its own, since the program's may pass on to the one below: the same again would be a circle.
@@ -40,18 +40,20 @@ THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* cont
 
 constexpr signal_entry entries[layers] = {on_signal<0>, on_signal<1>, on_signal<2>, on_signal<3>};
 
-int layer_of(struct sigaction const& action) noexcept {
-  bool const has_information = (action.sa_flags & SA_SIGINFO) != 0;
-  for (int i = 0; has_information && i < layers; ++i) {
-    if (action.sa_sigaction == entries[i]) return i;
-  }
-  return -1;
+bool is_ours(struct sigaction const& action, int layer) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == entries[layer];
 }
 
-int layer_above_all(int number) noexcept {
-  int layer = layers;
-  while (layer > 0 && !handled[layer - 1][number].linked) --layer;
-  return layer;
+// The one that is in force. Or that which lies over the very action that is in force: the program sets its handler in every run. Else a
+// new one, above all that may be linked; `layers`: there is none.
+int layer_to_use(int number, struct sigaction const& in_force) noexcept {
+  for (int i = 0; i < layers; ++i) {
+    if (is_ours(in_force, i)) return i;
+  }
+  int above_all = layers;
+  while (above_all > 0 && !handled[above_all - 1][number].linked) --above_all;
+  bool const is_known = above_all > 0 && handled[above_all - 1][number].previous.sa_handler == in_force.sa_handler;
+  return is_known ? above_all - 1 : above_all;
 }
 
 }  // namespace
@@ -61,25 +63,34 @@ int install_pause_signal(int signal, pause_handler handler) noexcept {
   struct sigaction in_force {};
   if (int const error = look_at_action(signal, in_force)) return error;
   current_handler.store(handler, release);  // pairs with on_signal
-  number_in_use.store(signal, relaxed);     // ordered by the creation of whoever sends
-  if (layer_of(in_force) >= 0) return 0;    // since an earlier run
-  int const layer = layer_above_all(signal);
+  int const layer = layer_to_use(signal, in_force);
   if (layer == layers) return EBUSY;
-  handled[layer][signal].number = signal;
-  return take_over(handled[layer][signal], entries[layer], SA_ONSTACK | SA_RESTART);
+  chained_signal& mine = handled[layer][signal];
+  mine.number = signal;
+  constexpr int flags = SA_ONSTACK | SA_RESTART;
+  int const error =
+      is_ours(in_force, layer) ? put_in_force(mine, entries[layer], flags) : take_over(mine, entries[layer], flags);
+  if (error == 0) number_in_use.store(signal, relaxed);  // ordered by the creation of whoever sends
+  return error;
 }
 
 int remove_pause_signal(still_sent some) noexcept {
   int const number = number_in_use.load(relaxed);
-  if (some == still_sent::perhaps || sent_for_good[number].load(relaxed)) return 0;
+  if (some == still_sent::for_good) kept_for_good[number].store(true, relaxed);
+  if (some != still_sent::no || pause_signal_is_kept(number)) return 0;
   struct sigaction in_force {};
   if (int const error = look_at_action(number, in_force)) return error;
-  int const layer = layer_of(in_force);
-  if (layer < 0) return EBUSY;
-  // Whoever put this one back has taken those above it out.
-  for (int above = layer + 1; above < layers; ++above) handled[above][number].linked = false;
-  return hand_back(handled[layer][number], entries[layer]);
+  for (int layer = 0; layer < layers; ++layer) {
+    if (!is_ours(in_force, layer)) continue;
+    int const error = hand_back(handled[layer][number], entries[layer]);
+    // Whoever put this one back into force has taken those above it out.
+    for (int above = layer + 1; error == 0 && above < layers; ++above) handled[above][number].linked = false;
+    return error;
+  }
+  return EBUSY;
 }
+
+bool pause_signal_is_kept(int number) noexcept { return kept_for_good[number].load(relaxed); }
 
 bool send_pause_signal(int tid) noexcept {
   siginfo_t information;
@@ -108,8 +119,6 @@ bool keep_sending_pause_signals(int tid) noexcept {
   int const errno_before = errno;
   bool const is_set = ::syscall(SYS_timer_create, cpu_clock_of(tid), &event, &timer) == 0 &&
                       ::syscall(SYS_timer_settime, timer, 0, &often, nullptr) == 0;
-  // relaxed: whoever ends and starts runs does so one after the other
-  if (is_set) sent_for_good[number_in_use.load(relaxed)].store(true, relaxed);
   errno = errno_before;
   return is_set;
 }

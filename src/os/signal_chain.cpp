@@ -15,25 +15,44 @@ int change_action(int number, struct sigaction const* action, struct sigaction* 
   return ::sigaction(number, action, previous) == 0 ? 0 : errno;
 }
 
+// Such a signal comes again by itself, if the action does nothing about its cause.
+bool is_fault(int number) noexcept {
+  return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGTRAP;
+}
+
 bool is_ignored_by_default(int number) noexcept {
   return number == SIGURG || number == SIGCHLD || number == SIGWINCH || number == SIGCONT;
+}
+
+struct sigaction what_is_left_of(struct sigaction previous) noexcept {
+  previous.sa_handler = SIG_DFL;
+  previous.sa_flags &= ~SA_SIGINFO;
+  return previous;
+}
+
+bool is_for_one_signal(struct sigaction const& action) noexcept {
+  return (action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0;
 }
 
 }  // namespace
 
 int look_at_action(int number, struct sigaction& action) noexcept { return change_action(number, nullptr, &action); }
 
-int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept {
-  // First only looked at, so that `previous` is complete before our action can run.
-  int error = look_at_action(signal.number, signal.previous);
-  if (error != 0) return error;
+int put_in_force(chained_signal& signal, signal_entry entry, int flags) noexcept {
   struct sigaction ours {};
   ours.sa_sigaction = entry;
   ours.sa_flags = SA_SIGINFO | flags;
   ::sigemptyset(&ours.sa_mask);
-  error = change_action(signal.number, &ours, nullptr);
-  signal.linked = error == 0;
+  int const error = change_action(signal.number, &ours, nullptr);
+  if (error == 0) signal.linked = true;
   return error;
+}
+
+int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept {
+  // First only looked at, so that `previous` is complete before our action can run.
+  if (int const error = look_at_action(signal.number, signal.previous)) return error;
+  signal.is_spent.store(false, relaxed);
+  return put_in_force(signal, entry, flags);
 }
 
 int hand_back(chained_signal& signal, signal_entry entry) noexcept {
@@ -41,25 +60,28 @@ int hand_back(chained_signal& signal, signal_entry entry) noexcept {
   int error = look_at_action(signal.number, in_force);
   if (error != 0) return error;
   if ((in_force.sa_flags & SA_SIGINFO) == 0 || in_force.sa_sigaction != entry) return EBUSY;
-  error = change_action(signal.number, &signal.previous, nullptr);
+  bool const is_spent = signal.is_spent.load(relaxed);
+  struct sigaction const previous = is_spent ? what_is_left_of(signal.previous) : signal.previous;
+  error = change_action(signal.number, &previous, nullptr);
   if (error == 0) signal.linked = false;
   return error;
 }
 
 void pass_on(chained_signal& signal, siginfo_t* information, void* context) {
-  struct sigaction const previous = signal.previous;
+  struct sigaction previous = signal.previous;
+  // relaxed: it decides who of several threads has the one signal, and orders nothing
+  bool const is_over = is_for_one_signal(previous) && signal.is_spent.exchange(true, relaxed);
+  if (is_over) previous = what_is_left_of(previous);
   bool const with_information = (previous.sa_flags & SA_SIGINFO) != 0;
   if (!with_information && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
-    bool const sent = information->si_code <= 0;  // by kill or the like: it does not repeat by itself
-    if (is_ignored_by_default(signal.number) || (sent && previous.sa_handler == SIG_IGN)) return;
+    bool const repeats_itself =
+        is_fault(signal.number) && information->si_code > 0;  // else it was sent, by kill or the like
+    bool const is_ignored = previous.sa_handler == SIG_IGN ? !repeats_itself : is_ignored_by_default(signal.number);
+    if (is_ignored) return;
     ::sigaction(signal.number, &previous, nullptr);
     // Blocked until the handler returns, and then it ends the program.
-    if (sent) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal.number);
+    if (!repeats_itself) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal.number);
     return;
-  }
-  if ((previous.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
-    signal.previous.sa_handler = SIG_DFL;
-    signal.previous.sa_flags &= ~SA_SIGINFO;
   }
   // The mask that the kernel would have set. It goes back to the interrupted one when our handler returns.
   ::pthread_sigmask(SIG_BLOCK, &previous.sa_mask, nullptr);

@@ -50,7 +50,11 @@ int watch_signal(int number) noexcept {
   return ::sigaction(number, &ours, &before[number]) == 0 ? 0 : errno;
 }
 
-void unwatch_signal(int number) noexcept { ::sigaction(number, &before[number], nullptr); }
+void unwatch_signal(int number) noexcept {
+  struct sigaction in_force {};
+  bool const is_known = ::sigaction(number, nullptr, &in_force) == 0;
+  if (is_known && in_force.sa_handler == note_signal) ::sigaction(number, &before[number], nullptr);
+}
 
 std::uint64_t take_noted_signals() noexcept { return noted.exchange(0, acquire); }
 

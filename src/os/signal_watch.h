@@ -14,7 +14,7 @@ inline constexpr int watched_signal_max = 63;
 
 // 0 or the errno: EINVAL for a signal that cannot be caught. Not twice for the same one. After signal_bell.
 [[nodiscard]] int watch_signal(int number) noexcept;
-// What the program had before is in force again.
+// What the program had before is in force again, unless somebody has put another action over ours.
 void unwatch_signal(int number) noexcept;
 
 // Those that came since the last call, as bits.

@@ -1,10 +1,12 @@
 #include "os/pause_signal.h"
 
+#include "os/fault.h"
 #include "os/thread.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/time.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -110,22 +112,152 @@ TEST_F(pause_signal_test, T15_one_of_ours_that_the_program_puts_back_is_in_force
   EXPECT_EQ(set(number, SIG_DFL).sa_handler, from_before);
 }
 
-TEST_F(pause_signal_test, T15_again_and_again_is_refused_and_changes_nothing) {
+TEST_F(pause_signal_test, T15_a_program_that_puts_an_old_one_of_ours_below_its_own_gets_no_circle) {
   int const number = SIGRTMIN + 4;
+  set(number, from_before);
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  ASSERT_EQ(::sigaction(number, nullptr, &passed_on_to), 0);
+  ASSERT_EQ(remove_pause_signal(still_sent::no), 0);
+  ASSERT_EQ(::sigaction(number, &passed_on_to, nullptr), 0);
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  struct sigaction chaining {};
+  chaining.sa_sigaction = of_program_and_on;
+  chaining.sa_flags = SA_SIGINFO;
+  ASSERT_EQ(::sigaction(number, &chaining, nullptr), 0);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), EBUSY);
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  send_one_of_each(number);
+  EXPECT_EQ(pauses, 1);
+  EXPECT_EQ(programs, 1);
+  EXPECT_EQ(below, 1);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+}
+
+TEST_F(pause_signal_test, T15_a_program_may_set_its_handler_in_every_run) {
+  int const number = SIGRTMIN + 5;
+  for (int run = 1; run <= 10; ++run) {
+    ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+    set(number, of_program);
+    EXPECT_EQ(remove_pause_signal(still_sent::no), EBUSY);
+  }
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  send_one_of_each(number);
+  EXPECT_EQ(pauses, 1);
+  EXPECT_EQ(programs, 1);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+  EXPECT_EQ(set(number, SIG_DFL).sa_handler, of_program);
+}
+
+TEST_F(pause_signal_test, T15_ever_new_handlers_over_ours_are_refused_in_the_end_and_nothing_changes) {
+  int const number = SIGRTMIN + 6;
   set(number, from_before);
   int error = 0;
   for (int i = 0; i < 100 && error == 0; ++i) {
     error = install_pause_signal(number, on_pause);
-    if (error == 0) set(number, of_program);
+    if (error == 0) set(number, i % 2 == 0 ? of_program : from_before);
   }
   EXPECT_EQ(error, EBUSY);
-  EXPECT_EQ(set(number, SIG_DFL).sa_handler, of_program);
+  EXPECT_NE(set(number, SIG_DFL).sa_flags & SA_SIGINFO, SA_SIGINFO) << "it is not ours";
 }
 
-TEST_F(pause_signal_test, T15_a_number_that_is_none_is_refused) {
+TEST_F(pause_signal_test, T15_one_that_is_kept_for_good_is_not_handed_back_by_later_runs) {
+  int const number = SIGRTMIN + 7;
+  set(number, from_before);
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  EXPECT_EQ(remove_pause_signal(still_sent::perhaps), 0);
+  EXPECT_FALSE(pause_signal_is_kept(number));
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  EXPECT_EQ(remove_pause_signal(still_sent::for_good), 0);
+  EXPECT_TRUE(pause_signal_is_kept(number));
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+  EXPECT_TRUE(send_pause_signal(current_tid()));
+  EXPECT_EQ(pauses, 1);
+}
+
+TEST_F(pause_signal_test, T15_has_its_flags_again_if_the_program_put_it_back_without) {
+  int const number = SIGRTMIN + 8;
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  struct sigaction ours {};
+  ASSERT_EQ(::sigaction(number, nullptr, &ours), 0);
+  int const flags = ours.sa_flags;
+  EXPECT_NE(flags & SA_ONSTACK, 0);
+  ours.sa_flags = SA_SIGINFO;
+  ASSERT_EQ(::sigaction(number, &ours, nullptr), 0);
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  ASSERT_EQ(::sigaction(number, nullptr, &ours), 0);
+  EXPECT_EQ(ours.sa_flags, flags);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+  EXPECT_EQ(set(number, SIG_DFL).sa_handler, SIG_DFL);
+}
+
+TEST_F(pause_signal_test, T15_a_number_that_is_none_or_cannot_be_caught_is_refused_and_not_sent) {
+  int const number = SIGRTMIN + 9;
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
   EXPECT_EQ(install_pause_signal(0, on_pause), EINVAL);
   EXPECT_EQ(install_pause_signal(_NSIG, on_pause), EINVAL);
   EXPECT_EQ(install_pause_signal(SIGKILL, on_pause), EINVAL);
+  EXPECT_TRUE(send_pause_signal(current_tid()));
+  EXPECT_EQ(pauses, 1);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+}
+
+TEST_F(pause_signal_test, T15_a_call_that_fails_is_reported_and_changes_nothing) {
+  int const number = SIGRTMIN + 10;
+  set(number, from_before);
+  for (int call_that_fails = 0; call_that_fails < 3; ++call_that_fails) {  // two looks, one change
+    inject_fault(call::sigaction, EPERM, call_that_fails);
+    EXPECT_EQ(install_pause_signal(number, on_pause), EPERM);
+    clear_faults();
+    EXPECT_EQ(set(number, from_before).sa_handler, from_before);
+  }
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  for (int call_that_fails = 0; call_that_fails < 3; ++call_that_fails) {
+    inject_fault(call::sigaction, EPERM, call_that_fails);
+    EXPECT_EQ(remove_pause_signal(still_sent::no), EPERM);
+    clear_faults();
+    send_one_of_each(number);
+  }
+  EXPECT_EQ(pauses, 3);
+  EXPECT_EQ(below, 3);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+  EXPECT_EQ(set(number, SIG_DFL).sa_handler, from_before);
+}
+
+TEST_F(pause_signal_test, T15_a_handler_for_one_signal_has_one) {
+  int const number = SIGURG;  // ignored by default
+  struct sigaction once {};
+  once.sa_handler = of_program;
+  once.sa_flags = static_cast<int>(SA_RESETHAND);
+  ASSERT_EQ(::sigaction(number, &once, nullptr), 0);
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  for (int i = 0; i < 3; ++i) send_one_of_each(number);
+  EXPECT_EQ(pauses, 3);
+  EXPECT_EQ(programs, 1);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+  EXPECT_EQ(set(number, SIG_DFL).sa_handler, SIG_DFL);
+}
+
+TEST_F(pause_signal_test, T15_what_the_program_ignores_leaves_ours_in_force_although_the_kernel_sent_it) {
+  int const number = SIGALRM;
+  set(number, SIG_IGN);
+  ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+  itimerval const soon{{0, 0}, {0, 1}};
+  sigset_t alarm;
+  sigset_t before;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, number);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &alarm, &before), 0);
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &soon, nullptr), 0);
+  sigset_t waiting;
+  do {
+    ASSERT_EQ(::sigpending(&waiting), 0);
+  } while (::sigismember(&waiting, number) == 0);
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+  EXPECT_TRUE(send_pause_signal(current_tid()));
+  EXPECT_EQ(pauses, 1);
+  EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+  EXPECT_EQ(set(number, SIG_DFL).sa_handler, SIG_IGN);
 }
 
 }  // namespace
