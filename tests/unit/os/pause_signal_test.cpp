@@ -23,7 +23,11 @@ void from_before(int) { below = below + 1; }
 // The number stays as a run leaves it that left somebody computing: each test has one of its own.
 class pause_signal_test : public testing::Test {
  protected:
-  void SetUp() override { pauses = programs = below = 0; }
+  void SetUp() override {
+    pauses = 0;
+    programs = 0;
+    below = 0;
+  }
 
   static struct sigaction set(int number, void (*handler)(int)) {
     struct sigaction action {};
