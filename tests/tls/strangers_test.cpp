@@ -68,7 +68,8 @@ TEST_P(tls_strangers, TLS_a_client_that_meets_no_tls_says_so) {
 TEST_P(tls_strangers, TLS_a_forged_record_is_refused_and_ends_the_stream) {
   run([] {
     test::tls_pair both = test::ready_pair();
-    std::string const forged = std::string("\x17\x03\x03\x00\x40", 5) + std::string(64, 'f');
+    std::string forged("\x17\x03\x03\x00\x40", 5);
+    forged.append(64, 'f');
     both.server.connection<unix_conn>()->write_all(forged);
     std::array<char, 8> bytes{};
     std::error_code error;
