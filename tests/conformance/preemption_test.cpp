@@ -46,6 +46,16 @@ using test::run_with;
 using test::scaled;
 using test::with_slices_of;
 
+// Returns when it has begun: at P=1 it has been preempted then.
+void start_a_loop() {
+  std::atomic<bool> has_begun{false};
+  go([&] {
+    has_begun = true;
+    loop_for_ever();
+  });
+  while (!has_begun) yield();
+}
+
 // --- T03: the C library's locks ---
 
 void* volatile sink;
@@ -308,10 +318,7 @@ TEST_F(the_end_in_a_child, T13_a_deadlock_is_found_although_threads_of_an_earlie
   EXPECT_FATAL(
       {
         with_slices_of const slices(1ms);
-        run_at(1, [] {
-          go([] { loop_for_ever(); });
-          sleep_for(2ms);
-        });
+        run_at(1, [] { start_a_loop(); });
         while (rt::Sched::threads_asleep_for_good.load(rt::relaxed) == 0) rt::os::yield_thread();  // it may be late
         run_at(1, [] { static_cast<void>(chan<int>().recv()); });
       },
@@ -327,8 +334,7 @@ TEST(the_end, T12_a_handle_of_a_run_that_ended_beside_a_loop_says_so) {
       static_cast<void>(chan<int>().recv());
       return 1;
     });
-    go([] { loop_for_ever(); });
-    sleep_for(2ms);
+    start_a_loop();
   });
   run_at(1, [&] { EXPECT_THROW(left.join(), std::logic_error); });
 }
@@ -476,13 +482,14 @@ TEST(signals, T15_what_others_send_goes_to_the_programs_handler) {
   urgent = 0;
   with_slices_of const slices(1ms);
   run_with({.max_procs = 1, .preempt_signal = SIGUSR1}, [] {
+    std::atomic<bool> has_begun{false};
     std::atomic<bool> stop{false};
     wait_group all;
     all.go([&] {
+      has_begun = true;
       while (!stop) rt::cpu_relax();
     });
-    sleep_for(5ms);
-    EXPECT_GT(preempted(read_stats()), 0U);
+    EXPECT_TRUE(test::wait_until([&] { return has_begun && preempted(read_stats()) > 0; }));
     EXPECT_EQ(urgent, 0);
     ::raise(SIGUSR1);
     EXPECT_EQ(urgent, 1);
@@ -517,8 +524,7 @@ TEST_F(library_locks_at_the_end, T15_a_run_that_finds_the_programs_handler_in_th
         ::sigaction(SIGURG, &mine, nullptr);
         run_at(1, [] {
           int const before = urgent;  // of timers, while the program's was alone
-          go([] { loop_for_ever(); });
-          sleep_for(5ms);  // somebody else's turn comes
+          start_a_loop();
           ::raise(SIGURG);
           std::error_code refused;
           bool const is_subscribed = static_cast<bool>(signals({SIGURG}, refused));
@@ -532,9 +538,8 @@ TEST(signals, T15_another_signal_may_be_chosen) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(1ms);
   run_with({.max_procs = 1, .preempt_signal = SIGUSR2}, [] {
-    go([] { loop_for_ever(); });
-    sleep_for(5ms);
-    EXPECT_GT(preempted(read_stats()), 0U);
+    start_a_loop();
+    EXPECT_TRUE(test::wait_until([] { return preempted(read_stats()) > 0; }));
   });
   EXPECT_THROW(run_with({.preempt_signal = 0}, [] {}), std::invalid_argument);
   EXPECT_THROW(run_with({.preempt_signal = SIGKILL}, [] {}), std::system_error);

@@ -42,10 +42,24 @@ int main() {
   thrum::run(
       [] {
         // Threads that rest from now on: to pause somebody needs none that is yet to be made.
-        for (int i = 0; i < 3; ++i) {
-          thrum::go([] { thrum::blocking([] { ::usleep(20'000); }, thrum::blocking_hint::long_call); });
+        constexpr int hogs = 3;
+        std::atomic<int> inside{0};
+        std::atomic<bool> may_return{false};
+        thrum::wait_group calls;
+        for (int i = 0; i < hogs; ++i) {
+          calls.go([&] {
+            thrum::blocking(
+                [&] {
+                  ++inside;
+                  while (!may_return) ::usleep(1'000);
+                },
+                thrum::blocking_hint::long_call);
+          });
         }
-        thrum::sleep_for(100ms);
+        while (inside < hogs) thrum::yield();
+        may_return = true;
+        calls.wait();
+        while (thrum::read_stats().idle_threads < hogs) thrum::sleep_for(1ms);
         thrum::go([] {
           asm volatile("" ::"r"(malloc(slow_bytes)) : "memory");
           for (;;) own_malloc::spin(1'000);

@@ -105,14 +105,25 @@ std::vector<std::chrono::nanoseconds> times_between_looks(std::size_t count) {
   return between;
 }
 
+bool is_in_deep_sleep(rt::Sched& s) {
+  rt::os::lock_guard const guard(s.lock);
+  return s.sysmon_in_deep_sleep;
+}
+
 // For fifty looks after it was woken: 20 us, and what the kernel adds to so short a sleep.
 TEST(sysmon, S16_SS_07_it_looks_every_20_us_at_a_program_that_has_just_begun_to_work) {
   auto const limit = 200us * test::slowness();
   auto const measure = [] {
     std::vector<std::chrono::nanoseconds> between;
     run_at(1, [&] {
-      sleep_for(50ms);  // sysmon lies down
+      chan<int> const work;
+      std::thread outside([&work, &s = this_sched()] {
+        EXPECT_TRUE(spin_until([&] { return is_in_deep_sleep(s); }));
+        work.send(1);
+      });
+      EXPECT_TRUE(work.recv());
       between = times_between_looks(40);
+      blocking([&] { outside.join(); });
     });
     return test::spread_of(between);
   };
@@ -188,14 +199,12 @@ bool sleeps_deeply(int naps) {
     std::atomic<bool> stop{false};
     std::thread watcher([&] {
       while (!stop && !is_deep) {
-        {
-          rt::os::lock_guard const guard(s.lock);
-          is_deep = s.sysmon_in_deep_sleep;
-        }
+        is_deep = is_in_deep_sleep(s);
         std::this_thread::sleep_for(1ms);
       }
       stop = true;
     });
+    EXPECT_TRUE(test::wait_until([&] { return s.sysmon_looks.load(rt::relaxed) > 0; }));  // it has begun
     for (int i = 0; i < naps && !stop; ++i) sleep_for(100ms);
     stop = true;
     blocking([&] { watcher.join(); });

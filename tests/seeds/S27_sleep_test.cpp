@@ -82,7 +82,11 @@ TEST(seeds_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wa
 TEST_P(seeds_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
   run([] {
     leave_the_first_thread();
-    for (int i = 0; i < 3; ++i) sleep_for(2ms);  // whoever was on the way to work has found none
+    EXPECT_TRUE(test::wait_until([] {  // whoever was on the way to work has found none
+      sleep_for(2ms);
+      rt::Sched const& s = this_sched();
+      return s.idle_procs.load(rt::relaxed) == s.procs.size() - 1 && s.spinning.load(rt::relaxed) == 0;
+    }));
     auto const wakes = [] {
       std::uint64_t sum = 0;
       for (auto const& p : this_sched().procs) sum += p->counters.wakes.load(rt::relaxed);

@@ -1,6 +1,8 @@
 // S34, TR-01: the scheduler's state, printed every so often.
 #include "conformance/child_test.h"
+#include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <chrono>
@@ -20,12 +22,22 @@ using namespace std::chrono_literals;
 
 class schedtrace : public child_test {};
 
+// Before each of its looks sysmon writes what is due.
+void wait_for_looks(std::uint64_t more) {
+  auto const looks = [] { return read_stats().sysmon_looks; };
+  std::uint64_t const before = looks();
+  EXPECT_TRUE(wait_until([&] { return looks() >= before + more; }));
+}
+
 void run_traced(char const* settings) {
   ::setenv("THRUM_DEBUG", settings, 1);
   run_at(2, [] {
     chan<int> const never;
     go([&] { static_cast<void>(never.recv()); });
+    EXPECT_TRUE(wait_until([] { return waiting_for(rt::wait_reason::chan_receive) == 1; }));
+    wait_for_looks(1);
     sleep_for(350ms);
+    wait_for_looks(2);
   });
   ::_exit(0);
 }
