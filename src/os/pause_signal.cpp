@@ -40,9 +40,8 @@ THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* cont
 
 constexpr signal_entry entries[layers] = {on_signal<0>, on_signal<1>, on_signal<2>, on_signal<3>};
 
-bool is_ours(struct sigaction const& action, int layer) noexcept {
-  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == entries[layer];
-}
+// Whatever its flags: signal() puts back only the function.
+bool is_ours(struct sigaction const& action, int layer) noexcept { return action.sa_sigaction == entries[layer]; }
 
 // The one that is in force. Or that which lies over the very action that is in force: the program sets its handler in every run. Else a
 // new one, above all that may be linked; `layers`: there is none.

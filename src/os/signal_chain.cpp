@@ -59,7 +59,7 @@ int hand_back(chained_signal& signal, signal_entry entry) noexcept {
   struct sigaction in_force {};
   int error = look_at_action(signal.number, in_force);
   if (error != 0) return error;
-  if ((in_force.sa_flags & SA_SIGINFO) == 0 || in_force.sa_sigaction != entry) return EBUSY;
+  if (in_force.sa_sigaction != entry) return EBUSY;
   bool const is_spent = signal.is_spent.load(relaxed);
   struct sigaction const previous = is_spent ? what_is_left_of(signal.previous) : signal.previous;
   error = change_action(signal.number, &previous, nullptr);
@@ -73,7 +73,7 @@ void pass_on(chained_signal& signal, siginfo_t* information, void* context) {
   bool const is_over = is_for_one_signal(previous) && signal.is_spent.exchange(true, relaxed);
   if (is_over) previous = what_is_left_of(previous);
   bool const with_information = (previous.sa_flags & SA_SIGINFO) != 0;
-  if (!with_information && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
+  if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {  // whatever its flags
     bool const repeats_itself =
         is_fault(signal.number) && information->si_code > 0;  // else it was sent, by kill or the like
     bool const is_ignored = previous.sa_handler == SIG_IGN ? !repeats_itself : is_ignored_by_default(signal.number);

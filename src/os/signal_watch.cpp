@@ -47,7 +47,11 @@ int watch_signal(int number) noexcept {
   ::sigemptyset(&ours.sa_mask);
   int injected = 0;
   if (should_fail(call::sigaction, injected)) return injected;
-  return ::sigaction(number, &ours, &before[number]) == 0 ? 0 : errno;
+  struct sigaction found {};
+  if (::sigaction(number, &ours, &found) != 0) return errno;
+  if (found.sa_handler != note_signal)
+    before[number] = found;  // else whoever had put another over ours has handed it back
+  return 0;
 }
 
 void unwatch_signal(int number) noexcept {

@@ -186,8 +186,7 @@ TEST_F(pause_signal_test, T15_has_its_flags_again_if_the_program_put_it_back_wit
   ASSERT_EQ(::sigaction(number, nullptr, &ours), 0);
   int const flags = ours.sa_flags;
   EXPECT_NE(flags & SA_ONSTACK, 0);
-  ours.sa_flags = SA_SIGINFO;
-  ASSERT_EQ(::sigaction(number, &ours, nullptr), 0);
+  ::signal(number, ::signal(number, of_program));
   ASSERT_EQ(install_pause_signal(number, on_pause), 0);
   ASSERT_EQ(::sigaction(number, nullptr, &ours), 0);
   EXPECT_EQ(ours.sa_flags, flags);
@@ -240,6 +239,22 @@ TEST_F(pause_signal_test, T15_a_handler_for_one_signal_has_one) {
   EXPECT_EQ(programs, 1);
   EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
   EXPECT_EQ(set(number, SIG_DFL).sa_handler, SIG_DFL);
+}
+
+// The kernel keeps the flags of one that has had its signal; and a program may set them with what is no function.
+TEST_F(pause_signal_test, T15_what_is_no_function_is_not_called_whatever_its_flags) {
+  int const number = SIGWINCH;  // ignored by default
+  for (auto* const none : {SIG_DFL, SIG_IGN}) {
+    struct sigaction before {};
+    before.sa_handler = none;
+    before.sa_flags = SA_SIGINFO;
+    ASSERT_EQ(::sigaction(number, &before, nullptr), 0);
+    ASSERT_EQ(install_pause_signal(number, on_pause), 0);
+    send_one_of_each(number);
+    EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
+  }
+  EXPECT_EQ(pauses, 2);
+  set(number, SIG_DFL);
 }
 
 TEST_F(pause_signal_test, T15_what_the_program_ignores_leaves_ours_in_force_although_the_kernel_sent_it) {
