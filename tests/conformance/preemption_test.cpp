@@ -25,6 +25,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -47,18 +48,32 @@ using test::scaled;
 using test::with_slices_of;
 
 // Returns when it has begun: at P=1 it has been preempted then.
-void start_a_loop() {
+template <class Step>
+void start_a_loop(Step step) {
   std::atomic<bool> has_begun{false};
-  go([&] {
+  go([&has_begun, step = std::move(step)]() mutable {
     has_begun = true;
-    loop_for_ever();
+    for (;;) step();
   });
   while (!has_begun) yield();
+}
+void start_a_loop() {
+  start_a_loop([] { rt::cpu_relax(); });
 }
 
 // --- T03: the C library's locks ---
 
 void* volatile sink;
+
+// In a loop hardly ever met outside the C library.
+struct filling {
+  explicit filling(std::size_t bytes) : block(bytes) {}
+  void operator()() {
+    std::memset(block.data(), 1, block.size());
+    sink = block.data();
+  }
+  std::vector<char> block;
+};
 
 void loop_in_malloc() {
   for (std::size_t i = 0;; ++i) {
@@ -183,12 +198,7 @@ TEST(library_locks, T03_a_loop_over_memset_stops_nobody) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(1ms);
   run_at(1, [] {
-    go([] {
-      for (std::vector<char> block(1'000'000);;) {
-        std::memset(block.data(), 1, block.size());
-        sink = block.data();
-      }
-    });
+    start_a_loop(filling(1'000'000));
     for (int i = 0; i < 3; ++i) sleep_for(1ms);
   });
 }
@@ -219,13 +229,10 @@ TEST_F(library_locks_at_the_end, T03_T15_one_that_computes_in_the_c_library_afte
         static std::atomic<int> rounds{0};
         with_slices_of const slices(1ms);
         run_with({.max_procs = 1, .preempt_signal = SIGUSR2}, [] {
-          go([] {
-            for (std::vector<char> block(1'000'000);; ++rounds) {
-              std::memset(block.data(), 1, block.size());
-              sink = block.data();
-            }
+          start_a_loop([fill = filling(1'000'000)]() mutable {
+            fill();
+            ++rounds;
           });
-          EXPECT_TRUE(test::wait_until([] { return rounds > 0; }));
         });
         for (int const next : {SIGUSR2, SIGURG, SIGUSR2}) {
           run_with({.max_procs = 1, .preempt_signal = next}, [] { sleep_for(1ms); });
@@ -292,17 +299,7 @@ TEST_F(library_locks_at_the_end, T03_a_loop_over_memset_does_not_compute_for_lon
   EXPECT_EXIT(
       {
         with_slices_of const slices(1ms);
-        static std::atomic<bool> loops{false};
-        run_at(1, [] {
-          go([] {
-            loops = true;
-            for (std::vector<char> block(5'000);;) {
-              std::memset(block.data(), 1, block.size());
-              sink = block.data();
-            }
-          });
-          while (!loops) yield();
-        });
+        run_at(1, [] { start_a_loop(filling(5'000)); });
         bool const stopped = test::wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > 0; });
         std::exit(stopped ? 7 : 1);
       },
@@ -508,17 +505,7 @@ TEST_F(library_locks_at_the_end, T15_a_run_that_finds_the_programs_handler_in_th
   EXPECT_EXIT(
       {
         with_slices_of const slices(1ms);
-        static std::atomic<bool> loops{false};
-        run_at(1, [] {
-          go([] {
-            loops = true;
-            for (std::vector<char> block(1'000'000);;) {
-              std::memset(block.data(), 1, block.size());
-              sink = block.data();
-            }
-          });
-          while (!loops) yield();
-        });
+        run_at(1, [] { start_a_loop(filling(1'000'000)); });
         struct sigaction mine {};
         mine.sa_handler = [](int) { ++urgent; };
         ::sigaction(SIGURG, &mine, nullptr);
