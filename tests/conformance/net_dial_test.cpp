@@ -76,12 +76,13 @@ class two_addresses {
   enum class is : std::uint8_t { listening, silent, refusing };
 
   two_addresses(is v6, is v4) {
-    // A port that is free here may be somebody's there.
-    for (int tries = 0; tries < 20 && (!v6_.is_open() || !v4_.is_open()); ++tries) {
-      v6_ = tcp_listener::listen("[::1]:0", {.backlog = 1});
-      port_ = std::to_string(v6_.local_endpoint().port());
+    // A port that is free here may be somebody's there. Those that the kernel chooses may all be, for a minute after many connections
+    // were closed: so one below them.
+    for (int tries = 0; tries < 1000 && (!v6_.is_open() || !v4_.is_open()); ++tries) {
+      port_ = std::to_string(10'000 + (::getpid() * 31 + tries) % 20'000);
       std::error_code taken;
-      v4_ = tcp_listener::listen("127.0.0.1:" + port_, {.backlog = 1}, taken);
+      v6_ = tcp_listener::listen("[::1]:" + port_, {.backlog = 1}, taken);
+      if (!taken) v4_ = tcp_listener::listen("127.0.0.1:" + port_, {.backlog = 1}, taken);
     }
     EXPECT_TRUE(v4_.is_open());
     prepare(v6_, v6);
