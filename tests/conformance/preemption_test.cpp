@@ -550,7 +550,6 @@ TEST(signals, T15_a_caller_that_blocks_the_signal_gets_its_mask_back) {
   EXPECT_EQ(sigismember(&after, SIGURG), 1);
 }
 
-// SS-08.
 // The default action of this one would end the program as soon as its mask is what it was.
 TEST(signals, T15_one_that_main_has_blocked_when_it_ends_does_no_harm) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
@@ -565,6 +564,7 @@ TEST(signals, T15_one_that_main_has_blocked_when_it_ends_does_no_harm) {
   SUCCEED() << "it lives";
 }
 
+// SS-08.
 TEST(signals, SS_08_a_storm_of_preemptions_does_not_disturb_fork_and_exec) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(100us);

@@ -20,6 +20,13 @@ void on_pause(void const*) noexcept { pauses = pauses + 1; }
 void of_program(int) { programs = programs + 1; }
 void from_before(int) { below = below + 1; }
 
+struct sigaction passed_on_to;  // what the program's action found before itself
+
+void of_program_and_on(int number, siginfo_t* information, void* context) {
+  programs = programs + 1;
+  passed_on_to.sa_sigaction(number, information, context);
+}
+
 // The number stays as a run leaves it that left somebody computing: each test has one of its own.
 class pause_signal_test : public testing::Test {
  protected:
@@ -32,14 +39,25 @@ class pause_signal_test : public testing::Test {
   static struct sigaction set(int number, void (*handler)(int)) {
     struct sigaction action {};
     action.sa_handler = handler;
-    struct sigaction before {};
-    EXPECT_EQ(::sigaction(number, &action, &before), 0);
-    return before;
+    return replace(number, action);
+  }
+  static struct sigaction set_passing_on(int number) {
+    struct sigaction action {};
+    action.sa_sigaction = of_program_and_on;
+    action.sa_flags = SA_SIGINFO;
+    return replace(number, action);
   }
 
   static void send_one_of_each(int number) {
     EXPECT_TRUE(send_pause_signal(current_tid()));
     EXPECT_EQ(::raise(number), 0);
+  }
+
+ private:
+  static struct sigaction replace(int number, struct sigaction const& action) {
+    struct sigaction before {};
+    EXPECT_EQ(::sigaction(number, &action, &before), 0);
+    return before;
   }
 };
 
@@ -69,21 +87,11 @@ TEST_F(pause_signal_test, T15_is_taken_over_anew_from_a_program_that_put_its_own
   EXPECT_EQ(set(number, SIG_DFL).sa_handler, of_program);
 }
 
-struct sigaction passed_on_to;  // what the program's action found before itself
-
-void of_program_and_on(int number, siginfo_t* information, void* context) {
-  programs = programs + 1;
-  passed_on_to.sa_sigaction(number, information, context);
-}
-
 TEST_F(pause_signal_test, T15_a_program_that_passes_on_to_ours_is_called_once) {
   int const number = SIGRTMIN + 2;
   set(number, from_before);
   ASSERT_EQ(install_pause_signal(number, on_pause), 0);
-  struct sigaction chaining {};
-  chaining.sa_sigaction = of_program_and_on;
-  chaining.sa_flags = SA_SIGINFO;
-  ASSERT_EQ(::sigaction(number, &chaining, &passed_on_to), 0);
+  passed_on_to = set_passing_on(number);
   EXPECT_EQ(remove_pause_signal(still_sent::no), EBUSY) << "it stays below the program's";
   send_one_of_each(number);
   EXPECT_EQ(pauses, 1);
@@ -124,10 +132,7 @@ TEST_F(pause_signal_test, T15_a_program_that_puts_an_old_one_of_ours_below_its_o
   ASSERT_EQ(remove_pause_signal(still_sent::no), 0);
   ASSERT_EQ(::sigaction(number, &passed_on_to, nullptr), 0);
   ASSERT_EQ(install_pause_signal(number, on_pause), 0);
-  struct sigaction chaining {};
-  chaining.sa_sigaction = of_program_and_on;
-  chaining.sa_flags = SA_SIGINFO;
-  ASSERT_EQ(::sigaction(number, &chaining, nullptr), 0);
+  set_passing_on(number);
   EXPECT_EQ(remove_pause_signal(still_sent::no), EBUSY);
   ASSERT_EQ(install_pause_signal(number, on_pause), 0);
   send_one_of_each(number);
