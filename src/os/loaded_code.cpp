@@ -36,13 +36,14 @@ void const* const entry_points[] = {reinterpret_cast<void const*>(&::malloc),
                                     reinterpret_cast<void const*>(&abi::__cxa_throw),
                                     reinterpret_cast<void const*>(&::_Unwind_RaiseException)};
 
+// The kernel's own page among them: allocators ask it for the time with their lock held.
 bool has_such_a_name(char const* path) noexcept {
   char const* const slash = std::strrchr(path, '/');
   char const* const name = slash != nullptr ? slash + 1 : path;
   for (char const* const prefix :
        {"libc.so",      "libc-",     "libc.musl",  "ld-",     "ld.so",       "libstdc++",   "libc++",
         "libgcc_s",     "libunwind", "libpthread", "libdl",   "libjemalloc", "libtcmalloc", "libmimalloc",
-        "libtbbmalloc", "libasan",   "libubsan",   "libtsan", "liblsan",     "libhwasan"}) {
+        "libtbbmalloc", "libasan",   "libubsan",   "libtsan", "liblsan",     "libhwasan",   "linux-vdso"}) {
     if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
   }
   return false;

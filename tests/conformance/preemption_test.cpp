@@ -203,6 +203,16 @@ TEST(library_locks, T03_a_loop_over_memset_stops_nobody) {
   });
 }
 
+// Nor outside the kernel's own page, where the time is read.
+TEST(library_locks, T03_a_loop_that_reads_the_clock_stops_nobody) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  with_slices_of const slices(1ms);
+  run_at(1, [] {
+    start_a_loop([] { static_cast<void>(std::chrono::steady_clock::now()); });
+    for (int i = 0; i < 3; ++i) sleep_for(1ms);
+  });
+}
+
 class library_locks_at_the_end : public test::child_test {};
 
 // The loops are stopped for good when run returns; then the same locks are needed by the program's own end.
@@ -300,6 +310,19 @@ TEST_F(library_locks_at_the_end, T03_a_loop_over_memset_does_not_compute_for_lon
       {
         with_slices_of const slices(1ms);
         run_at(1, [] { start_a_loop(filling(5'000)); });
+        bool const stopped = test::wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > 0; });
+        std::exit(stopped ? 7 : 1);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+// A lock that is held while the time is read, as allocators do, is not kept for good.
+TEST_F(library_locks_at_the_end, T03_a_loop_that_reads_the_clock_is_stopped_outside_the_kernels_own_page) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  EXPECT_EXIT(
+      {
+        with_slices_of const slices(1ms);
+        run_at(1, [] { start_a_loop([] { static_cast<void>(std::chrono::steady_clock::now()); }); });
         bool const stopped = test::wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > 0; });
         std::exit(stopped ? 7 : 1);
       },

@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define THRUM_SKIP_IF_THE_LOADER_CANNOT_BE_ASKED() \
@@ -40,6 +41,14 @@ TEST_F(loaded_code, T03_malloc_stdio_the_loader_and_the_unwinder_are_kin_of_the_
     EXPECT_EQ(owner_of_code(address_of(found)), code_owner::libc_kin) << name;
     EXPECT_FALSE(is_code_of_the_program(address_of(found))) << name;
   }
+}
+
+// Allocators ask it for the time while they hold their lock.
+TEST_F(loaded_code, T03_the_kernels_own_page_is_kin_of_the_c_library) {
+  unsigned long const page = ::getauxval(AT_SYSINFO_EHDR);
+  if (page == 0) GTEST_SKIP() << "there is none";
+  EXPECT_EQ(owner_of_code(page), code_owner::libc_kin);
+  EXPECT_FALSE(is_code_of_the_program(page));
 }
 
 TEST_F(loaded_code, T03_the_executable_is_the_program) {
