@@ -32,6 +32,10 @@ inline constexpr std::uint32_t being_taken = 16;  // from here on it is too late
 inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not announced
 }  // namespace m_attend
 
+// Whose code a goroutine that is to make room for others may be stopped in: here, and in what stands before it. As a rule in the
+// program's alone (T03).
+enum class pause_in : std::uint8_t { program, vdso, libc };
+
 // What is to be seen to when a goroutine is made on an M: bits of M::at_start.
 namespace m_start {
 inline constexpr std::uint8_t foreign = 1;  // its thread kept the run until the callable was in the record
@@ -66,10 +70,10 @@ struct M {
   G* current = nullptr;             // nullptr on g0
   bool current_was_handed = false;  // it came from runnext: whoever ran before has readied it
   P* p = nullptr;
-  atomic<bool> in_runtime{false};      // T01: no malloc, no user code, no preemption
-  atomic<std::uint32_t> attention{0};  // looked at whenever the mark above is set or cleared: see m_attend
-  std::int64_t cpu_seen_ns = -1;       // sysmon's: what its thread had used at the last look without a P
-  atomic<bool> pause_insists{false};   // written by sysmon: the request is made good wherever the goroutine is
+  atomic<bool> in_runtime{false};                   // T01: no malloc, no user code, no preemption
+  atomic<std::uint32_t> attention{0};               // looked at whenever the mark above is set or cleared: see m_attend
+  std::int64_t cpu_seen_ns = -1;                    // sysmon's: what its thread had used at the last look without a P
+  atomic<pause_in> pause_reach{pause_in::program};  // written by sysmon
   // Written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about.
   atomic<std::uint32_t> pause_tick{0};
   std::uintptr_t call_site = 0;        // where its goroutine announced the call it is in; 0: not known

@@ -36,15 +36,18 @@ void const* const entry_points[] = {reinterpret_cast<void const*>(&::malloc),
                                     reinterpret_cast<void const*>(&abi::__cxa_throw),
                                     reinterpret_cast<void const*>(&::_Unwind_RaiseException)};
 
-// The kernel's own page among them: allocators ask it for the time with their lock held.
+bool begins_with(char const* text, char const* prefix) noexcept {
+  return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
+
 bool has_such_a_name(char const* path) noexcept {
   char const* const slash = std::strrchr(path, '/');
   char const* const name = slash != nullptr ? slash + 1 : path;
   for (char const* const prefix :
        {"libc.so",      "libc-",     "libc.musl",  "ld-",     "ld.so",       "libstdc++",   "libc++",
         "libgcc_s",     "libunwind", "libpthread", "libdl",   "libjemalloc", "libtcmalloc", "libmimalloc",
-        "libtbbmalloc", "libasan",   "libubsan",   "libtsan", "liblsan",     "libhwasan",   "linux-vdso"}) {
-    if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
+        "libtbbmalloc", "libasan",   "libubsan",   "libtsan", "liblsan",     "libhwasan"}) {
+    if (begins_with(name, prefix)) return true;
   }
   return false;
 }
@@ -77,18 +80,19 @@ bool has_entry_point(std::uintptr_t low, std::uintptr_t high) noexcept {
   return false;
 }
 
-bool is_libc_kin(dl_phdr_info const& object) noexcept {
+code_owner owner_of(dl_phdr_info const& object) noexcept {
   char const* const path = object.dlpi_name != nullptr ? object.dlpi_name : "";
-  if (*path == '\0') return false;  // the executable
+  if (*path == '\0') return code_owner::program;                   // the executable
+  if (begins_with(path, "linux-vdso")) return code_owner::kernel;  // is no file, and so has no directory
   bool is_kin = has_such_a_name(path);
   for_each_range_of_code(
       object, [&](std::uintptr_t low, std::uintptr_t high) { is_kin = is_kin || has_entry_point(low, high); });
-  return is_kin;
+  return is_kin ? code_owner::libc_kin : code_owner::program;
 }
 
 // Those to be known go first: should there be too many, the others are left out.
 int note_object(dl_phdr_info* object, std::size_t, void* wanted) {
-  code_owner const owner = is_libc_kin(*object) ? code_owner::libc_kin : code_owner::program;
+  code_owner const owner = owner_of(*object);
   if (owner != *static_cast<code_owner const*>(wanted)) return 0;
   for_each_range_of_code(*object, [&](std::uintptr_t low, std::uintptr_t high) { add({low, high, owner}); });
   return 0;
@@ -120,7 +124,7 @@ void note_loaded_code() noexcept {
   // Once, if the loader tells the rest: a goroutine that an earlier run has stopped for good in a callback of dl_iterate_phdr, or in
   // a constructor of what it was loading, never gives the loader's locks back, and this one would wait for them.
   if (!loader_can_be_asked || range_count.load(relaxed) == 0) {
-    for (code_owner wanted : {code_owner::libc_kin, code_owner::program}) {
+    for (code_owner wanted : {code_owner::kernel, code_owner::libc_kin, code_owner::program}) {
       static_cast<void>(::dl_iterate_phdr(note_object, &wanted));
     }
     malloc_was_found_in_the_program = is_in_the_program(entry_points[0]);

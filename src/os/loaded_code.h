@@ -11,7 +11,8 @@ namespace thrum::rt::os {
 enum class code_owner : std::uint8_t {
   nobody,    // not code, or mapped by somebody else than the loader, a JIT compiler for example
   program,   // the executable and its libraries
-  libc_kin,  // the C library, the loader, the C++ runtime, the unwinder, a malloc library, the vDSO: no place to stop
+  libc_kin,  // the C library, the loader, the C++ runtime, the unwinder, a malloc library: must not be stopped in
+  kernel,    // its vDSO, where the time is read: by an allocator perhaps, with its lock held
 };
 
 // Reads the list of loaded objects, under the loader's lock: before any goroutine runs. One at a time.

@@ -103,6 +103,14 @@ void pause(M& m) noexcept {
   }
 }
 
+pause_in place_of(void const* ucontext) noexcept {
+  switch (os::owner_of_code(os::program_counter_of(ucontext))) {
+    case os::code_owner::libc_kin: return pause_in::libc;
+    case os::code_owner::kernel: return pause_in::vdso;
+    default: return pause_in::program;
+  }
+}
+
 bool is_still_asked(M const& m) noexcept {
   return m.p != nullptr && m.p->schedtick.load(relaxed) == m.pause_tick.load(relaxed);
 }
@@ -118,18 +126,19 @@ void pause_where_it_is(void const* ucontext) noexcept {
   }
   if (m->is_foreign) return;  // on its way out, or out: it has no P for long, and is never paused (sys/blocking.cpp)
   bool const is_over = m->sched.is_over.load(relaxed);
-  bool const is_in_libc = os::owner_of_code(os::program_counter_of(ucontext)) == os::code_owner::libc_kin;
-  bool const may_be_stopped = !is_in_libc || (!is_over && m->pause_insists.load(relaxed));
+  pause_in const place = place_of(ucontext);
+  bool const may_hold_a_lock = place != pause_in::program;
+  bool const may_be_stopped = !may_hold_a_lock || (!is_over && place <= m->pause_reach.load(relaxed));
   THRUM_DCHECK(ranks_held() == 0);
   m->in_runtime.store(true, relaxed);
   signal_fence();
   std::uint32_t const seen = m->attention.load(acquire);  // pairs with take_p_of_sleeper
-  m->is_paused_in_libc = is_in_libc;
+  m->is_paused_in_libc = may_hold_a_lock;
   m->interrupted = ucontext;
   constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
   bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
   if (is_over && may_be_stopped) stop_for_good_if_possible(*m);
-  if (!is_in_libc && (seen & without_p) == without_p) {  // in there it goes on without: nobody waits for it
+  if (!may_hold_a_lock && (seen & without_p) == without_p) {  // in there it goes on without: nobody waits for it
     get_p_in_user_code(*m);
   } else if (has_p) {
     attend_to(*m->p);  // a look at its P does not stop it

@@ -17,6 +17,8 @@ constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice t
 constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
 constexpr std::int64_t ask_again_soon_ns = 20'000;  // while somebody waits, and perhaps the whole world stands still
 constexpr int asked_before_insisting = 20;
+// Loops that read the clock are hardly ever met outside its page; allocators that read it, hardly ever twice.
+constexpr int asked_before_insisting_in_vdso = 1;
 // All stand still for a moment only, and nobody needs the C library meanwhile (sched/world.h): so it may be stopped in there, too.
 constexpr int asked_before_insisting_to_stop = 3;
 
@@ -116,8 +118,10 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   }
   int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
   // Who waits for a lock of one that was stopped in there must not keep the P that this one needs.
-  bool const insists = seen.asked >= polite && can_take_from_sleepers_;
-  m->pause_insists.store(insists, relaxed);
+  pause_in reach = pause_in::program;
+  if (can_take_from_sleepers_ && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
+  if (can_take_from_sleepers_ && seen.asked >= polite) reach = pause_in::libc;
+  m->pause_reach.store(reach, relaxed);
   m->pause_tick.store(tick_to_ask_for, relaxed);  // ordered by the signal, or read too early: then it is asked again
   if (!ask(*m, seen, looked_at_ns)) return verdict::look_again_soon;
   seen.asked_ns = now_ns;

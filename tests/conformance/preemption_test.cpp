@@ -316,8 +316,8 @@ TEST_F(library_locks_at_the_end, T03_a_loop_over_memset_does_not_compute_for_lon
       testing::ExitedWithCode(7), "");
 }
 
-// A lock that is held while the time is read, as allocators do, is not kept for good.
-TEST_F(library_locks_at_the_end, T03_a_loop_that_reads_the_clock_is_stopped_outside_the_kernels_own_page) {
+// Not where the time is read, since an allocator that reads it would keep its lock for good; but outside, some time.
+TEST_F(library_locks_at_the_end, T03_a_loop_that_reads_the_clock_does_not_compute_for_long_after_the_run) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   EXPECT_EXIT(
       {

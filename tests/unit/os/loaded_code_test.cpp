@@ -44,10 +44,10 @@ TEST_F(loaded_code, T03_malloc_stdio_the_loader_and_the_unwinder_are_kin_of_the_
 }
 
 // Allocators ask it for the time while they hold their lock.
-TEST_F(loaded_code, T03_the_kernels_own_page_is_kin_of_the_c_library) {
+TEST_F(loaded_code, T03_the_kernels_own_page_is_known) {
   unsigned long const page = ::getauxval(AT_SYSINFO_EHDR);
   if (page == 0) GTEST_SKIP() << "there is none";
-  EXPECT_EQ(owner_of_code(page), code_owner::libc_kin);
+  EXPECT_EQ(owner_of_code(page), code_owner::kernel);
   EXPECT_FALSE(is_code_of_the_program(page));
 }
 
