@@ -5,7 +5,7 @@
 //   with a locked goroutine that is parked                               is woken, and ends
 //   of others, in a call of the runtime (sys/foreign.h)                  stays asleep there, for good
 //   paused in user code (sys/preempt.h)                                  stays asleep, for good
-//   paused in the C library, or where that cannot be told                goes on, until it can be stopped outside of it
+//   paused in the C library or the vDSO, or where that cannot be told    goes on, until it can be stopped outside of it
 //   in user code                                                         is signalled, and stays asleep in the handler
 //   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, or is signalled for as
 //                                                                        long as it computes, also when run() has returned
@@ -29,7 +29,7 @@ namespace {
 // Most threads come to rest within microseconds: only what does not is signalled, and again while it is where it must not
 // be stopped.
 constexpr std::int64_t first_signal_after_ns = 1'000'000;
-constexpr std::int64_t next_signal_after_max_ns = 10'000'000;
+constexpr std::int64_t next_signal_after_max_ns = 2'000'000;
 // On a busy machine the one who waits may find his time over before he has done anything. A signal that was sent stops its thread
 // whenever that gets a CPU.
 constexpr int signals_min = 3;

@@ -138,7 +138,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
   bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
   if (is_over && may_be_stopped) stop_for_good_if_possible(*m);
-  if (!may_hold_a_lock && (seen & without_p) == without_p) {  // in there it goes on without: nobody waits for it
+  if (place != pause_in::libc && (seen & without_p) == without_p) {  // in there it goes on without: nobody waits for it
     get_p_in_user_code(*m);
   } else if (has_p) {
     attend_to(*m->p);  // a look at its P does not stop it

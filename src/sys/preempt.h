@@ -11,8 +11,9 @@
 //     Calls that may switch anyway look at the request before they leave, and switch (make_room_if_asked in sched/park.h).
 //  2. It does not act while the program counter lies in the C library and its kin (T03): sysmon asks again soon. So what
 //     sleeps in the handler holds no lock of theirs, as a rule. One that is never met outside, in a loop over memset perhaps,
-//     is paused there after a while: whoever wants its lock sleeps in the kernel then, and gives it his P (T05). But at the
-//     end of the run nobody is stopped there.
+//     is paused there after a while: whoever wants its lock sleeps in the kernel then, and gives it his P (T05). In the vDSO, where
+//     loops over the clock are met, that is at the second request: few read it with a lock held. But at the end of the run
+//     nobody is stopped in either.
 //  3. It makes no thread: the P goes to an M that rests, else to the one that has been paused longest. Without either the
 //     preemption does not happen now, and the thread maker makes a spare M (T01).
 //  4. A request names the slice it is about, by the P's schedtick. One that comes too late does nothing.
@@ -45,7 +46,7 @@ void end_pause(M& m) noexcept;
 void go_on_without_p(M& m) noexcept;
 
 // The run is over, and the thread stays where it is. Returns if that could be with a lock that the program's end needs: if it is
-// in the C library, or if malloc is in the program itself, where nobody can tell.
+// in the C library or the vDSO, or if malloc is in the program itself, where nobody can tell.
 void stop_for_good_if_possible(M& m) noexcept;
 
 }  // namespace thrum::rt

@@ -117,10 +117,11 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     return verdict::nothing;
   }
   int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
-  // Who waits for a lock of one that was stopped in there must not keep the P that this one needs.
+  // Who waits for a lock of one that was stopped in there must not keep the P that this one needs: he must be seen to sleep.
+  bool const may_insist = can_take_from_sleepers_ && state.activity == os::thread_activity::runs;
   pause_in reach = pause_in::program;
-  if (can_take_from_sleepers_ && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
-  if (can_take_from_sleepers_ && seen.asked >= polite) reach = pause_in::libc;
+  if (may_insist && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
+  if (may_insist && seen.asked >= polite) reach = pause_in::libc;
   m->pause_reach.store(reach, relaxed);
   m->pause_tick.store(tick_to_ask_for, relaxed);  // ordered by the signal, or read too early: then it is asked again
   if (!ask(*m, seen, looked_at_ns)) return verdict::look_again_soon;
