@@ -9,6 +9,7 @@ namespace http {
 
 namespace {
 
+constexpr std::string_view end_of_lines = "\r\n\r\n";
 constexpr std::size_t first_bytes = 4096;  // enough for most heads; pipelined small requests come by the dozen
 
 bool is_token(std::string_view text) noexcept {
@@ -85,13 +86,14 @@ parsed request_parser::advance() {
   }
   if (error == HPE_OK) return parsed::nothing_more;
   llhttp_resume(&llhttp_);
+  bool const is_after_lines = !head_was_complete || is_chunked_;  // the head's, or the trailers'
+  std::string_view const seen(bytes_.data() + begin_, parsed_ - begin_);
+  if (is_after_lines && !seen.ends_with(end_of_lines)) {  // LF alone passes llhttp here
+    refusal_ = 400;
+    return parsed::garbage;
+  }
   if (!head_was_complete) {
     head_end_ = parsed_;
-    if (!std::string_view(bytes_.data() + begin_, head_end_ - begin_)
-             .ends_with("\r\n\r\n")) {  // LF alone passes llhttp here
-      refusal_ = 400;
-      return parsed::garbage;
-    }
     if (!is_complete_) make_room_for_body();
     make_views();
   }
@@ -101,7 +103,10 @@ parsed request_parser::advance() {
 thrum::mutable_buffer request_parser::space() {
   if (is_complete_) begin_next();
   if (head_is_complete_) {
-    parsed_ = end_ = head_end_;  // what came of the body is in its string
+    // What came of the body is in its string, but for what may be the beginning of its trailers' end.
+    std::size_t const kept = std::min(end_ - head_end_, end_of_lines.size() - 1);
+    std::memmove(bytes_.data() + head_end_, bytes_.data() + end_ - kept, kept);
+    parsed_ = end_ = head_end_ + kept;
   } else if (begin_ > 0) {
     std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
     parsed_ -= begin_;
@@ -174,12 +179,12 @@ int request_parser::headers_complete() {
   request_.major_version = llhttp_.http_major;
   request_.minor_version = llhttp_.http_minor;
   request_.keep_alive = llhttp_should_keep_alive(&llhttp_) != 0;
-  bool const is_chunked = (llhttp_.flags & F_CHUNKED) != 0;
+  is_chunked_ = (llhttp_.flags & F_CHUNKED) != 0;
   bool const has_length = (llhttp_.flags & F_CONTENT_LENGTH) != 0;
-  request_.has_body = is_chunked || has_length;
+  request_.has_body = is_chunked_ || has_length;
   request_.content_length = has_length ? llhttp_.content_length : 0;
   llhttp_.upgrade = 0;  // an offer, and not taken
-  return is_chunked || request_.content_length > 0 ? HPE_PAUSED : 0;
+  return is_chunked_ || request_.content_length > 0 ? HPE_PAUSED : 0;
 }
 
 int request_parser::status_of(llhttp_errno_t error) const noexcept {

@@ -84,6 +84,7 @@ class request_parser {
   std::vector<header> headers_;
   expects expects_ = expects::name;
   bool head_is_complete_ = false;
+  bool is_chunked_ = false;  // of a complete head
   bool is_complete_ = false;
   std::size_t head_end_ = 0;
   int refusal_ = 0;

@@ -88,6 +88,19 @@ TEST_F(http_requests, may_come_byte_by_byte) {
   EXPECT_EQ(client.receive().body, "abcdefghijklm");
 }
 
+TEST_F(http_requests, chunks_and_trailers_may_be_cut_anywhere) {
+  start({"--procs", "1"});
+  http_client client = connect();
+  http_client other = connect();
+  std::string const all =
+      "POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n";
+  for (std::size_t cut = all.find("\r\n\r\n"); cut < all.size(); ++cut) {
+    EXPECT_TRUE(client.send(std::string_view(all).substr(0, cut)));
+    EXPECT_EQ(other.ask(get("/plaintext")).status, 200);  // time for the server to look at the first piece alone
+    EXPECT_EQ(client.ask(all.substr(cut)).body, "abc") << cut;
+  }
+}
+
 TEST_F(http_requests, a_thousand_pipelined_ones_are_answered_in_their_order) {
   for (char const* const procs : {"1", "2", "8"}) {
     start({"--procs", procs});
