@@ -24,8 +24,15 @@ void request_parser::begin_request() noexcept {
   begin_ = at_;
   scanned_ = at_;
   arguments_left_ = unknown;
-  pieces_.clear();
-  arguments_.clear();
+  clear(pieces_);
+  clear(words_);
+  clear(arguments_);
+}
+
+template <class T>
+void request_parser::clear(std::vector<T>& parts) noexcept {
+  parts.clear();
+  if (parts.capacity() * sizeof(T) > capacity_idle_max) std::vector<T>().swap(parts);
 }
 
 request_parser::outcome request_parser::parse_array() {

@@ -53,6 +53,9 @@ class request_parser {
   outcome broken(std::string why);
   [[nodiscard]] std::optional<std::string_view> take_line(char last);
   void begin_request() noexcept;
+  // A request of very many arguments is rare: its memory is not kept.
+  template <class T>
+  static void clear(std::vector<T>& parts) noexcept;
   void resize(std::size_t capacity);
 
   static constexpr std::size_t capacity_min = 4 * 1024;  // many connections are idle
