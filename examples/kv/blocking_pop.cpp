@@ -27,9 +27,9 @@ nanoseconds timeout_of(std::string_view text) {
 
 std::optional<popped> pop_first(store::access& shards, std::vector<key> const& names, list_end end) {
   for (key const& name : names) {
-    entry* const found = shards.find(name);
+    list* const found = shards.find_list(name);
     if (found == nullptr) continue;
-    popped what{std::string(name.text), take(found->as_list(), end)};
+    popped what{std::string(name.text), take(*found, end)};
     shards.settle_list(name);
     return what;
   }

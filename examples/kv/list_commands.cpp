@@ -8,24 +8,31 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace kv {
 namespace {
 
+void add(list& to, list_end end, arguments elements) {
+  for (std::string_view const element : elements) {
+    end == list_end::left ? to.emplace_front(element) : to.emplace_back(element);
+  }
+}
+
 void push(call& c, list_end end) {
   key const name(c.args[1]);
   auto shards = c.db.lock(name);
-  entry* found = shards.find(name);
-  if (found == nullptr) {
-    found = &shards.make(name);
-    found->value.emplace<list>();
+  list* elements = shards.find_list(name);
+  if (elements == nullptr) {
+    list made;
+    add(made, end, c.args.subspan(2));
+    elements = &shards.make_list(name, std::move(made));
+  } else {
+    add(*elements, end, c.args.subspan(2));
   }
-  list& elements = found->as_list();
-  for (std::string_view const element : c.args.subspan(2)) {
-    end == list_end::left ? elements.emplace_front(element) : elements.emplace_back(element);
-  }
-  c.reply.integer(static_cast<std::int64_t>(elements.size()));
+  auto const size = static_cast<std::int64_t>(elements->size());
   shards.settle_list(name);
+  c.reply.integer(size);
 }
 void lpush(call& c) { push(c, list_end::left); }
 void rpush(call& c) { push(c, list_end::right); }
@@ -41,16 +48,15 @@ void pop(call& c, list_end end) {
   std::size_t const count = has_count ? count_of(c.args[2]) : 1;
   key const name(c.args[1]);
   auto shards = c.db.lock(name);
-  entry* const found = shards.find(name);
-  if (found == nullptr) return has_count ? c.reply.null_array() : c.reply.null();
-  list& elements = found->as_list();
-  std::size_t const taken = std::min(count, elements.size());
+  list* const elements = shards.find_list(name);
+  if (elements == nullptr) return has_count ? c.reply.null_array() : c.reply.null();
+  std::size_t const taken = std::min(count, elements->size());
   if (has_count) c.reply.array(taken);
   for (std::size_t i = 0; i < taken; ++i) {
-    c.reply.bulk(end == list_end::left ? elements.front() : elements.back());
-    end == list_end::left ? elements.pop_front() : elements.pop_back();
+    c.reply.bulk(end == list_end::left ? elements->front() : elements->back());
+    end == list_end::left ? elements->pop_front() : elements->pop_back();
   }
-  if (elements.empty()) shards.erase(name);
+  if (elements->empty()) shards.erase(name);
 }
 void lpop(call& c) { pop(c, list_end::left); }
 void rpop(call& c) { pop(c, list_end::right); }
@@ -58,8 +64,8 @@ void rpop(call& c) { pop(c, list_end::right); }
 void llen(call& c) {
   key const name(c.args[1]);
   auto shards = c.db.lock(name);
-  entry* const found = shards.find(name);
-  c.reply.integer(found == nullptr ? 0 : static_cast<std::int64_t>(found->as_list().size()));
+  list const* const elements = shards.find_list(name);
+  c.reply.integer(elements == nullptr ? 0 : static_cast<std::int64_t>(elements->size()));
 }
 
 // Negative ones count from the end.
@@ -72,9 +78,9 @@ void lrange(call& c) {
   std::int64_t const last_asked = integer_of(c.args[3]);
   key const name(c.args[1]);
   auto shards = c.db.lock(name);
-  entry* const found = shards.find(name);
+  list const* const found = shards.find_list(name);
   if (found == nullptr) return c.reply.array(0);
-  list const& elements = found->as_list();
+  list const& elements = *found;
   std::int64_t const first = std::max<std::int64_t>(from_front(first_asked, elements), 0);
   std::int64_t const last = std::min(from_front(last_asked, elements), static_cast<std::int64_t>(elements.size()) - 1);
   if (first > last) return c.reply.array(0);
@@ -85,11 +91,10 @@ void lrange(call& c) {
 void lindex(call& c) {
   key const name(c.args[1]);
   auto shards = c.db.lock(name);
-  entry* const found = shards.find(name);
-  if (found == nullptr) return c.reply.null();
-  list const& elements = found->as_list();
-  auto const index = static_cast<std::size_t>(from_front(integer_of(c.args[2]), elements));
-  index < elements.size() ? c.reply.bulk(elements[index]) : c.reply.null();
+  list const* const elements = shards.find_list(name);
+  if (elements == nullptr) return c.reply.null();
+  auto const index = static_cast<std::size_t>(from_front(integer_of(c.args[2]), *elements));
+  index < elements->size() ? c.reply.bulk((*elements)[index]) : c.reply.null();
 }
 
 void blpop(call& c) { blocking_pop(c, list_end::left); }

@@ -69,6 +69,19 @@ entry& store::access::make(key const& k) {
   return shard_of(k).entries.try_emplace(std::string(k.text)).first->second;
 }
 
+list* store::access::find_list(key const& k) {
+  entry* const found = find(k);
+  if (found == nullptr) return nullptr;
+  list& elements = found->as_list();
+  if (!elements.empty()) return &elements;
+  erase(k);
+  return nullptr;
+}
+
+list& store::access::make_list(key const& k, list&& elements) {
+  return shard_of(k).entries.try_emplace(std::string(k.text), std::move(elements)).first->second.as_list();
+}
+
 bool store::access::erase(key const& k) {
   shard& in = shard_of(k);
   auto const found = locate(in, k);

@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct key {
 };
 
 struct entry {
+  entry() = default;
+  explicit entry(list&& elements) : value(std::move(elements)) {}
+
   std::variant<std::string, list> value;
   moment expires = never;  // changed by access::expire_at alone, which counts
 
@@ -100,6 +104,10 @@ class store {
     [[nodiscard]] entry* find(key const& k);
     // The entry of this key, a new one if there is none: with an empty string.
     [[nodiscard]] entry& make(key const& k);
+    // Null: there is none. One without elements goes. Throws command_error when it is no list.
+    [[nodiscard]] list* find_list(key const& k);
+    // Where there is none. It comes with its elements: whatever throws, no list without any stays.
+    list& make_list(key const& k, list&& elements);
     bool erase(key const& k);
     void expire_at(key const& k, entry& e, moment when) noexcept;
     // A new value keeps no old time.

@@ -1,14 +1,21 @@
 // The parts of example_kv when memory runs out, which the server survives: nothing half made may stay behind. And what they keep
 // of it when they need it no longer.
+#include "kv/client.h"
+#include "kv/command.h"
 #include "kv/request_parser.h"
+#include "kv/server.h"
+#include "kv/store.h"
+#include <thrum/tcp.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -50,6 +57,75 @@ void operator delete(void* gone, std::size_t) noexcept { release(gone); }
 void operator delete[](void* gone, std::size_t) noexcept { release(gone); }
 
 namespace {
+
+constexpr char const* name = "a name that is too long to lie in a string itself";
+constexpr char const* element = "an element that is too long to lie in a string itself";
+
+// Commands of a client without a connection, without a run: what would wait throws std::logic_error.
+class without_run {
+ public:
+  std::string ask(std::vector<std::string_view> const& words) {
+    kv::replies answer;
+    execute(words, answer);
+    return answer.text();
+  }
+  // The same with memory for so many allocations. False: it was not enough, or there was something to wait for.
+  bool ask_with(std::size_t allocations, std::vector<std::string_view> const& words) {
+    kv::replies answer;
+    bool is_answered = false;
+    allocations_left = allocations;
+    try {
+      execute(words, answer);
+      is_answered = true;
+    } catch (std::bad_alloc const&) {
+    } catch (std::logic_error const&) {
+      waited = true;
+    }
+    allocations_left = unlimited;
+    return is_answered;
+  }
+
+  kv::server on;
+  bool waited = false;
+
+ private:
+  void execute(std::vector<std::string_view> const& words, kv::replies& answer) {
+    kv::call c{words, answer, on.db, client_, on};
+    kv::execute(c);
+  }
+
+  kv::client client_{on, thrum::tcp_conn()};
+};
+
+TEST(kv_memory, a_push_for_which_there_is_none_leaves_no_list) {
+  for (std::size_t enough = 0;; ++enough) {
+    without_run client;
+    static_cast<void>(client.ask({"PING"}));  // makes the table of commands
+    if (client.ask_with(enough, {"RPUSH", name, element, element})) break;
+    ASSERT_EQ(client.ask({"EXISTS", name}), ":0\r\n") << enough;
+    ASSERT_EQ(client.ask({"LPOP", name}), "$-1\r\n");
+    ASSERT_EQ(client.ask({"RPUSH", name, "x"}), ":1\r\n");
+    ASSERT_LT(enough, 100U);
+  }
+}
+
+TEST(kv_memory, a_list_without_elements_is_none) {
+  without_run client;
+  auto const put_empty_list = [&] {
+    kv::key const where(name);
+    client.on.db.lock(where).make(where).value.emplace<kv::list>();
+  };
+  put_empty_list();
+  EXPECT_EQ(client.ask({"LPOP", name}), "$-1\r\n");
+  put_empty_list();
+  EXPECT_EQ(client.ask({"RPOP", name, "2"}), "*-1\r\n");
+  put_empty_list();
+  EXPECT_EQ(client.ask({"RPUSH", "list", "x"}), ":1\r\n");
+  EXPECT_EQ(client.ask({"BLPOP", name, "list", "0"}), "*2\r\n$4\r\nlist\r\n$1\r\nx\r\n");
+  put_empty_list();
+  EXPECT_EQ(client.ask({"RPUSH", name, "x"}), ":1\r\n");
+  EXPECT_EQ(client.ask({"LPOP", name}), "$1\r\nx\r\n");
+}
 
 std::size_t parse(kv::request_parser& parser, std::string_view bytes) {
   std::size_t arguments = 0;
