@@ -3,6 +3,7 @@
 #include "client.h"
 #include "numbers.h"
 #include "store.h"
+#include <thrum/defer.h>
 
 #include <chrono>
 #include <cmath>
@@ -36,6 +37,24 @@ std::optional<popped> pop_first(store::access& shards, std::vector<key> const& n
   return std::nullopt;
 }
 
+std::optional<popped> pop_or_wait(call& c, std::vector<key> const& names, list_end end, nanoseconds timeout) {
+  waiter self(end);
+  bool is_queued = false;
+  // Whatever throws, no queue has `self` when it ends; the lock also lets a giver leave it.
+  thrum::defer const leave_queues = [&] {
+    if (!is_queued) return;
+    auto shards = c.db.lock(names);
+    for (key const& name : names) shards.remove_waiter(name, self);
+  };
+  {
+    auto shards = c.db.lock(names);
+    if (auto what = pop_first(shards, names, end)) return what;
+    is_queued = true;
+    for (key const& name : names) shards.add_waiter(name, self);
+  }
+  return c.from.wait_aside(self, timeout);
+}
+
 }  // namespace
 
 void blocking_pop(call& c, list_end end) {
@@ -43,20 +62,7 @@ void blocking_pop(call& c, list_end end) {
   // Copies: while this waits the client's buffer is read to.
   std::vector<std::string> const texts(c.args.begin() + 1, c.args.end() - 1);
   std::vector<key> const names(texts.begin(), texts.end());
-  waiter self(end);
-  std::optional<popped> what;
-  {
-    auto shards = c.db.lock(names);
-    what = pop_first(shards, names, end);
-    if (!what) {
-      for (key const& name : names) shards.add_waiter(name, self);
-    }
-  }
-  if (!what) {
-    what = c.from.wait_aside(self, timeout);
-    auto shards = c.db.lock(names);  // also lets a giver leave `self`
-    for (key const& name : names) shards.remove_waiter(name, self);
-  }
+  auto const what = pop_or_wait(c, names, end, timeout);
   if (!what && c.from.is_leaving()) return;
   if (!what) return c.reply.null_array();
   c.reply.array(2);

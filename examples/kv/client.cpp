@@ -2,10 +2,12 @@
 
 #include "command.h"
 #include "server.h"
+#include <thrum/defer.h>
 #include <thrum/go.h>
 
 #include <array>
 #include <cstdint>
+#include <new>
 #include <system_error>
 
 namespace kv {
@@ -101,24 +103,29 @@ std::optional<popped> client::wait_aside(waiter& self, std::chrono::nanoseconds 
   }
   auto watcher = thrum::spawn([&] { watch(self); });
   on_.waiting_clients.fetch_add(1, std::memory_order_relaxed);
-  auto what = self.wait_for(timeout);
-  on_.waiting_clients.fetch_sub(1, std::memory_order_relaxed);
-  std::error_code closed;
-  conn_.set_read_deadline(0s, closed);  // ends the watcher
-  watcher.join();
-  conn_.set_read_deadline(thrum::fd::no_deadline, closed);
-  return what;
+  // Also when the waiting throws: the watcher has `self`.
+  thrum::defer const end_watching = [&] {
+    on_.waiting_clients.fetch_sub(1, std::memory_order_relaxed);
+    std::error_code closed;
+    conn_.set_read_deadline(0s, closed);  // ends the watcher
+    watcher.join();
+    conn_.set_read_deadline(thrum::fd::no_deadline, closed);
+  };
+  return self.wait_for(timeout);
 }
 
 // Somebody has to notice when a client goes away while its own goroutine waits for something else. What the client sends meanwhile is
-// kept for later; one that sends without end is left.
-void client::watch(waiter& self) {
-  std::error_code failed;
-  while (requests_.waiting_bytes() <= read_ahead_bytes_max) {
-    std::size_t const bytes = conn_.read_some(requests_.room(), failed);
-    if (failed == std::errc::timed_out) return;
-    if (bytes == 0) break;
-    requests_.received(bytes);
+// kept for later; one that sends without end, or more than there is memory for, is left.
+void client::watch(waiter& self) noexcept {
+  try {
+    std::error_code failed;
+    while (requests_.waiting_bytes() <= read_ahead_bytes_max) {
+      std::size_t const bytes = conn_.read_some(requests_.room(), failed);
+      if (failed == std::errc::timed_out) return;
+      if (bytes == 0) break;
+      requests_.received(bytes);
+    }
+  } catch (std::bad_alloc const&) {
   }
   leave();
   if (self.claim()) self.cancel();

@@ -67,7 +67,7 @@ class client {
   void part();
   void end_subscriptions();
   void confirm(replies& to, std::string_view what, std::string_view which) const;
-  void watch(waiter& self);
+  void watch(waiter& self) noexcept;
   [[nodiscard]] std::set<std::string>& names_of(subscription kind) noexcept {
     return kind == subscription::channel ? channels_ : patterns_;
   }

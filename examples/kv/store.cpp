@@ -32,9 +32,11 @@ list& entry::as_list() {
   refuse_type();
 }
 
-store::access::access(store& of, shard_set which) : of_(of), which_(which) {
+// Waiting for a lock may throw: then the destructor unlocks those that are locked.
+store::access::access(store& of, shard_set which) : access(of) {
   for (shard_set left = which; left != 0; left &= left - 1) {
     of_.shards_[static_cast<std::size_t>(std::countr_zero(left))].mutex.lock();
+    which_ |= left & -left;
   }
 }
 
@@ -119,7 +121,7 @@ void store::access::add_waiter(key const& k, waiter& w) {
   found->second.push_back(&w);
 }
 
-void store::access::remove_waiter(key const& k, waiter& w) {
+void store::access::remove_waiter(key const& k, waiter& w) noexcept {
   queues& waiting = shard_of(k).waiting;
   auto const found = waiting.find(k);
   if (found == waiting.end()) return;
@@ -128,19 +130,21 @@ void store::access::remove_waiter(key const& k, waiter& w) {
 }
 
 void store::access::settle_list(key const& k) {
-  entry* const e = find(k);
-  if (e == nullptr) return;
-  list& elements = e->as_list();
+  list* const elements = find_list(k);
+  if (elements == nullptr) return;
   queues& waiting = shard_of(k).waiting;
   if (!waiting.empty()) {
     auto const queue = waiting.find(k);
-    while (queue != waiting.end() && !queue->second.empty() && !elements.empty()) {
+    while (queue != waiting.end() && !queue->second.empty() && !elements->empty()) {
+      popped what{.key = std::string(k.text), .element = {}};  // may throw: nobody is claimed yet who would get nothing
       waiter& first = *queue->second.front();
       queue->second.pop_front();
-      if (first.claim()) first.give({std::string(k.text), take(elements, first.from)});
+      if (!first.claim()) continue;
+      what.element = take(*elements, first.from);
+      first.give(std::move(what));
     }
   }
-  if (elements.empty()) erase(k);
+  if (elements->empty()) erase(k);
 }
 
 void store::clear() {

@@ -114,19 +114,20 @@ class store {
     void assign(key const& k, std::string_view value);
 
     void add_waiter(key const& k, waiter& w);
-    void remove_waiter(key const& k, waiter& w);
+    void remove_waiter(key const& k, waiter& w) noexcept;
     // After something was put into a list: whoever waits for it gets it, in order of coming. A list without elements goes.
     void settle_list(key const& k);
 
    private:
     friend store;
+    explicit access(store& of) noexcept : of_(of) {}
     access(store& of, shard_set which);
     [[nodiscard]] shard& shard_of(key const& k) noexcept { return of_.shards_[index_of(k)]; }
     [[nodiscard]] table::iterator locate(shard& in, key const& k);
     void remove(shard& in, table::iterator which);
 
     store& of_;
-    shard_set which_;
+    shard_set which_ = 0;
     std::vector<table::node_type> removed_;  // destroyed when the locks are gone: a list may be long
   };
 

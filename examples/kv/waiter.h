@@ -26,11 +26,11 @@ class waiter {
   [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true, std::memory_order_relaxed); }
 
   // By the one who claimed it.
-  void give(popped what) {
+  void give(popped&& what) noexcept {
     result_ = std::move(what);
     done_.release();
   }
-  void cancel() { done_.release(); }
+  void cancel() noexcept { done_.release(); }
 
   // Nothing: the time is over, or the waiting was cancelled.
   template <class Duration>

@@ -5,9 +5,13 @@
 #include "kv/request_parser.h"
 #include "kv/server.h"
 #include "kv/store.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+#include <thrum/go.h>
 #include <thrum/tcp.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <limits>
@@ -15,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -58,7 +63,10 @@ void operator delete[](void* gone, std::size_t) noexcept { release(gone); }
 
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr char const* name = "a name that is too long to lie in a string itself";
+constexpr char const* other_name = "another name that is too long to lie in a string itself";
 constexpr char const* element = "an element that is too long to lie in a string itself";
 
 // Commands of a client without a connection, without a run: what would wait throws std::logic_error.
@@ -125,6 +133,62 @@ TEST(kv_memory, a_list_without_elements_is_none) {
   put_empty_list();
   EXPECT_EQ(client.ask({"RPUSH", name, "x"}), ":1\r\n");
   EXPECT_EQ(client.ask({"LPOP", name}), "$1\r\nx\r\n");
+}
+
+TEST(kv_memory, who_cannot_wait_for_want_of_it_stands_in_no_queue) {
+  without_run client;
+  static_cast<void>(client.ask({"PING"}));
+  for (std::size_t enough = 0; !client.waited; ++enough) {
+    ASSERT_FALSE(client.ask_with(enough, {"BLPOP", name, other_name, "0"}));
+    for (char const* const each : {name, other_name}) {
+      ASSERT_EQ(client.ask({"RPUSH", each, "x"}), ":1\r\n");
+      ASSERT_EQ(client.ask({"LPOP", each}), "$1\r\nx\r\n") << enough;
+    }
+    ASSERT_LT(enough, 100U);
+  }
+}
+
+TEST(kv_memory, who_waits_is_not_forgotten_by_a_giver_who_has_none) {
+  for (std::size_t enough = 0;; ++enough) {
+    without_run client;
+    static_cast<void>(client.ask({"PING"}));
+    kv::waiter waiting(kv::list_end::left);
+    kv::key const where(name);
+    client.on.db.lock(where).add_waiter(where, waiting);
+    bool const is_given = client.ask_with(enough, {"RPUSH", name, element});
+    if (!is_given) static_cast<void>(client.ask({"RPUSH", name, element}));
+    auto const what = waiting.wait_for(0s);
+    ASSERT_TRUE(what) << enough;
+    ASSERT_EQ(what->element, element);
+    if (is_given) break;
+    ASSERT_LT(enough, 100U);
+  }
+}
+
+TEST(kv_memory, who_waits_and_sends_more_than_there_is_memory_for_is_left) {
+  thrum::test::run_at(2, [] {
+    kv::server server;
+    auto listener = thrum::tcp_listener::listen("127.0.0.1:0");
+    auto serving = thrum::spawn([&] { server.serve(listener); });
+    {
+      auto client = thrum::tcp_conn::dial(listener.local_endpoint(), 30s);
+      std::string const much(64 * 1024, 'x');
+      client.write_all("BLPOP list 0\r\n");
+      EXPECT_TRUE(thrum::test::wait_until([&] { return server.waiting_clients.load() == 1; }));
+      bytes_refused = 8 * 1024;
+      std::error_code gone;
+      client.write_all(much, gone);
+      std::error_code failed;
+      client.set_read_deadline(30s, failed);
+      char byte = 0;
+      EXPECT_EQ(client.read_some({&byte, 1}, failed), 0U);
+      EXPECT_FALSE(failed) << failed.message();
+      bytes_refused = unlimited;
+    }
+    EXPECT_EQ(server.waiting_clients.load(), 0);
+    server.stop(listener);
+    serving.join();
+  });
 }
 
 std::size_t parse(kv::request_parser& parser, std::string_view bytes) {
