@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <string>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -27,7 +29,7 @@ poll_desc* open_own(int fd, poll_kind kind, std::error_code& error) noexcept {
   return d;
 }
 
-int prepare(int fd, endpoint const& at, bind_options const& chosen) noexcept {
+int prepare(int fd, endpoint const& at, bind_options const& chosen, bool& is_bound) noexcept {
   int failed = 0;
   auto const set = [&](bool wanted, int level, int name, int value) {
     if (failed == 0 && wanted) failed = os::set_option(fd, level, name, value);
@@ -37,8 +39,15 @@ int prepare(int fd, endpoint const& at, bind_options const& chosen) noexcept {
   set(at.is_v6(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   set(chosen.no_delay && !at.is_unix(), IPPROTO_TCP, TCP_NODELAY, 1);  // what is accepted inherits it
   if (failed == 0) failed = os::bind(fd, at.data(), at.size());
+  is_bound = failed == 0;
   if (failed == 0 && chosen.backlog > 0) failed = os::listen(fd, chosen.backlog);
   return failed;
+}
+
+// That bind has made, in vain.
+void remove_file_of(endpoint const& at) {
+  std::string const path = at.is_unix() ? at.host() : std::string();
+  if (!path.empty() && path.front() != '@') std::remove(path.c_str());
 }
 
 bool is_want_of_resources(std::error_code const& error) noexcept {
@@ -65,11 +74,22 @@ std::int64_t moment_after(std::int64_t ns) noexcept {
 poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error) {
   error.clear();
   int const fd = os::open_socket(at.family(), type, 0);
-  int const failed = fd < 0 ? fd : prepare(fd, at, chosen);
-  if (failed == 0) return open_own(fd, kind_of(type, at), error);
-  if (fd >= 0) os::close(fd);
-  error = system_error_of(-failed);
-  return nullptr;
+  bool is_bound = false;
+  int const failed = fd < 0 ? fd : prepare(fd, at, chosen, is_bound);
+  poll_desc* made = nullptr;
+  if (failed == 0) {
+    made = open_own(fd, kind_of(type, at), error);
+  } else {
+    if (fd >= 0) os::close(fd);
+    error = system_error_of(-failed);
+  }
+  if (made == nullptr && is_bound) remove_file_of(at);
+  return made;
+}
+
+bool is_want_of_family(std::error_code const& error) noexcept {
+  return error == std::errc::address_family_not_supported || error == std::errc::address_not_available ||
+         error == std::errc::protocol_not_supported;
 }
 
 poll_desc* accept_next(poll_desc* listener, poll_kind kind, std::error_code& error) {
@@ -140,7 +160,12 @@ poll_desc* open_connected(int type, endpoint const& to, std::int64_t until_ns, s
   bool is_done = false;
   poll_desc* const d = begin_connect(type, to, is_done, error);
   if (d == nullptr || is_done) return d;
-  end_connect(d, until_ns, error);
+  try {
+    end_connect(d, until_ns, error);
+  } catch (...) {  // no runtime is alive that could wait, or no memory
+    drop_poll_desc(*d);
+    throw;
+  }
   if (!error) return d;
   drop_poll_desc(*d);
   return nullptr;

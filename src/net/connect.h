@@ -22,6 +22,9 @@ struct bind_options {
 };
 [[nodiscard]] poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error);
 
+// The machine has no such addresses: the next one of the list may do.
+[[nodiscard]] bool is_want_of_family(std::error_code const& error) noexcept;
+
 // The next connection, as `kind`. Waits, also for descriptors if there are none left.
 [[nodiscard]] poll_desc* accept_next(poll_desc* listener, poll_kind kind, std::error_code& error);
 

@@ -3,6 +3,7 @@
 #include <thrum/endpoint.h>
 #include <thrum/fd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -172,7 +173,8 @@ std::string endpoint::host() const {
   if (!is_unix() || size_ <= path_offset) return {};
   auto const address = as<sockaddr_un>(*this);
   if (address.sun_path[0] == '\0') return '@' + std::string(address.sun_path + 1, size_ - path_offset - 1);
-  return {address.sun_path, ::strnlen(address.sun_path, size_ - path_offset)};
+  return {address.sun_path,
+          ::strnlen(address.sun_path, std::min<std::size_t>(size_ - path_offset, sizeof address.sun_path))};
 }
 
 std::string endpoint::to_string() const {

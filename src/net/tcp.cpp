@@ -36,7 +36,7 @@ tcp_listener tcp_listener::listen(std::string_view address, listen_options chose
   bind_options const asked{chosen.reuse_addr, chosen.reuse_port, true, std::max(chosen.backlog, 1)};
   for (endpoint const& at : resolve_to_listen(address, error)) {
     made.desc_ = open_bound(SOCK_STREAM, at, asked, error);
-    if (made.desc_ != nullptr) break;
+    if (made.desc_ != nullptr || !is_want_of_family(error)) break;
   }
   return made;
 }

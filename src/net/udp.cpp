@@ -89,7 +89,7 @@ udp_socket udp_socket::bind(std::string_view address, std::error_code& error) {
   udp_socket made;
   for (endpoint const& at : resolve_to_listen(address, error)) {
     made.desc_ = open_bound(SOCK_DGRAM, at, {}, error);
-    if (made.desc_ != nullptr) break;
+    if (made.desc_ != nullptr || !is_want_of_family(error)) break;
   }
   return made;
 }

@@ -19,6 +19,30 @@ namespace {
 
 THRUM_SIGNAL_ENTRY void do_nothing(int) {}
 
+// For calls that cannot be told so: a peer that has gone makes an error of them, and no signal, whatever handler the program has.
+template <class F>
+long without_signal_of_broken_pipe(F call) noexcept {
+  sigset_t broken_pipe;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  sigset_t before;
+  ::sigemptyset(&before);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  sigset_t pending;
+  ::sigemptyset(&pending);
+  if (::sigismember(&before, SIGPIPE) != 0) ::sigpending(&pending);
+  long const result = call();
+  if (result == -EPIPE && ::sigismember(&pending, SIGPIPE) == 0) {
+    int const errno_before = errno;
+    timespec const at_once{};
+    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    errno = errno_before;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return result;
+}
+
 }  // namespace
 
 THRUM_OPAQUE void close(int fd) noexcept {
@@ -151,17 +175,21 @@ THRUM_OPAQUE long write(int fd, iovec const* parts, int count) noexcept {
 }
 
 THRUM_OPAQUE long send_file(int to, int from, std::int64_t& offset, std::size_t bytes) noexcept {
-  return repeat(call::send, [&] {
-    off_t at = offset;
-    long const sent = ::sendfile(to, from, &at, bytes);
-    offset = at;
-    return sent;
+  return without_signal_of_broken_pipe([&] {
+    return repeat(call::send, [&] {
+      off_t at = offset;
+      long const sent = ::sendfile(to, from, &at, bytes);
+      offset = at;
+      return sent;
+    });
   });
 }
 
 THRUM_OPAQUE long splice(int from, int to, std::size_t bytes) noexcept {
-  return repeat(call::send,
-                [=] { return ::splice(from, nullptr, to, nullptr, bytes, SPLICE_F_NONBLOCK | SPLICE_F_MOVE); });
+  return without_signal_of_broken_pipe([=] {
+    return repeat(call::send,
+                  [=] { return ::splice(from, nullptr, to, nullptr, bytes, SPLICE_F_NONBLOCK | SPLICE_F_MOVE); });
+  });
 }
 
 THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
@@ -170,14 +198,18 @@ THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
 
 void survive_broken_pipes() noexcept {
   static constinit atomic<bool> is_done{false};
-  if (is_done.exchange(true, relaxed)) return;  // relaxed: by whom does not matter
+  if (is_done.load(acquire)) return;  // two may do it at a time: the same
   struct sigaction now {};
-  if (::sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
-  struct sigaction nothing {};
-  nothing.sa_handler = do_nothing;
-  nothing.sa_flags = SA_RESTART | SA_ONSTACK;
-  ::sigemptyset(&nothing.sa_mask);
-  ::sigaction(SIGPIPE, &nothing, nullptr);
+  bool const is_ours_to_set =
+      ::sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+  if (is_ours_to_set) {
+    struct sigaction nothing {};
+    nothing.sa_handler = do_nothing;
+    nothing.sa_flags = SA_RESTART | SA_ONSTACK;
+    ::sigemptyset(&nothing.sa_mask);
+    ::sigaction(SIGPIPE, &nothing, nullptr);
+  }
+  is_done.store(true, release);
 }
 
 }  // namespace thrum::rt::os

@@ -134,26 +134,39 @@ void let_others_look(poll_desc& d, poll_side_name which) noexcept {
   leave(*m);
 }
 
+// Those whose run is over are forgotten by whoever comes first in the next one. But a thread from outside may have looked which run
+// is alive before that one began: it must not forget those of a run that it does not know of yet. acquire pairs with enter_use: whose
+// stamp was seen, his run is known.
+bool is_newer(use_word seen, std::uint32_t epoch) noexcept {
+  return epoch_of(seen) != epoch && Sched::live_epoch.load(acquire) != epoch;
+}
+
 // Sets bits and counts one more, if it is open and none of them is set.
-enum class entry_result : std::uint8_t { done, is_closed, is_taken };
+enum class entry_result : std::uint8_t { done, is_closed, is_taken, is_of_another_run };
 entry_result enter_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexcept {
-  use_word seen = d.use.load(relaxed);
+  use_word seen = d.use.load(acquire);
   use_word next = 0;
   do {
+    if (is_newer(seen, epoch)) [[unlikely]]
+      return entry_result::is_of_another_run;
     next = of_this_run(seen, epoch);
     if ((next & closed) != 0) return entry_result::is_closed;
     if ((next & flags) != 0) return entry_result::is_taken;
     next = with_one_more(next) | flags;
-    // acquire pairs with leave_use: what the one before did is done
-  } while (!d.use.compare_exchange_weak(seen, next, acquire, relaxed));
+    // acquire pairs with leave_use: what the one before did is done. release: see is_newer
+  } while (!d.use.compare_exchange_weak(seen, next, acq_rel, acquire));
   return entry_result::done;
 }
 
 }  // namespace
 
 bool poll_use::begin(poll_desc& d) noexcept {
-  epoch_ = callers_epoch();
-  return enter_use(d, epoch_, 0) == entry_result::done;
+  entry_result result;
+  do {
+    epoch_ = callers_epoch();
+    result = enter_use(d, epoch_, 0);
+  } while (result == entry_result::is_of_another_run);
+  return result == entry_result::done;
 }
 
 void poll_use::end(poll_desc& d) noexcept { static_cast<void>(leave_use(d, epoch_, 0)); }
@@ -164,13 +177,14 @@ bool poll_use::begin(poll_desc& d, poll_side_name which) {
     switch (enter_use(d, epoch_, locked(which))) {
       case entry_result::done:
         // Whoever an earlier run stopped may have been about to read what an event had told him of.
-        if (poll_side& side = d.side(which); side.used_in != epoch_) {
+        if (poll_side& side = d.side(which); side.used_in != epoch_ || epoch_ == 0) {
           side.used_in = epoch_;
           side.drained = false;
           see_old_deadline(side);
         }
         return true;
       case entry_result::is_closed: return false;
+      case entry_result::is_of_another_run: continue;
       case entry_result::is_taken: break;
     }
     poll_use while_waiting;
@@ -217,17 +231,18 @@ void own_poll_desc(poll_desc& d) noexcept {
 bool is_closed(poll_desc const& d) noexcept { return (d.use.load(seq_cst) & closed) != 0; }
 
 bool close_poll_desc(poll_desc& d) noexcept {
-  std::uint32_t const epoch = live_epoch();
-  use_word seen = d.use.load(relaxed);
+  std::uint32_t epoch = live_epoch();
+  use_word seen = d.use.load(acquire);
   use_word next = 0;
   do {
+    if (is_newer(seen, epoch)) epoch = live_epoch();
     next = of_this_run(seen, epoch);
     if ((next & closed) != 0) {
       close_without_users(d, seen, epoch);
       return false;
     }
     next |= closed;
-  } while (!d.use.compare_exchange_weak(seen, next, seq_cst, relaxed));  // step 1 of the right column in poll_desc.h
+  } while (!d.use.compare_exchange_weak(seen, next, seq_cst, acquire));  // step 1 of the right column in poll_desc.h
   wake_poll_waiters(d);
   static_cast<void>(leave_use(d, epoch, 0));
   return true;

@@ -124,9 +124,16 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t 
 void see_old_deadline(poll_side& side) noexcept {
   timer_record* const timer = side.timer.load(acquire);  // pairs with timer_of
   if (timer == nullptr) return;
-  timer_guard const guard(*timer);
-  std::int64_t const when_ns = side.deadline.load(relaxed);
-  if (when_ns > 0 && when_ns <= timer_clock_ns()) side.deadline.store(poll_deadline_passed, seq_cst);
+  {
+    timer_guard const guard(*timer);
+    std::int64_t const when_ns = side.deadline.load(relaxed);
+    if (when_ns > 0 && when_ns <= timer_clock_ns()) side.deadline.store(poll_deadline_passed, seq_cst);
+  }
+  M* const m = side.deadline.load(relaxed) > 0 ? callers_m() : nullptr;  // relaxed: see watch_deadline
+  if (m == nullptr) return;
+  enter(*m);
+  static_cast<void>(watch_deadline(*m, side));  // if it fails, whoever waits tries again
+  leave(*m);
 }
 
 bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns) noexcept {
@@ -149,9 +156,9 @@ bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns)
     bool const has_passed = when_ns != no_poll_deadline && when_ns <= timer_clock_ns();
     side.deadline.store(has_passed ? poll_deadline_passed : when_ns, seq_cst);
     side.armed_in.store(0, relaxed);
-    if (has_passed || when_ns == no_poll_deadline) {
-      static_cast<void>(stop_locked(*timer));
-    } else if (m != nullptr) {
+    if (has_passed || when_ns == no_poll_deadline || m == nullptr) {
+      static_cast<void>(stop_locked(*timer));  // also one that was set for another moment in a run that has just begun
+    } else {
       place = arm(*m, side, *timer, when_ns);
     }
     if (has_passed && m != nullptr) late = take_poll_waiter(side, m->sched.epoch);

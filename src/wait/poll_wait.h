@@ -22,7 +22,7 @@ enum class poll_outcome : std::uint8_t { ready, closed, timed_out };
 
 // --- for poll_use ---
 
-// One that was set while no run was alive, or an earlier one, may have passed without a timer.
+// One that was set while no run was alive, or an earlier one, may have passed without a timer; or it gets one now, if there is a run.
 void see_old_deadline(poll_side& side) noexcept;
 
 // Nothing fires any more.

@@ -46,6 +46,24 @@ std::error_code write_error(fd& to) {
 
 bool somebody_waits_for_io() { return test::waiting_for(rt::wait_reason::io) != 0; }
 
+// As nanoseconds it does not fit.
+TEST_P(net_deadline, NE01_a_day_of_a_far_year_is_not_in_the_past) {
+  using namespace std::chrono;
+  run([] {
+    auto ab = test::socket_pair();
+    constexpr sys_days far(year(9999) / December / 31);
+    ab.a.set_deadline(far);
+    EXPECT_EQ(write_error(ab.a), std::error_code());
+    ab.b.write_all("x");
+    EXPECT_EQ(read_error(ab.a), std::error_code());
+    mutex free;
+    EXPECT_TRUE(free.try_lock_until(far));
+    free.unlock();
+    EXPECT_FALSE(detail::is_over(far));
+    EXPECT_TRUE(detail::is_over(sys_days(year(-9999) / January / 1)));
+  });
+}
+
 TEST_P(net_deadline, NE01_a_deadline_in_the_past_fails_calls_that_could_proceed) {
   run([] {
     auto ab = test::socket_pair();

@@ -1,18 +1,24 @@
 // Descriptors where the kernel, another process or the end of a run does something unusual.
+#include "support/descriptors.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +31,27 @@ using namespace std::chrono_literals;
 class net_edges : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(net_edges);
 
-TEST_P(net_edges, NE19_sending_a_file_to_one_who_is_gone_is_an_error) {
+std::atomic<int> broken_pipes{0};
+
+// The program's own handler of SIGPIPE, for as long as it lives.
+class pipe_watch {
+ public:
+  pipe_watch() {
+    broken_pipes = 0;
+    struct sigaction counts {};
+    counts.sa_handler = [](int) { ++broken_pipes; };
+    ::sigaction(SIGPIPE, &counts, &before_);
+  }
+  ~pipe_watch() { ::sigaction(SIGPIPE, &before_, nullptr); }
+  pipe_watch(pipe_watch const&) = delete;
+  pipe_watch& operator=(pipe_watch const&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+TEST_P(net_edges, NE19_sending_a_file_to_one_who_is_gone_is_an_error_and_no_signal) {
+  pipe_watch const watched;
   run([] {
     int const file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     ASSERT_GE(file, 0);
@@ -45,6 +71,7 @@ TEST_P(net_edges, NE19_sending_a_file_to_one_who_is_gone_is_an_error) {
     }
     ::close(file);
   });
+  EXPECT_EQ(broken_pipes, 0);
 }
 
 // A read ends where a descriptor was passed, though more is there: so a short one says nothing about what is left.
@@ -147,6 +174,52 @@ TEST_P(net_edges, NE08_a_deadline_that_passed_between_two_runs_has_passed) {
     static_cast<void>(a.read_some({&byte, 1}, error));
     EXPECT_EQ(error, std::errc::timed_out);
   });
+}
+
+// Each call finds what it needs, so none waits.
+void exchange_until(std::errc expected, test::pair_of_fds& sockets) {
+  std::error_code error;
+  auto const patience = clock::now() + 10s;
+  while (!error && clock::now() < patience) {
+    char byte = 'x';
+    static_cast<void>(sockets.b.write_some({&byte, 1}, error));
+    if (!error) static_cast<void>(sockets.a.read_some({&byte, 1}, error));
+  }
+  EXPECT_EQ(error, expected);
+}
+
+TEST_P(net_edges, NE08_a_deadline_that_was_set_before_the_run_ends_calls_that_never_wait) {
+  test::with_slices_of const slices(1ms);  // at one P nobody else looks at the clock
+  auto sockets = test::socket_pair();
+  sockets.a.set_read_deadline(5ms);
+  run([&] { exchange_until(std::errc::timed_out, sockets); });
+}
+
+TEST(net_without_a_run, NE08_a_deadline_ends_calls) {
+  auto sockets = test::socket_pair();
+  sockets.a.set_read_deadline(5ms);
+  exchange_until(std::errc::timed_out, sockets);
+}
+
+// To one that lets nobody in any more: the call would have to wait.
+TEST(net_without_a_run, S25_a_dial_that_would_wait_throws_and_leaves_nothing_behind) {
+  int const full = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  endpoint at = endpoint::parse("127.0.0.1:0");
+  socklen_t bytes = at.size();
+  ASSERT_EQ(::bind(full, static_cast<sockaddr const*>(at.data()), bytes), 0);
+  ASSERT_EQ(::listen(full, 0), 0);
+  ASSERT_EQ(::getsockname(full, static_cast<sockaddr*>(at.data()), &bytes), 0);
+  std::vector<int> standing;
+  for (int i = 0; i < 4; ++i) {
+    standing.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    static_cast<void>(::connect(standing.back(), static_cast<sockaddr const*>(at.data()), bytes));
+  }
+  static_cast<void>(test::socket_pair());  // what the process makes once is there
+  int const before = test::open_descriptors();
+  EXPECT_THROW(tcp_conn::dial(at, 1s), std::logic_error);
+  EXPECT_EQ(test::open_descriptors(), before);
+  for (int const each : standing) ::close(each);
+  ::close(full);
 }
 
 }  // namespace

@@ -5,6 +5,10 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -13,6 +17,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace thrum {
@@ -103,6 +108,64 @@ TEST_P(net_options, NE_who_listens_may_share_addresses_and_ports_if_asked_to) {
     EXPECT_EQ(option(second, SOL_SOCKET, SO_REUSEPORT), 1);
     EXPECT_FALSE(tcp_listener::listen(at, {}, error).is_open()) << "who did not ask has no part in it";
     EXPECT_EQ(error, std::errc::address_in_use);
+  });
+}
+
+// Somebody else's, at the port of all addresses of IPv6 alone; nullopt: the machine has none.
+std::optional<int> socket_of_v6_alone(int type, std::uint16_t& port) {
+  int const made = ::socket(AF_INET6, type | SOCK_CLOEXEC, 0);
+  if (made < 0) return std::nullopt;
+  int const on = 1;
+  static_cast<void>(::setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on));
+  sockaddr_in6 at{};
+  at.sin6_family = AF_INET6;
+  socklen_t bytes = sizeof at;
+  bool const is_bound = ::bind(made, reinterpret_cast<sockaddr const*>(&at), bytes) == 0 &&
+                        (type != SOCK_STREAM || ::listen(made, 1) == 0) &&
+                        ::getsockname(made, reinterpret_cast<sockaddr*>(&at), &bytes) == 0;
+  port = ntohs(at.sin6_port);
+  if (is_bound) return made;
+  ::close(made);
+  return std::nullopt;
+}
+
+TEST_P(net_options, NE_a_port_that_is_taken_in_one_family_is_not_listened_to_in_the_other_alone) {
+  run([] {
+    std::uint16_t port = 0;
+    std::error_code error;
+    auto const stream = socket_of_v6_alone(SOCK_STREAM, port);
+    if (!stream) GTEST_SKIP() << "no IPv6";
+    EXPECT_FALSE(tcp_listener::listen(":" + std::to_string(port), {}, error).is_open());
+    EXPECT_EQ(error, std::errc::address_in_use);
+    ::close(*stream);
+    auto const datagram = socket_of_v6_alone(SOCK_DGRAM, port);
+    ASSERT_TRUE(datagram);
+    EXPECT_FALSE(udp_socket::bind(":" + std::to_string(port), error).is_open());
+    EXPECT_EQ(error, std::errc::address_in_use);
+    ::close(*datagram);
+  });
+}
+
+// The kernel lets a path fill its place, without a zero behind it.
+TEST_P(net_options, NE_the_longest_path_of_a_unix_socket_is_told_whole) {
+  run([] {
+    auto const name = "@thrum_longest_" + std::to_string(::getpid());
+    auto to = unix_datagram::bind(name);
+    sockaddr_un longest{};
+    longest.sun_family = AF_UNIX;
+    std::string path = "/tmp/thrum_longest_" + std::to_string(::getpid());
+    path.resize(sizeof longest.sun_path, 'x');
+    std::memcpy(longest.sun_path, path.data(), path.size());
+    int const from = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(::bind(from, reinterpret_cast<sockaddr const*>(&longest), sizeof longest), 0);
+    endpoint const there = endpoint::unix_path(name);
+    ASSERT_EQ(::sendto(from, "x", 1, 0, static_cast<sockaddr const*>(there.data()), there.size()), 1);
+    char byte = 0;
+    endpoint seen;
+    EXPECT_EQ(to.recv_from({&byte, 1}, seen), 1U);
+    EXPECT_EQ(seen.host(), path);
+    ::close(from);
+    std::filesystem::remove(path);
   });
 }
 

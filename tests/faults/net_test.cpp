@@ -127,6 +127,18 @@ TEST_P(net_faults, S25_without_memory_or_descriptors_opening_fails_and_leaves_no
   });
 }
 
+TEST_P(net_faults, S25_a_unix_socket_that_could_not_be_opened_leaves_no_file) {
+  run([] {
+    std::string const path = "/tmp/thrum_faults_" + std::to_string(::getpid());
+    std::error_code error;
+    inject_fault(call::epoll_ctl, ENOMEM);
+    EXPECT_FALSE(unix_listener::listen(path, unix_type::stream, error).is_open());
+    EXPECT_EQ(error, std::errc::not_enough_memory);
+    EXPECT_NE(::access(path.c_str(), F_OK), 0);
+    EXPECT_TRUE(unix_listener::listen(path).is_open());
+  });
+}
+
 TEST_P(net_faults, S25_interrupted_calls_are_repeated) {
   run([] {
     auto ab = test::socket_pair();

@@ -11,6 +11,8 @@
 
 namespace thrum::detail {
 
+inline constexpr std::int64_t no_io_deadline = std::numeric_limits<std::int64_t>::max();
+
 // The largest moment there is means never.
 template <class Rep, class Period>
 [[nodiscard]] std::int64_t deadline_after(std::chrono::duration<Rep, Period> const& d) noexcept {
@@ -21,14 +23,24 @@ template <class Rep, class Period>
   return ns < never - now_ns ? now_ns + ns : never;
 }
 
+// Without overflow: a day in the year 9999 is no number of nanoseconds.
+template <class Clock, class Duration>
+[[nodiscard]] std::int64_t ns_of(std::chrono::time_point<Clock, Duration> const& moment) noexcept {
+  return to_ns(moment.time_since_epoch());
+}
+
 // A clock other than ours has its own pace, and may be set meanwhile: when ours says that the time is over, ask is_over.
 template <class Clock, class Duration>
 [[nodiscard]] std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> const& when) {
   if constexpr (std::is_same_v<Clock, clock>) {
-    return to_ns(when.time_since_epoch());
+    return ns_of(when);
   } else {
-    auto const now = Clock::now();
-    return when <= now ? clock_ns() : deadline_after(when - now);  // a moment far in the past has no difference to now
+    std::int64_t const when_ns = ns_of(when);
+    std::int64_t const now_ns = ns_of(Clock::now());
+    // A clock may count from a moment to come: then the difference may be too large.
+    std::int64_t ahead_ns = 0;
+    if (when_ns > now_ns && __builtin_sub_overflow(when_ns, now_ns, &ahead_ns)) ahead_ns = no_io_deadline;
+    return deadline_after(std::chrono::nanoseconds(ahead_ns));
   }
 }
 
@@ -37,7 +49,7 @@ template <class Clock, class Duration>
   if constexpr (std::is_same_v<Clock, clock>) {
     return true;
   } else {
-    return Clock::now() >= when;
+    return ns_of(Clock::now()) >= ns_of(when);
   }
 }
 
@@ -51,8 +63,6 @@ template <class Clock, class Duration, class Attempt>
 }
 
 // The deadline of a descriptor: a moment, or a time from now.
-inline constexpr std::int64_t no_io_deadline = std::numeric_limits<std::int64_t>::max();
-
 template <class Clock, class Duration>
 [[nodiscard]] std::int64_t io_deadline(std::chrono::time_point<Clock, Duration> const& when) {
   return when == std::chrono::time_point<Clock, Duration>::max() ? no_io_deadline : deadline_at(when);
