@@ -45,6 +45,7 @@ constinit atomic<bool> run_is_alive{false};
 // Every P is idle.
 std::unique_ptr<Sched> make_sched(options const& chosen) {
   fill_hooks();
+  Sched::forget_threads_of_parent();
   os::note_loaded_code();  // before the handler that asks for it; and without one, for the places of unannounced calls
   auto made = std::make_unique<Sched>(checked_settings(chosen));
   os::lock_guard const guard(made->lock);

@@ -6,16 +6,24 @@
 #include "sched/world.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <stdexcept>
 
 namespace thrum::rt {
 namespace {
 
-void* resize_to(void* cpus) {
+// What a thread can be given without memory of its own.
+struct order {
+  std::uint32_t run;
+  std::int32_t cpus;
+};
+
+void* resize_to(void* packed) {
   os::set_thread_name("thrum-resize");
+  auto const asked = std::bit_cast<order>(packed);
   try {
-    change_procs(static_cast<int>(reinterpret_cast<std::intptr_t>(cpus)));
+    static_cast<void>(change_procs(asked.cpus, asked.run));
   } catch (std::exception const&) {  // there will be another look, or the run is over
   }
   return nullptr;
@@ -27,12 +35,12 @@ void follow_cpus(Sched& s) noexcept {
   int const cpus = std::min(os::available_cpus(), procs_max);
   if (cpus == s.procs.size() || s.procs_by_hand.load(relaxed)) return;  // relaxed: looked at again when it matters
   os::thread resizer{};
-  if (os::create_thread(resizer, resize_to, reinterpret_cast<void*>(static_cast<std::intptr_t>(cpus))) == 0) {
+  if (os::create_thread(resizer, resize_to, std::bit_cast<void*>(order{s.epoch, cpus})) == 0) {
     os::detach_thread(resizer);
   }
 }
 
-int change_procs(int n) {
+int change_procs(int n, std::uint32_t followed_in) {
   M* m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum::set_max_procs: the run has just ended");
   enter(*m);
@@ -48,7 +56,9 @@ int change_procs(int n) {
   {
     stopped_world const world(*m);
     before = s.procs.size();
-    is_done = resize(*m, n, fresh);
+    // The thread that follows the machine may have been late.
+    bool const is_late = followed_in != 0 && (followed_in != s.epoch || s.procs_by_hand.load(relaxed));
+    is_done = is_late || resize(*m, n, fresh);
   }
   leave(*m);
   if (!is_done) throw std::bad_alloc();

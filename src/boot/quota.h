@@ -12,7 +12,8 @@ namespace thrum::rt {
 void follow_cpus(Sched& s) noexcept;
 
 // On a goroutine or any other thread, outside the runtime: there are to be n Ps. How many it was before. Throws std::bad_alloc, and
-// std::logic_error if the run ends meanwhile.
-int change_procs(int n);
+// std::logic_error if the run ends meanwhile. `followed_in`: the machine is followed in this run, and in none other, unless the number is
+// chosen by hand meanwhile; 0: it is.
+int change_procs(int n, std::uint32_t followed_in = 0);
 
 }  // namespace thrum::rt

@@ -1,5 +1,7 @@
 #include "core/sched.h"
 
+#include <unistd.h>
+
 namespace thrum::rt {
 
 namespace {
@@ -18,6 +20,12 @@ std::uint32_t next_epoch() noexcept {
 
 constinit atomic<std::uint32_t> Sched::live_epoch{0};
 constinit atomic<std::int32_t> Sched::threads_asleep_for_good{0};
+
+void Sched::forget_threads_of_parent() noexcept {
+  static constinit atomic<std::int32_t> counted_in{0};  // relaxed: one run at a time
+  std::int32_t const here = ::getpid();
+  if (counted_in.exchange(here, relaxed) != here) threads_asleep_for_good.store(0, relaxed);
+}
 
 Sched::Sched(settings const& chosen)
     : options(chosen),

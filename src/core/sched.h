@@ -9,6 +9,7 @@
 #include "core/blocking_sites.h"
 #include "core/blocks.h"
 #include "core/cold_reads.h"
+#include "core/ended_threads.h"
 #include "core/entry.h"
 #include "core/global_run_queue.h"
 #include "core/m.h"
@@ -89,6 +90,7 @@ struct Sched {
   std::uint32_t const epoch;  // which run of this process it is: never 0, comes round after 65,535
   static constinit atomic<std::uint32_t> live_epoch;              // of the run that is alive; 0: there is none
   static constinit atomic<std::int32_t> threads_asleep_for_good;  // of earlier runs: see sched/end_all_ms.cpp
+  static void forget_threads_of_parent() noexcept;                // fork has taken none of them along
   os::signal_mask const ms_signals;  // what every M takes: run()'s caller's, and the preemption signal (T15)
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
 
@@ -170,7 +172,7 @@ struct Sched {
   // threads from outside: see sys/foreign.h
   foreign_seat* seats = nullptr;
   foreign_seat* seats_left = nullptr;
-  atomic<std::int32_t> thread_that_left{0};  // the last one, for the thread maker: is anybody left who could help?
+  ended_threads threads_that_left;  // under lock, for the thread maker: is anybody left who could help?
 
   // stop the world: see sched/world.h
   std::int32_t procs_to_stop = 0;  // under lock

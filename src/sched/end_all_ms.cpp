@@ -13,6 +13,7 @@
 #include "os/loaded_code.h"
 #include "os/pause_signal.h"
 #include "os/thread.h"
+#include "os/thread_state.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/threads.h"
@@ -90,10 +91,29 @@ bool all_rest(Sched const& s) noexcept {
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 
-void signal_all(Sched& s, bool (*send)(int tid) noexcept) noexcept {
+// One that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). Where that cannot be seen, its
+// clock tells.
+bool computes(M& m) noexcept {
+  os::thread_watch watch;
+  int const tid = hint_of(m.tid);
+  os::thread_activity const seen = watch.look(tid).activity;
+  if (seen != os::thread_activity::unknown) return seen == os::thread_activity::runs;
+  std::int64_t const now_ns = os::thread_cpu_ns(tid);
+  std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, now_ns);  // sysmon does not look any more
+  return before_ns >= 0 && now_ns != before_ns;
+}
+
+template <class F>
+void for_each_thread(Sched& s, F visit) noexcept {
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (m->id != 0 && m->thread_exists.load(acquire)) send(hint_of(m->tid));  // one that is gone does not mind
+    if (m->id != 0 && m->thread_exists.load(acquire)) visit(*m);  // one that is gone does not mind a signal
   }
+}
+
+void signal_all_that_compute(Sched& s) noexcept {
+  for_each_thread(s, [](M& m) noexcept {
+    if (computes(m)) os::send_pause_signal(hint_of(m.tid));
+  });
 }
 
 void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
@@ -104,7 +124,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   int signals_due = s.options.async_preemption ? signals_min : 0;
   for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (s.options.async_preemption && now_ns >= next_signal_ns) {
-      signal_all(s, os::send_pause_signal);
+      signal_all_that_compute(s);
       --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;
@@ -129,7 +149,9 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
   // Whoever is nearly always in the C library was not met outside of it in time.
   bool const can_be_met = s.options.async_preemption && !os::libc_is_in_the_program();
-  if (left != asleep && can_be_met) signal_all(s, os::keep_sending_pause_signals);
+  if (left != asleep && can_be_met) {
+    for_each_thread(s, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
+  }
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {

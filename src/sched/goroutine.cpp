@@ -10,6 +10,7 @@
 #include "sched/suspend.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include <cxxabi.h>
 #include <unwind.h>
@@ -168,8 +169,7 @@ void unwind_goroutine(G& g) {
 
 void clear_user_state(G& g) noexcept {
   destroy_locals(g);
-  std::free(g.name);
-  g.name = nullptr;
+  std::free(std::exchange(g.name, nullptr));  // whoever dumps it meanwhile finds none
 }
 
 }  // namespace thrum::rt

@@ -5,6 +5,7 @@
 #include "sched/ring_asker.h"
 #include "sched/threads.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -22,14 +23,29 @@ orders take_orders(Sched& s) noexcept {
   return {std::exchange(s.unborn_ms, nullptr), std::exchange(s.ended_ms, nullptr), std::exchange(s.wants_spare, false)};
 }
 
-// As long as the thread is listed it is one that might help.
-void look_for_deadlock_without(Sched& s, int tid) noexcept {
-  while (os::thread_is_listed(tid)) os::yield_thread();
-  os::lock_guard const guard(s.lock);
-  check_deadlock_locked(s);
-}
+// A thread is soon gone, unless a destructor of its own keeps it, or it is the process's first: that stays in the kernel's list.
+constexpr std::int64_t look_again_ns = 100'000;
+constexpr std::int64_t look_again_max_ns = 100'000'000;
+constexpr int looks_max = 100;
 
 }  // namespace
+
+// Whenever one is gone, it may have been the last who could help. Until when the next look is due, in ns; -1: there is none.
+std::int64_t thread_maker::look_at_those_that_left() noexcept {
+  {
+    os::lock_guard const guard(sched_.lock);
+    if (!sched_.threads_that_left.empty()) looks_at_leaving_ = 0;
+    leaving_.take_from(sched_.threads_that_left);
+  }
+  if (leaving_.empty()) return -1;
+  bool const gives_up = ++looks_at_leaving_ >= looks_max;
+  if (leaving_.forget_if([&](int tid) noexcept { return gives_up || !os::thread_is_listed(tid); }) != 0) {
+    os::lock_guard const guard(sched_.lock);
+    check_deadlock_locked(sched_);
+  }
+  if (leaving_.empty()) return -1;
+  return std::min(look_again_ns << std::min(looks_at_leaving_ / 4, 10), look_again_max_ns);
+}
 
 thread_maker::thread_maker(Sched& s) : sched_(s) {
   ++s.own_threads;
@@ -72,12 +88,12 @@ void thread_maker::make_threads() noexcept {
     ask_ring(sched_);
     if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
       sched_.follow_cpus(sched_);
-    if (int const tid = sched_.thread_that_left.exchange(0, relaxed)) look_for_deadlock_without(sched_, tid);
+    std::int64_t const next_look_ns = look_at_those_that_left();
     auto [next, ended, spare] = take_orders(sched_);
     if (next == nullptr && ended == nullptr && !spare) {
       // pairs with whoever asks
       if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
-      os::futex_wait(sched_.thread_maker_bell, bell, -1);
+      static_cast<void>(os::futex_wait(sched_.thread_maker_bell, bell, next_look_ns));
     }
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));
     if (spare) start_spare_thread(sched_);

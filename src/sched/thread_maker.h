@@ -28,6 +28,7 @@ class thread_maker {
  private:
   static void* thread_main(void* self);
   void make_threads() noexcept;
+  [[nodiscard]] std::int64_t look_at_those_that_left() noexcept;
 
   Sched& sched_;
   os::thread thread_{};
@@ -35,6 +36,8 @@ class thread_maker {
   atomic<bool> stopping_{false};
   bool runs_ = false;
   os::note ended_;
+  ended_threads leaving_;  // the kernel lists them still
+  int looks_at_leaving_ = 0;
   bool stays_ = false;  // its thread, for good: written before the note is woken. See end_ring
 };
 

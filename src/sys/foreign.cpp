@@ -103,9 +103,9 @@ void leave_seat(void*) noexcept {
   set_current_m(nullptr);
   seat->g.status.store(g_status::dead, relaxed);
   seat->spare = std::exchange(s->seats_left, seat);
-  s->thread_that_left.store(seat->m.tid, relaxed);  // ordered by the bell
   {
     os::lock_guard const of_sched(s->lock);
+    s->threads_that_left.add(seat->m.tid);
     --s->ms_foreign;
   }
   ring_thread_maker(*s);

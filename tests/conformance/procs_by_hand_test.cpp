@@ -1,11 +1,14 @@
 // S23: how many Ps there are is said by the options, else by THRUM_MAXPROCS, else by GOMAXPROCS, else by the machine, which is then
 // followed. Each in a child process, which has an environment of its own.
+#include "boot/quota.h"
 #include "conformance/child_test.h"
+#include "core/current.h"
 #include "support/tid_of.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <ostream>
 #include <string>
@@ -105,6 +108,24 @@ TEST_F(procs_by_hand, S23_what_nobody_said_by_hand_is) {
     }));
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+// The machine changed, and so did the program's mind, before the thread that follows came to it; or the run is another one.
+TEST_F(procs_by_hand, S23_a_late_follower_changes_nothing) {
+  EXPECT_EXIT(
+      {
+        run_with({}, [] {
+          std::uint32_t const epoch = rt::current_m()->sched.epoch;
+          set_max_procs(1);
+          static_cast<void>(rt::change_procs(4, epoch + 1));
+          EXPECT_EQ(max_procs(), 1);
+          set_max_procs(3);
+          static_cast<void>(rt::change_procs(4, epoch));
+          EXPECT_EQ(max_procs(), 3);
+        });
+        std::exit(testing::Test::HasFailure() ? 1 : 7);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void in_handler(std::function<void()> const& f) {
 void keeps_its_thread(void (*how)(std::function<void()> const&), std::function<void()> const& waits,
                       std::function<void()> const& ends) {
   rt::G const& g = this_g();
-  int const tid = rt::os::current_tid();
+  std::atomic<int> tid{0};
   std::atomic<bool> is_inside{false};
   {
     partner const other([&] {
@@ -76,6 +76,7 @@ void keeps_its_thread(void (*how)(std::function<void()> const&), std::function<v
       ends();
     });
     how([&] {
+      tid = rt::os::current_tid();
       is_inside = true;
       waits();
       is_inside = false;
