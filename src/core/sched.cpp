@@ -1,6 +1,6 @@
 #include "core/sched.h"
 
-#include <unistd.h>
+#include "os/thread.h"
 
 namespace thrum::rt {
 
@@ -23,7 +23,7 @@ constinit atomic<std::int32_t> Sched::threads_asleep_for_good{0};
 
 void Sched::forget_threads_of_parent() noexcept {
   static constinit atomic<std::int32_t> counted_in{0};  // relaxed: one run at a time
-  std::int32_t const here = ::getpid();
+  std::int32_t const here = os::process_id();
   if (counted_in.exchange(here, relaxed) != here) threads_asleep_for_good.store(0, relaxed);
 }
 

@@ -2,10 +2,13 @@
 #include "net/connect.h"
 #include "net/io_call.h"
 #include "os/socket.h"
+#include <thrum/sleep.h>
 #include <thrum/udp.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 
 namespace thrum {
 
@@ -14,6 +17,12 @@ using namespace rt;
 namespace {
 
 constexpr std::size_t batch_max = 64;
+
+// One that is not connected polls as writable whatever the receiver has no room for: nothing can be waited for. close and the deadline
+// are seen after a pause.
+constexpr int receiver_is_full = EXFULL;
+constexpr std::chrono::microseconds pause_min(50);
+constexpr std::chrono::microseconds pause_max(5'000);
 
 struct message_batch {
   std::array<mmsghdr, batch_max> headers;
@@ -46,6 +55,7 @@ std::size_t datagram_socket::recv_from(mutable_buffer to, endpoint& from, std::e
 
 std::size_t datagram_socket::send_many(std::span<datagram_out const> all, std::error_code& error) {
   io_call call(desc_, poll_side_name::write, error);
+  std::chrono::microseconds pause = pause_min;
   std::size_t sent = 0;
   while (call && sent < all.size()) {
     std::size_t const count = std::min(all.size() - sent, batch_max);
@@ -56,10 +66,19 @@ std::size_t datagram_socket::send_many(std::span<datagram_out const> all, std::e
       batch.put(i, const_cast<void*>(one.data.data()), one.data.size(),
                 names ? const_cast<void*>(one.to->data()) : nullptr, names ? one.to->size() : 0);
     }
+    bool const cannot_wait = all[sent].to != nullptr && all[sent].to->is_unix();
     long const more = call.perform(0, error, [&](int descriptor) {
-      return os::send_many(descriptor, batch.headers.data(), static_cast<unsigned>(count));
+      long const result = os::send_many(descriptor, batch.headers.data(), static_cast<unsigned>(count));
+      return cannot_wait && result == -EAGAIN ? -receiver_is_full : result;
     });
+    if (more < 0 && error.value() == receiver_is_full) {
+      error.clear();
+      sleep_for(pause);
+      pause = std::min(pause * 2, pause_max);
+      continue;
+    }
     if (more < 0) break;
+    pause = pause_min;
     sent += static_cast<std::size_t>(more);
   }
   return sent;

@@ -76,8 +76,9 @@ unix_listener unix_listener::listen(std::string_view path, unix_type type, std::
   unix_listener made;
   made.type_ = type;
   endpoint const at = endpoint::unix_path(path, error);
+  std::string kept(path);  // before there is a file that somebody has to remove
   if (!error) made.desc_ = open_bound(type_of(type), at, {.backlog = backlog_max}, error);
-  if (!error && path.front() != '@') made.path_ = path;
+  if (!error && kept.front() != '@') made.path_ = std::move(kept);
   return made;
 }
 

@@ -19,9 +19,10 @@ namespace {
 
 THRUM_SIGNAL_ENTRY void do_nothing(int) {}
 
-// For calls that cannot be told so: a peer that has gone makes an error of them, and no signal, whatever handler the program has.
+// For calls that cannot be told so: a peer that has gone makes an error of them, or of their rest, and no signal, whatever handler the
+// program has. `call` answers how many of these bytes, or -errno.
 template <class F>
-long without_signal_of_broken_pipe(F call) noexcept {
+long without_signal_of_broken_pipe(std::size_t bytes, F call) noexcept {
   sigset_t broken_pipe;
   ::sigemptyset(&broken_pipe);
   ::sigaddset(&broken_pipe, SIGPIPE);
@@ -32,7 +33,7 @@ long without_signal_of_broken_pipe(F call) noexcept {
   ::sigemptyset(&pending);
   if (::sigismember(&before, SIGPIPE) != 0) ::sigpending(&pending);
   long const result = call();
-  if (result == -EPIPE && ::sigismember(&pending, SIGPIPE) == 0) {
+  if (result != static_cast<long>(bytes) && ::sigismember(&pending, SIGPIPE) == 0) {
     int const errno_before = errno;
     timespec const at_once{};
     while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
@@ -175,7 +176,7 @@ THRUM_OPAQUE long write(int fd, iovec const* parts, int count) noexcept {
 }
 
 THRUM_OPAQUE long send_file(int to, int from, std::int64_t& offset, std::size_t bytes) noexcept {
-  return without_signal_of_broken_pipe([&] {
+  return without_signal_of_broken_pipe(bytes, [&] {
     return repeat(call::send, [&] {
       off_t at = offset;
       long const sent = ::sendfile(to, from, &at, bytes);
@@ -186,7 +187,7 @@ THRUM_OPAQUE long send_file(int to, int from, std::int64_t& offset, std::size_t 
 }
 
 THRUM_OPAQUE long splice(int from, int to, std::size_t bytes) noexcept {
-  return without_signal_of_broken_pipe([=] {
+  return without_signal_of_broken_pipe(bytes, [=] {
     return repeat(call::send,
                   [=] { return ::splice(from, nullptr, to, nullptr, bytes, SPLICE_F_NONBLOCK | SPLICE_F_MOVE); });
   });
@@ -197,19 +198,19 @@ THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
 }
 
 void survive_broken_pipes() noexcept {
-  static constinit atomic<bool> is_done{false};
-  if (is_done.load(acquire)) return;  // two may do it at a time: the same
-  struct sigaction now {};
-  bool const is_ours_to_set =
-      ::sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
-  if (is_ours_to_set) {
+  static bool const is_done = [] {  // by one, for whom the others wait
+    struct sigaction now {};
+    if (::sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
+      return true;
+    }
     struct sigaction nothing {};
     nothing.sa_handler = do_nothing;
     nothing.sa_flags = SA_RESTART | SA_ONSTACK;
     ::sigemptyset(&nothing.sa_mask);
     ::sigaction(SIGPIPE, &nothing, nullptr);
-  }
-  is_done.store(true, release);
+    return true;
+  }();
+  static_cast<void>(is_done);
 }
 
 }  // namespace thrum::rt::os

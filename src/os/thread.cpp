@@ -113,6 +113,8 @@ void detach_thread(thread& detached) noexcept {
   if (error != 0) fatal("internal error: a thread cannot be detached; errno=%d", error);
 }
 
+int process_id() noexcept { return ::getpid(); }
+
 int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
 
 void set_thread_name(char const* name) noexcept {

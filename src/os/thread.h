@@ -34,6 +34,8 @@ void detach_thread(thread& detached) noexcept;
 
 [[nodiscard]] int current_tid() noexcept;
 
+[[nodiscard]] int process_id() noexcept;  // another one in a child of fork
+
 // When the calling thread ends, after the destructors of its thread-locals, f(the thread's own) is called. One f in a process.
 // False: the system has no room for that.
 [[nodiscard]] bool call_at_thread_end(void (*f)(void*) noexcept) noexcept;

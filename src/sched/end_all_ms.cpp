@@ -34,6 +34,8 @@ constexpr std::int64_t next_signal_after_max_ns = 2'000'000;
 // On a busy machine the one who waits may find his time over before he has done anything. A signal that was sent stops its thread
 // whenever that gets a CPU.
 constexpr int signals_min = 3;
+// Who is met asleep so many times will not come soon.
+constexpr int looks_in_vain_max = 3;
 
 // Under sched.lock: puts those in front of this list who wait for their goroutine's turn and are to go on: to their end, or,
 // paused in the C library, until they are out of it. Those that are paused elsewhere stay where they are.
@@ -91,14 +93,9 @@ bool all_rest(Sched const& s) noexcept {
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 
-// One that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). Where that cannot be seen, its
-// clock tells.
-bool computes(M& m) noexcept {
-  os::thread_watch watch;
-  int const tid = hint_of(m.tid);
-  os::thread_activity const seen = watch.look(tid).activity;
-  if (seen != os::thread_activity::unknown) return seen == os::thread_activity::runs;
-  std::int64_t const now_ns = os::thread_cpu_ns(tid);
+// Where it cannot be seen whether a thread sleeps, its clock tells, in the long run.
+bool has_computed(M& m) noexcept {
+  std::int64_t const now_ns = os::thread_cpu_ns(hint_of(m.tid));
   std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, now_ns);  // sysmon does not look any more
   return before_ns >= 0 && now_ns != before_ns;
 }
@@ -110,10 +107,18 @@ void for_each_thread(Sched& s, F visit) noexcept {
   }
 }
 
-void signal_all_that_compute(Sched& s) noexcept {
-  for_each_thread(s, [](M& m) noexcept {
-    if (computes(m)) os::send_pause_signal(hint_of(m.tid));
+// One that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). False: all sleep.
+bool signal_all_that_compute(Sched& s) noexcept {
+  bool some_may_compute = false;
+  for_each_thread(s, [&](M& m) noexcept {
+    os::thread_watch watch;
+    os::thread_activity const seen = watch.look(hint_of(m.tid)).activity;
+    bool const is_known = seen != os::thread_activity::unknown;
+    bool const computes = is_known ? seen == os::thread_activity::runs : has_computed(m);
+    some_may_compute = some_may_compute || computes || !is_known;
+    if (computes) os::send_pause_signal(hint_of(m.tid));
   });
+  return some_may_compute;
 }
 
 void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
@@ -122,9 +127,11 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t interval_ns = first_signal_after_ns;
   std::int64_t next_signal_ns = now_ns + interval_ns;
   int signals_due = s.options.async_preemption ? signals_min : 0;
+  int looks_in_vain = 0;
   for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (s.options.async_preemption && now_ns >= next_signal_ns) {
-      signal_all_that_compute(s);
+      looks_in_vain = signal_all_that_compute(s) ? 0 : looks_in_vain + 1;
+      if (looks_in_vain == looks_in_vain_max) return;
       --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;

@@ -1,5 +1,6 @@
 #include "sched/thread_maker.h"
 
+#include "os/clock.h"
 #include "os/futex.h"
 #include "sched/deadlock.h"
 #include "sched/ring_asker.h"
@@ -26,7 +27,7 @@ orders take_orders(Sched& s) noexcept {
 // A thread is soon gone, unless a destructor of its own keeps it, or it is the process's first: that stays in the kernel's list.
 constexpr std::int64_t look_again_ns = 100'000;
 constexpr std::int64_t look_again_max_ns = 100'000'000;
-constexpr int looks_max = 100;
+constexpr std::int64_t waited_for_ns = 10'000'000'000;
 
 }  // namespace
 
@@ -34,17 +35,18 @@ constexpr int looks_max = 100;
 std::int64_t thread_maker::look_at_those_that_left() noexcept {
   {
     os::lock_guard const guard(sched_.lock);
-    if (!sched_.threads_that_left.empty()) looks_at_leaving_ = 0;
+    if (!sched_.threads_that_left.empty()) leaving_since_ns_ = os::monotonic_ns();
     leaving_.take_from(sched_.threads_that_left);
   }
   if (leaving_.empty()) return -1;
-  bool const gives_up = ++looks_at_leaving_ >= looks_max;
+  std::int64_t const waited_ns = os::monotonic_ns() - leaving_since_ns_;
+  bool const gives_up = waited_ns >= waited_for_ns;
   if (leaving_.forget_if([&](int tid) noexcept { return gives_up || !os::thread_is_listed(tid); }) != 0) {
     os::lock_guard const guard(sched_.lock);
     check_deadlock_locked(sched_);
   }
   if (leaving_.empty()) return -1;
-  return std::min(look_again_ns << std::min(looks_at_leaving_ / 4, 10), look_again_max_ns);
+  return std::clamp(waited_ns / 4, look_again_ns, look_again_max_ns);
 }
 
 thread_maker::thread_maker(Sched& s) : sched_(s) {

@@ -37,7 +37,7 @@ class thread_maker {
   bool runs_ = false;
   os::note ended_;
   ended_threads leaving_;  // the kernel lists them still
-  int looks_at_leaving_ = 0;
+  std::int64_t leaving_since_ns_ = 0;
   bool stays_ = false;  // its thread, for good: written before the note is woken. See end_ring
 };
 

@@ -206,9 +206,10 @@ void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
 
 namespace {
 
-// It was closed in a run that ended before all its users had left: they never will.
+// It was closed in a run that ended before all its users had left: they never will. Those who used it while there was no run come back.
 void close_without_users(poll_desc& d, use_word seen, std::uint32_t epoch) noexcept {
-  while (epoch_of(seen) != epoch && (seen & (closed | gone)) == closed) {
+  while (epoch_of(seen) != 0 && epoch_of(seen) != epoch && !is_newer(seen, epoch) &&
+         (seen & (closed | gone)) == closed) {
     if (d.use.compare_exchange_weak(seen, of_this_run(seen, epoch), acq_rel, relaxed)) return close_for_good(d);
   }
 }

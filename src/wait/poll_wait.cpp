@@ -163,7 +163,8 @@ bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns)
     }
     if (has_passed && m != nullptr) late = take_poll_waiter(side, m->sched.epoch);
   }
-  if (m == nullptr) return true;
+  // A run that has begun meanwhile may have somebody who waits by the old one.
+  if (m == nullptr) return callers_m() == nullptr || set_poll_deadline(d, which, when_ns);
   timer_was_added(*m, place);
   if (late != nullptr) ready(*m, *late);
   leave(*m);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -186,6 +187,36 @@ TEST_P(net_options, NE_datagrams_of_unix_sockets_go_to_whom_they_are_sent) {
     std::error_code error;
     EXPECT_EQ(a.send_to("x", endpoint::unix_path(name + "d"), error), 0U);
     EXPECT_EQ(error, std::errc::connection_refused);
+  });
+}
+
+// The kernel calls such a sender writable all the time.
+TEST_P(net_options, NE_one_who_waits_for_room_at_a_unix_socket_uses_no_cpu_and_goes_on) {
+  run([] {
+    auto const name = "@thrum_room_" + std::to_string(::getpid());
+    auto full = unix_datagram::bind(name);
+    auto sender = unix_datagram::bind(name + "s");
+    endpoint const to = endpoint::unix_path(name);
+    std::error_code error;
+    int sent = 0;
+    auto const fill = [&] {
+      sender.set_write_deadline(100ms);
+      for (error.clear(); !error;) sent += sender.send_to("x", to, error) != 0 ? 1 : 0;
+      EXPECT_EQ(error, std::errc::timed_out);
+    };
+    fill();
+    std::clock_t const cpu_before = std::clock();
+    auto const before = std::chrono::steady_clock::now();
+    fill();
+    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - before;
+    EXPECT_LT(static_cast<double>(std::clock() - cpu_before) / CLOCKS_PER_SEC, took.count() / 2);
+    sender.set_write_deadline(sender.no_deadline);
+    auto waits = spawn([&] { return sender.send_to("last", to); });
+    std::array<char, 16> bytes{};
+    endpoint from;
+    for (int i = 0; i < sent; ++i) EXPECT_EQ(full.recv_from(bytes, from), 1U);
+    EXPECT_EQ(full.recv_from(bytes, from), 4U);
+    EXPECT_EQ(waits.join(), 4U);
   });
 }
 

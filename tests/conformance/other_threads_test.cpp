@@ -137,6 +137,7 @@ TEST_F(other_threads, T13_threads_that_are_asleep_in_the_parent_are_not_counted_
         EXPECT_TRUE(wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > 0; }));
         pid_t const child = ::fork();
         if (child == 0) {
+          ::alarm(30);  // it must not outlive the test
           chan<int> const words;
           std::thread helper;
           run_at(1, [&] {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <ratio>
 #include <type_traits>
 
 namespace thrum::detail {
@@ -23,24 +24,27 @@ template <class Rep, class Period>
   return ns < never - now_ns ? now_ns + ns : never;
 }
 
-// Without overflow: a day in the year 9999 is no number of nanoseconds.
-template <class Clock, class Duration>
-[[nodiscard]] std::int64_t ns_of(std::chrono::time_point<Clock, Duration> const& moment) noexcept {
-  return to_ns(moment.time_since_epoch());
+// Without overflow: a day in the year 9999 is no number of nanoseconds in 64 bits, nor is now since the year 1601.
+__extension__ using wide_int = __int128;
+
+template <class Clock, class Rep, class Period>
+[[nodiscard]] auto wide_ns_of(
+    std::chrono::time_point<Clock, std::chrono::duration<Rep, Period>> const& moment) noexcept {
+  using factor = std::ratio_divide<Period, std::nano>;
+  using wide = std::conditional_t<std::is_integral_v<Rep>, wide_int, long double>;
+  return static_cast<wide>(moment.time_since_epoch().count()) * factor::num / factor::den;
 }
 
 // A clock other than ours has its own pace, and may be set meanwhile: when ours says that the time is over, ask is_over.
 template <class Clock, class Duration>
 [[nodiscard]] std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> const& when) {
   if constexpr (std::is_same_v<Clock, clock>) {
-    return ns_of(when);
+    return to_ns(when.time_since_epoch());
   } else {
-    std::int64_t const when_ns = ns_of(when);
-    std::int64_t const now_ns = ns_of(Clock::now());
-    // A clock may count from a moment to come: then the difference may be too large.
-    std::int64_t ahead_ns = 0;
-    if (when_ns > now_ns && __builtin_sub_overflow(when_ns, now_ns, &ahead_ns)) ahead_ns = no_io_deadline;
-    return deadline_after(std::chrono::nanoseconds(ahead_ns));
+    auto const ahead_ns = wide_ns_of(when) - wide_ns_of(Clock::now());
+    if (!(ahead_ns > 0)) return clock_ns();
+    if (ahead_ns >= no_io_deadline) return no_io_deadline;
+    return deadline_after(std::chrono::nanoseconds(static_cast<std::int64_t>(ahead_ns) + 1));  // rounded up
   }
 }
 
@@ -49,7 +53,7 @@ template <class Clock, class Duration>
   if constexpr (std::is_same_v<Clock, clock>) {
     return true;
   } else {
-    return ns_of(Clock::now()) >= ns_of(when);
+    return wide_ns_of(Clock::now()) >= wide_ns_of(when);
   }
 }
 
