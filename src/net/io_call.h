@@ -8,8 +8,10 @@
 #include "core/poll_desc.h"
 #include "wait/poll_use.h"
 #include "wait/poll_wait.h"
+#include <thrum/sleep.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <system_error>
 
@@ -86,6 +88,13 @@ class io_call {
       error = system_error_of(static_cast<int>(-result));
       return -1;
     }
+  }
+
+  // Where no event tells when to try again. Throws as perform does; close and the deadline are seen by the next one.
+  void pause(std::chrono::nanoseconds long_) const {
+    must_be_able_to_wait(use_.epoch());
+    sleep_for(long_);
+    must_be_able_to_wait(use_.epoch());
   }
 
   // The next call tries, whatever the last one found.

@@ -9,8 +9,8 @@
 namespace thrum::rt {
 
 poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
+  runtime_mark const mark;  // under it nobody is preempted, or stopped for good, who holds the stores' locks
   os::survive_broken_pipes();
-  runtime_mark const mark;  // under it nobody is preempted who holds the stores' locks
   error.clear();
   if (int const failed = os::open_poll()) {
     error = system_error_of(failed);

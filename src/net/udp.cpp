@@ -2,7 +2,6 @@
 #include "net/connect.h"
 #include "net/io_call.h"
 #include "os/socket.h"
-#include <thrum/sleep.h>
 #include <thrum/udp.h>
 
 #include <algorithm>
@@ -18,8 +17,7 @@ namespace {
 
 constexpr std::size_t batch_max = 64;
 
-// One that is not connected polls as writable whatever the receiver has no room for: nothing can be waited for. close and the deadline
-// are seen after a pause.
+// One that is not connected polls as writable whatever the receiver has no room for: nothing can be waited for.
 constexpr int receiver_is_full = EXFULL;
 constexpr std::chrono::microseconds pause_min(50);
 constexpr std::chrono::microseconds pause_max(5'000);
@@ -73,7 +71,7 @@ std::size_t datagram_socket::send_many(std::span<datagram_out const> all, std::e
     });
     if (more < 0 && error.value() == receiver_is_full) {
       error.clear();
-      sleep_for(pause);
+      call.pause(pause);
       pause = std::min(pause * 2, pause_max);
       continue;
     }

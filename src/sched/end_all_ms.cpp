@@ -34,8 +34,6 @@ constexpr std::int64_t next_signal_after_max_ns = 2'000'000;
 // On a busy machine the one who waits may find his time over before he has done anything. A signal that was sent stops its thread
 // whenever that gets a CPU.
 constexpr int signals_min = 3;
-// Who is met asleep so many times will not come soon.
-constexpr int looks_in_vain_max = 3;
 
 // Under sched.lock: puts those in front of this list who wait for their goroutine's turn and are to go on: to their end, or,
 // paused in the C library, until they are out of it. Those that are paused elsewhere stay where they are.
@@ -107,18 +105,15 @@ void for_each_thread(Sched& s, F visit) noexcept {
   }
 }
 
-// One that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). False: all sleep.
-bool signal_all_that_compute(Sched& s) noexcept {
-  bool some_may_compute = false;
-  for_each_thread(s, [&](M& m) noexcept {
+// One that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04).
+void signal_all_that_compute(Sched& s) noexcept {
+  for_each_thread(s, [](M& m) noexcept {
     os::thread_watch watch;
     os::thread_activity const seen = watch.look(hint_of(m.tid)).activity;
-    bool const is_known = seen != os::thread_activity::unknown;
-    bool const computes = is_known ? seen == os::thread_activity::runs : has_computed(m);
-    some_may_compute = some_may_compute || computes || !is_known;
+    bool const computes =
+        seen == os::thread_activity::runs || (seen == os::thread_activity::unknown && has_computed(m));
     if (computes) os::send_pause_signal(hint_of(m.tid));
   });
-  return some_may_compute;
 }
 
 void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
@@ -127,11 +122,9 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t interval_ns = first_signal_after_ns;
   std::int64_t next_signal_ns = now_ns + interval_ns;
   int signals_due = s.options.async_preemption ? signals_min : 0;
-  int looks_in_vain = 0;
   for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (s.options.async_preemption && now_ns >= next_signal_ns) {
-      looks_in_vain = signal_all_that_compute(s) ? 0 : looks_in_vain + 1;
-      if (looks_in_vain == looks_in_vain_max) return;
+      signal_all_that_compute(s);
       --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;

@@ -90,16 +90,26 @@ poll_outcome look_at_poll_side(poll_desc const& d, poll_side const& side) noexce
   return side.deadline.load(seq_cst) == poll_deadline_passed ? poll_outcome::timed_out : poll_outcome::ready;
 }
 
-poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t epoch) {
-  M* m = callers_m();
+namespace {
+
+M& enter_to_wait(std::uint32_t epoch) {
+  M* const m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum: a call on a descriptor would have to wait, but no runtime is alive");
   enter(*m);
+  std::uint32_t const its = m->sched.epoch;
+  if (its != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);  // its run has left it behind
+  if (its == epoch) return *m;
+  leave(*m);  // on a thread from outside: what it holds of the descriptor does not count in this run
+  throw std::logic_error("thrum: a call on a descriptor would have to wait, but the runtime came after it");
+}
+
+}  // namespace
+
+void must_be_able_to_wait(std::uint32_t epoch) { leave(enter_to_wait(epoch)); }
+
+poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t epoch) {
+  M* m = &enter_to_wait(epoch);
   Sched& s = m->sched;
-  if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);  // its run has left it behind
-  if (s.epoch != epoch) {  // on a thread from outside: what it holds of the descriptor does not count in this run
-    leave(*m);
-    throw std::logic_error("thrum: a call on a descriptor would have to wait, but the runtime came after it");
-  }
   poll_side& side = d.side(which);
   if (!watch_deadline(*m, side)) {
     leave(*m);

@@ -16,6 +16,9 @@ enum class poll_outcome : std::uint8_t { ready, closed, timed_out };
 // `epoch`. Throws std::logic_error if that is not alive, std::bad_alloc.
 [[nodiscard]] poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t epoch);
 
+// Throws std::logic_error as that does.
+void must_be_able_to_wait(std::uint32_t epoch);
+
 // The moment of the monotonic clock from which on calls of this side fail, waiting or not; no_poll_deadline for none. False: no
 // memory. The caller is a user. Never switches.
 [[nodiscard]] bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns) noexcept;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,8 @@ TEST_P(net_deadline, NE01_a_day_of_a_far_year_is_not_in_the_past) {
     free.unlock();
     EXPECT_FALSE(detail::is_over(far));
     EXPECT_TRUE(detail::is_over(sys_days(year(-9999) / January / 1)));
+    using of_no_number = time_point<steady_clock, duration<double>>;
+    EXPECT_TRUE(detail::is_over(of_no_number(duration<double>(std::numeric_limits<double>::quiet_NaN()))));
   });
 }
 

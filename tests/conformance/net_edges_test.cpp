@@ -209,6 +209,16 @@ TEST(net_without_a_run, NE08_a_deadline_ends_calls) {
   exchange_until(std::errc::timed_out, sockets);
 }
 
+TEST(net_without_a_run, NE_one_who_would_wait_for_room_at_a_unix_socket_is_told_so) {
+  auto const name = "@thrum_no_run_" + std::to_string(::getpid());
+  auto full = unix_datagram::bind(name);
+  auto sender = unix_datagram::bind(name + "s");
+  auto const fill = [&] {
+    for (;;) static_cast<void>(sender.send_to("x", endpoint::unix_path(name)));
+  };
+  EXPECT_THROW(fill(), std::logic_error);
+}
+
 // To one that lets nobody in any more: the call would have to wait.
 TEST(net_without_a_run, S25_a_dial_that_would_wait_throws_and_leaves_nothing_behind) {
   int const full = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

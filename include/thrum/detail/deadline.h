@@ -53,7 +53,7 @@ template <class Clock, class Duration>
   if constexpr (std::is_same_v<Clock, clock>) {
     return true;
   } else {
-    return wide_ns_of(Clock::now()) >= wide_ns_of(when);
+    return !(wide_ns_of(Clock::now()) < wide_ns_of(when));  // so not-a-number is over
   }
 }
 
