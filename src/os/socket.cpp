@@ -198,7 +198,7 @@ THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
 }
 
 void survive_broken_pipes() noexcept {
-  static bool const is_done = [] {  // by one, for whom the others wait
+  [[maybe_unused]] static bool const is_done = [] {  // by one, for whom the others wait
     struct sigaction now {};
     if (::sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
       return true;
@@ -210,7 +210,6 @@ void survive_broken_pipes() noexcept {
     ::sigaction(SIGPIPE, &nothing, nullptr);
     return true;
   }();
-  static_cast<void>(is_done);
 }
 
 }  // namespace thrum::rt::os

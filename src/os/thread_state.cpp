@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,6 +41,12 @@ std::int64_t thread_cpu_ns(int tid) noexcept {
   timespec used{};
   if (::clock_gettime(cpu_clock_of(tid), &used) != 0) return -1;
   return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
+}
+
+bool has_computed(int tid, std::int64_t at_least_ns, std::int64_t& seen_ns) noexcept {
+  std::int64_t const now_ns = thread_cpu_ns(tid);
+  std::int64_t const before_ns = std::exchange(seen_ns, now_ns);
+  return before_ns >= 0 && now_ns - before_ns >= at_least_ns;
 }
 
 thread_state thread_watch::look(int tid) noexcept {

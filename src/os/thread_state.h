@@ -34,6 +34,9 @@ struct thread_state {
 // What a thread has used of a CPU so far; -1: it is gone.
 [[nodiscard]] std::int64_t thread_cpu_ns(int tid) noexcept;
 
+// Whether it has used so much since `seen_ns` was noted, here; -1: it has not been, so nobody can tell.
+[[nodiscard]] bool has_computed(int tid, std::int64_t at_least_ns, std::int64_t& seen_ns) noexcept;
+
 // Keeps the descriptor of the thread it looked at last.
 class thread_watch {
  public:

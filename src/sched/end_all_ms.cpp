@@ -91,13 +91,6 @@ bool all_rest(Sched const& s) noexcept {
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 
-// Where it cannot be seen whether a thread sleeps, its clock tells, in the long run.
-bool has_computed(M& m) noexcept {
-  std::int64_t const now_ns = os::thread_cpu_ns(hint_of(m.tid));
-  std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, now_ns);  // sysmon does not look any more
-  return before_ns >= 0 && now_ns != before_ns;
-}
-
 template <class F>
 void for_each_thread(Sched& s, F visit) noexcept {
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
@@ -109,10 +102,12 @@ void for_each_thread(Sched& s, F visit) noexcept {
 void signal_all_that_compute(Sched& s) noexcept {
   for_each_thread(s, [](M& m) noexcept {
     os::thread_watch watch;
-    os::thread_activity const seen = watch.look(hint_of(m.tid)).activity;
-    bool const computes =
-        seen == os::thread_activity::runs || (seen == os::thread_activity::unknown && has_computed(m));
-    if (computes) os::send_pause_signal(hint_of(m.tid));
+    int const tid = hint_of(m.tid);
+    os::thread_activity const seen = watch.look(tid).activity;
+    // Where that cannot be seen its clock tells; sysmon, whose note that is, does not look any more.
+    bool const computes = seen == os::thread_activity::runs ||
+                          (seen == os::thread_activity::unknown && os::has_computed(tid, 1, m.cpu_seen_ns));
+    if (computes) os::send_pause_signal(tid);
   });
 }
 

@@ -38,9 +38,7 @@ bool is_urgent(P const& p) noexcept {
 }
 
 bool is_computing(int tid, std::int64_t& cpu_seen_ns) noexcept {
-  std::int64_t const now_ns = os::thread_cpu_ns(tid);
-  std::int64_t const before_ns = std::exchange(cpu_seen_ns, now_ns);
-  return before_ns >= 0 && now_ns - before_ns >= computing_for_ns / 4;
+  return os::has_computed(tid, computing_for_ns / 4, cpu_seen_ns);
 }
 
 }  // namespace

@@ -193,24 +193,27 @@ TEST(library_locks, T03_CP_04_loops_in_the_loader_stop_nobody_at_two_ps) {
   run_beside_loader_loops(2, static_cast<int>(scaled(100, 10)), 0s);
 }
 
+template <class Step>
+void expect_that_a_loop_stops_nobody(Step step) {
+  with_slices_of const slices(1ms);
+  run_at(1, [&] {
+    start_a_loop(std::move(step));
+    for (int i = 0; i < 3; ++i) sleep_for(1ms);
+  });
+}
+
+void read_the_clock() { static_cast<void>(std::chrono::steady_clock::now()); }
+
 // It is hardly ever met outside the C library, and waited for there only so long.
 TEST(library_locks, T03_a_loop_over_memset_stops_nobody) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  with_slices_of const slices(1ms);
-  run_at(1, [] {
-    start_a_loop(filling(1'000'000));
-    for (int i = 0; i < 3; ++i) sleep_for(1ms);
-  });
+  expect_that_a_loop_stops_nobody(filling(1'000'000));
 }
 
 // Nor outside the kernel's own page, where the time is read.
 TEST(library_locks, T03_a_loop_that_reads_the_clock_stops_nobody) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  with_slices_of const slices(1ms);
-  run_at(1, [] {
-    start_a_loop([] { static_cast<void>(std::chrono::steady_clock::now()); });
-    for (int i = 0; i < 3; ++i) sleep_for(1ms);
-  });
+  expect_that_a_loop_stops_nobody(read_the_clock);
 }
 
 class library_locks_at_the_end : public test::child_test {};
@@ -303,30 +306,28 @@ TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
   }
 }
 
-// It is outside the C library for some hundredths of its time: at the end of the run it is not met there as a rule.
-TEST_F(library_locks_at_the_end, T03_a_loop_over_memset_does_not_compute_for_long_after_the_run) {
-  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+template <class Step>
+void expect_that_a_loop_is_stopped_soon_after_the_run(Step step) {
   EXPECT_EXIT(
       {
         with_slices_of const slices(1ms);
-        run_at(1, [] { start_a_loop(filling(5'000)); });
+        run_at(1, [&] { start_a_loop(std::move(step)); });
         bool const stopped = test::wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > 0; });
         std::exit(stopped ? 7 : 1);
       },
       testing::ExitedWithCode(7), "");
 }
 
+// It is outside the C library for some hundredths of its time: at the end of the run it is not met there as a rule.
+TEST_F(library_locks_at_the_end, T03_a_loop_over_memset_does_not_compute_for_long_after_the_run) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  expect_that_a_loop_is_stopped_soon_after_the_run(filling(5'000));
+}
+
 // Not where the time is read, since an allocator that reads it would keep its lock for good; but outside, some time.
 TEST_F(library_locks_at_the_end, T03_a_loop_that_reads_the_clock_does_not_compute_for_long_after_the_run) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
-  EXPECT_EXIT(
-      {
-        with_slices_of const slices(1ms);
-        run_at(1, [] { start_a_loop([] { static_cast<void>(std::chrono::steady_clock::now()); }); });
-        bool const stopped = test::wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) > 0; });
-        std::exit(stopped ? 7 : 1);
-      },
-      testing::ExitedWithCode(7), "");
+  expect_that_a_loop_is_stopped_soon_after_the_run(read_the_clock);
 }
 
 // What the next run must know of threads that the last one left asleep.

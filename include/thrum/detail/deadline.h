@@ -12,15 +12,14 @@
 
 namespace thrum::detail {
 
-inline constexpr std::int64_t no_io_deadline = std::numeric_limits<std::int64_t>::max();
+// The largest moment there is.
+inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-// The largest moment there is means never.
 template <class Rep, class Period>
 [[nodiscard]] std::int64_t deadline_after(std::chrono::duration<Rep, Period> const& d) noexcept {
   std::int64_t const now_ns = clock_ns();
   std::int64_t const ns = to_ns(d);
   if (ns <= 0) return now_ns;
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   return ns < never - now_ns ? now_ns + ns : never;
 }
 
@@ -43,7 +42,7 @@ template <class Clock, class Duration>
   } else {
     auto const ahead_ns = wide_ns_of(when) - wide_ns_of(Clock::now());
     if (!(ahead_ns > 0)) return clock_ns();
-    if (ahead_ns >= no_io_deadline) return no_io_deadline;
+    if (ahead_ns >= never) return never;
     return deadline_after(std::chrono::nanoseconds(static_cast<std::int64_t>(ahead_ns) + 1));  // rounded up
   }
 }
@@ -67,6 +66,8 @@ template <class Clock, class Duration, class Attempt>
 }
 
 // The deadline of a descriptor: a moment, or a time from now.
+inline constexpr std::int64_t no_io_deadline = never;
+
 template <class Clock, class Duration>
 [[nodiscard]] std::int64_t io_deadline(std::chrono::time_point<Clock, Duration> const& when) {
   return when == std::chrono::time_point<Clock, Duration>::max() ? no_io_deadline : deadline_at(when);
