@@ -82,6 +82,9 @@ class silent_server {
 std::string session(int port, int silent_port, int i) {
   httplib::Client client("127.0.0.1", port);
   client.set_keep_alive(i % 2 == 0);
+  client.set_connection_timeout(patience_s);
+  client.set_read_timeout(patience_s);
+  client.set_write_timeout(patience_s);
   std::string told;
   told += told_by(client.Get("/hello"));
   told += told_by(client.Get("/number/" + std::to_string(i)));

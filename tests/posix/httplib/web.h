@@ -27,11 +27,17 @@ class goroutine_queue : public httplib::TaskQueue {
   wait_group tasks_;
 };
 
+// Its own five seconds pass on a busy machine.
+inline constexpr int patience_s = 60;
+
 class web {
  public:
   explicit web(std::function<httplib::TaskQueue*()> new_queue) {
     it_.new_task_queue = std::move(new_queue);
     it_.set_keep_alive_max_count(1'000'000);
+    it_.set_keep_alive_timeout(patience_s);
+    it_.set_read_timeout(patience_s);
+    it_.set_write_timeout(patience_s);
     int listener = -1;
     it_.set_socket_options([&](int fd) { listener = fd; });
     add_handlers();
