@@ -98,7 +98,7 @@ void chaos::preempt_somebody() noexcept {
   if (m == nullptr) return;
   int const tid = hint_of(m->tid);
   if (tid == 0) return;  // it is just being made
-  std::int64_t const used_ns = os::thread_cpu_ns(tid);
+  std::int64_t used_ns = os::thread_cpu_ns(tid);
   sleep_for(watched_for_ns);
   if (hint_of(p.m) != m) return;
   m->pause_tick.store(p.schedtick.load(relaxed), relaxed);
@@ -107,7 +107,7 @@ void chaos::preempt_somebody() noexcept {
     return;
   }
   os::thread_watch watch;
-  bool const computes = used_ns >= 0 && os::thread_cpu_ns(tid) - used_ns >= watched_for_ns / 4;
+  bool const computes = os::has_computed(tid, watched_for_ns / 4, used_ns);
   if (!computes || !sched_.options.async_preemption) return;
   if (watch.look(tid).activity == os::thread_activity::runs) static_cast<void>(os::send_pause_signal(tid));
 }

@@ -201,8 +201,8 @@ TEST_P(net_edges, NE08_a_deadline_that_was_set_before_the_run_ends_calls_that_ne
   auto sockets = test::socket_pair();
   sockets.a.set_read_deadline(5ms);
   run([&] {
-    exchange_until(std::errc::timed_out, sockets, [] { yield(); });
-  });  // at one P nobody else looks at the clock
+    exchange_until(std::errc::timed_out, sockets, [] { yield(); });  // at one P nobody else looks at the clock
+  });
 }
 
 TEST(net_without_a_run, NE08_a_deadline_ends_calls) {

@@ -171,14 +171,14 @@ std::int64_t handoffs(std::int64_t trials) {
   return first;
 }
 
-// Another P may have stolen it, and the kernel keep that one's thread from running: so it may be tried again.
+// Another P, if there is one, may have stolen it, and the kernel keep that one's thread from running: then it may be tried again.
 TEST_P(sync_handoff, SY_04_the_first_waiter_runs_before_the_releaser_goes_on) {
-  std::int64_t const trials = scaled(2'000, 200);
+  std::int64_t const trials = scaled(10'000, 500);
+  int const tries = GetParam() == 1 ? 1 : 5;
   run_with({.max_procs = GetParam()}, [&] {
     auto const are_most = [&](std::int64_t first) { return first >= trials * 2 / 3; };
-    std::int64_t const first = test::in_one_of(
-        10, [&] { return handoffs(trials); }, are_most);
-    EXPECT_TRUE(are_most(first)) << first << " of " << trials;
+    auto const try_all = [&] { return handoffs(trials); };
+    EXPECT_GE(test::in_one_of(tries, try_all, are_most), trials * 2 / 3);
   });
 }
 

@@ -83,8 +83,7 @@ std::string session(int port, int silent_port, int i) {
   httplib::Client client("127.0.0.1", port);
   client.set_keep_alive(i % 2 == 0);
   client.set_connection_timeout(patience_s);
-  client.set_read_timeout(patience_s);
-  client.set_write_timeout(patience_s);
+  be_patient(client);
   std::string told;
   told += told_by(client.Get("/hello"));
   told += told_by(client.Get("/number/" + std::to_string(i)));
@@ -104,6 +103,8 @@ std::string session(int port, int silent_port, int i) {
   httplib::Client nobody("127.0.0.1", 1);
   told += told_by(nobody.Get("/hello"));
   httplib::Client by_name("localhost", port);
+  by_name.set_connection_timeout(patience_s);
+  be_patient(by_name);
   told += told_by(by_name.Get("/number/" + std::to_string(i)));
   return told;
 }

@@ -30,14 +30,19 @@ class goroutine_queue : public httplib::TaskQueue {
 // Its own five seconds pass on a busy machine.
 inline constexpr int patience_s = 60;
 
+template <class ServerOrClient>
+void be_patient(ServerOrClient& it) {
+  it.set_read_timeout(patience_s);
+  it.set_write_timeout(patience_s);
+}
+
 class web {
  public:
   explicit web(std::function<httplib::TaskQueue*()> new_queue) {
     it_.new_task_queue = std::move(new_queue);
     it_.set_keep_alive_max_count(1'000'000);
     it_.set_keep_alive_timeout(patience_s);
-    it_.set_read_timeout(patience_s);
-    it_.set_write_timeout(patience_s);
+    be_patient(it_);
     int listener = -1;
     it_.set_socket_options([&](int fd) { listener = fd; });
     add_handlers();
