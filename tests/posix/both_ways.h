@@ -126,14 +126,18 @@ struct both_ends {
     close_first();
     close_second();
   }
-  void close_first() {
-    if (first >= 0) ::close(std::exchange(first, -1));
-  }
-  void close_second() {
-    if (second >= 0) ::close(std::exchange(second, -1));
-  }
+  void close_first() { close(first); }
+  void close_second() { close(second); }
   int first = -1;
   int second = -1;
+
+ private:
+  // The number is changed after close: whoever waits for the file has read the number before, and close knows of all who wait.
+  static void close(int& end) {
+    if (end < 0) return;
+    ::close(end);
+    end = -1;
+  }
 };
 
 // The same file under a number where nothing else comes to be once it is closed: threads of the runtime open files, too.
