@@ -72,18 +72,20 @@ struct proc_stats {
   std::uint64_t spins = 0;            // searches for work begun
   std::uint64_t spinning_ns = 0;      // and how long they took, in nanoseconds
   std::uint64_t timers_run = 0;       // sleepers woken and timers fired
-  std::uint64_t syscalls = 0;         // calls of blocking() begun here
-  std::uint64_t handed_off = 0;       // of these, declared long: the P was given away at once
+  // How often it was left for a call: by blocking(), again after each use of thrum inside of it, and by threads from outside.
+  std::uint64_t syscalls = 0;
+  std::uint64_t handed_off = 0;       // of these, given away at once: declared long, or by a thread that had made others runnable
   std::uint64_t returns_to_idle = 0;  // returns from one that found their own P taken, and this one idle
   std::uint64_t returns_queued = 0;   // goroutines back from one that found no P, and were run here later
-  std::uint64_t preempted =
-      0;  // goroutines that had to make room at the end of a slice: in the middle of user code, or in a call that may switch
+  // Goroutines that had to make room at the end of a slice, or to a world that stops: in the middle of user code, or in a call that may
+  // switch.
+  std::uint64_t preempted = 0;
 };
 
 // A place in the program where goroutines slept in the kernel without thrum::blocking. It works, since the P is taken from
 // outside; but announced it is taken at once.
 struct unannounced_call {
-  long system_call = -1;         // its number, as in <sys/syscall.h>
+  long system_call = -1;         // its number, as in <sys/syscall.h>; -1: the kernel did not tell
   void const* caller = nullptr;  // an address in the program that it was called from, for addr2line; nullptr: not found
   std::uint64_t count = 0;
 };
@@ -114,7 +116,7 @@ struct stats {
   std::uint64_t retaken = 0;       // Ps that it took from system calls
   std::uint64_t unannounced = 0;   // Ps that it took from threads asleep in the kernel without saying so
   std::vector<unannounced_call> unannounced_calls;  // where that was: the first 32 places
-  std::uint64_t preemptions_asked = 0;              // slices that it ended, and ends that had to be asked for again
+  std::uint64_t preemptions_asked = 0;              // signals that it sent to end slices or stop the world, and those that had to be sent again
   int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
   std::uint64_t file_reads_waited = 0;              // reads of files that waited for the disk without a thread
   std::uint64_t file_reads_handed_off = 0;          // and with one: few at a time, or where the kernel has no ring

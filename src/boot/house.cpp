@@ -97,9 +97,10 @@ pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption 
 
 pause_signal::~pause_signal() {
   if (number_ == 0) return;
-  callers_.without(number_).apply();  // one that waits, since main had it blocked, comes while it is still ours
+  callers_.without(number_).apply_to(
+      number_);  // one that waits, since main had it blocked, comes while it is still ours
   os::remove_pause_signal(still_sent_);
-  callers_.apply();
+  callers_.apply_to(number_);  // what main has done to the others stays
 }
 
 house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*sched_), quitting_(*sched_) {

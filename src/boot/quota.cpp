@@ -19,6 +19,13 @@ struct order {
   std::int32_t cpus;
 };
 
+// The run for which one is under way; 0: none. It may wait for long, for a world that does not stop.
+constinit atomic<std::uint32_t> resized_for{0};
+
+void is_done_for(std::uint32_t run) noexcept {
+  static_cast<void>(resized_for.compare_exchange(run, 0, relaxed, relaxed));  // orders nothing
+}
+
 void* resize_to(void* packed) {
   os::set_thread_name("thrum-resize");
   auto const asked = std::bit_cast<order>(packed);
@@ -26,6 +33,7 @@ void* resize_to(void* packed) {
     static_cast<void>(change_procs(asked.cpus, asked.run));
   } catch (std::exception const&) {  // there will be another look, or the run is over
   }
+  is_done_for(asked.run);
   return nullptr;
 }
 
@@ -34,9 +42,12 @@ void* resize_to(void* packed) {
 void follow_cpus(Sched& s) noexcept {
   int const cpus = std::min(os::available_cpus(), procs_max);
   if (cpus == s.procs.size() || s.procs_by_hand.load(relaxed)) return;  // relaxed: looked at again when it matters
+  if (resized_for.exchange(s.epoch, relaxed) == s.epoch) return;
   os::thread resizer{};
   if (os::create_thread(resizer, resize_to, std::bit_cast<void*>(order{s.epoch, cpus})) == 0) {
     os::detach_thread(resizer);
+  } else {
+    is_done_for(s.epoch);
   }
 }
 

@@ -71,6 +71,7 @@ void end_slice_by_chance(M& m) noexcept;
 }
 [[gnu::always_inline]] inline void leave(M& m) noexcept {
   if constexpr (debug_checks) end_slice_by_chance(m);
+  signal_fence();  // what it did in there comes first, for those behind the barrier
   // release only for ThreadSanitizer, which does not know the barrier that sysmon brings about
   m.in_runtime.store(false, with_tsan ? release : relaxed);
   signal_fence();

@@ -70,15 +70,11 @@ struct M {
   G* current = nullptr;             // nullptr on g0
   bool current_was_handed = false;  // it came from runnext: whoever ran before has readied it
   P* p = nullptr;
-  atomic<bool> in_runtime{false};                   // T01: no malloc, no user code, no preemption
-  atomic<std::uint32_t> attention{0};               // looked at whenever the mark above is set or cleared: see m_attend
-  std::int64_t cpu_seen_ns = -1;                    // sysmon's: what its thread had used at the last look without a P
-  atomic<pause_in> pause_reach{pause_in::program};  // written by sysmon
-  // Written by sysmon: the slice, by its P's schedtick, that m_attend::pause is about.
-  atomic<std::uint32_t> pause_tick{0};
+  atomic<bool> in_runtime{false};      // T01: no malloc, no user code, no preemption
+  atomic<std::uint32_t> attention{0};  // looked at whenever the mark above is set or cleared: see m_attend
   std::uintptr_t call_site = 0;        // where its goroutine announced the call it is in; 0: not known
-  P* away_from = nullptr;              // in a system call: the P that may still be there on the way back
-  bool is_foreign = false;             // of a thread that thrum did not make: see sys/foreign.h
+  atomic<P*> away_from{nullptr};  // in a system call: the P that may still be there on the way back; claimants clear it
+  bool is_foreign = false;        // of a thread that thrum did not make: see sys/foreign.h
   atomic<bool> run_is_over{false};     // of such a thread: it must not enter
   atomic<std::uint32_t> keeps_run{0};  // of such a thread: it is outside, and needs the memory of its run
   std::uint8_t at_start = 0;           // see m_start
@@ -105,6 +101,12 @@ struct M {
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;
+
+  // written by sysmon
+  std::int64_t cpu_seen_ns = -1;  // what its thread had used at the last look without a P: its own note
+  int asked_without_p = 0;        // so many times: its own, too
+  atomic<pause_in> pause_reach{pause_in::program};  // where it may be stopped
+  atomic<std::uint32_t> pause_tick{0};              // the slice, by its P's schedtick, that m_attend::pause is about
 
   // written by anybody
   atomic<std::uint32_t> ready_at_home{0};  // how many stand in home_queue and home_inbox

@@ -47,9 +47,9 @@ struct alignas(cache_line_bytes) P {
   // owner only
   std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, the global queue has its turn
   std::uint32_t runs_to_look =
-      global_tick;             // 0: so many ran, with or without slices of their own, since the P looked up
-  std::uint32_t looks_up = 0;  // how often that came to 0
-  M* m = nullptr;
+      global_tick;                 // 0: so many ran, with or without slices of their own, since the P looked up
+  std::uint32_t looks_up = 0;      // how often that came to 0
+  M* m = nullptr;                  // read by those who claim it
   std::uint32_t slices_ended = 0;  // by preemption
   std::uint32_t free_g_count = 0;
   std::array<G*, free_g_cache_max> free_gs{};  // dead Gs, the last one used last
@@ -73,6 +73,11 @@ struct alignas(cache_line_bytes) P {
   P* idle_link = nullptr;
   atomic<p_status> status{p_status::stopped};
 
+  // see core/claims.h
+  atomic<bool> claimed{false};  // by one who is about to take it from a system call: who did has what follows
+  P* claim_link = nullptr;
+  M* claimed_from = nullptr;
+
   // see p_timers.h
   p_timers timers;
 
@@ -84,14 +89,6 @@ struct alignas(cache_line_bytes) P {
       illegal_transition("P", static_cast<std::uint64_t>(id), name_of(actual), name_of(from), name_of(to));
     }
     status.store(to, relaxed);
-  }
-
-  // It is marked as in a system call, and the caller takes it out of that: its M on the way back, or anybody else, who then
-  // hands it off. False: somebody else was first.
-  [[nodiscard]] bool take_from_syscall() noexcept {
-    auto expected = p_status::syscall;
-    // acquire pairs with the release that marked it: what its M did with it is done
-    return status.compare_exchange(expected, p_status::running, acquire, relaxed);
   }
 
   // A goroutine begins a time slice of its own.

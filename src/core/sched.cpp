@@ -1,5 +1,6 @@
 #include "core/sched.h"
 
+#include "os/barrier.h"
 #include "os/thread.h"
 
 namespace thrum::rt {
@@ -34,6 +35,7 @@ Sched::Sched(settings const& chosen)
                                          : os::signal_mask::of_this_thread()),
       steal_steps(static_cast<std::uint32_t>(chosen.procs)),
       stacks(chosen.stack_size) {
+  os::prepare_barrier();
   for (int i = 0; i < chosen.procs; ++i) procs.add(*make_proc(i).release());
   use_procs(chosen.procs);
 }

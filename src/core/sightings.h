@@ -25,14 +25,15 @@ struct sightings {
     M* m = nullptr;
     std::uint32_t tick = 0;
     std::int64_t ends_ns = 0;
-    std::int64_t ask_ns = 0;    // when it is asked to pause, or asked again
-    std::int64_t asked_ns = 0;  // when it was last
-    std::int64_t cpu_ns = -1;   // what its thread had used of a CPU when that was looked at last
-    os::thread_state slept;     // in which call, at the last look
-    int asked = 0;              // so many times
-    int refused = 0;            // because the look at its thread was too old
-    std::int64_t again_ns = 0;  // how long after that, if it does not
-    bool has_heir = false;      // it was seen to that somebody can have the P afterwards
+    std::int64_t ask_ns = 0;     // when it is asked to pause, or asked again
+    std::int64_t asked_ns = 0;   // when it was last
+    std::int64_t cpu_ns = -1;    // what its thread had used of a CPU when that was looked at last
+    std::int64_t cpu_at_ns = 0;  // when
+    os::thread_state slept;      // in which call, at the last look
+    int asked = 0;               // so many times
+    int refused = 0;             // because the look at its thread was too old
+    std::int64_t again_ns = 0;   // how long after that, if it does not
+    bool has_heir = false;       // it was seen to that somebody can have the P afterwards
     os::thread_watch thread;
   } slice;
 };

@@ -1,6 +1,7 @@
 #include "os/barrier.h"
 
 #include "base/check.h"
+#include "os/fault.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -9,16 +10,21 @@
 
 namespace thrum::rt::os {
 
-bool prepare_barrier() noexcept {
+constinit atomic<bool> barrier_is_prepared{false};
+
+void prepare_barrier() noexcept {
   int const errno_before = errno;
-  bool const can = ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  int error = 0;
+  bool const can = !should_fail(call::membarrier, error) &&
+                   ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
   errno = errno_before;
-  return can;
+  barrier_is_prepared.store(can, relaxed);
 }
 
 void barrier_in_all_threads() noexcept {
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-    fatal("internal error: membarrier failed; errno=%d", errno);
+    fatal("membarrier failed (errno=%d): it worked when the run began; a sandbox that forbids it must do so before",
+          errno);
   }
 }
 

@@ -5,10 +5,17 @@
 // microseconds.
 #pragma once
 
+#include "base/atomic.h"
+
 namespace thrum::rt::os {
 
-// Once per process, before the first use; false: the kernel cannot (before 4.14, or forbidden).
-[[nodiscard]] bool prepare_barrier() noexcept;
+extern constinit atomic<bool> barrier_is_prepared;
+
+// Before the first use in a process; in a child of fork anew. Where the kernel cannot (before 4.14, or forbidden), there is none.
+void prepare_barrier() noexcept;
+
+// What that has found. Relaxed: all who ask were started afterwards.
+[[nodiscard]] inline bool has_barrier() noexcept { return barrier_is_prepared.load(relaxed); }
 
 void barrier_in_all_threads() noexcept;
 

@@ -53,6 +53,7 @@ enum class call : std::uint8_t {
   ring_enter,    // nothing of what was asked for is taken
   ring_answers,  // the kernel has not answered yet
   memory_read,   // EAGAIN: not all of it is in memory
+  membarrier,    // any error stands for a kernel without it
   count_
 };
 

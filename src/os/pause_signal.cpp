@@ -29,12 +29,15 @@ constinit chained_signal handled[layers][_NSIG];  // by their numbers: one that 
 template <int Layer>
 THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* context) {
   int const errno_before = errno;
+  chained_signal& below = handled[Layer][number];
   bool const may_be_ours = information->si_code == SI_QUEUE || information->si_code == SI_TIMER;
-  if (may_be_ours && information->si_value.sival_ptr == &mark_of_ours) {
+  bool const is_ours = may_be_ours && information->si_value.sival_ptr == &mark_of_ours;
+  // When too many signals wait in the system, the kernel lets one come, but not what came with it. It may be the program's as well.
+  bool const is_anybodys = information->si_code == SI_USER && information->si_pid == 0;
+  if (is_ours || is_anybodys) {
     current_handler.load(acquire)(context);  // pairs with install_pause_signal: what it relies on was written before
-  } else {
-    pass_on(handled[Layer][number], information, context);
   }
+  if (!is_ours && (!is_anybodys || has_handler(below))) pass_on(below, information, context);
   errno = errno_before;
 }
 

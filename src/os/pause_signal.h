@@ -20,7 +20,7 @@ int remove_pause_signal(still_sent some) noexcept;
 // Whether it is in use by an earlier run for good.
 [[nodiscard]] bool pause_signal_is_kept(int number) noexcept;
 
-// To one thread of this process. False: it is gone, or too many signals wait.
+// To one thread of this process. False: it is gone; or too many signals wait, and this is one of real time.
 bool send_pause_signal(int tid) noexcept;
 
 // From now on, for good: one after every so much of a CPU that the thread uses, and none while it sleeps. False: it is gone, or the

@@ -1,6 +1,7 @@
 #include "os/quit_signal.h"
 
 #include "base/atomic.h"
+#include "os/signal.h"
 #include "os/signal_chain.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@ namespace {
 constinit chained_signal handled{.number = SIGQUIT};
 constinit atomic<void (*)() noexcept> current{nullptr};
 
-void on_signal(int, siginfo_t* information, void* context) {
+THRUM_SIGNAL_ENTRY void on_signal(int, siginfo_t* information, void* context) {
   int const errno_before = errno;
   if (auto const handler = current.load(acquire)) {
     handler();

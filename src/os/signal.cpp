@@ -153,6 +153,13 @@ signal_mask signal_mask::without(int signal) const noexcept {
 
 void signal_mask::apply() const noexcept { pthread_sigmask(SIG_SETMASK, &blocked_, nullptr); }
 
+void signal_mask::apply_to(int signal) const noexcept {
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, signal);
+  ::pthread_sigmask(::sigismember(&blocked_, signal) == 1 ? SIG_BLOCK : SIG_UNBLOCK, &one, nullptr);
+}
+
 bool signal_mask::is_in_force() const noexcept {
   std::uint64_t now = 0;  // what the kernel knows of it: a bit for each, the first for signal 1
   std::uint64_t wanted = 0;

@@ -59,6 +59,7 @@ class signal_mask {
   static signal_mask of_this_thread() noexcept;
   [[nodiscard]] signal_mask without(int signal) const noexcept;  // one that takes this one
   void apply() const noexcept;
+  void apply_to(int signal) const noexcept;  // only as to this one
   // Whether the calling thread has it now, but for the two signals that the C library keeps for itself: whoever started the program may
   // have them blocked, and no call of the C library's does so again. Async-signal-safe; inside a handler the kernel has added its signal.
   [[nodiscard]] bool is_in_force() const noexcept;

@@ -67,6 +67,11 @@ int hand_back(chained_signal& signal, signal_entry entry) noexcept {
   return error;
 }
 
+bool has_handler(chained_signal const& signal) noexcept {
+  auto const handler = signal.previous.sa_handler;
+  return handler != SIG_DFL && handler != SIG_IGN;
+}
+
 void pass_on(chained_signal& signal, siginfo_t* information, void* context) {
   struct sigaction previous = signal.previous;
   // relaxed: it decides who of several threads has the one signal, and orders nothing

@@ -30,6 +30,9 @@ using signal_entry = void (*)(int number, siginfo_t* information, void* context)
 // Restores the previous action. EBUSY: the program has put another on top of ours, which stays below as a mere link.
 [[nodiscard]] int hand_back(chained_signal& signal, signal_entry entry) noexcept;
 
+// Whether the program has a function for it.
+[[nodiscard]] bool has_handler(chained_signal const& signal) noexcept;
+
 // Does what would have happened without us. Not noexcept: the program's handler may throw or jump, as it could without us.
 void pass_on(chained_signal& signal, siginfo_t* information, void* context);
 

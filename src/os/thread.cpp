@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,6 +47,11 @@ bool is_kernels_own(char const* tid) noexcept {
   char name[16];
   std::snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", tid);
   return read_text_file(path, name, sizeof name) > 0 && std::strncmp(name, "iou-", 4) == 0;
+}
+
+void was_joined(int error, int const& tid) noexcept {
+  if (error != 0) fatal("internal error: a thread cannot be joined; errno=%d", error);
+  while (tid != 0 && thread_is_listed(tid)) yield_thread();
 }
 
 int count_entries(int directory) noexcept {
@@ -102,10 +106,13 @@ int create_thread(thread& out, void* (*entry)(void*), void* argument, takes_sign
   return error;
 }
 
-void join_thread(thread& joined, int const& tid) noexcept {
-  int const error = ::pthread_join(joined.handle, nullptr);
-  if (error != 0) fatal("internal error: a thread cannot be joined; errno=%d", error);
-  while (tid != 0 && thread_is_listed(tid)) yield_thread();
+void join_thread(thread& joined, int const& tid) noexcept { was_joined(::pthread_join(joined.handle, nullptr), tid); }
+
+bool join_thread_if_ended(thread& joined, int const& tid) noexcept {
+  int const error = ::pthread_tryjoin_np(joined.handle, nullptr);
+  if (error == EBUSY) return false;
+  was_joined(error, tid);
+  return true;
 }
 
 void detach_thread(thread& detached) noexcept {
@@ -129,19 +136,20 @@ void ask_for_short_turns() noexcept {
   // Not in libc's headers before 2.41.
   struct {
     std::uint32_t size = 48;  // the first published form
-    std::uint32_t policy = SCHED_OTHER;
+    std::uint32_t policy = 0;
     std::uint64_t flags = 0;
     std::int32_t nice = 0;
     std::uint32_t priority = 0;
-    std::uint64_t runtime_ns = 100'000;  // the shortest that the kernel takes
+    std::uint64_t runtime_ns = 0;
     std::uint64_t deadline_ns = 0;
     std::uint64_t period_ns = 0;
-  } wanted;
+  } own;
   int const errno_before = errno;
-  errno = 0;
-  wanted.nice = ::getpriority(PRIO_PROCESS, 0);
-  if (errno == 0)
-    ::syscall(SYS_sched_setattr, 0, &wanted, 0);  // only makes it prompter: what it answers does not matter
+  // Under a policy of real time it is prompt enough, as long as it keeps that.
+  if (::syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) == 0 && own.policy == SCHED_OTHER) {
+    own.runtime_ns = 100'000;                  // the shortest that the kernel takes
+    ::syscall(SYS_sched_setattr, 0, &own, 0);  // only makes it prompter: what it answers does not matter
+  }
   errno = errno_before;
 }
 

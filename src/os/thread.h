@@ -30,6 +30,8 @@ enum class takes_signals : bool { as_its_creator, only_its_own };
 // With its tid also until the kernel does not list it any more, which is a little later than it says that it has ended: whoever counts
 // threads looks there. The tid may be written by the thread itself.
 void join_thread(thread& joined, int const& tid = 0) noexcept;
+// The same if it has ended by now, else false: destructors of its thread-locals may keep it for as long as they like.
+[[nodiscard]] bool join_thread_if_ended(thread& joined, int const& tid) noexcept;
 void detach_thread(thread& detached) noexcept;
 
 [[nodiscard]] int current_tid() noexcept;

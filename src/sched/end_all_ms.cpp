@@ -9,6 +9,7 @@
 //   in user code                                                         is signalled, and stays asleep in the handler
 //   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, or is signalled for as
 //                                                                        long as it computes, also when run() has returned
+#include "core/claims.h"
 #include "os/clock.h"
 #include "os/loaded_code.h"
 #include "os/pause_signal.h"
@@ -61,17 +62,21 @@ M* with_those_in_place(Sched& s, M* list) noexcept {
   return list;
 }
 
+// Under sched.lock. Whoever returns from a call finds it gone. One that is just on its way in or out keeps it for now.
+void take_back_from_calls_locked(Sched& s) noexcept {
+  take_from_calls(s.procs, [&](P& p) {
+    attend_to(p);
+    if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
+  });
+}
+
 // Nobody gets a P from here on. Answers those who sleep and must be told.
 M* stop_scheduling(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
   s.stopping = true;
   s.is_over.store(true, seq_cst);                                                  // pairs with pause()
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
-  for (auto const& p : s.procs) {
-    if (!p->take_from_syscall()) continue;  // whoever returns from a call finds it gone
-    attend_to(*p);
-    if (!stop_if_asked_locked(s, *p)) put_idle_p(s, *p);
-  }
+  take_back_from_calls_locked(s);
   M* idle = std::exchange(s.idle_m_list, nullptr);
   if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {
     keeper->idle_link = idle;
@@ -118,11 +123,26 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t next_signal_ns = now_ns + interval_ns;
   int signals_due = s.options.async_preemption ? signals_min : 0;
   for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
-    if (s.options.async_preemption && now_ns >= next_signal_ns) {
-      signal_all_that_compute(s);
+    if (now_ns >= next_signal_ns) {
+      {
+        os::lock_guard const guard(s.lock);
+        take_back_from_calls_locked(s);  // somebody who does not rest may wait for such a P
+      }
+      if (s.options.async_preemption) signal_all_that_compute(s);
       --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;
+    }
+    os::yield_thread();
+  }
+}
+
+// Destructors of its thread-locals may keep it for longer than anybody waits: it is done with the run.
+void join_or_detach(M& m, std::int64_t until_ns) noexcept {
+  while (!os::join_thread_if_ended(m.thread, m.tid)) {
+    if (os::monotonic_ns() >= until_ns) {
+      os::detach_thread(m.thread);
+      return;
     }
     os::yield_thread();
   }
@@ -147,10 +167,11 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   if (left != asleep && can_be_met) {
     for_each_thread(s, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
   }
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {
-      os::join_thread(m->thread, m->tid);
+      join_or_detach(*m, until_ns);
     } else {
       os::detach_thread(m->thread);
     }

@@ -1,5 +1,6 @@
 #include "sched/safe_point.h"
 
+#include "core/claims.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
 #include "sched/world.h"
@@ -35,10 +36,8 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
       if (other->is_unborn && other->next_p != nullptr) attend_to(*other->next_p);
     }
   }
-  // Neither can one whose M is in a system call. One that just enters it unseen is sysmon's to take.
-  for (auto const& p : s.procs) {
-    if (p->take_from_syscall()) hand_off(s, *p);
-  }
+  // Neither can one whose M is in a system call. One that is just on its way in or out is sysmon's to take.
+  take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
   if (!s.safe_points_done.is_woken()) ring_sysmon(s);  // loops without calls are interrupted
   s.safe_points_done.sleep();
   for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);  // not in use

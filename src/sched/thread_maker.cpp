@@ -13,17 +13,6 @@
 namespace thrum::rt {
 namespace {
 
-struct orders {
-  M* unborn;
-  M* ended;
-  bool spare;
-};
-
-orders take_orders(Sched& s) noexcept {
-  os::lock_guard const guard(s.lock);
-  return {std::exchange(s.unborn_ms, nullptr), std::exchange(s.ended_ms, nullptr), std::exchange(s.wants_spare, false)};
-}
-
 // A thread is soon gone, unless a destructor of its own keeps it, or it is the process's first: that stays in the kernel's list.
 constexpr std::int64_t look_again_ns = 100'000;
 constexpr std::int64_t look_again_max_ns = 100'000'000;
@@ -31,22 +20,44 @@ constexpr std::int64_t waited_for_ns = 10'000'000'000;
 
 }  // namespace
 
-// Whenever one is gone, it may have been the last who could help. Until when the next look is due, in ns; -1: there is none.
-std::int64_t thread_maker::look_at_those_that_left() noexcept {
-  {
-    os::lock_guard const guard(sched_.lock);
-    if (!sched_.threads_that_left.empty()) leaving_since_ns_ = os::monotonic_ns();
-    leaving_.take_from(sched_.threads_that_left);
+// Whenever one is gone, it may have been the last who could help.
+void thread_maker::look_at_those_that_left(bool gives_up) noexcept {
+  if (leaving_.forget_if([&](int tid) noexcept { return gives_up || !os::thread_is_listed(tid); }) == 0) return;
+  os::lock_guard const guard(sched_.lock);
+  check_deadlock_locked(sched_);
+}
+
+void thread_maker::bury_those_that_ended(bool gives_up) noexcept {
+  for (M** link = &ending_; *link != nullptr;) {
+    M& m = **link;
+    M* const next = m.idle_link;
+    if (bury_thread(sched_, m, gives_up)) {
+      *link = next;
+    } else {
+      link = &m.idle_link;
+    }
   }
-  if (leaving_.empty()) return -1;
-  std::int64_t const waited_ns = os::monotonic_ns() - leaving_since_ns_;
-  bool const gives_up = waited_ns >= waited_for_ns;
-  if (leaving_.forget_if([&](int tid) noexcept { return gives_up || !os::thread_is_listed(tid); }) != 0) {
-    os::lock_guard const guard(sched_.lock);
-    check_deadlock_locked(sched_);
-  }
-  if (leaving_.empty()) return -1;
+}
+
+// How long until the next look is due, in ns; -1: there is nobody to look at.
+std::int64_t thread_maker::look_at_those_that_end() noexcept {
+  std::int64_t const waited_ns = os::monotonic_ns() - last_left_ns_;
+  look_at_those_that_left(waited_ns >= waited_for_ns);
+  bury_those_that_ended(waited_ns >= waited_for_ns);
+  if (leaving_.empty() && ending_ == nullptr) return -1;
   return std::clamp(waited_ns / 4, look_again_ns, look_again_max_ns);
+}
+
+thread_maker::orders thread_maker::take_orders() noexcept {
+  os::lock_guard const guard(sched_.lock);
+  bool const is_news = !sched_.threads_that_left.empty() || sched_.ended_ms != nullptr;
+  if (is_news) last_left_ns_ = os::monotonic_ns();
+  leaving_.take_from(sched_.threads_that_left);
+  while (M* const m = sched_.ended_ms) {
+    sched_.ended_ms = m->idle_link;
+    m->idle_link = std::exchange(ending_, m);
+  }
+  return {std::exchange(sched_.unborn_ms, nullptr), std::exchange(sched_.wants_spare, false)};
 }
 
 thread_maker::thread_maker(Sched& s) : sched_(s) {
@@ -90,16 +101,15 @@ void thread_maker::make_threads() noexcept {
     ask_ring(sched_);
     if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
       sched_.follow_cpus(sched_);
-    std::int64_t const next_look_ns = look_at_those_that_left();
-    auto [next, ended, spare] = take_orders(sched_);
-    if (next == nullptr && ended == nullptr && !spare) {
+    auto [next, spare] = take_orders();
+    std::int64_t const next_look_ns = look_at_those_that_end();
+    if (next == nullptr && !spare) {
       // pairs with whoever asks
       if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
       static_cast<void>(os::futex_wait(sched_.thread_maker_bell, bell, next_look_ns));
     }
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));
     if (spare) start_spare_thread(sched_);
-    while (ended != nullptr) bury_thread(sched_, *std::exchange(ended, ended->idle_link));
   }
 }
 

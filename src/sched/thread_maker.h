@@ -28,7 +28,14 @@ class thread_maker {
  private:
   static void* thread_main(void* self);
   void make_threads() noexcept;
-  [[nodiscard]] std::int64_t look_at_those_that_left() noexcept;
+  struct orders {
+    M* unborn;
+    bool spare;
+  };
+  [[nodiscard]] orders take_orders() noexcept;
+  [[nodiscard]] std::int64_t look_at_those_that_end() noexcept;
+  void look_at_those_that_left(bool gives_up) noexcept;
+  void bury_those_that_ended(bool gives_up) noexcept;
 
   Sched& sched_;
   os::thread thread_{};
@@ -36,9 +43,10 @@ class thread_maker {
   atomic<bool> stopping_{false};
   bool runs_ = false;
   os::note ended_;
-  ended_threads leaving_;  // the kernel lists them still
-  std::int64_t leaving_since_ns_ = 0;
-  bool stays_ = false;  // its thread, for good: written before the note is woken. See end_ring
+  ended_threads leaving_;          // the kernel lists them still
+  M* ending_ = nullptr;            // their threads, by idle_link
+  std::int64_t last_left_ns_ = 0;  // of both
+  bool stays_ = false;             // its thread, for good: written before the note is woken. See end_ring
 };
 
 // Something is in sched.unborn_ms or ended_ms, a spare thread is wanted, a cold read is queued, or an errand is to be done.

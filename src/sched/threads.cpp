@@ -193,8 +193,11 @@ void let_thread_go(M& m) noexcept {
   m.park.wake();
 }
 
-void bury_thread(Sched& s, M& m) noexcept {
-  os::join_thread(m.thread, m.tid);
+bool bury_thread(Sched& s, M& m, bool gives_up) noexcept {
+  if (!os::join_thread_if_ended(m.thread, m.tid)) {
+    if (!gives_up) return false;
+    os::detach_thread(m.thread);
+  }
   m.thread_exists.store(false, relaxed);  // end_all_ms comes after the thread maker
   m.tid = 0;
   m.must_end = false;
@@ -204,6 +207,7 @@ void bury_thread(Sched& s, M& m) noexcept {
   m.leaves = m.usual_leaving();
   os::lock_guard const guard(s.lock);
   keep_record_locked(s, m);
+  return true;
 }
 
 void start_thread(Sched& s, M& m) noexcept {

@@ -68,7 +68,7 @@ void start_spare_thread(Sched& s) noexcept;
 // m, which sleeps and was taken out of the idle list, ends.
 void let_thread_go(M& m) noexcept;
 // And its record is to be used again: on the thread maker.
-void bury_thread(Sched& s, M& m) noexcept;
+[[nodiscard]] bool bury_thread(Sched& s, M& m, bool gives_up) noexcept;
 
 // m takes p, which nobody holds.
 void acquire_p(M& m, P& p) noexcept;

@@ -23,7 +23,7 @@
 // One wake-up is put off: the one for a goroutine that was readied into an empty runnext. Its readier usually blocks within
 // a microsecond and then runs it itself, and waking a P would cost both sides more than that. Should the readier go on
 // instead, sysmon finds the goroutine where it was, wakes a P for it, and has the readier's P wake others at once for a
-// while (P::wakes_at_once). With one P nobody could be woken, and there is no sysmon.
+// while (P::wakes_at_once). With one P nobody could be woken.
 //
 // So are those for a few events whose goroutines are quick: sched/poll.h.
 #pragma once

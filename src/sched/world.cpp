@@ -1,5 +1,6 @@
 #include "sched/world.h"
 
+#include "core/claims.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sched/deadlock.h"
@@ -38,10 +39,9 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   if (--s.procs_to_stop == 0) s.world_stopped.wake();
 }
 
+// One that is just on its way in or out is sysmon's to take.
 void stop_those_in_system_calls(Sched& s) noexcept {
-  for (P* const p : s.procs) {
-    if (p->take_from_syscall()) hand_off(s, *p);
-  }
+  take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
 }
 
 // m's goroutine waits, on its own thread, until the world runs again.

@@ -2,7 +2,9 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "os/barrier.h"
 #include "os/chaos.h"
+#include "os/thread.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
@@ -33,28 +35,31 @@ namespace {
   return p;
 }
 
+[[gnu::noinline]] void give_p_away(M& m) noexcept {
+  P& p = part_from_p(m);
+  THRUM_DCHECK(m.away_from.load(relaxed) == nullptr);
+  count(p.counters.handed_off);
+  hand_off(m.sched, p);
+}
+
 // It may be there still on the way back.
 [[gnu::always_inline]] inline void leave_p_behind(M& m) noexcept {
+  if (!os::has_barrier()) [[unlikely]]  // nobody could take it
+    return give_p_away(m);
   P& p = part_from_p(m);
-  m.away_from = &p;
+  m.away_from.store(&p, relaxed);
   // Others wait for this P: should the call be a long one, sysmon is to see it soon.
   bool const rings =
       m.sched.sysmon_is_slow.load(relaxed) && (!p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0);
-  p.status.store(p_status::syscall, release);  // pairs with P::take_from_syscall
+  p.status.store(p_status::syscall, release);  // pairs with owner_outside
   if (rings) [[unlikely]]
     ring_sysmon(m.sched);
-}
-
-[[gnu::noinline]] void give_p_away(M& m) noexcept {
-  P& p = part_from_p(m);
-  m.away_from = nullptr;
-  count(p.counters.handed_off);
-  hand_off(m.sched, p);
 }
 
 // With the mark clear from here on.
 [[gnu::always_inline]] inline void is_away(M& m) noexcept {
   m.attention.store(m_attend::away, relaxed);
+  signal_fence();  // see leave()
   m.in_runtime.store(false, relaxed);
 }
 
@@ -79,13 +84,29 @@ void thread_from_outside_goes_away(M& m) noexcept {
   }
 }
 
+// For as long as two barriers take, as a rule.
+[[gnu::noinline]] void wait_for_claimant(M const& m, P const& p) noexcept {
+  constexpr int yields_before_doubt = 1000;
+  for (int waited = 0; p.claimed.load(acquire); ++waited) {  // pairs with end_claim
+    if (waited > yields_before_doubt && os::current_tid() != m.tid)
+      return;  // a child of fork: nobody is there to end it
+    os::yield_thread();
+  }
+}
+
 // The first of three.
 [[gnu::always_inline]] inline bool take_old_p(M& m) noexcept {
   os::chaos_point("blocking.returns");
-  P* const p = m.away_from;
-  if (p == nullptr || !p->take_from_syscall()) return false;
+  P* const p = m.away_from.load(relaxed);
+  if (p == nullptr) return false;
+  signal_fence();                             // the mark is set before this: see sys/blocking.h
+  if (p->claimed.load(acquire)) [[unlikely]]  // pairs with end_claim
+    wait_for_claimant(m, *p);
+  if (m.away_from.load(relaxed) == nullptr) return false;
+  THRUM_DCHECK(p->status.load(relaxed) == p_status::syscall && p->m == &m);
+  m.away_from.store(nullptr, relaxed);
+  p->status.store(p_status::running, relaxed);
   m.p = p;
-  p->m = &m;  // it may have been another M's mark
   if ((p->attention.load(relaxed) & (attend::stopping | attend::stop_world)) == 0) [[likely]]
     return true;
   give_up_what_stops(m);
@@ -145,6 +166,7 @@ void is_back_from_the_queue(M& m) noexcept {
 // A thread from outside that came too late; nobody else counts it.
 [[noreturn]] void sleep_as_left_behind(M& m) noexcept {
   Sched::threads_asleep_for_good.fetch_add(1, relaxed);
+  m.in_runtime.store(false, release);  // the P that it left behind is others'
   leave_it_there(m);
 }
 

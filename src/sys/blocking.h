@@ -1,11 +1,24 @@
 // System calls that are announced: thrum::blocking (S14, S15, S17; Go's entersyscall and exitsyscall).
 //
 // A goroutine in the kernel keeps its thread, but not its P. Most calls are short, so on the way in the P is only marked:
-// its M goes on without it, and finds it still there on the way back, with one compare-and-swap and no lock. Meanwhile
-// sysmon may take it, by the same compare-and-swap, and hand it to another M. A call declared long gives it away at once.
+// its M goes on without it, and finds it still there on the way back, without a lock or an atomic exchange. Meanwhile
+// sysmon may take it, and hand it to another M; so may whoever stops the world or needs every P. A call declared long gives it away at once.
 //
 //   P::status   running --begin--> syscall --end--------------> running   (the same M)
-//                                     \--sysmon, for_each_proc--> running   (nobody's: handed off)
+//                                     \--others--> running   (nobody's: handed off)
+//
+// Who takes it pays for both (core/claims.h).
+//
+//   who takes it                                        the M that comes back
+//   1. claims the P, as the only one                    1. sets its mark
+//   2. a barrier in all threads                         2. looks for a claim (only a compiler barrier in between)
+//   3. its M's mark is set? then gives up               3. none: the P is its own again
+//   4. once more a barrier: still marked, by that M?       else waits until the claim is gone, and looks whether M::away_from
+//      clears M::away_from, and the P is his                still says so
+//   5. ends the claim
+//
+// Of 1 and 2 on both sides one sees the other. The mark that was seen clear may have been cleared a moment ago, by an M that was back:
+// hence the second barrier. Where the kernel has no such barrier, the P is given away at once.
 //
 // Three ways back: the old P; an idle P; none, then the goroutine goes to the end of the global queue, and its M sleeps.
 //

@@ -57,7 +57,6 @@ void seat_m(foreign_seat& seat) noexcept {
   m.globals = thread_globals::of_this_thread();
   m.leaves = leaving::in_place;
   m.current = &seat.g;
-  m.away_from = nullptr;
   m.attention.store(m_attend::away, relaxed);
 }
 
@@ -111,7 +110,8 @@ void leave_seat(void*) noexcept {
   ring_thread_maker(*s);
 }
 
-// With the mark clear it may still be on its way: only one that is away is outside. acquire pairs with go_away.
+// With the mark clear it may still be on its way: only one that is away is outside. acquire pairs with
+// thread_from_outside_goes_away.
 bool is_inside(foreign_seat const& seat) noexcept {
   return seat.m.in_runtime.load(acquire) || (seat.m.attention.load(acquire) & m_attend::away) == 0;
 }
@@ -195,12 +195,13 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
     s.seats_left = nullptr;
   }
   if (s.seats == nullptr) return 0;
-  os::barrier_in_all_threads();
+  bool const all_are_seen = os::has_barrier();  // else one may be about to enter
+  if (all_are_seen) os::barrier_in_all_threads();
   int inside = 0;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
     while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns) os::yield_thread();
-    if (needs_run(*seat)) ++inside;
+    if (!all_are_seen || needs_run(*seat)) ++inside;
   }
   return inside;
 }

@@ -49,12 +49,9 @@ bool any_m(M const* first, Test test) noexcept {
 
 }  // namespace
 
-parked_stacks::parked_stacks(Sched& s, purpose what_for) noexcept
-    : sched_(s), what_for_(what_for), has_barrier_(os::prepare_barrier()) {}
-
 void parked_stacks::begin() noexcept {
   os::lock_guard const guard(sched_.free_lock);
-  if (has_barrier_) walk_ = sched_.g_slab.begin_walk();
+  if (os::has_barrier()) walk_ = sched_.g_slab.begin_walk();
 }
 
 bool parked_stacks::look_at_some() noexcept {

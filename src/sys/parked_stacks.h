@@ -24,7 +24,7 @@ namespace thrum::rt {
 class parked_stacks {
  public:
   enum class purpose : bool { ages, depths };  // `depths` notes the ages as well
-  parked_stacks(Sched& s, purpose what_for) noexcept;
+  parked_stacks(Sched& s, purpose what_for) noexcept : sched_(s), what_for_(what_for) {}
 
   // Begins to look at all goroutines anew. One that is parked where it was parked the last time loses what is below.
   void begin() noexcept;
@@ -35,7 +35,6 @@ class parked_stacks {
  private:
   Sched& sched_;
   purpose const what_for_;
-  bool const has_barrier_;
   slab<G>::walk walk_{};
 };
 

@@ -138,7 +138,8 @@ void pause_where_it_is(void const* ucontext) noexcept {
   constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
   bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
   if (is_over && may_be_stopped) stop_for_good_if_possible(*m);
-  if (place != pause_in::libc && (seen & without_p) == without_p) {  // in there it goes on without: nobody waits for it
+  bool const may_wait_here = place != pause_in::libc || may_be_stopped;  // else it goes on without: nobody waits for it
+  if (may_wait_here && (seen & without_p) == without_p) {
     get_p_in_user_code(*m);
   } else if (has_p) {
     attend_to(*m->p);  // a look at its P does not stop it
@@ -146,6 +147,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   }
   m->is_paused_in_libc = false;
   m->interrupted = nullptr;
+  signal_fence();
   m->in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
 }
 
@@ -156,6 +158,7 @@ void pause_if_still_asked(M& m) noexcept {
   if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
   attend_to(*m.p);
   if (is_still_asked(m)) pause(m);
+  signal_fence();
   m.in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
 }
 
@@ -171,6 +174,7 @@ void go_on_without_p(M& m) noexcept {
 
 void stop_for_good_if_possible(M& m) noexcept {
   if (os::libc_is_in_the_program() || m.is_paused_in_libc) return;
+  if (m.p == nullptr) m.in_runtime.store(false, release);  // the P that it left behind, if any, is others'
   // seq_cst: see end_pause. The last of the run that is touched, if all others rest.
   bool const is_late = m.sched.ms_paused.fetch_add(1, seq_cst) >= Sched::paused_are_counted;
   if (is_late) Sched::threads_asleep_for_good.fetch_add(1, relaxed);

@@ -21,9 +21,6 @@ constexpr int asked_before_insisting = 20;
 constexpr int asked_before_insisting_in_vdso = 1;
 // All stand still for a moment only, and nobody needs the C library meanwhile (sched/world.h): so it may be stopped in there, too.
 constexpr int asked_before_insisting_to_stop = 3;
-
-// A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
-// would make an error of that (T04). So before it is signalled it must have been seen to compute.
 constexpr std::int64_t computing_for_ns = 50'000;
 
 // What was done under it before is seen after this.
@@ -32,18 +29,17 @@ void pass_through(os::lock& door) noexcept {
   door.release();
 }
 
+void note_cpu(sightings::time_slice& seen, std::int64_t cpu_ns, std::int64_t now_ns) noexcept {
+  seen.cpu_ns = cpu_ns;
+  seen.cpu_at_ns = now_ns;
+}
+
 // Somebody waits for it: to stop the world, or for a look at every P.
 bool is_urgent(P const& p) noexcept {
   return (p.attention.load(relaxed) & (attend::stop_world | attend::safe_point)) != 0;
 }
 
-bool is_computing(int tid, std::int64_t& cpu_seen_ns) noexcept {
-  return os::has_computed(tid, computing_for_ns / 4, cpu_seen_ns);
-}
-
 }  // namespace
-
-slice_watch::slice_watch(Sched& s) : sched_(s), can_take_from_sleepers_(os::prepare_barrier()) {}
 
 verdict slice_watch::look(std::int64_t now_ns) noexcept {
   verdict most = verdict::nothing;
@@ -56,27 +52,10 @@ verdict slice_watch::look(std::int64_t now_ns) noexcept {
 verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;  // relaxed: only a look
   std::uint32_t const tick = p.schedtick.load(relaxed);
-  if (m != seen.m || tick != seen.tick) {
-    if (m != seen.m) pass_through(sched_.lock);  // Ms are made under it: this one is complete
-    seen.m = m;
-    seen.tick = tick;
-    seen.ends_ns = seen.ask_ns = now_ns + sched_.options.slice_ns;
-    seen.asked_ns = 0;
-    seen.again_ns = ask_again_after_ns;
-    seen.cpu_ns = -1;
-    seen.asked = 0;
-    seen.refused = 0;
-    seen.has_heir = false;
-    if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
-    if (!is_urgent(p)) return verdict::nothing;
-    if (m != nullptr) static_cast<void>(is_computing(hint_of(m->tid), seen.cpu_ns));  // for the next look
-    return verdict::hurry;
-  }
+  if (m != seen.m || tick != seen.tick) return begin(p, seen, m, tick, now_ns);
   if (m == nullptr) return verdict::nothing;
   seen.ask_ns =
       is_urgent(p) ? std::min(seen.ask_ns, seen.asked_ns + ask_again_soon_ns) : std::max(seen.ask_ns, seen.ends_ns);
-  bool const is_to_pause = is_to_stop(p) || now_ns >= seen.ends_ns;  // else it is interrupted for a look, and goes on
-  std::uint32_t const tick_to_ask_for = is_to_pause ? seen.tick : seen.tick - 1;  // the latter is over
   bool const is_wanted = somebody_wants(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
   if (is_wanted && !seen.has_heir && now_ns >= seen.ends_ns - sched_.options.slice_ns / 2) {
@@ -86,45 +65,99 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   if (m->in_runtime.load(relaxed)) {
     // One that calls the runtime again and again is never met outside: it is asked to look itself, when it leaves.
     if (is_wanted && now_ns >= seen.ask_ns) {
-      m->pause_tick.store(tick_to_ask_for, relaxed);
+      m->pause_tick.store(tick_to_ask_for(p, seen, now_ns), relaxed);
       m->attention.fetch_or(m_attend::pause, relaxed);
     }
     return is_urgent(p) ? verdict::hurry : verdict::nothing;
   }
-  if (!is_wanted && !nobody_could_help()) return verdict::nothing;
+  bool const is_missed = is_wanted || nobody_could_help();
+  if (!is_missed && now_ns < seen.ends_ns) return verdict::nothing;
   std::int64_t const looked_at_ns = os::monotonic_ns();
-  os::thread_state const state = seen.thread.look(hint_of(m->tid));
-  if (state.activity == os::thread_activity::sleeps_in_call && can_take_from_sleepers_) {
-    // Many a sleep is over within microseconds, for a lock of the kernel perhaps: only what is so at two looks counts.
-    bool const slept_there = state == std::exchange(seen.slept, state);
-    return slept_there && take_p_of_sleeper(sched_, p, *m, state) ? verdict::acted : verdict::look_again_soon;
+  thread_seen const at{seen.thread.look(hint_of(m->tid)), looked_at_ns, is_wanted};
+  if (at.state.activity == os::thread_activity::sleeps_in_call) return look_at_sleeper(p, *m, seen, at, is_missed);
+  if (std::exchange(seen.slept, {}) != os::thread_state()) seen.cpu_ns = -1;
+  switch (at.state.activity) {
+    case os::thread_activity::runs: return look_at_runner(p, *m, seen, at, now_ns);
+    case os::thread_activity::unknown: return look_at_clock(p, *m, seen, at, now_ns);
+    default: return verdict::nothing;
   }
-  seen.slept = {};
-  // Without /proc only the thread's clock tells.
-  if (!is_wanted || state.activity == os::thread_activity::sleeps_in_call ||
-      state.activity == os::thread_activity::sleeps_otherwise) {
-    return verdict::nothing;
-  }
+}
+
+verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, std::int64_t now_ns) noexcept {
+  if (m != seen.m) pass_through(sched_.lock);  // Ms are made under it: this one is complete
+  seen.m = m;
+  seen.tick = tick;
+  seen.ends_ns = seen.ask_ns = now_ns + sched_.options.slice_ns;
+  seen.asked_ns = 0;
+  seen.again_ns = ask_again_after_ns;
+  seen.cpu_ns = -1;
+  seen.asked = 0;
+  seen.refused = 0;
+  seen.has_heir = false;
+  if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
+  if (!is_urgent(p)) return verdict::nothing;
+  if (m != nullptr) note_cpu(seen, os::thread_cpu_ns(hint_of(m->tid)), now_ns);  // for the next look
+  return verdict::hurry;
+}
+
+// Many a sleep is over within microseconds, for a lock of the kernel perhaps: only what is so at two looks counts. And if nobody misses
+// the P (S17), only one that has not run in between.
+verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept {
+  if (!os::has_barrier()) return verdict::nothing;
+  bool const slept_there = at.state == std::exchange(seen.slept, at.state);
+  bool const has_run = !is_missed && os::has_computed(hint_of(m.tid), 1, seen.cpu_ns);
+  if (slept_there && !has_run && take_p_of_sleeper(sched_, p, m, at.state)) return verdict::acted;
+  return is_missed ? verdict::look_again_soon : verdict::nothing;
+}
+
+// A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
+// would make an error of that (T04). So before it is signalled it must have been seen to compute.
+verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
+  if (!at.is_wanted) return verdict::nothing;
   if (now_ns < seen.ask_ns) {
     look_again_at(seen.ask_ns);
     return verdict::nothing;
   }
-  if (!is_computing(hint_of(m->tid), seen.cpu_ns)) {
-    if (is_urgent(p)) return verdict::hurry;
-    look_again_at(now_ns + computing_for_ns);
-    return verdict::nothing;
-  }
+  if (os::has_computed(hint_of(m.tid), computing_for_ns / 4, seen.cpu_ns)) return ask(p, m, seen, at, now_ns);
+  if (is_urgent(p)) return verdict::hurry;
+  look_again_at(now_ns + computing_for_ns);
+  return verdict::nothing;
+}
+
+// Where the kernel does not tell (no /proc, not for us, no descriptor left), the thread's clock does: one that has used nothing for a
+// slice sleeps; one that has used nearly all of the time since the last look computes.
+verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
+  std::int64_t const cpu_ns = os::thread_cpu_ns(hint_of(m.tid));
+  std::int64_t const used_ns = seen.cpu_ns < 0 ? -1 : cpu_ns - seen.cpu_ns;
+  std::int64_t const since_ns = at.ns - seen.cpu_at_ns;
+  if (used_ns != 0) note_cpu(seen, cpu_ns, at.ns);
+  bool const sleeps = used_ns == 0 && since_ns >= sched_.options.slice_ns && os::has_barrier();
+  if (sleeps && take_p_of_sleeper(sched_, p, m, at.state)) return verdict::acted;
+  bool const computes = used_ns > 0 && used_ns >= since_ns / 4 * 3;
+  if (computes && at.is_wanted && now_ns >= seen.ask_ns) return ask(p, m, seen, at, now_ns);
+  if (is_urgent(p)) return verdict::hurry;
+  look_again_at(now_ns + ask_again_after_max_ns);
+  return verdict::nothing;
+}
+
+// The slice that it is in, if it is to pause; else one that is over: it is interrupted for a look, and goes on.
+std::uint32_t slice_watch::tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) noexcept {
+  return is_to_stop(p) || now_ns >= seen.ends_ns ? seen.tick : seen.tick - 1;
+}
+
+verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
   int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
   // Who waits for a lock of one that was stopped in there must not keep the P that this one needs: he must be seen to sleep.
-  bool const may_insist = can_take_from_sleepers_ && state.activity == os::thread_activity::runs;
+  bool const may_insist = os::has_barrier() && at.state.activity == os::thread_activity::runs;
   pause_in reach = pause_in::program;
   if (may_insist && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
   if (may_insist && seen.asked >= polite) reach = pause_in::libc;
-  m->pause_reach.store(reach, relaxed);
-  m->pause_tick.store(tick_to_ask_for, relaxed);  // ordered by the signal, or read too early: then it is asked again
-  if (!ask(*m, seen, looked_at_ns)) return verdict::look_again_soon;
+  m.pause_reach.store(reach, relaxed);
+  std::uint32_t const tick = tick_to_ask_for(p, seen, now_ns);
+  m.pause_tick.store(tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
+  if (!send(m, seen, at.ns)) return verdict::look_again_soon;
   seen.asked_ns = now_ns;
-  if (is_to_pause) {
+  if (tick == seen.tick) {
     ++seen.asked;
     seen.ask_ns = now_ns + seen.again_ns;
     seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
@@ -132,7 +165,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     seen.ask_ns = seen.ends_ns;
   }
   look_again_at(is_urgent(p) ? now_ns + ask_again_soon_ns : seen.ask_ns);
-  return verdict::acted;
+  return is_urgent(p) ? verdict::acted : verdict::look_again_soon;  // the next one's slice begins
 }
 
 bool slice_watch::somebody_wants(P const& p, std::int64_t now_ns) const noexcept {
@@ -146,7 +179,7 @@ bool slice_watch::nobody_could_help() const noexcept {
 
 // The thread ran at `looked_at_ns`. If that is long ago, since sysmon itself was kept from running, it may sleep by now, and
 // must not be signalled (T04). What remains is the time of two system calls, this one and the one that it may be about to make.
-bool slice_watch::ask(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
+bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   constexpr std::int64_t fresh_ns = 10'000;
   constexpr int refusals_max = 3;  // where a look takes longer than that, it is never fresh
   if (!sched_.options.async_preemption) {
@@ -159,13 +192,23 @@ bool slice_watch::ask(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   return true;
 }
 
+namespace {
+
+// As slice_watch does, of one that was last looked at so long ago.
+bool computes_by_now(os::thread_activity activity, int tid, std::int64_t since_ns, std::int64_t& cpu_seen_ns) noexcept {
+  if (activity == os::thread_activity::runs) return os::has_computed(tid, computing_for_ns / 4, cpu_seen_ns);
+  return activity == os::thread_activity::unknown && os::has_computed(tid, since_ns / 4 * 3, cpu_seen_ns);
+}
+
+}  // namespace
+
 // They are in user code beside as many others as there are Ps: not for much longer than a slice.
 void slice_watch::look_for_threads_without_p(std::int64_t now_ns) noexcept {
   if (sched_.ms_without_p.load(relaxed) == 0 || !sched_.options.async_preemption ||
       now_ns - threads_looked_at_ns_ < sched_.options.slice_ns) {
     return;
   }
-  threads_looked_at_ns_ = now_ns;
+  std::int64_t const since_ns = now_ns - std::exchange(threads_looked_at_ns_, now_ns);
   sched_.lock.acquire();
   M* m = sched_.all_ms;
   sched_.lock.release();
@@ -173,10 +216,14 @@ void slice_watch::look_for_threads_without_p(std::int64_t now_ns) noexcept {
   for (; m != nullptr; m = m->all_link) {
     if ((m->attention.load(relaxed) & m_attend::unannounced) == 0 || m->in_runtime.load(relaxed)) {
       m->cpu_seen_ns = -1;
+      m->asked_without_p = 0;
       continue;
     }
     int const tid = hint_of(m->tid);
-    if (watch.look(tid).activity != os::thread_activity::runs || !is_computing(tid, m->cpu_seen_ns)) continue;
+    os::thread_activity const activity = watch.look(tid).activity;
+    if (!computes_by_now(activity, tid, since_ns, m->cpu_seen_ns)) continue;
+    bool const insists = activity == os::thread_activity::runs && m->asked_without_p++ >= asked_before_insisting;
+    m->pause_reach.store(insists ? pause_in::libc : pause_in::vdso, relaxed);
     static_cast<void>(os::send_pause_signal(tid));
   }
 }

@@ -2,7 +2,8 @@
 //
 // A P that is at the same schedtick at two looks runs the same goroutine, or one that inherited its slice. As long as nobody
 // else wants the P, it may go on. Otherwise:
-//  - if its thread sleeps in the kernel, the P is taken at once (sys/unannounced.h);
+//  - if its thread sleeps in the kernel, the P is taken at once (sys/unannounced.h). After a slice it is taken even if nobody else wants
+//    it, so that sysmon need not look any more;
 //  - if it has run for a slice, counted from sysmon's first sight of it, it is asked to pause, again and again until it does:
 //    it may be where it must not be stopped (sys/preempt.h).
 #pragma once
@@ -18,7 +19,7 @@ enum class verdict : std::uint8_t { nothing, look_again_soon, hurry, acted };
 
 class slice_watch {
  public:
-  explicit slice_watch(Sched& s);
+  explicit slice_watch(Sched& s) noexcept : sched_(s) {}
 
   // All Ps.
   [[nodiscard]] verdict look(std::int64_t now_ns) noexcept;
@@ -31,12 +32,22 @@ class slice_watch {
   [[nodiscard]] verdict look_at(P& p, slice& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool somebody_wants(P const& p, std::int64_t now_ns) const noexcept;
   [[nodiscard]] bool nobody_could_help() const noexcept;
-  [[nodiscard]] bool ask(M& m, slice& seen, std::int64_t looked_at_ns) noexcept;
+  struct thread_seen {
+    os::thread_state state;
+    std::int64_t ns;  // when
+    bool is_wanted;   // its P
+  };
+  [[nodiscard]] verdict begin(P const& p, slice& seen, M* m, std::uint32_t tick, std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept;
+  [[nodiscard]] verdict look_at_runner(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict look_at_clock(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
+  [[nodiscard]] bool send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept;
+  [[nodiscard]] static std::uint32_t tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) noexcept;
   void look_for_threads_without_p(std::int64_t now_ns) noexcept;
   void look_again_at(std::int64_t when_ns) noexcept;
 
   Sched& sched_;
-  bool const can_take_from_sleepers_;
   std::int64_t next_look_ns_ = never_ns;
   std::int64_t threads_looked_at_ns_ = 0;
 };

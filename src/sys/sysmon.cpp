@@ -72,6 +72,7 @@ void* sysmon::thread_main(void* self) {
   auto& me = *static_cast<sysmon*>(self);
   me.tid_ = os::current_tid();
   me.watch();
+  for (P* const p : me.sched_.procs.all()) p->seen.slice.thread.close();  // they may be left behind
   me.has_stopped_.wake();
   return nullptr;
 }
@@ -168,10 +169,8 @@ verdict sysmon::look() noexcept {
   house_.look(now_ns);
   bool const is_mistake = unwatched && unwatched_ns != left_to_us_ns_;
   all_still_ = true;
-  for (P* const p : sched_.procs) {
-    most = std::max(most, look_at_syscall(*p, p->seen, now_ns));
-    most = std::max(most, look_at_queue(*p, p->seen, is_mistake));
-  }
+  most = std::max(most, look_at_syscalls(now_ns));
+  for (P* const p : sched_.procs) most = std::max(most, look_at_queue(*p, p->seen, is_mistake));
   return most;
 }
 
@@ -199,12 +198,25 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
   return verdict::acted;
 }
 
-verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept {
+verdict sysmon::look_at_syscalls(std::int64_t now_ns) noexcept {
+  claims wanted;
+  verdict most = verdict::nothing;
+  for (P* const p : sched_.procs) most = std::max(most, look_at_syscall(*p, p->seen, now_ns, wanted));
+  wanted.settle();
+  while (P* const p = wanted.take()) {
+    count(sched_.retaken);
+    hand_off(sched_, *p);
+    most = verdict::acted;
+  }
+  return most;
+}
+
+verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, claims& wanted) noexcept {
   if (std::uint32_t const tick = p.schedtick.load(relaxed); tick != seen.tick) {
     seen.tick = tick;
     seen.tick_since_ns = now_ns;
   }
-  if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: taken by compare-and-swap
+  if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: a hint
   all_still_ = false;
   bool const somebody_waits =
       !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0;
@@ -217,10 +229,8 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noex
     return is_wanted ? verdict::look_again_soon : verdict::nothing;
   }
   if (!is_wanted && now_ns - seen.syscall_since_ns < retake_after_ns) return verdict::nothing;
-  if (!p.take_from_syscall()) return verdict::nothing;
-  count(sched_.retaken);
-  hand_off(sched_, p);
-  return verdict::acted;
+  static_cast<void>(wanted.add(p));
+  return verdict::look_again_soon;  // perhaps it comes back, or was interrupted just now
 }
 
 verdict sysmon::look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept {

@@ -2,8 +2,8 @@
 //
 // It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. While every P is idle
 // it dozes for some 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
-// system call. It takes no P, allocates nothing and runs no user code, not even a signal handler: that could call close, which
-// takes a lock that sysmon may hold (posix/watch.h).
+// system call. It takes no P, allocates nothing and runs no user code. Of the program's signal handlers it runs those of a fault of its own
+// and a profiler's, which touch nothing of ours; another could call close, which takes a lock that sysmon may hold (posix/watch.h).
 //
 // What it looks for:
 //  - a P whose goroutine is in the same system call at two looks. It is taken if it has work, if nobody is idle or searching,
@@ -16,6 +16,7 @@
 // And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
 #pragma once
 
+#include "core/claims.h"
 #include "core/sched.h"
 #include "os/thread.h"
 #include "sys/housekeeping.h"
@@ -51,7 +52,8 @@ class sysmon {
   void pause_exactly(bool wanted) noexcept;
   void trace_if_due() noexcept;
 
-  [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict look_at_syscalls(std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, claims& wanted) noexcept;
   [[nodiscard]] verdict look_at_network(std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept;
 

@@ -78,7 +78,7 @@ bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noex
   std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
   g.transition(g_status::running, g_status::syscall);
   m.p = nullptr;
-  m.away_from = nullptr;
+  THRUM_DCHECK(m.away_from.load(relaxed) == nullptr);
   os::chaos_point("unannounced.taken");
   p.m = nullptr;
   s.ms_without_p.fetch_add(1, relaxed);

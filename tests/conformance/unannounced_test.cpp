@@ -122,6 +122,31 @@ TEST(unannounced_calls, T04_a_place_in_a_plugin_is_named_too) {
   });
 }
 
+// Back from the kernel it finds no P, and is hardly ever met outside the C library: after a while it waits for one there, too (S40).
+TEST(unannounced_calls, S40_one_that_comes_back_into_the_c_library_does_not_stay_there_without_a_p) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  test::with_slices_of const slices(1ms);
+  run_at(1, [] {
+    rt::Sched& s = test::this_sched();
+    gate kernel;
+    std::atomic<bool> stop{false};
+    wait_group all;
+    all.go([&] {
+      std::vector<char> block(5'000'000);
+      kernel.wait();
+      while (!stop) {
+        std::memset(block.data(), 1, block.size());
+        asm volatile("" : : "r"(block.data()) : "memory");
+      }
+    });
+    EXPECT_TRUE(test::wait_until([&] { return s.ms_without_p.load(rt::relaxed) == 1; }));
+    kernel.open();
+    EXPECT_TRUE(test::wait_until([&] { return s.ms_without_p.load(rt::relaxed) == 0; }));
+    stop = true;
+    all.wait();
+  });
+}
+
 // Each of these ends early, with EINTR, when a signal comes, whatever SA_RESTART says.
 TEST(unannounced_calls, T04_a_sleep_beside_preempted_loops_is_as_long_as_it_should_be) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();

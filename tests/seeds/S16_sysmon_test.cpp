@@ -1,8 +1,11 @@
 // S16: sysmon's pace, and what it rescues of what the scheduler puts off (wake.h, timekeeper.h). What it does with system calls and slices
 // is in S14_S17_syscalls_test.cpp and S18_S19_preemption_test.cpp.
 #include "support/channels.h"
+#include "support/gate.h"
 #include "support/goroutines.h"
+#include "support/hogs.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -74,6 +77,26 @@ TEST(sysmon, S16_SS_07_it_does_not_look_at_an_idle_program) {
 }
 
 // And it looks often at a busy one: every 20 us at first, every 10 ms at least.
+// Main waits for a key, say, by a call that nobody announced: its P is taken, though nobody else wants it (S17).
+TEST(sysmon, S16_SS_07_it_does_not_look_at_a_program_that_sleeps_in_the_kernel) {
+  test::with_slices_of const slices(std::chrono::milliseconds(2));
+  test::run_at(2, [] {
+    rt::Sched& s = test::this_sched();
+    test::gate kernel;
+    std::atomic<bool> sleeps_deeply{false};
+    std::thread opener([&] {
+      sleeps_deeply = test::wait_until([&] {
+        rt::os::lock_guard const guard(s.lock);
+        return s.sysmon_in_deep_sleep;
+      });
+      kernel.open();
+    });
+    kernel.wait();
+    blocking([&] { opener.join(); });
+    EXPECT_TRUE(sleeps_deeply);
+  });
+}
+
 TEST(sysmon, S16_it_looks_at_a_busy_program) {
   run_at(2, [] {
     rt::Sched& s = this_sched();
@@ -188,6 +211,35 @@ TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
     EXPECT_GT(fast_rounds, 0) << "of " << rounds;
     stop = true;
     busy.wait();
+  });
+}
+
+// That one was preempted says nothing about the next: it looks again when that one's slice ends. 50 looks for each is what it takes to slow
+// down. More than usual are made while the kernel keeps those who compute from running: so it may be tried again.
+TEST(sysmon, S16_loops_that_take_turns_do_not_make_it_look_often) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  test::with_slices_of const slices(10ms);
+  run_at(1, [] {
+    std::atomic<bool> stop{false};
+    wait_group loops;
+    for (int i = 0; i < 2; ++i) {
+      loops.go([&] {
+        while (!stop.load(std::memory_order_relaxed)) asm volatile("");
+      });
+    }
+    auto const looks_for_each = [] {
+      stats const before = read_stats();
+      stats after = before;
+      while (test::preempted(after) < test::preempted(before) + 10) {
+        thrum::yield();
+        after = read_stats();
+      }
+      return static_cast<double>(after.sysmon_looks - before.sysmon_looks) /
+             static_cast<double>(test::preempted(after) - test::preempted(before));
+    };
+    EXPECT_LT(test::in_one_of(10, looks_for_each, [](double looks) { return looks < 20; }), 20);
+    stop = true;
+    loops.wait();
   });
 }
 

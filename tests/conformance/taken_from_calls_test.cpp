@@ -1,0 +1,154 @@
+// S14, S15: a P that was left behind in a call, and those who want it: each gets an answer, whenever they come.
+#include "core/claims.h"
+#include "core/current.h"
+#include "os/barrier.h"
+#include "os/pause_signal.h"
+#include "os/thread.h"
+#include "sched/threads.h"
+#include "support/gate.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/slices.h"
+#include "support/tries.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::gate;
+using test::run_at;
+using test::this_sched;
+
+class taken_from_calls : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(taken_from_calls);
+
+// A plain word of each P, changed by whoever has it: two at a time would lose some.
+TEST_P(taken_from_calls, S14_a_p_has_one_owner_however_many_take_it) {
+  run([] {
+    rt::Sched& s = this_sched();
+    std::vector<std::uint64_t> visits(static_cast<std::size_t>(procs()));
+    std::int64_t const rounds = test::scaled(200'000, 2'000);
+    std::atomic<bool> is_over{false};
+    std::atomic<int> looks{0};
+    std::thread taker([&] {
+      while (!is_over) {
+        rt::take_from_calls(s.procs, [&](rt::P& p) { rt::hand_off(s, p); });
+        ++looks;
+        std::this_thread::yield();
+      }
+    });
+    wait_group all;
+    int const callers = 2 * procs() + 1;
+    for (int i = 0; i < callers; ++i) {
+      all.go([&] {
+        for (std::int64_t n = 0; n < rounds / callers; ++n) {
+          blocking([] {});
+          rt::enter(*rt::current_m());
+          ++visits[static_cast<std::size_t>(rt::current_m()->p->id)];
+          rt::leave(*rt::current_m());
+        }
+      });
+    }
+    all.wait();
+    EXPECT_TRUE(test::wait_until([&] { return looks > 0; }));
+    is_over = true;
+    blocking([&] { taker.join(); });
+    std::int64_t sum = 0;
+    for (std::uint64_t const some : visits) sum += static_cast<std::int64_t>(some);
+    EXPECT_EQ(sum, rounds / callers * callers);
+  });
+}
+
+// One that is interrupted in its call has its mark set for a moment: who wants the P then comes again. False: it was taken before.
+bool are_reached_beside_a_mark(void (*reach_all)()) {
+  bool is_seen = false;
+  run_at(2, [&] {
+    rt::Sched& s = this_sched();
+    gate kernel;
+    std::atomic<rt::M*> caller{nullptr};
+    std::atomic<bool> is_done{false};
+    wait_group all;
+    all.go([&] {
+      caller = rt::current_m();
+      blocking([&] { kernel.wait(); });
+    });
+    EXPECT_TRUE(test::wait_until([&] {
+      rt::M const* const m = caller;
+      return m != nullptr && (m->attention.load(rt::relaxed) & rt::m_attend::away) != 0;
+    }));
+    rt::M& m = *caller;
+    rt::P const* const left = m.away_from.load(rt::relaxed);
+    m.in_runtime.store(true, rt::relaxed);
+    rt::os::barrier_in_all_threads();  // whoever claims it from now on sees the mark
+    while (left != nullptr && left->claimed.load(rt::acquire)) rt::os::yield_thread();
+    is_seen = m.away_from.load(rt::relaxed) != nullptr;
+    std::thread interrupts([&, looks = s.sysmon_looks.load(rt::relaxed)] {
+      EXPECT_TRUE(test::wait_until([&] { return s.sysmon_looks.load(rt::relaxed) > looks + 10 || is_done; }));
+      EXPECT_FALSE(is_seen && is_done) << "not without that P";
+      m.in_runtime.store(false, rt::release);
+    });
+    reach_all();
+    is_done = true;
+    blocking([&] { interrupts.join(); });
+    kernel.open();
+    all.wait();
+  });
+  return is_seen;
+}
+
+constexpr auto is_true = [](bool seen) { return seen; };
+
+TEST(calls_that_are_interrupted, S14_a_look_at_every_p_waits_until_it_can_be_had) {
+  auto const reach = [] { EXPECT_EQ(read_stats().procs.size(), 2U); };
+  EXPECT_TRUE(test::in_one_of(
+      20, [&] { return are_reached_beside_a_mark(reach); }, is_true));
+}
+
+TEST(calls_that_are_interrupted, S23_and_so_does_the_end_of_a_p) {
+  auto const reach = [] { EXPECT_EQ(set_max_procs(1), 2); };
+  EXPECT_TRUE(test::in_one_of(
+      20, [&] { return are_reached_beside_a_mark(reach); }, is_true));
+}
+
+// What interrupts a call sets the mark for a moment, again and again.
+TEST(calls_that_are_interrupted, S14_all_are_reached_beside_a_storm_of_signals) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  run_at(3, [] {
+    gate kernel;
+    std::atomic<int> tid{0};
+    std::atomic<bool> is_over{false};
+    wait_group all;
+    all.go([&] {
+      tid = rt::os::current_tid();
+      blocking([&] { kernel.wait(); });
+    });
+    EXPECT_TRUE(test::wait_until([&] { return tid != 0; }));
+    std::thread storm([&] {
+      while (!is_over) static_cast<void>(rt::os::send_pause_signal(tid));
+    });
+    std::int64_t const rounds = test::scaled(200, 20);
+    for (std::int64_t i = 0; i < rounds; ++i) {
+      EXPECT_EQ(read_stats().procs.size(), 3U);
+      if (i % 10 == 0) static_cast<void>(set_max_procs(i % 20 == 0 ? 2 : 3));
+      if (i % 10 == 1) static_cast<void>(set_max_procs(3));
+    }
+    is_over = true;
+    blocking([&] { storm.join(); });
+    kernel.open();
+    all.wait();
+  });
+}
+
+}  // namespace
+}  // namespace thrum
