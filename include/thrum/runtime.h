@@ -67,14 +67,15 @@ struct proc_stats {
   std::uint64_t overflows = 0;     // a full queue sent half of it to the global one
   std::uint64_t global_takes = 0;  // goroutines taken from the global queue
   std::uint64_t steals = 0;
-  std::uint64_t stolen = 0;           // goroutines got by them
-  std::uint64_t wakes = 0;            // idle Ps that it set going
-  std::uint64_t spins = 0;            // searches for work begun
-  std::uint64_t spinning_ns = 0;      // and how long they took, in nanoseconds
-  std::uint64_t timers_run = 0;       // sleepers woken and timers fired
+  std::uint64_t stolen = 0;       // goroutines got by them
+  std::uint64_t wakes = 0;        // idle Ps that it set going
+  std::uint64_t spins = 0;        // searches for work begun
+  std::uint64_t spinning_ns = 0;  // and how long they took, in nanoseconds
+  std::uint64_t timers_run = 0;   // sleepers woken and timers fired
   // How often it was left for a call: by blocking(), again after each use of thrum inside of it, and by threads from outside.
   std::uint64_t syscalls = 0;
-  std::uint64_t handed_off = 0;       // of these, given away at once: declared long, or by a thread that had made others runnable
+  // Of these, given away at once: declared long, or by a thread that had made others runnable.
+  std::uint64_t handed_off = 0;
   std::uint64_t returns_to_idle = 0;  // returns from one that found their own P taken, and this one idle
   std::uint64_t returns_queued = 0;   // goroutines back from one that found no P, and were run here later
   // Goroutines that had to make room at the end of a slice, or to a world that stops: in the middle of user code, or in a call that may
@@ -116,10 +117,11 @@ struct stats {
   std::uint64_t retaken = 0;       // Ps that it took from system calls
   std::uint64_t unannounced = 0;   // Ps that it took from threads asleep in the kernel without saying so
   std::vector<unannounced_call> unannounced_calls;  // where that was: the first 32 places
-  std::uint64_t preemptions_asked = 0;              // signals that it sent to end slices or stop the world, and those that had to be sent again
-  int paused_threads = 0;                           // asleep in the middle of user code until their goroutine's turn
-  std::uint64_t file_reads_waited = 0;              // reads of files that waited for the disk without a thread
-  std::uint64_t file_reads_handed_off = 0;          // and with one: few at a time, or where the kernel has no ring
+  // Signals that it sent to end slices or stop the world, and those that had to be sent again.
+  std::uint64_t preemptions_asked = 0;
+  int paused_threads = 0;                   // asleep in the middle of user code until their goroutine's turn
+  std::uint64_t file_reads_waited = 0;      // reads of files that waited for the disk without a thread
+  std::uint64_t file_reads_handed_off = 0;  // and with one: few at a time, or where the kernel has no ring
   // How long goroutines that could run waited for their turn: from becoming runnable to running. Measured of a few: one in 64
   // where threads go to sleep and are woken, one in some thousand where goroutines follow each other; of none that is locked to a thread.
   durations ready_to_run;

@@ -91,9 +91,9 @@ class io_call {
   }
 
   // Where no event tells when to try again. Throws as perform does; close and the deadline are seen by the next one.
-  void pause(std::chrono::nanoseconds long_) const {
+  void pause(std::chrono::nanoseconds how_long) const {
     must_be_able_to_wait(use_.epoch());
-    sleep_for(long_);
+    sleep_for(how_long);
     must_be_able_to_wait(use_.epoch());
   }
 
