@@ -10,7 +10,7 @@ namespace thrum::rt {
 namespace {
 
 void end_claim(P& p) noexcept {
-  p.claimed.store(false, release);  // pairs with take_old_p: what was done to its M is seen there
+  p.claimed.store(claim_for::nobody, release);  // pairs with take_old_p: what was done to its M is seen there
 }
 
 // Once: a P whose M has its mark set for long would cost the barriers at every look.
@@ -22,8 +22,10 @@ M* owner_outside(P const& p) noexcept {
 
 }  // namespace
 
-bool claims::add(P& p) noexcept {
-  if (p.status.load(relaxed) != p_status::syscall || p.claimed.exchange(true, acquire)) return false;
+bool claims::add(P& p, claim_for why) noexcept {
+  claim_for nobody = claim_for::nobody;
+  if (p.status.load(relaxed) != p_status::syscall || !p.claimed.compare_exchange(nobody, why, acquire, relaxed))
+    return false;
   M* const m = owner_outside(p);
   if (m == nullptr) {
     end_claim(p);

@@ -1,7 +1,7 @@
 // Ps that are taken from system calls for others: the side that pays, see sys/blocking.h.
 //
 // However many they are, it costs two barriers in all threads, of some microseconds each. Their Ms, should they come back meanwhile, wait
-// for that long: so nothing else is done between `add` and `settle`.
+// for that long: so little else is done between `add` and `settle`.
 #pragma once
 
 #include "core/p.h"
@@ -15,7 +15,7 @@ class claims {
   claims& operator=(claims const&) = delete;
 
   // False: it is in no call, its M is on the way back, or somebody else takes it.
-  bool add(P& p) noexcept;
+  bool add(P& p, claim_for why = claim_for::call) noexcept;
 
   // After this nobody waits for the caller any more.
   void settle() noexcept;

@@ -69,11 +69,15 @@ void end_slice_by_chance(M& m) noexcept;
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.entered(m);
 }
-[[gnu::always_inline]] inline void leave(M& m) noexcept {
-  if constexpr (debug_checks) end_slice_by_chance(m);
+// Only the end of leave(), for those who look at the attention themselves.
+[[gnu::always_inline]] inline void clear_mark(M& m) noexcept {
   signal_fence();  // what it did in there comes first, for those behind the barrier
   // release only for ThreadSanitizer, which does not know the barrier that sysmon brings about
   m.in_runtime.store(false, with_tsan ? release : relaxed);
+}
+[[gnu::always_inline]] inline void leave(M& m) noexcept {
+  if constexpr (debug_checks) end_slice_by_chance(m);
+  clear_mark(m);
   signal_fence();
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.left(m);

@@ -30,6 +30,9 @@ inline constexpr std::uint32_t give_up_stacks = 4;  // somebody waits for a stac
 inline constexpr std::uint32_t stop_world = 8;      // see sched/world.h
 }  // namespace attend
 
+// To take a P from a system call. `slice`: its slice is over, so whoever comes back meanwhile gives it up himself.
+enum class claim_for : std::uint8_t { nobody, call, slice };
+
 struct alignas(cache_line_bytes) P {
   P(Sched& owner_sched, int number, std::uint32_t capacity, std::uint64_t seed)
   noexcept : queue(capacity), sched(owner_sched), id(number), random(seed) {}
@@ -69,12 +72,13 @@ struct alignas(cache_line_bytes) P {
   atomic<std::uint32_t> wakes_at_once{0};    // by ready, and for a timer that was left behind
   atomic<std::uint32_t> spreads_at_once{0};  // for a few events: see sched/poll.h
 
-  // under sched.lock, but for the way into a system call and out of it: see sys/blocking.h
+  // under sched.lock, but for the way into a system call, out of it, and out of its M's hands: see sys/blocking.h
   P* idle_link = nullptr;
   atomic<p_status> status{p_status::stopped};
 
   // see core/claims.h
-  atomic<bool> claimed{false};  // by one who is about to take it from a system call: who did has what follows
+  atomic<claim_for> claimed{
+      claim_for::nobody};  // by one who is about to take it from a system call: who did has what follows
   P* claim_link = nullptr;
   M* claimed_from = nullptr;
 
@@ -84,7 +88,7 @@ struct alignas(cache_line_bytes) P {
   alignas(cache_line_bytes) sightings seen;
 
   void transition(p_status from, p_status to) noexcept {
-    auto const actual = status.load(relaxed);  // relaxed: changed under sched.lock or by the owner
+    auto const actual = status.load(relaxed);  // relaxed: changed under sched.lock, by the owner or by who claimed it
     if (actual != from || !is_legal(from, to)) {
       illegal_transition("P", static_cast<std::uint64_t>(id), name_of(actual), name_of(from), name_of(to));
     }

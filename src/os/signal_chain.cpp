@@ -69,7 +69,8 @@ int hand_back(chained_signal& signal, signal_entry entry) noexcept {
 
 bool has_handler(chained_signal const& signal) noexcept {
   auto const handler = signal.previous.sa_handler;
-  return handler != SIG_DFL && handler != SIG_IGN;
+  bool const is_over = is_for_one_signal(signal.previous) && signal.is_spent.load(relaxed);
+  return handler != SIG_DFL && handler != SIG_IGN && !is_over;
 }
 
 void pass_on(chained_signal& signal, siginfo_t* information, void* context) {

@@ -4,6 +4,7 @@
 #include "core/current.h"
 #include "os/barrier.h"
 #include "os/chaos.h"
+#include "os/note.h"
 #include "os/thread.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
@@ -59,8 +60,7 @@ namespace {
 // With the mark clear from here on.
 [[gnu::always_inline]] inline void is_away(M& m) noexcept {
   m.attention.store(m_attend::away, relaxed);
-  signal_fence();  // see leave()
-  m.in_runtime.store(false, relaxed);
+  clear_mark(m);
 }
 
 // It may not come again for long: what it has made runnable is others' at once.
@@ -76,7 +76,8 @@ void thread_from_outside_goes_away(M& m) noexcept {
 
 // --- the way back ---
 
-[[gnu::noinline]] void give_up_what_stops(M& m) noexcept {
+// Either stops, or its slice is over.
+[[gnu::noinline]] void give_up_old_p(M& m) noexcept {
   if ((m.p->attention.load(relaxed) & attend::stopping) != 0) {
     retire_p(m);
   } else {
@@ -84,13 +85,18 @@ void thread_from_outside_goes_away(M& m) noexcept {
   }
 }
 
-// For as long as two barriers take, as a rule.
+// For as long as two barriers take, as a rule. This thread may have been given a priority that the claimant's has not.
 [[gnu::noinline]] void wait_for_claimant(M const& m, P const& p) noexcept {
   constexpr int yields_before_doubt = 1000;
-  for (int waited = 0; p.claimed.load(acquire); ++waited) {  // pairs with end_claim
-    if (waited > yields_before_doubt && os::current_tid() != m.tid)
-      return;  // a child of fork: nobody is there to end it
-    os::yield_thread();
+  constexpr std::int64_t nap_ns = 50'000;
+  for (int waited = 0; p.claimed.load(acquire) != claim_for::nobody; ++waited) {  // pairs with end_claim
+    if (waited < yields_before_doubt) {
+      os::yield_thread();
+      continue;
+    }
+    if (os::current_tid() != m.tid) return;  // a child of fork: nobody is there to end it
+    os::note nobody_wakes;
+    static_cast<void>(nobody_wakes.sleep_for(nap_ns));
   }
 }
 
@@ -99,17 +105,20 @@ void thread_from_outside_goes_away(M& m) noexcept {
   os::chaos_point("blocking.returns");
   P* const p = m.away_from.load(relaxed);
   if (p == nullptr) return false;
-  signal_fence();                             // the mark is set before this: see sys/blocking.h
-  if (p->claimed.load(acquire)) [[unlikely]]  // pairs with end_claim
+  signal_fence();                                        // the mark is set before this: see sys/blocking.h
+  claim_for const by_others = p->claimed.load(acquire);  // pairs with end_claim
+  if (by_others != claim_for::nobody) [[unlikely]]
     wait_for_claimant(m, *p);
   if (m.away_from.load(relaxed) == nullptr) return false;
   THRUM_DCHECK(p->status.load(relaxed) == p_status::syscall && p->m == &m);
   m.away_from.store(nullptr, relaxed);
   p->status.store(p_status::running, relaxed);
   m.p = p;
-  if ((p->attention.load(relaxed) & (attend::stopping | attend::stop_world)) == 0) [[likely]]
+  bool const stops = (p->attention.load(relaxed) & (attend::stopping | attend::stop_world)) != 0;
+  if (!stops && by_others != claim_for::slice) [[likely]]
     return true;
-  give_up_what_stops(m);
+  if (!stops) count(p->counters.preempted);
+  give_up_old_p(m);
   return false;
 }
 

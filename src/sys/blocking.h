@@ -14,8 +14,8 @@
 //   2. a barrier in all threads                         2. looks for a claim (only a compiler barrier in between)
 //   3. its M's mark is set? then gives up               3. none: the P is its own again
 //   4. once more a barrier: still marked, by that M?       else waits until the claim is gone, and looks whether M::away_from
-//      clears M::away_from, and the P is his                still says so
-//   5. ends the claim
+//      clears M::away_from, and the P is his                still says so: then the P is its own again, to be handed on at once
+//   5. ends the claim                                       if the claim was that its slice is over
 //
 // Of 1 and 2 on both sides one sees the other. The mark that was seen clear may have been cleared a moment ago, by an M that was back:
 // hence the second barrier. Where the kernel has no such barrier, the P is given away at once.

@@ -147,8 +147,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   }
   m->is_paused_in_libc = false;
   m->interrupted = nullptr;
-  signal_fence();
-  m->in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
+  clear_mark(*m);
 }
 
 void pause_if_still_asked(M& m) noexcept {
@@ -158,8 +157,7 @@ void pause_if_still_asked(M& m) noexcept {
   if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
   attend_to(*m.p);
   if (is_still_asked(m)) pause(m);
-  signal_fence();
-  m.in_runtime.store(false, with_tsan ? release : relaxed);  // as leave()
+  clear_mark(m);
 }
 
 void end_pause(M& m) noexcept {

@@ -34,6 +34,11 @@ void note_cpu(sightings::time_slice& seen, std::int64_t cpu_ns, std::int64_t now
   seen.cpu_at_ns = now_ns;
 }
 
+bool has_computed(M const& m, sightings::time_slice& seen, std::int64_t at_least_ns, std::int64_t now_ns) noexcept {
+  seen.cpu_at_ns = now_ns;
+  return os::has_computed(hint_of(m.tid), at_least_ns, seen.cpu_ns);
+}
+
 // Somebody waits for it: to stop the world, or for a look at every P.
 bool is_urgent(P const& p) noexcept {
   return (p.attention.load(relaxed) & (attend::stop_world | attend::safe_point)) != 0;
@@ -50,8 +55,11 @@ verdict slice_watch::look(std::int64_t now_ns) noexcept {
 }
 
 verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
-  M* const m = p.status.load(relaxed) == p_status::running ? hint_of(p.m) : nullptr;  // relaxed: only a look
+  bool const is_used = p.status.load(relaxed) == p_status::running;  // relaxed: only a look
+  M* const m = is_used ? hint_of(p.m) : nullptr;
   std::uint32_t const tick = p.schedtick.load(relaxed);
+  // Handed on to a thread that has no CPU yet: its slice begins as soon as it has.
+  if (is_used && m == nullptr && somebody_wants(p, now_ns)) look_again_at(now_ns + ask_again_after_ns);
   if (m != seen.m || tick != seen.tick) return begin(p, seen, m, tick, now_ns);
   if (m == nullptr) return verdict::nothing;
   seen.ask_ns =
@@ -63,6 +71,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     see_that_one_is_spare(sched_);
   }
   if (m->in_runtime.load(relaxed)) {
+    seen.cpu_ns = -1;
     // One that calls the runtime again and again is never met outside: it is asked to look itself, when it leaves.
     if (is_wanted && now_ns >= seen.ask_ns) {
       m->pause_tick.store(tick_to_ask_for(p, seen, now_ns), relaxed);
@@ -91,6 +100,7 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
   seen.asked_ns = 0;
   seen.again_ns = ask_again_after_ns;
   seen.cpu_ns = -1;
+  seen.slept = {};
   seen.asked = 0;
   seen.refused = 0;
   seen.has_heir = false;
@@ -103,9 +113,9 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
 // Many a sleep is over within microseconds, for a lock of the kernel perhaps: only what is so at two looks counts. And if nobody misses
 // the P (S17), only one that has not run in between.
 verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept {
-  if (!os::has_barrier()) return verdict::nothing;
   bool const slept_there = at.state == std::exchange(seen.slept, at.state);
-  bool const has_run = !is_missed && os::has_computed(hint_of(m.tid), 1, seen.cpu_ns);
+  if (!os::has_barrier()) return verdict::nothing;
+  bool const has_run = !is_missed && has_computed(m, seen, 1, at.ns);
   if (slept_there && !has_run && take_p_of_sleeper(sched_, p, m, at.state)) return verdict::acted;
   return is_missed ? verdict::look_again_soon : verdict::nothing;
 }
@@ -113,12 +123,15 @@ verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const&
 // A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
 // would make an error of that (T04). So before it is signalled it must have been seen to compute.
 verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
-  if (!at.is_wanted) return verdict::nothing;
+  if (!at.is_wanted) {
+    seen.cpu_ns = -1;  // it may sleep before it is wanted again
+    return verdict::nothing;
+  }
   if (now_ns < seen.ask_ns) {
     look_again_at(seen.ask_ns);
     return verdict::nothing;
   }
-  if (os::has_computed(hint_of(m.tid), computing_for_ns / 4, seen.cpu_ns)) return ask(p, m, seen, at, now_ns);
+  if (has_computed(m, seen, computing_for_ns / 4, at.ns)) return ask(p, m, seen, at, now_ns);
   if (is_urgent(p)) return verdict::hurry;
   look_again_at(now_ns + computing_for_ns);
   return verdict::nothing;
@@ -136,7 +149,7 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
   bool const computes = used_ns > 0 && used_ns >= since_ns / 4 * 3;
   if (computes && at.is_wanted && now_ns >= seen.ask_ns) return ask(p, m, seen, at, now_ns);
   if (is_urgent(p)) return verdict::hurry;
-  look_again_at(now_ns + ask_again_after_max_ns);
+  if (at.is_wanted) look_again_at(now_ns + ask_again_after_max_ns);
   return verdict::nothing;
 }
 
@@ -194,6 +207,10 @@ bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
 
 namespace {
 
+bool is_asleep(os::thread_activity activity) noexcept {
+  return activity != os::thread_activity::runs && activity != os::thread_activity::unknown;
+}
+
 // As slice_watch does, of one that was last looked at so long ago.
 bool computes_by_now(os::thread_activity activity, int tid, std::int64_t since_ns, std::int64_t& cpu_seen_ns) noexcept {
   if (activity == os::thread_activity::runs) return os::has_computed(tid, computing_for_ns / 4, cpu_seen_ns);
@@ -221,6 +238,7 @@ void slice_watch::look_for_threads_without_p(std::int64_t now_ns) noexcept {
     }
     int const tid = hint_of(m->tid);
     os::thread_activity const activity = watch.look(tid).activity;
+    if (is_asleep(activity)) m->cpu_seen_ns = -1;  // on its way out it looks like one that runs (T04)
     if (!computes_by_now(activity, tid, since_ns, m->cpu_seen_ns)) continue;
     bool const insists = activity == os::thread_activity::runs && m->asked_without_p++ >= asked_before_insisting;
     m->pause_reach.store(insists ? pause_in::libc : pause_in::vdso, relaxed);

@@ -221,7 +221,8 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
   bool const somebody_waits =
       !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0;
   bool const is_wanted = somebody_waits || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
-  // However short its calls are: whoever uses the runtime again and again from inside one would be seen in another each time.
+  // However short its calls are: whoever makes one after the other, or uses the runtime again and again from inside one, would be seen in
+  // another each time.
   bool const slice_is_over = somebody_waits && now_ns - seen.tick_since_ns >= sched_.options.slice_ns;
   if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall && !slice_is_over) {
     seen.syscall = call;
@@ -229,7 +230,7 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
     return is_wanted ? verdict::look_again_soon : verdict::nothing;
   }
   if (!is_wanted && now_ns - seen.syscall_since_ns < retake_after_ns) return verdict::nothing;
-  static_cast<void>(wanted.add(p));
+  static_cast<void>(wanted.add(p, slice_is_over ? claim_for::slice : claim_for::call));
   return verdict::look_again_soon;  // perhaps it comes back, or was interrupted just now
 }
 

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -91,7 +92,7 @@ bool are_reached_beside_a_mark(void (*reach_all)()) {
     rt::P const* const left = m.away_from.load(rt::relaxed);
     m.in_runtime.store(true, rt::relaxed);
     rt::os::barrier_in_all_threads();  // whoever claims it from now on sees the mark
-    while (left != nullptr && left->claimed.load(rt::acquire)) rt::os::yield_thread();
+    while (left != nullptr && left->claimed.load(rt::acquire) != rt::claim_for::nobody) rt::os::yield_thread();
     is_seen = m.away_from.load(rt::relaxed) != nullptr;
     std::thread interrupts([&, looks = s.sysmon_looks.load(rt::relaxed)] {
       EXPECT_TRUE(test::wait_until([&] { return s.sysmon_looks.load(rt::relaxed) > looks + 10 || is_done; }));
@@ -119,6 +120,47 @@ TEST(calls_that_are_interrupted, S23_and_so_does_the_end_of_a_p) {
   auto const reach = [] { EXPECT_EQ(set_max_procs(1), 2); };
   EXPECT_TRUE(test::in_one_of(
       20, [&] { return are_reached_beside_a_mark(reach); }, is_true));
+}
+
+// Comes back from a call while its only P is claimed, and another one waits for that. Whether the other one was first; nothing: somebody
+// else had taken the P.
+std::optional<bool> is_the_other_first_after(rt::claim_for why) {
+  std::atomic<rt::P*> left{nullptr};
+  std::atomic<bool> is_told{false};
+  bool is_claimed = false;
+  rt::M& m = *rt::current_m();
+  std::thread claimant([&] {
+    while (left == nullptr) rt::os::yield_thread();
+    rt::claims one;
+    is_claimed = one.add(*left, why);
+    is_told = true;
+    while (is_claimed && !m.in_runtime.load(rt::acquire)) rt::os::yield_thread();
+    one.settle();
+    EXPECT_EQ(one.take(), nullptr) << "its M was back";
+  });
+  std::atomic<bool> other_ran{false};
+  wait_group all;
+  all.go([&] { other_ran = true; });
+  blocking([&] {
+    left = *m.sched.procs.begin();
+    while (!is_told) rt::os::yield_thread();
+  });
+  bool const is_first = other_ran;
+  all.wait();
+  blocking([&] { claimant.join(); });
+  return is_claimed ? std::optional(is_first) : std::nullopt;
+}
+
+// However short calls are that follow each other, the others have their turns: who comes back when his slice is over hands the P on himself.
+TEST(calls_that_are_claimed, S14_who_comes_back_meanwhile_keeps_the_p_unless_his_slice_is_over) {
+  run_at(1, [] {
+    constexpr auto is_seen = [](std::optional<bool> const& seen) { return seen.has_value(); };
+    for (auto const why : {rt::claim_for::call, rt::claim_for::slice}) {
+      auto const is_first = test::in_one_of(
+          1000, [&] { return is_the_other_first_after(why); }, is_seen);
+      EXPECT_EQ(is_first, why == rt::claim_for::slice);
+    }
+  });
 }
 
 // What interrupts a call sets the mark for a moment, again and again.

@@ -29,7 +29,7 @@ bool take(P& p) {
   P* const won = all.take();
   EXPECT_TRUE(won == nullptr || won == &p);
   EXPECT_EQ(all.take(), nullptr);
-  EXPECT_FALSE(p.claimed.load(relaxed)) << "nobody waits";
+  EXPECT_EQ(p.claimed.load(relaxed), claim_for::nobody) << "nobody waits";
   return won != nullptr;
 }
 
@@ -71,7 +71,7 @@ TEST(claims, S14_one_whose_m_comes_back_meanwhile_is_left_to_it) {
   all.settle();
   EXPECT_EQ(all.take(), &stays);
   EXPECT_EQ(all.take(), nullptr);
-  EXPECT_FALSE(returns.claimed.load(relaxed));
+  EXPECT_EQ(returns.claimed.load(relaxed), claim_for::nobody);
   EXPECT_EQ(s.m(0).away_from.load(relaxed), &returns);
 }
 
@@ -84,7 +84,7 @@ TEST(claims, S14_nobody_takes_what_another_one_takes) {
   EXPECT_FALSE(second.add(p));
   second.settle();
   EXPECT_EQ(second.take(), nullptr);
-  EXPECT_TRUE(p.claimed.load(relaxed)) << "the first one's";
+  EXPECT_EQ(p.claimed.load(relaxed), claim_for::call) << "the first one's";
   first.settle();
   EXPECT_EQ(first.take(), &p);
 }
