@@ -29,11 +29,13 @@ struct sightings {
     std::int64_t asked_ns = 0;   // when it was last
     std::int64_t cpu_ns = -1;    // what its thread had used of a CPU when that was looked at last
     std::int64_t cpu_at_ns = 0;  // when
-    os::thread_state slept;      // in which call, at the last look
-    int asked = 0;               // so many times
-    int refused = 0;             // because the look at its thread was too old
-    std::int64_t again_ns = 0;   // how long after that, if it does not
-    bool has_heir = false;       // it was seen to that somebody can have the P afterwards
+    std::int64_t window_ns = 0;  // the same, for a longer time: where only that tells what the thread does
+    std::int64_t window_at_ns = 0;
+    os::thread_state slept;     // in which call, at the last look
+    int asked = 0;              // so many times
+    int refused = 0;            // because the look at its thread was too old
+    std::int64_t again_ns = 0;  // how long after that, if it does not
+    bool has_heir = false;      // it was seen to that somebody can have the P afterwards
     os::thread_watch thread;
   } slice;
 };

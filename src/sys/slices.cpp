@@ -22,6 +22,8 @@ constexpr int asked_before_insisting_in_vdso = 1;
 // All stand still for a moment only, and nobody needs the C library meanwhile (sched/world.h): so it may be stopped in there, too.
 constexpr int asked_before_insisting_to_stop = 3;
 constexpr std::int64_t computing_for_ns = 50'000;
+constexpr std::int64_t clock_tells_after_ns = 1'000'000;
+constexpr int slices_before_any_sign_will_do = 10;
 
 // What was done under it before is seen after this.
 void pass_through(os::lock& door) noexcept {
@@ -138,19 +140,27 @@ verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& 
 }
 
 // Where the kernel does not tell (no /proc, not for us, no descriptor left), the thread's clock does: one that has used nothing for a
-// slice sleeps; one that has used nearly all of the time since the last look computes.
+// slice sleeps, or, once its slice is over, for a moment; one that has used nearly all of a millisecond computes. And so does, for want of
+// better, one that has used anything of the tenth slice.
 verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
+  bool const is_due = at.is_wanted && now_ns >= seen.ask_ns;
+  if (at.is_wanted) look_again_at(now_ns + (is_due ? computing_for_ns : ask_again_after_max_ns));
   std::int64_t const cpu_ns = os::thread_cpu_ns(hint_of(m.tid));
-  std::int64_t const used_ns = seen.cpu_ns < 0 ? -1 : cpu_ns - seen.cpu_ns;
-  std::int64_t const since_ns = at.ns - seen.cpu_at_ns;
-  if (used_ns != 0) note_cpu(seen, cpu_ns, at.ns);
-  bool const sleeps = used_ns == 0 && since_ns >= sched_.options.slice_ns && os::has_barrier();
-  if (sleeps && take_p_of_sleeper(sched_, p, m, at.state)) return verdict::acted;
-  bool const computes = used_ns > 0 && used_ns >= since_ns / 4 * 3;
-  if (computes && at.is_wanted && now_ns >= seen.ask_ns) return ask(p, m, seen, at, now_ns);
-  if (is_urgent(p)) return verdict::hurry;
-  if (at.is_wanted) look_again_at(now_ns + ask_again_after_max_ns);
-  return verdict::nothing;
+  if (seen.cpu_ns < 0) {
+    seen.window_ns = cpu_ns;
+    seen.window_at_ns = at.ns;
+  }
+  bool const rests = cpu_ns == seen.cpu_ns;
+  if (!rests) note_cpu(seen, cpu_ns, at.ns);
+  bool const sleeps = rests && at.ns - seen.cpu_at_ns >= (is_due ? computing_for_ns : sched_.options.slice_ns);
+  if (sleeps && os::has_barrier() && take_p_of_sleeper(sched_, p, m, at.state)) return verdict::acted;
+  if (!rests && at.ns - seen.window_at_ns >= clock_tells_after_ns) {
+    std::int64_t const used_ns = cpu_ns - std::exchange(seen.window_ns, cpu_ns);
+    std::int64_t const since_ns = at.ns - std::exchange(seen.window_at_ns, at.ns);
+    bool const is_long_due = now_ns - seen.ends_ns >= slices_before_any_sign_will_do * sched_.options.slice_ns;
+    if (is_due && (is_long_due || used_ns >= since_ns / 4 * 3)) return ask(p, m, seen, at, now_ns);
+  }
+  return is_urgent(p) ? verdict::hurry : verdict::nothing;
 }
 
 // The slice that it is in, if it is to pause; else one that is over: it is interrupted for a look, and goes on.
