@@ -199,7 +199,7 @@ TEST(resizing_stress, S23_from_1_to_64_and_back_a_thousand_times) {
     EXPECT_EQ(back, tokens);
     EXPECT_EQ(handed, passed_on + tokens);
     EXPECT_GT(passed_on, 0);
-    EXPECT_EQ(num_goroutines(), 1);
+    EXPECT_TRUE(test::wait_until([] { return num_goroutines() == 1; }));  // one may be interrupted behind its last word
   });
 }
 
