@@ -127,6 +127,13 @@ bool is_about_to_leave(foreign_seat const& seat) noexcept {
   return is_inside(seat) && (status == g_status::running || status == g_status::runnable || has_just_come);
 }
 
+// One that was readied has got what it waited for, and only its turn is to come: that takes a few turns of the kernel's, long ones on a busy
+// machine.
+std::int64_t more_patience_ns(foreign_seat const& seat) noexcept {
+  constexpr std::int64_t until_its_turn_ns = 10'000'000'000;
+  return seat.g.status.load(relaxed) == g_status::runnable ? until_its_turn_ns : 0;
+}
+
 }  // namespace
 
 void admit_threads(Sched& s) noexcept {
@@ -200,7 +207,7 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   int inside = 0;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
-    while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns) os::yield_thread();
+    while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns + more_patience_ns(*seat)) os::yield_thread();
     if (!all_are_seen || needs_run(*seat)) ++inside;
   }
   return inside;
