@@ -10,6 +10,7 @@
 // must have been left.
 #pragma once
 
+#include "base/atomic.h"
 #include "base/limits.h"
 #include "stack/stack.h"
 #include "stack/stack_pool.h"
@@ -41,6 +42,7 @@ class stack_cache {
   void flush(stack_pool& pool) noexcept;
 
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+  [[nodiscard]] std::uint32_t count_hint() const noexcept { return hint_of(count_); }  // anybody
 
  private:
   static constexpr std::uint32_t half = stack_cache_max / 2;
