@@ -5,7 +5,7 @@
 //   { thrum::blocking_scope const waits; library.query(); }
 //
 // While f runs, its goroutine's processor may be given to others: by itself when the call takes longer than some ten
-// microseconds and others are waiting; at once for a long_call. The pair costs some 15 nanoseconds when the call is short.
+// microseconds and others are waiting; at once for a long_call. The pair costs some 10 nanoseconds when the call is short.
 // f may use thrum: it then comes back for as long as that takes. Channels, mutexes, timers and sleeps of thrum need none of
 // this: they never block a thread.
 //

@@ -97,8 +97,8 @@ pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption 
 
 pause_signal::~pause_signal() {
   if (number_ == 0) return;
-  callers_.without(number_).apply_to(
-      number_);  // one that waits, since main had it blocked, comes while it is still ours
+  // One that waits, since main had it blocked, comes while it is still ours.
+  callers_.without(number_).apply_to(number_);
   os::remove_pause_signal(still_sent_);
   callers_.apply_to(number_);  // what main has done to the others stays
 }

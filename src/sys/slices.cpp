@@ -192,8 +192,7 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
 }
 
 bool slice_watch::somebody_wants(P const& p, std::int64_t now_ns) const noexcept {
-  return !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0 ||
-         p.timers.next_when() <= now_ns;
+  return is_waited_for(sched_, p) || p.timers.next_when() <= now_ns;
 }
 
 bool slice_watch::nobody_could_help() const noexcept {

@@ -17,6 +17,11 @@ namespace thrum::rt {
 // What a look at something led to, the most important last. `hurry`: somebody stands still until the next look, exactly on time.
 enum class verdict : std::uint8_t { nothing, look_again_soon, hurry, acted };
 
+// By those in the queues, or to be looked at.
+[[nodiscard]] inline bool is_waited_for(Sched const& s, P const& p) noexcept {
+  return !p.queue.looks_empty() || s.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0;
+}
+
 class slice_watch {
  public:
   explicit slice_watch(Sched& s) noexcept : sched_(s) {}

@@ -218,8 +218,7 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
   }
   if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: a hint
   all_still_ = false;
-  bool const somebody_waits =
-      !p.queue.looks_empty() || sched_.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0;
+  bool const somebody_waits = is_waited_for(sched_, p);
   bool const is_wanted = somebody_waits || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
   // However short its calls are: whoever makes one after the other, or uses the runtime again and again from inside one, would be seen in
   // another each time.

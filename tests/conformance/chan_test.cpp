@@ -60,13 +60,13 @@ TEST_P(channels, CH01_send_to_full_waits_until_somebody_receives) {
       rt::atomic<int> sent{0};
       go([&, c] {
         c.send(capacity);
-        sent.store(1, rt::relaxed);
+        sent.store(1, rt::release);
       });
       ASSERT_TRUE(wait_until_senders(c, 1));
       EXPECT_EQ(sent.load(rt::relaxed), 0);
       EXPECT_FALSE(c.try_send(1000));
       for (std::size_t i = 0; i <= capacity; ++i) EXPECT_EQ(c.recv(), i) << "capacity " << capacity;
-      ASSERT_TRUE(wait_until([&] { return sent.load(rt::relaxed) == 1; }));
+      ASSERT_TRUE(wait_until([&] { return sent.load(rt::acquire) == 1; }));  // it ends here
       EXPECT_EQ(waiting_on(c), waiters());
     }
   });

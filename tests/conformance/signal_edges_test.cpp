@@ -70,16 +70,7 @@ int slices_end_without_room_for_signals() {
   ::sigaction(SIGUSR1, &mine, nullptr);
   test::with_slices_of const slices(1ms);
   for (int const signal : {SIGURG, SIGUSR1, SIGUSR2}) {
-    test::run_with({.max_procs = 1, .preempt_signal = signal}, [] {
-      std::atomic<bool> stop{false};
-      wait_group all;
-      all.go([&] {
-        while (!stop) rt::cpu_relax();
-      });
-      for (int i = 0; i < 3; ++i) sleep_for(1ms);
-      stop = true;
-      all.wait();
-    });
+    test::run_with({.max_procs = 1, .preempt_signal = signal}, test::sleep_beside_a_loop);
   }
   return of_the_program > 0 ? 7 : 2;  // it may have been the program's
 }

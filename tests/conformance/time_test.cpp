@@ -100,7 +100,7 @@ TEST_P(time_rows, TM02_callbacks_run_in_goroutines_of_their_own) {
 // Whether all were stopped before they were due: else it shows little. It waits until long after that.
 bool stops_all_in_time(std::chrono::milliseconds delay) {
   rt::atomic<int> fired{0};
-  auto const count = [&] { fired.fetch_add(1, rt::relaxed); };
+  auto const count = [&] { fired.fetch_add(1, rt::release); };
   auto const began = clock::now();
   std::vector<func_timer> many;
   for (int i = 0; i < 101; ++i) many.push_back(after_func(delay, count));
@@ -118,7 +118,7 @@ bool stops_all_in_time(std::chrono::milliseconds delay) {
   EXPECT_FALSE(channels_still_was);
   sleep_until(began + 2 * delay + 10ms);  // they never fire, also when their time has come
   EXPECT_FALSE(with_channel.c().try_recv());
-  EXPECT_TRUE(wait_until([&] { return fired.load(rt::relaxed) == 101 - stopped; })) << fired.load(rt::relaxed);
+  EXPECT_TRUE(wait_until([&] { return fired.load(rt::acquire) == 101 - stopped; })) << fired.load(rt::relaxed);
   if (in_time) {
     EXPECT_EQ(stopped, 101);
     EXPECT_TRUE(channels_was);

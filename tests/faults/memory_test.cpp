@@ -168,7 +168,7 @@ void make_goroutines_until_refused() {
   bool refused = false;
   while (made < 100'000 && !refused) {
     try {
-      go([&] { ran.fetch_add(1, rt::relaxed); });
+      go([&] { ran.fetch_add(1, rt::release); });
       ++made;
     } catch (std::bad_alloc const&) {
       refused = true;
@@ -176,7 +176,7 @@ void make_goroutines_until_refused() {
   }
   EXPECT_TRUE(refused || max_procs() > 1);  // others may end them as fast as we make them
   clear_faults();
-  EXPECT_TRUE(wait_until([&] { return ran.load(rt::relaxed) == made; })) << ran.load(rt::relaxed) << " of " << made;
+  EXPECT_TRUE(wait_until([&] { return ran.load(rt::acquire) == made; })) << ran.load(rt::relaxed) << " of " << made;
   wait_group ended;
   ended.go([] {});
   ended.wait();

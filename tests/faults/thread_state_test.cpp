@@ -38,16 +38,7 @@ TEST_F(untold, T04_others_run_while_one_sleeps_in_the_kernel) {
 
 TEST_F(untold, S18_a_loop_stops_nobody) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  run_at(1, [] {
-    std::atomic<bool> stop{false};
-    wait_group all;
-    all.go([&] {
-      while (!stop) rt::cpu_relax();
-    });
-    for (int i = 0; i < 3; ++i) sleep_for(1ms);
-    stop = true;
-    all.wait();
-  });
+  run_at(1, sleep_beside_a_loop);
 }
 
 // It computes for a while, and sleeps for longer: a signal would end the sleep.

@@ -95,7 +95,7 @@ TEST_P(timers_stress, TM13_every_call_is_made_once_or_stopped_once) {
     auto const all = std::make_unique<one[]>(count);
     for (std::uint32_t i = 0; i < count; ++i) {
       one& t = all[i];
-      t.f = after_func(1h, [&t] { t.called.fetch_add(1, rt::relaxed); });
+      t.f = after_func(1h, [&t] { t.called.fetch_add(1, rt::release); });
       t.set.store(1, rt::relaxed);
     }
     wait_group workers;
@@ -124,7 +124,7 @@ TEST_P(timers_stress, TM13_every_call_is_made_once_or_stopped_once) {
       one& t = all[i];
       if (t.f.stop()) t.stopped.fetch_add(1, rt::relaxed);
       EXPECT_TRUE(wait_until([&] {
-        return t.set.load(rt::relaxed) == t.called.load(rt::relaxed) + t.stopped.load(rt::relaxed);
+        return t.set.load(rt::relaxed) == t.called.load(rt::acquire) + t.stopped.load(rt::relaxed);
       })) << "set "
           << t.set.load(rt::relaxed) << ", called " << t.called.load(rt::relaxed) << ", stopped "
           << t.stopped.load(rt::relaxed);

@@ -1,10 +1,14 @@
 // Goroutines that do not come to the scheduler by themselves.
 #pragma once
 
+#include "base/atomic.h"
 #include "base/platform.h"
 #include "os/loaded_code.h"
 #include <thrum/runtime.h>
+#include <thrum/time.h>
+#include <thrum/wait_group.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -43,6 +47,18 @@ inline void compute_for(std::chrono::nanoseconds long_) {
   for (auto const until = cpu_time_of_thread() + long_; cpu_time_of_thread() < until;) {
     for (int i = 0; i < 1000; ++i) asm volatile("");
   }
+}
+
+// At one P main has its turns beside a loop that calls nothing; else this does not return.
+inline void sleep_beside_a_loop() {
+  std::atomic<bool> stop{false};
+  wait_group all;
+  all.go([&] {
+    while (!stop) rt::cpu_relax();
+  });
+  for (int i = 0; i < 3; ++i) sleep_for(std::chrono::milliseconds(1));
+  stop = true;
+  all.wait();
 }
 
 inline std::uint64_t preempted(stats const& all) {
