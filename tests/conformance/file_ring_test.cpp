@@ -8,6 +8,7 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
+#include "support/with_debug.h"
 #include <thrum/thrum.h>
 
 #include <array>
@@ -148,7 +149,7 @@ TEST_P(file_ring, NE_a_hundred_cold_reads_at_once_keep_no_threads) {
   });
   // How many threads there are in earnest depends on the disk, and on the machine: it is said, not judged.
   for (char const* const setting : {"iouringoff=1", "iouringoff=0"}) {
-    ::setenv("THRUM_DEBUG", setting, 1);
+    test::with_debug const meanwhile(setting);
     run([&] {
       auto in = data.open_cold();
       wait_group all;
@@ -158,7 +159,6 @@ TEST_P(file_ring, NE_a_hundred_cold_reads_at_once_keep_no_threads) {
       std::printf("%s: %d threads, %d reads waited without one, %d with\n", setting, now.threads,
                   static_cast<int>(now.file_reads_waited), static_cast<int>(now.file_reads_handed_off));
     });
-    ::unsetenv("THRUM_DEBUG");
   }
 }
 
@@ -218,7 +218,7 @@ TEST_P(file_ring, NE_the_stats_tell_the_ways_and_iouringoff_leaves_the_ring_alon
     EXPECT_EQ(read_stats().file_reads_waited, 3U);
     EXPECT_EQ(read_stats().file_reads_handed_off, 0U);
   });
-  ::setenv("THRUM_DEBUG", "iouringoff=1", 1);
+  test::with_debug const meanwhile("iouringoff=1");
   run_without_threads([&] {
     clear_faults();
     rt::os::count_calls();
@@ -226,7 +226,6 @@ TEST_P(file_ring, NE_the_stats_tell_the_ways_and_iouringoff_leaves_the_ring_alon
     EXPECT_EQ(read_stats().file_reads_waited + read_stats().file_reads_handed_off, 0U);
     EXPECT_EQ(rt::os::calls_made(call::memory_read) + rt::os::calls_made(call::ring_setup), 0U);
   });
-  ::unsetenv("THRUM_DEBUG");
 }
 
 TEST_P(file_ring, NE_whoever_keeps_his_thread_reads_on_it) {

@@ -444,7 +444,7 @@ TEST_P(join_in_place, T07_a_dropped_handle_destroys_the_result_once_before_durin
         }
         b.pass();
         // its frame refers to ours
-        ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1; }));
+        ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1 && captured.alive.load(rt::acquire) == 0; }));
       }
       // after
       {

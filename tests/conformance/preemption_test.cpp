@@ -298,7 +298,7 @@ TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
           for (;;) ++rounds;
         });
       }
-      EXPECT_TRUE(test::wait_until([&] { return started > 0; }));
+      EXPECT_TRUE(test::wait_until([&] { return started == 2; }));
     });
     std::uint64_t const at_the_end = rounds;
     for (int k = 0; k < 10; ++k) rt::os::yield_thread();
@@ -375,13 +375,14 @@ TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) 
     for (std::int64_t i = 0; i < goroutines; ++i) {
       all.go([=] { test::compute_for(each); });
     }
-    go([&] {
-      for (;;) {
-        most = std::max(most.load(), num_threads());
-        sleep_for(1ms);
-      }
+    std::atomic<bool> over{false};
+    wait_group looks;
+    looks.go([&] {
+      for (; !over; sleep_for(1ms)) most = std::max(most.load(), num_threads());
     });
     all.wait();
+    over = true;
+    looks.wait();
     EXPECT_LE(most, 2 * bound) << "of " << goroutines;
   });
 }

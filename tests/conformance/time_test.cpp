@@ -220,9 +220,9 @@ TEST(time_rows_at_one, TM16_two_that_keep_each_other_runnable_do_not_starve_a_ca
     auto fires = clock::time_point();
     after_func(1us, [&] {
       fires = clock::now();
-      done.store(true, rt::relaxed);
+      done.store(true, rt::release);
     });
-    while (!done.load(rt::relaxed)) {
+    while (!done.load(rt::acquire)) {
       there.send(1);
       EXPECT_TRUE(back.recv().has_value());
     }
@@ -236,11 +236,11 @@ TEST(time_rows_at_one, TM16_neither_do_two_that_yield_to_each_other_nor_one_that
     expect_soon_at_one_p([yielders] {
       rt::atomic<bool> done{false};
       auto const before = clock::now();
-      after_func(1us, [&] { done.store(true, rt::relaxed); });
+      after_func(1us, [&] { done.store(true, rt::release); });
       wait_group all;
       for (int i = 0; i < yielders; ++i) {
         all.go([&] {
-          while (!done.load(rt::relaxed)) yield();
+          while (!done.load(rt::acquire)) yield();
         });
       }
       all.wait();

@@ -47,13 +47,14 @@ TEST(headers, fd_h) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     thrum::fd in(ends[0]), out(ends[1]);
-    thrum::go([&] {
+    auto writer = thrum::spawn([&] {
       out.write_all("hello");
       out.close();
     });
     std::array<char, 64> text;
     std::size_t n = in.read_full(text);
     EXPECT_EQ(std::string_view(text.data(), n), "hello");
+    writer.join();
 
     auto [quiet, other] = thrum::unix_conn::pair();
     quiet.set_read_deadline(1ms);

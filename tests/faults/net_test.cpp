@@ -285,8 +285,7 @@ TEST_P(net_faults, NE19_a_storm_of_signals_without_restart_changes_nothing) {
     });
     wait_group all;
     for (int i = 0; i < 4; ++i) {
-      all.add(1);
-      go([&] {
+      all.go([&] {
         auto listener = tcp_listener::listen("127.0.0.1:0");
         auto conn = tcp_conn::dial(listener.local_endpoint());
         auto peer = listener.accept();
@@ -294,7 +293,6 @@ TEST_P(net_faults, NE19_a_storm_of_signals_without_restart_changes_nothing) {
         for (std::int64_t round = scaled(500, 50); round > 0; --round) test::ask(conn);
         conn.close();
         other.join();
-        all.done();
       });
     }
     all.wait();

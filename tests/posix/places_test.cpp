@@ -1,11 +1,11 @@
 // Where calls park, and where they are what they always were.
 #include "posix/both_ways.h"
 #include "support/scale.h"
+#include "support/with_debug.h"
 
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <string>
 #include <vector>
 
 #include <dlfcn.h>
@@ -227,8 +227,7 @@ TEST(posix_children, a_child_may_run_goroutines_of_its_own) {
 }
 
 TEST(posix_switch, posixoff_leaves_the_calls_as_they_were) {
-  std::string const before = std::getenv("THRUM_DEBUG") != nullptr ? std::getenv("THRUM_DEBUG") : "";
-  ::setenv("THRUM_DEBUG", "posixoff=1", 1);
+  with_debug const meanwhile("posixoff=1");
   run_at(2, [] {
     leave_the_first_thread();
     auto pipe = make_pipe();
@@ -244,7 +243,6 @@ TEST(posix_switch, posixoff_leaves_the_calls_as_they_were) {
     EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
     blocking([&] { other.join(); });
   });
-  ::setenv("THRUM_DEBUG", before.c_str(), 1);
 }
 
 // Every one of them is found by libraries that are loaded: the program exports it.

@@ -7,13 +7,13 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include "support/with_debug.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -28,15 +28,8 @@ using test::this_p;
 using test::this_sched;
 
 class scheddetail : public test::at_every_width {
- protected:
-  scheddetail() {
-    if (char const* const set = std::getenv("THRUM_DEBUG")) before_ = set;
-    ::setenv("THRUM_DEBUG", "slice=10000000,scheddetail=1", 1);  // and no schedtrace: it is printed when the test asks
-  }
-  ~scheddetail() override { ::setenv("THRUM_DEBUG", before_.c_str(), 1); }
-
- private:
-  std::string before_;
+  test::with_debug const meanwhile_{
+      "slice=10000000,scheddetail=1"};  // and no schedtrace: it is printed when the test asks
 };
 
 std::string printed() {

@@ -1,11 +1,11 @@
 // S07, S08: the randomised mode on the running scheduler: nothing is lost by it, and one P with a seed can be repeated.
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/with_debug.h"
 #include <thrum/thrum.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -14,18 +14,8 @@
 namespace thrum {
 namespace {
 
-class debug_variable {
- public:
-  explicit debug_variable(char const* value) {
-    if (char const* const set = std::getenv("THRUM_DEBUG")) before_ = set;
-    ::setenv("THRUM_DEBUG", ("slice=10000000," + std::string(value)).c_str(), 1);
-  }
-  ~debug_variable() { ::setenv("THRUM_DEBUG", before_.c_str(), 1); }
-  debug_variable(debug_variable const&) = delete;
-  debug_variable& operator=(debug_variable const&) = delete;
-
- private:
-  std::string before_;
+struct debug_variable : test::with_debug {
+  explicit debug_variable(std::string const& value) : with_debug("slice=10000000," + value) {}
 };
 
 class randomised_mode : public test::at_every_width {};

@@ -8,6 +8,7 @@
 #include "support/slices.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
+#include "support/with_debug.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
@@ -267,12 +268,10 @@ bool sleeps_deeply(int naps) {
 // Who wants a trace wants it of an idle program too.
 TEST(sysmon, S16_SS_07_it_never_sleeps_deeply_with_a_schedtrace) {
   EXPECT_TRUE(sleeps_deeply(100));
-  std::string const before = std::getenv("THRUM_DEBUG");
-  ::setenv("THRUM_DEBUG", (before + ",schedtrace=3600000").c_str(), 1);
+  test::with_debug const meanwhile(std::string(std::getenv("THRUM_DEBUG")) + ",schedtrace=3600000");
   testing::internal::CaptureStderr();
   EXPECT_FALSE(sleeps_deeply(3));
   EXPECT_EQ(testing::internal::GetCapturedStderr().find("SCHED "), 0U) << "one line, at the beginning";
-  ::setenv("THRUM_DEBUG", before.c_str(), 1);
 }
 
 // The sleeper's timer is to be watched by whoever runs next, when that one blocks. This one does not.

@@ -8,6 +8,7 @@
 #include "support/slices.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
+#include "support/with_debug.h"
 #include <thrum/thrum.h>
 
 #include <algorithm>
@@ -123,7 +124,7 @@ TEST(preemption, S18_without_the_signal_it_is_seen_when_the_runtime_is_left) {
 }
 
 TEST(preemption, S18_asyncpreemptoff) {
-  ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,slice=1000", 1);
+  test::with_debug const meanwhile("asyncpreemptoff=1,slice=1000");
   run_at(1, [] {
     bool ended = false;
     go([&] {
@@ -133,7 +134,6 @@ TEST(preemption, S18_asyncpreemptoff) {
     thrum::yield();
     EXPECT_TRUE(ended) << "a loop without calls, of twenty slices, was interrupted for main";
   });
-  ::setenv("THRUM_DEBUG", "slice=10000000", 1);
 }
 
 // Three take turns in calls that never wait, since their channels have room. On how many threads: one that was paused keeps its own.
@@ -163,7 +163,7 @@ int threads_of_three_in_turns() {
 
 // Should a request come just when one leaves a call, its thread is paused all the same: so in one of some tries.
 TEST(preemption, S18_one_in_a_call_that_may_switch_makes_room_without_a_thread_being_paused) {
-  ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,slice=1000", 1);
+  test::with_debug const meanwhile("asyncpreemptoff=1,slice=1000");
   run_at(1, [] {
     int fewest = 3;
     for (int tries = 0; tries < 50 && fewest == 3; ++tries) {
@@ -171,7 +171,6 @@ TEST(preemption, S18_one_in_a_call_that_may_switch_makes_room_without_a_thread_b
     }
     EXPECT_LT(fewest, 3);
   });
-  ::setenv("THRUM_DEBUG", "slice=10000000", 1);
 }
 
 // Asks the caller as sysmon does.

@@ -76,7 +76,8 @@ TEST(states, S28_a_p_is_running_or_idle) {
     EXPECT_EQ(other.status.load(rt::relaxed), rt::p_status::idle);
     std::atomic<bool> started{false};
     std::atomic<bool> over{false};
-    thrum::go([&] {
+    wait_group all;
+    all.go([&] {
       started = true;
       EXPECT_TRUE(test::spin_until([&] { return over.load(); }));
     });
@@ -84,6 +85,7 @@ TEST(states, S28_a_p_is_running_or_idle) {
     EXPECT_EQ(other.status.load(rt::relaxed), rt::p_status::running);
     over = true;
     EXPECT_TRUE(test::spin_until([&] { return other.status.load(rt::relaxed) == rt::p_status::idle; }));
+    all.wait();
   });
 }
 

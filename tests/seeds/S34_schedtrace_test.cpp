@@ -3,6 +3,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
+#include "support/with_debug.h"
 #include <thrum/thrum.h>
 
 #include <chrono>
@@ -59,14 +60,12 @@ struct trace_times {
 };
 
 trace_times trace_every(std::chrono::milliseconds period) {
-  std::string const before = std::getenv("THRUM_DEBUG");
-  ::setenv("THRUM_DEBUG", ("schedtrace=" + std::to_string(period.count())).c_str(), 1);
+  with_debug const meanwhile("schedtrace=" + std::to_string(period.count()));
   testing::internal::CaptureStderr();
   auto const since = clock::now();
   run_at(2, [] { sleep_for(350ms); });
   trace_times times;
   times.end = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - since).count();
-  ::setenv("THRUM_DEBUG", before.c_str(), 1);
   std::string const text = testing::internal::GetCapturedStderr();
   std::string const head = "SCHED ";
   for (auto at = text.find(head); at != std::string::npos; at = text.find(head, at + 1)) {

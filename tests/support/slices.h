@@ -5,6 +5,8 @@
 //   run_at(2, [] { ... });
 #pragma once
 
+#include "support/with_debug.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -19,18 +21,9 @@ inline void end_no_slices() {
   if (std::strcmp(program_invocation_short_name, "test_stress") != 0) ::setenv("THRUM_DEBUG", "slice=10000000", 0);
 }
 
-class with_slices_of {
+class with_slices_of : with_debug {
  public:
-  explicit with_slices_of(std::chrono::microseconds length) {
-    if (char const* const set = std::getenv("THRUM_DEBUG")) before_ = set;
-    ::setenv("THRUM_DEBUG", ("slice=" + std::to_string(length.count())).c_str(), 1);
-  }
-  ~with_slices_of() { ::setenv("THRUM_DEBUG", before_.c_str(), 1); }
-  with_slices_of(with_slices_of const&) = delete;
-  with_slices_of& operator=(with_slices_of const&) = delete;
-
- private:
-  std::string before_;
+  explicit with_slices_of(std::chrono::microseconds length) : with_debug("slice=" + std::to_string(length.count())) {}
 };
 
 }  // namespace thrum::test

@@ -46,9 +46,8 @@ std::int64_t limit_ns() {
   ::_exit(exit_code_of_a_hang);
 }
 
-void watch() {
+void watch(std::int64_t limit) {
   rt::os::set_thread_name(watchdog_name);
-  std::int64_t const limit = limit_ns();
   for (;;) {
     timespec const pause{.tv_sec = 0, .tv_nsec = 500'000'000};
     ::nanosleep(&pause, nullptr);
@@ -72,7 +71,7 @@ bool const test_clock_is_installed = [] {
 
 void start_watchdog() {
   if (testing::internal::InDeathTestChild() || is_started.exchange(true, rt::relaxed)) return;
-  std::thread(watch).detach();
+  std::thread(watch, limit_ns()).detach();  // the environment may change later
 }
 
 int unknown_threads() { return rt::os::count_process_threads() - 1 - (is_started.load(rt::relaxed) ? 1 : 0); }

@@ -25,9 +25,10 @@ TEST_P(many_tls_streams, TLS_two_hundred_connections_at_once_and_no_descriptor_i
     std::string const address = listener.local_endpoint().to_string();
     auto const connections = static_cast<int>(scaled(200, 40));
     auto const client = test::good_client();
+    auto const server = test::good_server();
     wait_group all;
     std::atomic<int> served{0};
-    all.go([&, server = test::good_server()] {
+    all.go([&] {
       for (int i = 0; i < connections; ++i) {
         all.go([&, plain = listener.accept()]() mutable {
           auto conn = tls_stream::server(std::move(plain), server);

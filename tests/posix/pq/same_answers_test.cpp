@@ -78,7 +78,7 @@ std::string session(std::string const& where, int i) {
   told += copy_in_and_out(c.get());
   told += notified(c.get(), i);
   told += cancelled(c.get());
-  told += ask("set statement_timeout = 20") + ask("select pg_sleep(600)") + ask("reset statement_timeout");
+  told += ask("begin") + ask("set local statement_timeout = 20") + ask("select pg_sleep(600)") + ask("rollback");
   told += ask("select pg_terminate_backend(pg_backend_pid())");
   told += PQstatus(c.get()) == CONNECTION_BAD ? "the connection is lost\n" : "the connection is there\n";
   PQreset(c.get());

@@ -25,6 +25,8 @@ TEST_P(posix_shared_client, T08_goroutines_share_a_client) {
     for (bool const keeps_alive : {false, true}) {
       httplib::Client client("127.0.0.1", server.port());
       client.set_keep_alive(keeps_alive);
+      client.set_connection_timeout(patience_s);
+      be_patient(client);
       std::atomic<std::int64_t> answered{0};
       wait_group all;
       for (int i = 0; i < 10; ++i) {

@@ -180,7 +180,7 @@ TEST_P(joins, T07_dropped_handles_detach_and_the_results_are_destroyed) {
       });
       if (i % 3 == 0) thrum::yield();
     }
-    EXPECT_TRUE(test::wait_until([&] { return ran == count && alive == 0; }));
+    EXPECT_TRUE(test::wait_until([&] { return ran == count && alive == 0 && num_goroutines() == 1; }));
   });
   EXPECT_EQ(ran.load(), count);
   EXPECT_EQ(alive.load(), 0);

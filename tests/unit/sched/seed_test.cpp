@@ -2,11 +2,11 @@
 #include "core/sched.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/with_debug.h"
 #include <thrum/thrum.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,13 +14,7 @@
 namespace thrum {
 namespace {
 
-class debug_variable {
- public:
-  explicit debug_variable(char const* value) { ::setenv("THRUM_DEBUG", value, 1); }
-  ~debug_variable() { ::unsetenv("THRUM_DEBUG"); }
-  debug_variable(debug_variable const&) = delete;
-  debug_variable& operator=(debug_variable const&) = delete;
-};
+using test::with_debug;
 
 std::vector<std::uint64_t> first_choices(int procs) {
   std::vector<std::uint64_t> choices;
@@ -32,7 +26,7 @@ std::vector<std::uint64_t> first_choices(int procs) {
 }
 
 TEST(seed, the_environment_fixes_the_generator_of_every_p) {
-  debug_variable const fixed("seed=42");
+  with_debug const fixed("seed=42");
   auto const choices = first_choices(8);
   EXPECT_EQ(choices, first_choices(8));
   for (std::size_t i = 1; i < choices.size(); ++i) EXPECT_NE(choices[i], choices[0]) << "each P has its own";
@@ -41,18 +35,18 @@ TEST(seed, the_environment_fixes_the_generator_of_every_p) {
 TEST(seed, another_seed_is_another_run) {
   std::vector<std::uint64_t> choices;
   {
-    debug_variable const fixed("seed=42");
+    with_debug const fixed("seed=42");
     choices = first_choices(8);
   }
   {
-    debug_variable const fixed("schedtrace=0,seed=43");
+    with_debug const fixed("schedtrace=0,seed=43");
     EXPECT_NE(choices, first_choices(8));
   }
   EXPECT_NE(first_choices(8), first_choices(8)) << "without one every run is different";
 }
 
 TEST(seed, it_is_kept_in_the_settings) {
-  debug_variable const fixed("seed=4711");
+  with_debug const fixed("seed=4711");
   test::run_at(1, [] { EXPECT_EQ(test::this_sched().options.seed, 4711U); });
 }
 
