@@ -63,7 +63,11 @@ std::string notified(PGconn* c, int i) {
 std::string session(std::string const& where, int i) {
   connection const c(where);
   if (!c.is_good()) return c.error();
-  auto const ask = [&](std::string const& query) { return told_by(result(PQexec(c.get(), query.c_str()))); };
+  auto const ask = [&](auto const&... queries) {  // one after the other
+    std::string answers;
+    ((answers += told_by(result(PQexec(c.get(), std::string(queries).c_str())))), ...);
+    return answers;
+  };
   std::string const number = std::to_string(i);
   std::string told = PQsslInUse(c.get()) != 0 ? "TLS\n" : "no TLS\n";
   told += ask("create temp table t (n int primary key, s text)");
@@ -72,13 +76,13 @@ std::string session(std::string const& where, int i) {
   told += ask("select * from t order by n desc");
   told += ask("selct 1");
   told += ask("insert into t values (7, 'there is one')");
-  told += ask("begin") + ask("select 1 / 0") + ask("select 1") + ask("rollback");
+  told += ask("begin", "select 1 / 0", "select 1", "rollback");
   told += ask("select pg_sleep(0.02), " + number);
   told += ask("select repeat('x', 3000000), length(repeat('y', 3000))");
   told += copy_in_and_out(c.get());
   told += notified(c.get(), i);
   told += cancelled(c.get());
-  told += ask("begin") + ask("set local statement_timeout = 20") + ask("select pg_sleep(600)") + ask("rollback");
+  told += ask("begin", "set local statement_timeout = 20", "select pg_sleep(600)", "rollback");
   told += ask("select pg_terminate_backend(pg_backend_pid())");
   told += PQstatus(c.get()) == CONNECTION_BAD ? "the connection is lost\n" : "the connection is there\n";
   PQreset(c.get());
