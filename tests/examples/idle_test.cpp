@@ -81,6 +81,7 @@ TEST_P(idle_programs, S25_make_no_system_call_between_events) {
   if (!std::filesystem::exists(echo)) GTEST_SKIP() << echo << " was not built";
   if (thrum::rt::with_asan || thrum::rt::with_tsan)
     GTEST_SKIP() << "sanitizers have threads, and a tracer, of their own";
+  if (thrum::test::emulated()) GTEST_SKIP() << "what is traced is the emulator";
   if (thrum::test::run_shell("strace -f -o /dev/null true").code != 0) GTEST_SKIP() << "no strace, or no permission to";
   constexpr int times_max = 20;
   scratch_file const log;

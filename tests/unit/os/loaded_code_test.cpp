@@ -2,6 +2,7 @@
 #include "os/loaded_code.h"
 
 #include "os/late_code.h"
+#include "support/child.h"
 #include "support/plugin.h"
 
 #include <cstdint>
@@ -16,6 +17,10 @@
 #include <link.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+
+// The emulator of another architecture does not know the call by which it is read. Then all of it may be code.
+#define THRUM_SKIP_IF_OBJECTS_CANNOT_BE_READ() \
+  if (test::emulated()) GTEST_SKIP() << "nobody can tell an object's code from its data"
 
 #define THRUM_SKIP_IF_THE_LOADER_CANNOT_BE_ASKED() \
   if (!loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 what is loaded later is nobody's"
@@ -58,6 +63,7 @@ TEST_F(loaded_code, T03_the_executable_is_the_program) {
 }
 
 TEST_F(loaded_code, T03_what_is_no_code_is_nobodys) {
+  THRUM_SKIP_IF_OBJECTS_CANNOT_BE_READ();
   static int in_the_program;
   in_the_program = ::getpid();  // what is never written may lie beside the code
   auto const on_the_heap = std::make_unique<int>();
@@ -71,6 +77,7 @@ TEST_F(loaded_code, T03_what_is_no_code_is_nobodys) {
 }
 
 TEST_F(loaded_code, T03_a_plugin_is_the_program_as_soon_as_it_is_loaded) {
+  THRUM_SKIP_IF_OBJECTS_CANNOT_BE_READ();
   THRUM_SKIP_IF_THE_LOADER_CANNOT_BE_ASKED();
   std::uintptr_t code = 0;
   bool stays = false;
