@@ -21,12 +21,6 @@ using test::leave_the_first_thread;
 using test::run_at;
 using test::this_sched;
 
-std::uint32_t entries_in_all_heaps() {
-  std::uint32_t sum = 0;
-  for (auto const& p : this_sched().procs) sum += p->timers.count().entries;
-  return sum;
-}
-
 class seeds_sleep : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(seeds_sleep);
 
@@ -48,7 +42,7 @@ TEST_P(seeds_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
     ASSERT_TRUE(test::wait_until([&] { return asleep == count; }));
     yield();
     int const threads = num_threads();
-    std::uint32_t const entries = entries_in_all_heaps();
+    std::uint32_t const entries = test::timers_of_all().entries;
     if (clock::now() < due) {
       EXPECT_GE(entries, count - procs()) << "but for those that are on their way";
       // Main's first thread and one that keeps the time; and an M that gives its P up is not idle at once.
@@ -56,7 +50,7 @@ TEST_P(seeds_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
     }
     all.wait();
     EXPECT_EQ(early, 0);
-    EXPECT_EQ(entries_in_all_heaps(), 0U);
+    EXPECT_EQ(test::timers_of_all().entries, 0U);
   });
 }
 

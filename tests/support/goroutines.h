@@ -112,15 +112,22 @@ class waiter_for_mutex {
   std::atomic<rt::G*> g_{nullptr};
 };
 
-// Sleepers and timers of all Ps that will still fire.
-inline std::uint32_t timers_pending() {
-  rt::runtime_mark const mark;
-  std::uint32_t sum = 0;
+// Sleepers and timers in the heaps of all Ps.
+inline rt::p_timers::sizes timers_of_all() {
+  rt::runtime_mark const mark;  // a heap has a lock
+  rt::p_timers::sizes sum{};
   for (auto const& p : this_sched().procs) {
-    auto const sizes = p->timers.count();
-    sum += sizes.entries - sizes.dead;
+    auto const [entries, dead] = p->timers.count();
+    sum.entries += entries;
+    sum.dead += dead;
   }
   return sum;
+}
+
+// Those that will still fire.
+inline std::uint32_t timers_pending() {
+  auto const [entries, dead] = timers_of_all();
+  return entries - dead;
 }
 
 // Yields alone until the global queue's next turn is more than `ticks` away.

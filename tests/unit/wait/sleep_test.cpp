@@ -108,11 +108,7 @@ TEST_P(sleeping, S27_a_goroutine_that_sleeps_says_so) {
       sleep_for(30ms);
     });
     // In a heap, whose lock tells us what it wrote before.
-    bool const seen = wait_until([&] {
-      std::uint32_t entries = 0;
-      for (auto const& p : this_sched().procs) entries += p->timers.count().entries;
-      return entries != 0 || clock::now() - start > 30ms;
-    });
+    bool const seen = wait_until([&] { return timers_of_all().entries != 0 || clock::now() - start > 30ms; });
     if (seen && clock::now() - start < 30ms) {
       EXPECT_EQ(sleeper.load(rt::relaxed)->status.load(rt::relaxed), rt::g_status::waiting);
       EXPECT_EQ(sleeper.load(rt::relaxed)->waits_for, rt::wait_reason::sleep);
