@@ -59,9 +59,9 @@ std::int64_t housekeeping::next_ns() noexcept {
   if (is_giving_back_ || is_looking_at_parked_ || is_noting_ages_) return 0;
   bool const has_stacks = sched_.stacks.stats().free != 0;
   os::lock_guard const guard(sched_.lock);
-  bool const has_caches = std::any_of(sched_.procs.begin(), sched_.procs.end(), [](auto const& p) {
-    return p->stacks.count_hint() != 0;
-  });  // who is idle no more rings
+  // A hint: who is idle no more rings.
+  bool const has_caches =
+      std::any_of(sched_.procs.begin(), sched_.procs.end(), [](auto const& p) { return p->stacks.count_hint() != 0; });
   bool const has_threads = sched_.ms_idle != 0 && sched_.ms_total > threads_to_keep(sched_);
   bool const has_parked = quiet_looks_ < 2 || switches_of(sched_) != switches_;
   bool const has_ages = switches_of(sched_) != switches_at_ages_;

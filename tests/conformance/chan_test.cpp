@@ -66,7 +66,7 @@ TEST_P(channels, CH01_send_to_full_waits_until_somebody_receives) {
       EXPECT_EQ(sent.load(rt::relaxed), 0);
       EXPECT_FALSE(c.try_send(1000));
       for (std::size_t i = 0; i <= capacity; ++i) EXPECT_EQ(c.recv(), i) << "capacity " << capacity;
-      ASSERT_TRUE(wait_until([&] { return sent.load(rt::acquire) == 1; }));  // it ends here
+      ASSERT_TRUE(wait_until([&] { return sent.load(rt::acquire) == 1; }));  // acquire: the next one takes its place
       EXPECT_EQ(waiting_on(c), waiters());
     }
   });

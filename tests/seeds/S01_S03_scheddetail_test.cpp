@@ -28,8 +28,8 @@ using test::this_p;
 using test::this_sched;
 
 class scheddetail : public test::at_every_width {
-  test::with_debug const meanwhile_{
-      "slice=10000000,scheddetail=1"};  // and no schedtrace: it is printed when the test asks
+  // And no schedtrace: it is printed when the test asks.
+  test::with_debug const meanwhile_{"slice=10000000,scheddetail=1"};
 };
 
 std::string printed() {
