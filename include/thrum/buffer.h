@@ -5,12 +5,16 @@
 //   std::array<thrum::const_buffer, 2> parts{head, body};   conn.write_all(parts);
 //
 // They own nothing: what they name must live until the call is over.
+//
+// An array is all of its bytes, zeros among them. A string literal is its text without the zero that ends it, and zeros inside of it count.
+// A literal and a const array of characters have the same type, so const arrays of characters are taken only where the compiler
+// knows their bytes (literals, constexpr arrays), and then one zero at the end is left out. Any other const array of characters does
+// not compile, because it could be text or bytes: say std::string_view(text), or {bytes, sizeof bytes}.
 #pragma once
 
 #include <concepts>
 #include <cstddef>
 #include <iterator>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -21,10 +25,15 @@ class const_buffer;
 
 namespace detail {
 
-// Several buffers are no bytes.
+// Several buffers are no bytes, and neither are pointers.
 template <class T>
-concept plain_bytes =
-    std::is_trivially_copyable_v<T> && !std::same_as<T, mutable_buffer> && !std::same_as<T, const_buffer>;
+concept plain_bytes = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::same_as<T, mutable_buffer> &&
+                      !std::same_as<T, const_buffer>;
+
+// What a string literal consists of.
+template <class T>
+concept character = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+    std::same_as<T, char16_t> || std::same_as<T, char32_t>;
 
 template <class R>
 using element_in = std::remove_pointer_t<decltype(std::data(std::declval<R&>()))>;
@@ -38,6 +47,11 @@ concept bytes_in_a_row = requires(R& r) {
 
 template <class R>
 concept writable_bytes = bytes_in_a_row<R> && !std::is_const_v<element_in<R>>;
+
+template <class R>
+inline constexpr bool may_be_literal = false;
+template <character C, std::size_t N>
+inline constexpr bool may_be_literal<C const[N]> = true;
 
 }  // namespace detail
 
@@ -62,11 +76,13 @@ class const_buffer {
   constexpr const_buffer() noexcept = default;
   constexpr const_buffer(void const* data, std::size_t size) noexcept : data_(data), size_(size) {}
   constexpr const_buffer(mutable_buffer b) noexcept : data_(b.data()), size_(b.size()) {}
-  // A literal is meant without its last zero.
-  template <std::size_t N>
-  constexpr const_buffer(char const (&text)[N]) noexcept : data_(text), size_(std::string_view(text).size()) {}
+  // A literal, without the zero that ends it. A const array whose bytes are not known to the compiler may be text or bytes: say
+  // std::string_view(text), or const_buffer(bytes, sizeof bytes).
+  template <detail::character C, std::size_t N>
+  consteval const_buffer(C const (&literal)[N]) noexcept
+      : data_(literal), size_((literal[N - 1] == C() ? N - 1 : N) * sizeof(C)) {}
   template <detail::bytes_in_a_row R>
-  requires(!std::is_array_v<std::remove_cvref_t<R>> && !std::same_as<std::remove_cvref_t<R>, const_buffer> &&
+  requires(!detail::may_be_literal<std::remove_reference_t<R>> && !std::same_as<std::remove_cvref_t<R>, const_buffer> &&
            !std::same_as<std::remove_cvref_t<R>, mutable_buffer>) constexpr const_buffer(R&& range) noexcept
       : data_(std::data(range)), size_(std::size(range) * sizeof(detail::element_in<R>)) {}
 
