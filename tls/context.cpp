@@ -55,7 +55,11 @@ bool use_identity(SSL_CTX* ctx, loaded_identity const& who) noexcept {
   return SSL_CTX_use_cert_and_key(ctx, who.certificate.get(), who.key.get(), who.chain.get(), 1) == 1;
 }
 
-bool trust(SSL_CTX* ctx, std::string const& roots_file) noexcept {
+bool trust(SSL_CTX* ctx, std::string const& roots_file, std::error_code& error) noexcept {
+  if (has_nul(roots_file)) {
+    error = std::make_error_code(std::errc::invalid_argument);
+    return false;
+  }
   if (roots_file.empty()) return SSL_CTX_set_default_verify_paths(ctx) == 1;
   return SSL_CTX_load_verify_file(ctx, roots_file.c_str()) == 1;
 }
@@ -81,7 +85,7 @@ bool set_up_client(tls_context_state& state, tls_client_options const& chosen, s
   SSL_CTX* const ctx = state.ctx.get();
   state.verifies = !chosen.dangerously_trust_anybody;
   SSL_CTX_set_verify(ctx, state.verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-  if (state.verifies && !trust(ctx, chosen.roots_file)) return false;
+  if (state.verifies && !trust(ctx, chosen.roots_file, error)) return false;
   if (chosen.identity) {
     loaded_identity const who = load_identity(*chosen.identity, error);
     if (error || !use_identity(ctx, who)) return false;
@@ -108,10 +112,11 @@ bool set_up_server(tls_context_state& state, tls_server_options const& chosen, s
   // Clients that are verified may resume only what this program began.
   constexpr unsigned char resumed_by[] = "thrum";
   if (SSL_CTX_set_session_id_context(ctx, resumed_by, sizeof resumed_by - 1) != 1) return false;
+  if (!trust(ctx, chosen.client_roots_file, error)) return false;
   auto* const names = SSL_load_client_CA_file(chosen.client_roots_file.c_str());
   if (names == nullptr) return false;
   SSL_CTX_set_client_CA_list(ctx, names);
-  return trust(ctx, chosen.client_roots_file);
+  return true;
 }
 
 // set_up(state, error) false: what OpenSSL says, unless `error` is set.

@@ -52,7 +52,11 @@ bool loaded_identity::has_name(char const* name) const noexcept {
 loaded_identity load_identity(tls_identity const& from, std::error_code& error) {
   loaded_identity loaded;
   ERR_clear_error();
-  if (!load(from, loaded)) error = take_openssl_error(nullptr);
+  if (has_nul(from.chain_file) || has_nul(from.key_file)) {
+    error = std::make_error_code(std::errc::invalid_argument);
+  } else if (!load(from, loaded)) {
+    error = take_openssl_error(nullptr);
+  }
   return loaded;
 }
 

@@ -4,6 +4,7 @@
 #include "tls/owned.h"
 #include <thrum/tls_context.h>
 
+#include <string_view>
 #include <system_error>
 
 #include <openssl/x509v3.h>
@@ -18,6 +19,9 @@ struct loaded_identity {
   // `name`: no number of an address; a wildcard in the certificate matches.
   [[nodiscard]] bool has_name(char const* name) const noexcept;
 };
+
+// OpenSSL would read a path or a name up to its first NUL, and mean another one than the caller.
+[[nodiscard]] inline bool has_nul(std::string_view text) noexcept { return text.find('\0') != std::string_view::npos; }
 
 [[nodiscard]] loaded_identity load_identity(tls_identity const& from, std::error_code& error);
 

@@ -27,10 +27,8 @@ std::string plain_form(std::string_view host) {
   return is_address(without_zone) ? without_zone : std::string(host);
 }
 
-// OpenSSL would take a name that begins with a dot for all names that end so, and stop reading at a zero.
-bool is_one_host(std::string_view host) noexcept {
-  return !host.starts_with('.') && host.find('\0') == std::string_view::npos;
-}
+// OpenSSL would take a name that begins with a dot for all names that end so.
+bool is_one_host(std::string_view host) noexcept { return !host.starts_with('.'); }
 
 // SSL_set_tlsext_host_name, which is a macro with a cast of C.
 bool send_name(SSL* ssl, std::string const& host) noexcept {
@@ -48,6 +46,10 @@ bool expect_host(SSL* ssl, std::string const& host) noexcept {
 
 std::unique_ptr<tls_session> tls_session::open(std::shared_ptr<tls_context_state const> context, std::string_view host,
                                                std::error_code& error) {
+  if (has_nul(host)) {
+    error = tls_errc::bad_host;
+    return nullptr;
+  }
   std::string const expected = plain_form(host);
   if (context->role == tls_role::client) {
     if (expected.empty() && context->verifies) error = tls_errc::no_host;

@@ -10,6 +10,16 @@
 
 namespace thrum::rt {
 
+// The system would read a name or a path up to its first NUL, and mean another one than the caller: such are refused (EINVAL).
+[[nodiscard]] constexpr bool has_nul(std::string_view text) noexcept {
+  return text.find('\0') != std::string_view::npos;
+}
+
+// A name without a file, in Linux's own namespace. Its bytes may be any.
+[[nodiscard]] constexpr bool is_abstract_path(std::string_view path) noexcept {
+  return path.starts_with('@') || path.starts_with('\0');
+}
+
 struct host_and_port {
   std::string_view host;
   std::uint16_t port = 0;

@@ -82,7 +82,7 @@ host_and_port split_address(std::string_view address) noexcept {
 
 bool parse_host(std::string_view host, std::uint16_t port, endpoint& to) noexcept {
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
-  if (host.size() >= sizeof text) return false;
+  if (host.size() >= sizeof text || has_nul(host)) return false;
   std::memcpy(text, host.data(), host.size());
   text[host.size()] = '\0';
   return parse_v4(text, port, to) || parse_v6(text, port, to);
@@ -110,9 +110,13 @@ endpoint endpoint::unix_path(std::string_view path, std::error_code& error) noex
     error = system_error_of(path.empty() ? EINVAL : ENAMETOOLONG);
     return made;
   }
+  bool const is_abstract = rt::is_abstract_path(path);
+  if (!is_abstract && rt::has_nul(path)) {
+    error = system_error_of(EINVAL);
+    return made;
+  }
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  bool const is_abstract = path.front() == '@';
   if (is_abstract) address.sun_path[0] = '\0';
   std::memcpy(made.data(), &address, sizeof address);
   made.resize(static_cast<std::uint32_t>(path_offset + path.size() + (is_abstract ? 0 : 1)));

@@ -1,3 +1,4 @@
+#include "net/address.h"
 #include "net/io_call.h"
 #include "os/files.h"
 #include "os/socket.h"
@@ -59,6 +60,7 @@ part_read read_without_thread(page_wait& page, int fd, mutable_buffer to, std::u
 file file::open(std::string const& path, open_for what, unsigned permissions, std::error_code& error) {
   file made;
   auto const descriptor = announced(error, [&]() -> int {
+    if (has_nul(path)) return -EINVAL;
     switch (what) {
       case open_for::read: return os::open_to_read(path.c_str());
       case open_for::write: return os::open_to_write(path.c_str(), permissions);

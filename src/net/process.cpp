@@ -1,3 +1,4 @@
+#include "net/address.h"
 #include "net/child.h"
 #include "net/io_call.h"
 #include "os/socket.h"
@@ -113,9 +114,9 @@ std::vector<std::string> environment_of(process_options const& chosen) {
   return all;
 }
 
-// exec knows strings that end with a zero.
-bool has_zero(std::vector<std::string> const& words) noexcept {
-  return std::ranges::any_of(words, [](std::string const& word) { return word.find('\0') != std::string::npos; });
+// exec knows strings that end with a NUL.
+bool any_has_nul(std::vector<std::string> const& words) noexcept {
+  return std::ranges::any_of(words, [](std::string const& word) { return rt::has_nul(word); });
 }
 
 }  // namespace
@@ -123,7 +124,7 @@ bool has_zero(std::vector<std::string> const& words) noexcept {
 process process::start(std::vector<std::string> const& command, process_options const& chosen, std::error_code& error) {
   error.clear();
   auto const environment = environment_of(chosen);
-  if (command.empty() || has_zero(command) || has_zero(environment) || has_zero({chosen.directory})) {
+  if (command.empty() || any_has_nul(command) || any_has_nul(environment) || rt::has_nul(chosen.directory)) {
     error = system_error_of(EINVAL);
     return {};
   }

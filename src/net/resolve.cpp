@@ -72,6 +72,10 @@ std::vector<endpoint> ask_c_library(std::string const& name, std::uint16_t port,
 std::vector<endpoint> resolve_until(std::string_view host, std::uint16_t port, std::int64_t until_ns,
                                     std::error_code& error) {
   error.clear();
+  if (rt::has_nul(host)) {
+    error = rt::system_error_of(EINVAL);
+    return {};
+  }
   if (endpoint number; rt::parse_host(host, port, number)) return {number};
   std::string const name(host);
   // The first time it reads files and loads a library.

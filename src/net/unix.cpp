@@ -1,3 +1,4 @@
+#include "net/address.h"
 #include "net/connect.h"
 #include "net/io_call.h"
 #include "net/open.h"
@@ -78,7 +79,7 @@ unix_listener unix_listener::listen(std::string_view path, unix_type type, std::
   endpoint const at = endpoint::unix_path(path, error);
   std::string kept(path);  // before there is a file that somebody has to remove
   if (!error) made.desc_ = open_bound(type_of(type), at, {.backlog = backlog_max}, error);
-  if (!error && kept.front() != '@') made.path_ = std::move(kept);
+  if (!error && !is_abstract_path(path)) made.path_ = std::move(kept);
   return made;
 }
 

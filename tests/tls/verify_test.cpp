@@ -99,11 +99,26 @@ TEST(tls_verify, TLS_a_host_that_is_no_name_is_refused_at_once) {
     };
     for (std::string_view const nobody : {"", ".", "[]"}) EXPECT_EQ(why_not(nobody), tls_errc::no_host) << nobody;
     using namespace std::string_view_literals;
-    for (std::string_view const odd : {".example"sv, ".."sv, "localhost\0.bank.example"sv, "\0"sv}) {
+    for (std::string_view const odd : {".example"sv, ".."sv, "localhost\0.bank.example"sv, "\0"sv,
+                                       "127.0.0.1\0.bank.example"sv, "::1%\0.bank.example"sv}) {
       EXPECT_EQ(why_not(odd), tls_errc::bad_host) << odd;
     }
     EXPECT_EQ(why_not(".example").message(), "no host has such a name");
   });
+}
+
+TEST(tls_verify, a_path_with_a_NUL_is_refused) {
+  std::string const more("\0.bak", 5);
+  std::error_code error;
+  static_cast<void>(tls_context::client({.roots_file = test::roots() + more}, error));
+  EXPECT_EQ(error, std::errc::invalid_argument);
+  tls_identity const good = good_papers().files;
+  static_cast<void>(tls_context::server({.identities = {{good.chain_file + more, good.key_file}}}, error));
+  EXPECT_EQ(error, std::errc::invalid_argument);
+  static_cast<void>(tls_context::server({.identities = {{good.chain_file, good.key_file + more}}}, error));
+  EXPECT_EQ(error, std::errc::invalid_argument);
+  static_cast<void>(tls_context::server({.identities = {good}, .client_roots_file = test::roots() + more}, error));
+  EXPECT_EQ(error, std::errc::invalid_argument);
 }
 
 TEST(tls_verify, TLS_addresses_are_compared_without_brackets_and_zone_and_are_not_told_to_the_server) {
