@@ -17,7 +17,10 @@ code_place place_by_loader(std::uintptr_t pc) {
   }
   if (info.dli_sname == nullptr) {
     auto const begin = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    return {.function = info.dli_fname + ("+" + hexadecimal(pc - begin)), .file = {}};
+    std::string where(info.dli_fname);  // no operator+ with a literal on its left: gcc 12 warns of it at -O3
+    where += '+';
+    where += hexadecimal(pc - begin);
+    return {.function = std::move(where), .file = {}};
   }
   auto const begin = reinterpret_cast<std::uintptr_t>(info.dli_saddr);
   return {.function = demangled(info.dli_sname), .file = info.dli_fname, .offset = pc - begin};
