@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "boot/report.h"
 #include "os/quit_signal.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 #include "sched/thread_maker.h"
 
 namespace thrum::rt {
@@ -35,7 +35,8 @@ quit_signal::quit_signal(Sched& s) noexcept : is_ours_(os::install_quit_signal(o
 quit_signal::~quit_signal() {
   if (is_ours_) os::remove_quit_signal();
   asked.store(nullptr, seq_cst);
-  while (handlers_at_work.load(seq_cst) != 0) os::yield_thread();  // on other threads
+  os::short_wait wait;
+  while (handlers_at_work.load(seq_cst) != 0) wait.pause();  // on other threads
 }
 
 }  // namespace thrum::rt

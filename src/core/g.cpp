@@ -1,7 +1,7 @@
 #include "core/g.h"
 
 #include "os/clock.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 
 namespace thrum::rt {
 
@@ -13,7 +13,8 @@ void G::check_transition(g_status from, g_status to) noexcept {
 }
 
 void G::end_attended_wait() noexcept {
-  while ((attention.load(acquire) & g_attend::scanned) != 0) os::yield_thread();  // pairs with parked_stacks
+  os::short_wait wait;
+  while ((attention.load(acquire) & g_attend::scanned) != 0) wait.pause();  // pairs with parked_stacks
   // relaxed: sysmon writes what goes with `aged` only while it scans
   constexpr std::uint8_t until_now = g_attend::aged | g_attend::timed;
   auto const before = attention.fetch_and(static_cast<std::uint8_t>(~until_now), relaxed);

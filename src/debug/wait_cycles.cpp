@@ -3,7 +3,7 @@
 #include "debug/hexadecimal.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 #include "stack/stack.h"
 #include "sync/lock_holders.h"
 #include <thrum/detail/holder.h>
@@ -46,9 +46,10 @@ void note_stack(G const& g, wait_cycles::wait& out) noexcept {
 template <class F>
 void for_each_lock_wait(Sched& s, std::int64_t until_ns, F visit) noexcept {
   s.waiters.for_each_bucket([&](wait_bucket& bucket) {
+    os::short_wait wait;
     while (!bucket.try_acquire()) {
       if (os::monotonic_ns() > until_ns) return;
-      os::yield_thread();
+      wait.pause();
     }
     bucket.for_each([&](sudog const& waiter) {
       if (waiter.in_race) return;

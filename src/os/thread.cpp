@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "os/fault.h"
 #include "os/ring.h"
+#include "os/short_wait.h"
 #include "os/text_file.h"
 
 #include <cstddef>
@@ -52,7 +53,8 @@ bool is_kernels_own(char const* tid) noexcept {
 
 void was_joined(int error, int const& tid) noexcept {
   if (error != 0) fatal("internal error: a thread cannot be joined; errno=%d", error);
-  while (tid != 0 && thread_is_listed(tid)) yield_thread();
+  short_wait wait;
+  while (tid != 0 && thread_is_listed(tid)) wait.pause();
 }
 
 int count_entries(int directory) noexcept {

@@ -10,7 +10,7 @@
 // to look and to make the call is one goroutine's turn at a time; others wait for the next event. Other threads and processes know of no
 // turns.
 #include "core/sched.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 #include "posix/interpose.h"
 #include "posix/parts.h"
 #include "posix/plain.h"
@@ -60,8 +60,9 @@ class turn {
   turn(turns& all, int fd) noexcept : word_(all[static_cast<unsigned>(fd) % all.size()]) {
     constexpr int asks_max = 100;  // whoever has it is about to make two short calls, unless he is paused just now
     std::uint32_t const run = rt::current_m()->sched.epoch;
+    rt::os::short_wait wait(asks_max);
     for (int i = 0; i < asks_max && !has_; ++i) {
-      if (i > 0) rt::os::yield_thread();
+      if (i > 0) wait.pause();
       std::uint32_t seen = word_.load(rt::relaxed);
       // relaxed: who fails does nothing
       has_ = seen != run && word_.compare_exchange(seen, run, rt::acquire, rt::relaxed);

@@ -13,6 +13,7 @@
 #include "os/clock.h"
 #include "os/loaded_code.h"
 #include "os/pause_signal.h"
+#include "os/short_wait.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "sched/queues.h"
@@ -121,6 +122,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = now_ns + patience_ns;
   std::int64_t interval_ns = first_signal_after_ns;
   std::int64_t next_signal_ns = now_ns + interval_ns;
+  os::short_wait wait;
   int signals_due = s.options.async_preemption ? signals_min : 0;
   for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (now_ns >= next_signal_ns) {
@@ -133,18 +135,19 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;
     }
-    os::yield_thread();
+    wait.pause();
   }
 }
 
 // Destructors of its thread-locals may keep it for longer than anybody waits: it is done with the run.
 void join_or_detach(M& m, std::int64_t until_ns) noexcept {
+  os::short_wait wait;
   while (!os::join_thread_if_ended(m.thread, m.tid)) {
     if (os::monotonic_ns() >= until_ns) {
       os::detach_thread(m.thread);
       return;
     }
-    os::yield_thread();
+    wait.pause();
   }
 }
 

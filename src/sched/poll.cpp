@@ -3,7 +3,7 @@
 #include "core/poll_table.h"
 #include "os/chaos.h"
 #include "os/clock.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 #include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/wake.h"
@@ -44,7 +44,8 @@ namespace {
 void let_others_leave(M const& m) noexcept {
   Sched const& s = m.sched;
   os::ring_poll_bell();
-  while (s.in_poll.load(seq_cst) > 1 && !m.park.is_woken()) os::yield_thread();
+  os::short_wait wait;
+  while (s.in_poll.load(seq_cst) > 1 && !m.park.is_woken()) wait.pause();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/claims.h"
 #include "os/chaos.h"
 #include "os/clock.h"
+#include "os/short_wait.h"
 #include "sched/deadlock.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
@@ -89,10 +90,11 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
 stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
     : sched_(s), began_ns_(os::monotonic_ns()), is_complete_(false) {
   std::int64_t const until_ns = began_ns_ + patience_ns;
+  os::short_wait wait;
   while (!s.safe_point_lock.try_acquire()) {
     holds_lock_ = os::monotonic_ns() <= until_ns;
     if (!holds_lock_) return;
-    os::yield_thread();
+    wait.pause();
   }
   s.lock.acquire();
   ask_all_to_stop_locked(s, nullptr);
@@ -138,9 +140,10 @@ stopped_world::~stopped_world() {
 
 bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
   s.end_is_near.store(true, relaxed);
+  os::short_wait wait;
   for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; os::monotonic_ns() < until_ns;) {
     if (s.safe_point_lock.try_acquire()) return true;
-    os::yield_thread();
+    wait.pause();
   }
   return false;
 }
@@ -171,13 +174,14 @@ bool stop_on_g0(M& m) noexcept {
 // Whoever must wait for another one is at a safe point himself.
 void acquire_world(M& m) noexcept {
   Sched& s = m.sched;
+  os::short_wait wait;
   while (s.end_is_near.load(relaxed) || !s.safe_point_lock.try_acquire()) {
     if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
     attend_to(*m.p);
     if (is_to_stop(*m.p)) {
       wait_in_place(m);
     } else {
-      os::yield_thread();
+      wait.pause();
     }
   }
 }

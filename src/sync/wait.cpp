@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "os/chaos.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 
 #include <new>
 #include <stdexcept>
@@ -73,7 +73,8 @@ M* enter_to_wake(std::uint32_t epoch) noexcept {
     if (m->sched.epoch == epoch) return m;
     leave(*m);
   }
-  while (Sched::live_epoch.load(relaxed) == epoch) os::yield_thread();  // it is coming to its end
+  os::short_wait wait;
+  while (Sched::live_epoch.load(relaxed) == epoch) wait.pause();  // it is coming to its end
   return nullptr;
 }
 

@@ -4,7 +4,7 @@
 #include "core/current.h"
 #include "os/barrier.h"
 #include "os/chaos.h"
-#include "os/note.h"
+#include "os/short_wait.h"
 #include "os/thread.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
@@ -85,18 +85,11 @@ void thread_from_outside_goes_away(M& m) noexcept {
   }
 }
 
-// For as long as two barriers take, as a rule. This thread may have been given a priority that the claimant's has not.
+// For as long as two barriers take, as a rule.
 [[gnu::noinline]] void wait_for_claimant(M const& m, P const& p) noexcept {
-  constexpr int yields_before_doubt = 1000;
-  constexpr std::int64_t nap_ns = 50'000;
-  for (int waited = 0; p.claimed.load(acquire) != claim_for::nobody; ++waited) {  // pairs with end_claim
-    if (waited < yields_before_doubt) {
-      os::yield_thread();
-      continue;
-    }
-    if (os::current_tid() != m.tid) return;  // a child of fork: nobody is there to end it
-    os::note nobody_wakes;
-    static_cast<void>(nobody_wakes.sleep_for(nap_ns));
+  os::short_wait wait;
+  for (; p.claimed.load(acquire) != claim_for::nobody; wait.pause()) {  // pairs with end_claim
+    if (wait.is_long() && os::current_tid() != m.tid) return;  // a child of fork has no thread that would end it
   }
 }
 

@@ -3,6 +3,7 @@
 #include "core/current.h"
 #include "os/barrier.h"
 #include "os/clock.h"
+#include "os/short_wait.h"
 #include "os/thread.h"
 #include "sched/thread_maker.h"
 
@@ -207,7 +208,8 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   int inside = 0;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
-    while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns + more_patience_ns(*seat)) os::yield_thread();
+    os::short_wait wait;
+    while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns + more_patience_ns(*seat)) wait.pause();
     if (!all_are_seen || needs_run(*seat)) ++inside;
   }
   return inside;

@@ -4,7 +4,7 @@
 #include "os/barrier.h"
 #include "os/chaos.h"
 #include "os/loaded_code.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 #include "sched/queues.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
@@ -94,10 +94,11 @@ bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noex
 }
 
 std::uint32_t settle_who_has_the_p(M& m) noexcept {
+  os::short_wait wait;
   for (;;) {
     std::uint32_t seen = m.attention.load(acquire);  // pairs with take_p_of_sleeper
     if ((seen & m_attend::being_taken) != 0) {
-      os::yield_thread();
+      wait.pause();
     } else if ((seen & m_attend::offered) == 0 ||
                m.attention.compare_exchange(seen, seen & ~m_attend::offered, acquire, relaxed)) {
       return seen & ~m_attend::offered;

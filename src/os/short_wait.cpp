@@ -1,0 +1,22 @@
+#include "os/short_wait.h"
+
+#include "base/atomic.h"
+#include "os/futex.h"
+#include "os/thread.h"
+
+#include <cstdint>
+
+namespace thrum::rt::os {
+
+void short_wait::pause() noexcept {
+  if (yields_left_ > 0) {
+    --yields_left_;
+    yield_thread();
+    return;
+  }
+  constexpr std::int64_t nap_ns = 50'000;
+  atomic<std::uint32_t> nobody_wakes{0};
+  static_cast<void>(futex_wait(nobody_wakes, 0, nap_ns));
+}
+
+}  // namespace thrum::rt::os
