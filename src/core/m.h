@@ -102,9 +102,11 @@ struct M {
   G* committed = nullptr;
   void* commit_argument = nullptr;
 
-  // written by sysmon
-  std::int64_t cpu_seen_ns = -1;  // what its thread had used at the last look without a P: its own note
-  int asked_without_p = 0;        // so many times: its own, too
+  // written by sysmon; those about a thread without a P (sys/without_p.h) are read by it alone
+  std::int64_t cpu_seen_ns = -1;                    // what the thread had used of a CPU at the last look
+  std::int64_t cpu_seen_at_ns = 0;                  // when that was
+  bool ran_when_seen = false;                       // it was on a CPU then, or waited for one
+  int asked_without_p = 0;                          // so many times to queue for a P
   atomic<pause_in> pause_reach{pause_in::program};  // where it may be stopped
   atomic<std::uint32_t> pause_tick{0};              // the slice, by its P's schedtick, that m_attend::pause is about
 

@@ -104,15 +104,17 @@ void for_each_thread(Sched& s, F visit) noexcept {
   }
 }
 
-// One that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04).
+// A thread that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). One whose CPU clock has not
+// moved since the last look has slept, which is the cheapest question where thousands sleep. sysmon, whose note that is, does not look any more.
 void signal_all_that_compute(Sched& s) noexcept {
   for_each_thread(s, [](M& m) noexcept {
-    os::thread_watch watch;
     int const tid = hint_of(m.tid);
+    std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
+    std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, cpu_ns);
+    if (cpu_ns == before_ns) return;
+    os::thread_watch watch;
     os::thread_activity const seen = watch.look(tid).activity;
-    // Where that cannot be seen its clock tells; sysmon, whose note that is, does not look any more.
-    bool const computes = seen == os::thread_activity::runs ||
-                          (seen == os::thread_activity::unknown && os::has_computed(tid, 1, m.cpu_seen_ns));
+    bool const computes = seen == os::thread_activity::runs || (seen == os::thread_activity::unknown && before_ns >= 0);
     if (computes) os::send_pause_signal(tid);
   });
 }

@@ -23,6 +23,7 @@ constexpr int asked_before_insisting_in_vdso = 1;
 constexpr int asked_before_insisting_to_stop = 3;
 constexpr std::int64_t computing_for_ns = 50'000;
 constexpr std::int64_t clock_tells_after_ns = 1'000'000;
+constexpr std::int64_t no_thread_again_after_ns = 2'000'000;
 constexpr int slices_before_any_sign_will_do = 10;
 
 // What was done under it before is seen after this.
@@ -52,7 +53,7 @@ verdict slice_watch::look(std::int64_t now_ns) noexcept {
   verdict most = verdict::nothing;
   next_look_ns_ = never_ns;
   for (P* const p : sched_.procs) most = std::max(most, look_at(*p, p->seen.slice, now_ns));
-  look_for_threads_without_p(now_ns);
+  without_p_.look(now_ns);
   return most;
 }
 
@@ -118,8 +119,19 @@ verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const&
   bool const slept_there = at.state == std::exchange(seen.slept, at.state);
   if (!os::has_barrier()) return verdict::nothing;
   bool const has_run = !is_missed && has_computed(m, seen, 1, at.ns);
-  if (slept_there && !has_run && take_p_of_sleeper(sched_, p, m, at.state)) return verdict::acted;
-  return is_missed ? verdict::look_again_soon : verdict::nothing;
+  verdict const if_awake = is_missed ? verdict::look_again_soon : verdict::nothing;
+  return slept_there && !has_run ? take_from(p, m, at, if_awake) : if_awake;
+}
+
+// Without a thread that could use the P there is no hurry: nothing changes until one comes back from a call.
+verdict slice_watch::take_from(P& p, M& m, thread_seen const& at, verdict if_awake) noexcept {
+  switch (take_p_of_sleeper(sched_, p, m, at.state)) {
+    case taking::done: return verdict::acted;
+    case taking::is_awake: return if_awake;
+    case taking::no_thread: break;
+  }
+  look_again_at(at.ns + no_thread_again_after_ns);
+  return verdict::nothing;
 }
 
 // A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
@@ -144,7 +156,6 @@ verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& 
 // better, one that has used anything of the tenth slice.
 verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
   bool const is_due = at.is_wanted && now_ns >= seen.ask_ns;
-  if (at.is_wanted) look_again_at(now_ns + (is_due ? computing_for_ns : ask_again_after_max_ns));
   std::int64_t const cpu_ns = os::thread_cpu_ns(hint_of(m.tid));
   if (seen.cpu_ns < 0) {
     seen.window_ns = cpu_ns;
@@ -153,7 +164,8 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
   bool const rests = cpu_ns == seen.cpu_ns;
   if (!rests) note_cpu(seen, cpu_ns, at.ns);
   bool const sleeps = rests && at.ns - seen.cpu_at_ns >= (is_due ? computing_for_ns : sched_.options.slice_ns);
-  if (sleeps && os::has_barrier() && take_p_of_sleeper(sched_, p, m, at.state)) return verdict::acted;
+  if (sleeps && os::has_barrier()) return take_from(p, m, at, verdict::look_again_soon);
+  if (at.is_wanted) look_again_at(now_ns + (is_due ? computing_for_ns : ask_again_after_max_ns));
   if (!rests && at.ns - seen.window_at_ns >= clock_tells_after_ns) {
     std::int64_t const used_ns = cpu_ns - std::exchange(seen.window_ns, cpu_ns);
     std::int64_t const since_ns = at.ns - std::exchange(seen.window_at_ns, at.ns);
@@ -212,47 +224,6 @@ bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   }
   count(sched_.preemptions_asked);
   return true;
-}
-
-namespace {
-
-bool is_asleep(os::thread_activity activity) noexcept {
-  return activity != os::thread_activity::runs && activity != os::thread_activity::unknown;
-}
-
-// As slice_watch does, of one that was last looked at so long ago.
-bool computes_by_now(os::thread_activity activity, int tid, std::int64_t since_ns, std::int64_t& cpu_seen_ns) noexcept {
-  if (activity == os::thread_activity::runs) return os::has_computed(tid, computing_for_ns / 4, cpu_seen_ns);
-  return activity == os::thread_activity::unknown && os::has_computed(tid, since_ns / 4 * 3, cpu_seen_ns);
-}
-
-}  // namespace
-
-// They are in user code beside as many others as there are Ps: not for much longer than a slice.
-void slice_watch::look_for_threads_without_p(std::int64_t now_ns) noexcept {
-  if (sched_.ms_without_p.load(relaxed) == 0 || !sched_.options.async_preemption ||
-      now_ns - threads_looked_at_ns_ < sched_.options.slice_ns) {
-    return;
-  }
-  std::int64_t const since_ns = now_ns - std::exchange(threads_looked_at_ns_, now_ns);
-  sched_.lock.acquire();
-  M* m = sched_.all_ms;
-  sched_.lock.release();
-  os::thread_watch watch;
-  for (; m != nullptr; m = m->all_link) {
-    if ((m->attention.load(relaxed) & m_attend::unannounced) == 0 || m->in_runtime.load(relaxed)) {
-      m->cpu_seen_ns = -1;
-      m->asked_without_p = 0;
-      continue;
-    }
-    int const tid = hint_of(m->tid);
-    os::thread_activity const activity = watch.look(tid).activity;
-    if (is_asleep(activity)) m->cpu_seen_ns = -1;  // on its way out it looks like one that runs (T04)
-    if (!computes_by_now(activity, tid, since_ns, m->cpu_seen_ns)) continue;
-    bool const insists = activity == os::thread_activity::runs && m->asked_without_p++ >= asked_before_insisting;
-    m->pause_reach.store(insists ? pause_in::libc : pause_in::vdso, relaxed);
-    static_cast<void>(os::send_pause_signal(tid));
-  }
 }
 
 void slice_watch::look_again_at(std::int64_t when_ns) noexcept { next_look_ns_ = std::min(next_look_ns_, when_ns); }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/sched.h"
+#include "sys/without_p.h"
 
 #include <cstdint>
 
@@ -24,7 +25,7 @@ enum class verdict : std::uint8_t { nothing, look_again_soon, hurry, acted };
 
 class slice_watch {
  public:
-  explicit slice_watch(Sched& s) noexcept : sched_(s) {}
+  explicit slice_watch(Sched& s) noexcept : sched_(s), without_p_(s) {}
 
   // All Ps.
   [[nodiscard]] verdict look(std::int64_t now_ns) noexcept;
@@ -46,15 +47,15 @@ class slice_watch {
   [[nodiscard]] verdict look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept;
   [[nodiscard]] verdict look_at_runner(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_clock(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict take_from(P& p, M& m, thread_seen const& at, verdict if_awake) noexcept;
   [[nodiscard]] verdict ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept;
   [[nodiscard]] static std::uint32_t tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) noexcept;
-  void look_for_threads_without_p(std::int64_t now_ns) noexcept;
   void look_again_at(std::int64_t when_ns) noexcept;
 
   Sched& sched_;
   std::int64_t next_look_ns_ = never_ns;
-  std::int64_t threads_looked_at_ns_ = 0;
+  without_p_watch without_p_;
 };
 
 }  // namespace thrum::rt

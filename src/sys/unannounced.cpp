@@ -68,12 +68,13 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
 
 }  // namespace
 
-bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
+taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
   s.lock.acquire();
   // At the limit of threads it stays where it is, unless it is only wanted for a moment.
   bool const somebody_could_use_it = !s.stopping && (p.attention.load(relaxed) != 0 || a_thread_can_be_had_locked(s));
   s.lock.release();
-  if (!somebody_could_use_it || !win(m, p)) return false;
+  if (!somebody_could_use_it) return taking::no_thread;
+  if (!win(m, p)) return taking::is_awake;
   G& g = *m.current;
   std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
   g.transition(g_status::running, g_status::syscall);
@@ -90,7 +91,7 @@ bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noex
     s.blocking_sites.add(state.call, caller);
   }
   hand_on(s, p, state);
-  return true;
+  return taking::done;
 }
 
 std::uint32_t settle_who_has_the_p(M& m) noexcept {

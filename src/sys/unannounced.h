@@ -24,8 +24,11 @@
 
 namespace thrum::rt {
 
-// On sysmon: `state` is what was just seen of m's thread. True: p was taken, and handed on.
-bool take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept;
+// `no_thread`: at the limit of threads there is none that could use the P, so that it stays where it is.
+enum class taking : std::uint8_t { done, is_awake, no_thread };
+
+// On sysmon: `state` is what was just seen of m's thread. `done`: p was taken, and handed on.
+[[nodiscard]] taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept;
 
 // On m's own thread, with its mark set: M::attention, after the offer was declined or came true.
 [[nodiscard]] std::uint32_t settle_who_has_the_p(M& m) noexcept;

@@ -1,0 +1,85 @@
+#include "sys/without_p.h"
+
+#include "os/pause_signal.h"
+#include "os/thread_state.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+// The work of one look, counted in records that are passed over.
+constexpr std::int64_t work_per_clock = 16;  // to read the CPU clock of a thread is a system call
+constexpr std::int64_t work_per_ms = 32 * work_per_clock;
+constexpr std::int64_t work_max = 8 * work_per_ms;
+constexpr std::int64_t one_ms = 1'000'000;
+
+constexpr std::int64_t computing_for_ns = 12'500;
+constexpr int asked_before_insisting = 20;
+
+bool is_without_p(M const& m) noexcept {
+  return (m.attention.load(relaxed) & m_attend::unannounced) != 0 && !m.in_runtime.load(relaxed);
+}
+
+void forget(M& m) noexcept {
+  m.cpu_seen_ns = -1;
+  m.ran_when_seen = false;
+  m.asked_without_p = 0;
+}
+
+}  // namespace
+
+void without_p_watch::look(std::int64_t now_ns) noexcept {
+  if (sched_.ms_without_p.load(relaxed) == 0 || !sched_.options.async_preemption) {
+    next_ = nullptr;
+    return;
+  }
+  if (now_ns - looked_at_ns_ < one_ms || (next_ == nullptr && !begin_round(now_ns))) return;
+  std::int64_t work = std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / one_ms * work_per_ms, work_max);
+  for (; next_ != nullptr && work > 0; next_ = next_->all_link) {
+    if (is_without_p(*next_)) {
+      look_at(*next_, now_ns);
+      work -= work_per_clock;
+    } else {
+      forget(*next_);
+      --work;
+    }
+  }
+}
+
+bool without_p_watch::begin_round(std::int64_t now_ns) noexcept {
+  if (now_ns - round_began_ns_ < sched_.options.slice_ns) return false;
+  round_began_ns_ = now_ns;
+  os::lock_guard const guard(sched_.lock);
+  next_ = sched_.all_ms;
+  return true;
+}
+
+void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
+  int const tid = hint_of(m.tid);
+  std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
+  std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, cpu_ns);
+  std::int64_t const since_ns = now_ns - std::exchange(m.cpu_seen_at_ns, now_ns);
+  if (before_ns >= 0 && cpu_ns - before_ns >= computing_for_ns) {
+    ask(m, tid, since_ns, cpu_ns - before_ns);
+  } else {
+    m.ran_when_seen = false;
+  }
+}
+
+// The thread has used the CPU since the last look. But it may have slept most of that time, and be on its way out of a call right now: the
+// signal would make an error of that (T04). So it is asked only if it runs at two looks.
+void without_p_watch::ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns) noexcept {
+  os::thread_watch watch;
+  os::thread_activity const activity = watch.look(tid).activity;
+  bool const runs = activity == os::thread_activity::runs;
+  bool const computes = (std::exchange(m.ran_when_seen, runs) && runs) ||
+                        (activity == os::thread_activity::unknown && used_ns >= since_ns / 4 * 3);
+  if (!computes) return;
+  bool const insists = runs && m.asked_without_p++ >= asked_before_insisting;
+  m.pause_reach.store(insists ? pause_in::libc : pause_in::vdso, relaxed);
+  static_cast<void>(os::send_pause_signal(tid));
+}
+
+}  // namespace thrum::rt
