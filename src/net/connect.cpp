@@ -8,6 +8,7 @@
 #include <thrum/sleep.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -48,6 +49,26 @@ int prepare(int fd, endpoint const& at, bind_options const& chosen, bool& is_bou
 void remove_file_of(endpoint const& at) {
   std::string const path = at.is_unix() ? at.host() : std::string();
   if (!path.empty() && path.front() != '@') std::remove(path.c_str());
+}
+
+// A client that dials a port of this machine on which no program listens may be given that very port as its own. TCP then connects the
+// socket to itself (a simultaneous open), and the client reads what it wrote. The system gives a client no port on which a program
+// listens, so "refused" is the truth. The connection is reset, because its port would otherwise stay taken for a minute
+// (TIME_WAIT), and the server that the client waits for could not listen on it.
+int refuse_itself(int fd, poll_kind kind) noexcept {
+  if (kind != poll_kind::tcp_socket) return 0;
+  endpoint here;
+  endpoint there;
+  std::uint32_t here_bytes = endpoint::capacity();
+  std::uint32_t there_bytes = endpoint::capacity();
+  if (os::local_address(fd, here.data(), here_bytes) < 0 || os::peer_address(fd, there.data(), there_bytes) < 0) {
+    return 0;
+  }
+  here.resize(here_bytes);
+  there.resize(there_bytes);
+  if (here != there) return 0;
+  os::reset_when_closed(fd);
+  return -ECONNREFUSED;
 }
 
 bool is_want_of_resources(std::error_code const& error) noexcept {
@@ -125,7 +146,8 @@ poll_desc* begin_connect(int type, endpoint const& to, bool& is_done, std::error
     return nullptr;
   }
   if (type == SOCK_STREAM && !to.is_unix()) static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1));
-  int const result = os::connect(fd, to.data(), to.size());
+  int result = os::connect(fd, to.data(), to.size());
+  if (result == 0) result = refuse_itself(fd, kind_of(type, to));
   is_done = result == 0;
   if (result == 0 || result == -EINPROGRESS) return open_own(fd, kind_of(type, to), error);
   os::close(fd);
@@ -144,12 +166,13 @@ void end_connect(poll_desc* d, std::int64_t until_ns, std::error_code& error) {
   }
   io_call call(d, poll_side_name::write, error);
   if (!call) return;
-  static_cast<void>(call.perform(0, error, [](int fd) -> long {
+  static_cast<void>(call.perform(0, error, [kind = d->kind](int fd) -> long {
     if (int const failed = os::socket_error(fd)) return failed;
     endpoint there;
     std::uint32_t bytes = endpoint::capacity();
     int const result = os::peer_address(fd, there.data(), bytes);
-    return result == -ENOTCONN ? -EAGAIN : result;  // it was woken too early
+    if (result == -ENOTCONN) return -EAGAIN;  // it was woken too early
+    return result < 0 ? result : refuse_itself(fd, kind);
   }));
   if (until_ns != never_poll && !error) {
     static_cast<void>(set_poll_deadline(*d, poll_side_name::write, no_poll_deadline));

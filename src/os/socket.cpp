@@ -122,6 +122,11 @@ THRUM_OPAQUE int set_option(int fd, int level, int name, int value) noexcept {
   return static_cast<int>(repeat([&] { return ::setsockopt(fd, level, name, &value, sizeof value); }));
 }
 
+THRUM_OPAQUE void reset_when_closed(int fd) noexcept {
+  linger const at_once{1, 0};
+  static_cast<void>(repeat([&] { return ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once); }));
+}
+
 THRUM_OPAQUE int get_option(int fd, int level, int name, int& value) noexcept {
   socklen_t bytes = sizeof value;
   return static_cast<int>(repeat([&] { return ::getsockopt(fd, level, name, &value, &bytes); }));

@@ -23,7 +23,7 @@ struct frame {
 
 std::string sent_by(const_buffer what) {
   std::string got(64, '?');
-  run([&] {
+  test::run_at(2, [&] {
     auto [a, b] = test::socket_pair();
     a.write_all(what);
     a.close();

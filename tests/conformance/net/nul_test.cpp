@@ -30,7 +30,7 @@ TEST(nul, is_refused_in_addresses) {
   expect_refused(error, "parse v6");
   static_cast<void>(endpoint::parse("[fe80::1%1\0]:80"sv, error));
   expect_refused(error, "parse zone");
-  run([&] {
+  test::run_at(2, [&] {
     static_cast<void>(tcp_conn::dial(address, error));
     expect_refused(error, "dial");
     static_cast<void>(tcp_listener::listen("127.0.0.1\0.example.com:0"sv, {}, error));
@@ -47,7 +47,7 @@ TEST(nul, is_refused_in_names_whichever_way_they_are_looked_up) {
   std::error_code error;
   static_cast<void>(resolve("localhost\0.example.com"sv, 80, error));  // no run: the C library
   expect_refused(error, "resolve by the C library");
-  run([&] {
+  test::run_at(2, [&] {
     static_cast<void>(resolve("localhost\0.example.com"sv, 80, error));
     expect_refused(error, "resolve");
     static_cast<void>(tcp_conn::dial("localhost\0.example.com:80"sv, error));
@@ -75,7 +75,7 @@ TEST(nul, is_refused_in_paths_of_sockets) {
   std::error_code error;
   static_cast<void>(endpoint::unix_path(longer, error));
   expect_refused(error, "unix_path");
-  run([&] {
+  test::run_at(2, [&] {
     static_cast<void>(unix_listener::listen(longer, unix_type::stream, error));
     expect_refused(error, "listen");
     static_cast<void>(unix_conn::dial(longer, unix_type::stream, unix_conn::no_timeout, error));
@@ -87,7 +87,7 @@ TEST(nul, is_refused_in_paths_of_sockets) {
 }
 
 TEST(nul, is_a_byte_as_any_other_in_abstract_names_and_may_begin_them) {
-  run([] {
+  test::run_at(2, [] {
     std::string const rest = "thrum_nul_" + std::to_string(::getpid()) + "\0x"s;
     auto listener = unix_listener::listen("\0"s + rest);
     EXPECT_EQ(listener.local_endpoint(), endpoint::unix_path("@" + rest));
@@ -101,7 +101,7 @@ TEST(nul, is_a_byte_as_any_other_in_abstract_names_and_may_begin_them) {
 }
 
 TEST(nul, is_refused_in_everything_that_a_program_is_started_with) {
-  run([] {
+  test::run_at(2, [] {
     std::error_code error;
     static_cast<void>(process::start({"true\0x"s}, {}, error));
     expect_refused(error, "program");
