@@ -12,7 +12,8 @@
 //
 // Errors: each call has a form that throws std::system_error and one with a std::error_code. timed_out: the deadline has passed.
 // operation_canceled: it was closed, before or during the call. Whatever else: the system's. Reading answers 0 at the end. A peer that is
-// gone is broken_pipe, never SIGPIPE: unless the program has a handler for it, it gets one that does nothing.
+// gone is broken_pipe, not SIGPIPE, but for descriptors 1 and 2: a program whose standard output nobody reads ends by it,
+// unless it has a handler for it, or ignores it.
 //
 // Thread safety: any number of goroutines may use one fd at a time, and close it; reads wait for each other, and so do writes,
 // each a whole call long. Moving, assigning and destroying it are for one alone. A deadline is a moment, for all calls from then

@@ -17,12 +17,50 @@
 namespace thrum::rt::os {
 namespace {
 
-THRUM_SIGNAL_ENTRY void do_nothing(int) {}
+// The descriptor of the write that this thread makes for thrum, -1 in between. The kernel sends SIGPIPE to the thread that writes.
+[[gnu::tls_model("initial-exec")]] thread_local constinit int volatile writes_to = -1;
+
+class own_write {
+ public:
+  explicit own_write(int fd) noexcept { writes_to = fd; }
+  ~own_write() { writes_to = -1; }
+  own_write(own_write const&) = delete;
+  own_write& operator=(own_write const&) = delete;
+};
+
+bool is_standard_output(int fd) noexcept { return fd == STDOUT_FILENO || fd == STDERR_FILENO; }
+
+// Whether nobody reads what is written to it. A TCP connection that has this number is not the standard output of a program in a shell.
+bool is_broken_output(int fd) noexcept {
+  pollfd one{fd, POLLOUT, 0};
+  return kernel::look(one) > 0 && (one.revents & (POLLERR | POLLHUP)) != 0 && !is_tcp(fd);
+}
+
+// SIGPIPE. The signal does not say which descriptor it is about. A write of thrum's to another descriptor than 1 and 2 has its error
+// code, and so has any other write while the standard output and the standard error are whole. If one of these is broken the
+// program ends as it would without a handler: "program | head -1" must end, whatever it prints with. What another process
+// sends is passed over.
+THRUM_SIGNAL_ENTRY void pipe_is_broken(int signal, siginfo_t* about, void* /*context*/) {
+  int const fd = writes_to;
+  if (about->si_code != SI_KERNEL && about->si_pid != ::getpid())
+    return;  // the kernel's own says that this process sent it
+  if (fd >= 0 && !is_standard_output(fd)) return;
+  int const errno_before = errno;
+  if (is_broken_output(STDOUT_FILENO) || is_broken_output(STDERR_FILENO)) {
+    struct sigaction by_default {};
+    by_default.sa_handler = SIG_DFL;
+    ::sigemptyset(&by_default.sa_mask);
+    ::sigaction(signal, &by_default, nullptr);
+    ::raise(signal);  // it is blocked until this handler returns
+  }
+  errno = errno_before;
+}
 
 // For calls that cannot be told so: a peer that has gone makes an error of them, or of their rest, and no signal, whatever handler the
 // program has. `call` answers how many of these bytes, or -errno.
 template <class F>
-long without_signal_of_broken_pipe(std::size_t bytes, F call) noexcept {
+long without_signal_of_broken_pipe(int to, std::size_t bytes, F call) noexcept {
+  if (is_standard_output(to)) return call();
   sigset_t broken_pipe;
   ::sigemptyset(&broken_pipe);
   ::sigaddset(&broken_pipe, SIGPIPE);
@@ -169,6 +207,7 @@ THRUM_OPAQUE long read(int fd, void* data, std::size_t bytes) noexcept {
 }
 
 THRUM_OPAQUE long write(int fd, void const* data, std::size_t bytes) noexcept {
+  own_write const here(fd);
   return repeat(call::send, [=] { return kernel::write(fd, data, bytes); });
 }
 
@@ -177,11 +216,12 @@ THRUM_OPAQUE long read(int fd, iovec const* parts, int count) noexcept {
 }
 
 THRUM_OPAQUE long write(int fd, iovec const* parts, int count) noexcept {
+  own_write const here(fd);
   return repeat(call::send, [=] { return kernel::writev(fd, parts, count); });
 }
 
 THRUM_OPAQUE long send_file(int to, int from, std::int64_t& offset, std::size_t bytes) noexcept {
-  return without_signal_of_broken_pipe(bytes, [&] {
+  return without_signal_of_broken_pipe(to, bytes, [&] {
     return repeat(call::send, [&] {
       off_t at = offset;
       long const sent = ::sendfile(to, from, &at, bytes);
@@ -192,7 +232,7 @@ THRUM_OPAQUE long send_file(int to, int from, std::int64_t& offset, std::size_t 
 }
 
 THRUM_OPAQUE long splice(int from, int to, std::size_t bytes) noexcept {
-  return without_signal_of_broken_pipe(bytes, [=] {
+  return without_signal_of_broken_pipe(to, bytes, [=] {
     return repeat(call::send,
                   [=] { return ::splice(from, nullptr, to, nullptr, bytes, SPLICE_F_NONBLOCK | SPLICE_F_MOVE); });
   });
@@ -208,11 +248,11 @@ void survive_broken_pipes() noexcept {
     if (::sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
       return true;
     }
-    struct sigaction nothing {};
-    nothing.sa_handler = do_nothing;
-    nothing.sa_flags = SA_RESTART | SA_ONSTACK;
-    ::sigemptyset(&nothing.sa_mask);
-    ::sigaction(SIGPIPE, &nothing, nullptr);
+    struct sigaction ours {};
+    ours.sa_sigaction = pipe_is_broken;
+    ours.sa_flags = SA_RESTART | SA_ONSTACK | SA_SIGINFO;
+    ::sigemptyset(&ours.sa_mask);
+    ::sigaction(SIGPIPE, &ours, nullptr);
     return true;
   }();
 }

@@ -56,8 +56,9 @@ void reset_when_closed(int fd) noexcept;
 [[nodiscard]] long splice(int from, int to, std::size_t bytes) noexcept;
 [[nodiscard]] int open_pipe(int (&ends)[2]) noexcept;
 
-// A write to a pipe that nobody reads shall fail, not end the program: SIGPIPE, as long as it has its default action, gets a
-// handler that does nothing. (Not SIG_IGN: programs that are started would inherit that.)
+// A write to a pipe that nobody reads shall fail, not end the program, as in Go: SIGPIPE, as long as it has its default action, gets a
+// handler. It ends the program only if its standard output or standard error is broken. (Not SIG_IGN: programs that
+// are started would inherit that.)
 void survive_broken_pipes() noexcept;
 
 }  // namespace thrum::rt::os
