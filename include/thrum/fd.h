@@ -17,7 +17,7 @@
 //
 // Thread safety: any number of goroutines may use one fd at a time, and close it; reads wait for each other, and so do writes,
 // each a whole call long. Moving, assigning and destroying it are for one alone. A deadline is a moment, for all calls from then
-// on, until it is set anew; setting it also ends calls that wait. The descriptor is really closed when the last call has left.
+// on, until it is set anew; setting it also ends calls that wait. The descriptor's number is free when the last call has left.
 #pragma once
 
 #include <thrum/buffer.h>

@@ -92,7 +92,9 @@ std::int64_t moment_after(std::int64_t ns) noexcept {
   return ns < never_poll - now_ns ? now_ns + ns : never_poll;
 }
 
-poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error) {
+namespace {
+
+poll_desc* try_to_open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error) {
   error.clear();
   int const fd = os::open_socket(at.family(), type, 0);
   bool is_bound = false;
@@ -106,6 +108,18 @@ poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, 
   }
   if (made == nullptr && is_bound) remove_file_of(at);
   return made;
+}
+
+}  // namespace
+
+poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error) {
+  using namespace std::chrono_literals;
+  for (std::chrono::nanoseconds pause = 50us;; pause = std::min<std::chrono::nanoseconds>(pause * 2, 10ms)) {
+    poll_desc* const made = try_to_open_bound(type, at, chosen, error);
+    // One that was closed is free in a moment if a call on another thread was inside the kernel with it.
+    if (error != std::errc::address_in_use || !was_closed_in_use_lately()) return made;
+    sleep_for(pause);
+  }
 }
 
 bool is_want_of_family(std::error_code const& error) noexcept {

@@ -85,7 +85,8 @@ class io_call {
       }
       side.drained = result > 0 && static_cast<std::size_t>(result) < asked && d_->kind == poll_kind::tcp_socket;
       if (result >= 0) return result;
-      error = system_error_of(static_cast<int>(-result));
+      // After close the number stands for another file, whose errors say nothing (wait/poll_use.h).
+      error = is_closed(*d_) ? error_of(poll_outcome::closed) : system_error_of(static_cast<int>(-result));
       return -1;
     }
   }

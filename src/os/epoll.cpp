@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -153,6 +154,15 @@ THRUM_OPAQUE void poll_remove(int fd) noexcept {
   if (poll < 0) return;  // in a child, which has it from the parent
   int const errno_before = errno;
   static_cast<void>(control(poll, EPOLL_CTL_DEL, fd, 0, 0));
+  errno = errno_before;
+}
+
+THRUM_OPAQUE void close_but_keep_number(int fd) noexcept {
+  int const poll = process.poll.load(relaxed);
+  if (poll < 0) return;  // in a child, which has it from the parent
+  int const errno_before = errno;
+  while (kernel::dup3(poll, fd, O_CLOEXEC) < 0 && errno == EINTR) {
+  }
   errno = errno_before;
 }
 

@@ -41,6 +41,10 @@ inline constexpr int poll_events_max = 128;  // Go's value: what one look brings
 [[nodiscard]] int poll_add_ring(int event) noexcept;
 void poll_remove(int fd) noexcept;
 
+// Closes the file behind a number, as dup2 does: the number is the poll's own from then on, which cannot be read or written and is no
+// socket, until it is closed. No descriptor is needed for that, so it works when there is none left.
+void close_but_keep_number(int fd) noexcept;
+
 // Sleeps until there are events, for `timeout_ns` at most; 0 only looks, -1 is for ever. How many were written to `out`, which
 // has room for poll_events_max; 0 also after a signal.
 [[nodiscard]] int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept;

@@ -50,6 +50,11 @@ inline int close(int fd) noexcept {
   return static_cast<int>(::syscall(SYS_close, fd));
 }
 
+inline int dup3(int from, int to, int flags) noexcept {
+  if constexpr (by_name) return ::dup3(from, to, flags);
+  return static_cast<int>(::syscall(SYS_dup3, from, to, flags));
+}
+
 inline long recv(int fd, void* data, std::size_t bytes, int flags) noexcept {
   if constexpr (data_by_name) return ::recv(fd, data, bytes, flags);
   return ::syscall(SYS_recvfrom, fd, data, bytes, flags, nullptr, nullptr);

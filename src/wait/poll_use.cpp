@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/poll_table.h"
+#include "os/clock.h"
 #include "os/socket.h"
 #include "sched/park.h"
 #include "sched/records.h"
@@ -22,6 +23,9 @@ constexpr use_word dropped = use_word{1} << 37U;  // no handle names it
 constexpr use_word gone = use_word{1} << 38U;     // the descriptor is closed
 constexpr use_word for_good = closed | dropped | gone;
 constexpr unsigned epoch_shift = 48;
+
+// When a descriptor was closed while others used it, last.
+constinit atomic<std::int64_t> closed_in_use_ns{0};
 
 use_word locked(poll_side_name which) noexcept { return use_word{1} << (33U + static_cast<unsigned>(which)); }
 use_word crowded(poll_side_name which) noexcept { return use_word{1} << (35U + static_cast<unsigned>(which)); }
@@ -231,6 +235,13 @@ void own_poll_desc(poll_desc& d) noexcept {
 
 bool is_closed(poll_desc const& d) noexcept { return (d.use.load(seq_cst) & closed) != 0; }
 
+bool was_closed_in_use_lately() noexcept {
+  constexpr std::int64_t lately_ns =
+      100'000'000;  // a call that does not wait is over by then, unless its thread gets no processor
+  std::int64_t const then_ns = closed_in_use_ns.load(relaxed);
+  return then_ns != 0 && os::monotonic_ns() - then_ns < lately_ns;
+}
+
 bool close_poll_desc(poll_desc& d) noexcept {
   std::uint32_t epoch = live_epoch();
   use_word seen = d.use.load(acquire);
@@ -245,6 +256,12 @@ bool close_poll_desc(poll_desc& d) noexcept {
     next |= closed;
   } while (!d.use.compare_exchange_weak(seen, next, seq_cst, acquire));  // step 1 of the right column in poll_desc.h
   wake_poll_waiters(d);
+  // acquire pairs with leave_use, as for the last user. The owner's share keeps the number from being given to another file.
+  if ((d.use.load(acquire) & users_mask) > one_user) {
+    os::poll_remove(d.fd);
+    os::close_but_keep_number(d.fd);
+    closed_in_use_ns.store(os::monotonic_ns(), relaxed);  // relaxed: it is a hint
+  }
   static_cast<void>(leave_use(d, epoch, 0));
   return true;
 }

@@ -1,6 +1,7 @@
 // Who uses a descriptor (NE-13; Go's fdMutex): a count of users, a lock for each direction and the mark that it was closed, in
-// one word. The descriptor is really closed when the last user leaves, so its number cannot be given to another file while a
-// call is under way.
+// one word. The file behind the descriptor is closed at once, so that its port or name is free again when close returns. Its number is
+// given back when the last user leaves, so it cannot be given to another file while a call is under way: until then it
+// stands for a file on which every call fails (os::close_but_keep_number).
 //
 //   | the run: 16 | gone, dropped: 2 | crowded: 2 | locked: 2 | closed: 1 | users: 32 |
 //
@@ -44,6 +45,10 @@ void own_poll_desc(poll_desc& d) noexcept;
 
 // Marks it as closed, wakes whoever waits for it, and gives the owner's share up. False: it was closed before. Never switches.
 bool close_poll_desc(poll_desc& d) noexcept;
+
+// Whether a call may still be inside the kernel with a file that was closed, and keep it from being free: a moment ago a descriptor was
+// closed that was in use.
+[[nodiscard]] bool was_closed_in_use_lately() noexcept;
 
 // Closes it if need be; the handle names it no more.
 void drop_poll_desc(poll_desc& d) noexcept;

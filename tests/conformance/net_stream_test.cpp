@@ -243,12 +243,11 @@ TEST_P(net_stream, NE13_close_and_deadlines_meet_whoever_is_about_to_wait) {
   });
 }
 
-TEST_P(net_stream, NE13_a_user_keeps_the_descriptor_open) {
+TEST_P(net_stream, NE13_a_user_keeps_the_descriptors_number_but_not_its_file) {
   run([] {
     auto ab = test::socket_pair();
     fd& a = ab.a;
     int const number = a.native_handle();
-    std::error_code error;
     rt::poll_desc* const d = rt::take_poll_desc(::dup(number), rt::poll_kind::other);
     rt::own_poll_desc(*d);
     int const copy = d->fd;
@@ -256,11 +255,15 @@ TEST_P(net_stream, NE13_a_user_keeps_the_descriptor_open) {
     rt::poll_use mine;
     ASSERT_TRUE(mine.begin(*d));
     rt::drop_poll_desc(*d);
-    EXPECT_EQ(file_behind(copy), socket_behind);
+    EXPECT_NE(file_behind(copy), socket_behind);
+    EXPECT_GE(::fcntl(copy, F_GETFD), 0);  // it is taken: no file that is opened now gets it
+    char byte = 0;
+    EXPECT_LT(rt::os::read(copy, &byte, 1), 0);
+    EXPECT_LT(rt::os::write(copy, &byte, 1), 0);
     rt::poll_use late;
     EXPECT_FALSE(late.begin(*d));
     mine.end(*d);
-    EXPECT_NE(file_behind(copy), socket_behind);
+    EXPECT_LT(::fcntl(copy, F_GETFD), 0);
   });
 }
 

@@ -1,0 +1,113 @@
+// What a descriptor stood for is free again when close returns, whoever was waiting for it.
+#include "support/run_at.h"
+#include "support/scale.h"
+#include <thrum/thrum.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+class close_frees : public test::at_every_width {};
+
+constexpr int waiting = 4;
+
+// Goroutines in wait(error), all of which have begun and are about to wait, if not waiting.
+template <class Wait>
+void start_waiting(wait_group& all, Wait wait) {
+  latch begun(waiting);
+  for (int i = 0; i < waiting; ++i) {
+    all.go([&, wait] {
+      begun.count_down();
+      std::error_code error;
+      wait(error);
+      EXPECT_EQ(error, std::errc::operation_canceled) << error.message();
+    });
+  }
+  begun.wait();
+  for (int i = 0; i < 3; ++i) yield();
+}
+
+TEST_P(close_frees, the_port_of_a_listener_while_goroutines_are_in_accept) {
+  run([] {
+    for (bool const reuse_addr : {true, false}) {
+      std::string at = "127.0.0.1:0";
+      for (std::int64_t round = 0; round < test::scaled(50, 10); ++round) {
+        std::error_code error;
+        auto listener = tcp_listener::listen(at, {.reuse_addr = reuse_addr}, error);
+        ASSERT_FALSE(error) << error.message() << " in round " << round;
+        at = listener.local_endpoint().to_string();
+        wait_group all;
+        start_waiting(all, [&](std::error_code& e) { static_cast<void>(listener.accept(e)); });
+        listener.close();
+        auto const next = tcp_listener::listen(at, {.reuse_addr = reuse_addr}, error);
+        EXPECT_FALSE(error) << error.message() << " in round " << round;
+        all.wait();
+      }
+    }
+  });
+}
+
+TEST_P(close_frees, the_port_of_a_datagram_socket_while_goroutines_receive) {
+  run([] {
+    std::string at = "127.0.0.1:0";
+    for (std::int64_t round = 0; round < test::scaled(50, 10); ++round) {
+      auto socket = udp_socket::bind(at);
+      at = socket.local_endpoint().to_string();
+      wait_group all;
+      start_waiting(all, [&](std::error_code& e) {
+        std::array<char, 16> bytes{};
+        endpoint from;
+        static_cast<void>(socket.recv_from(bytes, from, e));
+      });
+      socket.close();
+      std::error_code error;
+      auto const next = udp_socket::bind(at, error);
+      EXPECT_FALSE(error) << error.message() << " in round " << round;
+      all.wait();
+    }
+  });
+}
+
+TEST_P(close_frees, the_name_of_an_abstract_unix_listener_while_goroutines_are_in_accept) {
+  run([] {
+    std::string const at = "@thrum_close_frees_" + std::to_string(::getpid());
+    for (std::int64_t round = 0; round < test::scaled(50, 10); ++round) {
+      auto listener = unix_listener::listen(at);
+      wait_group all;
+      start_waiting(all, [&](std::error_code& e) { static_cast<void>(listener.accept(e)); });
+      listener.close();
+      std::error_code error;
+      auto const next = unix_listener::listen(at, unix_type::stream, error);
+      EXPECT_FALSE(error) << error.message() << " in round " << round;
+      all.wait();
+    }
+  });
+}
+
+// The peer sees the end at once, too.
+TEST_P(close_frees, a_connection_ends_while_goroutines_read_and_write) {
+  run([] {
+    auto [a, b] = unix_conn::pair();
+    wait_group all;
+    start_waiting(all, [&mine = a](std::error_code& e) {
+      std::array<char, 16> bytes{};
+      static_cast<void>(mine.read_some(bytes, e));
+    });
+    a.close();
+    EXPECT_EQ(a.native_handle(), -1);
+    std::array<char, 16> bytes{};
+    EXPECT_EQ(b.read_some(bytes), 0U);
+    all.wait();
+  });
+}
+
+THRUM_AT_WIDTHS(close_frees, 1, 2, 8);
+
+}  // namespace
+}  // namespace thrum
