@@ -4,7 +4,8 @@
 //   init.call([] { table = load(); });
 //
 // Whoever calls while it runs waits, parked, until it is done, and then sees its effects. If it throws, the exception
-// goes to the caller that ran it and it counts as done. After the first time a call is one load.
+// goes to the caller that ran it and it counts as done. After the first time a call is one load. Outside of a run it may be called, too;
+// only one that would have to wait for another thread's call throws std::logic_error then.
 #pragma once
 
 #include <thrum/defer.h>

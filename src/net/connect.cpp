@@ -76,6 +76,36 @@ bool is_want_of_resources(std::error_code const& error) noexcept {
          error == std::errc::no_buffer_space || error == std::errc::not_enough_memory;
 }
 
+// What accept(2) says of a connection that was broken before it was taken, or that a firewall forbids. It is gone: the next one.
+bool is_of_one_client(int error) noexcept {
+  switch (error) {
+    case ECONNABORTED:
+    case ECONNRESET:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case ETIMEDOUT:
+    case ENOSR:
+    case ESOCKTNOSUPPORT:
+    case EPROTONOSUPPORT:
+    case EPERM: return true;
+    default: return false;
+  }
+}
+
+int accept_one(int from) noexcept {
+  constexpr int broken_max = 10'000;  // more than a backlog holds: what comes so often in a row is not about clients
+  for (int broken = 1;; ++broken) {
+    int const taken = os::accept(from);
+    if (taken >= 0 || !is_of_one_client(-taken) || broken == broken_max) return taken;
+  }
+}
+
 void say_once(std::error_code const& error) noexcept {
   static constinit atomic<bool> said{false};
   if (said.exchange(true, relaxed)) return;  // relaxed: nothing else is told by it
@@ -135,13 +165,7 @@ poll_desc* accept_next(poll_desc* listener, poll_kind kind, std::error_code& err
     {
       io_call call(listener, poll_side_name::read, error);
       if (!call) return nullptr;
-      long const fd = call.perform(0, error, [](int from) -> long {
-        int taken = 0;
-        do {
-          taken = os::accept(from);
-        } while (taken == -ECONNABORTED || taken == -EPROTO);  // the other side has given up: the next one
-        return taken;
-      });
+      long const fd = call.perform(0, error, accept_one);
       if (!error) {
         if (poll_desc* const d = open_own(static_cast<int>(fd), kind, error)) return d;
       }

@@ -1,5 +1,6 @@
 #include "net/open.h"
 
+#include "base/check.h"
 #include "core/poll_table.h"
 #include "net/io_call.h"
 #include "os/epoll.h"
@@ -7,6 +8,17 @@
 #include "sched/timers.h"
 
 namespace thrum::rt {
+namespace {
+
+void say_once_that_no_more_are_watched() noexcept {
+  static constinit atomic<bool> said{false};
+  if (said.exchange(true, relaxed)) return;  // relaxed: nothing else is told by it
+  print_error(
+      "thrum: the kernel watches no more descriptors for this user (epoll_ctl: ENOSPC): opening one fails with "
+      "no_buffer_space, and accept waits. Raise fs.epoll.max_user_watches (said once)");
+}
+
+}  // namespace
 
 poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
   runtime_mark const mark;  // under it nobody is preempted, or stopped for good, who holds the stores' locks
@@ -22,8 +34,12 @@ poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexce
     return nullptr;
   }
   own_poll_desc(*d);
-  if (int const failed = os::poll_add(fd, poll_data_of(*d))) {
+  if (int failed = os::poll_add(fd, poll_data_of(*d))) {
     free_poll_desc(*d);
+    if (failed == ENOSPC) {
+      say_once_that_no_more_are_watched();
+      failed = ENOBUFS;  // no disk is full
+    }
     error = system_error_of(failed);
     return nullptr;
   }

@@ -6,7 +6,6 @@ namespace thrum {
 using namespace rt;
 
 bool once::begin() {
-  leave(enter_to_wait("once::call"));  // whoever runs the function must be able to wake those who wait for it
   std::uint32_t seen = fresh;
   // acquire on failure pairs with finish(): a finished function's effects are visible
   if (state_.compare_exchange(seen, running, detail::acquire, detail::acquire)) return true;
@@ -24,7 +23,7 @@ void once::finish() noexcept {
   // release pairs with call()'s acquire
   if (state_.compare_exchange(seen, finished, detail::release, detail::relaxed)) return;
   M* const found = callers_m();
-  if (found == nullptr) {  // on another thread, and the run of those who waited is over
+  if (found == nullptr) {  // no run is alive: that of those who waited is over
     state_.store(finished, release);
     return;
   }

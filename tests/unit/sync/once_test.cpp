@@ -1,4 +1,5 @@
 #include "support/fatal.h"
+#include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -145,19 +147,56 @@ TEST_P(onces, T14_whoever_returns_last_may_destroy_it_at_once) {
 
 THRUM_AT_EVERY_WIDTH(onces);
 
-TEST(once_outside, a_first_call_outside_a_run_is_refused_and_a_later_one_is_not) {
+TEST(once_outside, a_call_outside_a_run_runs_it) {
   once init;
-  try {
-    init.call([] { ADD_FAILURE() << "nobody here could wake those who wait for it"; });
-    FAIL() << "nothing was thrown";
-  } catch (std::logic_error const& e) {
-    EXPECT_NE(std::string(e.what()).find("once::call"), std::string::npos) << e.what();
-  }
   int runs = 0;
+  init.call([&] { ++runs; });
+  init.call([&] { ++runs; });
+  EXPECT_EQ(runs, 1);
   test::run_at(1, [&] { init.call([&] { ++runs; }); });
   EXPECT_EQ(runs, 1);
-  init.call([&] { ++runs; });
-  EXPECT_EQ(runs, 1) << "it is done: a call is one load, on any thread";
+}
+
+TEST(once_outside, one_that_would_have_to_wait_outside_a_run_is_refused) {
+  once init;
+  init.call([&] {
+    std::thread([&] {
+      try {
+        init.call([] { ADD_FAILURE() << "it runs already"; });
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (std::logic_error const& e) {
+        EXPECT_NE(std::string(e.what()).find("once::call"), std::string::npos) << e.what();
+      }
+    }).join();
+  });
+}
+
+TEST(once_outside, a_thread_that_began_it_before_the_run_wakes_the_goroutines_that_wait_for_it) {
+  once init;
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> may_end{false};
+  int value = 0;
+  std::thread outside([&] {
+    init.call([&] {
+      has_begun = true;
+      while (!may_end) std::this_thread::yield();
+      value = 1;
+    });
+  });
+  while (!has_begun) std::this_thread::yield();
+  test::run_at(2, [&] {
+    wait_group all;
+    for (int i = 0; i < 4; ++i) {
+      all.go([&] {
+        init.call([] { ADD_FAILURE() << "it runs already"; });
+        EXPECT_EQ(value, 1);
+      });
+    }
+    EXPECT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::once) == 4; }));
+    may_end = true;
+    all.wait();
+  });
+  outside.join();
 }
 
 class once_misuse : public test::fatal_test {};
