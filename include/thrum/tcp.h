@@ -51,7 +51,7 @@ class tcp_conn : public basic_socket {
     detail::or_throw("set_no_delay", [&](std::error_code& e) { set_no_delay(on, e); });
   }
   void set_no_delay(bool on, std::error_code& error) noexcept;
-  // After so long without a byte the other side is asked whether it is there; 0: not at all.
+  // After so long without a byte the other side is asked whether it is there, 15 s from the start, as in Go; 0: not at all.
   void set_keep_alive(std::chrono::seconds idle) {
     detail::or_throw("set_keep_alive", [&](std::error_code& e) { set_keep_alive(idle, e); });
   }

@@ -30,6 +30,18 @@ poll_desc* open_own(int fd, poll_kind kind, std::error_code& error) noexcept {
   return d;
 }
 
+// Go's values: a peer that is gone without a word is noticed after two and a half minutes. Without them such a connection would stay for
+// good. A system that does not know one of them does without.
+void keep_alive(int fd) noexcept {
+  constexpr int idle_s = 15;
+  constexpr int interval_s = 15;
+  constexpr int probes = 9;
+  static_cast<void>(os::set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1));
+  static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s));
+  static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s));
+  static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, probes));
+}
+
 int prepare(int fd, endpoint const& at, bind_options const& chosen, bool& is_bound) noexcept {
   int failed = 0;
   auto const set = [&](bool wanted, int level, int name, int value) {
@@ -38,7 +50,8 @@ int prepare(int fd, endpoint const& at, bind_options const& chosen, bool& is_bou
   set(chosen.reuse_addr && !at.is_unix(), SOL_SOCKET, SO_REUSEADDR, 1);
   set(chosen.reuse_port, SOL_SOCKET, SO_REUSEPORT, 1);
   set(at.is_v6(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  set(chosen.no_delay && !at.is_unix(), IPPROTO_TCP, TCP_NODELAY, 1);  // what is accepted inherits it
+  set(chosen.no_delay && !at.is_unix(), IPPROTO_TCP, TCP_NODELAY, 1);  // what is accepted inherits it, and the next
+  if (chosen.keep_alive && !at.is_unix()) keep_alive(fd);
   if (failed == 0) failed = os::bind(fd, at.data(), at.size());
   is_bound = failed == 0;
   if (failed == 0 && chosen.backlog > 0) failed = os::listen(fd, chosen.backlog);
@@ -183,7 +196,10 @@ poll_desc* begin_connect(int type, endpoint const& to, bool& is_done, std::error
     error = system_error_of(-fd);
     return nullptr;
   }
-  if (type == SOCK_STREAM && !to.is_unix()) static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1));
+  if (kind_of(type, to) == poll_kind::tcp_socket) {
+    static_cast<void>(os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1));
+    keep_alive(fd);
+  }
   int result = os::connect(fd, to.data(), to.size());
   if (result == 0) result = refuse_itself(fd, kind_of(type, to));
   is_done = result == 0;

@@ -18,6 +18,7 @@ struct bind_options {
   bool reuse_addr = false;
   bool reuse_port = false;
   bool no_delay = false;
+  bool keep_alive = false;
   int backlog = 0;  // 0: it does not listen
 };
 [[nodiscard]] poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error);

@@ -33,7 +33,11 @@ void tcp_conn::set_keep_alive(std::chrono::seconds idle, std::error_code& error)
 
 tcp_listener tcp_listener::listen(std::string_view address, listen_options chosen, std::error_code& error) {
   tcp_listener made;
-  bind_options const asked{chosen.reuse_addr, chosen.reuse_port, true, std::max(chosen.backlog, 1)};
+  bind_options const asked{.reuse_addr = chosen.reuse_addr,
+                           .reuse_port = chosen.reuse_port,
+                           .no_delay = true,
+                           .keep_alive = true,
+                           .backlog = std::max(chosen.backlog, 1)};
   for (endpoint const& at : resolve_to_listen(address, error)) {
     made.desc_ = open_bound(SOCK_STREAM, at, asked, error);
     if (made.desc_ != nullptr || !is_want_of_family(error)) break;

@@ -165,6 +165,13 @@ THRUM_OPAQUE void reset_when_closed(int fd) noexcept {
   static_cast<void>(repeat([&] { return ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once); }));
 }
 
+THRUM_OPAQUE bool lingers(int fd) noexcept {
+  linger asked{};
+  socklen_t bytes = sizeof asked;
+  return repeat([&] { return ::getsockopt(fd, SOL_SOCKET, SO_LINGER, &asked, &bytes); }) == 0 && asked.l_onoff != 0 &&
+         asked.l_linger > 0;
+}
+
 THRUM_OPAQUE int get_option(int fd, int level, int name, int& value) noexcept {
   socklen_t bytes = sizeof value;
   return static_cast<int>(repeat([&] { return ::getsockopt(fd, level, name, &value, &bytes); }));

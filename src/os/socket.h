@@ -35,6 +35,8 @@ enum class direction : bool { read, write };
 [[nodiscard]] int set_option(int fd, int level, int name, int value) noexcept;
 [[nodiscard]] int get_option(int fd, int level, int name, int& value) noexcept;
 void reset_when_closed(int fd) noexcept;
+// Whether closing it waits until the peer has everything (SO_LINGER).
+[[nodiscard]] bool lingers(int fd) noexcept;
 [[nodiscard]] int local_address(int fd, void* address, std::uint32_t& bytes) noexcept;
 [[nodiscard]] int peer_address(int fd, void* address, std::uint32_t& bytes) noexcept;
 

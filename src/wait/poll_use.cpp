@@ -8,6 +8,7 @@
 #include "sched/records.h"
 #include "sched/timers.h"
 #include "wait/poll_wait.h"
+#include <thrum/blocking.h>
 
 #include <new>
 #include <stdexcept>
@@ -63,10 +64,18 @@ void free_record(poll_desc& d) noexcept {
   free_poll_desc(d);
 }
 
+// close(d.fd), announced if the kernel makes the thread wait in it: it does if the program has set SO_LINGER, non-blocking or not.
+template <class Close>
+void close_file(poll_desc const& d, Close close) noexcept {
+  os::poll_remove(d.fd);
+  if (d.kind != poll_kind::tcp_socket || !os::lingers(d.fd)) return close(d.fd);
+  blocking_scope const announced(blocking_hint::long_call);
+  close(d.fd);
+}
+
 void close_for_good(poll_desc& d) noexcept {
   forget_poll_deadlines(d);
-  os::poll_remove(d.fd);
-  os::close(d.fd);
+  close_file(d, os::close);
   // acq_rel pairs with drop_poll_desc: whoever comes second frees the record
   if ((d.use.fetch_or(gone, acq_rel) & dropped) != 0) free_record(d);
 }
@@ -258,8 +267,7 @@ bool close_poll_desc(poll_desc& d) noexcept {
   wake_poll_waiters(d);
   // acquire pairs with leave_use, as for the last user. The owner's share keeps the number from being given to another file.
   if ((d.use.load(acquire) & users_mask) > one_user) {
-    os::poll_remove(d.fd);
-    os::close_but_keep_number(d.fd);
+    close_file(d, os::close_but_keep_number);
     closed_in_use_ns.store(os::monotonic_ns(), relaxed);  // relaxed: it is a hint
   }
   static_cast<void>(leave_use(d, epoch, 0));

@@ -43,7 +43,8 @@ void own_poll_desc(poll_desc& d) noexcept;
 
 [[nodiscard]] bool is_closed(poll_desc const& d) noexcept;
 
-// Marks it as closed, wakes whoever waits for it, and gives the owner's share up. False: it was closed before. Never switches.
+// Marks it as closed, wakes whoever waits for it, and gives the owner's share up. False: it was closed before. Never switches,
+// unless the program has set SO_LINGER: then closing is a blocking call.
 bool close_poll_desc(poll_desc& d) noexcept;
 
 // Whether a call may still be inside the kernel with a file that was closed, and keep it from being free: a moment ago a descriptor was
