@@ -1,4 +1,4 @@
-# `cmake --install` puts the headers, the library and a package that find_package(thrum) finds.
+# `cmake --install` puts the headers, the libraries, a package that find_package(thrum) finds and files for pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -17,6 +17,7 @@ install(EXPORT thrumTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/thrumConfig.cmake.in ${PROJECT_BINARY_DIR}/thrumConfig.cmake
   INSTALL_DESTINATION ${thrum_package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/thrumConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/thrumConfigVersion.cmake COMPATIBILITY ${thrum_compatibility})
 install(FILES ${PROJECT_BINARY_DIR}/thrumConfig.cmake ${PROJECT_BINARY_DIR}/thrumConfigVersion.cmake
   DESTINATION ${thrum_package_dir})
+include(cmake/thrum_pkg_config.cmake)

@@ -1,15 +1,56 @@
-# cmake -DBUILD=<thrum's build> -DHAS_TLS=<bool> -DWORK=<folder> -P check.cmake: installs thrum, and finds it with and without OpenSSL.
+# cmake -DBUILD=<thrum's build> -DHAS_TLS=<bool> -DSHARED=<bool> -DVERSION=<thrum's> -DCOMPILER=<c++> -DFLAGS=<flags>
+#   -DWORK=<folder> -P check.cmake
+# installs thrum and finds it as users do: by find_package, with and without OpenSSL, and by pkg-config.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 
 function(find_it name)
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/${name} -DCMAKE_PREFIX_PATH=${WORK}/prefix ${ARGN}
-    COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/${name} -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DVERSION=${VERSION} ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 endfunction()
 
 find_it(without_openssl -DWITH_TLS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
 if(HAS_TLS)
   find_it(with_openssl -DWITH_TLS=ON)
+endif()
+
+# The name that a program asks the loader for changes when find_package would refuse the version.
+if(SHARED)
+  string(REGEX REPLACE "^(0\\.[0-9]+|[1-9][0-9]*).*" "\\1" soversion ${VERSION})
+  foreach(library IN ITEMS thrum thrum_posix thrum_posix_locks)
+    file(GLOB_RECURSE links ${WORK}/prefix/lib${library}.so.${soversion})
+    if(NOT links)
+      message(FATAL_ERROR "no lib${library}.so.${soversion}: version and SONAME disagree")
+    endif()
+  endforeach()
+endif()
+
+# A program built with pkg-config alone, for each library.
+find_program(pkg_config NAMES pkg-config pkgconf)
+if(pkg_config)
+  file(GLOB_RECURSE pc ${WORK}/prefix/thrum.pc)
+  cmake_path(GET pc PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} ${folder}:$ENV{PKG_CONFIG_PATH})
+  set(modules thrum thrum_posix thrum_posix_locks)
+  if(HAS_TLS)
+    list(APPEND modules thrum_tls)
+  endif()
+  separate_arguments(flags UNIX_COMMAND "${FLAGS}")
+  foreach(module IN LISTS modules)
+    execute_process(COMMAND ${pkg_config} --modversion ${module} COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE version
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT version STREQUAL VERSION)
+      message(FATAL_ERROR "pkg-config says ${module} ${version}, not ${VERSION}")
+    endif()
+    execute_process(COMMAND ${pkg_config} --cflags --libs ${module} COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE options)
+    separate_arguments(options UNIX_COMMAND "${options}")
+    execute_process(COMMAND ${COMPILER} -std=c++20 ${flags} ${CMAKE_CURRENT_LIST_DIR}/program.cpp -DUSES_${module}=1 ${options}
+      -Wl,-rpath,${folder}/.. -o ${WORK}/program COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${WORK}/program COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE said)
+    if(NOT said STREQUAL "found\n")
+      message(FATAL_ERROR "the program built with ${module} says: ${said}")
+    endif()
+  endforeach()
 endif()
 file(REMOVE_RECURSE ${WORK})
