@@ -3,6 +3,7 @@
 #include "arch/fp_control.h"
 #include "base/atomic.h"
 #include "base/check.h"
+#include "base/sanitizer_of_program.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -100,7 +101,33 @@ namespace {
 #endif
 }
 
+constinit bounds_hook find_bounds = nullptr;
+
+#if THRUM_PROGRAM_MAY_HAVE_ASAN
+[[gnu::tls_model("initial-exec")]] constinit thread_local stack_bounds own_stack;
+
+// The stack is a goroutine's, or the calling thread's own: g0 is switched to by its own thread only.
+stack_bounds bounds_of(context const& to) noexcept {
+  stack_bounds const found = find_bounds != nullptr ? find_bounds(static_cast<char const*>(to.sp)) : stack_bounds();
+  return found.low != nullptr ? found : own_stack;
+}
+
+// switch_context where the program has AddressSanitizer.
+THRUM_OPAQUE void switch_under_asan(context& from, context const& to, departure how) noexcept {
+  fp_control const mine = fp_control::current();
+  void* fake_stack = nullptr;
+  stack_bounds const there = bounds_of(to);
+  __sanitizer_start_switch_fiber(how == departure::comes_back ? &fake_stack : nullptr, there.low,
+                                 static_cast<std::size_t>(there.top - there.low));
+  jump(from, to);
+  __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+  mine.restore();
+}
+#endif
+
 }  // namespace
+
+void set_bounds_hook(bounds_hook hook) noexcept { find_bounds = hook; }
 
 // The frame keeps the registers that the compiler must save because of the clobbers: from here a walk knows all of them.
 THRUM_NO_TSAN THRUM_NO_ASAN void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept {
@@ -115,6 +142,12 @@ THRUM_NO_TSAN THRUM_NO_ASAN void call_with_context(context& own, void (*f)(void*
 
 THRUM_NO_TSAN THRUM_NO_ASAN void switch_context(context& from, context const& to,
                                                 [[maybe_unused]] departure how) noexcept {
+#if THRUM_PROGRAM_MAY_HAVE_ASAN
+  if (program_has_asan()) [[unlikely]] {
+    switch_under_asan(from, to, how);
+    return;
+  }
+#endif
   fp_control const mine = fp_control::current();
 #if THRUM_ASAN
   void* fake_stack = nullptr;
@@ -153,6 +186,9 @@ void adopt_thread_stack([[maybe_unused]] context& own, [[maybe_unused]] char* lo
   own.stack_low = low;
   own.stack_bytes = static_cast<std::size_t>(high - low);
 #endif
+#if THRUM_PROGRAM_MAY_HAVE_ASAN
+  if (program_has_asan()) own_stack = {low, high};
+#endif
 #if THRUM_TSAN
   own.fiber = __tsan_get_current_fiber();
 #endif
@@ -171,5 +207,7 @@ void forget_context([[maybe_unused]] context& dead) noexcept {
 extern "C" __attribute__((visibility("hidden"))) void thrum_first_arrival() noexcept {
 #if THRUM_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#elif THRUM_PROGRAM_MAY_HAVE_ASAN
+  if (thrum::rt::program_has_asan()) __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
 }

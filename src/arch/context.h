@@ -51,6 +51,15 @@ void make_context(context& fresh, char* low, char* top, void (*entry)()) noexcep
 // The calling thread's own stack, as a context that can be switched to once it has been saved.
 void adopt_thread_stack(context& own, char* low, char* high) noexcept;
 
+// Where the program has AddressSanitizer and thrum has not, contexts carry no bounds. This hook finds the goroutine's stack that an
+// address lies on; bounds without a low end mean that it lies on none, and so on the calling thread's own.
+struct stack_bounds {
+  char* low = nullptr;
+  char* top = nullptr;
+};
+using bounds_hook = stack_bounds (*)(char const* address) noexcept;
+void set_bounds_hook(bounds_hook hook) noexcept;
+
 // Sanitizers keep a state per stack: it is let go when a stack is given up, and made anew by make_context.
 void forget_context(context& dead) noexcept;
 

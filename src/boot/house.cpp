@@ -1,7 +1,10 @@
 #include "boot/house.h"
 
+#include "arch/context.h"
 #include "arch/entry.h"
 #include "arch/stack_walk.h"
+#include "base/check.h"
+#include "base/sanitizer_of_program.h"
 #include "boot/left_behind.h"
 #include "boot/panic.h"
 #include "boot/quota.h"
@@ -13,6 +16,7 @@
 #include "sched/threads.h"
 #include "sched/world.h"
 #include "stack/overflow.h"
+#include "stack/registry.h"
 #include "sys/blocking.h"
 #include "sys/foreign.h"
 #include "sys/preempt.h"
@@ -34,17 +38,28 @@ constexpr std::int64_t end_patience_ns = 200'000'000;
 bool fill_hooks() noexcept {
   static bool const are_filled = [] {
     m_hooks = {entered_with_attention, left_with_attention, seat_thread};
+    set_bounds_hook(bounds_by_address);
     return true;
   }();
   return are_filled;
 }
 [[maybe_unused]] bool const hooks_are_filled = fill_hooks();
 
+// Once in a process: TSan's reports would be wrong, and nothing else says why.
+void warn_of_tsan_in_the_program_alone() noexcept {
+  static constinit atomic<bool> was_said{false};
+  if (!program_has_tsan_alone() || was_said.exchange(true, relaxed)) return;  // relaxed: nothing follows from it
+  print_error(
+      "thrum: this program has ThreadSanitizer, but its thrum was built without. TSan does not see how goroutines hand data over, "
+      "so it will report races that are none. Build thrum with -DTHRUM_SANITIZE=thread (docs/sanitizers.md).");
+}
+
 constinit atomic<bool> run_is_alive{false};
 
 // Every P is idle.
 std::unique_ptr<Sched> make_sched(options const& chosen) {
   fill_hooks();
+  warn_of_tsan_in_the_program_alone();
   Sched::forget_threads_of_parent();
   os::note_loaded_code();  // before the handler that asks for it; and without one, for the places of unannounced calls
   auto made = std::make_unique<Sched>(checked_settings(chosen));

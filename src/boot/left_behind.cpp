@@ -1,5 +1,6 @@
 #include "boot/left_behind.h"
 
+#include "base/sanitizer_of_program.h"
 #include "stack/stack.h"
 #include "wait/run_end.h"
 
@@ -35,7 +36,8 @@ bool has_frames(g_status status) noexcept {
 
 // What only a goroutine refers to that never ended is no leak: it could have gone on.
 void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
-#if THRUM_ASAN
+#if THRUM_ASAN || THRUM_PROGRAM_MAY_HAVE_ASAN
+  if (!program_has_asan()) return;
   auto const status = g.status.load(relaxed);
   if (status == g_status::idle || status == g_status::dead) return;
   __lsan_register_root_region(&g, sizeof g);
@@ -65,7 +67,7 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
     g.was_orphaned.store(true, relaxed);
     frames = frames || its_frames_stay;
     // What the callable of one that never started owns is left behind as well; a leak checker must be able to find it.
-    bool const owns_callable = with_asan && status == g_status::unstarted;
+    bool const owns_callable = program_has_asan() && status == g_status::unstarted;
     records = records || its_frames_stay || has_handle || owns_callable;
     tell_leak_checker(g);
   });

@@ -1,6 +1,7 @@
 #include "sched/goroutine.h"
 
 #include "base/check.h"
+#include "base/sanitizer_of_program.h"
 #include "sched/locals.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
@@ -46,6 +47,8 @@ _Unwind_Reason_Code before_each_frame(int, _Unwind_Action, _Unwind_Exception_Cla
 void start_unwinding(exit_unwinding& forced) {
 #if THRUM_ASAN
   __asan_handle_no_return();  // frames are about to vanish without their epilogues
+#elif THRUM_PROGRAM_MAY_HAVE_ASAN
+  if (program_has_asan()) __asan_handle_no_return();
 #endif
   _Unwind_ForcedUnwind(&forced.header, before_each_frame, nullptr);
   fatal("goexit reached the end of the stack: it was called below a frame without unwind information");

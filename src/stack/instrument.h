@@ -24,9 +24,9 @@ namespace thrum::rt {
 // stacks.
 inline bool stacks_are_watched() noexcept {
 #if THRUM_VALGRIND
-  return with_asan || with_tsan || RUNNING_ON_VALGRIND != 0;
+  return program_has_asan() || with_tsan || RUNNING_ON_VALGRIND != 0;
 #else
-  return with_asan || with_tsan;
+  return program_has_asan() || with_tsan;
 #endif
 }
 

@@ -83,4 +83,12 @@ arena* arena_by_address(char const* address) noexcept {
   return nullptr;
 }
 
+stack_bounds bounds_by_address(char const* address) noexcept {
+  arena const* const home = arena_by_address(address);
+  if (home == nullptr || address < home->first_slot) return {};
+  auto const slot =
+      static_cast<std::uint32_t>(static_cast<std::size_t>(address - home->first_slot) / home->geometry.stride);
+  return {home->slot_low(slot), reinterpret_cast<char*>(home->descriptor(slot))};
+}
+
 }  // namespace thrum::rt

@@ -10,6 +10,7 @@
 // which somebody runs is not removed, so a true overflow is always found.
 #pragma once
 
+#include "arch/context.h"
 #include "stack/arena.h"
 
 #include <cstdint>
@@ -27,5 +28,8 @@ void unregister_arena(arena* dead) noexcept;
 
 // Lock-free, for signal handlers: the arena that this address belongs to, or nullptr.
 [[nodiscard]] arena* arena_by_address(char const* address) noexcept;
+
+// The stack that this address lies on: its goroutine runs or is about to. Without a low end: it lies on no goroutine's stack.
+[[nodiscard]] stack_bounds bounds_by_address(char const* address) noexcept;
 
 }  // namespace thrum::rt

@@ -2,29 +2,31 @@
 
 #include "os/memory.h"
 
-#if THRUM_ASAN
 #include <algorithm>
 #include <cstddef>
 
+#if THRUM_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 
 namespace thrum::rt {
 
-#if THRUM_ASAN
+#if THRUM_ASAN || THRUM_PROGRAM_MAY_HAVE_ASAN
 // The shadow is read first and written only from the first poisoned byte up: unpoisoning a whole stack would
 // touch some ten pages of shadow for each, 4 GiB for a hundred thousand. It is read page by page: where anything
 // is poisoned, the sanitizer looks for the first such byte one by one, which takes half a millisecond for a whole stack.
-void forget_frames(stack const& used) noexcept {
+void forget_poison_of_frames(stack const& used) noexcept {
   constexpr std::ptrdiff_t step = 4096;
   for (char* at = used.low; at < used.top; at += step) {
     auto const bytes = static_cast<std::size_t>(std::min(step, used.top - at));
     auto* const poisoned = static_cast<char*>(__asan_region_is_poisoned(at, bytes));
     if (poisoned == nullptr) continue;
-    ASAN_UNPOISON_MEMORY_REGION(poisoned, static_cast<std::size_t>(used.top - poisoned));
+    __asan_unpoison_memory_region(poisoned, static_cast<std::size_t>(used.top - poisoned));
     return;
   }
 }
+#else
+void forget_poison_of_frames(stack const&) noexcept {}
 #endif
 
 // sysmon calls it behind barriers that TSan does not know (sys/parked_stacks.h).

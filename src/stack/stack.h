@@ -21,6 +21,7 @@
 
 #include "base/limits.h"
 #include "base/platform.h"
+#include "base/sanitizer_of_program.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -48,11 +49,11 @@ static_assert(sizeof(stack) == cache_line_bytes, "the descriptor shares the firs
 // Whoever starts a goroutine on a stack that has been used before says so here. The pool and the cache do it
 // for the stacks that they hand out; only a scheduler that keeps the stack in hand from one goroutine to the
 // next calls it itself.
-#if THRUM_ASAN
-void forget_frames(stack const& used) noexcept;
-#else
-inline void forget_frames(stack const&) noexcept {}
-#endif
+void forget_poison_of_frames(stack const& used) noexcept;
+inline void forget_frames(stack const& used) noexcept {
+  if (program_has_asan()) [[unlikely]]
+    forget_poison_of_frames(used);
+}
 
 // Gives the pages below a parked goroutine's sp back to the system, less the 128 bytes that leaf functions
 // may use below it. The caller keeps the goroutine from running meanwhile. Answers how many bytes were

@@ -1,0 +1,60 @@
+// A program with a sanitizer, linked with a thrum that has none: frames with poison around their locals that return, that are left
+// by exceptions and by goexit, and stacks that are used again by other goroutines. With an argument it writes past a local.
+#include <thrum/thrum.h>
+
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+namespace {
+
+[[gnu::noinline]] int descend(int frames, bool throws) {
+  char local[200];
+  std::memset(local, frames, sizeof local);
+  if (frames == 0) {
+    if (throws) throw std::runtime_error("from below");
+    thrum::goexit();
+  }
+  return descend(frames - 1, throws) + local[3];
+}
+
+// The C library's functions, as the sanitizer has replaced them, look at the poison of whatever was here before.
+[[gnu::noinline]] void fill(int number, char const* format) {
+  char local[300];
+  std::snprintf(local, sizeof local, format, number);
+  std::memset(local, number, sizeof local);
+}
+
+void live(int number) {
+  fill(number, "%d");
+  try {
+    static_cast<void>(descend(10 + number % 20, true));
+  } catch (std::runtime_error const&) {
+    fill(number, "%d caught");
+  }
+  thrum::yield();
+  fill(number, "%d again");
+  if (number % 3 == 0) static_cast<void>(descend(5 + number % 10, false));
+}
+
+[[gnu::noinline]] void write_past(char* local, std::size_t bytes) { std::memset(local, 1, bytes + 1); }
+
+}  // namespace
+
+int main(int argc, char**) {
+  return thrum::run([argc] {
+    for (int round = 0; round < 20; ++round) {
+      thrum::wait_group all;
+      for (int i = 0; i < 30; ++i) all.go([i] { live(i); });
+      all.wait();
+    }
+    if (argc > 1) {
+      thrum::spawn([] {
+        char local[16];
+        write_past(local, sizeof local);
+        asm volatile("" ::"r"(local) : "memory");
+      }).join();
+    }
+    std::puts("nothing was wrong");
+  });
+}
