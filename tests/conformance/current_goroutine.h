@@ -40,7 +40,7 @@ inline std::int64_t wander(std::int64_t rounds) {
 // Main's first wait moves it off the first thread, always.
 inline bool moves_with_main() {
   answers const before = ask();
-  thrum::test::leave_the_first_thread();
+  thrum::test::wait_away_from_the_first_thread();
   answers const after = ask();
   return after.g == before.g && after.m != before.m && after.tid != before.tid &&
          after.tid == thrum::rt::os::current_tid();

@@ -8,7 +8,7 @@
 
 namespace thrum::test {
 
-inline void leave_the_first_thread() {
+inline void wait_away_from_the_first_thread() {
   baton b;
   rt::G const& main = *rt::current_m()->current;
   go([&] {

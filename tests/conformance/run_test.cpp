@@ -46,7 +46,7 @@ TEST_P(run_, S05_main_returns_its_value) {
   EXPECT_EQ(run([] { return 42; }), 42);
   EXPECT_EQ(run([] {}), 0);
   EXPECT_EQ(run([] {
-              leave_the_first_thread();
+              wait_away_from_the_first_thread();
               return 7;
             }),
             7);
@@ -64,7 +64,7 @@ TEST_P(run_, T02_it_returns_on_its_callers_thread) {
     int elsewhere = 0;
     run([&] {
       EXPECT_EQ(rt::os::current_tid(), tid) << "main begins on the caller's thread";
-      leave_the_first_thread();
+      wait_away_from_the_first_thread();
       elsewhere = rt::os::current_tid();
     });
     EXPECT_NE(elsewhere, tid) << "main has waited: the first thread is not for goroutines any more";
@@ -98,7 +98,7 @@ TEST_P(run_, DL10_an_exception_that_leaves_main_leaves_run) {
   for (int waits = 0; waits < 2; ++waits) {
     try {
       run([&] {
-        if (waits == 1) leave_the_first_thread();
+        if (waits == 1) wait_away_from_the_first_thread();
         throw std::runtime_error("from main");
       });
       ADD_FAILURE() << "the exception is lost";
@@ -122,7 +122,7 @@ TEST_P(run_, CP02_the_callers_exception_stays_with_the_caller) {
       } catch (int) {
         yield();
       }
-      leave_the_first_thread();
+      wait_away_from_the_first_thread();
     });
     try {
       throw;

@@ -200,7 +200,7 @@ TEST_F(overflows, SK01_a_child_that_is_joined_in_place_overflows) {
 
 TEST_F(overflows, SK01_after_a_move_to_another_thread) {
   EXPECT_FATAL(thrum::run([] {
-                 leave_the_first_thread();
+                 wait_away_from_the_first_thread();
                  static_cast<void>(without_end_in_large_frames(0));
                }),
                "goroutine 1 stack overflow");
