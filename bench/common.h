@@ -20,6 +20,9 @@
 
 namespace bench {
 
+// What channels carry: as large as Go's int, so that no runtime copies less.
+using go_int = std::int64_t;
+
 // Ends the program: a figure for wrong work is worth nothing.
 [[noreturn]] inline void fail(int status, std::string const& why) {
   std::fprintf(stderr, "bench: %s\n", why.c_str());

@@ -80,7 +80,7 @@ class Groups(unittest.TestCase):
         group.add("go", [Sample(1.4, "us"), Sample(3.4, "us"), Sample(1060, "us/message")])
         self.assertEqual([row.figure.name for row in group.rows], ["wake", "wake_p99", "wake_pace"])
         self.assertEqual([row.median("go") for row in group.rows], [1.4, 3.4, 1060])
-        self.assertEqual([row.goal() for row in group.rows], [0.5, 0.5, None])
+        self.assertEqual([row.goal() for row in group.rows], [0.33, 0.29, None])
 
     def test_a_run_that_failed_takes_all_its_figures_along(self):
         group = self.group()
@@ -101,12 +101,25 @@ class Workloads(unittest.TestCase):
             for figure in workload.figures:
                 self.assertTrue(figure.name.startswith(workload.name), figure.name)
 
-    def test_channels_and_time_aim_at_half_of_go_and_the_crowded_channel_at_less(self):
-        for workload in workloads.CHANNELS + workloads.TIME:
-            self.assertIn(workload.figures[0].goals[1], [0.5])
-        self.assertEqual(figure_of("chan_mpmc").goals, {1: 0.5, 2: 0.4})
-        self.assertEqual(figure_of("wake_p99").goals, {1: 0.5, 2: 0.5})
-        self.assertEqual(figure_of("sleep_many_cpu").goals, {1: 0.5, 2: 0.5})
+    def test_no_goal_is_looser_than_the_figures_to_beat(self):
+        # Of these a third of Go, or the figure set for the row; the others have goals of their own, said in workloads.py.
+        most = {"spawn": 0.33, "fib": 0.09, "yield": 0.09, "chan_mpmc": 0.33, "sleep_many": 0.15, "skynet": 0.25, "hog_worst": 0.33}
+        for name, goal in most.items():
+            self.assertLessEqual(max(figure_of(name).goals.values()), goal, name)
+            self.assertEqual(set(figure_of(name).goals), {1, 2}, name)
+        self.assertEqual(figure_of("pauses_stopping").goals, {1: 1.0, 2: 1.0})
+        self.assertEqual(figure_of("kv_set").goals, {1: 1.0, 2: 1.0})
+        self.assertEqual((figure_of("idle").beside, figure_of("idle").goals), ("bare", {1: 1.1, 2: 1.1}))
+
+    def test_channels_carry_what_gos_do(self):
+        for source in ("thrum/channels.cpp", "thrum/pipelines.cpp", "boost/main.cpp"):
+            self.assertNotRegex((Path(__file__).parent / source).read_text(), r"chan(nel)?<int>", source)
+
+    def test_the_readme_of_the_project_has_a_row_for_every_workload(self):
+        readme = (Path(__file__).parent.parent / "README.md").read_text()
+        table_of_results = readme[readme.index("## How fast"):readme.index("## Reading on")]
+        for workload in workloads.ALL:
+            self.assertRegex(table_of_results, rf"(?m)^\| [^|]*\b{workload.name}\b", workload.name)
 
     def test_a_variant_is_asked_for_by_the_name_that_programs_know(self):
         [off] = workloads.choose(["cpu_bound_off"])
@@ -161,9 +174,9 @@ class Table(unittest.TestCase):
         rows = [row_of(thrum=[80, 76, 84], go=[400, 400, 420], tbb=[64, 64, 64]), row_of("mutex", thrum=[18], go=[20])]
         lines = table.render(rows, ["thrum", "go", "tbb"]).splitlines()
         self.assertEqual(lines[0].split()[:9], "figure P unit thrum go tbb thrum/go thrum/tbb goal".split())
-        self.assertEqual(lines[1].split()[:10], "spawn 1 ns/task 80.0 400 64.0 0.200 1.25 ≤0.25 ✓".split())
+        self.assertEqual(lines[1].split()[:10], "spawn 1 ns/task 80.0 400 64.0 0.200 1.25 ≤0.17 ✗".split())
         self.assertIn("-5..+5% | 0..+5% | 0..+0%", lines[1])
-        self.assertIn("≤0.7 ✗", lines[2])
+        self.assertIn("≤0.67 ✗", lines[2])
         self.assertIn("–", lines[2])
 
     def test_says_failed_and_leaves_the_goal_open(self):
@@ -171,7 +184,7 @@ class Table(unittest.TestCase):
         row.failed.add("thrum")
         line = table.render([row], ["thrum", "go"]).splitlines()[1]
         self.assertIn("failed", line)
-        self.assertIn("≤0.25 ?", line)
+        self.assertIn("≤0.17 ?", line)
 
 
 class Chart(unittest.TestCase):

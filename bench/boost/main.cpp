@@ -68,11 +68,11 @@ std::int64_t yield_in_pair(int yields_each) { return yield_from(2, yields_each);
 std::int64_t yield_in_crowd(int yields_each) { return yield_from(10'000, yields_each); }
 
 std::int64_t pingpong(int round_trips) {
-  fibers::unbuffered_channel<int> ping;
-  fibers::unbuffered_channel<int> pong;
-  int last = 0;
+  fibers::unbuffered_channel<bench::go_int> ping;
+  fibers::unbuffered_channel<bench::go_int> pong;
+  bench::go_int last = 0;
   fibers::fiber returning([&] {
-    for (int const ball : ping) {
+    for (bench::go_int const ball : ping) {
       pong.push(ball + 1);
     }
   });
@@ -91,7 +91,7 @@ std::int64_t pingpong(int round_trips) {
 
 // Sends 0 .. items_each-1 from every producer over one channel and checks the sum that the consumers saw.
 std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each) {
-  fibers::buffered_channel<int> items(128);  // of which it uses 127
+  fibers::buffered_channel<bench::go_int> items(128);  // of which it uses 127
   std::vector<fibers::fiber> sending;
   for (std::size_t p = 0; p < producers; ++p) {
     sending.emplace_back([&] {
@@ -105,7 +105,7 @@ std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each
   for (std::int64_t& seen : sums) {
     receiving.emplace_back([&] {
       std::int64_t sum = 0;
-      for (int const item : items) {
+      for (bench::go_int const item : items) {
         sum += item;
       }
       seen = sum;
@@ -126,9 +126,9 @@ std::int64_t many_to_many(int items) { return stream(8, 8, items / 8); }
 // Passes one token round; the first task sends before it receives, the others after.
 std::int64_t ring(int laps) {
   constexpr std::size_t tasks = 1'000;
-  std::vector<std::unique_ptr<fibers::unbuffered_channel<int>>> links;
+  std::vector<std::unique_ptr<fibers::unbuffered_channel<bench::go_int>>> links;
   for (std::size_t i = 0; i < tasks; ++i) {
-    links.push_back(std::make_unique<fibers::unbuffered_channel<int>>());
+    links.push_back(std::make_unique<fibers::unbuffered_channel<bench::go_int>>());
   }
   std::vector<fibers::fiber> started;
   for (std::size_t i = 1; i < tasks; ++i) {
@@ -138,7 +138,7 @@ std::int64_t ring(int laps) {
       }
     });
   }
-  int token = 0;
+  bench::go_int token = 0;
   started.emplace_back([&] {
     for (int lap = 0; lap < laps; ++lap) {
       links.front()->push(token);

@@ -14,6 +14,7 @@
 
 namespace {
 
+using bench::go_int;
 using bench::ns_per_unit;
 using bench::one;
 using bench::sum_below;
@@ -22,12 +23,12 @@ using bench::workload;
 constexpr std::size_t channel_capacity = 128;
 
 std::int64_t pingpong(int round_trips) {
-  thrum::chan<int> ping;
-  thrum::chan<int> pong;
-  int last = 0;
+  thrum::chan<go_int> ping;
+  thrum::chan<go_int> pong;
+  go_int last = 0;
   thrum::wait_group ended;
   ended.go([&] {
-    for (int const ball : ping) {
+    for (go_int const ball : ping) {
       pong.send(ball + 1);
     }
   });
@@ -45,7 +46,7 @@ std::int64_t pingpong(int round_trips) {
 
 // Sends 0 .. items_each-1 from every producer over one channel and checks the sum that the consumers saw.
 std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each) {
-  thrum::chan<int> items(channel_capacity);
+  thrum::chan<go_int> items(channel_capacity);
   thrum::wait_group produced;
   thrum::wait_group consumed;
   for (std::size_t p = 0; p < producers; ++p) {
@@ -59,7 +60,7 @@ std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each
   for (std::int64_t& seen : sums) {
     consumed.go([&] {
       std::int64_t sum = 0;
-      for (int const item : items) {
+      for (go_int const item : items) {
         sum += item;
       }
       seen = sum;
@@ -80,7 +81,7 @@ std::int64_t many_to_many(int items) { return stream(8, 8, items / 8); }
 // Passes one token round; the first task sends before it receives, the others after.
 std::int64_t ring(int laps) {
   constexpr std::size_t tasks = 1'000;
-  std::vector<thrum::chan<int>> links;
+  std::vector<thrum::chan<go_int>> links;
   for (std::size_t i = 0; i < tasks; ++i) {
     links.emplace_back();
   }
@@ -92,7 +93,7 @@ std::int64_t ring(int laps) {
       }
     });
   }
-  int token = 0;
+  go_int token = 0;
   ended.go([&] {
     for (int lap = 0; lap < laps; ++lap) {
       links.front().send(token);
@@ -105,9 +106,9 @@ std::int64_t ring(int laps) {
 }
 
 std::int64_t select_of_four(int items_each) {
-  std::array<thrum::chan<int>, 4> lanes;
+  std::array<thrum::chan<go_int>, 4> lanes;
   thrum::wait_group ended;
-  for (thrum::chan<int>& lane : lanes) {
+  for (thrum::chan<go_int>& lane : lanes) {
     ended.go([&lane, items_each] {
       for (int i = 0; i < items_each; ++i) {
         lane.send(i);
@@ -117,7 +118,7 @@ std::int64_t select_of_four(int items_each) {
   std::int64_t const all = std::int64_t{lanes.size()} * items_each;
   std::int64_t sum = 0;
   ended.go([&] {
-    auto const take = [&sum](std::optional<int> item) { sum += *item; };
+    auto const take = [&sum](std::optional<go_int> item) { sum += *item; };
     for (std::int64_t i = 0; i < all; ++i) {
       thrum::select(thrum::on_recv(lanes[0], take), thrum::on_recv(lanes[1], take), thrum::on_recv(lanes[2], take),
                     thrum::on_recv(lanes[3], take));

@@ -11,6 +11,7 @@
 
 namespace {
 
+using bench::go_int;
 using bench::ms_of;
 using bench::one;
 using bench::workload;
@@ -24,8 +25,8 @@ int last_prime(int count) {
   }
 }
 
-void filter(thrum::chan<int> in, thrum::chan<int> out, int prime) {
-  for (int const n : in) {
+void filter(thrum::chan<go_int> in, thrum::chan<go_int> out, go_int prime) {
+  for (go_int const n : in) {
     if (n % prime != 0) {
       out.send(n);
     }
@@ -36,7 +37,7 @@ void filter(thrum::chan<int> in, thrum::chan<int> out, int prime) {
 // Sends the numbers from 2 through a chain of filters, one task per prime.
 void sieve(int count) {
   int const limit = last_prime(count);
-  thrum::chan<int> numbers;
+  thrum::chan<go_int> numbers;
   thrum::wait_group ended;
   ended.go([&] {
     for (int n = 2; n <= limit; ++n) {
@@ -45,13 +46,13 @@ void sieve(int count) {
     numbers.close();
   });
   int found = 0;
-  int last = 0;
+  go_int last = 0;
   ended.go([&] {
-    thrum::chan<int> in = numbers;
-    while (std::optional<int> const prime = in.recv()) {
+    thrum::chan<go_int> in = numbers;
+    while (std::optional<go_int> const prime = in.recv()) {
       ++found;
       last = *prime;
-      thrum::chan<int> out;
+      thrum::chan<go_int> out;
       ended.go([in, out, prime = *prime] { filter(in, out, prime); });
       in = out;
     }
