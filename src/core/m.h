@@ -110,6 +110,10 @@ struct M {
   atomic<pause_in> pause_reach{pause_in::program};  // where it may be stopped
   atomic<std::uint32_t> pause_tick{0};              // the slice, by its P's schedtick, that m_attend::pause is about
 
+  // written by its signal handler, read by sysmon: see sys/slices.h
+  atomic<std::uint32_t> pauses_answered{0};  // how often the handler has run
+  atomic<std::uint8_t> makes_calls{0};  // not 0: of late the handler found the thread on its way out of a system call
+
   // written by anybody
   atomic<std::uint32_t> ready_at_home{0};  // how many stand in home_queue and home_inbox
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/entry.h"
+#include "os/pause_signal.h"
 #include "os/thread_state.h"
 
 #include <cstdint>
@@ -37,6 +38,10 @@ struct sightings {
     std::int64_t again_ns = 0;  // how long after that, if it does not
     bool has_heir = false;      // it was seen to that somebody can have the P afterwards
     os::thread_watch thread;
+    os::pause_timer timer;
+    bool asked_by_timer = false;     // the last time, rather than by a signal of sysmon's
+    std::uint32_t answers_seen = 0;  // M::pauses_answered at that time
+    std::int64_t cpu_when_asked_ns = 0;
   } slice;
 };
 

@@ -108,21 +108,60 @@ bool send_pause_signal(int tid) noexcept {
   return sent;
 }
 
-// The timer is never deleted: it is the thread that ends, or sleeps for good.
-bool keep_sending_pause_signals(int tid) noexcept {
-  constexpr long every_ns = 1'000'000;  // or the kernel's tick, which is longer
+namespace {
+
+constexpr int no_timer = -1;
+
+// The kernel's number of a timer on the thread's CPU clock that sends it the signal: libc would allocate to remember its own.
+int make_timer(int tid) noexcept {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event._sigev_un._tid = tid;
   event.sigev_signo = number_in_use.load(relaxed);
   event.sigev_value.sival_ptr = &mark_of_ours;
-  itimerspec const often{{0, every_ns}, {0, every_ns}};
-  int timer = 0;  // the kernel's: libc would allocate to remember its own
+  int timer = no_timer;
+  return ::syscall(SYS_timer_create, cpu_clock_of(tid), &event, &timer) == 0 ? timer : no_timer;
+}
+
+bool set_timer(int timer, itimerspec const& when) noexcept {
+  return ::syscall(SYS_timer_settime, timer, 0, &when, nullptr) == 0;
+}
+
+}  // namespace
+
+// The timer is never deleted: it is the thread that ends, or sleeps for good.
+bool keep_sending_pause_signals(int tid) noexcept {
+  constexpr long every_ns = 1'000'000;  // or the kernel's tick, which is longer
   int const errno_before = errno;
-  bool const is_set = ::syscall(SYS_timer_create, cpu_clock_of(tid), &event, &timer) == 0 &&
-                      ::syscall(SYS_timer_settime, timer, 0, &often, nullptr) == 0;
+  int const timer = make_timer(tid);
+  bool const is_set = timer != no_timer && set_timer(timer, {{0, every_ns}, {0, every_ns}});
   errno = errno_before;
   return is_set;
+}
+
+bool pause_timer::send_at_next_tick(int tid) noexcept {
+  constexpr itimerspec soon{{0, 0}, {0, 1}};
+  if (tid != tid_) close();
+  int const errno_before = errno;
+  if (timer_ == no_timer) timer_ = make_timer(tid);
+  tid_ = tid;
+  bool const is_set = timer_ != no_timer && set_timer(timer_, soon);
+  errno = errno_before;
+  if (!is_set) close();  // perhaps another thread has the number now
+  return is_set;
+}
+
+void pause_timer::close() noexcept {
+  int const errno_before = errno;
+  if (timer_ != no_timer) ::syscall(SYS_timer_delete, timer_);
+  errno = errno_before;
+  timer_ = no_timer;
+  tid_ = 0;
+}
+
+std::int64_t tick_ns() noexcept {
+  timespec tick{};
+  return ::clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 ? tick.tv_sec * 1'000'000'000LL + tick.tv_nsec : 0;
 }
 
 }  // namespace thrum::rt::os

@@ -3,6 +3,8 @@
 // install and remove are for the one that starts and ends the runtime, one at a time.
 #pragma once
 
+#include <cstdint>
+
 namespace thrum::rt::os {
 
 // Runs on the thread's signal stack, with this signal blocked; errno is kept around it.
@@ -22,6 +24,30 @@ int remove_pause_signal(still_sent some) noexcept;
 
 // To one thread of this process. False: it is gone; or too many signals wait, and this is one of real time.
 bool send_pause_signal(int tid) noexcept;
+
+// Sends one by a timer on the thread's CPU clock. The kernel looks at that clock when its tick finds the thread on a CPU, and sends the
+// signal when the thread is about to be back in user code (CONFIG_POSIX_CPU_TIMERS_TASK_WORK; older kernels send it from the tick). So a
+// thread that sleeps in the kernel gets none, and a system call that it has begun does not end early with EINTR. In exchange the signal
+// comes up to a tick later. Like a thread_watch the timer is kept for the thread that it was used for last.
+class pause_timer {
+ public:
+  pause_timer() noexcept = default;
+  ~pause_timer() { close(); }
+  pause_timer(pause_timer const&) = delete;
+  pause_timer& operator=(pause_timer const&) = delete;
+
+  // False: the thread is gone, or the kernel has no timer for it.
+  [[nodiscard]] bool send_at_next_tick(int tid) noexcept;
+  // No signal is sent after this.
+  void close() noexcept;
+
+ private:
+  int tid_ = 0;
+  int timer_ = -1;
+};
+
+// How often the kernel looks at such timers.
+[[nodiscard]] std::int64_t tick_ns() noexcept;
 
 // From now on, for good: one after every so much of a CPU that the thread uses, and none while it sleeps. False: it is gone, or the
 // kernel has no timer for it. Needs still_sent::for_good afterwards.

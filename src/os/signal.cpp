@@ -112,6 +112,16 @@ std::uintptr_t stack_pointer_of(void const* ucontext) noexcept {
 #endif
 }
 
+bool is_behind_a_system_call(std::uintptr_t program_counter) noexcept {
+#if defined(__x86_64__)
+  constexpr unsigned char instruction[] = {0x0f, 0x05};  // syscall
+#else
+  constexpr unsigned char instruction[] = {0x01, 0x00, 0x00, 0xd4};  // svc #0
+#endif
+  return std::memcmp(reinterpret_cast<void const*>(program_counter - sizeof instruction), instruction,
+                     sizeof instruction) == 0;
+}
+
 std::uintptr_t program_counter_of(void const* ucontext) noexcept {
   auto const& machine = static_cast<ucontext_t const*>(ucontext)->uc_mcontext;
 #if defined(__x86_64__)

@@ -70,6 +70,9 @@ class signal_mask {
 
 // Where the interrupted code was, from the third argument of a signal handler.
 [[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;
+// Whether the instruction before this one, which must be code of the C library, makes a system call: then the thread was interrupted on
+// its way out of one.
+[[nodiscard]] bool is_behind_a_system_call(std::uintptr_t program_counter) noexcept;
 [[nodiscard]] std::uintptr_t program_counter_of(void const* ucontext) noexcept;
 
 // All general registers of the interrupted code: its stack can be walked from them.

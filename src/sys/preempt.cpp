@@ -111,6 +111,19 @@ pause_in place_of(void const* ucontext) noexcept {
   }
 }
 
+// For sysmon, which asks a thread that makes system calls more gently.
+void note_answer(M& m, pause_in place, void const* ucontext) noexcept {
+  constexpr std::uint8_t answers_until_forgotten = 8;
+  owner_add(m.pauses_answered, 1U);
+  if (place != pause_in::libc) return;
+  std::uint8_t const so_far = m.makes_calls.load(relaxed);
+  if (os::is_behind_a_system_call(os::program_counter_of(ucontext))) {
+    m.makes_calls.store(answers_until_forgotten, relaxed);
+  } else if (so_far != 0) {
+    m.makes_calls.store(static_cast<std::uint8_t>(so_far - 1), relaxed);
+  }
+}
+
 bool is_still_asked(M const& m) noexcept {
   return m.p != nullptr && m.p->schedtick.load(relaxed) == m.pause_tick.load(relaxed);
 }
@@ -120,13 +133,14 @@ bool is_still_asked(M const& m) noexcept {
 void pause_where_it_is(void const* ucontext) noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr) return;
+  pause_in const place = place_of(ucontext);
+  note_answer(*m, place, ucontext);
   if (m->in_runtime.load(relaxed)) {
     m->attention.fetch_or(m_attend::pause, relaxed);  // leave() will see it, on this thread
     return;
   }
   if (m->is_foreign) return;  // on its way out, or out: it has no P for long, and is never paused (sys/blocking.cpp)
   bool const is_over = m->sched.is_over.load(relaxed);
-  pause_in const place = place_of(ucontext);
   bool const may_hold_a_lock = place != pause_in::program;
   bool const may_be_stopped = !may_hold_a_lock || (!is_over && place <= m->pause_reach.load(relaxed));
   THRUM_DCHECK(ranks_held() == 0);

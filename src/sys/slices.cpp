@@ -25,6 +25,8 @@ constexpr std::int64_t computing_for_ns = 50'000;
 constexpr std::int64_t clock_tells_after_ns = 1'000'000;
 constexpr std::int64_t no_thread_again_after_ns = 2'000'000;
 constexpr int slices_before_any_sign_will_do = 10;
+constexpr int requests_per_timer = 4;  // so much more time passes until the next: see asked_before_insisting
+constexpr int timers_without_answer_max = 16;
 
 // What was done under it before is seen after this.
 void pass_through(os::lock& door) noexcept {
@@ -49,6 +51,11 @@ bool is_urgent(P const& p) noexcept {
 
 }  // namespace
 
+slice_watch::slice_watch(Sched& s) noexcept : sched_(s), without_p_(s) {
+  std::int64_t const tick_ns = os::tick_ns();
+  if (s.options.async_preemption && s.options.slice_ns >= tick_ns) tick_ns_ = tick_ns;
+}
+
 verdict slice_watch::look(std::int64_t now_ns) noexcept {
   verdict most = verdict::nothing;
   next_look_ns_ = never_ns;
@@ -65,8 +72,8 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   if (is_used && m == nullptr && somebody_wants(p, now_ns)) look_again_at(now_ns + ask_again_after_ns);
   if (m != seen.m || tick != seen.tick) return begin(p, seen, m, tick, now_ns);
   if (m == nullptr) return verdict::nothing;
-  seen.ask_ns =
-      is_urgent(p) ? std::min(seen.ask_ns, seen.asked_ns + ask_again_soon_ns) : std::max(seen.ask_ns, seen.ends_ns);
+  seen.ask_ns = is_urgent(p) ? std::min(seen.ask_ns, seen.asked_ns + ask_again_soon_ns)
+                             : std::max(seen.ask_ns, asks_from_ns(seen));
   bool const is_wanted = somebody_wants(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
   if (is_wanted && !seen.has_heir && now_ns >= seen.ends_ns - sched_.options.slice_ns / 2) {
@@ -76,7 +83,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   if (m->in_runtime.load(relaxed)) {
     seen.cpu_ns = -1;
     // One that calls the runtime again and again is never met outside: it is asked to look itself, when it leaves.
-    if (is_wanted && now_ns >= seen.ask_ns) {
+    if (is_wanted && now_ns >= seen.ask_ns && (now_ns >= seen.ends_ns || is_urgent(p))) {
       m->pause_tick.store(tick_to_ask_for(p, seen, now_ns), relaxed);
       m->attention.fetch_or(m_attend::pause, relaxed);
     }
@@ -99,7 +106,8 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
   if (m != seen.m) pass_through(sched_.lock);  // Ms are made under it: this one is complete
   seen.m = m;
   seen.tick = tick;
-  seen.ends_ns = seen.ask_ns = now_ns + sched_.options.slice_ns;
+  seen.ends_ns = now_ns + sched_.options.slice_ns;
+  seen.ask_ns = asks_from_ns(seen);
   seen.asked_ns = 0;
   seen.again_ns = ask_again_after_ns;
   seen.cpu_ns = -1;
@@ -107,6 +115,7 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
   seen.asked = 0;
   seen.refused = 0;
   seen.has_heir = false;
+  seen.asked_by_timer = false;
   if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
   if (!is_urgent(p)) return verdict::nothing;
   if (m != nullptr) note_cpu(seen, os::thread_cpu_ns(hint_of(m->tid)), now_ns);  // for the next look
@@ -145,7 +154,12 @@ verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& 
     look_again_at(seen.ask_ns);
     return verdict::nothing;
   }
-  if (has_computed(m, seen, computing_for_ns / 4, at.ns)) return ask(p, m, seen, at, now_ns);
+  if (!is_urgent(p) && request_is_on_its_way(m, seen)) {
+    look_again_at(now_ns + tick_ns_ / 8);
+    return verdict::nothing;
+  }
+  if (asks_by_timer(p, m, seen) || has_computed(m, seen, computing_for_ns / 4, at.ns))
+    return ask(p, m, seen, at, now_ns);
   if (is_urgent(p)) return verdict::hurry;
   look_again_at(now_ns + computing_for_ns);
   return verdict::nothing;
@@ -170,14 +184,15 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
     std::int64_t const used_ns = cpu_ns - std::exchange(seen.window_ns, cpu_ns);
     std::int64_t const since_ns = at.ns - std::exchange(seen.window_at_ns, at.ns);
     bool const is_long_due = now_ns - seen.ends_ns >= slices_before_any_sign_will_do * sched_.options.slice_ns;
-    if (is_due && (is_long_due || used_ns >= since_ns / 4 * 3)) return ask(p, m, seen, at, now_ns);
+    bool const is_asked = !is_urgent(p) && request_is_on_its_way(m, seen);
+    if (is_due && !is_asked && (is_long_due || used_ns >= since_ns / 4 * 3)) return ask(p, m, seen, at, now_ns);
   }
   return is_urgent(p) ? verdict::hurry : verdict::nothing;
 }
 
 // The slice that it is in, if it is to pause; else one that is over: it is interrupted for a look, and goes on.
-std::uint32_t slice_watch::tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) noexcept {
-  return is_to_stop(p) || now_ns >= seen.ends_ns ? seen.tick : seen.tick - 1;
+std::uint32_t slice_watch::tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) const noexcept {
+  return is_to_stop(p) || now_ns >= asks_from_ns(seen) ? seen.tick : seen.tick - 1;
 }
 
 verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
@@ -190,9 +205,13 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   m.pause_reach.store(reach, relaxed);
   std::uint32_t const tick = tick_to_ask_for(p, seen, now_ns);
   m.pause_tick.store(tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
-  if (!send(m, seen, at.ns)) return verdict::look_again_soon;
+  seen.asked_by_timer = asks_by_timer(p, m, seen) && set_timer(m, seen);
+  if (!seen.asked_by_timer && !send(m, seen, at.ns)) return verdict::look_again_soon;
   seen.asked_ns = now_ns;
-  if (tick == seen.tick) {
+  if (seen.asked_by_timer) {
+    seen.asked += requests_per_timer;
+    seen.ask_ns = now_ns + tick_ns_ / 8;  // whose slice begins when the timer has fired is to be seen soon
+  } else if (tick == seen.tick) {
     ++seen.asked;
     seen.ask_ns = now_ns + seen.again_ns;
     seen.again_ns = std::min(seen.again_ns * 2, ask_again_after_max_ns);
@@ -211,6 +230,40 @@ bool slice_watch::nobody_could_help() const noexcept {
   return sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
 }
 
+// The first time, and as long as the thread makes system calls. A timer that has not fired for long is given up for this slice.
+bool slice_watch::asks_by_timer(P const& p, M const& m, slice const& seen) const noexcept {
+  if (tick_ns_ == 0 || is_urgent(p)) return false;
+  if (seen.asked == 0) return true;
+  bool const was_answered = m.pauses_answered.load(relaxed) != seen.answers_seen;
+  return was_answered && m.makes_calls.load(relaxed) != 0;
+}
+
+bool slice_watch::set_timer(M const& m, slice& seen) noexcept {
+  int const tid = hint_of(m.tid);
+  if (!seen.timer.send_at_next_tick(tid)) {
+    bool const is_gone = os::thread_cpu_ns(tid) < 0;
+    if (!is_gone) tick_ns_ = 0;  // the kernel has no such timers, or none left
+    return false;
+  }
+  seen.answers_seen = m.pauses_answered.load(relaxed);
+  seen.cpu_when_asked_ns = os::thread_cpu_ns(tid);
+  count(sched_.preemptions_asked);
+  return true;
+}
+
+// Until the thread has had a CPU for some ticks.
+bool slice_watch::request_is_on_its_way(M const& m, slice& seen) noexcept {
+  if (!seen.asked_by_timer) return false;
+  if (m.pauses_answered.load(relaxed) != seen.answers_seen) {
+    timers_without_answer_ = 0;
+    return false;
+  }
+  if (os::thread_cpu_ns(hint_of(m.tid)) - seen.cpu_when_asked_ns < 3 * tick_ns_) return true;
+  seen.asked_by_timer = false;
+  if (++timers_without_answer_ >= timers_without_answer_max) tick_ns_ = 0;  // the kernel does not send them
+  return false;
+}
+
 // The thread ran at `looked_at_ns`. If that is long ago, since sysmon itself was kept from running, it may sleep by now, and
 // must not be signalled (T04). What remains is the time of two system calls, this one and the one that it may be about to make.
 bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
@@ -224,6 +277,14 @@ bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   }
   count(sched_.preemptions_asked);
   return true;
+}
+
+void slice_watch::close() noexcept {
+  for (P* const p : sched_.procs.all()) {
+    p->seen.slice.thread.close();
+    p->seen.slice.timer.close();
+  }
+  without_p_.close();
 }
 
 void slice_watch::look_again_at(std::int64_t when_ns) noexcept { next_look_ns_ = std::min(next_look_ns_, when_ns); }

@@ -72,7 +72,7 @@ void* sysmon::thread_main(void* self) {
   auto& me = *static_cast<sysmon*>(self);
   me.tid_ = os::current_tid();
   me.watch();
-  for (P* const p : me.sched_.procs.all()) p->seen.slice.thread.close();  // they may be left behind
+  me.slices_.close();  // the Ps may be left behind
   me.has_stopped_.wake();
   return nullptr;
 }

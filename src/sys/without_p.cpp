@@ -1,6 +1,5 @@
 #include "sys/without_p.h"
 
-#include "os/pause_signal.h"
 #include "os/thread_state.h"
 
 #include <algorithm>
@@ -15,7 +14,7 @@ constexpr std::int64_t work_per_ms = 32 * work_per_clock;
 constexpr std::int64_t work_max = 8 * work_per_ms;
 constexpr std::int64_t one_ms = 1'000'000;
 
-constexpr std::int64_t computing_for_ns = 12'500;
+constexpr std::int64_t computing_for_ns = 100'000;
 constexpr int asked_before_insisting = 20;
 
 bool is_without_p(M const& m) noexcept {
@@ -68,9 +67,24 @@ void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
   }
 }
 
+// The timers are few, and each is for the next thread that needs one.
+bool without_p_watch::ask_by_timer(M& m, int tid) noexcept {
+  if (!has_timers_ || m.asked_without_p >= asked_before_insisting) return false;
+  m.pause_reach.store(pause_in::vdso, relaxed);
+  bool const is_set = timers_[next_timer_++ % timers_.size()].send_at_next_tick(tid);
+  has_timers_ = is_set || os::thread_cpu_ns(tid) < 0;  // else the thread is gone
+  if (is_set) ++m.asked_without_p;
+  return is_set;
+}
+
+void without_p_watch::close() noexcept {
+  for (os::pause_timer& timer : timers_) timer.close();
+}
+
 // The thread has used the CPU since the last look. But it may have slept most of that time, and be on its way out of a call right now: the
-// signal would make an error of that (T04). So it is asked only if it runs at two looks.
+// signal would make an error of that (T04). So it is sent only if the thread runs at two looks.
 void without_p_watch::ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns) noexcept {
+  if (ask_by_timer(m, tid)) return;
   os::thread_watch watch;
   os::thread_activity const activity = watch.look(tid).activity;
   bool const runs = activity == os::thread_activity::runs;

@@ -6,10 +6,16 @@
 // Most of these threads sleep, and there may be thousands of them. So sysmon reads the CPU clock of each thread first, which is the
 // cheapest question, and asks for more only about a thread whose clock has moved. It looks at some 32 threads per millisecond at
 // most, however many there are, and resumes at the next look where it stopped. A round over all threads begins once per slice at most.
+//
+// The request comes by a timer on the thread's CPU clock, which does not disturb a system call (sys/slices.h). Where the kernel has no such
+// timer it is a signal, and only for a thread that runs at two looks: it might be on its way out of a call otherwise.
 #pragma once
 
 #include "core/sched.h"
+#include "os/pause_signal.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum::rt {
@@ -19,16 +25,22 @@ class without_p_watch {
   explicit without_p_watch(Sched& s) noexcept : sched_(s) {}
 
   void look(std::int64_t now_ns) noexcept;
+  void close() noexcept;
 
  private:
   [[nodiscard]] bool begin_round(std::int64_t now_ns) noexcept;
   void look_at(M& m, std::int64_t now_ns) noexcept;
   void ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns) noexcept;
+  [[nodiscard]] bool ask_by_timer(M& m, int tid) noexcept;
 
   Sched& sched_;
   M* next_ = nullptr;  // where the round goes on; records of Ms last as long as the run
   std::int64_t round_began_ns_ = 0;
   std::int64_t looked_at_ns_ = 0;
+  std::array<os::pause_timer, 8>
+      timers_;  // one that is needed for the next thread before it has fired is set again in the next round
+  std::size_t next_timer_ = 0;
+  bool has_timers_ = true;
 };
 
 }  // namespace thrum::rt

@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
+#include "support/child.h"
 #include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
@@ -60,7 +61,7 @@ void with_sleepers(int count, F beside) {
 }
 
 TEST(many_sleepers, T04_two_thousand_calls_that_nobody_announced_begin_soon_at_one_p) {
-  if (rt::with_tsan || rt::with_asan) GTEST_SKIP() << "2,000 threads are too many beside a sanitizer";
+  if (rt::with_tsan || rt::with_asan || emulated()) GTEST_SKIP() << "2,000 threads are too many here";
   with_slices_of const slices(usual_slices);
   run_at(1, [] {
     auto const since = clock::now();
@@ -69,7 +70,7 @@ TEST(many_sleepers, T04_two_thousand_calls_that_nobody_announced_begin_soon_at_o
 }
 
 TEST(many_sleepers, T04_cost_sysmon_little_while_they_sleep) {
-  if (rt::with_tsan || rt::with_asan) GTEST_SKIP() << "1,000 threads are too many beside a sanitizer";
+  if (rt::with_tsan || rt::with_asan || emulated()) GTEST_SKIP() << "1,000 threads are too many here";
   with_slices_of const slices(usual_slices);
   run_at(2, [] {
     with_sleepers(1000, [] {

@@ -1,0 +1,113 @@
+// A goroutine is asked to make room for others without disturbing the system calls that it makes (T04).
+#include "os/pause_signal.h"
+#include "os/thread.h"
+#include "os/thread_state.h"
+#include "support/child.h"
+#include "support/goroutines.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/slices.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace thrum::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto usual_slices = 10'000us;
+
+std::atomic<int> signals_taken{0};
+
+// Asks a thread that does nothing but such calls, and counts those that end with EINTR. Negative: there are no such timers.
+int calls_disturbed_by_timers(int requests) {
+  if (rt::os::install_pause_signal(SIGURG, [](void const*) noexcept { ++signals_taken; }) != 0) return -1;
+  std::atomic<int> tid{0};
+  std::atomic<bool> stop{false};
+  std::atomic<int> disturbed{0};
+  std::thread calls([&] {
+    tid = rt::os::current_tid();
+    while (!stop) {
+      if (::poll(nullptr, 0, 0) != 0) ++disturbed;
+    }
+  });
+  while (tid == 0) std::this_thread::yield();
+  {
+    rt::os::pause_timer timer;
+    for (int i = 0; i < requests; ++i) {
+      int const before = signals_taken;
+      if (!timer.send_at_next_tick(tid)) {
+        disturbed = -1;
+        break;
+      }
+      if (!wait_until([&] { return signals_taken != before; })) disturbed = -1;
+    }
+  }
+  stop = true;
+  calls.join();
+  EXPECT_EQ(rt::os::remove_pause_signal(rt::os::still_sent::no), 0);
+  return disturbed;
+}
+
+TEST(quiet_requests, T04_a_timer_reaches_a_thread_that_computes_and_none_that_sleeps) {
+  if (emulated()) GTEST_SKIP() << "the emulator has no such timers";
+  ASSERT_EQ(rt::os::install_pause_signal(SIGURG, [](void const*) noexcept { ++signals_taken; }), 0);
+  std::atomic<int> tid{0};
+  std::atomic<bool> computes{false};
+  int const before = signals_taken;
+  std::thread other([&] {
+    tid = rt::os::current_tid();
+    EXPECT_EQ(::usleep(100'000), 0);  // a signal would end it
+    EXPECT_EQ(signals_taken, before);
+    computes = true;
+    EXPECT_TRUE(spin_until([&] { return signals_taken != before; }));
+  });
+  while (tid == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(20ms);
+  rt::os::pause_timer timer;
+  bool const is_set = timer.send_at_next_tick(tid);
+  EXPECT_TRUE(is_set);
+  other.join();
+  timer.close();
+  EXPECT_EQ(rt::os::remove_pause_signal(rt::os::still_sent::no), 0);
+}
+
+TEST(quiet_requests, T04_calls_of_a_goroutine_that_is_preempted_do_not_end_early) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  if (calls_disturbed_by_timers(30) != 0) GTEST_SKIP() << "this kernel sends the signal of such a timer from its tick";
+  with_slices_of const slices(usual_slices);
+  run_at(1, [] {
+    std::atomic<bool> stop{false};
+    int disturbed = 0;
+    wait_group all;
+    all.go([&] {
+      while (!stop) {
+        if (::poll(nullptr, 0, 0) != 0 && errno == EINTR) ++disturbed;
+      }
+    });
+    all.go([&] {
+      while (!stop) rt::cpu_relax();
+    });
+    std::uint64_t preempted = 0;
+    while (preempted < 60) {
+      sleep_for(20ms);
+      preempted = this_p().counters.preempted.load(rt::relaxed);
+    }
+    stop = true;
+    all.wait();
+    EXPECT_LE(disturbed, 3) << "of some " << preempted / 2;
+  });
+}
+
+}  // namespace
+}  // namespace thrum::test
