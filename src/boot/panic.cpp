@@ -121,6 +121,7 @@ void report_panic() noexcept {
   note_that_program_dies();
   char const* const what = what_of_current();
   print_error("panic: %s", what);
+  print_panic_hint(m);
   print_causes();
   print_error("goroutine %llu [running]%s%s", static_cast<unsigned long long>(g.id), g.name != nullptr ? " " : "",
               g.name != nullptr ? g.name : "");

@@ -6,4 +6,7 @@ namespace thrum::rt {
 // On the throwing goroutine's stack, with the exception current and nothing unwound yet. Does not return.
 void report_panic() noexcept;
 
+// On m, inside a handler of the exception: a line on what is behind it, where that is known to mislead.
+void print_panic_hint(struct M const& m) noexcept;
+
 }  // namespace thrum::rt

@@ -107,6 +107,7 @@ struct M {
   std::int64_t cpu_seen_at_ns = 0;                  // when that was
   bool ran_when_seen = false;                       // it was on a CPU then, or waited for one
   int asked_without_p = 0;                          // so many times to queue for a P
+  std::int64_t stuck_since_ns = 0;                  // it sleeps, and residents are runnable; 0: it is not so
   atomic<pause_in> pause_reach{pause_in::program};  // where it may be stopped
   atomic<std::uint32_t> pause_tick{0};              // the slice, by its P's schedtick, that m_attend::pause is about
 

@@ -39,6 +39,8 @@ class slice_watch {
   // Gives back what it has of the system. No signal is sent after this.
   void close() noexcept;
 
+  [[nodiscard]] bool suspects_deadlock() const noexcept { return without_p_.suspects_deadlock(); }
+
   // When the next look is due; never_ns: any time will do.
   [[nodiscard]] std::int64_t next_look_ns() const noexcept { return next_look_ns_; }
 

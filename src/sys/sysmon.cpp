@@ -145,7 +145,8 @@ sysmon::rest sysmon::choose_rest() noexcept {
     has_dozed_ = false;
     return rest::pause;
   }
-  if (!std::exchange(has_dozed_, true) || !all_still_ || next_trace_ns_ != never_ns) return rest::doze;
+  if (!std::exchange(has_dozed_, true) || !all_still_ || next_trace_ns_ != never_ns || slices_.suspects_deadlock())
+    return rest::doze;
   os::lock_guard const guard(sched_.lock);
   sched_.sysmon_in_deep_sleep = all_idle();
   return sched_.sysmon_in_deep_sleep ? rest::deep_sleep : rest::pause;

@@ -1,5 +1,6 @@
 #include "sys/without_p.h"
 
+#include "base/check.h"
 #include "os/thread_state.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ constexpr std::int64_t one_ms = 1'000'000;
 
 constexpr std::int64_t computing_for_ns = 100'000;
 constexpr int asked_before_insisting = 20;
+constexpr std::int64_t stuck_for_ns = 1'000'000'000;
+constexpr std::int64_t is_reported = -1;
 
 bool is_without_p(M const& m) noexcept {
   return (m.attention.load(relaxed) & m_attend::unannounced) != 0 && !m.in_runtime.load(relaxed);
@@ -25,13 +28,15 @@ void forget(M& m) noexcept {
   m.cpu_seen_ns = -1;
   m.ran_when_seen = false;
   m.asked_without_p = 0;
+  m.stuck_since_ns = 0;
 }
 
 }  // namespace
 
 void without_p_watch::look(std::int64_t now_ns) noexcept {
-  if (sched_.ms_without_p.load(relaxed) == 0 || !sched_.options.async_preemption) {
+  if (sched_.ms_without_p.load(relaxed) == 0) {
     next_ = nullptr;
+    has_suspects_ = false;
     return;
   }
   if (now_ns - looked_at_ns_ < one_ms || (next_ == nullptr && !begin_round(now_ns))) return;
@@ -50,6 +55,7 @@ void without_p_watch::look(std::int64_t now_ns) noexcept {
 bool without_p_watch::begin_round(std::int64_t now_ns) noexcept {
   if (now_ns - round_began_ns_ < sched_.options.slice_ns) return false;
   round_began_ns_ = now_ns;
+  has_suspects_ = false;
   os::lock_guard const guard(sched_.lock);
   next_ = sched_.all_ms;
   return true;
@@ -60,6 +66,8 @@ void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
   std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
   std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, cpu_ns);
   std::int64_t const since_ns = now_ns - std::exchange(m.cpu_seen_at_ns, now_ns);
+  look_at_residents(m, tid, cpu_ns == before_ns, now_ns);
+  if (!sched_.options.async_preemption) return;
   if (before_ns >= 0 && cpu_ns - before_ns >= computing_for_ns) {
     ask(m, tid, since_ns, cpu_ns - before_ns);
   } else {
@@ -67,12 +75,52 @@ void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
   }
 }
 
+void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t now_ns) noexcept {
+  bool const is_stuck = sleeps && m.ready_at_home.load(relaxed) != 0;
+  if (!is_stuck) {
+    m.stuck_since_ns = 0;
+  } else if (m.stuck_since_ns == 0) {
+    m.stuck_since_ns = now_ns;
+    has_suspects_ = true;
+  } else if (m.stuck_since_ns != is_reported) {
+    bool const is_due = now_ns - m.stuck_since_ns >= stuck_for_ns;
+    if (is_due) report_stuck(m, tid);
+    has_suspects_ = has_suspects_ || !is_due;
+  }
+}
+
+void without_p_watch::report_stuck(M& m, int tid) noexcept {
+  m.stuck_since_ns = is_reported;
+  os::thread_watch watch;
+  if (reports_left_ == 0 || !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves
+  unsigned long long waiter = 0;
+  unsigned long long resident = 0;
+  {
+    os::lock_guard const guard(sched_.lock);
+    G const* const waits = hint_of(m.current);
+    if (!is_without_p(m) || waits == nullptr || m.home_inbox.empty()) return;
+    waiter = waits->id;
+    resident = m.home_inbox.front()->id;
+  }
+  --reports_left_;
+  print_error(
+      "thrum: goroutine %llu is runnable, but it is in a call of thrum::posix that must end on thread thrum-m%d, and there "
+      "goroutine %llu has been waiting for a lock for more than a second.",
+      resident, m.id, waiter);
+  print_error(
+      "thrum: if goroutine %llu holds that lock, both wait for ever. It may be a std::mutex (link thrum::posix_locks), a "
+      "std::shared_mutex or a semaphore (use thrum's own), std::call_once (use thrum::once) or a function-local static that is "
+      "being initialised: none of these may be held over a call that waits. SIGQUIT shows where all goroutines are.",
+      resident);
+}
+
 // The timers are few, and each is for the next thread that needs one.
 bool without_p_watch::ask_by_timer(M& m, int tid) noexcept {
   if (!has_timers_ || m.asked_without_p >= asked_before_insisting) return false;
   m.pause_reach.store(pause_in::vdso, relaxed);
   bool const is_set = timers_[next_timer_++ % timers_.size()].send_at_next_tick(tid);
-  has_timers_ = is_set || os::thread_cpu_ns(tid) < 0;  // else the thread is gone
+  bool const is_gone = os::thread_cpu_ns(tid) < 0;
+  has_timers_ = is_set || is_gone;
   if (is_set) ++m.asked_without_p;
   return is_set;
 }

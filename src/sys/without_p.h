@@ -7,6 +7,9 @@
 // cheapest question, and asks for more only about a thread whose clock has moved. It looks at some 32 threads per millisecond at
 // most, however many there are, and resumes at the next look where it stopped. A round over all threads begins once per slice at most.
 //
+// It also reports a thread that waits for a lock while goroutines that can go on only on that thread are runnable (sched/home.h): as a rule one
+// of these holds the lock, and nothing would ever move.
+//
 // The request comes by a timer on the thread's CPU clock, which does not disturb a system call (sys/slices.h). Where the kernel has no such
 // timer it is a signal, and only for a thread that runs at two looks: it might be on its way out of a call otherwise.
 #pragma once
@@ -27,11 +30,16 @@ class without_p_watch {
   void look(std::int64_t now_ns) noexcept;
   void close() noexcept;
 
+  // A thread may have to be reported: sysmon must not sleep deeply.
+  [[nodiscard]] bool suspects_deadlock() const noexcept { return has_suspects_; }
+
  private:
   [[nodiscard]] bool begin_round(std::int64_t now_ns) noexcept;
   void look_at(M& m, std::int64_t now_ns) noexcept;
   void ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns) noexcept;
   [[nodiscard]] bool ask_by_timer(M& m, int tid) noexcept;
+  void look_at_residents(M& m, int tid, bool sleeps, std::int64_t now_ns) noexcept;
+  void report_stuck(M& m, int tid) noexcept;
 
   Sched& sched_;
   M* next_ = nullptr;  // where the round goes on; records of Ms last as long as the run
@@ -41,6 +49,8 @@ class without_p_watch {
       timers_;  // one that is needed for the next thread before it has fired is set again in the next round
   std::size_t next_timer_ = 0;
   bool has_timers_ = true;
+  bool has_suspects_ = false;
+  int reports_left_ = 8;
 };
 
 }  // namespace thrum::rt

@@ -1,0 +1,22 @@
+#include "base/check.h"
+#include "boot/panic.h"
+#include "core/m.h"
+
+#include <system_error>
+
+namespace thrum::rt {
+
+// A lock of the C library whose owner is the thread takes two goroutines of one thread for one.
+void print_panic_hint(M const& m) noexcept {
+  try {
+    throw;
+  } catch (std::system_error const& e) {
+    if (e.code() != std::errc::resource_deadlock_would_occur || m.residents == 0) return;
+    print_error(
+        "\thint: another goroutine of this thread waits in a call of thrum::posix, perhaps with that lock in its hands. A "
+        "std::shared_mutex belongs to its thread: use thrum::shared_mutex, or unlock it before calls that wait");
+  } catch (...) {  // of another kind
+  }
+}
+
+}  // namespace thrum::rt
