@@ -14,6 +14,7 @@
 // Setting a call costs about as much as a `go`, and no thread; stopping about as much as an uncontended mutex.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/callable.h>
 #include <thrum/detail/duration.h>
 #include <thrum/detail/func_timer.h>

@@ -13,6 +13,7 @@
 // arrives any more. More arrivals than expected end the program.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 
 #include <cstddef>

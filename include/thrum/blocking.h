@@ -13,6 +13,8 @@
 // look at errno inside f. Blocks the goroutine. On a thread that is no goroutine's it just calls f. Scopes nest; the outermost counts.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
+
 #include <concepts>
 #include <cstdint>
 #include <functional>

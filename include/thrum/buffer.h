@@ -12,6 +12,8 @@
 // not compile, because it could be text or bytes: say std::string_view(text), or {bytes, sizeof bytes}.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
+
 #include <concepts>
 #include <cstddef>
 #include <iterator>

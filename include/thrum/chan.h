@@ -16,6 +16,7 @@
 //   template <> inline constexpr bool thrum::is_relocatable<my_handle> = true;
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/channel.h>
 #include <thrum/detail/parcel.h>
 

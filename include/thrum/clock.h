@@ -4,6 +4,8 @@
 // suspended. A reading costs some tens of nanoseconds, and may be taken on any thread.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
+
 #include <chrono>
 #include <cstdint>
 

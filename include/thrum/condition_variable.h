@@ -12,6 +12,7 @@
 // not held ends the program.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
 #include <thrum/mutex.h>

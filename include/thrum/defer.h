@@ -5,6 +5,8 @@
 // Runs on the goroutine that owns the scope, in reverse order of declaration. What it calls must not throw.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
+
 #include <type_traits>
 #include <utility>
 

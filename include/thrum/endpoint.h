@@ -6,6 +6,8 @@
 // A plain value of 120 bytes.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -9,6 +9,7 @@
 // switch. They cost some tens of nanoseconds; a callable of up to 80 bytes is stored in the goroutine's own record.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/callable.h>
 #include <thrum/detail/deadline.h>
 #include <thrum/detail/spawned.h>

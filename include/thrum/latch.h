@@ -8,6 +8,7 @@
 // the count_down calls is visible, and the latch may be destroyed. Counting below zero ends the program.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 
 #include <cstddef>

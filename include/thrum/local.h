@@ -7,6 +7,7 @@
 // A value lives until its goroutine ends. Access costs a walk over the goroutine's locals: meant for a handful of them.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/local_value.h>
 
 namespace thrum {

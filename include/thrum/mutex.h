@@ -9,6 +9,7 @@
 // unlock() never switches. Not recursive; unlocking an unlocked mutex ends the program.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
 #include <thrum/detail/holder.h>

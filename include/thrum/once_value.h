@@ -8,6 +8,7 @@
 // function itself is destroyed when it has run. It may return void: then only the exception is kept.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/callable.h>
 #include <thrum/detail/forced_unwind.h>
 #include <thrum/go.h>

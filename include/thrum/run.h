@@ -11,6 +11,7 @@
 // them, as many at once as max_procs allows. When main returns, the other goroutines stop where they are.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/callable.h>
 
 #include <chrono>

@@ -12,6 +12,8 @@
 // its kin only read some words.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
+
 #include <array>
 #include <chrono>
 #include <cstddef>

@@ -12,6 +12,7 @@
 // as an acquire that waited has returned. A negative number, or a count above max(), ends the program.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
 

@@ -12,6 +12,7 @@
 // destroyed as soon as its last unlock let the destroyer go on. Unlocking what is not locked so ends the program.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
 #include <thrum/detail/holder.h>

@@ -9,6 +9,8 @@
 // which a certificate is refused, and what OpenSSL puts into its error queue, in its words.
 #pragma once
 
+#include <thrum/detail/at_least_cxx20.h>
+
 #include <string>
 #include <system_error>
 #include <type_traits>

@@ -41,6 +41,11 @@ class case_channel {
 // What every case has: describe() before the select, picked() after it was chosen.
 template <class T, class F>
 class recv_case {
+  static constexpr bool takes_optional = std::is_invocable_v<F&, std::optional<T>>;
+  static_assert(takes_optional,
+                "the function of thrum::on_recv takes a std::optional of the channel's element, not the element: "
+                "std::nullopt says that the channel is closed");
+
  public:
   template <class Handle>
   recv_case(Handle&& from, F f) : from_(std::forward<Handle>(from)), f_(std::move(f)) {}
@@ -57,7 +62,7 @@ class recv_case {
   }
   void picked(bool received) {
     // One call for both: of a call with an element known to be missing gcc 12 warns in the user's code.
-    std::invoke(f_, received ? element_.take() : std::optional<T>());
+    if constexpr (takes_optional) std::invoke(f_, received ? element_.take() : std::optional<T>());
   }
 
  private:
