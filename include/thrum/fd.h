@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -37,6 +38,7 @@ namespace rt {
 struct poll_desc;
 }
 
+class endpoint;
 class fd;
 
 namespace detail {
@@ -44,15 +46,38 @@ namespace detail {
 // whoever keeps others from writing.
 std::size_t write_now(fd& to, const_buffer from, std::error_code& error) noexcept;
 
+// What was called, and on what. The words are found when something has gone wrong: "dial tcp 127.0.0.1:80: Connection refused".
+struct call_to {
+  char const* call;
+  std::string_view object;
+};
+struct call_to_endpoint {
+  char const* call;
+  endpoint const& object;
+};
+struct call_on {  // "read_some tcp 127.0.0.1:40000->127.0.0.1:80", as far as the system still knows
+  fd const& object;
+  char const* call;
+};
+struct call_on_descriptor {  // "read_at /var/lib/data.bin"
+  int object;
+  char const* call;
+};
+
 [[noreturn]] void throw_io_error(std::error_code const& error, char const* call);
-inline void throw_if(std::error_code const& error, char const* call) {
+[[noreturn]] void throw_io_error(std::error_code const& error, call_to const& call);
+[[noreturn]] void throw_io_error(std::error_code const& error, call_to_endpoint const& call);
+[[noreturn]] void throw_io_error(std::error_code const& error, call_on const& call);
+[[noreturn]] void throw_io_error(std::error_code const& error, call_on_descriptor const& call);
+template <class Call>
+void throw_if(std::error_code const& error, Call const& call) {
   if (error) [[unlikely]]
     throw_io_error(error, call);
 }
 
 // f(error)'s result, or what the error says.
-template <class F>
-auto or_throw(char const* call, F f) {
+template <class Call, class F>
+auto or_throw(Call const& call, F f) {
   std::error_code error;
   if constexpr (std::is_void_v<decltype(f(error))>) {
     f(error);
@@ -90,17 +115,17 @@ class fd {
 
   // Never waits. Closing twice is an error: bad_file_descriptor.
   void close() {
-    detail::or_throw("close", [this](std::error_code& e) { close(e); });
+    detail::or_throw(detail::call_on{*this, "close"}, [this](std::error_code& e) { close(e); });
   }
   void close(std::error_code& error) noexcept;
 
   // Whatever there is, at least one byte; 0: the end, or an empty buffer.
   std::size_t read_some(mutable_buffer to) {
-    return detail::or_throw("read_some", [&](std::error_code& e) { return read_some(to, e); });
+    return detail::or_throw(detail::call_on{*this, "read_some"}, [&](std::error_code& e) { return read_some(to, e); });
   }
   std::size_t read_some(mutable_buffer to, std::error_code& error);
   std::size_t read_some(std::span<mutable_buffer const> to) {
-    return detail::or_throw("read_some", [&](std::error_code& e) { return read_some(to, e); });
+    return detail::or_throw(detail::call_on{*this, "read_some"}, [&](std::error_code& e) { return read_some(to, e); });
   }
   std::size_t read_some(std::span<mutable_buffer const> to, std::error_code& error);
 
@@ -112,44 +137,49 @@ class fd {
 
   // As much as fits now, at least one byte.
   std::size_t write_some(const_buffer from) {
-    return detail::or_throw("write_some", [&](std::error_code& e) { return write_some(from, e); });
+    return detail::or_throw(detail::call_on{*this, "write_some"},
+                            [&](std::error_code& e) { return write_some(from, e); });
   }
   std::size_t write_some(const_buffer from, std::error_code& error);
   std::size_t write_some(std::span<const_buffer const> from) {
-    return detail::or_throw("write_some", [&](std::error_code& e) { return write_some(from, e); });
+    return detail::or_throw(detail::call_on{*this, "write_some"},
+                            [&](std::error_code& e) { return write_some(from, e); });
   }
   std::size_t write_some(std::span<const_buffer const> from, std::error_code& error);
 
   // All of it, in one piece beside other writers; less only with an error.
   std::size_t write_all(const_buffer from) {
-    return detail::or_throw("write_all", [&](std::error_code& e) { return write_all(from, e); });
+    return detail::or_throw(detail::call_on{*this, "write_all"},
+                            [&](std::error_code& e) { return write_all(from, e); });
   }
   std::size_t write_all(const_buffer from, std::error_code& error);
   std::size_t write_all(std::span<const_buffer const> from) {
-    return detail::or_throw("write_all", [&](std::error_code& e) { return write_all(from, e); });
+    return detail::or_throw(detail::call_on{*this, "write_all"},
+                            [&](std::error_code& e) { return write_all(from, e); });
   }
   std::size_t write_all(std::span<const_buffer const> from, std::error_code& error);
 
   // A part of a file, without a copy through this program. How many bytes: less at the end of the file.
   std::size_t send_file(int file, std::int64_t offset, std::size_t bytes) {
-    return detail::or_throw("send_file", [&](std::error_code& e) { return send_file(file, offset, bytes, e); });
+    return detail::or_throw(detail::call_on{*this, "send_file"},
+                            [&](std::error_code& e) { return send_file(file, offset, bytes, e); });
   }
   std::size_t send_file(int file, std::int64_t offset, std::size_t bytes, std::error_code& error);
 
   // Waits until a read or a write would not block, and makes none: for libraries that do it themselves. May return too early.
   void wait_readable() {
-    detail::or_throw("wait_readable", [&](std::error_code& e) { wait_readable(e); });
+    detail::or_throw(detail::call_on{*this, "wait_readable"}, [&](std::error_code& e) { wait_readable(e); });
   }
   void wait_readable(std::error_code& error);
   void wait_writable() {
-    detail::or_throw("wait_writable", [&](std::error_code& e) { wait_writable(e); });
+    detail::or_throw(detail::call_on{*this, "wait_writable"}, [&](std::error_code& e) { wait_writable(e); });
   }
   void wait_writable(std::error_code& error);
 
   // A moment, or a time from now. None of these waits.
   template <class When>
   void set_deadline(When const& when) {
-    detail::or_throw("set_deadline", [&](std::error_code& e) { set_deadline(when, e); });
+    detail::or_throw(detail::call_on{*this, "set_deadline"}, [&](std::error_code& e) { set_deadline(when, e); });
   }
   template <class When>
   void set_deadline(When const& when, std::error_code& error) noexcept {
@@ -157,7 +187,8 @@ class fd {
   }
   template <class When>
   void set_read_deadline(When const& when) {
-    detail::or_throw("set_read_deadline", [&](std::error_code& e) { set_read_deadline(when, e); });
+    detail::or_throw(detail::call_on{*this, "set_read_deadline"},
+                     [&](std::error_code& e) { set_read_deadline(when, e); });
   }
   template <class When>
   void set_read_deadline(When const& when, std::error_code& error) noexcept {
@@ -165,7 +196,8 @@ class fd {
   }
   template <class When>
   void set_write_deadline(When const& when) {
-    detail::or_throw("set_write_deadline", [&](std::error_code& e) { set_write_deadline(when, e); });
+    detail::or_throw(detail::call_on{*this, "set_write_deadline"},
+                     [&](std::error_code& e) { set_write_deadline(when, e); });
   }
   template <class When>
   void set_write_deadline(When const& when, std::error_code& error) noexcept {
@@ -179,6 +211,7 @@ class fd {
 
  private:
   friend std::uint64_t splice_all(fd& from, fd& to, std::error_code& error);
+  friend void detail::throw_io_error(std::error_code const& error, detail::call_on const& call);
   friend std::size_t detail::write_now(fd& to, const_buffer from, std::error_code& error) noexcept;
 
   void set_deadlines(bool read, bool write, std::int64_t when_ns, std::error_code& error) noexcept;

@@ -46,7 +46,8 @@ class file {
   ~file() { drop(); }
 
   static file open(std::string const& path, open_for what = open_for::read, unsigned permissions = 0666) {
-    return detail::or_throw("file::open", [&](std::error_code& e) { return open(path, what, permissions, e); });
+    return detail::or_throw(detail::call_to{"open", path},
+                            [&](std::error_code& e) { return open(path, what, permissions, e); });
   }
   static file open(std::string const& path, open_for what, unsigned permissions, std::error_code& error);
 
@@ -54,34 +55,39 @@ class file {
   explicit operator bool() const noexcept { return is_open(); }
   [[nodiscard]] int native_handle() const noexcept { return descriptor_; }
   void close() {
-    detail::or_throw("close", [&](std::error_code& e) { close(e); });
+    detail::or_throw(detail::call_on_descriptor{descriptor_, "close"}, [&](std::error_code& e) { close(e); });
   }
   void close(std::error_code& error);
 
   std::size_t read_some(mutable_buffer to) {
-    return detail::or_throw("read_some", [&](std::error_code& e) { return read_some(to, e); });
+    return detail::or_throw(detail::call_on_descriptor{descriptor_, "read_some"},
+                            [&](std::error_code& e) { return read_some(to, e); });
   }
   std::size_t read_some(mutable_buffer to, std::error_code& error);
   std::size_t write_all(const_buffer from) {
-    return detail::or_throw("write_all", [&](std::error_code& e) { return write_all(from, e); });
+    return detail::or_throw(detail::call_on_descriptor{descriptor_, "write_all"},
+                            [&](std::error_code& e) { return write_all(from, e); });
   }
   std::size_t write_all(const_buffer from, std::error_code& error);
   std::size_t read_at(mutable_buffer to, std::uint64_t offset) {
-    return detail::or_throw("read_at", [&](std::error_code& e) { return read_at(to, offset, e); });
+    return detail::or_throw(detail::call_on_descriptor{descriptor_, "read_at"},
+                            [&](std::error_code& e) { return read_at(to, offset, e); });
   }
   std::size_t read_at(mutable_buffer to, std::uint64_t offset, std::error_code& error);
   std::size_t write_at(const_buffer from, std::uint64_t offset) {
-    return detail::or_throw("write_at", [&](std::error_code& e) { return write_at(from, offset, e); });
+    return detail::or_throw(detail::call_on_descriptor{descriptor_, "write_at"},
+                            [&](std::error_code& e) { return write_at(from, offset, e); });
   }
   std::size_t write_at(const_buffer from, std::uint64_t offset, std::error_code& error);
 
   [[nodiscard]] std::uint64_t size() const {
-    return detail::or_throw("size", [&](std::error_code& e) { return size(e); });
+    return detail::or_throw(detail::call_on_descriptor{descriptor_, "size"},
+                            [&](std::error_code& e) { return size(e); });
   }
   [[nodiscard]] std::uint64_t size(std::error_code& error) const;
   // What was written is on the disk when it returns.
   void sync() {
-    detail::or_throw("sync", [&](std::error_code& e) { sync(e); });
+    detail::or_throw(detail::call_on_descriptor{descriptor_, "sync"}, [&](std::error_code& e) { sync(e); });
   }
   void sync(std::error_code& error);
 

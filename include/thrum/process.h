@@ -109,6 +109,9 @@ struct child;
 struct child_dropper {
   void operator()(child* dropped) const noexcept;
 };
+[[nodiscard]] inline std::string_view program_of(std::vector<std::string> const& command) noexcept {
+  return command.empty() ? std::string_view() : std::string_view(command.front());
+}
 }  // namespace detail
 
 class process {
@@ -118,7 +121,8 @@ class process {
   // The first word is the program, searched in PATH unless it has a slash, the others are its arguments. A path that does not
   // begin with a slash begins in the directory where the child runs.
   static process start(std::vector<std::string> const& command, process_options const& chosen = {}) {
-    return detail::or_throw("process::start", [&](std::error_code& e) { return start(command, chosen, e); });
+    return detail::or_throw(detail::call_to{"start", detail::program_of(command)},
+                            [&](std::error_code& e) { return start(command, chosen, e); });
   }
   static process start(std::vector<std::string> const& command, process_options const& chosen, std::error_code& error);
 

@@ -15,31 +15,34 @@ class basic_socket : public fd {
   using fd::fd;
 
   [[nodiscard]] endpoint local_endpoint() const {
-    return detail::or_throw("local_endpoint", [&](std::error_code& e) { return local_endpoint(e); });
+    return detail::or_throw(detail::call_on{*this, "local_endpoint"},
+                            [&](std::error_code& e) { return local_endpoint(e); });
   }
   [[nodiscard]] endpoint local_endpoint(std::error_code& error) const noexcept;
   [[nodiscard]] endpoint remote_endpoint() const {
-    return detail::or_throw("remote_endpoint", [&](std::error_code& e) { return remote_endpoint(e); });
+    return detail::or_throw(detail::call_on{*this, "remote_endpoint"},
+                            [&](std::error_code& e) { return remote_endpoint(e); });
   }
   [[nodiscard]] endpoint remote_endpoint(std::error_code& error) const noexcept;
 
   // The other side reads to the end, and may still write; nobody here reads any more.
   void shutdown_write() {
-    detail::or_throw("shutdown_write", [&](std::error_code& e) { shutdown_write(e); });
+    detail::or_throw(detail::call_on{*this, "shutdown_write"}, [&](std::error_code& e) { shutdown_write(e); });
   }
   void shutdown_write(std::error_code& error) noexcept;
   void shutdown_read() {
-    detail::or_throw("shutdown_read", [&](std::error_code& e) { shutdown_read(e); });
+    detail::or_throw(detail::call_on{*this, "shutdown_read"}, [&](std::error_code& e) { shutdown_read(e); });
   }
   void shutdown_read(std::error_code& error) noexcept;
 
   // In bytes, as the system is asked for; it may take another size.
   void set_read_buffer(int bytes) {
-    detail::or_throw("set_read_buffer", [&](std::error_code& e) { set_read_buffer(bytes, e); });
+    detail::or_throw(detail::call_on{*this, "set_read_buffer"}, [&](std::error_code& e) { set_read_buffer(bytes, e); });
   }
   void set_read_buffer(int bytes, std::error_code& error) noexcept;
   void set_write_buffer(int bytes) {
-    detail::or_throw("set_write_buffer", [&](std::error_code& e) { set_write_buffer(bytes, e); });
+    detail::or_throw(detail::call_on{*this, "set_write_buffer"},
+                     [&](std::error_code& e) { set_write_buffer(bytes, e); });
   }
   void set_write_buffer(int bytes, std::error_code& error) noexcept;
 

@@ -38,22 +38,24 @@ class tcp_conn : public basic_socket {
   static constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
   static tcp_conn dial(std::string_view address, std::chrono::nanoseconds timeout = no_timeout) {
-    return detail::or_throw("dial", [&](std::error_code& e) { return dial(address, timeout, e); });
+    return detail::or_throw(detail::call_to{"dial tcp", address},
+                            [&](std::error_code& e) { return dial(address, timeout, e); });
   }
   static tcp_conn dial(std::string_view address, std::chrono::nanoseconds timeout, std::error_code& error);
   static tcp_conn dial(std::string_view address, std::error_code& error) { return dial(address, no_timeout, error); }
   static tcp_conn dial(endpoint const& to, std::chrono::nanoseconds timeout = no_timeout) {
-    return detail::or_throw("dial", [&](std::error_code& e) { return dial(to, timeout, e); });
+    return detail::or_throw(detail::call_to_endpoint{"dial tcp", to},
+                            [&](std::error_code& e) { return dial(to, timeout, e); });
   }
   static tcp_conn dial(endpoint const& to, std::chrono::nanoseconds timeout, std::error_code& error);
 
   void set_no_delay(bool on) {
-    detail::or_throw("set_no_delay", [&](std::error_code& e) { set_no_delay(on, e); });
+    detail::or_throw(detail::call_on{*this, "set_no_delay"}, [&](std::error_code& e) { set_no_delay(on, e); });
   }
   void set_no_delay(bool on, std::error_code& error) noexcept;
   // After so long without a byte the other side is asked whether it is there, 15 s from the start, as in Go; 0: not at all.
   void set_keep_alive(std::chrono::seconds idle) {
-    detail::or_throw("set_keep_alive", [&](std::error_code& e) { set_keep_alive(idle, e); });
+    detail::or_throw(detail::call_on{*this, "set_keep_alive"}, [&](std::error_code& e) { set_keep_alive(idle, e); });
   }
   void set_keep_alive(std::chrono::seconds idle, std::error_code& error) noexcept;
 
@@ -66,12 +68,13 @@ class tcp_listener : private basic_socket {
   tcp_listener() noexcept = default;
 
   static tcp_listener listen(std::string_view address, listen_options chosen = {}) {
-    return detail::or_throw("listen", [&](std::error_code& e) { return listen(address, chosen, e); });
+    return detail::or_throw(detail::call_to{"listen tcp", address},
+                            [&](std::error_code& e) { return listen(address, chosen, e); });
   }
   static tcp_listener listen(std::string_view address, listen_options chosen, std::error_code& error);
 
   [[nodiscard]] tcp_conn accept() {
-    return detail::or_throw("accept", [&](std::error_code& e) { return accept(e); });
+    return detail::or_throw(detail::call_on{*this, "accept"}, [&](std::error_code& e) { return accept(e); });
   }
   [[nodiscard]] tcp_conn accept(std::error_code& error);
 

@@ -90,7 +90,8 @@ class tls_stream {
   // A TCP connection and the handshake, within one timeout.
   static tls_stream dial(std::string_view address, tls_context const& context,
                          std::chrono::nanoseconds timeout = no_timeout) {
-    return detail::or_throw("tls_stream::dial", [&](std::error_code& e) { return dial(address, context, timeout, e); });
+    return detail::or_throw(detail::call_to{"dial tls", address},
+                            [&](std::error_code& e) { return dial(address, context, timeout, e); });
   }
   static tls_stream dial(std::string_view address, tls_context const& context, std::chrono::nanoseconds timeout,
                          std::error_code& error);

@@ -38,22 +38,24 @@ class datagram_socket : public basic_socket {
   using basic_socket::basic_socket;
 
   std::size_t send_to(const_buffer data, endpoint const& to) {
-    return detail::or_throw("send_to", [&](std::error_code& e) { return send_to(data, to, e); });
+    return detail::or_throw(detail::call_on{*this, "send_to"},
+                            [&](std::error_code& e) { return send_to(data, to, e); });
   }
   std::size_t send_to(const_buffer data, endpoint const& to, std::error_code& error);
   std::size_t recv_from(mutable_buffer to, endpoint& from) {
-    return detail::or_throw("recv_from", [&](std::error_code& e) { return recv_from(to, from, e); });
+    return detail::or_throw(detail::call_on{*this, "recv_from"},
+                            [&](std::error_code& e) { return recv_from(to, from, e); });
   }
   std::size_t recv_from(mutable_buffer to, endpoint& from, std::error_code& error);
 
   // All of them; how many were sent, fewer only with an error.
   std::size_t send_many(std::span<datagram_out const> all) {
-    return detail::or_throw("send_many", [&](std::error_code& e) { return send_many(all, e); });
+    return detail::or_throw(detail::call_on{*this, "send_many"}, [&](std::error_code& e) { return send_many(all, e); });
   }
   std::size_t send_many(std::span<datagram_out const> all, std::error_code& error);
   // Waits for one, and takes what else is there.
   std::size_t recv_many(std::span<datagram_in> to) {
-    return detail::or_throw("recv_many", [&](std::error_code& e) { return recv_many(to, e); });
+    return detail::or_throw(detail::call_on{*this, "recv_many"}, [&](std::error_code& e) { return recv_many(to, e); });
   }
   std::size_t recv_many(std::span<datagram_in> to, std::error_code& error);
 };
@@ -65,13 +67,14 @@ class udp_socket : public datagram_socket {
 
   // "host:port"; an empty host is every address, port 0 one that is free.
   static udp_socket bind(std::string_view address) {
-    return detail::or_throw("bind", [&](std::error_code& e) { return bind(address, e); });
+    return detail::or_throw(detail::call_to{"bind udp", address}, [&](std::error_code& e) { return bind(address, e); });
   }
   static udp_socket bind(std::string_view address, std::error_code& error);
   // From any free port to this one peer, whose datagrams alone are received. Only looking up its name takes time; what a limit
   // means there: resolve in endpoint.h.
   static udp_socket connect(std::string_view address, std::chrono::nanoseconds timeout = no_timeout) {
-    return detail::or_throw("connect", [&](std::error_code& e) { return connect(address, timeout, e); });
+    return detail::or_throw(detail::call_to{"connect udp", address},
+                            [&](std::error_code& e) { return connect(address, timeout, e); });
   }
   static udp_socket connect(std::string_view address, std::chrono::nanoseconds timeout, std::error_code& error);
   static udp_socket connect(std::string_view address, std::error_code& error) {

@@ -30,7 +30,8 @@ class unix_conn : public basic_socket {
 
   static unix_conn dial(std::string_view path, unix_type type = unix_type::stream,
                         std::chrono::nanoseconds timeout = no_timeout) {
-    return detail::or_throw("dial", [&](std::error_code& e) { return dial(path, type, timeout, e); });
+    return detail::or_throw(detail::call_to{"dial unix", path},
+                            [&](std::error_code& e) { return dial(path, type, timeout, e); });
   }
   static unix_conn dial(std::string_view path, unix_type type, std::chrono::nanoseconds timeout,
                         std::error_code& error);
@@ -61,12 +62,13 @@ class unix_listener : private basic_socket {
   ~unix_listener();
 
   static unix_listener listen(std::string_view path, unix_type type = unix_type::stream) {
-    return detail::or_throw("listen", [&](std::error_code& e) { return listen(path, type, e); });
+    return detail::or_throw(detail::call_to{"listen unix", path},
+                            [&](std::error_code& e) { return listen(path, type, e); });
   }
   static unix_listener listen(std::string_view path, unix_type type, std::error_code& error);
 
   [[nodiscard]] unix_conn accept() {
-    return detail::or_throw("accept", [&](std::error_code& e) { return accept(e); });
+    return detail::or_throw(detail::call_on{*this, "accept"}, [&](std::error_code& e) { return accept(e); });
   }
   [[nodiscard]] unix_conn accept(std::error_code& error);
 
@@ -89,11 +91,12 @@ class unix_datagram : public datagram_socket {
 
   // The file stays when the socket is closed, as the system has it.
   static unix_datagram bind(std::string_view path) {
-    return detail::or_throw("bind", [&](std::error_code& e) { return bind(path, e); });
+    return detail::or_throw(detail::call_to{"bind unix", path}, [&](std::error_code& e) { return bind(path, e); });
   }
   static unix_datagram bind(std::string_view path, std::error_code& error);
   static unix_datagram connect(std::string_view path) {
-    return detail::or_throw("connect", [&](std::error_code& e) { return connect(path, e); });
+    return detail::or_throw(detail::call_to{"connect unix", path},
+                            [&](std::error_code& e) { return connect(path, e); });
   }
   static unix_datagram connect(std::string_view path, std::error_code& error);
 };

@@ -99,7 +99,8 @@ endpoint endpoint::parse(std::string_view address, std::error_code& error) noexc
 }
 
 endpoint endpoint::parse(std::string_view address) {
-  return detail::or_throw("endpoint::parse", [&](std::error_code& e) { return parse(address, e); });
+  return detail::or_throw(detail::call_to{"endpoint::parse", address},
+                          [&](std::error_code& e) { return parse(address, e); });
 }
 
 endpoint endpoint::unix_path(std::string_view path, std::error_code& error) noexcept {
@@ -124,7 +125,8 @@ endpoint endpoint::unix_path(std::string_view path, std::error_code& error) noex
 }
 
 endpoint endpoint::unix_path(std::string_view path) {
-  return detail::or_throw("endpoint::unix_path", [&](std::error_code& e) { return unix_path(path, e); });
+  return detail::or_throw(detail::call_to{"endpoint::unix_path", path},
+                          [&](std::error_code& e) { return unix_path(path, e); });
 }
 
 int endpoint::family() const noexcept {

@@ -7,17 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <string>
 
 namespace thrum {
-
-namespace detail {
-
-void throw_io_error(std::error_code const& error, char const* call) {
-  throw std::system_error(error, std::string("thrum: ") + call);
-}
-
-}  // namespace detail
 
 namespace {
 
@@ -100,7 +91,7 @@ std::size_t at_least_0(long result) noexcept { return result > 0 ? static_cast<s
 fd::fd(int descriptor) {
   std::error_code error;
   desc_ = open_any(descriptor, error);
-  detail::throw_if(error, "fd");
+  detail::throw_if(error, detail::call_on_descriptor{descriptor, "fd"});
 }
 
 fd::fd(int descriptor, std::error_code& error) noexcept : desc_(open_any(descriptor, error)) {}

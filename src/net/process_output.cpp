@@ -90,11 +90,13 @@ process_output output(context const& ctx, std::vector<std::string> const& comman
 }
 
 process_output output(std::vector<std::string> const& command, process_options const& chosen) {
-  return detail::or_throw("output", [&](std::error_code& e) { return output(command, chosen, e); });
+  return detail::or_throw(detail::call_to{"output", detail::program_of(command)},
+                          [&](std::error_code& e) { return output(command, chosen, e); });
 }
 
 process_output output(context const& ctx, std::vector<std::string> const& command, process_options const& chosen) {
-  return detail::or_throw("output", [&](std::error_code& e) { return output(ctx, command, chosen, e); });
+  return detail::or_throw(detail::call_to{"output", detail::program_of(command)},
+                          [&](std::error_code& e) { return output(ctx, command, chosen, e); });
 }
 
 }  // namespace thrum

@@ -97,11 +97,12 @@ std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::ch
 }
 
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port) {
-  return detail::or_throw("resolve", [&](std::error_code& e) { return resolve(host, port, e); });
+  return detail::or_throw(detail::call_to{"resolve", host}, [&](std::error_code& e) { return resolve(host, port, e); });
 }
 
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::chrono::nanoseconds timeout) {
-  return detail::or_throw("resolve", [&](std::error_code& e) { return resolve(host, port, timeout, e); });
+  return detail::or_throw(detail::call_to{"resolve", host},
+                          [&](std::error_code& e) { return resolve(host, port, timeout, e); });
 }
 
 namespace rt {

@@ -52,7 +52,8 @@ std::uint64_t splice_all(fd& from, fd& to, std::error_code& error) {
 }
 
 std::uint64_t splice_all(fd& from, fd& to) {
-  return detail::or_throw("splice_all", [&](std::error_code& e) { return splice_all(from, to, e); });
+  return detail::or_throw(detail::call_on{from, "splice_all"},
+                          [&](std::error_code& e) { return splice_all(from, to, e); });
 }
 
 }  // namespace thrum

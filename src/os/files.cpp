@@ -5,6 +5,8 @@
 #include "os/kernel.h"
 #include "os/repeat.h"
 
+#include <cstdio>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -65,6 +67,12 @@ THRUM_OPAQUE int close_file(int fd) noexcept {
   int const error = kernel::close(fd) == 0 ? 0 : errno;
   errno = errno_before;
   return error == EINTR ? 0 : -error;  // Linux has closed it all the same
+}
+
+THRUM_OPAQUE long path_of_descriptor(int fd, char* to, std::size_t bytes) noexcept {
+  char link[32];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  return repeat([&] { return ::readlink(link, to, bytes); });
 }
 
 }  // namespace thrum::rt::os

@@ -21,5 +21,7 @@ namespace thrum::rt::os {
 [[nodiscard]] std::int64_t size_of_file(int fd) noexcept;
 [[nodiscard]] int sync_file(int fd) noexcept;
 [[nodiscard]] int close_file(int fd) noexcept;
+// What /proc calls the file behind a descriptor: "/etc/hosts", "pipe:[4711]". Without a zero at its end; how many bytes.
+[[nodiscard]] long path_of_descriptor(int fd, char* to, std::size_t bytes) noexcept;
 
 }  // namespace thrum::rt::os
