@@ -1,4 +1,5 @@
 #include "tls/link.h"
+#include <thrum/io_error.h>
 #include <thrum/tcp.h>
 #include <thrum/tls.h>
 
@@ -116,7 +117,10 @@ std::size_t tls_stream::read_some(mutable_buffer to, std::error_code& error) {
   return on(link_.get(), error, [&](tls_link& link) { return link.read(to, tls_link::amount::some, error); });
 }
 std::size_t tls_stream::read_full(mutable_buffer to, std::error_code& error) {
-  return on(link_.get(), error, [&](tls_link& link) { return link.read(to, tls_link::amount::all, error); });
+  std::size_t const done =
+      on(link_.get(), error, [&](tls_link& link) { return link.read(to, tls_link::amount::all, error); });
+  if (!error && done != 0 && done < to.size()) error = io_errc::unexpected_end;
+  return done;
 }
 std::size_t tls_stream::write_some(const_buffer from, std::error_code& error) {
   return on(link_.get(), error, [&](tls_link& link) {

@@ -4,8 +4,8 @@
 //   ::pipe(ends);
 //   thrum::fd in(ends[0]), out(ends[1]);
 //   thrum::go([&] { out.write_all("hello"); out.close(); });
-//   std::array<char, 64> text;
-//   std::size_t n = in.read_full(text);
+//   std::array<char, 5> text;
+//   std::size_t n = in.read_full(text);   // 5, or 0: the end
 //
 // A call first tries; only if it would block does it park its goroutine, and no thread: a hundred thousand may wait. Nothing is
 // allocated. On a thread that is no goroutine's the call blocks the thread; a runtime must be alive then.
@@ -23,6 +23,7 @@
 #include <thrum/buffer.h>
 #include <thrum/clock.h>
 #include <thrum/detail/deadline.h>
+#include <thrum/io_error.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -129,9 +130,10 @@ class fd {
   }
   std::size_t read_some(std::span<mutable_buffer const> to, std::error_code& error);
 
-  // All of it; less only at the end, or with an error.
-  std::size_t read_full(mutable_buffer to) {
-    return detail::or_throw("read_full", [&](std::error_code& e) { return read_full(to, e); });
+  // All of it. 0: the end, or an empty buffer. An end after some bytes is an error, io_errc::unexpected_end; with that and other errors
+  // the answer is how many came before.
+  [[nodiscard]] std::size_t read_full(mutable_buffer to) {
+    return detail::or_throw(detail::call_on{*this, "read_full"}, [&](std::error_code& e) { return read_full(to, e); });
   }
   std::size_t read_full(mutable_buffer to, std::error_code& error);
 

@@ -106,7 +106,7 @@ class tls_stream {
     return detail::or_throw("read_some", [&](std::error_code& e) { return read_some(to, e); });
   }
   std::size_t read_some(mutable_buffer to, std::error_code& error);
-  std::size_t read_full(mutable_buffer to) {
+  [[nodiscard]] std::size_t read_full(mutable_buffer to) {
     return detail::or_throw("read_full", [&](std::error_code& e) { return read_full(to, e); });
   }
   std::size_t read_full(mutable_buffer to, std::error_code& error);

@@ -3,6 +3,7 @@
 #include "os/socket.h"
 #include <thrum/blocking.h>
 #include <thrum/fd.h>
+#include <thrum/io_error.h>
 
 #include <algorithm>
 #include <array>
@@ -126,6 +127,7 @@ std::size_t fd::read_full(mutable_buffer to, std::error_code& error) {
   std::size_t done = 0;
   while (call && done < to.size()) {
     long const more = read_once(call, static_cast<char*>(to.data()) + done, to.size() - done, error);
+    if (more == 0 && done != 0) error = io_errc::unexpected_end;
     if (more <= 0) break;
     done += static_cast<std::size_t>(more);
   }

@@ -187,7 +187,7 @@ TEST_P(net_kinds, NE_files_parts_of_files_and_splices) {
       return moved;
     });
     std::string got(text.size() + 1, '\0');
-    EXPECT_EQ(d.read_full(got), text.size());
+    EXPECT_EQ(test::read_to_end(d, got), text.size());
     got.pop_back();
     EXPECT_EQ(got, text);
     sender.join();

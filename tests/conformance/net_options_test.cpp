@@ -239,7 +239,7 @@ TEST_P(net_options, NE_parts_are_written_as_far_as_there_is_room) {
     EXPECT_LT(written, big.size());
     ab.a.close();
     std::string got(written + 1, '\0');
-    EXPECT_EQ(ab.b.read_full(got), written);
+    EXPECT_EQ(test::read_to_end(ab.b, got), written);
     EXPECT_EQ(got.substr(0, written), ("head" + big).substr(0, written));
   });
 }

@@ -85,11 +85,11 @@ TEST_P(net_stream, NE10_reads_and_writes_of_nothing_return_at_once_and_halves_cl
     conn.write_all("question");
     conn.shutdown_write();
     std::array<char, 64> bytes{};
-    EXPECT_EQ(peer.read_full(bytes), 8U);
+    EXPECT_EQ(test::read_to_end(peer, bytes), 8U);
     EXPECT_EQ(peer.read_some(bytes), 0U);
     peer.write_all("answer");
     peer.close();
-    EXPECT_EQ(conn.read_full(bytes), 6U);
+    EXPECT_EQ(test::read_to_end(conn, bytes), 6U);
     EXPECT_EQ(conn.read_some(bytes), 0U);
   });
 }
@@ -133,7 +133,7 @@ TEST_P(net_stream, NE10_the_end_is_seen_after_a_short_read) {
       });
       if (round % 2 == 0) yield();
       std::array<char, 64> bytes{};
-      EXPECT_EQ(a.read_full(bytes), 4U);
+      EXPECT_EQ(test::read_to_end(a, bytes), 4U);
       writer.join();
     }
   });

@@ -119,7 +119,7 @@ TEST_P(processes, PR02_much_goes_through_a_child_in_both_directions_at_once) {
       cat.in().close();
     });
     std::string got(sent.size() + 1, '\0');
-    got.resize(cat.out().read_full(got));
+    got.resize(test::read_to_end(cat.out(), got));
     writer.join();
     EXPECT_TRUE(got == sent);
     EXPECT_TRUE(cat.wait().ok());
@@ -139,7 +139,7 @@ TEST_P(processes, PR02_each_stream_goes_where_it_was_told_to) {
     auto writes = process::start(shell("echo here"), {.out = child_stream(ab.b.native_handle())});
     ab.b.close();
     std::string line(64, '\0');
-    line.resize(ab.a.read_full(line));
+    line.resize(test::read_to_end(ab.a, line));
     EXPECT_EQ(line, "here\n");
     EXPECT_TRUE(writes.wait().ok());
     EXPECT_TRUE(output(shell("exit 3"), {.in = child_stream(0)}).status.code() == 3);

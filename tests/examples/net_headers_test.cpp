@@ -51,7 +51,7 @@ TEST(headers, fd_h) {
       out.write_all("hello");
       out.close();
     });
-    std::array<char, 64> text;
+    std::array<char, 5> text;
     std::size_t n = in.read_full(text);
     EXPECT_EQ(std::string_view(text.data(), n), "hello");
     writer.join();
@@ -118,7 +118,7 @@ TEST(headers, tcp_h) {
       auto conn = thrum::tcp_conn::dial(listener.local_endpoint().to_string(), 1min);
       conn.write_all("hello");
       conn.shutdown_write();
-      std::string answer(10, '\0');
+      std::string answer(5, '\0');
       answer.resize(conn.read_full(answer));
       EXPECT_EQ(answer, "hello");
     }

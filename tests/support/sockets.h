@@ -42,4 +42,16 @@ inline void answer_all(fd& over) {
   while (std::size_t const n = over.read_some(bytes)) over.write_all({bytes.data(), n});
 }
 
+// All until the end, as far as there is room. How many bytes.
+template <class Stream>
+std::size_t read_to_end(Stream& from, mutable_buffer to) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    std::size_t const more = from.read_some({static_cast<char*>(to.data()) + done, to.size() - done});
+    if (more == 0) break;
+    done += more;
+  }
+  return done;
+}
+
 }  // namespace thrum::test

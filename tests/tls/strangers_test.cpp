@@ -1,5 +1,6 @@
 // Peers that do not speak TLS, or not for long.
 #include "support/run_at.h"
+#include "support/sockets.h"
 #include "tls/streams.h"
 
 #include <array>
@@ -27,7 +28,7 @@ std::error_code greet_server_with(std::string_view bytes, std::string& answer) {
   EXPECT_EQ(again, error);  // it is final
   conn.close();
   answer.resize(1'000);
-  answer.resize(ends.first.read_full(answer));
+  answer.resize(test::read_to_end(ends.first, answer));
   return error;
 }
 

@@ -4,5 +4,6 @@
 
 #if __cplusplus < 202002L
 #error "thrum needs C++20: compile with -std=c++20 (CMake: target_compile_features(TARGET PRIVATE cxx_std_20))"
-#include "thrum_needs_cxx20"  // there is no such file: both gcc and clang stop here
+#define THRUM_STOP_HERE <thrum/needs_cxx20>
+#include THRUM_STOP_HERE  // there is no such file: both gcc and clang end the compilation
 #endif
