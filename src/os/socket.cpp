@@ -38,12 +38,10 @@ bool is_broken_output(int fd) noexcept {
 
 // SIGPIPE. The signal does not say which descriptor it is about. A write of thrum's to another descriptor than 1 and 2 has its error
 // code, and so has any other write while the standard output and the standard error are whole. If one of these is broken the
-// program ends as it would without a handler: "program | head -1" must end, whatever it prints with. What another process
-// sends is passed over.
-THRUM_SIGNAL_ENTRY void pipe_is_broken(int signal, siginfo_t* about, void* /*context*/) {
+// program ends as it would without a handler: "program | head -1" must end, whatever it prints with. It uses no siginfo_t,
+// because a program that puts the handler back by signal() takes that away.
+THRUM_SIGNAL_ENTRY void pipe_is_broken(int signal) {
   int const fd = writes_to;
-  if (about->si_code != SI_KERNEL && about->si_pid != ::getpid())
-    return;  // the kernel's own says that this process sent it
   if (fd >= 0 && !is_standard_output(fd)) return;
   int const errno_before = errno;
   if (is_broken_output(STDOUT_FILENO) || is_broken_output(STDERR_FILENO)) {
@@ -256,8 +254,8 @@ void survive_broken_pipes() noexcept {
       return true;
     }
     struct sigaction ours {};
-    ours.sa_sigaction = pipe_is_broken;
-    ours.sa_flags = SA_RESTART | SA_ONSTACK | SA_SIGINFO;
+    ours.sa_handler = pipe_is_broken;
+    ours.sa_flags = SA_RESTART | SA_ONSTACK;
     ::sigemptyset(&ours.sa_mask);
     ::sigaction(SIGPIPE, &ours, nullptr);
     return true;
