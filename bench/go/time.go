@@ -9,6 +9,7 @@ var timeWorkloads = []workload{
 	{"sleep", one("ns CPU/sleep", cpuPerSleep)},
 	{"sleep_many", sleepOnce},
 	{"wake", wakeParked},
+	{"wake_busy", wakeWhileBusy},
 }
 
 func cpuPerSleep() float64 {
@@ -112,4 +113,41 @@ func sendForWhile(length time.Duration) (delaysUs, intervalsUs []float64) {
 	}()
 	ended.Wait()
 	return delaysUs, intervalsUs
+}
+
+// wakeWhileBusy tells how long a message needs to a parked task while its sender goes on to compute after each of them.
+func wakeWhileBusy() []figure {
+	sendAndComputeForWhile(200 * time.Millisecond)
+	delays := sendAndComputeForWhile(2 * time.Second)
+	return []figure{
+		{"", quantile(delays, 0.5), "us"},
+		{"_p99", quantile(delays, 0.99), "us"},
+		{"_worst", quantile(delays, 1), "us"},
+	}
+}
+
+func sendAndComputeForWhile(length time.Duration) (delaysUs []float64) {
+	const computation = time.Millisecond
+	messages := make(chan time.Time)
+	delaysUs = make([]float64, 0, length/computation+1)
+	var ended sync.WaitGroup
+	ended.Add(2)
+	go func() {
+		for sent := range messages {
+			delaysUs = append(delaysUs, float64(time.Since(sent).Nanoseconds())/1e3)
+		}
+		ended.Done()
+	}()
+	go func() {
+		for start := time.Now(); time.Since(start) < length; {
+			sent := time.Now()
+			messages <- sent
+			for time.Since(sent) < computation {
+			}
+		}
+		close(messages)
+		ended.Done()
+	}()
+	ended.Wait()
+	return delaysUs
 }

@@ -127,10 +127,44 @@ std::vector<figure> wake_parked() {
           {"_pace", quantile(seen.intervals_us, 0.5), "us/message"}};
 }
 
+// The delays of messages whose sender goes on to compute after each of them: it does not make room for the receiver.
+std::vector<double> send_and_compute_for_while(steady_clock::duration length) {
+  constexpr auto computation = 1ms;
+  thrum::chan<steady_clock::time_point> messages;
+  std::vector<double> delays_us;
+  delays_us.reserve(static_cast<std::size_t>(length / computation) + 1);
+  thrum::wait_group ended;
+  ended.go([&] {
+    for (auto const sent : messages) {
+      delays_us.push_back(us(steady_clock::now() - sent));
+    }
+  });
+  ended.go([&] {
+    for (auto const start = steady_clock::now(); steady_clock::now() - start < length;) {
+      auto const sent = steady_clock::now();
+      messages.send(sent);
+      while (steady_clock::now() - sent < computation) {
+      }
+    }
+    messages.close();
+  });
+  ended.wait();
+  return delays_us;
+}
+
+std::vector<figure> wake_while_busy() {
+  send_and_compute_for_while(200ms);
+  std::vector<double> delays_us = send_and_compute_for_while(2s);
+  return {{"", quantile(delays_us, 0.5), "us"},
+          {"_p99", quantile(delays_us, 0.99), "us"},
+          {"_worst", quantile(delays_us, 1), "us"}};
+}
+
 constexpr std::array workloads{
     workload{"sleep", [] { return one("ns CPU/sleep", cpu_per_sleep()); }},
     workload{"sleep_many", sleep_once},
     workload{"wake", wake_parked},
+    workload{"wake_busy", wake_while_busy},
 };
 
 }  // namespace
