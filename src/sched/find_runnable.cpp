@@ -49,6 +49,15 @@ G* take_global_batch(Sched& s, P& p) noexcept {
   return nullptr;
 }
 
+// `next` has its turn before those in the ring. Nobody was woken for the only event or due timer that this search has put there,
+// because m was about to run it: from here on it is a publication like any other.
+found before_the_ring(Sched& s, P const& p, found next) noexcept {
+  if (next.g == nullptr || p.queue.size() == 0) return next;
+  store_load_fence();
+  wake_if_idle(s);
+  return next;
+}
+
 // The network, without waiting. A look is a system call. Where looks find nothing, be it that everybody waits for long or that
 // one question at a time is answered, only every eighth search makes one: whoever finds nothing elsewhere either will sleep in the
 // poll, and miss nothing.
@@ -66,7 +75,7 @@ found take_polled(Sched& s, M& m) noexcept {
   }
   m.polls_in_vain = 0;
   run_polled(m, runnable);
-  found const resident = take_at_home(m);
+  found const resident = before_the_ring(s, *m.p, take_at_home(m));
   return resident.g != nullptr ? resident : take_local(*m.p);
 }
 
@@ -189,6 +198,7 @@ found find_runnable(M& m) noexcept {
     found next{take_turn_of_global(s, p)};
     if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (next.g == nullptr) next = take_at_home(m);
+    next = before_the_ring(s, p, next);
     if (next.g == nullptr) next = take_local(p);
     if (next.g == nullptr) next = {take_global_batch(s, p)};
     if (next.g == nullptr) {

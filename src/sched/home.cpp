@@ -208,6 +208,7 @@ void try_later(M& m, G& left, bool orders_spare) noexcept {
   s.wants_spare = s.wants_spare || orders_spare;
   put_global_locked(s, entry::plain(&left));
   s.lock.release();
+  wake_if_idle(s);  // m keeps its P, and what it finds next may run for long
   if (orders_spare) ring_thread_maker(s);
 }
 

@@ -10,14 +10,9 @@
 namespace thrum::rt {
 namespace {
 
-void commit_to_the_end(M& m, G& left, void*) noexcept {
-  commit_to_global(m, left, nullptr);
-  wake_if_idle(m.sched);  // whoever comes next on this P may run for long
-}
-
 M& go_to_the_end(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
-  return suspend(m, commit_to_the_end, nullptr, commit_holds::nothing);
+  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
 }
 
 }  // namespace

@@ -106,8 +106,11 @@ void put_global_locked(Sched& s, entry e) noexcept {
 void commit_to_global(M& m, G& left, void*) noexcept {
   if (left.is_at_home) [[unlikely]]
     return send_home(&m, left);
-  os::lock_guard const guard(m.sched.lock);
-  put_global_locked(m.sched, entry::runnable(left));
+  {
+    os::lock_guard const guard(m.sched.lock);
+    put_global_locked(m.sched, entry::runnable(left));
+  }
+  wake_if_idle(m.sched);
 }
 
 std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept {

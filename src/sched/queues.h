@@ -37,7 +37,8 @@ void end_pause_locked(M& m) noexcept;
 
 // Under sched.lock.
 void put_global_locked(Sched& s, entry e) noexcept;
-// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. m goes on to search itself.
+// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. A P is woken for it, because what
+// m finds next, one of its residents perhaps, may run for long.
 void commit_to_global(M& m, G& left, void*) noexcept;
 // The global queue's share for a P with an empty ring: n = min(len, len/procs + 1, capacity/2). The first is answered,
 // the others are put into p's ring; a locked one ends the batch, and comes alone.
