@@ -11,8 +11,15 @@ namespace thrum::rt {
   return g.is_joinable ? entry::claimable(&g) : entry::plain(&g);
 }
 
-// Owner of p: e runs next; whoever stood there goes to the tail. Publishes with seq_cst: wake_if_idle may follow. Answers
-// whether somebody stood there.
+// Owner of p: e runs next; the goroutine that stood there goes to the tail. Publishes with seq_cst: wake_if_idle may follow. Answers
+// whether one stood there.
+//
+// Why that is enough for the one at the tail, too. Its store is a release, and on x86 the look at idle_procs that follows may be done
+// before others see it. (On aarch64 it may not: stlr and ldar keep their order.) The exchange that put e into runnext is seen before that
+// look. So an M that gives its P up afterwards finds e there, or e was taken: by the owner, whose exchange came after the store, or by
+// an M that searches. The M that finds e searches as well. Either of them takes e and then wakes the next M to search, or comes to its
+// last look again; both take microseconds, and a store is seen within less than one. If it were not, sysmon would find the ring
+// (sys/put_off_watch.h). A fence here would make a `go` that kicks another one out a quarter slower at two Ps.
 inline bool put_next(P& p, entry e) noexcept;
 
 // Owner of p: e to the tail of the ring. A full ring first forgets stale entries, then sends its older half and e to the
