@@ -47,13 +47,19 @@ struct alignas(cache_line_bytes) P {
   // written by anybody, read by the owner at every safe point
   atomic<std::uint32_t> attention{0};
 
+  // Written by the owner: counts the goroutines that run, with or without slices of their own, down to the next look at the
+  // timers and at those behind runnext. sysmon writes 0 when a timer is due. The owner may overwrite that 0 with its own next
+  // number: then sysmon, which sees the timer still due, writes it again.
+  atomic<std::uint32_t> runs_to_look{global_tick};
+
+  // Set by the owner when it puts a wake-up off, cleared by sysmon: see sys/put_off_watch.h
+  atomic<bool> has_put_off{false};
+
   // owner only
   std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, the global queue has its turn
-  std::uint32_t runs_to_look =
-      global_tick;                 // 0: so many ran, with or without slices of their own, since the P looked up
-  std::uint32_t looks_up = 0;      // how often that came to 0
-  M* m = nullptr;                  // read by those who claim it
-  std::uint32_t slices_ended = 0;  // by preemption
+  std::uint32_t looks_up = 0;         // how often runs_to_look came to 0
+  M* m = nullptr;                     // read by those who claim it
+  std::uint32_t slices_ended = 0;     // by preemption
   std::uint32_t free_g_count = 0;
   std::array<G*, free_g_cache_max> free_gs{};  // dead Gs, the last one used last
   std::uint64_t next_id = 0;                   // goroutine ids come in batches

@@ -103,6 +103,9 @@ struct Sched {
   atomic<std::int32_t> idle_procs{0};                          // written under lock
   atomic<std::uint32_t> global_size{0};                        // written under lock
   atomic<std::int64_t> timekeeper_until_ns{never_ns};          // written under lock: see timekeeper.h
+  // Written by sysmon: a wake-up that is put off from now on needs a nudge, because sysmon sleeps for long. See
+  // sys/put_off_watch.h.
+  atomic<bool> put_off_is_unwatched{false};
 
   // the network poller: see sched/poll.h
   alignas(cache_line_bytes) atomic<std::int32_t> poll_waiters{
@@ -154,7 +157,7 @@ struct Sched {
   std::uint64_t next_id = 1;  // goroutine ids; main is 1
 
   // sysmon, which watches the Ps from outside: see sys/sysmon.h
-  atomic<std::uint32_t> sysmon_bell{0};        // rung by adding 1
+  atomic<std::uint32_t> sysmon_bell{0};        // see ring_sysmon and nudge_sysmon
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
   // Threads that are no Ms: sysmon, the thread maker, chaos. Under lock once sysmon looks; fixed before main starts.
   int own_threads = 0;
@@ -168,6 +171,8 @@ struct Sched {
   atomic<bool> sysmon_is_slow{false};    // it will not look within some ten microseconds
   // For so long at most, unless all Ps are idle; 10 ms until it has said so itself
   atomic<std::int64_t> sysmon_pause_ns{10'000'000};
+  // The moment by which it looks at the timers of all Ps if none is idle: see have_timers_watched in sys/blocking.cpp
+  atomic<std::int64_t> sysmon_looks_by_ns{0};
 
   // threads from outside: see sys/foreign.h
   foreign_seat* seats = nullptr;

@@ -10,13 +10,19 @@
 namespace thrum::rt {
 
 struct sightings {
+  // see sys/put_off_watch.cpp
+  struct put_off_wake_ups {
+    entry_bits next = 0;  // in runnext
+    std::uint64_t runs = 0;
+    std::uint64_t put_off = 0;
+    bool ring_waits = false;               // a goroutine did, in the ring
+    std::uint32_t ring_taken = 0;          // run_queue::taken
+    std::uint32_t at_once = 0;             // what P::wakes_at_once was set to at the last mistake
+    std::uint64_t readies_at_mistake = 0;  // the number of readies then
+  } put_off;
+
   // see sys/sysmon.cpp
-  entry_bits next = 0;
-  std::uint64_t runs = 0;
-  std::uint64_t put_off = 0;
-  bool ring_waits = false;       // somebody did, in the ring
-  std::uint32_t ring_taken = 0;  // run_queue::taken
-  std::uint64_t syscall = 0;     // the number of the call it was in
+  std::uint64_t syscall = 0;  // the number of the call it was in
   std::int64_t syscall_since_ns = 0;
   std::uint32_t tick = 0;
   std::int64_t tick_since_ns = 0;

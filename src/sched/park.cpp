@@ -47,7 +47,11 @@ void ready(M& m, G& g) noexcept {
   if (g.is_at_home) [[unlikely]]
     return send_home(&m, g);
   bool const crowded = put_next(p, entry::runnable(g));
-  if (crowded || !may_put_off_waking(p)) wake_if_idle(m.sched);
+  if (crowded || !may_put_off_waking(p)) {
+    wake_if_idle(m.sched);
+  } else {
+    see_that_put_off_is_watched(p);
+  }
 }
 
 void ready_all(M& m, g_list& waiting) noexcept {

@@ -113,6 +113,8 @@ void run_polled(M& m, g_list& runnable) noexcept {
   if (can_run_alone(m, runnable.size(), now_ns)) {
     count(own.counters.put_off);
     while (G* const g = runnable.pop_front()) put_here_or_home(m, *g);
+    store_load_fence();
+    see_that_put_off_is_watched(own);
     return;
   }
   put_here_or_home(m, *runnable.pop_front());

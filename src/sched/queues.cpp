@@ -87,7 +87,7 @@ void time_one_now_and_then(P& p) noexcept {
 void let_others_pass_runnext(P& p) noexcept {
   Sched& s = p.sched;
   time_one_now_and_then(p);
-  p.runs_to_look = global_tick;
+  p.runs_to_look.store(global_tick, relaxed);
   if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a look without consequence
   entry const next = p.queue.take_next();
   if (!next) return;

@@ -110,7 +110,8 @@ void timer_was_left(M& m, added_as place) noexcept {
     return;
   }
   m.owes_watch = true;
-  m.p->runs_to_look = 0;  // whoever comes after this one comes by way of g0, where it is paid
+  m.p->runs_to_look.store(0, relaxed);  // the goroutine after this one comes by way of g0, where it is paid
+  see_that_put_off_is_watched(*m.p);
 }
 
 watch take_the_watch(Sched& s, M& m) noexcept {

@@ -27,6 +27,11 @@
 // Where a P is given up without anybody coming to the right column, all may be idle afterwards, and sysmon asleep: there every timer
 // counts (see_that_all_is_watched).
 //
+// While no P is idle there is no timekeeper. Every P looks at its own timers after 61 goroutines that ran, and sysmon, which does not
+// sleep past the next timer for longer than a millisecond, has a P whose timer is due look at its next switch (P::runs_to_look). From a
+// P whose M is away in a system call it takes the P. An M that goes away with timers that sysmon does not know of tells it
+// (have_timers_watched in sys/blocking.cpp).
+//
 // If somebody waits for a descriptor, the timekeeper sleeps in the poll (sched/poll.h), also when there is no timer. Only one
 // may: who would take the watch over from it has it look again instead.
 //

@@ -33,8 +33,17 @@ P* take_idle_p(Sched& s) noexcept {
 }
 
 void ring_sysmon(Sched& s) noexcept {
+  s.sysmon_bell.fetch_add(1U << 16U, release);  // pairs with its look at the bell
+  os::futex_wake(s.sysmon_bell, 1);
+}
+
+void nudge_sysmon(Sched& s) noexcept {
   s.sysmon_bell.fetch_add(1U, release);  // pairs with its look at the bell
   os::futex_wake(s.sysmon_bell, 1);
+}
+
+void have_put_off_watched(Sched& s) noexcept {
+  if (s.put_off_is_unwatched.exchange(false, seq_cst)) nudge_sysmon(s);  // else another M does
 }
 
 void wake_one(Sched& s) noexcept {

@@ -20,12 +20,21 @@
 // wake_one counts the new spinner before it has a P. If there is none after all, the count must be taken back *under the
 // lock*: released first, another publisher could trust in a spinner that never comes while a P goes idle in between.
 //
-// One wake-up is put off: the one for a goroutine that was readied into an empty runnext. Its readier usually blocks within
-// a microsecond and then runs it itself, and waking a P would cost both sides more than that. Should the readier go on
-// instead, sysmon finds the goroutine where it was, wakes a P for it, and has the readier's P wake others at once for a
-// while (P::wakes_at_once). With one P nobody could be woken.
+// `ready` puts one wake-up off: the one for a goroutine that it puts into an empty runnext. The waker usually blocks within a
+// microsecond and then runs that goroutine itself, and waking a P would cost both sides more than that. If the waker goes on
+// instead, sysmon finds the goroutine where it was, wakes a P for it within some hundred microseconds, and has the waker's P
+// wake others at once for a while (P::wakes_at_once). With one P there is no other to wake.
 //
-// So are those for a few events whose goroutines are quick: sched/poll.h.
+// The wake-ups for a few events whose goroutines are quick (sched/poll.h) and for a timer whose setter has just readied another
+// goroutine (timer_was_left) are put off in the same way. sysmon must not sleep for long meanwhile:
+//
+//   the M that puts a wake-up off              sysmon, before it sleeps for long
+//   1. has put the work into a queue           1. sets put_off_is_unwatched
+//   2. store-load                              2. store-load
+//   3. looks: put_off_is_unwatched, and a P    3. looks: is a P idle, and does work wait that nobody was
+//      is idle? then nudges sysmon                woken for? then it sleeps for a moment only
+//
+// Without an idle P there is nothing to do: an M that gives its P up later looks at every queue, runnext included.
 #pragma once
 
 #include "core/sched.h"
@@ -53,8 +62,21 @@ inline bool may_put_off(atomic<std::uint32_t>& at_once) noexcept {
 }
 inline bool may_put_off_waking(P& p) noexcept { return may_put_off(p.wakes_at_once); }
 
-// Has sysmon look now, out of whatever sleep. Anybody.
+// Has sysmon look at everything now, out of whatever sleep. Anybody.
 void ring_sysmon(Sched& s) noexcept;
+
+// Has sysmon, if it sleeps, only decide anew how long: it looks at what was put off and at the timers. Anybody.
+void nudge_sysmon(Sched& s) noexcept;
+// What its bell shows of the calls of ring_sysmon: the nudges are in the lower half. One in 65,536 nudges looks like a ring.
+[[nodiscard]] constexpr std::uint32_t rings_of(std::uint32_t bell) noexcept { return bell >> 16U; }
+
+void have_put_off_watched(Sched& s) noexcept;
+// Step 3 of the left column of the second table. By the owner of p.
+inline void see_that_put_off_is_watched(P& p) noexcept {
+  p.has_put_off.store(true, relaxed);  // relaxed: how sysmon chooses its pace
+  if (p.sched.put_off_is_unwatched.load(seq_cst) && p.sched.idle_procs.load(seq_cst) != 0) [[unlikely]]
+    have_put_off_watched(p.sched);
+}
 
 // Under sched.lock: the idle list.
 void put_idle_p(Sched& s, P& p) noexcept;

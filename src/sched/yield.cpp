@@ -1,7 +1,9 @@
 // yield (Go's Gosched): the current goroutine goes to the back of its P's queue.
 #include "sched/home.h"
 #include "sched/queues.h"
+#include "sched/schedule.h"
 #include "sched/suspend.h"
+#include "sched/timers.h"
 #include "sched/wake.h"
 #include <thrum/go.h>
 
@@ -25,6 +27,22 @@ void commit_yield(M& m, G& left, void*) noexcept {
   wake_if_idle(m.sched);
 }
 
+// The P, with nothing in its own queue, has come to its look at the timers. True: one is due.
+[[gnu::noinline]] bool timers_have_their_turn(P& p) noexcept {
+  if (p.timers.any() && p.timers.next_when() <= timer_clock_ns()) return true;
+  let_others_pass_runnext(p);
+  return false;
+}
+
+// Whether nobody but the caller wants its P, whose own queue is empty.
+[[gnu::always_inline]] inline bool is_alone(M const& m) noexcept {
+  P& p = *m.p;
+  if (m.sched.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0)
+    return false;
+  count_down(p.runs_to_look);
+  return p.runs_to_look.load(relaxed) != 0 || !timers_have_their_turn(p);
+}
+
 [[noreturn, gnu::noinline]] void throw_not_a_goroutine() {
   throw std::logic_error("thrum::yield: only a goroutine can yield");
 }
@@ -39,11 +57,8 @@ void yield() {
   count(p.counters.yields);
   commit_step where = commit_yield;
   if (p.queue.is_empty_to_owner()) {
-    if (p.runs_to_look != 0) --p.runs_to_look;
-    bool const timers_have_their_turn = p.runs_to_look == 0 && p.timers.any();
-    if (m->sched.global_size.load(relaxed) == 0 && p.attention.load(relaxed) == 0 && !timers_have_their_turn &&
-        m->ready_at_home.load(relaxed) == 0) {
-      p.tick();  // nobody else is runnable here
+    if (is_alone(*m)) {
+      p.tick();
       leave(*m);
       return;
     }

@@ -43,6 +43,16 @@ namespace {
   hand_off(m.sched, p);
 }
 
+// Timers of p, whose M is about to be away, and no P is idle. They are sysmon's to watch: if it would sleep past the first of them
+// it is told. The timers were set with seq_cst before this look, and sysmon looks at them after it has said how long it sleeps.
+[[gnu::noinline]] void have_timers_watched(Sched& s, P const& p) noexcept {
+  if (s.idle_procs.load(seq_cst) != 0) return;  // the timekeeper watches them
+  std::int64_t const first_ns = p.timers.next_when();
+  if (first_ns >= s.sysmon_looks_by_ns.load(seq_cst)) return;
+  s.sysmon_looks_by_ns.store(first_ns, relaxed);  // others need not tell it again; sysmon writes what is so
+  nudge_sysmon(s);
+}
+
 // It may be there still on the way back.
 [[gnu::always_inline]] inline void leave_p_behind(M& m) noexcept {
   if (!os::has_barrier()) [[unlikely]]  // nobody could take it
@@ -52,9 +62,12 @@ namespace {
   // Others wait for this P: should the call be a long one, sysmon is to see it soon.
   bool const rings =
       m.sched.sysmon_is_slow.load(relaxed) && (!p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0);
+  bool const has_timers = p.timers.any();
   p.status.store(p_status::syscall, release);  // pairs with owner_outside
   if (rings) [[unlikely]]
     ring_sysmon(m.sched);
+  if (has_timers) [[unlikely]]
+    have_timers_watched(m.sched, p);
 }
 
 // With the mark clear from here on.

@@ -24,12 +24,8 @@ constexpr std::int64_t retake_after_ns = 10'000'000;
 constexpr std::int64_t poll_after_ns = 10'000'000;
 constexpr std::int64_t unwatched_for_ns = 100'000;  // twice what a batch of events may take on one P: sched/poll.cpp
 constexpr int looks_before_slower = 50;             // Go's value
-
-// How many wake-ups a P does not put off after one turned out to be needed.
-constexpr std::uint32_t wakes_at_once_after_mistake = 1024;
-// The same for those of events: their pace tells, too, and on a busy machine a thread that is kept from running looks like one that
-// computes.
-constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
+// Timers of a P that runs goroutines are looked at by that P itself, if its goroutines are quick: no more often than this.
+constexpr std::int64_t timer_pace_ns = 1'000'000;
 
 // How long from now; at least the shortest pause.
 std::int64_t until(std::int64_t when_ns, std::int64_t if_never_ns) noexcept {
@@ -44,6 +40,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
       started_ns_(os::monotonic_ns()),
       next_trace_ns_(s.options.schedtrace_every_ns == 0 ? never_ns : started_ns_),
       pause_ns_(pause_min_ns),
+      put_off_(s),
       slices_(s),
       house_(s, started_ns_) {
   ++s.own_threads;  // before it can look
@@ -84,7 +81,7 @@ void sysmon::watch() noexcept {
     trace_if_due();
     rest const how = choose_rest();
     std::int64_t const limit_ns = say_how_long(how, limit_of(how));
-    bool const rung = os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
+    bool const rung = sleep(bell, how, limit_ns);
     last_ = look();
     if (rung || last_ >= verdict::hurry || (how != rest::pause && !all_idle())) {
       pause_ns_ = pause_min_ns;
@@ -95,6 +92,44 @@ void sysmon::watch() noexcept {
       pause_exactly(false);
     }
   }
+}
+
+// For so long, with a look now and then at what was put off. True: it was rung.
+bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept {
+  if (how == rest::deep_sleep) {  // it looks as soon as a P is used
+    put_off_.let_sleep();
+    sched_.sysmon_looks_by_ns.store(0, relaxed);
+    return os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
+  }
+  std::int64_t now_ns = os::monotonic_ns();
+  for (std::int64_t until_ns = now_ns + limit_ns;;) {
+    until_ns = until_next_timer(until_ns, now_ns);
+    std::int64_t const nap_ns = put_off_.nap_ns(std::max<std::int64_t>(until_ns - now_ns, 0));
+    static_cast<void>(os::futex_wait(sched_.sysmon_bell, bell, nap_ns));
+    std::uint32_t const bell_now = sched_.sysmon_bell.load(acquire);  // pairs with ring_sysmon
+    if (rings_of(bell_now) != rings_of(bell)) return true;
+    bell = bell_now;
+    now_ns = os::monotonic_ns();
+    if (now_ns >= until_ns) return false;
+    put_off_.look(now_ns);
+  }
+}
+
+// The end of its sleep: earlier than `until_ns` if a timer is due before that and no P is idle. What it says by that (looks_by) is at
+// the latest that timer's time, so that nobody nudges it for the same one.
+std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns) noexcept {
+  sched_.sysmon_looks_by_ns.store(until_ns, seq_cst);
+  store_load_fence();  // pairs with the seq_cst of whoever sets a timer: see have_timers_watched
+  if (sched_.idle_procs.load(seq_cst) != 0) return until_ns;
+  std::int64_t first_ns = until_ns;
+  for (P const* const p : sched_.procs) {
+    std::int64_t const when_ns = p->timers.next_when();
+    bool const is_away = p->status.load(relaxed) == p_status::syscall;  // relaxed: a hint
+    first_ns = std::min(first_ns, when_ns);
+    until_ns = std::min(until_ns, std::max(when_ns, now_ns + (is_away ? pause_min_ns : timer_pace_ns)));
+  }
+  if (first_ns < sched_.sysmon_looks_by_ns.load(relaxed)) sched_.sysmon_looks_by_ns.store(first_ns, relaxed);
+  return until_ns;
 }
 
 // What was found once is soon found again, such as one thread after the other that sleeps in the kernel. Else more exact pauses
@@ -153,26 +188,15 @@ sysmon::rest sysmon::choose_rest() noexcept {
 }
 
 verdict sysmon::look() noexcept {
-  count(sched_.sysmon_looks);
-  puts_off_ = false;
   std::int64_t const now_ns = os::monotonic_ns();
-  // Whoever has just set a timer is often on his way to watch it himself: only what is so at two looks is a fault.
-  std::int64_t unwatched_ns = earliest_unwatched_timer(sched_);
-  if (unwatched_ns != never_ns && is_far_off(sched_, unwatched_ns, now_ns) && !all_idle()) {
-    left_to_us_ns_ = std::exchange(unwatched_ns, never_ns);  // not yet
-  }
-  bool const unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
-  unwatched_ns_ = unwatched_ns;
-  verdict most = unwatched_ns == never_ns ? verdict::nothing : verdict::look_again_soon;
-  if (unwatched && see_that_timers_are_watched(sched_)) most = verdict::acted;
-  most = std::max(most, look_at_network(now_ns));
+  put_off_.look(now_ns);
+  auto const [all_still, puts_off] = put_off_.take_news();
+  all_still_ = all_still;
+  puts_off_ = puts_off;
+  verdict most = look_at_network(now_ns);
   most = std::max(most, slices_.look(now_ns));
   house_.look(now_ns);
-  bool const is_mistake = unwatched && unwatched_ns != left_to_us_ns_;
-  all_still_ = true;
-  most = std::max(most, look_at_syscalls(now_ns));
-  for (P* const p : sched_.procs) most = std::max(most, look_at_queue(*p, p->seen, is_mistake));
-  return most;
+  return std::max(most, look_at_syscalls(now_ns));
 }
 
 verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
@@ -181,7 +205,7 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
   bool const is_news = is_unwatched && !poll_was_unwatched_;
   poll_was_unwatched_ = is_unwatched;
   // Whoever fetched something did not wake anybody to sleep in the poll instead.
-  puts_off_ = polls != polls_seen_ && sched_.idle_procs.load(relaxed) != 0 && !all_idle();
+  puts_off_ = puts_off_ || (polls != polls_seen_ && sched_.idle_procs.load(relaxed) != 0 && !all_idle());
   if (polls != polls_seen_ || is_news) {
     polls_seen_ = polls;
     polls_seen_ns_ = now_ns;
@@ -217,9 +241,14 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
     seen.tick = tick;
     seen.tick_since_ns = now_ns;
   }
-  if (p.status.load(relaxed) != p_status::syscall) return verdict::nothing;  // relaxed: a hint
+  // With an idle P the timekeeper sees to it.
+  bool const timer_is_due = p.timers.next_when() <= now_ns && sched_.idle_procs.load(relaxed) == 0;
+  if (p.status.load(relaxed) != p_status::syscall) {  // relaxed: a hint
+    if (timer_is_due && p.runs_to_look.load(relaxed) != 0) p.runs_to_look.store(0, relaxed);
+    return verdict::nothing;
+  }
   all_still_ = false;
-  bool const somebody_waits = is_waited_for(sched_, p);
+  bool const somebody_waits = is_waited_for(sched_, p) || timer_is_due;
   bool const is_wanted = somebody_waits || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
   // However short its calls are: whoever makes one after the other, or uses the runtime again and again from inside one, would be seen in
   // another each time.
@@ -232,34 +261,6 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
   if (!is_wanted && now_ns - seen.syscall_since_ns < retake_after_ns) return verdict::nothing;
   static_cast<void>(wanted.add(p, slice_is_over ? claim_for::slice : claim_for::call));
   return verdict::look_again_soon;  // perhaps it comes back, or was interrupted just now
-}
-
-verdict sysmon::look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept {
-  entry_bits const next = p.queue.peek_next().bits();
-  bool const ring_waits = p.queue.size() != 0;
-  std::uint32_t const ring_taken = p.queue.taken();
-  std::uint64_t const runs = p.counters.runs();
-  std::uint64_t const put_off = p.counters.put_off.load(relaxed);
-  bool const still = runs == seen.runs;
-  bool const has_idle_p = sched_.idle_procs.load(relaxed) != 0;
-  bool const next_waits = has_idle_p && still && next != 0 && next == seen.next;
-  // Whatever else runs there: two that ready each other may do so for a whole slice.
-  bool const ring_stands = has_idle_p && ring_waits && seen.ring_waits && ring_taken == seen.ring_taken;
-  bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // else somebody is on his way
-  puts_off_ = puts_off_ || put_off != seen.put_off;
-  all_still_ = all_still_ && still;
-  seen.next = next;
-  seen.ring_waits = ring_waits;
-  seen.ring_taken = ring_taken;
-  seen.runs = runs;
-  seen.put_off = put_off;
-  if (next_waits || (still && timer_was_left_by_mistake)) p.wakes_at_once.store(wakes_at_once_after_mistake, relaxed);
-  if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
-  if (next_waits || ring_is_left) {
-    wake_if_idle(sched_);
-    return verdict::acted;
-  }
-  return ring_stands || (has_idle_p && still && ring_waits) ? verdict::look_again_soon : verdict::nothing;
 }
 
 }  // namespace thrum::rt

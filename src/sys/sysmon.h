@@ -1,7 +1,7 @@
 // sysmon: a thread without a P that looks at the Ps from outside (S16; Go's sysmon).
 //
-// It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. While every P is idle
-// it dozes for some 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
+// It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. While wake-ups are put off it
+// looks at these in between, every 250 us (sys/put_off_watch.h). While every P is idle it dozes for some 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
 // system call. It takes no P, allocates nothing and runs no user code. Of the program's signal handlers it runs those of a fault of its own
 // and a profiler's, which touch nothing of ours; another could call close, which takes a lock that sysmon may hold (posix/watch.h).
 //
@@ -9,8 +9,10 @@
 //  - a P whose goroutine is in the same system call at two looks. It is taken if it has work, if nobody is idle or searching,
 //    or after 10 ms (S17);
 //  - goroutines whose slice is over, and threads that sleep in the kernel with a P (sys/slices.h);
-//  - a goroutine that stays in a P's runnext or ring while another runs on there, beside an idle P (sched/wake.h, sched/poll.h);
-//  - timers that nobody watches and that are due soon (sched/timekeeper.h);
+//  - a goroutine that stays in a P's runnext or ring while another runs on there, beside an idle P, and timers that nobody watches and
+//    that are due soon (sys/put_off_watch.h);
+//  - timers that are due on a P that runs: its next switch looks at them. While no P is idle, and so no M keeps the time, sysmon does
+//    not sleep past the next timer (sched/timekeeper.h);
 //  - descriptors that others wait for, if nobody has looked for 10 ms, or for 100 us beside an idle P (sched/poll.h).
 // It gives back what has not been needed for long (sys/housekeeping.h).
 // And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
@@ -20,6 +22,7 @@
 #include "core/sched.h"
 #include "os/thread.h"
 #include "sys/housekeeping.h"
+#include "sys/put_off_watch.h"
 #include "sys/slices.h"
 
 namespace thrum::rt {
@@ -49,13 +52,14 @@ class sysmon {
   [[nodiscard]] std::int64_t limit_of(rest how) noexcept;
   [[nodiscard]] std::int64_t longest_pause_ns() const noexcept;
   [[nodiscard]] std::int64_t say_how_long(rest how, std::int64_t limit_ns) noexcept;
+  [[nodiscard]] bool sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept;
+  [[nodiscard]] std::int64_t until_next_timer(std::int64_t until_ns, std::int64_t now_ns) noexcept;
   void pause_exactly(bool wanted) noexcept;
   void trace_if_due() noexcept;
 
   [[nodiscard]] verdict look_at_syscalls(std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, claims& wanted) noexcept;
   [[nodiscard]] verdict look_at_network(std::int64_t now_ns) noexcept;
-  [[nodiscard]] verdict look_at_queue(P& p, sightings& seen, bool timer_was_left_by_mistake) noexcept;
 
   Sched& sched_;
   trace_function const trace_;
@@ -72,12 +76,11 @@ class sysmon {
   verdict last_ = verdict::nothing;
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;
-  std::int64_t unwatched_ns_ = never_ns;   // the timer that nobody watched at the last look
-  std::int64_t left_to_us_ns_ = never_ns;  // one that was far off then: nobody was wrong to leave it
-  bool poll_was_unwatched_ = false;        // at the last look
-  bool puts_off_ = false;                  // wake-ups were put off between the last two looks
+  bool poll_was_unwatched_ = false;  // at the last look
+  bool puts_off_ = false;            // wake-ups were put off between the last two looks
   std::uint32_t polls_seen_ = 0;
   std::int64_t polls_seen_ns_ = 0;  // when they had last moved
+  put_off_watch put_off_;
   slice_watch slices_;
   housekeeping house_;
 };

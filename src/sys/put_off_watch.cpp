@@ -1,0 +1,137 @@
+#include "sys/put_off_watch.h"
+
+#include "os/clock.h"
+#include "sched/timekeeper.h"
+#include "sched/wake.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::int64_t pace_ns = 250'000;  // and the kernel's 50 us: so half a millisecond is kept with room to spare
+constexpr std::int64_t second_look_ns = 20'000;  // long enough for a waker that is about to block
+// For every look that finds something, soon after another that did, it makes two more. 8: 2 ms of looks in vain at most.
+constexpr int patience_gained = 2;
+constexpr int patience_max = 8;
+constexpr std::int64_t soon_after_ns = 500'000;
+constexpr std::int64_t moment_ns = 3'000;  // in which a P that gets on comes to the goroutine in its runnext
+
+// How many wake-ups a P does not put off after a mistake.
+constexpr std::uint32_t at_once_first = 16;
+constexpr std::uint32_t at_once_max = 1024;
+constexpr std::uint64_t rare_after = 8;  // times as many wake-ups without a mistake
+// The same for events: their pace tells, too, and on a busy machine a thread that is kept from running looks like one that
+// computes.
+constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
+
+}  // namespace
+
+void put_off_watch::look(std::int64_t now_ns) noexcept {
+  count(sched_.sysmon_looks);
+  came_soon_ = std::exchange(is_sighted_, false);
+  is_active_ = false;
+  has_idle_p_ = sched_.idle_procs.load(relaxed) != 0;  // relaxed: what comes later is seen at the next look
+  bool const timer_was_left_by_mistake = look_at_timers(now_ns);
+  for (P* const p : sched_.procs) look_at(*p, p->seen.put_off, timer_was_left_by_mistake);
+  if (!is_active_) {
+    patience_ = std::max(patience_ - 1, 0);
+  } else if (now_ns - std::exchange(active_at_ns_, now_ns) <= soon_after_ns) {
+    patience_ = std::min(patience_ + patience_gained, patience_max);
+  }
+}
+
+namespace {
+
+// To wait for this moment costs less than another sleep.
+bool gets_on(P const& p, std::uint64_t runs) noexcept {
+  for (std::int64_t const until_ns = os::monotonic_ns() + moment_ns; os::monotonic_ns() < until_ns;) {
+    cpu_relax();
+    if (p.counters.runs() != runs) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// An M that has just set a timer is often on its way to watch it itself: only what is so at two looks is a fault.
+bool put_off_watch::look_at_timers(std::int64_t now_ns) noexcept {
+  bool const all_idle = sched_.idle_procs.load(relaxed) == sched_.procs.size();
+  std::int64_t unwatched_ns = earliest_unwatched_timer(sched_);
+  if (unwatched_ns != never_ns && is_far_off(sched_, unwatched_ns, now_ns) && !all_idle) {
+    left_to_us_ns_ = std::exchange(unwatched_ns, never_ns);  // not yet
+  }
+  bool const is_unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
+  unwatched_ns_ = unwatched_ns;
+  if (unwatched_ns != never_ns) is_sighted_ = true;
+  if (is_unwatched) static_cast<void>(see_that_timers_are_watched(sched_));
+  return is_unwatched && unwatched_ns != left_to_us_ns_;
+}
+
+void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake) noexcept {
+  entry_bits const next = p.queue.peek_next().bits();
+  bool const ring_waits = p.queue.size() != 0;
+  std::uint32_t const ring_taken = p.queue.taken();
+  std::uint64_t const runs = p.counters.runs();
+  std::uint64_t const put_off = p.counters.put_off.load(relaxed);
+  bool const still = runs == seen.runs;
+  bool const next_waits = has_idle_p_ && next != 0;
+  bool const next_stands = next_waits && still && next == seen.next;
+  // Whatever else runs there: two that ready each other may do so for a whole slice.
+  bool const ring_stands = has_idle_p_ && ring_waits && seen.ring_waits && ring_taken == seen.ring_taken;
+  bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // else an M is on its way
+  if (p.has_put_off.load(relaxed)) {
+    p.has_put_off.store(false, relaxed);  // what is put off just now may be overlooked, and is found by anything_waits
+    is_active_ = is_active_ || has_idle_p_;
+  }
+  // At a second look a P with another goroutine in runnext gets on, and the usual pace will do.
+  bool const next_is_new = next_waits && !next_stands && !came_soon_;
+  is_sighted_ = is_sighted_ || (ring_stands && !ring_is_left) || (has_idle_p_ && still && ring_waits && !ring_stands) ||
+                (next_is_new && !gets_on(p, runs));
+  news_.all_still = news_.all_still && still;
+  news_.puts_off = news_.puts_off || put_off != seen.put_off;
+  seen.next = next_stands ? 0 : next;  // what was acted upon must be seen twice before it is acted upon once more
+  seen.ring_waits = ring_waits;
+  seen.ring_taken = ring_taken;
+  seen.runs = runs;
+  seen.put_off = put_off;
+  if (next_stands || (still && timer_was_left_by_mistake)) learn_from_mistake(p, seen);
+  if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
+  if (next_stands || ring_is_left) wake_if_idle(sched_);
+}
+
+void put_off_watch::learn_from_mistake(P& p, sighting& seen) const noexcept {
+  std::uint64_t const readies = p.counters.readies.load(relaxed);
+  bool const is_rare = readies - seen.readies_at_mistake > rare_after * seen.at_once;
+  seen.at_once = is_rare ? at_once_first : std::min(seen.at_once * 2, at_once_max);
+  seen.readies_at_mistake = readies;
+  p.wakes_at_once.store(seen.at_once, relaxed);
+}
+
+// Step 3 of the right column of wake.h's second table.
+bool put_off_watch::anything_waits() const noexcept {
+  if (sched_.idle_procs.load(seq_cst) == 0) return false;
+  for (P const* const p : sched_.procs) {
+    if (!p->queue.looks_empty()) return true;
+  }
+  std::int64_t const unwatched_ns = earliest_unwatched_timer(sched_);
+  return unwatched_ns != never_ns && !is_far_off(sched_, unwatched_ns, os::monotonic_ns());
+}
+
+std::int64_t put_off_watch::nap_ns(std::int64_t limit_ns) noexcept {
+  bool const ends_soon = limit_ns >= 0 && limit_ns <= pace_ns;
+  if (!ends_soon && !is_sighted_ && patience_ == 0) {
+    sched_.put_off_is_unwatched.store(true, seq_cst);
+    store_load_fence();
+    if (!anything_waits()) return limit_ns;
+    is_sighted_ = true;
+  }
+  if (sched_.put_off_is_unwatched.load(relaxed)) sched_.put_off_is_unwatched.store(false, relaxed);
+  std::int64_t const most_ns = is_sighted_ ? second_look_ns : pace_ns;
+  return limit_ns < 0 ? most_ns : std::min(limit_ns, most_ns);
+}
+
+put_off_watch::news put_off_watch::take_news() noexcept { return std::exchange(news_, {}); }
+
+}  // namespace thrum::rt
