@@ -26,7 +26,7 @@ class wait_group {
   wait_group(wait_group const&) = delete;
   wait_group& operator=(wait_group const&) = delete;
 
-  // Changes the count; a count that would fall below zero throws std::logic_error and changes nothing.
+  // Changes the count. A count that would fall below zero or rise above 2^47 - 1 throws std::logic_error and changes nothing.
   void add(std::int64_t delta);
   void done() { add(-1); }
 
@@ -65,8 +65,8 @@ class wait_group {
   [[nodiscard]] bool wait_until_ns(std::int64_t deadline_ns);
   [[nodiscard]] bool park_until_zero(char const* what, std::int64_t deadline_ns);
 
-  // Twice the count, plus one when somebody waits.
-  detail::atomic<std::int64_t> state_{0};
+  // Twice the count, plus one while goroutines wait in the run whose number stands in the upper 16 bits.
+  detail::atomic<std::uint64_t> state_{0};
 };
 
 }  // namespace thrum

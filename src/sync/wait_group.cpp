@@ -1,3 +1,4 @@
+#include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/wait_group.h>
 
@@ -9,10 +10,11 @@ namespace {
 
 using namespace rt;
 
-constexpr std::int64_t waited_for = 1;
-constexpr std::int64_t one = 2;
+constexpr word waited_for = 1;  // in the run whose number stands above (sync/stamp.h); changed under the bucket's lock
+constexpr word one = 2;
+constexpr std::int64_t count_max = (std::int64_t{1} << (stamp_shift - 1)) - 1;
 
-constexpr std::int64_t count_of(std::int64_t state) { return state >> 1; }
+constexpr std::int64_t count_of(word state) { return static_cast<std::int64_t>((state & ~stamp_mask) / one); }
 
 [[noreturn, gnu::noinline]] void throw_negative() { throw std::logic_error("thrum: negative wait_group counter"); }
 
@@ -20,10 +22,12 @@ constexpr std::int64_t count_of(std::int64_t state) { return state >> 1; }
   throw std::logic_error("thrum: wait_group::add(" + std::to_string(delta) + ") takes the count out of its range");
 }
 
-// The count falls to zero while somebody waits: the state changes and the waiters leave under the bucket's lock. False if
-// the count has changed meanwhile.
-bool release_waiters(atomic<std::int64_t>& state, std::int64_t seen) {
-  M& m = enter_to_wait("wait_group::done");
+// The count falls to zero while goroutines wait: the state changes and the waiters leave under the bucket's lock. False if
+// the count has changed meanwhile, or the run of the waiters is over.
+bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
+  M* const found = enter_to_wake(epoch);
+  if (found == nullptr) return false;
+  M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state);
   bucket.acquire();
   // acq_rel: this done() is ordered after all others, and all of them before the waiters.
@@ -40,43 +44,47 @@ bool release_waiters(atomic<std::int64_t>& state, std::int64_t seen) {
 }  // namespace
 
 void wait_group::add(std::int64_t delta) {
-  std::int64_t seen = state_.load(detail::relaxed);
+  word seen = state_.load(relaxed);
   for (;;) {
-    std::int64_t next = 0;
-    if (__builtin_mul_overflow(delta, one, &next) || __builtin_add_overflow(seen, next, &next))
-      throw_out_of_range(delta);
-    if (next < 0) throw_negative();
+    std::uint32_t const epoch = live_epoch();
+    word const now = unstamped(seen, waited_for, epoch);
+    std::int64_t count = 0;
+    if (__builtin_add_overflow(count_of(now), delta, &count) || count > count_max) throw_out_of_range(delta);
+    if (count < 0) throw_negative();
+    word const next = one * static_cast<word>(count) | (now & waited_for);
     if (next == waited_for) {
-      if (release_waiters(state_, seen)) return;
-      seen = state_.load(detail::relaxed);
-    } else if (state_.compare_exchange_weak(seen, next, detail::acq_rel, detail::relaxed)) {
+      if (release_waiters(state_, seen, epoch)) return;
+      seen = state_.load(relaxed);
+    } else if (state_.compare_exchange_weak(seen, stamped(next, waited_for, epoch), acq_rel, relaxed)) {
       return;  // acq_rel: the done() that comes last sees what all others did before theirs
     }
   }
 }
 
 void wait_group::wait() {
-  if (count_of(state_.load(detail::acquire)) == 0) return;  // pairs with the last done()
+  if (count_of(state_.load(acquire)) == 0) return;  // pairs with the last done()
   static_cast<void>(park_until_zero("wait_group::wait", no_deadline));
 }
 
 bool wait_group::wait_until_ns(std::int64_t deadline_ns) {
-  if (count_of(state_.load(detail::acquire)) == 0) return true;  // as above
+  if (count_of(state_.load(acquire)) == 0) return true;  // as above
   return detail::clock_ns() < deadline_ns && park_until_zero("wait_group::wait_for", deadline_ns);
 }
 
 bool wait_group::park_until_zero(char const* what, std::int64_t deadline_ns) {
   M& m = enter_to_wait(what);
-  auto const say_so = [this] {
-    std::int64_t seen = state_.load(acquire);
+  std::uint32_t const epoch = m.sched.epoch;
+  auto const say_so = [&] {
+    word seen = state_.load(acquire);  // pairs with the last done()
     while (count_of(seen) != 0) {
-      if (state_.compare_exchange_weak(seen, seen | waited_for, acquire, acquire)) return true;
+      word const next = stamped(unstamped(seen, waited_for, epoch) | waited_for, waited_for, epoch);
+      if (state_.compare_exchange_weak(seen, next, acquire, acquire)) return true;
     }
     return false;
   };
-  auto const take_it_back = [this] {
-    std::int64_t seen = state_.load(relaxed);
-    while (!state_.compare_exchange_weak(seen, seen & ~waited_for, relaxed, relaxed)) {
+  auto const take_it_back = [&] {
+    word seen = state_.load(relaxed);
+    while (!state_.compare_exchange_weak(seen, seen & ~(stamp_mask | waited_for), relaxed, relaxed)) {
     }  // relaxed: nothing is handed over
   };
   return wait_if(m, &state_, wait_reason::wait_group, deadline_ns, say_so, take_it_back);

@@ -188,14 +188,44 @@ TEST(wait_group_errors, say_what_was_wrong) {
       EXPECT_NE(said.find("wait_group"), std::string::npos) << said;
     }
     group.wait();  // nothing was counted
-    std::int64_t const many = std::numeric_limits<std::int64_t>::max() / 4;
+    std::int64_t const many = (std::int64_t{1} << 46) - 1;
     group.add(many);
     group.add(many);
+    group.add(1);
+    group.add(-1);
     EXPECT_NE(message_of([&] { group.add(many); }), "nothing was thrown") << "beyond what can be counted";
     group.add(-many);
     group.add(-many);
     group.wait();
   });
+}
+
+// A goroutine that its run has left behind waits for a count that falls to zero later.
+TEST(wait_group_errors, T12_what_an_earlier_run_waits_for_can_be_done_between_runs_and_in_the_next) {
+  for (bool const between : {true, false}) {
+    static wait_group* const group = new wait_group;  // the goroutine that stays behind refers to it
+    group->add(2);
+    run_at(1, [] {
+      std::atomic<bool> waits = false;
+      thrum::go([&waits] {
+        waits = true;
+        group->wait();
+      });
+      while (!waits) thrum::yield();
+      thrum::yield();
+    });
+    if (between) {
+      EXPECT_NO_THROW(group->done());
+      EXPECT_NO_THROW(group->done());
+      EXPECT_NO_THROW(group->wait()) << "the count is zero";
+    } else {
+      run_at(1, [] {
+        thrum::go([] { group->done(); });
+        thrum::go([] { group->done(); });
+        group->wait();
+      });
+    }
+  }
 }
 
 TEST(wait_group_errors, an_empty_callable_is_not_counted) {
