@@ -100,7 +100,10 @@ class semaphore {
   [[nodiscard]] bool release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept;
   [[nodiscard]] bool try_acquire_until_ns(std::int64_t deadline_ns, std::int64_t n);
   [[nodiscard]] bool wait_to_acquire(std::int64_t n, char const* what, std::int64_t deadline_ns);
-  [[nodiscard]] rt::g_list serve(rt::wait_bucket& bucket, std::int64_t given, std::uint32_t epoch) noexcept;
+  void serve(rt::wait_bucket& bucket, std::int64_t given, rt::g_list& woken, std::uint32_t epoch) noexcept;
+  enum class more_to_serve : bool { no, perhaps };
+  [[nodiscard]] more_to_serve serve_some(rt::wait_bucket& bucket, std::int64_t given, rt::g_list& woken,
+                                         std::uint32_t epoch) noexcept;
   void settle(std::uint32_t epoch) noexcept;
 
   detail::atomic<std::uint64_t> state_;

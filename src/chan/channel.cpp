@@ -3,12 +3,14 @@
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/chaos.h"
+#include "os/thread.h"
 #include "sched/park.h"
 #include "sched/queues.h"
 #include "sched/timers.h"
 #include "sync/wait.h"
 #include <thrum/chan.h>
 
+#include <array>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -26,6 +28,14 @@ void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.rel
 
 [[noreturn, gnu::noinline]] void wait_on_nil(char const* what, wait_reason reason) {
   sleep_for_good(enter_to_wait(what), reason);
+}
+
+// Whether the caller, which has taken the waiter out of its queue, may wake the goroutine.
+bool win(channel_waiter& waiter) noexcept {
+  if (!waiter.is_select) return true;
+  if (!waiter.g->race.win()) return false;
+  waiter.g->wake_parameter = &waiter;  // which case it was
+  return true;
 }
 
 // Enters the queue, which is locked with the channel, and parks. Answers whether the parcel has changed hands.
@@ -81,13 +91,6 @@ void waiter_queue::remove(channel_waiter& waiter) noexcept {
   }
 }
 
-bool waiter_queue::win(channel_waiter& waiter) noexcept {
-  if (!waiter.is_select) return true;
-  if (!waiter.g->race.win()) return false;
-  waiter.g->wake_parameter = &waiter;  // which case it was
-  return true;
-}
-
 channel_waiter* waiter_queue::pop_select() noexcept {
   while (channel_waiter* const first = first_.load(relaxed)) {
     unlink_first(*first);
@@ -96,14 +99,27 @@ channel_waiter* waiter_queue::pop_select() noexcept {
   return nullptr;
 }
 
-void waiter_queue::pop_all(g_list& to) noexcept {
-  channel_waiter* each = first_.load(relaxed);
+void waiter_queue::detach(detached_waiters& to) noexcept {
+  channel_waiter* const first = first_.load(relaxed);
+  if (first == nullptr) return;
+  to.before_.next = first;
+  first->previous = &to.before_;
+  to.behind_.previous = last_;
+  last_->next = &to.behind_;
   first_.store(nullptr, rt::release);  // pairs with looks_empty: closed is set already
   last_ = nullptr;
-  for (; each != nullptr; each = each->next) {
-    each->is_queued = false;
-    if (win(*each)) to.push_back(*each->g);
+}
+
+std::size_t detached_waiters::pop_some(std::span<G*> to) noexcept {
+  std::size_t won = 0;
+  for (std::size_t left = to.size(); left > 0 && !empty(); --left) {
+    channel_waiter& first = *before_.next;
+    before_.next = first.next;
+    first.next->previous = &before_;
+    first.is_queued = false;
+    if (win(first)) to[won++] = first.g;
   }
+  return won;
 }
 
 void throw_closed_for_sending() { throw channel_closed("thrum: send on a closed channel"); }
@@ -206,6 +222,28 @@ namespace {
 
 enum class closing : bool { done, was_closed };
 
+// How many waiters a close takes out before it releases the lock for a moment. A waiter lies on its goroutine's stack, which is
+// in no cache as a rule, so that each costs up to a microsecond; other threads spin for the lock meanwhile.
+constexpr std::size_t closed_at_once = 16;
+
+// Takes all waiters out and wakes them, chunk by chunk. The lock is held on entry and free on return. To wake those of one chunk
+// takes about as long as to take them out, so that threads which spin for the lock find it free.
+void release_waiters(M& m, channel& c, detached_waiters& receivers, detached_waiters& senders) noexcept {
+  std::array<G*, closed_at_once> taken;
+  crowd_to_wake crowd(m);
+  for (;;) {
+    std::size_t const won = (receivers.empty() ? senders : receivers).pop_some(taken);
+    bool const is_last = receivers.empty() && senders.empty();
+    c.lock.release();
+    os::chaos_point("chan.closes_on");
+    g_list released;
+    for (std::size_t i = 0; i < won; ++i) released.push_back(*taken[i]);
+    crowd.wake(released);
+    if (is_last) return;
+    lock(m, c);
+  }
+}
+
 // On a goroutine, inside the runtime; leaves it.
 closing close_and_leave(M& m, channel& c) noexcept {
   lock(m, c);
@@ -216,21 +254,34 @@ closing close_and_leave(M& m, channel& c) noexcept {
   }
   c.closed.store(true, rt::release);  // pairs with the try forms and is_closed
   os::chaos_point("chan.closes");
-  g_list released;
-  c.receivers.pop_all(released);
-  c.senders.pop_all(released);
-  c.lock.release();
-  os::chaos_point("chan.closed");
-  ready_all(m, released);
+  bool const is_waited_for = !c.receivers.is_empty() || !c.senders.is_empty();
+  if (!is_waited_for) {
+    c.lock.release();
+    leave(m);
+    return closing::done;
+  }
+  retain_channel(&c);  // those that are woken first may drop all other references
+  // One of the queues is empty, unless selects stand in both.
+  detached_waiters receivers;
+  detached_waiters senders;
+  c.receivers.detach(receivers);
+  c.senders.detach(senders);
+  release_waiters(m, c, receivers, senders);
   leave(m);
+  release_channel(&c);  // outside the runtime: it may be the last one
   return closing::done;
 }
 
-// While no run is alive nobody waits, but for such as their run has left behind.
-void close_between_runs(channel& c) noexcept {
-  static_cast<void>(c.take_lock(Sched::live_epoch.load(relaxed)));  // relaxed: whoever began a run has told this thread
-  c.closed.store(true, rt::release);                                // as above
+// On a thread that found no run alive: nobody waits, but for goroutines that an earlier run has left behind. False: a run has
+// begun since, and goroutines of that run wait here.
+bool close_between_runs(channel& c) noexcept {
+  c.lock.acquire();
+  // relaxed: a goroutine that waits here knew its run's epoch, and held the lock
+  bool const are_left_behind = c.epoch != Sched::live_epoch.load(relaxed);
+  bool const may_close = are_left_behind || (c.receivers.is_empty() && c.senders.is_empty());
+  if (may_close) c.closed.store(true, rt::release);  // as above
   c.lock.release();
+  return may_close;
 }
 
 }  // namespace
@@ -243,13 +294,15 @@ void close(channel* c) {
 }
 
 void close_if_open(channel* c) {
-  if (is_closed(c)) return;
-  M* const m = callers_m();
-  if (m == nullptr) {
-    close_between_runs(*c);
-  } else {
-    enter(*m);
-    static_cast<void>(close_and_leave(*m, *c));
+  while (!is_closed(c)) {
+    if (M* const m = callers_m()) {
+      enter(*m);
+      static_cast<void>(close_and_leave(*m, *c));
+      return;
+    }
+    os::chaos_point("chan.found_no_run");
+    if (close_between_runs(*c)) return;
+    os::yield_thread();  // a run that is coming to its end takes no thread in
   }
 }
 

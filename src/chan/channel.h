@@ -5,7 +5,8 @@
 //     waits (a select may stand on both sides, and never meets itself: it stands nowhere while it looks).
 //  2. Who takes a waiter out of a queue has won the goroutine's race and completes the bargain before he lets go of the
 //     lock: he copies the parcel straight from, or to, the other's stack. He readies it after that.
-//  3. After the release of the lock the channel is not touched again: whoever got its last element may destroy it.
+//  3. After the last release of the lock the channel is not touched again: the goroutine that got its last element may
+//     destroy it. A close that releases the lock several times holds a reference meanwhile.
 //  4. Waiters belong to the run `epoch`. Those of a run that is over are forgotten by the first to lock the channel in a
 //     later one, without a look at them (T12). A goroutine of the earlier run that is still in user code, and comes to a
 //     channel of the later one, sleeps for good.
@@ -25,12 +26,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace thrum::detail {
 
 using rt::acquire;
 using rt::atomic;
 using rt::relaxed;
+
+// The waiters of a channel that was closed, between two waiters that are none. So the first and the last have neighbours, and
+// a select that leaves changes nothing but those. All members: under the channel's lock.
+class detached_waiters {
+ public:
+  detached_waiters() noexcept {
+    before_.next = &behind_;
+    behind_.previous = &before_;
+  }
+  detached_waiters(detached_waiters const&) = delete;
+  detached_waiters& operator=(detached_waiters const&) = delete;
+
+  [[nodiscard]] bool empty() const noexcept { return before_.next == &behind_; }
+  // Takes as many waiters out as there is room for, and answers how many goroutines the caller may wake: those are in `to`. The
+  // goroutines' records are not touched, because each of them would be another miss of the cache under the lock.
+  [[nodiscard]] std::size_t pop_some(std::span<rt::G*> to) noexcept;
+
+ private:
+  friend class waiter_queue;
+  channel_waiter before_;
+  channel_waiter behind_;
+};
 
 // FIFO; a waiter in the middle leaves in O(1).
 class waiter_queue {
@@ -49,15 +73,14 @@ class waiter_queue {
     return first;
   }
   [[nodiscard]] channel_waiter const* first() const noexcept { return first_.load(relaxed); }
-  // For close: moves everybody whom we may wake to the end of the list.
-  void pop_all(rt::g_list& to) noexcept;
+  // For close: moves all waiters to `to`, which is empty, in O(1). A select leaves that list by remove(), too.
+  void detach(detached_waiters& to) noexcept;
   void forget() noexcept {
     first_.store(nullptr, relaxed);
     last_ = nullptr;
   }
 
  private:
-  [[nodiscard]] static bool win(channel_waiter& waiter) noexcept;
   [[nodiscard]] channel_waiter* pop_select() noexcept;
   void unlink_first(channel_waiter& first) noexcept {
     first.is_queued = false;

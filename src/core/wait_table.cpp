@@ -125,6 +125,28 @@ bool wait_bucket::take(sudog& waiter) noexcept {
   return remove(waiter, more) && is_ours(waiter);
 }
 
+void wait_bucket::detach(void const* address, detached_queue& to) noexcept {
+  sudog** const slot = slot_of(address);
+  sudog* const first = *slot;
+  if (first == nullptr) return;
+  sudog* const last = first->last;
+  *slot = merge(first->left, first->right);
+  to.before_.next = first;
+  first->left = &to.before_;
+  first->last = first->right = nullptr;
+  to.behind_.left = last;
+  last->next = &to.behind_;
+}
+
+sudog* detached_queue::pop() noexcept {
+  if (empty()) return nullptr;
+  sudog& first = *before_.next;
+  before_.next = first.next;
+  first.next->left = &before_;
+  forget_links(first);
+  return is_ours(first) ? &first : nullptr;
+}
+
 bool wait_bucket::remove(sudog& waiter, bool& more) noexcept {
   if (waiter.address == nullptr) return false;
   sudog** const slot = slot_of(waiter.address);
@@ -134,16 +156,18 @@ bool wait_bucket::remove(sudog& waiter, bool& more) noexcept {
     take_first(slot);
     return true;
   }
-  more = true;  // the first stays
+  // Without a first one its queue was detached. With one it may have been, too, and others stand there now: then it makes no
+  // difference to anybody whether it stood among those.
+  more = first != nullptr;
   sudog* const before = waiter.left;
   before->next = waiter.next;
   if (waiter.next != nullptr) {
     waiter.next->left = before;
   } else {
-    first->last = before;
+    first->last = before;  // a detached queue has no waiter without a next one
   }
   forget_links(waiter);
-  return true;
+  return more;
 }
 
 }  // namespace thrum::rt

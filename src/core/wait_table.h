@@ -6,8 +6,12 @@
 // is only a key, a new object at the same place cannot be confused with it: it enters the bucket under the same lock.
 //
 // In a bucket, the first waiters of different addresses form a treap; further waiters of an address hang behind their
-// first one, in order of coming. So a crowd on one address costs O(1), many addresses in one bucket O(log n). One that
+// first one, in order of coming. So a crowd on one address costs O(1), many addresses in one bucket O(log n). A waiter that
 // gives up leaves from anywhere in the queue for the price of finding its address.
+//
+// A broadcast detaches the whole queue of an address in O(1) and then takes its waiters out in chunks, releasing the lock in
+// between, because hundreds of other addresses share the bucket. A waiter that gives up leaves a detached queue by the same
+// call; a goroutine that begins to wait for the address meanwhile stands in a queue of its own.
 //
 // Passive: it returns lists, it wakes nobody.
 #pragma once
@@ -23,6 +27,28 @@ namespace thrum::rt {
 
 enum class queue_end : bool { back, front };
 
+// All waiters that an address had, out of the tree, between two sudogs that stand for nobody. So the first and the last have
+// neighbours, and a waiter that gives up changes nothing but those. Lives on the stack of the goroutine that wakes them.
+class detached_queue {
+ public:
+  detached_queue() noexcept {
+    before_.next = &behind_;
+    behind_.left = &before_;
+  }
+  detached_queue(detached_queue const&) = delete;
+  detached_queue& operator=(detached_queue const&) = delete;
+
+  // Both: under the bucket's lock.
+  [[nodiscard]] bool empty() const noexcept { return before_.next == &behind_; }
+  // Takes the first waiter out. nullptr: another waker was quicker to wake its goroutine, or the queue is empty.
+  [[nodiscard]] sudog* pop() noexcept;
+
+ private:
+  friend class wait_bucket;
+  sudog before_;
+  sudog behind_;
+};
+
 class wait_bucket {
  public:
   void acquire() noexcept { lock_.acquire(); }
@@ -34,7 +60,9 @@ class wait_bucket {
   // The first waiter of the address that the caller may wake, or nullptr; `more` says whether others are left. Those whose
   // goroutine somebody else was quicker to wake are taken out on the way, and left to it.
   sudog* dequeue(void const* address, bool& more) noexcept;
-  // Takes a waiter out from wherever it stands; false: somebody has taken it out already. `more` as above.
+  // Moves all waiters of the address to `to`, which is empty, in O(1).
+  void detach(void const* address, detached_queue& to) noexcept;
+  // Takes a waiter out from wherever it stands; false: a waker has taken it out or detached its queue. `more` as above.
   [[nodiscard]] bool remove(sudog& waiter, bool& more) noexcept;
   // Takes this waiter out; false: somebody else was quicker to wake its goroutine.
   [[nodiscard]] bool take(sudog& waiter) noexcept;

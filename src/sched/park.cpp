@@ -54,14 +54,19 @@ void ready(M& m, G& g) noexcept {
   }
 }
 
-void ready_all(M& m, g_list& waiting) noexcept {
-  G* const first = waiting.pop_front();
-  if (first == nullptr) return;
-  ready(m, *first);
+void ready_all(M& m, g_list& waiting) noexcept { crowd_to_wake(m).wake(waiting); }
+
+void crowd_to_wake::wake(g_list& waiting) noexcept {
+  if (is_first_) {
+    G* const first = waiting.pop_front();
+    if (first == nullptr) return;
+    is_first_ = false;
+    ready(m_, *first);
+  }
   if (waiting.empty()) return;
   waiting.for_each([](G& g) { g.end_wait(); });
-  count(m.p->counters.readies, waiting.size());
-  inject(m.sched, &m, waiting);
+  count(m_.p->counters.readies, waiting.size());
+  inject(m_.sched, &m_, waiting);
 }
 
 void main_goroutine_ended(M& m, G& main) noexcept {

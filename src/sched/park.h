@@ -29,6 +29,17 @@ void ready(M& m, G& g) noexcept;
 // The same for a crowd: the first is the next to run, the others fill idle Ps and m's own.
 void ready_all(M& m, g_list& waiting) noexcept;
 
+// The same for a crowd that comes in several lists, as if it were one.
+class crowd_to_wake {
+ public:
+  explicit crowd_to_wake(M& m) noexcept : m_(m) {}
+  void wake(g_list& waiting) noexcept;  // leaves the list empty
+
+ private:
+  M& m_;
+  bool is_first_ = true;
+};
+
 // --- joining ---
 
 // The user code of a joinable goroutine is done: its handle may take the result. In user code, on its own stack.

@@ -81,21 +81,21 @@ void condition_variable::notify_slow(how_many which) noexcept {
   if (found == nullptr) return;
   M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
-  g_list woken;
   bucket.acquire();
-  for (bool more = bucket.has_waiters(&state_); more;) {
-    sudog* const next = bucket.dequeue(&state_, more);
+  if (!bucket.has_waiters(&state_)) {  // another notification has woken them, and it may be gone
+    bucket.release();
+  } else if (which == how_many::all) {
+    state_.store(0, relaxed);         // relaxed: as in wait
+    release_all(m, bucket, &state_);  // it may be gone now
+  } else {
+    bool more = false;
+    sudog* const first = bucket.dequeue(&state_, more);
     if (!more) state_.store(0, relaxed);  // relaxed: as in wait
-    if (next == nullptr) break;
-    if (next->still_runs) {
-      next->handed_over = true;
-    } else {
-      woken.push_back(*next->g);
-    }
-    if (which == how_many::one) break;
+    bool const is_parked = first != nullptr && !first->still_runs;
+    if (first != nullptr && !is_parked) first->handed_over = true;
+    bucket.release();  // it may be gone now
+    if (is_parked) ready(m, *first->g);
   }
-  bucket.release();  // it may be gone now
-  ready_all(m, woken);
   leave(m);
 }
 

@@ -3,9 +3,11 @@
 // Invariants:
 //  1. `waited_for` is set exactly while somebody stands in the bucket. It changes under the bucket's lock, and while it is
 //     set so does the count: the fast paths keep away.
-//  2. While it is set there are fewer permits than the first in the bucket wants.
-//  3. Whoever is woken has its permits.
+//  2. While it is set there are fewer permits than the first in the bucket wants, or a goroutine that serves many waiters has
+//     released the bucket's lock for a moment and will go on. Whoever else gets the lock meanwhile may serve them, too.
+//  3. A goroutine that is woken has its permits.
 #include "base/check.h"
+#include "os/chaos.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/semaphore.h>
@@ -85,8 +87,8 @@ bool semaphore::wait_to_acquire(std::int64_t n, char const* what, std::int64_t d
     accept(promised_, static_cast<word>(n));
   } else {
     g_list woken;
-    // Whoever stood behind us may find enough for himself.
-    if ((unstamped(state_.load(relaxed), waited_for, epoch) & waited_for) != 0) woken = serve(bucket, 0, epoch);
+    // A waiter that stood behind us may find enough permits.
+    if ((unstamped(state_.load(relaxed), waited_for, epoch) & waited_for) != 0) serve(bucket, 0, woken, epoch);
     bucket.release();
     ready_all(*end.m, woken);
   }
@@ -94,14 +96,29 @@ bool semaphore::wait_to_acquire(std::int64_t n, char const* what, std::int64_t d
   return end.how == wait_outcome::woken;
 }
 
-// `given` permits more. Those at the head who can have what they want are taken out of the bucket. Under its lock, and
-// `waited_for` is set: so by invariant 1 nobody else changes the state.
-g_list semaphore::serve(wait_bucket& bucket, std::int64_t given, std::uint32_t epoch) noexcept {
+// `given` permits more. Those at the head who can have what they want are taken out of the bucket. Under its lock, which is
+// released in between when there are many.
+void semaphore::serve(wait_bucket& bucket, std::int64_t given, g_list& woken, std::uint32_t epoch) noexcept {
+  // Woken are only those for whom we were called, at the end: until then they keep the semaphore alive. If others have served
+  // the rest meanwhile, none of its waiters stands in the bucket.
+  while (serve_some(bucket, given, woken, epoch) == more_to_serve::perhaps) {
+    bucket.release();
+    os::chaos_point("semaphore.serves_on");
+    bucket.acquire();
+    if (!bucket.has_waiters(&state_)) return;
+    given = 0;
+  }
+}
+
+// Under the bucket's lock, and `waited_for` is set: so by invariant 1 nobody else changes the state.
+semaphore::more_to_serve semaphore::serve_some(wait_bucket& bucket, std::int64_t given, g_list& woken,
+                                               std::uint32_t epoch) noexcept {
   std::int64_t available = count_of(state_.load(relaxed)) + given;
   word served = 0;
-  g_list woken;
+  std::uint32_t looked_at = 0;
   sudog* first = bucket.first(&state_);
-  for (; first != nullptr && first->wanted <= available; first = bucket.first(&state_)) {
+  for (; first != nullptr && first->wanted <= available && looked_at < woken_at_once; first = bucket.first(&state_)) {
+    ++looked_at;
     if (!bucket.take(*first)) continue;  // it has just given up
     available -= first->wanted;
     served += static_cast<word>(first->wanted);
@@ -111,7 +128,7 @@ g_list semaphore::serve(wait_bucket& bucket, std::int64_t given, std::uint32_t e
   word const left = one * static_cast<word>(available) | (first != nullptr ? waited_for : 0);
   // release pairs with the acquire of whoever takes them; acquire: whoever is woken sees what all those did who gave
   state_.exchange(stamped(left, waited_for, epoch), acq_rel);
-  return woken;
+  return first != nullptr && first->wanted <= available ? more_to_serve::perhaps : more_to_serve::no;
 }
 
 void semaphore::release_slow(std::int64_t n) noexcept {
@@ -139,7 +156,7 @@ bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept
   g_list woken;
   bucket.acquire();
   bool const they_wait = bucket.has_waiters(&state_);
-  if (they_wait) woken = serve(bucket, n, epoch);
+  if (they_wait) serve(bucket, n, woken, epoch);
   bucket.release();  // it may be gone now
   ready_all(m, woken);
   leave(m);

@@ -14,6 +14,7 @@
 //  6. After its release a reader touches the shared_mutex again only under the bucket's lock and if a writer stands there:
 //     who waits in it keeps it alive. A writer that others wait for releases it under the bucket's lock at once.
 #include "base/check.h"
+#include "os/chaos.h"
 #include "sync/lock_holders.h"
 #include "sync/poll.h"
 #include "sync/stamp.h"
@@ -69,15 +70,30 @@ bool shared_mutex::give_to_writer(wait_bucket& bucket, g_list& woken, std::uint3
   return true;
 }
 
-// All readers that wait are inside now. False: there are none.
+// All readers that wait are inside now. False: there are none. The bucket's lock is released in between when there are many.
+// Nothing changes hands meanwhile, because none of the readers that are counted is woken before the last is, and while a reader
+// is counted no writer gets in (invariant 1). Readers that begin to wait meanwhile enter too. Their number is bounded, because
+// they are woken at the end.
 bool shared_mutex::let_readers_in(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
-  woken = take_all(bucket, readers_key());
-  word const entering = woken.size();
-  if (entering == 0) return false;
-  promise(promised_, entering, epoch);
-  // release: they see what we did; acquire: and what those before us did
-  change(acq_rel, epoch, [entering](word now) { return (now & ~(held | readers_wait)) + entering; });
-  return true;
+  for (bool more = true; more;) {
+    word entering = 0;
+    while (more && entering < woken_at_once) {
+      sudog* const next = bucket.dequeue(readers_key(), more);
+      if (next == nullptr) break;
+      woken.push_back(*next->g);
+      ++entering;
+    }
+    if (entering == 0) break;
+    promise(promised_, entering, epoch);
+    word const gone = held | (more ? 0 : readers_wait);
+    // release: they see what we did; acquire: and what those before us did
+    change(acq_rel, epoch, [=](word now) { return (now & ~gone) + entering; });
+    if (!more) break;
+    bucket.release();
+    os::chaos_point("shared_mutex.lets_in");
+    bucket.acquire();
+  }
+  return !woken.empty();
 }
 
 // Nobody waits any more: all who stood there have given up.

@@ -134,15 +134,49 @@ TEST(waiter_queue, close_takes_everybody_who_can_be_woken_once) {
   ASSERT_TRUE(c.gs[2].race.win());
   for (std::size_t i = 0; i < 3; ++i) receivers.push_back(c[i]);
   for (std::size_t i = 3; i < 6; ++i) senders.push_back(c[i]);
-  rt::g_list released;
-  receivers.pop_all(released);
-  senders.pop_all(released);
+  std::array<rt::G*, 3> taken{};
+  detached_waiters closed_receivers;
+  detached_waiters closed_senders;
+  receivers.detach(closed_receivers);
+  senders.detach(closed_senders);
   EXPECT_TRUE(receivers.is_empty() && senders.is_empty());
+  ASSERT_EQ(closed_receivers.pop_some({taken.data(), 2}), 2U);
+  EXPECT_EQ(taken[0], &c.gs[0]);
+  EXPECT_EQ(taken[1], &c.gs[1]);
+  EXPECT_FALSE(closed_receivers.empty());
+  EXPECT_EQ(closed_receivers.pop_some({taken.data(), 2}), 0U) << "it was woken elsewhere";
+  ASSERT_EQ(closed_senders.pop_some(taken), 2U) << "the second stands among the receivers, too";
+  EXPECT_EQ(taken[0], &c.gs[3]);
+  EXPECT_EQ(taken[1], &c.gs[5]);
+  EXPECT_TRUE(closed_receivers.empty() && closed_senders.empty());
   for (auto const& each : c.waiters) EXPECT_FALSE(each.is_queued);
-  for (std::size_t const expected : {0U, 1U, 3U, 5U}) EXPECT_EQ(released.pop_front(), &c.gs[expected]);
-  EXPECT_TRUE(released.empty());
   receivers.push_back(c[0]);
   EXPECT_EQ(receivers.pop(), &c[0]) << "the queue can be used again";
+}
+
+TEST(waiter_queue, a_select_leaves_a_closed_channel_from_the_front_the_middle_and_the_end) {
+  for (std::size_t leaves = 0; leaves < 3; ++leaves) {
+    crowd c(3);
+    waiter_queue queue;
+    for (auto& each : c.waiters) queue.push_back(each);
+    detached_waiters closed;
+    queue.detach(closed);
+    queue.remove(c[leaves]);
+    EXPECT_TRUE(queue.is_empty());
+    EXPECT_FALSE(c[leaves].is_queued);
+    std::array<rt::G*, 3> taken{};
+    ASSERT_EQ(closed.pop_some(taken), 2U);
+    EXPECT_TRUE(closed.empty());
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (i == leaves) continue;
+      EXPECT_EQ(taken[at++], &c.gs[i]);
+    }
+  }
+  waiter_queue empty;
+  detached_waiters nobody;
+  empty.detach(nobody);
+  EXPECT_TRUE(nobody.empty());
 }
 
 TEST(waiter_queue, T12_what_is_forgotten_is_not_looked_at) {

@@ -70,6 +70,90 @@ TEST(wait_bucket, a_waiter_that_left_carries_no_links_along) {
   EXPECT_EQ(first->address, nullptr);
 }
 
+TEST(wait_bucket, a_detached_queue_holds_all_waiters_of_its_address_and_no_others) {
+  locked_bucket locked;
+  sudog waiters[4];
+  sudog others[20];
+  sudog newcomer;
+  G g;
+  for (auto& each : waiters) each.g = &g;
+  for (std::size_t i = 0; i < 10; ++i) locked.bucket.enqueue(others[i], address(10 + i), queue_end::back);
+  for (auto& waiter : waiters) locked.bucket.enqueue(waiter, address(5), queue_end::back);
+  for (std::size_t i = 10; i < 20; ++i)
+    locked.bucket.enqueue(others[i], address(i - 10 + (i >= 15 ? 20 : 0)), queue_end::back);
+  detached_queue all;
+  locked.bucket.detach(address(5), all);
+  EXPECT_FALSE(locked.bucket.has_waiters(address(5)));
+  locked.bucket.enqueue(newcomer, address(5), queue_end::back);
+  for (auto& waiter : waiters) {
+    EXPECT_FALSE(all.empty());
+    EXPECT_EQ(all.pop(), &waiter);
+    EXPECT_EQ(waiter.address, nullptr);
+    EXPECT_EQ(waiter.next, nullptr);
+    EXPECT_EQ(waiter.left, nullptr);
+  }
+  EXPECT_TRUE(all.empty());
+  EXPECT_EQ(all.pop(), nullptr);
+  bool more = true;
+  EXPECT_EQ(locked.bucket.dequeue(address(5), more), &newcomer);
+  EXPECT_FALSE(more);
+  std::size_t left = 0;
+  locked.bucket.for_each([&](sudog const&) { ++left; });
+  EXPECT_EQ(left, 20U);
+  detached_queue none;
+  locked.bucket.detach(address(5), none);
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(wait_bucket, one_that_gives_up_leaves_a_detached_queue_from_anywhere) {
+  for (bool const others_come : {false, true}) {
+    for (std::size_t leaver = 0; leaver < 3; ++leaver) {
+      locked_bucket locked;
+      sudog waiters[3];
+      sudog newcomers[2];
+      for (auto& waiter : waiters) locked.bucket.enqueue(waiter, address(1), queue_end::back);
+      detached_queue all;
+      locked.bucket.detach(address(1), all);
+      if (others_come) {
+        for (auto& newcomer : newcomers) locked.bucket.enqueue(newcomer, address(1), queue_end::back);
+      }
+      bool more = !others_come;
+      bool const stood_there = locked.bucket.remove(waiters[leaver], more);
+      EXPECT_EQ(stood_there, others_come) << "without others it leaves the object to the waker that detached its queue";
+      EXPECT_EQ(more, others_come);
+      EXPECT_EQ(waiters[leaver].address, nullptr);
+      EXPECT_FALSE(locked.bucket.remove(waiters[leaver], more));
+      for (std::size_t i = 0; i < 3; ++i) {
+        if (i == leaver) continue;
+        EXPECT_EQ(all.pop(), &waiters[i]);
+      }
+      EXPECT_TRUE(all.empty());
+      if (!others_come) continue;
+      for (auto& newcomer : newcomers) EXPECT_EQ(locked.bucket.dequeue(address(1), more), &newcomer);
+      EXPECT_FALSE(more);
+    }
+  }
+}
+
+TEST(wait_bucket, a_detached_waiter_that_another_waker_has_won_is_left_to_it) {
+  locked_bucket locked;
+  G gs[2];
+  sudog waiters[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    waiters[i].g = &gs[i];
+    waiters[i].in_race = true;
+    gs[i].race.begin();
+    locked.bucket.enqueue(waiters[i], address(1), queue_end::back);
+  }
+  ASSERT_TRUE(gs[0].race.win());
+  detached_queue all;
+  locked.bucket.detach(address(1), all);
+  EXPECT_EQ(all.pop(), nullptr);
+  EXPECT_FALSE(all.empty());
+  EXPECT_EQ(all.pop(), &waiters[1]);
+  EXPECT_TRUE(all.empty());
+}
+
 TEST(wait_bucket, one_that_gives_up_leaves_from_anywhere_in_its_queue) {
   for (std::size_t leaver = 0; leaver < 4; ++leaver) {
     locked_bucket locked;
