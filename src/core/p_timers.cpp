@@ -1,10 +1,17 @@
 #include "core/p_timers.h"
 
+#include <algorithm>
+
 namespace thrum::rt {
 namespace {
 
 // Below this many dead entries a sweep is not worth its set-up.
 constexpr std::uint32_t dead_min = 32;
+
+// How many entries are taken out of the top of the heap before the lock is released for a moment.
+constexpr std::uint32_t popped_at_once = 64;
+// How many dead entries a look for due timers drops beyond those that are due.
+constexpr std::uint32_t dropped_ahead_max = 1024;
 
 }  // namespace
 
@@ -20,21 +27,58 @@ void p_timers::drop_dead(timer_entry const& e) noexcept {
   drop_reference(e.record());
 }
 
-// After entries have gone: dead ones at the top go too, and everybody may see what comes next.
-void p_timers::settle() noexcept {
-  while (dead_ != 0 && is_dead(heap_.first())) drop_dead(heap_.pop());
-  std::int64_t const next = heap_.empty() ? never_ns : heap_.first().when_ns;
+void p_timers::drop_dead_first(std::uint32_t limit) noexcept {
+  for (; limit > 0 && has_dead_first(); --limit) drop_dead(heap_.pop());
+}
+
+// After entries have gone: everybody may see what comes next.
+void p_timers::tell_next() noexcept {
+  std::int64_t const next = heap_.size() == dead_ ? never_ns : heap_.first().when_ns;
   if (next_when_.load(relaxed) != next) next_when_.store(next, seq_cst);
 }
 
 void p_timers::sweep_if_worth_it() noexcept {
-  if (dead_ < dead_min || dead_ < heap_.size() / 4) return;
+  if (unswept_ == 0) {
+    if (dead_ < dead_min) return;
+    std::uint32_t const size = heap_.size();
+    if (size <= sweep_whole_max) {
+      if (dead_ >= size / 4) sweep_whole();
+      return;
+    }
+    if (dead_ < size / 8) return;
+    unswept_ = size;
+  }
+  sweep_some();
+}
+
+void p_timers::sweep_whole() noexcept {
   // Two entries of one record at the same time both look valid, and one of them is not: it stays counted.
   dead_ -= heap_.remove_if([this](timer_entry const& e) {
     if (!is_dead(e)) return false;
     drop_reference(e.record());
     return true;
   });
+}
+
+// From the last place to the first. What others push and pop meanwhile may move a dead entry from a place that was not looked
+// at to one that was: then the next pass finds it.
+void p_timers::sweep_some() noexcept {
+  unswept_ = std::min(unswept_, heap_.size());
+  std::uint32_t const looked_at = std::min(unswept_, sweep_step);
+  for (std::uint32_t i = 1; i <= looked_at; ++i) {
+    __builtin_prefetch(reinterpret_cast<void const*>(heap_.at(unswept_ - i).target & ~std::uintptr_t{1}));
+  }
+  for (std::uint32_t left = looked_at; left > 0 && unswept_ > 0; --left) {
+    std::uint32_t const place = unswept_ - 1;
+    timer_entry const e = heap_.at(place);
+    if (!is_dead(e)) {
+      --unswept_;
+      continue;
+    }
+    heap_.remove(place);
+    drop_dead(e);
+    unswept_ = std::min(unswept_, heap_.size());  // the place is looked at again: see timer_heap::remove
+  }
 }
 
 added_as p_timers::push(timer_entry e) noexcept {
@@ -82,26 +126,37 @@ void p_timers::forget(timer_record& r) noexcept {
   r.in.store(nullptr, release);
   ++dead_;
   sweep_if_worth_it();
-  settle();
+  drop_dead_first(sweep_step);
+  tell_next();
 }
 
 std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uint32_t limit) noexcept {
-  os::lock_guard const guard(lock_);
   std::uint32_t taken = 0;
-  while (taken < limit && !heap_.empty() && heap_.first().when_ns <= now_ns) {
-    timer_entry const e = heap_.pop();
-    __builtin_prefetch(reinterpret_cast<void const*>(e.target), 1);
-    if (e.is_record()) {
-      if (is_dead(e)) {
-        drop_dead(e);
-        continue;
+  std::uint32_t ahead = 0;
+  for (;;) {
+    os::lock_guard const guard(lock_);
+    std::uint32_t left = popped_at_once;
+    for (; left > 0 && taken < limit && !heap_.empty() && heap_.first().when_ns <= now_ns; --left) {
+      timer_entry const e = heap_.pop();
+      __builtin_prefetch(reinterpret_cast<void const*>(e.target), 1);
+      if (e.is_record()) {
+        if (is_dead(e)) {
+          drop_dead(e);
+          continue;
+        }
+        e.record().in.store(nullptr, release);  // pairs with arm: we have read the record before it is written anew
       }
-      e.record().in.store(nullptr, release);  // pairs with arm: we have read the record before it is written anew
+      out[taken++] = e;
     }
-    out[taken++] = e;
+    bool const has_room = taken < limit;
+    if (left != 0 || !has_room) {
+      ahead += popped_at_once;
+      drop_dead_first(popped_at_once);
+    }
+    tell_next();
+    bool const is_due = has_room && !heap_.empty() && heap_.first().when_ns <= now_ns;
+    if (!is_due && (ahead >= dropped_ahead_max || !has_dead_first())) return taken;
   }
-  settle();
-  return taken;
 }
 
 timer_record* p_timers::take_any() noexcept {

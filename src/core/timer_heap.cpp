@@ -81,6 +81,19 @@ void timer_heap::sink(std::uint32_t hole, timer_entry e, std::uint32_t end) noex
   slots_[hole] = e;
 }
 
+void timer_heap::remove(std::uint32_t place) noexcept {
+  std::uint32_t const hole = root + place;
+  std::uint32_t const end = root + size() - 1;
+  size_.store(end - root, relaxed);
+  if (hole == end) return;
+  timer_entry const last = slots_[end];
+  if (hole != root && last.when_ns < slots_[parent_of(hole)].when_ns) {
+    rise(hole, last);
+  } else {
+    sink(hole, last, end);
+  }
+}
+
 void timer_heap::restore_order() noexcept {
   std::uint32_t const end = root + size();
   if (size() < 2) return;

@@ -90,6 +90,12 @@ class timer_heap {
     return end - kept;
   }
 
+  // By place, from 0 to size() - 1: parents have smaller places than their children.
+  [[nodiscard]] timer_entry const& at(std::uint32_t place) const noexcept { return slots_[root + place]; }
+  // Takes one entry out. Entries of larger places may change theirs, and those between this one and the first: each of them
+  // moves one level down, so that the place may hold an entry that had a smaller place before.
+  void remove(std::uint32_t place) noexcept;
+
   template <class F>
   void for_each(F visit) const noexcept {
     for (std::uint32_t i = root; i < root + size(); ++i) visit(slots_[i]);

@@ -181,6 +181,59 @@ TEST(p_timers, TM14_what_is_armed_and_stopped_over_and_over_takes_no_room) {
   EXPECT_EQ(timers.next_when(), 0);
 }
 
+// What one stop does under the heap's lock is bounded, however many timers there are and however many of them are dead.
+TEST(p_timers, a_stop_among_many_timers_drops_a_few_dead_ones_at_a_time) {
+  constexpr std::size_t count = 100'000;
+  constexpr std::uint32_t dropped_max = 2 * p_timers::sweep_step;  // in the sweep, and at the top
+  p_timers timers;
+  random_source random(11);
+  std::vector<timer_record*> all(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    all[i] = &new_record();
+    arm(timers, *all[i], 1'000 + random.below(1'000'000'000));
+  }
+  for (std::size_t i = count - 1; i > 0; --i) std::swap(all[i], all[random.below(static_cast<std::uint32_t>(i + 1))]);
+  for (timer_record* const r : all) {
+    auto const before = timers.count();
+    stop(*r);
+    drop_reference(*r);
+    auto const after = timers.count();
+    if (before.entries <= p_timers::sweep_whole_max) continue;
+    ASSERT_LE(before.entries - after.entries, dropped_max);
+    bool const is_bounded = after.entries < 10'000 || after.dead <= after.entries / 4;
+    ASSERT_TRUE(is_bounded) << after.dead << " dead of " << after.entries;
+  }
+  EXPECT_EQ(timers.next_when(), never_ns) << "nothing is pending";
+  EXPECT_EQ(timers.take_any(), nullptr);
+  expect_sizes(timers, 0, 0);
+}
+
+// The first to go off is alive, and so many that come after it are dead that no single call drops them all.
+TEST(p_timers, many_dead_timers_before_the_next_live_one_make_it_known_too_early_at_most) {
+  constexpr std::int64_t dead = 10'000;
+  constexpr std::int64_t alive = 100'000;
+  p_timers timers;
+  test::fake_gs gs(static_cast<std::size_t>(alive) + 1);
+  ASSERT_TRUE(timers.reserve(static_cast<std::uint32_t>(alive) + 1));
+  timers.add(gs[0], 1);
+  for (std::int64_t i = 0; i < alive; ++i) timers.add(gs[static_cast<std::size_t>(i) + 1], 1'000'000);
+  for (std::int64_t i = 0; i < dead; ++i) {
+    timer_record& r = new_record();
+    arm(timers, r, 1'000 + i);
+    stop(r);
+    drop_reference(r);
+  }
+  EXPECT_EQ(timers.count().dead, static_cast<std::uint32_t>(dead)) << "too few to be swept";
+  EXPECT_EQ(take(timers, 1).count, 1U);
+  for (int looks = 0; timers.next_when() != 1'000'000; ++looks) {
+    ASSERT_LE(timers.next_when(), 1'000'000) << "never too late";
+    ASSERT_LT(looks, 20) << "each look drops some";
+    ASSERT_EQ(take(timers, timers.next_when()).count, 0U) << "what is dead is not due";
+  }
+  expect_sizes(timers, static_cast<std::uint32_t>(alive), 0);
+  EXPECT_EQ(take(timers, 1'000'000).count, 8U);
+}
+
 TEST(p_timers, S27_a_record_that_was_let_go_is_used_again_once_no_entry_names_it) {
   p_timers timers;
   timer_record& blocker = new_record();  // keeps the dead entry from the top
@@ -223,9 +276,13 @@ TEST(p_timers, T12_the_end_of_a_run_takes_all_entries_out) {
   }
 }
 
-// Any sequence of settings on several heaps against a plain model: who is armed, and for when.
-TEST(p_timers, S27_random_settings_agree_with_a_model) {
-  constexpr std::size_t count = 50;
+// Any sequence of settings on several heaps against a plain model: who is armed, and for when. With few timers, and with so many
+// that heaps are swept bit by bit.
+class p_timers_model : public testing::TestWithParam<std::uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(of, p_timers_model, testing::Values(50U, 5'000U));
+
+TEST_P(p_timers_model, S27_random_settings_agree) {
+  std::uint32_t const count = GetParam();
   random_source random(7);
   p_timers heaps[3];
   struct model {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -73,6 +74,29 @@ TEST(timer_heap, S27_pushes_and_pops_in_any_mixture_agree_with_a_sorted_model) {
       model.erase(model.begin());
     }
     ASSERT_EQ(heap.size(), model.size());
+  }
+}
+
+TEST(timer_heap, an_entry_leaves_from_any_place_and_the_rest_keep_their_order) {
+  random_source random(5);
+  for (int round = 0; round < 200; ++round) {
+    timer_heap heap;
+    std::uint32_t const count = 1 + random.below(100);
+    ASSERT_TRUE(heap.make_room(count));
+    std::multiset<std::int64_t> model;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::int64_t const when_ns = random.below(50);
+      heap.push({when_ns, 8});
+      model.insert(when_ns);
+    }
+    for (std::uint32_t left = count / 2; left > 0; --left) {
+      std::uint32_t const place = random.below(heap.size());
+      model.erase(model.find(heap.at(place).when_ns));
+      heap.remove(place);
+      ASSERT_EQ(heap.size(), model.size());
+    }
+    for (std::int64_t const expected : model) ASSERT_EQ(heap.pop().when_ns, expected);
+    EXPECT_TRUE(heap.empty());
   }
 }
 
