@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -60,13 +61,19 @@ double stop_once(int procs) {
   return us;
 }
 
-// Within how many us this part of the pauses between two looks was over. The histogram knows powers of two, and between them a
-// straight line is as good a guess as any. The Go program does the same with its own.
+// Within how many us this part of the pauses between two looks was over. The histogram has four buckets for each power of two, which
+// are taken together, as the Go program does with its own; between two powers a straight line is as good a guess as any.
 double quantile_of_pauses(thrum::durations const& before, thrum::durations const& after, double part) {
+  std::array<double, 64> folded{};  // [i]: at least 2^(i-1) ns and less than 2^i
+  for (std::size_t i = 0; i < after.by_time.size(); ++i) {
+    auto const from_ns = static_cast<std::uint64_t>(thrum::durations::lower_edge(i).count());
+    folded[static_cast<std::size_t>(std::bit_width(from_ns))] +=
+        static_cast<double>(after.by_time[i] - before.by_time[i]);
+  }
   double const wanted = part * static_cast<double>(after.count - before.count);
   double below = 0;
-  for (std::size_t i = 0; i < after.by_log2_ns.size(); ++i) {
-    auto const here = static_cast<double>(after.by_log2_ns[i] - before.by_log2_ns[i]);
+  for (std::size_t i = 0; i < folded.size(); ++i) {
+    double const here = folded[i];
     if (here > 0 && below + here >= wanted) {
       double const from_ns = i == 0 ? 0 : std::ldexp(1.0, static_cast<int>(i) - 1);
       double const to_ns = std::ldexp(1.0, static_cast<int>(i));

@@ -93,12 +93,23 @@ struct unannounced_call {
   std::uint64_t count = 0;
 };
 
-// How long something took, each time.
+// How long something took, each time. The buckets of the histogram are those of Go's runtime/metrics, without the one for negative
+// times: four for each power of two, so that a bucket is at most a quarter wider than its lower edge from 256 ns on.
 struct durations {
+  static constexpr std::size_t buckets = 161;
+
   std::uint64_t count = 0;
   std::chrono::nanoseconds total{0};
   std::chrono::nanoseconds longest{0};
-  std::array<std::uint64_t, 40> by_log2_ns{};  // [i]: how many took at least 2^(i-1) ns and less than 2^i
+  std::array<std::uint64_t, buckets>
+      by_time{};  // [i]: how many took at least lower_edge(i) and less than lower_edge(i + 1)
+
+  // 0, 64, 128, 192, 256, 320, ... ns; the last bucket begins at 2^47 ns, some 39 hours, and has no upper edge.
+  [[nodiscard]] static constexpr std::chrono::nanoseconds lower_edge(std::size_t bucket) noexcept {
+    auto const part = static_cast<std::int64_t>(bucket % 4);
+    std::size_t const power = bucket / 4;
+    return std::chrono::nanoseconds(power == 0 ? part * 64 : (4 + part) << (power + 5));
+  }
 };
 
 struct stats {

@@ -186,9 +186,10 @@ void copy_counters(rt::P& p, void* out) noexcept {
 void add_durations(rt::durations const& from, durations& to) noexcept {
   to.total += std::chrono::nanoseconds(from.total_ns.load(rt::relaxed));
   to.longest = std::max(to.longest, std::chrono::nanoseconds(from.longest_ns.load(rt::relaxed)));
-  for (std::size_t i = 0; i < to.by_log2_ns.size(); ++i) {
-    std::uint64_t const more = from.by_log2_ns[i].load(rt::relaxed);
-    to.by_log2_ns[i] += more;
+  static_assert(durations::buckets == rt::durations::buckets);
+  for (std::size_t i = 0; i < durations::buckets; ++i) {
+    std::uint64_t const more = from.by_time[i].load(rt::relaxed);
+    to.by_time[i] += more;
     to.count += more;
   }
 }

@@ -1,25 +1,40 @@
-// How long something took, each time: a histogram by powers of two (S23; TR-04). Written by one at a time, read by anybody.
+// How long something took, each time: a histogram with Go's buckets (S23; TR-04; runtime/histogram.go). Written by one at a time,
+// read by anybody. Which bucket a time belongs to is known from the width of its binary number and the two bits behind the first.
 #pragma once
 
 #include "core/counters.h"
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum::rt {
 
 struct durations {
-  static constexpr std::size_t buckets = 40;  // the last begins at nine minutes
+  // Go's values: four buckets for each power of two, the first four of 64 ns each, the last power of two ends at 39 hours. What took
+  // longer has one bucket more. Go's bucket for negative times is left out.
+  static constexpr unsigned parts_bits = 2;
+  static constexpr unsigned parts = 1U << parts_bits;
+  static constexpr unsigned first_width = 9;  // below 2^8 ns one power of two is as good as any
+  static constexpr unsigned powers = 40;
+  static constexpr std::size_t buckets = std::size_t{powers} * parts + 1;
 
-  std::array<counter, buckets> by_log2_ns;  // [i]: at least 2^(i-1) ns and less than 2^i
+  [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t ns) noexcept {
+    auto const width = static_cast<unsigned>(std::bit_width(ns));
+    unsigned const power = width < first_width ? 0 : width - first_width + 1;
+    if (power >= powers) return buckets - 1;
+    unsigned const shift = (width < first_width ? first_width : width) - 1 - parts_bits;
+    return std::size_t{power} * parts + (ns >> shift) % parts;
+  }
+
+  std::array<counter, buckets> by_time;
   counter total_ns;
   counter longest_ns;
 
   void add(std::int64_t took_ns) noexcept {
     auto const ns = static_cast<std::uint64_t>(took_ns < 0 ? 0 : took_ns);
-    auto const width = static_cast<std::size_t>(std::bit_width(ns));
-    count(by_log2_ns[width < buckets ? width : buckets - 1]);
+    count(by_time[bucket_of(ns)]);
     count(total_ns, ns);
     if (ns > longest_ns.load(relaxed)) longest_ns.store(ns, relaxed);
   }
