@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,26 +40,33 @@ wrong_result::wrong_result(std::string const& what, std::uint64_t is, std::uint6
 
 crowd_memory measure_crowd() {
   constexpr std::uint64_t crowd = 100'000;
-  crowd_memory found{crowd, 0, 0};
+  constexpr std::uint64_t part = 10'000;  // so few that they are created within a slice, unless the machine is busy
+  crowd_memory found{crowd, std::nullopt, 0};
   auto const main = [&found] {
     thrum::wait_group gate;  // everybody waits in front of it
     thrum::wait_group arrived;
     thrum::wait_group all;
     gate.add(1);
-    arrived.add(crowd);
+    std::atomic<std::uint64_t> begun = 0;
     std::atomic<std::uint64_t> passed = 0;
 
     std::uint64_t const before = resident_bytes();
-    for (std::uint64_t i = 0; i < crowd; ++i) {
-      all.go([&] {
-        arrived.done();
-        gate.wait();
-        ++passed;
-      });
+    for (std::uint64_t created = 0; created < crowd; created += part) {
+      arrived.add(part);
+      std::uint64_t const before_part = resident_bytes();
+      for (std::uint64_t i = 0; i < part; ++i) {
+        all.go([&] {
+          ++begun;
+          arrived.done();
+          gate.wait();
+          ++passed;
+        });
+      }
+      std::uint64_t const bytes = resident_bytes() - before_part;
+      bool const none_has_run = begun == created;
+      if (none_has_run && !found.created_bytes_each) found.created_bytes_each = bytes / part;
+      arrived.wait();
     }
-    found.created_bytes = resident_bytes() - before;
-
-    arrived.wait();
     found.parked_bytes = resident_bytes() - before;
 
     gate.done();

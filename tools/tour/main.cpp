@@ -26,11 +26,16 @@ void show_figures(screen& to, std::string const& label, std::string const& each,
 void play_crowd(screen& to) {
   to.heading("1", "What a goroutine weighs: 100,000 at once", "one P");
   crowd_memory const found = measure_crowd();
-  show_figures(to, "created, not yet run", with_commas(found.created_bytes / found.goroutines) + " bytes each",
-               mebibytes(found.created_bytes));
+  if (auto const each = found.created_bytes_each) {
+    show_figures(to, "created, not yet run", with_commas(*each) + " bytes each", mebibytes(*each * found.goroutines));
+  } else {
+    show_figures(to, "created, not yet run", "unknown", "");
+  }
   show_figures(to, "run and now parked", with_commas(found.parked_bytes / found.goroutines) + " bytes each",
                mebibytes(found.parked_bytes));
   to.sentence("A goroutine gets its stack when it first runs; until then it is no more than its record.");
+  if (!found.created_bytes_each)
+    to.sentence("The machine is so busy that some of them ran before they could be weighed.");
 }
 
 void play(screen& to, int number, act const& played) {
