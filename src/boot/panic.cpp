@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <string>
@@ -97,9 +98,12 @@ void print_place(symbols& known, std::uintptr_t pc) noexcept {
 void print_places(symbols& known, void* argument) noexcept {
   auto const& all = *static_cast<places const*>(argument);
   for (std::size_t i = 0; i < all.count; ++i) print_place(known, all.frames[i]);
-  if (all.created_at == 0) return;
-  print_error("created by goroutine %llu", static_cast<unsigned long long>(all.created_by));
-  print_place(known, all.created_at);
+  if (all.created_at != 0) {
+    print_error("created by goroutine %llu", static_cast<unsigned long long>(all.created_by));
+    print_place(known, all.created_at);
+  }
+  char const* const note = known.note_on_names();
+  write_to_stderr(note, std::strlen(note));
 }
 
 }  // namespace

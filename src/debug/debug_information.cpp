@@ -1,17 +1,14 @@
 #include "debug/debug_information.h"
 
+#include "debug/libdw.h"
+#include "os/shared_library.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include <cxxabi.h>
-
-#if THRUM_HAS_LIBDW
-#include "debug/libdw.h"
-
-#include <dwarf.h>
-#endif
 
 namespace thrum::rt {
 
@@ -21,8 +18,6 @@ std::string demangled(char const* name) {
                                                          &std::free);
   return text != nullptr ? text.get() : name;
 }
-
-#if THRUM_HAS_LIBDW
 
 namespace {
 
@@ -174,7 +169,7 @@ void set_source(code_place& place, unit const& in, source_line const& source) {
 }  // namespace
 
 debug_information::debug_information(wanted is_wanted)
-    : reader_(is_wanted == wanted::yes ? open_what_is_loaded() : nullptr) {}
+    : is_wanted_(is_wanted == wanted::yes), reader_(is_wanted_ ? open_what_is_loaded() : nullptr) {}
 
 debug_information::~debug_information() {
   if (reader_ != nullptr) libdw::loaded().dwfl_end(reader_);
@@ -188,8 +183,8 @@ void debug_information::refine(std::uintptr_t pc, std::vector<code_place>& place
 
   code_place function = std::move(places.back());
   places.pop_back();
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
+  Elf64_Off offset = 0;
+  Elf64_Sym symbol;
   char const* const name = dw.dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr);
   if (name != nullptr) {
     function.function = demangled(name);
@@ -211,12 +206,16 @@ void debug_information::refine(std::uintptr_t pc, std::vector<code_place>& place
   places.push_back(std::move(function));
 }
 
-#else
-
-debug_information::debug_information(wanted) {}
-debug_information::~debug_information() = default;
-void debug_information::refine(std::uintptr_t, std::vector<code_place>&) const {}
-
-#endif
+char const* debug_information::why_not() const noexcept {
+  if (!is_wanted_ || is_there()) return nullptr;
+  if (os::program_is_static()) {
+    return "thrum: a statically linked program has no names and lines in its reports. addr2line -Cfipe PROGRAM ADDRESS finds them.\n";
+  }
+  if (!libdw::loaded().is_complete) {
+    return "thrum: names and lines are missing above, because elfutils' libdw.so.1 is not installed here.\n"
+           "       Debian, Ubuntu, openSUSE: the package libdw1. Fedora, RHEL: elfutils-libs. Arch: libelf. Alpine: elfutils.\n";
+  }
+  return "thrum: names and lines are missing above, because /proc/self/maps could not be read.\n";
+}
 
 }  // namespace thrum::rt

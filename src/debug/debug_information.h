@@ -1,8 +1,8 @@
 // What the files of the program say about an address: their DWARF and their symbol tables, read by elfutils' libdw.
 //
 // The library is loaded when it is first needed, so that thrum depends on nothing but the C and C++ libraries. Where it is not
-// installed, or its headers were not when thrum was built (THRUM_HAS_LIBDW), there is no answer. It is never asked to fetch
-// anything from a debuginfod server: a report must not wait for the network.
+// installed, or in a static program (os/shared_library.h), there is no answer. It is never asked to fetch anything from a
+// debuginfod server: a report must not wait for the network.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,15 @@ class debug_information {
   // The library is there and could read what is loaded.
   [[nodiscard]] bool is_there() const noexcept { return reader_ != nullptr; }
   [[nodiscard]] Dwfl* reader() const noexcept { return reader_; }
+  // For the end of a report: why it has no names and lines, and what to do about it. nullptr: it has them, or nobody wanted any.
+  [[nodiscard]] char const* why_not() const noexcept;
 
   // `places` holds one: it is replaced by what is known better, and the calls that were inlined there are put before it.
   void refine(std::uintptr_t pc, std::vector<code_place>& places) const;
 
  private:
-  Dwfl* reader_ = nullptr;
+  bool const is_wanted_;
+  Dwfl* const reader_;
 };
 
 // The name as it stands in the source; the name itself where it is not a mangled one.

@@ -248,6 +248,7 @@ void goroutine_list::write(symbols& known, std::string& out) {
     out += '\n';
   }
   if (left_out_ != 0) out += "... and " + std::to_string(left_out_) + " more\n";
+  if (count_ != 0) out += known.note_on_names();
 }
 
 void print_goroutines(goroutine_list& all) noexcept {

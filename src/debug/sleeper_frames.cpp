@@ -1,14 +1,11 @@
 #include "debug/sleeper_frames.h"
 
 #include "arch/entry.h"
+#include "debug/libdw.h"
 #include "os/loaded_code.h"
 
 #include <algorithm>
 #include <utility>
-
-#if THRUM_HAS_LIBDW
-#include "debug/libdw.h"
-#endif
 
 namespace thrum::rt {
 namespace {
@@ -16,8 +13,6 @@ namespace {
 constexpr std::uintptr_t word_bytes = sizeof(std::uintptr_t);
 // As far as a frame of usual size goes.
 constexpr std::uintptr_t guessed_bytes_max = 512 * word_bytes;
-
-#if THRUM_HAS_LIBDW
 
 // libdw wants numbers for the process and its thread, and asks nobody about them but us.
 constexpr pid_t the_only_thread = 1;
@@ -121,8 +116,6 @@ std::vector<std::uintptr_t> guess_callers(sleeper const& asleep, Dwfl* reader, s
   return {};
 }
 
-#endif
-
 }  // namespace
 
 std::vector<std::uintptr_t> guess_caller_in_program(sleeper const& asleep) {
@@ -135,9 +128,8 @@ std::vector<std::uintptr_t> guess_caller_in_program(sleeper const& asleep) {
   return {};
 }
 
-sleeper_frames frames_of(sleeper const& asleep, [[maybe_unused]] Dwfl* reader) {
+sleeper_frames frames_of(sleeper const& asleep, Dwfl* reader) {
   sleeper_frames found;
-#if THRUM_HAS_LIBDW
   if (reader != nullptr) {
     walk known(asleep, {asleep.program_counter, asleep.stack_pointer, 0});
     known.go(reader);
@@ -146,7 +138,6 @@ sleeper_frames frames_of(sleeper const& asleep, [[maybe_unused]] Dwfl* reader) {
     bool const goes_on = !found.is_whole && found.known.size() < sleeper_frames::known_max;
     if (goes_on) found.guessed = guess_callers(asleep, reader, known.read_up_to());
   }
-#endif
   if (found.known.empty()) found.known.push_back(asleep.program_counter);
   return found;
 }

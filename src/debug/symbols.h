@@ -32,6 +32,11 @@ class symbols {
 
   // Whether there are files and lines to be had at all: libdw is there.
   [[nodiscard]] bool reads_files() const noexcept { return files_.is_there(); }
+  // The last lines of a report whose names and lines are missing: why, and what to do about it. Otherwise empty.
+  [[nodiscard]] char const* note_on_names() const noexcept {
+    char const* const why_not = files_.why_not();
+    return why_not != nullptr ? why_not : "";
+  }
 
   // `pc` lies within the instruction in question, as walk_stack gives it: for a return address, subtract 1. Never empty.
   // The calls that were inlined there come first, innermost first; the function that was really called is the last.

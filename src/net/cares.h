@@ -1,21 +1,112 @@
 // c-ares as a set of function pointers: it is loaded when it is first needed, and never linked.
+//
+// What we use of it (from 1.16 on) is declared here, so that its header need not be there when thrum is built. libcares.so.2 keeps
+// these for compatibility: new options are added at the end, and which of them are looked at is said by a mask.
 #pragma once
 
-#include <ares.h>
+#include "os/shared_library.h"
+
+#include <type_traits>
+
 #include <dlfcn.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 namespace thrum::rt {
 
+// --- as in <ares.h> ---
+
+struct ares_channeldata;
+using ares_channel = ares_channeldata*;
+using ares_socket_t = int;
+inline constexpr ares_socket_t ARES_SOCKET_BAD = -1;
+inline constexpr int ARES_LIB_INIT_ALL = 1;
+
+enum ares_status : int {
+  ARES_SUCCESS = 0,
+  ARES_ENODATA = 1,
+  ARES_ESERVFAIL = 3,
+  ARES_ENOTFOUND = 4,
+  ARES_EREFUSED = 6,
+  ARES_EBADNAME = 8,
+  ARES_ECONNREFUSED = 11,
+  ARES_ETIMEOUT = 12,
+  ARES_ENOMEM = 15,
+  ARES_ENONAME = 19,
+  ARES_ECANCELLED = 24,
+};
+
+enum ares_option : int {
+  ARES_OPT_TRIES = 1 << 2,
+  ARES_OPT_SOCK_STATE_CB = 1 << 9,
+  ARES_OPT_TIMEOUTMS = 1 << 13,
+};
+
+struct ares_options {
+  int flags;
+  int timeout;
+  int tries;
+  int ndots;
+  unsigned short udp_port;
+  unsigned short tcp_port;
+  int socket_send_buffer_size;
+  int socket_receive_buffer_size;
+  void* servers;
+  int nservers;
+  char** domains;
+  int ndomains;
+  char* lookups;
+  void (*sock_state_cb)(void* data, ares_socket_t, int readable, int writable);
+  void* sock_state_cb_data;
+  char others[256];  // those of later versions, and of versions to come: never looked at
+};
+
+struct ares_addrinfo_hints {
+  int ai_flags;
+  int ai_family;
+  int ai_socktype;
+  int ai_protocol;
+};
+
+struct ares_addrinfo_node {
+  int ai_ttl;
+  int ai_flags;
+  int ai_family;
+  int ai_socktype;
+  int ai_protocol;
+  socklen_t ai_addrlen;
+  sockaddr* ai_addr;
+  ares_addrinfo_node* ai_next;
+};
+
+struct ares_addrinfo {
+  void* cnames;
+  ares_addrinfo_node* nodes;
+  char* name;
+};
+
+using ares_addrinfo_callback = void (*)(void* data, int status, int timeouts, ares_addrinfo* result);
+
+// --- the functions ---
+
 // clang-format off
-#define THRUM_CARES_FUNCTIONS(each)                                                              \
-  each(ares_library_init) each(ares_init_options) each(ares_destroy) each(ares_cancel)           \
-  each(ares_set_servers_ports_csv) each(ares_getaddrinfo) each(ares_freeaddrinfo)                \
-  each(ares_timeout) each(ares_process_fd)
+#define THRUM_CARES_FUNCTIONS(each)                                                                                   \
+  each(ares_library_init, int(int))                                                                                   \
+  each(ares_init_options, int(ares_channel*, ares_options*, int))                                                     \
+  each(ares_destroy, void(ares_channel))                                                                              \
+  each(ares_cancel, void(ares_channel))                                                                               \
+  each(ares_set_servers_ports_csv, int(ares_channel, char const*))                                                    \
+  each(ares_getaddrinfo, void(ares_channel, char const*, char const*, ares_addrinfo_hints const*,                     \
+                              ares_addrinfo_callback, void*))                                                         \
+  each(ares_freeaddrinfo, void(ares_addrinfo*))                                                                       \
+  each(ares_timeout, timeval*(ares_channel, timeval*, timeval*))                                                      \
+  each(ares_process_fd, void(ares_channel, ares_socket_t, ares_socket_t))
 // clang-format on
 
-// The functions that we use, under their own names.
+// Under their own names.
 struct cares {
-#define THRUM_DECLARE(name) decltype(&::name) name = nullptr;
+#define THRUM_DECLARE(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   THRUM_CARES_FUNCTIONS(THRUM_DECLARE)
 #undef THRUM_DECLARE
   bool is_ready = false;
@@ -27,10 +118,10 @@ struct cares {
 
  private:
   cares() noexcept {
-    void* const handle = ::dlopen("libcares.so.2", RTLD_LAZY | RTLD_LOCAL);  // stays loaded
+    void* const handle = os::load_library("libcares.so.2");
     if (handle == nullptr) return;
     is_ready = true;
-#define THRUM_LOOK_UP(name)                                        \
+#define THRUM_LOOK_UP(name, ...)                                   \
   name = reinterpret_cast<decltype(name)>(::dlsym(handle, #name)); \
   is_ready = is_ready && name != nullptr;
     THRUM_CARES_FUNCTIONS(THRUM_LOOK_UP)

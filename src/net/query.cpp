@@ -1,9 +1,5 @@
 #include "net/query.h"
 
-#include <algorithm>
-#include <utility>
-
-#if THRUM_HAS_CARES
 #include "net/address.h"
 #include "net/cares.h"
 #include "net/connect.h"
@@ -15,14 +11,15 @@
 #include <thrum/blocking.h>
 #include <thrum/fd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
 #include <new>
+#include <utility>
 
 #include <netdb.h>
 #include <sys/time.h>
-#endif
 
 namespace thrum::rt {
 
@@ -45,8 +42,6 @@ bool sources_are_plain(std::string_view nsswitch) {
   }
   return true;  // "files dns" is what is meant by silence
 }
-
-#if THRUM_HAS_CARES
 
 namespace {
 
@@ -213,18 +208,5 @@ std::vector<endpoint> query_name(std::string const& name, std::uint16_t port, st
 }
 
 void set_name_servers(std::string servers) { name_servers() = std::move(servers); }
-
-#else
-
-bool names_can_be_queried() { return false; }
-
-std::vector<endpoint> query_name(std::string const&, std::uint16_t, std::int64_t, std::error_code& error) {
-  error = std::make_error_code(std::errc::function_not_supported);
-  return {};
-}
-
-void set_name_servers(std::string) {}
-
-#endif
 
 }  // namespace thrum::rt

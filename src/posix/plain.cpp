@@ -1,6 +1,7 @@
 #include "posix/plain.h"
 
 #include "base/platform.h"
+#include "os/shared_library.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -24,9 +25,17 @@ namespace {
   return ::dlsym(RTLD_DEFAULT, full);
 }
 
+// Not by write, which is perhaps the function that is missing.
+void say(char const* text) noexcept { static_cast<void>(::syscall(SYS_write, 2, text, std::strlen(text))); }
+
 // Before the constructors of the program, which may make threads and children.
 [[gnu::constructor(101)]] void find_all_early() {
   using namespace plain;
+  if (rt::os::program_is_static()) {
+    say("thrum: thrum::posix cannot work in a statically linked program, because its functions stand in front of those of a shared "
+        "C library. Link the program without -static, or without thrum::posix.\n");
+    std::abort();
+  }
   plain_function* const all[] = {&read,
                                  &write,
                                  &readv,
@@ -91,11 +100,9 @@ void* plain_function::find() noexcept {
   find_early();
   void* const found = found_.load(rt::relaxed);
   if (found == nullptr) {
-    constexpr char text[] = "thrum: thrum::posix does not find the C library's own function: ";
-    // Not by write, which is perhaps the one that is missing.
-    static_cast<void>(::syscall(SYS_write, 2, text, sizeof text - 1));
-    static_cast<void>(::syscall(SYS_write, 2, name_, std::strlen(name_)));
-    static_cast<void>(::syscall(SYS_write, 2, "\n", 1));
+    say("thrum: thrum::posix does not find the C library's own function: ");
+    say(name_);
+    say("\n");
     std::abort();
   }
   return found;
