@@ -100,8 +100,14 @@ class context {
     return value<T>(detail::type_key<T>());
   }
 
-  // A token whose stop is requested when the context is done, for what knows std::stop_token only. Its stop_callbacks run
-  // inside cancel(), and so must be short. For the background: a token that is never stopped.
+  // A token whose stop is requested when the context is done, for what knows std::stop_token only. For the background: a token
+  // that is never stopped.
+  //
+  // Its stop_callbacks run inside cancel(), on the goroutine that cancels. They must be short, and must not wait for anything:
+  // the standard library recognises the goroutine that runs a callback by its thread, and a goroutine that has waited may go on
+  // on another one. Then a stop_callback that is destroyed inside its own call waits for itself for ever, and one that another
+  // goroutine destroys on the first thread is gone while its call is under way. A callback that has to wait starts a goroutine
+  // (go), or is an after_func of the context.
   [[nodiscard]] std::stop_token get_stop_token() const;
   operator std::stop_token() const {
     return get_stop_token();
