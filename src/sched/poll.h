@@ -31,9 +31,9 @@
 // It is a wake-up that is put off, as the one in wake.h, and sysmon makes it good:
 //  - They are in the ring of a P that is about to run them. Whoever gives a P up later looks at this ring as at every other, and takes
 //    part; what takes this P's M away (a call, the end of a slice, a locked goroutine) gives the P to another one with all it has.
-//  - If one of them computes or sleeps in the kernel, those behind it wait for sysmon: it finds a ring where somebody waits and
-//    nobody was taken out between two looks, beside an idle P, and wakes one. While such batches come it looks every 500 us at
-//    least, else every 10 ms; and it sleeps deeply only as long as no P is used.
+//  - If one of them computes or sleeps in the kernel, those behind it wait for sysmon. It finds a ring where a goroutine waits and
+//    none was taken out between two looks, beside an idle P, and wakes one. It makes these looks every 250 us while such batches come; if
+//    it sleeps for longer when the first of them comes, the M that keeps that batch nudges it (sys/put_off_watch.h).
 //    An event that comes a moment later waits as long, since nobody sleeps in the poll then. One that announces its call with
 //    others behind it has sysmon look at once (sys/blocking.cpp).
 //  - The timers do not depend on it. The M that kept the time owes a look and pays before it runs the first (M::owes_watch), so
