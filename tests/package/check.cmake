@@ -8,6 +8,10 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/pre
 function(find_it name)
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/${name} -DCMAKE_PREFIX_PATH=${WORK}/prefix
     -DCMAKE_CXX_COMPILER=${COMPILER} -DVERSION=${VERSION} ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  file(READ ${WORK}/${name}/compile_commands.json commands)
+  if(NOT commands MATCHES "-fstack-clash-protection")   # gcc, and clang in the versions that thrum_flags.cmake names
+    message(FATAL_ERROR "users of thrum::thrum compile without -fstack-clash-protection")
+  endif()
 endfunction()
 
 find_it(without_openssl -DWITH_TLS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
