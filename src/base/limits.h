@@ -22,8 +22,13 @@ inline constexpr std::uint32_t stack_cache_max = 32;   // stacks kept by a P: on
 inline constexpr std::size_t stack_size_min = 16 * 1024;
 inline constexpr std::size_t stack_size_max = 1024UL * 1024 * 1024;  // Go's limit on 64-bit machines
 inline constexpr std::size_t stack_size_default = 256 * 1024;
-inline constexpr std::size_t stack_guard_bytes = 128 * 1024;        // a frame of 64 KiB would jump over a single page
+// A frame of 64 KiB would jump over a single page. Larger frames are stopped here only in code that was compiled with
+// -fstack-clash-protection, or found when their goroutine parks. A guard of 1 MiB would stop more of them, but a goroutine would take
+// three times as many page tables (one for each 2 MiB of address space) and twice as long to get its first stack.
+inline constexpr std::size_t stack_guard_bytes = 128 * 1024;
 inline constexpr std::size_t stack_join_reserve_bytes = 64 * 1024;  // room below a full stack for joining in place
+
+inline constexpr std::size_t stack_trim_keep_bytes = 8 * 1024;  // of a free stack's pages: what most goroutines need
 
 inline constexpr std::int64_t starvation_threshold_ns = 1'000'000;  // Go's mutex turns fair after 1 ms
 

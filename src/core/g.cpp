@@ -13,18 +13,25 @@ void G::check_transition(g_status from, g_status to) noexcept {
 }
 
 void G::end_attended_wait() noexcept {
+  // acquire: pairs with parked_stacks. Its stack is as it shall be if it is not being scanned.
+  constexpr std::uint8_t until_now = g_attend::aged | g_attend::timed;
+  auto const before = attention.fetch_and(static_cast<std::uint8_t>(~until_now), acquire);
+  if ((before & g_attend::scanned) != 0) detour.is_scanned = 1;
+  if ((before & g_attend::timed) != 0) begin_turn();
+}
+
+void G::await_end_of_scan() noexcept {
   os::short_wait wait;
   while ((attention.load(acquire) & g_attend::scanned) != 0) wait.pause();  // pairs with parked_stacks
-  // relaxed: sysmon writes what goes with `aged` only while it scans
-  constexpr std::uint8_t until_now = g_attend::aged | g_attend::timed;
-  auto const before = attention.fetch_and(static_cast<std::uint8_t>(~until_now), relaxed);
-  if ((before & g_attend::timed) != 0) begin_turn();
+  // relaxed: sysmon writes what goes with `aged` only while it scans. It may have done so after the wait ended.
+  attention.fetch_and(static_cast<std::uint8_t>(~g_attend::aged), relaxed);
+  detour.is_scanned = 0;
 }
 
 void G::begin_turn() noexcept {
   if (detour.is_locked || locked_to != nullptr) return;
   runnable_since_ns = os::monotonic_ns();
-  detour.is_timed = true;
+  detour.is_timed = 1;
 }
 
 void G::time_next_turn() noexcept {

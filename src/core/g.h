@@ -50,8 +50,10 @@ struct alignas(cache_line_bytes) G {
   bool is_main = false;
   // Why whoever comes before it on a P does not switch straight to it, but by way of g0. Looked at together.
   struct {
-    bool is_locked = false;  // to its thread, by lock_os_thread: see sched/own_thread.h
-    bool is_timed = false;   // how long it waits for its turn is measured: see begin_turn
+    bool is_locked = false;           // to its thread, by lock_os_thread: see sched/own_thread.h
+    std::uint8_t is_timed : 1 = 0;    // how long it waits for its turn is measured: see begin_turn
+    std::uint8_t is_scanned : 1 = 0;  // it was readied while sysmon looked at its stack: see await_scan
+    std::uint8_t unused : 6 = 0;
   } detour;
   bool is_at_home = false;            // it goes on only on the thread that it is on: see sched/home.h
   bool comes_home = false;            // and is runnable, off its stack: in its M's queue, or on the way there
@@ -94,12 +96,18 @@ struct alignas(cache_line_bytes) G {
   // Whatever it waits for, it goes on with the M it is on now.
   [[nodiscard]] bool keeps_its_m() const noexcept { return detour.is_locked || is_at_home; }
 
-  // It was taken out of its wait queue, and is about to be put into a run queue.
+  // It was taken out of its wait queue, and is about to be put into a run queue. The caller may hold a lock, so this never waits.
   void end_wait() noexcept {
     transition(g_status::waiting, g_status::runnable);
     signal_fence();
-    if (attention.load(acquire) != 0) [[unlikely]]  // pairs with parked_stacks: its stack is as it shall be
+    if (attention.load(acquire) != 0) [[unlikely]]  // pairs with parked_stacks
       end_attended_wait();
+  }
+
+  // The M that is about to run it, without a lock: waits until sysmon has done with its stack.
+  void await_scan() noexcept {
+    if (detour.is_scanned != 0) [[unlikely]]
+      await_end_of_scan();
   }
 
   // relaxed: a thread from outside may look while the run ends. It has another way to find that out, or sleeps for good.
@@ -117,6 +125,7 @@ struct alignas(cache_line_bytes) G {
 
  private:
   void end_attended_wait() noexcept;
+  void await_end_of_scan() noexcept;
   static constexpr std::size_t offsetof_task() noexcept;
   void check_transition(g_status from, g_status to) noexcept;
 };

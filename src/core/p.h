@@ -65,6 +65,7 @@ struct alignas(cache_line_bytes) P {
   std::uint64_t next_id = 0;                   // goroutine ids come in batches
   std::uint64_t id_batch_end = 0;
   stack_cache stacks;
+  std::uint32_t trim_round = 0;  // the last of Sched::trim_rounds in which its stacks went to the pool
   sudog_list sudogs;
   random_source random;
   rt::pace pace;

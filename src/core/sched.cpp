@@ -33,6 +33,7 @@ Sched::Sched(settings const& chosen)
       epoch(next_epoch()),
       ms_signals(chosen.async_preemption ? os::signal_mask::of_this_thread().without(chosen.preempt_signal)
                                          : os::signal_mask::of_this_thread()),
+      stack_reach(std::clamp(chosen.stack_size, stack_size_min, stack_size_max) + stack_join_reserve_bytes),
       steal_steps(static_cast<std::uint32_t>(chosen.procs)),
       stacks(chosen.stack_size) {
   os::prepare_barrier();
@@ -42,6 +43,15 @@ Sched::Sched(settings const& chosen)
 
 Sched::~Sched() {
   for (P* const p : procs.all()) delete p;  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+stack* Sched::allocate_stack(G const& g) noexcept {
+  std::size_t const reach = stack_size_of(g) + stack_join_reserve_bytes;
+  // relaxed: what a smaller stack's goroutine must see was written by the M that gave it the stack, or before it was queued
+  std::size_t least = stack_reach.load(relaxed);
+  while (reach < least && !stack_reach.compare_exchange(least, reach, relaxed, relaxed)) {
+  }
+  return stacks.allocate(stack_size_of(g));
 }
 
 void Sched::use_procs(int count) noexcept {

@@ -66,6 +66,9 @@ struct Sched {
   // With the world stopped: from now on the first `count` of the table are in use.
   void use_procs(int count) noexcept;
 
+  // A stack of its own size for g; nullptr: none can be had. Not under a lock, since a new one costs system calls and a page fault.
+  [[nodiscard]] stack* allocate_stack(G const& g) noexcept;
+
   [[nodiscard]] std::size_t stack_size_of(G const& g) const noexcept {
     return g.task.stack_bytes == 0 ? options.stack_size : g.task.stack_bytes;
   }
@@ -93,6 +96,10 @@ struct Sched {
   static void forget_threads_of_parent() noexcept;                // fork has taken none of them along
   os::signal_mask const ms_signals;  // what every M takes: run()'s caller's, and the preemption signal (T15)
   fp_control const initial_fp = fp_control::current();  // of run()'s caller: what every goroutine starts with
+
+  // What every stack of this run has below its top, at least. A goroutine that parks deeper than this may have left its stack. Shrinks
+  // when a goroutine asks for a smaller one.
+  atomic<std::size_t> stack_reach;
 
   // changed while the world is stopped
   proc_table procs;
@@ -156,6 +163,9 @@ struct Sched {
   sudog_list free_sudogs;
   std::uint64_t next_id = 1;  // goroutine ids; main is 1
 
+  // Rounds of trimming: in each, every P passes its cached stacks to the pool once (sys/housekeeping.h).
+  atomic<std::uint32_t> trim_rounds{0};
+
   // sysmon, which watches the Ps from outside: see sys/sysmon.h
   atomic<std::uint32_t> sysmon_bell{0};        // see ring_sysmon and nudge_sysmon
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
@@ -184,6 +194,8 @@ struct Sched {
   std::int32_t world_holders =
       0;  // under lock: who stops it, until all that has work runs again; not both at once, but for a moment
   os::note world_stopped;
+  // Loops are interrupted by signal although that is off: for a report with which the program ends (boot/report.h).
+  atomic<bool> signals_for_report{false};
   atomic<bool> end_is_near{false};  // nobody is to begin
   durations stopping_took;          // until all had stopped
   durations stopped_for;            // and until they were started again

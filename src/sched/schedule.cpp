@@ -18,8 +18,8 @@ constexpr std::uint64_t timed_one_in = 64;  // that come by way of g0, which tak
 // It is m's turn to run it; and now and then its next turn is timed.
 void end_turn(M& m, G& g) noexcept {
   P& p = *m.p;
-  if (g.detour.is_timed) {
-    g.detour.is_timed = false;
+  if (g.detour.is_timed != 0) {
+    g.detour.is_timed = 0;
     p.ready_to_run.add(os::monotonic_ns() - g.runnable_since_ns);
   }
   if (p.counters.switches_via_g0.load(relaxed) % timed_one_in == timed_one_in - 1) g.time_next_turn();
@@ -39,6 +39,7 @@ void execute(M& m, found next) noexcept {
     wait_for_stack(m, g);
     return;
   }
+  g.await_scan();
   begin_run(m, next);
   end_turn(m, g);
   switch_context(m.g0, g.saved, departure::comes_back);

@@ -16,7 +16,8 @@ constexpr std::size_t looked_at_for_depths = 4096;
 constexpr std::size_t looked_at_for_ages = 512;
 
 void clear_scanned(G& g) noexcept {
-  g.attention.fetch_and(static_cast<std::uint8_t>(~g_attend::scanned), release);  // pairs with G::end_wait
+  g.attention.fetch_and(static_cast<std::uint8_t>(~g_attend::scanned),
+                        release);  // pairs with G::end_wait and G::await_scan
 }
 
 // It has not been seen since it parked; a mutex knows the time exactly. Nobody readies it just now.
@@ -95,7 +96,8 @@ bool parked_stacks::look_at_some() noexcept {
     return any_m(ms, [&](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; });
   });
   os::barrier_in_all_threads();
-  some.drop_if([&](G& g) {
+  for (std::size_t i = 0; i < some.count; ++i) {
+    G& g = *some.gs[i];
     note_age(g, now_ns);
     auto const* const sp = static_cast<char const*>(hint_of(g.saved.sp));
     if (g.scavenged_at == sp) {
@@ -103,8 +105,8 @@ bool parked_stacks::look_at_some() noexcept {
     } else {
       g.scavenged_at = sp;
     }
-    return true;
-  });
+    clear_scanned(g);  // each as soon as it is done: an M may wait to run it
+  }
   return more;
 }
 

@@ -2,13 +2,17 @@
 // goroutine has waited, at least, is noted for the dump.
 //
 // A parked goroutine uses its stack from its saved sp upwards. What it once used below that is memory that nobody misses; but
-// it may be readied and run at any moment. So sysmon announces which goroutines it looks at, g_attend::scanned, and whoever readies
-// one of them waits until it has looked:
+// it may be readied and run at any moment. So sysmon announces which goroutines it looks at, g_attend::scanned, and the M that runs one
+// of them waits until sysmon has looked:
 //
-//   sysmon                                       whoever readies it
+//   sysmon                                       the waker
 //   1. marks them as scanned, a batch            1. status: waiting -> runnable
-//   2. a barrier in all threads                  2. scanned? waits until it is not (only a compiler barrier in between)
-//   3. still waiting? gives back; clears it      3. queues it; what was noted of its age is void
+//   2. a barrier in all threads                  2. scanned? notes it in G::detour (only a compiler barrier in between)
+//   3. still waiting? gives back; clears it      3. queues it
+//                                                the M that runs it, on g0, if it was noted
+//                                                4. waits until it is not scanned; what was noted of its age is void
+//
+// The waker itself never waits, because it may hold the lock of a channel, and the kernel may take long to give pages back.
 //
 // A goroutine is waiting on paper a little before it has left its stack. Until then it is some M's current one, then its commit
 // step is pending there, then its sp is saved. These are looked at in this order, with a barrier between any two: so the next
