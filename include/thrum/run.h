@@ -30,7 +30,7 @@ struct options {
       0;  // how many goroutines run at once. 0: THRUM_MAXPROCS, then GOMAXPROCS, then the CPUs that affinity
           // and the cgroup quota allow; at most 1024
   int max_threads = 10'000;             // passing it ends the program with a clear message
-  std::size_t stack_size = 256 * 1024;  // reserved per goroutine, 16 KiB to 1 GiB; only touched pages cost memory
+  std::size_t stack_size = 256 * 1024;  // of each goroutine, main too, 16 KiB to 1 GiB; only touched pages cost memory
   int local_queue_capacity = 256;       // a power of two, 4..256; smaller only to show or test the queue's edges
   int preempt_signal = SIGURG;          // ends slices; what others send by it goes to the program's own handler
   bool async_preemption = true;    // after 10 ms a goroutine makes room for others, also in a loop that calls nothing

@@ -63,4 +63,15 @@ void set_bounds_hook(bounds_hook hook) noexcept;
 // Sanitizers keep a state per stack: it is let go when a stack is given up, and made anew by make_context.
 void forget_context(context& dead) noexcept;
 
+// Where the caller's stack ends at this moment.
+[[gnu::always_inline]] inline char const* stack_pointer() noexcept {
+  char const* sp;
+#if defined(__aarch64__)
+  asm volatile("mov %0, sp" : "=r"(sp));
+#elif defined(__x86_64__)
+  asm volatile("movq %%rsp, %0" : "=r"(sp));
+#endif
+  return sp;
+}
+
 }  // namespace thrum::rt

@@ -7,6 +7,7 @@
 #include "core/g.h"
 #include "os/note.h"
 #include "os/thread.h"
+#include "stack/signal_stack.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,7 @@ struct M {
   int tid = 0;
   os::thread thread{};
   atomic<bool> thread_exists{false};  // thread is valid
-  char* signal_stack = nullptr;
+  rt::signal_stack signal_stack;
   thread_globals globals;
 
   // this thread only

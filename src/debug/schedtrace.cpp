@@ -181,7 +181,7 @@ void add_ms(page_text& out, seats_of_gs& seats, Sched const& s) noexcept {
             yes_or_no(hint_of(m->spinning)), yes_or_no(m->park.is_slept_on()),
             number_text(is_locked ? runs : nullptr).text);
     out.add(" nextp=%s sigstack=%p\n", number_text(hint_of(m->next_p)).text,
-            static_cast<void const*>(hint_of(m->signal_stack)));
+            static_cast<void const*>(hint_of(m->signal_stack.low)));
   }
 }
 

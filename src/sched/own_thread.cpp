@@ -128,6 +128,7 @@ void give_up_own_thread(M& m) noexcept {
 
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   G& g = *m.current;
+  check_stack_pointer(g);
   auto const mine = goroutine_globals::saved_from(m.globals);
   struct {
     M& m;
@@ -148,6 +149,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
       },
       &rest);
   if (!rest.goes_on) leave_it_there(m);
+  g.await_scan();
   g.transition(g_status::runnable, g_status::running);
   mine.restore_to(m.globals);
   stay_announced(m, g);

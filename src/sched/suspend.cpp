@@ -6,6 +6,7 @@
 #include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/schedule.h"
+#include "stack/overflow.h"
 
 namespace thrum::rt {
 namespace {
@@ -16,6 +17,16 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
   m.committed = &g;
   m.commit_argument = argument;
   signal_fence();  // parked_stacks relies on the order: pending first, then no longer current
+}
+
+// A frame that is larger than the guard may have jumped over it into another goroutine's stack, which is best found out before others
+// run. Here only the depth is looked at, without a look at the stack itself.
+[[gnu::always_inline]] inline void check_depth(M const& m, G const& g) noexcept {
+  char const* const sp = stack_pointer();
+  auto const depth =
+      static_cast<std::size_t>(reinterpret_cast<char const*>(g.on) - sp);  // the descriptor is at the top
+  if (depth > m.sched.stack_reach.load(relaxed)) [[unlikely]]
+    check_stack_pointer(g);
 }
 
 // What comes after a goroutine that leaves: the context to switch to.
@@ -45,6 +56,7 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
   G& g = *m.current;
   if (m.leaves == leaving::in_place) [[unlikely]]
     return suspend_in_place(m, commit, argument);
+  check_depth(m, g);
   auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of ours can set errno
   set_commit(m, g, commit, argument);
   found const next = m.leaves == leaving::directly ? pick_local(m) : found();
@@ -75,9 +87,27 @@ void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcep
   fatal("internal error: goroutine %llu was resumed after its end", static_cast<unsigned long long>(g.id));
 }
 
+bool has_left_its_stack(G const& g, char const* sp) noexcept {
+  return g.on != nullptr && !is_on(*g.on, sp) && lies_in_an_arena(sp);  // a program may have stacks of its own
+}
+
+void check_stack_pointer(G const& g) noexcept {
+  if (!has_left_its_stack(g, stack_pointer())) return;
+  struct {
+    G const& g;
+    context here;
+  } self{g, {}};
+  call_with_context(
+      self.here,
+      [](void* its) noexcept {
+        auto const& of = *static_cast<decltype(self) const*>(its);
+        report_jump({*of.g.on, of.g.id, of.g.task.created_at}, registers_of(of.here));
+      },
+      &self);
+}
+
 bool bind_stack(P& p, G& g) noexcept {
-  stack_pool& pool = p.sched.stacks;
-  stack* const own = g.task.stack_bytes == 0 ? p.stacks.take(pool) : pool.allocate(g.task.stack_bytes);
+  stack* const own = g.task.stack_bytes == 0 ? p.stacks.take(p.sched.stacks) : p.sched.allocate_stack(g);
   if (own != nullptr) bind(g, *own);
   return own != nullptr;
 }

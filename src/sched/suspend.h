@@ -31,6 +31,11 @@ M& suspend_without_p(M& m, commit_step commit, void* argument) noexcept;
 // As above for a goroutine that ended; its stack belongs to the commit.
 [[noreturn]] void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcept;
 
+// Whether sp, where g stands, lies in the stack of another goroutine. Also for signal handlers.
+[[nodiscard]] bool has_left_its_stack(G const& g, char const* sp) noexcept;
+// The current goroutine is g: ends the program with a report if it has left its stack.
+void check_stack_pointer(G const& g) noexcept;
+
 // First thing after every switch: runs the pending commit.
 inline M& arrive() noexcept {
   M& m = *current_m();

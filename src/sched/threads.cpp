@@ -120,25 +120,16 @@ void keep_record_locked(Sched& s, M& m) noexcept {
   check_deadlock_locked(s);  // it was counted as one that does not rest; the thread as one that nobody knew
 }
 
-// 0 or the errno.
-int get_signal_stack(M& m) noexcept {
-  auto const mapped = os::map(os::alt_stack_bytes());
-  m.signal_stack = mapped.address;
-  return mapped.address == nullptr ? mapped.error : 0;
-}
-
-void give_up_signal_stack(M& m) noexcept { os::unmap(std::exchange(m.signal_stack, nullptr), os::alt_stack_bytes()); }
-
 // 0 or the errno. With its signal stack, so that a spare one for which there is no memory is one that cannot be had.
 int try_to_start_thread(Sched& s, M& m) noexcept {
-  if (int const error = get_signal_stack(m)) return error;
+  if (int const error = map_signal_stack(m.signal_stack)) return error;
   s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
   int const error = os::create_thread(m.thread, m_main, &m);
   if (error == 0) {
     m.thread_exists.store(true, release);  // pairs with end_all_ms: the handle is written
   } else {
     s.ms_running.fetch_sub(1, relaxed);
-    give_up_signal_stack(m);
+    unmap_signal_stack(m.signal_stack);
   }
   return error;
 }
@@ -443,11 +434,11 @@ int adopt_thread(M& m) noexcept {
   m.globals = thread_globals::of_this_thread();
   auto const bounds = os::current_thread_stack();
   adopt_thread_stack(m.g0, bounds.low, bounds.high);
-  if (m.signal_stack == nullptr) {
-    if (int const error = get_signal_stack(m)) return error;
+  if (m.signal_stack.low == nullptr) {
+    if (int const error = map_signal_stack(m.signal_stack)) return error;
   }
-  if (int const error = os::install_alt_stack(m.signal_stack, os::alt_stack_bytes())) {
-    give_up_signal_stack(m);
+  if (int const error = os::install_alt_stack(m.signal_stack.low, os::alt_stack_bytes())) {
+    unmap_signal_stack(m.signal_stack);
     return error;
   }
   set_current_m(&m);
@@ -457,7 +448,7 @@ int adopt_thread(M& m) noexcept {
 void release_thread(M& m) noexcept {
   set_current_m(nullptr);
   os::remove_alt_stack();
-  give_up_signal_stack(m);
+  unmap_signal_stack(m.signal_stack);
 }
 
 }  // namespace thrum::rt

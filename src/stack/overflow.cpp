@@ -20,6 +20,21 @@ namespace {
 std::uintptr_t number_of(char const* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
 void const* as_text(char const* address) noexcept { return address; }  // for %p: never read as a string
 
+constinit atomic<overflow_victim (*)(stack const&) noexcept> running_on{nullptr};
+constinit atomic<void (*)(stack_registers const&, stack_range) noexcept> print_frames{nullptr};
+
+overflow_victim victim_on(stack const& on) noexcept {
+  overflow_victim const bound{on, on.goroutine_id, on.creation_site};
+  auto const ask = running_on.load(acquire);  // pairs with set_overflow_hooks, as below
+  if (bound.id == 0 || ask == nullptr) return bound;
+  overflow_victim const runs = ask(on);
+  return runs.id != 0 ? runs : bound;
+}
+
+void show_frames(stack_registers const& from, stack_range on) noexcept {
+  if (auto const print = print_frames.load(acquire)) print(from, on);
+}
+
 struct guard_hit {
   arena const* home;  // nullptr: the address is in no guard
   std::uint32_t slot;
@@ -63,8 +78,9 @@ void print_remedy(std::size_t size) noexcept {
 
 // The descriptor may belong to a goroutine that runs on, on another thread: a stray pointer hit its guard.
 // What is read may then be stale, never wild. TSan must not be asked about it in a handler.
-[[noreturn]] THRUM_NO_TSAN void report(guard_hit hit, char const* address, std::uintptr_t sp,
-                                       std::uintptr_t pc) noexcept {
+[[noreturn]] THRUM_NO_TSAN void report(guard_hit hit, char const* address, stack_registers const& at) noexcept {
+  std::uintptr_t const sp = at.by_number[stack_registers::sp];
+  std::uintptr_t const pc = at.by_number[stack_registers::pc];
   stack const& victim = *hit.home->descriptor(hit.slot);
   char const* const begin = hit.home->slot_begin(hit.slot);
   char const* const low = hit.home->slot_low(hit.slot);
@@ -76,10 +92,11 @@ void print_remedy(std::size_t size) noexcept {
         as_text(address), pc, sp, as_text(low), as_text(top));
     die();
   }
+  overflow_victim const runs = victim_on(victim);
   print_error(
       "thrum: goroutine %zu stack overflow: the stack of %zu bytes [%p, %p) is used up "
       "(fault at %p, sp 0x%zx)",
-      static_cast<std::size_t>(victim.goroutine_id), victim.size, as_text(low), as_text(top), as_text(address), sp);
+      static_cast<std::size_t>(runs.id), victim.size, as_text(low), as_text(top), as_text(address), sp);
   if (sp > number_of(top)) {
     print_error("sp is %zu bytes above this stack (pc 0x%zx): perhaps a stray pointer of other code hit its guard",
                 sp - number_of(top), pc);
@@ -89,7 +106,13 @@ void print_remedy(std::size_t size) noexcept {
         "bytes, or a stray pointer of other code hit it",
         number_of(begin) - sp, pc, hit.home->geometry.guard_bytes);
   }
-  print_creation_site(victim.creation_site);
+  if (runs.id != victim.goroutine_id) {
+    print_error("goroutine %zu runs on the stack of goroutine %zu, which joins it", static_cast<std::size_t>(runs.id),
+                static_cast<std::size_t>(victim.goroutine_id));
+  }
+  bool const is_here = sp >= number_of(begin) && sp <= number_of(top);
+  if (is_here) show_frames(at, {begin, top});
+  print_creation_site(runs.creation_site);
   print_remedy(victim.size);
   die();
 }
@@ -101,7 +124,29 @@ bool report_if_overflow(int signal, siginfo_t* info, void* ucontext) noexcept {
   auto const* const address = static_cast<char const*>(info->si_addr);
   guard_hit const hit = find_guard(address);
   if (hit.home == nullptr) return false;
-  report(hit, address, os::stack_pointer_of(ucontext), os::program_counter_of(ucontext));
+  report(hit, address, os::interrupted_registers(ucontext));
+}
+
+void set_overflow_hooks(overflow_hooks hooks) noexcept {
+  running_on.store(hooks.running_on, release);  // release: pairs with the readers' acquire, as below
+  print_frames.store(hooks.print_frames, release);
+}
+
+bool lies_in_an_arena(char const* address) noexcept { return arena_by_address(address) != nullptr; }
+
+void report_jump(overflow_victim const& jumped, stack_registers const& at) noexcept {
+  stack const& own = jumped.on;
+  auto const* const sp = reinterpret_cast<char const*>(at.by_number[stack_registers::sp]);
+  print_error(
+      "thrum: goroutine %zu stack overflow: sp %p is outside its stack of %zu bytes [%p, %p): a frame that is larger "
+      "than the guard of %zu bytes jumped over it, and the stack of another goroutine may be overwritten",
+      static_cast<std::size_t>(jumped.id), as_text(sp), own.size, as_text(own.low), as_text(own.top),
+      stack_guard_bytes);
+  if (sp < own.low) show_frames(at, {sp, own.top});
+  print_creation_site(jumped.creation_site);
+  print_error("compile with -fstack-clash-protection, which stops such a frame at the guard");
+  print_remedy(own.size);
+  die();
 }
 
 }  // namespace thrum::rt

@@ -9,11 +9,13 @@
 #include "sched/own_thread.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
+#include "sched/suspend.h"
 #include "sched/thread_maker.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
 #include "sched/world.h"
+#include "stack/overflow.h"
 #include "sys/blocking.h"
 
 namespace thrum::rt {
@@ -140,6 +142,10 @@ void pause_where_it_is(void const* ucontext) noexcept {
     return;
   }
   if (m->is_foreign) return;  // on its way out, or out: it has no P for long, and is never paused (sys/blocking.cpp)
+  if (has_left_its_stack(*m->current, reinterpret_cast<char const*>(os::stack_pointer_of(ucontext)))) [[unlikely]] {
+    G const& g = *m->current;
+    report_jump({*g.on, g.id, g.task.created_at}, os::interrupted_registers(ucontext));
+  }
   bool const is_over = m->sched.is_over.load(relaxed);
   bool const may_hold_a_lock = place != pause_in::program;
   bool const may_be_stopped = !may_hold_a_lock || (!is_over && place <= m->pause_reach.load(relaxed));

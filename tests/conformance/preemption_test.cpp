@@ -657,7 +657,7 @@ void look_at_stack(int, siginfo_t*, void* context) {
   if (m == nullptr || m->in_runtime.load(rt::relaxed) || m->current == nullptr) return;
   auto const* const sp = reinterpret_cast<char const*>(rt::os::stack_pointer_of(context));
   // In a handler of the runtime's that has not set the mark yet, or has cleared it.
-  if (sp >= m->signal_stack && sp < m->signal_stack + rt::os::alt_stack_bytes()) return;
+  if (sp >= m->signal_stack.low && sp < m->signal_stack.low + rt::os::alt_stack_bytes()) return;
   rt::stack const* const on = m->current->on;
   if (on == nullptr || sp < on->low || sp > on->top) ++half_switched;
   ++samples;

@@ -116,7 +116,7 @@ TEST_P(scheddetail, S02_shows_a_threads_p_next_p_goroutines_note_and_signal_stac
       EXPECT_EQ(value_of(line, "spinning"), "false") << line;
       EXPECT_EQ(value_of(line, "locks"), "1") << "it is in the runtime: it writes this. " << line;
       EXPECT_EQ(value_of(line, "blocked"), "false") << line;
-      EXPECT_EQ(value_of(line, "sigstack"), text_of(m.signal_stack)) << line;
+      EXPECT_EQ(value_of(line, "sigstack"), text_of(m.signal_stack.low)) << line;
       std::string const of_g = line_of(all, 'G', id_of(this_g()));
       EXPECT_EQ(value_of(of_g, "m"), std::to_string(m.id)) << of_g;
       EXPECT_EQ(value_of(of_g, "lockedm"), std::to_string(m.id)) << of_g;

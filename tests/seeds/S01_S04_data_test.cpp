@@ -109,7 +109,7 @@ TEST(seeds_M, S02_an_m_is_a_thread_with_its_own_scheduling_and_signal_stack) {
         << "and the goroutine is elsewhere";
     stack_t alternate{};
     ASSERT_EQ(::sigaltstack(nullptr, &alternate), 0);
-    EXPECT_EQ(alternate.ss_sp, m.signal_stack);
+    EXPECT_EQ(alternate.ss_sp, m.signal_stack.low);
   });
 }
 
