@@ -4,8 +4,10 @@
 #include "debug/dump.h"
 #include "os/clock.h"
 #include "os/note.h"
+#include "os/pause_signal.h"
 #include "sched/thread_maker.h"
 #include "sched/world.h"
+#include "sys/preempt.h"
 
 namespace thrum::rt {
 namespace {
@@ -25,7 +27,16 @@ struct {
   os::note written;
 } constinit request;
 
+// Where goroutines are not preempted by signal, loops without calls could not be stopped. The program ends with the report, so the signal
+// is taken into use for it.
+void let_signals_stop_loops(Sched& s) noexcept {
+  if (s.options.async_preemption || with_tsan) return;  // TSan puts signals off until the next call (T15)
+  if (os::install_pause_signal(s.options.preempt_signal, pause_where_it_is) != 0) return;
+  s.signals_for_report.store(true, release);  // pairs with slice_watch: the handler is in force
+}
+
 void report(Sched& s, std::uint64_t but, atomic<bool>* noted) noexcept {
+  let_signals_stop_loops(s);
   goroutine_list all;
   {
     stopped_world const world(s, patience_to_stop_ns);

@@ -29,6 +29,13 @@ bool foreign_threads_exist(Sched const& s) noexcept {
          threads > s.ms_total + s.ms_foreign + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
 }
 
+// Everybody rests, so the counts of the Ps stand still.
+bool goroutines_exist(Sched const& s) noexcept {
+  std::uint64_t alive = 0;
+  for (P const* const p : s.procs.all()) alive += p->counters.created.load(relaxed) - p->counters.ended.load(relaxed);
+  return alive != 0;
+}
+
 }  // namespace
 
 void check_deadlock_locked(Sched& s) noexcept {
@@ -48,8 +55,9 @@ void check_deadlock_locked(Sched& s) noexcept {
     print_error("thrum: the on_panic function waits, and nobody can wake it");
     die();
   }
+  bool const is_empty = s.main_exited && !goroutines_exist(s);
   print_error("thrum: fatal error: %s - deadlock!",
-              s.main_exited ? "no goroutines (main called goexit)" : "all goroutines are asleep");
+              is_empty ? "no goroutines (main called goexit)" : "all goroutines are asleep");
   s.deadlock_is_reported = true;
   s.lock.release();  // the report takes it, and nobody else will
   if (s.report_goroutines != nullptr) s.report_goroutines(s);

@@ -269,7 +269,7 @@ bool slice_watch::request_is_on_its_way(M const& m, slice& seen) noexcept {
 bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   constexpr std::int64_t fresh_ns = 10'000;
   constexpr int refusals_max = 3;  // where a look takes longer than that, it is never fresh
-  if (!sched_.options.async_preemption) {
+  if (!sched_.options.async_preemption && !sched_.signals_for_report.load(acquire)) {  // pairs with boot/report.cpp
     m.attention.fetch_or(m_attend::pause, relaxed);
   } else {
     if (os::monotonic_ns() - looked_at_ns > fresh_ns && ++seen.refused <= refusals_max) return false;
