@@ -13,6 +13,7 @@ namespace thrum::rt {
 namespace {
 
 constinit atomic<bool> crash_on_fatal{false};
+constinit atomic<bool> dying{false};
 
 void write_line(char const* prefix, char const* format, std::va_list arguments) noexcept {
   char line[1024];
@@ -39,7 +40,11 @@ void write_to_stderr(char const* text, std::size_t length) noexcept {
 
 void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relaxed); }  // set once, while starting
 
+bool is_dying() noexcept { return dying.load(relaxed); }  // relaxed: a hint to other threads, and certain on its own
+void note_dying() noexcept { dying.store(true, relaxed); }
+
 void die() noexcept {
+  note_dying();
   if (crash_on_fatal.load(relaxed)) std::abort();
   ::_exit(2);
 }

@@ -24,6 +24,10 @@ void print_error(char const* format, ...) noexcept __attribute__((format(printf,
 [[noreturn]] void die() noexcept;
 void set_crash_on_fatal(bool crash) noexcept;
 
+// Whether a report is being made, or was, with which the program ends: by die, or by a panic. A crash that follows is no news.
+[[nodiscard]] bool is_dying() noexcept;
+void note_dying() noexcept;
+
 [[noreturn]] void check_failed(char const* condition, char const* file, int line) noexcept;
 
 }  // namespace thrum::rt

@@ -15,7 +15,6 @@
 #include "os/loaded_code.h"
 #include "sched/threads.h"
 #include "sched/world.h"
-#include "stack/overflow.h"
 #include "stack/registry.h"
 #include "sys/blocking.h"
 #include "sys/foreign.h"
@@ -95,12 +94,6 @@ one_run_at_a_time::one_run_at_a_time() {
 }
 
 one_run_at_a_time::~one_run_at_a_time() { run_is_alive.store(false, release); }
-
-fault_handling::fault_handling() {
-  if (int const error = os::install_fault_handler(report_if_overflow)) throw_system_error(error, "sigaction");
-}
-
-fault_handling::~fault_handling() { os::remove_fault_handler(); }
 
 pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption ? s.options.preempt_signal : 0) {
   if (number_ == 0) return;

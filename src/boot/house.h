@@ -3,6 +3,7 @@
 #pragma once
 
 #include "boot/chaos.h"
+#include "boot/crash.h"
 #include "boot/quit.h"
 #include "core/sched.h"
 #include "os/pause_signal.h"
@@ -24,13 +25,6 @@ struct one_run_at_a_time {
   ~one_run_at_a_time();
   one_run_at_a_time(one_run_at_a_time const&) = delete;
   one_run_at_a_time& operator=(one_run_at_a_time const&) = delete;
-};
-
-struct fault_handling {
-  fault_handling();
-  ~fault_handling();
-  fault_handling(fault_handling const&) = delete;
-  fault_handling& operator=(fault_handling const&) = delete;
 };
 
 // The preemption signal, while a run is alive; and that the caller's thread takes it.
@@ -68,7 +62,7 @@ class house {
  private:
   one_run_at_a_time alone_;
   std::unique_ptr<Sched> sched_;
-  fault_handling faults_;
+  crash_reports crashes_;
   pause_signal preemption_;
   quit_signal quitting_;
   std::optional<thread_maker> making_;

@@ -2,24 +2,20 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
+#include "boot/places.h"
 #include "boot/report.h"
 #include "core/current.h"
-#include "debug/symbols.h"
 #include "sched/deadlock.h"
 #include "sched/park.h"
 #include <thrum/go.h>
 
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
+#include <cstdio>
 #include <exception>
 #include <functional>
-#include <string>
 #include <typeinfo>
 #include <utility>
 
 #include <cxxabi.h>
-#include <unwind.h>
 
 namespace thrum::rt {
 namespace {
@@ -27,24 +23,6 @@ namespace {
 std::function<void(panic_info const&)>& last_word() {
   static std::function<void(panic_info const&)> function;
   return function;
-}
-
-char const* what_of_current() noexcept {
-  static char text[512];
-  try {
-    throw;
-  } catch (std::exception const& e) {
-    return e.what();
-  } catch (char const* message) {
-    return message;
-  } catch (...) {
-    std::type_info const* const type = abi::__cxa_current_exception_type();
-    std::size_t room = 0;
-    int status = 0;
-    char* const name = type == nullptr ? nullptr : abi::__cxa_demangle(type->name(), nullptr, &room, &status);
-    std::snprintf(text, sizeof text, "an object of type %s", name != nullptr ? name : "unknown");
-    return text;
-  }
 }
 
 // What the current exception carries in it, outermost first: std::throw_with_nested.
@@ -67,46 +45,25 @@ void print_causes() noexcept {
   }
 }
 
-constexpr std::size_t frames_max = 64;
-
-// Where the goroutine stands and where it was made, to be written.
-struct places {
-  std::uintptr_t frames[frames_max];
-  std::size_t count = 0;
-  std::uint64_t created_by = 0;
-  std::uintptr_t created_at = 0;  // 0: by nobody
-};
-
-_Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) {
-  auto& all = *static_cast<places*>(argument);
-  int is_exact = 0;
-  std::uintptr_t const pc = _Unwind_GetIPInfo(frame, &is_exact);
-  if (pc == 0 || all.count == frames_max) return _URC_END_OF_STACK;
-  all.frames[all.count++] = is_exact != 0 ? pc : pc - 1;  // the call, not the instruction after it
-  return _URC_NO_REASON;
-}
-
-void print_place(symbols& known, std::uintptr_t pc) noexcept {
-  try {
-    std::string const lines = known.lines_of(pc);
-    write_to_stderr(lines.data(), lines.size());
-  } catch (...) {  // no memory
-    print_error("0x%zx", pc);
-  }
-}
-
-void print_places(symbols& known, void* argument) noexcept {
-  auto const& all = *static_cast<places const*>(argument);
-  for (std::size_t i = 0; i < all.count; ++i) print_place(known, all.frames[i]);
-  if (all.created_at != 0) {
-    print_error("created by goroutine %llu", static_cast<unsigned long long>(all.created_by));
-    print_place(known, all.created_at);
-  }
-  char const* const note = known.note_on_names();
-  write_to_stderr(note, std::strlen(note));
-}
-
 }  // namespace
+
+char const* what_of_current() noexcept {
+  static char text[512];
+  try {
+    throw;
+  } catch (std::exception const& e) {
+    return e.what();
+  } catch (char const* message) {
+    return message;
+  } catch (...) {
+    std::type_info const* const type = abi::__cxa_current_exception_type();
+    std::size_t room = 0;
+    int status = 0;
+    char* const name = type == nullptr ? nullptr : abi::__cxa_demangle(type->name(), nullptr, &room, &status);
+    std::snprintf(text, sizeof text, "an object of type %s", name != nullptr ? name : "unknown");
+    return text;
+  }
+}
 
 void report_panic() noexcept {
   // One report is enough: a second exception of the reporter itself ends it; others wait until it has ended the program, as
@@ -123,18 +80,15 @@ void report_panic() noexcept {
     sleep_for_good(m);
   }
   note_that_program_dies();
+  note_dying();
   char const* const what = what_of_current();
   print_error("panic: %s", what);
   print_panic_hint(m);
   print_causes();
-  print_error("goroutine %llu [running]%s%s", static_cast<unsigned long long>(g.id), g.name != nullptr ? " " : "",
-              g.name != nullptr ? g.name : "");
+  print_head(g);
   places all;
-  _Unwind_Backtrace(note_frame, &all);
-  if (g.task.created_at != nullptr) {
-    all.created_by = g.task.created_by;
-    all.created_at = reinterpret_cast<std::uintptr_t>(g.task.created_at) - 1;  // it is a return address
-  }
+  all.note_callers();
+  all.note_creation(g);
   with_symbols(print_places, &all);
   if (s.options.panic_shows_all && !s.end_is_near.load(relaxed)) {
     print_error("%s", "");

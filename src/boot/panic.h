@@ -3,6 +3,9 @@
 
 namespace thrum::rt {
 
+// What the exception that is being handled says of itself, or its type. There is one, and it is C++'s.
+[[nodiscard]] char const* what_of_current() noexcept;
+
 // On the throwing goroutine's stack, with the exception current and nothing unwound yet. Does not return.
 void report_panic() noexcept;
 

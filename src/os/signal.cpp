@@ -24,7 +24,7 @@ namespace {
 
 constinit atomic<fault_handler> current_handler{nullptr};
 
-chained_signal handled[] = {{SIGSEGV}, {SIGBUS}};
+chained_signal handled[] = {{SIGSEGV}, {SIGBUS}, {SIGFPE}, {SIGILL}, {SIGABRT}};
 
 THRUM_SIGNAL_ENTRY void on_fault(int number, siginfo_t* information, void* context) {
   int const errno_before = errno;
@@ -101,6 +101,13 @@ int remove_fault_handler() noexcept {
   // After the actions: until then a fault is still ours to explain. A link that stays passes everything on.
   current_handler.store(nullptr, release);  // release: as at install, nobody reads anything through a null
   return first_error;
+}
+
+bool goes_to_default(int number) noexcept {
+  for (chained_signal const& signal : handled) {
+    if (signal.number == number) return !has_handler(signal);
+  }
+  return false;
 }
 
 std::uintptr_t stack_pointer_of(void const* ucontext) noexcept {

@@ -1,4 +1,4 @@
-// Signal stacks and the handler of memory faults.
+// Signal stacks and the handler of faults.
 //
 // A goroutine that overflows its stack faults on the guard; the handler must then run elsewhere, so every M
 // has an alternate stack. The handler itself belongs to a higher floor; here is what surrounds it:
@@ -42,7 +42,7 @@ int remove_alt_stack() noexcept;
 // alternate stack with the signal blocked: a fault inside it ends the program. errno is kept around it.
 using fault_handler = bool (*)(int signal, siginfo_t* information, void* ucontext);
 
-// For SIGSEGV and SIGBUS. What it answers false to goes to the action that was in force before: a handler is
+// For SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. What it answers false to goes to the action that was in force before: a handler is
 // called with the mask it had asked for; for the default action SIG_DFL is restored and the fault repeats, so
 // that the core file and the exit status are those of a program without thrum. 0 or the errno; EALREADY when
 // one is installed; on an error nothing is changed.
@@ -52,6 +52,9 @@ int install_fault_handler(fault_handler handler) noexcept;
 // and ours remains below it as a mere link to the one before: EBUSY, which needs no action. 0 also when none
 // is installed.
 int remove_fault_handler() noexcept;
+
+// Inside the handler: whether the action that was in force before ends the program, since no handler of the program's is there.
+[[nodiscard]] bool goes_to_default(int signal) noexcept;
 
 // Which signals a thread does not take.
 class signal_mask {

@@ -10,6 +10,7 @@
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -168,6 +169,18 @@ void unwind_goroutine(G& g) {
   g.is_exiting = true;
   start_unwinding(*forced);
   std::abort();  // not reached
+}
+
+// In std::terminate the newest of the exceptions that are being handled is the one that ended it all. goexit's own unwinding is known by
+// its address: the C++ library's record of an exception, which a foreign one lacks, would stand right before it.
+exit_obstacle obstacle_of_exit(G const& g) noexcept {
+  auto const* const forced = static_cast<exit_unwinding const*>(g.exit);
+  if (!g.is_exiting || forced == nullptr) return exit_obstacle::none;
+  constexpr std::uintptr_t record_bytes_max = 128;  // 80 with libstdc++; between any two exceptions there are more
+  auto const newest = reinterpret_cast<std::uintptr_t>(current_m()->globals.exceptions->caught);
+  bool const is_ours = reinterpret_cast<std::uintptr_t>(forced) - newest < record_bytes_max;
+  if (newest != 0 && !is_ours) return exit_obstacle::exception_thrown;
+  return forced->before.uncaught != 0 ? exit_obstacle::exception_in_flight : exit_obstacle::noexcept_function;
 }
 
 void clear_user_state(G& g) noexcept {

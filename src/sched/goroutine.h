@@ -16,6 +16,15 @@ void run_user_code(G& g);
 // Unwinds the current goroutine to run_user_code.
 [[noreturn]] void unwind_goroutine(G& g);
 
+// Why std::terminate was called on g, as far as goexit has to do with it.
+enum class exit_obstacle : char {
+  none,                 // goexit does not unwind g
+  noexcept_function,    // the unwinding came to one
+  exception_in_flight,  // goexit was called in a destructor while an exception unwound g
+  exception_thrown,     // one left a destructor that goexit ran
+};
+[[nodiscard]] exit_obstacle obstacle_of_exit(G const& g) noexcept;
+
 // After a G's end, or for one that lost the race to a joiner: its locals and name are gone, its record may be reused.
 void clear_user_state(G& g) noexcept;
 

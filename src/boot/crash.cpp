@@ -1,0 +1,232 @@
+#include "boot/crash.h"
+
+#include "arch/stack_walk.h"
+#include "base/atomic.h"
+#include "base/check.h"
+#include "boot/house.h"
+#include "boot/panic.h"
+#include "boot/places.h"
+#include "core/current.h"
+#include "os/futex.h"
+#include "os/note.h"
+#include "os/signal.h"
+#include "os/thread.h"
+#include "sched/goroutine.h"
+#include "sched/thread_maker.h"
+#include "stack/overflow.h"
+
+#include <cstdlib>
+#include <exception>
+
+namespace thrum::rt {
+namespace {
+
+constexpr std::int64_t patience_ns = 5'000'000'000;
+
+// One report at a time, and the last: the program ends with it.
+struct {
+  atomic<int> reporter{0};  // its thread
+  places all;
+  os::note written;
+} constinit request;
+
+// False: this thread reports already, and something went wrong. Any other thread that crashes meanwhile waits for the end.
+bool become_reporter() noexcept {
+  int first = 0;
+  int const self = os::current_tid();
+  if (request.reporter.compare_exchange(first, self, relaxed, relaxed))
+    return true;  // relaxed: decides who, orders nothing
+  if (first != self) os::sleep_for_good();
+  return false;
+}
+
+// The goroutine that the calling thread runs; nullptr: none, or a thread from outside, whose crash is its own affair.
+M* crashing_m() noexcept {
+  M* const m = current_m();
+  return m != nullptr && m->current != nullptr && !m->is_foreign ? m : nullptr;
+}
+
+bool is_copy_of_parent(M const& m) noexcept { return os::current_tid() != m.tid; }  // in a child of fork
+
+// What request.all holds.
+void print_noted(M const& m) noexcept {
+  Sched& s = m.sched;
+  if (!is_copy_of_parent(m) && !s.end_is_near.load(relaxed)) {
+    auto const errand = [](Sched&) noexcept {
+      with_symbols(print_places, &request.all);
+      request.written.wake();
+    };
+    s.errand.store(errand, release);  // pairs with the thread maker's look
+    ring_thread_maker(s);
+    if (request.written.sleep_for(patience_ns)) return;
+  }
+  print_places_plainly(request.all);
+}
+
+// A call through a wild pointer has left the walk nothing to begin with, but its return address tells the caller.
+void step_out_of_wild_call(stack_registers& at, stack_range on) noexcept {
+#if defined(__x86_64__)
+  auto const* const sp = reinterpret_cast<char const*>(at.by_number[stack_registers::sp]);
+  if (sp < on.low || sp + sizeof(std::uintptr_t) > on.high) return;
+  at.by_number[stack_registers::pc] = *reinterpret_cast<std::uintptr_t const*>(sp) - 1;
+  at.by_number[stack_registers::sp] += sizeof(std::uintptr_t);
+#else
+  static_cast<void>(on);
+  at.by_number[stack_registers::pc] = at.by_number[stack_registers::lr] - 1;
+#endif
+}
+
+void note_frames(stack_registers at, stack_range on) noexcept {
+  places& all = request.all;
+  all.count = walk_stack(at, on, all.frames, places::frames_max);
+  if (all.count > 1) return;
+  step_out_of_wild_call(at, on);
+  std::size_t const from = all.count;
+  all.count += walk_stack(at, on, all.frames + from, places::frames_max - from);
+}
+
+// --- overflow ---
+
+overflow_victim running_on(stack const& on) noexcept {
+  M const* const m = crashing_m();
+  if (m == nullptr || m->current->on != &on) return {on, 0, nullptr};
+  return {on, m->current->id, m->current->task.created_at};
+}
+
+void print_frames(stack_registers const& from, stack_range on) noexcept {
+  M const* const m = crashing_m();
+  if (m == nullptr || !become_reporter()) return;
+  note_frames(from, on);
+  print_noted(*m);
+}
+
+// --- signals ---
+
+char const* words_for(int signal) noexcept {
+  switch (signal) {
+    case SIGSEGV: return "SIGSEGV: segmentation violation";
+    case SIGBUS: return "SIGBUS: bus error";
+    case SIGFPE: return "SIGFPE: arithmetic error";
+    case SIGILL: return "SIGILL: illegal instruction";
+    default: return "SIGABRT: abort";
+  }
+}
+
+// By what the thread did itself. abort() and raise() send the signal to the calling thread.
+bool is_its_own(int signal, siginfo_t const& info) noexcept {
+  if (signal != SIGABRT) return info.si_code > 0;
+  return info.si_code == SI_TKILL && info.si_pid == os::process_id();
+}
+
+void print_what(int signal, siginfo_t const& info, void const* ucontext) noexcept {
+  if (signal == SIGABRT) {
+    print_error("thrum: fatal error: %s", words_for(signal));
+  } else {
+    print_error("thrum: fatal error: %s at address %p (pc 0x%zx)", words_for(signal), info.si_addr,
+                os::program_counter_of(ucontext));
+  }
+}
+
+void report_signal_stack(M const& m, siginfo_t const& info, void const* ucontext) noexcept {
+  print_error(
+      "thrum: fatal error: a signal handler has used up the signal stack of its thread, which has %zu bytes "
+      "(fault at %p)",
+      os::alt_stack_bytes(), info.si_addr);
+  print_head(*m.current);
+  request.all.frames[0] = os::program_counter_of(ucontext);
+  request.all.count = 1;
+  print_noted(m);
+}
+
+// --- std::terminate ---
+
+constinit atomic<std::terminate_handler> previous_terminate{nullptr};
+bool terminate_is_linked =
+    false;  // ours is in force, or below one that the program has set since. Changed by runs, one at a time
+
+char const* why_terminate(G& g) noexcept {
+  switch (obstacle_of_exit(g)) {
+    case exit_obstacle::none: break;
+    case exit_obstacle::noexcept_function:
+      return "goexit cannot leave a noexcept function, such as a destructor, that is among its callers";
+    case exit_obstacle::exception_in_flight:
+      return "goexit was called in a destructor while an exception unwinds the goroutine";
+    case exit_obstacle::exception_thrown: return "a destructor threw an exception while goexit unwinds the goroutine";
+  }
+  return std::current_exception() != nullptr
+             ? "an exception cannot leave a noexcept function, nor a destructor while another one unwinds"
+             : "called by the program, or by its C++ library";
+}
+
+void report_terminate(M const& m) noexcept {
+  G& g = *m.current;
+  print_error("thrum: fatal error: std::terminate: %s", why_terminate(g));
+  bool const has_exception =
+      obstacle_of_exit(g) == exit_obstacle::none || obstacle_of_exit(g) == exit_obstacle::exception_thrown;
+  if (has_exception && std::current_exception() != nullptr) print_error("\twhat: %s", what_of_current());
+  print_head(g);
+  places all;
+  all.note_callers();
+  all.note_creation(g);
+  with_symbols(print_places, &all);
+}
+
+void on_terminate() {
+  M const* const m = crashing_m();
+  if (m != nullptr && !is_dying() && become_reporter()) report_terminate(*m);
+  if (auto const previous = previous_terminate.load(acquire)) previous();
+  std::abort();
+}
+
+void link_terminate() noexcept {
+  if (terminate_is_linked) return;
+  terminate_is_linked = true;
+  previous_terminate.store(std::get_terminate(), release);  // pairs with on_terminate
+  std::set_terminate(on_terminate);
+}
+
+void unlink_terminate() noexcept {
+  if (std::get_terminate() != on_terminate) return;  // it stays below the program's
+  std::set_terminate(previous_terminate.load(relaxed));
+  terminate_is_linked = false;
+}
+
+}  // namespace
+
+bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
+  if (report_if_overflow(signal, info, ucontext)) return true;
+  M const* const m = crashing_m();
+  if (m == nullptr || is_dying() || !is_its_own(signal, *info)) return false;
+  bool const hits_signal_stack =
+      signal == SIGSEGV && m->signal_stack.guard_holds(static_cast<char const*>(info->si_addr));
+  if (!hits_signal_stack && !os::goes_to_default(signal)) return false;
+  if (!become_reporter()) return false;
+  if (hits_signal_stack) {
+    report_signal_stack(*m, *info, ucontext);
+    return false;
+  }
+  print_what(signal, *info, ucontext);
+  G const& g = *m->current;
+  print_head(g);
+  if (g.on != nullptr) note_frames(os::interrupted_registers(ucontext), {g.on->low, g.on->top});
+  request.all.note_creation(g);
+  print_noted(*m);
+  return false;
+}
+
+crash_reports::crash_reports() {
+  set_overflow_hooks({running_on, print_frames});
+  if (int const error = os::install_fault_handler(report_fault)) {
+    set_overflow_hooks({nullptr, nullptr});
+    throw_system_error(error, "sigaction");
+  }
+  link_terminate();
+}
+
+crash_reports::~crash_reports() {
+  unlink_terminate();
+  os::remove_fault_handler();
+  set_overflow_hooks({nullptr, nullptr});
+}
+
+}  // namespace thrum::rt
