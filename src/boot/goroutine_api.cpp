@@ -159,6 +159,7 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.id = p.id;
   to.in_use = p.status.load(rt::relaxed) != rt::p_status::dead;
   to.queued = p.queue.waiting();
+  to.stacks_cached = p.stacks.count();
   to.created = read(c.created);
   to.ended = read(c.ended);
   to.switches_direct = read(c.switches_direct);
@@ -196,7 +197,8 @@ void add_durations(rt::durations const& from, durations& to) noexcept {
 
 void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   auto const stacks = s.stacks.stats();
-  to.stacks_in_use = stacks.in_use;
+  for (proc_stats const& p : to.procs) to.stacks_cached += p.stacks_cached;
+  to.stacks_in_use = stacks.in_use - std::min(stacks.in_use, to.stacks_cached);  // not of one moment
   to.stacks_free = stacks.free;
   to.stacks_guarded = stacks.guarded;
   to.stacks_unguarded = stacks.unguarded;

@@ -86,6 +86,11 @@ void time_one_now_and_then(P& p) noexcept {
 
 void let_others_pass_runnext(P& p) noexcept {
   Sched& s = p.sched;
+  if (std::uint32_t const round = s.trim_rounds.load(relaxed);
+      round != p.trim_round) {  // relaxed: any time soon will do
+    p.trim_round = round;
+    p.stacks.flush(s.stacks);  // sysmon trims what no P takes back
+  }
   time_one_now_and_then(p);
   p.runs_to_look.store(global_tick, relaxed);
   if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a look without consequence

@@ -1,6 +1,7 @@
 #include "stack/stack_pool.h"
 
 #include "base/check.h"
+#include "base/lock_rank.h"
 #include "os/memory.h"
 
 #include <algorithm>
@@ -18,6 +19,12 @@ std::size_t within_limits(std::size_t size) noexcept { return std::clamp(size, s
 std::uint32_t slots_at_most(slot_geometry const& geometry) noexcept {
   auto const fitting = std::max<std::size_t>(arena_bytes_max / geometry.stride, 1);
   return static_cast<std::uint32_t>(std::min<std::size_t>(fitting, arena_slots_max));
+}
+
+stack* used_again(stack* recycled, std::size_t size) noexcept {
+  recycled->size = size;
+  forget_frames(*recycled);
+  return recycled;
 }
 
 }  // namespace
@@ -44,7 +51,10 @@ stack_pool::~stack_pool() {
 void stack_pool::abandon() noexcept {
   os::lock_guard const held(lock_);
   for (size_class& sizes : classes_) {
-    sizes = {.geometry = sizes.geometry, .next_slots = sizes.next_slots};
+    size_class fresh;
+    fresh.geometry = sizes.geometry;
+    fresh.next_slots = sizes.next_slots;
+    sizes = fresh;
   }
   for (atomic<std::size_t>* count : {&guarded_, &unguarded_, &protections_}) count->store(0, relaxed);
 }
@@ -64,16 +74,21 @@ stack* stack_pool::allocate(std::size_t size) noexcept {
     recycled = pop_free(sizes);
     if (recycled == nullptr && !claim_slot(sizes, claimed)) return nullptr;
   }
-  if (recycled == nullptr) return prepare(claimed, size);
-  recycled->size = size;
-  forget_frames(*recycled);
-  return recycled;
+  return recycled == nullptr ? prepare(claimed, size) : used_again(recycled, size);
+}
+
+stack* stack_pool::take_recycled(std::size_t size) noexcept {
+  size = within_limits(size);
+  lock_.acquire();
+  stack* const recycled = pop_free(class_of(size));
+  lock_.release();
+  return recycled == nullptr ? nullptr : used_again(recycled, size);
 }
 
 void stack_pool::release(stack* one) noexcept {
   one->goroutine_id = 0;
   os::lock_guard const held(lock_);
-  push_free(class_of(one->size), one, one, 1);
+  class_of(one->size).free.push(one, one, 1);
 }
 
 stack* stack_pool::allocate_batch(std::uint32_t& count) noexcept {
@@ -113,29 +128,29 @@ void stack_pool::release_batch(stack* list, std::uint32_t count) noexcept {
     if (i == count) break;
   }
   os::lock_guard const held(lock_);
-  push_free(classes_[0], list, last, count);
+  classes_[0].free.push(list, last, count);
 }
 
+stack* stack_pool::queue::pop() noexcept {
+  stack* const top = first;
+  if (top == nullptr) return nullptr;
+  first = top->next;
+  --count;
+  return top;
+}
+
+void stack_pool::queue::put(free_stacks::part front, free_stacks::part rest) noexcept {
+  if (front.count != 0) front.last->next = rest.first;
+  first = front.count != 0 ? front.first : rest.first;
+  count = front.count + rest.count;
+}
+
+// The hottest first.
 stack* stack_pool::pop_free(size_class& sizes) noexcept {
-  if (stack* const top = sizes.free) {
-    sizes.free = top->next;
-    --sizes.free_count;
-    sizes.idle_count = std::min(sizes.idle_count, sizes.free_count);
-    return top;
-  }
-  stack* const reprieved = sizes.condemned;
-  if (reprieved != nullptr) {
-    sizes.condemned = reprieved->next;
-    --sizes.condemned_count;
-  }
-  return reprieved;
-}
-
-void stack_pool::push_free(size_class& sizes, stack* first, stack* last, std::size_t count) noexcept {
-  if (sizes.free_count == sizes.idle_count) sizes.above_idle = last;
-  last->next = sizes.free;
-  sizes.free = first;
-  sizes.free_count += count;
+  if (stack* const recent = sizes.free.pop()) return recent;
+  if (stack* const idle = sizes.to_trim.pop()) return idle;
+  if (stack* const trimmed = sizes.trimmed.pop()) return trimmed;
+  return sizes.condemned.pop();
 }
 
 // A slot whose memory was given back has its guard already, which may have cost two mappings: it goes before
@@ -178,6 +193,7 @@ bool stack_pool::grow(size_class& sizes) noexcept {
 }
 
 stack* stack_pool::prepare(claim const& claimed, std::size_t size) noexcept {
+  THRUM_DCHECK(ranks_held() == 0);  // a system call and a page fault
   if (claimed.from == claim::origin::fresh) guard(*claimed.home, claimed.slot);
   return make_stack(*claimed.home, claimed.slot, size);
 }
@@ -196,21 +212,39 @@ void stack_pool::guard(arena& home, std::uint32_t slot) noexcept {
   }
 }
 
+void stack_pool::begin_trim() noexcept {
+  os::lock_guard const held(lock_);
+  for (size_class& sizes : classes_) {
+    if (sizes.to_trim.first == nullptr) sizes.to_trim.put(sizes.free.cut(idle_for::a_while));
+  }
+}
+
+std::size_t stack_pool::trim(std::size_t at_most) noexcept {
+  std::size_t trimmed = 0;
+  for (size_class& sizes : classes_) {
+    while (trimmed < at_most) {
+      lock_.acquire();
+      stack* const idle = sizes.to_trim.pop();
+      lock_.release();
+      if (idle == nullptr) break;
+      static_cast<void>(
+          give_back_below(*idle, idle->top - stack_trim_keep_bytes));  // not under the lock: the kernel takes its time
+      os::lock_guard const held(lock_);
+      sizes.trimmed.push(idle, idle, 1);
+      ++trimmed;
+    }
+  }
+  return trimmed;
+}
+
 void stack_pool::condemn_idle() noexcept {
   os::lock_guard const held(lock_);
   for (size_class& sizes : classes_) {
     // What is left of the last time comes first: this time's are still idle at the end of the next interval.
-    if (sizes.condemned == nullptr) condemn_idle(sizes);
+    if (sizes.condemned.first != nullptr) continue;
+    free_stacks::part const untrimmed = sizes.free.cut(idle_for::long_);
+    sizes.condemned.put(untrimmed, sizes.trimmed.cut(idle_for::long_));
   }
-}
-
-void stack_pool::condemn_idle(size_class& sizes) noexcept {
-  stack*& cut = sizes.free_count > sizes.idle_count ? sizes.above_idle->next : sizes.free;
-  sizes.condemned = cut;
-  sizes.condemned_count = sizes.idle_count;
-  cut = nullptr;
-  sizes.free_count -= sizes.idle_count;
-  sizes.idle_count = sizes.free_count;  // a new interval: nobody has needed any yet
 }
 
 std::size_t stack_pool::give_back(std::size_t at_most) noexcept {
@@ -225,17 +259,15 @@ std::size_t stack_pool::give_back(size_class& sizes, std::size_t at_most) noexce
     stack* idle = nullptr;
     {
       os::lock_guard const held(lock_);
-      idle = sizes.condemned;
+      idle = sizes.condemned.pop();
       if (idle == nullptr) break;
-      sizes.condemned = idle->next;
-      --sizes.condemned_count;
     }
     std::uint32_t const slot = slot_of(*idle);
     arena& home = arena_of(*idle);
     bool const gone = unmake_stack(home, idle);  // not under the lock: the kernel takes its time
     os::lock_guard const held(lock_);
     if (!gone) {
-      push_free(sizes, idle, idle, 1);
+      sizes.trimmed.push(idle, idle, 1);
       continue;
     }
     home.mark_cold(slot);
@@ -256,7 +288,8 @@ stack_stats stack_pool::stats() noexcept {
   {
     os::lock_guard const held(lock_);
     for (size_class const& sizes : classes_) {
-      sum.free += sizes.free_count + sizes.condemned_count;
+      sum.untrimmed += sizes.free.count() + sizes.to_trim.count;
+      sum.free += sizes.trimmed.count() + sizes.condemned.count;
       sum.given_back += sizes.cold;
       for (arena const* each = sizes.arenas; each != nullptr; each = each->next) {
         ++sum.arenas;
@@ -265,6 +298,7 @@ stack_stats stack_pool::stats() noexcept {
       }
     }
   }
+  sum.free += sum.untrimmed;
   sum.in_use = sum.carved - sum.free - sum.given_back;
   sum.guarded = guarded_.load(relaxed);
   sum.unguarded = unguarded_.load(relaxed);

@@ -1,7 +1,9 @@
 // Every stack of one runtime: arenas of equal slots, and the free lists.
 //
 // Slots are carved from an arena in order, when needed; a stack that comes back lies on the free list of its
-// size class, last in, first out, so that the hottest is used next and the bottom shows what nobody needed.
+// size class (stack/free_stacks.h). What lay there for a while is trimmed: it loses the depth that it once had
+// and moves to a second list. What lay idle for long loses all its memory.
+//
 // Stacks of the default size pass through the Ps' caches (stack/stack_cache.h) in batches; all other sizes
 // come here one by one and share arenas and free list with their neighbours up to the next power of two.
 //
@@ -15,6 +17,7 @@
 #include "base/limits.h"
 #include "os/lock.h"
 #include "stack/arena.h"
+#include "stack/free_stacks.h"
 #include "stack/guard.h"
 #include "stack/stack.h"
 
@@ -30,6 +33,7 @@ struct stack_stats {
   std::size_t carved = 0;               // slots that have been a stack: in_use + free + given_back
   std::size_t in_use = 0;               // handed out: to goroutines and to the Ps' caches
   std::size_t free = 0;                 // on the pool's free lists, with at least one page each
+  std::size_t untrimmed = 0;            // of these, perhaps with all the pages that goroutines have touched
   std::size_t given_back = 0;           // idle, without memory
   std::size_t guarded = 0;              // of the carved ones
   std::size_t unguarded = 0;            // likewise; guard.h says when
@@ -46,6 +50,8 @@ class stack_pool {
 
   // One stack with room for `size` bytes, or nullptr when no memory can be had.
   [[nodiscard]] stack* allocate(std::size_t size) noexcept;
+  // The same, if it can be had without asking the system for anything.
+  [[nodiscard]] stack* take_recycled(std::size_t size) noexcept;
   void release(stack* one) noexcept;
 
   // Default-size stacks, linked by next. `count` says how many are wanted, and afterwards how many there are.
@@ -53,6 +59,12 @@ class stack_pool {
   // may never be used.
   [[nodiscard]] stack* allocate_batch(std::uint32_t& count) noexcept;
   void release_batch(stack* list, std::uint32_t count) noexcept;
+
+  // Stacks that lay here unused since the previous call are to be trimmed: they keep stack_trim_keep_bytes at most. They still serve
+  // meanwhile. To be called by one thread (sysmon), and trim() by the same.
+  void begin_trim() noexcept;
+  // Trims at most so many of them, a microsecond each and more if they were deep; answers how many it were.
+  std::size_t trim(std::size_t at_most) noexcept;
 
   // Ends an interval: stacks that lay here unused since the previous call are condemned to lose their memory.
   // They still serve when there is no other. To be called by one thread (sysmon), at once in any case.
@@ -77,16 +89,18 @@ class stack_pool {
   static constexpr std::size_t classes = 18;
   static_assert(stack_size_min << (classes - 2) == stack_size_max);
 
-  // The free list is last in, first out: as many stacks as it had when it was shortest have not moved since,
-  // and they are the ones at its bottom. above_idle is where to cut them off.
+  struct queue {  // of stacks that something is about to be done to
+    stack* first = nullptr;
+    std::size_t count = 0;
+    [[nodiscard]] stack* pop() noexcept;
+    void put(free_stacks::part front, free_stacks::part rest = {}) noexcept;  // the queue is empty
+  };
   struct size_class {
     slot_geometry geometry;
-    stack* free = nullptr;
-    std::size_t free_count = 0;
-    std::size_t idle_count = 0;   // the least free_count of this interval
-    stack* above_idle = nullptr;  // while free_count > idle_count: the lowest stack that is not idle
-    stack* condemned = nullptr;   // idle in the last interval
-    std::size_t condemned_count = 0;
+    free_stacks free;              // as they came back
+    queue to_trim;                 // not used for a while
+    free_stacks trimmed;           // and done
+    queue condemned;               // not used for long
     std::size_t cold = 0;          // slots whose memory was given back
     arena* cold_arena = nullptr;   // where to look for one first
     arena* arenas = nullptr;       // newest first; only the newest has slots to carve
@@ -100,13 +114,11 @@ class stack_pool {
 
   size_class& class_of(std::size_t size) noexcept;
   stack* pop_free(size_class& sizes) noexcept;
-  void push_free(size_class& sizes, stack* first, stack* last, std::size_t count) noexcept;
   bool claim_slot(size_class& sizes, claim& got) noexcept;
   claim claim_cold(size_class& sizes) noexcept;
   bool grow(size_class& sizes) noexcept;
   stack* prepare(claim const& claimed, std::size_t size) noexcept;
   void guard(arena& home, std::uint32_t slot) noexcept;
-  void condemn_idle(size_class& sizes) noexcept;
   std::size_t give_back(size_class& sizes, std::size_t at_most) noexcept;
 
   std::size_t const default_size_;

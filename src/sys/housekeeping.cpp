@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::int64_t cpus_every_ns = 1'000'000'000;
 constexpr std::int64_t ages_every_ns = 10'000'000'000;
+// A burst of deep recursion should not be paid for much longer than it lasts; stacks that are used again within this are left alone.
+constexpr std::int64_t trim_every_ns = 100'000'000;
 constexpr std::size_t stacks_per_look = 32;  // some microseconds each
 
 // M0, one for each P, and one to spare.
@@ -23,6 +25,8 @@ void flush_idle_caches(Sched& s) noexcept {
 
 // Who wants stacks to be looked at more often will know more of their goroutines' ages as well.
 std::int64_t between_ages_ns(Sched const& s) noexcept { return std::min(ages_every_ns, s.options.scavenge_after_ns); }
+
+std::int64_t between_trims_ns(Sched const& s) noexcept { return std::min(trim_every_ns, s.options.scavenge_after_ns); }
 
 std::uint64_t switches_of(Sched const& s) noexcept {
   std::uint64_t sum = 0;
@@ -37,6 +41,7 @@ housekeeping::housekeeping(Sched& s, std::int64_t now_ns) noexcept
       threads_due_ns_(now_ns + s.options.idle_thread_after_ns),
       stacks_due_ns_(now_ns + s.options.scavenge_after_ns),
       cpus_due_ns_(now_ns + cpus_every_ns),
+      trim_due_ns_(now_ns + between_trims_ns(s)),
       parked_(s, parked_stacks::purpose::depths),
       ages_due_ns_(now_ns + between_ages_ns(s)),
       ages_(s, parked_stacks::purpose::ages) {}
@@ -46,6 +51,7 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
     std::int64_t const soonest_ns = now_ns + sched_.options.idle_thread_after_ns / 2;
     threads_due_ns_ = std::min(let_surplus_go(now_ns), soonest_ns);
   }
+  if (is_trimming_ || now_ns >= trim_due_ns_) trim(now_ns);
   if (is_giving_back_ || is_looking_at_parked_ || now_ns >= stacks_due_ns_) scavenge(now_ns);
   if (is_noting_ages_ || now_ns >= ages_due_ns_) note_ages(now_ns);
   if (now_ns >= cpus_due_ns_ && !sched_.procs_by_hand.load(relaxed)) {
@@ -56,8 +62,9 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
 }
 
 std::int64_t housekeeping::next_ns() noexcept {
-  if (is_giving_back_ || is_looking_at_parked_ || is_noting_ages_) return 0;
-  bool const has_stacks = sched_.stacks.stats().free != 0;
+  if (is_trimming_ || is_giving_back_ || is_looking_at_parked_ || is_noting_ages_) return 0;
+  stack_stats const stacks = sched_.stacks.stats();
+  bool const has_stacks = stacks.free != 0;
   os::lock_guard const guard(sched_.lock);
   // A hint: who is idle no more rings.
   bool const has_caches =
@@ -66,7 +73,8 @@ std::int64_t housekeeping::next_ns() noexcept {
   bool const has_parked = quiet_looks_ < 2 || switches_of(sched_) != switches_;
   bool const has_ages = switches_of(sched_) != switches_at_ages_;
   return std::min({has_stacks || has_caches || has_parked ? stacks_due_ns_ : never_ns,
-                   has_threads ? threads_due_ns_ : never_ns, has_ages ? ages_due_ns_ : never_ns});
+                   has_threads ? threads_due_ns_ : never_ns, has_ages ? ages_due_ns_ : never_ns,
+                   stacks.untrimmed != 0 || has_caches ? trim_due_ns_ : never_ns});
 }
 
 std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
@@ -113,6 +121,16 @@ void housekeeping::note_ages(std::int64_t now_ns) noexcept {
     ages_.begin();
   }
   is_noting_ages_ = ages_.look_at_some();
+}
+
+void housekeeping::trim(std::int64_t now_ns) noexcept {
+  if (now_ns >= trim_due_ns_) {
+    trim_due_ns_ = now_ns + between_trims_ns(sched_);
+    sched_.trim_rounds.fetch_add(1U, relaxed);  // a hint to the busy Ps
+    flush_idle_caches(sched_);
+    sched_.stacks.begin_trim();
+  }
+  is_trimming_ = sched_.stacks.trim(stacks_per_look) == stacks_per_look;
 }
 
 void housekeeping::scavenge(std::int64_t now_ns) noexcept {

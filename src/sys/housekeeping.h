@@ -1,6 +1,9 @@
 // What sysmon gives back when it has not been needed for long: threads (S31) and the memory of stacks (S32). And once a second,
 // while it is awake, it has the thread maker look whether the CPUs that may be used have changed (S23).
 //
+// Free stacks keep the pages that their last goroutine touched only for a tenth of a second or two: then they are trimmed. Idle Ps pass what
+// is in their caches to the pool for that at once, the others at one of their next 61 switches.
+//
 // Every ten seconds it notes which goroutines wait, for the dump: one that still waits where it was seen has waited at least since then.
 //
 // All only cost a look now and then. In an idle program sysmon wakes for them as long as there is something left to give
@@ -28,12 +31,15 @@ class housekeeping {
   // Ends threads that have been idle for long, down to what the Ps need. When the next could be due.
   [[nodiscard]] std::int64_t let_surplus_go(std::int64_t now_ns) noexcept;
   void scavenge(std::int64_t now_ns) noexcept;
+  void trim(std::int64_t now_ns) noexcept;
   void note_ages(std::int64_t now_ns) noexcept;
 
   Sched& sched_;
   std::int64_t threads_due_ns_;
   std::int64_t stacks_due_ns_;
   std::int64_t cpus_due_ns_;
+  std::int64_t trim_due_ns_;
+  bool is_trimming_ = false;           // stacks that were not used for a while, a few at a time
   bool is_giving_back_ = false;        // stacks that were found idle, a few at a time
   bool is_looking_at_parked_ = false;  // likewise
   parked_stacks parked_;

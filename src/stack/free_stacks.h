@@ -1,0 +1,82 @@
+// A list of free stacks, last in, first out: the hottest is used next, and the bottom shows what was not needed.
+//
+// As many stacks as the list had when it was shortest have not moved since, and they are at its bottom. Two such low-water marks are kept,
+// each since its own last cut: a short interval finds the stacks whose depth can be trimmed, a long one those that can lose all memory.
+//
+// Invariants, for each mark: mark.count <= count_. While count_ > mark.count, mark.above is the lowest stack that is not idle.
+//
+// No lock of its own: the pool's. All but the links of the stacks themselves is O(1).
+#pragma once
+
+#include "stack/stack.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::rt {
+
+enum class idle_for : std::uint8_t { a_while, long_ };
+
+class free_stacks {
+ public:
+  struct part {
+    stack* first = nullptr;
+    stack* last = nullptr;  // its link is null
+    std::size_t count = 0;
+  };
+
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+  void push(stack* first, stack* last, std::size_t count) noexcept {
+    for (mark& each : marks_) {
+      if (count_ == each.count) each.above = last;
+    }
+    if (count_ == 0) bottom_ = last;
+    last->next = head_;
+    head_ = first;
+    count_ += count;
+  }
+
+  [[nodiscard]] stack* pop() noexcept {
+    stack* const top = head_;
+    if (top == nullptr) return nullptr;
+    head_ = top->next;
+    --count_;
+    for (mark& each : marks_) each.count = std::min(each.count, count_);
+    return top;
+  }
+
+  // Cuts off the stacks that have not moved since the last cut of this kind, and begins a new interval.
+  [[nodiscard]] part cut(idle_for how_long) noexcept {
+    mark& its = marks_[static_cast<std::size_t>(how_long)];
+    mark& other = marks_[1 - static_cast<std::size_t>(how_long)];
+    std::size_t const idle = its.count;
+    part result;
+    if (idle != 0) {
+      stack*& link = count_ > idle ? its.above->next : head_;
+      result = {link, bottom_, idle};
+      link = nullptr;
+      bottom_ = its.above;  // means nothing if the list is empty now
+      count_ -= idle;
+      if (other.count <= idle) other.above = bottom_;
+      other.count -= std::min(other.count, idle);
+    }
+    its.count = count_;
+    return result;
+  }
+
+ private:
+  struct mark {
+    std::size_t count = 0;
+    stack* above = nullptr;
+  };
+
+  stack* head_ = nullptr;
+  stack* bottom_ = nullptr;
+  std::size_t count_ = 0;
+  std::array<mark, 2> marks_{};
+};
+
+}  // namespace thrum::rt
