@@ -6,21 +6,46 @@
 
 namespace thrum::rt {
 
+namespace {
+
+// Under sched.lock: the goroutine that waits longest gets the stack and its turn.
+void start_first_locked(Sched& s, stack& own) noexcept {
+  G& first = *s.waiting_for_stack.pop_front();
+  bind(first, own);
+  first.transition(g_status::waiting, g_status::runnable);
+  put_global_locked(s, entry::plain(&first));
+}
+
+}  // namespace
+
+// A new stack costs a guard and a page fault, so it is made without sched.lock, for the goroutine that is first then. Under the lock only
+// the pool's free list is asked. A goroutine leaves the list only with a stack: so either the list is seen by whoever frees a stack, or the
+// freed stack is seen here.
 void start_those_who_wait_for_stacks(Sched& s) noexcept {
-  {
-    os::lock_guard const guard(s.lock);
-    for (std::uint32_t left = s.waiting_for_stack.size(); left > 0; --left) {
-      G& waiting = *s.waiting_for_stack.pop_front();
-      if (stack* const own = s.stacks.allocate(s.stack_size_of(waiting))) {
-        bind(waiting, *own);
-        waiting.transition(g_status::waiting, g_status::runnable);
-        put_global_locked(s, entry::plain(&waiting));
-      } else {
-        s.waiting_for_stack.push_back(waiting);
-      }
+  s.lock.acquire();
+  for (std::uint32_t left = s.waiting_for_stack.size(); left > 0 && !s.waiting_for_stack.empty(); --left) {
+    std::size_t const size = s.stack_size_of(*s.waiting_for_stack.front());
+    s.lock.release();
+    stack* const fresh = s.stacks.allocate(size);
+    s.lock.acquire();
+    G* const first = s.waiting_for_stack.front();
+    if (fresh != nullptr && (first == nullptr || s.stack_size_of(*first) != size)) {  // others were faster
+      s.lock.release();
+      s.stacks.release(fresh);
+      s.lock.acquire();
+      continue;
     }
-    s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // a hint; the list is under the lock
+    if (first == nullptr) break;
+    stack* const own = fresh != nullptr ? fresh : s.stacks.take_recycled(s.stack_size_of(*first));
+    if (own != nullptr) {
+      start_first_locked(s, *own);
+    } else {
+      s.waiting_for_stack.push_back(
+          *s.waiting_for_stack.pop_front());  // one that wants another size may have more luck
+    }
   }
+  s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // a hint; the list is under the lock
+  s.lock.release();
   store_load_fence();
   wake_if_idle(s);
 }
