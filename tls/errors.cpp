@@ -52,12 +52,21 @@ class category final : public std::error_category {
   }
 };
 
+// It has no guard, on which users would wait for a goroutine that the end of its run stopped in the initialiser, and it is never destroyed,
+// because goroutines that a run left behind may use it until the process ends.
+union never_destroyed {
+  constexpr never_destroyed() noexcept : value() {}
+  ~never_destroyed() {}  // NOLINT(modernize-use-equals-default): the member's is not to run
+  never_destroyed(never_destroyed const&) = delete;
+  never_destroyed& operator=(never_destroyed const&) = delete;
+
+  category value;
+};
+constinit never_destroyed the_one;
+
 }  // namespace
 
-std::error_category const& tls_category() noexcept {
-  static category const the_one;
-  return the_one;
-}
+std::error_category const& tls_category() noexcept { return the_one.value; }
 
 bool is_certificate_error(std::error_code const& error) noexcept {
   return error.category() == tls_category() && error.value() >= refused && error.value() < openssl_codes_from;

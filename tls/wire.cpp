@@ -1,5 +1,7 @@
 #include "tls/wire.h"
 
+#include <thrum/detail/atomic.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -49,10 +51,24 @@ BIO_METHOD* new_method() noexcept {
   return method;
 }
 
+// Made by its first user and kept for good, because a connection may outlive everything. Without a lock: a goroutine that the end of its
+// run stops in here would keep it. So two users may make one each, and the second frees its own.
+BIO_METHOD* method_of_wires() noexcept {
+  static constinit atomic<BIO_METHOD*> made{nullptr};
+  BIO_METHOD* found = made.load(acquire);  // pairs with the exchange below
+  if (found != nullptr) return found;
+  BIO_METHOD* const mine = new_method();
+  if (mine == nullptr) return nullptr;
+  // release: the method is complete; acquire: another user's is
+  if (made.compare_exchange(found, mine, acq_rel, acquire)) return mine;
+  BIO_meth_free(mine);
+  return found;
+}
+
 }  // namespace
 
 BIO* new_wire_bio(tls_wire& wire) noexcept {
-  static BIO_METHOD* const method = new_method();  // for good: a connection may outlive everything
+  BIO_METHOD* const method = method_of_wires();
   BIO* const bio = method == nullptr ? nullptr : BIO_new(method);
   if (bio == nullptr) return nullptr;
   BIO_set_data(bio, &wire);

@@ -4,11 +4,11 @@
 //   thrum::select(thrum::on_recv(stop, [&](auto) { server.close(); }), ...);
 //   thrum::stop_signals(stop);   // from now on they do again what they did before
 //
-// A signal that somebody subscribed to does not end the program. Each subscriber gets it, once for several that came before he
-// looked; the channel holds 16, and what finds it full is dropped for him. While anybody is subscribed in this run, the program
-// does not count as deadlocked: a signal may come. Needs a runtime that is alive. Not for SIGKILL, SIGSTOP, the runtime's
-// preemption signal, or signals that tell of a fault: these are invalid_argument. Errors: a form that throws std::system_error and one
-// with a std::error_code.
+// A signal to which there is a subscription does not end the program. Each subscriber gets it, once for several that came before it
+// looked. The channel holds 16 signals, and one that finds it full is dropped for that subscriber. A subscriber that closes its channel is
+// subscribed no more. While there is a subscription that was made in this run, the program does not count as deadlocked, because a
+// signal may come. Needs a runtime that is alive. Not for SIGKILL, SIGSTOP, the runtime's preemption signal, or signals that tell of a
+// fault: these are invalid_argument. Errors: a form that throws std::system_error and one with a std::error_code.
 #pragma once
 
 #include <thrum/chan.h>

@@ -1,7 +1,10 @@
 // The public functions of context.h that are no templates. What cancels is in cancel.cpp.
 #include "base/check.h"
+#include "base/first_made.h"
+#include "base/never_destroyed.h"
 #include "chan/cancel_node.h"
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -23,20 +26,22 @@ class category final : public std::error_category {
   }
 };
 
+constinit rt::never_destroyed<category> the_category;
+
 // These are never destroyed: goroutines that stay behind may use them until the process ends.
 template <context_errc Error>
 std::exception_ptr const& default_cause() {
-  static auto const& made = *new std::exception_ptr(std::make_exception_ptr(context_error(Error)));
-  return made;
+  static constinit rt::first_made<std::exception_ptr> cause;
+  return cause.get([] { return std::make_unique<std::exception_ptr>(std::make_exception_ptr(context_error(Error))); });
 }
 
 chan<std::monostate> const& closed_channel() {
-  static auto const& made = *[] {
-    auto* const c = new chan<std::monostate>();
-    close_if_open(c->channel_handle::core());
-    return c;
-  }();
-  return made;
+  static constinit rt::first_made<chan<std::monostate>> channel;
+  return channel.get([] {
+    auto made = std::make_unique<chan<std::monostate>>();
+    close_if_open(made->channel_handle::core());
+    return made;
+  });
 }
 
 cancel_node* nearest(context const& ctx) noexcept {
@@ -95,11 +100,7 @@ value_base const* detail::find_value(context_node const* from, std::type_info co
   return nullptr;
 }
 
-std::error_category const& context_category() noexcept {
-  static auto const& made =
-      *new category;  // NOLINT(bugprone-unhandled-exception-at-new): without memory for it, no error
-  return made;
-}
+std::error_category const& context_category() noexcept { return the_category.value; }
 
 context::context(std::stop_token token) : node_(made_from(std::move(token))) {}
 

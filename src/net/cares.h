@@ -4,8 +4,10 @@
 // these for compatibility: new options are added at the end, and which of them are looked at is said by a mask.
 #pragma once
 
+#include "base/first_made.h"
 #include "os/shared_library.h"
 
+#include <memory>
 #include <type_traits>
 
 #include <dlfcn.h>
@@ -112,8 +114,8 @@ struct cares {
   bool is_ready = false;
 
   static cares const& loaded() {
-    static cares const once;
-    return once;
+    static constinit first_made<cares> functions;
+    return functions.get([] { return std::unique_ptr<cares>(new cares); });  // the library counts its users
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "net/query.h"
 
+#include "base/first_made.h"
 #include "net/address.h"
 #include "net/cares.h"
 #include "net/connect.h"
@@ -15,6 +16,7 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -46,8 +48,8 @@ bool sources_are_plain(std::string_view nsswitch) {
 namespace {
 
 std::string& name_servers() {
-  static std::string servers;
-  return servers;
+  static constinit first_made<std::string> servers;
+  return servers.get([] { return std::make_unique<std::string>(); });
 }
 
 bool c_library_is_wanted() { return os::debug_word(os::environment("THRUM_DEBUG"), "netdns") == "c"; }
@@ -194,8 +196,10 @@ class lookup {
 }  // namespace
 
 bool names_can_be_queried() {
-  static bool const can = !c_library_is_wanted() && machine_is_plain() && cares::loaded().is_ready;
-  return can;
+  static constinit first_made<bool const> can;
+  return can.get([] {
+    return std::make_unique<bool const>(!c_library_is_wanted() && machine_is_plain() && cares::loaded().is_ready);
+  });
 }
 
 std::vector<endpoint> query_name(std::string const& name, std::uint16_t port, std::int64_t until_ns,

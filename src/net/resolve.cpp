@@ -1,5 +1,6 @@
 // Names: by questions of our own where that can be (net/query.h). The C library reads its own configuration, caches and modules,
 // and may take seconds: on a thread, inside blocking.
+#include "base/never_destroyed.h"
 #include "core/current.h"
 #include "net/address.h"
 #include "net/connect.h"
@@ -23,6 +24,7 @@ class resolver_errors final : public std::error_category {
   [[nodiscard]] char const* name() const noexcept override { return "resolver"; }
   [[nodiscard]] std::string message(int code) const override { return ::gai_strerror(code); }
 };
+constinit rt::never_destroyed<resolver_errors> the_category;
 
 struct answer {
   addrinfo* first = nullptr;
@@ -36,10 +38,7 @@ struct answer {
 
 }  // namespace
 
-std::error_category const& resolve_category() noexcept {
-  static resolver_errors const category;
-  return category;
-}
+std::error_category const& resolve_category() noexcept { return the_category.value; }
 
 namespace {
 

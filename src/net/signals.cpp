@@ -1,20 +1,30 @@
+// The program's signals as channels.
+//
+// The subscriptions belong to the process. Each run that has a subscriber has one goroutine, `serve`, that reads the bell which the
+// handler rings and sends on the channels. It ends with the last subscription that was made in its run, so that a deadlock of that run
+// can be seen.
+//
+// Invariant: the switchboard's lock is held only inside the runtime, where the end of a run stops no goroutine. So no run leaves it
+// locked. For that reason nothing is allocated, freed or sent under it: a subscription enters and leaves as a node of the map.
+#include "base/first_made.h"
 #include "core/current.h"
 #include "core/sched.h"
 #include "net/io_call.h"
+#include "os/kernel.h"
+#include "os/lock.h"
 #include "os/pause_signal.h"
 #include "os/signal_watch.h"
 #include <thrum/chan.h>
 #include <thrum/fd.h>
 #include <thrum/go.h>
-#include <thrum/mutex.h>
 #include <thrum/signals.h>
 
-#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <stdexcept>
-#include <vector>
+#include <utility>
 
 namespace thrum {
 namespace {
@@ -23,122 +33,218 @@ using namespace rt;
 
 struct subscriber {
   chan<int> to;
-  std::uint64_t wants;
+  std::uint64_t wants = 0;
+  std::uint32_t epoch = 0;  // the run in which it subscribed
+};
+using subscribers = std::map<detail::channel const*, subscriber>;
+
+std::uint64_t bit_of(int number) noexcept { return std::uint64_t{1} << static_cast<unsigned>(number); }
+
+struct switchboard {
+  os::lock lock{lock_rank::leaf};
+
+  // under the lock
+  subscribers all;
+  std::array<int, os::watched_signal_max + 1> wanted_by{};
+  std::uint32_t served_in = 0;      // the run whose goroutine serves
+  std::uint32_t counted_in = 0;     // the run in which a subscription was made last,
+  std::size_t count_in_latest = 0;  // and how many that were made in it there are
 };
 
-// Never destroyed: goroutines of a run that is over, and handlers, may look at it.
-struct switchboard {
-  mutex lock;
-  std::vector<subscriber> all;
-  std::array<int, os::watched_signal_max + 1> wanted_by{};
-  fd bell;
-  std::uint32_t served_in = 0;  // the run whose goroutine tells them
-};
+constinit first_made<switchboard> the_board;
+constinit first_made<fd> the_bell;
+
+detail::channel const* key_of(chan<int> const& c) noexcept { return c.channel_handle::core(); }
 
 switchboard& board() {
-  static auto* const made = new switchboard;
-  return *made;
+  return the_board.get([] { return std::make_unique<switchboard>(); });
 }
 
-void tell(std::uint64_t came) {
-  switchboard& b = board();
-  std::lock_guard const guard(b.lock);
-  for (int number = 1; number <= os::watched_signal_max; ++number) {
-    std::uint64_t const bit = std::uint64_t{1} << static_cast<unsigned>(number);
-    if ((came & bit) == 0) continue;
-    for (subscriber& s : b.all) {
-      if ((s.wants & bit) != 0) static_cast<void>(s.to.try_send(number));
-    }
+// The switchboard, locked, on a goroutine or a thread from outside; between runs any thread may lock it without more ado.
+class [[nodiscard]] locked_board {
+ public:
+  explicit locked_board(switchboard& b) noexcept : m_(callers_m()), board_(b) {
+    if (m_ != nullptr) enter(*m_);
+    board_.lock.acquire();
   }
-}
+  ~locked_board() {
+    board_.lock.release();
+    if (m_ != nullptr) leave(*m_);
+  }
+  locked_board(locked_board const&) = delete;
+  locked_board& operator=(locked_board const&) = delete;
 
-void serve() {
-  std::uint64_t rings = 0;
-  std::error_code error;
-  for (;;) {
-    board().bell.read_some({&rings, sizeof rings}, error);
-    if (error) return;
-    tell(os::take_noted_signals());
-  }
-}
-
-// Under the lock.
-void start_serving(switchboard& b, std::error_code& error) {
-  if (!b.bell.is_open()) {
-    int const made = os::signal_bell();
-    if (made < 0) {
-      error = system_error_of(-made);
-      return;
-    }
-    b.bell = fd(made, error);
-    if (error) return;
-  }
-  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);  // relaxed: the caller is in that run
-  if (b.served_in == epoch) return;
-  go(serve);
-  b.served_in = epoch;
-}
+ private:
+  M* const m_;
+  switchboard& board_;
+};
 
 // Under the lock.
 void give_up(switchboard& b, std::uint64_t wants) noexcept {
   for (int number = 1; number <= os::watched_signal_max; ++number) {
-    if ((wants >> static_cast<unsigned>(number) & 1U) == 0) continue;
+    if ((wants & bit_of(number)) == 0) continue;
     if (--b.wanted_by[static_cast<std::size_t>(number)] == 0) os::unwatch_signal(number);
   }
 }
 
-// What the runtime itself needs: faults, by which stack overflows are found, and the preemption signal, also an earlier run's if it left
-// somebody computing.
-bool is_ours(int number) {
-  M* const m = callers_m();
-  if (m == nullptr) throw std::logic_error("thrum: signals() while no runtime is alive");
+// Under the lock. 0, and `made` is in the map; or the errno.
+[[nodiscard]] int subscribe(switchboard& b, subscribers::node_type& made) noexcept {
+  subscriber const& s = made.mapped();
+  std::uint64_t watched = 0;
+  for (int number = 1; number <= os::watched_signal_max; ++number) {
+    if ((s.wants & bit_of(number)) == 0) continue;
+    int& wanted_by = b.wanted_by[static_cast<std::size_t>(number)];
+    if (int const failed = wanted_by == 0 ? os::watch_signal(number) : 0) {
+      give_up(b, watched);
+      return failed;
+    }
+    ++wanted_by;
+    watched |= bit_of(number);
+  }
+  b.count_in_latest = b.counted_in == s.epoch ? b.count_in_latest + 1 : 1;
+  b.counted_in = s.epoch;
+  b.all.insert(std::move(made));
+  return 0;
+}
+
+// The next subscriber in the map's order that wants one of these signals.
+std::optional<chan<int>> next_to_tell(detail::channel const* after, std::uint64_t came, std::uint64_t& wants) noexcept {
+  switchboard& b = board();
+  locked_board const locked(b);
+  for (auto each = b.all.upper_bound(after); each != b.all.end(); ++each) {
+    wants = each->second.wants & came;
+    if (wants != 0) return each->second.to;
+  }
+  return std::nullopt;
+}
+
+// A subscriber that has closed its channel wants no more.
+void tell(chan<int> const& to, std::uint64_t which) {
+  try {
+    for (int number = 1; number <= os::watched_signal_max; ++number) {
+      if ((which & bit_of(number)) != 0) static_cast<void>(to.try_send(number));
+    }
+  } catch (channel_closed const&) {
+    stop_signals(to);
+  }
+}
+
+void tell_all(std::uint64_t came) {
+  std::optional<chan<int>> last;
+  std::uint64_t wants = 0;
+  // The last one's channel is kept until the next is found: another channel must not get its address, or it would be passed over.
+  while (auto next = next_to_tell(last ? key_of(*last) : nullptr, came, wants)) {
+    tell(*next, wants);
+    last = std::move(next);
+  }
+}
+
+// One goroutine serves in each run; any other that was started beside it ends at once.
+[[nodiscard]] bool begin_serving(switchboard& b, std::uint32_t epoch) noexcept {
+  locked_board const locked(b);
+  return std::exchange(b.served_in, epoch) != epoch;
+}
+// False: a subscriber of this run is left.
+[[nodiscard]] bool end_serving(switchboard& b, std::uint32_t epoch) noexcept {
+  locked_board const locked(b);
+  if (b.counted_in == epoch && b.count_in_latest != 0) return false;
+  b.served_in = 0;
+  return true;
+}
+
+void serve(fd& bell, std::uint32_t epoch) {
+  switchboard& b = board();
+  if (!begin_serving(b, epoch)) return;
+  while (!end_serving(b, epoch)) {
+    std::uint64_t rings = 0;
+    std::error_code error;
+    bell.read_some({&rings, sizeof rings}, error);
+    if (error) return;  // it does not come: the bell is open for ever and has no deadline
+    tell_all(os::take_noted_signals());
+  }
+}
+
+fd* bell(std::error_code& error) {
+  fd* const found = the_bell.get_if_made();
+  if (found != nullptr) return found;
+  int const descriptor = os::make_signal_bell();
+  if (descriptor < 0) {
+    error = system_error_of(-descriptor);
+    return nullptr;
+  }
+  auto mine = std::make_unique<fd>(descriptor, error);
+  if (error) {
+    os::kernel::close(descriptor);
+    return nullptr;
+  }
+  return &the_bell.publish(std::move(mine));
+}
+
+// Signals that the runtime itself needs: faults, by which it finds stack overflows, and the preemption signal, also an earlier run's if
+// that run left a goroutine computing.
+bool is_ours(M const& m, int number) noexcept {
   return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
          os::pause_signal_is_kept(number) ||
-         (m->sched.options.async_preemption && number == m->sched.options.preempt_signal);
+         (m.sched.options.async_preemption && number == m.sched.options.preempt_signal);
 }
 
 }  // namespace
 
 chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   constexpr std::size_t capacity = 16;
+  M const* const m = callers_m();
+  if (m == nullptr) throw std::logic_error("thrum: signals() while no runtime is alive");
   error.clear();
-  if (numbers.size() == 0) {
-    error = system_error_of(EINVAL);
-    return nullptr;
-  }
-  switchboard& b = board();
-  std::lock_guard const guard(b.lock);
-  start_serving(b, error);
-  if (error) return nullptr;
-  subscriber made{chan<int>(capacity), 0};
-  b.all.reserve(b.all.size() + 1);
+  std::uint32_t const epoch = m->sched.epoch;
+  std::uint64_t wants = 0;
   for (int const number : numbers) {
-    bool const is_valid = number >= 1 && number <= os::watched_signal_max;
-    std::uint64_t const bit = is_valid ? std::uint64_t{1} << static_cast<unsigned>(number) : 0;
-    if ((made.wants & bit) != 0) continue;
-    int const failed = !is_valid || is_ours(number)                         ? EINVAL
-                       : b.wanted_by[static_cast<std::size_t>(number)] == 0 ? os::watch_signal(number)
-                                                                            : 0;
-    if (failed != 0) {
-      give_up(b, made.wants);
-      error = system_error_of(failed);
-      return nullptr;
-    }
-    ++b.wanted_by[static_cast<std::size_t>(number)];
-    made.wants |= bit;
+    if (number < 1 || number > os::watched_signal_max || is_ours(*m, number))
+      error = system_error_of(EINVAL);
+    else
+      wants |= bit_of(number);
   }
-  b.all.push_back(made);
-  return made.to;
+  if (wants == 0) error = system_error_of(EINVAL);
+  if (error) return nullptr;
+  fd* const rung = bell(error);
+  if (error) return nullptr;
+  os::ring_signal_bell_at(rung->native_handle());
+
+  switchboard& b = board();
+  chan<int> to(capacity);
+  subscribers made;
+  made.emplace(key_of(to), subscriber{to, wants, epoch});
+  auto node = made.extract(made.begin());
+  bool is_served = false;
+  {
+    locked_board const locked(b);
+    if (int const failed = subscribe(b, node)) error = system_error_of(failed);
+    is_served = b.served_in == epoch;
+  }
+  if (error) return nullptr;
+  if (is_served) return to;
+  try {
+    go([rung, epoch] { serve(*rung, epoch); });
+  } catch (...) {
+    stop_signals(to);
+    throw;
+  }
+  return to;
 }
 
 void stop_signals(chan<int> const& subscribed) {
   switchboard& b = board();
-  std::lock_guard const guard(b.lock);
-  std::erase_if(b.all, [&](subscriber const& s) {
-    if (!(s.to == subscribed)) return false;
+  subscribers::node_type removed;  // destroyed outside the runtime
+  bool is_last = false;
+  {
+    locked_board const locked(b);
+    auto const found = b.all.find(key_of(subscribed));
+    if (found == b.all.end()) return;
+    removed = b.all.extract(found);
+    subscriber const& s = removed.mapped();
     give_up(b, s.wants);
-    return true;
-  });
+    is_last = s.epoch == b.counted_in && --b.count_in_latest == 0;
+  }
+  if (is_last) os::ring_signal_bell();  // the goroutine that serves ends
 }
 
 }  // namespace thrum

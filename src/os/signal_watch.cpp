@@ -17,26 +17,31 @@ constinit atomic<int> bell{-1};
 constinit atomic<std::uint64_t> noted{0};
 struct sigaction before[watched_signal_max + 1];
 
+std::uint64_t bit_of(int number) noexcept { return std::uint64_t{1} << static_cast<unsigned>(number); }
+
 THRUM_SIGNAL_ENTRY void note_signal(int number) {
   int const errno_before = errno;
-  noted.fetch_or(std::uint64_t{1} << static_cast<unsigned>(number), release);  // pairs with take_noted_signals
-  std::uint64_t const one = 1;
-  static_cast<void>(kernel::write(bell.load(relaxed), &one, sizeof one));  // relaxed: it was made before the handler
+  noted.fetch_or(bit_of(number), release);  // pairs with take_noted_signals
+  ring_signal_bell();
   errno = errno_before;
 }
 
 }  // namespace
 
-int signal_bell() noexcept {
-  int const has = bell.load(acquire);
-  if (has >= 0) return has;
+int make_signal_bell() noexcept {
   int injected = 0;
-  int const made = should_fail(call::eventfd, injected) ? -injected : ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (made < 0) return injected != 0 ? -injected : -errno;
-  int expected = -1;
-  if (bell.compare_exchange(expected, made, acq_rel, acquire)) return made;
-  kernel::close(made);
-  return expected;
+  if (should_fail(call::eventfd, injected)) return -injected;
+  int const made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return made < 0 ? -errno : made;
+}
+
+void ring_signal_bell_at(int descriptor) noexcept {
+  bell.store(descriptor, relaxed);  // relaxed: sigaction comes later, and a handler runs after that
+}
+
+void ring_signal_bell() noexcept {
+  std::uint64_t const one = 1;
+  static_cast<void>(kernel::write(bell.load(relaxed), &one, sizeof one));  // relaxed: as above
 }
 
 int watch_signal(int number) noexcept {
@@ -50,7 +55,7 @@ int watch_signal(int number) noexcept {
   struct sigaction found {};
   if (::sigaction(number, &ours, &found) != 0) return errno;
   if (found.sa_handler != note_signal)
-    before[number] = found;  // else whoever had put another over ours has handed it back
+    before[number] = found;  // else the program, which had put another over ours, has handed it back
   return 0;
 }
 
@@ -58,6 +63,8 @@ void unwatch_signal(int number) noexcept {
   struct sigaction in_force {};
   bool const is_known = ::sigaction(number, nullptr, &in_force) == 0;
   if (is_known && in_force.sa_handler == note_signal) ::sigaction(number, &before[number], nullptr);
+  noted.fetch_and(~bit_of(number),
+                  relaxed);  // relaxed: a later subscriber must not get it, and nothing else is concluded
 }
 
 std::uint64_t take_noted_signals() noexcept { return noted.exchange(0, acquire); }

@@ -1,8 +1,10 @@
 // Subscribing to signals when the system refuses: all of them or none, in both forms of the call.
+#include "conformance/child_test.h"
 #include "os/fault.h"
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/sockets.h"
+#include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <cstdlib>
@@ -104,6 +106,56 @@ TEST_F(signal_bell, NE_without_a_descriptor_or_a_place_in_the_poller_it_is_tried
     std::exit(testing::Test::HasFailure() ? 1 : 0);
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+class signals_and_runs : public test::child_test {};
+
+TEST_P(signal_faults, NE_a_subscriber_that_closes_its_channel_is_subscribed_no_more) {
+  run([] {
+    auto const other = signals(SIGUSR2);
+    auto const closed = signals(SIGUSR1);
+    closed.close();
+    ::raise(SIGUSR1);
+    EXPECT_TRUE(test::wait_until([] { return !is_watched(SIGUSR1); }));
+    ::raise(SIGUSR2);
+    EXPECT_EQ(other.recv(), SIGUSR2) << "the others are told as before";
+    stop_signals(closed);  // nothing happens
+    stop_signals(other);
+    EXPECT_FALSE(is_watched(SIGUSR2));
+  });
+}
+
+TEST_P(signal_faults, NE_a_new_subscriber_gets_nothing_that_came_for_an_earlier_one) {
+  run([] {
+    auto const earlier = signals(SIGUSR1);
+    ::raise(SIGUSR1);
+    stop_signals(earlier);
+    auto const later = signals(SIGUSR1, SIGUSR2);
+    ::raise(SIGUSR2);
+    EXPECT_EQ(later.recv(), SIGUSR2);
+    stop_signals(later);
+  });
+}
+
+TEST_F(signals_and_runs, NE_when_the_last_subscription_has_ended_a_deadlock_is_seen) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  for (int const procs : {1, 2, 8}) {
+    auto const child = [procs] {
+      thrum::run(
+          [] {
+            auto const one = signals(SIGUSR1);
+            auto const other = signals(SIGUSR1, SIGUSR2);
+            stop_signals(one);
+            ::raise(SIGUSR2);
+            if (other.recv() != SIGUSR2) std::_Exit(1);
+            stop_signals(other);
+            chan<int> never;
+            static_cast<void>(never.recv());
+          },
+          {.max_procs = procs});
+    };
+    EXPECT_FATAL(child(), "fatal error: all goroutines are asleep - deadlock!");
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -23,7 +24,16 @@ handler in_force(int number) {
 
 class signal_watch : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_GE(signal_bell(), 0); }
+  void SetUp() override {
+    bell = make_signal_bell();
+    ASSERT_GE(bell, 0);
+    ring_signal_bell_at(bell);
+  }
+  void TearDown() override {
+    ring_signal_bell_at(-1);
+    ::close(bell);
+  }
+  int bell = -1;
 };
 
 TEST_F(signal_watch, NE_what_the_program_had_is_in_force_again) {
@@ -36,7 +46,14 @@ TEST_F(signal_watch, NE_what_the_program_had_is_in_force_again) {
   EXPECT_EQ(in_force(SIGUSR1), of_program);
 }
 
-// Somebody subscribed in a run that had another preemption signal than the next one.
+TEST_F(signal_watch, NE_one_that_nobody_fetched_is_forgotten_when_it_is_no_longer_watched) {
+  ASSERT_EQ(watch_signal(SIGUSR1), 0);
+  ::raise(SIGUSR1);
+  unwatch_signal(SIGUSR1);
+  EXPECT_EQ(take_noted_signals(), 0U);
+}
+
+// A program subscribed in a run that had another preemption signal than the next one.
 TEST_F(signal_watch, T15_one_that_the_preemption_signal_lies_over_is_not_taken_from_it) {
   ASSERT_NE(::signal(SIGUSR2, of_program), SIG_ERR);
   ASSERT_EQ(watch_signal(SIGUSR2), 0);
