@@ -1,5 +1,6 @@
 // dump_goroutines: notes everybody with the world stopped, writes when it runs again.
 #include "core/current.h"
+#include "core/forked.h"
 #include "debug/dump.h"
 #include "sched/world.h"
 #include <thrum/blocking.h>
@@ -37,7 +38,7 @@ struct dump {
 void dump_goroutines(std::FILE* out) {
   dump made;
   made.m = rt::callers_m();
-  if (made.m == nullptr) throw std::logic_error("thrum: dump_goroutines while no runtime is alive");
+  if (made.m == nullptr) throw std::logic_error(std::string("thrum: dump_goroutines while ") + rt::why_no_runtime());
   rt::enter(*made.m);
   {
     rt::stopped_world const world(*made.m);

@@ -3,6 +3,7 @@
 #include "boot/gauges.h"
 #include "boot/quota.h"
 #include "core/current.h"
+#include "core/forked.h"
 #include "core/sched.h"
 #include "os/cpu.h"
 #include "sched/goroutine.h"
@@ -29,7 +30,8 @@ namespace {
 rt::M& on_goroutine(char const* what) {
   rt::M* const m = rt::current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) {
-    throw std::logic_error(std::string("thrum: ") + what + " is for goroutines: call it inside thrum::run");
+    std::string const said = std::string("thrum: ") + what + " is for goroutines: ";
+    throw std::logic_error(said + (rt::forked_inside_run() ? rt::why_no_runtime() : "call it inside thrum::run"));
   }
   return *m;
 }
@@ -37,7 +39,7 @@ rt::M& on_goroutine(char const* what) {
 // Goroutines and, while a run is alive, all other threads.
 rt::M& of_caller(char const* what) {
   rt::M* const m = rt::callers_m();
-  if (m == nullptr) throw std::logic_error(std::string("thrum: ") + what + " while no runtime is alive");
+  if (m == nullptr) throw std::logic_error(std::string("thrum: ") + what + " while " + rt::why_no_runtime());
   return *m;
 }
 

@@ -10,9 +10,11 @@
 #include "boot/quota.h"
 #include "boot/settings.h"
 #include "core/current.h"
+#include "core/forked.h"
 #include "debug/dump.h"
 #include "debug/schedtrace.h"
 #include "os/loaded_code.h"
+#include "os/process.h"
 #include "sched/threads.h"
 #include "sched/world.h"
 #include "stack/registry.h"
@@ -55,10 +57,25 @@ void warn_of_tsan_in_the_program_alone() noexcept {
 
 constinit atomic<bool> run_is_alive{false};
 
+// In a child of fork, on its only thread, before fork returns there. The thread is none of the scheduler's any more.
+void note_fork_in_child() noexcept {
+  if (!run_is_alive.load(relaxed)) return;  // relaxed: of the parent's threads only this one is left
+  is_forked_inside_run.store(true, relaxed);
+  set_current_m(nullptr);
+}
+
+// Once in a process, by the first run. Without memory for the entry a child of fork is on its own.
+void watch_forks() noexcept {
+  static constinit atomic<bool> is_done{false};
+  if (is_done.exchange(true, relaxed)) return;  // relaxed: one run at a time
+  static_cast<void>(os::call_in_children_of_fork(note_fork_in_child));
+}
+
 // Every P is idle.
 std::unique_ptr<Sched> make_sched(options const& chosen) {
   fill_hooks();
   warn_of_tsan_in_the_program_alone();
+  watch_forks();
   Sched::forget_threads_of_parent();
   os::note_loaded_code();  // before the handler that asks for it; and without one, for the places of unannounced calls
   auto made = std::make_unique<Sched>(checked_settings(chosen));
@@ -87,6 +104,8 @@ void throw_system_error(int error, char const* what) {
 }
 
 one_run_at_a_time::one_run_at_a_time() {
+  if (forked_inside_run())
+    throw std::logic_error(std::string("thrum::run: no run can be started: ") + why_no_runtime());
   if (current_m() != nullptr) throw std::logic_error("thrum::run: called inside a goroutine of another run");
   if (run_is_alive.exchange(true, acq_rel)) {  // pairs with the destructor: the earlier run has left everything
     throw std::logic_error("thrum::run: a runtime is alive already, and there is one at a time in a process");
@@ -121,13 +140,20 @@ house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*s
 house::~house() = default;
 
 void house::start_services() {
-  making_.emplace(*sched_);
-  watching_.emplace(*sched_, print_schedtrace);
-  disorder_.emplace(*sched_);
+  making_ = std::make_unique<thread_maker>(*sched_);
+  watching_ = std::make_unique<sysmon>(*sched_, print_schedtrace);
+  disorder_ = std::make_unique<chaos>(*sched_);
   admit_threads(*sched_);
 }
 
 void house::end() noexcept {
+  if (forked_inside_run()) {
+    static_cast<void>(disorder_.release());
+    static_cast<void>(watching_.release());
+    static_cast<void>(making_.release());
+    static_cast<void>(sched_.release());
+    return;
+  }
   Sched& s = *sched_;
   disorder_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);

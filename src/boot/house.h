@@ -13,7 +13,6 @@
 #include <thrum/run.h>
 
 #include <memory>
-#include <optional>
 
 namespace thrum::rt {
 
@@ -56,7 +55,8 @@ class house {
   // The threads that are no Ms. Throws std::system_error. From then on, and until end(), other threads may come in.
   void start_services();
 
-  // Everything comes to rest: no goroutine goes on after this. On the thread that built it.
+  // Everything comes to rest: no goroutine goes on after this. On the thread that built it. In a child of fork that has nothing to come
+  // to rest, all of it is left as it is.
   void end() noexcept;
 
  private:
@@ -65,9 +65,9 @@ class house {
   crash_reports crashes_;
   pause_signal preemption_;
   quit_signal quitting_;
-  std::optional<thread_maker> making_;
-  std::optional<sysmon> watching_;
-  std::optional<chaos> disorder_;
+  std::unique_ptr<thread_maker> making_;
+  std::unique_ptr<sysmon> watching_;
+  std::unique_ptr<chaos> disorder_;
 };
 
 }  // namespace thrum::rt

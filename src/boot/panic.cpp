@@ -5,6 +5,7 @@
 #include "boot/places.h"
 #include "boot/report.h"
 #include "core/current.h"
+#include "core/forked.h"
 #include "sched/deadlock.h"
 #include "sched/park.h"
 #include <thrum/go.h>
@@ -70,6 +71,11 @@ void report_panic() noexcept {
   // goroutines do: a thread that slept in their place would look like one that may yet wake the reporter (S20). The goroutine is
   // meant, not its thread: the last word may wait, and go on elsewhere.
   static constinit atomic<G const*> reporter{nullptr};
+  if (current_m() == nullptr && forked_inside_run()) {
+    print_error("panic: %s", what_of_current());
+    print_error("in a child of fork, on the goroutine that called fork");
+    die();
+  }
   M& m = *current_m();
   Sched& s = m.sched;
   G const& g = *m.current;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "boot/report.h"
+#include "core/forked.h"
 #include "os/quit_signal.h"
 #include "os/short_wait.h"
 #include "sched/thread_maker.h"
@@ -33,6 +34,8 @@ void on_signal() noexcept {
 quit_signal::quit_signal(Sched& s) noexcept : is_ours_(os::install_quit_signal(on_signal)) { asked.store(&s, release); }
 
 quit_signal::~quit_signal() {
+  if (forked_inside_run())
+    handlers_at_work.store(0, seq_cst);  // a child of fork has none of the parent's other threads
   if (is_ours_) os::remove_quit_signal();
   asked.store(nullptr, seq_cst);
   os::short_wait wait;

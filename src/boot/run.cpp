@@ -1,7 +1,9 @@
 // run() and runtime: what the house is built for.
 #include "boot/house.h"
 #include "core/current.h"
+#include "core/forked.h"
 #include "sched/deadlock.h"
+#include "sched/goroutine.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
 #include "sched/suspend.h"
@@ -13,6 +15,11 @@
 #include <cerrno>
 #include <exception>
 #include <utility>
+
+#include <ucontext.h>
+#if THRUM_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace thrum::rt {
 namespace {
@@ -59,9 +66,26 @@ G& make_main_goroutine(P& p, main_call& call) {
   return *g;
 }
 
-// The first thread: runs main until it first leaves, then only waits for its end (T02).
-void run_on_m0(M& m0, G& main) {
+// Where run() goes on in a child of fork when main returns there, on whichever thread and stack that is. The frame that the context
+// names is there: the parent's first thread was further down its stack when another one forked.
+constinit ucontext_t* way_out_of_child = nullptr;
+
+[[noreturn]] void leave_run_in_child() noexcept {
+#if THRUM_ASAN
+  __asan_handle_no_return();
+#endif
+  ::setcontext(way_out_of_child);
+  fatal("run() cannot return in this child of fork: errno %d", errno);
+}
+
+// The first thread: runs main until it first leaves, then only waits for its end (T02). It may return twice, the second time in a
+// child of fork.
+[[gnu::noinline]] void run_on_m0(M& m0, G& main) {
   Sched& s = m0.sched;
+  ucontext_t way_out;
+  way_out_of_child = &way_out;
+  return_from_run_in_child = ::getcontext(&way_out) == 0 ? leave_run_in_child : nullptr;
+  if (forked_inside_run()) return;
   execute(m0, {&main, false});
   if (s.main_ended.is_woken()) return;
   P* const p = std::exchange(m0.p, nullptr);
@@ -111,6 +135,13 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
   enter(m0);
   run_on_m0(m0, main_g);
+  return_from_run_in_child = nullptr;
+  if (forked_inside_run()) {
+    callers.restore_to(thread_globals::of_this_thread());
+    around.end();
+    if (call.error) std::rethrow_exception(call.error);
+    return;
+  }
   if (m0.p != nullptr) part_from_last_p(m0);
   callers.restore_to(m0.globals);
   release_thread(m0);

@@ -1,5 +1,6 @@
 #include "core/current.h"
 
+#include "core/forked.h"
 #include "core/p.h"
 #include "os/chaos.h"
 
@@ -8,6 +9,8 @@ __attribute__((used)) constinit thread_local thrum::rt::M* thrum_current_m __att
     nullptr;
 
 namespace thrum::rt {
+
+constinit atomic<bool> is_forked_inside_run{false};
 
 constinit higher_hooks m_hooks{nullptr, nullptr, []() noexcept -> M* { return nullptr; }};
 

@@ -1,4 +1,5 @@
 #include "core/current.h"
+#include "core/forked.h"
 #include <thrum/context.h>
 #include <thrum/defer.h>
 #include <thrum/go.h>
@@ -49,7 +50,8 @@ exit_status wait_or_kill(process& running, context const& ctx, std::error_code& 
 
 process_output gather(context const* ctx, std::vector<std::string> const& command, process_options chosen,
                       std::error_code& error) {
-  if (rt::callers_m() == nullptr) throw std::logic_error("thrum: output would have to wait, but no runtime is alive");
+  if (rt::callers_m() == nullptr)
+    throw std::logic_error(std::string("thrum: output would have to wait, but ") + rt::why_no_runtime());
   if (ctx != nullptr && ctx->err()) {
     error = ctx->err();
     return {};

@@ -8,6 +8,7 @@
 // locked. For that reason nothing is allocated, freed or sent under it: a subscription enters and leaves as a node of the map.
 #include "base/first_made.h"
 #include "core/current.h"
+#include "core/forked.h"
 #include "core/sched.h"
 #include "net/io_call.h"
 #include "os/kernel.h"
@@ -24,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace thrum {
@@ -193,7 +195,7 @@ bool is_ours(M const& m, int number) noexcept {
 chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   constexpr std::size_t capacity = 16;
   M const* const m = callers_m();
-  if (m == nullptr) throw std::logic_error("thrum: signals() while no runtime is alive");
+  if (m == nullptr) throw std::logic_error(std::string("thrum: signals() while ") + why_no_runtime());
   error.clear();
   std::uint32_t const epoch = m->sched.epoch;
   std::uint64_t wants = 0;

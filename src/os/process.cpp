@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -149,5 +150,7 @@ THRUM_OPAQUE int duplicate(int fd) noexcept {
 }
 
 char* const* whole_environment() noexcept { return environ; }
+
+bool call_in_children_of_fork(void (*f)() noexcept) noexcept { return ::pthread_atfork(nullptr, nullptr, f) == 0; }
 
 }  // namespace thrum::rt::os

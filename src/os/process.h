@@ -58,4 +58,7 @@ enum class child_look : bool { collect, leave };
 
 [[nodiscard]] char* const* whole_environment() noexcept;
 
+// f is called in every child of fork, on its only thread, before fork returns there; not after vfork and posix_spawn. False: no memory.
+[[nodiscard]] bool call_in_children_of_fork(void (*f)() noexcept) noexcept;
+
 }  // namespace thrum::rt::os

@@ -118,7 +118,16 @@ void end_goroutine(M& m) noexcept {
   suspend_for_good(m, next.g, finish_exit, g.on);
 }
 
+// No scheduler is in this process, and only the main goroutine has a place to go to.
+[[noreturn, gnu::cold]] void end_in_child_of_fork(G const& g) noexcept {
+  if (g.is_main && return_from_run_in_child != nullptr) return_from_run_in_child();
+  fatal("goroutine %llu called fork and has ended in the child, where no other goroutine is: call exec or _exit there",
+        static_cast<unsigned long long>(g.id));
+}
+
 }  // namespace
+
+constinit child_exit return_from_run_in_child = nullptr;
 
 void goroutine_main() {
   M* m = &arrive();
@@ -129,6 +138,8 @@ void goroutine_main() {
     leave(*m);
     run_user_code(g);
     m = current_m();
+    if (m == nullptr) [[unlikely]]
+      end_in_child_of_fork(g);
     enter(*m);
     end_goroutine(*m);
   }

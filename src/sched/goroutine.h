@@ -9,6 +9,10 @@ namespace thrum::rt {
 // stack over; leaves for good when there is none.
 void goroutine_main();
 
+// What boot fills in while run() waits for main: run() returns in this process, which is a child of fork. Does not return.
+using child_exit = void (*)() noexcept;
+extern constinit child_exit return_from_run_in_child;
+
 // User code of g, with the places where it can end: it returns, or goexit unwinds it to here. An exception passes through
 // to the entry frame, which reports it. Runs outside the runtime mark, on g's stack or on its host's.
 void run_user_code(G& g);

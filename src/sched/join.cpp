@@ -5,6 +5,7 @@
 // both wait, which is what join means. The claimed child's queue entry stays behind and is dropped by whoever meets it.
 #include "base/check.h"
 #include "core/current.h"
+#include "core/forked.h"
 #include "sched/goroutine.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
@@ -14,6 +15,7 @@
 #include <thrum/detail/task.h>
 
 #include <stdexcept>
+#include <string>
 
 namespace thrum::rt {
 namespace {
@@ -50,7 +52,12 @@ void run_in_place(M& m, G& host, G& child) {
 
   run_user_code(child);
 
-  M& here = *current_m();
+  M* const after = current_m();
+  if (after == nullptr) [[unlikely]] {  // in a child of fork: it was a function call
+    child.join.store(join_finished, relaxed);
+    return;
+  }
+  M& here = *after;
   enter(here);
   child.transition(g_status::running, g_status::dead);
   child.is_hosted = false;
@@ -86,10 +93,11 @@ void publish_finished(G& g) {
     g.task.step(g.task, detail::task_step::drop);
     return;
   }
-  M& m = *current_m();
-  enter(m);
-  ready(m, *reinterpret_cast<G*>(before));
-  leave(m);
+  M* const m = current_m();
+  if (m == nullptr) return;  // in a child of fork: the goroutine that waits is the parent's
+  enter(*m);
+  ready(*m, *reinterpret_cast<G*>(before));
+  leave(*m);
 }
 
 }  // namespace thrum::rt
@@ -106,11 +114,12 @@ void join_task(task& joined) {
   }
   M* m = callers_m();
   if (m == nullptr && task_finished(joined)) return;
-  if (m == nullptr) throw std::logic_error("thrum: join() while no runtime is alive");
+  if (m == nullptr) throw std::logic_error(std::string("thrum: join() while ") + why_no_runtime());
   enter(*m);
   if (may_host(*m, *m->current, child) && claim(child)) {
     run_in_place(*m, *m->current, child);
     m = current_m();
+    if (m == nullptr) return;                              // in a child of fork
   } else if (child.join.load(acquire) != join_finished) {  // pairs with publish_finished: the result is there
     m = &park(*m, wait_reason::join, commit_join, &child, commit_holds::nothing);
   }

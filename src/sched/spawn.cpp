@@ -1,5 +1,6 @@
 // `go f()`: a record, a queue, perhaps a wake-up (S06).
 #include "core/current.h"
+#include "core/forked.h"
 #include "sched/queues.h"
 #include "sched/records.h"
 #include "sched/wake.h"
@@ -7,6 +8,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace thrum::detail {
@@ -15,6 +17,7 @@ namespace {
 using namespace rt;
 
 [[noreturn, gnu::noinline]] void throw_no_runtime() {
+  if (forked_inside_run()) throw std::logic_error(std::string("thrum::go: ") + why_no_runtime());
   throw std::logic_error("thrum::go: no runtime is alive: call it while thrum::run or a thrum::runtime is");
 }
 

@@ -1,4 +1,5 @@
 // yield (Go's Gosched): the current goroutine goes to the back of its P's queue.
+#include "core/forked.h"
 #include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
@@ -8,6 +9,7 @@
 #include <thrum/go.h>
 
 #include <stdexcept>
+#include <string>
 
 namespace thrum {
 namespace {
@@ -44,6 +46,7 @@ void commit_yield(M& m, G& left, void*) noexcept {
 }
 
 [[noreturn, gnu::noinline]] void throw_not_a_goroutine() {
+  if (forked_inside_run()) throw std::logic_error(std::string("thrum::yield: ") + why_no_runtime());
   throw std::logic_error("thrum::yield: only a goroutine can yield");
 }
 

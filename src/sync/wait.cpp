@@ -1,6 +1,7 @@
 #include "sync/wait.h"
 
 #include "base/check.h"
+#include "core/forked.h"
 #include "os/chaos.h"
 #include "os/short_wait.h"
 
@@ -16,7 +17,7 @@ void release_bucket(M&, G&, void* bucket) noexcept { static_cast<wait_bucket*>(b
 }  // namespace
 
 void throw_not_a_goroutine(char const* what) {
-  throw std::logic_error(std::string("thrum: ") + what + " would have to wait, but no runtime is alive");
+  throw std::logic_error(std::string("thrum: ") + what + " would have to wait, but " + why_no_runtime());
 }
 
 sudog& prepare_to_wait(M& m) {

@@ -1,6 +1,7 @@
 #include "sys/foreign.h"
 
 #include "core/current.h"
+#include "core/forked.h"
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/short_wait.h"
@@ -92,7 +93,7 @@ foreign_seat* take_seat(Sched& s) noexcept {
 // The thread ends.
 void leave_seat(void*) noexcept {
   foreign_seat* const seat = std::exchange(own_seat, nullptr);
-  if (seat == nullptr) return;
+  if (seat == nullptr || forked_inside_run()) return;  // the parent may have held the lock
   os::lock_guard const guard(registry.lock);
   seat->thread_has = nullptr;
   Sched* const s = seat->run;
@@ -144,6 +145,7 @@ void admit_threads(Sched& s) noexcept {
 
 M* seat_thread() noexcept {
   if (current_m() != nullptr) return nullptr;  // on the scheduler's own stack
+  if (forked_inside_run()) return nullptr;
   if (!os::call_at_thread_end(leave_seat)) return nullptr;
   os::lock_guard const guard(registry.lock);
   if (registry.admitting == nullptr) return nullptr;

@@ -1,6 +1,7 @@
 // Waiting for a goroutine with a time limit. The race between its end and the timer is for the child's join word: whoever
 // takes the joiner out of it wakes the joiner.
 #include "core/current.h"
+#include "core/forked.h"
 #include "sched/park.h"
 #include "sched/timekeeper.h"
 #include "wait/wait_timer.h"
@@ -8,6 +9,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
 
 namespace thrum {
 namespace rt {
@@ -57,7 +59,7 @@ bool join_task_until(task& joined, std::int64_t deadline_ns) {
   G& child = G::of(joined);
   if (child.is_orphan()) throw std::logic_error("thrum: join_for() on a goroutine whose run ended before it did");
   M* m = callers_m();
-  if (m == nullptr) throw std::logic_error("thrum: join_for() while no runtime is alive");
+  if (m == nullptr) throw std::logic_error(std::string("thrum: join_for() while ") + why_no_runtime());
   enter(*m);
   G& joiner = *m->current;
   limited_join wait{child, joiner, {}};

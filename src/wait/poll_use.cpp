@@ -1,6 +1,7 @@
 #include "wait/poll_use.h"
 
 #include "base/check.h"
+#include "core/forked.h"
 #include "core/poll_table.h"
 #include "os/clock.h"
 #include "os/socket.h"
@@ -12,6 +13,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
 
 namespace thrum::rt {
 namespace {
@@ -96,7 +98,9 @@ use_word leave_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexcept {
 
 M& enter_to_use() {
   M* const m = callers_m();
-  if (m == nullptr) throw std::logic_error("thrum: a descriptor is in use, but no runtime is alive to wait for it");
+  if (m == nullptr)
+    throw std::logic_error(std::string("thrum: a descriptor is in use and would have to be waited for, but ") +
+                           why_no_runtime());
   enter(*m);
   if (m->sched.epoch != live_epoch()) sleep_for_good(*m);  // its run has left it behind
   return *m;

@@ -1,5 +1,6 @@
 #include "wait/poll_wait.h"
 
+#include "core/forked.h"
 #include "core/poll_table.h"
 #include "os/chaos.h"
 #include "sched/park.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <string>
 
 namespace thrum::rt {
 namespace {
@@ -94,7 +96,8 @@ namespace {
 
 M& enter_to_wait(std::uint32_t epoch) {
   M* const m = callers_m();
-  if (m == nullptr) throw std::logic_error("thrum: a call on a descriptor would have to wait, but no runtime is alive");
+  if (m == nullptr)
+    throw std::logic_error(std::string("thrum: a call on a descriptor would have to wait, but ") + why_no_runtime());
   enter(*m);
   std::uint32_t const its = m->sched.epoch;
   if (its != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);  // its run has left it behind

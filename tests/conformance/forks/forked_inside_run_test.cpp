@@ -1,0 +1,148 @@
+// A child of fork whose parent was inside run(): it has no scheduler. What needs one says so, and run() returns there; nothing hangs.
+#include "base/platform.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include <thrum/thrum.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+constexpr int as_expected = 7;
+
+// 0 in the child, which must not outlive the test.
+pid_t fork_with_a_limit() {
+  pid_t const child = ::fork();
+  if (child == 0) ::alarm(60);
+  return child;
+}
+
+int exit_code_of(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -status;
+}
+
+template <class F>
+int in_child(F f) {
+  pid_t const child = fork_with_a_limit();
+  if (child == 0) ::_exit(f());
+  return exit_code_of(child);
+}
+
+template <class F>
+bool says_that_it_is_a_fork(F f) {
+  try {
+    f();
+  } catch (std::logic_error const& e) {
+    return std::string(e.what()).find("this process is a fork of one that was inside run()") != std::string::npos;
+  }
+  return false;
+}
+
+// A code of its own for each, so that a failure tells which.
+int look_at_everything() {
+  if (!says_that_it_is_a_fork([] { go([] {}); })) return 20;
+  if (!says_that_it_is_a_fork([] { static_cast<void>(chan<int>().recv()); })) return 21;
+  if (!says_that_it_is_a_fork([] { static_cast<void>(chan<int>(1).try_send(1)); })) return 22;
+  if (!says_that_it_is_a_fork([] { select(on_recv(chan<int>(), [](auto) {})); })) return 23;
+  if (!says_that_it_is_a_fork([] { run([] {}); })) return 24;
+  if (!says_that_it_is_a_fork([] { runtime const embedded; })) return 25;
+  if (!says_that_it_is_a_fork([] { yield(); })) return 26;
+  return as_expected;
+}
+
+class forked_inside_run : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(forked_inside_run);
+
+TEST_P(forked_inside_run, what_needs_a_runtime_says_why_there_is_none) {
+  run([] {
+    EXPECT_EQ(in_child(look_at_everything), as_expected) << "main";
+    EXPECT_EQ(blocking([] { return in_child(look_at_everything); }), as_expected) << "inside a call";
+    test::leave_the_first_thread();
+    EXPECT_EQ(in_child(look_at_everything), as_expected) << "main, on another thread";
+    int code = 0;
+    wait_group all;
+    all.go([&] { code = in_child(look_at_everything); });
+    all.wait();
+    EXPECT_EQ(code, as_expected) << "another goroutine";
+    blocking([&] {
+      std::thread([&] {
+        go([] {});
+        code = in_child(look_at_everything);
+      }).join();
+    });
+    EXPECT_EQ(code, as_expected) << "a thread from outside";
+  });
+}
+
+TEST_P(forked_inside_run, a_joiner_goes_on_after_a_goroutine_that_it_ran_in_place) {
+  run([] {
+    auto const code = [] {
+      pid_t const child = spawn([] { return fork_with_a_limit(); }).join();
+      if (child == 0) ::_exit(as_expected);
+      return exit_code_of(child);
+    }();
+    EXPECT_TRUE(code == as_expected || code == 2) << code << ": 2 if it did not run in place";
+  });
+}
+
+TEST_P(forked_inside_run, run_returns_when_main_does) {
+  if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "the sanitizer is not told of the change of stacks";
+  for (bool const leaves_its_thread : {false, true}) {
+    for (bool const throws : {false, true}) {
+      pid_t child = -1;
+      bool has_thrown = false;
+      try {
+        run([&] {
+          if (leaves_its_thread) test::leave_the_first_thread();
+          child = fork_with_a_limit();
+          if (throws) throw std::runtime_error("as asked");
+        });
+      } catch (std::runtime_error const&) {
+        has_thrown = true;
+      }
+      if (child == 0) ::_exit(has_thrown == throws ? as_expected : 20);
+      EXPECT_EQ(exit_code_of(child), as_expected) << leaves_its_thread << throws;
+    }
+  }
+}
+
+TEST_P(forked_inside_run, another_goroutine_that_ends_there_ends_the_child_with_a_report) {
+  run([] {
+    chan<pid_t> forked(1);
+    go([forked] {
+      if (pid_t const child = fork_with_a_limit(); child != 0) forked.send(child);
+    });
+    EXPECT_EQ(exit_code_of(*forked.recv()), 2);
+    go([forked] {
+      pid_t const child = fork_with_a_limit();
+      if (child == 0) throw std::runtime_error("nobody catches it");
+      forked.send(child);
+    });
+    EXPECT_EQ(exit_code_of(*forked.recv()), 2);
+  });
+}
+
+TEST(forked_beside_a_runtime, its_owner_may_destroy_it) {
+  pid_t child = -1;
+  {
+    runtime const embedded;
+    spawn([] {}).join();
+    child = fork_with_a_limit();
+  }
+  if (child == 0) ::_exit(as_expected);
+  EXPECT_EQ(exit_code_of(child), as_expected);
+}
+
+}  // namespace
+}  // namespace thrum
