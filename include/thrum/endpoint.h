@@ -54,8 +54,8 @@ class endpoint {
 // The addresses of a host, IPv6 and IPv4 in the order in which they should be tried; numbers are taken as they are. Where c-ares is
 // installed (when thrum is built, and when the program runs) and /etc/nsswitch.conf asks for files and DNS alone, c-ares asks,
 // and the goroutine waits as for any socket. Else, or with THRUM_DEBUG=netdns=c, the C library looks them up on a thread of the runtime,
-// so no other goroutine waits either. Errors: the resolver's own category; timed_out when the time is over, which c-ares keeps to, and
-// the C library cannot: its answer is waited for.
+// so no other goroutine waits either. At most 500 of these run at a time, and further callers wait for their turn. Errors: the resolver's
+// own category; timed_out when the time is over. The C library cannot be interrupted, so its late answer is dropped when it comes.
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port = 0);
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::error_code& error);
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::chrono::nanoseconds timeout);

@@ -1,8 +1,8 @@
-// Names: by questions of our own where that can be (net/query.h). The C library reads its own configuration, caches and modules,
-// and may take seconds: on a thread, inside blocking.
+// Names: by questions of our own where that can be (net/query.h), else by the C library (net/c_lookup.h).
 #include "base/never_destroyed.h"
 #include "core/current.h"
 #include "net/address.h"
+#include "net/c_lookup.h"
 #include "net/connect.h"
 #include "net/io_call.h"
 #include "net/query.h"
@@ -26,47 +26,11 @@ class resolver_errors final : public std::error_category {
 };
 constinit rt::never_destroyed<resolver_errors> the_category;
 
-struct answer {
-  addrinfo* first = nullptr;
-  answer() noexcept = default;
-  answer(answer const&) = delete;
-  answer& operator=(answer const&) = delete;
-  ~answer() {
-    if (first != nullptr) ::freeaddrinfo(first);
-  }
-};
-
 }  // namespace
 
 std::error_category const& resolve_category() noexcept { return the_category.value; }
 
 namespace {
-
-std::vector<endpoint> ask_c_library(std::string const& name, std::uint16_t port, std::error_code& error) {
-  addrinfo wanted{};
-  wanted.ai_family = AF_UNSPEC;
-  wanted.ai_socktype = SOCK_STREAM;  // else every address comes once for each kind
-  answer all;
-  // errno is read inside: afterwards the goroutine may be on another thread.
-  int system_error = 0;
-  int const failed = blocking(
-      [&] {
-        int const code = ::getaddrinfo(name.c_str(), nullptr, &wanted, &all.first);
-        if (code == EAI_SYSTEM) system_error = errno;
-        return code;
-      },
-      blocking_hint::long_call);
-  std::vector<endpoint> found;
-  if (failed != 0) {
-    error = failed == EAI_SYSTEM ? rt::system_error_of(system_error) : std::error_code(failed, resolve_category());
-    return found;
-  }
-  for (addrinfo const* one = all.first; one != nullptr; one = one->ai_next) {
-    rt::add_address(found, one->ai_addr, one->ai_addrlen, port);
-  }
-  if (found.empty()) error = std::error_code(EAI_NONAME, resolve_category());
-  return found;
-}
 
 std::vector<endpoint> resolve_until(std::string_view host, std::uint16_t port, std::int64_t until_ns,
                                     std::error_code& error) {
@@ -81,7 +45,7 @@ std::vector<endpoint> resolve_until(std::string_view host, std::uint16_t port, s
   rt::M const* const m = rt::callers_m();
   bool const queries = m != nullptr && !m->is_foreign && blocking([] { return rt::names_can_be_queried(); });
   if (queries) return rt::query_name(name, port, until_ns, error);
-  return ask_c_library(name, port, error);
+  return rt::look_up_by_c_library(name, port, until_ns, error);
 }
 
 }  // namespace

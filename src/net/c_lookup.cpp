@@ -1,0 +1,281 @@
+#include "net/c_lookup.h"
+
+#include "core/current.h"
+#include "core/sched.h"
+#include "net/address.h"
+#include "net/connect.h"
+#include "net/io_call.h"
+#include "os/clock.h"
+#include "os/lock.h"
+#include "os/note.h"
+#include <thrum/blocking.h>
+#include <thrum/chan.h>
+#include <thrum/go.h>
+#include <thrum/select.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+namespace thrum::rt {
+namespace {
+
+struct answer {
+  addrinfo* first = nullptr;
+  answer() noexcept = default;
+  answer(answer const&) = delete;
+  answer& operator=(answer const&) = delete;
+  ~answer() {
+    if (first != nullptr) ::freeaddrinfo(first);
+  }
+};
+
+struct lookup {
+  std::string name;
+  std::uint16_t port;
+  std::vector<endpoint> found{};
+  std::error_code error{};
+
+  // On a goroutine, or on any thread.
+  void perform() {
+    addrinfo wanted{};
+    wanted.ai_family = AF_UNSPEC;
+    wanted.ai_socktype = SOCK_STREAM;  // else every address comes once for each kind
+    answer all;
+    // errno is read inside: afterwards the goroutine may be on another thread.
+    int system_error = 0;
+    int const failed = blocking(
+        [&] {
+          int const code = ::getaddrinfo(name.c_str(), nullptr, &wanted, &all.first);
+          if (code == EAI_SYSTEM) system_error = errno;
+          return code;
+        },
+        blocking_hint::long_call);
+    if (failed != 0) {
+      error = failed == EAI_SYSTEM ? system_error_of(system_error) : std::error_code(failed, resolve_category());
+      return;
+    }
+    for (addrinfo const* one = all.first; one != nullptr; one = one->ai_next) {
+      add_address(found, one->ai_addr, one->ai_addrlen, port);
+    }
+    if (found.empty()) error = std::error_code(EAI_NONAME, resolve_category());
+  }
+
+  // The same where no exception has a place to go to.
+  void perform_alone() noexcept {
+    try {
+      perform();
+    } catch (std::exception const&) {  // no memory
+      found.clear();
+      error = std::error_code(EAI_MEMORY, resolve_category());
+    }
+  }
+};
+
+// Whose turn it is to look up a name. The lock is held only inside the runtime, where the end of a run stops no goroutine. What a run that
+// is over has left here is forgotten by the first caller of the next: its goroutines never come back.
+class turnstile {
+ public:
+  // On a goroutine. False: the time was over first.
+  [[nodiscard]] bool enter_by(std::int64_t until_ns) {
+    if (enter_or_queue(nullptr)) return true;
+    waiter mine;
+    if (enter_or_queue(&mine)) return true;
+    try {
+      if (receive_by(mine.turn, until_ns)) return true;
+    } catch (...) {  // no memory for the timer
+      if (!leave_queue(mine)) leave();
+      throw;
+    }
+    return !leave_queue(mine);  // it may have been given the turn in the last moment
+  }
+
+  void leave() noexcept {
+    chan<std::monostate> next(nullptr);
+    {
+      locked const l(*this);
+      if (l.begin_run() == 0) return;
+      if (first_ == nullptr) {
+        --in_use_;
+        return;
+      }
+      next = first_->turn;
+      unlink(*first_);
+    }
+    static_cast<void>(next.try_send({}));  // it has room, and nothing is allocated for it
+  }
+
+  // False: the time was over first.
+  [[nodiscard]] static bool receive_by(chan<std::monostate> const& from, std::int64_t until_ns) {
+    if (until_ns == never_poll) return from.recv().has_value();
+    bool has_come = false;
+    std::int64_t const left_ns = std::max<std::int64_t>(until_ns - os::monotonic_ns(), 0);
+    select(on_recv(from, [&](auto) { has_come = true; }), on_timeout(std::chrono::nanoseconds(left_ns)));
+    return has_come;
+  }
+
+ private:
+  // On the stack of a goroutine that waits.
+  struct waiter {
+    chan<std::monostate> turn{1};
+    bool is_queued = false;
+    waiter* next = nullptr;
+    waiter* previous = nullptr;
+  };
+
+  class [[nodiscard]] locked {
+   public:
+    explicit locked(turnstile& of) noexcept : m_(*callers_m()), of_(of) {
+      rt::enter(m_);
+      of_.lock_.acquire();
+    }
+    ~locked() {
+      of_.lock_.release();
+      rt::leave(m_);
+    }
+    locked(locked const&) = delete;
+    locked& operator=(locked const&) = delete;
+
+    // How many are in use.
+    [[nodiscard]] int begin_run() const noexcept {
+      if (of_.epoch_ != m_.sched.epoch) {
+        of_.epoch_ = m_.sched.epoch;
+        of_.in_use_ = 0;
+        of_.first_ = of_.last_ = nullptr;
+      }
+      return of_.in_use_;
+    }
+    [[nodiscard]] int places() const noexcept {
+      int const threads_max = m_.sched.threads_max.load(relaxed);  // relaxed: whoever changes it needs no answer
+      return std::clamp(threads_max / 4, 1, lookups_max);
+    }
+
+   private:
+    M& m_;
+    turnstile& of_;
+  };
+
+  // False: the caller has to wait for its turn, and `mine`, if it is there, stands in the queue.
+  [[nodiscard]] bool enter_or_queue(waiter* mine) noexcept {
+    locked const l(*this);
+    if (l.begin_run() < l.places()) {
+      ++in_use_;
+      return true;
+    }
+    if (mine == nullptr) return false;
+    mine->is_queued = true;
+    mine->previous = std::exchange(last_, mine);
+    (mine->previous != nullptr ? mine->previous->next : first_) = mine;
+    return false;
+  }
+
+  // Whether it stood there.
+  [[nodiscard]] bool leave_queue(waiter& mine) noexcept {
+    locked const l(*this);
+    if (!mine.is_queued) return false;
+    unlink(mine);
+    return true;
+  }
+
+  void unlink(waiter& w) noexcept {
+    w.is_queued = false;
+    (w.previous != nullptr ? w.previous->next : first_) = w.next;
+    (w.next != nullptr ? w.next->previous : last_) = w.previous;
+  }
+
+  os::lock lock_{lock_rank::leaf};
+  // under the lock
+  std::uint32_t epoch_ = 0;
+  int in_use_ = 0;
+  waiter* first_ = nullptr;
+  waiter* last_ = nullptr;
+};
+constinit turnstile turns;
+
+class [[nodiscard]] kept_turn {
+ public:
+  kept_turn() noexcept = default;
+  ~kept_turn() { turns.leave(); }
+  kept_turn(kept_turn const&) = delete;
+  kept_turn& operator=(kept_turn const&) = delete;
+};
+
+struct late_lookup : lookup {
+  late_lookup(std::string of, std::uint16_t at) : lookup{std::move(of), at} {}
+  chan<std::monostate> done{1};
+};
+
+void on_goroutine(lookup& its, std::int64_t until_ns) {
+  if (!turns.enter_by(until_ns)) {
+    its.error = std::make_error_code(std::errc::timed_out);
+    return;
+  }
+  if (until_ns == never_poll) {
+    kept_turn const turn;
+    its.perform();
+    return;
+  }
+  std::shared_ptr<late_lookup> shared;
+  try {
+    shared = std::make_shared<late_lookup>(its.name, its.port);
+    go([shared] {
+      {
+        kept_turn const turn;
+        shared->perform_alone();
+      }
+      shared->done.send({});
+    });
+  } catch (...) {
+    turns.leave();
+    throw;
+  }
+  if (turnstile::receive_by(shared->done, until_ns)) {
+    its.found = std::move(shared->found);
+    its.error = shared->error;
+  } else {
+    its.error = std::make_error_code(std::errc::timed_out);
+  }
+}
+
+// A thread that is made for the lookup, and its caller, who may have gone.
+struct threads_lookup : lookup {
+  threads_lookup(std::string of, std::uint16_t at) : lookup{std::move(of), at} {}
+  os::note done;
+};
+
+void on_thread(lookup& its, std::int64_t until_ns) {
+  if (until_ns == never_poll) return its.perform();
+  auto const shared = std::make_shared<threads_lookup>(its.name, its.port);
+  std::thread([shared] {
+    shared->perform_alone();
+    shared->done.wake();
+  }).detach();
+  if (shared->done.sleep_until(until_ns)) {
+    its.found = std::move(shared->found);
+    its.error = shared->error;
+  } else {
+    its.error = std::make_error_code(std::errc::timed_out);
+  }
+}
+
+}  // namespace
+
+std::vector<endpoint> look_up_by_c_library(std::string const& name, std::uint16_t port, std::int64_t until_ns,
+                                           std::error_code& error) {
+  lookup its{name, port};
+  M const* const m = callers_m();
+  if (m != nullptr && !m->is_foreign) {
+    on_goroutine(its, until_ns);
+  } else {
+    on_thread(its, until_ns);
+  }
+  error = its.error;
+  return std::move(its.found);
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,169 @@
+// Names by the C library, whose getaddrinfo this program replaces by one that answers when it is told to.
+#include "net/c_lookup.h"
+
+#include "conformance/child_test.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+namespace {
+
+std::atomic<bool> answers_come{true};
+std::atomic<int> under_way{0};
+std::atomic<int> most_under_way{0};
+std::atomic<int> asked{0};
+
+[[maybe_unused]] bool const c_library_is_asked = ::setenv("THRUM_DEBUG", "netdns=c", 1) == 0;
+
+}  // namespace
+
+extern "C" int getaddrinfo(char const*, char const*, addrinfo const*, addrinfo** found) {
+  ++asked;
+  int const now = ++under_way;
+  int most = most_under_way;
+  while (now > most && !most_under_way.compare_exchange_weak(most, now)) {
+  }
+  while (!answers_come) ::usleep(1000);
+  struct whole {
+    addrinfo info;
+    sockaddr_in address;
+  };
+  auto* const made = static_cast<whole*>(std::calloc(1, sizeof(whole)));
+  made->address.sin_family = AF_INET;
+  made->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  made->info.ai_family = AF_INET;
+  made->info.ai_addr = reinterpret_cast<sockaddr*>(&made->address);
+  made->info.ai_addrlen = sizeof made->address;
+  *found = &made->info;
+  --under_way;
+  return 0;
+}
+extern "C" void freeaddrinfo(addrinfo* found) { std::free(found); }
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+
+class c_lookups : public test::at_every_width {
+ protected:
+  void SetUp() override {
+    answers_come = true;
+    most_under_way = 0;
+    asked = 0;
+  }
+  void TearDown() override {
+    answers_come = true;
+    EXPECT_TRUE(test::wait_until([] { return under_way == 0; }));
+  }
+};
+THRUM_AT_EVERY_WIDTH(c_lookups);
+
+bool is_found(std::error_code& error) {
+  auto const found = resolve("a.name", 80, error);
+  return !error && found.size() == 1 && found.front().to_string() == "127.0.0.1:80";
+}
+
+TEST_P(c_lookups, NE_each_ends_by_its_callers_time_limit_and_its_late_answer_is_dropped) {
+  static constexpr int callers = 100;
+  run([] {
+    answers_come = false;
+    std::atomic<int> timed_out{0};
+    wait_group all;
+    for (int i = 0; i < callers; ++i) {
+      all.go([&] {
+        std::error_code error;
+        static_cast<void>(resolve("a.name", 80, 20ms, error));
+        if (error == std::errc::timed_out) ++timed_out;
+      });
+    }
+    all.wait();  // no answer has come
+    EXPECT_EQ(timed_out, callers);
+    std::error_code error;
+    EXPECT_FALSE(tcp_conn::dial("a.name:80", 20ms, error));
+    EXPECT_EQ(error, std::errc::timed_out);
+    answers_come = true;
+    EXPECT_TRUE(is_found(error)) << error.message();
+    EXPECT_EQ(resolve("a.name", 80, 30s, error).size(), 1U);
+    EXPECT_FALSE(error);
+  });
+}
+
+TEST_P(c_lookups, NE_some_hundred_run_at_a_time_and_the_others_wait_for_their_turn) {
+  static constexpr int callers = 2 * rt::lookups_max;
+  run([] {
+    answers_come = false;
+    std::atomic<int> found{0};
+    wait_group all;
+    for (int i = 0; i < callers; ++i) {
+      all.go([&] {
+        std::error_code error;
+        if (is_found(error)) ++found;
+      });
+    }
+    EXPECT_TRUE(test::wait_until([] { return under_way == rt::lookups_max; }));
+    std::error_code error;
+    static_cast<void>(resolve("a.name", 80, 10ms, error));
+    EXPECT_EQ(error, std::errc::timed_out) << "while it waits for its turn";
+    EXPECT_EQ(asked, rt::lookups_max);
+    answers_come = true;
+    all.wait();
+    EXPECT_EQ(found, callers);
+    EXPECT_EQ(most_under_way, rt::lookups_max);
+    EXPECT_EQ(asked, callers);
+  });
+}
+
+class c_lookups_left_behind : public test::child_test {};
+
+TEST_F(c_lookups_left_behind, NE_take_no_turn_of_the_next_run) {
+  auto const child = [] {
+    answers_come = false;
+    run([] {
+      for (int i = 0; i < rt::lookups_max; ++i) {
+        go([] {
+          std::error_code error;
+          static_cast<void>(is_found(error));
+        });
+      }
+      if (!test::wait_until([] { return under_way == rt::lookups_max; })) std::_Exit(1);
+    });
+    run([] {
+      std::error_code error;
+      static_cast<void>(resolve("a.name", 80, 20ms, error));
+      if (asked != rt::lookups_max + 1) std::_Exit(2);  // it did not get its turn at once
+      answers_come = true;
+      std::_Exit(is_found(error) ? 0 : 3);
+    });
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(c_lookups, NE_a_thread_from_outside_has_a_time_limit_too) {
+  run([] {
+    blocking([] {
+      std::thread([] {
+        answers_come = false;
+        std::error_code error;
+        static_cast<void>(resolve("a.name", 80, 10ms, error));
+        EXPECT_EQ(error, std::errc::timed_out);
+        answers_come = true;
+        EXPECT_TRUE(is_found(error)) << error.message();
+        EXPECT_EQ(resolve("a.name", 80, 30s, error).size(), 1U);
+      }).join();
+    });
+  });
+}
+
+}  // namespace
+}  // namespace thrum
