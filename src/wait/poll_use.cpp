@@ -106,22 +106,30 @@ M& enter_to_use() {
   return *m;
 }
 
-// Waits until the lock may be free.
-void wait_for_turn(poll_desc& d, poll_side_name which) {
+// What a goroutine that waited for a direction finds.
+enum class turn : std::uint8_t {
+  is_mine,       // the holder has handed over the lock, and its share as a user with it
+  may_be_taken,  // nobody may hold the lock, or the descriptor was closed
+};
+
+// The caller is a user while it waits.
+turn wait_for_turn(poll_desc& d, poll_side_name which) {
   M* m = &enter_to_use();
   sudog* const waiter = take_sudog(*m->p);
   if (waiter == nullptr) {
     leave(*m);
     throw std::bad_alloc();
   }
-  waiter->g = m->current;
+  G& self = *m->current;
+  waiter->g = &self;
+  self.wake_parameter = nullptr;
   wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
   bucket.acquire();
   use_word seen = d.use.load(relaxed);
   bool waits = false;
   do {
     waits = epoch_of(seen) == m->sched.epoch && (seen & closed) == 0 && (seen & locked(which)) != 0;
-    // relaxed: whoever unlocks sees it in the same word, and then takes the bucket's lock
+    // relaxed: the holder that unlocks sees it in the same word, and then takes the bucket's lock
   } while (waits && !d.use.compare_exchange_weak(seen, seen | crowded(which), relaxed, relaxed));
   if (waits) {
     bucket.enqueue(*waiter, &d.side(which), queue_end::back);
@@ -132,13 +140,41 @@ void wait_for_turn(poll_desc& d, poll_side_name which) {
     bucket.release();
   }
   put_sudog(*m->p, waiter);
+  turn const its = self.wake_parameter == &d.side(which) ? turn::is_mine : turn::may_be_taken;
   leave(*m);
+  return its;
 }
 
-// All who wait for their turn look again: they are few.
+// By the holder, when goroutines wait: the first of them gets the lock and the holder's share as a user. Newcomers find it locked all
+// the time, so the order is that of coming. False: it was closed, so that all are to look, or none waits.
+bool hand_over(poll_desc& d, poll_side_name which, std::uint32_t epoch) noexcept {
+  M* const m = callers_m();
+  if (m == nullptr) return false;  // then none waits
+  enter(*m);
+  sudog* next = nullptr;
+  if (m->sched.epoch == epoch) {  // else the holder, on a thread from outside, outlived its run
+    wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
+    bucket.acquire();
+    use_word seen = d.use.load(relaxed);
+    bool more = false;
+    if (epoch_of(seen) == epoch && (seen & closed) == 0) next = bucket.dequeue(&d.side(which), more);
+    if (next != nullptr) next->g->wake_parameter = &d.side(which);
+    bool const was_last = next != nullptr && !more;
+    // relaxed: it is set under the bucket's lock too, which orders them
+    while (was_last && epoch_of(seen) == epoch &&
+           !d.use.compare_exchange_weak(seen, seen & ~crowded(which), relaxed, relaxed)) {
+    }
+    bucket.release();
+  }
+  if (next != nullptr) ready(*m, *next->g);
+  leave(*m);
+  return next != nullptr;
+}
+
+// All who wait for their turn look again: the descriptor was closed, as a rule.
 void let_others_look(poll_desc& d, poll_side_name which) noexcept {
   M* const m = callers_m();
-  if (m == nullptr) return;  // then nobody waits
+  if (m == nullptr) return;  // then none waits
   enter(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
   g_list waiting;
@@ -175,6 +211,14 @@ entry_result enter_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexce
   return entry_result::done;
 }
 
+// A goroutine that an earlier run stopped may have been about to read what an event had told it of.
+void look_at_last_use(poll_side& side, std::uint32_t epoch) noexcept {
+  if (side.used_in == epoch && epoch != 0) return;
+  side.used_in = epoch;
+  side.drained = false;
+  see_old_deadline(side);
+}
+
 }  // namespace
 
 bool poll_use::begin(poll_desc& d) noexcept {
@@ -192,31 +236,31 @@ bool poll_use::begin(poll_desc& d, poll_side_name which) {
   for (;;) {
     epoch_ = callers_epoch();
     switch (enter_use(d, epoch_, locked(which))) {
-      case entry_result::done:
-        // Whoever an earlier run stopped may have been about to read what an event had told him of.
-        if (poll_side& side = d.side(which); side.used_in != epoch_ || epoch_ == 0) {
-          side.used_in = epoch_;
-          side.drained = false;
-          see_old_deadline(side);
-        }
-        return true;
+      case entry_result::done: look_at_last_use(d.side(which), epoch_); return true;
       case entry_result::is_closed: return false;
       case entry_result::is_of_another_run: continue;
       case entry_result::is_taken: break;
     }
     poll_use while_waiting;
     if (!while_waiting.begin(d)) return false;
+    turn its;
     try {
-      wait_for_turn(d, which);
+      its = wait_for_turn(d, which);
     } catch (...) {
       while_waiting.end(d);
       throw;
     }
     while_waiting.end(d);
+    if (its == turn::is_mine) {
+      epoch_ = while_waiting.epoch();
+      return true;
+    }
   }
 }
 
 void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
+  // relaxed: one that comes to wait later is seen by leave_use
+  if ((d.use.load(relaxed) & crowded(which)) != 0 && hand_over(d, which, epoch_)) return;
   use_word const had = leave_use(d, epoch_, locked(which) | crowded(which));
   if ((had & crowded(which)) != 0) let_others_look(d, which);
 }

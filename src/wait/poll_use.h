@@ -5,14 +5,19 @@
 //
 //   | the run: 16 | gone, dropped: 2 | crowded: 2 | locked: 2 | closed: 1 | users: 32 |
 //
-// The owner counts as a user until he closes it. A call takes a direction's lock and counts, with one compare-and-swap, and the
-// same on the way back; if the lock is taken it waits, as a user, in the bucket of the side's address. `crowded`: somebody does.
+// The owner counts as a user until it closes the descriptor. A call takes a direction's lock and counts, with one compare-and-swap, and
+// the same on the way back; if the lock is taken it waits, as a user, in the bucket of the side's address. `crowded`: a call does. Then the
+// call that ends hands the lock and its share as a user to the first of them, without unlocking: so calls have their turns in the order in
+// which they came, and each end wakes one. When the descriptor was closed all of them are woken, and leave.
+//
+// `crowded` is set under the bucket's lock by a call that finds the direction locked, and cleared there with the last waiter, or by
+// leave_use, which answers that it was set: so no waiter stays unseen.
 //
 // The record is used again when the descriptor is gone and the owner's handle was dropped, whichever comes last: a handle that
 // was closed still names its own record, and calls on it fail.
 //
-// Users of a run that is over never leave. Whoever comes in a later run counts anew, with the owner alone (T12); so a user
-// remembers the run in which he came.
+// Users of a run that is over never leave. The first user in a later run counts anew, with the owner alone (T12); so a user remembers the
+// run in which it came.
 #pragma once
 
 #include "core/poll_desc.h"
