@@ -15,6 +15,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -27,21 +28,41 @@ using namespace std::chrono_literals;
 constexpr auto head_start = 300ms;                    // Go's value
 constexpr std::int64_t share_min_ns = 2'000'000'000;  // Go's value: what one address gets at least
 
-// Two families on their way.
+struct dropping {
+  void operator()(poll_desc* d) const noexcept { drop_poll_desc(*d); }
+};
+using owned_desc = std::unique_ptr<poll_desc, dropping>;
+
+struct result {
+  owned_desc connected;  // closed, should nobody take it
+  std::error_code error;
+};
+
+// Two families on their way. Their goroutines have nobody to tell of an exception, so what they do here allocates nothing: the lock is
+// held for a moment only, and taken without waiting in a queue.
 struct contest {
   mutex lock;
   bool is_over = false;
   std::array<poll_desc*, 2> under_way{};
+  std::array<result, 2> results{};  // each is its lane's until the lane's number was sent
 
-  // False: somebody else has won.
+  std::unique_lock<mutex> locked() {
+    std::unique_lock guard(lock, std::try_to_lock);
+    while (!guard.owns_lock()) {
+      yield();
+      static_cast<void>(guard.try_lock());
+    }
+    return guard;
+  }
+  // False: the other family has won.
   bool enter(std::size_t lane, poll_desc* d) {
-    std::lock_guard const guard(lock);
+    auto const guard = locked();
     if (!is_over) under_way[lane] = d;
     return !is_over;
   }
   // Whether this connection is the one.
   bool leave(std::size_t lane, bool connected) {
-    std::lock_guard const guard(lock);
+    auto const guard = locked();
     under_way[lane] = nullptr;
     if (is_over || !connected) return false;
     is_over = true;
@@ -62,16 +83,19 @@ poll_desc* dial_one(endpoint const& to, std::int64_t until_ns, contest* race, st
                     std::error_code& error) {
   if (race == nullptr) return open_connected(SOCK_STREAM, to, until_ns, error);
   bool is_done = false;
-  poll_desc* const d = begin_connect(SOCK_STREAM, to, is_done, error);
+  owned_desc d(begin_connect(SOCK_STREAM, to, is_done, error));
   if (d == nullptr) return nullptr;
   bool won = false;
-  if (race->enter(lane, d)) {
-    if (!is_done) end_connect(d, until_ns, error);
+  if (race->enter(lane, d.get())) {
+    try {
+      if (!is_done) end_connect(d.get(), until_ns, error);
+    } catch (std::bad_alloc const&) {
+      error = std::make_error_code(std::errc::not_enough_memory);
+    }
     won = race->leave(lane, !error);
   }
-  if (won) return d;
+  if (won) return d.release();
   if (!error) error = error_of(poll_outcome::closed);
-  drop_poll_desc(*d);
   return nullptr;
 }
 
@@ -89,35 +113,30 @@ poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, cont
   return nullptr;
 }
 
-struct dropping {
-  void operator()(poll_desc* d) const noexcept { drop_poll_desc(*d); }
-};
-
-struct result {
-  std::unique_ptr<poll_desc, dropping> connected;  // closed, should nobody take it
-  std::error_code error;
-};
-
+// The number of a lane that has ended comes over `ended`, which has room for both and elements that need no memory.
 poll_desc* dial_both(std::vector<endpoint> first, std::vector<endpoint> second, std::int64_t until_ns,
                      std::error_code& error) {
   auto const race = std::make_shared<contest>();
-  chan<result> results(2);
+  chan<std::size_t> ended(2);
   auto const start = [&](std::vector<endpoint> to, std::size_t lane) {
-    go([=, to = std::move(to)]() mutable {
-      result mine;
-      mine.connected.reset(dial_all(to, until_ns, race.get(), lane, mine.error));
-      results.send(std::move(mine));
+    go([=, to = std::move(to)] {
+      result& mine = race->results[lane];
+      try {
+        mine.connected.reset(dial_all(to, until_ns, race.get(), lane, mine.error));
+      } catch (std::bad_alloc const&) {
+        mine.error = std::make_error_code(std::errc::not_enough_memory);
+      }
+      ended.send(lane);
     });
   };
   start(std::move(first), 0);
-  std::optional<result> early;
-  select(on_recv(results, [&](std::optional<result> r) { early = std::move(r); }), on_timeout(head_start));
-  if (early && early->connected != nullptr) return early->connected.release();
+  bool is_early = false;
+  select(on_recv(ended, [&](auto) { is_early = true; }), on_timeout(head_start));
+  if (is_early && race->results[0].connected != nullptr) return race->results[0].connected.release();
   start(std::move(second), 1);
-  int left = early ? 1 : 2;
-  if (early) error = early->error;
-  for (; left > 0; --left) {
-    result next = *results.recv();
+  if (is_early) error = race->results[0].error;
+  for (int left = is_early ? 1 : 2; left > 0; --left) {
+    result& next = race->results[*ended.recv()];
     if (next.connected != nullptr) {
       error.clear();
       return next.connected.release();

@@ -1,0 +1,88 @@
+// Goroutines that thrum itself starts have nobody to tell that there is no memory: the program must not end by that.
+//
+// This program replaces operator new, which throws on all goroutines but main when it is told to, and the C library's lookup of names.
+#include "core/current.h"
+#include "support/fatal.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::uint64_t main_id = 1;
+std::atomic<bool> others_have_no_memory{false};
+
+[[maybe_unused]] bool const c_library_is_asked = ::setenv("THRUM_DEBUG", "netdns=c", 1) == 0;
+
+bool is_refused() noexcept {
+  thrum::rt::M const* const m = thrum::rt::current_m();
+  return others_have_no_memory && m != nullptr && m->current != nullptr && m->current->id != main_id;
+}
+
+struct two_addresses {
+  addrinfo first;
+  addrinfo second;
+  sockaddr_in6 v6;
+  sockaddr_in v4;
+};
+
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  void* const memory = is_refused() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+extern "C" int getaddrinfo(char const*, char const*, addrinfo const*, addrinfo** found) {
+  auto* const made = static_cast<two_addresses*>(std::calloc(1, sizeof(two_addresses)));
+  made->v6.sin6_family = AF_INET6;
+  made->v6.sin6_addr = in6addr_loopback;
+  made->v4.sin_family = AF_INET;
+  made->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  made->first.ai_addr = reinterpret_cast<sockaddr*>(&made->v6);
+  made->first.ai_addrlen = sizeof made->v6;
+  made->first.ai_next = &made->second;
+  made->second.ai_addr = reinterpret_cast<sockaddr*>(&made->v4);
+  made->second.ai_addrlen = sizeof made->v4;
+  *found = &made->first;
+  return 0;
+}
+extern "C" void freeaddrinfo(addrinfo* found) {  // the name is known: what comes now is to be refused memory
+  std::free(found);
+  others_have_no_memory = true;
+}
+
+namespace thrum {
+namespace {
+
+class no_memory : public test::fatal_test {};
+
+TEST_F(no_memory, NE_a_dial_in_both_families_does_not_end_the_program) {
+  auto const child = [] {
+    ::alarm(60);
+    thrum::run([] {
+      auto listener = tcp_listener::listen("127.0.0.1:0");
+      std::string const address = "both.families:" + std::to_string(listener.local_endpoint().port());
+      std::error_code error;
+      auto const connected = tcp_conn::dial(address, error);
+      others_have_no_memory = false;
+      bool const is_refused = error == std::errc::not_enough_memory;
+      std::_Exit(connected || is_refused ? 0 : 1);
+    });
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace thrum
