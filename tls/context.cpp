@@ -1,9 +1,16 @@
 #include "tls/context.h"
 
 #include "tls/errors.h"
+#include <thrum/clock.h>
 #include <thrum/tls_context.h>
 
+#include <cstring>
+
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 
 namespace thrum {
@@ -64,6 +71,32 @@ bool trust(SSL_CTX* ctx, std::string const& roots_file, std::error_code& error) 
   return SSL_CTX_load_verify_file(ctx, roots_file.c_str()) == 1;
 }
 
+// Seals or opens a ticket. 1: go on; 2: go on, and the client gets a new ticket; 0: without a ticket; -1: OpenSSL failed.
+int choose_ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
+                      int seals) {
+  auto& keys = static_cast<tls_context_state const*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)))->tickets;
+  std::int64_t const now_ns = clock::now().time_since_epoch().count();
+  ticket_key key;
+  int answer = 1;
+  if (seals != 0) {
+    EVP_CIPHER const* const aes = EVP_aes_256_cbc();
+    if (!keys.newest(now_ns, key)) return 0;
+    if (RAND_bytes(iv, EVP_CIPHER_get_iv_length(aes)) != 1) return -1;
+    std::memcpy(name, key.name.data(), key.name.size());
+    if (EVP_EncryptInit_ex(cipher, aes, nullptr, key.cipher.data(), iv) != 1) return -1;
+  } else {
+    auto const found = keys.find(name, now_ns, key);
+    if (found == ticket_keys::found::none) return 0;
+    if (found == ticket_keys::found::older) answer = 2;
+    if (EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key.cipher.data(), iv) != 1) return -1;
+  }
+  char digest[] = "sha256";
+  OSSL_PARAM const how[] = {OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key.mac.data(), key.mac.size()),
+                            OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                            OSSL_PARAM_construct_end()};
+  return EVP_MAC_CTX_set_params(mac, how) == 1 ? answer : -1;
+}
+
 std::shared_ptr<tls_context_state> new_context(tls_role role) {
   // No clean-up by OpenSSL at exit: the end of a run stops goroutines where they are, perhaps with one of its locks.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
@@ -105,6 +138,8 @@ bool set_up_server(tls_context_state& state, tls_server_options const& chosen, s
   state.protocols = in_wire_form(chosen.protocols, error);
   if (error || !use_identity(ctx, state.identities.front())) return false;
   SSL_CTX_set_cert_cb(ctx, &choose_identity, &state);
+  SSL_CTX_set_app_data(ctx, &state);
+  if (SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, &choose_ticket_key) != 1) return false;
   if (!state.protocols.empty()) SSL_CTX_set_alpn_select_cb(ctx, &choose_protocol, &state);
   state.verifies = !chosen.client_roots_file.empty();
   if (!state.verifies) return true;

@@ -1,10 +1,12 @@
-// What stands behind a tls_context: OpenSSL's SSL_CTX and what its callbacks look at. Never changes once it is made.
+// What stands behind a tls_context: OpenSSL's SSL_CTX and what its callbacks look at. Never changes once it is made, but for the
+// keys of tickets, which see to that themselves.
 //
 // The callbacks run inside calls of OpenSSL, so they may not park. They are ours alone; nothing of the user's is called there.
 #pragma once
 
 #include "tls/identity.h"
 #include "tls/owned.h"
+#include "tls/ticket_keys.h"
 
 #include <cstdint>
 #include <string>
@@ -20,6 +22,7 @@ struct tls_context_state {
   bool verifies = true;
   std::vector<loaded_identity> identities;  // of a server
   std::string protocols;                    // each with its length before it, as ALPN has them
+  mutable ticket_keys tickets;              // of a server: the one thing that changes
 };
 
 }  // namespace thrum::detail
