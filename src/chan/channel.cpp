@@ -3,7 +3,7 @@
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/chaos.h"
-#include "os/thread.h"
+#include "os/short_wait.h"
 #include "sched/park.h"
 #include "sched/queues.h"
 #include "sched/timers.h"
@@ -294,6 +294,7 @@ void close(channel* c) {
 }
 
 void close_if_open(channel* c) {
+  os::short_wait wait;
   while (!is_closed(c)) {
     if (M* const m = callers_m()) {
       enter(*m);
@@ -302,7 +303,7 @@ void close_if_open(channel* c) {
     }
     os::chaos_point("chan.found_no_run");
     if (close_between_runs(*c)) return;
-    os::yield_thread();  // a run that is coming to its end takes no thread in
+    wait.pause();  // a run that is coming to its end takes no thread in
   }
 }
 
