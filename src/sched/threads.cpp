@@ -270,8 +270,9 @@ bool a_thread_can_be_had_locked(Sched const& s) noexcept {
 }
 
 bool may_start_m_locked(Sched const& s) noexcept {
-  bool const threads_are_preempted = s.ms_paused.load(relaxed) + s.ms_without_p.load(relaxed) != 0;
-  return !s.stopping && (a_thread_can_be_had_locked(s) || !threads_are_preempted);
+  std::int32_t const preempted = s.ms_paused.load(relaxed) + s.ms_without_p.load(relaxed);
+  bool const others_will_come = preempted != 0 && preempted >= s.idle_procs.load(relaxed);
+  return !s.stopping && (a_thread_can_be_had_locked(s) || !others_will_come);
 }
 
 namespace {

@@ -34,8 +34,9 @@ void put_idle_m_locked(Sched& s, M& m) noexcept;
 // Under sched.lock: whether start_m_locked would find a thread, or may make one.
 [[nodiscard]] bool a_thread_can_be_had_locked(Sched const& s) noexcept;
 
-// Under sched.lock: whether to ask it. At the limit of threads a P stays idle rather than end the program, if it was our doing,
-// by preemption, that threads are in use: whoever comes back, or ends what it does, will take it (T05).
+// Under sched.lock: whether to ask it. At the limit of threads a P stays idle rather than end the program if threads that were preempted
+// can use it: those that are paused, or compute without a P, take an idle one as soon as they enter the runtime or are met by the
+// signal (T05). With more idle Ps than such threads the program needs more threads than it may have, whatever they do.
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
 // Under sched.lock: the P with which m is to begin, if its thread has not come to that yet. The next P that finds nobody is

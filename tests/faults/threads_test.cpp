@@ -23,6 +23,7 @@
 #include <system_error>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace thrum::test {
 namespace {
@@ -113,6 +114,27 @@ TEST_F(threads, S21_passing_the_limit_ends_the_program) {
     std::string const message = "^thrum: .*exceeds " + std::to_string(limit) + "-thread limit.*max_threads";
     EXPECT_FATAL(want_threads(7, {.max_procs = 8, .max_threads = limit}), message);
   }
+}
+
+// One of the threads has lost its P, as it sleeps in the kernel without having said so. That it may come back is no reason to wait for
+// threads that there cannot be.
+TEST_F(threads, S21_passing_the_limit_ends_the_program_beside_a_thread_that_sleeps) {
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     go([] {
+                       for (;;) ::pause();
+                     });
+                     rt::Sched& s = this_sched();
+                     EXPECT_TRUE(wait_until([&] { return s.ms_without_p.load(rt::relaxed) != 0; }));
+                     for (int i = 0; i < 7; ++i) {
+                       go([] {
+                         for (;;) rt::os::yield_thread();  // keeps its P
+                       });
+                     }
+                     for (;;) rt::os::yield_thread();
+                   },
+                   {.max_procs = 8, .max_threads = 5}),
+               "^thrum: .*exceeds 5-thread limit.*max_threads");
 }
 
 TEST(threads_within_the_limit, S21_as_many_as_it_says_are_fine) {
