@@ -33,7 +33,12 @@ struct options {
   std::size_t stack_size = 256 * 1024;  // of each goroutine, main too, 16 KiB to 1 GiB; only touched pages cost memory
   int local_queue_capacity = 256;       // a power of two, 4..256; smaller only to show or test the queue's edges
   int preempt_signal = SIGURG;          // ends slices; what others send by it goes to the program's own handler
-  bool async_preemption = true;    // after 10 ms a goroutine makes room for others, also in a loop that calls nothing
+  bool async_preemption = true;  // after 10 ms a goroutine makes room for others, also in a loop that calls nothing
+  // When main returns, a goroutine that computes is stopped where it is, but not inside the C library, whose locks it may hold. With a
+  // malloc that is linked into the program (a static tcmalloc or jemalloc, or -static) the two cannot be told apart, and goroutines
+  // that compute go on. true: they are stopped all the same, perhaps with a lock of malloc's, so that the next allocation waits for ever:
+  // for programs whose goroutines do not allocate when main returns, or that leave by _exit.
+  bool stop_beside_own_malloc = false;
   bool deadlock_detection = true;  // "all goroutines are asleep - deadlock!" and exit code 2
   std::chrono::nanoseconds scavenge_after = std::chrono::minutes(5);     // memory of stacks idle for so long goes back
   std::chrono::nanoseconds idle_thread_after = std::chrono::minutes(1);  // a thread that nobody needed for so long ends

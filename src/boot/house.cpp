@@ -13,8 +13,10 @@
 #include "core/forked.h"
 #include "debug/dump.h"
 #include "debug/schedtrace.h"
+#include "os/futex.h"
 #include "os/loaded_code.h"
 #include "os/process.h"
+#include "sched/exit_stage.h"
 #include "sched/threads.h"
 #include "sched/world.h"
 #include "stack/registry.h"
@@ -131,6 +133,7 @@ pause_signal::~pause_signal() {
 }
 
 house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*sched_), quitting_(*sched_) {
+  watch_for_exit();
   set_uncaught_hook(report_panic);
   prepare_stack_walks();
   sched_->report_goroutines = report_dead_world;
@@ -155,6 +158,7 @@ void house::end() noexcept {
     return;
   }
   Sched& s = *sched_;
+  if (s.exits_on.load(acquire) != nullptr) os::sleep_for_good();  // the program ends by exit() on another thread
   disorder_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
   bool const world_is_kept = keep_world_running(s, end_patience_ns);

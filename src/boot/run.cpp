@@ -3,6 +3,7 @@
 #include "core/current.h"
 #include "core/forked.h"
 #include "sched/deadlock.h"
+#include "sched/exit_stage.h"
 #include "sched/goroutine.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
@@ -87,6 +88,7 @@ constinit ucontext_t* way_out_of_child = nullptr;
   return_from_run_in_child = ::getcontext(&way_out) == 0 ? leave_run_in_child : nullptr;
   if (forked_inside_run()) return;
   execute(m0, {&main, false});
+  check_that_exit_does_not_wait(m0);
   if (s.main_ended.is_woken()) return;
   P* const p = std::exchange(m0.p, nullptr);
   {

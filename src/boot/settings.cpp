@@ -84,6 +84,7 @@ settings checked_settings(options const& chosen) {
   result.posix_calls_park = !(os::debug_setting(debug, "posixoff", value) && value != 0);
   if (os::debug_setting(debug, "iouringoff", value) && value != 0) result.io_uring = false;
   result.preempt_signal = chosen.preempt_signal;
+  result.stop_beside_own_malloc = chosen.stop_beside_own_malloc;
   result.idle_thread_after_ns = chosen.idle_thread_after.count();
   result.scavenge_after_ns = chosen.scavenge_after.count();
   if (os::debug_setting(debug, "slice", value) && value >= slice_us_min && value <= slice_us_max) {

@@ -42,6 +42,7 @@ struct settings {
   std::int64_t schedtrace_every_ns = 0;  // 0: never
   bool scheddetail = false;
   bool async_preemption = true;
+  bool stop_beside_own_malloc = false;
   bool posix_calls_park = true;  // where thrum::posix is linked
   int preempt_signal = SIGURG;
   std::int64_t idle_thread_after_ns = 60'000'000'000;
@@ -224,6 +225,8 @@ struct Sched {
   // Added to it when those that are asleep for good have been counted: who comes later counts himself.
   static constexpr std::int32_t paused_are_counted = 1 << 30;
   atomic<bool> is_over{false};  // as stopping, for those who cannot take the lock
+  // The M whose goroutine has called exit(): all others are stopped (sched/exit_stage.h). nullptr: there is none.
+  atomic<M*> exits_on{nullptr};
   os::note main_ended;
   bool main_completed = false;      // main returned or threw: written by main before it ends
   Sched* next_abandoned = nullptr;  // see boot/run.cpp

@@ -177,12 +177,30 @@ void signal_mask::apply_to(int signal) const noexcept {
   ::pthread_sigmask(::sigismember(&blocked_, signal) == 1 ? SIG_BLOCK : SIG_UNBLOCK, &one, nullptr);
 }
 
-bool signal_mask::is_in_force() const noexcept {
-  std::uint64_t now = 0;  // what the kernel knows of it: a bit for each, the first for signal 1
+bool signal_mask::is_same_as(std::uint64_t of_kernel) const noexcept {
   std::uint64_t wanted = 0;
   std::memcpy(&wanted, &blocked_, sizeof wanted);
   constexpr std::uint64_t of_libc = std::uint64_t{3} << 31U;  // 32 and 33
-  return ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) != 0 || ((now ^ wanted) & ~of_libc) == 0;
+  return ((of_kernel ^ wanted) & ~of_libc) == 0;
+}
+
+bool signal_mask::is_in_force() const noexcept {
+  std::uint64_t now = 0;  // what the kernel knows of it: a bit for each, the first for signal 1
+  return ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) != 0 || is_same_as(now);
+}
+
+// The kernel writes only its own 64 bits there; what the C library has room for beyond them is not set.
+bool signal_mask::was_in_force(void const* ucontext) const noexcept {
+  std::uint64_t then = 0;
+  std::memcpy(&then, &static_cast<ucontext_t const*>(ucontext)->uc_sigmask, sizeof then);
+  return is_same_as(then);
+}
+
+// The kernel notes the signal stack that the thread has, whether it was in use or not.
+bool was_on_signal_stack(void const* ucontext) noexcept {
+  stack_t const& its = static_cast<ucontext_t const*>(ucontext)->uc_stack;
+  auto const low = reinterpret_cast<std::uintptr_t>(its.ss_sp);
+  return stack_pointer_of(ucontext) - low < its.ss_size;
 }
 
 }  // namespace thrum::rt::os

@@ -66,10 +66,17 @@ class signal_mask {
   // Whether the calling thread has it now, but for the two signals that the C library keeps for itself: whoever started the program may
   // have them blocked, and no call of the C library's does so again. Async-signal-safe; inside a handler the kernel has added its signal.
   [[nodiscard]] bool is_in_force() const noexcept;
+  // The same for the code that a signal has interrupted, from the third argument of its handler: there the kernel has added nothing.
+  [[nodiscard]] bool was_in_force(void const* ucontext) const noexcept;
 
  private:
+  [[nodiscard]] bool is_same_as(std::uint64_t of_kernel) const noexcept;
+
   sigset_t blocked_;
 };
+
+// Whether the interrupted code was a signal handler that runs on the thread's signal stack.
+[[nodiscard]] bool was_on_signal_stack(void const* ucontext) noexcept;
 
 // Where the interrupted code was, from the third argument of a signal handler.
 [[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;

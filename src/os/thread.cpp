@@ -38,7 +38,7 @@ int create_with_mask(pthread_t& out, sigset_t const& mask, void* (*entry)(void*)
 
 // A fault whose signal is blocked ends the program without its handler, which would have told why.
 void let_in_its_own(sigset_t& blocked, sigset_t const& by_creator) noexcept {
-  for (int const signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+  for (int const signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT}) {
     if (::sigismember(&by_creator, signal) == 0) ::sigdelset(&blocked, signal);
   }
 }

@@ -20,9 +20,9 @@ struct thread {
 // All signals are blocked around the creation (S22), and the new thread starts with the mask that the caller
 // had: a handler must not run on a thread that is half made, and must be able to run on one that is.
 //
-// No handler of the program's is to run on a thread that serves the runtime: what it has interrupted may hold a lock of the
-// runtime's, and nothing tells the handler so. Such a thread takes what it brings upon itself, faults and a profiler's samples, and
-// the rest comes to others.
+// No handler of the program's is to run on a thread that serves the runtime. What the handler interrupts may hold a lock of the runtime's,
+// and what the handler waits for may be held by a goroutine whose turn depends on this thread; a profiler's handlers wait for each other.
+// So such a thread takes only the faults that it causes itself, and all other signals come to other threads.
 enum class takes_signals : bool { as_its_creator, only_its_own };
 [[nodiscard]] int create_thread(thread& out, void* (*entry)(void*), void* argument,
                                 takes_signals which = takes_signals::as_its_creator) noexcept;

@@ -5,17 +5,21 @@
 //   with a locked goroutine that is parked                               is woken, and ends
 //   of others, in a call of the runtime (sys/foreign.h)                  stays asleep there, for good
 //   paused in user code (sys/preempt.h)                                  stays asleep, for good
-//   paused in the C library or the vDSO, or where that cannot be told    goes on, until it can be stopped outside of it
+//   paused in the C library or the vDSO, or in a function that the C      goes on, until it can be stopped outside of it
+//   library has called, or where that cannot be told
 //   in user code                                                         is signalled, and stays asleep in the handler
+//   in a signal handler, or in a section that blocks signals             goes on, until it can be stopped outside of it
 //   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, or is signalled for as
 //                                                                        long as it computes, also when run() has returned
 #include "core/claims.h"
 #include "os/clock.h"
-#include "os/loaded_code.h"
 #include "os/pause_signal.h"
 #include "os/short_wait.h"
+#include "os/signal.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
+#include "sched/exit_stage.h"
+#include "sched/library_frames.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
 #include "sched/threads.h"
@@ -37,12 +41,21 @@ constexpr std::int64_t next_signal_after_max_ns = 2'000'000;
 // whenever that gets a CPU.
 constexpr int signals_min = 3;
 
-// Under sched.lock: puts those in front of this list who wait for their goroutine's turn and are to go on: to their end, or,
-// paused in the C library, until they are out of it. Those that are paused elsewhere stay where they are.
+// Under sched.lock, of a thread that is paused in user code: whether it stays there for good. If that cannot be told yet, because the
+// thread is on its way to sleep, it goes on, and is stopped as those that compute.
+bool stays_paused(M const& m, G const& g) noexcept {
+  if (m.is_paused_in_libc || malloc_cannot_be_told(m.sched)) return false;
+  if (m.interrupted != nullptr) return !has_frames_of_libc(g, os::interrupted_registers(m.interrupted));
+  // pairs with call_with_context
+  return told(g.saved.pc) != nullptr && !has_frames_of_libc(g, registers_of(g.saved));
+}
+
+// Under sched.lock: puts those threads in front of this list that wait for their goroutine's turn and are to go on: to their end, or,
+// paused where they may hold a lock of the C library, until they are out of there. Those that are paused elsewhere stay where they are.
 M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_in_its_frames()) {
     M* const its = g->locked_to;
-    if (its->is_foreign || its->rests_in_place || (its->is_paused && !may_hold_libc_locks(*its))) continue;
+    if (its->is_foreign || its->rests_in_place || (its->is_paused && stays_paused(*its, *g))) continue;
     end_pause_locked(*its);
     its->idle_link = list;
     list = its;
@@ -97,17 +110,21 @@ bool all_rest(Sched const& s) noexcept {
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 
+// But the caller's: at the end of a run that is M0, else one whose goroutine has called exit().
 template <class F>
 void for_each_thread(Sched& s, F visit) noexcept {
+  M const* const exits = s.exits_on.load(relaxed);
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (m->id != 0 && m->thread_exists.load(acquire)) visit(*m);  // one that is gone does not mind a signal
+    bool const exists = m->id == 0 ? exits != nullptr : m->thread_exists.load(acquire);
+    if (exists && m != exits && !m->is_foreign) visit(*m);  // a thread that is gone does not mind a signal
   }
 }
 
 // A thread that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). One whose CPU clock has not
-// moved since the last look has slept, which is the cheapest question where thousands sleep. sysmon, whose note that is, does not look any more.
-void signal_all_that_compute(Sched& s) noexcept {
-  for_each_thread(s, [](M& m) noexcept {
+// moved since the last look has slept, which is the cheapest question where thousands sleep. Answers how many were signalled.
+int signal_all_that_compute(Sched& s) noexcept {
+  int count = 0;
+  for_each_thread(s, [&](M& m) noexcept {
     int const tid = hint_of(m.tid);
     std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
     std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, cpu_ns);
@@ -115,8 +132,11 @@ void signal_all_that_compute(Sched& s) noexcept {
     os::thread_watch watch;
     os::thread_activity const seen = watch.look(tid).activity;
     bool const computes = seen == os::thread_activity::runs || (seen == os::thread_activity::unknown && before_ns >= 0);
-    if (computes) os::send_pause_signal(tid);
+    if (!computes) return;
+    ++count;
+    os::send_pause_signal(tid);
   });
+  return count;
 }
 
 void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
@@ -132,7 +152,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
         os::lock_guard const guard(s.lock);
         take_back_from_calls_locked(s);  // somebody who does not rest may wait for such a P
       }
-      if (s.options.async_preemption) signal_all_that_compute(s);
+      if (s.options.async_preemption) static_cast<void>(signal_all_that_compute(s));
       --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;
@@ -153,22 +173,64 @@ void join_or_detach(M& m, std::int64_t until_ns) noexcept {
   }
 }
 
-}  // namespace
-
-end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept {
-  M* told = stop_scheduling(s);
-  if (world_is_kept) s.safe_point_lock.release();  // they see that it is over
+void wake_all(M* told) noexcept {
   while (told != nullptr) {
     M* const next = told->idle_link;
     told->park.wake();
     told = next;
   }
+}
+
+// But for the caller, whose goroutine has called exit(). Other than at the end of a run, M0 may be in user code; it is not counted in
+// ms_running, but is in ms_paused when it was paused or stopped there.
+bool all_others_rest(Sched& s) noexcept {
+  os::lock_guard const guard(s.lock);
+  M const* m0 = s.all_ms;
+  while (m0 != nullptr && m0->id != 0) m0 = m0->all_link;
+  bool const m0_is_at_work = m0 != nullptr && !s.m0_waits;
+  return s.ms_running.load(acquire) + (m0_is_at_work ? 1 : 0) - 1 == s.ms_paused.load(seq_cst);
+}
+
+}  // namespace
+
+void stop_all_but(M& exiting) noexcept {
+  constexpr std::int64_t patience_ns = 200'000'000;
+  constexpr std::int64_t look_every_ns = 1'000'000;
+  constexpr int looks_in_vain_max = 20;  // all others sleep in the kernel: they may do so for long
+  Sched& s = exiting.sched;
+  {
+    os::lock_guard const guard(s.lock);
+    if (s.stopping) return;  // the run ends, which stops them
+  }
+  wake_all(stop_scheduling(s));
+  std::int64_t next_look_ns = os::monotonic_ns() + look_every_ns;
+  int in_vain = 0;
+  os::short_wait wait;
+  for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; !all_others_rest(s);) {
+    std::int64_t const now_ns = os::monotonic_ns();
+    if (now_ns >= until_ns || in_vain == looks_in_vain_max) break;
+    if (now_ns >= next_look_ns) {
+      int const computing = s.options.async_preemption ? signal_all_that_compute(s) : 0;
+      in_vain = computing == 0 ? in_vain + 1 : 0;
+      next_look_ns = now_ns + look_every_ns;
+    }
+    wait.pause();
+  }
+  if (s.options.async_preemption && !malloc_cannot_be_told(s) && !all_others_rest(s)) {
+    for_each_thread(s, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
+  }
+}
+
+end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept {
+  M* const told = stop_scheduling(s);
+  if (world_is_kept) s.safe_point_lock.release();  // they see that it is over
+  wake_all(told);
   wait_until_all_rest(s, patience_ns);
   std::int32_t const asleep = s.ms_paused.fetch_add(Sched::paused_are_counted, acq_rel);
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
   // Whoever is nearly always in the C library was not met outside of it in time.
-  bool const can_be_met = s.options.async_preemption && !os::libc_is_in_the_program();
+  bool const can_be_met = s.options.async_preemption && !malloc_cannot_be_told(s);
   if (left != asleep && can_be_met) {
     for_each_thread(s, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
   }

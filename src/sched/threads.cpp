@@ -4,9 +4,11 @@
 #include "core/current.h"
 #include "os/chaos.h"
 #include "os/clock.h"
+#include "os/futex.h"
 #include "os/memory.h"
 #include "os/signal.h"
 #include "sched/deadlock.h"
+#include "sched/exit_stage.h"
 #include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -60,12 +62,16 @@ void* m_main(void* argument) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
   }
   if (be_born(m)) schedule_until_end(m);
+  check_that_exit_does_not_wait(m);
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
   bool const is_let_go = m.is_let_go;
+  // relaxed: a thread that ends at that very moment destroys its thread-locals, as threads do
+  bool const program_exits = s.exits_on.load(relaxed) != nullptr;
   release_thread(m);
-  if (is_let_go) leave_record(m);
+  if (is_let_go && !program_exits) leave_record(m);
   s.ms_running.fetch_sub(1, acq_rel);  // pairs with end_all_ms's acquire: after this the thread touches nothing of s
+  if (program_exits) os::sleep_for_good();
   return nullptr;
 }
 

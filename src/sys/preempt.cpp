@@ -1,11 +1,14 @@
 #include "sys/preempt.h"
 
+#include "arch/context.h"
+#include "arch/stack_walk.h"
 #include "base/check.h"
 #include "core/current.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/loaded_code.h"
 #include "os/signal.h"
+#include "sched/library_frames.h"
 #include "sched/own_thread.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -105,6 +108,12 @@ void pause(M& m) noexcept {
   }
 }
 
+// Whether the thread is in a signal handler of the program's, or in a section that blocks signals: what it holds there, a handler on
+// any other thread may wait for, also inside the runtime.
+bool keeps_handlers_waiting(M const& m, void const* ucontext) noexcept {
+  return !m.sched.ms_signals.was_in_force(ucontext) || os::was_on_signal_stack(ucontext);
+}
+
 pause_in place_of(void const* ucontext) noexcept {
   switch (os::owner_of_code(os::program_counter_of(ucontext))) {
     case os::code_owner::libc_kin: return pause_in::libc;
@@ -142,6 +151,11 @@ void pause_where_it_is(void const* ucontext) noexcept {
     return;
   }
   if (m->is_foreign) return;  // on its way out, or out: it has no P for long, and is never paused (sys/blocking.cpp)
+  if (keeps_handlers_waiting(*m, ucontext)) {
+    // Nothing at all is done here, not even a look at the P: that may need a lock of the runtime's whose holder is in such a handler.
+    m->attention.fetch_or(m_attend::pause, relaxed);
+    return;
+  }
   if (has_left_its_stack(*m->current, reinterpret_cast<char const*>(os::stack_pointer_of(ucontext)))) [[unlikely]] {
     G const& g = *m->current;
     report_jump({*g.on, g.id, g.task.created_at}, os::interrupted_registers(ucontext));
@@ -172,7 +186,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
 
 void pause_if_still_asked(M& m) noexcept {
   m.attention.fetch_and(~m_attend::pause, relaxed);
-  if (m.current == nullptr) return;
+  if (m.current == nullptr || !m.sched.ms_signals.is_in_force()) return;
   enter(m);
   if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
   attend_to(*m.p);
@@ -190,8 +204,30 @@ void go_on_without_p(M& m) noexcept {
   m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
 }
 
+namespace {
+
+bool was_called_by_libc(M& m) noexcept {
+  G& g = *m.current;
+  if (m.interrupted != nullptr) return has_frames_of_libc(g, os::interrupted_registers(m.interrupted));
+  struct {
+    G& g;
+    bool was_called;
+  } look{g, false};
+  call_with_context(
+      g.saved,
+      [](void* its) noexcept {
+        auto& of = *static_cast<decltype(look)*>(its);
+        of.was_called = has_frames_of_libc(of.g, registers_of(of.g.saved));
+      },
+      &look);
+  return look.was_called;
+}
+
+}  // namespace
+
 void stop_for_good_if_possible(M& m) noexcept {
-  if (os::libc_is_in_the_program() || m.is_paused_in_libc) return;
+  if (m.sched.exits_on.load(relaxed) == &m) return;  // relaxed: written by this thread, or of no interest
+  if (malloc_cannot_be_told(m.sched) || m.is_paused_in_libc || was_called_by_libc(m)) return;
   if (m.p == nullptr) m.in_runtime.store(false, release);  // the P that it left behind, if any, is others'
   // seq_cst: see end_pause. The last of the run that is touched, if all others rest.
   bool const is_late = m.sched.ms_paused.fetch_add(1, seq_cst) >= Sched::paused_are_counted;

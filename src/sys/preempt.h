@@ -14,10 +14,16 @@
 //     is paused there after a while: whoever wants its lock sleeps in the kernel then, and gives it his P (T05). In the vDSO, where
 //     loops over the clock are met, that is at the second request: few read it with a lock held. But at the end of the run
 //     nobody is stopped in either.
-//  3. It makes no thread: the P goes to an M that rests, else to the one that has been paused longest. Without either the
+//  3. It does nothing while the thread is in a signal handler of the program's or in a section that blocks a signal, on whichever stack:
+//     the interrupted mask is not that of all Ms, or the stack pointer lies on the signal stack. What is held there, a handler that has
+//     interrupted the runtime on another thread may wait for, with a lock of the runtime's or with the only P; so the holder must go
+//     on, and neither a slice's end nor a stop of the world nor the end of the run stops it. Sysmon asks again. A goroutine that
+//     changes its thread's mask for good makes room only where it calls the runtime and may switch there. What cannot be told is a
+//     handler with SA_NODEFER, an empty mask and no SA_ONSTACK.
+//  4. It makes no thread: the P goes to an M that rests, else to the one that has been paused longest. Without either the
 //     preemption does not happen now, and the thread maker makes a spare M (T01).
-//  4. A request names the slice it is about, by the P's schedtick. One that comes too late does nothing.
-//  5. They do not eat the machine (T05). From half of Sched::paused_max() on, a slice that ends resumes the oldest of them; but
+//  5. A request names the slice it is about, by the P's schedtick. One that comes too late does nothing.
+//  6. They do not eat the machine (T05). From half of Sched::paused_max() on, a slice that ends resumes the oldest of them; but
 //     every fourth lets others run. From paused_max() on, these are only such as have run before, or were woken: to start
 //     one more there must be as many such turns as grow with the excess. So thousands of long computations are worked off by
 //     some 64 threads; of thousands of endless loops the number of threads grows by the root of the time, and nobody waits
@@ -45,8 +51,9 @@ void end_pause(M& m) noexcept;
 // it elsewhere; should it enter the runtime before that, it ends there.
 void go_on_without_p(M& m) noexcept;
 
-// The run is over, and the thread stays where it is. Returns if that could be with a lock that the program's end needs: if it is
-// in the C library or the vDSO, or if malloc is in the program itself, where nobody can tell.
+// The run is over, and the thread stays where it is. Returns if that could be with a lock that the program's end needs: if the thread is
+// in the C library or the vDSO, or in a function that the C library has called, a constructor of what it loads for example
+// (sched/library_frames.h), or if malloc is in the program itself, where its locks cannot be told.
 void stop_for_good_if_possible(M& m) noexcept;
 
 }  // namespace thrum::rt

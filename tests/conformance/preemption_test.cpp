@@ -258,8 +258,8 @@ TEST_F(library_locks_at_the_end, T03_T15_one_that_computes_in_the_c_library_afte
       testing::ExitedWithCode(7), "");
 }
 
-// It keeps the lock that reading the list of loaded objects takes.
-TEST_F(library_locks_at_the_end, T03_T12_the_next_run_begins_although_one_was_stopped_in_a_callback_of_the_loader) {
+// It goes on there, and keeps the lock that reading the list of loaded objects takes.
+TEST_F(library_locks_at_the_end, T03_T12_the_next_run_begins_although_one_was_left_in_a_callback_of_the_loader) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   if (!rt::os::loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 the list is read again";
   EXPECT_EXIT(

@@ -1,4 +1,6 @@
 // A library that tests load while they run: see support/plugin.h.
+#include <cstdlib>
+
 #include <unistd.h>
 
 #define PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
@@ -12,4 +14,10 @@ PLUGIN_EXPORT int plugin_reads_a_byte(int descriptor) {
   bool const got = ::read(descriptor, &byte, 1) == 1;
   asm volatile("" ::: "memory");  // it comes back to this function
   return got ? plugin_data : 0;
+}
+
+// A function of the test's own, by its address, is called while the loader loads this.
+__attribute__((constructor)) static void calls_back() {
+  char const* const address = std::getenv("THRUM_TEST_PLUGIN_CALLS");
+  if (address != nullptr) reinterpret_cast<void (*)()>(std::strtoull(address, nullptr, 10))();
 }
