@@ -17,7 +17,8 @@ namespace {
 // Never taken back: a thread that is not ours does nothing in it.
 constinit atomic<pause_handler> current_handler{nullptr};
 constinit atomic<int> number_in_use{0};
-constinit atomic<bool> kept_for_good[_NSIG];  // relaxed: whoever ends and starts runs does so one after the other
+constinit atomic<bool> marks_are_refused{false};  // relaxed: set by a sender, and read by what it sends
+constinit atomic<bool> kept_for_good[_NSIG];      // relaxed: whoever ends and starts runs does so one after the other
 // Its address is what our signals carry: no other process can know it, no other code of this one uses it.
 char mark_of_ours;
 
@@ -32,8 +33,12 @@ THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* cont
   chained_signal& below = handled[Layer][number];
   bool const may_be_ours = information->si_code == SI_QUEUE || information->si_code == SI_TIMER;
   bool const is_ours = may_be_ours && information->si_value.sival_ptr == &mark_of_ours;
-  // When too many signals wait in the system, the kernel lets one come, but not what came with it. It may be the program's as well.
-  bool const is_anybodys = information->si_code == SI_USER && information->si_pid == 0;
+  // When too many signals wait in the system, the kernel lets one come, but not what came with it; and where a sandbox refuses marks, ours
+  // come without. Either may be the program's as well.
+  bool const has_lost_its_mark = information->si_code == SI_USER && information->si_pid == 0;
+  bool const came_without =
+      information->si_code == SI_TKILL && marks_are_refused.load(relaxed) && information->si_pid == ::getpid();
+  bool const is_anybodys = has_lost_its_mark || came_without;
   if (is_ours || is_anybodys) {
     current_handler.load(acquire)(context);  // pairs with install_pause_signal: what it relies on was written before
   }
@@ -102,8 +107,13 @@ bool send_pause_signal(int tid) noexcept {
   information.si_uid = ::getuid();
   information.si_value.sival_ptr = &mark_of_ours;
   int const errno_before = errno;
-  bool const sent =
-      ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, number_in_use.load(relaxed), &information) == 0;
+  int const number = number_in_use.load(relaxed);
+  bool sent = ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, number, &information) == 0;
+  // A sandbox may know tgkill, which raise and abort use, and not this call.
+  if (!sent && (errno == EPERM || errno == ENOSYS || errno == EACCES)) {
+    marks_are_refused.store(true, relaxed);
+    sent = ::syscall(SYS_tgkill, information.si_pid, tid, number) == 0;
+  }
   errno = errno_before;
   return sent;
 }

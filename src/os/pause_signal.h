@@ -22,7 +22,8 @@ int remove_pause_signal(still_sent some) noexcept;
 // Whether it is in use by an earlier run for good.
 [[nodiscard]] bool pause_signal_is_kept(int number) noexcept;
 
-// To one thread of this process. False: it is gone; or too many signals wait, and this is one of real time.
+// To one thread of this process. Where a sandbox refuses to send it with our mark, it is sent without: a signal of the program's own that is
+// sent by tgkill or raise, with the same number, then counts as ours and as the program's. False: it is gone; or too many signals wait, and this is one of real time.
 bool send_pause_signal(int tid) noexcept;
 
 // Sends one by a timer on the thread's CPU clock. The kernel looks at that clock when its tick finds the thread on a CPU, and sends the
