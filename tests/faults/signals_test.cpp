@@ -96,7 +96,7 @@ TEST_F(signal_bell, NE_without_a_descriptor_or_a_place_in_the_poller_it_is_tried
       EXPECT_EQ(error, std::errc::too_many_files_open);
       inject_fault(call::epoll_ctl, ENOSPC);
       EXPECT_FALSE(signals({SIGUSR1}, error));
-      EXPECT_EQ(error, std::errc::no_space_on_device);
+      EXPECT_EQ(error, std::errc::no_buffer_space);
       EXPECT_FALSE(is_watched(SIGUSR1));
       auto const all = signals({SIGUSR1}, error);
       EXPECT_FALSE(error);
