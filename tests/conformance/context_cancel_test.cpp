@@ -3,6 +3,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -228,6 +229,7 @@ TEST_P(context_cancel, long_chains_and_broad_trees) {
 
 // With one P, whoever ran has been switched to.
 TEST(context_cancel_alone, T06_cancel_never_switches) {
+  without_slices const uninterrupted;
   run_at(1, [] {
     int ran = 0;
     auto const top = with_cancel(context::background());

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include <thrum/go.h>
 #include <thrum/mutex.h>
 #include <thrum/once.h>
@@ -78,6 +79,7 @@ TEST_F(deadlock, DL01_a_child_joined_in_place_waits_for_ever) {
 }
 
 TEST_F(deadlock, DL01_every_goroutine_is_listed) {
+  without_slices const uninterrupted;
   EXPECT_FATAL(
       thrum::run(
           [] {

@@ -3,6 +3,7 @@
 #include "conformance/child_test.h"
 #include "stress/baton.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/defer.h>
 #include <thrum/go.h>
@@ -227,6 +228,7 @@ TEST_P(goexit_, DL08_inside_handlers) {
 
 // libstdc++ by itself ends the program here: a foreign exception is caught while another is being handled.
 TEST_P(goexit_, DL08_inside_a_handler_with_a_catch_all_in_between) {
+  without_slices const uninterrupted;
   static rt::atomic<int> alive{0};
   EXPECT_EQ(log_of([](std::string& log) {
               witness const a(log, "a");

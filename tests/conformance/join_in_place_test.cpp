@@ -5,6 +5,7 @@
 #include "stress/seed.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/defer.h>
 #include <thrum/go.h>
@@ -118,6 +119,7 @@ TEST_P(join_in_place, T07_results_and_exceptions_come_out) {
 
 // Main leaves the first thread for good when it first waits: so a child that waits on main's stack comes back elsewhere.
 TEST(join_in_place_at_P1, T07_a_hosted_child_parks_and_comes_back_on_another_M) {
+  without_slices const uninterrupted;
   run_at(1, [] {
     baton b;
     go([&] { b.pass(); });

@@ -1,6 +1,7 @@
 // Endpoints, dialling, datagrams, Unix sockets, files, signals: what net.h and io.h offer beside TCP streams.
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -285,6 +286,7 @@ TEST_P(net_kinds, NE_wait_readable_and_writable_leave_the_call_to_others) {
 
 // With one P nobody runs before this one waits.
 TEST(net_kinds_alone, T06_deadlines_and_close_never_switch) {
+  test::without_slices const uninterrupted;
   test::run_at(1, [] {
     for (int round = 0; round < 2; ++round) {
       auto ab = test::socket_pair();

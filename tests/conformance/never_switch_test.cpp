@@ -148,6 +148,7 @@ void lock_before_one(mutex& m, wait_group& all, int& woken) {
 }
 
 TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_waits) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     mutex m;
     int woken = 0;
@@ -162,6 +163,7 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_waits) {
 // One that was woken, came too late and has waited for more than a millisecond is handed the mutex: nobody else can have it, but he
 // takes it in his own turn.
 TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed_the_mutex) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     mutex m;
     int woken = 0;
@@ -183,6 +185,7 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed
 }
 
 TEST(calls_that_never_wait, T06_release_does_not_switch_to_those_that_wait) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     semaphore permits(0);
     int woken = 0;
@@ -201,6 +204,7 @@ TEST(calls_that_never_wait, T06_release_does_not_switch_to_those_that_wait) {
 }
 
 TEST(calls_that_never_wait, T06_notify_does_not_switch_to_those_that_wait) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     mutex m;
     condition_variable changed;
@@ -221,6 +225,7 @@ TEST(calls_that_never_wait, T06_notify_does_not_switch_to_those_that_wait) {
 }
 
 TEST(calls_that_never_wait, T06_done_and_count_down_do_not_switch_to_those_that_wait) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     wait_group counted;
     latch reached(1);

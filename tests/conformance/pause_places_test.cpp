@@ -6,6 +6,7 @@
 #include "os/signal.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include "sys/preempt.h"
 #include <thrum/thrum.h>
@@ -65,6 +66,7 @@ void expect_pause(bool expected, std::uintptr_t program_counter, rt::pause_in re
 }
 
 TEST(places_to_pause, T03_a_goroutine_makes_room_in_the_vdso_only_when_that_is_insisted_on) {
+  test::without_slices const uninterrupted;
   THRUM_SKIP_WITHOUT_VDSO();
   run_at(1, [] {
     expect_pause(true, some_place_in_the_program(), rt::pause_in::program);
@@ -75,6 +77,7 @@ TEST(places_to_pause, T03_a_goroutine_makes_room_in_the_vdso_only_when_that_is_i
 }
 
 TEST(places_to_pause, T03_a_goroutine_makes_room_in_the_c_library_only_when_that_is_insisted_on) {
+  test::without_slices const uninterrupted;
   auto const in_libc = reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_NEXT, "memset"));
   run_at(1, [=] {
     expect_pause(false, in_libc, rt::pause_in::program);

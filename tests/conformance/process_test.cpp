@@ -5,6 +5,7 @@
 #include "support/programs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -238,6 +239,7 @@ TEST_P(processes, PR04_a_signal_to_a_child_that_has_ended_is_nothing) {
 int io_waiters() { return test::waiting_for(rt::wait_reason::io); }
 
 TEST_P(processes, PR05_two_hundred_children_and_who_waits_for_them_cost_no_thread) {
+  test::without_slices const uninterrupted;
   run([] {
     int const before = num_threads();
     constexpr int children = 200;

@@ -7,6 +7,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -173,6 +174,7 @@ std::int64_t handoffs(std::int64_t trials) {
 
 // Another P, if there is one, may have stolen it, and the kernel keep that one's thread from running: then it may be tried again.
 TEST_P(sync_handoff, SY_04_the_first_waiter_runs_before_the_releaser_goes_on) {
+  without_slices const uninterrupted;
   std::int64_t const trials = scaled(10'000, 500);
   int const tries = GetParam() == 1 ? 1 : 5;
   run_with({.max_procs = GetParam()}, [&] {

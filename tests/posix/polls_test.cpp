@@ -2,6 +2,7 @@
 #include "posix/both_ways.h"
 #include "posix/watch.h"
 #include "sched/poll.h"
+#include "support/slices.h"
 
 #include <algorithm>
 #include <array>
@@ -463,6 +464,7 @@ TEST_P(posix_polls, one_who_closes_his_own_copies_closes_nothing_for_others) {
 
 // Woken, and not on its thread yet when the number becomes another file's: what is read there is not the caller's.
 TEST(posix_closing, one_that_was_woken_for_nothing_is_still_told_of_a_close) {
+  without_slices const uninterrupted;
   run_at(1, [] {
     leave_the_first_thread();
     auto pipe = make_pipe();

@@ -7,6 +7,7 @@
 #include "stack/stack.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -81,6 +82,7 @@ TEST(seeds_G, S01_creation_site_creator_and_entry_function_are_kept) {
 }
 
 TEST(seeds_G, S01_a_goroutine_that_waits_for_its_first_turn_has_no_stack) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     thrum::go([] {});
     rt::G const& g = *this_p().queue.peek_next().g();
@@ -114,6 +116,7 @@ TEST(seeds_M, S02_an_m_is_a_thread_with_its_own_scheduling_and_signal_stack) {
 }
 
 TEST(seeds_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
+  test::without_slices const uninterrupted;
   int const caller = rt::os::current_tid();
   run_at(2, [&] {
     EXPECT_EQ(rt::current_m()->id, 0);
@@ -125,6 +128,7 @@ TEST(seeds_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
 }
 
 TEST(seeds_P, S03_a_p_shows_its_id_status_queue_ticks_and_caches) {
+  test::without_slices const uninterrupted;
   run_at(2, [] {
     rt::P& p = this_p();
     EXPECT_EQ(p.id, 0);

@@ -3,6 +3,7 @@
 #include "support/allocations.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -62,6 +63,7 @@ TEST(spawning, S06_at_one_p_not_a_single_allocation_is_made_after_the_first_roun
 }
 
 TEST(spawning, S06_records_and_stacks_are_used_again) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     spawn_and_wait(1000);
     std::uint32_t const records = this_sched().gs_made;
@@ -77,6 +79,7 @@ TEST(spawning, S06_records_and_stacks_are_used_again) {
 }
 
 TEST(spawning, S06_goroutines_that_run_one_after_another_share_one_stack) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     std::set<rt::stack*> stacks;
     std::uint64_t const before = this_p().counters.stack_handovers.load(rt::relaxed);
@@ -89,6 +92,7 @@ TEST(spawning, S06_goroutines_that_run_one_after_another_share_one_stack) {
 }
 
 TEST(spawning, S06_the_dead_record_last_used_is_the_next_to_be_used) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     rt::G* first = nullptr;
     rt::G* second = nullptr;
@@ -103,6 +107,7 @@ TEST(spawning, S06_the_dead_record_last_used_is_the_next_to_be_used) {
 }
 
 TEST(spawning, S06_a_new_goroutine_goes_to_runnext_and_its_creator_goes_on) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     bool ran = false;
     thrum::go([&] { ran = true; });
@@ -126,6 +131,7 @@ TEST(spawning, S06_with_an_idle_p_and_nobody_spinning_one_is_woken) {
 }
 
 TEST(spawning, S06_with_no_idle_p_nobody_is_woken) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     for (int i = 0; i < 10; ++i) thrum::go([] {});
     EXPECT_EQ(this_p().counters.wakes.load(rt::relaxed), 0U);

@@ -1,6 +1,7 @@
 // S12: stealing on the running scheduler, with the exact numbers of a scene that is held still.
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -75,6 +76,7 @@ observation watch_a_thief(int queued) {
 }
 
 TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_rings_the_rest) {
+  test::without_slices const uninterrupted;
   run_at(2, [&] {
     steal_case const expected = GetParam();
     // A thread that sleeps in the kernel loses its P, and with it the scene: under an emulator even one that computes may.

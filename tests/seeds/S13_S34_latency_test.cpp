@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -105,6 +106,7 @@ void hold_the_p_for(std::chrono::nanoseconds length) {
 }
 
 TEST(latency_at_one_p, what_is_measured_begins_when_it_becomes_runnable_and_ends_when_it_runs) {
+  test::without_slices const uninterrupted;
   test::run_at(1, [] {
     test::leave_the_first_thread();
     std::atomic<rt::G*> waiter{nullptr};

@@ -352,6 +352,7 @@ TEST(syscalls, T02_nothing_goes_on_after_the_end_between_calls) {
 }
 
 TEST(syscalls, T02_one_that_waits_for_its_turn_on_its_thread_ends_with_the_run) {
+  test::without_slices const uninterrupted;
   auto& c = test::kept<chan<int>>(1);
   auto& has_p = test::kept<std::atomic<bool>>(false);
   run_at(1, [&] {

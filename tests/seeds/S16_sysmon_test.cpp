@@ -52,6 +52,7 @@ bool rescues_what_is_in_runnext() {
 }
 
 TEST(sysmon, S16_a_goroutine_in_runnext_beside_an_idle_p_is_rescued) {
+  test::without_slices const uninterrupted;
   for (int const procs : {2, 8}) {
     run_at(procs, [] {
       int rounds = 0;

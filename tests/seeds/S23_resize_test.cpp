@@ -159,6 +159,7 @@ TEST_P(resize, S23_new_ps_are_used_and_removed_ones_are_not) {
 }
 
 TEST(resizing, S23_what_a_removed_p_had_goes_to_the_global_head_in_order) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     set_max_procs(2);
     // White-box: with the world stopped, entries are put where they would be.

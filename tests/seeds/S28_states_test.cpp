@@ -5,6 +5,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -25,6 +26,7 @@ using test::this_sched;
 g_status status_of(rt::G const& g) { return g.status.load(rt::acquire); }
 
 TEST(states, S28_a_goroutine_is_seen_in_each_of_its_states) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     wait_group gate;
     gate.add(1);
@@ -55,6 +57,7 @@ TEST(states, S28_a_goroutine_is_seen_in_each_of_its_states) {
 }
 
 TEST(states, S28_T07_a_joiner_that_runs_its_child_in_place_is_hosting) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     rt::G& joiner = this_g();
     auto child = spawn([&] {
@@ -69,6 +72,7 @@ TEST(states, S28_T07_a_joiner_that_runs_its_child_in_place_is_hosting) {
 }
 
 TEST(states, S28_a_p_is_running_or_idle) {
+  test::without_slices const uninterrupted;
   run_at(2, [] {
     rt::P& mine = this_p();
     rt::P& other = *this_sched().procs[1];

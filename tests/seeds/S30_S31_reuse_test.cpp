@@ -3,6 +3,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -68,6 +69,7 @@ TEST_P(reuse, SY14_records_that_all_ps_take_and_give_back_are_neither_lost_nor_s
 }
 
 TEST(reuse, S30_an_m_goes_on_with_the_next_goroutine) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     test::leave_the_first_thread();
     int const tid = rt::os::current_tid();
@@ -152,6 +154,7 @@ TEST_P(reuse, S31_bursts_use_the_same_threads_again) {
 }
 
 TEST_P(reuse, S31_after_the_run_no_thread_is_left) {
+  test::without_slices const uninterrupted;
   int const before = rt::os::count_process_threads();
   for (int round = 0; round < 3; ++round) {
     run([&] {

@@ -4,6 +4,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -38,6 +39,7 @@ void sit_in_the_kernel(int at_once) {
 }
 
 TEST(surplus_threads, S31_end_after_a_burst_of_system_calls) {
+  test::without_slices const uninterrupted;
   constexpr int procs = 2;
   constexpr int burst = 20;
   run_with({.max_procs = procs, .idle_thread_after = 20ms}, [] {

@@ -2,6 +2,7 @@
 // in tests/unit/sched/queues_test.cpp.
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -77,6 +78,7 @@ TEST_P(injected, S39_a_list_without_a_p_goes_through_the_global_queue) {
 }
 
 TEST(injected, S39_at_one_p_a_list_from_the_p_stays_in_its_ring_in_order) {
+  test::without_slices const uninterrupted;
   test::run_at(1, [] {
     test::leave_the_first_thread();
     test::stay_clear_of_the_global_turn(20);

@@ -1,7 +1,6 @@
 // The tests' main: GoogleTest's, and the guard that lets nobody allocate inside the runtime.
 #include "support/allocations.h"
 #include "support/child.h"
-#include "support/slices.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,5 @@ int main(int argc, char** argv) {
   thrum::test::learn_how_to_start_children(argc);
   testing::InitGoogleTest(&argc, argv);
   thrum::test::guard_the_runtime();
-  thrum::test::end_no_slices();
   return RUN_ALL_TESTS();
 }

@@ -6,6 +6,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 
 #include <array>
 #include <atomic>
@@ -221,6 +222,7 @@ TEST_P(home, T08_it_ends_with_the_call_however_that_is_left) {
 }
 
 TEST_P(home, T08_others_run_on_the_thread_meanwhile_also_one_that_only_yields) {
+  without_slices const uninterrupted;
   run([] {
     leave_the_first_thread();
     std::atomic<bool> done{false};

@@ -4,6 +4,7 @@
 #include "support/gate.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 
 #include <atomic>
 #include <chrono>
@@ -162,6 +163,7 @@ TEST_P(make_way, T08_one_that_is_at_home_comes_back_to_its_thread_from_a_call) {
 // Those who block go back to where others are at home: there is one thread for each that blocks at a time, and not one for each that is
 // at home.
 TEST_P(make_way, T08_residents_do_not_spread_over_more_and_more_threads) {
+  without_slices const uninterrupted;
   run([] {
     leave_the_first_thread();
     constexpr int goroutines = 100;

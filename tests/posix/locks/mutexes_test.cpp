@@ -1,5 +1,6 @@
 // Mutexes that are anybody's: normal and adaptive.
 #include "posix/locks/locks.h"
+#include "support/slices.h"
 
 #include <cerrno>
 #include <mutex>
@@ -17,6 +18,7 @@ THRUM_AT_WIDTHS(posix_mutexes, 1, 2, 8);
 
 // As threads, these two would go on; on one thread without thrum::posix_locks the second sleeps for good, and with it the first.
 TEST_P(posix_mutexes, T08_a_lock_held_over_a_read_that_waits_keeps_only_those_who_want_it) {
+  without_slices const uninterrupted;
   run([] {
     auto pipe = make_pipe();
     std::mutex guarded;

@@ -1,5 +1,6 @@
 // Mutexes that belong to somebody: recursive and errorcheck.
 #include "posix/locks/locks.h"
+#include "support/slices.h"
 
 #include <cerrno>
 #include <mutex>
@@ -303,6 +304,7 @@ TEST_P(posix_owned_mutexes, T08_with_a_changed_mask_another_of_its_thread_is_tol
 }
 
 TEST_P(posix_owned_mutexes, T08_what_it_got_with_a_changed_mask_is_its_own_and_keeps_it_on_its_thread) {
+  without_slices const uninterrupted;
   run([] {
     leave_the_first_thread();
     for (int const kind : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {

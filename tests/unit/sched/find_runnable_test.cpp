@@ -3,6 +3,7 @@
 #include "sched/schedule.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
+#include "support/slices.h"
 #include "support/watchdog.h"
 
 #include <cstddef>
@@ -64,6 +65,7 @@ TEST(find_runnable, S08_only_runnext_inherits_the_slice) {
 }
 
 TEST(find_runnable, S09_at_its_turn_the_global_queue_comes_first_with_exactly_one) {
+  test::without_slices const uninterrupted;
   bare_sched s(1);
   fake_gs gs(6);
   static_cast<void>(s.p(0).queue.swap_next(gs.plain(0)));
@@ -78,6 +80,7 @@ TEST(find_runnable, S09_at_its_turn_the_global_queue_comes_first_with_exactly_on
 }
 
 TEST(find_runnable, S09_sixty_one_ticks_lie_between_two_turns) {
+  test::without_slices const uninterrupted;
   bare_sched s(1);
   s.p(0).ticks_to_global = 0;
   s.p(0).tick();
@@ -90,6 +93,7 @@ TEST(find_runnable, S09_sixty_one_ticks_lie_between_two_turns) {
 }
 
 TEST(find_runnable, S09_the_turn_of_an_empty_global_queue_is_the_ring_s) {
+  test::without_slices const uninterrupted;
   bare_sched s(1);
   fake_gs gs(1);
   s.p(0).ticks_to_global = 0;

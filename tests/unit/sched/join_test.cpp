@@ -3,6 +3,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -49,6 +50,7 @@ TEST(join_in_place, T07_a_child_that_has_not_started_runs_on_its_joiner_s_stack_
 }
 
 TEST(join_in_place, T07_a_child_that_has_started_is_waited_for) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     auto child = spawn([] {
       thrum::yield();
@@ -87,6 +89,7 @@ int chain(int depth) {  // NOLINT(misc-no-recursion)
 }
 
 TEST(join_in_place, T07_a_deep_chain_uses_several_stacks_and_overflows_none) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     std::uint64_t const before = in_place();
     EXPECT_EQ(chain(2000), 2000);

@@ -1,6 +1,7 @@
 // T11, T02: which way a goroutine leaves: straight to the next, without a switch at all, or through g0.
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include <thrum/thrum.h>
 
 #include <cstdint>
@@ -35,6 +36,7 @@ std::ostream& operator<<(std::ostream& out, ways const& w) {
 }
 
 TEST(ways_to_leave, T11_two_that_yield_switch_straight_to_each_other) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     test::leave_the_first_thread();
     bool over = false;
@@ -53,6 +55,7 @@ TEST(ways_to_leave, T11_two_that_yield_switch_straight_to_each_other) {
 }
 
 TEST(ways_to_leave, T11_a_goroutine_that_ends_hands_its_stack_to_the_next_without_a_switch) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     test::leave_the_first_thread();
     test::stay_clear_of_the_global_turn(30);
@@ -65,6 +68,7 @@ TEST(ways_to_leave, T11_a_goroutine_that_ends_hands_its_stack_to_the_next_withou
 }
 
 TEST(ways_to_leave, T11_a_stack_of_another_size_is_not_handed_over) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     test::leave_the_first_thread();
     test::stay_clear_of_the_global_turn(30);
@@ -79,6 +83,7 @@ TEST(ways_to_leave, T11_a_stack_of_another_size_is_not_handed_over) {
 // The lock of the wait queue is released by whoever arrives. A goroutine without a stack would make it wait for a page
 // fault: g0 arrives first.
 TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted_goroutine) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     test::leave_the_first_thread();
     test::stay_clear_of_the_global_turn(30);
@@ -94,6 +99,7 @@ TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted
 }
 
 TEST(ways_to_leave, T11_and_straight_to_one_that_has_begun) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     test::leave_the_first_thread();
     test::stay_clear_of_the_global_turn(30);
@@ -113,6 +119,7 @@ TEST(ways_to_leave, T11_and_straight_to_one_that_has_begun) {
 }
 
 TEST(ways_to_leave, T02_main_leaves_the_first_thread_through_g0) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     ASSERT_EQ(rt::current_m()->id, 0);
     wait_group all;

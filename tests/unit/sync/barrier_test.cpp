@@ -2,6 +2,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -168,6 +169,7 @@ TEST(barrier_outside, without_a_run_it_counts_and_says_why_it_cannot_wait) {
 }
 
 TEST(barrier_outside, T12_waiters_of_an_earlier_run_need_nobody_to_wake_them) {
+  test::without_slices const uninterrupted;
   auto const step = std::make_unique<barrier<>>(2);
   run_at(1, [&] {
     thrum::go([&] { step->arrive_and_wait(); });

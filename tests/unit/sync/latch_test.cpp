@@ -2,6 +2,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -110,6 +111,7 @@ TEST(latch_outside, without_a_run_it_counts_and_says_why_it_cannot_wait) {
 }
 
 TEST(latch_outside, T12_waiters_of_an_earlier_run_need_nobody_to_wake_them) {
+  test::without_slices const uninterrupted;
   auto const gate = std::make_unique<latch>(2);
   run_at(1, [&] {
     thrum::go([&] { gate->wait(); });

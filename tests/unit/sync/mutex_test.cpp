@@ -5,6 +5,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -216,6 +217,7 @@ TEST_P(mutexes, T14_in_the_fair_mode_too) {
 THRUM_AT_EVERY_WIDTH(mutexes);
 
 TEST(mutex_order, waiters_get_it_in_order_of_coming) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     mutex guard;
     guard.lock();
@@ -254,6 +256,7 @@ TEST(mutex_outside, without_a_run_an_uncontended_one_works_and_a_contended_one_s
 // The first run ends between the unlock that woke a waiter and that waiter's turn. The mutex is free then, and must be a
 // mutex like any other in the next run.
 TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_next) {
+  test::without_slices const uninterrupted;
   auto const guard = std::make_unique<mutex>();
   run_at(1, [&] {
     test::leave_the_first_thread();
@@ -287,6 +290,7 @@ TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_n
 
 // The first run ends between the unlock that hands the mutex over and the new owner's turn.
 TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_free) {
+  test::without_slices const uninterrupted;
   for (bool const first_outside : {false, true}) {
     auto const guard = std::make_unique<mutex>();
     run_at(1, [&] {
@@ -331,6 +335,7 @@ TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_
 // Held around a whole run by its caller; one of its goroutines waits for it, so long that the mutex turns fair. With the
 // run they are gone, and the caller's mutex is its own again.
 TEST(mutex_outside, T12_one_held_around_a_run_that_waited_for_it_is_free_when_it_is_unlocked) {
+  test::without_slices const uninterrupted;
   auto const guard = std::make_unique<mutex>();
   auto const other = std::make_unique<mutex>();
   for (mutex* const each : {guard.get(), other.get()}) {

@@ -4,6 +4,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -171,6 +172,7 @@ TEST_P(semaphores, T14_whoever_waited_may_destroy_it_at_once) {
 THRUM_AT_EVERY_WIDTH(semaphores);
 
 TEST(semaphore_order, waiters_are_served_in_order_of_coming) {
+  test::without_slices const uninterrupted;
   run_at(1, [] {
     semaphore slots;
     std::vector<int> order;
@@ -212,6 +214,7 @@ TEST(semaphore_outside, the_largest_count_is_reached_and_not_passed) {
 
 // The first run ends between the release and the waiter's turn: the permits have not been had by anybody.
 TEST(semaphore_outside, T12_permits_of_one_who_never_came_to_take_them_come_back) {
+  test::without_slices const uninterrupted;
   for (bool const first_outside : {false, true}) {
     auto const slots = std::make_unique<semaphore>();
     run_at(1, [&] {
