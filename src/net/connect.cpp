@@ -157,10 +157,14 @@ poll_desc* try_to_open_bound(int type, endpoint const& at, bind_options const& c
 
 poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error) {
   using namespace std::chrono_literals;
+  // A socket that was closed while a call on another thread was inside the kernel with it frees its address a moment later. The wait
+  // is bounded, because a server that closes such sockets all the time would otherwise never learn that the address is taken.
+  std::int64_t const give_up_ns = os::monotonic_ns() + 100'000'000;
   for (std::chrono::nanoseconds pause = 50us;; pause = std::min<std::chrono::nanoseconds>(pause * 2, 10ms)) {
     poll_desc* const made = try_to_open_bound(type, at, chosen, error);
-    // One that was closed is free in a moment if a call on another thread was inside the kernel with it.
-    if (error != std::errc::address_in_use || !was_closed_in_use_lately()) return made;
+    if (error != std::errc::address_in_use || !was_closed_in_use_lately() || os::monotonic_ns() >= give_up_ns) {
+      return made;
+    }
     sleep_for(pause);
   }
 }

@@ -4,6 +4,7 @@
 #include <thrum/thrum.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -50,6 +51,32 @@ TEST_P(close_frees, the_port_of_a_listener_while_goroutines_are_in_accept) {
         all.wait();
       }
     }
+  });
+}
+
+TEST_P(close_frees, nothing_of_others_so_that_a_taken_port_is_reported) {
+  run([] {
+    auto const taken = tcp_listener::listen("127.0.0.1:0");
+    std::atomic<bool> over{false};
+    wait_group all;
+    all.go([&] {  // closes sockets that are in use, one after another
+      while (!over) {
+        auto socket = udp_socket::bind("127.0.0.1:0");
+        wait_group readers;
+        start_waiting(readers, [&](std::error_code& e) {
+          std::array<char, 16> bytes{};
+          endpoint from;
+          static_cast<void>(socket.recv_from(bytes, from, e));
+        });
+        socket.close();
+        readers.wait();
+      }
+    });
+    std::error_code error;
+    auto const second = tcp_listener::listen(taken.local_endpoint().to_string(), error);
+    EXPECT_EQ(error, std::errc::address_in_use);
+    over = true;
+    all.wait();
   });
 }
 
