@@ -118,10 +118,10 @@ TEST_P(net_names, a_lookup_that_cannot_begin_leaves_no_descriptor) {
     int const before = test::open_descriptors();
     for (int i = 0; i < 10; ++i) {
       for (auto const call : {rt::os::call::epoll_create, rt::os::call::epoll_ctl}) {
-        rt::os::inject_fault(call, ENOSPC);
+        rt::os::inject_fault(call, EMFILE);
         std::error_code error;
         EXPECT_TRUE(resolve("two.test", 80, error).empty());
-        EXPECT_EQ(error, std::errc::no_space_on_device);
+        EXPECT_EQ(error, std::errc::too_many_files_open);
       }
     }
     rt::os::clear_faults();
