@@ -2,7 +2,6 @@
 // switched off), this is skipped, visibly.
 #include "support/child.h"
 #include "support/hogs.h"
-#include "support/slices.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -57,7 +56,6 @@ TEST_P(examples, echo) {
 }
 
 TEST_P(examples, posix_library) {
-  test::without_slices const uninterrupted;
   THRUM_NEEDS_EXAMPLE("posix_library");
   outcome const seen = run_example("posix_library");
   EXPECT_EQ(seen.code, 0) << seen.text;

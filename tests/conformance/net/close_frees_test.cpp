@@ -73,7 +73,7 @@ TEST_P(close_frees, nothing_of_others_so_that_a_taken_port_is_reported) {
       }
     });
     std::error_code error;
-    auto const second = tcp_listener::listen(taken.local_endpoint().to_string(), error);
+    auto const second = tcp_listener::listen(taken.local_endpoint().to_string(), {}, error);
     EXPECT_EQ(error, std::errc::address_in_use);
     over = true;
     all.wait();
