@@ -18,6 +18,13 @@ void say_once_that_no_more_are_watched() noexcept {
       "no_buffer_space, and accept waits. Raise fs.epoll.max_user_watches (said once)");
 }
 
+// What the caller is told when the poll refuses. ENOSPC is the limit of watched descriptors: no disk is full.
+std::error_code refusal(int failed) noexcept {
+  if (failed != ENOSPC) return system_error_of(failed);
+  say_once_that_no_more_are_watched();
+  return system_error_of(ENOBUFS);
+}
+
 }  // namespace
 
 poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
@@ -25,7 +32,7 @@ poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexce
   os::survive_broken_pipes();
   error.clear();
   if (int const failed = os::open_poll()) {
-    error = system_error_of(failed);
+    error = refusal(failed);
     return nullptr;
   }
   poll_desc* const d = take_poll_desc(fd, kind);
@@ -34,13 +41,9 @@ poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexce
     return nullptr;
   }
   own_poll_desc(*d);
-  if (int failed = os::poll_add(fd, poll_data_of(*d))) {
+  if (int const failed = os::poll_add(fd, poll_data_of(*d))) {
     free_poll_desc(*d);
-    if (failed == ENOSPC) {
-      say_once_that_no_more_are_watched();
-      failed = ENOBUFS;  // no disk is full
-    }
-    error = system_error_of(failed);
+    error = refusal(failed);
     return nullptr;
   }
   return d;

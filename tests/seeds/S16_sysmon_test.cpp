@@ -14,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -269,7 +268,7 @@ bool sleeps_deeply(int naps) {
 // Who wants a trace wants it of an idle program too.
 TEST(sysmon, S16_SS_07_it_never_sleeps_deeply_with_a_schedtrace) {
   EXPECT_TRUE(sleeps_deeply(100));
-  test::with_debug const meanwhile(std::string(std::getenv("THRUM_DEBUG")) + ",schedtrace=3600000");
+  test::with_debug const meanwhile("schedtrace=3600000");
   testing::internal::CaptureStderr();
   EXPECT_FALSE(sleeps_deeply(3));
   EXPECT_EQ(testing::internal::GetCapturedStderr().find("SCHED "), 0U) << "one line, at the beginning";

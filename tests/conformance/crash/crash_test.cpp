@@ -91,8 +91,8 @@ TEST_F(crashes, abort_names_the_goroutine_and_its_stack) {
               report_of("thrum: fatal error: SIGABRT: abort", "gives_up"));
 }
 
-// The thread maker, which looks names up, is not in the child: there the loader's will do.
-TEST_F(crashes, in_a_child_of_fork) {
+// A child of fork has no scheduler and no goroutines: it ends as a program without thrum does.
+TEST_F(crashes, a_child_of_fork_ends_by_its_signal_without_a_report) {
   THRUM_SKIP_WITH_SANITIZERS();
   EXPECT_EXIT(run_named([] {
                 if (::fork() == 0) writes_to_nowhere();
@@ -100,7 +100,7 @@ TEST_F(crashes, in_a_child_of_fork) {
                 ::wait(&status);
                 ::_exit(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
               }),
-              ExitedWithCode(SIGSEGV), "fatal error: SIGSEGV.*\ngoroutine [0-9]+ \\[running\\] crasher\n.*pc 0x");
+              ExitedWithCode(SIGSEGV), "^$");
 }
 
 // Not thrum's: a thread from outside dies as ever, and so does the program by a signal that another process sends.
