@@ -149,16 +149,24 @@ void house::start_services() {
   admit_threads(*sched_);
 }
 
+void house::abandon_all() noexcept {
+  static_cast<void>(disorder_.release());
+  static_cast<void>(watching_.release());
+  static_cast<void>(making_.release());
+  static_cast<void>(sched_.release());
+}
+
 void house::end() noexcept {
   if (forked_inside_run()) {
-    static_cast<void>(disorder_.release());
-    static_cast<void>(watching_.release());
-    static_cast<void>(making_.release());
-    static_cast<void>(sched_.release());
+    abandon_all();
     return;
   }
   Sched& s = *sched_;
-  if (s.exits_on.load(acquire) != nullptr) os::sleep_for_good();  // the program ends by exit() on another thread
+  if (M const* const exiting = s.exits_on.load(acquire)) {
+    if (exiting != current_m()) os::sleep_for_good();  // the program ends by exit() on that M's thread
+    abandon_all();  // exit() destroys a static object that owns this house: all other threads are stopped already
+    return;
+  }
   disorder_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
   bool const world_is_kept = keep_world_running(s, end_patience_ns);

@@ -60,6 +60,9 @@ class house {
   void end() noexcept;
 
  private:
+  // Leaves everything as it is, for good: the threads of these are not in this process, or are stopped.
+  void abandon_all() noexcept;
+
   one_run_at_a_time alone_;
   std::unique_ptr<Sched> sched_;
   crash_reports crashes_;

@@ -103,6 +103,9 @@ struct M {
   G* committed = nullptr;
   void* commit_argument = nullptr;
 
+  // by the M that ends the run, or whose goroutine has called exit()
+  atomic<std::int64_t> cpu_seen_at_end_ns{-1};  // what the thread had used of a CPU at that M's last look
+
   // written by sysmon; those about a thread without a P (sys/without_p.h) are read by it alone
   std::int64_t cpu_seen_ns = -1;                    // what the thread had used of a CPU at the last look
   std::int64_t cpu_seen_at_ns = 0;                  // when that was

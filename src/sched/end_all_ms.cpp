@@ -114,7 +114,11 @@ bool all_rest(Sched const& s) noexcept {
 template <class F>
 void for_each_thread(Sched& s, F visit) noexcept {
   M const* const exits = s.exits_on.load(relaxed);
-  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
+  s.lock.acquire();
+  M* const newest =
+      s.all_ms;  // a thread from outside may take a seat meanwhile; the links behind this one do not change
+  s.lock.release();
+  for (M* m = newest; m != nullptr; m = m->all_link) {
     bool const exists = m->id == 0 ? exits != nullptr : m->thread_exists.load(acquire);
     if (exists && m != exits && !m->is_foreign) visit(*m);  // a thread that is gone does not mind a signal
   }
@@ -127,7 +131,7 @@ int signal_all_that_compute(Sched& s) noexcept {
   for_each_thread(s, [&](M& m) noexcept {
     int const tid = hint_of(m.tid);
     std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
-    std::int64_t const before_ns = std::exchange(m.cpu_seen_ns, cpu_ns);
+    std::int64_t const before_ns = m.cpu_seen_at_end_ns.exchange(cpu_ns, relaxed);
     if (cpu_ns == before_ns) return;
     os::thread_watch watch;
     os::thread_activity const seen = watch.look(tid).activity;

@@ -1,6 +1,7 @@
 #include "sys/housekeeping.h"
 
 #include "os/thread.h"
+#include "sched/stack_wait.h"
 #include "sched/thread_maker.h"
 #include "sched/threads.h"
 
@@ -123,6 +124,17 @@ void housekeeping::note_ages(std::int64_t now_ns) noexcept {
   is_noting_ages_ = ages_.look_at_some();
 }
 
+namespace {
+
+// A goroutine may have looked for a stack in vain while sysmon had a free one in its hands. Its wait was counted before it looked, and
+// the stack is back in the pool.
+void start_those_who_missed_a_stack(Sched& s) noexcept {
+  store_load_fence();
+  if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // relaxed: the fence orders it
+}
+
+}  // namespace
+
 void housekeeping::trim(std::int64_t now_ns) noexcept {
   if (now_ns >= trim_due_ns_) {
     trim_due_ns_ = now_ns + between_trims_ns(sched_);
@@ -131,6 +143,7 @@ void housekeeping::trim(std::int64_t now_ns) noexcept {
     sched_.stacks.begin_trim();
   }
   is_trimming_ = sched_.stacks.trim(stacks_per_look) == stacks_per_look;
+  start_those_who_missed_a_stack(sched_);
 }
 
 void housekeeping::scavenge(std::int64_t now_ns) noexcept {
@@ -146,6 +159,7 @@ void housekeeping::scavenge(std::int64_t now_ns) noexcept {
   }
   if (is_looking_at_parked_) is_looking_at_parked_ = parked_.look_at_some();
   is_giving_back_ = sched_.stacks.give_back(stacks_per_look) == stacks_per_look;
+  start_those_who_missed_a_stack(sched_);
 }
 
 }  // namespace thrum::rt

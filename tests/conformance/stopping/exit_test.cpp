@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -180,6 +181,20 @@ TEST_P(exit_on_a_goroutine, a_destructor_that_waits_for_others_ends_the_program_
         });
       },
       "called exit\\(\\) waits");
+}
+
+// The static object is destroyed on the thread of the goroutine that has called exit().
+class exit_beside_a_static_runtime : public test::child_test {};
+
+TEST_F(exit_beside_a_static_runtime, it_is_destroyed_on_the_goroutine_that_called_exit) {
+  EXPECT_EXIT(
+      {
+        static std::optional<runtime> embedded;
+        embedded.emplace(options{.max_procs = 2});
+        go([] { std::exit(7); });
+        for (;;) ::pause();
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 }  // namespace
