@@ -1,10 +1,12 @@
 // A program with a sanitizer, linked with a thrum that has none: frames with poison around their locals that return, that are left
-// by exceptions and by goexit, and stacks that are used again by other goroutines. With an argument it writes past a local.
+// by exceptions and by goexit, and stacks that are used again by other goroutines. With the argument "wrong" it also writes past a local;
+// with "empty" it begins and ends a run and does nothing else.
 #include <thrum/thrum.h>
 
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 namespace {
 
@@ -41,14 +43,16 @@ void live(int number) {
 
 }  // namespace
 
-int main(int argc, char**) {
-  return thrum::run([argc] {
+int main(int argc, char** argv) {
+  std::string_view const asked = argc > 1 ? argv[1] : "";
+  if (asked == "empty") return thrum::run([] {});
+  return thrum::run([asked] {
     for (int round = 0; round < 20; ++round) {
       thrum::wait_group all;
       for (int i = 0; i < 30; ++i) all.go([i] { live(i); });
       all.wait();
     }
-    if (argc > 1) {
+    if (asked == "wrong") {
       thrum::spawn([] {
         char local[16];
         write_past(local, sizeof local);
