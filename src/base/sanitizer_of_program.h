@@ -5,7 +5,7 @@
 // load and a branch per switch.
 //
 // ThreadSanitizer cannot: it derives the order of events from atomics that it has instrumented, and thrum's are not. A program that
-// has it is told so when a run begins (boot/house.cpp).
+// has it is ended with a message when its first run begins (boot/house.cpp).
 #pragma once
 
 #include "base/platform.h"

@@ -48,13 +48,13 @@ bool fill_hooks() noexcept {
 }
 [[maybe_unused]] bool const hooks_are_filled = fill_hooks();
 
-// Once in a process: TSan's reports would be wrong, and nothing else says why.
-void warn_of_tsan_in_the_program_alone() noexcept {
-  static constinit atomic<bool> was_said{false};
-  if (!program_has_tsan_alone() || was_said.exchange(true, relaxed)) return;  // relaxed: nothing follows from it
-  print_error(
-      "thrum: this program has ThreadSanitizer, but its thrum was built without. TSan does not see how goroutines hand data over, "
-      "so it will report races that are none. Build thrum with -DTHRUM_SANITIZE=thread (docs/sanitizers.md).");
+// TSan would report races that are none, and its record of each thread's calls would break at the first switch between stacks: a
+// program was seen to hang or to crash in one of two runs.
+void refuse_tsan_in_the_program_alone() noexcept {
+  if (!program_has_tsan_alone()) return;
+  fatal(
+      "this program has ThreadSanitizer, but its thrum was built without. TSan cannot follow goroutines then. Build thrum with "
+      "-DTHRUM_SANITIZE=thread (docs/sanitizers.md), or build the program without -fsanitize=thread");
 }
 
 constinit atomic<bool> run_is_alive{false};
@@ -76,7 +76,7 @@ void watch_forks() noexcept {
 // Every P is idle.
 std::unique_ptr<Sched> make_sched(options const& chosen) {
   fill_hooks();
-  warn_of_tsan_in_the_program_alone();
+  refuse_tsan_in_the_program_alone();
   watch_forks();
   Sched::forget_threads_of_parent();
   os::note_loaded_code();  // before the handler that asks for it; and without one, for the places of unannounced calls
