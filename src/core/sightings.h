@@ -46,6 +46,7 @@ struct sightings {
     os::thread_watch thread;
     os::pause_timer timer;
     bool asked_by_timer = false;     // the last time, rather than by a signal of sysmon's
+    bool timer_failed = false;       // in this slice: the kernel had none
     std::uint32_t answers_seen = 0;  // M::pauses_answered at that time
     std::int64_t cpu_when_asked_ns = 0;
   } slice;

@@ -153,11 +153,15 @@ bool pause_timer::send_at_next_tick(int tid) noexcept {
   constexpr itimerspec soon{{0, 0}, {0, 1}};
   if (tid != tid_) close();
   int const errno_before = errno;
-  if (timer_ == no_timer) timer_ = make_timer(tid);
-  tid_ = tid;
-  bool const is_set = timer_ != no_timer && set_timer(timer_, soon);
+  bool is_set = timer_ != no_timer && set_timer(timer_, soon);
+  if (!is_set) {  // there was none, or it is that of a thread which has ended and whose number another thread has now
+    close();
+    timer_ = make_timer(tid);
+    tid_ = tid;
+    is_set = timer_ != no_timer && set_timer(timer_, soon);
+  }
   errno = errno_before;
-  if (!is_set) close();  // perhaps another thread has the number now
+  if (!is_set) close();
   return is_set;
 }
 

@@ -123,9 +123,8 @@ pause_in place_of(void const* ucontext) noexcept {
 }
 
 // For sysmon, which asks a thread that makes system calls more gently.
-void note_answer(M& m, pause_in place, void const* ucontext) noexcept {
+void note_calls(M& m, pause_in place, void const* ucontext) noexcept {
   constexpr std::uint8_t answers_until_forgotten = 8;
-  owner_add(m.pauses_answered, 1U);
   if (place != pause_in::libc) return;
   std::uint8_t const so_far = m.makes_calls.load(relaxed);
   if (os::is_behind_a_system_call(os::program_counter_of(ucontext))) {
@@ -143,9 +142,11 @@ bool is_still_asked(M const& m) noexcept {
 
 void pause_where_it_is(void const* ucontext) noexcept {
   M* const m = current_m();
-  if (m == nullptr || m->current == nullptr) return;
+  if (m == nullptr) return;
+  owner_add(m->pauses_answered, 1U);  // wherever it was met: sysmon learns from this that the request came
+  if (m->current == nullptr) return;
   pause_in const place = place_of(ucontext);
-  note_answer(*m, place, ucontext);
+  note_calls(*m, place, ucontext);
   if (m->in_runtime.load(relaxed)) {
     m->attention.fetch_or(m_attend::pause, relaxed);  // leave() will see it, on this thread
     return;

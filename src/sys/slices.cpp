@@ -26,7 +26,11 @@ constexpr std::int64_t clock_tells_after_ns = 1'000'000;
 constexpr std::int64_t no_thread_again_after_ns = 2'000'000;
 constexpr int slices_before_any_sign_will_do = 10;
 constexpr int requests_per_timer = 4;  // so much more time passes until the next: see asked_before_insisting
+// A timer that has not fired after so many ticks in which its thread had a CPU does not come.
+constexpr int ticks_to_answer = 2;
 constexpr int timers_without_answer_max = 16;
+// Then signals are used for so long. The next timer is a try: if it is not answered either, signals are used for as long again.
+constexpr std::int64_t timers_again_after_ns = 10'000'000'000;
 
 // What was done under it before is seen after this.
 void pass_through(os::lock& door) noexcept {
@@ -59,6 +63,7 @@ slice_watch::slice_watch(Sched& s) noexcept : sched_(s), without_p_(s) {
 verdict slice_watch::look(std::int64_t now_ns) noexcept {
   verdict most = verdict::nothing;
   next_look_ns_ = never_ns;
+  uses_timers_ = tick_ns_ != 0 && now_ns >= timers_again_ns_;
   for (P* const p : sched_.procs) most = std::max(most, look_at(*p, p->seen.slice, now_ns));
   without_p_.look(now_ns);
   return most;
@@ -104,6 +109,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
 
 verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, std::int64_t now_ns) noexcept {
   if (m != seen.m) pass_through(sched_.lock);  // Ms are made under it: this one is complete
+  if (seen.asked_by_timer && was_answered(*seen.m, seen)) timers_without_answer_ = 0;
   seen.m = m;
   seen.tick = tick;
   seen.ends_ns = now_ns + sched_.options.slice_ns;
@@ -116,6 +122,7 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
   seen.refused = 0;
   seen.has_heir = false;
   seen.asked_by_timer = false;
+  seen.timer_failed = false;
   if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
   if (!is_urgent(p)) return verdict::nothing;
   if (m != nullptr) note_cpu(seen, os::thread_cpu_ns(hint_of(m->tid)), now_ns);  // for the next look
@@ -143,8 +150,9 @@ verdict slice_watch::take_from(P& p, M& m, thread_seen const& at, verdict if_awa
   return verdict::nothing;
 }
 
-// A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU: a signal
-// would make an error of that (T04). So before it is signalled it must have been seen to compute.
+// A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU. A signal would make the
+// call fail (T04), and so would a timer on a kernel that sends its signal from the tick. So the thread must have been seen to compute before
+// it is asked in either way. As long as it has no CPU there is no hurry, because it keeps nobody from running.
 verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
   if (!at.is_wanted) {
     seen.cpu_ns = -1;  // it may sleep before it is wanted again
@@ -154,14 +162,14 @@ verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& 
     look_again_at(seen.ask_ns);
     return verdict::nothing;
   }
-  if (!is_urgent(p) && request_is_on_its_way(m, seen)) {
+  if (!is_urgent(p) && request_is_on_its_way(m, seen, now_ns)) {
     look_again_at(now_ns + tick_ns_ / 8);
     return verdict::nothing;
   }
-  if (asks_by_timer(p, m, seen) || has_computed(m, seen, computing_for_ns / 4, at.ns))
-    return ask(p, m, seen, at, now_ns);
+  bool const is_first_look = seen.cpu_ns < 0;
+  if (has_computed(m, seen, computing_for_ns / 4, at.ns)) return ask(p, m, seen, at, now_ns);
   if (is_urgent(p)) return verdict::hurry;
-  look_again_at(now_ns + computing_for_ns);
+  look_again_at(now_ns + (is_first_look ? computing_for_ns : 4 * computing_for_ns));
   return verdict::nothing;
 }
 
@@ -184,7 +192,7 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
     std::int64_t const used_ns = cpu_ns - std::exchange(seen.window_ns, cpu_ns);
     std::int64_t const since_ns = at.ns - std::exchange(seen.window_at_ns, at.ns);
     bool const is_long_due = now_ns - seen.ends_ns >= slices_before_any_sign_will_do * sched_.options.slice_ns;
-    bool const is_asked = !is_urgent(p) && request_is_on_its_way(m, seen);
+    bool const is_asked = !is_urgent(p) && request_is_on_its_way(m, seen, now_ns);
     if (is_due && !is_asked && (is_long_due || used_ns >= since_ns / 4 * 3)) return ask(p, m, seen, at, now_ns);
   }
   return is_urgent(p) ? verdict::hurry : verdict::nothing;
@@ -205,8 +213,9 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   m.pause_reach.store(reach, relaxed);
   std::uint32_t const tick = tick_to_ask_for(p, seen, now_ns);
   m.pause_tick.store(tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
-  seen.asked_by_timer = asks_by_timer(p, m, seen) && set_timer(m, seen);
-  if (!seen.asked_by_timer && !send(m, seen, at.ns)) return verdict::look_again_soon;
+  seen.asked_by_timer = asks_by_timer(p, m, seen);
+  bool const is_asked = seen.asked_by_timer ? set_timer(m, seen, now_ns) : send(m, seen, at.ns);
+  if (!is_asked) return verdict::look_again_soon;
   seen.asked_ns = now_ns;
   if (seen.asked_by_timer) {
     seen.asked += requests_per_timer;
@@ -230,37 +239,53 @@ bool slice_watch::nobody_could_help() const noexcept {
   return sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
 }
 
-// The first time, and as long as the thread makes system calls. A timer that has not fired for long is given up for this slice.
+// The first time, and as long as the thread makes system calls. A timer that has not fired for long, or that could not be set, is given up
+// for this slice.
 bool slice_watch::asks_by_timer(P const& p, M const& m, slice const& seen) const noexcept {
-  if (tick_ns_ == 0 || is_urgent(p)) return false;
+  if (!uses_timers_ || seen.timer_failed || is_urgent(p)) return false;
   if (seen.asked == 0) return true;
-  bool const was_answered = m.pauses_answered.load(relaxed) != seen.answers_seen;
-  return was_answered && m.makes_calls.load(relaxed) != 0;
+  return was_answered(m, seen) && m.makes_calls.load(relaxed) != 0;
 }
 
-bool slice_watch::set_timer(M const& m, slice& seen) noexcept {
+bool slice_watch::was_answered(M const& m, slice const& seen) noexcept {
+  return m.pauses_answered.load(relaxed) != seen.answers_seen;
+}
+
+// If it fails no signal is sent instead at once: the next look sees what the thread does then.
+bool slice_watch::set_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   int const tid = hint_of(m.tid);
-  if (!seen.timer.send_at_next_tick(tid)) {
-    bool const is_gone = os::thread_cpu_ns(tid) < 0;
-    if (!is_gone) tick_ns_ = 0;  // the kernel has no such timers, or none left
-    return false;
-  }
+  // Before the timer is set, since it may fire at once.
   seen.answers_seen = m.pauses_answered.load(relaxed);
   seen.cpu_when_asked_ns = os::thread_cpu_ns(tid);
+  bool const is_gone = seen.cpu_when_asked_ns < 0;
+  if (is_gone || !seen.timer.send_at_next_tick(tid)) {
+    seen.asked_by_timer = false;
+    seen.timer_failed = true;
+    if (!is_gone) give_timers_up(now_ns);  // the kernel has no such timers, or none left
+    return false;
+  }
   count(sched_.preemptions_asked);
   return true;
 }
 
+void slice_watch::give_timers_up(std::int64_t now_ns) noexcept {
+  uses_timers_ = false;
+  timers_again_ns_ = now_ns + timers_again_after_ns;
+  timers_without_answer_ = timers_without_answer_max - 1;
+}
+
 // Until the thread has had a CPU for some ticks.
-bool slice_watch::request_is_on_its_way(M const& m, slice& seen) noexcept {
+bool slice_watch::request_is_on_its_way(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   if (!seen.asked_by_timer) return false;
-  if (m.pauses_answered.load(relaxed) != seen.answers_seen) {
+  if (was_answered(m, seen)) {
     timers_without_answer_ = 0;
     return false;
   }
-  if (os::thread_cpu_ns(hint_of(m.tid)) - seen.cpu_when_asked_ns < 3 * tick_ns_) return true;
+  std::int64_t const cpu_ns = os::thread_cpu_ns(hint_of(m.tid));
+  bool const is_gone = cpu_ns < 0;
+  if (!is_gone && cpu_ns - seen.cpu_when_asked_ns < ticks_to_answer * tick_ns_) return true;
   seen.asked_by_timer = false;
-  if (++timers_without_answer_ >= timers_without_answer_max) tick_ns_ = 0;  // the kernel does not send them
+  if (!is_gone && ++timers_without_answer_ >= timers_without_answer_max) give_timers_up(now_ns);
   return false;
 }
 

@@ -10,8 +10,11 @@
 // A signal that comes to a thread inside a system call may end the call with EINTR, even a poll with a time limit of 0, and whatever
 // SA_RESTART says. So the first request comes by a timer on the thread's CPU clock (os/pause_signal.h), which never does that. It is set
 // half a tick before the slice is over and fires half a tick after that at the latest. A thread that the request met in the C library is
-// asked again, by the timer if it was on its way out of a system call of late, else by signals, which come sooner. Signals are also used
-// where somebody waits for the P urgently (the world is to stop), where slices are shorter than a tick, and where the kernel has no such timer.
+// asked again, by the timer if it was on its way out of a system call of late, else by signals, which come sooner.
+//
+// Signals are also used where the world is to stop or another thread waits for a look at the P, and where slices are shorter than a tick.
+// A timer that does not fire within two ticks of the thread's CPU time is followed by a signal. If timers cannot be set, or 16 in a row do
+// not fire, sysmon uses signals alone for 10 s and then tries a timer again.
 #pragma once
 
 #include "core/sched.h"
@@ -61,17 +64,23 @@ class slice_watch {
   [[nodiscard]] verdict take_from(P& p, M& m, thread_seen const& at, verdict if_awake) noexcept;
   [[nodiscard]] verdict ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool asks_by_timer(P const& p, M const& m, slice const& seen) const noexcept;
-  [[nodiscard]] bool request_is_on_its_way(M const& m, slice& seen) noexcept;
-  [[nodiscard]] bool set_timer(M const& m, slice& seen) noexcept;
-  [[nodiscard]] std::int64_t asks_from_ns(slice const& seen) const noexcept { return seen.ends_ns - tick_ns_ / 2; }
+  [[nodiscard]] static bool was_answered(M const& m, slice const& seen) noexcept;
+  [[nodiscard]] bool request_is_on_its_way(M const& m, slice& seen, std::int64_t now_ns) noexcept;
+  [[nodiscard]] bool set_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept;
+  void give_timers_up(std::int64_t now_ns) noexcept;
+  [[nodiscard]] std::int64_t asks_from_ns(slice const& seen) const noexcept {
+    return seen.ends_ns - (uses_timers_ ? tick_ns_ / 2 : 0);
+  }
   [[nodiscard]] bool send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept;
   [[nodiscard]] std::uint32_t tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) const noexcept;
   void look_again_at(std::int64_t when_ns) noexcept;
 
   Sched& sched_;
   std::int64_t next_look_ns_ = never_ns;
-  std::int64_t tick_ns_ = 0;       // the kernel's; 0: slices do not end by timers
-  int timers_without_answer_ = 0;  // in a row
+  std::int64_t tick_ns_ = 0;          // the kernel's; 0: slices do not end by timers
+  std::int64_t timers_again_ns_ = 0;  // until then signals are used instead, because timers have failed
+  bool uses_timers_ = false;          // at this look
+  int timers_without_answer_ = 0;     // in a row
   without_p_watch without_p_;
 };
 
