@@ -175,8 +175,10 @@ void house::end() noexcept {
     return;
   }
   Sched& s = *sched_;
-  if (M const* const exiting = s.exits_on.load(acquire)) {
-    if (exiting != current_m()) os::sleep_for_good();  // the program ends by exit() on that M's thread
+  if (s.ender.load(acquire) == ended_by::exit) {  // pairs with stop_others_if_goroutine_exits
+    M const* const self = current_m();
+    // relaxed: of interest only if this thread wrote it. On any other M's thread the program ends by exit().
+    if (self == nullptr || s.exits_on.load(relaxed) != self) os::sleep_for_good();
     abandon_all();  // exit() destroys a static object that owns this house: all other threads are stopped already
     return;
   }
@@ -188,6 +190,9 @@ void house::end() noexcept {
   making_->stop();
   watching_->stop_looking();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
+  ended_by before = ended_by::nobody;
+  // A goroutine that has called exit() meanwhile ends the program; one that does so later was left behind.
+  if (!s.ender.compare_exchange(before, ended_by::run, acq_rel, relaxed)) os::sleep_for_good();
   Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;

@@ -103,7 +103,7 @@ struct M {
   G* committed = nullptr;
   void* commit_argument = nullptr;
 
-  // by the M that ends the run, or whose goroutine has called exit()
+  // by the M that stops the others: it ends the run, or its goroutine has called exit()
   atomic<std::int64_t> cpu_seen_at_end_ns{-1};  // what the thread had used of a CPU at that M's last look
 
   // written by sysmon; those about a thread without a P (sys/without_p.h) are read by it alone

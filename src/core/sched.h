@@ -56,6 +56,9 @@ struct settings {
 // With many goroutines paused, whom the next turn that is not theirs is for: see sys/preempt.h.
 enum class plain_turn : std::uint8_t { none, started_only, all };
 
+// What ends a run: run() that returns, or exit() on a goroutine.
+enum class ended_by : std::uint8_t { nobody, run, exit };
+
 struct Sched {
   explicit Sched(settings const& chosen);
   ~Sched();
@@ -225,7 +228,9 @@ struct Sched {
   // Added to it when those that are asleep for good have been counted: who comes later counts himself.
   static constexpr std::int32_t paused_are_counted = 1 << 30;
   atomic<bool> is_over{false};  // as stopping, for those who cannot take the lock
-  // The M whose goroutine has called exit(): all others are stopped (sched/exit_stage.h). nullptr: there is none.
+  // Decides between exit() on a goroutine and the return of run(), when both come at once: the first one to say so ends the run.
+  atomic<ended_by> ender{ended_by::nobody};
+  // The M whose goroutine has called exit(): all others are stopped (sched/exit_stage.h). nullptr: there is none. Written by that M.
   atomic<M*> exits_on{nullptr};
   os::note main_ended;
   bool main_completed = false;      // main returned or threw: written by main before it ends

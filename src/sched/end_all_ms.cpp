@@ -84,10 +84,11 @@ void take_back_from_calls_locked(Sched& s) noexcept {
   });
 }
 
-// Nobody gets a P from here on. Answers those who sleep and must be told.
-M* stop_scheduling(Sched& s) noexcept {
+// No M gets a P from here on. `told` are the Ms that sleep and must be woken. False: scheduling was stopped before, by exit() on a
+// goroutine or by the end of the run, and the M that did so wakes them.
+bool stop_scheduling(Sched& s, M*& told) noexcept {
   os::lock_guard const guard(s.lock);
-  s.stopping = true;
+  if (std::exchange(s.stopping, true)) return false;
   s.is_over.store(true, seq_cst);                                                  // pairs with pause()
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
   take_back_from_calls_locked(s);
@@ -96,12 +97,12 @@ M* stop_scheduling(Sched& s) noexcept {
     keeper->idle_link = idle;
     idle = keeper;
   }
-  M* const told = with_those_in_place(s, with_those_who_wait_for_a_p(s, idle));
+  told = with_those_in_place(s, with_those_who_wait_for_a_p(s, idle));
   for (M* m = told; m != nullptr; m = m->idle_link) {
     m->is_idle = false;
     m->must_end = true;
   }
-  return told;
+  return true;
 }
 
 bool all_rest(Sched const& s) noexcept {
@@ -110,25 +111,25 @@ bool all_rest(Sched const& s) noexcept {
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 
-// But the caller's: at the end of a run that is M0, else one whose goroutine has called exit().
+// But for the caller's thread, which is M0's at the end of a run, and but for that of a goroutine that has called exit().
 template <class F>
-void for_each_thread(Sched& s, F visit) noexcept {
-  M const* const exits = s.exits_on.load(relaxed);
+void for_each_thread(Sched& s, M const* caller, F visit) noexcept {
+  M const* const exits = s.exits_on.load(relaxed);  // relaxed: should it be missed, a signal does not stop that thread
   s.lock.acquire();
   M* const newest =
       s.all_ms;  // a thread from outside may take a seat meanwhile; the links behind this one do not change
   s.lock.release();
   for (M* m = newest; m != nullptr; m = m->all_link) {
-    bool const exists = m->id == 0 ? exits != nullptr : m->thread_exists.load(acquire);
+    bool const exists = m->id == 0 ? caller != nullptr : m->thread_exists.load(acquire);
     if (exists && m != exits && !m->is_foreign) visit(*m);  // a thread that is gone does not mind a signal
   }
 }
 
 // A thread that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). One whose CPU clock has not
 // moved since the last look has slept, which is the cheapest question where thousands sleep. Answers how many were signalled.
-int signal_all_that_compute(Sched& s) noexcept {
+int signal_all_that_compute(Sched& s, M const* caller) noexcept {
   int count = 0;
-  for_each_thread(s, [&](M& m) noexcept {
+  for_each_thread(s, caller, [&](M& m) noexcept {
     int const tid = hint_of(m.tid);
     std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
     std::int64_t const before_ns = m.cpu_seen_at_end_ns.exchange(cpu_ns, relaxed);
@@ -156,7 +157,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
         os::lock_guard const guard(s.lock);
         take_back_from_calls_locked(s);  // somebody who does not rest may wait for such a P
       }
-      if (s.options.async_preemption) static_cast<void>(signal_all_that_compute(s));
+      if (s.options.async_preemption) static_cast<void>(signal_all_that_compute(s, nullptr));
       --signals_due;
       interval_ns = std::min(interval_ns * 2, next_signal_after_max_ns);
       next_signal_ns = now_ns + interval_ns;
@@ -185,14 +186,20 @@ void wake_all(M* told) noexcept {
   }
 }
 
-// But for the caller, whose goroutine has called exit(). Other than at the end of a run, M0 may be in user code; it is not counted in
-// ms_running, but is in ms_paused when it was paused or stopped there.
+// False: the run belongs to an object of class runtime.
+bool has_m0_locked(Sched const& s) noexcept {
+  M const* m = s.all_ms;
+  while (m != nullptr && m->id != 0) m = m->all_link;
+  return m != nullptr;
+}
+
+// But for the caller, whose goroutine has called exit(). M0 may be in user code, other than at the end of a run. It is not counted in
+// ms_running, but it is in ms_paused if it was paused or stopped there.
 bool all_others_rest(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
-  M const* m0 = s.all_ms;
-  while (m0 != nullptr && m0->id != 0) m0 = m0->all_link;
-  bool const m0_is_at_work = m0 != nullptr && !s.m0_waits;
-  return s.ms_running.load(acquire) + (m0_is_at_work ? 1 : 0) - 1 == s.ms_paused.load(seq_cst);
+  bool const m0_is_at_work = has_m0_locked(s) && !s.m0_waits;
+  std::int32_t const paused = s.ms_paused.load(seq_cst) % Sched::paused_are_counted;
+  return s.ms_running.load(acquire) + (m0_is_at_work ? 1 : 0) - 1 == paused;
 }
 
 }  // namespace
@@ -202,32 +209,37 @@ void stop_all_but(M& exiting) noexcept {
   constexpr std::int64_t look_every_ns = 1'000'000;
   constexpr int looks_in_vain_max = 20;  // all others sleep in the kernel: they may do so for long
   Sched& s = exiting.sched;
-  {
-    os::lock_guard const guard(s.lock);
-    if (s.stopping) return;  // the run ends, which stops them
-  }
-  wake_all(stop_scheduling(s));
+  M* told = nullptr;
+  bool const is_first = stop_scheduling(s, told);  // else the run ends at this moment, and M0 stops them
+  wake_all(told);
+  bool const signals = is_first && s.options.async_preemption;
   std::int64_t next_look_ns = os::monotonic_ns() + look_every_ns;
   int in_vain = 0;
   os::short_wait wait;
   for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; !all_others_rest(s);) {
     std::int64_t const now_ns = os::monotonic_ns();
     if (now_ns >= until_ns || in_vain == looks_in_vain_max) break;
-    if (now_ns >= next_look_ns) {
-      int const computing = s.options.async_preemption ? signal_all_that_compute(s) : 0;
+    if (is_first && now_ns >= next_look_ns) {
+      int const computing = signals ? signal_all_that_compute(s, &exiting) : 0;
       in_vain = computing == 0 ? in_vain + 1 : 0;
       next_look_ns = now_ns + look_every_ns;
     }
     wait.pause();
   }
-  if (s.options.async_preemption && !malloc_cannot_be_told(s) && !all_others_rest(s)) {
-    for_each_thread(s, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
+  if (signals && !malloc_cannot_be_told(s) && !all_others_rest(s)) {
+    for_each_thread(s, &exiting, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
   }
 }
 
 end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept {
-  M* const told = stop_scheduling(s);
+  M* told = nullptr;
+  bool const is_first = stop_scheduling(s, told);
+  {
+    os::lock_guard const guard(s.lock);
+    s.m0_waits = has_m0_locked(s);  // it is here
+  }
   if (world_is_kept) s.safe_point_lock.release();  // they see that it is over
+  if (!is_first) return {};                        // exit() on a goroutine has stopped them
   wake_all(told);
   wait_until_all_rest(s, patience_ns);
   std::int32_t const asleep = s.ms_paused.fetch_add(Sched::paused_are_counted, acq_rel);
@@ -236,7 +248,7 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   // Whoever is nearly always in the C library was not met outside of it in time.
   bool const can_be_met = s.options.async_preemption && !malloc_cannot_be_told(s);
   if (left != asleep && can_be_met) {
-    for_each_thread(s, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
+    for_each_thread(s, nullptr, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
   }
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {

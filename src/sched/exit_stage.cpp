@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "core/forked.h"
+#include "sched/home.h"
 #include "stack/stack.h"
 
 #include <cstdlib>
@@ -17,20 +18,52 @@ bool is_on_stack_of(G const& g) noexcept {
   return g.on != nullptr && address >= g.on->low && address < g.on->top;
 }
 
+// Inside the runtime, with a P. But if the run ends at this moment, a goroutine in a call that it has announced may have lost its P and
+// gets none: then only the mark is set, and what it calls later ends the program with a message if it needs a P.
+void enter_unless_too_late(M& m) noexcept {
+  bool const is_away = (m.attention.load(relaxed) & m_attend::away) != 0;
+  if (!is_away || !m.sched.is_over.load(seq_cst)) return enter(m);
+  m.in_runtime.store(true, relaxed);
+  signal_fence();
+}
+
+// From here on it is what a thread from outside is: it keeps its thread, and its P in calls that it announces (G::blocking_depth).
+// None of its waits switches.
+void keep_thread_and_p(M& m) noexcept {
+  m.attention.fetch_and(~m_attend::visits, relaxed);
+  m.current->blocking_depth = 1;
+  stay_for_good(m);
+}
+
 THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign || !is_on_stack_of(*m->current)) return;
   if (forked_inside_run()) return;          // the others are not in this process
   if (m->in_runtime.load(relaxed)) return;  // a handler that has interrupted the runtime
   Sched& s = m->sched;
-  // relaxed: a hint. A goroutine that its run has left behind goes on with exit() as before.
-  if (s.is_over.load(relaxed)) return;
-  enter(*m);
-  s.exits_on.store(m, release);    // pairs with house::end
-  m->current->blocking_depth = 0;  // it does not go back to a call that it has announced
-  m->attention.fetch_and(~m_attend::visits, relaxed);
+  ended_by before = ended_by::nobody;
+  // A goroutine that its run has left behind goes on with exit() alone. acq_rel pairs with house::end
+  if (!s.ender.compare_exchange(before, ended_by::exit, acq_rel, relaxed)) return;
+  s.exits_on.store(m, release);  // pairs with sysmon's look
+  enter_unless_too_late(*m);
+  keep_thread_and_p(*m);
   stop_all_but(*m);
-  leave(*m);
+  if (m->p != nullptr) {
+    leave(*m);
+  } else {
+    clear_mark(*m);
+  }
+}
+
+bool exits(M const& m) noexcept {
+  return m.sched.exits_on.load(relaxed) == &m;  // relaxed: written by this thread, or of no interest
+}
+
+[[noreturn]] void report_wait(char const* reason) noexcept {
+  fatal(
+      "a goroutine that called exit() waits (%s), in the destructor of a static object or in a function of atexit; the other "
+      "goroutines have been stopped and cannot wake it. End the run before the program exits, or do not wait there",
+      reason);
 }
 
 }  // namespace
@@ -41,10 +74,24 @@ void watch_for_exit() noexcept {
 }
 
 void check_that_exit_does_not_wait(M const& m) noexcept {
-  if (m.sched.exits_on.load(relaxed) != &m) return;  // relaxed: written by this thread, or of no interest
-  fatal(
-      "a goroutine that called exit() waits, in the destructor of a static object or in a function of atexit; the other "
-      "goroutines have been stopped and cannot wake it. End the run before the program exits, or do not wait there");
+  if (exits(m)) report_wait("it has left its thread");
+}
+
+bool goes_on_exiting(M& m) noexcept {
+  if (!exits(m)) return false;
+  G& g = *m.current;
+  if (g.status.load(relaxed) != g_status::runnable) report_wait(name_of(g.waits_for));
+  g.transition(g_status::runnable, g_status::running);
+  return true;
+}
+
+void wait_for_other_ps(M const& m, os::note& done) noexcept {
+  constexpr std::int64_t patience_ns = 1'000'000'000;
+  if (!exits(m)) {
+    done.sleep();
+  } else if (!done.sleep_for(patience_ns)) {
+    report_wait("for all processors");
+  }
 }
 
 }  // namespace thrum::rt

@@ -64,6 +64,13 @@ void end_home(M& m, G& g) noexcept {
   --m.residents;
 }
 
+void stay_for_good(M& m) noexcept {
+  G& g = *m.current;
+  if (g.is_at_home) end_home(m, g);
+  if (!g.detour.is_locked) lock_where_it_is(m);
+  g.home_depth = for_good;
+}
+
 at_home::at_home() noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return;

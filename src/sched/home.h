@@ -45,6 +45,8 @@ namespace thrum::rt {
 // home until it ends.
 void stay_home(M& m) noexcept;
 void leave_home(M& m) noexcept;
+// The same for good, whatever else keeps it there or lets it go: its goroutine has called exit() (sched/exit_stage.h).
+void stay_for_good(M& m) noexcept;
 // g, the current goroutine of m, has ended.
 void end_home(M& m, G& g) noexcept;
 

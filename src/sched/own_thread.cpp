@@ -5,6 +5,7 @@
 #include "os/chaos.h"
 #include "os/futex.h"
 #include "sched/deadlock.h"
+#include "sched/exit_stage.h"
 #include "sched/home.h"
 #include "sched/queues.h"
 #include "sched/suspend.h"
@@ -128,6 +129,7 @@ void give_up_own_thread(M& m) noexcept {
 
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   G& g = *m.current;
+  if (goes_on_exiting(m)) return m;
   check_stack_pointer(g);
   auto const mine = goroutine_globals::saved_from(m.globals);
   struct {

@@ -1,6 +1,7 @@
 #include "sched/safe_point.h"
 
 #include "core/claims.h"
+#include "sched/exit_stage.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
 #include "sched/world.h"
@@ -39,7 +40,7 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   // Neither can one whose M is in a system call. One that is just on its way in or out is sysmon's to take.
   take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
   if (!s.safe_points_done.is_woken()) ring_sysmon(s);  // loops without calls are interrupted
-  s.safe_points_done.sleep();
+  wait_for_other_ps(m, s.safe_points_done);
   for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);  // not in use
   s.safe_point_lock.release();
 }

@@ -5,6 +5,7 @@
 #include "os/clock.h"
 #include "os/short_wait.h"
 #include "sched/deadlock.h"
+#include "sched/exit_stage.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/queues.h"
@@ -83,7 +84,7 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   os::chaos_point("world.asked");
   stop_those_in_system_calls(s);
   if (!s.world_stopped.is_woken()) ring_sysmon(s);
-  s.world_stopped.sleep();
+  wait_for_other_ps(m, s.world_stopped);
   s.stopping_took.add(os::monotonic_ns() - began_ns_);
 }
 

@@ -189,6 +189,8 @@ sysmon::rest sysmon::choose_rest() noexcept {
 
 verdict sysmon::look() noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
+  // acquire pairs with stop_others_if_goroutine_exits
+  if (M const* const exiting = sched_.exits_on.load(acquire)) exit_.look(*exiting, now_ns);
   put_off_.look(now_ns);
   auto const [all_still, puts_off] = put_off_.take_news();
   all_still_ = all_still;

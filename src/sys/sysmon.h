@@ -14,6 +14,7 @@
 //  - timers that are due on a P that runs: its next switch looks at them. While no P is idle, and so no M keeps the time, sysmon does
 //    not sleep past the next timer (sched/timekeeper.h);
 //  - descriptors that others wait for, if nobody has looked for 10 ms, or for 100 us beside an idle P (sched/poll.h).
+//  - a goroutine that has called exit() and waits for a lock (sys/exit_watch.h).
 // It gives back what has not been needed for long (sys/housekeeping.h).
 // And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
 #pragma once
@@ -21,6 +22,7 @@
 #include "core/claims.h"
 #include "core/sched.h"
 #include "os/thread.h"
+#include "sys/exit_watch.h"
 #include "sys/housekeeping.h"
 #include "sys/put_off_watch.h"
 #include "sys/slices.h"
@@ -83,6 +85,7 @@ class sysmon {
   put_off_watch put_off_;
   slice_watch slices_;
   housekeeping house_;
+  exit_watch exit_;
 };
 
 }  // namespace thrum::rt

@@ -26,7 +26,9 @@ bool win(M& m, P const& p) noexcept {
       os::chaos_point("unannounced.takes");
       os::barrier_in_all_threads();
       bool const is_untouched = m.attention.load(acquire) == m_attend::being_taken;
-      if (is_untouched && hint_of(m.p) == &p && hint_of(m.current) != nullptr) return true;
+      // One that has called exit() since the caller looked keeps its P. relaxed: seen after the barrier
+      bool const exits = m.sched.exits_on.load(relaxed) == &m;
+      if (is_untouched && hint_of(m.p) == &p && hint_of(m.current) != nullptr && !exits) return true;
       // Also beside a `pause` that came just now: m waits for this bit to go.
       m.attention.fetch_and(~m_attend::being_taken, release);
       return false;
