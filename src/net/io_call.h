@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <stdexcept>
 #include <system_error>
 
 namespace thrum::rt {
@@ -72,7 +73,8 @@ class io_call {
   template <class Attempt>
   [[nodiscard]] long perform(std::size_t asked, std::error_code& error, Attempt attempt) {
     poll_side& side = d_->side(which_);
-    for (poll_outcome seen = look_at_poll_side(*d_, side);; seen = wait_until_ready(*d_, which_, use_.epoch())) {
+    for (poll_outcome seen = look_at_poll_side(*d_, side);; seen = wait_until_ready(*d_, which_)) {
+      must_count();
       if (seen != poll_outcome::ready) {
         error = error_of(seen);
         return -1;
@@ -93,15 +95,23 @@ class io_call {
 
   // Where no event tells when to try again. Throws as perform does; close and the deadline are seen by the next one.
   void pause(std::chrono::nanoseconds how_long) const {
-    must_be_able_to_wait(use_.epoch());
+    uses_inside_run inside;
+    must_be_able_to_wait(inside);
     sleep_for(how_long);
-    must_be_able_to_wait(use_.epoch());
+    inside.end();
+    must_count();
   }
 
   // The next call tries, whatever the last one found.
   void forget_what_was_found() noexcept { d_->side(which_).drained = false; }
 
  private:
+  // A call that waited meanwhile, on this descriptor or on another, may have been left without its share as a user.
+  void must_count() const {
+    if (use_.is_lost()) [[unlikely]]
+      throw std::logic_error("thrum: the run ended in which a call on a descriptor waited");
+  }
+
   // Whether trying is in vain. If not, an event that has come is used up now: before the call, since what comes during it
   // counts anew.
   [[nodiscard]] bool may_skip(poll_side& side) const noexcept {

@@ -10,6 +10,7 @@
 #include "core/wait_table.h"
 #include "sched/park.h"
 #include "sched/records.h"
+#include "wait/release_all.h"
 #include "wait/timed_wait.h"
 
 #include <cstdint>
@@ -48,13 +49,6 @@ inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::m
 
 // Takes all waiters of the address out of the bucket, which is locked: for queues that are known to be short.
 [[nodiscard]] g_list take_all(wait_bucket& bucket, void const* address) noexcept;
-
-// How many waiters a broadcast takes out of a bucket before it releases the lock for a moment.
-inline constexpr std::uint32_t woken_at_once = 64;
-
-// Takes all waiters of the address out of the bucket, which is locked, and unlocks it; then makes them runnable. The object is
-// not touched. A waiter that has not parked yet (sudog::still_runs) finds handed_over set.
-void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
 
 // The M on which goroutines that wait in this run can be woken, with the runtime mark set. nullptr, on a thread from outside: that
 // run is over by now, and what its waiters left in the object's state means nothing any more.

@@ -9,31 +9,25 @@
 #include "sched/records.h"
 #include "sched/timers.h"
 #include "wait/poll_wait.h"
+#include "wait/release_all.h"
 #include <thrum/blocking.h>
 
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
 
-using use_word = std::uint64_t;
-constexpr use_word one_user = 1;
-constexpr use_word users_mask = 0xffff'ffff;
-constexpr use_word closed = use_word{1} << 32U;
-constexpr use_word dropped = use_word{1} << 37U;  // no handle names it
-constexpr use_word gone = use_word{1} << 38U;     // the descriptor is closed
-constexpr use_word for_good = closed | dropped | gone;
-constexpr unsigned epoch_shift = 48;
+using namespace use_words;
 
 // When a descriptor was closed while others used it, last.
 constinit atomic<std::int64_t> closed_in_use_ns{0};
 
-use_word locked(poll_side_name which) noexcept { return use_word{1} << (33U + static_cast<unsigned>(which)); }
-use_word crowded(poll_side_name which) noexcept { return use_word{1} << (35U + static_cast<unsigned>(which)); }
-
-std::uint32_t live_epoch() noexcept { return Sched::live_epoch.load(relaxed); }  // whoever is in a run knows it
+std::uint32_t live_epoch() noexcept {
+  return Sched::live_epoch.load(relaxed);
+}  // a run's own threads have it from the start
 
 // The run in whose name the caller uses a descriptor. A goroutine that its run has left behind does not come back.
 std::uint32_t callers_epoch() noexcept {
@@ -46,75 +40,197 @@ std::uint32_t callers_epoch() noexcept {
   return live;
 }
 
-use_word stamp(std::uint32_t epoch) noexcept { return use_word{epoch} << epoch_shift; }
-std::uint32_t epoch_of(use_word seen) noexcept { return static_cast<std::uint32_t>(seen >> epoch_shift); }
-
-// Without those whose run is over.
-use_word of_this_run(use_word seen, std::uint32_t epoch) noexcept {
-  if (epoch_of(seen) == epoch) return seen;
-  return stamp(epoch) | (seen & for_good) | ((seen & closed) != 0 ? 0 : one_user);
+use_share callers_share() noexcept {
+  M const* const m = current_m();
+  return m == nullptr || m->is_foreign ? use_share::outside : use_share::of_run;
 }
 
-use_word with_one_more(use_word seen) noexcept {
-  if ((seen & users_mask) == users_mask) fatal("too many goroutines use one descriptor at the same time");
-  return seen + one_user;
+// The first user in a run forgets the users of earlier ones. But a thread from outside may have looked which run is alive before that
+// run began: it must not forget the users of a run that it does not know of. acquire pairs with enter_use: the run whose stamp was
+// seen is known.
+bool is_newer(use_word seen, std::uint32_t epoch) noexcept {
+  return epoch_of(seen) != epoch && Sched::live_epoch.load(acquire) != epoch;
 }
 
-// Nobody names it any more.
+// No handle and no user names it.
 void free_record(poll_desc& d) noexcept {
-  runtime_mark const mark;  // nobody is preempted who holds the store's lock (T01)
+  runtime_mark const mark;  // a goroutine that holds the store's lock is not preempted (T01)
   free_poll_desc(d);
 }
 
-// close(d.fd), announced if the kernel makes the thread wait in it: it does if the program has set SO_LINGER, non-blocking or not.
+// close(fd), announced if the kernel makes the thread wait in it: it does if the program has set SO_LINGER, non-blocking or not.
 template <class Close>
-void close_file(poll_desc const& d, Close close) noexcept {
-  os::poll_remove(d.fd);
-  if (d.kind != poll_kind::tcp_socket || !os::lingers(d.fd)) return close(d.fd);
+void close_file(int fd, poll_kind kind, Close close) noexcept {
+  os::poll_remove(fd);
+  if (kind != poll_kind::tcp_socket || !os::lingers(fd)) return close(fd);
   blocking_scope const announced(blocking_hint::long_call);
-  close(d.fd);
+  close(fd);
 }
 
+// By the user that has set `going`. The record goes first: if the run ends while the call closes the file, the record may be another
+// descriptor's when the call returns.
 void close_for_good(poll_desc& d) noexcept {
+  uses_inside_run const inside;
   forget_poll_deadlines(d);
-  close_file(d, os::close);
-  // acq_rel pairs with drop_poll_desc: whoever comes second frees the record
+  int const fd = d.fd;
+  poll_kind const kind = d.kind;
+  // acq_rel pairs with drop_poll_desc: of the two, the one that comes second frees the record
   if ((d.use.fetch_or(gone, acq_rel) & dropped) != 0) free_record(d);
+  close_file(fd, kind, os::close);
 }
 
-// One user less, and without `flags`, of which those that were set are answered.
-use_word leave_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexcept {
+// One user less.
+void leave_use(poll_desc& d, use_share whose, std::uint32_t epoch) noexcept {
   use_word seen = d.use.load(relaxed);
   use_word next = 0;
   do {
-    if (epoch_of(seen) != epoch) return 0;  // its run is over, and somebody counts anew
-    THRUM_DCHECK((seen & users_mask) != 0);
-    next = (seen - one_user) & ~flags;
+    if (whose == use_share::of_run && epoch_of(seen) != epoch) return;  // its run is over, and another counts anew
+    next = left_by(seen, whose);
     // release: what was done with the descriptor is done; acquire, of the last one: so it is for all
   } while (!d.use.compare_exchange_weak(seen, next, acq_rel, relaxed));
-  if ((next & closed) != 0 && (next & users_mask) == 0) close_for_good(d);
-  return seen & flags;
+  if (has_to_close(seen, next)) close_for_good(d);
 }
 
-M& enter_to_use() {
-  M* const m = callers_m();
-  if (m == nullptr)
-    throw std::logic_error(std::string("thrum: a descriptor is in use and would have to be waited for, but ") +
-                           why_no_runtime());
-  enter(*m);
-  if (m->sched.epoch != live_epoch()) sleep_for_good(*m);  // its run has left it behind
-  return *m;
+// Sets bits and counts one more, if it is open and none of them is set.
+enum class entry_result : std::uint8_t { done, is_closed, is_taken, is_of_another_run };
+entry_result enter_use(poll_desc& d, use_share whose, std::uint32_t epoch, use_word flags) noexcept {
+  use_word seen = d.use.load(acquire);
+  use_word next = 0;
+  do {
+    if (is_newer(seen, epoch)) [[unlikely]]
+      return entry_result::is_of_another_run;
+    next = of_this_run(seen, epoch);
+    if ((next & closed) != 0) return entry_result::is_closed;
+    if ((next & flags) != 0) return entry_result::is_taken;
+    next = with_one_more(next, whose) | flags;
+    // acquire pairs with leave_use: what the one before did is done. release: see is_newer
+  } while (!d.use.compare_exchange_weak(seen, next, acq_rel, acquire));
+  return entry_result::done;
 }
+
+// --- the uses of a thread from outside ---
+
+// Such a thread never moves, so unlike a goroutine it may have thread-locals.
+constinit thread_local poll_use* uses_of_thread = nullptr;
+
+[[gnu::noinline]] poll_use* first_use_of_thread() noexcept { return uses_of_thread; }
+
+}  // namespace
+
+[[gnu::noinline]] void poll_use::list() noexcept {
+  if (std::exchange(is_listed_, true)) return;
+  next_ = std::exchange(uses_of_thread, this);
+}
+
+[[gnu::noinline]] void poll_use::unlist() noexcept {
+  share_ = use_share::none;
+  if (!std::exchange(is_listed_, false)) return;
+  poll_use** link = &uses_of_thread;
+  while (*link != this) link = &(*link)->next_;
+  *link = next_;
+}
+
+void poll_use::hold(poll_desc& d, use_share whose, std::uint32_t epoch, use_word outside_flag) noexcept {
+  d_ = &d;
+  outside_flag_ = outside_flag;
+  epoch_ = epoch;
+  share_ = whose;
+  if (whose == use_share::outside) [[unlikely]]
+    list();
+}
+
+bool poll_use::counts_in(use_word seen) const noexcept {
+  return share_ == use_share::outside || (share_ == use_share::of_run && epoch_of(seen) == epoch_);
+}
+
+// If another run has begun it stays as it is.
+void poll_use::move_into_run(std::uint32_t epoch) noexcept {
+  use_word seen = d_->use.load(acquire);  // both orders as in enter_use
+  use_word next = 0;
+  do {
+    if (is_newer(seen, epoch)) return;
+    next = with_one_less(of_this_run(seen, epoch), use_share::outside);
+    next = with_one_more(next, use_share::of_run) & ~outside_flag_;
+  } while (!d_->use.compare_exchange_weak(seen, next, acq_rel, acquire));
+  share_ = use_share::of_run;
+  epoch_ = epoch;
+}
+
+// False: its run is over, and another counts anew.
+bool poll_use::move_outside() noexcept {
+  use_word seen = d_->use.load(relaxed);
+  use_word next = 0;
+  do {
+    if (epoch_of(seen) != epoch_) return false;
+    next = with_one_more(with_one_less(seen, use_share::of_run), use_share::outside) | outside_flag_;
+  } while (!d_->use.compare_exchange_weak(seen, next, acq_rel, relaxed));
+  share_ = use_share::outside;
+  return true;
+}
+
+uses_inside_run::uses_inside_run() noexcept : first_(first_use_of_thread()) {
+  if (first_ == nullptr) return;
+  epoch_ = live_epoch();
+  for (poll_use* each = first_; each != nullptr && epoch_ != 0; each = each->next_) {
+    if (each->share_ != use_share::outside) continue;
+    each->move_into_run(epoch_);
+    if (each->share_ == use_share::outside) epoch_ = 0;
+  }
+}
+
+M* uses_inside_run::callers_m() const noexcept {
+  if (first_ != nullptr && epoch_ == 0) return nullptr;
+  M* const m = rt::callers_m();
+  return first_ == nullptr || m == nullptr || m->sched.epoch == epoch_ ? m : nullptr;
+}
+
+void uses_inside_run::end() noexcept {
+  for (poll_use* each = std::exchange(first_, nullptr); each != nullptr; each = each->next_) {
+    if (each->share_ == use_share::of_run && !each->move_outside()) each->share_ = use_share::none;
+  }
+}
+
+// --- calls that need no order ---
+
+bool poll_use::begin(poll_desc& d) noexcept {
+  use_share const whose = callers_share();
+  for (;;) {
+    std::uint32_t const epoch = callers_epoch();
+    entry_result const result = enter_use(d, whose, epoch, 0);
+    if (result == entry_result::is_of_another_run) continue;
+    if (result == entry_result::done) hold(d, whose, epoch, 0);
+    return result == entry_result::done;
+  }
+}
+
+void poll_use::end(poll_desc& d) noexcept {
+  use_share const whose = share_;
+  unlist();
+  if (whose != use_share::none) leave_use(d, whose, epoch_);
+}
+
+// --- turns ---
+
+namespace {
 
 // What a goroutine that waited for a direction finds.
-enum class turn : std::uint8_t {
-  is_mine,       // the holder has handed over the lock, and its share as a user with it
-  may_be_taken,  // nobody may hold the lock, or the descriptor was closed
+enum class wake_up : bool {
+  with_lock,  // the holder has handed over the lock
+  to_look,    // the lock may be free, or the descriptor was closed
 };
 
-// The caller is a user while it waits.
-turn wait_for_turn(poll_desc& d, poll_side_name which) {
-  M* m = &enter_to_use();
+// The caller is a user of the run `epoch` while it waits.
+wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_t epoch) {
+  if (found == nullptr)
+    throw std::logic_error(std::string("thrum: a descriptor is in use and would have to be waited for, but ") +
+                           why_no_runtime());
+  M* m = found;
+  enter(*m);
+  if (m->sched.epoch != live_epoch()) sleep_for_good(*m);  // its run has left it behind
+  if (m->sched.epoch != epoch) {  // on a thread from outside, which is a user of an earlier run
+    leave(*m);
+    return wake_up::to_look;
+  }
   sudog* const waiter = take_sudog(*m->p);
   if (waiter == nullptr) {
     leave(*m);
@@ -128,7 +244,7 @@ turn wait_for_turn(poll_desc& d, poll_side_name which) {
   use_word seen = d.use.load(relaxed);
   bool waits = false;
   do {
-    waits = epoch_of(seen) == m->sched.epoch && (seen & closed) == 0 && (seen & locked(which)) != 0;
+    waits = epoch_of(seen) == epoch && (seen & closed) == 0 && (seen & locked(which)) != 0;
     // relaxed: the holder that unlocks sees it in the same word, and then takes the bucket's lock
   } while (waits && !d.use.compare_exchange_weak(seen, seen | crowded(which), relaxed, relaxed));
   if (waits) {
@@ -140,138 +256,157 @@ turn wait_for_turn(poll_desc& d, poll_side_name which) {
     bucket.release();
   }
   put_sudog(*m->p, waiter);
-  turn const its = self.wake_parameter == &d.side(which) ? turn::is_mine : turn::may_be_taken;
+  wake_up const how = self.wake_parameter == &d.side(which) ? wake_up::with_lock : wake_up::to_look;
   leave(*m);
-  return its;
+  return how;
 }
 
-// By the holder, when goroutines wait: the first of them gets the lock and the holder's share as a user. Newcomers find it locked all
-// the time, so the order is that of coming. False: it was closed, so that all are to look, or none waits.
-bool hand_over(poll_desc& d, poll_side_name which, std::uint32_t epoch) noexcept {
-  M* const m = callers_m();
-  if (m == nullptr) return false;  // then none waits
-  enter(*m);
-  sudog* next = nullptr;
-  if (m->sched.epoch == epoch) {  // else the holder, on a thread from outside, outlived its run
-    wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
-    bucket.acquire();
-    use_word seen = d.use.load(relaxed);
-    bool more = false;
-    if (epoch_of(seen) == epoch && (seen & closed) == 0) next = bucket.dequeue(&d.side(which), more);
-    if (next != nullptr) next->g->wake_parameter = &d.side(which);
-    bool const was_last = next != nullptr && !more;
-    // relaxed: it is set under the bucket's lock too, which orders them
-    while (was_last && epoch_of(seen) == epoch &&
-           !d.use.compare_exchange_weak(seen, seen & ~crowded(which), relaxed, relaxed)) {
-    }
-    bucket.release();
-  }
-  if (next != nullptr) ready(*m, *next->g);
-  leave(*m);
-  return next != nullptr;
-}
-
-// All who wait for their turn look again: the descriptor was closed, as a rule.
+// All that wait for their turn look again: the descriptor was closed, as a rule.
 void let_others_look(poll_desc& d, poll_side_name which) noexcept {
-  M* const m = callers_m();
+  uses_inside_run const inside;
+  M* const m = inside.callers_m();
   if (m == nullptr) return;  // then none waits
   enter(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
-  g_list waiting;
   bucket.acquire();
-  for (bool more = true; more;) {
-    if (sudog* const next = bucket.dequeue(&d.side(which), more)) waiting.push_back(*next->g);
-  }
-  bucket.release();
-  ready_all(*m, waiting);
+  release_all(*m, bucket, &d.side(which));
   leave(*m);
-}
-
-// Those whose run is over are forgotten by whoever comes first in the next one. But a thread from outside may have looked which run
-// is alive before that one began: it must not forget those of a run that it does not know of yet. acquire pairs with enter_use: whose
-// stamp was seen, his run is known.
-bool is_newer(use_word seen, std::uint32_t epoch) noexcept {
-  return epoch_of(seen) != epoch && Sched::live_epoch.load(acquire) != epoch;
-}
-
-// Sets bits and counts one more, if it is open and none of them is set.
-enum class entry_result : std::uint8_t { done, is_closed, is_taken, is_of_another_run };
-entry_result enter_use(poll_desc& d, std::uint32_t epoch, use_word flags) noexcept {
-  use_word seen = d.use.load(acquire);
-  use_word next = 0;
-  do {
-    if (is_newer(seen, epoch)) [[unlikely]]
-      return entry_result::is_of_another_run;
-    next = of_this_run(seen, epoch);
-    if ((next & closed) != 0) return entry_result::is_closed;
-    if ((next & flags) != 0) return entry_result::is_taken;
-    next = with_one_more(next) | flags;
-    // acquire pairs with leave_use: what the one before did is done. release: see is_newer
-  } while (!d.use.compare_exchange_weak(seen, next, acq_rel, acquire));
-  return entry_result::done;
-}
-
-// A goroutine that an earlier run stopped may have been about to read what an event had told it of.
-void look_at_last_use(poll_side& side, std::uint32_t epoch) noexcept {
-  if (side.used_in == epoch && epoch != 0) return;
-  side.used_in = epoch;
-  side.drained = false;
-  see_old_deadline(side);
 }
 
 }  // namespace
 
-bool poll_use::begin(poll_desc& d) noexcept {
-  entry_result result;
-  do {
-    epoch_ = callers_epoch();
-    result = enter_use(d, epoch_, 0);
-  } while (result == entry_result::is_of_another_run);
-  return result == entry_result::done;
+// A goroutine that an earlier run stopped may have been about to read what an event had told it of. By the holder. False: the use is lost.
+bool poll_use::look_at_last_use(poll_side& side) noexcept {
+  if (side.used_in == epoch_ && epoch_ != 0) return true;
+  side.used_in = epoch_;
+  side.drained = false;
+  uses_inside_run inside;
+  see_old_deadline(side, inside.callers_m());
+  inside.end();
+  return !is_lost();
 }
 
-void poll_use::end(poll_desc& d) noexcept { static_cast<void>(leave_use(d, epoch_, 0)); }
+// The lock is taken.
+poll_use::turn poll_use::begin_after_others(poll_desc& d, poll_side_name which) {
+  bool const is_outsider = callers_share() == use_share::outside;
+  std::uint32_t const epoch = callers_epoch();
+  switch (enter_use(d, use_share::of_run, epoch, 0)) {
+    case entry_result::done: break;
+    case entry_result::is_closed: return turn::is_closed;
+    default: return turn::may_be_taken;
+  }
+  auto how = wake_up::to_look;
+  try {
+    uses_inside_run const inside;
+    how = wait_for_turn(d, which, inside.callers_m(), epoch);
+  } catch (...) {
+    leave_use(d, use_share::of_run, epoch);
+    throw;
+  }
+  if (how == wake_up::to_look) {
+    leave_use(d, use_share::of_run, epoch);
+    return turn::may_be_taken;
+  }
+  hold(d, use_share::of_run, epoch, is_outsider ? held_outside(which) : 0);
+  if (is_outsider) {
+    if (!move_outside()) share_ = use_share::none;
+    list();
+  }
+  return !is_lost() && look_at_last_use(d.side(which)) ? turn::is_mine : turn::may_be_taken;
+}
 
 bool poll_use::begin(poll_desc& d, poll_side_name which) {
+  use_share const whose = callers_share();
+  use_word const outside_flag = whose == use_share::outside ? held_outside(which) : 0;
   for (;;) {
-    epoch_ = callers_epoch();
-    switch (enter_use(d, epoch_, locked(which))) {
-      case entry_result::done: look_at_last_use(d.side(which), epoch_); return true;
+    std::uint32_t const epoch = callers_epoch();
+    switch (enter_use(d, whose, epoch, locked(which) | outside_flag)) {
+      case entry_result::done:
+        hold(d, whose, epoch, outside_flag);
+        if (look_at_last_use(d.side(which))) return true;
+        unlist();
+        continue;
       case entry_result::is_closed: return false;
       case entry_result::is_of_another_run: continue;
       case entry_result::is_taken: break;
     }
-    poll_use while_waiting;
-    if (!while_waiting.begin(d)) return false;
-    turn its;
-    try {
-      its = wait_for_turn(d, which);
-    } catch (...) {
-      while_waiting.end(d);
-      throw;
-    }
-    while_waiting.end(d);
-    if (its == turn::is_mine) {
-      epoch_ = while_waiting.epoch();
-      return true;
+    switch (begin_after_others(d, which)) {
+      case turn::is_mine: return true;
+      case turn::is_closed: return false;
+      case turn::may_be_taken: unlist();
     }
   }
 }
 
+// By the holder, when goroutines wait: the first of them gets the lock. Calls that come meanwhile find it locked all the time, so the order
+// is that of coming. `impossible`: it was closed, so that all are to look, or no run is alive in which they could go on.
+poll_use::handing poll_use::hand_over(poll_side_name which) noexcept {
+  uses_inside_run const inside;
+  M* const m = inside.callers_m();
+  if (m == nullptr || share_ != use_share::of_run) return handing::impossible;
+  poll_desc& d = *d_;
+  enter(*m);
+  auto result = handing::impossible;
+  sudog* next = nullptr;
+  if (m->sched.epoch == epoch_) {
+    wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
+    bucket.acquire();
+    use_word seen = d.use.load(relaxed);
+    if (epoch_of(seen) == epoch_ && (seen & closed) == 0) {
+      bool more = false;
+      next = bucket.dequeue(&d.side(which), more);
+      result = next != nullptr ? handing::done : handing::none_waits;
+      use_word changed = 0;
+      do {
+        if (epoch_of(seen) != epoch_) break;  // a thread from outside, which the end of its run found here
+        changed = next != nullptr ? with_one_less(seen, use_share::of_run) : seen;
+        if (!more) changed &= ~crowded(which);
+        // release: what was done with the descriptor is done, as in leave_use; `crowded` is ordered by the bucket's lock
+      } while (!d.use.compare_exchange_weak(seen, changed, acq_rel, relaxed));
+    }
+    if (next != nullptr) next->g->wake_parameter = &d.side(which);
+    bucket.release();
+  }
+  if (result == handing::done) share_ = use_share::none;
+  if (next != nullptr) ready(*m, *next->g);
+  leave(*m);
+  return result;
+}
+
 void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
-  // relaxed: one that comes to wait later is seen by leave_use
-  if ((d.use.load(relaxed) & crowded(which)) != 0 && hand_over(d, which, epoch_)) return;
-  use_word const had = leave_use(d, epoch_, locked(which) | crowded(which));
-  if ((had & crowded(which)) != 0) let_others_look(d, which);
+  use_word seen = d.use.load(relaxed);
+  use_word next = 0;
+  bool in_order = true;
+  for (;;) {
+    if (!counts_in(seen)) return unlist();  // its run is over, or it was lost
+    bool const others_wait = (seen & (crowded(which) | closed)) == crowded(which) && epoch_of(seen) == live_epoch();
+    if (others_wait && in_order) {
+      handing const how = hand_over(which);
+      if (how == handing::done) return unlist();
+      in_order = how == handing::none_waits;
+      seen = d.use.load(relaxed);
+      continue;
+    }
+    next = left_by(seen, share_) & ~(locked(which) | held_outside(which) | crowded(which));
+    // as in leave_use; one that comes to wait meanwhile makes it fail
+    if (d.use.compare_exchange_weak(seen, next, acq_rel, relaxed)) break;
+  }
+  unlist();
+  if ((seen & crowded(which)) != 0) let_others_look(d, which);
+  if (has_to_close(seen, next)) close_for_good(d);
 }
 
 namespace {
 
-// It was closed in a run that ended before all its users had left: they never will. Those who used it while there was no run come back.
+// It was closed in a run that ended before all its users had left: they never will. Outsiders come back.
 void close_without_users(poll_desc& d, use_word seen, std::uint32_t epoch) noexcept {
   while (epoch_of(seen) != 0 && epoch_of(seen) != epoch && !is_newer(seen, epoch) &&
-         (seen & (closed | gone)) == closed) {
-    if (d.use.compare_exchange_weak(seen, of_this_run(seen, epoch), acq_rel, relaxed)) return close_for_good(d);
+         (seen & (closed | going)) == closed) {
+    use_word next = of_this_run(seen, epoch);
+    if (users_in(next) == 0) next |= going;
+    if (!d.use.compare_exchange_weak(seen, next, acq_rel, relaxed)) continue;
+    if (has_to_close(seen, next)) close_for_good(d);
+    return;
   }
 }
 
@@ -300,6 +435,7 @@ bool was_closed_in_use_lately() noexcept {
 }
 
 bool close_poll_desc(poll_desc& d) noexcept {
+  use_share const whose = callers_share();
   std::uint32_t epoch = live_epoch();
   use_word seen = d.use.load(acquire);
   use_word next = 0;
@@ -310,15 +446,18 @@ bool close_poll_desc(poll_desc& d) noexcept {
       close_without_users(d, seen, epoch);
       return false;
     }
-    next |= closed;
+    // The caller's share is the owner's.
+    next = with_one_more(with_one_less(next, use_share::of_run), whose) | closed;
   } while (!d.use.compare_exchange_weak(seen, next, seq_cst, acquire));  // step 1 of the right column in poll_desc.h
+  poll_use last;
+  last.hold(d, whose, epoch, 0);
   wake_poll_waiters(d);
-  // acquire pairs with leave_use, as for the last user. The owner's share keeps the number from being given to another file.
-  if ((d.use.load(acquire) & users_mask) > one_user) {
-    close_file(d, os::close_but_keep_number);
+  // acquire pairs with leave_use, as for the last user. The caller's share keeps the number from being given to another file.
+  if (!last.is_lost() && users_in(d.use.load(acquire)) > 1) {
+    close_file(d.fd, d.kind, os::close_but_keep_number);
     closed_in_use_ns.store(os::monotonic_ns(), relaxed);  // relaxed: it is a hint
   }
-  static_cast<void>(leave_use(d, epoch, 0));
+  last.end(d);
   return true;
 }
 

@@ -94,24 +94,23 @@ poll_outcome look_at_poll_side(poll_desc const& d, poll_side const& side) noexce
 
 namespace {
 
-M& enter_to_wait(std::uint32_t epoch) {
-  M* const m = callers_m();
+M& enter_to_wait(uses_inside_run const& inside) {
+  M* const m = inside.callers_m();
   if (m == nullptr)
     throw std::logic_error(std::string("thrum: a call on a descriptor would have to wait, but ") + why_no_runtime());
   enter(*m);
-  std::uint32_t const its = m->sched.epoch;
-  if (its != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);  // its run has left it behind
-  if (its == epoch) return *m;
-  leave(*m);  // on a thread from outside: what it holds of the descriptor does not count in this run
-  throw std::logic_error("thrum: a call on a descriptor would have to wait, but the runtime came after it");
+  // its run has left it behind
+  if (m->sched.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);
+  return *m;
 }
 
 }  // namespace
 
-void must_be_able_to_wait(std::uint32_t epoch) { leave(enter_to_wait(epoch)); }
+void must_be_able_to_wait(uses_inside_run const& inside) { leave(enter_to_wait(inside)); }
 
-poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t epoch) {
-  M* m = &enter_to_wait(epoch);
+poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
+  uses_inside_run const inside;
+  M* m = &enter_to_wait(inside);
   Sched& s = m->sched;
   poll_side& side = d.side(which);
   if (!watch_deadline(*m, side)) {
@@ -134,7 +133,7 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which, std::uint32_t 
   return look_at_poll_side(d, side);
 }
 
-void see_old_deadline(poll_side& side) noexcept {
+void see_old_deadline(poll_side& side, M* m) noexcept {
   timer_record* const timer = side.timer.load(acquire);  // pairs with timer_of
   if (timer == nullptr) return;
   {
@@ -142,8 +141,7 @@ void see_old_deadline(poll_side& side) noexcept {
     std::int64_t const when_ns = side.deadline.load(relaxed);
     if (when_ns > 0 && when_ns <= timer_clock_ns()) side.deadline.store(poll_deadline_passed, seq_cst);
   }
-  M* const m = side.deadline.load(relaxed) > 0 ? callers_m() : nullptr;  // relaxed: see watch_deadline
-  if (m == nullptr) return;
+  if (m == nullptr || side.deadline.load(relaxed) <= 0) return;  // relaxed: see watch_deadline
   enter(*m);
   static_cast<void>(watch_deadline(*m, side));  // if it fails, whoever waits tries again
   leave(*m);
@@ -152,9 +150,10 @@ void see_old_deadline(poll_side& side) noexcept {
 bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns) noexcept {
   poll_side& side = d.side(which);
   if (when_ns == no_poll_deadline && side.deadline.load(relaxed) == no_poll_deadline) return true;
+  uses_inside_run inside;
   timer_record* const timer = timer_of(side);
   if (timer == nullptr) return false;
-  M* const m = callers_m();
+  M* const m = inside.callers_m();
   if (m != nullptr) {
     enter(*m);
     if (!m->p->timers.reserve(1)) {
@@ -176,8 +175,10 @@ bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns)
     }
     if (has_passed && m != nullptr) late = take_poll_waiter(side, m->sched.epoch);
   }
-  // A run that has begun meanwhile may have somebody who waits by the old one.
-  if (m == nullptr) return callers_m() == nullptr || set_poll_deadline(d, which, when_ns);
+  if (m == nullptr) {  // a goroutine of a run that has begun meanwhile may wait by the old one
+    inside.end();
+    return callers_m() == nullptr || set_poll_deadline(d, which, when_ns);
+  }
   timer_was_added(*m, place);
   if (late != nullptr) ready(*m, *late);
   leave(*m);
@@ -194,12 +195,13 @@ void forget_poll_deadlines(poll_desc& d) noexcept {
 }
 
 void wake_poll_waiters(poll_desc& d) noexcept {
+  uses_inside_run const inside;
   for (poll_side& side : d.sides) {
     // One look: between two, one who arrives may come to stand there.
     poll_word const seen = payload(side.word.load(seq_cst));
     if (seen == nothing || seen == event_came) continue;
-    M* const m = callers_m();
-    if (m == nullptr) return;  // then nobody waits who could go on
+    M* const m = inside.callers_m();
+    if (m == nullptr) return;  // then no goroutine waits that could go on
     enter(*m);
     if (G* const g = take_poll_waiter(side, m->sched.epoch)) ready(*m, *g);
     leave(*m);

@@ -1,0 +1,18 @@
+// A broadcast: all goroutines that wait for an address become runnable.
+#pragma once
+
+#include "core/m.h"
+#include "core/wait_table.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+// How many waiters a broadcast takes out of a bucket before it releases the lock for a moment.
+inline constexpr std::uint32_t woken_at_once = 64;
+
+// Takes all waiters of the address out of the bucket, which is locked, and unlocks it; then makes them runnable. The object is
+// not touched. A waiter that has not parked yet (sudog::still_runs) finds handed_over set.
+void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
+
+}  // namespace thrum::rt
