@@ -30,7 +30,10 @@ Dwfl* open_what_is_loaded() {
       .section_address = nullptr,
       .debuginfo_path = nullptr,
   };
-  std::unique_ptr<std::FILE, decltype(&std::fclose)> const maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
+  struct closer {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, closer> const maps(std::fopen("/proc/self/maps", "re"));
   if (maps == nullptr) return nullptr;
   Dwfl* const reader = dw.dwfl_begin(&callbacks);
   if (reader == nullptr) return nullptr;

@@ -10,6 +10,8 @@
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -33,15 +35,22 @@ namespace {
 // caught while others are. They are ended when the unwinding is.
 
 struct exit_unwinding {
-  _Unwind_Exception header;  // first: the unwinder knows only this
+  // If a handler catches the unwinding and std::terminate is called in it, as clang does where goexit meets a noexcept function,
+  // the C++ library's terminate handler reads the type of the exception in front of the header. Null means that there is none.
+  std::array<void*, 16> cxx_header;
+  _Unwind_Exception header;  // all that the unwinder knows
   exception_globals before;  // the exceptions being handled, and the count in flight, when goexit was called
   bool superseded;           // goexit was called again, in a handler that had caught this one
 };
 
+exit_unwinding& unwinding_of(_Unwind_Exception* header) noexcept {
+  return *reinterpret_cast<exit_unwinding*>(reinterpret_cast<char*>(header) - offsetof(exit_unwinding, header));
+}
+
 _Unwind_Reason_Code before_each_frame(int, _Unwind_Action, _Unwind_Exception_Class, _Unwind_Exception* header,
                                       _Unwind_Context*, void*) noexcept {
   // A handler that rethrew has counted the unwinding as an exception in flight: it is none.
-  current_m()->globals.exceptions->uncaught = reinterpret_cast<exit_unwinding*>(header)->before.uncaught;
+  current_m()->globals.exceptions->uncaught = unwinding_of(header).before.uncaught;
   return _URC_NO_REASON;
 }
 
@@ -57,7 +66,7 @@ void start_unwinding(exit_unwinding& forced) {
 
 // Called when a handler that caught the forced unwinding ends without rethrowing it.
 void handler_ended(_Unwind_Reason_Code, _Unwind_Exception* header) {
-  auto& forced = *reinterpret_cast<exit_unwinding*>(header);
+  auto& forced = unwinding_of(header);
   M& m = *current_m();
   G& g = *m.current;
   if (g.is_exiting && !forced.superseded) {
@@ -73,7 +82,7 @@ void handler_ended(_Unwind_Reason_Code, _Unwind_Exception* header) {
     // Their destructors are user code and may park: which thread's list it is must be asked anew.
     while (current_m()->globals.exceptions->caught != nullptr) abi::__cxa_end_catch();
   }
-  std::free(header);
+  std::free(&forced);
 }
 
 // --- the end ---
@@ -165,6 +174,7 @@ void unwind_goroutine(G& g) {
   auto* const forced =
       static_cast<exit_unwinding*>(std::aligned_alloc(alignof(exit_unwinding), sizeof(exit_unwinding)));
   if (forced == nullptr) fatal("goroutine %llu: no memory for goexit", static_cast<unsigned long long>(g.id));
+  forced->cxx_header = {};
   forced->header = {};
   forced->header.exception_class = 0x7468726d65786974;  // "thrmexit": nobody's language
   forced->header.exception_cleanup = handler_ended;
@@ -183,13 +193,12 @@ void unwind_goroutine(G& g) {
 }
 
 // In std::terminate the newest of the exceptions that are being handled is the one that ended it all. goexit's own unwinding is known by
-// its address: the C++ library's record of an exception, which a foreign one lacks, would stand right before it.
+// its address: the C++ library takes what stands right before the unwinder's header for its own record of the exception.
 exit_obstacle obstacle_of_exit(G const& g) noexcept {
   auto const* const forced = static_cast<exit_unwinding const*>(g.exit);
   if (!g.is_exiting || forced == nullptr) return exit_obstacle::none;
-  constexpr std::uintptr_t record_bytes_max = 128;  // 80 with libstdc++; between any two exceptions there are more
   auto const newest = reinterpret_cast<std::uintptr_t>(current_m()->globals.exceptions->caught);
-  bool const is_ours = reinterpret_cast<std::uintptr_t>(forced) - newest < record_bytes_max;
+  bool const is_ours = newest - reinterpret_cast<std::uintptr_t>(&forced->cxx_header) < sizeof forced->cxx_header;
   if (newest != 0 && !is_ours) return exit_obstacle::exception_thrown;
   return forced->before.uncaught != 0 ? exit_obstacle::exception_in_flight : exit_obstacle::noexcept_function;
 }

@@ -22,6 +22,7 @@ template <std::size_t bytes = beyond_the_guard, class F>
 [[gnu::noinline]] int jump_and(F const& in_the_frame) {
   char volatile large[bytes];
   large[0] = 1;
+  asm volatile("" ::"r"(large) : "memory");  // or clang would keep the one element that is used
   in_the_frame();
   return large[0];
 }
