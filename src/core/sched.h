@@ -185,7 +185,7 @@ struct Sched {
   atomic<bool> sysmon_is_slow{false};    // it will not look within some ten microseconds
   // For so long at most, unless all Ps are idle; 10 ms until it has said so itself
   atomic<std::int64_t> sysmon_pause_ns{10'000'000};
-  // The moment by which it looks at the timers of all Ps if none is idle: see have_timers_watched in sys/blocking.cpp
+  // The moment by which it looks at the timers of all Ps if none is idle: see have_sysmon_watch in sched/timekeeper.h
   atomic<std::int64_t> sysmon_looks_by_ns{0};
 
   // threads from outside: see sys/foreign.h

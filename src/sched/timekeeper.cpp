@@ -44,6 +44,12 @@ std::int64_t earliest_timer(Sched& s) noexcept {
   return earliest;
 }
 
+void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept {
+  if (first_ns >= s.sysmon_looks_by_ns.load(seq_cst)) return;
+  s.sysmon_looks_by_ns.store(first_ns, relaxed);  // others need not tell it again; sysmon writes what is so
+  nudge_sysmon(s);
+}
+
 std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) == 0) return never_ns;
   std::int64_t const earliest = earliest_timer(s);
@@ -80,6 +86,10 @@ bool see_that_timers_are_watched(Sched& s) noexcept {
 
 void pay_owed_watch_now(M& m) noexcept {
   Sched& s = m.sched;
+  if (s.idle_procs.load(seq_cst) == 0) {
+    have_sysmon_watch(s, earliest_timer(s));
+    return;
+  }
   std::int64_t const earliest_ns = earliest_unwatched_timer(s);
   if (earliest_ns == never_ns) return;
   if (m.p != nullptr && is_far_off(s, earliest_ns, os::monotonic_ns())) {
@@ -94,11 +104,13 @@ bool see_that_all_is_watched(Sched& s) noexcept {
 }
 
 void timer_was_added(M& m, added_as place) noexcept {
-  if (place == added_as::later || m.sched.procs.size() == 1) return;  // watched with the one before it; no P is idle
+  if (place == added_as::later) return;  // watched with the one before it
   if (m.current == nullptr) {
     m.owes_watch = true;
-  } else {
+  } else if (m.sched.idle_procs.load(seq_cst) != 0) {
     static_cast<void>(see_that_timers_are_watched(m.sched));
+  } else {
+    have_sysmon_watch(m.sched, m.p->timers.next_when());
   }
 }
 
@@ -117,12 +129,14 @@ void timer_was_left(M& m, added_as place) noexcept {
 watch take_the_watch(Sched& s, M& m) noexcept {
   s.lock.assert_held();
   m.owes_watch = false;
-  if (s.timekeeper == &m) {  // it was roused
+  bool const was_roused = s.timekeeper == &m;
+  if (was_roused) {
     s.timekeeper = nullptr;
     s.timekeeper_awake = false;
   }
-  if (s.idle_p_list == nullptr) {  // who gives a P up later will look
+  if (s.idle_p_list == nullptr) {  // the M that gives a P up later will look; until then sysmon does
     if (s.timekeeper == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
+    if (was_roused) have_sysmon_watch(s, earliest_timer(s));
     return {};
   }
   bool const polls = somebody_waits_for_io(s);
@@ -163,7 +177,7 @@ void rouse_timekeeper_in_vain(Sched& s) noexcept {
 
 namespace {
 
-// Its sleep is over by itself. True: m has a P, and whoever it found in the poll is on his way.
+// Its sleep is over by itself. True: m has a P, and the goroutines that it found in the poll are on their way.
 bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
   static_cast<void>(relieve_timekeeper(s));
@@ -174,7 +188,11 @@ bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
     acquire_p(m, *p);
     m.timers_are_due = time_has_come;
     m.owes_watch = true;
-  }  // else every P is busy, and looks at its timers itself
+  } else if (time_has_come) {
+    ring_sysmon(s);  // every P is busy, and sysmon, which relied on m, may sleep
+  } else {
+    have_sysmon_watch(s, earliest_timer(s));
+  }
   run_polled(m, polled);
   return p != nullptr;
 }

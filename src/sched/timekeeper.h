@@ -27,10 +27,11 @@
 // Where a P is given up without anybody coming to the right column, all may be idle afterwards, and sysmon asleep: there every timer
 // counts (see_that_all_is_watched).
 //
-// While no P is idle there is no timekeeper. Every P looks at its own timers after 61 goroutines that ran, and sysmon, which does not
+// While no P is idle no M becomes the timekeeper. Every P looks at its own timers after 61 goroutines that ran, and sysmon, which does not
 // sleep past the next timer for longer than a millisecond, has a P whose timer is due look at its next switch (P::runs_to_look). From a
-// P whose M is away in a system call it takes the P. An M that goes away with timers that sysmon does not know of tells it
-// (have_timers_watched in sys/blocking.cpp).
+// P whose M is away in a system call it takes the P. sysmon is told of a timer that it would sleep past (have_sysmon_watch):
+//  - by the M that sets one, in the place of step 2 on the left, and by an M that goes away in a system call and leaves some behind;
+//  - by an M that was the timekeeper, and finds no idle P when its sleep is over, or was taken to use the last one.
 //
 // If somebody waits for a descriptor, the timekeeper sleeps in the poll (sched/poll.h), also when there is no timer. Only one
 // may: who would take the watch over from it has it look again instead.
@@ -46,6 +47,10 @@ namespace thrum::rt {
 
 // The earliest live timer of all Ps; never_ns: there is none.
 [[nodiscard]] std::int64_t earliest_timer(Sched& s) noexcept;
+
+// sysmon is nudged if it would sleep past `first_ns`, the time of a timer. The timer was set with seq_cst before this, and sysmon looks at the
+// timers after it has said how long it sleeps.
+void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 
 // The earliest timer if a P is idle and nobody watches it, else never_ns. At this moment: it may be somebody's next step.
 [[nodiscard]] std::int64_t earliest_unwatched_timer(Sched& s) noexcept;

@@ -13,6 +13,7 @@
 #include "sched/safe_point.h"
 #include "sched/suspend.h"
 #include "sched/threads.h"
+#include "sched/timekeeper.h"
 #include "sched/wake.h"
 #include "sys/preempt.h"
 #include "sys/unannounced.h"
@@ -43,14 +44,10 @@ namespace {
   hand_off(m.sched, p);
 }
 
-// Timers of p, whose M is about to be away, and no P is idle. They are sysmon's to watch: if it would sleep past the first of them
-// it is told. The timers were set with seq_cst before this look, and sysmon looks at them after it has said how long it sleeps.
+// Timers of p, whose M is about to be away. While a P is idle the timekeeper watches them; else they are sysmon's to watch, which takes
+// the P for them if need be.
 [[gnu::noinline]] void have_timers_watched(Sched& s, P const& p) noexcept {
-  if (s.idle_procs.load(seq_cst) != 0) return;  // the timekeeper watches them
-  std::int64_t const first_ns = p.timers.next_when();
-  if (first_ns >= s.sysmon_looks_by_ns.load(seq_cst)) return;
-  s.sysmon_looks_by_ns.store(first_ns, relaxed);  // others need not tell it again; sysmon writes what is so
-  nudge_sysmon(s);
+  if (s.idle_procs.load(seq_cst) == 0) have_sysmon_watch(s, p.timers.next_when());
 }
 
 // It may be there still on the way back.

@@ -119,7 +119,7 @@ bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept
 // the latest that timer's time, so that nobody nudges it for the same one.
 std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns) noexcept {
   sched_.sysmon_looks_by_ns.store(until_ns, seq_cst);
-  store_load_fence();  // pairs with the seq_cst of whoever sets a timer: see have_timers_watched
+  store_load_fence();  // pairs with the seq_cst of the M that sets a timer: see have_sysmon_watch
   if (sched_.idle_procs.load(seq_cst) != 0) return until_ns;
   std::int64_t first_ns = until_ns;
   for (P const* const p : sched_.procs) {
