@@ -49,7 +49,7 @@ class mutex {
 
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t seen = state_.load(detail::relaxed);
-    if ((seen & (promised | starving)) != 0) return try_lock_slow(seen);
+    if ((seen & (promised | starving)) != 0) return try_lock_slow();
     // acquire pairs with the release of whoever unlocked
     if ((seen & locked) != 0 || !state_.compare_exchange(seen, seen | locked, detail::acquire, detail::relaxed))
       return false;
@@ -94,7 +94,7 @@ class mutex {
   [[nodiscard]] bool take_or_mark(std::uint32_t mark, std::uint32_t done_with, std::uint32_t epoch) noexcept;
   void leave_queue(rt::wait_bucket& bucket, std::uint32_t epoch) noexcept;
   void unlock_slow(std::uint32_t before) noexcept;
-  [[nodiscard]] bool try_lock_slow(std::uint32_t seen) noexcept;
+  [[nodiscard]] bool try_lock_slow() noexcept;
   void accept(std::uint32_t epoch) noexcept;
   [[nodiscard]] bool take_as_woken(std::uint32_t epoch) noexcept;
   void hand_over(rt::M& m, rt::wait_bucket& bucket) noexcept;

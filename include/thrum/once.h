@@ -33,8 +33,9 @@ class once {
  private:
   static constexpr std::uint32_t fresh = 0;
   static constexpr std::uint32_t running = 1;
-  static constexpr std::uint32_t waited_for = 2;  // running, and somebody waits
-  static constexpr std::uint32_t finished = 3;
+  static constexpr std::uint32_t finished = 2;
+  static constexpr std::uint32_t waited_for =
+      4;  // with running: goroutines wait, in the run whose number stands in the upper 16 bits
 
   [[nodiscard]] bool begin();  // true: the caller is the one to run it; false: it is done
   void finish() noexcept;

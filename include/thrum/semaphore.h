@@ -104,7 +104,7 @@ class semaphore {
   enum class more_to_serve : bool { no, perhaps };
   [[nodiscard]] more_to_serve serve_some(rt::wait_bucket& bucket, std::int64_t given, rt::g_list& woken,
                                          std::uint32_t epoch) noexcept;
-  void settle(std::uint32_t epoch) noexcept;
+  void settle() noexcept;
 
   detail::atomic<std::uint64_t> state_;
   detail::atomic<std::uint64_t> promised_{0};  // permits given to goroutines that were woken and have not come yet

@@ -115,20 +115,20 @@ class shared_mutex {
   [[nodiscard]] bool try_lock_shared_slow() noexcept;
   [[nodiscard]] bool try_lock_shared_until_ns(std::int64_t deadline_ns);
 
-  [[nodiscard]] bool take_if_free(std::uint32_t epoch) noexcept;
+  [[nodiscard]] bool take_if_free() noexcept;
   [[nodiscard]] bool wait_to_write(char const* what, std::int64_t deadline_ns);
   [[nodiscard]] bool wait_to_read(std::uint64_t before, char const* what, std::int64_t deadline_ns);
   [[nodiscard]] bool writer_leaves_soon() const noexcept;
-  void uncount_reader() noexcept;
-  void let_writer_in() noexcept;
+  void uncount_readers(std::uint64_t count) noexcept;
+  void let_writer_in(std::uint32_t epoch) noexcept;
   [[nodiscard]] bool give_to_writer(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   [[nodiscard]] bool let_readers_in(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   void set_free(std::uint32_t epoch) noexcept;
   template <class Next>
-  void change(std::memory_order order, std::uint32_t epoch, Next next) noexcept;
+  void change(std::uint32_t epoch, Next next) noexcept;
   void reader_gave_up(rt::wait_bucket& bucket, std::uint32_t epoch) noexcept;
   void writer_gave_up(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
-  void settle(std::uint32_t epoch) noexcept;
+  void settle() noexcept;
   [[nodiscard]] void const* writers_key() const noexcept;
   [[nodiscard]] void const* readers_key() const noexcept;
 

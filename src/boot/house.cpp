@@ -63,6 +63,8 @@ constinit atomic<bool> run_is_alive{false};
 void note_fork_in_child() noexcept {
   if (!run_is_alive.load(relaxed)) return;  // relaxed: of the parent's threads only this one is left
   is_forked_inside_run.store(true, relaxed);
+  // Those who wait in the parent do not wait here: an unlock does not look for them.
+  Sched::live_epoch.store(0, relaxed);
   set_current_m(nullptr);
 }
 

@@ -12,6 +12,7 @@
 //   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, or is signalled for as
 //                                                                        long as it computes, also when run() has returned
 #include "core/claims.h"
+#include "os/barrier.h"
 #include "os/clock.h"
 #include "os/pause_signal.h"
 #include "os/short_wait.h"
@@ -166,6 +167,26 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   }
 }
 
+// A goroutine that the run leaves behind may be inside the runtime at this moment, in a primitive that outlives the run. It is out
+// again, or at rest, within microseconds of its thread's time; but on a busy machine the thread may wait for its turn for long, and the next
+// run must not begin before that (sync/stamp.h, rule 3). One that enters from now on finds that its run is over.
+void wait_for_those_inside(Sched& s) noexcept {
+  constexpr std::int64_t patience_ns = 10'000'000'000;
+  Sched::live_epoch.store(0, seq_cst);
+  if (os::has_barrier())
+    os::barrier_in_all_threads();  // behind it a mark that was set before the look at live_epoch is seen
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  for_each_thread(s, [&](M& m) noexcept {
+    os::short_wait wait;
+    os::thread_watch watch;
+    // One that sleeps with the mark set has been stopped for good.
+    while (m.in_runtime.load(acquire) && watch.look(hint_of(m.tid)).activity == os::thread_activity::runs &&
+           os::monotonic_ns() < until_ns) {
+      wait.pause();
+    }
+  });
+}
+
 // Destructors of its thread-locals may keep it for longer than anybody waits: it is done with the run.
 void join_or_detach(M& m, std::int64_t until_ns) noexcept {
   os::short_wait wait;
@@ -242,6 +263,7 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   if (!is_first) return {};                        // exit() on a goroutine has stopped them
   wake_all(told);
   wait_until_all_rest(s, patience_ns);
+  if (!all_rest(s)) wait_for_those_inside(s);
   std::int32_t const asleep = s.ms_paused.fetch_add(Sched::paused_are_counted, acq_rel);
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);

@@ -34,8 +34,8 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   waiter.still_runs = true;
   wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
   bucket.acquire();
-  // relaxed: whoever notifies after us has had the mutex after us
-  state_.store(stamped(waited_for, waited_for, m->sched.epoch), relaxed);
+  // release: rule 1 of sync/stamp.h. Who notifies after us has had the mutex after us
+  state_.store(stamped(waited_for, waited_for, m->sched.epoch), release);
   bucket.enqueue(waiter, &state_, queue_end::back);
   bucket.release();
   Sched const& run = m->sched;
@@ -75,9 +75,9 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
 void condition_variable::wait(std::unique_lock<mutex>& lock) { static_cast<void>(wait_until_ns(lock, no_deadline)); }
 
 void condition_variable::notify_slow(how_many which) noexcept {
-  std::uint32_t const epoch = live_epoch();
-  if (unstamped(state_.load(relaxed), waited_for, epoch) == 0) return;  // they waited in a run that is over
-  M* const found = enter_to_wake(epoch);
+  run_stamp<word> const seen(state_, waited_for);
+  if (!seen.has(waited_for)) return;  // they waited in a run that is over
+  M* const found = enter_to_wake(seen.epoch());
   if (found == nullptr) return;
   M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);

@@ -18,6 +18,7 @@
 #include "os/clock.h"
 #include "sync/lock_holders.h"
 #include "sync/poll.h"
+#include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/mutex.h>
 
@@ -45,8 +46,9 @@ std::uint32_t mutex::stamped(std::uint32_t flags, std::uint32_t epoch) noexcept 
 // A byte inside the mutex that is no other object's address: by invariant 4 we may look at the word behind it.
 void const* mutex::key() const noexcept { return key_of(this, lock_wait_kind::to_own); }
 
-bool mutex::try_lock_slow(std::uint32_t seen) noexcept {
-  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
+bool mutex::try_lock_slow() noexcept {
+  std::uint32_t seen = state_.load(acquire);
+  std::uint32_t const epoch = live_epoch();  // after it: rule 1 of sync/stamp.h
   std::uint32_t const flags = flags_of(seen, epoch);
   bool const is_ours = (flags & (locked | starving)) == 0 &&
                        // acquire pairs with the last unlock
@@ -77,8 +79,8 @@ bool mutex::take_or_mark(std::uint32_t mark, std::uint32_t done_with, std::uint3
     std::uint32_t const flags = flags_of(seen, epoch);
     bool const is_free = (flags & (locked | starving)) == 0;
     std::uint32_t const next = (flags | (is_free ? locked : mark)) & ~done_with;
-    // acquire pairs with the last unlock
-    if (state_.compare_exchange_weak(seen, stamped(next, epoch), acquire, relaxed)) return is_free;
+    // acquire pairs with the last unlock; release: rule 1 of sync/stamp.h
+    if (state_.compare_exchange_weak(seen, stamped(next, epoch), acq_rel, relaxed)) return is_free;
   }
 }
 
@@ -109,10 +111,11 @@ bool mutex::try_lock_until_ns(std::int64_t deadline_ns) {
 }
 
 bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t deadline_ns) {
-  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
-  if ((before & locked) == 0 && (flags_of(before, epoch) & starving) == 0) return true;  // free: a flag of another run
+  // Free, and the flag is that of a run that is over: so it is ours.
+  if ((before & locked) == 0 && (flags_of(before, live_epoch_after_release()) & starving) == 0) return true;
   if ((before & promised) != 0 && try_lock()) return true;
   M* m = &enter_to_wait(what);
+  std::uint32_t const epoch = m->sched.epoch;
   if ((before & starving) == 0 && poll(*m, newcomer_patience_ns, [this] { return try_lock(); })) {
     leave(*m);
     return true;
@@ -159,7 +162,7 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
 
 void mutex::unlock_slow(std::uint32_t before) noexcept {
   if ((before & locked) == 0) fatal("unlock of an unlocked mutex");
-  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
+  std::uint32_t const epoch = live_epoch_after_release();
   std::uint32_t const flags = flags_of(before, epoch);
   if ((flags & waiters) == 0) return;                 // nobody waits in this run
   if ((flags & (woken | starving)) == woken) return;  // one of those who do is on his way

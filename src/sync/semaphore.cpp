@@ -22,34 +22,17 @@ void semaphore::refuse(char const* what, std::int64_t n) noexcept {
         static_cast<long long>(max()));
 }
 
-// Takes back what an earlier run promised: before anybody of this run waits.
-void semaphore::settle(std::uint32_t epoch) noexcept {
-  if (!has_broken_promise(promised_, epoch)) return;
-  M* const m = callers_m();
-  if (m != nullptr) {
-    enter(*m);
-    if (m->sched.epoch == epoch) {
-      wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
-      bucket.acquire();
-      state_.fetch_add(one * take_back(promised_, epoch), relaxed);  // relaxed: nobody has had them
-      bucket.release();
-    }
-    leave(*m);
-  } else if (epoch == 0) {
-    state_.fetch_add(one * take_back(promised_, epoch), relaxed);
-  }
+// Releases what an earlier run has promised to goroutines that never came. Every caller does so before it waits.
+void semaphore::settle() noexcept {
+  if (word const permits = take_broken_promise(promised_)) release_slow(static_cast<std::int64_t>(permits));
 }
 
 bool semaphore::try_acquire_slow(std::int64_t n) noexcept {
   if (!is_valid(n)) refuse("semaphore::acquire", n);
-  std::uint32_t const epoch = live_epoch();
-  settle(epoch);
-  word seen = state_.load(relaxed);
-  for (;;) {
-    word const now = unstamped(seen, waited_for, epoch);
-    if ((now & waited_for) != 0 || n > count_of(now)) return false;
-    // acquire pairs with the release of those who gave them
-    if (state_.compare_exchange_weak(seen, now - one * static_cast<word>(n), rt::acquire, relaxed)) return true;
+  settle();
+  for (run_stamp<word> seen(state_, waited_for);;) {
+    if (seen.has(waited_for) || n > count_of(seen.now())) return false;
+    if (seen.change_to(seen.now() - one * static_cast<word>(n))) return true;
   }
 }
 
@@ -63,20 +46,17 @@ bool semaphore::try_acquire_until_ns(std::int64_t deadline_ns, std::int64_t n) {
 }
 
 bool semaphore::wait_to_acquire(std::int64_t n, char const* what, std::int64_t deadline_ns) {
-  std::uint32_t const epoch = live_epoch();
   M& m = enter_to_wait(what);
+  std::uint32_t const epoch = m.sched.epoch;
   sudog& waiter = prepare_to_wait(m);
   waiter.wanted = n;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   bucket.acquire();
-  word seen = state_.load(relaxed);
-  word next = 0;
+  run_stamp<word> seen(state_, waited_for, epoch);
   bool taken = false;
   do {
-    word const now = unstamped(seen, waited_for, epoch);
-    taken = (now & waited_for) == 0 && n <= count_of(now);
-    next = taken ? now - one * static_cast<word>(n) : stamped(now | waited_for, waited_for, epoch);
-  } while (!state_.compare_exchange_weak(seen, next, rt::acquire, relaxed));  // pairs with those who gave them
+    taken = !seen.has(waited_for) && n <= count_of(seen.now());
+  } while (!seen.change_to(taken ? seen.now() - one * static_cast<word>(n) : seen.now() | waited_for));
   if (taken) {
     bucket.release();
     end_wait(m, waiter);
@@ -88,7 +68,7 @@ bool semaphore::wait_to_acquire(std::int64_t n, char const* what, std::int64_t d
   } else {
     g_list woken;
     // A waiter that stood behind us may find enough permits.
-    if ((unstamped(state_.load(relaxed), waited_for, epoch) & waited_for) != 0) serve(bucket, 0, woken, epoch);
+    if (run_stamp<word>(state_, waited_for, epoch).has(waited_for)) serve(bucket, 0, woken, epoch);
     bucket.release();
     ready_all(*end.m, woken);
   }
@@ -133,15 +113,12 @@ semaphore::more_to_serve semaphore::serve_some(wait_bucket& bucket, std::int64_t
 
 void semaphore::release_slow(std::int64_t n) noexcept {
   if (!is_valid(n)) refuse("semaphore::release", n);
-  for (;;) {
-    std::uint32_t const epoch = live_epoch();  // the run may end meanwhile
-    word seen = state_.load(relaxed);
-    word const now = unstamped(seen, waited_for, epoch);
-    if (n > max() - count_of(now)) refuse("semaphore::release", n);
-    if ((now & waited_for) != 0) {
-      if (release_to_waiters(n, epoch)) return;
-      // release pairs with the acquire of whoever takes them
-    } else if (state_.compare_exchange_weak(seen, now + one * static_cast<word>(n), rt::release, relaxed)) {
+  for (run_stamp<word> seen(state_, waited_for);;) {
+    if (n > max() - count_of(seen.now())) refuse("semaphore::release", n);
+    if (seen.has(waited_for)) {
+      if (release_to_waiters(n, seen.epoch())) return;
+      seen.look_again();
+    } else if (seen.change_to(seen.now() + one * static_cast<word>(n))) {
       return;
     }
   }

@@ -29,32 +29,20 @@ using namespace rt;
 void const* shared_mutex::writers_key() const noexcept { return key_of(this, lock_wait_kind::to_write); }
 void const* shared_mutex::readers_key() const noexcept { return key_of(this, lock_wait_kind::to_read); }
 
-// Takes back what an earlier run promised: before anybody of this run waits, so that nobody is to be woken for it.
-void shared_mutex::settle(std::uint32_t epoch) noexcept {
-  if (!has_broken_promise(promised_, epoch)) return;
-  M* const m = callers_m();
-  if (m != nullptr) {
-    enter(*m);
-    if (m->sched.epoch == epoch) {
-      wait_bucket& bucket = m->sched.waiters.bucket_of(this);
-      bucket.acquire();
-      state_.fetch_sub(take_back(promised_, epoch), relaxed);  // relaxed: nobody was inside
-      bucket.release();
-    }
-    leave(*m);
-  } else if (epoch == 0) {
-    state_.fetch_sub(take_back(promised_, epoch), relaxed);
-  }
+// Unlocks what an earlier run has promised to goroutines that never came. Every caller does so before it waits.
+void shared_mutex::settle() noexcept {
+  word const promised = take_broken_promise(promised_);
+  if ((promised & held) != 0) unlock_slow();
+  if ((promised & readers) != 0) uncount_readers(promised & readers);
 }
 
 // --- giving it away: under the bucket's lock, while it is held for whoever gives, or free ---
 
 // state_ becomes next(what it is).
 template <class Next>
-void shared_mutex::change(std::memory_order order, std::uint32_t epoch, Next next) noexcept {
-  word seen = state_.load(relaxed);
-  while (
-      !state_.compare_exchange_weak(seen, stamped(next(unstamped(seen, flags, epoch)), flags, epoch), order, relaxed)) {
+void shared_mutex::change(std::uint32_t epoch, Next next) noexcept {
+  run_stamp<word> seen(state_, flags, epoch);
+  while (!seen.change_to(next(seen.now()))) {
   }
 }
 
@@ -62,8 +50,8 @@ void shared_mutex::change(std::memory_order order, std::uint32_t epoch, Next nex
 bool shared_mutex::give_to_writer(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
   bool more = false;
   sudog* const first = bucket.dequeue(writers_key(), more);
-  // Also when all of them have given up and wait for the bucket only. relaxed: it stays held.
-  if (!more) change(relaxed, epoch, [](word now) { return now & ~writers_wait; });
+  // Also when all of them have given up and wait for the bucket only.
+  if (!more) change(epoch, [](word now) { return now & ~writers_wait; });
   if (first == nullptr) return false;
   promise(promised_, held, epoch);
   woken.push_back(*first->g);
@@ -86,8 +74,7 @@ bool shared_mutex::let_readers_in(wait_bucket& bucket, g_list& woken, std::uint3
     if (entering == 0) break;
     promise(promised_, entering, epoch);
     word const gone = held | (more ? 0 : readers_wait);
-    // release: they see what we did; acquire: and what those before us did
-    change(acq_rel, epoch, [=](word now) { return (now & ~gone) + entering; });
+    change(epoch, [=](word now) { return (now & ~gone) + entering; });
     if (!more) break;
     bucket.release();
     os::chaos_point("shared_mutex.lets_in");
@@ -98,24 +85,24 @@ bool shared_mutex::let_readers_in(wait_bucket& bucket, g_list& woken, std::uint3
 
 // Nobody waits any more: all who stood there have given up.
 void shared_mutex::set_free(std::uint32_t epoch) noexcept {
-  change(release, epoch, [](word now) { return now & readers; });  // release pairs with the next one's acquire
+  change(epoch, [](word now) { return now & readers; });
 }
 
 // --- writers ---
 
-bool shared_mutex::take_if_free(std::uint32_t epoch) noexcept {
-  word seen = state_.load(relaxed);
-  bool const is_ours =
-      unstamped(seen, flags, epoch) == 0 &&
-      state_.compare_exchange(seen, held, acquire, relaxed);  // pairs with the release of whoever left last
-  if (is_ours) holder_.is_this_goroutine();
-  return is_ours;
+bool shared_mutex::take_if_free() noexcept {
+  run_stamp<word> seen(state_, flags);
+  while (seen.now() == 0) {
+    if (!seen.change_to(held)) continue;
+    holder_.is_this_goroutine();
+    return true;
+  }
+  return false;
 }
 
 bool shared_mutex::try_lock_slow() noexcept {
-  std::uint32_t const epoch = live_epoch();
-  settle(epoch);
-  return take_if_free(epoch);
+  settle();
+  return take_if_free();
 }
 
 void shared_mutex::lock_slow() {
@@ -124,24 +111,20 @@ void shared_mutex::lock_slow() {
 
 bool shared_mutex::wait_to_write(char const* what, std::int64_t deadline_ns) {
   if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) return try_lock();
-  std::uint32_t const epoch = live_epoch();
   M& m = enter_to_wait(what);
-  if ((state_.load(relaxed) & writers_wait) == 0 &&
-      poll(m, newcomer_patience_ns, [&] { return take_if_free(epoch); })) {
+  std::uint32_t const epoch = m.sched.epoch;
+  if ((state_.load(relaxed) & writers_wait) == 0 && poll(m, newcomer_patience_ns, [&] { return take_if_free(); })) {
     leave(m);
     return true;
   }
   sudog& waiter = prepare_to_wait(m);
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
-  word seen = state_.load(relaxed);
-  word next = 0;
+  run_stamp<word> seen(state_, flags, epoch);
   bool taken = false;
   do {
-    word const now = unstamped(seen, flags, epoch);
-    taken = (now & (held | writers_wait | readers)) == 0;
-    next = stamped(now | (taken ? held : writers_wait), flags, epoch);
-  } while (!state_.compare_exchange_weak(seen, next, acquire, relaxed));  // pairs with the release of whoever left last
+    taken = !seen.has(held | writers_wait | readers);
+  } while (!seen.change_to(seen.now() | (taken ? held : writers_wait)));
   if (taken) {
     holder_.is_this_goroutine();
     bucket.release();
@@ -165,27 +148,26 @@ bool shared_mutex::wait_to_write(char const* what, std::int64_t deadline_ns) {
 // A writer waits no longer, and is out of the bucket. If it was the last, readers that waited for it alone need not.
 void shared_mutex::writer_gave_up(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
   if (bucket.has_waiters(writers_key())) return;
-  change(relaxed, epoch, [](word now) { return now & ~writers_wait; });  // relaxed: nothing is handed over
+  change(epoch, [](word now) { return now & ~writers_wait; });
   // By invariant 3 `held` cannot change while readers wait.
   if ((state_.load(relaxed) & held) == 0 && !let_readers_in(bucket, woken, epoch)) reader_gave_up(bucket, epoch);
 }
 
 void shared_mutex::unlock_slow() noexcept {
-  std::uint32_t const epoch = live_epoch();
-  word seen = state_.load(relaxed);
-  for (;;) {
-    word const now = unstamped(seen, flags, epoch);
-    if ((now & held) == 0) {
+  M* found = nullptr;
+  for (run_stamp<word> seen(state_, flags); found == nullptr;) {
+    if (!seen.has(held)) {
       fatal("unlock of %s",
-            (now & readers) != 0 ? "a shared_mutex that is read-locked, not write-locked" : "an unlocked shared_mutex");
+            seen.has(readers) ? "a shared_mutex that is read-locked, not write-locked" : "an unlocked shared_mutex");
     }
-    if ((now & flags) != 0) break;
-    // Readers that are just coming see that it is free; release pairs with their acquire.
-    if (state_.compare_exchange_weak(seen, now & ~held, release, relaxed)) return;
+    if (!seen.has(flags)) {
+      if (seen.change_to(seen.now() & ~held)) return;  // readers that are just coming see that it is free
+    } else if ((found = enter_to_wake(seen.epoch())) == nullptr) {
+      seen.look_again();
+    }
   }
-  M* const found = enter_to_wake(epoch);
-  if (found == nullptr) return unlock_slow();
   M& m = *found;
+  std::uint32_t const epoch = m.sched.epoch;
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   g_list woken;
   bucket.acquire();
@@ -198,14 +180,10 @@ void shared_mutex::unlock_slow() noexcept {
 // --- readers ---
 
 bool shared_mutex::try_lock_shared_slow() noexcept {
-  std::uint32_t const epoch = live_epoch();
-  settle(epoch);
-  word seen = state_.load(relaxed);
-  for (;;) {
-    word const now = unstamped(seen, flags, epoch);
-    if (now > readers) return false;
-    if (state_.compare_exchange_weak(seen, now + reader, acquire, relaxed))
-      return true;  // pairs with a writer's release
+  settle();
+  for (run_stamp<word> seen(state_, flags);;) {
+    if (seen.now() > readers) return false;
+    if (seen.change_to(seen.now() + reader)) return true;
   }
 }
 
@@ -221,25 +199,21 @@ bool shared_mutex::try_lock_shared_until_ns(std::int64_t deadline_ns) {
 
 // We are counted, and not inside.
 bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t deadline_ns) {
-  std::uint32_t const epoch = live_epoch();
-  if (unstamped(before, flags, epoch) <= readers) return true;  // flags of a run that is over
-  settle(epoch);
-  // acquire pairs with the writer's release
-  if (unstamped(state_.load(acquire), flags, epoch) <= readers) return true;
+  if (unstamped(before, flags, live_epoch()) <= readers) return true;  // flags of a run that is over
+  settle();
+  if (run_stamp<word>(state_, flags).now() <= readers) return true;  // its acquire pairs with the writer's release
   if ((before & writers_wait) == 0 && writer_leaves_soon()) return true;
-  uncount_reader();
+  uncount_readers(reader);
   M& m = enter_to_wait(what);
+  std::uint32_t const epoch = m.sched.epoch;
   sudog& waiter = prepare_to_wait(m);
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
-  word seen = state_.load(relaxed);
-  word next = 0;
+  run_stamp<word> seen(state_, flags, epoch);
   bool entered = false;
   do {
-    word const now = unstamped(seen, flags, epoch);
-    entered = (now & (held | writers_wait)) == 0;
-    next = stamped(entered ? now + reader : now | readers_wait, flags, epoch);
-  } while (!state_.compare_exchange_weak(seen, next, acquire, relaxed));  // pairs with the writer's release
+    entered = !seen.has(held | writers_wait);
+  } while (!seen.change_to(entered ? seen.now() + reader : seen.now() | readers_wait));
   if (entered) {
     bucket.release();
     end_wait(m, waiter);
@@ -267,27 +241,29 @@ bool shared_mutex::writer_leaves_soon() const noexcept {
   return left;
 }
 
-void shared_mutex::uncount_reader() noexcept {
-  word const before = unstamped(state_.fetch_sub(reader, release), flags, live_epoch());  // as unlock_shared
-  if ((before & (held | writers_wait | readers)) == (writers_wait | reader)) let_writer_in();
+void shared_mutex::uncount_readers(word count) noexcept {
+  word const before = state_.fetch_sub(count, release);  // as unlock_shared
+  std::uint32_t const epoch = live_epoch_after_release();
+  word const was = unstamped(before, flags, epoch) & (held | writers_wait | readers);
+  if (was == (writers_wait | count)) let_writer_in(epoch);
 }
 
 // A reader waits no longer, and is out of the bucket.
 void shared_mutex::reader_gave_up(wait_bucket& bucket, std::uint32_t epoch) noexcept {
   if (bucket.has_waiters(readers_key())) return;
-  change(relaxed, epoch, [](word now) { return now & ~readers_wait; });  // relaxed: nothing is handed over
+  change(epoch, [](word now) { return now & ~readers_wait; });
 }
 
 void shared_mutex::unlock_shared_slow(word before) noexcept {
   if ((before & held) != 0) fatal("unlock_shared of a shared_mutex that is write-locked, not read-locked");
   if ((before & readers) == 0) fatal("unlock_shared of an unlocked shared_mutex");
-  word const now = unstamped(before, flags, live_epoch());
-  if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in();
+  std::uint32_t const epoch = live_epoch_after_release();
+  word const now = unstamped(before, flags, epoch);
+  if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in(epoch);
 }
 
 // The last reader has left, and a writer waits; or has been let in meanwhile, and the shared_mutex may be gone.
-void shared_mutex::let_writer_in() noexcept {
-  std::uint32_t const epoch = live_epoch();
+void shared_mutex::let_writer_in(std::uint32_t epoch) noexcept {
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return;
   M& m = *found;

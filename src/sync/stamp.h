@@ -1,16 +1,26 @@
-// Words of objects that outlive the run in which somebody waited on them (T12).
+// Words of objects that outlive the run in which goroutines waited on them (T12).
 //
-// A global semaphore is used by one run after another. Flags that say "somebody waits" mean nothing once the run of those
-// who waited is over, for they will never come. So a word with such a flag carries the number of its run in the upper 16
-// bits, and whoever reads it drops flags with another number. The lower 48 bits are the object's own.
+// A global semaphore is used by one run after another. A flag that says "a goroutine waits" means nothing once the run of that
+// goroutine is over, because it will never come. So a word with such a flag carries the number of its run (Sched::epoch) in the upper
+// 16 bits, and a reader drops flags that carry another number. The bits below are the object's own.
+//
+// The rule for the number, which every primitive takes from here (run_stamp):
+//  1. Outside the runtime the caller reads the word first, with acquire, and then which run is alive. A goroutine that sets a flag
+//     knows its run and writes with release. So a caller that has seen the flag finds that run alive, or over: never "not yet begun".
+//     In the other order a thread from outside that was held up between the two could take the flags of a run that has begun
+//     meanwhile for those of a run that is over, and forget its waiters.
+//  2. What the caller does about it is a compare-and-swap of the word that it has seen. If that fails it looks again, at both.
+//  3. Inside the runtime the number is that of the caller's M. The run cannot end meanwhile: prepare_to_wait and enter_to_wake do not
+//     return to a goroutine whose run is over, and the end of a run waits for those who are inside (sched/end_all_ms.cpp).
 //
 // What was given to a goroutine that had not yet come to take it when its run ended must come back, too. A waker that
-// hands something over writes it into a second word, `promised`; the woken goroutine takes it out there before it goes on,
-// and the first that has to wait in the next run takes back what is still written there.
+// hands something over writes it into a second word, `promised`; the woken goroutine takes it out there before it goes on.
+// The first that finds it there when that run is over releases it, in the name of the goroutine that never came.
 #pragma once
 
 #include "base/atomic.h"
 #include "core/sched.h"
+#include "os/chaos.h"
 
 #include <cstdint>
 
@@ -18,48 +28,102 @@ namespace thrum::rt {
 
 using word = std::uint64_t;
 
-inline constexpr unsigned stamp_shift = 48;
-inline constexpr word stamp_mask = ~word{0} << stamp_shift;
+template <class Word>
+inline constexpr unsigned stamp_shift_of = sizeof(Word) * 8 - 16;
+template <class Word>
+inline constexpr Word stamp_mask_of = static_cast<Word>(~Word{0} << stamp_shift_of<Word>);
 
-inline std::uint32_t live_epoch() noexcept {
-  return Sched::live_epoch.load(relaxed);  // a run's own threads have it from the start; others cannot wait
+inline constexpr unsigned stamp_shift = stamp_shift_of<word>;
+inline constexpr word stamp_mask = stamp_mask_of<word>;
+
+// After a load with acquire of the word that the answer is used for.
+[[nodiscard]] inline std::uint32_t live_epoch() noexcept {
+  os::chaos_point("stamp.looked");
+  return Sched::live_epoch.load(relaxed);  // relaxed: the acquire orders it
 }
 
-// The word without its stamp, and without `flags` if they are of a run that is over.
-[[nodiscard]] inline word unstamped(word seen, word flags, std::uint32_t epoch) noexcept {
-  return seen >> stamp_shift == epoch ? seen & ~stamp_mask : seen & ~(stamp_mask | flags);
+// The same after a read-modify-write without acquire. On x86_64 that orders everything by itself.
+[[nodiscard]] inline std::uint32_t live_epoch_after_release() noexcept {
+#if defined(__x86_64__)
+  signal_fence();  // for the compiler
+#else
+  store_load_fence();
+#endif
+  return live_epoch();
 }
 
-[[nodiscard]] inline word stamped(word plain, word flags, std::uint32_t epoch) noexcept {
-  return (plain & flags) != 0 ? plain | word{epoch} << stamp_shift : plain;
+// The word without its stamp, and without `flags` if they are of another run.
+template <class Word>
+[[nodiscard]] constexpr Word unstamped(Word seen, Word flags, std::uint32_t epoch) noexcept {
+  Word const plain = seen & ~stamp_mask_of<Word>;
+  return seen >> stamp_shift_of<Word> == epoch ? plain : plain & ~flags;
 }
 
-// Under the bucket's lock: `amount` was given to goroutines that will be woken. Whatever an earlier run promised has been
-// taken back before anybody of this run waited.
+template <class Word>
+[[nodiscard]] constexpr Word stamped(Word plain, Word flags, std::uint32_t epoch) noexcept {
+  return (plain & flags) != 0 ? plain | static_cast<Word>(epoch) << stamp_shift_of<Word> : plain;
+}
+
+// One look at such a word, and the attempt to change what was seen.
+template <class Word>
+class run_stamp {
+ public:
+  // Outside the runtime.
+  run_stamp(atomic<Word>& state, Word flags) noexcept : state_(state), flags_(flags), seen_(state.load(acquire)) {
+    epoch_ = live_epoch();
+  }
+  // Inside the runtime, in the run `epoch`.
+  run_stamp(atomic<Word>& state, Word flags, std::uint32_t epoch) noexcept
+      : state_(state), flags_(flags), seen_(state.load(acquire)), epoch_(epoch), is_inside_(true) {}
+
+  // Without the stamp, and without the flags of a run that is over.
+  [[nodiscard]] Word now() const noexcept { return unstamped(seen_, flags_, epoch_); }
+  [[nodiscard]] bool has(Word flag) const noexcept { return (now() & flag) != 0; }
+  [[nodiscard]] Word raw() const noexcept { return seen_; }
+  // The run whose flags count; 0: none was alive.
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
+
+  void look_again() noexcept {
+    seen_ = state_.load(acquire);
+    if (!is_inside_) epoch_ = live_epoch();
+  }
+
+  // The word becomes `next`, with the stamp if it has a flag. False: it has changed, or the attempt failed for no reason, and now()
+  // is the answer to a new look. acquire and release: for rule 1, and for what the primitives hand over.
+  [[nodiscard]] bool change_to(Word next) noexcept {
+    if (state_.compare_exchange_weak(seen_, stamped(next, flags_, epoch_), acq_rel, acquire)) return true;
+    if (!is_inside_) epoch_ = live_epoch();
+    return false;
+  }
+
+ private:
+  atomic<Word>& state_;
+  Word const flags_;
+  Word seen_;
+  std::uint32_t epoch_ = 0;
+  bool const is_inside_ = false;
+};
+
+// Under the bucket's lock: `amount` was given to goroutines that will be woken. What an earlier run promised has been
+// released before a goroutine of this run waited.
 inline void promise(atomic<word>& promised, word amount, std::uint32_t epoch) noexcept {
-  word seen = promised.load(relaxed);  // relaxed, here and below: a sum; who is woken is told by being woken
+  word seen = promised.load(relaxed);  // relaxed: a sum; a goroutine that is woken is told by being woken
   word next = 0;
   do {
     next = (seen >> stamp_shift == epoch ? seen : word{epoch} << stamp_shift) + amount;
-  } while (!promised.compare_exchange_weak(seen, next, relaxed, relaxed));
+  } while (!promised.compare_exchange_weak(seen, next, release, relaxed));  // release: rule 1
 }
 
 // The woken goroutine is here.
 inline void accept(atomic<word>& promised, word amount) noexcept { promised.fetch_sub(amount, relaxed); }
 
-// Whether a run that is over has left a promise behind.
-[[nodiscard]] inline bool has_broken_promise(atomic<word> const& promised, std::uint32_t epoch) noexcept {
-  word const seen = promised.load(relaxed);
-  return seen >> stamp_shift != epoch && (seen & ~stamp_mask) != 0;
-}
-
-// How much of it there is; it is ours now. Under the bucket's lock, or outside any run.
-[[nodiscard]] inline word take_back(atomic<word>& promised, std::uint32_t epoch) noexcept {
-  word seen = promised.load(relaxed);
-  while (seen >> stamp_shift != epoch) {
-    if (promised.compare_exchange_weak(seen, 0, relaxed, relaxed)) return seen & ~stamp_mask;
+// What a run that is over has promised and nobody has come to take: the caller must release it. 0: nothing.
+[[nodiscard]] inline word take_broken_promise(atomic<word>& promised) noexcept {
+  for (run_stamp<word> seen(promised, ~stamp_mask);;) {
+    word const left = seen.raw() & ~stamp_mask;
+    if (left == 0 || seen.now() != 0) return 0;
+    if (seen.change_to(0)) return left;
   }
-  return 0;
 }
 
 }  // namespace thrum::rt

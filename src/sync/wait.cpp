@@ -20,9 +20,19 @@ void throw_not_a_goroutine(char const* what) {
   throw std::logic_error(std::string("thrum: ") + what + " would have to wait, but " + why_no_runtime());
 }
 
+namespace {
+
+// A goroutine that its run has left behind must not write into what goroutines of a later run use: it would do so under the locks of
+// a wait table of its own.
+void sleep_if_left_behind(M& m) noexcept {
+  if (m.sched.epoch != Sched::live_epoch.load(relaxed))
+    sleep_for_good(m);  // relaxed: ordered by the barrier of end_all_ms
+}
+
+}  // namespace
+
 sudog& prepare_to_wait(M& m) {
-  // One that its run has left behind must not write into what others use now: it would stand in a table that nobody looks at.
-  if (m.sched.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m);
+  sleep_if_left_behind(m);
   sudog* const waiter = take_sudog(*m.p);
   if (waiter == nullptr) {
     leave(m);
@@ -64,6 +74,7 @@ g_list take_all(wait_bucket& bucket, void const* address) noexcept {
 M* enter_to_wake(std::uint32_t epoch) noexcept {
   if (M* const m = callers_m()) {
     enter(*m);
+    sleep_if_left_behind(*m);
     if (m->sched.epoch == epoch) return m;
     leave(*m);
   }

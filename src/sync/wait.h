@@ -51,7 +51,8 @@ inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::m
 [[nodiscard]] g_list take_all(wait_bucket& bucket, void const* address) noexcept;
 
 // The M on which goroutines that wait in this run can be woken, with the runtime mark set. nullptr, on a thread from outside: that
-// run is over by now, and what its waiters left in the object's state means nothing any more.
+// run is over by now, and what its waiters left in the object's state means nothing any more. Does not return on a goroutine whose
+// run is over: it cannot wake goroutines of another one.
 [[nodiscard]] M* enter_to_wake(std::uint32_t epoch) noexcept;
 
 // Runs decide() under the bucket's lock; true: waits there until released, false: returns. If the deadline comes first,

@@ -44,19 +44,16 @@ bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
 }  // namespace
 
 void wait_group::add(std::int64_t delta) {
-  word seen = state_.load(relaxed);
-  for (;;) {
-    std::uint32_t const epoch = live_epoch();
-    word const now = unstamped(seen, waited_for, epoch);
+  for (run_stamp<word> seen(state_, waited_for);;) {
     std::int64_t count = 0;
-    if (__builtin_add_overflow(count_of(now), delta, &count) || count > count_max) throw_out_of_range(delta);
+    if (__builtin_add_overflow(count_of(seen.now()), delta, &count) || count > count_max) throw_out_of_range(delta);
     if (count < 0) throw_negative();
-    word const next = one * static_cast<word>(count) | (now & waited_for);
+    word const next = one * static_cast<word>(count) | (seen.now() & waited_for);
     if (next == waited_for) {
-      if (release_waiters(state_, seen, epoch)) return;
-      seen = state_.load(relaxed);
-    } else if (state_.compare_exchange_weak(seen, stamped(next, waited_for, epoch), acq_rel, relaxed)) {
-      return;  // acq_rel: the done() that comes last sees what all others did before theirs
+      if (release_waiters(state_, seen.raw(), seen.epoch())) return;
+      seen.look_again();
+    } else if (seen.change_to(next)) {
+      return;  // its acquire and release: the done() that comes last sees what all others did before theirs
     }
   }
 }
@@ -75,10 +72,9 @@ bool wait_group::park_until_zero(char const* what, std::int64_t deadline_ns) {
   M& m = enter_to_wait(what);
   std::uint32_t const epoch = m.sched.epoch;
   auto const say_so = [&] {
-    word seen = state_.load(acquire);  // pairs with the last done()
-    while (count_of(seen) != 0) {
-      word const next = stamped(unstamped(seen, waited_for, epoch) | waited_for, waited_for, epoch);
-      if (state_.compare_exchange_weak(seen, next, acquire, acquire)) return true;
+    run_stamp<word> seen(state_, waited_for, epoch);  // its acquire pairs with the last done()
+    while (count_of(seen.now()) != 0) {
+      if (seen.change_to(seen.now() | waited_for)) return true;
     }
     return false;
   };

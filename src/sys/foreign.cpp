@@ -129,11 +129,13 @@ bool is_about_to_leave(foreign_seat const& seat) noexcept {
   return is_inside(seat) && (status == g_status::running || status == g_status::runnable || has_just_come);
 }
 
-// One that was readied has got what it waited for, and only its turn is to come: that takes a few turns of the kernel's, long ones on a busy
-// machine.
+// A thread that was readied has got what it waited for, and only its turn is to come. One that runs inside the runtime is soon out of it.
+// Both take a few turns of the kernel's, long ones on a busy machine.
 std::int64_t more_patience_ns(foreign_seat const& seat) noexcept {
   constexpr std::int64_t until_its_turn_ns = 10'000'000'000;
-  return seat.g.status.load(relaxed) == g_status::runnable ? until_its_turn_ns : 0;
+  auto const status = seat.g.status.load(relaxed);
+  bool const runs_inside = status == g_status::running && seat.m.in_runtime.load(acquire);
+  return status == g_status::runnable || runs_inside ? until_its_turn_ns : 0;
 }
 
 }  // namespace

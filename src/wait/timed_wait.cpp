@@ -56,9 +56,10 @@ timed_wait wait_there_until(M& m, wait_bucket& bucket, sudog& waiter, wait_reaso
                             std::int64_t deadline_ns) noexcept {
   limited_wait wait{bucket, {}};
   if (!wait.limit.prepare(m, deadline_ns)) {
+    // A broadcast may have detached its queue and not come to it yet: then others may have destroyed the object already.
     bool more = false;
-    static_cast<void>(bucket.remove(waiter, more));
-    return {&m, wait_outcome::no_memory};
+    bool const stood_there = bucket.remove(waiter, more);
+    return {&m, wait_outcome::no_memory, stood_there};
   }
   return park_until(m, wait, waiter, reason);
 }

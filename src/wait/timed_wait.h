@@ -17,7 +17,7 @@ enum class wait_outcome : std::uint8_t {
 struct timed_wait {
   M* m;  // where the goroutine is now
   wait_outcome how;
-  // timed_out: it was still in the bucket. Otherwise a waker that came too late has taken it out, and has seen to the object's
+  // timed_out and no_memory: it was still in the bucket. Otherwise a waker that came too late has taken it out, and has seen to the object's
   // state, and others whom he woke may have destroyed the object.
   bool stood_there = true;
 };
@@ -27,7 +27,10 @@ struct timed_wait {
 // others are left.
 //
 // While it stands there, who takes it out by wait_bucket::dequeue must win its race, and passes it over otherwise: dequeue
-// may answer nullptr although has_waiters was true.
+// may answer nullptr although has_waiters was true. So no wake-up is lost to a waiter whose time is over: the timer and the wakers
+// compete for one race, which begins before the bucket is unlocked. A waker that loses it gives what it has to the next waiter, and one
+// that wins it is what the goroutine is told of, however late it runs. A waiter for which there is no memory never began the race: it
+// still held the bucket's lock, and leaves the queue under it.
 [[nodiscard]] timed_wait wait_in_until(M& m, wait_bucket& bucket, sudog& waiter, void const* address,
                                        wait_reason reason, queue_end where, std::int64_t deadline_ns) noexcept;
 

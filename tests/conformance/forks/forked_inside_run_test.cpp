@@ -2,6 +2,7 @@
 #include "base/platform.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <cstdlib>
@@ -63,6 +64,38 @@ int look_at_everything() {
 
 class forked_inside_run : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(forked_inside_run);
+
+// The goroutines that wait in the parent are not there in the child: nothing is woken, and nothing hangs.
+TEST_P(forked_inside_run, objects_for_which_the_parent_waits_are_released) {
+  run([] {
+    mutex m;
+    semaphore permits;
+    latch opens(1);
+    m.lock();
+    wait_group all;
+    all.go([&] {
+      m.lock();
+      m.unlock();
+    });
+    all.go([&] { permits.acquire(); });
+    all.go([&] { opens.wait(); });
+    ASSERT_TRUE(test::wait_until([] {
+      return test::waiting_for(rt::wait_reason::mutex) == 1 && test::waiting_for(rt::wait_reason::semaphore) == 1 &&
+             test::waiting_for(rt::wait_reason::latch) == 1;
+    }));
+    EXPECT_EQ(in_child([&] {
+                m.unlock();
+                permits.release();
+                opens.count_down();
+                return m.try_lock() && permits.try_acquire() && opens.try_wait() ? as_expected : 30;
+              }),
+              as_expected);
+    m.unlock();
+    permits.release();
+    opens.count_down();
+    all.wait();
+  });
+}
 
 TEST_P(forked_inside_run, what_needs_a_runtime_says_why_there_is_none) {
   run([] {
