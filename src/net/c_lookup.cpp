@@ -8,6 +8,7 @@
 #include "os/clock.h"
 #include "os/lock.h"
 #include "os/note.h"
+#include "sched/park.h"
 #include <thrum/blocking.h>
 #include <thrum/chan.h>
 #include <thrum/go.h>
@@ -79,6 +80,9 @@ struct lookup {
 
 // Whose turn it is to look up a name. The lock is held only inside the runtime, where the end of a run stops no goroutine. What a run that
 // is over has left here is forgotten by the first caller of the next: its goroutines never come back.
+//
+// A place that becomes free is given to the first waiter under the lock, and a caller that comes while others wait stands behind them,
+// whether a place is free or not: so turns are in the order of coming, also when options::max_threads is raised meanwhile.
 class turnstile {
  public:
   // On a goroutine. False: the time was over first.
@@ -86,6 +90,7 @@ class turnstile {
     if (enter_or_queue(nullptr)) return true;
     waiter mine;
     if (enter_or_queue(&mine)) return true;
+    admit_waiting();  // there may be free places, and others first
     try {
       if (receive_by(mine.turn, until_ns)) return true;
     } catch (...) {  // no memory for the timer
@@ -96,18 +101,12 @@ class turnstile {
   }
 
   void leave() noexcept {
-    chan<std::monostate> next(nullptr);
     {
       locked const l(*this);
-      if (l.begin_run() == 0) return;
-      if (first_ == nullptr) {
-        --in_use_;
-        return;
-      }
-      next = first_->turn;
-      unlink(*first_);
+      if (in_use_ == 0) return;
+      --in_use_;
     }
-    static_cast<void>(next.try_send({}));  // it has room, and nothing is allocated for it
+    admit_waiting();
   }
 
   // False: the time was over first.
@@ -133,6 +132,14 @@ class turnstile {
     explicit locked(turnstile& of) noexcept : m_(*callers_m()), of_(of) {
       rt::enter(m_);
       of_.lock_.acquire();
+      std::uint32_t const epoch = m_.sched.epoch;
+      if (epoch != Sched::live_epoch.load(relaxed)) {  // relaxed: a later run that was here has told it by the lock
+        of_.lock_.release();
+        sleep_for_good(m_);  // its run has left it behind
+      }
+      if (std::exchange(of_.epoch_, epoch) == epoch) return;
+      of_.in_use_ = 0;
+      of_.first_ = of_.last_ = nullptr;
     }
     ~locked() {
       of_.lock_.release();
@@ -141,17 +148,9 @@ class turnstile {
     locked(locked const&) = delete;
     locked& operator=(locked const&) = delete;
 
-    // How many are in use.
-    [[nodiscard]] int begin_run() const noexcept {
-      if (of_.epoch_ != m_.sched.epoch) {
-        of_.epoch_ = m_.sched.epoch;
-        of_.in_use_ = 0;
-        of_.first_ = of_.last_ = nullptr;
-      }
-      return of_.in_use_;
-    }
     [[nodiscard]] int places() const noexcept {
-      int const threads_max = m_.sched.threads_max.load(relaxed);  // relaxed: whoever changes it needs no answer
+      int const threads_max =
+          m_.sched.threads_max.load(relaxed);  // relaxed: the caller that changes it needs no answer
       return std::clamp(threads_max / 4, 1, lookups_max);
     }
 
@@ -163,7 +162,7 @@ class turnstile {
   // False: the caller has to wait for its turn, and `mine`, if it is there, stands in the queue.
   [[nodiscard]] bool enter_or_queue(waiter* mine) noexcept {
     locked const l(*this);
-    if (l.begin_run() < l.places()) {
+    if (first_ == nullptr && in_use_ < l.places()) {
       ++in_use_;
       return true;
     }
@@ -172,6 +171,21 @@ class turnstile {
     mine->previous = std::exchange(last_, mine);
     (mine->previous != nullptr ? mine->previous->next : first_) = mine;
     return false;
+  }
+
+  // Gives free places to those who wait.
+  void admit_waiting() noexcept {
+    for (;;) {
+      chan<std::monostate> next(nullptr);
+      {
+        locked const l(*this);
+        if (first_ == nullptr || in_use_ >= l.places()) return;
+        ++in_use_;
+        next = first_->turn;
+        unlink(*first_);
+      }
+      static_cast<void>(next.try_send({}));  // it has room, and nothing is allocated for it
+    }
   }
 
   // Whether it stood there.
@@ -251,10 +265,15 @@ struct threads_lookup : lookup {
 void on_thread(lookup& its, std::int64_t until_ns) {
   if (until_ns == never_poll) return its.perform();
   auto const shared = std::make_shared<threads_lookup>(its.name, its.port);
-  std::thread([shared] {
-    shared->perform_alone();
-    shared->done.wake();
-  }).detach();
+  try {
+    std::thread([shared] {
+      shared->perform_alone();
+      shared->done.wake();
+    }).detach();
+  } catch (std::system_error const& refused) {  // the machine has no thread to spare
+    its.error = refused.code();
+    return;
+  }
   if (shared->done.sleep_until(until_ns)) {
     its.found = std::move(shared->found);
     its.error = shared->error;
@@ -264,6 +283,18 @@ void on_thread(lookup& its, std::int64_t until_ns) {
 }
 
 }  // namespace
+
+lookup_turn::lookup_turn() noexcept {
+  try {
+    has_ = turns.enter_by(never_poll);
+  } catch (...) {  // no memory
+    has_ = false;
+  }
+}
+
+lookup_turn::~lookup_turn() {
+  if (has_) turns.leave();
+}
 
 std::vector<endpoint> look_up_by_c_library(std::string const& name, std::uint16_t port, std::int64_t until_ns,
                                            std::error_code& error) {

@@ -25,4 +25,17 @@ inline constexpr int lookups_max = 500;  // Go's value for lookups by the C libr
 [[nodiscard]] std::vector<endpoint> look_up_by_c_library(std::string const& name, std::uint16_t port,
                                                          std::int64_t until_ns, std::error_code& error);
 
+// The caller's turn, on a goroutine, which may wait for it: for names that are looked up elsewhere (src/posix/names.cpp). If there is no
+// memory to wait, it has none.
+class [[nodiscard]] lookup_turn {
+ public:
+  lookup_turn() noexcept;
+  ~lookup_turn();
+  lookup_turn(lookup_turn const&) = delete;
+  lookup_turn& operator=(lookup_turn const&) = delete;
+
+ private:
+  bool has_ = false;
+};
+
 }  // namespace thrum::rt

@@ -15,6 +15,7 @@
 #include "os/lock.h"
 #include "os/pause_signal.h"
 #include "os/signal_watch.h"
+#include "sched/park.h"
 #include <thrum/chan.h>
 #include <thrum/fd.h>
 #include <thrum/go.h>
@@ -62,12 +63,17 @@ switchboard& board() {
   return the_board.get([] { return std::make_unique<switchboard>(); });
 }
 
-// The switchboard, locked, on a goroutine or a thread from outside; between runs any thread may lock it without more ado.
+// The switchboard, locked, on a goroutine or a thread from outside; between runs any thread may lock it without more ado. A goroutine that its
+// run has left behind stays here, since what it knows of runs and subscriptions is not so in a later run.
 class [[nodiscard]] locked_board {
  public:
   explicit locked_board(switchboard& b) noexcept : m_(callers_m()), board_(b) {
     if (m_ != nullptr) enter(*m_);
     board_.lock.acquire();
+    // relaxed: a later run that was here has told it by the lock
+    if (m_ == nullptr || m_->sched.epoch == Sched::live_epoch.load(relaxed)) return;
+    board_.lock.release();
+    sleep_for_good(*m_);
   }
   ~locked_board() {
     board_.lock.release();
@@ -75,6 +81,8 @@ class [[nodiscard]] locked_board {
   }
   locked_board(locked_board const&) = delete;
   locked_board& operator=(locked_board const&) = delete;
+
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return m_ == nullptr ? 0 : m_->sched.epoch; }  // 0: no run
 
  private:
   M* const m_;
@@ -197,7 +205,6 @@ chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   M const* const m = callers_m();
   if (m == nullptr) throw std::logic_error(std::string("thrum: signals() while ") + why_no_runtime());
   error.clear();
-  std::uint32_t const epoch = m->sched.epoch;
   std::uint64_t wants = 0;
   for (int const number : numbers) {
     if (number < 1 || number > os::watched_signal_max || is_ours(*m, number))
@@ -214,13 +221,15 @@ chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   switchboard& b = board();
   chan<int> to(capacity);
   subscribers made;
-  made.emplace(key_of(to), subscriber{to, wants, epoch});
+  made.emplace(key_of(to), subscriber{to, wants});
   auto node = made.extract(made.begin());
   bool is_served = false;
+  std::uint32_t epoch = 0;  // under the lock: a thread from outside may see one run end and another begin
   {
     locked_board const locked(b);
+    epoch = node.mapped().epoch = locked.epoch();
     if (int const failed = subscribe(b, node)) error = system_error_of(failed);
-    is_served = b.served_in == epoch;
+    is_served = epoch != 0 && b.served_in == epoch;
   }
   if (error) return nullptr;
   if (is_served) return to;

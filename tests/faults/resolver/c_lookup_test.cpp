@@ -1,19 +1,24 @@
 // Names by the C library, whose getaddrinfo this program replaces by one that answers when it is told to.
 #include "net/c_lookup.h"
 
+#include "base/platform.h"
 #include "conformance/child_test.h"
+#include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <unistd.h>
 
 namespace {
@@ -22,6 +27,8 @@ std::atomic<bool> answers_come{true};
 std::atomic<int> under_way{0};
 std::atomic<int> most_under_way{0};
 std::atomic<int> asked{0};
+
+thread_local bool no_more_threads = false;
 
 [[maybe_unused]] bool const c_library_is_asked = ::setenv("THRUM_DEBUG", "netdns=c", 1) == 0;
 
@@ -49,6 +56,16 @@ extern "C" int getaddrinfo(char const*, char const*, addrinfo const*, addrinfo**
   return 0;
 }
 extern "C" void freeaddrinfo(addrinfo* found) { std::free(found); }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" int pthread_create(pthread_t* made, pthread_attr_t const* how, void* (*call)(void*),
+                              void* argument) noexcept {
+  if (no_more_threads) return EAGAIN;
+  using signature = int (*)(pthread_t*, pthread_attr_t const*, void* (*)(void*), void*);
+  static auto const next = reinterpret_cast<signature>(::dlsym(RTLD_NEXT, "pthread_create"));
+  return next(made, how, call, argument);
+}
+#endif
 
 namespace thrum {
 namespace {
@@ -147,6 +164,94 @@ TEST_F(c_lookups_left_behind, NE_take_no_turn_of_the_next_run) {
     });
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+// A goroutine that sleeps in the kernel, unannounced, when its run ends, and goes on in the next run.
+TEST_F(c_lookups_left_behind, NE_do_not_free_the_places_of_the_next_run) {
+  auto const child = [] {
+    static constexpr int places = 10;
+    static std::atomic<bool> sleeps{false};
+    static std::atomic<bool> may_go_on{false};
+    static std::atomic<bool> goes_on{false};
+    options const chosen{.max_procs = 2, .max_threads = 4 * places, .async_preemption = false};
+    run(
+        [] {
+          go([] {
+            sleeps = true;
+            while (!may_go_on) ::usleep(1000);
+            goes_on = true;
+            std::error_code error;
+            static_cast<void>(is_found(error));
+            std::_Exit(5);
+          });
+          if (!test::wait_until([] { return sleeps.load(); })) std::_Exit(1);
+        },
+        chosen);
+    answers_come = false;
+    run(
+        [] {
+          for (int i = 0; i < places; ++i) {
+            go([] {
+              std::error_code error;
+              static_cast<void>(is_found(error));
+            });
+          }
+          if (!test::wait_until([] { return under_way == places; })) std::_Exit(2);
+          may_go_on = true;
+          if (!test::wait_until([] { return goes_on.load(); })) std::_Exit(3);
+          for (int i = 0; i < 10; ++i) {  // all places are taken, so each ends by its limit
+            std::error_code error;
+            static_cast<void>(resolve("a.name", 80, 20ms, error));
+          }
+          std::_Exit(asked == places ? 0 : 4);
+        },
+        chosen);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(c_lookups, NE_keep_the_order_of_coming_when_the_limit_of_threads_is_raised) {
+  run([] {
+    int const before = set_max_threads(4 * 8);
+    answers_come = false;
+    std::atomic<int> found{0};
+    wait_group all;
+    auto const one_more = [&] {
+      all.go([&] {
+        std::error_code error;
+        if (is_found(error)) ++found;
+      });
+    };
+    for (int i = 0; i < 8; ++i) one_more();
+    ASSERT_TRUE(test::wait_until([] { return under_way == 8; }));
+    one_more();  // waits for its turn
+    ASSERT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::chan_receive) == 1; }));
+    set_max_threads(4 * 9);
+    std::error_code error;
+    static_cast<void>(resolve("a.name", 80, 20ms, error));
+    EXPECT_EQ(error, std::errc::timed_out) << "the place that is free belongs to the one that waits";
+    EXPECT_TRUE(test::wait_until([] { return asked == 9; }));
+    answers_come = true;
+    all.wait();
+    EXPECT_EQ(found, 9) << "and the tenth gave its own back";
+    EXPECT_EQ(asked, 9);
+    set_max_threads(before);
+  });
+}
+
+TEST_P(c_lookups, NE_a_thread_that_cannot_be_made_is_an_error_code) {
+  if constexpr (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "the sanitizer has a pthread_create of its own";
+  run([] {
+    blocking([] {
+      std::thread([] {
+        no_more_threads = true;
+        std::error_code error;
+        EXPECT_NO_THROW(static_cast<void>(resolve("a.name", 80, 30s, error)));
+        no_more_threads = false;
+        EXPECT_EQ(error, std::errc::resource_unavailable_try_again);
+      }).join();
+    });
+  });
 }
 
 TEST_P(c_lookups, NE_a_thread_from_outside_has_a_time_limit_too) {
