@@ -48,8 +48,11 @@ THRUM_OPAQUE void perform(F& f, R& result, int& error, int& host_error) noexcept
   host_error = h_errno;
 }
 
-// f, which may sleep in the kernel, is called by another goroutine on another thread; this one waits at home. errno and h_errno are f's.
-template <class F>
+struct nothing_first {};
+
+// f, which may sleep in the kernel, is called by another goroutine on another thread; this one waits at home. errno and h_errno are f's. The
+// other goroutine has a First while it calls, which it may have to wait for.
+template <class First = nothing_first, class F>
 [[nodiscard]] auto by_helper(F f) noexcept {
   decltype(f()) result{};
   int error = errno;
@@ -61,6 +64,7 @@ template <class F>
   try {
     rt::at_home const here;
     auto const announced = [&]() noexcept {
+      [[maybe_unused]] First const its_turn;
       blocking_scope const waits(blocking_hint::long_call);
       perform(f, result, error, host_error);
     };

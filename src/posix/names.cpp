@@ -1,5 +1,7 @@
 // Names: getaddrinfo, getnameinfo, gethostby...: they ask servers in ways of the C library's own, so another thread makes the call. What
-// the program has set in _res of its thread does not hold there.
+// the program has set in _res of its thread does not hold there. Those threads are limited in number, together with the ones of thrum's own
+// lookups (net/c_lookup.h).
+#include "net/c_lookup.h"
 #include "posix/here.h"
 #include "posix/interpose.h"
 #include "posix/plain.h"
@@ -11,6 +13,11 @@ bool asks_nobody(char const* node, addrinfo const* hints) noexcept {
   return node == nullptr || (hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0);
 }
 
+template <class F>
+auto by_lookup_helper(F plainly) noexcept {
+  return by_helper<rt::lookup_turn>(plainly);
+}
+
 }  // namespace
 }  // namespace thrum::posix
 
@@ -20,7 +27,7 @@ THRUM_POSIX_FILE(names);
 
 THRUM_POSIX_CALL int getaddrinfo(char const* node, char const* service, addrinfo const* hints, addrinfo** found) {
   auto const plainly = [&] { return plain::getaddrinfo(node, service, hints, found); };
-  return asks_nobody(node, hints) || !on_goroutine() ? plainly() : by_helper(plainly);
+  return asks_nobody(node, hints) || !on_goroutine() ? plainly() : by_lookup_helper(plainly);
 }
 
 THRUM_POSIX_CALL int getnameinfo(sockaddr const* address, socklen_t bytes, char* host, socklen_t host_bytes,
@@ -28,34 +35,34 @@ THRUM_POSIX_CALL int getnameinfo(sockaddr const* address, socklen_t bytes, char*
   auto const plainly = [&] {
     return plain::getnameinfo(address, bytes, host, host_bytes, service, service_bytes, flags);
   };
-  return (flags & NI_NUMERICHOST) != 0 || !on_goroutine() ? plainly() : by_helper(plainly);
+  return (flags & NI_NUMERICHOST) != 0 || !on_goroutine() ? plainly() : by_lookup_helper(plainly);
 }
 
 THRUM_POSIX_CALL hostent* gethostbyname(char const* name) {
   auto const plainly = [&] { return plain::gethostbyname(name); };
-  return on_goroutine() ? by_helper(plainly) : plainly();
+  return on_goroutine() ? by_lookup_helper(plainly) : plainly();
 }
 
 THRUM_POSIX_CALL hostent* gethostbyname2(char const* name, int family) {
   auto const plainly = [&] { return plain::gethostbyname2(name, family); };
-  return on_goroutine() ? by_helper(plainly) : plainly();
+  return on_goroutine() ? by_lookup_helper(plainly) : plainly();
 }
 
 THRUM_POSIX_CALL hostent* gethostbyaddr(void const* address, socklen_t bytes, int family) {
   auto const plainly = [&] { return plain::gethostbyaddr(address, bytes, family); };
-  return on_goroutine() ? by_helper(plainly) : plainly();
+  return on_goroutine() ? by_lookup_helper(plainly) : plainly();
 }
 
 THRUM_POSIX_CALL int gethostbyname_r(char const* name, hostent* result, char* memory, std::size_t bytes,
                                      hostent** found, int* error) {
   auto const plainly = [&] { return plain::gethostbyname_r(name, result, memory, bytes, found, error); };
-  return on_goroutine() ? by_helper(plainly) : plainly();
+  return on_goroutine() ? by_lookup_helper(plainly) : plainly();
 }
 
 THRUM_POSIX_CALL int gethostbyname2_r(char const* name, int family, hostent* result, char* memory, std::size_t bytes,
                                       hostent** found, int* error) {
   auto const plainly = [&] { return plain::gethostbyname2_r(name, family, result, memory, bytes, found, error); };
-  return on_goroutine() ? by_helper(plainly) : plainly();
+  return on_goroutine() ? by_lookup_helper(plainly) : plainly();
 }
 
 THRUM_POSIX_CALL int gethostbyaddr_r(void const* address, socklen_t bytes, int family, hostent* result, char* memory,
@@ -63,5 +70,5 @@ THRUM_POSIX_CALL int gethostbyaddr_r(void const* address, socklen_t bytes, int f
   auto const plainly = [&] {
     return plain::gethostbyaddr_r(address, bytes, family, result, memory, room, found, error);
   };
-  return on_goroutine() ? by_helper(plainly) : plainly();
+  return on_goroutine() ? by_lookup_helper(plainly) : plainly();
 }
