@@ -21,10 +21,9 @@
 namespace thrum::rt {
 namespace {
 
-std::function<void(panic_info const&)>& last_word() {
-  static std::function<void(panic_info const&)> function;
-  return function;
-}
+// What on_panic has set; never destroyed. Not a static of a function: its guard would stay locked for good behind a goroutine that the
+// end of its run stops while it initialises it.
+constinit atomic<std::function<void(panic_info const&)>*> last_word{nullptr};
 
 // What the current exception carries in it, outermost first: std::throw_with_nested.
 void print_causes() noexcept {
@@ -100,9 +99,10 @@ void report_panic() noexcept {
     print_error("%s", "");
     report_other_goroutines(s, g.id);
   }
-  if (auto const& function = last_word()) {
+  // acquire pairs with on_panic
+  if (auto const* const function = last_word.load(acquire); function != nullptr && *function) {
     try {
-      function({g.id, what, g.task.created_at});
+      (*function)({g.id, what, g.task.created_at});
     } catch (...) {
       print_error("thrum: the on_panic function threw");
     }
@@ -112,4 +112,7 @@ void report_panic() noexcept {
 
 }  // namespace thrum::rt
 
-void thrum::on_panic(std::function<void(panic_info const&)> replacement) { rt::last_word() = std::move(replacement); }
+void thrum::on_panic(std::function<void(panic_info const&)> replacement) {
+  auto* const next = new std::function<void(panic_info const&)>(std::move(replacement));
+  delete rt::last_word.exchange(next, rt::acq_rel);  // release pairs with report_panic
+}

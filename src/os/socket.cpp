@@ -1,5 +1,6 @@
 #include "os/socket.h"
 
+#include "base/atomic.h"
 #include "base/platform.h"
 #include "os/fault.h"
 #include "os/kernel.h"
@@ -247,19 +248,21 @@ THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
   return static_cast<int>(repeat([&] { return ::pipe2(ends, O_NONBLOCK | O_CLOEXEC); }));
 }
 
+// Callers that come at once may each do it, so none of them waits for another: the second finds the handler of the first.
 void survive_broken_pipes() noexcept {
-  [[maybe_unused]] static bool const is_done = [] {  // by one, for whom the others wait
-    struct sigaction now {};
-    if (::sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
-      return true;
-    }
+  static constinit atomic<bool> is_done{false};
+  if (is_done.load(acquire)) return;  // pairs with the store below
+  struct sigaction now {};
+  bool const is_default =
+      ::sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+  if (is_default) {
     struct sigaction ours {};
     ours.sa_handler = pipe_is_broken;
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
     ::sigemptyset(&ours.sa_mask);
     ::sigaction(SIGPIPE, &ours, nullptr);
-    return true;
-  }();
+  }
+  is_done.store(true, release);
 }
 
 }  // namespace thrum::rt::os
