@@ -54,7 +54,7 @@ struct M {
   M(Sched& owner, int number) noexcept : sched(owner), id(number) {}
 
   [[nodiscard]] leaving usual_leaving() const noexcept {
-    return id == 0 || stands_in ? leaving::through_g0 : leaving::directly;
+    return id == 0 || stands_in || mask_was_changed ? leaving::through_g0 : leaving::directly;
   }
 
   // fixed once it runs
@@ -79,7 +79,8 @@ struct M {
   atomic<bool> run_is_over{false};     // of such a thread: it must not enter
   atomic<std::uint32_t> keeps_run{0};  // of such a thread: it is outside, and needs the memory of its run
   std::uint8_t at_start = 0;           // see m_start
-  bool stands_in = false;  // it was called to bring that one away from there, and to go back to rest afterwards
+  bool stands_in = false;         // it was called to bring that one away from there, and to go back to rest afterwards
+  bool mask_was_changed = false;  // its goroutine has left it another signal mask than Ms have: see sys/preempt.h
   leaving leaves = usual_leaving();  // its current goroutine does
   bool ends_with_goroutine = false;  // the one that ended here was locked
   bool spinning = false;             // looks for work and is counted in sched.spinning

@@ -49,6 +49,7 @@ struct sightings {
     bool timer_failed = false;       // in this slice: the kernel had none
     std::uint32_t answers_seen = 0;  // M::pauses_answered at that time
     std::int64_t cpu_when_asked_ns = 0;
+    std::uint32_t answers_when_asked = 0;  // M::pauses_answered at the last request, by whatever means
   } slice;
 };
 

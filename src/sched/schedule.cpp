@@ -25,6 +25,13 @@ void end_turn(M& m, G& g) noexcept {
   if (p.counters.switches_via_g0.load(relaxed) % timed_one_in == timed_one_in - 1) g.time_next_turn();
 }
 
+// The goroutine that left has changed it, and the next one is to be preempted.
+[[gnu::noinline]] void take_own_mask_back(M& m) noexcept {
+  m.sched.ms_signals.apply();
+  m.mask_was_changed = false;
+  if (m.leaves == leaving::through_g0) m.leaves = m.usual_leaving();
+}
+
 found take_handed(M& m) noexcept {
   found const handed{m.handed, m.handed_inherits};
   m.handed = nullptr;
@@ -49,6 +56,8 @@ void execute(M& m, found next) noexcept {
 void schedule_until_end(M& m) noexcept {
   enter(m);
   for (;;) {
+    if (m.mask_was_changed) [[unlikely]]
+      take_own_mask_back(m);
     if (m.ends_with_goroutine) return give_up_own_thread(m);
     if (m.stands_in && m.p != nullptr && m.brought == nullptr) [[unlikely]]
       stand_back(m);

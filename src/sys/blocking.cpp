@@ -220,6 +220,7 @@ void come_back_on_this_thread(M& m) noexcept {
 
 void entered_with_attention(M& m) noexcept {
   std::uint32_t const seen = settle_who_has_the_p(m);
+  if ((seen & m_attend::pause) != 0) look_at_mask(m);
   if ((seen & m_attend::away) == 0) return;
   if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // it comes from outside: see sys/foreign.h
   come_back_on_this_thread(m);

@@ -134,6 +134,12 @@ void note_calls(M& m, pause_in place, void const* ucontext) noexcept {
   }
 }
 
+// The caller is a handler of the program's: see keeps_handlers_waiting.
+bool is_on_signal_stack(M const& m) noexcept {
+  auto const low = reinterpret_cast<std::uintptr_t>(m.signal_stack.low);
+  return reinterpret_cast<std::uintptr_t>(stack_pointer()) - low < os::alt_stack_bytes();
+}
+
 bool is_still_asked(M const& m) noexcept {
   return m.p != nullptr && m.p->schedtick.load(relaxed) == m.pause_tick.load(relaxed);
 }
@@ -185,9 +191,15 @@ void pause_where_it_is(void const* ucontext) noexcept {
   clear_mark(*m);
 }
 
+void look_at_mask(M& m) noexcept {
+  if (m.is_foreign || m.mask_was_changed || m.sched.ms_signals.is_in_force()) return;
+  m.mask_was_changed = true;
+  if (m.leaves == leaving::directly) m.leaves = leaving::through_g0;
+}
+
 void pause_if_still_asked(M& m) noexcept {
   m.attention.fetch_and(~m_attend::pause, relaxed);
-  if (m.current == nullptr || !m.sched.ms_signals.is_in_force()) return;
+  if (m.current == nullptr || is_on_signal_stack(m) || !m.sched.ms_signals.is_in_force()) return;
   enter(m);
   if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
   attend_to(*m.p);

@@ -18,7 +18,9 @@
 //     the interrupted mask is not that of all Ms, or the stack pointer lies on the signal stack. What is held there, a handler that has
 //     interrupted the runtime on another thread may wait for, with a lock of the runtime's or with the only P; so the holder must go
 //     on, and neither a slice's end nor a stop of the world nor the end of the run stops it. Sysmon asks again. A goroutine that
-//     changes its thread's mask for good makes room only where it calls the runtime and may switch there. What cannot be told is a
+//     changes its thread's mask for good makes room only where it calls the runtime and may switch there. If it was asked to, its M
+//     notices the mask when the goroutine next enters the runtime, and takes its own one back on g0, before another goroutine runs
+//     there. What cannot be told is a
 //     handler with SA_NODEFER, an empty mask and no SA_ONSTACK.
 //  4. It makes no thread: the P goes to an M that rests, else to the one that has been paused longest. Without either the
 //     preemption does not happen now, and the thread maker makes a spare M (T01).
@@ -43,6 +45,10 @@ void pause_where_it_is(void const* ucontext) noexcept;
 void pause_if_still_asked(M& m) noexcept;
 
 // --- also used by blocking.cpp ---
+
+// m's goroutine, which was asked to make room, has entered the runtime. If it has changed the mask of the thread, it leaves m by way of g0,
+// where m takes its own mask back.
+void look_at_mask(M& m) noexcept;
 
 // After begin_pause_locked, sched/queues.h, m sleeps in user code, and stays asleep when the run ends, until this.
 void end_pause(M& m) noexcept;

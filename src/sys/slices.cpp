@@ -213,6 +213,10 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   m.pause_reach.store(reach, relaxed);
   std::uint32_t const tick = tick_to_ask_for(p, seen, now_ns);
   m.pause_tick.store(tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
+  // Without an answer the thread may have the signal blocked: then the M looks at its mask when it next enters the runtime.
+  std::uint32_t const answers = m.pauses_answered.load(relaxed);
+  bool const was_answered = answers != std::exchange(seen.answers_when_asked, answers);
+  if (seen.asked != 0 && !was_answered) m.attention.fetch_or(m_attend::pause, relaxed);
   seen.asked_by_timer = asks_by_timer(p, m, seen);
   bool const is_asked = seen.asked_by_timer ? set_timer(m, seen, now_ns) : send(m, seen, at.ns);
   if (!is_asked) return verdict::look_again_soon;

@@ -5,6 +5,7 @@
 #include "core/sched.h"
 #include "os/signal.h"
 #include "os/thread.h"
+#include "support/goroutines.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/slices.h"
@@ -282,6 +283,39 @@ TEST(places_to_pause, T15_a_goroutine_that_blocks_a_signal_is_not_paused_as_it_l
     while (!other_ran) is_asked_in_the_runtime();
     other.join();
   });
+}
+
+// --- a mask that is left behind ---
+
+class changed_mask : public test::child_test, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(of, changed_mask, testing::Values(SIGURG, SIGUSR1));
+
+// The first goroutine is asked to make room, and goes on because of its mask. The second has its thread after it.
+TEST_P(changed_mask, the_next_goroutine_on_that_thread_is_preempted) {
+  THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
+  EXPECT_EXIT(
+      {
+        with_slices_of const slices(1ms);
+        static int const signal = GetParam();
+        static std::atomic<bool> computes{false};
+        run_at(1, [] {
+          test::leave_the_first_thread();
+          go([] {
+            sigset_t const blocked = only(signal);
+            ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+            auto const until = std::chrono::steady_clock::now() + 100ms;
+            while (std::chrono::steady_clock::now() < until) {
+            }
+            go([] {
+              computes = true;
+              for (;;) asm volatile("");
+            });
+          });
+          while (!computes) thrum::yield();
+        });
+        ::_exit(7);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 }  // namespace
