@@ -1,4 +1,6 @@
-// Atomics for the library's inside, and the one store-load helper.
+// The atomics that the library's source uses, its only store-load fence, and a few helpers around plain words.
+//
+// Everything here is inline, takes no lock and may be called on any stack, also in a signal handler.
 #pragma once
 
 #include "base/platform.h"
@@ -13,11 +15,12 @@ using detail::relaxed;
 using detail::release;
 using detail::seq_cst;
 
-// Everything stored before it is visible to whoever's own store_load_fence comes later, and vice versa: of two threads
-// that each store, fence and look at the other's word, at least one sees the other. Acquire and release cannot promise
-// that: they order a load before a later store, never a store before a later load.
+// All fences of all threads have one total order. What a thread stores before its fence is visible to every thread
+// whose fence comes later. So if two threads each store to their own word, call the fence and then load the other's
+// word, at least one of them sees the other's store. Acquire and release cannot promise that, because they never order
+// a store before a later load.
 //
-// ThreadSanitizer does not model fences; a read-modify-write of one common word gives it the same total order.
+// ThreadSanitizer does not model fences. A read-modify-write of one common word gives it the same total order.
 inline void store_load_fence() noexcept {
 #if THRUM_TSAN
   static constinit atomic<unsigned> common{0};
@@ -27,19 +30,21 @@ inline void store_load_fence() noexcept {
 #endif
 }
 
-// Orders what this thread does for a signal handler on the same thread; for other threads only if they bring about a barrier
-// here (membarrier). Costs no instruction.
+// Orders this thread's accesses for a signal handler on the same thread. It orders them for another thread only if that
+// thread forces a barrier on this one (membarrier, os/barrier.h). It costs no instruction.
 inline void signal_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// A counter that only its owner writes and others may read: no read-modify-write is needed, only untorn accesses.
+// Adds to a counter that only its owner writes and that other threads may read. It needs no read-modify-write, only
+// accesses that are not torn.
 template <class T>
 inline void owner_add(atomic<T>& counter, T delta) noexcept {
   counter.store(static_cast<T>(counter.load(relaxed) + delta),
                 relaxed);  // relaxed: a statistic, nothing follows from it
 }
 
-// Reads a plain word that its owner may be writing: the old value or the new one. Good for a hint, such as what to prefetch,
-// or for a report, and for nothing else. ThreadSanitizer, which would call it a race, does not see it.
+// Reads a plain word that its owner may be writing at the same time, and returns the old value or the new one. Use it
+// only for a hint, such as what to prefetch, or for a report. The access is hidden from ThreadSanitizer, which would
+// report a race.
 template <class T>
 #if THRUM_TSAN
 [[gnu::noinline]] THRUM_NO_TSAN
@@ -54,12 +59,13 @@ inline void cpu_relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");  // `yield` is a no-op on most cores; isb really pauses for some tens of cycles
+  asm volatile("isb" ::: "memory");  // `yield` is a no-op on most cores; `isb` pauses for some tens of cycles
 #endif
 }
 
-// A word that is plain for its owner, and through which somebody else may be told: the pointer last, and found with all that was
-// written before it.
+// Publish a pointer in a plain word that its owner otherwise reads and writes without atomics. A thread that reads the
+// pointer with `told` sees everything that the owner wrote before `tell`: the release in `tell` pairs with the acquire
+// in `told`.
 template <class T>
 void tell(T*& word, T* value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);

@@ -27,8 +27,8 @@ void write_line(char const* prefix, char const* format, std::va_list arguments) 
 
 }  // namespace
 
-// The last words go straight to the kernel, not through os/, nor by a name that others may stand behind: nothing that could itself
-// fail, be made to fail, or wait (thrum::posix).
+// Makes the system call directly. The functions of os/ can be made to fail by fault injection, and the program's
+// `write` may be thrum::posix's, which can park the goroutine.
 void write_to_stderr(char const* text, std::size_t length) noexcept {
   while (length > 0) {
     auto const written = ::syscall(SYS_write, STDERR_FILENO, text, length);
@@ -38,9 +38,11 @@ void write_to_stderr(char const* text, std::size_t length) noexcept {
   }
 }
 
-void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relaxed); }  // set once, while starting
+// relaxed: it is set once, while the run starts
+void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relaxed); }
 
-bool is_dying() noexcept { return dying.load(relaxed); }  // relaxed: a hint to other threads, and certain on its own
+// relaxed: the thread that called note_dying sees its own store, and for other threads the value is a hint
+bool is_dying() noexcept { return dying.load(relaxed); }
 void note_dying() noexcept { dying.store(true, relaxed); }
 
 void die() noexcept {

@@ -1,8 +1,8 @@
-// Assertions and last words.
+// Assertions, and the functions that report a fatal error and end the program.
 //
-// THRUM_CHECK holds in every build; THRUM_DCHECK only where THRUM_DEBUG_CHECKS is set, for the paths that are counted
-// in nanoseconds. Both end in `fatal`, which formats into a buffer on the stack and writes with one system call: it may
-// be called on g0, under a lock and on the signal stack.
+// THRUM_CHECK is checked in every build. THRUM_DCHECK is checked only where THRUM_DEBUG_CHECKS is set, and is for paths
+// where a nanosecond counts. If the condition is false, both call `fatal`. `fatal` formats into a buffer on its stack
+// and makes the write system call directly, so it may be called on g0, under a lock and on a signal stack.
 #pragma once
 
 #include "base/platform.h"
@@ -11,20 +11,20 @@
 
 namespace thrum::rt {
 
-// All of it, to standard error, straight to the kernel.
+// Writes the whole text to standard error by direct system calls, unless the kernel reports an error.
 void write_to_stderr(char const* text, std::size_t length) noexcept;
 
 // Writes "thrum: <message>\n" to standard error and ends the program with exit code 2, as Go's fatal errors do.
 [[noreturn]] void fatal(char const* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
-// Writes a line as it is to standard error; for reports of several lines that end in `die`.
+// Writes a line to standard error without a prefix. It is for reports of several lines that end in `die`.
 void print_error(char const* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
-// Ends the program after a report: exit code 2, or abort when THRUM_DEBUG=crash=1 asked for a core file.
+// Ends the program after a report: with exit code 2, or by abort if THRUM_DEBUG=crash=1 asks for a core file.
 [[noreturn]] void die() noexcept;
 void set_crash_on_fatal(bool crash) noexcept;
 
-// Whether a report is being made, or was, with which the program ends: by die, or by a panic. A crash that follows is no news.
+// Whether the program is ending with a report, by `die` or by a panic. A crash that follows needs no report of its own.
 [[nodiscard]] bool is_dying() noexcept;
 void note_dying() noexcept;
 

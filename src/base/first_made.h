@@ -1,11 +1,14 @@
 // A value of the whole process that its first user makes, without a lock. It is never destroyed.
 //
-// A function-local static has a guard on which other users wait while the first one initialises it. The end of a run may stop that first
-// user, a goroutine, for good at any instruction of the initialiser. Then the guard stays held and every user in a later run waits for
-// ever. Here no user waits: each one that finds no value makes its own, the first one to publish its value wins, and the others destroy
-// theirs. So `make` may run several times, also at the same time, and must not depend on being the only call.
+// A function-local static does not work. It has a guard on which other users wait while the first user initialises the
+// value. The end of a run may stop that first user, a goroutine, for good at any instruction of the initialiser. The
+// guard then stays held, and every user in a later run waits for ever.
 //
-// Takes no lock; `make` runs on its caller's stack, outside the runtime, and may allocate and throw.
+// With this class no user waits. Each user that finds no value makes one, the first user to publish its value wins, and
+// the other users destroy theirs. So `make` may run several times, also at the same time, and must not depend on being
+// the only call.
+//
+// No function takes a lock. `make` runs on its caller's stack, outside the runtime, and may allocate and throw.
 #pragma once
 
 #include "base/atomic.h"
@@ -23,10 +26,11 @@ class first_made {
 
   [[nodiscard]] T* get_if_made() const noexcept { return made_.load(acquire); }  // pairs with publish
 
-  // The published value, which is `mine` if there was none before.
+  // Returns the published value, which is `mine` if no value had been published.
   T& publish(std::unique_ptr<T> mine) noexcept {
     T* found = nullptr;
-    // release pairs with get_if_made: the value is complete; acquire on failure, because the caller gets another user's value
+    // release pairs with get_if_made, whose caller sees a complete value
+    // acquire on failure pairs with the release of the user whose value this caller gets
     return made_.compare_exchange(found, mine.get(), acq_rel, acquire) ? *mine.release() : *found;
   }
 

@@ -12,7 +12,8 @@ struct held_ranks {
   int count;
 };
 
-// Only used on the calling thread and never across a switch: each function reads it once.
+// The ranks that the calling thread holds, oldest first. None of the functions below switches stacks, so none of them
+// can use the thread-local address of another thread.
 thread_local held_ranks held __attribute__((tls_model("initial-exec"))) = {};
 
 }  // namespace
@@ -28,7 +29,7 @@ void rank_acquired(lock_rank rank) noexcept {
 
 void rank_released(lock_rank rank) noexcept {
   THRUM_CHECK(held.count > 0);
-  // Locks need not be released in reverse order: take out the one that was named.
+  // Locks need not be released in the reverse order, so this removes the given rank wherever it stands.
   int at = held.count - 1;
   while (at >= 0 && held.rank[at] != rank) --at;
   THRUM_CHECK(at >= 0);

@@ -1,4 +1,5 @@
-// What the compiler tells us: sanitizers, architecture, and the few attributes that correctness depends on.
+// What the compiler says about this build (sanitizers, debug checks), and the few attributes that correctness depends
+// on.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -27,8 +28,9 @@
 #define THRUM_DEBUG_CHECKS 0
 #endif
 
-// Functions that contain a stack switch must stay whole: a copy inlined into a frame with alloca or over-aligned locals
-// would lose its base pointer, and a compiler that looks inside may reuse a thread-local address across the switch.
+// For functions that contain a stack switch or read a thread-local address. They must not be inlined, for two reasons.
+// A copy of the switch in a frame with alloca or over-aligned locals would lose its base pointer. And a compiler that
+// sees the body may reuse a thread-local address after the goroutine has moved to another thread.
 #if defined(__clang__)
 #define THRUM_OPAQUE __attribute__((noinline))
 #else
@@ -49,8 +51,8 @@ inline constexpr bool with_asan = THRUM_ASAN != 0;
 inline constexpr bool with_tsan = THRUM_TSAN != 0;
 inline constexpr bool debug_checks = THRUM_DEBUG_CHECKS != 0;
 
-// 64 on every x86_64 and on the aarch64 cores we know; two lines apart would also defeat the adjacent-line
-// prefetcher, but doubles the size of every P.
+// 64 on x86_64 and on common aarch64 cores. Keeping words two lines apart would also avoid the effects of the
+// adjacent-line prefetcher, but would double the size of every P.
 inline constexpr unsigned cache_line_bytes = 64;
 
 }  // namespace thrum::rt

@@ -1,4 +1,6 @@
-// The scheduler's random choices: a generator per P, and an order that visits every P once.
+// The scheduler's random choices: a generator, of which each P has one, and a random order that visits every P once.
+//
+// Nothing here allocates or takes a lock. No object may be used by two threads at once.
 #pragma once
 
 #include "base/limits.h"
@@ -9,8 +11,9 @@
 
 namespace thrum::rt {
 
-// wyrand's step (a multiplication of 64 by 64 bits, folded): a few cycles, passes the usual test batteries, and any
-// seed is a good one. Not for secrets. One P owns one generator; `THRUM_DEBUG=seed=N` fixes them all.
+// wyrand's step: a multiplication of 64 by 64 bits whose halves are combined by exclusive or. It takes a few cycles,
+// passes the usual test batteries and works with any seed. It is not for secrets. `THRUM_DEBUG=seed=N` fixes the seeds
+// of all Ps.
 class random_source {
  public:
   explicit random_source(std::uint64_t seed) noexcept : state_(seed) {}
@@ -22,7 +25,7 @@ class random_source {
     return static_cast<std::uint64_t>(product >> 64U) ^ static_cast<std::uint64_t>(product);
   }
 
-  // Uniform enough for scheduling in [0, bound): the bias is bound / 2^32.
+  // A number in [0, bound). The bias is bound / 2^32, which is small enough for scheduling.
   std::uint32_t below(std::uint32_t bound) noexcept {
     return static_cast<std::uint32_t>(((next() >> 32U) * bound) >> 32U);
   }
@@ -31,8 +34,8 @@ class random_source {
   std::uint64_t state_;
 };
 
-// The steps that are coprime to a count: each of them, from any start, visits 0..count-1 exactly once (Go's
-// randomOrder). Made once when the number of Ps is set.
+// The steps that are coprime to a count. Walking with such a step, modulo the count, visits each of 0..count-1 exactly
+// once from any start (Go's randomOrder). They are computed once, when the number of Ps is set.
 class coprime_steps {
  public:
   explicit coprime_steps(std::uint32_t count) noexcept : count_(count) {
@@ -50,7 +53,7 @@ class coprime_steps {
   std::array<std::uint16_t, procs_max> steps_{};
 };
 
-// One walk over all Ps. The first count * steps values of `random` give different (start, step) pairs.
+// One walk over all Ps. Each value of `random` below count() * size() gives a different pair of start and step.
 class random_order {
  public:
   random_order(coprime_steps const& steps, std::uint32_t random) noexcept

@@ -1,11 +1,11 @@
-// Sanitizers in the program's own code while thrum was compiled without them.
+// What happens if the program was compiled with a sanitizer and thrum was not.
 //
-// AddressSanitizer can be served: it must hear of every switch between stacks, and of the frames that vanish without their
-// epilogues. Its functions are weak symbols here. They are null unless the program is linked with it, so a program without it pays a
-// load and a branch per switch.
+// AddressSanitizer works. thrum has to tell it about every switch between stacks and about frames that are left without
+// their epilogues. Its functions are weak symbols here. They are null unless the program is linked with it, so a
+// program without it pays a load and a branch per switch.
 //
-// ThreadSanitizer cannot: it derives the order of events from atomics that it has instrumented, and thrum's are not. A program that
-// has it is ended with a message when its first run begins (boot/house.cpp).
+// ThreadSanitizer does not work, because it derives the order of events from atomics that it has instrumented, and
+// thrum's are not instrumented. Such a program is ended with a message when its first run begins (boot/house.cpp).
 #pragma once
 
 #include "base/platform.h"
