@@ -25,8 +25,9 @@ static_assert(offsetof(context, sp) == 0 && offsetof(context, fp) == 8 && offset
 
 namespace {
 
-// Everything that the other side may change and we have not stored ourselves is clobbered, so the compiler keeps what is
-// live in this frame. The frame pointer goes into the context, never into the clobber list: gcc rejects it there.
+// The clobber list names every register that the code at `to` may change and that the asm does not save, so the
+// compiler saves the live ones in this frame. The frame pointer is saved in the context, because gcc rejects it in a
+// clobber list.
 [[gnu::always_inline]] inline void jump(context& from, context const& to) noexcept {
 #if defined(__aarch64__)
   register context* save asm("x0") = &from;
@@ -74,7 +75,7 @@ namespace {
 #endif
 }
 
-// The same without the jump.
+// Stores the present context as `jump` does, and continues.
 [[gnu::always_inline]] inline void note_where_we_are(context& own) noexcept {
 #if defined(__aarch64__)
   register context* save asm("x0") = &own;
@@ -106,13 +107,13 @@ constinit bounds_hook find_bounds = nullptr;
 #if THRUM_PROGRAM_MAY_HAVE_ASAN
 [[gnu::tls_model("initial-exec")]] constinit thread_local stack_bounds own_stack;
 
-// The stack is a goroutine's, or the calling thread's own: g0 is switched to by its own thread only.
+// `to` lies on a goroutine's stack or on the calling thread's own stack, because only its own thread switches to a g0.
 stack_bounds bounds_of(context const& to) noexcept {
   stack_bounds const found = find_bounds != nullptr ? find_bounds(static_cast<char const*>(to.sp)) : stack_bounds();
   return found.low != nullptr ? found : own_stack;
 }
 
-// switch_context where the program has AddressSanitizer.
+// switch_context for a program that was compiled with AddressSanitizer.
 THRUM_OPAQUE void switch_under_asan(context& from, context const& to, departure how) noexcept {
   fp_control const mine = fp_control::current();
   void* fake_stack = nullptr;
@@ -129,7 +130,7 @@ THRUM_OPAQUE void switch_under_asan(context& from, context const& to, departure 
 
 void set_bounds_hook(bounds_hook hook) noexcept { find_bounds = hook; }
 
-// The frame keeps the registers that the compiler must save because of the clobbers: from here a walk knows all of them.
+// The clobbers make the compiler save the registers in this frame, so a walk that starts here finds all of them.
 THRUM_NO_TSAN THRUM_NO_ASAN void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept {
   context here;
   note_where_we_are(here);
@@ -137,7 +138,7 @@ THRUM_NO_TSAN THRUM_NO_ASAN void call_with_context(context& own, void (*f)(void*
   own.fp = here.fp;
   tell(own.pc, here.pc);
   f(argument);
-  tell(own.pc, static_cast<void*>(nullptr));  // and no tail call: the frame stays
+  tell(own.pc, static_cast<void*>(nullptr));  // also keeps the call of f from being a tail call, so the frame stays
 }
 
 THRUM_NO_TSAN THRUM_NO_ASAN void switch_context(context& from, context const& to,
@@ -165,7 +166,7 @@ THRUM_NO_TSAN THRUM_NO_ASAN void switch_context(context& from, context const& to
 
 void make_context(context& fresh, [[maybe_unused]] char* low, char* top, void (*entry)()) noexcept {
   THRUM_DCHECK(reinterpret_cast<std::uintptr_t>(top) % 16 == 0);
-  // The entry stub finds the function to call in the word it starts at; the second word keeps the alignment.
+  // The entry stub finds the function to call in the word at the stack pointer. The second word keeps the alignment.
   auto* const frame = reinterpret_cast<void (**)()>(top - 16);
   frame[0] = entry;
   fresh.sp = frame;
@@ -203,7 +204,8 @@ void forget_context([[maybe_unused]] context& dead) noexcept {
 
 }  // namespace thrum::rt
 
-// A goroutine's first instructions arrive here instead of behind a switch: the sanitizer still waits to hear of it.
+// Called by the entry stub. A goroutine that starts does not return from switch_context, so this tells AddressSanitizer
+// that the switch is finished.
 extern "C" __attribute__((visibility("hidden"))) void thrum_first_arrival() noexcept {
 #if THRUM_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);

@@ -1,16 +1,21 @@
 // The saved context of a stack, and the switch between two of them.
 //
-// A context is three words: stack pointer, frame pointer and where to go on. Everything else that the calling
-// convention preserves is saved by the compiler in the frame of switch_context itself, because the inline assembler there
-// names it as clobbered; the unwind information is the compiler's own and stays right, so that a debugger and an
-// exception can walk a parked goroutine to its entry. The switch leaves by an indirect branch: a `ret` onto another stack
-// would always be mispredicted by the return stack.
+// A context is three words: the stack pointer, the frame pointer and the address to continue at. The compiler saves
+// every other register that the calling convention preserves in the frame of switch_context, because the inline
+// assembler there lists it as clobbered. The unwind information of that frame is the compiler's own and stays correct,
+// so a debugger and an exception can walk a parked goroutine up to its entry.
+//
+// The switch leaves by an indirect branch, because the processor's return predictor would always mispredict a `ret`
+// onto another stack.
 //
 // Invariants:
-//  1. Whoever switches away has stored its context before the other side runs; only after that may anybody resume it.
-//  2. The asm lives only in functions marked THRUM_OPAQUE without alloca or over-aligned locals: in such frames clang
-//     keeps a base register across an asm that clobbers it.
-//  3. Nothing is written below the stack pointer: the caller's red zone may be there.
+//  1. A goroutine that switches away has stored its context before the other side runs. Only after that may another
+//     thread resume it.
+//  2. The asm is only in functions that are marked THRUM_OPAQUE and have no alloca and no over-aligned locals. In
+//     frames with these, clang keeps a base register across an asm that clobbers it.
+//  3. Nothing is written below the stack pointer, because the caller's red zone may be there.
+//
+// No locks. switch_context runs on goroutine stacks and on g0.
 #pragma once
 
 #include "base/platform.h"
@@ -24,7 +29,7 @@ struct context {
   void* fp = nullptr;
   void* pc = nullptr;
 #if THRUM_ASAN || THRUM_TSAN
-  // What the sanitizers must be told when we arrive here.
+  // What the sanitizers have to be told at a switch to this context.
   char* stack_low = nullptr;
   std::size_t stack_bytes = 0;
   void* fiber = nullptr;
@@ -33,26 +38,29 @@ struct context {
 
 enum class departure : bool {
   comes_back,  // the context is saved and will be resumed
-  for_good,    // the stack is given up: a sanitizer may forget what it knows of it
+  for_good,    // the stack is given up, so AddressSanitizer may drop what it keeps for it
 };
 
-// Saves the present context in `from` and goes on at `to`; returns when somebody switches to `from` again, perhaps on
-// another thread. The floating-point control word is the goroutine's: it is restored if the arriver finds another.
+// Saves the present context in `from` and continues at `to`. It returns when a thread, perhaps another one, switches to
+// `from`. The floating-point control words belong to the goroutine, so they are restored on return if they have
+// changed.
 THRUM_OPAQUE void switch_context(context& from, context const& to, departure how) noexcept;
 
-// Calls f(argument) with `own` set to where the caller stands: as long as the call lasts, somebody else may walk this stack from
-// there (arch/stack_walk.h). Nobody may switch to it. Its pc is null before and afterwards, and set last.
+// Calls f(argument) with `own` set to the present context. During the call another thread may walk this stack from
+// there (arch/stack_walk.h), but no thread may switch to `own`. own.pc is null before and after the call and is written
+// last, so a reader that finds it set with `told` also sees the other two words.
 THRUM_OPAQUE void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept;
 
-// Prepares `fresh` so that the first switch to it calls entry() on an empty stack that ends at `top` (16-aligned).
-// entry must not return; its caller is the outermost frame for every unwinder.
+// Prepares `fresh` so that the first switch to it calls entry() on an empty stack that ends at `top`, a multiple of 16.
+// entry must not return. Its caller, thrum_goroutine_entry, is the outermost frame for every unwinder.
 void make_context(context& fresh, char* low, char* top, void (*entry)()) noexcept;
 
-// The calling thread's own stack, as a context that can be switched to once it has been saved.
+// Makes `own` the context of the calling thread's own stack. It can be switched to after a switch has saved it.
 void adopt_thread_stack(context& own, char* low, char* high) noexcept;
 
-// Where the program has AddressSanitizer and thrum has not, contexts carry no bounds. This hook finds the goroutine's stack that an
-// address lies on; bounds without a low end mean that it lies on none, and so on the calling thread's own.
+// If the program was compiled with AddressSanitizer and thrum was not, contexts hold no bounds. This hook returns the
+// bounds of the goroutine stack on which an address lies. If `low` is null, it lies on no goroutine stack, and so on
+// the calling thread's own.
 struct stack_bounds {
   char* low = nullptr;
   char* top = nullptr;
@@ -60,10 +68,10 @@ struct stack_bounds {
 using bounds_hook = stack_bounds (*)(char const* address) noexcept;
 void set_bounds_hook(bounds_hook hook) noexcept;
 
-// Sanitizers keep a state per stack: it is let go when a stack is given up, and made anew by make_context.
+// Destroys ThreadSanitizer's state (fiber) for a stack that is given up. make_context makes a new one.
 void forget_context(context& dead) noexcept;
 
-// Where the caller's stack ends at this moment.
+// The caller's stack pointer.
 [[gnu::always_inline]] inline char const* stack_pointer() noexcept {
   char const* sp;
 #if defined(__aarch64__)

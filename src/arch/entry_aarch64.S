@@ -1,7 +1,9 @@
-// Where a fresh goroutine stack begins. The word at sp is the function to call; it does not return.
+// The first code on a new goroutine stack. The word at sp is the address of the function to call, which does not
+// return.
 //
-// The unwind information says that nobody called us: debuggers and exceptions stop here. The personality routine is
-// asked in the search phase of an exception that nobody caught, while the throwing frames are still intact.
+// The unwind information says that this function has no caller, so debuggers and exceptions stop here. If no frame
+// catches an exception, the unwinder calls the personality routine in the search phase, while the frames that threw are
+// intact.
 #if defined(__aarch64__)
 
         .text

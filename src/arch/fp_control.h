@@ -1,5 +1,7 @@
-// The floating-point control words: rounding mode, exception masks, flush-to-zero. They belong to the goroutine, but
-// nearly nobody changes them: reading is cheap, writing is not, so a switch writes only when they differ.
+// The floating-point control words: rounding mode, exception masks, flush-to-zero.
+//
+// They belong to the goroutine, but few programs change them. Reading them is cheap and writing them is not, so a
+// switch writes them only if they differ.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +30,7 @@ class fp_control {
   }
   void restore() const noexcept {
     fp_control const now = current();
-    // The low six bits of mxcsr are sticky status flags, not control: they stay what they are.
+    // The low six bits of mxcsr are sticky status flags and not control bits, so a difference in them does not count.
     if (((now.sse_ ^ sse_) & ~0x3fU) != 0) asm volatile("ldmxcsr %0" ::"m"(sse_));
     if (now.x87_ != x87_) asm volatile("fldcw %0" ::"m"(x87_));
   }

@@ -5,7 +5,8 @@
 
 #include <unwind.h>
 
-// Visits a frame of its own, and then those of the stack to which the registers belong: stack_walk_<architecture>.S.
+// Visits its own frame first and then the frames of the stack that the registers belong to. See
+// stack_walk_<architecture>.S.
 extern "C" __attribute__((visibility("hidden"))) _Unwind_Reason_Code thrum_unwind_from(
     thrum::rt::stack_registers const* from, _Unwind_Trace_Fn visit, void* argument) noexcept;
 
@@ -43,7 +44,8 @@ class walk {
     int is_exact = 0;
     std::uintptr_t const pc = _Unwind_GetIPInfo(frame, &is_exact);
     std::uintptr_t const sp = _Unwind_GetCFA(frame);
-    // One that was interrupted may have no frame yet; whoever has made a call has one.
+    // A function that a signal interrupted may not have made its frame, so its caller may have the same stack pointer.
+    // A function that has made a call has a frame.
     bool const is_above = sp > callee_sp_ || (sp == callee_sp_ && callee_is_exact_);
     if (pc == 0 || !is_above || !lies_on(on_, sp) || full()) return _URC_END_OF_STACK;
     add(is_exact != 0 ? pc : pc - 1);
@@ -61,14 +63,15 @@ class walk {
   bool callee_is_exact_ = true;
 };
 
-// The unwinder looks at the instructions where it finds no information, in search of a signal frame: a wild program counter
-// must not come so far.
+// If the unwinder finds no information for a program counter, it reads the instructions there in search of a signal
+// frame. That would fault for a wild program counter, so the walk asks this first.
 bool has_unwind_information(std::uintptr_t pc) noexcept {
   return pc != 0 && _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(pc + 1)) != nullptr;
 }
 
-// A linkage stub or the target of a call through a wild pointer: no frame has been made, as far as anybody can tell, and the
-// return address is where the call left it. False when it is not there.
+// For code without unwind information, which is a linkage stub or the target of a call through a wild pointer. It
+// assumes that no frame has been made, so that the return address is where the call instruction left it. Returns false
+// if no known code is at that address.
 THRUM_NO_ASAN THRUM_NO_TSAN bool step_out_of_unknown_code(stack_registers& registers,
                                                           [[maybe_unused]] stack_range on) noexcept {
 #if defined(__aarch64__)
@@ -113,7 +116,7 @@ void prepare_stack_walks() noexcept {
   here.by_number[stack_registers::pc] = reinterpret_cast<std::uintptr_t>(&prepare_stack_walks);
   (void)has_unwind_information(here.by_number[stack_registers::pc]);
   walk nowhere({nullptr, nullptr}, nullptr, 0);
-  nowhere.unwind(here);  // ends at the first frame, which lies on no stack
+  nowhere.unwind(here);  // ends at the first frame, which is outside the empty range
 }
 
 }  // namespace thrum::rt

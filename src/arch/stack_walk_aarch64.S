@@ -1,9 +1,12 @@
-// _Unwind_Backtrace, as if it were called from where the registers of another stack stood.
+// Calls _Unwind_Backtrace as if the call were made from where the saved registers of another stack point.
 //
-// The call has unwind information of its own: register n of the caller is the n-th word behind x19, its stack pointer is
-// the word of x31, and the address to go on at, the 32nd, is the return address of this "frame". That one must not be
-// x30, as it is everywhere else: a leaf function that was interrupted still needs its x30. libgcc keeps column 96 for this, and
-// uses it for the kernel's signal frames. As there, the address is that of the next instruction and not of one after a call.
+// The call has its own unwind information. Register n of the caller is word n of the array that x19 points to, counted
+// from 0. The caller's stack pointer is word 31. The return address of this "frame" is word 32, the saved program
+// counter.
+//
+// The return address column must not be x30, as it is elsewhere, because an interrupted leaf function needs its own
+// x30. libgcc has column 96 for this purpose and uses it for the kernel's signal frames. As in a signal frame, the
+// address is that of the next instruction to run and not of an instruction after a call.
 #if defined(__aarch64__)
 
         .text
@@ -11,7 +14,7 @@
         .hidden thrum_unwind_from
         .type   thrum_unwind_from, %function
         .p2align 4
-thrum_unwind_from:                      // x0: registers, x1: what to call for each frame, x2: its argument
+thrum_unwind_from:                      // x0: registers, x1: function to call for each frame, x2: its argument
         .cfi_startproc
         hint    #34                     // bti c
         stp     x29, x30, [sp, #-32]!

@@ -1,8 +1,9 @@
-// _Unwind_Backtrace, as if it were called from where the registers of another stack stood.
+// Calls _Unwind_Backtrace as if the call were made from where the saved registers of another stack point.
 //
-// The call has unwind information of its own: register n of the caller is the n-th word behind rbx (by the DWARF numbers:
-// rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15), its stack pointer is the word of rsp, and the address to go on at is
-// the 16th. Like that of a signal frame it is the address of the next instruction and not of one after a call.
+// The call has its own unwind information. Register n of the caller is word n of the array that rbx points to, counted
+// from 0. The order is that of the DWARF numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15. The caller's stack
+// pointer is the word of rsp, and the return address of this "frame" is word 16, the saved program counter. As in a
+// signal frame, it is the address of the next instruction to run and not of an instruction after a call.
 #if defined(__x86_64__)
 
         .text
@@ -10,7 +11,7 @@
         .hidden thrum_unwind_from
         .type   thrum_unwind_from, @function
         .p2align 4
-thrum_unwind_from:                      // rdi: registers, rsi: what to call for each frame, rdx: its argument
+thrum_unwind_from:                      // rdi: registers, rsi: function to call for each frame, rdx: its argument
         .cfi_startproc
         endbr64
         pushq   %rbx

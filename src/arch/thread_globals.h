@@ -1,13 +1,15 @@
-// The C and C++ libraries' per-thread state that in thrum belongs to the goroutine: errno and the exception globals.
+// The per-thread state of the C and C++ libraries that belongs to the goroutine in thrum: errno and the exception
+// globals.
 //
-// Their addresses are a thread's; they are asked for once, when an M starts, and reached through the M ever after, so no
-// compiler can carry a stale address across a switch. A goroutine that leaves keeps the values in its own frame and puts
-// them back wherever it arrives: a goroutine may park inside a catch block or while its destructors run.
+// Each thread has its own addresses for them. An M asks for its addresses once, when it starts, and the runtime reaches
+// them through the M. So no compiler can keep the address of the wrong thread across a switch. A goroutine that leaves
+// its thread keeps the values in its own frame and stores them to the thread on which it continues, because it may park
+// inside a catch block or while its destructors run.
 #pragma once
 
 namespace thrum::rt {
 
-// libstdc++'s and libc++abi's layout of what __cxa_get_globals answers (Itanium C++ ABI, 2.2.2).
+// The layout of what __cxa_get_globals returns, in libstdc++ and libc++abi (Itanium C++ ABI, 2.2.2).
 struct exception_globals {
   void* caught;
   unsigned uncaught;
@@ -20,7 +22,7 @@ struct thread_globals {
   static thread_globals of_this_thread() noexcept;
 };
 
-// What a goroutine carries: kept on its own stack while it is away.
+// The values of one goroutine. They are on its own stack while it has left its thread.
 struct goroutine_globals {
   exception_globals exceptions{nullptr, 0};
   int error = 0;
