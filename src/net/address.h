@@ -1,4 +1,4 @@
-// "host:port" in words, and who stands behind it.
+// Parsing of "host:port" texts and of paths, and the addresses that they stand for.
 #pragma once
 
 #include <thrum/endpoint.h>
@@ -10,12 +10,14 @@
 
 namespace thrum::rt {
 
-// The system would read a name or a path up to its first NUL, and mean another one than the caller: such are refused (EINVAL).
+// The system reads a name or a path only up to its first NUL, so it would use another name than the caller meant.
+// Callers of this function refuse such texts with EINVAL.
 [[nodiscard]] constexpr bool has_nul(std::string_view text) noexcept {
   return text.find('\0') != std::string_view::npos;
 }
 
-// A name without a file, in Linux's own namespace. Its bytes may be any.
+// True for a name in Linux's abstract namespace of unix sockets. No file belongs to it, and its other bytes may have
+// any value.
 [[nodiscard]] constexpr bool is_abstract_path(std::string_view path) noexcept {
   return path.starts_with('@') || path.starts_with('\0');
 }
@@ -27,15 +29,16 @@ struct host_and_port {
 };
 [[nodiscard]] host_and_port split_address(std::string_view address) noexcept;
 
-// A number, no name. False: it is none.
+// Parses a numeric address. Returns false if `host` is not one, for example because it is a name.
 [[nodiscard]] bool parse_host(std::string_view host, std::uint16_t port, endpoint& to) noexcept;
 
-// One more, from the system's sockaddr of an IPv4 or IPv6 address; others are passed over.
+// Appends the address in the sockaddr at `address` if it is IPv4 or IPv6. Ignores other families.
 void add_address(std::vector<endpoint>& to, void const* address, std::uint32_t bytes, std::uint16_t port);
 
-// What to listen on: an empty host is every address of this machine.
+// The addresses to listen on. An empty host means every address of this machine.
 [[nodiscard]] std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_code& error);
-// By this moment, where names are queried (net/query.h); never_poll: as long as it takes.
+// The addresses to connect to. An empty host means "localhost". The lookup of a name ends by `until_ns`; with
+// never_poll it has no time limit.
 [[nodiscard]] std::vector<endpoint> resolve_to_dial(std::string_view address, std::int64_t until_ns,
                                                     std::error_code& error);
 

@@ -1,7 +1,8 @@
-// c-ares as a set of function pointers: it is loaded when it is first needed, and never linked.
+// c-ares as a set of function pointers. The library is loaded at the first lookup and is never linked.
 //
-// What we use of it (from 1.16 on) is declared here, so that its header need not be there when thrum is built. libcares.so.2 keeps
-// these for compatibility: new options are added at the end, and which of them are looked at is said by a mask.
+// The declarations that thrum uses (c-ares 1.16 and later) are repeated here, so that thrum can be built without the
+// header of c-ares. They are stable within libcares.so.2, because new options are added at the end of ares_options, and
+// a mask says which options c-ares reads.
 #pragma once
 
 #include "base/first_made.h"
@@ -61,7 +62,7 @@ struct ares_options {
   char* lookups;
   void (*sock_state_cb)(void* data, ares_socket_t, int readable, int writable);
   void* sock_state_cb_data;
-  char others[256];  // those of later versions, and of versions to come: never looked at
+  char others[256];  // space for the options of other versions, which c-ares does not read because the mask omits them
 };
 
 struct ares_addrinfo_hints {
@@ -106,7 +107,8 @@ using ares_addrinfo_callback = void (*)(void* data, int status, int timeouts, ar
   each(ares_process_fd, void(ares_channel, ares_socket_t, ares_socket_t))
 // clang-format on
 
-// Under their own names.
+// The functions of c-ares, under their own names. is_ready says that the library was found, has all of them and is
+// initialised.
 struct cares {
 #define THRUM_DECLARE(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   THRUM_CARES_FUNCTIONS(THRUM_DECLARE)
@@ -115,7 +117,8 @@ struct cares {
 
   static cares const& loaded() {
     static constinit first_made<cares> functions;
-    return functions.get([] { return std::unique_ptr<cares>(new cares); });  // the library counts its users
+    // Two users may both make one, because ares_library_init counts its users.
+    return functions.get([] { return std::unique_ptr<cares>(new cares); });
   }
 
  private:

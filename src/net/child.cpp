@@ -1,7 +1,13 @@
-// Waiting for a child: its pidfd is readable when it has ended, and the poller sees that. Its end is there for us a moment later if
-// another process traces it: whoever was woken goes on by looking. Who comes while another waits, or has a
-// context, waits by a copy: a deadline, and closing, are the descriptor's. Not everybody does, though a copy costs but two
-// microseconds: when the process's table of descriptors must grow, making one sleeps for milliseconds in the kernel.
+// Waiting for a child process.
+//
+// The child's pidfd becomes readable when the child has ended, and the poller reports that. If another process traces
+// the child, its end can be collected only a moment later. So a call that was woken goes on by looking repeatedly
+// (wait_by_looking).
+//
+// The first call that waits uses the pidfd itself. A call that comes while another one waits, or that has a context,
+// uses a duplicate, because deadlines and closing belong to a descriptor and not to a call. A duplicate costs two
+// microseconds, but not every call makes one: if the process's descriptor table has to grow, making it sleeps in the
+// kernel for milliseconds.
 #include "net/child.h"
 
 #include "core/current.h"
@@ -20,7 +26,7 @@
 
 namespace thrum::detail {
 
-namespace os = rt::os;  // and not all of rt: it has a context of its own
+namespace os = rt::os;  // not all of rt, because rt has another type named context
 using rt::runtime_mark;
 using rt::system_error_of;
 
@@ -32,7 +38,7 @@ exit_status meaning_of(os::child_end const& end) noexcept {
 
 clock::time_point moment(std::int64_t ns) noexcept { return clock::time_point(clock::duration(ns)); }
 
-// Whatever ends it, who called looks next.
+// Why the wait ended is not reported, because the caller looks at the child next.
 void wait_until_readable(fd& watch, std::int64_t when_ns) {
   std::error_code error;
   watch.set_read_deadline(moment(when_ns), error);  // for_ever_ns is fd::no_deadline
@@ -43,14 +49,14 @@ void wait_until_readable(fd& watch, std::int64_t when_ns) {
 
 void child::was_started(int pid, int pidfd) noexcept {
   name = {pid, std::max(pidfd, -1)};
-  std::error_code ignored;  // then it stays ours, and is waited for in other ways
+  std::error_code ignored;  // on failure this record keeps the pidfd, and `watch` and wait_by_looking do without watch_
   if (pidfd >= 0) watch_ = fd(pidfd, ignored);
   is_collected_ = pidfd == -ECHILD;
   if (is_collected_) failure_ = ECHILD;
 }
 
 child::~child() {
-  sleepers_by_number_ = 0;  // one whom his run has left behind does not use it again
+  sleepers_by_number_ = 0;  // a goroutine that is counted here was stopped at the end of its run and does not continue
   if (end_) learn();
   if (name.pidfd >= 0 && !watch_.is_open()) os::close(name.pidfd);
 }
@@ -78,7 +84,9 @@ void child::send(int signal, std::error_code& error) noexcept {
   error.clear();
   runtime_mark const mark;
   os::lock_guard const guard(lock_);
-  if (name.pidfd < 0) learn();  // others may have collected it, and its number be a stranger's
+  // Without a pidfd the signal is sent by process id. Other code of the program may have collected the child, and then
+  // the id may belong to another process.
+  if (name.pidfd < 0) learn();
   if (end_ || failure_ != 0) return;
   int const failed = os::signal_child(name, signal);
   if (failed < 0 && failed != -ESRCH) error = system_error_of(-failed);
@@ -87,12 +95,13 @@ void child::send(int signal, std::error_code& error) noexcept {
 std::optional<exit_status> child::wait(std::int64_t when_ns, context const* ctx, std::error_code& error) {
   auto const ended = look(error);
   if (ended || error || when_ns <= os::monotonic_ns()) return ended;
-  if (name.pidfd >= 0 && rt::callers_m() != nullptr) watch(when_ns, ctx);  // there is no poller without a runtime
+  if (name.pidfd >= 0 && rt::callers_m() != nullptr) watch(when_ns, ctx);  // only a runtime has a poller
   return wait_by_looking(when_ns, ctx, error);
 }
 
 void child::watch(std::int64_t when_ns, context const* ctx) {
-  // acquire pairs with the release: who waited before is done with it. One whom his run has left behind keeps it.
+  // acquire pairs with the release below: the call that used watch_ before has finished with it. A call that was
+  // stopped at the end of its run keeps it, and later calls use duplicates.
   if (ctx == nullptr && watch_.is_open() && !watch_is_used_.exchange(true, rt::acquire)) {
     defer const at_end = [this] { watch_is_used_.store(false, rt::release); };
     return wait_until_readable(watch_, when_ns);
@@ -106,7 +115,7 @@ void child::watch(std::int64_t when_ns, context const* ctx) {
     return;
   }
   if (ctx == nullptr) return wait_until_readable(copy, when_ns);
-  // Shared: whoever tells that the context is done may come late.
+  // Shared, because the context's callback may run after this call has returned.
   auto const shared = std::make_shared<fd>(std::move(copy));
   auto on_done = after_func(*ctx, [shared] {
     std::error_code ignored;
@@ -141,7 +150,7 @@ void child::sleep_by_number() {
     if (is_collected_) return;
     ++sleepers_by_number_;
   }
-  // An error is what the look will find.
+  // The result is ignored, because learn() finds the same error.
   static_cast<void>(blocking([this] { return os::wait_for_child(name.pid); }, blocking_hint::long_call));
   runtime_mark const mark;
   os::lock_guard const guard(lock_);

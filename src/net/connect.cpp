@@ -23,15 +23,16 @@ poll_kind kind_of(int type, endpoint const& at) noexcept {
   return type == SOCK_STREAM && !at.is_unix() ? poll_kind::tcp_socket : poll_kind::other_socket;
 }
 
-// The record of a descriptor that is ours, and is closed if there is none.
+// Registers a descriptor that this file has opened. Closes it if that fails.
 poll_desc* open_own(int fd, poll_kind kind, std::error_code& error) noexcept {
   poll_desc* const d = open_poll_desc(fd, kind, error);
   if (d == nullptr) os::close(fd);
   return d;
 }
 
-// Go's values: a peer that is gone without a word is noticed after two and a half minutes. Without them such a connection would stay for
-// good. A system that does not know one of them does without.
+// Turns TCP keep-alive on, with Go's values. A peer that disappears without closing the connection is noticed after two
+// and a half minutes; without keep-alive such a connection would stay open for good. Errors are ignored, because a
+// system may not know all of these options.
 void keep_alive(int fd) noexcept {
   constexpr int idle_s = 15;
   constexpr int interval_s = 15;
@@ -50,7 +51,7 @@ int prepare(int fd, endpoint const& at, bind_options const& chosen, bool& is_bou
   set(chosen.reuse_addr && !at.is_unix(), SOL_SOCKET, SO_REUSEADDR, 1);
   set(chosen.reuse_port, SOL_SOCKET, SO_REUSEPORT, 1);
   set(at.is_v6(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  set(chosen.no_delay && !at.is_unix(), IPPROTO_TCP, TCP_NODELAY, 1);  // what is accepted inherits it, and the next
+  set(chosen.no_delay && !at.is_unix(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted sockets inherit this and keep-alive
   if (chosen.keep_alive && !at.is_unix()) keep_alive(fd);
   if (failed == 0) failed = os::bind(fd, at.data(), at.size());
   is_bound = failed == 0;
@@ -58,15 +59,16 @@ int prepare(int fd, endpoint const& at, bind_options const& chosen, bool& is_bou
   return failed;
 }
 
-// That bind has made, in vain.
+// Removes the file that bind has created for a unix socket, because a later step failed.
 void remove_file_of(endpoint const& at) {
   std::string const path = at.is_unix() ? at.host() : std::string();
   if (!path.empty() && path.front() != '@') std::remove(path.c_str());
 }
 
-// A client that dials a port of this machine on which no program listens may be given that very port as its own. TCP then connects the
-// socket to itself (a simultaneous open), and the client reads what it wrote. The system gives a client no port on which a program
-// listens, so "refused" is the truth. The connection is reset, because its port would otherwise stay taken for a minute
+// Returns -ECONNREFUSED if a TCP socket is connected to itself, otherwise 0. A client that dials a port of this machine
+// on which no program listens may be given that very port as its own. TCP then connects the socket to itself (a
+// simultaneous open), and the client reads what it wrote. The system never gives a client a port on which a program
+// listens, so "refused" is correct. The connection is reset, because its port would otherwise stay taken for a minute
 // (TIME_WAIT), and the server that the client waits for could not listen on it.
 int refuse_itself(int fd, poll_kind kind) noexcept {
   if (kind != poll_kind::tcp_socket) return 0;
@@ -89,7 +91,8 @@ bool is_want_of_resources(std::error_code const& error) noexcept {
          error == std::errc::no_buffer_space || error == std::errc::not_enough_memory;
 }
 
-// What accept(2) says of a connection that was broken before it was taken, or that a firewall forbids. It is gone: the next one.
+// The errors with which accept(2) reports a connection that broke before it was accepted, or that a firewall forbids.
+// That connection is gone, and the next one can be accepted.
 bool is_of_one_client(int error) noexcept {
   switch (error) {
     case ECONNABORTED:
@@ -112,7 +115,8 @@ bool is_of_one_client(int error) noexcept {
 }
 
 int accept_one(int from) noexcept {
-  constexpr int broken_max = 10'000;  // more than a backlog holds: what comes so often in a row is not about clients
+  // More than a backlog holds, so an error that comes so often in a row is not about single clients.
+  constexpr int broken_max = 10'000;
   for (int broken = 1;; ++broken) {
     int const taken = os::accept(from);
     if (taken >= 0 || !is_of_one_client(-taken) || broken == broken_max) return taken;
@@ -121,7 +125,7 @@ int accept_one(int from) noexcept {
 
 void say_once(std::error_code const& error) noexcept {
   static constinit atomic<bool> said{false};
-  if (said.exchange(true, relaxed)) return;  // relaxed: nothing else is told by it
+  if (said.exchange(true, relaxed)) return;  // relaxed: the flag publishes no other data
   print_error("thrum: accept: errno %d, no descriptor or no memory is left: it waits and tries again (said once)",
               error.value());
 }
@@ -157,8 +161,9 @@ poll_desc* try_to_open_bound(int type, endpoint const& at, bind_options const& c
 
 poll_desc* open_bound(int type, endpoint const& at, bind_options const& chosen, std::error_code& error) {
   using namespace std::chrono_literals;
-  // A socket that was closed while a call on another thread was inside the kernel with it frees its address a moment later. The wait
-  // is bounded, because a server that closes such sockets all the time would otherwise never learn that the address is taken.
+  // If a socket is closed while a call on another thread is inside the kernel with it, its address becomes free a
+  // moment later. So "address in use" is tried again for up to 100 ms. The wait is bounded, because a server that
+  // closes such sockets all the time would otherwise never learn that the address is taken.
   std::int64_t const give_up_ns = os::monotonic_ns() + 100'000'000;
   for (std::chrono::nanoseconds pause = 50us;; pause = std::min<std::chrono::nanoseconds>(pause * 2, 10ms)) {
     poll_desc* const made = try_to_open_bound(type, at, chosen, error);
@@ -176,7 +181,7 @@ bool is_want_of_family(std::error_code const& error) noexcept {
 
 poll_desc* accept_next(poll_desc* listener, poll_kind kind, std::error_code& error) {
   using namespace std::chrono_literals;
-  constexpr auto pause_max = 100ms;  // close and the deadline are seen after that at the latest
+  constexpr auto pause_max = 100ms;  // a close or a deadline is noticed after at most this long
   auto pause = 1ms;
   for (;; pause = std::min<std::chrono::milliseconds>(pause * 2, pause_max)) {
     {
@@ -229,7 +234,7 @@ void end_connect(poll_desc* d, std::int64_t until_ns, std::error_code& error) {
     endpoint there;
     std::uint32_t bytes = endpoint::capacity();
     int const result = os::peer_address(fd, there.data(), bytes);
-    if (result == -ENOTCONN) return -EAGAIN;  // it was woken too early
+    if (result == -ENOTCONN) return -EAGAIN;  // the wake-up came before the connection was made
     return result < 0 ? result : refuse_itself(fd, kind);
   }));
   if (until_ns != never_poll && !error) {
@@ -243,7 +248,7 @@ poll_desc* open_connected(int type, endpoint const& to, std::int64_t until_ns, s
   if (d == nullptr || is_done) return d;
   try {
     end_connect(d, until_ns, error);
-  } catch (...) {  // no runtime is alive that could wait, or no memory
+  } catch (...) {  // there is no runtime in which the call could wait, or no memory
     drop_poll_desc(*d);
     throw;
   }

@@ -1,5 +1,8 @@
-// Dialling a name (RFC 8305, in Go's reading): the addresses of the family that came first are tried one after another; those of
-// the other family start 300 ms later, or as soon as the first have failed. The first connection wins, and the rest is closed.
+// Dialling a name, according to RFC 8305 as Go implements it.
+//
+// The addresses of the family that the lookup returned first are tried one after another. The addresses of the other
+// family are tried by a second goroutine, which starts 300 ms later, or as soon as the first family has failed. The
+// first connection wins, and all others are closed.
 #include "net/address.h"
 #include "net/connect.h"
 #include "net/io_call.h"
@@ -34,17 +37,18 @@ struct dropping {
 using owned_desc = std::unique_ptr<poll_desc, dropping>;
 
 struct result {
-  owned_desc connected;  // closed, should nobody take it
+  owned_desc connected;  // closed by the destructor unless dial_both takes it
   std::error_code error;
 };
 
-// Two families on their way. Their goroutines have nobody to tell of an exception, so what they do here allocates nothing: the lock is
-// held for a moment only, and taken without waiting in a queue.
+// The state that the goroutines of the two families share; each family is a lane, 0 or 1. An exception in these
+// goroutines could not be reported to a caller, so the functions here do not allocate. That is why the lock is taken by
+// try_lock and yield: waiting in the mutex's queue may allocate. The lock is held only for a moment.
 struct contest {
   mutex lock;
   bool is_over = false;
   std::array<poll_desc*, 2> under_way{};
-  std::array<result, 2> results{};  // each is its lane's until the lane's number was sent
+  std::array<result, 2> results{};  // written by the goroutine of its lane, until that has sent its number over `ended`
 
   std::unique_lock<mutex> locked() {
     std::unique_lock guard(lock, std::try_to_lock);
@@ -54,13 +58,13 @@ struct contest {
     }
     return guard;
   }
-  // False: the other family has won.
+  // Records the connection attempt of this lane. Returns false if the other family has won.
   bool enter(std::size_t lane, poll_desc* d) {
     auto const guard = locked();
     if (!is_over) under_way[lane] = d;
     return !is_over;
   }
-  // Whether this connection is the one.
+  // Ends the attempt of this lane. Returns true if its connection wins. It then closes the attempt of the other lane.
   bool leave(std::size_t lane, bool connected) {
     auto const guard = locked();
     under_way[lane] = nullptr;
@@ -71,7 +75,7 @@ struct contest {
   }
 };
 
-// What one of so many that are left may take of the time.
+// The moment by which one address has to be connected, if `left` addresses share the time until `until_ns`.
 std::int64_t share_of(std::int64_t until_ns, std::size_t left) noexcept {
   if (until_ns == never_poll) return never_poll;
   std::int64_t const now_ns = os::monotonic_ns();
@@ -99,7 +103,8 @@ poll_desc* dial_one(endpoint const& to, std::int64_t until_ns, contest* race, st
   return nullptr;
 }
 
-// One after another. The first error is told: later addresses are often of a kind that this machine cannot reach at all.
+// Tries the addresses one after another. Reports the first error, because later addresses are often of a kind that this
+// machine cannot reach at all.
 poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, contest* race, std::size_t lane,
                     std::error_code& error) {
   std::error_code first;
@@ -113,7 +118,8 @@ poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, cont
   return nullptr;
 }
 
-// The number of a lane that has ended comes over `ended`, which has room for both and elements that need no memory.
+// Runs both lanes. A lane that has ended sends its number over `ended`. The channel's buffer has space for both
+// numbers, and its elements need no memory, so the send neither waits nor allocates.
 poll_desc* dial_both(std::vector<endpoint> first, std::vector<endpoint> second, std::int64_t until_ns,
                      std::error_code& error) {
   auto const race = std::make_shared<contest>();

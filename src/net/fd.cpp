@@ -29,7 +29,8 @@ poll_desc* open_any(int descriptor, std::error_code& error) noexcept {
   return open_poll_desc(descriptor, kind, error);
 }
 
-// As many parts as one call takes.
+// The buffers of one vectored system call, without empty ones. If there are more than parts_max, the rest is left for
+// the next call.
 constexpr std::size_t parts_max = 64;
 struct parts {
   std::array<iovec, parts_max> list;
@@ -169,7 +170,7 @@ std::size_t detail::write_now(fd& to, const_buffer from, std::error_code& error)
 std::size_t fd::write_all(std::span<const_buffer const> from, std::error_code& error) {
   io_call call(desc_, poll_side_name::write, error);
   std::size_t done = 0;
-  std::size_t skipped = 0;  // of the first buffer
+  std::size_t skipped = 0;  // bytes of the first buffer that are written
   while (call && !from.empty()) {
     parts all;
     for (std::size_t i = 0; i < from.size() && !all.is_full(); ++i) {
@@ -194,7 +195,7 @@ std::size_t fd::send_file(int file, std::int64_t offset, std::size_t bytes, std:
   io_call call(desc_, poll_side_name::write, error);
   std::size_t done = 0;
   while (call && done < bytes) {
-    // It does not wait for the receiver, but perhaps for the disk.
+    // sendfile does not wait for the receiver here, but it may wait for the disk, so it is an announced call.
     long const more = call.perform(0, error, [&](int descriptor) {
       return blocking(
           [&] { return os::send_file(descriptor, file, offset, std::min(bytes - done, std::size_t{1} << 20U)); });

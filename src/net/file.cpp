@@ -12,7 +12,7 @@ using namespace rt;
 
 namespace {
 
-// The call's answer, with -errno as an error.
+// Makes the call as an announced call. Returns its result; a result of -errno becomes `error`, and 0 is returned.
 template <class F>
 std::uint64_t announced(std::error_code& error, F call) {
   std::int64_t const result = blocking(call);
@@ -30,14 +30,15 @@ std::size_t write_whole(const_buffer from, std::error_code& error, F write) {
   return done;
 }
 
-// What can be read without keeping the thread: what is in memory, and what the kernel's ring waits for. The bytes are copied by
-// ordinary reads, in the name of the goroutine; whatever does not go like that, errors among it, is left to one that may block.
+// Reads what can be read without keeping a thread during a wait for the disk: bytes that are in the page cache, and
+// bytes that io_uring fetches while the goroutine is parked (page_wait). Ordinary reads that do not block copy the
+// bytes. What cannot be read in this way, which includes errors, is left to the caller's blocking read.
 struct part_read {
   std::size_t bytes;
   bool is_all;
 };
 part_read read_without_thread(page_wait& page, int fd, mutable_buffer to, std::uint64_t offset) {
-  constexpr int waits_in_vain_max = 3;  // with little memory a page may be gone again before it is read
+  constexpr int waits_in_vain_max = 3;  // if memory is short, the kernel may drop a page before it is read
   std::size_t done = 0;
   for (int in_vain = 0; in_vain < waits_in_vain_max;) {
     auto* const rest = static_cast<char*>(to.data()) + done;
@@ -99,7 +100,7 @@ std::size_t file::read_at(mutable_buffer to, std::uint64_t offset, std::error_co
   int const fd = descriptor_;
   page_wait page(fd);
   std::size_t done = 0;
-  // Past what an off_t can say, the two ways of reading mean different things.
+  // Beyond the range of off_t, read_from_memory and read_at do not behave alike, so only the latter is used there.
   if (to.size() != 0 && offset <= INT64_MAX - to.size() && pages_can_be_waited_for()) {
     auto const [bytes, is_all] = read_without_thread(page, fd, to, offset);
     error.clear();
@@ -109,7 +110,8 @@ std::size_t file::read_at(mutable_buffer to, std::uint64_t offset, std::error_co
   auto* const rest = static_cast<char*>(to.data()) + done;
   std::size_t const more = announced(error, [&] { return os::read_at(fd, rest, to.size() - done, offset + done); });
   if (!error || done == 0) return done + more;
-  // A part may fail where the whole does not: a file that is read past the cache wants to be read in whole blocks.
+  // Reading the rest may fail although reading the whole would not, because a file that bypasses the page cache
+  // (O_DIRECT) has to be read in whole blocks. So the whole read is made.
   return announced(error, [&] { return os::read_at(fd, to.data(), to.size(), offset); });
 }
 

@@ -1,8 +1,12 @@
-// A call on a descriptor, from its lock to its result: try, and if that would block, wait and try again.
+// A call on a descriptor: it takes the lock of the direction, tries the system call, and while that would block it
+// waits and tries again.
 //
-// A read that got less than it asked for from a TCP stream has taken all there was, so the next one need not try before an event
-// has come: an answer and a question over TCP cost two system calls, not three. (The kernel says so in epoll(7); an end, an error
-// or urgent data that came in the same event are the exception: poll_desc::ended.)
+// A read that got fewer bytes than it asked for from a TCP stream has taken all that had arrived. So the next read does
+// not try before an event has come, and one answer and one question over TCP cost two system calls instead of three.
+// epoll(7) documents this. The exception is an end of the stream, an error or urgent data that came in the same event
+// (poll_desc::ended).
+//
+// perform may park, so it runs on the caller's goroutine or foreign thread, outside the runtime.
 #pragma once
 
 #include "core/poll_desc.h"
@@ -24,7 +28,7 @@ namespace thrum::rt {
   return how == poll_outcome::timed_out ? std::make_error_code(std::errc::timed_out) : std::error_code();
 }
 
-// A descriptor in use for something that neither waits nor has an order.
+// The use of a descriptor for a call that neither waits nor needs a turn, such as setting an option.
 class short_use {
  public:
   short_use(poll_desc* d, std::error_code& error) noexcept : d_(d) {
@@ -69,7 +73,8 @@ class io_call {
   explicit operator bool() const noexcept { return d_ != nullptr; }
   poll_desc& operator*() const noexcept { return *d_; }
 
-  // attempt() answers how many bytes, or -errno. `asked`: with fewer, and not none, a stream has no more now; 0: says nothing.
+  // attempt() returns a number of bytes, or -errno. A result from 1 to asked - 1 says that a TCP stream has no more
+  // bytes at present. With `asked` 0 the result says nothing about that.
   template <class Attempt>
   [[nodiscard]] long perform(std::size_t asked, std::error_code& error, Attempt attempt) {
     poll_side& side = d_->side(which_);
@@ -87,13 +92,14 @@ class io_call {
       }
       side.drained = result > 0 && static_cast<std::size_t>(result) < asked && d_->kind == poll_kind::tcp_socket;
       if (result >= 0) return result;
-      // After close the number stands for another file, whose errors say nothing (wait/poll_use.h).
+      // After close the descriptor number stands for another file, whose errors mean nothing here (wait/poll_use.h).
       error = is_closed(*d_) ? error_of(poll_outcome::closed) : system_error_of(static_cast<int>(-result));
       return -1;
     }
   }
 
-  // Where no event tells when to try again. Throws as perform does; close and the deadline are seen by the next one.
+  // Sleeps, for callers that no event tells when to try again. Throws as perform does. The next perform notices a close
+  // or a deadline.
   void pause(std::chrono::nanoseconds how_long) const {
     uses_inside_run inside;
     must_be_able_to_wait(inside);
@@ -102,23 +108,24 @@ class io_call {
     must_count();
   }
 
-  // The next call tries, whatever the last one found.
+  // Makes the next perform try the system call, even if the last read has taken all that had arrived.
   void forget_what_was_found() noexcept { d_->side(which_).drained = false; }
 
  private:
-  // A call that waited meanwhile, on this descriptor or on another, may have been left without its share as a user.
+  // Throws if this call does not count as a user of the descriptor. A foreign thread may lose its share when the run
+  // ends while the thread waits inside the runtime, on this descriptor or on another one.
   void must_count() const {
     if (use_.is_lost()) [[unlikely]]
       throw std::logic_error("thrum: the run ended in which a call on a descriptor waited");
   }
 
-  // Whether trying is in vain. If not, an event that has come is used up now: before the call, since what comes during it
-  // counts anew.
+  // True if the system call would fail with EAGAIN. Otherwise an event that has come is consumed here, before the
+  // system call, so that an event which comes during the call counts as a new one.
   [[nodiscard]] bool may_skip(poll_side& side) const noexcept {
     poll_word seen = side.word.load(acquire);  // pairs with take_events: `ended`
     bool const came = poll_words::payload(seen) == poll_words::event_came;
     if (came) {
-      // Fails only if the word has changed to the same.
+      // The result is ignored, because a change in between can only have written event_came as well.
       static_cast<void>(
           side.word.compare_exchange(seen, poll_words::with(seen, poll_words::nothing), acq_rel, relaxed));
       return false;

@@ -12,13 +12,14 @@ namespace {
 
 void say_once_that_no_more_are_watched() noexcept {
   static constinit atomic<bool> said{false};
-  if (said.exchange(true, relaxed)) return;  // relaxed: nothing else is told by it
+  if (said.exchange(true, relaxed)) return;  // relaxed: the flag publishes no other data
   print_error(
       "thrum: the kernel watches no more descriptors for this user (epoll_ctl: ENOSPC): opening one fails with "
       "no_buffer_space, and accept waits. Raise fs.epoll.max_user_watches (said once)");
 }
 
-// What the caller is told when the poll refuses. ENOSPC is the limit of watched descriptors: no disk is full.
+// The error for the caller when epoll refuses a descriptor. epoll's ENOSPC means that the user's limit of watched
+// descriptors is reached. It becomes ENOBUFS, because callers would read ENOSPC as "the disk is full".
 std::error_code refusal(int failed) noexcept {
   if (failed != ENOSPC) return system_error_of(failed);
   say_once_that_no_more_are_watched();
@@ -28,7 +29,9 @@ std::error_code refusal(int failed) noexcept {
 }  // namespace
 
 poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
-  runtime_mark const mark;  // under it nobody is preempted, or stopped for good, who holds the stores' locks
+  // While the mark is set, the goroutine is neither preempted nor stopped at the end of the run. Otherwise it could
+  // keep the locks of the record stores for good.
+  runtime_mark const mark;
   os::survive_broken_pipes();
   error.clear();
   if (int const failed = os::open_poll()) {

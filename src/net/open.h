@@ -1,4 +1,6 @@
-// Making a descriptor one of the poller's.
+// Registers a descriptor with the poller. Every socket, pipe and pidfd that goroutines wait for goes through here.
+//
+// Takes the locks of the record store, for a moment, inside the runtime. Runs on the caller's stack.
 #pragma once
 
 #include "core/poll_desc.h"
@@ -7,8 +9,8 @@
 
 namespace thrum::rt {
 
-// The descriptor's record, with the owner's share; nullptr with an error, and the descriptor is still the caller's. It is
-// non-blocking already.
+// Returns the record of `fd`, in which the owner counts as a user (wait/poll_use.h). On failure it returns nullptr,
+// sets `error`, and `fd` remains the caller's. `fd` must be non-blocking.
 [[nodiscard]] poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept;
 
 }  // namespace thrum::rt

@@ -19,7 +19,7 @@ using rt::system_error_of;
 
 namespace {
 
-// A descriptor until the end of the scope.
+// Owns a descriptor and closes it at the end of the scope, unless let_go was called.
 class held_descriptor {
  public:
   held_descriptor() noexcept = default;
@@ -38,7 +38,8 @@ class held_descriptor {
   int number_ = -1;
 };
 
-// Both sides of the three streams. What it holds at the end is closed: the child has its own by then.
+// Makes both ends of the three standard streams. Its destructor closes the child's ends, because the child has its own
+// copies by then.
 class stream_maker {
  public:
   [[nodiscard]] int make(std::size_t which, child_stream const& wanted, fd& ours) noexcept {
@@ -55,7 +56,8 @@ class stream_maker {
   int for_child[3]{};
 
  private:
-  // Numbers below 3 are made anew one after another in the child: whatever comes from there is given another number first.
+  // The child replaces its descriptors 0, 1 and 2 one after another. So a descriptor with one of these numbers is
+  // duplicated to a higher number first; otherwise it could be replaced before it is used.
   int keep_clear(std::size_t which, int number) noexcept {
     for_child[which] = number;
     if (number > 2) return 0;
@@ -83,7 +85,7 @@ class stream_maker {
   std::array<held_descriptor, 3> held_;
 };
 
-// A list as exec takes it.
+// The list of pointers, with nullptr at the end, that exec takes.
 std::vector<char*> pointers_to(std::vector<std::string> const& words) {
   std::vector<char*> all;
   all.reserve(words.size() + 1);
@@ -94,7 +96,7 @@ std::vector<char*> pointers_to(std::vector<std::string> const& words) {
 
 std::string_view name_in(std::string_view variable) noexcept { return variable.substr(0, variable.find('=')); }
 
-// Of several with one name the last counts.
+// If several variables have the same name, the last one counts.
 void add_all(std::vector<std::string>& to, std::vector<std::string> const& variables) {
   for (std::string const& added : variables) {
     std::erase_if(to, [&](std::string const& old) { return name_in(old) == name_in(added); });
@@ -114,7 +116,7 @@ std::vector<std::string> environment_of(process_options const& chosen) {
   return all;
 }
 
-// exec knows strings that end with a NUL.
+// exec takes strings that end at the first NUL, so it would see only a part of such a word.
 bool any_has_nul(std::vector<std::string> const& words) noexcept {
   return std::ranges::any_of(words, [](std::string const& word) { return rt::has_nul(word); });
 }
@@ -144,7 +146,7 @@ process process::start(std::vector<std::string> const& command, process_options 
                                   chosen.directory.empty() ? nullptr : chosen.directory.c_str(),
                                   {streams.for_child[0], streams.for_child[1], streams.for_child[2]},
                                   chosen.close_descriptors};
-  auto record = std::make_unique<detail::child>();  // should there be no memory, nothing has happened yet
+  auto record = std::make_unique<detail::child>();  // allocated before the process exists, because it may throw
   int pidfd = -1;
   int const pid = blocking([&] {
     int const number = os::spawn(request);
@@ -189,7 +191,7 @@ void collect(child& dropped) noexcept {
   try {
     std::error_code ignored;
     static_cast<void>(dropped.wait(for_ever_ns, nullptr, ignored));
-  } catch (std::bad_alloc const&) {  // as below
+  } catch (std::bad_alloc const&) {  // The system collects the child when this program ends.
   }
 }
 
@@ -201,7 +203,7 @@ void child_dropper::operator()(child* dropped) const noexcept {
   if (own->look(error) || error) return;
   try {
     go([mine = std::move(own)] { collect(*mine); });
-  } catch (...) {  // no runtime, or no memory: the system will collect it when this program ends
+  } catch (...) {  // There is no runtime or no memory. The system collects the child when this program ends.
   }
 }
 

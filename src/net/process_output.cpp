@@ -14,7 +14,8 @@
 namespace thrum {
 namespace {
 
-// To the end. An error is one of the context: then the pipe was closed here.
+// Reads to the end of the pipe. Errors end the reading and are not reported, because they occur only after give_up has
+// closed the pipe; gather reports the context's error then.
 std::string read_all(fd& from) {
   constexpr std::size_t part = 64UL * 1024;
   std::string all;
@@ -39,12 +40,13 @@ void give_up(process& running) noexcept {
   running.err().close(ignored);
 }
 
-// The end of one that the context kills; the error is the context's then. One that may not be killed is not waited for.
+// Waits for the child. When the context is done it kills the child, waits for its end and returns the context's error.
+// If this process may not kill the child, it does not wait for it.
 exit_status wait_or_kill(process& running, context const& ctx, std::error_code& error) {
   exit_status const ended = running.wait(ctx, error);
   if (!error || error != ctx.err()) return ended;
   std::error_code denied;
-  running.kill(SIGKILL, denied);  // whom the context tells may not have run yet
+  running.kill(SIGKILL, denied);  // the context's callback (give_up) may not have run yet
   return denied ? ended : running.wait(denied);
 }
 
@@ -59,7 +61,7 @@ process_output gather(context const* ctx, std::vector<std::string> const& comman
   chosen.in = unless_chosen(chosen.in, stdio::null);
   chosen.out = unless_chosen(chosen.out, stdio::pipe);
   chosen.err = unless_chosen(chosen.err, stdio::pipe);
-  // Shared: whoever reads, or tells that the context is done, may be left behind by an exception here.
+  // Shared, because the goroutine that reads and the context's callback may outlive this call if it throws.
   auto const running = std::make_shared<process>(process::start(command, chosen, error));
   if (error) return {};
   std::optional<context_callback> on_done;

@@ -42,7 +42,7 @@ bool sources_are_plain(std::string_view nsswitch) {
       line.remove_prefix(source.size());
     }
   }
-  return true;  // "files dns" is what is meant by silence
+  return true;  // without a "hosts:" line the sources are "files dns"
 }
 
 namespace {
@@ -77,14 +77,17 @@ std::error_code error_of_status(int status) noexcept {
   }
 }
 
-// One name. c-ares calls back while it is called itself, on this goroutine; nothing waits in there.
+// The lookup of one name. c-ares calls socket_changed and answered from inside the calls that this goroutine makes to
+// it. These callbacks do not park. sockets_ is an epoll instance that holds the sockets of c-ares, and the goroutine
+// waits for that.
 class lookup {
  public:
   explicit lookup(std::uint16_t port) noexcept : port_(port) {}
   lookup(lookup const&) = delete;
   lookup& operator=(lookup const&) = delete;
   ~lookup() {
-    if (channel_ != nullptr) cares::loaded().ares_destroy(channel_);  // closes its sockets, while the set is still open
+    // ares_destroy closes the sockets and calls socket_changed, so sockets_ has to be open.
+    if (channel_ != nullptr) cares::loaded().ares_destroy(channel_);
   }
 
   void begin(std::string const& name, std::error_code& error) {
@@ -98,7 +101,7 @@ class lookup {
       os::close(set);
       return;
     }
-    error = blocking([&] { return ask(name); });  // they read files: the configuration, /etc/hosts
+    error = blocking([&] { return ask(name); });  // c-ares reads its configuration files and /etc/hosts
   }
 
   std::vector<endpoint> finish(std::int64_t until_ns, std::error_code& error) {
@@ -107,7 +110,7 @@ class lookup {
       if (!wait(until_ns, error)) {
         if (os::monotonic_ns() >= until_ns) c.ares_cancel(channel_);
         if (error) return {};
-        c.ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // a question is to be asked again, or given up
+        c.ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // c-ares repeats a question or gives it up
         continue;
       }
       std::array<os::ready_descriptor, 16> ready{};
@@ -128,9 +131,10 @@ class lookup {
     ares_options options{};
     options.sock_state_cb = socket_changed;
     options.sock_state_cb_data = this;
-    options.timeout =
-        5'000;          // ms, then twice that: 15 s until a silent server is given up, where c-ares' own would be 75
-    options.tries = 2;  // the C library's values
+    // The C library's values. The timeout is in ms and doubles with each try, so a silent server is given up after 15
+    // s. With the defaults of c-ares it would be 75 s.
+    options.timeout = 5'000;
+    options.tries = 2;
     int status = c.ares_init_options(&channel_, &options, ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
     if (status == ARES_SUCCESS && !name_servers().empty()) {
       status = c.ares_set_servers_ports_csv(channel_, name_servers().c_str());
@@ -138,12 +142,13 @@ class lookup {
     if (status != ARES_SUCCESS) return error_of_status(status);
     ares_addrinfo_hints wanted{};
     wanted.ai_family = AF_UNSPEC;
-    wanted.ai_socktype = SOCK_STREAM;  // else every address comes once for each kind
+    wanted.ai_socktype = SOCK_STREAM;  // otherwise c-ares returns each address once per socket type
     c.ares_getaddrinfo(channel_, name.c_str(), nullptr, &wanted, answered, this);
     return {};
   }
 
-  // Until a socket is ready or c-ares wants to be called, whichever comes first. False: the time came, or an error.
+  // Waits until a socket is ready, c-ares has to be called because of a timeout, or `until_ns` has come. Returns true
+  // if a socket is ready. Otherwise it returns false, with `error` set if something failed.
   bool wait(std::int64_t until_ns, std::error_code& error) {
     timeval longest{};
     std::int64_t wake_ns = until_ns;
@@ -160,7 +165,7 @@ class lookup {
   }
 
   static void socket_changed(void* self, ares_socket_t socket, int readable, int writable) noexcept {
-    // One that it has closed is gone from the set by itself. Should adding one fail, the question times out.
+    // A closed socket leaves the epoll instance by itself. If adding a socket fails, the question times out.
     static_cast<void>(os::watch_descriptor(static_cast<lookup*>(self)->sockets_.native_handle(), socket, readable != 0,
                                            writable != 0));
   }
@@ -172,7 +177,7 @@ class lookup {
     if (result == nullptr) return;
     try {
       its.take(*result);
-    } catch (std::bad_alloc const&) {  // not through c-ares
+    } catch (std::bad_alloc const&) {  // an exception must not pass through the C code of c-ares
       its.no_memory_ = true;
     }
     cares::loaded().ares_freeaddrinfo(result);

@@ -1,9 +1,11 @@
-// Names by questions of our own, instead of getaddrinfo on a thread: c-ares asks, its sockets are in our poller, and a thousand
-// goroutines that look up names cost no thread.
+// Looks up host names with c-ares. The sockets of c-ares are in thrum's poller, so a thousand goroutines that look up
+// names keep no thread. getaddrinfo would keep one thread per lookup.
 //
-// It knows the sources that c-ares knows: /etc/hosts and DNS. Where the machine is set up to ask others as well (multicast DNS, a
-// directory, a daemon of the system's), the C library must, and so it does where c-ares is not installed, and for threads from
-// outside, which could not go on if the run ended meanwhile. Old spellings of addresses ("127.1") are no names here.
+// c-ares knows two sources, /etc/hosts and DNS. The C library looks the name up instead (net/c_lookup.h)
+//  - if the machine is configured to ask other sources as well (multicast DNS, a directory, a system daemon);
+//  - if c-ares is not installed;
+//  - if the caller is a foreign thread, because such a lookup could not continue if the run ended meanwhile.
+// Old spellings of addresses, such as "127.1", are not accepted as names here.
 #pragma once
 
 #include <thrum/endpoint.h>
@@ -16,17 +18,20 @@
 
 namespace thrum::rt {
 
-// Whether c-ares is there, and /etc/nsswitch.conf asks for no other source.
+// True if c-ares is installed, /etc/nsswitch.conf names no source that c-ares does not know, and THRUM_DEBUG=netdns=c
+// does not ask for the C library. The answer is computed once per process.
 [[nodiscard]] bool names_can_be_queried();
 
-// The sources of hosts in the text of an nsswitch.conf: no other than those that c-ares knows.
+// True if the "hosts:" line in the text of an nsswitch.conf names only sources that c-ares knows.
 [[nodiscard]] bool sources_are_plain(std::string_view nsswitch);
 
-// On a goroutine, until `until_ns` at most (never_poll: as long as c-ares has patience). Errors: resolve_category, timed_out, the system's.
+// Must be called on a goroutine. Waits until `until_ns` at most; with never_poll, until c-ares gives up. Errors are
+// those of resolve_category, timed_out, and system errors.
 [[nodiscard]] std::vector<endpoint> query_name(std::string const& name, std::uint16_t port, std::int64_t until_ns,
                                                std::error_code& error);
 
-// For tests: "address:port,...", in place of those in /etc/resolv.conf. Empty: those again.
+// For tests. `servers` is "address:port,..." and replaces the name servers of /etc/resolv.conf. An empty string
+// restores those.
 void set_name_servers(std::string servers);
 
 }  // namespace thrum::rt

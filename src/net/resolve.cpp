@@ -1,4 +1,5 @@
-// Names: by questions of our own where that can be (net/query.h), else by the C library (net/c_lookup.h).
+// Looking up host names: with c-ares where that is possible (net/query.h), otherwise with the C library
+// (net/c_lookup.h).
 #include "base/never_destroyed.h"
 #include "core/current.h"
 #include "net/address.h"
@@ -41,7 +42,7 @@ std::vector<endpoint> resolve_until(std::string_view host, std::uint16_t port, s
   }
   if (endpoint number; rt::parse_host(host, port, number)) return {number};
   std::string const name(host);
-  // The first time it reads files and loads a library.
+  // names_can_be_queried is called as an announced call, because its first call reads files and loads a library.
   rt::M const* const m = rt::callers_m();
   bool const queries = m != nullptr && !m->is_foreign && blocking([] { return rt::names_can_be_queried(); });
   if (queries) return rt::query_name(name, port, until_ns, error);
@@ -87,7 +88,7 @@ std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_cod
   }
   if (!parts.host.empty()) return resolve(parts.host, parts.port, error);
   error.clear();
-  std::vector<endpoint> any(2);  // the first also takes IPv4; the second is for machines without IPv6
+  std::vector<endpoint> any(2);  // The first one accepts IPv4 too. The second one is for machines without IPv6.
   static_cast<void>(parse_host("::", parts.port, any[0]));
   static_cast<void>(parse_host("0.0.0.0", parts.port, any[1]));
   return any;

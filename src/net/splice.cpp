@@ -9,7 +9,7 @@ using namespace rt;
 
 namespace {
 
-constexpr std::size_t pipe_bytes = 64UL * 1024;  // what the kernel gives a pipe
+constexpr std::size_t pipe_bytes = 64UL * 1024;  // the kernel's default capacity of a pipe
 
 struct kernel_pipe {
   int ends[2]{-1, -1};

@@ -24,7 +24,7 @@ void tcp_conn::set_no_delay(bool on, std::error_code& error) noexcept {
 }
 
 void tcp_conn::set_keep_alive(std::chrono::seconds idle, std::error_code& error) noexcept {
-  int const seconds = static_cast<int>(std::clamp<std::int64_t>(idle.count(), 0, 32767));  // what the kernel takes
+  int const seconds = static_cast<int>(std::clamp<std::int64_t>(idle.count(), 0, 32767));  // the kernel's maximum
   set_option(SOL_SOCKET, SO_KEEPALIVE, seconds > 0 ? 1 : 0, error);
   if (error || seconds == 0) return;
   set_option(IPPROTO_TCP, TCP_KEEPIDLE, seconds, error);

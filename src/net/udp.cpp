@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::size_t batch_max = 64;
 
-// One that is not connected polls as writable whatever the receiver has no room for: nothing can be waited for.
+// An unconnected unix socket polls as writable even if the receiver's queue is full, so no event says when to try
+// again. An EAGAIN of such a send is changed to this code, so that io_call::perform returns it instead of waiting.
+// send_many then pauses.
 constexpr int receiver_is_full = EXFULL;
 constexpr std::chrono::microseconds pause_min(50);
 constexpr std::chrono::microseconds pause_max(5'000);

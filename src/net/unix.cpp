@@ -30,7 +30,8 @@ unix_conn unix_conn::dial(std::string_view path, unix_type type, std::chrono::na
   unix_conn made;
   std::int64_t const until_ns = moment_after(timeout.count());
   endpoint const to = endpoint::unix_path(path, error);
-  // A full backlog answers EAGAIN, and nothing can be waited for.
+  // If the listener's backlog is full, connect fails with EAGAIN, and no event says when there is room. So the loop
+  // pauses and tries again.
   for (std::chrono::nanoseconds pause = 100us; !error; pause = std::min<std::chrono::nanoseconds>(pause * 2, 10ms)) {
     made.desc_ = open_connected(type_of(type), to, until_ns, error);
     if (error != std::errc::resource_unavailable_try_again) break;
@@ -77,7 +78,7 @@ unix_listener unix_listener::listen(std::string_view path, unix_type type, std::
   unix_listener made;
   made.type_ = type;
   endpoint const at = endpoint::unix_path(path, error);
-  std::string kept(path);  // before there is a file that somebody has to remove
+  std::string kept(path);  // Allocated before bind creates the file, so that no exception leaves the file behind.
   if (!error) made.desc_ = open_bound(type_of(type), at, {.backlog = backlog_max}, error);
   if (!error && !is_abstract_path(path)) made.path_ = std::move(kept);
   return made;
