@@ -176,7 +176,7 @@ void wait_for_those_inside(Sched& s) noexcept {
   if (os::has_barrier())
     os::barrier_in_all_threads();  // behind it a mark that was set before the look at live_epoch is seen
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for_each_thread(s, [&](M& m) noexcept {
+  for_each_thread(s, nullptr, [&](M& m) noexcept {
     os::short_wait wait;
     os::thread_watch watch;
     // One that sleeps with the mark set has been stopped for good.
