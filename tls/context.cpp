@@ -33,7 +33,7 @@ unsigned char const* bytes_of(std::string const& text) noexcept {
   return reinterpret_cast<unsigned char const*>(text.data());
 }
 
-// Callback: the server chooses among what the client offers.
+// Callback in which the server chooses among the protocols that the client offers.
 int choose_protocol(SSL* /*ssl*/, unsigned char const** chosen, unsigned char* chosen_bytes,
                     unsigned char const* offered, unsigned offered_bytes, void* context) {
   std::string const& ours = static_cast<tls_context_state const*>(context)->protocols;
@@ -46,13 +46,16 @@ int choose_protocol(SSL* /*ssl*/, unsigned char const** chosen, unsigned char* c
   return SSL_TLSEXT_ERR_OK;
 }
 
-// Callback: the server shows the certificate that the client asked for. Without one it shows the first, which the SSL_CTX has.
+// Callback in which the server chooses the certificate for the name that the client asked for. If no certificate has
+// that name, or the client named none, the server uses the first identity, which the SSL_CTX has.
 int choose_identity(SSL* ssl, void* context) {
   char const* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name == nullptr) return 1;
   for (loaded_identity const& each : static_cast<tls_context_state const*>(context)->identities) {
     if (!each.has_name(name)) continue;
-    SSL_certs_clear(ssl);  // or one with another kind of key would only be added, and the client's taste would choose
+    // Without this, a certificate with another type of key would be added to the first one, and the client's
+    // preferences would decide between them.
+    SSL_certs_clear(ssl);
     return SSL_use_cert_and_key(ssl, each.certificate.get(), each.key.get(), each.chain.get(), 1);
   }
   return 1;
@@ -71,7 +74,8 @@ bool trust(SSL_CTX* ctx, std::string const& roots_file, std::error_code& error) 
   return SSL_CTX_load_verify_file(ctx, roots_file.c_str()) == 1;
 }
 
-// Seals or opens a ticket. 1: go on; 2: go on, and the client gets a new ticket; 0: without a ticket; -1: OpenSSL failed.
+// Callback that sets up the cipher to seal or open a session ticket. Returns 1 if the ticket is good, 2 if it is good
+// and the client gets a new one, 0 if the connection goes on without a ticket, and -1 if OpenSSL failed.
 int choose_ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
                       int seals) {
   auto& keys = static_cast<tls_context_state const*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)))->tickets;
@@ -98,7 +102,8 @@ int choose_ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPH
 }
 
 std::shared_ptr<tls_context_state> new_context(tls_role role) {
-  // No clean-up by OpenSSL at exit: the end of a run stops goroutines where they are, perhaps with one of its locks.
+  // OpenSSL must not clean up at exit, because a goroutine that was stopped at the end of a run may hold one of its
+  // locks.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   auto made = std::make_shared<tls_context_state>();
   made->role = role;
@@ -107,9 +112,10 @@ std::shared_ptr<tls_context_state> new_context(tls_role role) {
   if (!made->ctx || SSL_CTX_set_min_proto_version(made->ctx.get(), TLS1_2_VERSION) != 1) return nullptr;
   SSL_CTX* const ctx = made->ctx.get();
   SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // A write of several records says after each how far it came, and may go on from elsewhere; idle connections keep no buffers.
+  // A write of several records returns after each record, and it may be repeated from another buffer address. Idle
+  // connections keep no buffers.
   SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  // Tickets carry what is needed to resume; a cache would be a lock for all connections.
+  // Session tickets carry what is needed to resume a session. A cache would have a lock that all connections share.
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
   return made;
 }
@@ -144,7 +150,7 @@ bool set_up_server(tls_context_state& state, tls_server_options const& chosen, s
   state.verifies = !chosen.client_roots_file.empty();
   if (!state.verifies) return true;
   SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // Clients that are verified may resume only what this program began.
+  // A client that is verified may resume only sessions that this program began.
   constexpr unsigned char resumed_by[] = "thrum";
   if (SSL_CTX_set_session_id_context(ctx, resumed_by, sizeof resumed_by - 1) != 1) return false;
   if (!trust(ctx, chosen.client_roots_file, error)) return false;
@@ -154,7 +160,8 @@ bool set_up_server(tls_context_state& state, tls_server_options const& chosen, s
   return true;
 }
 
-// set_up(state, error) false: what OpenSSL says, unless `error` is set.
+// Makes a context and calls set_up(state, error). If that returns false without setting `error`, OpenSSL's error is
+// reported.
 template <class SetUp>
 std::shared_ptr<tls_context_state const> make_context(tls_role role, std::error_code& error, SetUp set_up) {
   error.clear();

@@ -1,7 +1,8 @@
-// What stands behind a tls_context: OpenSSL's SSL_CTX and what its callbacks look at. Never changes once it is made, but for the
-// keys of tickets, which see to that themselves.
+// The state behind a tls_context: OpenSSL's SSL_CTX and the data that its callbacks read. It does not change once it is
+// made, except for the ticket keys, which synchronise themselves.
 //
-// The callbacks run inside calls of OpenSSL, so they may not park. They are ours alone; nothing of the user's is called there.
+// The callbacks run inside calls of OpenSSL, so they must not park. All callbacks are thrum's own; no user code runs in
+// them.
 #pragma once
 
 #include "tls/identity.h"
@@ -20,9 +21,9 @@ struct tls_context_state {
   owned_ssl_ctx ctx;
   tls_role role = tls_role::client;
   bool verifies = true;
-  std::vector<loaded_identity> identities;  // of a server
-  std::string protocols;                    // each with its length before it, as ALPN has them
-  mutable ticket_keys tickets;              // of a server: the one thing that changes
+  std::vector<loaded_identity> identities;  // for a server
+  std::string protocols;                    // in ALPN's wire format: each name after one byte with its length
+  mutable ticket_keys tickets;              // for a server; the only member that changes
 };
 
 }  // namespace thrum::detail

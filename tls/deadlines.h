@@ -1,8 +1,12 @@
-// The deadlines of a TLS stream, and how they become those of the connection below. Until one is set, that has those which it came with.
+// The deadlines of a TLS stream, and how they become deadlines of the connection below. Until the first one is set, the
+// connection keeps the deadlines that it came with.
 //
-// Writes of the stream write to the connection, and reads read from it, but not only: a write that finds half of a message of the
-// handshake protocol (a ticket in several records) must read the rest first. It then ends by the write deadline all the same. So
-// the connection's read deadline is the nearer one of those that wait for input; who is woken by the other's looks, and waits again.
+// A write of the stream may have to read from the connection: if it meets half of a handshake message (a ticket in
+// several records), it must read the rest first. It has to end by the write deadline all the same. So the connection's
+// read deadline is the nearest deadline among the calls that wait for input. A call whose wait was ended by the
+// deadline of the other direction finds that out (is_mine) and waits again.
+//
+// lock_ is a thrum::mutex, so these functions may park, except for is_over.
 #pragma once
 
 #include <thrum/clock.h>
@@ -24,14 +28,15 @@ class tls_deadlines {
   explicit tls_deadlines(tls_transport& below) noexcept : below_(below) {}
 
   void set(bool read, bool write, clock::time_point when, std::error_code& error);
-  // For writing; none can be set afterwards.
+  // Sets the connection's write deadline for the close_notify of close. set() fails afterwards.
   void set_last(clock::time_point when, std::error_code& error);
   [[nodiscard]] bool is_over(direction which) const noexcept;
 
-  // Around waiting for input.
+  // Called before and after a wait for input.
   void begin_input(direction which);
   void end_input(direction which);
-  // The connection has timed out: whether that was for this direction. `changes`: as they were before the wait.
+  // After the connection has timed out: true if the deadline of this direction has passed, or if no deadline of the
+  // stream explains the timeout. `changes` is the value of changes() before the wait.
   [[nodiscard]] bool is_mine(direction which, std::uint64_t changes);
   [[nodiscard]] std::uint64_t changes();
 
@@ -52,12 +57,12 @@ class tls_deadlines {
 
   mutex lock_;
   // under lock_
-  int readers_waiting_ = 0;  // one, or more in the handshake
+  int readers_waiting_ = 0;  // calls that wait for input; during the handshake this can be more than one
   int writers_waiting_ = 0;
   bool is_last_ = false;
   bool was_set_ = false;
-  std::optional<std::int64_t> applied_ns_;  // what the connection was told
-  std::uint64_t changes_ = 0;               // how often
+  std::optional<std::int64_t> applied_ns_;  // the read deadline that the connection has
+  std::uint64_t changes_ = 0;               // how often it was set
 };
 
 }  // namespace thrum::detail

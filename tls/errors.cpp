@@ -12,7 +12,7 @@ namespace thrum {
 namespace {
 
 constexpr int refused = static_cast<int>(tls_errc::certificate_refused);
-constexpr int openssl_codes_from = 1 << ERR_LIB_OFFSET;  // below, an error of OpenSSL would be one of no library
+constexpr int openssl_codes_from = 1 << ERR_LIB_OFFSET;  // OpenSSL's codes carry a library number, so all are larger
 
 constexpr bool is_reason(tls_errc e, int reason) { return static_cast<int>(e) == refused + reason; }
 static_assert(is_reason(tls_errc::not_yet_valid, X509_V_ERR_CERT_NOT_YET_VALID));
@@ -52,11 +52,11 @@ class category final : public std::error_category {
   }
 };
 
-// It has no guard, on which users would wait for a goroutine that the end of its run stopped in the initialiser, and it is never destroyed,
-// because goroutines that a run left behind may use it until the process ends.
+// The category. It is constant-initialised and has no guard, because users would wait on a guard for ever if the end of
+// a run stopped a goroutine in the initialiser. It is never destroyed, because it may be used until the process ends.
 union never_destroyed {
   constexpr never_destroyed() noexcept : value() {}
-  ~never_destroyed() {}  // NOLINT(modernize-use-equals-default): the member's is not to run
+  ~never_destroyed() {}  // NOLINT(modernize-use-equals-default): the member's destructor must not run
   never_destroyed(never_destroyed const&) = delete;
   never_destroyed& operator=(never_destroyed const&) = delete;
 

@@ -1,7 +1,7 @@
 // OpenSSL's error queue as a std::error_code.
 //
-// The queue belongs to the thread, and a goroutine may have another one after every park. So between a call of OpenSSL and the
-// look at its queue nothing may park, nor between clearing the queue and the call. session.h keeps to that.
+// The queue belongs to the thread, and a goroutine may run on another thread after every park. So the goroutine must
+// not park between clearing the queue, the call of OpenSSL and reading the queue. session.h ensures that.
 #pragma once
 
 #include <system_error>
@@ -10,8 +10,8 @@
 
 namespace thrum::detail {
 
-// The oldest error of this thread's queue, which is the cause of the others; the queue is empty afterwards. `ssl`: whose
-// verification may have failed; may be null.
+// Returns the oldest error of this thread's queue, which is the cause of the others, and empties the queue. `ssl` is
+// asked for the reason if the error is a failed verification of a certificate. It may be null.
 [[nodiscard]] std::error_code take_openssl_error(SSL const* ssl) noexcept;
 
 }  // namespace thrum::detail

@@ -10,7 +10,8 @@
 namespace thrum::detail {
 namespace {
 
-// OpenSSL would ask on the terminal, in the middle of a goroutine.
+// Refuses to give a password for an encrypted file. Without this callback OpenSSL would ask for it on the terminal,
+// which would block the goroutine's thread.
 int no_password(char* /*to*/, int /*size*/, int /*writing*/, void* /*context*/) { return -1; }
 
 owned_bio open_file(std::string const& path) noexcept { return owned_bio(BIO_new_file(path.c_str(), "r")); }
@@ -19,7 +20,7 @@ bool is_end_of_pem(unsigned long code) noexcept {
   return ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
 }
 
-// The certificates behind the first one.
+// Reads the certificates after the first one.
 bool load_chain(BIO* from, STACK_OF(X509) * to) noexcept {
   for (;;) {
     owned_certificate next(PEM_read_bio_X509(from, nullptr, &no_password, nullptr));
@@ -36,7 +37,7 @@ bool load(tls_identity const& from, loaded_identity& to) noexcept {
   to.certificate.reset(PEM_read_bio_X509_AUX(chain_file.get(), nullptr, &no_password, nullptr));
   to.chain.reset(sk_X509_new_null());
   if (!to.certificate || !to.chain || !load_chain(chain_file.get(), to.chain.get())) return false;
-  ERR_clear_error();  // of the end of the chain
+  ERR_clear_error();  // load_chain leaves the error "no start line" of the file's end
   owned_bio const key_file = open_file(from.key_file);
   if (!key_file) return false;
   to.key.reset(PEM_read_bio_PrivateKey(key_file.get(), nullptr, &no_password, nullptr));

@@ -13,10 +13,10 @@ namespace {
 std::error_code canceled() noexcept { return std::make_error_code(std::errc::operation_canceled); }
 std::error_code timed_out() noexcept { return std::make_error_code(std::errc::timed_out); }
 
-// How long close waits for a peer that takes nothing; Go's value.
+// How long close waits for a peer that does not read. Go's value.
 constexpr auto goodbye_time_max = std::chrono::seconds(5);
 
-// Enough for another one to see that its time is over.
+// Long enough for the call whose deadline has passed to notice it.
 constexpr auto a_moment = std::chrono::microseconds(20);
 
 class input_wait {
@@ -44,10 +44,11 @@ bool tls_link::may_begin(direction which, std::error_code& error) {
   return !error;
 }
 
-// Reading from the connection, for one at a time.
+// The right to read from the connection, which one call at a time has.
 class tls_link::feed_turn {
  public:
-  // Waits until it is free, or more input has come than there was: then there is no need for it.
+  // Waits until no other call reads, or until another call has brought new input. In the second case this call does not
+  // read.
   feed_turn(tls_link& of, std::uint64_t inputs) : of_(of) {
     std::unique_lock guard(of_.feed_lock_);
     of_.feed_changed_.wait(guard, [&] { return !of_.is_feeding_ || of_.session_->inputs() != inputs; });
@@ -76,13 +77,13 @@ class tls_link::feed_turn {
 bool tls_link::feed(direction whose, std::uint64_t inputs, std::error_code& error) {
   input_wait const wait(deadlines_, whose);
   feed_turn turn(*this, inputs);
-  if (!turn) return true;  // somebody was faster
+  if (!turn) return true;  // another call has brought input
   std::uint64_t const changes = deadlines_.changes();
   std::size_t const came = below_->read_some(session_->space(), error);
   if (error == std::errc::timed_out && !deadlines_.is_mine(whose, changes)) {
     error.clear();
     turn.end();
-    sleep_for(a_moment);  // for the one whose deadline it was
+    sleep_for(a_moment);  // lets the call whose deadline has passed take its turn
     return true;
   }
   if (error) return false;
@@ -108,15 +109,15 @@ void tls_link::send(patience how, std::error_code& error) {
       const_buffer const rest(sending_.data() + sent_, sending_.size() - sent_);
       std::size_t const went = how == patience::none ? below_->write_now(rest, error) : below_->write_all(rest, error);
       sent_ += went;
-      unsent_.store(went != rest.size(), relaxed);  // for whoever comes later, and may be late
+      unsent_.store(went != rest.size(), relaxed);  // relaxed: a call that misses it leaves it to the next
       if (went != rest.size()) return;
       sending_.clear();
       sent_ = 0;
     }
-  } while (session_->has_output());  // of somebody who left it to us just before the unlock
+  } while (session_->has_output());  // another call may have left output to this one just before the unlock
 }
 
-// The connection's errors are for who writes; a reader will find out by itself.
+// Errors are ignored, because they concern writers. The reader's own read reports a broken connection.
 void tls_link::send_by_the_way() {
   std::error_code ignored;
   send(patience::none, ignored);
@@ -135,7 +136,7 @@ bool tls_link::shake_hands(direction whose, std::error_code& error) {
     if (!may_begin(whose, error)) return false;
     tls_outcome const outcome = session_->perform([](SSL* ssl) { return SSL_do_handshake(ssl); });
     std::error_code send_error;
-    send(patience::until_the_deadline, send_error);  // also the alert that tells why it failed
+    send(patience::until_the_deadline, send_error);  // this also sends the alert that says why the handshake failed
     switch (outcome.how) {
       case came_to::failure: error = outcome.error; return false;
       case came_to::end: error = tls_errc::unexpected_end; return false;
@@ -148,7 +149,8 @@ bool tls_link::shake_hands(direction whose, std::error_code& error) {
           error = send_error;
           return false;
         }
-        // Else a peer that is gone did not take its tickets, and may have said something before: the next write reports it.
+        // Any other send error means that the peer closed the connection before it read its session tickets. It may
+        // have sent data before that, so the stream can be read. The next write reports the error.
         established_.store(true, release);  // pairs with is_established
     }
   }
@@ -164,7 +166,8 @@ void tls_link::close(std::error_code& error) {
   below_->close(error);
 }
 
-// Only if nobody is in the middle of sending (whoever is may be stuck, and is to be ended), nor of a message that comes.
+// Sends close_notify, unless another call is sending or a handshake message is half read. A call that is sending may be
+// stuck, and close has to end it.
 void tls_link::say_goodbye() {
   if (!is_established()) return;
   std::error_code ignored;

@@ -1,18 +1,21 @@
-// A TLS session on a connection: who brings its input, who sends its output, and in which order the locks are taken.
+// A TLS session on a connection: which call reads its input, which call sends its output, and in which order the locks
+// are taken. All locks are thrum's, so a call that waits for one parks.
 //
-//   read_turn_, write_turn_    a whole call of the user's long: reads wait for each other, and so do writes
-//   is_feeding_                reading from the connection: a reader, or a writer that needs input
-//   send_turn_                 writing to the connection: a writer, or a reader whose session has something to say
-//   the session's own lock     around calls of OpenSSL, never while waiting for the connection
+//   read_turn_, write_turn_    held during a whole call of the user: reads wait for each other, and so do writes
+//   is_feeding_                held while reading from the connection, by a reader or by a writer that needs input
+//   send_turn_                 held while writing to the connection, by a writer or by a reader that has output
+//   the session's own lock     held during calls of OpenSSL, never while waiting for the connection
 //
-// Taken in this order, is_feeding_ and send_turn_ never both. The handshake has no turn: whoever comes does what there is to do,
-// and ends by its own deadline.
+// They are taken in this order. No call holds is_feeding_ and send_turn_ at the same time. The handshake has no turn:
+// every call that comes before it is done takes part in it, and ends by its own deadline.
 //
-// Who waits for input waits for the turn or for what somebody else brings, whichever comes first: if it were for the turn alone, a writer
-// whose input has come could stand behind a reader that waits for the next, which may come only when the writer has written.
+// A call that needs input waits until it can take is_feeding_ or until another call has read input, whichever comes
+// first. If it waited for is_feeding_ alone, a writer whose input has arrived could be kept waiting by a reader that
+// waits for more input, which may come only after the writer has written.
 //
-// Who wants to send only what came up by the way (an answer to a key update, an alert) waits for nobody: neither for a writer that
-// sends, who looks again when it is done, nor for the peer. What does not go at once is left for the next call.
+// A call that has to send only a by-product (an answer to a key update, an alert) does not wait. It does not wait for a
+// writer that holds send_turn_, because that writer looks for more output when it is done. It does not wait for the
+// peer either: what cannot be sent at once is left for the next call.
 #pragma once
 
 #include "tls/deadlines.h"
@@ -39,8 +42,8 @@ class tls_link {
 
   [[nodiscard]] tls_transport& below() noexcept { return *below_; }
   [[nodiscard]] tls_session& session() noexcept { return *session_; }
-  [[nodiscard]] bool is_open() const noexcept { return !closed_.load(relaxed); }             // a mere question
-  [[nodiscard]] bool is_established() const noexcept { return established_.load(acquire); }  // pairs with handshake()
+  [[nodiscard]] bool is_open() const noexcept { return !closed_.load(relaxed); }  // relaxed: publishes no other data
+  [[nodiscard]] bool is_established() const noexcept { return established_.load(acquire); }  // pairs with shake_hands
 
   void handshake(std::error_code& error);
   enum class amount : bool { some, all };
@@ -51,18 +54,20 @@ class tls_link {
   void set_deadlines(bool read, bool write, clock::time_point when, std::error_code& error);
 
  private:
-  // False: with the error why no call can begin.
+  // Returns false, with an error, if the stream is closed or the deadline has passed.
   [[nodiscard]] bool may_begin(direction which, std::error_code& error);
-  // False: with the error why the handshake is not done.
+  // Completes the handshake. Returns false, with an error, if that fails.
   [[nodiscard]] bool shake_hands(direction whose, std::error_code& error);
   std::size_t read_once(mutable_buffer to, std::error_code& error);
-  // False: too much waits to be sent.
+  // Returns false, with an error, if too many bytes of answers wait to be sent.
   [[nodiscard]] bool has_room_for_answers(std::error_code& error);
   std::size_t encrypt(const_buffer from, std::error_code& error);
-  // call(SSL*) for a writer, who brings the input that it may want first. False: with an error.
+  // Makes call(SSL*) for a writer. If OpenSSL needs input first, the writer reads it from the connection. Returns
+  // false, with an error, if it fails.
   template <class Call>
   [[nodiscard]] bool perform_writing(Call call, std::error_code& error);
-  // Brings input. True: repeat the call of OpenSSL. `inputs`: as it was when that asked for more.
+  // Reads input from the connection, or waits until another call has done so. Returns true if the call of OpenSSL is to
+  // be repeated. `inputs` is tls_outcome::inputs of the call that asked for more.
   [[nodiscard]] bool feed(direction whose, std::uint64_t inputs, std::error_code& error);
   class feed_turn;
   enum class patience : bool { none, until_the_deadline };
@@ -75,7 +80,7 @@ class tls_link {
   tls_deadlines deadlines_;
   atomic<bool> established_{false};
   atomic<bool> closed_{false};
-  atomic<bool> unsent_{false};  // a send has left something
+  atomic<bool> unsent_{false};  // a send could not send everything
 
   mutex read_turn_;
   mutex write_turn_;
@@ -86,7 +91,7 @@ class tls_link {
   mutex send_turn_;
   // under send_turn_
   std::vector<unsigned char> sending_;
-  std::size_t sent_ = 0;  // of it
+  std::size_t sent_ = 0;  // the bytes of sending_ that are sent
 };
 
 }  // namespace thrum::detail

@@ -1,4 +1,4 @@
-// Reading and writing, and the end of it.
+// tls_link's reading, writing and shutdown.
 #include "tls/link.h"
 #include <thrum/tls_error.h>
 
@@ -8,13 +8,14 @@
 namespace thrum::detail {
 namespace {
 
-// So much is encrypted before it is sent: two of the largest records, for half the system calls.
+// How much is encrypted before it is sent. It is two of the largest records, which halves the number of system calls.
 constexpr std::size_t chunk_bytes_max = 32 * 1024;
 
-// Answers that wait to be sent, at most, before reading stops; with what one read may add it is half as much again.
+// Reading stops while more bytes of answers than this wait to be sent. One read may add to them, so there can be half
+// as much again.
 constexpr std::size_t answer_bytes_max = 64 * 1024;
 
-// What is left of several buffers.
+// The unsent rest of several buffers.
 class rest_of {
  public:
   explicit rest_of(std::span<const_buffer const> all) noexcept : parts_(all) { skip_empty(); }
@@ -38,7 +39,7 @@ class rest_of {
   }
 
   std::span<const_buffer const> parts_;
-  std::size_t done_ = 0;  // of the first
+  std::size_t done_ = 0;  // bytes of the first buffer that are dropped
 };
 
 }  // namespace
@@ -55,13 +56,13 @@ std::size_t tls_link::read(mutable_buffer to, amount wanted, std::error_code& er
   return done;
 }
 
-// 0: the end, or an error.
+// Returns 0 at the end of the stream and after an error.
 std::size_t tls_link::read_once(mutable_buffer to, std::error_code& error) {
   while (may_begin(direction::read, error) && has_room_for_answers(error)) {
     std::size_t came = 0;
     tls_outcome const outcome =
         session_->perform([&](SSL* ssl) { return SSL_read_ex(ssl, to.data(), to.size(), &came); });
-    if (outcome.has_output || unsent_.load(relaxed)) send_by_the_way();  // relaxed: else a later call sends it
+    if (outcome.has_output || unsent_.load(relaxed)) send_by_the_way();  // relaxed: otherwise a later call sends it
     if (outcome.how == came_to::success) return came;
     error = outcome.error;
     if (outcome.how != came_to::wants_input || !feed(direction::read, outcome.inputs, error)) break;
@@ -69,7 +70,7 @@ std::size_t tls_link::read_once(mutable_buffer to, std::error_code& error) {
   return 0;
 }
 
-// A peer that asks for answers and takes none would fill the memory.
+// Without this limit, a peer that asks for answers and does not read them would make the output grow without bound.
 bool tls_link::has_room_for_answers(std::error_code& error) {
   if (session_->output_bytes() <= answer_bytes_max) return true;
   send_by_the_way();
@@ -88,7 +89,8 @@ std::size_t tls_link::write(std::span<const_buffer const> from, amount wanted, s
       error = std::make_error_code(std::errc::broken_pipe);
       break;
     }
-    // What an earlier call left goes first, or it would become more and more. relaxed: at worst one chunk is added to it.
+    // What an earlier call could not send goes first, because otherwise it could grow without bound. relaxed: if the
+    // flag is seen too late, at most one chunk is added.
     if (unsent_.load(relaxed)) send(patience::until_the_deadline, error);
     for (std::size_t room = chunk_bytes_max; room != 0 && !rest.is_empty() && !error;) {
       std::size_t const more = encrypt(rest.front(room), error);
@@ -105,7 +107,7 @@ std::size_t tls_link::write(std::span<const_buffer const> from, amount wanted, s
   return taken;
 }
 
-// 0: with an error.
+// Returns 0, with an error, if it fails.
 std::size_t tls_link::encrypt(const_buffer from, std::error_code& error) {
   std::size_t taken = 0;
   bool const done =
@@ -120,7 +122,8 @@ bool tls_link::perform_writing(Call call, std::error_code& error) {
     if (outcome.how == came_to::success) return true;
     error = outcome.error;
     if (outcome.how == came_to::end) error = std::make_error_code(std::errc::broken_pipe);
-    if (error && !is_open()) error = std::make_error_code(std::errc::operation_canceled);  // close has said goodbye
+    if (error && !is_open())
+      error = std::make_error_code(std::errc::operation_canceled);  // close has sent close_notify
     if (outcome.has_output) send_by_the_way();
     if (error || !feed(direction::write, outcome.inputs, error) || !may_begin(direction::write, error)) return false;
   }
@@ -136,7 +139,7 @@ void tls_link::shutdown(std::error_code& error) {
   if (!said_goodbye_) {
     said_goodbye_ = perform_writing(
         [](SSL* ssl) {
-          if (SSL_in_init(ssl) != 0) {  // half of a message has come: the rest first
+          if (SSL_in_init(ssl) != 0) {  // half of a handshake message has come, so the rest has to be read first
             if (int const answer = SSL_do_handshake(ssl); answer <= 0) return answer;
           }
           return SSL_shutdown(ssl) < 0 ? -1 : 1;

@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners.
+// unique_ptr types for OpenSSL's objects.
 #pragma once
 
 #include <memory>

@@ -15,11 +15,11 @@ namespace {
 bool is_address(std::string const& host) noexcept {
   ASN1_OCTET_STRING* const address = a2i_IPADDRESS(host.c_str());
   ASN1_OCTET_STRING_free(address);
-  ERR_clear_error();  // if it is none
+  ERR_clear_error();  // a2i_IPADDRESS leaves an error if the text is not an address
   return address != nullptr;
 }
 
-// As certificates have it: an address without brackets and zone, a name without the root's dot.
+// The host in the form that certificates use: an address without brackets and zone, a name without the final dot.
 std::string plain_form(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.ends_with('.')) host.remove_suffix(1);
@@ -27,15 +27,16 @@ std::string plain_form(std::string_view host) {
   return is_address(without_zone) ? without_zone : std::string(host);
 }
 
-// OpenSSL would take a name that begins with a dot for all names that end so.
+// A name that begins with a dot is refused, because OpenSSL would accept all names that end with it.
 bool is_one_host(std::string_view host) noexcept { return !host.starts_with('.'); }
 
-// SSL_set_tlsext_host_name, which is a macro with a cast of C.
+// Does what the macro SSL_set_tlsext_host_name does, without its C-style cast.
 bool send_name(SSL* ssl, std::string const& host) noexcept {
   return SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(host.c_str())) == 1;
 }
 
-// Whom to ask for, and whose name the certificate must have.
+// Sets the name that is sent to the server (SNI, not for an address), and the name or address that its certificate must
+// have.
 bool expect_host(SSL* ssl, std::string const& host) noexcept {
   if (is_address(host)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
   SSL_set_hostflags(ssl, name_check_flags);

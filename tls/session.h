@@ -1,10 +1,11 @@
-// One connection's SSL object with the bytes that it wants and makes, under a mutex.
+// One connection's SSL object, with its input and output bytes, under a mutex.
 //
 // Invariants:
-//   1. Between the lock and the unlock nothing parks. So clearing OpenSSL's error queue, the call and reading the queue happen on one
-//      thread, and a reader and a writer wait for each other's computing, never for each other's peers.
-//   2. Input is brought by one at a time (link.h), and only after OpenSSL had taken all and asked for more: the buffer is empty then.
-//   3. An error of TLS is final: all later calls have the same one.
+// 1. No call parks while it holds the lock. So clearing OpenSSL's error queue, the call and reading the queue happen on
+//    one thread. A reader and a writer wait for each other's computation, but never for data of the peer.
+// 2. One call at a time reads input from the connection (link.h), and only after OpenSSL has taken all input and asked
+//    for more. So the input buffer is empty then.
+// 3. A TLS error is final: all later calls return the same error.
 #pragma once
 
 #include "tls/context.h"
@@ -29,25 +30,25 @@ namespace thrum::detail {
 
 enum class came_to : std::uint8_t {
   success,
-  wants_input,  // to be repeated when more has come
+  wants_input,  // the call has to be repeated when more input has come
   end,          // the peer's close_notify
   failure,
 };
 
 struct tls_outcome {
   came_to how = came_to::failure;
-  bool has_output = false;     // there is something to send
-  std::uint64_t inputs = 0;    // how often input had come
-  std::error_code error = {};  // of a failure
+  bool has_output = false;     // there are bytes to send
+  std::uint64_t inputs = 0;    // how many times input had come before the call
+  std::error_code error = {};  // set for came_to::failure
 };
 
 class tls_session {
  public:
-  // `host`: whom a client expects.
+  // `host` is the name or address that a client expects in the server's certificate.
   [[nodiscard]] static std::unique_ptr<tls_session> open(std::shared_ptr<tls_context_state const> context,
                                                          std::string_view host, std::error_code& error);
 
-  // call(SSL*) answers what functions of OpenSSL answer: more than 0 for success.
+  // call(SSL*) returns the result of a function of OpenSSL, which is greater than 0 for success.
   template <class Call>
   [[nodiscard]] tls_outcome perform(Call call) {
     std::lock_guard const guard(lock_);
@@ -56,7 +57,7 @@ class tls_session {
     int const answer = call(ssl_.get());
     return judge(answer);
   }
-  // A question that cannot fail.
+  // Calls question(SSL*), which cannot fail, under the lock.
   template <class Question>
   [[nodiscard]] auto ask(Question question) {
     std::lock_guard const guard(lock_);
@@ -64,12 +65,13 @@ class tls_session {
   }
   [[nodiscard]] SSL* ssl() noexcept { return ssl_.get(); }
 
-  // Where input may be put, without the lock, by the one who brings it.
+  // The buffer for input. The call that holds is_feeding_ (link.h) writes it without the lock, and then calls
+  // input_came.
   [[nodiscard]] mutable_buffer space() noexcept { return {wire_.input.get(), tls_wire::input_bytes_max}; }
   void input_came(std::size_t bytes);
   [[nodiscard]] std::uint64_t inputs();
 
-  // Exchanges what there is to send for an empty vector.
+  // Swaps the bytes to send with `to`, which is empty.
   void take_output(std::vector<unsigned char>& to);
   [[nodiscard]] std::size_t output_bytes();
   [[nodiscard]] bool has_output() { return output_bytes() != 0; }
@@ -85,7 +87,7 @@ class tls_session {
   mutex lock_;
   // under lock_
   tls_wire wire_;
-  owned_ssl ssl_;  // freed before wire_, which it uses
+  owned_ssl ssl_;  // after wire_, because it uses wire_ and has to be destroyed first
   std::uint64_t inputs_ = 0;
   std::error_code broken_;
 };

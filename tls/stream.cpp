@@ -40,14 +40,14 @@ std::string first_dns_name_of(X509 const* certificate) {
 
 std::string or_nothing(char const* text) { return text == nullptr ? std::string() : std::string(text); }
 
-// question(SSL*) once the handshake is done; before, nothing is agreed upon.
+// Returns question(SSL*) once the handshake is done. Before that nothing is agreed upon, and the result is empty.
 template <class Question>
 std::string agreed(tls_link* link, Question question) {
   if (link == nullptr || !link->is_established()) return {};
   return link->session().ask(question);
 }
 
-// "host" of "host:port"
+// The "host" of "host:port"; "localhost" if it is empty.
 std::string_view host_of(std::string_view address) noexcept {
   std::string_view const host = address.substr(0, address.rfind(':'));
   return host.empty() ? "localhost" : host;
@@ -75,7 +75,7 @@ std::unique_ptr<tls_link> make_link(std::unique_ptr<tls_transport> below, tls_ro
   return session ? std::make_unique<tls_link>(std::move(below), std::move(session)) : nullptr;
 }
 
-// call(link)'s result, or an error if there is no stream.
+// Returns the result of call(link), or sets an error if there is no link.
 template <class Call>
 auto on(tls_link* link, std::error_code& error, Call call) -> decltype(call(*link)) {
   error.clear();

@@ -51,15 +51,17 @@ BIO_METHOD* new_method() noexcept {
   return method;
 }
 
-// Made by its first user and kept for good, because a connection may outlive everything. Without a lock: a goroutine that the end of its
-// run stops in here would keep it. So two users may make one each, and the second frees its own.
+// The method is made by its first user and never freed, because a connection may live until the process ends. There is
+// no lock, because a goroutine that is stopped here at the end of its run would hold it for good. So two users may both
+// make a method, and the second one frees its own.
 BIO_METHOD* method_of_wires() noexcept {
   static constinit atomic<BIO_METHOD*> made{nullptr};
   BIO_METHOD* found = made.load(acquire);  // pairs with the exchange below
   if (found != nullptr) return found;
   BIO_METHOD* const mine = new_method();
   if (mine == nullptr) return nullptr;
-  // release: the method is complete; acquire: another user's is
+  // release pairs with the load above: the method is complete before it is visible. acquire, on failure, pairs with the
+  // other user's release.
   if (made.compare_exchange(found, mine, acq_rel, acquire)) return mine;
   BIO_meth_free(mine);
   return found;
