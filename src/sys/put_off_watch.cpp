@@ -16,6 +16,8 @@ constexpr std::int64_t second_look_ns = 20'000;  // long enough for a waker that
 constexpr int patience_gained = 2;
 constexpr int patience_max = 8;
 constexpr std::int64_t soon_after_ns = 500'000;
+// Each wake-up in vain, as at the limit of threads, doubles the time until the next look, up to 2 ms.
+constexpr unsigned in_vain_max = 3;
 constexpr std::int64_t moment_ns = 3'000;  // in which a P that gets on comes to the goroutine in its runnext
 
 // How many wake-ups a P does not put off after a mistake.
@@ -35,6 +37,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
   has_idle_p_ = sched_.idle_procs.load(relaxed) != 0;  // relaxed: what comes later is seen at the next look
   bool const timer_was_left_by_mistake = look_at_timers(now_ns);
   for (P* const p : sched_.procs) look_at(*p, p->seen.put_off, timer_was_left_by_mistake);
+  if (!has_idle_p_) in_vain_ = 0;
   if (!is_active_) {
     patience_ = std::max(patience_ - 1, 0);
   } else if (now_ns - std::exchange(active_at_ns_, now_ns) <= soon_after_ns) {
@@ -98,7 +101,15 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   seen.put_off = put_off;
   if (next_stands || (still && timer_was_left_by_mistake)) learn_from_mistake(p, seen);
   if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
-  if (next_stands || ring_is_left) wake_if_idle(sched_);
+  if (next_stands || ring_is_left) wake_for_what_waits();
+}
+
+void put_off_watch::wake_for_what_waits() noexcept {
+  std::int32_t const idle_before = sched_.idle_procs.load(relaxed);
+  wake_if_idle(sched_);
+  bool const is_in_vain =
+      idle_before != 0 && sched_.idle_procs.load(relaxed) >= idle_before && sched_.spinning.load(relaxed) == 0;
+  in_vain_ = is_in_vain ? std::min(in_vain_ + 1, in_vain_max) : 0;
 }
 
 void put_off_watch::learn_from_mistake(P& p, sighting& seen) const noexcept {
@@ -128,7 +139,7 @@ std::int64_t put_off_watch::nap_ns(std::int64_t limit_ns) noexcept {
     is_sighted_ = true;
   }
   if (sched_.put_off_is_unwatched.load(relaxed)) sched_.put_off_is_unwatched.store(false, relaxed);
-  std::int64_t const most_ns = is_sighted_ ? second_look_ns : pace_ns;
+  std::int64_t const most_ns = is_sighted_ && in_vain_ == 0 ? second_look_ns : pace_ns << in_vain_;
   return limit_ns < 0 ? most_ns : std::min(limit_ns, most_ns);
 }
 

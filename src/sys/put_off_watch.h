@@ -5,7 +5,7 @@
 // same goes for a timer that nobody watches.
 //
 // The pace. While wake-ups are put off, sysmon looks every 250 us, and again 20 us after a look that found a goroutine waiting. So it
-// waits for less than 400 us. As soon as nothing is put off any more, sysmon tells the Ps that it does not watch
+// waits for less than 400 us. While no P can be woken, because the limit of threads is reached, sysmon looks less often, every 2 ms. As soon as nothing is put off any more, sysmon tells the Ps that it does not watch
 // (Sched::put_off_is_unwatched) and sleeps for long: the next P to put a wake-up off nudges it. A single message in a quiet program is
 // followed by one look; where messages come more often than every 500 us, up to 8 looks in vain save them the nudges. A look reads a
 // few words of each P; sysmon's other looks, which cost system calls, keep their own pace.
@@ -50,6 +50,7 @@ class put_off_watch {
   using sighting = sightings::put_off_wake_ups;
   [[nodiscard]] bool look_at_timers(std::int64_t now_ns) noexcept;
   void look_at(P& p, sighting& seen, bool timer_was_left_by_mistake) noexcept;
+  void wake_for_what_waits() noexcept;
   void learn_from_mistake(P& p, sighting& seen) const noexcept;
   [[nodiscard]] bool anything_waits() const noexcept;
 
@@ -58,6 +59,7 @@ class put_off_watch {
   bool is_active_ = false;   // wake-ups were put off since the look before
   bool is_sighted_ = false;  // at this look something waits that did not at the one before: the next one comes soon
   bool came_soon_ = false;   // this look did
+  unsigned in_vain_ = 0;     // so many wake-ups in a row have woken nothing, because no thread can be had
   int patience_ = 0;         // so many more looks may find nothing before it stops looking
   std::int64_t active_at_ns_ = 0;          // the last look at which they were
   std::int64_t unwatched_ns_ = never_ns;   // the timer that nobody watched at the last look
