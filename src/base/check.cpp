@@ -5,7 +5,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +38,13 @@ void write_to_stderr(char const* text, std::size_t length) noexcept {
     text += written;
     length -= static_cast<std::size_t>(written);
   }
+}
+
+// Not by a name that thrum::posix may stand behind.
+bool stderr_would_wait() noexcept {
+  pollfd place{STDERR_FILENO, POLLOUT, 0};
+  timespec const at_once{};
+  return ::syscall(SYS_ppoll, &place, 1, &at_once, nullptr, 0) == 0;
 }
 
 // relaxed: it is set once, while the run starts

@@ -13,6 +13,8 @@ namespace thrum::rt {
 
 // Writes the whole text to standard error by direct system calls, unless the kernel reports an error.
 void write_to_stderr(char const* text, std::size_t length) noexcept;
+// Whether a write to it, of less than a page, would wait: it is a pipe that is full, say, and its reader does not read.
+[[nodiscard]] bool stderr_would_wait() noexcept;
 
 // Writes "thrum: <message>\n" to standard error and ends the program with exit code 2, as Go's fatal errors do.
 [[noreturn]] void fatal(char const* format, ...) noexcept __attribute__((format(printf, 1, 2)));

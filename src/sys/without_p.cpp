@@ -19,6 +19,9 @@ constexpr std::int64_t computing_for_ns = 100'000;
 constexpr int asked_before_insisting = 20;
 constexpr std::int64_t stuck_for_ns = 1'000'000'000;
 constexpr std::int64_t is_reported = -1;
+constexpr std::int64_t timers_again_after_ns = 10'000'000'000;  // where the kernel had none: see sys/slices.h
+// One may have passed the thread already, and the next is the first whole one.
+constexpr int rounds_after_a_change = 2;
 
 bool is_without_p(M const& m) noexcept {
   return (m.attention.load(relaxed) & m_attend::unannounced) != 0 && !m.in_runtime.load(relaxed);
@@ -36,9 +39,11 @@ void forget(M& m) noexcept {
 void without_p_watch::look(std::int64_t now_ns) noexcept {
   if (sched_.ms_without_p.load(relaxed) == 0) {
     next_ = nullptr;
-    has_suspects_ = false;
+    rounds_to_go_ = 0;
     return;
   }
+  // What runs may make residents runnable, also of a thread that this round has passed: the next whole round sees them, asleep or not.
+  if (sched_.idle_procs.load(relaxed) != sched_.procs.size()) rounds_to_go_ = rounds_after_a_change;
   if (now_ns - looked_at_ns_ < one_ms || (next_ == nullptr && !begin_round(now_ns))) return;
   std::int64_t work = std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / one_ms * work_per_ms, work_max);
   for (; next_ != nullptr && work > 0; next_ = next_->all_link) {
@@ -50,12 +55,20 @@ void without_p_watch::look(std::int64_t now_ns) noexcept {
       --work;
     }
   }
+  if (next_ == nullptr) end_round();
+}
+
+void without_p_watch::end_round() noexcept {
+  if (std::exchange(has_suspects_, false)) {
+    rounds_to_go_ = rounds_after_a_change;
+  } else if (rounds_to_go_ != 0) {
+    --rounds_to_go_;
+  }
 }
 
 bool without_p_watch::begin_round(std::int64_t now_ns) noexcept {
   if (now_ns - round_began_ns_ < sched_.options.slice_ns) return false;
   round_began_ns_ = now_ns;
-  has_suspects_ = false;
   os::lock_guard const guard(sched_.lock);
   next_ = sched_.all_ms;
   return true;
@@ -69,27 +82,26 @@ void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
   look_at_residents(m, tid, cpu_ns == before_ns, now_ns);
   if (!sched_.options.async_preemption) return;
   if (before_ns >= 0 && cpu_ns - before_ns >= computing_for_ns) {
-    ask(m, tid, since_ns, cpu_ns - before_ns);
+    ask(m, tid, since_ns, cpu_ns - before_ns, now_ns);
   } else {
     m.ran_when_seen = false;
   }
 }
 
 void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t now_ns) noexcept {
-  bool const is_stuck = sleeps && m.ready_at_home.load(relaxed) != 0;
-  if (!is_stuck) {
+  bool const has_residents = m.ready_at_home.load(relaxed) != 0;
+  if (!sleeps || !has_residents) {
     m.stuck_since_ns = 0;
   } else if (m.stuck_since_ns == 0) {
     m.stuck_since_ns = now_ns;
-    has_suspects_ = true;
-  } else if (m.stuck_since_ns != is_reported) {
-    bool const is_due = now_ns - m.stuck_since_ns >= stuck_for_ns;
-    if (is_due) report_stuck(m, tid);
-    has_suspects_ = has_suspects_ || !is_due;
+  } else if (m.stuck_since_ns != is_reported && now_ns - m.stuck_since_ns >= stuck_for_ns) {
+    report_stuck(m, tid);
   }
+  has_suspects_ = has_suspects_ || (has_residents && m.stuck_since_ns != is_reported);
 }
 
 void without_p_watch::report_stuck(M& m, int tid) noexcept {
+  if (reports_left_ != 0 && stderr_would_wait()) return;  // sysmon must not wait: the next round tries again
   m.stuck_since_ns = is_reported;
   os::thread_watch watch;
   if (reports_left_ == 0 || !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves
@@ -99,40 +111,49 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
     os::lock_guard const guard(sched_.lock);
     G const* const waits = hint_of(m.current);
     if (!is_without_p(m) || waits == nullptr || m.home_inbox.empty()) return;
-    waiter = waits->id;
+    waiter = hint_of(waits->id);  // its thread may go on meanwhile
     resident = m.home_inbox.front()->id;
   }
   --reports_left_;
   print_error(
       "thrum: goroutine %llu is runnable, but it is in a call of thrum::posix that must end on thread thrum-m%d, and there "
-      "goroutine %llu has been waiting for a lock for more than a second.",
-      resident, m.id, waiter);
-  print_error(
+      "goroutine %llu has been waiting for a lock for more than a second.\n"
       "thrum: if goroutine %llu holds that lock, both wait for ever. It may be a std::mutex (link thrum::posix_locks), a "
       "std::shared_mutex or a semaphore (use thrum's own), std::call_once (use thrum::once) or a function-local static that is "
       "being initialised: none of these may be held over a call that waits. SIGQUIT shows where all goroutines are.",
-      resident);
+      resident, m.id, waiter, resident);
 }
 
-// The timers are few, and each is for the next thread that needs one.
-bool without_p_watch::ask_by_timer(M& m, int tid) noexcept {
-  if (!has_timers_ || m.asked_without_p >= asked_before_insisting) return false;
+// The timers are few, and each is for the next thread that needs one. A thread whose timer was taken for another before it fired was not
+// asked.
+bool without_p_watch::ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept {
+  if (now_ns < timers_again_ns_ || m.asked_without_p >= asked_before_insisting) return false;
   m.pause_reach.store(pause_in::vdso, relaxed);
-  bool const is_set = timers_[next_timer_++ % timers_.size()].send_at_next_tick(tid);
-  bool const is_gone = os::thread_cpu_ns(tid) < 0;
-  has_timers_ = is_set || is_gone;
-  if (is_set) ++m.asked_without_p;
+  request& next = requests_[next_request_++ % requests_.size()];
+  bool const is_cancelled =
+      next.of != nullptr && next.of != &m && next.of->pauses_answered.load(relaxed) == next.answers;
+  if (is_cancelled && next.of->asked_without_p > 0) --next.of->asked_without_p;
+  next.of = &m;
+  next.answers = m.pauses_answered.load(relaxed);  // before the timer is set, since it may fire at once
+  bool const is_set = next.timer.send_at_next_tick(tid);
+  if (is_set) {
+    ++m.asked_without_p;
+  } else {
+    next.of = nullptr;
+    bool const is_gone = os::thread_cpu_ns(tid) < 0;
+    if (!is_gone) timers_again_ns_ = now_ns + timers_again_after_ns;
+  }
   return is_set;
 }
 
 void without_p_watch::close() noexcept {
-  for (os::pause_timer& timer : timers_) timer.close();
+  for (request& each : requests_) each.timer.close();
 }
 
 // The thread has used the CPU since the last look. But it may have slept most of that time, and be on its way out of a call right now: the
 // signal would make an error of that (T04). So it is sent only if the thread runs at two looks.
-void without_p_watch::ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns) noexcept {
-  if (ask_by_timer(m, tid)) return;
+void without_p_watch::ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns, std::int64_t now_ns) noexcept {
+  if (ask_by_timer(m, tid, now_ns)) return;
   os::thread_watch watch;
   os::thread_activity const activity = watch.look(tid).activity;
   bool const runs = activity == os::thread_activity::runs;

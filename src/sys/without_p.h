@@ -31,13 +31,14 @@ class without_p_watch {
   void close() noexcept;
 
   // A thread may have to be reported: sysmon must not sleep deeply.
-  [[nodiscard]] bool suspects_deadlock() const noexcept { return has_suspects_; }
+  [[nodiscard]] bool suspects_deadlock() const noexcept { return next_ != nullptr || rounds_to_go_ != 0; }
 
  private:
   [[nodiscard]] bool begin_round(std::int64_t now_ns) noexcept;
   void look_at(M& m, std::int64_t now_ns) noexcept;
-  void ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns) noexcept;
-  [[nodiscard]] bool ask_by_timer(M& m, int tid) noexcept;
+  void end_round() noexcept;
+  void ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns, std::int64_t now_ns) noexcept;
+  [[nodiscard]] bool ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept;
   void look_at_residents(M& m, int tid, bool sleeps, std::int64_t now_ns) noexcept;
   void report_stuck(M& m, int tid) noexcept;
 
@@ -45,11 +46,17 @@ class without_p_watch {
   M* next_ = nullptr;  // where the round goes on; records of Ms last as long as the run
   std::int64_t round_began_ns_ = 0;
   std::int64_t looked_at_ns_ = 0;
-  std::array<os::pause_timer, 8>
-      timers_;  // one that is needed for the next thread before it has fired is set again in the next round
-  std::size_t next_timer_ = 0;
-  bool has_timers_ = true;
-  bool has_suspects_ = false;
+  // A timer that is needed for the next thread before it has fired is set again in the next round.
+  struct request {
+    os::pause_timer timer;
+    M* of = nullptr;
+    std::uint32_t answers = 0;  // M::pauses_answered before it was set
+  };
+  std::array<request, 8> requests_;
+  std::size_t next_request_ = 0;
+  std::int64_t timers_again_ns_ = 0;  // until then signals are used, because the kernel had no timer
+  bool has_suspects_ = false;         // in this round
+  int rounds_to_go_ = 0;              // before it is certain that no thread has to be reported
   int reports_left_ = 8;
 };
 
