@@ -1,4 +1,5 @@
 // What the exceptions of calls on descriptors, files and names say: the call, its object and the system's words.
+#include "base/never_destroyed.h"
 #include "net/io_call.h"
 #include "os/files.h"
 #include "os/socket.h"
@@ -77,12 +78,11 @@ class io_errors final : public std::error_category {
   }
 };
 
+constinit rt::never_destroyed<io_errors> the_category;
+
 }  // namespace
 
-std::error_category const& io_category() noexcept {
-  static io_errors const category;
-  return category;
-}
+std::error_category const& io_category() noexcept { return the_category.value; }
 
 namespace detail {
 
