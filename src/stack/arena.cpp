@@ -16,7 +16,7 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// The record has whole pages of its own, so that the slots behind it are page-aligned.
+// The record occupies whole pages, so that the slots behind it are page-aligned.
 std::size_t record_bytes() noexcept { return round_up(sizeof(arena), os::page_size()); }
 
 }  // namespace
@@ -54,7 +54,8 @@ std::uint32_t arena::take_cold() noexcept {
 arena* create_arena(slot_geometry geometry, std::uint32_t slots) noexcept {
   THRUM_CHECK(slots > 0 && slots <= arena_slots_max);
   std::size_t const header = record_bytes();
-  // Asked for each arena: the program may call mlockall at any time. A few system calls for many slots.
+  // Checked for each arena, because the program may call mlockall at any time. It costs a few system calls for many
+  // slots.
   auto* const reserve = os::memory_is_locked_for_future() ? &os::reserve_on_fault : &os::reserve;
   os::mapping place{};
   for (;; slots /= 2) {
@@ -77,13 +78,13 @@ arena* create_arena(slot_geometry geometry, std::uint32_t slots) noexcept {
 
 void destroy_arena(arena* dead) noexcept {
   if (stacks_are_watched()) {
-    std::uint32_t const carved = dead->carved.load(relaxed);  // relaxed: nobody carves any more
+    std::uint32_t const carved = dead->carved.load(relaxed);  // relaxed: no thread carves slots of a dead arena
     for (std::uint32_t slot = 0; slot < carved; ++slot) {
       if (!dead->is_cold(slot)) unwatch_stack(*dead->descriptor(slot));
     }
   }
   unregister_arena(dead);
-  std::size_t const protections = dead->protected_guards.load(relaxed);  // likewise
+  std::size_t const protections = dead->protected_guards.load(relaxed);  // relaxed for the same reason
   auto* const begin = reinterpret_cast<char*>(dead);
   if (os::unmap(begin, static_cast<std::size_t>(dead->end - begin)) == 0) protections_unmapped(protections);
 }

@@ -1,11 +1,15 @@
-// A list of free stacks, last in, first out: the hottest is used next, and the bottom shows what was not needed.
+// A list of free stacks, last in, first out. The stack that was used last is used next, and the stacks at the bottom
+// are those that were not needed.
 //
-// As many stacks as the list had when it was shortest have not moved since, and they are at its bottom. Two such low-water marks are kept,
-// each since its own last cut: a short interval finds the stacks whose depth can be trimmed, a long one those that can lose all memory.
+// The list knows which of its stacks are idle. If it had n stacks when it was shortest, the n stacks at its bottom have
+// not moved since the beginning of the interval. It keeps two such low-water marks, and each mark has its own interval,
+// which begins with the last cut of its kind. The short interval finds the stacks that can be trimmed, and the long one
+// finds those that can lose all their memory.
 //
-// Invariants, for each mark: mark.count <= count_. While count_ > mark.count, mark.above is the lowest stack that is not idle.
+// Invariants, for each mark: mark.count <= count_. While count_ > mark.count, mark.above is the lowest stack that is
+// not idle.
 //
-// No lock of its own: the pool's. All but the links of the stacks themselves is O(1).
+// It has no lock of its own; the pool's lock protects it. Every operation takes constant time.
 #pragma once
 
 #include "stack/stack.h"
@@ -48,7 +52,7 @@ class free_stacks {
     return top;
   }
 
-  // Cuts off the stacks that have not moved since the last cut of this kind, and begins a new interval.
+  // Removes and returns the stacks that have not moved since the last cut of this kind, and begins a new interval.
   [[nodiscard]] part cut(idle_for how_long) noexcept {
     mark& its = marks_[static_cast<std::size_t>(how_long)];
     mark& other = marks_[1 - static_cast<std::size_t>(how_long)];
@@ -58,7 +62,7 @@ class free_stacks {
       stack*& link = count_ > idle ? its.above->next : head_;
       result = {link, bottom_, idle};
       link = nullptr;
-      bottom_ = its.above;  // means nothing if the list is empty now
+      bottom_ = its.above;  // has no meaning if the list has become empty
       count_ -= idle;
       if (other.count <= idle) other.above = bottom_;
       other.count -= std::min(other.count, idle);
@@ -69,8 +73,8 @@ class free_stacks {
 
  private:
   struct mark {
-    std::size_t count = 0;
-    stack* above = nullptr;
+    std::size_t count = 0;   // the length of the list when it was shortest in this interval
+    stack* above = nullptr;  // the stack just above the idle ones
   };
 
   stack* head_ = nullptr;

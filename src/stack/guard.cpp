@@ -9,13 +9,13 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::size_t mappings_per_guard = 2;  // the guard itself, and the rest of the arena behind it
+constexpr std::size_t mappings_per_guard = 2;  // one for the guard, one for the rest of the arena behind it
 
-// Facts of the process. Relaxed, all three: each stands for itself, no other memory is published with it.
+// State of the process. All accesses are relaxed, because no other memory is published with any of these words.
 enum class trust : std::uint8_t { untried, proven, refuted };
 constinit atomic<trust> markers{trust::untried};
 constinit atomic<std::size_t> mappings_used{0};
-constinit atomic<std::size_t> mappings_default{0};  // 0: not read yet
+constinit atomic<std::size_t> mappings_default{0};  // half of vm.max_map_count; 0: not read
 
 std::size_t mappings_max(guard_policy const& policy) noexcept {
   if (policy.mappings_max != 0) return policy.mappings_max;

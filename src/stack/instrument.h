@@ -1,6 +1,7 @@
-// What the tools that watch memory must hear about stacks: AddressSanitizer's poison, ThreadSanitizer's
-// fibres, and valgrind's stack ids. Without a tool all of it is nothing, or a few instructions (valgrind's
-// requests).
+// Tells memory checkers about stacks: AddressSanitizer's poison, ThreadSanitizer's fibers and valgrind's stack ids.
+//
+// Without such a tool these functions cost nothing, or a few instructions for valgrind's requests. No locks. Runs
+// wherever stacks are made and unmade.
 #pragma once
 
 #include "base/platform.h"
@@ -20,7 +21,7 @@
 
 namespace thrum::rt {
 
-// Whether somebody must hear of each stack that goes. Otherwise an arena is unmapped without a look at its
+// Whether a tool must be told about each stack that is destroyed. If not, an arena is unmapped without visiting its
 // stacks.
 inline bool stacks_are_watched() noexcept {
 #if THRUM_VALGRIND

@@ -18,21 +18,21 @@ namespace thrum::rt {
 namespace {
 
 std::uintptr_t number_of(char const* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
-void const* as_text(char const* address) noexcept { return address; }  // for %p: never read as a string
+void const* as_text(char const* address) noexcept { return address; }  // for %p, which takes a void pointer
 
 constinit atomic<overflow_victim (*)(stack const&) noexcept> running_on{nullptr};
 constinit atomic<void (*)(stack_registers const&, stack_range) noexcept> print_frames{nullptr};
 
 overflow_victim victim_on(stack const& on) noexcept {
   overflow_victim const bound{on, on.goroutine_id, on.creation_site};
-  auto const ask = running_on.load(acquire);  // pairs with set_overflow_hooks, as below
+  auto const ask = running_on.load(acquire);  // pairs with set_overflow_hooks
   if (bound.id == 0 || ask == nullptr) return bound;
   overflow_victim const runs = ask(on);
   return runs.id != 0 ? runs : bound;
 }
 
 void show_frames(stack_registers const& from, stack_range on) noexcept {
-  if (auto const print = print_frames.load(acquire)) print(from, on);
+  if (auto const print = print_frames.load(acquire)) print(from, on);  // pairs with set_overflow_hooks
 }
 
 struct guard_hit {
@@ -44,8 +44,8 @@ guard_hit find_guard(char const* address) noexcept {
   arena const* const home = arena_by_address(address);
   if (home == nullptr || address < home->first_slot) return {nullptr, 0};
   auto const slot = static_cast<std::size_t>(address - home->first_slot) / home->geometry.stride;
-  // acquire: pairs with the pool's release. A slot that was never carved has no guard, nor one that ended up
-  // unguarded, but that one does not fault either.
+  // acquire: pairs with the pool's release in claim_slot. A slot that was never carved has no guard. A carved slot may
+  // also have no guard, but then an access there does not fault.
   if (slot >= home->carved.load(acquire)) return {nullptr, 0};
   auto const number = static_cast<std::uint32_t>(slot);
   if (address >= home->slot_low(number)) return {nullptr, 0};
@@ -76,8 +76,8 @@ void print_remedy(std::size_t size) noexcept {
   }
 }
 
-// The descriptor may belong to a goroutine that runs on, on another thread: a stray pointer hit its guard.
-// What is read may then be stale, never wild. TSan must not be asked about it in a handler.
+// If a stray pointer hit the guard, the descriptor may belong to a goroutine that runs on another thread. The values
+// that are read may then be stale, but they are never invalid. ThreadSanitizer must not be called in a signal handler.
 [[noreturn]] THRUM_NO_TSAN void report(guard_hit hit, char const* address, stack_registers const& at) noexcept {
   std::uintptr_t const sp = at.by_number[stack_registers::sp];
   std::uintptr_t const pc = at.by_number[stack_registers::pc];
@@ -85,7 +85,7 @@ void print_remedy(std::size_t size) noexcept {
   char const* const begin = hit.home->slot_begin(hit.slot);
   char const* const low = hit.home->slot_low(hit.slot);
   char const* const top = reinterpret_cast<char const*>(&victim);
-  if (victim.goroutine_id == 0) {  // also when its memory was given back and reads as zero
+  if (victim.goroutine_id == 0) {  // also if its memory was given back and reads as zero
     print_error(
         "thrum: fault at %p (pc 0x%zx, sp 0x%zx) in the guard of the stack [%p, %p), on which no goroutine "
         "runs: a stray pointer",
@@ -120,7 +120,7 @@ void print_remedy(std::size_t size) noexcept {
 }  // namespace
 
 bool report_if_overflow(int signal, siginfo_t* info, void* ucontext) noexcept {
-  if (signal != SIGSEGV || info->si_code <= 0) return false;  // sent by a process: si_addr is no address
+  if (signal != SIGSEGV || info->si_code <= 0) return false;  // 0 or less: sent by a process, so si_addr is not set
   auto const* const address = static_cast<char const*>(info->si_addr);
   guard_hit const hit = find_guard(address);
   if (hit.home == nullptr) return false;
@@ -128,8 +128,8 @@ bool report_if_overflow(int signal, siginfo_t* info, void* ucontext) noexcept {
 }
 
 void set_overflow_hooks(overflow_hooks hooks) noexcept {
-  running_on.store(hooks.running_on, release);  // release: pairs with the readers' acquire, as below
-  print_frames.store(hooks.print_frames, release);
+  running_on.store(hooks.running_on, release);      // pairs with victim_on's acquire
+  print_frames.store(hooks.print_frames, release);  // pairs with show_frames' acquire
 }
 
 bool lies_in_an_arena(char const* address) noexcept { return arena_by_address(address) != nullptr; }

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(registry_chunk_entries * registry_chunks == 1U << (32 - arena_slot_bits));
 
-// A chunk is memory fresh from the system: all zero, which is what an empty entry is.
+// A chunk is new memory from the kernel. It is all zero, and a zero entry is a free one.
 struct entry {
   atomic<arena*> home;  // also the arena's lowest address; nullptr: the entry is free
   atomic<char*> end;
@@ -21,12 +21,12 @@ struct entry {
 constinit os::lock registry_lock{lock_rank::leaf};
 // written under registry_lock, read by lookups
 constinit std::array<atomic<entry*>, registry_chunks> chunks{};
-constinit atomic<std::uint32_t> numbers_used{0};  // no entry at or above it was ever used
+constinit atomic<std::uint32_t> numbers_used{0};  // no entry with this number or a higher one has ever been used
 // under registry_lock
-constinit std::uint32_t first_free = 0;  // no free entry below it
+constinit std::uint32_t first_free = 0;  // no entry with a lower number is free
 
 entry* entry_at(std::uint32_t number) noexcept {
-  // pairs with entry_or_chunk's release
+  // pairs with entry_or_chunk's release: the chunk is mapped
   entry* const chunk = chunks[number / registry_chunk_entries].load(acquire);
   return chunk == nullptr ? nullptr : chunk + number % registry_chunk_entries;
 }
@@ -35,6 +35,7 @@ entry* entry_or_chunk(std::uint32_t number) noexcept {
   if (entry* const there = entry_at(number)) return there;
   os::mapping const fresh = os::map(registry_chunk_entries * sizeof(entry));
   if (fresh.address == nullptr) return nullptr;
+  // pairs with entry_at's acquire
   chunks[number / registry_chunk_entries].store(reinterpret_cast<entry*>(fresh.address), release);
   return entry_at(number);
 }
@@ -46,13 +47,14 @@ bool register_arena(arena* fresh) noexcept {
   for (std::uint32_t number = first_free; number < registry_chunk_entries * registry_chunks; ++number) {
     entry* const place = entry_or_chunk(number);
     if (place == nullptr) return false;
-    if (place->home.load(relaxed) != nullptr) continue;  // relaxed: entries are written under our lock
+    if (place->home.load(relaxed) != nullptr) continue;  // relaxed: entries are written under registry_lock
     fresh->number = number;
     first_free = number + 1;
     place->end.store(fresh->end, relaxed);
-    // pairs with the lookup's acquire: end and the arena's record come first
+    // pairs with the lookup's acquire: a reader that finds the arena also sees `end` and the arena's record
     place->home.store(fresh, release);
-    if (number >= numbers_used.load(relaxed)) numbers_used.store(number + 1, release);  // likewise
+    // pairs with arena_by_address's acquire
+    if (number >= numbers_used.load(relaxed)) numbers_used.store(number + 1, release);
     return true;
   }
   return false;
@@ -62,7 +64,7 @@ void unregister_arena(arena* dead) noexcept {
   os::lock_guard const guard(registry_lock);
   entry* const place = entry_at(dead->number);
   THRUM_CHECK(place != nullptr && place->home.load(relaxed) == dead);
-  place->home.store(nullptr, relaxed);  // relaxed: a lookup that still sees it finds the record unreadable
+  place->home.store(nullptr, relaxed);  // relaxed: a lookup that finds the old value rejects the unreadable record
   if (dead->number < first_free) first_free = dead->number;
 }
 

@@ -1,13 +1,13 @@
-// All arenas of the process, so that a fault address finds its stack.
+// All arenas of the process, so that the stack of a fault address can be found.
 //
-// The lookup runs in a SIGSEGV handler, at any time and on any thread: it takes no lock and follows no
-// pointer that may be stale. Entries live in chunks that are mapped when needed and never unmapped; an
-// arena's number is its place in them and is used again when the arena is gone. Changes are made under a lock
-// of their own, rank leaf.
+// The lookup runs in a SIGSEGV handler, at any time and on any thread. So it takes no lock and follows no pointer that
+// may be stale. Entries are in chunks, which are mapped when they are needed and never unmapped. An arena's number is
+// the index of its entry, and is used for another arena after this one is gone. Changes are made under the registry's
+// own lock, of rank leaf.
 //
-// A lookup may race with the removal of an arena and see the begin of one and the end of another. Whatever it
-// finds is therefore confirmed by the arena's own record, once that is known to be readable. An arena on
-// which somebody runs is not removed, so a true overflow is always found.
+// A lookup may race with the removal of an arena and see the begin of one arena and the end of another. So it first
+// asks the kernel whether the arena's record is readable, and then checks that the record agrees. An arena on which a
+// goroutine runs is not removed, so a true overflow is always found.
 #pragma once
 
 #include "arch/context.h"
@@ -18,18 +18,19 @@
 namespace thrum::rt {
 
 inline constexpr std::uint32_t registry_chunk_entries = 4096;
-inline constexpr std::uint32_t registry_chunks = 256;  // all numbers that 32 - arena_slot_bits can hold
+inline constexpr std::uint32_t registry_chunks = 256;  // enough for all numbers of 32 - arena_slot_bits bits
 
-// Gives the arena its number. False when there is no room for it.
+// Gives the arena its number. False if all numbers are in use or a new chunk cannot be mapped.
 [[nodiscard]] bool register_arena(arena* fresh) noexcept;
 void unregister_arena(arena* dead) noexcept;
 
 [[nodiscard]] arena* arena_by_number(std::uint32_t number) noexcept;
 
-// Lock-free, for signal handlers: the arena that this address belongs to, or nullptr.
+// The arena that this address belongs to, or nullptr. Lock-free, for signal handlers.
 [[nodiscard]] arena* arena_by_address(char const* address) noexcept;
 
-// The stack that this address lies on: its goroutine runs or is about to. Without a low end: it lies on no goroutine's stack.
+// The bounds of the goroutine stack that this address lies on. The goroutine runs or is about to run, so the stack
+// exists. `low` is null if the address lies on no goroutine stack.
 [[nodiscard]] stack_bounds bounds_by_address(char const* address) noexcept;
 
 }  // namespace thrum::rt

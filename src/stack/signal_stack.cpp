@@ -7,7 +7,7 @@
 namespace thrum::rt {
 namespace {
 
-// In whole pages, since the rest is.
+// As large as the usable part, which consists of whole pages.
 std::size_t guard_bytes() noexcept { return os::alt_stack_bytes(); }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// The stack that signal handlers of a thread run on, with a guard at its low end.
+// The alternate stack that signal handlers of a thread run on, with a guard at its low end.
 //
-// A handler of the program that uses more than the stack has would otherwise write into whatever memory lies below, often the signal
-// stack of another thread. The guard is as large as the rest, because the locals of one handler may jump over a smaller one.
+// Without the guard, a handler of the program that uses more than the stack has would write into the memory below,
+// often the signal stack of another thread. The guard is as large as the usable part, because the locals of one handler
+// may jump over a smaller guard.
 //
 // No locks. map_signal_stack and unmap_signal_stack run on any thread, on g0.
 #pragma once
@@ -11,12 +12,12 @@
 namespace thrum::rt {
 
 struct signal_stack {
-  char* low = nullptr;        // the lowest usable byte; nullptr: there is none
-  bool is_split_off = false;  // the guard is an mprotect, which counts as memory mappings (stack/guard.h)
+  char* low = nullptr;        // the lowest usable byte; nullptr: there is no stack
+  bool is_split_off = false;  // the guard was made by mprotect, so it uses memory mappings (stack/guard.h)
   [[nodiscard]] bool guard_holds(char const* address) const noexcept;
 };
 
-// os::alt_stack_bytes() above a guard. 0 or the errno. Where no guard can be had the stack does without.
+// Maps os::alt_stack_bytes() above a guard. Returns 0 or the errno. If no guard can be installed, the stack has none.
 [[nodiscard]] int map_signal_stack(signal_stack& out) noexcept;
 void unmap_signal_stack(signal_stack& gone) noexcept;
 

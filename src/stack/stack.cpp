@@ -12,9 +12,10 @@
 namespace thrum::rt {
 
 #if THRUM_ASAN || THRUM_PROGRAM_MAY_HAVE_ASAN
-// The shadow is read first and written only from the first poisoned byte up: unpoisoning a whole stack would
-// touch some ten pages of shadow for each, 4 GiB for a hundred thousand. It is read page by page: where anything
-// is poisoned, the sanitizer looks for the first such byte one by one, which takes half a millisecond for a whole stack.
+// The sanitizer's shadow memory is read first, and written only from the first poisoned byte up. Unpoisoning the whole
+// stack would touch some ten pages of shadow per stack, which is 4 GiB for a hundred thousand stacks. It is read page
+// by page. If a region has poison, the sanitizer searches it byte by byte for the first such byte, which takes half a
+// millisecond for a whole stack.
 void forget_poison_of_frames(stack const& used) noexcept {
   constexpr std::ptrdiff_t step = 4096;
   for (char* at = used.low; at < used.top; at += step) {
@@ -29,7 +30,7 @@ void forget_poison_of_frames(stack const& used) noexcept {
 void forget_poison_of_frames(stack const&) noexcept {}
 #endif
 
-// sysmon calls it behind barriers that TSan does not know (sys/parked_stacks.h).
+// sysmon calls it after barriers that ThreadSanitizer does not know (sys/parked_stacks.h).
 THRUM_NO_TSAN std::size_t give_back_below(stack const& parked, char const* sp) noexcept {
   constexpr std::size_t red_zone_bytes = 128;  // x86_64: leaf functions keep locals there
   auto const keep_from = reinterpret_cast<std::uintptr_t>(sp) - red_zone_bytes;

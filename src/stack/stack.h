@@ -1,22 +1,22 @@
-// One goroutine stack, and the layout of the slot that it lives in.
+// One goroutine stack, and the layout of the slot that it occupies.
 //
 //     slot begin                low                                    top   descriptor          slot end
 //     | guard, 128 KiB          | size + 64 KiB for joining in place   | struct stack | stagger  |
 //                               <--------------------------- frames grow down
 //
-// The descriptor is one cache line at the very top of the stack's own memory, in the page that the first
-// frame touches anyway: a stack that is carved, or lies on a free list, costs exactly this page. A table on
-// the side would be a second page, a second cache miss, and something to grow.
+// The descriptor is one cache line at the top of the stack's own memory, in the page that the first frame touches
+// anyway. So a stack that has just been carved costs exactly this page. A separate table would cost a second page and a
+// second cache miss, and would have to grow.
 //
 // Invariants:
-//  1. low, top, slot and valgrind_id do not change while the stack exists; size only while it is handed out.
-//  2. top - low >= size + stack_join_reserve_bytes: a child joined in place finds a full stack below its
-//     host.
-//  3. Exactly one party owns a stack: a goroutine, a P's stack_cache, or the stack_pool (free list).
-//  4. goroutine_id is 0 whenever a cache or the pool owns it. The overflow report reads it from a signal
-//     handler.
+//  1. low, top, slot and valgrind_id do not change while the stack exists. size changes only when the stack is handed
+//     out.
+//  2. top - low >= size + stack_join_reserve_bytes, so that a child that is joined in place has a full stack below the
+//     goroutine that joined it.
+//  3. A stack has exactly one owner: a goroutine, a P's stack_cache, or the stack_pool.
+//  4. goroutine_id is 0 whenever a cache or the pool owns the stack. The overflow report reads it in a signal handler.
 //
-// No locks. Runs on any stack, also on the one it describes.
+// No locks. The functions run on any stack, also on the one that they are about.
 #pragma once
 
 #include "base/limits.h"
@@ -30,34 +30,34 @@ namespace thrum::rt {
 
 struct stack {
   // fixed when the slot is carved
-  char* low;         // lowest usable byte: just above the guard
-  char* top;         // 16-aligned: frames grow down from here; equals the address of this descriptor
+  char* low;         // lowest usable byte, just above the guard
+  char* top;         // frames grow down from here; 16-aligned, and equal to the address of this descriptor
   std::size_t size;  // what the user asked for (options::stack_size or stack_size{n}), within the limits
 
-  // whoever owns it
+  // written by the owner of the stack
   stack* next;                 // link of a list of free stacks
-  std::uint64_t goroutine_id;  // who runs on it, set by the scheduler when it binds the stack; 0 when free
-  void* creation_site;         // that goroutine's creation pc; means nothing while goroutine_id is 0
-  void* sanitizer_fiber;       // TSan's fibre where it lives as long as the stack, which then destroys it
+  std::uint64_t goroutine_id;  // the goroutine that it is bound to, set by the scheduler; 0 if the stack is free
+  void* creation_site;         // that goroutine's creation pc; has no meaning while goroutine_id is 0
+  void* sanitizer_fiber;       // a ThreadSanitizer fiber that is destroyed with the stack, or nullptr
   std::uint32_t valgrind_id;   // valgrind's name for this stack
   std::uint32_t slot;          // arena number and slot number, see stack/arena.h
 };
 
 static_assert(sizeof(stack) == cache_line_bytes, "the descriptor shares the first page with the first frames");
 
-// Frames that were abandoned (goexit, a goroutine that never unwinds) leave AddressSanitizer's poison behind.
-// Whoever starts a goroutine on a stack that has been used before says so here. The pool and the cache do it
-// for the stacks that they hand out; only a scheduler that keeps the stack in hand from one goroutine to the
-// next calls it itself.
+// Removes AddressSanitizer's poison from a stack that has been used, before the next goroutine starts on it. Frames
+// that were left without unwinding (goexit, a goroutine that never unwinds) leave poison behind. The pool and the cache
+// call it for the stacks that they hand out. The scheduler has to call it only if it keeps a stack from one goroutine
+// to the next.
 void forget_poison_of_frames(stack const& used) noexcept;
 inline void forget_frames(stack const& used) noexcept {
   if (program_has_asan()) [[unlikely]]
     forget_poison_of_frames(used);
 }
 
-// Gives the pages below a parked goroutine's sp back to the system, less the 128 bytes that leaf functions
-// may use below it. The caller keeps the goroutine from running meanwhile. Answers how many bytes were
-// offered (touched or not).
+// Gives the pages below a parked goroutine's sp back to the kernel, but keeps the 128 bytes below sp that leaf
+// functions may use. The caller makes sure that the goroutine does not run meanwhile. Returns the size of the range
+// that was given back, including pages that were never touched.
 std::size_t give_back_below(stack const& parked, char const* sp) noexcept;
 
 }  // namespace thrum::rt

@@ -1,13 +1,15 @@
-// A P's own few stacks of the default size: taking and putting one back costs no lock and no atomic.
+// A P's own few stacks of the default size. Taking a stack and putting it back needs no lock and no atomic.
 //
-// Last in, first out: the stack that was used last is still in the cache of this CPU. When it is full the
-// older half goes to the pool, when it is empty half a cache of recycled ones comes from there, so that a P
-// which only ends goroutines and one which only starts them exchange stacks at a sixteenth of a lock each.
+// The order is last in, first out, because the stack that was used last is probably in the cache of this CPU. A full
+// cache sends its older half to the pool. An empty cache gets up to half a cache of recycled stacks from there. So if
+// one P only ends goroutines and another one only starts them, they exchange stacks at the cost of one lock operation
+// per sixteen stacks.
 //
-// Owned by the P: only whoever holds the P calls it, on g0 or on a G. A goroutine that ends may put its own
-// stack of the default size away while it still runs on it: the pool gets only older ones, and nobody else
-// takes from this cache. A stack of another size goes to the pool, where every P can take it at once, so it
-// must have been left.
+// Only the M that holds the P calls these functions, on g0 or on a goroutine's stack.
+//
+// A goroutine that ends may put its own stack away while it runs on it, if it has the default size: the pool gets only
+// older stacks, and no other M takes from this cache. A stack of another size goes to the pool, where every P can take
+// it at once, so the goroutine must have left it.
 #pragma once
 
 #include "base/atomic.h"
@@ -22,7 +24,7 @@ namespace thrum::rt {
 
 class stack_cache {
  public:
-  // A default-size stack, or nullptr when the pool has none and can map none.
+  // A stack of the default size, or nullptr if the pool has none and can map none.
   [[nodiscard]] stack* take(stack_pool& pool) noexcept {
     if (count_ == 0 && !refill(pool)) return nullptr;
     stack* const taken = stacks_[--count_];
@@ -30,7 +32,7 @@ class stack_cache {
     return taken;
   }
 
-  // Takes a stack of any size back; those that are not of the default size go on to the pool at once.
+  // Takes back a stack of any size. A stack that does not have the default size goes to the pool at once.
   void put(stack_pool& pool, stack* one) noexcept {
     if (one->size != pool.default_size()) return pool.release(one);
     one->goroutine_id = 0;
@@ -38,11 +40,11 @@ class stack_cache {
     stacks_[count_++] = one;
   }
 
-  // All to the pool: the P goes away, or has been idle.
+  // Sends all stacks to the pool, because the P is removed or has been idle.
   void flush(stack_pool& pool) noexcept;
 
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
-  [[nodiscard]] std::uint32_t count_hint() const noexcept { return hint_of(count_); }  // anybody
+  [[nodiscard]] std::uint32_t count_hint() const noexcept { return hint_of(count_); }  // for any thread
 
  private:
   static constexpr std::uint32_t half = stack_cache_max / 2;

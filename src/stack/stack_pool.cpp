@@ -10,8 +10,8 @@
 namespace thrum::rt {
 namespace {
 
-// New stacks that a cache gets at once. Each costs a guard and a page, 1.5 us together, so that taking the
-// lock for four hardly counts; sixteen would cost a program with one goroutine 64 KiB per P.
+// How many new stacks a cache gets at once. Each costs a guard and a page, 1.5 us together, so the lock hardly counts
+// if it is taken for four of them. Sixteen would cost a program with one goroutine 64 KiB per P.
 constexpr std::uint32_t carve_batch = 4;
 
 std::size_t within_limits(std::size_t size) noexcept { return std::clamp(size, stack_size_min, stack_size_max); }
@@ -145,7 +145,7 @@ void stack_pool::queue::put(free_stacks::part front, free_stacks::part rest) noe
   count = front.count + rest.count;
 }
 
-// The hottest first.
+// Prefers the stacks that were used last.
 stack* stack_pool::pop_free(size_class& sizes) noexcept {
   if (stack* const recent = sizes.free.pop()) return recent;
   if (stack* const idle = sizes.to_trim.pop()) return idle;
@@ -153,15 +153,15 @@ stack* stack_pool::pop_free(size_class& sizes) noexcept {
   return sizes.condemned.pop();
 }
 
-// A slot whose memory was given back has its guard already, which may have cost two mappings: it goes before
-// a new one.
+// A cold slot, whose memory was given back, is preferred to a new one, because it has its guard, which may have cost
+// two mappings.
 bool stack_pool::claim_slot(size_class& sizes, claim& got) noexcept {
   if (sizes.cold > 0) {
     got = claim_cold(sizes);
     return true;
   }
   arena* home = sizes.arenas;
-  if (home == nullptr || home->carved.load(relaxed) == home->slots) {  // relaxed: written under our lock
+  if (home == nullptr || home->carved.load(relaxed) == home->slots) {  // relaxed: written under lock_
     if (!grow(sizes)) return false;
     home = sizes.arenas;
   }
@@ -187,13 +187,13 @@ bool stack_pool::grow(size_class& sizes) noexcept {
   if (fresh == nullptr) return false;
   fresh->next = sizes.arenas;
   sizes.arenas = fresh;
-  // An arena that came out smaller than asked for is a hint to ask for less, not for more.
+  // Doubles what this arena got and not what was requested, because the system may have had less address space.
   sizes.next_slots = std::min(fresh->slots * 2, slots_at_most(sizes.geometry));
   return true;
 }
 
 stack* stack_pool::prepare(claim const& claimed, std::size_t size) noexcept {
-  THRUM_DCHECK(ranks_held() == 0);  // a system call and a page fault
+  THRUM_DCHECK(ranks_held() == 0);  // what follows makes a system call and a page fault
   if (claimed.from == claim::origin::fresh) guard(*claimed.home, claimed.slot);
   return make_stack(*claimed.home, claimed.slot, size);
 }
@@ -206,7 +206,7 @@ void stack_pool::guard(arena& home, std::uint32_t slot) noexcept {
   }
   guarded_.fetch_add(1U, relaxed);
   if (result.kind == guard_kind::protection) {
-    // relaxed: read when the arena is destroyed, and nobody carves then
+    // relaxed: it is read when the arena is destroyed, and no thread carves then
     home.protected_guards.fetch_add(1U, relaxed);
     protections_.fetch_add(1U, relaxed);
   }
@@ -228,7 +228,7 @@ std::size_t stack_pool::trim(std::size_t at_most) noexcept {
       lock_.release();
       if (idle == nullptr) break;
       static_cast<void>(
-          give_back_below(*idle, idle->top - stack_trim_keep_bytes));  // not under the lock: the kernel takes its time
+          give_back_below(*idle, idle->top - stack_trim_keep_bytes));  // not under the lock, because it may take long
       os::lock_guard const held(lock_);
       sizes.trimmed.push(idle, idle, 1);
       ++trimmed;
@@ -240,7 +240,8 @@ std::size_t stack_pool::trim(std::size_t at_most) noexcept {
 void stack_pool::condemn_idle() noexcept {
   os::lock_guard const held(lock_);
   for (size_class& sizes : classes_) {
-    // What is left of the last time comes first: this time's are still idle at the end of the next interval.
+    // Stacks that are left from the last time are given back first. The present ones are found at the end of the next
+    // interval if they are idle until then.
     if (sizes.condemned.first != nullptr) continue;
     free_stacks::part const untrimmed = sizes.free.cut(idle_for::long_);
     sizes.condemned.put(untrimmed, sizes.trimmed.cut(idle_for::long_));
@@ -264,7 +265,7 @@ std::size_t stack_pool::give_back(size_class& sizes, std::size_t at_most) noexce
     }
     std::uint32_t const slot = slot_of(*idle);
     arena& home = arena_of(*idle);
-    bool const gone = unmake_stack(home, idle);  // not under the lock: the kernel takes its time
+    bool const gone = unmake_stack(home, idle);  // not under the lock, because it may take long
     os::lock_guard const held(lock_);
     if (!gone) {
       sizes.trimmed.push(idle, idle, 1);
@@ -294,7 +295,7 @@ stack_stats stack_pool::stats() noexcept {
       for (arena const* each = sizes.arenas; each != nullptr; each = each->next) {
         ++sum.arenas;
         sum.bytes_reserved += static_cast<std::size_t>(each->end - reinterpret_cast<char const*>(each));
-        sum.carved += each->carved.load(relaxed);  // relaxed: written under our lock
+        sum.carved += each->carved.load(relaxed);  // relaxed: written under lock_
       }
     }
   }
