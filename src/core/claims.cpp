@@ -13,9 +13,10 @@ void end_claim(P& p) noexcept {
   p.claimed.store(claim_for::nobody, release);  // pairs with take_old_p: what was done to its M is seen there
 }
 
-// Once: a P whose M has its mark set for long would cost the barriers at every look.
+// Returns the M of a P in a system call, if that M is outside of the runtime. Tested once before the barriers, because
+// a P whose M has its mark set for long would otherwise cost the barriers at every look.
 M* owner_outside(P const& p) noexcept {
-  if (p.status.load(acquire) != p_status::syscall) return nullptr;  // pairs with leave_p_behind: whose it was is known
+  if (p.status.load(acquire) != p_status::syscall) return nullptr;  // pairs with leave_p_behind: P::m is written
   M* const m = hint_of(p.m);
   return m != nullptr && !m->in_runtime.load(relaxed) ? m : nullptr;
 }
@@ -53,16 +54,17 @@ void claims::settle() noexcept {
   if (list_ == nullptr) return;
   os::chaos_point("blocking.claimed");
   os::barrier_in_all_threads();
-  // acquire: for ThreadSanitizer, which does not know the barriers
+  // acquire only for ThreadSanitizer, which does not know the barriers
   keep_if([](P const&, M const& m) { return !m.in_runtime.load(acquire); });
   if (list_ == nullptr) return;
-  // The mark may have been cleared just now, by one that has been back.
+  // An M that came back and left once more may have cleared its mark a moment ago, so a second barrier and a look at
+  // the P follow.
   os::chaos_point("blocking.settles");
   os::barrier_in_all_threads();
   keep_if([](P const& p, M const& m) {
-    // acquire pairs with the release that marked it: what its M did with it is done
+    // acquire pairs with the release that set the status: what its M did with the P is done.
     bool const is_away = p.status.load(acquire) == p_status::syscall && hint_of(p.m) == &m;
-    return is_away && m.away_from.load(relaxed) == &p;  // a seat of a thread from outside may be another run's
+    return is_away && m.away_from.load(relaxed) == &p;  // the seat of a foreign thread may belong to another run
   });
   for (P* p = list_; p != nullptr; p = p->claim_link) {
     p->claimed_from->away_from.store(nullptr, relaxed);

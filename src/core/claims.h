@@ -1,7 +1,7 @@
-// Ps that are taken from system calls for others: the side that pays, see sys/blocking.h.
+// Takes Ps from Ms that are in system calls: the claimant's side of the protocol in sys/blocking.h.
 //
-// However many they are, it costs two barriers in all threads, of some microseconds each. Their Ms, should they come back meanwhile, wait
-// for that long: so little else is done between `add` and `settle`.
+// Any number of Ps costs two barriers in all threads, of some microseconds each. An M that comes back from its call
+// between `add` and `settle` waits until `settle` is done, so the claimant does little else in between.
 #pragma once
 
 #include "core/p.h"
@@ -14,13 +14,14 @@ class claims {
   claims(claims const&) = delete;
   claims& operator=(claims const&) = delete;
 
-  // False: it is in no call, its M is on the way back, or somebody else takes it.
+  // Claims p. Returns false if p is not in a call, if its M is on the way back, or if another thread has claimed it.
   bool add(P& p, claim_for why = claim_for::call) noexcept;
 
-  // After this nobody waits for the caller any more.
+  // Keeps the claims that can be won and drops the others. After this no M waits for the caller.
   void settle() noexcept;
 
-  // Those that were won, one after the other: the caller's, running and without an M. nullptr: no more.
+  // Returns the next P that was won, or nullptr if there is none. It belongs to the caller: its status is running and
+  // it has no M.
   [[nodiscard]] P* take() noexcept;
 
  private:
@@ -30,7 +31,7 @@ class claims {
   P* list_ = nullptr;
 };
 
-// All of them.
+// Takes every P that can be taken from a call.
 template <class Procs, class F>
 void take_from_calls(Procs& procs, F taken) noexcept {
   claims all;

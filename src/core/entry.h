@@ -1,10 +1,16 @@
 // Entries of run queues, and lists of Gs.
 //
-// A plain entry names a G that will be there when it is popped. A claimable entry names a joinable goroutine that has not
-// started: join() may claim it first and run it in place. The claim is one compare-and-swap of its status; the entry left
-// behind holds a reference, so the record is not recycled under it. A locked entry names a goroutine that goes on only on its
-// own thread, which sleeps in its frames (sched/own_thread.h). Queues store entries as words and never link through the G: by
-// the time a stale entry is met, the G itself may be parked and readied through another queue.
+// An entry is one word that names a G. There are three kinds:
+//
+//  - A plain entry names a G that cannot be taken away before the entry is popped.
+//  - A claimable entry names a joinable goroutine that has not started. join() may claim the goroutine first and run it
+//    in place. The claim is one compare-and-swap of the status. The entry that stays behind is stale; it holds a
+//    reference, so the record is not recycled while the entry exists.
+//  - A locked entry names a goroutine that can continue only on its own thread, which sleeps in the goroutine's frames
+//    (sched/own_thread.h).
+//
+// Queues store entries as words and do not link through the G, because by the time a stale entry is popped, the G
+// itself may have parked and be in another queue.
 #pragma once
 
 #include "core/g.h"
@@ -13,7 +19,7 @@
 
 namespace thrum::rt {
 
-using entry_bits = std::uintptr_t;  // a G; bit 0: claimable, bit 1: locked
+using entry_bits = std::uintptr_t;  // the address of a G; bit 0: claimable, bit 1: locked
 
 class entry {
  public:
@@ -21,7 +27,8 @@ class entry {
   static entry plain(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g)); }
   static entry claimable(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 1U); }
   static entry locked(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 2U); }
-  // Of a goroutine that has run before and became runnable. One that is at home has none: see sched/home.h.
+  // The entry of a goroutine that has run before and became runnable. A goroutine that is at home has no entry: see
+  // sched/home.h.
   static entry runnable(G& g) noexcept {
     return entry(reinterpret_cast<entry_bits>(&g) | static_cast<entry_bits>(g.detour.is_locked) << 1U);
   }
@@ -34,7 +41,7 @@ class entry {
   [[nodiscard]] entry_bits bits() const noexcept { return bits_; }
   bool operator==(entry const&) const noexcept = default;
 
-  // Nobody will run it through this entry any more: its joiner claimed it.
+  // True if the joiner has claimed the goroutine, so that no M will run it through this entry.
   [[nodiscard]] bool is_stale() const noexcept {
     return is_claimable() && g()->status.load(relaxed) != g_status::unstarted;  // relaxed: once stale, always stale
   }
@@ -44,14 +51,15 @@ class entry {
   entry_bits bits_ = 0;
 };
 
-// The one race between starting a goroutine and joining it in place: exactly one side gets true.
+// Decides the race between the M that starts a goroutine and the goroutine that joins it in place. Exactly one of the
+// two gets true.
 [[nodiscard]] inline bool claim(G& g) noexcept {
   auto expected = g_status::unstarted;
   // acquire pairs with the release that published the entry or the handle: the callable is written.
   return g.status.compare_exchange(expected, g_status::running, acq_rel, relaxed);
 }
 
-// A singly linked queue of Gs, through their own link word; not synchronised.
+// A singly linked queue of Gs, linked through G::link. Not synchronised.
 class g_list {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }

@@ -13,7 +13,7 @@ void G::check_transition(g_status from, g_status to) noexcept {
 }
 
 void G::end_attended_wait() noexcept {
-  // acquire: pairs with parked_stacks. Its stack is as it shall be if it is not being scanned.
+  // acquire pairs with parked_stacks: if the goroutine is not being scanned, sysmon has finished with its stack.
   constexpr std::uint8_t until_now = g_attend::aged | g_attend::timed;
   auto const before = attention.fetch_and(static_cast<std::uint8_t>(~until_now), acquire);
   if ((before & g_attend::scanned) != 0) detour.is_scanned = 1;
@@ -23,7 +23,8 @@ void G::end_attended_wait() noexcept {
 void G::await_end_of_scan() noexcept {
   os::short_wait wait;
   while ((attention.load(acquire) & g_attend::scanned) != 0) wait.pause();  // pairs with parked_stacks
-  // relaxed: sysmon writes what goes with `aged` only while it scans. It may have done so after the wait ended.
+  // relaxed: sysmon writes what belongs to `aged` only while it scans. It may have done so after the wait ended, so the
+  // bit is cleared here too.
   attention.fetch_and(static_cast<std::uint8_t>(~g_attend::aged), relaxed);
   detour.is_scanned = 0;
 }
@@ -38,7 +39,7 @@ void G::time_next_turn() noexcept {
   auto const now = status.load(relaxed);
   if (now == g_status::runnable) begin_turn();
   if (now == g_status::waiting || now == g_status::running)
-    attention.fetch_or(g_attend::timed, relaxed);  // its own mark
+    attention.fetch_or(g_attend::timed, relaxed);  // relaxed: the bit says nothing about other memory
 }
 
 }  // namespace thrum::rt

@@ -1,6 +1,8 @@
-// P: a processor: the right to run goroutines, and everything an M needs to do so without asking others (S03).
+// P: a processor. It is the right to run goroutines, together with everything that an M needs to do so without touching
+// data of other threads (S03).
 //
-// As many Ps as max_procs. A P is held by one M at a time; that M is "the owner" below. An idle P has an empty ring.
+// There are as many Ps as max_procs says. A P is held by at most one M at a time; that M is called "the owner" below.
+// The run queue of an idle P is empty.
 #pragma once
 
 #include "base/platform.h"
@@ -22,15 +24,18 @@ namespace thrum::rt {
 struct M;
 struct Sched;
 
-// Reasons to look up from running goroutines at the next safe point: bits of P::attention.
+// Requests to the owner, which reads them at its next safe point: bits of P::attention.
 namespace attend {
-inline constexpr std::uint32_t safe_point = 1;      // run the function of for_each_proc
-inline constexpr std::uint32_t stopping = 2;        // run() ends
-inline constexpr std::uint32_t give_up_stacks = 4;  // somebody waits for a stack
-inline constexpr std::uint32_t stop_world = 8;      // see sched/world.h
+inline constexpr std::uint32_t safe_point = 1;  // run the function of for_each_proc
+inline constexpr std::uint32_t stopping = 2;    // the run ends
+// a goroutine waits for a stack, so the cached stacks go to the pool
+inline constexpr std::uint32_t give_up_stacks = 4;
+inline constexpr std::uint32_t stop_world = 8;  // stop this P: see sched/world.h
 }  // namespace attend
 
-// To take a P from a system call. `slice`: its slice is over, so whoever comes back meanwhile gives it up himself.
+// Why a thread claims a P from an M that is in a system call. `nobody`: the P is not claimed. `call`: other goroutines
+// need the P. `slice`: the time slice is over, so an M that comes back from the call during the claim gives the P up
+// itself.
 enum class claim_for : std::uint8_t { nobody, call, slice };
 
 struct alignas(cache_line_bytes) P {
@@ -44,48 +49,51 @@ struct alignas(cache_line_bytes) P {
   alignas(cache_line_bytes) Sched& sched;
   int const id;
 
-  // written by anybody, read by the owner at every safe point
+  // written by any thread, read by the owner at every safe point
   atomic<std::uint32_t> attention{0};
 
-  // Written by the owner: counts the goroutines that run, with or without slices of their own, down to the next look at the
-  // timers and at those behind runnext. sysmon writes 0 when a timer is due. The owner may overwrite that 0 with its own next
-  // number: then sysmon, which sees the timer still due, writes it again.
+  // Written by the owner. It counts down, by one for each goroutine that runs with or without a slice of its own, to
+  // the next look at the timers and at the goroutines behind runnext. sysmon writes 0 when a timer is due. The owner
+  // may overwrite that 0 with its own next number; sysmon then sees at its next look that the timer is due, and writes
+  // 0 once more.
   atomic<std::uint32_t> runs_to_look{global_tick};
 
-  // Set by the owner when it puts a wake-up off, cleared by sysmon: see sys/put_off_watch.h
+  // Set by the owner when it puts a wake-up off, cleared by sysmon: see sys/put_off_watch.h.
   atomic<bool> has_put_off{false};
 
   // owner only
-  std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, the global queue has its turn
-  std::uint32_t looks_up = 0;         // how often runs_to_look came to 0
-  M* m = nullptr;                     // read by those who claim it
-  std::uint32_t slices_ended = 0;     // by preemption
+  std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, so the global queue is served first
+  std::uint32_t looks_up = 0;         // how often runs_to_look reached 0
+  M* m = nullptr;                     // the owner; also read by threads that claim this P
+  std::uint32_t slices_ended = 0;     // slices that preemption ended here
   std::uint32_t free_g_count = 0;
-  std::array<G*, free_g_cache_max> free_gs{};  // dead Gs, the last one used last
-  std::uint64_t next_id = 0;                   // goroutine ids come in batches
+  std::array<G*, free_g_cache_max> free_gs{};  // dead Gs; the last one is used first
+  std::uint64_t next_id = 0;                   // goroutine ids are taken from Sched::next_id in batches
   std::uint64_t id_batch_end = 0;
   stack_cache stacks;
-  std::uint32_t trim_round = 0;  // the last of Sched::trim_rounds in which its stacks went to the pool
+  std::uint32_t trim_round = 0;  // the last of Sched::trim_rounds in which this P's cached stacks went to the pool
   sudog_list sudogs;
   random_source random;
   rt::pace pace;
 
-  // written by the owner, read by anybody
-  atomic<std::uint32_t> schedtick{0};  // goroutines started here, but for those that inherited a time slice
+  // written by the owner, read by any thread
+  atomic<std::uint32_t> schedtick{0};  // goroutines started here, except those that inherited a time slice
   p_counters counters;
-  durations ready_to_run;  // of those that were timed and run here: see G::begin_turn
+  durations ready_to_run;  // of the goroutines that were timed and ran here: see G::begin_turn
 
-  // written by sysmon and the owner: how many more times another P is woken at once, since putting it off was a mistake
+  // written by sysmon and the owner: how many more times the owner wakes another P at once, because sysmon found that
+  // putting the wake-up off was a mistake
   atomic<std::uint32_t> wakes_at_once{0};    // by ready, and for a timer that was left behind
   atomic<std::uint32_t> spreads_at_once{0};  // for a few events: see sched/poll.h
 
-  // under sched.lock, but for the way into a system call, out of it, and out of its M's hands: see sys/blocking.h
+  // under sched.lock, except on the way into a system call, on the way out of it, and when a claimant takes the P from
+  // its M: see sys/blocking.h
   P* idle_link = nullptr;
   atomic<p_status> status{p_status::stopped};
 
-  // see core/claims.h
-  atomic<claim_for> claimed{
-      claim_for::nobody};  // by one who is about to take it from a system call: who did has what follows
+  // Written by the thread that is about to take this P from an M in a system call (core/claims.h). The thread that
+  // holds the claim owns the two fields below.
+  atomic<claim_for> claimed{claim_for::nobody};
   P* claim_link = nullptr;
   M* claimed_from = nullptr;
 
@@ -95,7 +103,8 @@ struct alignas(cache_line_bytes) P {
   alignas(cache_line_bytes) sightings seen;
 
   void transition(p_status from, p_status to) noexcept {
-    auto const actual = status.load(relaxed);  // relaxed: changed under sched.lock, by the owner or by who claimed it
+    // relaxed: changed under sched.lock, by the owner, or by the thread that claimed the P
+    auto const actual = status.load(relaxed);
     if (actual != from || !is_legal(from, to)) {
       illegal_transition("P", static_cast<std::uint64_t>(id), name_of(actual), name_of(from), name_of(to));
     }

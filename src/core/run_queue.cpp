@@ -5,16 +5,17 @@
 namespace thrum::rt {
 
 entry run_queue::steal_half_from(run_queue& victim) noexcept {
-  std::uint32_t const tail = tail_.load(relaxed);  // our own
+  std::uint32_t const tail = tail_.load(relaxed);  // relaxed: only this thread writes it
   for (;;) {
     std::uint32_t head = victim.head_.load(acquire);               // pairs with other thieves' moves
     std::uint32_t const victim_tail = victim.tail_.load(acquire);  // pairs with put: the slots below it are written
     std::uint32_t const count = victim_tail - head;
     std::uint32_t const take = count - count / 2;
     if (take == 0) return {};
-    if (take > victim.capacity() / 2) continue;  // head and tail are from different moments: read again
+    // head and tail are from different moments, so they are read once more
+    if (take > victim.capacity() / 2) continue;
     for (std::uint32_t i = 0; i < take; ++i) slot(tail + i).store(victim.slot(head + i).load(relaxed), relaxed);
-    // release pairs with the owner's acquire in put: it may overwrite the slots only after we have read them.
+    // release pairs with the owner's acquire in put: the owner may overwrite the slots only after they were read here.
     if (!victim.head_.compare_exchange(head, head + take, acq_rel, relaxed)) continue;
     entry const to_run = entry::from_bits(slot(tail + take - 1).load(relaxed));
     THRUM_DCHECK(tail - head_.load(relaxed) + take - 1 <= capacity());

@@ -3,7 +3,7 @@
 namespace thrum::rt {
 namespace {
 
-// Another waiter of the same address becomes its first: the old one's place in the tree is its place.
+// Makes another waiter of the same address its first one. It takes the place of the old one in the tree.
 void replace_in_tree(sudog** slot, sudog const& old_first, sudog& new_first) noexcept {
   new_first.last = old_first.last;
   new_first.left = old_first.left;
@@ -17,7 +17,7 @@ void forget_links(sudog& waiter) noexcept {
   waiter.address = nullptr;
 }
 
-// Whether whoever took the waiter out may wake it.
+// Whether the thread that took this waiter out may wake its goroutine.
 bool is_ours(sudog& taken) noexcept { return !taken.in_race || taken.g->race.win(); }
 
 }  // namespace
@@ -88,7 +88,8 @@ void wait_bucket::enqueue(sudog& waiter, void const* address, queue_end where) n
     first->left = &waiter;
     return;
   }
-  // A new address: a treap insertion. Descend while the nodes above have smaller priorities, then split what is below.
+  // A new address is a treap insertion: descend while the nodes above have smaller priorities, then split the subtree
+  // below.
   waiter.priority = static_cast<std::uint32_t>(random_.next());
   sudog** at = &root_;
   while (*at != nullptr && (*at)->priority < waiter.priority) {
@@ -110,7 +111,7 @@ sudog* wait_bucket::take_first(sudog** slot) noexcept {
 }
 
 sudog* wait_bucket::dequeue(void const* address, bool& more) noexcept {
-  sudog** const slot = slot_of(address);  // the place in the tree is that of all waiters of the address
+  sudog** const slot = slot_of(address);  // all waiters of the address share this place in the tree
   while (*slot != nullptr && (*slot)->address == address) {
     more = (*slot)->next != nullptr;
     sudog* const first = take_first(slot);
@@ -156,15 +157,16 @@ bool wait_bucket::remove(sudog& waiter, bool& more) noexcept {
     take_first(slot);
     return true;
   }
-  // Without a first one its queue was detached. With one it may have been, too, and others stand there now: then it makes no
-  // difference to anybody whether it stood among those.
+  // If the address has no first waiter, this waiter's queue was detached. If the address has one, the queue may have
+  // been detached too, and the waiters in the tree came later. In that case it makes no difference whether this waiter
+  // counts as one of them.
   more = first != nullptr;
   sudog* const before = waiter.left;
   before->next = waiter.next;
   if (waiter.next != nullptr) {
     waiter.next->left = before;
   } else {
-    first->last = before;  // a detached queue has no waiter without a next one
+    first->last = before;  // a waiter in a detached queue always has a next one
   }
   forget_links(waiter);
   return more;

@@ -1,19 +1,20 @@
-// Wait queues keyed by the address of what is waited for (S26, T14; Go's semaRoot).
+// Wait queues keyed by the address of the object that is waited for (S26, T14; Go's semaRoot).
 //
-// A mutex or wait group is only a few words; its waiters stand here, in the bucket that its address hashes to. Every
-// release that may have waiters changes the object's state *under the bucket's lock* and takes its waiters out there.
-// After that the object is not touched again, so the waiter may destroy it the moment it returns; and since the address
-// is only a key, a new object at the same place cannot be confused with it: it enters the bucket under the same lock.
+// A mutex or a wait group is only a few words; its waiters stand here, in the bucket that its address hashes to. Every
+// release that may have waiters changes the object's state *under the bucket's lock* and takes the waiters out under
+// the same lock. After that it does not touch the object, so a waiter may destroy the object as soon as it returns. The
+// address is only a key. A new object at the same address cannot be confused with the old one, because its waiters
+// enter the bucket under the same lock.
 //
-// In a bucket, the first waiters of different addresses form a treap; further waiters of an address hang behind their
-// first one, in order of coming. So a crowd on one address costs O(1), many addresses in one bucket O(log n). A waiter that
-// gives up leaves from anywhere in the queue for the price of finding its address.
+// In a bucket, the first waiters of different addresses form a treap. Further waiters of an address form a list behind
+// their first one, in the order in which they came. So many waiters on one address cost O(1), and many addresses in one
+// bucket O(log n). A waiter that gives up can leave from anywhere in its queue at the cost of finding its address.
 //
-// A broadcast detaches the whole queue of an address in O(1) and then takes its waiters out in chunks, releasing the lock in
-// between, because hundreds of other addresses share the bucket. A waiter that gives up leaves a detached queue by the same
-// call; a goroutine that begins to wait for the address meanwhile stands in a queue of its own.
+// A broadcast detaches the whole queue of an address in O(1). It then takes the waiters out in chunks and releases the
+// lock between chunks, because hundreds of other addresses share the bucket. A waiter that gives up leaves a detached
+// queue by the same call. A goroutine that begins to wait for the address meanwhile stands in a new queue.
 //
-// Passive: it returns lists, it wakes nobody.
+// This class is passive: it returns lists of waiters and wakes none of them.
 #pragma once
 
 #include "base/random.h"
@@ -27,8 +28,9 @@ namespace thrum::rt {
 
 enum class queue_end : bool { back, front };
 
-// All waiters that an address had, out of the tree, between two sudogs that stand for nobody. So the first and the last have
-// neighbours, and a waiter that gives up changes nothing but those. Lives on the stack of the goroutine that wakes them.
+// All waiters that an address had, out of the tree, between two sudogs without a goroutine. Because of these two, the
+// first and the last waiter have neighbours too, so a waiter that gives up changes only its neighbours. A
+// detached_queue lives on the stack of the goroutine that wakes the waiters.
 class detached_queue {
  public:
   detached_queue() noexcept {
@@ -38,9 +40,10 @@ class detached_queue {
   detached_queue(detached_queue const&) = delete;
   detached_queue& operator=(detached_queue const&) = delete;
 
-  // Both: under the bucket's lock.
+  // Both functions are called under the bucket's lock.
   [[nodiscard]] bool empty() const noexcept { return before_.next == &behind_; }
-  // Takes the first waiter out. nullptr: another waker was quicker to wake its goroutine, or the queue is empty.
+  // Takes the first waiter out. Returns nullptr if another waker won the race to wake its goroutine, or if the queue is
+  // empty.
   [[nodiscard]] sudog* pop() noexcept;
 
  private:
@@ -55,18 +58,20 @@ class wait_bucket {
   void release() noexcept { lock_.release(); }
   [[nodiscard]] bool try_acquire() noexcept { return lock_.try_acquire(); }
 
-  // All below: under the lock.
+  // All functions below are called under the lock.
   void enqueue(sudog& waiter, void const* address, queue_end where) noexcept;
-  // The first waiter of the address that the caller may wake, or nullptr; `more` says whether others are left. Those whose
-  // goroutine somebody else was quicker to wake are taken out on the way, and left to it.
+  // Takes out and returns the first waiter of the address that the caller may wake, or nullptr. `more` says whether
+  // others are left. A waiter whose goroutine another waker won the race for is taken out on the way, and left to that
+  // waker.
   sudog* dequeue(void const* address, bool& more) noexcept;
   // Moves all waiters of the address to `to`, which is empty, in O(1).
   void detach(void const* address, detached_queue& to) noexcept;
-  // Takes a waiter out from wherever it stands; false: a waker has taken it out or detached its queue. `more` as above.
+  // Takes a waiter out from anywhere in its queue. Returns false if a waker has taken it out or detached its queue.
+  // `more` as above.
   [[nodiscard]] bool remove(sudog& waiter, bool& more) noexcept;
-  // Takes this waiter out; false: somebody else was quicker to wake its goroutine.
+  // Takes this waiter out. Returns false if another waker won the race to wake its goroutine.
   [[nodiscard]] bool take(sudog& waiter) noexcept;
-  // The first waiter of the address, which stays there; nullptr if there is none.
+  // Returns the first waiter of the address and leaves it in the queue; nullptr if there is none.
   [[nodiscard]] sudog* first(void const* address) const noexcept { return find(address); }
   [[nodiscard]] bool has_waiters(void const* address) const noexcept { return find(address) != nullptr; }
   template <class F>
@@ -90,7 +95,7 @@ class wait_bucket {
 
   os::lock lock_{lock_rank::sema_bucket};
   sudog* root_ = nullptr;
-  random_source random_{0x7468726d};  // only shapes the treap
+  random_source random_{0x7468726d};  // only for the shape of the treap
 };
 
 class wait_table {

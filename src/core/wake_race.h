@@ -1,12 +1,13 @@
-// Who wakes a goroutine that waits in several places at once: the `select_done` of S26.
+// Decides which waker wakes a goroutine that waits in several places at once: the `select_done` of S26.
 //
-// A goroutine in a select, or with a time limit, can be found by several wakers. Each must win this race before it may
-// take the goroutine's side of the bargain (its value, its place in a queue) and ready it; a loser leaves the goroutine
-// alone and tries the next waiter. A plain wait in one queue needs none of this: who dequeues it has won.
+// Several wakers can find a goroutine that is in a select or that waits with a time limit. A waker must win this race
+// before it may act on the goroutine (pass it a value, take its place in a queue) and ready it. A waker that loses
+// leaves the goroutine alone and tries the next waiter. A plain wait in one queue needs no race: the waker that
+// dequeues the goroutine has won.
 //
-// It is begun before the goroutine parks: the queues it has entered stay locked until its commit step, and its timer starts
-// in there, so nobody can find it earlier. After it was woken the goroutine first makes sure that no waker is left (leaves
-// the queues, stops the timer) and then says over().
+// The goroutine begins the race before it parks. No waker can find it earlier, because the queues that it has entered
+// stay locked until its commit step, and the commit step also starts its timer. After it was woken, the goroutine first
+// makes sure that no waker is left (it leaves the queues and stops the timer), and then calls over().
 #pragma once
 
 #include "base/atomic.h"
@@ -15,11 +16,11 @@ namespace thrum::rt {
 
 class wake_race {
  public:
-  // All relaxed: what a waker must know of the goroutine comes with the lock under which it found it.
+  // All relaxed: the lock under which a waker finds the goroutine orders everything that the waker reads of it.
   void begin() noexcept { is_on_.store(true, relaxed); }
   void over() noexcept { is_on_.store(false, relaxed); }
 
-  // True for one waker.
+  // Returns true for exactly one waker.
   [[nodiscard]] bool win() noexcept { return is_on_.load(relaxed) && is_on_.exchange(false, relaxed); }
 
  private:
