@@ -12,18 +12,19 @@ using namespace poll_words;
 constinit immortal_store<poll_desc> store;
 constinit atomic<inner_poll> fetch_from_inner{nullptr};
 
-// An address is of 48 bits and a multiple of 64, which leaves 22 for the generation; 16 are used.
+// An address has 48 bits and is a multiple of 64, which leaves 22 bits for the generation. 16 of them are used.
 constexpr unsigned address_shift = 16;
 static_assert(alignof(poll_desc) >= 64);
 
-// The run of whoever stands in the word. Read before the word is changed: afterwards the next one may stand there.
+// Returns the run of the goroutine that the word names. Read before the word is changed, because afterwards the next
+// waiter may stand there.
 std::uint32_t waiters_epoch(poll_side const& side, poll_word seen) noexcept {
-  return waiter(seen) == nullptr ? 0 : side.epoch.load(relaxed);  // written before he came to stand there
+  return waiter(seen) == nullptr ? 0 : side.epoch.load(relaxed);  // relaxed: written before the G is put there
 }
 
-// nullptr: nobody waited, or an older generation is meant.
+// Returns the goroutine that is to be readied. nullptr: no goroutine waited, or an older generation is meant.
 G* make_ready(poll_side& side, std::uint16_t meant, std::uint32_t epoch) noexcept {
-  poll_word seen = side.word.load(acquire);  // pairs with the commit of whoever waits there, as does the acquire below
+  poll_word seen = side.word.load(acquire);  // pairs with the waiter's commit, as does the acquire below
   std::uint32_t waits_in = 0;
   do {
     if (generation(seen) != meant) return nullptr;
@@ -49,7 +50,7 @@ poll_desc* take_poll_desc(int fd, poll_kind kind) noexcept {
   }
   for (poll_side& side : d->sides) {
     side.drained = false;
-    side.deadline.store(no_poll_deadline, relaxed);  // relaxed, all of it: nobody else knows the record
+    side.deadline.store(no_poll_deadline, relaxed);  // all relaxed: no other thread knows the record
     side.armed_in.store(0, relaxed);
     side.word.store(poll_word{d->generation} << generation_shift, relaxed);
   }
@@ -86,7 +87,7 @@ G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept {
   poll_word seen = side.word.load(seq_cst);  // step 2 of the right column in poll_desc.h
   do {
     if (payload(seen) == nothing || payload(seen) == event_came) return nullptr;
-    if (waiter(seen) != nullptr && waiters_epoch(side, seen) != epoch) return nullptr;  // not ours to wake
+    if (waiter(seen) != nullptr && waiters_epoch(side, seen) != epoch) return nullptr;  // a waiter of another run
   } while (!side.word.compare_exchange_weak(seen, with(seen, nothing), seq_cst, seq_cst));
   return waiter(seen);
 }
@@ -99,17 +100,17 @@ bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g
       rang = bell::rang;
       continue;
     }
-    if ((what & os::poll_says::ring) != 0) continue;  // no descriptor's: see sched/poll.cpp
+    if ((what & os::poll_says::ring) != 0) continue;  // not about a descriptor: see sched/poll.cpp
     if (events[i].data == inner_poll_data) [[unlikely]] {
-      fetch_from_inner.load(relaxed)(epoch, runnable);  // set before its descriptor was added
+      fetch_from_inner.load(relaxed)(epoch, runnable);  // relaxed: set before its descriptor was added
       continue;
     }
     auto const meant = static_cast<std::uint16_t>(events[i].data);
     std::uint64_t const address = events[i].data >> address_shift & ~std::uint64_t{63};
     poll_desc& d = *reinterpret_cast<poll_desc*>(static_cast<std::uintptr_t>(address));
     if (generation(d.side(poll_side_name::read).word.load(relaxed)) != meant) continue;
-    // Before the words: who finds one of them ready sees it. An event that comes too late at this very moment may set it for the
-    // next generation, which costs that one a try now and then.
+    // `ended` is set before the words, so a goroutine that finds one of the words ready sees it. A stale event at this
+    // very moment may set it for the next generation, which costs that generation a needless call now and then.
     if ((what & os::poll_says::ended) != 0) d.ended.store(true, relaxed);
     if ((what & os::poll_says::readable) != 0) {
       if (G* const g = make_ready(d.side(poll_side_name::read), meant, epoch)) runnable.push_back(*g);

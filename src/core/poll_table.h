@@ -1,4 +1,5 @@
-// The store of poll_descs, and what events do to them. Passive: it returns who is to be readied, and wakes nobody.
+// The store of poll_descs, and the effect of events on them. Passive: it returns the goroutines that are to be readied
+// and wakes none of them.
 #pragma once
 
 #include "core/entry.h"
@@ -9,28 +10,33 @@
 
 namespace thrum::rt {
 
-// A record for this descriptor, of a new generation; nullptr when no memory can be had. Any lock may be held but leaves.
+// Returns a record of a new generation for this descriptor, or nullptr if there is no memory. The caller may hold any
+// lock except those of rank leaf.
 [[nodiscard]] poll_desc* take_poll_desc(int fd, poll_kind kind) noexcept;
-// Nobody uses it any more. Events may still be under way.
+// Gives back a record that no goroutine uses. Events for it may be under way.
 void free_poll_desc(poll_desc& d) noexcept;
 
-// The first record for which this is so. Under the store's lock.
+// Returns the first record for which is_meant is true. Calls is_meant under the store's lock.
 [[nodiscard]] poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d) noexcept) noexcept;
 
-// What the kernel is told to say with the descriptor's events.
+// The word that the kernel is told to deliver with the descriptor's events.
 [[nodiscard]] std::uint64_t poll_data_of(poll_desc const& d) noexcept;
 
-// Takes the waiter of this run out of a word, if there is one, and leaves the word empty: for close and deadlines. One of another
-// run is left alone; one who is about to park finds out by himself.
+// Takes the waiter of this run, if there is one, out of a word and leaves the word empty: for close and deadlines. A
+// waiter of another run is left alone. A goroutine that is about to park finds out by itself, because its commit fails.
 [[nodiscard]] G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept;
 
-// Whether the bell was among them. Those who waited in this run for what came are appended to `runnable`, still waiting.
+// Applies the events. Appends the goroutines of this run that waited for them to `runnable`; their status is still
+// waiting. Returns whether the poller's bell was among the events.
 enum class bell : bool { silent, rang };
 bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept;
 
-// Another poll inside this one, of a library above (src/posix): what its descriptor's events say, and who fetches its own. He appends to
-// `runnable`, as take_events does.
-inline constexpr std::uint64_t inner_poll_data = std::uint64_t{1} << 16U;  // no record's: those are multiples of 64
+// The inner poll: a second epoll instance inside this one, which a library above (src/posix) uses. inner_poll_data is
+// the word that its descriptor's events carry. The function `fetch` fetches its events and appends to `runnable`, as
+// take_events does.
+// differs from every record's, which are multiples of 64
+// address 1, which no record has, because they are aligned to 64
+inline constexpr std::uint64_t inner_poll_data = std::uint64_t{1} << 16U;
 using inner_poll = void (*)(std::uint32_t epoch, g_list& runnable) noexcept;
 void set_inner_poll(inner_poll fetch) noexcept;
 

@@ -44,8 +44,8 @@ std::uint32_t timer_heap::earliest_child(std::uint32_t first, std::uint32_t end)
   return earliest;
 }
 
-// The hole goes down to the bottom along the earliest children, and the last entry rises from there: it came from the
-// bottom and seldom rises far, so this saves a comparison per level against sinking it from the top.
+// The hole moves down to the bottom along the earliest children, and the last entry rises from there. The last entry
+// came from the bottom and seldom rises far, so this saves one comparison per level against sinking it from the top.
 timer_entry timer_heap::pop() noexcept {
   timer_entry const result = slots_[root];
   std::uint32_t const count = size() - 1;

@@ -1,13 +1,13 @@
-// What is due when: a 4-ary min-heap of 16-byte entries.
+// The times at which timers are due: a 4-ary min-heap of 16-byte entries.
 //
-// Four children instead of two halve the depth, and the storage is laid out so that the four are one cache line: a pop
-// touches one line per level. A sleeping goroutine is nothing but its entry here, 16 bytes.
+// Four children instead of two halve the depth, and the storage is laid out so that the four children are one cache
+// line. So a pop touches one cache line per level. The only cost of a sleeping goroutine is its entry here, 16 bytes.
 //
-// Memory comes from the system in doubling pieces, never from malloc (T01), and is kept. Pushing never fails: whoever
-// pushes has made room before.
+// Memory comes from the system in pieces of doubling size, never from malloc (T01), and is kept. A push never fails,
+// because the caller has made room before.
 //
-// Passive and not synchronised: it belongs to a lock (core/p_timers.h). has_room alone may be asked without it, by the one
-// who pushes: others can only take entries out.
+// Passive and not synchronised: the heap is protected by a lock of its user (core/p_timers.h). Only has_room may be
+// called without the lock, by the thread that pushes, because other threads can only take entries out.
 #pragma once
 
 #include "base/atomic.h"
@@ -22,12 +22,12 @@ namespace thrum::rt {
 struct G;
 struct timer_record;
 
-// No time at all; and the latest one there is, 292 years after the machine was started: a duration that reaches beyond it
-// ends there.
+// never_ns means "no time". latest_ns is the latest time there is, 292 years after the machine was started. A duration
+// that would reach beyond it ends there.
 inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::int64_t latest_ns = never_ns - 1;
 
-// now + delay, without overflow. A delay that is not positive is over.
+// Returns now + delay, without overflow. A delay that is not positive ends at once.
 [[nodiscard]] constexpr std::int64_t time_after(std::int64_t now_ns, std::int64_t delay_ns) noexcept {
   if (delay_ns <= 0) return now_ns;
   return delay_ns < latest_ns - now_ns ? now_ns + delay_ns : latest_ns;
@@ -58,12 +58,12 @@ class timer_heap {
   timer_heap& operator=(timer_heap const&) = delete;
   ~timer_heap();
 
-  // relaxed: written under the lock; see above for who may read it without
+  // relaxed: written under the lock; the header comment says which thread may read it without
   [[nodiscard]] std::uint32_t size() const noexcept { return size_.load(relaxed); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
   [[nodiscard]] bool has_room(std::uint32_t entries) const noexcept { return capacity_ - size() >= entries; }
-  // Room for so many more; false when no memory can be had.
+  // Makes room for so many more entries. Returns false if there is no memory.
   [[nodiscard]] bool make_room(std::uint32_t entries) noexcept;
 
   void push(timer_entry e) noexcept {
@@ -76,7 +76,8 @@ class timer_heap {
   [[nodiscard]] timer_entry const& first() const noexcept { return slots_[root]; }
   timer_entry pop() noexcept;
 
-  // Takes out all entries for which is_dead(entry) is true; answers how many. Costs about as much as a look at every entry.
+  // Takes out all entries for which is_dead(entry) is true, and returns how many there were. Costs about as much as a
+  // look at every entry.
   template <class IsDead>
   std::uint32_t remove_if(IsDead is_dead) noexcept {
     std::uint32_t const end = root + size();
@@ -90,10 +91,10 @@ class timer_heap {
     return end - kept;
   }
 
-  // By place, from 0 to size() - 1: parents have smaller places than their children.
+  // Entries by place, from 0 to size() - 1. Parents have smaller places than their children.
   [[nodiscard]] timer_entry const& at(std::uint32_t place) const noexcept { return slots_[root + place]; }
-  // Takes one entry out. Entries of larger places may change theirs, and those between this one and the first: each of them
-  // moves one level down, so that the place may hold an entry that had a smaller place before.
+  // Takes one entry out. Entries in larger places may move, and so may those between this place and the first: each of
+  // them moves one level down, so this place may afterwards hold an entry that had a smaller place.
   void remove(std::uint32_t place) noexcept;
 
   template <class F>
@@ -102,20 +103,21 @@ class timer_heap {
   }
 
  private:
-  // With the root in slot 3 the children of slot i are 4(i-2) to 4(i-2)+3: slots 4 to 7, 8 to 11, ... one line each.
+  // With the root in slot 3 the children of slot i are 4(i-2) to 4(i-2)+3: slots 4 to 7, 8 to 11, and so on, one cache
+  // line each.
   static constexpr std::uint32_t root = 3;
   static constexpr std::uint32_t first_child(std::uint32_t parent) noexcept { return (parent - 2) * 4; }
   static constexpr std::uint32_t parent_of(std::uint32_t child) noexcept { return child / 4 + 2; }
 
-  // The place of the earliest of four that all exist.
+  // Returns the place of the earliest of four entries that all exist.
   [[nodiscard]] std::uint32_t earliest_of_four(std::uint32_t first) const noexcept {
     timer_entry const* const child = slots_ + first;
     std::uint32_t const left = child[1].when_ns < child[0].when_ns ? 1 : 0;
     std::uint32_t const right = child[3].when_ns < child[2].when_ns ? 3 : 2;
     return first + (child[right].when_ns < child[left].when_ns ? right : left);
   }
-  // Fetches the lines of all sixteen grandchildren below a line of four while these are compared: in a heap that no cache
-  // holds, two levels then cost one miss.
+  // Prefetches the cache lines of all sixteen grandchildren below a line of four while these four are compared. In a
+  // heap that is larger than the cache, two levels then cost one cache miss.
   void prefetch_below(std::uint32_t first) const noexcept {
     timer_entry const* const below = slots_ + first_child(first);
     for (unsigned line = 0; line < 4; ++line) __builtin_prefetch(below + 4 * line);

@@ -24,12 +24,12 @@ timer_record* take_timer_record(timer_function fire, void* argument) noexcept {
   one->fire = fire;
   one->argument = argument;
   one->period_ns = 0;
-  one->references.store(1, relaxed);  // nobody else knows it
+  one->references.store(1, relaxed);  // relaxed: no other thread knows the record
   return one;
 }
 
 void drop_reference(timer_record& r) noexcept {
-  // acquire pairs with the others' release: whatever they did with the record is over.
+  // acquire pairs with the release of the other holders: whatever they did with the record is done.
   if (r.references.fetch_sub(1U, acq_rel) != 1) return;
   THRUM_DCHECK(r.in.load(relaxed) == nullptr);
   r.armed_in = 0;
