@@ -22,17 +22,19 @@ void cold_reads::end(cold_read& r) noexcept {
 }
 
 bool cold_reads::are_of(int fd) noexcept {
-  if (begun_.load(relaxed) == 0) return false;  // relaxed: whoever knows of a read has heard of it in another way
+  // relaxed: a caller that knows of a read is ordered after it by other means
+  if (begun_.load(relaxed) == 0) return false;
   os::lock_guard const guard(lock_);
   cold_read const* each = under_way_;
   while (each != nullptr && each->fd != fd) each = each->next;
   return each != nullptr;
 }
 
-bool cold_reads::are_few() const noexcept { return begun_.load(relaxed) <= few.load(relaxed); }  // no more than a guess
+// relaxed: only a guess
+bool cold_reads::are_few() const noexcept { return begun_.load(relaxed) <= few.load(relaxed); }
 
 bool cold_reads::claim_room() noexcept {
-  // relaxed: only the number counts
+  // relaxed: only the number matters
   if (claimed_.fetch_add(1U, relaxed) < os::ring_questions_max) return true;
   claimed_.fetch_sub(1U, relaxed);
   return false;
@@ -44,19 +46,19 @@ bool cold_reads::put(cold_read& r) noexcept {
   bool const is_first = first_queued_ == nullptr;
   (is_first ? first_queued_ : last_queued_->queued) = &r;
   last_queued_ = &r;
-  if (is_first) are_queued_.store(1, relaxed);  // the bell is rung after it
+  if (is_first) are_queued_.store(1, relaxed);  // relaxed: the bell is rung after it
   return is_first;
 }
 
 cold_read* cold_reads::take_queued() noexcept {
-  if (are_queued_.load(relaxed) == 0) return nullptr;  // whoever sets it rings
+  if (are_queued_.load(relaxed) == 0) return nullptr;  // relaxed: the thread that sets it rings the bell
   os::lock_guard const guard(lock_);
   are_queued_.store(0, relaxed);
   return std::exchange(first_queued_, nullptr);
 }
 
 bool cold_reads::ring_is_open() noexcept {
-  // release pairs with take_answered: it is whole
+  // release pairs with take_answered: the ring is completely set up
   if (way_.load(relaxed) == way::untried) way_.store(ring_.open() == 0 ? way::open : way::refused, release);
   return way_.load(relaxed) == way::open;
 }
@@ -81,7 +83,8 @@ void cold_reads::ask_some(cold_read* const* some, std::uint32_t count, g_list& r
 }
 
 void cold_reads::ask(cold_read* first, g_list& refused) noexcept {
-  constexpr std::uint32_t at_once = 64;  // what was handed in may be answered, and its record gone
+  // In groups, because a record whose question was handed in may be answered at any moment and then be gone.
+  constexpr std::uint32_t at_once = 64;
   cold_read* some[at_once];
   while (first != nullptr) {
     std::uint32_t count = 0;
@@ -97,7 +100,7 @@ void cold_reads::take_answered(g_list& answered) noexcept {
   constexpr int at_once = 64;
   os::ring_answer answers[at_once];
   os::lock_guard const guard(lock_);
-  if (way_.load(acquire) != way::open || !ring_.is_open()) return;  // being opened, or closed
+  if (way_.load(acquire) != way::open || !ring_.is_open()) return;  // the ring is being opened, or closed
   for (int count = at_once; count == at_once;) {
     count = ring_.take_answers(answers, at_once);
     for (int i = 0; i < count; ++i) {

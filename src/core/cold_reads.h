@@ -1,12 +1,16 @@
-// The reads of files that wait for the disk without a thread (decision 015). Passive: it returns who is to be readied.
+// Reads of files that wait for the disk without keeping a thread (decision 015). Passive: it returns the goroutines
+// that are to be readied.
 //
-// A goroutine whose bytes are not in memory parks, and stands in the queue of those to be asked for. The thread maker takes them
-// out and asks the kernel; whoever finds the ring's event in the poll takes the answers, and readies them. So a record, on the
-// goroutine's stack, is in the queue, or the thread maker's, or the kernel's, which names it in its answer; and then the goroutine's again.
+// A goroutine whose bytes are not in memory parks, and its record is queued. The thread maker takes the records out of
+// the queue and asks the kernel's io_uring. The thread that finds the ring's event in the poller takes the answers and
+// readies the goroutines. So a record, which lies on the goroutine's stack, belongs in turn to the queue, to the thread
+// maker, to the kernel, which names it in its answer, and then to the goroutine.
 //
-// As long as they are few, they keep their threads: one that sleeps in the read costs less than the ring does for few.
+// While only a few reads are under way, each keeps its thread, because a thread that sleeps in the read costs less than
+// the ring does.
 //
-// There is room for ring_questions_max at a time, which is claimed before a goroutine parks: no queue of the kernel's can be full.
+// There is room for ring_questions_max reads at a time. A goroutine claims its room before it parks, so no queue of the
+// kernel can be full.
 #pragma once
 
 #include "base/atomic.h"
@@ -26,14 +30,14 @@ struct cold_read {
   G* g = nullptr;
   int answer = 0;               // as in os::ring_answer
   cold_read* queued = nullptr;  // the next in the queue
-  // among all that are under way, until their goroutine has its bytes
+  // in the list of all reads that are under way, until the goroutine has its bytes
   cold_read* next = nullptr;
   cold_read* previous = nullptr;
 };
 
 class cold_reads {
  public:
-  // The ring, once it was tried.
+  // What opening the ring has led to.
   enum class way : std::uint8_t { untried, open, refused };
   [[nodiscard]] bool may_be_asked() const noexcept { return way_.load(relaxed) != way::refused; }
 
@@ -41,38 +45,39 @@ class cold_reads {
 
   void begin(cold_read& r) noexcept;
   void end(cold_read& r) noexcept;
-  // Whether somebody has begun to read from it and not ended.
+  // Whether a read from fd has begun and not ended.
   [[nodiscard]] bool are_of(int fd) noexcept;
 
-  // Whether they are so few that one of those who have begun keeps its thread.
+  // Whether so few reads are under way that each of them keeps its thread.
   [[nodiscard]] bool are_few() const noexcept;
 
-  // False: there is none.
+  // Claims room for one read. Returns false if there is none.
   [[nodiscard]] bool claim_room() noexcept;
-  // Its goroutine has left its stack. True: the thread maker is to be rung.
+  // Queues r. The goroutine has left its stack. Returns true if the caller has to ring the thread maker's bell.
   [[nodiscard]] bool put(cold_read& r) noexcept;
 
   // --- the thread maker ---
 
-  // The first of all that are queued.
+  // Takes the whole queue and returns its first record.
   [[nodiscard]] cold_read* take_queued() noexcept;
-  // Opens it if that was not tried.
+  // Tries to open the ring if that has not been tried. Returns whether it is open.
   [[nodiscard]] bool ring_is_open() noexcept;
-  // Those for whom the kernel could not be asked: their room is free again, and they are appended to `refused`, still waiting.
+  // Asks the kernel for all records from `first` on. If the kernel could not be asked for some, their room is freed and
+  // their goroutines are appended to `refused`; the status of these is still waiting.
   void ask(cold_read* first, g_list& refused) noexcept;
   void refuse(cold_read& r, g_list& refused) noexcept;
-  // No answer is missing, and the ring is closed.
+  // Closes the ring and returns true if no answer is outstanding.
   [[nodiscard]] bool close_if_answered() noexcept;
   void abandon() noexcept;
 
-  // --- anybody ---
+  // --- any thread ---
 
-  // Appends those who were answered, still waiting.
+  // Appends the goroutines whose reads were answered. Their status is still waiting.
   void take_answered(g_list& answered) noexcept;
 
-  counter waited;      // reads that had to wait, without a thread
-  counter handed_off;  // and with one: they were few, or there was no room or no ring
-  // Four: measured (decision 015); tests say 0.
+  counter waited;      // reads that waited without a thread
+  counter handed_off;  // reads that waited with a thread, because they were few, or there was no room or no ring
+  // Four: measured (decision 015). Tests set 0.
   atomic<std::uint32_t> few{4};
 
  private:
@@ -83,11 +88,11 @@ class cold_reads {
   cold_read* first_queued_ = nullptr;
   cold_read* last_queued_ = nullptr;
   cold_read* under_way_ = nullptr;
-  std::uint32_t unanswered_ = 0;  // by the kernel
+  std::uint32_t unanswered_ = 0;  // reads that the kernel has not answered
 
-  atomic<std::uint32_t> claimed_{0};     // room
-  atomic<std::uint32_t> are_queued_{0};  // a hint: whether a look is worth it
-  atomic<std::uint32_t> begun_{0};       // how many are under way
+  atomic<std::uint32_t> claimed_{0};     // how much room is claimed
+  atomic<std::uint32_t> are_queued_{0};  // a hint whether the queue is worth a look
+  atomic<std::uint32_t> begun_{0};       // how many reads are under way
   atomic<way> way_{way::untried};        // written by the thread maker
   os::ring ring_;                        // opened by the thread maker; closed under lock_
 };

@@ -4,7 +4,7 @@
 #include "core/p.h"
 #include "os/chaos.h"
 
-// `used`: named only inside asm, it would be dropped or renamed by link-time optimisation.
+// `used`: the variable is named only inside asm, so link-time optimisation would drop or rename it.
 __attribute__((used)) constinit thread_local thrum::rt::M* thrum_current_m __attribute__((tls_model("initial-exec"))) =
     nullptr;
 

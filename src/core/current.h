@@ -1,7 +1,8 @@
-// Who am I: the M of the calling thread.
+// The M of the calling thread.
 //
-// Read by a volatile asm: a compiler may neither merge two reads nor keep the address of the thread-local across a call,
-// because in between the goroutine may have moved to another thread (T09). Initial-exec TLS: one or two instructions.
+// It is read by a volatile asm. The compiler must neither merge two reads nor keep the address of the thread-local
+// variable across a call, because the goroutine may have moved to another thread in between (T09). With initial-exec
+// TLS a read is one or two instructions.
 #pragma once
 
 #include "core/m.h"
@@ -13,7 +14,7 @@ extern constinit thread_local thrum::rt::M* thrum_current_m __attribute__((tls_m
 
 namespace thrum::rt {
 
-// nullptr on threads that are not ours.
+// Returns nullptr on threads that are not Ms.
 [[gnu::always_inline]] inline M* current_m() noexcept {
   M* m;
 #if defined(__aarch64__)
@@ -38,10 +39,11 @@ namespace thrum::rt {
 }
 
 void set_current_m(M* m) noexcept;
-[[nodiscard]] M** own_m_place() noexcept;  // where the calling thread keeps it
+[[nodiscard]] M** own_m_place() noexcept;  // the address of the calling thread's variable
 
-// What a higher floor does, filled by boot. About M::attention, on the M itself: `entered` returns with the mark set and a P.
-// `seat` makes an M for a thread that has none (sys/foreign.h), or answers nullptr.
+// Functions of higher layers, filled in by boot. `entered` and `left` handle M::attention on the M itself; `entered`
+// returns with the mark set and with a P. `seat` makes an M for a thread that has none (sys/foreign.h), or returns
+// nullptr.
 struct higher_hooks {
   void (*entered)(M& m) noexcept;
   void (*left)(M& m) noexcept;
@@ -49,30 +51,33 @@ struct higher_hooks {
 };
 extern constinit higher_hooks m_hooks;
 
-// The M of the calling goroutine; of any other thread, its own. nullptr: no run is alive.
+// Returns the M of the calling goroutine. On any other thread it returns that thread's own M, or nullptr if no run is
+// alive.
 [[nodiscard, gnu::always_inline]] inline M* callers_m() noexcept {
   M* const m = current_m();
   return m != nullptr && m->current != nullptr ? m : m_hooks.seat();
 }
 
-// In builds with checks, if the environment asks for it (os/chaos.h): now and then its slice is over when it leaves the runtime.
+// In builds with checks, if the environment asks for it (os/chaos.h): ends the slice at random when m leaves the
+// runtime.
 void end_slice_by_chance(M& m) noexcept;
 
-// The mark that says "inside the scheduler" (T01). Everything public enters and leaves once; the functions below never
-// nest it. A goroutine that parks comes back on another M whose mark is set as well.
+// The mark M::in_runtime says that the thread is inside the scheduler (T01). Every public function enters and leaves
+// once, and the functions below never nest it. A goroutine that parks continues on an M whose mark is set as well.
 //
-// Both look at M::attention afterwards. Whoever wants the M's attention, a signal handler on its thread or another thread
-// behind a process-wide barrier, sets that first and then looks at the mark: so either he sees the mark right, or it is seen.
+// Both enter and leave read M::attention after they have written the mark. A signal handler on the M's thread, or
+// another thread with a process-wide barrier, sets the attention first and reads the mark afterwards. So either it sees
+// the new mark, or the M sees the attention.
 [[gnu::always_inline]] inline void enter(M& m) noexcept {
   m.in_runtime.store(true, relaxed);
   signal_fence();
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.entered(m);
 }
-// Only the end of leave(), for those who look at the attention themselves.
+// Only clears the mark, for callers that look at the attention themselves.
 [[gnu::always_inline]] inline void clear_mark(M& m) noexcept {
-  signal_fence();  // what it did in there comes first, for those behind the barrier
-  // release only for ThreadSanitizer, which does not know the barrier that sysmon brings about
+  signal_fence();  // orders what the M did inside before this store, for a thread that uses the barrier
+  // release only for ThreadSanitizer, which does not know sysmon's barrier
   m.in_runtime.store(false, with_tsan ? release : relaxed);
 }
 [[gnu::always_inline]] inline void leave(M& m) noexcept {
@@ -83,10 +88,10 @@ void end_slice_by_chance(M& m) noexcept;
     m_hooks.left(m);
 }
 
-// A thread from outside is to leave the runtime and come back, and needs the run's memory meanwhile. Inside the runtime; and,
-// anywhere, the way back.
+// keep_run: a foreign thread is about to leave the runtime and come back, and needs the run's memory meanwhile. Called
+// inside the runtime. let_run_go undoes it, and may be called anywhere.
 inline void keep_run(M& m) noexcept {
-  if (m.is_foreign) m.keeps_run.fetch_add(1U, relaxed);  // published by going away
+  if (m.is_foreign) m.keeps_run.fetch_add(1U, relaxed);  // relaxed: published when the thread goes away
 }
 inline void let_run_go(M& m) noexcept {
   if (m.is_foreign) m.keeps_run.fetch_sub(1U, release);  // pairs with is_inside
@@ -103,8 +108,8 @@ class [[nodiscard]] kept_run {
   M& m_;
 };
 
-// g goes on here, perhaps on another M than before. If it only visits the runtime from inside a blocking call, it goes away
-// again when it leaves the runtime.
+// g continues on m, perhaps another M than before. If it is inside a blocking call and only visits the runtime, it
+// gives its P up when it leaves the runtime.
 [[gnu::always_inline]] inline void stay_announced(M& m, G const& g) noexcept {
   if (g.blocking_depth != 0) [[unlikely]]
     m.attention.store(m_attend::visits, relaxed);

@@ -7,8 +7,8 @@ namespace thrum::rt {
 
 namespace {
 
-// One run at a time, so nobody else writes these; relaxed: the threads that read them come later, or are told by other
-// means.
+// One run at a time is alive, so no other thread writes these. relaxed: the threads that read them are started later,
+// or learn of the run in other ways.
 std::uint32_t next_epoch() noexcept {
   static constinit atomic<std::uint32_t> newest{0};
   std::uint32_t const next = newest.load(relaxed) % 0xffffU + 1;
@@ -47,7 +47,8 @@ Sched::~Sched() {
 
 stack* Sched::allocate_stack(G const& g) noexcept {
   std::size_t const reach = stack_size_of(g) + stack_join_reserve_bytes;
-  // relaxed: what a smaller stack's goroutine must see was written by the M that gave it the stack, or before it was queued
+  // relaxed: a goroutine on a smaller stack sees the value, because the M that gave it the stack wrote it, or it was
+  // written before the goroutine was queued.
   std::size_t least = stack_reach.load(relaxed);
   while (reach < least && !stack_reach.compare_exchange(least, reach, relaxed, relaxed)) {
   }
