@@ -1,4 +1,4 @@
-// Where goroutines slept in the kernel without announcing it: for read_stats.
+// The places where goroutines slept in unannounced calls: for read_stats.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ struct blocking_site {
   std::uint64_t count = 0;
 };
 
-// The first that were seen; more are only counted as a whole, by whoever counts.
+// The first 32 different sites. Further ones are dropped; Sched::unannounced counts all of them together.
 class blocking_sites {
  public:
   void add(long call, std::uintptr_t caller) noexcept {

@@ -1,10 +1,11 @@
-// Queues and stacks of words in blocks of memory that was set aside beforehand.
+// Queues and stacks of words in blocks of memory that was reserved beforehand.
 //
-// The global run queue and the store of dead Gs hold many thousands of pointers. As intrusive lists they would be walked
-// one cache miss after the other; here a batch is a copy, and what comes next is known early enough to be fetched. Putting
-// never fails, because whoever makes a G first reserves the room that its entries can ever need.
+// The global run queue and the store of dead Gs hold many thousands of pointers. Walking them as intrusive lists would
+// cost one cache miss after the other. Here taking a batch is a copy, and the next words are known early enough to be
+// prefetched. A put never fails, because the thread that makes a G first reserves the room that the entries of this G
+// can ever need.
 //
-// Not synchronised: each belongs to a lock.
+// Not synchronised: each queue or stack is protected by a lock of its user.
 #pragma once
 
 #include "base/check.h"
@@ -24,7 +25,7 @@ struct word_block {
 };
 static_assert(sizeof(word_block) == 1024);
 
-// Blocks that nobody uses; grows only.
+// Unused blocks. The pool only grows.
 class block_pool {
  public:
   block_pool() noexcept = default;
@@ -38,14 +39,14 @@ class block_pool {
     }
   }
 
-  // Room for at least `words` in one queue or stack; false when no memory can be had.
+  // Makes room for at least `words` in one queue or stack. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t words) noexcept {
-    // Two blocks more: the first and the last of a queue may be partly used.
+    // Two more blocks, because the first and the last block of a queue may be partly used.
     while (blocks_ < words / word_block::capacity + 3) {
       auto const mapped = os::map(map_bytes);
       if (mapped.address == nullptr) return false;
       auto* const blocks = reinterpret_cast<word_block*>(mapped.address);
-      blocks->next = maps_;  // the first block of a map only keeps the list of maps
+      blocks->next = maps_;  // the first block of a map only links the maps
       maps_ = blocks;
       for (std::size_t i = 1; i < blocks_per_map; ++i) put(blocks + i);
       blocks_ += blocks_per_map - 1;

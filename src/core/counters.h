@@ -1,5 +1,5 @@
-// What a P has done, for read_stats and the tests. Written by the P's owner only, read by anybody: plain loads and stores
-// of untorn words, no read-modify-write. They survive in the P when its M changes.
+// What a P has done, for read_stats and the tests. Written by the P's owner only and read by any thread, with plain
+// loads and stores of untorn words and without read-modify-writes. The counters stay with the P when its M changes.
 #pragma once
 
 #include "base/atomic.h"
@@ -15,7 +15,7 @@ struct p_counters {
   counter ended;            // goroutines that ended here
   counter switches_direct;  // straight from one goroutine to the next
   counter switches_via_g0;  // through the scheduling stack
-  counter stack_handovers;  // an ended goroutine's stack went on with the next, without any switch
+  counter stack_handovers;  // an ended goroutine's stack was given to the next one without any switch
   counter joined_in_place;  // children run on their joiner's stack
   counter parks;
   counter readies;
@@ -23,8 +23,8 @@ struct p_counters {
   counter overflows;        // a full ring sent half to the global queue
   counter global_takes;     // goroutines taken from the global queue
   counter steals;           // successful steals
-  counter stolen;           // goroutines got by them
-  counter wakes;            // idle Ps that this one set going
+  counter stolen;           // goroutines taken by them
+  counter wakes;            // idle Ps that this one started
   counter spins;            // searches begun as a spinning M
   counter spinning_ns;      // and how long they took
   counter timers_run;       // sleepers woken and timers fired
@@ -33,13 +33,14 @@ struct p_counters {
   counter returns_to_idle;  // returns from a system call that took this P from the idle list
   counter returns_queued;   // goroutines back from a system call that found no P, and were run here later
   counter preempted;        // goroutines paused here in the middle of user code
-  counter put_off;          // wake-ups: for a few events, and to watch a timer that is far off
+  counter put_off;          // put-off wake-ups: for a few events, and to watch a timer that is far off
 
-  // Grows with every goroutine that runs: whoever looks twice learns whether the P is getting on. relaxed: no more than that.
+  // Grows with every goroutine that runs, so two calls show whether the P makes progress. relaxed: it says nothing
+  // else.
   [[nodiscard]] std::uint64_t switches() const noexcept {
     return switches_direct.load(relaxed) + switches_via_g0.load(relaxed);
   }
-  // The same, with those who came to run without any switch.
+  // The same, including the goroutines that began to run without any switch.
   [[nodiscard]] std::uint64_t runs() const noexcept { return switches() + stack_handovers.load(relaxed); }
 };
 

@@ -1,5 +1,5 @@
-// Threads from outside that used a run and are about to end. As long as the kernel lists one, it looks like one that might help those who
-// wait (sched/deadlock.h).
+// Foreign threads that used a run and are about to end. As long as the kernel lists such a thread, it looks like one
+// that could wake the goroutines that wait (sched/deadlock.h).
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace thrum::rt {
 
 class ended_threads {
  public:
-  // Of too many the last ones are forgotten: then a deadlock may be seen later, or not at all.
+  // If there are too many, the last ones are dropped. Then a deadlock may be reported later, or not at all.
   void add(int tid) noexcept {
     if (count_ < all_.size()) all_[count_++] = tid;
   }
@@ -19,7 +19,7 @@ class ended_threads {
     other.count_ = 0;
   }
 
-  // How many there were of which `is_gone` is true; they are forgotten.
+  // Drops the threads for which `is_gone` is true, and returns how many there were.
   template <class F>
   std::size_t forget_if(F is_gone) noexcept {
     std::size_t kept = 0;

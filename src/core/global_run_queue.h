@@ -1,12 +1,18 @@
-// The global run queue: one line, first come first served (S09, S11).
+// The global run queue, first in, first out (S09, S11).
 //
-// In it stand goroutines that any M may run, and such as go on only on their own thread, which sleeps in their frames
-// (locked entries). The latter have a list of their own, through their link word: so the oldest of them can be had before
-// its turn (T05), and queueing one needs no memory. Each of their Ms remembers how many plain entries had come before it;
-// its turn is when as many have gone.
+// It consists of three lists:
 //
-// An M that rests while goroutines that are at home there are runnable (sched/home.h) stands here itself, in a third list, with a
-// turn like those. When it comes, the first of these goroutines is answered, as a locked entry.
+//  - plain entries: goroutines that any M may run;
+//  - locked entries: goroutines that can continue only on their own thread, which sleeps in their frames. They are
+//    linked through G::link, so the oldest of them can be taken before its turn (T05), and queueing one needs no
+//    memory;
+//  - called Ms: Ms that rest while goroutines that are at home there are runnable (sched/home.h). When the turn of such
+//    an M comes, the first of these goroutines is returned, as a locked entry.
+//
+// The M of a locked entry, and a called M, remembers in M::turn how many plain entries had come before. Its turn comes
+// when as many plain entries have gone.
+//
+// Not synchronised: it is accessed under sched.lock.
 #pragma once
 
 #include "core/blocks.h"
@@ -19,7 +25,7 @@ namespace thrum::rt {
 
 class global_run_queue {
  public:
-  // Room for so many plain entries.
+  // Makes room for so many plain entries. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t entries) noexcept { return plain_.reserve(entries); }
   [[nodiscard]] std::uint32_t size() const noexcept { return plain_.size() + locked_.size() + called_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
@@ -36,18 +42,18 @@ class global_run_queue {
     }
   }
 
-  // Before all others.
+  // Puts e before all others.
   void push_front(entry e) noexcept {
     if (e.is_locked()) {
       e.g()->locked_to->turn = went_;
       locked_.push_front(*e.g());
     } else {
-      --went_;  // whoever stands here comes after it
+      --went_;  // the entries that stand here come after it
       plain_.push_front(e.bits());
     }
   }
 
-  // Whether pop would answer a locked entry.
+  // Whether pop would return a locked entry.
   [[nodiscard]] bool next_is_locked() const noexcept {
     G const* const first = locked_.front();
     return (first != nullptr && first->locked_to->turn <= went_) || (calls_ != nullptr && calls_->turn <= went_);
@@ -55,24 +61,25 @@ class global_run_queue {
 
   entry pop() noexcept { return next_is_locked() ? entry::locked(pop_locked()) : pop_plain(); }
 
-  // The same for plain entries only.
+  // Takes the first plain entry.
   entry pop_plain() noexcept {
     if (plain_.empty()) return {};
     ++went_;
     return entry::from_bits(plain_.pop());
   }
 
-  // The one that has waited longest for its own thread, whoever stands before it. nullptr: there is none.
+  // Takes the goroutine that has waited longest for its own thread, before the plain entries that precede it. nullptr:
+  // there is none.
   G* pop_locked() noexcept {
     G const* const first = locked_.front();
     bool const is_called = calls_ != nullptr && (first == nullptr || calls_->turn < first->locked_to->turn);
     return is_called ? pop_called() : locked_.pop_front();
   }
 
-  // The same among those whose thread sleeps in their frames.
+  // The same, but only of the locked entries, whose threads sleep in their frames.
   G* pop_in_its_frames() noexcept { return locked_.pop_front(); }
 
-  // m stands here for a P from now on, and has goroutines in its inbox; and does no longer.
+  // call: puts m into the queue, to wait for a P; it has goroutines in its inbox. uncall: takes it out.
   void call(M& m) noexcept {
     m.is_called = true;
     m.turn = came_;
@@ -95,17 +102,17 @@ class global_run_queue {
   G* pop_called() noexcept {
     M& m = *calls_;
     uncall(m);
-    m.ready_at_home.fetch_sub(1U, relaxed);  // the list is under the lock
+    m.ready_at_home.fetch_sub(1U, relaxed);  // relaxed: the list is under the lock
     return m.home_inbox.pop_front();
   }
 
   word_queue plain_;
   g_list locked_;
-  M* calls_ = nullptr;                                      // as many as rest with runnable goroutines at home: few
+  M* calls_ = nullptr;                                      // called Ms; there are few
   std::uint32_t called_ = 0;                                // their number
-  static constexpr std::uint64_t nobody_yet = 1ULL << 32U;  // room for those that go back to the front
-  std::uint64_t came_ = nobody_yet;                         // plain entries, so far
-  std::uint64_t went_ = nobody_yet;
+  static constexpr std::uint64_t nobody_yet = 1ULL << 32U;  // not 0, because push_front counts went_ down
+  std::uint64_t came_ = nobody_yet;                         // plain entries that were pushed, so far
+  std::uint64_t went_ = nobody_yet;                         // plain entries that were taken, so far
 };
 
 }  // namespace thrum::rt

@@ -1,4 +1,4 @@
-// Records that outlive every static object which might still own one: their memory is never unmapped.
+// Records whose memory is never unmapped, so that they outlive every static object that may own one.
 #pragma once
 
 #include "core/slab.h"
@@ -11,7 +11,7 @@ struct immortal_store {
   os::lock lock{lock_rank::leaf};
   // under lock
   slab<T> all;
-  T* free = nullptr;  // linked as T likes it
+  T* free = nullptr;  // the list of free records; T decides how it is linked
 
   ~immortal_store() { all.abandon(); }
 };

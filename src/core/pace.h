@@ -1,12 +1,16 @@
-// pace: how long a goroutine runs at a time, of late, on one P. Whoever has fetched events goes by it: sched/poll.h.
+// pace: how long a goroutine has run at a time recently on one P. An M that has fetched events decides by it whether to
+// wake other Ps: sched/poll.h.
 //
-// A decayed mean of *batches*: the time from when a batch came into the P's ring until the P had nothing left to run, divided by the
-// number of goroutines that ran there meanwhile. Every batch is measured, also one that others helped with, so the mean comes down
-// again after a slow goroutine as fast as it went up; and one that took a second, or whose thread was kept from running, counts no
-// more than one that was slow.
-// At first nothing is known, and goroutines count as slow.
+// It is a decayed mean over *batches*. The time from the moment when a batch came into the P's ring until the P had
+// nothing left to run is divided by the number of goroutines that ran there meanwhile.
 //
-// Owner of the P only.
+//  - Every batch is measured, including one that other Ps helped with, so the mean falls after a slow goroutine as fast
+//    as it rose.
+//  - A value is limited to slow_ns, so a batch that took a second, or whose thread was not scheduled, counts no more
+//    than one that was merely slow.
+//  - At first nothing is known, and goroutines count as slow.
+//
+// Accessed by the owner of the P only.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +20,10 @@ namespace thrum::rt {
 
 class pace {
  public:
-  static constexpr std::int64_t slow_ns =
-      50'000;  // as slow as two that others are woken for; longer ones say nothing more
+  // Two goroutines of this pace are slow enough to wake another P. Longer times would say nothing more.
+  static constexpr std::int64_t slow_ns = 50'000;
 
-  // A batch is in the ring. One that is still being measured is forgotten.
+  // A batch is in the ring. If another one is being measured, that measurement is dropped.
   void begin_batch(std::int64_t now_ns, std::uint64_t runs_before) noexcept {
     began_ns_ = now_ns;
     runs_before_ = runs_before;
@@ -32,19 +36,19 @@ class pace {
     auto const runs = static_cast<std::int64_t>(runs_by_now - runs_before_);
     std::int64_t const took_ns = now_ns - began_ns_;
     began_ns_ = 0;
-    if (runs == 0) return;  // others ran them
-    run_ns_ +=
-        (std::clamp<std::int64_t>(took_ns / runs, 0, slow_ns) - run_ns_) / 4;  // a quarter: the last few batches count
+    if (runs == 0) return;  // other Ps ran them
+    // A quarter, so that the last few batches determine the mean.
+    run_ns_ += (std::clamp<std::int64_t>(took_ns / runs, 0, slow_ns) - run_ns_) / 4;
   }
 
-  // The P goes idle by another way.
+  // The P becomes idle in another way.
   void forget_batch() noexcept { began_ns_ = 0; }
 
   [[nodiscard]] std::int64_t run_ns() const noexcept { return run_ns_; }
 
  private:
   std::int64_t run_ns_ = slow_ns;
-  std::int64_t began_ns_ = 0;  // 0: nothing is being measured
+  std::int64_t began_ns_ = 0;  // 0: no batch is being measured
   std::uint64_t runs_before_ = 0;
 };
 

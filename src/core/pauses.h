@@ -1,5 +1,5 @@
-// How long something took, each time: a histogram with Go's buckets (S23; TR-04; runtime/histogram.go). Written by one at a time,
-// read by anybody. Which bucket a time belongs to is known from the width of its binary number and the two bits behind the first.
+// A histogram of durations with Go's buckets (S23; TR-04; runtime/histogram.go). Written by one thread at a time, read
+// by any thread. The bucket of a time follows from the width of its binary number and the two bits after the first one.
 #pragma once
 
 #include "core/counters.h"
@@ -12,11 +12,11 @@
 namespace thrum::rt {
 
 struct durations {
-  // Go's values: four buckets for each power of two, the first four of 64 ns each, the last power of two ends at 39 hours. What took
-  // longer has one bucket more. Go's bucket for negative times is left out.
+  // Go's values: four buckets for each power of two. The first four are 64 ns wide each, and the last power of two ends
+  // at 39 hours. Longer times have one more bucket. Go's bucket for negative times is left out.
   static constexpr unsigned parts_bits = 2;
   static constexpr unsigned parts = 1U << parts_bits;
-  static constexpr unsigned first_width = 9;  // below 2^8 ns one power of two is as good as any
+  static constexpr unsigned first_width = 9;  // below 2^8 ns one power of two is enough
   static constexpr unsigned powers = 40;
   static constexpr std::size_t buckets = std::size_t{powers} * parts + 1;
 

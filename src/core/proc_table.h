@@ -1,7 +1,8 @@
-// The Ps (S03, S23): those in use are the first so many of all that were ever made.
+// The table of Ps (S03, S23). The Ps in use are the first size() of all that were ever made.
 //
-// Their number changes only while the world is stopped (sched/world.h). But whoever does not run goroutines, sysmon for
-// example, may look at any time: a P is never destroyed before its run is, and one that is not in use has nothing in it.
+// Their number changes only while the world is stopped (sched/world.h). A thread that does not run goroutines, such as
+// sysmon, may read the table at any time, because a P is not destroyed before its run is, and a P that is not in use is
+// empty.
 #pragma once
 
 #include "base/atomic.h"
@@ -17,24 +18,23 @@ struct P;
 
 class proc_table {
  public:
-  // In use now.
+  // The number of Ps in use.
   [[nodiscard]] int size() const noexcept { return size_.load(relaxed); }
   [[nodiscard]] P* operator[](std::size_t index) const noexcept { return all_[index]; }
   [[nodiscard]] P* const* begin() const noexcept { return all_.data(); }
-  [[nodiscard]] P* const* end() const noexcept {
-    return all_.data() + size_.load(acquire);
-  }  // pairs with set_size: they are there
+  // acquire pairs with set_size: the Ps are in the table.
+  [[nodiscard]] P* const* end() const noexcept { return all_.data() + size_.load(acquire); }
 
-  // Also those that were: their counters still count.
+  // All Ps, including those that are not in use, because their counters count too.
   [[nodiscard]] std::span<P* const> all() const noexcept {
     return {all_.data(), static_cast<std::size_t>(made_.load(acquire))};  // pairs with add
   }
 
-  // By one at a time.
+  // Called by one thread at a time.
   void add(P& made) noexcept {
     int const index = made_.load(relaxed);
     all_[static_cast<std::size_t>(index)] = &made;
-    made_.store(index + 1, release);
+    made_.store(index + 1, release);  // pairs with all()
   }
   void set_size(int size) noexcept { size_.store(size, release); }
 

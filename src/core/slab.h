@@ -1,5 +1,5 @@
-// Records of one type from chunks of mapped memory; never given back before the slab dies, so that a stale pointer still
-// points at a record. Not synchronised: its user holds a lock.
+// Records of one type in chunks of mapped memory. The memory is not given back before the slab is destroyed, so that a
+// stale pointer points at a record. Not synchronised: the user holds a lock.
 #pragma once
 
 #include "os/memory.h"
@@ -25,7 +25,7 @@ class slab {
     }
   }
 
-  // A new record, or nullptr when no memory can be had.
+  // Returns a new record, or nullptr if there is no memory.
   template <class... Args>
   [[nodiscard]] T* make(Args&&... args) noexcept {
     if (chunks_ == nullptr || chunks_->used == per_chunk) {
@@ -45,7 +45,7 @@ class slab {
     }
   }
 
-  // A walk over all records that there are when it begins, with pauses: each call under the lock.
+  // A walk over all records that exist when it begins. It can be interrupted; each call is made under the lock.
   class walk {
     friend slab;
     chunk* at_ = nullptr;
@@ -56,7 +56,7 @@ class slab {
     from_the_newest.at_ = chunks_;
     return from_the_newest;
   }
-  // The next one; nullptr: that was all.
+  // Returns the next record, or nullptr after the last one.
   [[nodiscard]] T* step(walk& w) noexcept {
     while (w.at_ != nullptr && w.index_ == w.at_->used) {
       w.at_ = w.at_->next;
@@ -65,7 +65,7 @@ class slab {
     return w.at_ == nullptr ? nullptr : std::launder(reinterpret_cast<T*>(w.at_->record(w.index_++)));
   }
 
-  // The memory stays mapped for good: something out there may still point into it.
+  // Leaves the memory mapped for good, because something outside may point into it.
   void abandon() noexcept { chunks_ = nullptr; }
 
  private:

@@ -10,7 +10,7 @@ constexpr std::uint32_t bit(S status) {
   return 1U << static_cast<std::uint32_t>(status);
 }
 
-// Row: from; bits: the states it may become.
+// Each row is a state; its bits are the states that may follow.
 constexpr std::uint32_t g_edges[] = {
     /* idle      */ bit(g_status::dead),
     /* dead      */ bit(g_status::unstarted),

@@ -1,4 +1,4 @@
-// The states of G and P, and which changes between them are legal (S28).
+// The states of G and P, and the legal changes between them (S28).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@ namespace thrum::rt {
 enum class g_status : std::uint32_t {
   idle,       // just made, never used
   dead,       // in a free list, or being set up
-  unstarted,  // runnable for the first time: it has no stack yet, and a joiner may claim it
+  unstarted,  // runnable for the first time: it has no stack, and a joiner may claim it
   runnable,   // in a run queue
   running,    // on an M; its stack is in use
-  waiting,    // parked; whoever holds it in a wait queue readies it
+  waiting,    // parked, until a waker takes it out of its wait queue and readies it
   syscall,    // in the kernel with its M
   hosting,    // joined a child that runs on this stack: no context of its own until the child ends
 };
@@ -23,7 +23,8 @@ enum class p_status : std::uint32_t { stopped, idle, running, syscall, dead };
 [[nodiscard]] bool is_legal(g_status from, g_status to) noexcept;
 [[nodiscard]] bool is_legal(p_status from, p_status to) noexcept;
 
-// Ends the program, naming both states: an illegal change means that an invariant of the scheduler is gone.
+// Ends the program with a message that names both states. An illegal change means that an invariant of the scheduler is
+// broken.
 [[noreturn]] void illegal_transition(char const* what, std::uint64_t id, char const* actual, char const* from,
                                      char const* to) noexcept;
 
