@@ -1,17 +1,17 @@
-// after_func: calls a function later, in a goroutine of its own.
+// after_func: calls a function later, in a new goroutine.
 //
-//   thrum::after_func(50ms, [] { std::puts("later"); });      // and forgotten
+//   thrum::after_func(50ms, [] { std::puts("later"); });      // the handle is dropped, and the call stays set
 //
 //   auto alarm = thrum::after_func(1s, [&] { give_up(); });
-//   if (!alarm.stop()) ...                                    // too late: it has been started
-//   alarm.reset(2s);                                          // once more
+//   if (!alarm.stop()) ...                                    // too late: the function was started
+//   alarm.reset(2s);                                          // calls it once more
 //
-// The handle may be dropped, copied and kept beyond the run: the call goes on as it was set. The function lives as long as a
-// handle, a pending call or a call that runs; it may run several times at once if it is set again while it runs. stop and
-// reset never block, and are exact: after stop() has returned true the function will not be started. It does not wait for
-// a call that has been started.
+// The handle may be dropped, copied, and kept beyond the run; that does not change the call. The function lives as long
+// as there is a handle, a pending call or a call under way. It may run several times at once if it is set again while
+// it runs. stop and reset never block. If stop() returns true, the function will not be started. stop does not wait for
+// a call that was started already.
 //
-// Setting a call costs about as much as a `go`, and no thread; stopping about as much as an uncontended mutex.
+// Setting a call costs about as much as a `go`, and no thread. Stopping it costs about as much as an uncontended mutex.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -27,7 +27,7 @@
 
 namespace thrum {
 
-// The handle of one function to be called later.
+// The handle of a function that is called later.
 class func_timer {
  public:
   func_timer() noexcept = default;
@@ -43,18 +43,18 @@ class func_timer {
     if (state_ != nullptr) detail::release_func_timer(*state_);
   }
 
-  // True: a call was pending, and will not come. False: it was started, or stopped before.
+  // Returns true if a call was pending; it will not come. Returns false if it was started or stopped already.
   bool stop() noexcept { return state_ != nullptr && detail::stop_func_timer(*state_); }
 
-  // Sets the call anew, whether it is pending or not; true: it was. Throws std::logic_error while no runtime is alive and for
-  // an empty handle, std::bad_alloc.
+  // Sets the call anew, whether it is pending or not. Returns true if it was pending. Throws std::logic_error while no
+  // runtime is alive and for an empty handle, and std::bad_alloc.
   template <class Rep, class Period>
   [[gnu::always_inline]] bool reset(std::chrono::duration<Rep, Period> const& d) {
     if (state_ == nullptr) throw std::logic_error("thrum: reset of an empty func_timer");
     return detail::arm_func_timer(*state_, detail::to_ns(d));
   }
 
-  // Internal: after_func makes it.
+  // Internal: called by after_func.
   explicit func_timer(detail::func_timer_state& owned) noexcept : state_(&owned) {}
 
  private:
@@ -75,8 +75,8 @@ struct func_timer_of final : func_timer_state {
 
 }  // namespace detail
 
-// Calls f() as a goroutine when d is over; at once if it is zero or less. An empty callable throws std::invalid_argument;
-// while no runtime is alive: std::logic_error.
+// Calls f() in a new goroutine when d is over, or at once if d is zero or less. Throws std::invalid_argument for an
+// empty callable, and std::logic_error while no runtime is alive.
 template <class Rep, class Period, class F>
 requires std::invocable < std::decay_t<F>
 & > [[gnu::always_inline]] inline func_timer after_func(std::chrono::duration<Rep, Period> const& d, F&& f) {

@@ -1,4 +1,4 @@
-// barrier: a number of goroutines meet again and again; as std::barrier.
+// barrier: a number of goroutines wait for each other at the end of each phase, like std::barrier.
 //
 //   thrum::barrier step(4, []() noexcept { swap_buffers(); });
 //   for (int i = 0; i < 4; ++i) {
@@ -7,10 +7,10 @@
 //     });
 //   }
 //
-// The last one to arrive runs the completion function, before anybody is let go, and begins the next phase. arrive and
-// arrive_and_drop are one atomic operation and never switch (unless the completion function does); wait parks the
-// goroutine. When wait returns, everything before the arrivals is visible, and the barrier may be destroyed if nobody
-// arrives any more. More arrivals than expected end the program.
+// The goroutine that arrives last runs the completion function, before any waiter goes on, and begins the next phase.
+// arrive and arrive_and_drop are one atomic operation and never switch to another goroutine, unless the completion
+// function does. wait parks the goroutine. When wait returns, everything that happened before the arrivals is visible,
+// and the barrier may be destroyed if no goroutine will arrive. More arrivals than expected end the program.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -29,7 +29,7 @@ struct no_completion {
   void operator()() const noexcept {}
 };
 
-// All but the completion function.
+// Everything except the completion function.
 class barrier_core {
  public:
   static constexpr std::ptrdiff_t max() noexcept { return 0x7fff'ffff; }
@@ -39,31 +39,32 @@ class barrier_core {
     if (expected < 0 || expected > max()) refuse("barrier", expected);
   }
 
-  // The state before the arrival.
+  // Returns the state before the arrival.
   [[nodiscard]] std::uint64_t arrive(std::ptrdiff_t n) noexcept {
-    // release: whoever comes last, and all who are let go, see what was done before; acquire: if that is us
+    // release: the last arrival and all released waiters see what happened before. acquire: in case this is the last
+    // arrival.
     std::uint64_t const before = state_.fetch_sub(static_cast<std::uint64_t>(n), acq_rel);
     if (n <= 0 || n > pending_of(before)) refuse("barrier::arrive", n);
     return before;
   }
 
   void expect_one_less() noexcept {
-    // relaxed: the arrival that follows publishes it to the last one
+    // relaxed, because the arrival that follows publishes it to the last arrival
     if (expected_.fetch_sub(1, relaxed) <= 0) refuse("barrier::arrive_and_drop", 1);
   }
 
-  // By the one who came last.
+  // Called by the last arrival.
   void begin_next_phase() noexcept {
     std::uint64_t seen = state_.load(relaxed);
     while ((seen & waited_for) == 0) {
-      // release pairs with wait()'s acquire; after this the barrier may be gone
+      // release pairs with the acquire in wait(). After this the barrier may be destroyed.
       if (state_.compare_exchange_weak(seen, next_phase(seen), release, relaxed)) return;
     }
     begin_next_phase_slow();
   }
 
   void wait(std::uint64_t phase) const {
-    if (phase_of(state_.load(acquire)) == phase) wait_slow(phase);  // pairs with begin_next_phase
+    if (phase_of(state_.load(acquire)) == phase) wait_slow(phase);  // pairs with the release in begin_next_phase
   }
 
   static constexpr std::ptrdiff_t pending_of(std::uint64_t state) noexcept {
@@ -72,10 +73,11 @@ class barrier_core {
   static constexpr std::uint64_t phase_of(std::uint64_t state) noexcept { return state & phases; }
 
  private:
-  static constexpr std::uint64_t pending = 0xffff'ffff;                 // arrivals that this phase still needs
-  static constexpr std::uint64_t waited_for = std::uint64_t{1} << 32U;  // in the run whose number stands above
+  static constexpr std::uint64_t pending = 0xffff'ffff;  // arrivals that this phase still needs
+  // valid for the run whose number is in the bits above
+  static constexpr std::uint64_t waited_for = std::uint64_t{1} << 32U;
   static constexpr std::uint64_t one_phase = std::uint64_t{1} << 33U;
-  // They come round; a token is good for its own phase and the next only.
+  // Phase numbers wrap around; a token is valid only for its own phase and the next one.
   static constexpr std::uint64_t phases = (std::uint64_t{1} << 48U) - one_phase;
 
   [[noreturn]] static void refuse(char const* what, std::ptrdiff_t n) noexcept;
@@ -88,7 +90,7 @@ class barrier_core {
   void wait_slow(std::uint64_t phase) const;
 
   mutable detail::atomic<std::uint64_t> state_;
-  detail::atomic<std::ptrdiff_t> expected_;  // by the next phases
+  detail::atomic<std::ptrdiff_t> expected_;  // number of arrivals in the following phases
 };
 
 }  // namespace detail
@@ -117,7 +119,7 @@ class barrier {
   barrier(barrier const&) = delete;
   barrier& operator=(barrier const&) = delete;
 
-  // Counts as n arrivals; the token is for wait().
+  // Counts as n arrivals. The token is for wait().
   arrival_token arrive(std::ptrdiff_t n = 1) {
     std::uint64_t const before = core_.arrive(n);
     if (core_.pending_of(before) == n) {
@@ -127,12 +129,12 @@ class barrier {
     return arrival_token(core_.phase_of(before));
   }
 
-  // Returns when the token's phase is over.
+  // Returns when the phase of the token is over.
   void wait(arrival_token&& token) const { core_.wait(token.phase_); }
 
   void arrive_and_wait() { wait(arrive()); }
 
-  // Arrives, and is not expected in the phases that follow.
+  // Arrives, and is not expected in the following phases.
   void arrive_and_drop() {
     core_.expect_one_less();
     static_cast<void>(arrive());

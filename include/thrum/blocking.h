@@ -1,16 +1,17 @@
-// blocking: a system call that may keep its thread waiting, announced, so that the other goroutines run on.
+// blocking: announces a system call that may block its thread, so that other goroutines can run meanwhile.
 //
 //   ssize_t n = thrum::blocking([&] { return ::read(fd, buffer, size); });
 //   thrum::blocking([&] { ::fsync(fd); }, thrum::blocking_hint::long_call);
 //   { thrum::blocking_scope const waits; library.query(); }
 //
-// While f runs, its goroutine's processor may be given to others: by itself when the call takes longer than some ten
-// microseconds and others are waiting; at once for a long_call. The pair costs some 10 nanoseconds when the call is short.
-// f may use thrum: it then comes back for as long as that takes. Channels, mutexes, timers and sleeps of thrum need none of
-// this: they never block a thread.
+// While f runs, the P of its goroutine may be given to other goroutines. That happens at once for a long_call;
+// otherwise it happens when the call takes longer than some ten microseconds and other goroutines wait. For a short
+// call, blocking costs some 10 nanoseconds. f may use thrum; the goroutine has a P during each such use. Channels,
+// mutexes, timers and sleeps of thrum need no blocking(), because they never block a thread.
 //
-// f's result is blocking's, and so is what it throws. The goroutine may be on another thread inside f than before, and afterwards: so
-// look at errno inside f. Blocks the goroutine. On a thread that is no goroutine's it just calls f. Scopes nest; the outermost counts.
+// blocking returns what f returns and throws what f throws. The goroutine may be on a different thread inside f than
+// before, and on another one afterwards, so read errno inside f. blocking blocks the goroutine. On a thread that is not
+// a goroutine it just calls f. Scopes nest, and only the outermost one has an effect.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -24,7 +25,7 @@ namespace thrum {
 
 enum class blocking_hint : std::uint8_t {
   may_be_short,
-  long_call,  // the processor is given away at once
+  long_call,  // the P is given away at once
 };
 
 namespace detail {

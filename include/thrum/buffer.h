@@ -1,15 +1,16 @@
-// Where to read to and what to write: a pointer and a size, made from whatever holds plain bytes in a row.
+// Buffers to read into and to write from: a pointer and a size, made from anything that holds plain contiguous bytes.
 //
 //   std::array<char, 4096> in;   conn.read_some(in);
 //   conn.write_all("hello\n");   conn.write_all(std::string_view(in.data(), n));
 //   std::array<thrum::const_buffer, 2> parts{head, body};   conn.write_all(parts);
 //
-// They own nothing: what they name must live until the call is over.
+// A buffer owns nothing: the bytes must live until the call is over.
 //
-// An array is all of its bytes, zeros among them. A string literal is its text without the zero that ends it, and zeros inside of it count.
-// A literal and a const array of characters have the same type, so const arrays of characters are taken only where the compiler
-// knows their bytes (literals, constexpr arrays), and then one zero at the end is left out. Any other const array of characters does
-// not compile, because it could be text or bytes: say std::string_view(text), or {bytes, sizeof bytes}.
+// An array stands for all its bytes, including zeros. A string literal stands for its text without the terminating
+// zero; zeros inside it count. A literal and a const array of characters have the same type. So a const array of
+// characters is accepted only if the compiler knows its bytes (literals, constexpr arrays), and one zero at the end is
+// then left out. Any other const array of characters does not compile, because it could be text or bytes: write
+// std::string_view(text) or {bytes, sizeof bytes}.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -27,12 +28,12 @@ class const_buffer;
 
 namespace detail {
 
-// Several buffers are no bytes, and neither are pointers.
+// Types whose bytes may be read or written. Pointers and buffers are excluded.
 template <class T>
 concept plain_bytes = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::same_as<T, mutable_buffer> &&
                       !std::same_as<T, const_buffer>;
 
-// What a string literal consists of.
+// The character types of string literals.
 template <class T>
 concept character = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
     std::same_as<T, char16_t> || std::same_as<T, char32_t>;
@@ -78,8 +79,8 @@ class const_buffer {
   constexpr const_buffer() noexcept = default;
   constexpr const_buffer(void const* data, std::size_t size) noexcept : data_(data), size_(size) {}
   constexpr const_buffer(mutable_buffer b) noexcept : data_(b.data()), size_(b.size()) {}
-  // A literal, without the zero that ends it. A const array whose bytes are not known to the compiler may be text or bytes: say
-  // std::string_view(text), or const_buffer(bytes, sizeof bytes).
+  // A literal, without its terminating zero. A const array whose bytes the compiler does not know may be text or bytes:
+  // write std::string_view(text) or const_buffer(bytes, sizeof bytes).
   template <detail::character C, std::size_t N>
   consteval const_buffer(C const (&literal)[N]) noexcept
       : data_(literal), size_((literal[N - 1] == C() ? N - 1 : N) * sizeof(C)) {}

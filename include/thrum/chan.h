@@ -1,18 +1,22 @@
-// Channels: how goroutines pass values to each other (S33).
+// Channels: pass values between goroutines (S33).
 //
-//   thrum::chan<int> squares(16);                       // room for 16; chan<int>() hands over from hand to hand
+//   thrum::chan<int> squares(16);                       // a buffer for 16 elements; chan<int>() has no buffer
 //   thrum::go([=]() mutable { for (int i = 0; i < 100; ++i) squares.send(i * i); squares.close(); });
-//   for (int square : squares) use(square);             // until it is closed and drained
+//   for (int square : squares) use(square);             // until it is closed and empty
 //
-// A chan is a handle, cheap to copy: all copies are the same channel, which lives as long as one of them. Elements are
-// received in the order in which they were sent; goroutines that wait are served in the order in which they came. An
-// element need only be movable.
+// A chan is a handle that is cheap to copy. All copies refer to the same channel, which lives as long as one of them.
+// Elements are received in the order in which they were sent, and waiting goroutines are served in the order in which
+// they came. An element only needs to be movable.
 //
-// Thread safety: everything may be called from any goroutine, or thread while a runtime is alive, at any time. send, recv and iteration block the goroutine,
-// never its thread; try_send, try_recv, close, size and capacity never block and never switch. A send or recv that need
-// not wait costs some ten nanoseconds, a hand-over between two goroutines two switches. Elements of up to 128 bytes that
-// are trivially copyable travel by value, others in a box on the heap. The standard's pointers (unique_ptr, shared_ptr, weak_ptr) travel by value,
-// too, and so does whatever is said to be relocatable, that is, may be moved by copying its bytes and forgetting the original:
+// Thread safety: everything may be called at any time from any goroutine, and from any thread while a runtime is alive.
+// send, recv and iteration block the goroutine, never its thread. try_send, try_recv, close, size and capacity never
+// block and never switch to another goroutine.
+//
+// Cost: a send or recv that need not wait takes some ten nanoseconds; passing an element between two goroutines that
+// wait for each other takes two switches. Trivially copyable elements of up to 128 bytes are copied through the
+// channel, and so are the standard's pointers (unique_ptr, shared_ptr, weak_ptr). Other elements are put into a box on
+// the heap. You can declare a type relocatable if it may be moved by copying its bytes and forgetting the original; it
+// then needs no box:
 //   template <> inline constexpr bool thrum::is_relocatable<my_handle> = true;
 #pragma once
 
@@ -30,7 +34,7 @@
 
 namespace thrum {
 
-// A misuse of a channel.
+// Misuse of a channel.
 class channel_error : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -42,7 +46,7 @@ class channel_closed : public channel_error {
   using channel_error::channel_error;
 };
 
-// What try_recv found: a value; or none, and then whether there will never be one again.
+// The result of try_recv: a value, or none; in that case it says whether the channel is closed and empty.
 template <class T>
 struct try_result {
   std::optional<T> value;
@@ -52,7 +56,7 @@ struct try_result {
 
 namespace detail {
 
-// A counted reference to a channel; what the three kinds of handles share.
+// A counted reference to a channel: the common part of the three kinds of handles.
 class channel_handle {
  public:
   channel_handle(channel_handle const& other) noexcept : core_(other.core_) { retain_channel(core_); }
@@ -63,11 +67,11 @@ class channel_handle {
   }
   ~channel_handle() { release_channel(core_); }
 
-  // Elements in the buffer at this moment, and how many have room. Both 0 for nil.
+  // The number of elements in the buffer at this moment, and the size of the buffer. Both are 0 for the nil channel.
   [[nodiscard]] std::size_t size() const noexcept { return detail::size(core_); }
   [[nodiscard]] std::size_t capacity() const noexcept { return detail::capacity(core_); }
 
-  // The same channel; and whether it is one at all, not nil.
+  // Equality means the same channel. A handle is true if it is not nil.
   friend bool operator==(channel_handle const& a, channel_handle const& b) noexcept { return a.core_ == b.core_; }
   explicit operator bool() const noexcept { return core_ != nullptr; }
 
@@ -80,23 +84,24 @@ class channel_handle {
   channel* core_;
 };
 
-// The two sides of a channel, each for the handle that derives from it.
+// The two sides of a channel, as base classes of the handles.
 template <class Handle, class T>
 class sending_side {
  public:
-  // Throws channel_closed on a closed channel, also when it is closed while this waits. On nil: waits for ever.
+  // Throws channel_closed if the channel is closed, also if that happens while send waits. Waits forever on the nil
+  // channel.
   void send(T value) const requires is_just_bytes<T> { detail::send(core(), std::addressof(value)); }
   void send(T&& value) const requires(!is_just_bytes<T>) { send_packed(outgoing<T>(std::move(value))); }
   void send(T const& value) const requires(!is_just_bytes<T> && std::copy_constructible<T>) {
     send_packed(outgoing<T>(value));
   }
 
-  // False: it would have to wait, and the value is left as it was.
+  // Returns false if it would have to wait; the value is then unchanged.
   [[nodiscard]] bool try_send(T&& value) const {
     if constexpr (is_just_bytes<T>) {
       return detail::try_send(core(), std::addressof(value)) == attempt::done;
     } else {
-      if (would_block_to_send(core())) return false;  // as a rule it need not even be moved there and back
+      if (would_block_to_send(core())) return false;  // usually this saves moving the value to a box and back
       outgoing<T> element(std::move(value));
       try {
         if (try_send_packed(element)) return true;
@@ -114,8 +119,8 @@ class sending_side {
     return try_send_packed(element);
   }
 
-  // Whoever waits to receive gets nothing, whoever waits to send an exception; what is in the buffer can still be received.
-  // Closing twice, or nil, throws channel_closed.
+  // Goroutines that wait to receive get no value, and those that wait to send get an exception. Elements in the buffer
+  // can be received after the close. Closing twice, or closing nil, throws channel_closed.
   void close() const { detail::close(core()); }
 
  private:
@@ -134,7 +139,7 @@ class sending_side {
 template <class Handle, class T>
 class receiving_side {
  public:
-  // nullopt: closed and drained. On nil: waits for ever.
+  // Returns std::nullopt if the channel is closed and empty. Waits forever on the nil channel.
   [[nodiscard]] std::optional<T> recv() const {
     incoming<T> element;
     if (!detail::receive(core(), element.parcel())) return std::nullopt;
@@ -151,7 +156,7 @@ class receiving_side {
     return {std::nullopt, false};
   }
 
-  // `for (T value : c)`: receives until the channel is closed and drained.
+  // `for (T value : c)` receives until the channel is closed and empty.
   class iterator {
    public:
     using value_type = T;
@@ -162,7 +167,7 @@ class receiving_side {
     explicit iterator(Handle from) : from_(std::move(from)), current_(from_->recv()) {}
     [[nodiscard]] T& operator*() const noexcept { return *current_; }
     iterator& operator++() {
-      current_.reset();  // the last one is gone before the next is waited for
+      current_.reset();  // destroys the previous element before waiting for the next
       if (auto next = from_->recv()) current_.emplace(*std::move(next));
       return *this;
     }
@@ -191,20 +196,21 @@ class chan : public detail::channel_handle,
   class sender;
   class receiver;
 
-  // 0: rendezvous, a send waits for its receiver. Throws channel_error for a capacity that no memory can hold.
+  // With capacity 0 a send waits for its receiver. Throws channel_error for a capacity that no memory can hold.
   explicit chan(std::size_t capacity) : channel_handle(detail::make_channel(capacity, detail::parcel_type_of<T>())) {
-    // Here, and not in the class: an element may hold a channel of its own kind.
+    // This stands here and not in the class, because an element may hold a channel of its own type.
     static_assert(std::is_object_v<T> && std::same_as<T, std::remove_cv_t<T>> && std::move_constructible<T>,
                   "the element of a channel must be a movable object");
   }
   chan() : chan(0) {}
 
-  // The nil channel: send and receive wait for ever, a select never picks it. A template, so that chan(0) is a capacity.
+  // The nil channel: send and receive wait forever, and a select never picks it. This is a template so that chan(0) is
+  // a capacity.
   template <std::same_as<std::nullptr_t> Nil>
   chan(Nil) noexcept : channel_handle(nullptr) {}  // NOLINT(google-explicit-constructor): as for pointers
 };
 
-// What may only be sent to, or only received from. A chan becomes either by itself, and neither becomes a chan again.
+// Handles that can only send, or only receive. A chan converts to both of them; neither converts back to a chan.
 template <class T>
 class chan<T>::sender : public detail::channel_handle, public detail::sending_side<typename chan<T>::sender, T> {
  public:
@@ -217,7 +223,7 @@ class chan<T>::receiver : public detail::channel_handle, public detail::receivin
  public:
   using value_type = T;
   receiver(chan<T> const& c) noexcept : channel_handle(c) {}  // NOLINT(google-explicit-constructor): meant to convert
-  explicit receiver(detail::channel* owned) noexcept : channel_handle(owned) {}  // internal: timers make their own
+  explicit receiver(detail::channel* owned) noexcept : channel_handle(owned) {}  // internal: for the channels of timers
 };
 
 }  // namespace thrum

@@ -1,7 +1,7 @@
-// clock: the time by which goroutines sleep and timers go off.
+// clock: the time that sleeps and timers use.
 //
-// Steady: it never goes back, and a change of the wall clock does not touch it. It stands still while the machine is
-// suspended. A reading costs some tens of nanoseconds, and may be taken on any thread.
+// It is steady: it never goes back, and changes of the wall clock do not affect it. It stands still while the machine
+// is suspended. Reading it costs some tens of nanoseconds and is possible on any thread.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>

@@ -1,4 +1,4 @@
-// condition_variable: waits until somebody says that something has changed.
+// condition_variable: waits until another goroutine or thread notifies it of a change.
 //
 //   std::unique_lock lock(m);                        // m is a thrum::mutex
 //   changed.wait(lock, [&] { return !queue.empty(); });
@@ -6,10 +6,10 @@
 //   { std::lock_guard guard(m); queue.push(x); }
 //   changed.notify_one();
 //
-// wait gives the mutex up, parks the goroutine, and has the mutex again when it returns. notify_one wakes the one that
-// waits longest, notify_all wakes all who wait; with nobody there they are one load. There are no spurious wake-ups. The
-// notify calls never switch. It may be destroyed as soon as all who waited have been woken. Waiting with a lock that is
-// not held ends the program.
+// wait unlocks the mutex, parks the goroutine, and locks the mutex again before it returns. notify_one wakes the
+// goroutine that has waited longest, and notify_all wakes all of them. If no goroutine waits, both are one load. They
+// never switch to another goroutine. There are no spurious wake-ups. The condition_variable may be destroyed as soon as
+// all waiters have been woken. Waiting with a lock that is not held ends the program.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -37,7 +37,8 @@ class condition_variable {
     while (!holds()) wait(lock);
   }
 
-  // When the time is over they return as well: cv_status::timeout, or what the predicate says then.
+  // With a time limit, wait returns std::cv_status::timeout when the time is over. The forms with a predicate return
+  // what the predicate says then.
   template <class Rep, class Period>
   std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> const& d) {
     return wait_until_ns(lock, detail::deadline_after(d));
@@ -46,7 +47,8 @@ class condition_variable {
   bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> const& d, Predicate holds) {
     return holds_by(lock, detail::deadline_after(d), holds);
   }
-  // A clock that was set back meanwhile makes it return without a notification: only the caller can look whether one came.
+  // If the clock is set back meanwhile, wait_until returns no_timeout without a notification. The caller has to check
+  // whether the condition holds.
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> const& when) {
     std::cv_status const how = wait_until_ns(lock, detail::deadline_at(when));
@@ -59,17 +61,19 @@ class condition_variable {
   }
 
   void notify_one() noexcept {
-    // relaxed: who must be seen has set it under the mutex, which we have had since
+    // relaxed, because a waiter that has to be woken has set the flag under the mutex, and the notifier has locked that
+    // mutex since then
     if (state_.load(detail::relaxed) != 0) notify_slow(how_many::one);
   }
 
   void notify_all() noexcept {
-    if (state_.load(detail::relaxed) != 0) notify_slow(how_many::all);  // as above
+    if (state_.load(detail::relaxed) != 0) notify_slow(how_many::all);  // relaxed as in notify_one
   }
 
  private:
   enum class how_many : bool { one, all };
-  static constexpr std::uint64_t waited_for = 1;  // in the run whose number stands above; under the bucket's lock
+  // Changed under the bucket's lock. The bits above hold the number of the run for which the flag is valid.
+  static constexpr std::uint64_t waited_for = 1;
 
   std::cv_status wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns);
   void notify_slow(how_many which) noexcept;

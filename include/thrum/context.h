@@ -6,19 +6,21 @@
 //     thrum::select(thrum::on_recv(jobs, work), thrum::on_recv(mine.done()));  // closed when ctx is cancelled
 //   });
 //   for (auto& each : all) {
-//     ctx.throw_if_done();                                        // where a loop computes and waits for nothing
+//     ctx.throw_if_done();                                        // in a loop that computes and does not wait
 //     work(each);
 //   }
 //
-// A context is a handle, cheap to copy: pass it on by const reference, keep it by value. What is made from it (with_cancel,
-// with_value, ...) is cancelled with it, and never the other way round. When cancel() returns, the context and everything
-// below it is done, and has told so: err() is set, done() closed, stop tokens asked to stop. Only the first cancellation of
-// a context counts: its error and cause stay.
+// A context is a handle that is cheap to copy: pass it by const reference, keep it by value. Contexts that are made
+// from it (with_cancel, with_value, ...) are its children. They are cancelled with it; cancelling a child does not
+// affect the parent. When cancel() returns, the context and all its descendants are done: err() is set, done() is
+// closed, and stop tokens are asked to stop. Only the first cancellation of a context counts, and its error and cause
+// stay.
 //
-// A context that is no longer used leaves its parent by itself, without being cancelled: there is nothing to leak. It needs
-// no goroutine, and a place among its siblings that is entered and left in constant time.
+// A context that is not used any more leaves its parent without being cancelled, so nothing leaks. A context needs no
+// goroutine. Adding it to its parent and removing it take constant time.
 //
-// Thread safety: everything may be called from any goroutine or thread at any time. Nothing here blocks or switches.
+// Thread safety: everything may be called from any goroutine or thread at any time. Nothing here blocks or switches to
+// another goroutine.
 #pragma once
 
 #include <thrum/chan.h>
@@ -41,7 +43,7 @@
 
 namespace thrum {
 
-// Why a context is done. They equal std::errc::operation_canceled and std::errc::timed_out.
+// Why a context is done. The values equal std::errc::operation_canceled and std::errc::timed_out.
 enum class context_errc { canceled = 1, deadline_exceeded };
 
 [[nodiscard]] std::error_category const& context_category() noexcept;
@@ -49,7 +51,7 @@ enum class context_errc { canceled = 1, deadline_exceeded };
   return {static_cast<int>(e), context_category()};
 }
 
-// The same as an exception: what cause() holds when nobody gave another one.
+// The same as an exception. cause() holds it if cancel() was given no other cause.
 class context_error : public std::system_error {
  public:
   explicit context_error(std::error_code why) : std::system_error(why, "thrum::context") {}
@@ -64,32 +66,34 @@ class context {
   using time_point = clock::time_point;
   using done_channel = chan<std::monostate>::receiver;
 
-  // The background: never cancelled, no deadline, no values. The root of all others.
+  // The background context, which is the root of all others. It is never cancelled and has no deadline and no values.
   context() noexcept = default;
   [[nodiscard]] static context background() noexcept { return {}; }
 
-  // Cancelled when a stop is requested.
+  // A context that is cancelled when a stop is requested.
   explicit context(std::stop_token token);
 
-  // Closed when the context is done, never sent to; for the background the nil channel. Made at the first call.
+  // A channel that is closed when the context is done. Nothing is ever sent to it. It is made by the first call. For
+  // the background it is the nil channel.
   [[nodiscard]] done_channel done() const;
 
-  // Empty while it is not done; once it is set, done() is closed, and the other way round. Costs one or two loads.
+  // Empty while the context is not done. err() is set exactly if done() is closed. Costs one or two loads.
   [[nodiscard]] std::error_code err() const noexcept;
 
-  // What the cancellation was given as its cause, else a context_error; nullptr while it is not done.
+  // The cause that was given to the cancellation, or a context_error if none was given. nullptr while it is not done.
   [[nodiscard]] std::exception_ptr cause() const;
 
-  // Throws cause() if it is done: as err(), for code that is to be left by an exception.
+  // Throws cause() if the context is done. Use it instead of err() in code that reports by exceptions.
   void throw_if_done() const {
     if (err()) std::rethrow_exception(cause());
   }
 
-  // When it will be cancelled by itself, at the latest.
+  // The time at which the context is cancelled at the latest, if it has a deadline.
   [[nodiscard]] std::optional<time_point> deadline() const noexcept;
 
-  // The newest value that was put in under this key, or under its type; nullptr if there is none, or if it is no T. It
-  // lives as long as this context. Keys match by type and value.
+  // The newest value that was added with this key, or without a key for this type. Returns nullptr if there is none, or
+  // if the value is not a T. The value lives as long as this context. Keys match if both their types and their values
+  // are equal.
   template <class T, class Key>
   [[nodiscard]] T const* value(Key const& key) const {
     auto const& searched = detail::as_key(key);
@@ -100,14 +104,14 @@ class context {
     return value<T>(detail::type_key<T>());
   }
 
-  // A token whose stop is requested when the context is done, for what knows std::stop_token only. For the background: a token
-  // that is never stopped.
+  // A token whose stop is requested when the context is done, for code that knows only std::stop_token. For the
+  // background it is a token that is never stopped.
   //
-  // Its stop_callbacks run inside cancel(), on the goroutine that cancels. They must be short, and must not wait for anything:
-  // the standard library recognises the goroutine that runs a callback by its thread, and a goroutine that has waited may go on
-  // on another one. Then a stop_callback that is destroyed inside its own call waits for itself for ever, and one that another
-  // goroutine destroys on the first thread is gone while its call is under way. A callback that has to wait starts a goroutine
-  // (go), or is an after_func of the context.
+  // Its stop_callbacks run inside cancel(), on the goroutine that cancels. They must be short and must not wait. The
+  // reason is that the standard library identifies the caller of a callback by its thread, and a goroutine that has
+  // waited may continue on another thread. A stop_callback that is destroyed inside its own call then waits for itself
+  // forever, and one that another goroutine destroys on the first thread is destroyed while its call is under way. If a
+  // callback has to wait, let it start a goroutine (go), or use after_func of the context instead.
   [[nodiscard]] std::stop_token get_stop_token() const;
   operator std::stop_token() const {
     return get_stop_token();
@@ -129,10 +133,11 @@ class context {
   detail::context_reference node_;
 };
 
-// Cancels the context that it was made with, and everything below. All copies do the same; a second call changes nothing.
+// Cancels the context that it was made with, and all descendants. All copies do the same. A second call changes
+// nothing.
 class cancel_function {
  public:
-  // The cause is what cause() answers from then on; err() is context_errc::canceled.
+  // Afterwards cause() returns `cause`, and err() is context_errc::canceled.
   void operator()(std::exception_ptr cause = nullptr) const;
   template <class E>
   requires std::derived_from<E, std::exception>
@@ -145,7 +150,7 @@ class cancel_function {
   detail::context_reference node_;
 };
 
-// A context, and how to cancel it.
+// A context, and the function that cancels it.
 struct cancelable {
   context ctx;
   cancel_function cancel;
@@ -154,9 +159,10 @@ struct cancelable {
 [[nodiscard]] cancelable with_cancel(context const& parent);
 [[nodiscard]] inline cancelable with_cancel_cause(context const& parent) { return with_cancel(parent); }  // Go's name
 
-// Cancelled by itself when the time comes: err() is then context_errc::deadline_exceeded, and cause() what was given here. A
-// time that is over cancels it at once; one that is later than the parent's own changes nothing. The timer is stopped when
-// the context is cancelled or no longer used. Throws std::logic_error while no runtime is alive, unless no timer is needed.
+// A context that is cancelled at the given time: err() is then context_errc::deadline_exceeded, and cause() is the
+// cause given here. If the time is over, it is cancelled at once. If the time is later than the parent's deadline, it
+// changes nothing. The timer is stopped when the context is cancelled or not used any more. Throws std::logic_error
+// while no runtime is alive, unless no timer is needed.
 [[nodiscard]] cancelable with_deadline(context const& parent, clock::time_point when,
                                        std::exception_ptr cause = nullptr);
 template <class Clock, class Duration>
@@ -171,11 +177,12 @@ template <class Rep, class Period>
   return with_deadline(parent, detail::from_now(detail::to_ns(d)), std::move(cause));
 }
 
-// Only the values of its parent: cancelled by nobody, no deadline.
+// A context with only the values of its parent: it has no deadline and is not cancelled with the parent.
 [[nodiscard]] context without_cancel(context const& parent);
 
-// The parent with one more value, for what belongs to a request and passes through many hands. The key is anything that
-// can be compared; a type of one's own keeps it apart from other people's keys. Without a key it is found by its type.
+// A context with one more value than its parent, for data that belongs to a request. The key can be any type that can
+// be compared; use a type of your own to avoid collisions with keys of other code. Without a key, the value is found by
+// its type.
 template <class Key, class T>
 [[nodiscard]] context with_value(context const& parent, Key&& key, T&& value) {
   using stored_key = detail::key_of<std::remove_cvref_t<Key>>;
@@ -188,7 +195,7 @@ template <class T>
   return with_value(parent, detail::type_key<std::decay_t<T>>(), std::forward<T>(value));
 }
 
-// The right to stop what after_func was told to do. Dropping it changes nothing.
+// The handle to stop a call that after_func has set up. Dropping it does not stop the call.
 class context_callback {
  public:
   context_callback(context_callback&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
@@ -198,18 +205,18 @@ class context_callback {
   }
   ~context_callback() { detail::release_call(call_); }
 
-  // True: the function will not be called. False: it has been started, or was stopped before.
+  // Returns true if the function will not be called. Returns false if it was started or stopped already.
   bool stop() noexcept { return call_ != nullptr && detail::stop_call(*call_); }
 
-  // Internal: takes the count over.
+  // Internal: takes over the reference.
   explicit context_callback(detail::context_call* call) noexcept : call_(call) {}
 
  private:
   detail::context_call* call_;
 };
 
-// Calls f in a goroutine of its own when the context is done; at once if it is already. Until it has been called or stopped
-// it keeps the context alive.
+// Calls f in a new goroutine when the context is done, or at once if it is done already. Until f was called or stopped,
+// the context is kept alive.
 template <class F>
 requires std::invocable<std::decay_t<F>> context_callback after_func(context const& ctx, F&& f) {
   struct call final : detail::context_call {
@@ -218,7 +225,7 @@ requires std::invocable<std::decay_t<F>> context_callback after_func(context con
       try {
         thrum::go(std::move(f));
       } catch (...) {
-        std::invoke(std::move(f));  // no goroutine to be had here: better now than never
+        std::invoke(std::move(f));  // if no goroutine can be started here, f is called directly
       }
     }
     std::decay_t<F> f;

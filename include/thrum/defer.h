@@ -1,8 +1,9 @@
-// defer: something to do at the end of the scope, also while unwinding.
+// defer: runs a function at the end of the scope, also during unwinding.
 //
 //   thrum::defer close = [&] { ::close(fd); };
 //
-// Runs on the goroutine that owns the scope, in reverse order of declaration. What it calls must not throw.
+// It runs on the goroutine that owns the scope. Several defers run in reverse order of declaration. The function must
+// not throw.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -15,7 +16,7 @@ namespace thrum {
 template <class F>
 class [[nodiscard]] defer {
  public:
-  // Not explicit: `defer d = [&] { ... };` is how it is written.
+  // Not explicit, so that `defer d = [&] { ... };` works.
   defer(F f) noexcept(std::is_nothrow_move_constructible_v<F>) : f_(std::move(f)) {}  // NOLINT
   defer(defer const&) = delete;
   defer& operator=(defer const&) = delete;

@@ -1,9 +1,9 @@
-// endpoint: an address of the network, with its port, or of a Unix socket.
+// endpoint: a network address with its port, or the address of a Unix socket.
 //
-//   auto where = thrum::endpoint::parse("127.0.0.1:8080");   // "[::1]:8080", "[fe80::1%eth0]:22"; a number, no name
-//   auto there = thrum::endpoint::unix_path("/run/service.sock");   // "@name": in Linux's own namespace, without a file
+//   auto where = thrum::endpoint::parse("127.0.0.1:8080");   // "[::1]:8080", "[fe80::1%eth0]:22"; numbers, not names
+//   auto there = thrum::endpoint::unix_path("/run/service.sock");   // "@name": in Linux's abstract namespace, no file
 //
-// A plain value of 120 bytes.
+// It is a plain value of 120 bytes.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -31,13 +31,13 @@ class endpoint {
   [[nodiscard]] bool is_v6() const noexcept;
   [[nodiscard]] bool is_unix() const noexcept;
   [[nodiscard]] bool is_loopback() const noexcept;
-  [[nodiscard]] std::uint16_t port() const noexcept;  // 0: it has none
+  [[nodiscard]] std::uint16_t port() const noexcept;  // 0 if it has none
   void set_port(std::uint16_t port) noexcept;
-  [[nodiscard]] std::string host() const;       // without the port, in numbers
-  [[nodiscard]] std::string to_string() const;  // what parse or unix_path takes
+  [[nodiscard]] std::string host() const;       // the numeric address without the port
+  [[nodiscard]] std::string to_string() const;  // the form that parse or unix_path takes
   bool operator==(endpoint const& other) const noexcept;
 
-  // The system's sockaddr.
+  // The sockaddr of the system.
   [[nodiscard]] void* data() noexcept { return storage_; }
   [[nodiscard]] void const* data() const noexcept { return storage_; }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
@@ -51,18 +51,20 @@ class endpoint {
   std::uint32_t size_ = 0;
 };
 
-// The addresses of a host, IPv6 and IPv4 in the order in which they should be tried; numbers are taken as they are. Where c-ares is
-// installed (when thrum is built, and when the program runs) and /etc/nsswitch.conf asks for files and DNS alone, c-ares asks,
-// and the goroutine waits as for any socket. Else, or with THRUM_DEBUG=netdns=c, the C library looks them up on a thread of the runtime,
-// so no other goroutine waits either. At most 500 of these run at a time, and further callers wait for their turn. Errors: the resolver's
-// own category; timed_out when the time is over. The C library cannot be interrupted, so its late answer is dropped when it comes.
+// Returns the addresses of a host, IPv6 and IPv4, in the order in which they should be tried. A numeric address is
+// returned as it is. Errors have the resolver's own category; timed_out means that the time was over.
+//  - c-ares does the lookup if it is installed (when thrum is built, and when the program runs) and /etc/nsswitch.conf
+//    names only files and DNS. The goroutine then waits as for any socket.
+//  - Otherwise, or with THRUM_DEBUG=netdns=c, the C library does the lookup on a thread of the runtime, so other
+//    goroutines go on too. At most 500 such lookups run at the same time, and further callers wait for their turn. A
+//    lookup of the C library cannot be interrupted, so its answer is dropped if it comes after the timeout.
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port = 0);
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::error_code& error);
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::chrono::nanoseconds timeout);
 std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::chrono::nanoseconds timeout,
                               std::error_code& error);
 
-// What getaddrinfo says: EAI_NONAME and its kin.
+// The errors of getaddrinfo, such as EAI_NONAME.
 [[nodiscard]] std::error_category const& resolve_category() noexcept;
 
 }  // namespace thrum

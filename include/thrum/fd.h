@@ -1,23 +1,28 @@
-// fd: any descriptor that can be polled (a socket, a pipe, a terminal, an eventfd), read and written as if it blocked.
+// fd: any descriptor that can be polled (a socket, a pipe, a terminal, an eventfd), with calls in blocking style.
 //
 //   int ends[2];
 //   ::pipe(ends);
 //   thrum::fd in(ends[0]), out(ends[1]);
 //   thrum::go([&] { out.write_all("hello"); out.close(); });
 //   std::array<char, 5> text;
-//   std::size_t n = in.read_full(text);   // 5, or 0: the end
+//   std::size_t n = in.read_full(text);   // 5, or 0 at the end
 //
-// A call first tries; only if it would block does it park its goroutine, and no thread: a hundred thousand may wait. Nothing is
-// allocated. On a thread that is no goroutine's the call blocks the thread; a runtime must be alive then.
+// A call first tries the operation. Only if that would block, it parks its goroutine; it blocks no thread, so a hundred
+// thousand calls can wait. Nothing is allocated. On a thread that is not a goroutine the call blocks the thread, and a
+// runtime must be alive.
 //
-// Errors: each call has a form that throws std::system_error and one with a std::error_code. timed_out: the deadline has passed.
-// operation_canceled: it was closed, before or during the call. Whatever else: the system's. Reading answers 0 at the end. A peer that is
-// gone is broken_pipe, not SIGPIPE, but for descriptors 1 and 2: a program whose standard output nobody reads ends by it,
-// unless it has a handler for it, or ignores it.
+// Errors: each call has a form that throws std::system_error and one with a std::error_code.
+//  - timed_out: the deadline has passed.
+//  - operation_canceled: the fd was closed, before or during the call.
+//  - broken_pipe: the peer has closed. There is no SIGPIPE, except for descriptors 1 and 2: if the reader of the
+//    standard output is gone, SIGPIPE ends the program unless it handles or ignores the signal.
+//  - All other errors are those of the system. Reading returns 0 at the end.
 //
-// Thread safety: any number of goroutines may use one fd at a time, and close it; reads wait for each other, and so do writes,
-// each a whole call long. Moving, assigning and destroying it are for one alone. A deadline is a moment, for all calls from then
-// on, until it is set anew; setting it also ends calls that wait. The descriptor's number is free when the last call has left.
+// Thread safety: any number of goroutines may use one fd at the same time, and close it. Reads wait for each other, and
+// so do writes, each for the length of a whole call. Moving, assigning and destroying need exclusive access. The
+// descriptor's number becomes free when the last call has returned.
+//
+// A deadline is a point in time. It applies to all calls, also to those that already wait, until it is set anew.
 #pragma once
 
 #include <thrum/buffer.h>
@@ -43,11 +48,12 @@ class endpoint;
 class fd;
 
 namespace detail {
-// What goes without waiting, perhaps nothing; whatever the deadline. It may come between the pieces of another one's write_all: for
-// whoever keeps others from writing.
+// Writes as much as possible without waiting, perhaps nothing, and ignores the deadline. The bytes may come between the
+// pieces of another goroutine's write_all, so the caller has to keep other goroutines from writing.
 std::size_t write_now(fd& to, const_buffer from, std::error_code& error) noexcept;
 
-// What was called, and on what. The words are found when something has gone wrong: "dial tcp 127.0.0.1:80: Connection refused".
+// The name of the call and its object, for the error message "dial tcp 127.0.0.1:80: Connection refused". The text is
+// made only after an error.
 struct call_to {
   char const* call;
   std::string_view object;
@@ -56,7 +62,8 @@ struct call_to_endpoint {
   char const* call;
   endpoint const& object;
 };
-struct call_on {  // "read_some tcp 127.0.0.1:40000->127.0.0.1:80", as far as the system still knows
+// "read_some tcp 127.0.0.1:40000->127.0.0.1:80", as far as the system knows the addresses.
+struct call_on {
   fd const& object;
   char const* call;
 };
@@ -76,7 +83,7 @@ void throw_if(std::error_code const& error, Call const& call) {
     throw_io_error(error, call);
 }
 
-// f(error)'s result, or what the error says.
+// Returns the result of f(error), or throws if there was an error.
 template <class Call, class F>
 auto or_throw(Call const& call, F f) {
   std::error_code error;
@@ -96,8 +103,8 @@ class fd {
   static constexpr clock::time_point no_deadline = clock::time_point::max();
 
   fd() noexcept = default;
-  // Takes the descriptor over and makes it non-blocking. If that fails it stays the caller's: a file, for example, cannot be
-  // polled (operation_not_permitted).
+  // Takes ownership of the descriptor and makes it non-blocking. If that fails, the descriptor remains the caller's. A
+  // regular file, for example, cannot be polled (operation_not_permitted).
   explicit fd(int descriptor);
   fd(int descriptor, std::error_code& error) noexcept;
   fd(fd&& other) noexcept : desc_(std::exchange(other.desc_, nullptr)) {}
@@ -112,7 +119,7 @@ class fd {
 
   [[nodiscard]] bool is_open() const noexcept;
   explicit operator bool() const noexcept { return is_open(); }
-  [[nodiscard]] int native_handle() const noexcept;  // -1: not open
+  [[nodiscard]] int native_handle() const noexcept;  // -1 if not open
 
   // Never waits. Closing twice is an error: bad_file_descriptor.
   void close() {
@@ -120,7 +127,7 @@ class fd {
   }
   void close(std::error_code& error) noexcept;
 
-  // Whatever there is, at least one byte; 0: the end, or an empty buffer.
+  // Reads the bytes that are available, at least one. Returns 0 at the end, or for an empty buffer.
   std::size_t read_some(mutable_buffer to) {
     return detail::or_throw(detail::call_on{*this, "read_some"}, [&](std::error_code& e) { return read_some(to, e); });
   }
@@ -130,14 +137,15 @@ class fd {
   }
   std::size_t read_some(std::span<mutable_buffer const> to, std::error_code& error);
 
-  // All of it. 0: the end, or an empty buffer. An end after some bytes is an error, io_errc::unexpected_end; with that and other errors
-  // the answer is how many came before.
+  // Fills the whole buffer. Returns 0 at the end, or for an empty buffer. If the end comes after some bytes, that is
+  // the error io_errc::unexpected_end. With an error the form with a std::error_code returns how many bytes came before
+  // it.
   [[nodiscard]] std::size_t read_full(mutable_buffer to) {
     return detail::or_throw(detail::call_on{*this, "read_full"}, [&](std::error_code& e) { return read_full(to, e); });
   }
   std::size_t read_full(mutable_buffer to, std::error_code& error);
 
-  // As much as fits now, at least one byte.
+  // Writes as much as possible at the moment, at least one byte.
   std::size_t write_some(const_buffer from) {
     return detail::or_throw(detail::call_on{*this, "write_some"},
                             [&](std::error_code& e) { return write_some(from, e); });
@@ -149,7 +157,7 @@ class fd {
   }
   std::size_t write_some(std::span<const_buffer const> from, std::error_code& error);
 
-  // All of it, in one piece beside other writers; less only with an error.
+  // Writes everything. No other write comes in between. Returns less only with an error.
   std::size_t write_all(const_buffer from) {
     return detail::or_throw(detail::call_on{*this, "write_all"},
                             [&](std::error_code& e) { return write_all(from, e); });
@@ -161,14 +169,16 @@ class fd {
   }
   std::size_t write_all(std::span<const_buffer const> from, std::error_code& error);
 
-  // A part of a file, without a copy through this program. How many bytes: less at the end of the file.
+  // Sends part of a file without copying it through this program. Returns the number of bytes sent, which is less than
+  // `bytes` at the end of the file.
   std::size_t send_file(int file, std::int64_t offset, std::size_t bytes) {
     return detail::or_throw(detail::call_on{*this, "send_file"},
                             [&](std::error_code& e) { return send_file(file, offset, bytes, e); });
   }
   std::size_t send_file(int file, std::int64_t offset, std::size_t bytes, std::error_code& error);
 
-  // Waits until a read or a write would not block, and makes none: for libraries that do it themselves. May return too early.
+  // Wait until a read or a write would not block, without doing one. They are for libraries that read or write
+  // themselves, and may return too early.
   void wait_readable() {
     detail::or_throw(detail::call_on{*this, "wait_readable"}, [&](std::error_code& e) { wait_readable(e); });
   }
@@ -178,7 +188,7 @@ class fd {
   }
   void wait_writable(std::error_code& error);
 
-  // A moment, or a time from now. None of these waits.
+  // `when` is a point in time, or a duration from the call on. None of these waits.
   template <class When>
   void set_deadline(When const& when) {
     detail::or_throw(detail::call_on{*this, "set_deadline"}, [&](std::error_code& e) { set_deadline(when, e); });
@@ -220,8 +230,9 @@ class fd {
   void drop() noexcept;
 };
 
-// Bytes from one to the other until the end of `from`, through a pipe in the kernel where that can be: sockets and pipes. How many.
-// If writing fails, up to 64 KiB that were read before are lost.
+// Copies bytes from `from` to `to` until the end of `from`, and returns their number. For sockets and pipes the bytes
+// go through a pipe in the kernel where that is possible. If writing fails, up to 64 KiB that were read already are
+// lost.
 std::uint64_t splice_all(fd& from, fd& to);
 std::uint64_t splice_all(fd& from, fd& to, std::error_code& error);
 

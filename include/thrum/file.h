@@ -1,7 +1,7 @@
-// file: files of the file system. The kernel cannot be asked to tell when a file is ready, so each call is announced as one that
-// may block (blocking.h): it keeps its thread, and its processor goes to others if it takes long. One exception: when more
-// than a few reads at an offset wait for the disk, read_at waits without a thread, where the kernel has an io_uring for us
-// (THRUM_DEBUG=iouringoff=1: nowhere).
+// file: files of the file system. The kernel cannot report when a file is ready, so each call is announced as one that
+// may block (blocking.h): it keeps its thread, and its P goes to other goroutines if it takes long. There is one
+// exception. If more than a few read_at calls wait for the disk, further ones wait without a thread, provided that
+// io_uring is available (THRUM_DEBUG=iouringoff=1 turns its use off).
 //
 //   auto log = thrum::file::open("app.log", thrum::open_for::append);
 //   log.write_all("started\n");
@@ -9,8 +9,9 @@
 //   std::array<char, 4096> page;
 //   std::size_t n = in.read_at(page, 8192);
 //
-// Errors as in fd.h, in both forms. Reading answers 0 at the end. Thread safety: any number of goroutines may use it, those
-// without _at share one position; moving, closing and destroying it are for one alone.
+// Errors are reported as in fd.h, in both forms. Reading returns 0 at the end. Thread safety: any number of goroutines
+// may use one file at the same time; the calls without _at share one position. Moving, closing and destroying need
+// exclusive access.
 #pragma once
 
 #include <thrum/buffer.h>
@@ -26,10 +27,10 @@ namespace thrum {
 
 enum class open_for : std::uint8_t {
   read,
-  write,      // made if it is not there, emptied if it is
-  append,     // made if it is not there; every write goes to the end
-  update,     // reads and writes a file that is there
-  exclusive,  // makes it; an error if it is there
+  write,      // creates the file, or empties an existing one
+  append,     // creates the file if it does not exist; every write goes to the end
+  update,     // reads and writes an existing file
+  exclusive,  // creates the file, and fails if it exists
 };
 
 class file {
@@ -85,7 +86,7 @@ class file {
                             [&](std::error_code& e) { return size(e); });
   }
   [[nodiscard]] std::uint64_t size(std::error_code& error) const;
-  // What was written is on the disk when it returns.
+  // When sync returns, everything that was written is on the disk.
   void sync() {
     detail::or_throw(detail::call_on_descriptor{descriptor_, "sync"}, [&](std::error_code& e) { sync(e); });
   }

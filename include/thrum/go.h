@@ -1,12 +1,14 @@
 // Goroutines: go, spawn, yield, goexit.
 //
-//   thrum::go([] { serve(); });                               // runs concurrently; nobody waits for it
-//   auto answer = thrum::spawn([] { return compute(); });     // its result, or its exception, comes out of join()
+//   thrum::go([] { serve(); });                               // runs concurrently, and is not joined
+//   auto answer = thrum::spawn([] { return compute(); });     // join() returns its result or throws its exception
 //   use(answer.join());
 //
-// Thread safety: all of these may be called from any goroutine at any time; `go`, `spawn` and join also from any other thread while a
-// runtime is alive. yield, goexit and this_goroutine are for goroutines: std::logic_error elsewhere. `go` and `spawn` never block and never
-// switch. They cost some tens of nanoseconds; a callable of up to 80 bytes is stored in the goroutine's own record.
+// Thread safety: any goroutine may call these at any time. Any other thread may call `go`, `spawn` and join while a
+// runtime is alive. yield, goexit and this_goroutine are for goroutines only and throw std::logic_error elsewhere.
+//
+// Cost: `go` and `spawn` never block and never switch to another goroutine. They take some tens of nanoseconds. A
+// callable of up to 80 bytes is stored in the goroutine's record, without an allocation.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -28,20 +30,20 @@
 
 namespace thrum {
 
-// A goroutine's own reserve of stack, instead of options::stack_size: `thrum::go(thrum::stack_size{1 << 20}, f)`.
-// From 16 KiB to 1 GiB; only the pages it touches cost memory. Without it a goroutine, main included, has 256 KiB. A stack does not grow:
-// an overflow ends the program with a report that names the goroutine and its frames.
+// The stack size of one goroutine, used instead of options::stack_size: `thrum::go(thrum::stack_size{1 << 20}, f)`. It
+// is 16 KiB to 1 GiB, and only the pages that are touched cost memory. The default, also for main, is 256 KiB. A stack
+// does not grow: an overflow ends the program with a report that names the goroutine and its frames.
 struct stack_size {
   std::size_t bytes;
 };
 
-// Thrown by join() when the goroutine left by goexit and so has no result.
+// Thrown by join() if the goroutine left by goexit and therefore has no result.
 class goroutine_exited : public std::logic_error {
  public:
   goroutine_exited() : std::logic_error("thrum: the goroutine left by goexit") {}
 };
 
-// Starts f(args...) as a goroutine; f and args are decay-copied. An exception that leaves it ends the program with a
+// Starts f(args...) as a goroutine; f and args are decay-copied. An exception that leaves f ends the program with a
 // report and exit code 2. An empty callable throws std::invalid_argument at once.
 template <class F, class... Args>
 requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
@@ -57,7 +59,7 @@ requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
       detail::joinable::no, detail::checked_stack_bytes(stack.bytes), std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-// The right to the result of one spawned goroutine. Movable; a handle that is dropped detaches.
+// The handle of one spawned goroutine, for its result. It can be moved. If it is dropped, the goroutine is detached.
 template <class R>
 class [[nodiscard]] join_handle {
  public:
@@ -73,9 +75,9 @@ class [[nodiscard]] join_handle {
   }
   ~join_handle() { detach(); }
 
-  // Waits for the goroutine to end; its result, or its exception. If it has not started yet it is run right here. Throws
-  // std::logic_error on a handle that is empty or was joined before, goroutine_exited after a goexit. Blocks the
-  // goroutine, never its thread.
+  // Waits for the goroutine to end, and returns its result or throws its exception. If the goroutine has not started,
+  // it may run right here, on the caller's stack. Throws std::logic_error if the handle is empty or was joined already,
+  // and goroutine_exited after a goexit. Blocks the calling goroutine, never its thread.
   R join() {
     if (task_ == nullptr) throw std::logic_error("thrum: join() on a handle without a goroutine");
     detail::join_task(*task_);
@@ -95,12 +97,13 @@ class [[nodiscard]] join_handle {
     }
   }
 
-  // Waits no longer than that for the goroutine to end. True: it has, and join() answers at once. It is not run in place.
+  // Waits for the goroutine to end, for at most this long. Returns true if it has ended; join() then returns at once.
+  // The goroutine is not run in place.
   template <class Rep, class Period>
   [[nodiscard]] bool join_for(std::chrono::duration<Rep, Period> const& d) {
     return ended_by([&](detail::task& joined) { return detail::join_task_until(joined, detail::deadline_after(d)); });
   }
-  // Likewise, until a moment. If it is one of another clock, that clock says when it has come.
+  // Waits until a point in time. If it belongs to another clock, that clock decides when it has come.
   template <class Clock, class Duration>
   [[nodiscard]] bool join_until(std::chrono::time_point<Clock, Duration> const& when) {
     return ended_by([&](detail::task& joined) {
@@ -111,12 +114,12 @@ class [[nodiscard]] join_handle {
   [[nodiscard]] bool joinable() const noexcept { return task_ != nullptr; }
   [[nodiscard]] bool done() const noexcept { return task_ != nullptr && detail::task_finished(*task_); }
 
-  // Lets the goroutine go on without anybody waiting for it.
+  // Lets the goroutine go on without being joined.
   void detach() noexcept {
     if (task_ != nullptr) detail::detach_task(*std::exchange(task_, nullptr));
   }
 
-  // Internal: spawn makes it.
+  // Internal: called by spawn.
   join_handle(detail::task& started, detail::result_slot<R>& slot) noexcept : task_(&started), slot_(&slot) {}
 
  private:
@@ -130,7 +133,7 @@ class [[nodiscard]] join_handle {
   detail::result_slot<R>* slot_ = nullptr;
 };
 
-// As go, but the result or the exception of f comes out of the handle's join().
+// Like go, but join() of the handle returns the result of f or throws its exception.
 template <class F, class... Args>
 requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 [[gnu::always_inline]] inline auto spawn(F&& f, Args&&... args) {
@@ -149,31 +152,33 @@ requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
   return join_handle<typename call::result>(started, detail::stored<call>(started).ended);
 }
 
-// Lets others run: the caller goes to the back of its P's queue. Returns at once if nobody else is runnable there.
+// Lets other goroutines run: the caller goes to the end of its P's run queue. Returns at once if no other goroutine is
+// runnable there.
 void yield();
 
-// Ends this goroutine: unwinds it, so that destructors and defers run. They see no exception, and a catch (...) on the
-// way cannot stop it. In the main goroutine: the others go on.
+// Ends the calling goroutine by unwinding its stack, so that destructors and defers run. They see no exception, and a
+// catch (...) on the way cannot stop the unwinding. If the main goroutine calls it, the other goroutines go on.
 [[noreturn]] void goexit();
 
 namespace this_goroutine {
 
-[[nodiscard]] std::uint64_t id();      // 1 is main
-void set_name(std::string_view name);  // shown in reports
+[[nodiscard]] std::uint64_t id();      // main has 1
+void set_name(std::string_view name);  // the name is shown in reports
 [[nodiscard]] std::string_view name();
 
 }  // namespace this_goroutine
 
-// What an on_panic function is told.
+// What the on_panic function gets.
 struct panic_info {
   std::uint64_t goroutine;
-  char const* what;        // the exception's what(), or its type
+  char const* what;        // the exception's what(), or the name of its type
   void const* created_at;  // program counter of the `go`
 };
 
-// A last word before exit 2, on the goroutine whose exception nobody caught, after the report on it and on all others (which
-// THRUM_DEBUG=traceback=single leaves out). It may wait; if nobody can ever wake it, a line says so and the program ends. Replaces the
-// previous one; empty removes it.
+// Sets a function that is called before the program ends with exit code 2 because an exception left a goroutine. It
+// runs on that goroutine, after the report on it and on all other goroutines (THRUM_DEBUG=traceback=single leaves the
+// others out). The function may wait; if no goroutine can ever wake it, thrum prints a line that says so and the
+// program ends. A new function replaces the previous one, and an empty one removes it.
 void on_panic(std::function<void(panic_info const&)> last_word);
 
 }  // namespace thrum

@@ -1,21 +1,21 @@
-// group: goroutines that belong together, and none of which outlives its scope (structured concurrency; Go's errgroup).
+// group: a set of goroutines, its members, that all end before the group does (structured concurrency; Go's errgroup).
 //
 //   thrum::group downloads(ctx);
-//   downloads.limit(8);                                    // at most so many at once
+//   downloads.limit(8);                                    // at most 8 at the same time
 //   for (auto& url : urls) {
 //     downloads.go([&] { fetch(downloads.context(), url); });
 //   }
 //   downloads.wait();                                      // rethrows the first exception
 //
-//   if (!downloads.try_go(job)) job();                     // where the limit is reached: here, instead of waiting
+//   if (!downloads.try_go(job)) job();                     // if the limit is reached, runs job here instead of waiting
 //
-// The first exception that leaves a member cancels the group's context, with itself as the cause: the others see it in
-// context() and can stop. wait() returns when all have ended. The destructor waits, too, so that members may refer to
-// whatever was declared before the group; a scope that is left by an exception, or by goexit, cancels them first. A member
-// that leaves by goexit has ended, without an exception.
+// The first exception that leaves a member cancels the group's context and becomes its cause. The other members see
+// that in context() and can stop. wait() returns when all members have ended. The destructor waits too, so members may
+// refer to anything that was declared before the group. If the scope is left by an exception or by goexit, the
+// destructor cancels the context first. A member that leaves by goexit has ended without an exception.
 //
-// Thread safety: go, try_go, cancel and context may be called by anybody while the group lives, its members included. wait
-// blocks the goroutine, as does go while the limit is reached.
+// Thread safety: any goroutine may call go, try_go, cancel and context while the group lives, and so may its members.
+// wait blocks the goroutine, and so does go while the limit is reached.
 #pragma once
 
 #include <thrum/chan.h>
@@ -48,15 +48,16 @@ class group {
   group& operator=(group const&) = delete;
   ~group();
 
-  // Done when a member has failed, when cancel() was called, when the parent is, and when the group is gone.
+  // Done when a member has failed, when cancel() was called, when the parent is done, and when the group was destroyed.
   [[nodiscard]] thrum::context const& context() const noexcept { return own_.ctx; }
   void cancel(std::exception_ptr cause = nullptr) { own_.cancel(std::move(cause)); }
 
-  // At most n members at once, of those that are started from now on. 0 throws std::invalid_argument. Not beside a go.
+  // At most n members run at the same time, counting those that are started after this call. 0 throws
+  // std::invalid_argument. Do not call it at the same time as go.
   void limit(std::size_t n);
 
-  // Runs f as a member. While the limit is reached it waits for another one's end: a member that adds to its own full group
-  // may wait for ever.
+  // Runs f as a member. While the limit is reached, go waits until a member ends. A member that calls go of its own
+  // full group may therefore wait forever.
   template <class F>
   requires std::invocable<std::decay_t<F>>
   void go(F&& f) {
@@ -65,7 +66,7 @@ class group {
     start(std::forward<F>(f));
   }
 
-  // The same unless it would have to wait: then false, and f is left as it was.
+  // Like go, but if it would have to wait it returns false and leaves f unchanged.
   template <class F>
   requires std::invocable<std::decay_t<F>>
   [[nodiscard]] bool try_go(F&& f) {
@@ -75,13 +76,13 @@ class group {
     return true;
   }
 
-  // Returns when all members have ended; rethrows the exception of the first that failed, each time.
+  // Returns when all members have ended. If a member failed, each call rethrows the first exception.
   void wait();
 
  private:
-  using places = chan<std::monostate>;  // full when the limit is reached; nil without one
+  using places = chan<std::monostate>;  // full when the limit is reached; nil without a limit
 
-  // What a member holds until it ends: a count, and the place that was taken for it.
+  // What a member holds until it ends: its count, and the place that was taken for it.
   class membership {
    public:
     explicit membership(group& of) : of_(&of), place_(of.places_) { of.members_.add(1); }
@@ -90,7 +91,7 @@ class group {
     ~membership() {
       if (of_ == nullptr) return;
       if (place_) static_cast<void>(place_.try_recv());
-      of_->members_.done();  // the group may be gone from here on
+      of_->members_.done();  // after this the group may be destroyed
     }
     [[nodiscard]] group& of() const noexcept { return *of_; }
 
@@ -103,7 +104,7 @@ class group {
   void start(F&& f) {
     thrum::go([membership = membership(*this), f = std::optional<std::decay_t<F>>(std::forward<F>(f))]() mutable {
       auto const mine = std::move(membership);
-      defer const last = [&] { f.reset(); };  // before the membership ends: when wait() returns nothing of f is left
+      defer const last = [&] { f.reset(); };  // before the membership ends, so that f is destroyed when wait() returns
       try {
         std::invoke(std::move(*f));
       } catch (...) {
@@ -116,9 +117,10 @@ class group {
 
   cancelable own_;
   places places_{nullptr};
-  int const unwindings_;  // when it was made: exceptions in flight and a goexit
+  // Exceptions in flight when the group was made, plus one during a goexit.
+  int const unwindings_;
 
-  // written by the first that failed, read when all have ended
+  // Written by the first member that failed, and read when all members have ended.
   detail::atomic<bool> has_failed_{false};
   std::exception_ptr error_;
 

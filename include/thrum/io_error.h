@@ -1,7 +1,7 @@
-// What can go wrong with a stream beside the system's errors.
+// Errors of streams that are not errors of the system.
 //
 //   conn.read_full(header, error);
-//   if (error == thrum::io_errc::unexpected_end) ...   // the peer left in the middle of a header
+//   if (error == thrum::io_errc::unexpected_end) ...   // the peer closed in the middle of a header
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -12,7 +12,7 @@
 namespace thrum {
 
 enum class io_errc {
-  unexpected_end = 1,  // of read_full: some bytes came, and then the end
+  unexpected_end = 1,  // read_full got some bytes, and then the stream ended
 };
 
 [[nodiscard]] std::error_category const& io_category() noexcept;

@@ -1,11 +1,12 @@
-// latch: opens once, when a number of things have happened; as std::latch.
+// latch: lets goroutines wait until a number of things have happened, like std::latch.
 //
 //   thrum::latch ready(3);
 //   for (int i = 0; i < 3; ++i) thrum::go([&] { prepare(); ready.count_down(); });
 //   ready.wait();
 //
-// count_down is one atomic operation and never switches; wait parks the goroutine. When wait returns, everything before
-// the count_down calls is visible, and the latch may be destroyed. Counting below zero ends the program.
+// count_down is one atomic operation and never switches to another goroutine. wait parks the goroutine. When wait
+// returns, everything that happened before the count_down calls is visible, and the latch may be destroyed. Counting
+// below zero ends the program.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -29,7 +30,8 @@ class latch {
   void count_down(std::ptrdiff_t n = 1) noexcept {
     std::uint64_t seen = state_.load(detail::relaxed);
     while ((seen & waited_for) == 0 && n >= 0 && n <= count_of(seen)) {
-      // release pairs with wait()'s acquire; acquire: the last one's release then covers all. It may be gone afterwards
+      // release pairs with the acquire in wait(). acquire, so that the release of the last count_down covers all
+      // earlier ones. After this the latch may be destroyed.
       if (state_.compare_exchange_weak(seen, seen - one * static_cast<std::uint64_t>(n), detail::acq_rel,
                                        detail::relaxed)) {
         return;
@@ -39,7 +41,7 @@ class latch {
   }
 
   [[nodiscard]] bool try_wait() const noexcept {
-    return count_of(state_.load(detail::acquire)) == 0;  // pairs with count_down's release
+    return count_of(state_.load(detail::acquire)) == 0;  // pairs with the release in count_down
   }
 
   void wait() const {
@@ -52,7 +54,7 @@ class latch {
   }
 
  private:
-  static constexpr std::uint64_t waited_for = 1;  // in the run whose number stands above the count
+  static constexpr std::uint64_t waited_for = 1;  // valid for the run whose number is in the bits above the count
   static constexpr std::uint64_t one = 2;
 
   static constexpr std::ptrdiff_t count_of(std::uint64_t state) noexcept {

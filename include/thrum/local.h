@@ -1,10 +1,11 @@
 // local<T>: a variable of which every goroutine has its own.
 //
 //   thrum::local<int> depth;          // usually a static or a member that outlives its users
-//   *depth += 1;                      // this goroutine's, value-initialised at first use
+//   *depth += 1;                      // this goroutine's value, value-initialised at first use
 //
-// What thread_local is to threads: a goroutine moves between threads, so a thread_local would change under its feet.
-// A value lives until its goroutine ends. Access costs a walk over the goroutine's locals: meant for a handful of them.
+// It is for goroutines what thread_local is for threads. A goroutine moves between threads, so a thread_local would
+// change unexpectedly. A value lives until its goroutine ends. Each access searches the list of the goroutine's locals,
+// so it is meant for a handful of them.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>

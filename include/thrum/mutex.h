@@ -1,12 +1,14 @@
-// mutex: TimedLockable, for goroutines. Waiting parks the goroutine, not its thread.
+// mutex: a TimedLockable for goroutines. Waiting parks the goroutine, not its thread.
 //
 //   thrum::mutex m;
 //   { std::lock_guard guard(m); ++shared; }
 //   if (std::unique_lock guard(m, 10ms); guard) ++shared;
 //
-// Fair after 1 ms: a goroutine that waited that long is handed the mutex directly, before any newcomer. An uncontended
-// lock and unlock are one atomic operation each. It may be destroyed as soon as its last unlock let the destroyer go on.
-// unlock() never switches. Not recursive; unlocking an unlocked mutex ends the program.
+// The mutex is fair after 1 ms: a goroutine that has waited for that long gets the mutex directly from the unlock,
+// before any newcomer. If there is no contention, lock and unlock are one atomic operation each. unlock() never
+// switches to another goroutine. A goroutine may destroy the mutex as soon as it has got and released the last lock,
+// even if an earlier unlock() has not returned yet. The mutex is not recursive. Unlocking a mutex that is not locked
+// ends the program.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -37,7 +39,7 @@ class mutex {
     holder_.is_this_goroutine();
   }
 
-  // False: the time was over first.
+  // These return false if the time was over first.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d) {
     return try_lock() || try_lock_until_ns(detail::deadline_after(d));
@@ -50,7 +52,7 @@ class mutex {
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t seen = state_.load(detail::relaxed);
     if ((seen & (promised | starving)) != 0) return try_lock_slow();
-    // acquire pairs with the release of whoever unlocked
+    // acquire pairs with the release of the last unlock
     if ((seen & locked) != 0 || !state_.compare_exchange(seen, seen | locked, detail::acquire, detail::relaxed))
       return false;
     holder_.is_this_goroutine();
@@ -58,7 +60,8 @@ class mutex {
   }
 
   void unlock() noexcept {
-    // release pairs with the next owner's acquire; after this the mutex may be gone, but for those who wait in it
+    // release pairs with the acquire of the next owner. After this the mutex may be destroyed, unless goroutines wait
+    // in it.
     std::uint32_t const before = state_.fetch_sub(locked, detail::release);
     if (before != locked) unlock_slow(before);
   }
@@ -67,25 +70,25 @@ class mutex {
   friend struct rt::lock_holders;
 
   static constexpr std::uint32_t locked = 1;
-  static constexpr std::uint32_t waiters = 2;  // somebody stands in the wait table; changed under its bucket's lock
-  static constexpr std::uint32_t woken = 4;    // one of them was woken and has not yet tried: no need to wake another
-  // Somebody waited too long: newcomers queue, unlock hands over. `locked` then says nothing to a newcomer, who may have
-  // set it himself.
+  static constexpr std::uint32_t waiters = 2;  // a goroutine stands in the wait table; changed under the bucket's lock
+  static constexpr std::uint32_t woken = 4;    // a waiter was woken and has not tried yet, so unlock wakes no other
+  // A goroutine has waited too long: newcomers queue, and unlock hands the mutex over. `locked` then tells a newcomer
+  // nothing, because set_locked() may have set it for that newcomer itself.
   static constexpr std::uint32_t starving = 8;
-  static constexpr std::uint32_t promised = 16;  // locked for one that was handed it and has not come yet
-  // With a flag set, above it: the run in which it was. Flags of a run that is over mean nothing, for whoever waited then
-  // will never come.
+  static constexpr std::uint32_t promised = 16;  // locked for a goroutine that was handed the mutex and has not run yet
+  // If a flag is set, the bits above hold the number of the run in which it was set. Flags of an ended run mean
+  // nothing, because its waiters never come.
   static constexpr unsigned epoch_shift = 16;
 
-  // Answers what was there; with neither `locked` nor `starving` in it the mutex is ours.
+  // Returns the previous state. If that had neither `locked` nor `starving`, the caller owns the mutex.
   std::uint32_t set_locked() noexcept {
 #if defined(__x86_64__)
-    // x86 has no fetch_or that answers a whole word. The guess that nobody is there saves the load before the CAS.
+    // x86 has no fetch_or that returns the whole word. Guessing that the state is 0 saves the load before the CAS.
     std::uint32_t seen = 0;
     if (state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) return 0;
     if ((seen & locked) != 0) return seen;
 #endif
-    return state_.fetch_or(locked, detail::acquire);  // acquire pairs with the release of whoever unlocked
+    return state_.fetch_or(locked, detail::acquire);  // acquire pairs with the release of the last unlock
   }
 
   void lock_slow(std::uint32_t before);

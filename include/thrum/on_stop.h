@@ -2,9 +2,9 @@
 //
 //   thrum::select(thrum::on_recv(jobs, work), thrum::on_stop(token, [&] { finished = true; }));
 //
-// For a token that comes from elsewhere, a std::jthread's for example. Inside thrum a context does the same for less:
-// on_recv(ctx.done(), ...) allocates nothing, an on_stop a channel and a callback. A token that can never be stopped is never
-// ready. The stop may be requested on any thread.
+// Use it for a token that comes from elsewhere, such as that of a std::jthread. Inside thrum a context does the same at
+// lower cost: on_recv(ctx.done(), ...) allocates nothing, while an on_stop allocates a channel and a callback. A token
+// that can never be stopped is never ready. The stop may be requested on any thread.
 #pragma once
 
 #include <thrum/context.h>

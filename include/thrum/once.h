@@ -1,11 +1,12 @@
-// once: a function that is called at most once, whoever comes first.
+// once: calls a function at most once.
 //
 //   thrum::once init;
 //   init.call([] { table = load(); });
 //
-// Whoever calls while it runs waits, parked, until it is done, and then sees its effects. If it throws, the exception
-// goes to the caller that ran it and it counts as done. After the first time a call is one load. Outside of a run it may be called, too;
-// only one that would have to wait for another thread's call throws std::logic_error then.
+// The first call runs its function. Calls that come while it runs wait, parked, until it is done, and then see its
+// effects. If the function throws, the exception goes to the caller that ran it, and the function counts as done. Every
+// later call is one load. call also works outside of a run; there it throws std::logic_error only if it would have to
+// wait for another thread's call.
 #pragma once
 
 #include <thrum/defer.h>
@@ -24,7 +25,8 @@ class once {
 
   template <class F>
   void call(F&& f) {
-    if (state_.load(detail::acquire) == finished) return;  // pairs with finish(): its effects are visible
+    // pairs with the release in finish(), so the effects are visible
+    if (state_.load(detail::acquire) == finished) return;
     if (!begin()) return;
     defer const end = [this] { finish(); };
     std::forward<F>(f)();
@@ -34,10 +36,10 @@ class once {
   static constexpr std::uint32_t fresh = 0;
   static constexpr std::uint32_t running = 1;
   static constexpr std::uint32_t finished = 2;
-  static constexpr std::uint32_t waited_for =
-      4;  // with running: goroutines wait, in the run whose number stands in the upper 16 bits
+  // Set together with running while goroutines wait. The upper 16 bits hold the number of the run in which they wait.
+  static constexpr std::uint32_t waited_for = 4;
 
-  [[nodiscard]] bool begin();  // true: the caller is the one to run it; false: it is done
+  [[nodiscard]] bool begin();  // true: the caller has to run the function; false: it is done
   void finish() noexcept;
 
   detail::atomic<std::uint32_t> state_{fresh};

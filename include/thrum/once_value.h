@@ -1,11 +1,11 @@
-// once_value: a value that is computed at most once, by whoever asks first.
+// once_value: a value that is computed at most once, by the first call.
 //
 //   thrum::once_value config([] { return load_config(); });
 //   use(config());                                   // from any goroutine, any number of times
 //
-// The function runs in the first call; whoever calls meanwhile waits, parked. Every call answers the same value, by
-// reference; if the function threw, every call throws the same exception; if it left by goexit, goroutine_exited. The
-// function itself is destroyed when it has run. It may return void: then only the exception is kept.
+// The first call runs the function. Calls that come while it runs wait, parked. Every call returns a reference to the
+// same value. If the function threw, every call throws the same exception. If it left by goexit, every call throws
+// goroutine_exited. The function is destroyed after it has run. It may return void; then only the exception is kept.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -35,7 +35,7 @@ class once_value {
       std::conditional_t<is_void, nothing, std::conditional_t<is_reference, std::remove_reference_t<result>*, result>>;
 
  public:
-  // What a call answers: a reference to the value, as it cannot be moved out for all.
+  // The result of a call: a reference, because a value could be moved out only once.
   using reference = std::conditional_t<is_void || is_reference, result, std::add_lvalue_reference_t<result const>>;
 
   explicit once_value(F f) : function_(std::move(f)) { detail::require_callable(*function_); }

@@ -1,35 +1,39 @@
-// process: other programs, as goroutines see them.
+// process: starts other programs and waits for them.
 //
 //   auto [status, out, err] = thrum::output({"git", "rev-parse", "HEAD"});
 //   if (!status.ok()) std::fprintf(stderr, "git: %s", err.c_str());
 //
 //   auto sort = thrum::process::start({"sort", "-n"}, {.in = thrum::stdio::pipe, .out = thrum::stdio::pipe});
-//   auto writer = thrum::spawn([&] { sort.in().write_all(numbers); sort.in().close(); });   // a pipe holds but 64 KiB
+//   auto writer = thrum::spawn([&] { sort.in().write_all(numbers); sort.in().close(); });   // a pipe holds only 64 KiB
 //   while (auto n = sort.out().read_some(bytes)) ...;
 //   writer.join();                                                                          // it uses `sort`
 //   thrum::exit_status how = sort.wait();
 //
-// wait parks its goroutine and no thread: thousands may wait. It costs a descriptor while it waits; where there is none left, or
-// before Linux 5.4, it keeps a thread instead, as an announced call (blocking.h), and one with a time limit looks now and then.
-// start keeps its thread until the child has become the program (some 100 us), announced as well. A waiting child is no deadlock.
+// Waiting: wait parks its goroutine and keeps no thread, so thousands can wait. It uses one descriptor while it waits.
+// If no descriptor is free, or before Linux 5.4, it keeps a thread instead, as an announced call (blocking.h), and a
+// wait with a time limit checks at intervals. start keeps its thread, also announced, until the child has become the
+// program, which takes some 100 us. A goroutine that waits for a child is no deadlock.
 //
-// A child gets the three standard streams and no other descriptor, no blocked signal, and the default action of SIGPIPE. A
-// program that cannot be started is an error of start (no_such_file_or_directory, permission_denied, ...), not an exit code.
+// The child gets the three standard streams and no other descriptor, no blocked signals, and the default action for
+// SIGPIPE. If the program cannot be started, start reports an error (no_such_file_or_directory, permission_denied,
+// ...); it is not an exit code.
 //
-// Errors: each call has a form that throws std::system_error and one with a std::error_code. no_child_process: how it ended is
-// not known, because the program ignores SIGCHLD or somebody else waits for all children. Signals never go to a stranger: once
-// the child's end was collected its number means nothing here. (Before Linux 5.4, where a child is known by its number alone, that
-// holds unless somebody else collects the end at this very moment.)
+// Errors: each call has a form that throws std::system_error and one with a std::error_code. no_child_process means
+// that the exit status is not known, because the program ignores SIGCHLD or other code in it waits for all children.
+// Signals never reach an unrelated process, because the child's process id is not used after its exit status was
+// collected. Before Linux 5.4 a child is known by its process id alone; then this holds unless other code collects the
+// exit status at the very same moment.
 //
-// Outside a run start, wait and kill work too, and keep their thread. What reads or writes pipes, output among it, throws
-// std::logic_error there, and who is dropped there is collected by the system, when this program ends.
+// Outside a run start, wait and kill work too, and keep their thread. Calls that read or write pipes, output among
+// them, throw std::logic_error there. The exit status of a child whose process object is dropped there is collected by
+// the system when this program ends.
 //
-// Dropping a process leaves the child alone, as in Go and unlike std::thread: a program that was started has a life of its own.
-// Its pipes are closed, and a goroutine collects its end when it comes, so that it does not stay a zombie (should the run end
-// first, the system does when this program ends). Whoever wants it ended says so: kill or terminate.
+// Dropping a process object does not affect the child, as in Go. (The destructor of std::thread, in contrast, ends the
+// program.) The pipes are closed, and a goroutine collects the exit status when the child ends, so that no zombie is
+// left. If the run ends first, the system does that when this program ends. To end the child, call kill or terminate.
 //
-// Thread safety: wait in all its forms, kill, terminate and the pipes may be used by any number of goroutines at a time. Moving,
-// assigning and destroying it are for one alone.
+// Thread safety: all forms of wait, kill, terminate and the pipes may be used by any number of goroutines at the same
+// time. Moving, assigning and destroying need exclusive access.
 #pragma once
 
 #include <thrum/context.h>
@@ -49,17 +53,17 @@
 
 namespace thrum {
 
-// How a child ended: with a code, or by a signal.
+// How a child ended: with an exit code, or by a signal.
 class exit_status {
  public:
-  exit_status() noexcept = default;  // a code of 0
+  exit_status() noexcept = default;  // exit code 0
   [[nodiscard]] static exit_status of_code(int code) noexcept { return {code, 0, false}; }
   [[nodiscard]] static exit_status of_signal(int signal, bool dumped_core) noexcept { return {0, signal, dumped_core}; }
 
   [[nodiscard]] bool exited() const noexcept { return signal_ == 0; }
   [[nodiscard]] bool ok() const noexcept { return exited() && code_ == 0; }
-  [[nodiscard]] int code() const noexcept { return exited() ? code_ : -1; }  // -1: a signal ended it
-  [[nodiscard]] int signal() const noexcept { return signal_; }              // 0: none did
+  [[nodiscard]] int code() const noexcept { return exited() ? code_ : -1; }  // -1 if a signal ended the child
+  [[nodiscard]] int signal() const noexcept { return signal_; }              // 0 if no signal ended the child
   [[nodiscard]] bool dumped_core() const noexcept { return dumped_core_; }
   friend bool operator==(exit_status const&, exit_status const&) noexcept = default;
 
@@ -72,20 +76,21 @@ class exit_status {
 };
 
 enum class stdio : std::uint8_t {
-  inherited,  // this program's own
-  null,       // nothing to read, and what is written is lost
-  pipe,       // process::in, out, err have the other end
-  as_output,  // for err: wherever out goes
+  inherited,  // the same as this program's
+  null,       // /dev/null: nothing to read, and what is written is discarded
+  pipe,       // the other end is process::in, out or err
+  as_output,  // for err: the same as out
 };
 
-// One of those, or a descriptor, which stays the caller's. One that is open as a thrum::fd does not block in the child either.
+// One of these, or a descriptor. The descriptor stays open and remains the caller's. If it belongs to a thrum::fd, it
+// is non-blocking in the child too.
 class child_stream {
  public:
   child_stream(stdio what = stdio::inherited) noexcept : what_(what) {}  // NOLINT(google-explicit-constructor)
   explicit child_stream(int descriptor) noexcept : descriptor_(descriptor) {}
 
   [[nodiscard]] bool is(stdio what) const noexcept { return !descriptor_ && what_ == what; }
-  [[nodiscard]] stdio what() const noexcept { return what_; }  // unless there is a descriptor
+  [[nodiscard]] stdio what() const noexcept { return what_; }  // valid if there is no descriptor
   [[nodiscard]] std::optional<int> descriptor() const noexcept { return descriptor_; }
 
  private:
@@ -97,11 +102,12 @@ struct process_options {
   child_stream in = {};
   child_stream out = {};
   child_stream err = {};
-  std::string directory = {};  // where it runs; empty: where this program does
-  // "NAME=value", nothing else; without it this program's own. Of several with one name the last counts.
+  std::string directory = {};  // the working directory; empty: that of this program
+  // The whole environment as "NAME=value". Without it the child gets this program's environment. If a name occurs
+  // several times, the last one counts.
   std::optional<std::vector<std::string>> environment = {};
-  std::vector<std::string> extra_environment = {};  // beside those or in their place
-  bool close_descriptors = true;  // false: those without close-on-exec are inherited, as with fork and exec
+  std::vector<std::string> extra_environment = {};  // added to the environment, or replacing variables of it
+  bool close_descriptors = true;  // false: descriptors without close-on-exec are inherited, as with fork and exec
 };
 
 namespace detail {
@@ -118,8 +124,8 @@ class process {
  public:
   process() noexcept = default;
 
-  // The first word is the program, searched in PATH unless it has a slash, the others are its arguments. A path that does not
-  // begin with a slash begins in the directory where the child runs.
+  // The first word is the program, which is searched in PATH unless it contains a slash. The other words are its
+  // arguments. A relative path is relative to the directory in which the child runs.
   static process start(std::vector<std::string> const& command, process_options const& chosen = {}) {
     return detail::or_throw(detail::call_to{"start", detail::program_of(command)},
                             [&](std::error_code& e) { return start(command, chosen, e); });
@@ -127,26 +133,28 @@ class process {
   static process start(std::vector<std::string> const& command, process_options const& chosen, std::error_code& error);
 
   explicit operator bool() const noexcept { return child_ != nullptr; }
-  [[nodiscard]] int id() const noexcept;  // its number in the system; 0: none
+  [[nodiscard]] int id() const noexcept;  // the process id; 0 if there is no child
 
-  // Our ends of the pipes; not open if there is none. Close in() to let the child see the end.
+  // This program's ends of the pipes. They are not open if there is no pipe. Close in() so that the child sees the end
+  // of its input.
   [[nodiscard]] fd& in() noexcept { return streams_[0]; }
   [[nodiscard]] fd& out() noexcept { return streams_[1]; }
   [[nodiscard]] fd& err() noexcept { return streams_[2]; }
 
-  // Until it has ended. As often as you like.
+  // Waits until the child has ended. May be called any number of times.
   exit_status wait() {
     return detail::or_throw("process::wait", [&](std::error_code& e) { return wait(e); });
   }
   exit_status wait(std::error_code& error) { return wait_until_ns(never, nullptr, error).value_or(exit_status()); }
-  // Or until the context is done: then the error is the context's, and the child goes on.
+  // Waits until the child has ended or the context is done. In the second case the error is the context's, and the
+  // child goes on.
   exit_status wait(context const& ctx) {
     return detail::or_throw("process::wait", [&](std::error_code& e) { return wait(ctx, e); });
   }
   exit_status wait(context const& ctx, std::error_code& error) {
     return wait_until_ns(never, &ctx, error).value_or(exit_status());
   }
-  // Empty: it has not ended. An error is one of waiting; the time that is over is none.
+  // Returns an empty optional if the child has not ended in time. That is not an error.
   template <class Rep, class Period>
   std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> const& limit) {
     return detail::or_throw("process::wait_for", [&](std::error_code& e) { return wait_for(limit, e); });
@@ -174,13 +182,13 @@ class process {
   }
   std::optional<exit_status> try_wait(std::error_code& error) noexcept;
 
-  // Sends a signal; nothing happens if the child has ended. Does not wait.
+  // Sends a signal. Does nothing if the child has ended. Does not wait.
   void kill(int signal = SIGKILL) {
     detail::or_throw("process::kill", [&](std::error_code& e) { kill(signal, e); });
   }
   void kill(int signal, std::error_code& error) noexcept;
 
-  // Asks it to end by SIGTERM, waits so long, then ends it by SIGKILL.
+  // Sends SIGTERM, waits for the given time, and then sends SIGKILL.
   template <class Rep, class Period>
   exit_status terminate(std::chrono::duration<Rep, Period> const& patience) {
     return detail::or_throw("process::terminate", [&](std::error_code& e) { return terminate(patience, e); });
@@ -209,11 +217,13 @@ struct process_output {
   std::string err;
 };
 
-// Starts it, gathers what it writes to both streams at once, and waits for its end. It has nothing to read. A stream for which
-// something else than `inherited` was chosen is that instead. When the context is done the child is killed: the error is
-// the context's, and what it has written by then is there. One that was done before starts nothing; a child that may not be
-// killed (it runs as another user) is left alone. An exception (no memory) kills the child as well. Returns when the pipes are
-// closed: programs that the child has started and left behind may keep them open.
+// Starts a program, collects what it writes to both streams at the same time, and waits for its end. The program has an
+// empty standard input. A stream for which `chosen` says something other than `inherited` is used as chosen. output
+// returns when the pipes are closed; programs that the child has left running may keep them open.
+//
+// When the context is done, the child is killed. The error is then the context's, and what the child has written by
+// then is returned. If the context is done before the call, nothing is started. A child that may not be killed, because
+// it runs as another user, is left running. An exception (no memory) kills the child as well.
 process_output output(std::vector<std::string> const& command, process_options const& chosen = {});
 process_output output(std::vector<std::string> const& command, process_options const& chosen, std::error_code& error);
 process_output output(context const& ctx, std::vector<std::string> const& command, process_options const& chosen = {});

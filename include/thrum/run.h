@@ -1,4 +1,4 @@
-// run: the scheduler's life.
+// run: starts the scheduler, runs the main goroutine, and stops the scheduler when main returns.
 //
 //   int main() {
 //     return thrum::run([] {
@@ -7,8 +7,9 @@
 //     });
 //   }
 //
-// The calling thread becomes the first M and runs only the main goroutine; further threads are made when goroutines need
-// them, as many at once as max_procs allows. When main returns, the other goroutines stop where they are.
+// The thread that calls run becomes the first M, and it runs only the main goroutine. The scheduler makes further
+// threads when goroutines need them; max_procs limits how many of them run goroutines at the same time. When main
+// returns, run stops the other goroutines where they are.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -26,34 +27,46 @@
 namespace thrum {
 
 struct options {
-  int max_procs =
-      0;  // how many goroutines run at once. 0: THRUM_MAXPROCS, then GOMAXPROCS, then the CPUs that affinity
-          // and the cgroup quota allow; at most 1024
-  int max_threads = 10'000;             // passing it ends the program with a clear message
-  std::size_t stack_size = 256 * 1024;  // of each goroutine, main too, 16 KiB to 1 GiB; only touched pages cost memory
-  int local_queue_capacity = 256;       // a power of two, 4..256; smaller only to show or test the queue's edges
-  int preempt_signal = SIGURG;          // ends slices; what others send by it goes to the program's own handler
-  bool async_preemption = true;  // after 10 ms a goroutine makes room for others, also in a loop that calls nothing
-  // When main returns, a goroutine that computes is stopped where it is, but not inside the C library, whose locks it may hold. With a
-  // malloc that is linked into the program (a static tcmalloc or jemalloc, or -static) the two cannot be told apart, and goroutines
-  // that compute go on. true: they are stopped all the same, perhaps with a lock of malloc's, so that the next allocation waits for ever:
-  // for programs whose goroutines do not allocate when main returns, or that leave by _exit.
+  // How many goroutines run at the same time, at most 1024. 0 means the value of the environment variable
+  // THRUM_MAXPROCS, otherwise that of GOMAXPROCS, otherwise the number of CPUs that the affinity mask and the cgroup
+  // quota allow.
+  int max_procs = 0;
+  // The program ends with an error message if it would need more OS threads than this.
+  int max_threads = 10'000;
+  // The stack size of each goroutine, main included: 16 KiB to 1 GiB. Only the pages that are touched cost memory.
+  std::size_t stack_size = 256 * 1024;
+  // The length of each P's run queue: a power of two from 4 to 256. Smaller values are meant for tests and
+  // demonstrations.
+  int local_queue_capacity = 256;
+  // The signal that preempts goroutines. If another sender uses the same signal, thrum calls the program's own handler.
+  int preempt_signal = SIGURG;
+  // Preempts a goroutine after 10 ms so that others can run, even in a loop that calls no function.
+  bool async_preemption = true;
+  // When main returns, run stops a goroutine that is computing, except inside the C library, because the goroutine may
+  // hold a lock there. If malloc is linked into the program (a static tcmalloc or jemalloc, or -static), run cannot
+  // tell whether a goroutine is inside malloc, so it lets goroutines that compute go on. With true, run stops them
+  // anyway. Such a goroutine may then hold a lock of malloc, and the next allocation waits forever. So set it only if
+  // the goroutines do not allocate when main returns, or if the program ends with _exit.
   bool stop_beside_own_malloc = false;
-  bool deadlock_detection = true;  // "all goroutines are asleep - deadlock!" and exit code 2
-  std::chrono::nanoseconds scavenge_after = std::chrono::minutes(5);     // memory of stacks idle for so long goes back
-  std::chrono::nanoseconds idle_thread_after = std::chrono::minutes(1);  // a thread that nobody needed for so long ends
+  // Ends the program with "all goroutines are asleep - deadlock!" and exit code 2 if no goroutine can ever run again.
+  bool deadlock_detection = true;
+  // The memory of a stack that was unused for this long is returned to the system.
+  std::chrono::nanoseconds scavenge_after = std::chrono::minutes(5);
+  // A thread that was not needed for this long ends.
+  std::chrono::nanoseconds idle_thread_after = std::chrono::minutes(1);
 };
 
 namespace detail {
 
-// Runs main(context) as the main goroutine. Returns when it has ended, rethrows what it threw. Throws std::invalid_argument for options outside
-// the rules, std::logic_error for a run inside a run, std::system_error when the system denies memory.
+// Runs main(context) as the main goroutine and returns when it has ended. Rethrows an exception that left main. Throws
+// std::invalid_argument for invalid options, std::logic_error for a run inside a run, and std::system_error if the
+// system has no memory.
 void run_main(void (*main)(void*), void* context, options const& chosen);
 
 }  // namespace detail
 
-// Runs main as the main goroutine and returns its int, or 0 for void. An exception that leaves main leaves run. May be
-// called again after it has returned; not inside itself.
+// Runs main as the main goroutine and returns its int, or 0 if main returns void. An exception that leaves main leaves
+// run. A program may call run again after it has returned, but not inside a run.
 template <class F>
 requires std::invocable<F&>
 int run(F main, options chosen = {}) {
@@ -77,10 +90,14 @@ int run(F main, options chosen = {}) {
   return self.result;
 }
 
-// The same, embedded: goroutines run on threads in the background while the owner's thread goes on, as does any other thread;
-// all of them may use `go`, channels, mutexes and the rest, and block as threads. The destructor ends everything as the end of run
-// does: a thread that waits in a call of thrum then, or begins one at that very moment, stays there for good; later calls throw
-// std::logic_error. No deadlock is reported, since nobody knows what the others will do. One at a time in a process, and not beside run.
+// An embedded scheduler: goroutines run on background threads while the thread that made the runtime goes on. That
+// thread and any other thread may use `go`, channels, mutexes and the rest of thrum; a call that has to wait blocks the
+// thread.
+//
+// The destructor stops all goroutines as the end of run does. A thread that waits in a call of thrum at that time, or
+// begins one at that moment, stays in it for good; later calls throw std::logic_error. A runtime reports no deadlock,
+// because a thread of the program may wake a goroutine at any time. A process can have one runtime at a time, and none
+// during a run.
 class runtime {
  public:
   explicit runtime(options chosen = {});

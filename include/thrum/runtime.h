@@ -1,15 +1,19 @@
-// The runtime's figures, and what can be asked of it as a whole.
+// Statistics of the runtime, and calls that concern the runtime as a whole.
 //
 //   thrum::stats const now = thrum::read_stats();
-//   std::printf("%llu goroutines wait, %d threads rest\n", static_cast<unsigned long long>(now.waiting), now.idle_threads);
+//   std::printf("%llu goroutines wait, %d threads rest\n", static_cast<unsigned long long>(now.waiting),
+//               now.idle_threads);
 //
-//   int const before = thrum::set_max_procs(2);       // from now on
-//   { thrum::os_thread_lock const here; gl_draw(); }  // for libraries that belong to a thread
-//   thrum::dump_goroutines(stderr);                   // who waits for what, and where
+//   int const before = thrum::set_max_procs(2);       // takes effect at once
+//   { thrum::os_thread_lock const here; gl_draw(); }  // for libraries that are bound to a thread
+//   thrum::dump_goroutines(stderr);                   // what each goroutine waits for, and where
 //
-// Thread safety: all may be called from any goroutine or thread while a runtime is alive: std::logic_error otherwise. read_stats interrupts each P for a moment, set_max_procs and
-// dump_goroutines stop the world for some hundred microseconds: for figures every second, not for every request. num_goroutines and
-// its kin only read some words.
+// Thread safety: all of these may be called from any goroutine or thread while a runtime is alive; otherwise they throw
+// std::logic_error.
+//
+// Cost: read_stats interrupts each P briefly. set_max_procs and dump_goroutines stop the world for some hundred
+// microseconds. So call them about once a second, not for every request. max_procs, num_goroutines, num_threads and
+// num_cpus only read a few words.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -23,21 +27,24 @@
 
 namespace thrum {
 
-[[nodiscard]] int max_procs();  // how many goroutines may run at once
-// From now on n; answers how many it was before. Stops the world for that. Nothing changes if n is not positive;
-// more than 1,024 throw std::invalid_argument.
+[[nodiscard]] int max_procs();  // how many goroutines may run at the same time
+// Changes the number of Ps to n and returns the previous number. Stops the world to do so. Changes nothing if n is not
+// positive. Throws std::invalid_argument if n is more than 1,024.
 int set_max_procs(int n);
-[[nodiscard]] int num_goroutines();  // alive now, main included
-[[nodiscard]] int num_threads();     // OS threads of the scheduler, the caller of run included
-[[nodiscard]] int num_cpus();        // that affinity and the cgroup quota allow; usable anywhere
+[[nodiscard]] int num_goroutines();  // how many exist, main included
+[[nodiscard]] int num_threads();     // OS threads of the scheduler, including the thread that called run
+[[nodiscard]] int num_cpus();        // CPUs that the affinity mask and the cgroup quota allow; needs no runtime
 
-// Wires the calling goroutine to an OS thread until it is unlocked as many times: it runs on no other thread, and the thread runs nothing
-// else. For libraries and settings that belong to a thread. A goroutine that ends locked takes its thread with it. Unlocking one that is
-// not locked does nothing. While it waits, its P is others'.
-// The thread is the one that it is on, unless that cannot be had for one alone: the first thread, for a goroutine that main has joined
-// there in place, and one that others come back to from a call of the C library (thrum::posix). Then the goroutine moves to another thread
-// before it is locked, and may move back when it is unlocked. So either may change the thread: hold no std::mutex over them, and no
-// address of a thread-local.
+// Locks the calling goroutine to an OS thread until unlock_os_thread was called as many times as lock_os_thread. The
+// goroutine runs on no other thread, and the thread runs no other goroutine. This is for libraries and settings that
+// are bound to a thread. While the goroutine waits, other goroutines use its P. If a goroutine ends while it is locked,
+// its thread ends too. unlock_os_thread does nothing if the goroutine is not locked.
+//
+// The goroutine is locked to the thread that it is on, except in two cases: the thread is the first one and runs this
+// goroutine because main joined it in place, or other goroutines have to come back to the thread from a call of the C
+// library (thrum::posix). In these cases the goroutine moves to another thread before it is locked, and may move back
+// when it is unlocked. So both functions may change the thread: do not hold a std::mutex or the address of a
+// thread_local across them.
 void lock_os_thread();
 void unlock_os_thread();
 class [[nodiscard]] os_thread_lock {
@@ -48,64 +55,71 @@ class [[nodiscard]] os_thread_lock {
   os_thread_lock& operator=(os_thread_lock const&) = delete;
 };
 
-// The limit of OS threads (options::max_threads) from now on; answers the old one. To have more of them already, or to pass it
-// later, ends the program with a message. Less than one throws std::invalid_argument.
+// Sets the limit of OS threads (options::max_threads) and returns the previous one. If there are more threads already,
+// or if the program needs more later, it ends with a message. Throws std::invalid_argument if the limit is less than
+// one.
 int set_max_threads(int limit);
 
-// What one P has done since run began.
+// What one P has done since the run began.
 struct proc_stats {
   int id = 0;
-  bool in_use = true;               // false: set_max_procs has taken it out of use, and what follows was before that
-  std::uint32_t queued = 0;         // goroutines waiting in its queue now
+  bool in_use = true;               // false: set_max_procs has taken it out of use, and the figures are from before
+  std::uint32_t queued = 0;         // goroutines that wait in its run queue
   std::uint32_t stacks_cached = 0;  // stacks that it keeps for its next goroutines
   std::uint64_t created = 0;
   std::uint64_t ended = 0;
-  std::uint64_t switches_direct = 0;  // straight from one goroutine to the next
-  std::uint64_t switches_via_g0 = 0;  // through the scheduling stack
-  std::uint64_t stack_handovers = 0;  // an ended goroutine's stack went on with the next, without a switch
-  std::uint64_t joined_in_place = 0;  // children run on their joiner's stack
+  std::uint64_t switches_direct = 0;  // switches straight from one goroutine to the next
+  std::uint64_t switches_via_g0 = 0;  // switches through the scheduling stack
+  // times that a goroutine ended and the next one began on its stack, without a switch
+  std::uint64_t stack_handovers = 0;
+  std::uint64_t joined_in_place = 0;  // children that ran on the stack of the goroutine that joined them
   std::uint64_t parks = 0;
   std::uint64_t readies = 0;
   std::uint64_t yields = 0;
-  std::uint64_t overflows = 0;     // a full queue sent half of it to the global one
+  std::uint64_t overflows = 0;     // times that the run queue was full and half of it went to the global queue
   std::uint64_t global_takes = 0;  // goroutines taken from the global queue
   std::uint64_t steals = 0;
-  std::uint64_t stolen = 0;       // goroutines got by them
-  std::uint64_t wakes = 0;        // idle Ps that it set going
-  std::uint64_t spins = 0;        // searches for work begun
-  std::uint64_t spinning_ns = 0;  // and how long they took, in nanoseconds
-  std::uint64_t timers_run = 0;   // sleepers woken and timers fired
-  // How often it was left for a call: by blocking(), again after each use of thrum inside of it, and by threads from outside.
+  std::uint64_t stolen = 0;       // goroutines that these steals brought
+  std::uint64_t wakes = 0;        // idle Ps that it has woken
+  std::uint64_t spins = 0;        // searches for work
+  std::uint64_t spinning_ns = 0;  // how long these searches took, in nanoseconds
+  std::uint64_t timers_run = 0;   // goroutines woken from sleep, and timers fired
+  // Times that a goroutine left this P for a call: with blocking(), after each use of thrum inside blocking(), and at
+  // the end of each call of thrum by a thread that is no goroutine.
   std::uint64_t syscalls = 0;
-  // Of these, given away at once: declared long, or by a thread that had made others runnable.
+  // How many of these gave the P away at once: calls declared long, and calls by a thread that had made goroutines
+  // runnable.
   std::uint64_t handed_off = 0;
-  std::uint64_t returns_to_idle = 0;  // returns from one that found their own P taken, and this one idle
-  std::uint64_t returns_queued = 0;   // goroutines back from one that found no P, and were run here later
-  // Goroutines that had to make room at the end of a slice, or to a world that stops: in the middle of user code, or in a call that may
-  // switch.
+  // returns from such a call to this P, which was idle, because their own P was taken
+  std::uint64_t returns_to_idle = 0;
+  std::uint64_t returns_queued = 0;  // goroutines that found no P after such a call, were queued, and later ran here
+  // Goroutines that were preempted because their time slice was over or the world was stopped: in the middle of user
+  // code, or in a call that may switch.
   std::uint64_t preempted = 0;
 };
 
-// A place in the program where goroutines slept in the kernel without thrum::blocking. It works, since the P is taken from
-// outside; but announced it is taken at once.
+// A place in the program where goroutines slept in the kernel without thrum::blocking. Such calls work, because sysmon
+// takes the P from the sleeping thread. If they are announced with thrum::blocking, the P becomes available sooner.
 struct unannounced_call {
-  long system_call = -1;         // its number, as in <sys/syscall.h>; -1: the kernel did not tell
-  void const* caller = nullptr;  // an address in the program that it was called from, for addr2line; nullptr: not found
+  long system_call = -1;         // its number, as in <sys/syscall.h>; -1 if the kernel did not tell
+  void const* caller = nullptr;  // an address in the program that made the call, for addr2line; nullptr if not found
   std::uint64_t count = 0;
 };
 
-// How long something took, each time. The buckets of the histogram are those of Go's runtime/metrics, without the one for negative
-// times: four for each power of two, so that a bucket is at most a quarter wider than its lower edge from 256 ns on.
+// A histogram of how long something took. The buckets are those of Go's runtime/metrics without the one for negative
+// times: there are four for each power of two, so from 256 ns on the upper edge of a bucket is at most a quarter above
+// its lower edge.
 struct durations {
   static constexpr std::size_t buckets = 161;
 
   std::uint64_t count = 0;
   std::chrono::nanoseconds total{0};
   std::chrono::nanoseconds longest{0};
-  std::array<std::uint64_t, buckets>
-      by_time{};  // [i]: how many took at least lower_edge(i) and less than lower_edge(i + 1)
+  // by_time[i] counts how many took at least lower_edge(i) and less than lower_edge(i + 1).
+  std::array<std::uint64_t, buckets> by_time{};
 
-  // 0, 64, 128, 192, 256, 320, ... ns; the last bucket begins at 2^47 ns, some 39 hours, and has no upper edge.
+  // The lower edges are 0, 64, 128, 192, 256, 320, ... ns. The last bucket begins at 2^47 ns, which is about 39 hours,
+  // and has no upper edge.
   [[nodiscard]] static constexpr std::chrono::nanoseconds lower_edge(std::size_t bucket) noexcept {
     auto const part = static_cast<std::int64_t>(bucket % 4);
     std::size_t const power = bucket / 4;
@@ -115,49 +129,58 @@ struct durations {
 
 struct stats {
   std::vector<proc_stats> procs;
-  // Goroutines by what they do, main and the caller included, threads from outside not. Nobody is stopped to count them: exact for
-  // those that stay as they are meanwhile.
+  // Goroutines by state. Main and the calling goroutine are included, threads that thrum did not make are not. The
+  // goroutines are counted while they run, so the figures are exact only for goroutines that do not change their state
+  // meanwhile.
   std::uint64_t running = 0;
-  std::uint64_t runnable = 0;  // in a queue, or paused until their turn
+  std::uint64_t runnable = 0;  // in a run queue, or paused until their next time slice
   std::uint64_t in_calls = 0;  // in the kernel, announced or not
-  std::uint64_t waiting = 0;   // for each other, for time, for a child
-  std::uint64_t created = 0;   // since run began
+  std::uint64_t waiting = 0;   // for another goroutine, for a time, or for a child
+  std::uint64_t created = 0;   // since the run began
   std::uint32_t global_queue = 0;
   int idle_procs = 0;
   int threads = 0;
   int idle_threads = 0;
   int spinning_threads = 0;
-  std::uint64_t sysmon_looks = 0;  // how often sysmon has looked at the Ps: not at all while the program is idle
-  std::uint64_t retaken = 0;       // Ps that it took from system calls
-  std::uint64_t unannounced = 0;   // Ps that it took from threads asleep in the kernel without saying so
-  std::vector<unannounced_call> unannounced_calls;  // where that was: the first 32 places
-  // Signals that it sent to end slices or stop the world, and those that had to be sent again.
+  std::uint64_t sysmon_looks = 0;  // how often sysmon has examined the Ps; it does not while the program is idle
+  std::uint64_t retaken = 0;       // Ps that sysmon took from system calls
+  std::uint64_t unannounced = 0;   // Ps that sysmon took from threads that slept in the kernel in an unannounced call
+  std::vector<unannounced_call> unannounced_calls;  // the first 32 places of such calls
+  // Signals that were sent to end time slices or to stop the world, including repeated ones.
   std::uint64_t preemptions_asked = 0;
-  int paused_threads = 0;                   // asleep in the middle of user code until their goroutine's turn
-  std::uint64_t file_reads_waited = 0;      // reads of files that waited for the disk without a thread
-  std::uint64_t file_reads_handed_off = 0;  // and with one: few at a time, or where the kernel has no ring
-  // How long goroutines that could run waited for their turn: from becoming runnable to running. Measured of a few: one in 64
-  // where threads go to sleep and are woken, one in some thousand where goroutines follow each other; of none that is locked to a thread.
+  int paused_threads = 0;  // threads that sleep in the middle of user code until the next time slice of their goroutine
+  std::uint64_t file_reads_waited = 0;  // reads of files that waited for the disk without a thread
+  // reads that kept a thread, because few were under way or io_uring was not available
+  std::uint64_t file_reads_handed_off = 0;
+  // How long goroutines waited between becoming runnable and running. Only a sample is measured: one in 64 where
+  // threads go to sleep and are woken, and one in some thousand where goroutines follow each other on a thread.
+  // Goroutines that are locked to a thread are not measured.
   durations ready_to_run;
-  durations stopping_took;        // stops of the world: until everybody had stopped
-  durations stopped_for;          // and until everybody was started again
-  std::size_t stacks_in_use = 0;  // by goroutines
+  durations stopping_took;        // stops of the world: how long until all Ps had stopped
+  durations stopped_for;          // stops of the world: how long until all Ps were started again
+  std::size_t stacks_in_use = 0;  // used by goroutines
   std::size_t stacks_cached = 0;  // kept by the Ps for their next goroutines
-  std::size_t stacks_free =
-      0;  // kept for all of them. What lay there for 0.1 s or two keeps 8 KiB of its memory at most
+  // Kept for all Ps. A stack that was unused for 0.1 to 0.2 s keeps at most 8 KiB of its memory.
+  std::size_t stacks_free = 0;
   std::size_t stacks_guarded = 0;
   std::size_t stacks_unguarded = 0;
 };
 
-// Every goroutine: its id and name, what it does or on what it waits and for how long, its stack trace and who made it. How long is known
-// exactly of those that wait for a mutex. Others are seen every ten seconds (or options::scavenge_after): they have waited at least
-// since they were first seen, less than a second is not said, and of threads from outside it is not known. One that sleeps in a system
-// call, announced or not, is shown with the call; its stack trace then needs elfutils' libdw, and callers that are only guessed are said to
-// be ("perhaps called, directly or not, from"). One that computes inside blocking() is shown where that was announced. Stops the world for a
-// moment; others run on while it is written. At most 100,000 goroutines are listed, the others counted, and of a stack 48 frames. SIGQUIT
-// writes the same to standard error and ends the program with exit code 2, unless the program has an action of its own for that signal.
+// Writes a list of all goroutines to `out`: the id and name of each, what it does or waits for and for how long, its
+// stack trace, and the place that started it. The function stops the world for a moment; the goroutines go on while the
+// list is being written. At most 100,000 goroutines are listed and the others are counted; a stack trace has at most 48
+// frames.
+//  - The waiting time is exact for goroutines that wait for a mutex. Other goroutines are examined every ten seconds
+//    (or every options::scavenge_after), and the time is counted from the first examination that saw them waiting. A
+//    time of less than a second is left out, and so is that of threads that thrum did not make.
+//  - A goroutine that sleeps in a system call, announced or not, is listed with the call. Its stack trace needs libdw
+//    of elfutils. A caller that is only guessed is marked "perhaps called, directly or not, from".
+//  - A goroutine that computes inside blocking() is listed with the place where blocking() was called.
+//
+// SIGQUIT writes the same list to standard error and ends the program with exit code 2, unless the program has its own
+// action for that signal.
 void dump_goroutines(std::FILE* out);
 
-[[nodiscard]] stats read_stats();  // each P's figures are of one moment
+[[nodiscard]] stats read_stats();  // the figures of each P are from one moment
 
 }  // namespace thrum

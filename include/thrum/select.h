@@ -3,17 +3,20 @@
 //   thrum::select(
 //       thrum::on_recv(jobs, [&](std::optional<job> next) { ... }),  // nullopt: jobs is closed
 //       thrum::on_send(results, result, [&] { ... }),
-//       thrum::otherwise([&] { ... }));                              // if none of them is ready now; or
-//       thrum::on_timeout(50ms, [&] { ... }));                       // if none of them becomes ready in time
+//       thrum::otherwise([&] { ... }));                              // if no case is ready; or:
+//       thrum::on_timeout(50ms, [&] { ... }));                       // if no case becomes ready in time
 //
-// Of the cases that are ready one is picked at random, each as likely as the others; all channels are seen at one instant.
-// Without a ready case the goroutine waits, unless there is an `otherwise`; with an `on_timeout` it waits no longer than
-// that. Channels and values are evaluated once (in which order is for the compiler to say: they are arguments of a
-// function); only the chosen case's function is called, after the channels are free again. A case of a nil channel is
-// never ready. Sending on a closed channel throws channel_closed. A value of a case that was not chosen stays with the case, and is destroyed with it.
+//  - If several cases are ready, one of them is picked at random, with equal probability. All channels are examined at
+//    one instant.
+//  - If no case is ready, the goroutine waits. With an `otherwise` it does not wait, and with an `on_timeout` it waits
+//    no longer than that.
+//  - Channels and values are evaluated once, in unspecified order, because they are arguments of a function.
+//  - Only the function of the chosen case is called, after the channels are unlocked.
+//  - A case of a nil channel is never ready. Sending on a closed channel throws channel_closed.
+//  - The value of a sending case that was not chosen stays in the case and is destroyed with it.
 //
-// It blocks the goroutine, never its thread. With n cases it costs about n times what one channel operation costs, and
-// allocates nothing beyond the boxes of values to be sent (see chan.h) and, for a span, n small records.
+// select blocks the goroutine, never its thread. With n cases it costs about n times as much as one channel operation.
+// It allocates nothing except the boxes of values to be sent (see chan.h) and, for a span, n small records.
 #pragma once
 
 #include <thrum/chan.h>
@@ -48,19 +51,20 @@ template <detail::sending_handle Handle, class F = detail::do_nothing>
   return detail::send_case<detail::element_of<Handle>, F>(std::forward<Handle>(to), std::move(value), std::move(f));
 }
 
-// Instead of waiting.
+// Runs f instead of waiting if no case is ready.
 template <class F = detail::do_nothing>
 [[nodiscard]] auto otherwise(F f = {}) {
   return detail::fallback_case<F>{0, std::move(f)};
 }
 
-// After waiting for so long. A time of zero or less is an `otherwise`, the largest duration never ends.
+// Runs f if no case becomes ready in this time. A time of zero or less acts like `otherwise`; the largest duration
+// never ends.
 template <class Rep, class Period, class F = detail::do_nothing>
 [[nodiscard]] auto on_timeout(std::chrono::duration<Rep, Period> const& d, F f = {}) {
   return detail::fallback_case<F>{std::max(detail::to_ns(d), std::int64_t{0}), std::move(f)};
 }
 
-// One case whose kind is known only at run time: made from any of the above. It holds its channel.
+// A case whose kind is known only at run time. It is made from any of the above, and holds its channel.
 class select_case {
  public:
   template <class Case>
@@ -81,7 +85,7 @@ class select_case {
     virtual ~interface() = default;
     virtual void describe(detail::channel_waiter&) {}
     virtual void picked(bool completed) = 0;
-    std::int64_t const patience_ns;  // of a fallback; -1: it is none
+    std::int64_t const patience_ns;  // how long a fallback case waits; -1 for other cases
   };
 
   template <class Case>
@@ -112,14 +116,15 @@ class select_case {
   std::unique_ptr<interface> self_;
 };
 
-// Answers the index of the case that ran, in the order in which they are written.
+// Returns the index of the case that ran, in the order in which the cases are written.
 template <class... Cases>
 requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::size_t select(Cases&&... cases) {
   constexpr std::size_t count = sizeof...(Cases);
   constexpr std::size_t fallbacks = (0 + ... + (detail::is_fallback<std::remove_cvref_t<Cases>> ? 1 : 0));
   static_assert(fallbacks <= 1, "a select has at most one `otherwise` or `on_timeout`");
   static_assert((!std::is_same_v<std::remove_cvref_t<Cases>, select_case> && ...), "a select_case goes into a span");
-  std::array<detail::channel_waiter, count + (count == 0 ? 1 : 0)> waiters;  // nil, and so never picked, for a fallback
+  // the entry of a fallback is nil, so it is never picked
+  std::array<detail::channel_waiter, count + (count == 0 ? 1 : 0)> waiters;
   std::int64_t patience_ns = detail::for_ever_ns;
   [[maybe_unused]] std::size_t next = 0;
   (
@@ -152,8 +157,8 @@ requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::si
   return picked;
 }
 
-// The same for a number of cases that is known only at run time. They can be used for another select, but for a sending one
-// that was chosen: its value is gone.
+// The same for a number of cases that is known only at run time. The cases can be used in another select, except a
+// sending case that was chosen, because its value is gone.
 inline std::size_t select(std::span<select_case> cases) {
   std::vector<detail::channel_waiter> waiters(cases.size());
   std::size_t fallback = cases.size();

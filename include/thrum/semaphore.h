@@ -1,15 +1,17 @@
-// semaphore: a number of permits to be taken and given back, in order of coming.
+// semaphore: a number of permits that are acquired and released, in the order of the requests.
 //
 //   thrum::semaphore slots(8);
-//   slots.acquire();                                  // waits, parked, until there is one
+//   slots.acquire();                                  // waits, parked, until a permit is free
 //   thrum::defer back = [&] { slots.release(); };
 //
-// First come, first served: a request that is larger than what is there waits at the head, and smaller ones that come later
-// wait behind it, so that it is not overtaken for ever. Permits that are released go straight to those who wait: nobody
-// can snatch them. Whoever releases need not have acquired.
+// First come, first served: if a request wants more permits than there are, it waits at the head of the queue, and
+// later requests wait behind it even if they are smaller. So a large request is not overtaken forever. Released permits
+// go directly to the waiting goroutines, so a newcomer cannot take them. The goroutine that releases a permit need not
+// be the one that acquired it.
 //
-// Uncontended, each operation is one atomic operation. release and try_acquire never switch. It may be destroyed as soon
-// as an acquire that waited has returned. A negative number, or a count above max(), ends the program.
+// If there is no contention, each operation is one atomic operation. release and try_acquire never switch to another
+// goroutine. The semaphore may be destroyed as soon as an acquire that waited has returned. A negative number, or a
+// count above max(), ends the program.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -47,7 +49,7 @@ class semaphore {
     return take(seen, n) || try_acquire_slow(n);
   }
 
-  // False: the time was over first.
+  // These return false if the time was over first.
   template <class Rep, class Period>
   [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> const& d, std::int64_t n = 1) {
     return try_acquire(n) || try_acquire_until_ns(detail::deadline_after(d), n);
@@ -61,7 +63,8 @@ class semaphore {
   void release(std::int64_t n = 1) noexcept {
     std::uint64_t seen = state_.load(detail::relaxed);
     while ((seen & waited_for) == 0 && is_valid(n) && n <= max() - count_of(seen)) {
-      // release pairs with the acquire of whoever takes them; after this the semaphore may be gone
+      // release pairs with the acquire of the goroutine that takes the permits. After this the semaphore may be
+      // destroyed.
       if (state_.compare_exchange_weak(seen, seen + one * static_cast<std::uint64_t>(n), detail::release,
                                        detail::relaxed)) {
         return;
@@ -71,8 +74,8 @@ class semaphore {
   }
 
  private:
-  // Somebody stands in the wait table; changed under its bucket's lock. Meant for the run whose number stands above the
-  // count.
+  // Goroutines stand in the wait table. Changed under the bucket's lock. The bits above the count hold the number of
+  // the run for which the flag is valid.
   static constexpr std::uint64_t waited_for = 1;
   static constexpr std::uint64_t one = 2;
 
@@ -82,10 +85,10 @@ class semaphore {
   }
   [[noreturn]] static void refuse(char const* what, std::int64_t n) noexcept;
 
-  // Unless somebody waits or there are too few; `seen` is what was there.
+  // Takes n permits, unless goroutines wait or there are too few. Stores the state that it found in `seen`.
   [[nodiscard]] bool take(std::uint64_t& seen, std::int64_t n) noexcept {
     while ((seen & waited_for) == 0 && is_valid(n) && n <= count_of(seen)) {
-      // acquire pairs with the release of those who gave them
+      // acquire pairs with the release of the goroutines that gave the permits
       if (state_.compare_exchange_weak(seen, seen - one * static_cast<std::uint64_t>(n), detail::acquire,
                                        detail::relaxed)) {
         return true;
@@ -107,7 +110,7 @@ class semaphore {
   void settle() noexcept;
 
   detail::atomic<std::uint64_t> state_;
-  detail::atomic<std::uint64_t> promised_{0};  // permits given to goroutines that were woken and have not come yet
+  detail::atomic<std::uint64_t> promised_{0};  // permits given to woken goroutines that have not run yet
 };
 
 }  // namespace thrum

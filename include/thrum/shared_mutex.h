@@ -1,15 +1,19 @@
-// shared_mutex: SharedTimedLockable, for goroutines: one writer, or any number of readers. Waiting parks the goroutine.
+// shared_mutex: a SharedTimedLockable for goroutines, with one writer or any number of readers. Waiting parks the
+// goroutine.
 //
 //   thrum::shared_mutex m;
 //   { std::shared_lock reading(m); use(table); }
 //   { std::unique_lock writing(m); table = next(); }
 //
-// Writers are preferred, as in Go: one that waits keeps new readers out, and gets in when those who are inside have left.
-// When a writer leaves, all readers that wait go first, then the next writer, in order of coming. So neither side starves;
-// but a reader that locks again while it holds the lock may wait for a writer that waits for it.
+// Writers are preferred, as in Go: a waiting writer keeps new readers out, and gets the lock when the present readers
+// have left. When a writer unlocks, all waiting readers go first, then the next writer in the order in which the
+// writers came. So neither side starves. But a reader that locks a second time while it holds the lock may deadlock
+// with a writer that waits for it.
 //
-// Uncontended, each operation is one atomic operation. unlock, unlock_shared and the try forms never switch. It may be
-// destroyed as soon as its last unlock let the destroyer go on. Unlocking what is not locked so ends the program.
+// If there is no contention, each operation is one atomic operation. unlock, unlock_shared and the try forms never
+// switch to another goroutine. A goroutine may destroy the shared_mutex as soon as it has got and released the last
+// lock, even if an earlier unlock has not returned yet. Unlocking a lock that is not held in that mode ends the
+// program.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -36,19 +40,20 @@ class shared_mutex {
 
   void lock() {
     std::uint64_t seen = 0;
-    // acquire pairs with the release of whoever left last
+    // acquire pairs with the release of the last unlock or unlock_shared
     if (!state_.compare_exchange(seen, held, detail::acquire, detail::relaxed)) return lock_slow();
     holder_.is_this_goroutine();
   }
 
   [[nodiscard]] bool try_lock() noexcept {
     std::uint64_t seen = 0;
-    if (!state_.compare_exchange(seen, held, detail::acquire, detail::relaxed)) return try_lock_slow();  // as lock()
+    // acquire as in lock()
+    if (!state_.compare_exchange(seen, held, detail::acquire, detail::relaxed)) return try_lock_slow();
     holder_.is_this_goroutine();
     return true;
   }
 
-  // False: the time was over first.
+  // These return false if the time was over first.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d) {
     return try_lock() || wait_to_write("shared_mutex::try_lock_for", detail::deadline_after(d));
@@ -62,12 +67,13 @@ class shared_mutex {
 
   void unlock() noexcept {
     std::uint64_t seen = held;
-    // release pairs with the next one's acquire; after this the shared_mutex may be gone
+    // release pairs with the acquire of the next owner. After this the shared_mutex may be destroyed.
     if (!state_.compare_exchange(seen, 0, detail::release, detail::relaxed)) unlock_slow();
   }
 
   void lock_shared() {
-    std::uint64_t const before = state_.fetch_add(reader, detail::acquire);  // pairs with the last writer's release
+    // pairs with the release of the last writer's unlock
+    std::uint64_t const before = state_.fetch_add(reader, detail::acquire);
     if (before > readers) lock_shared_slow(before);
   }
 
@@ -90,19 +96,21 @@ class shared_mutex {
   }
 
   void unlock_shared() noexcept {
-    // release pairs with the next writer's acquire; after this the shared_mutex may be gone, but for a writer that waits
+    // release pairs with the acquire of the next writer. After this the shared_mutex may be destroyed, unless a writer
+    // waits.
     std::uint64_t const before = state_.fetch_sub(reader, detail::release);
-    if (before - reader >= readers) unlock_shared_slow(before);  // any flag, or no reader
+    if (before - reader >= readers) unlock_shared_slow(before);  // a flag is set, or there was no reader
   }
 
  private:
   friend struct rt::lock_holders;
 
   static constexpr std::uint64_t reader = 1;
-  // Those who read, and for a moment those who came to read and see that they must wait.
+  // The number of readers. It also counts, for a moment, readers that have just come and find that they must wait.
   static constexpr std::uint64_t readers = 0xffff'ffff;
-  static constexpr std::uint64_t held = readers + 1;  // by a writer
-  // Somebody stands in the wait table; changed under its bucket's lock. Meant for the run whose number stands above.
+  static constexpr std::uint64_t held = readers + 1;  // a writer holds it
+  // Goroutines stand in the wait table. Changed under the bucket's lock. The bits above hold the number of the run for
+  // which the flags are valid.
   static constexpr std::uint64_t writers_wait = held << 1U;
   static constexpr std::uint64_t readers_wait = held << 2U;
   static constexpr std::uint64_t flags = writers_wait | readers_wait;
@@ -133,8 +141,9 @@ class shared_mutex {
   [[nodiscard]] void const* readers_key() const noexcept;
 
   detail::atomic<std::uint64_t> state_{0};
-  detail::atomic<std::uint64_t> promised_{0};  // of state_, to goroutines that were woken and have not come yet
-  detail::holder holder_;                      // the writer
+  // the part of state_ that was given to woken goroutines that have not run yet
+  detail::atomic<std::uint64_t> promised_{0};
+  detail::holder holder_;  // the writer
 };
 
 }  // namespace thrum

@@ -1,14 +1,19 @@
-// signals: the program's signals as a channel (Go's os/signal).
+// signals: receives the signals of the program from a channel (Go's os/signal).
 //
 //   auto stop = thrum::signals(SIGINT, SIGTERM);
 //   thrum::select(thrum::on_recv(stop, [&](auto) { server.close(); }), ...);
-//   thrum::stop_signals(stop);   // from now on they do again what they did before
+//   thrum::stop_signals(stop);   // the signals have their previous effect again
 //
-// A signal to which there is a subscription does not end the program. Each subscriber gets it, once for several that came before it
-// looked. The channel holds 16 signals, and one that finds it full is dropped for that subscriber. A subscriber that closes its channel is
-// subscribed no more. While there is a subscription that was made in this run, the program does not count as deadlocked, because a
-// signal may come. Needs a runtime that is alive. Not for SIGKILL, SIGSTOP, the runtime's preemption signal, or signals that tell of a
-// fault: these are invalid_argument. Errors: a form that throws std::system_error and one with a std::error_code.
+//  - A signal with a subscription does not end the program. Each subscriber receives it. If it comes several times
+//    before the runtime has delivered it, the subscribers receive it once.
+//  - The channel holds 16 signals. If it is full, a further signal is dropped for that subscriber.
+//  - A subscriber that closes its channel is unsubscribed.
+//  - While there is a subscription that was made in this run, the program does not count as deadlocked, because a
+//    signal may come.
+//  - A runtime must be alive. SIGKILL, SIGSTOP, the runtime's preemption signal and signals that report a fault are
+//    invalid_argument.
+//
+// Errors: there is a form that throws std::system_error and one with a std::error_code.
 #pragma once
 
 #include <thrum/chan.h>
@@ -20,7 +25,8 @@
 
 namespace thrum {
 
-// In braces, since the error comes last: signals({SIGINT, SIGTERM}, error). All of them or none; with an error the channel is nil.
+// The numbers are in braces, because the error comes last: signals({SIGINT, SIGTERM}, error). Subscribes to all of them
+// or to none. With an error the channel is nil.
 [[nodiscard]] chan<int> signals(std::initializer_list<int> numbers, std::error_code& error);
 template <std::same_as<int>... Numbers>
 requires(sizeof...(Numbers) > 0) [[nodiscard]] chan<int> signals(Numbers... numbers) {

@@ -1,4 +1,4 @@
-// basic_socket: what all connected sockets share beyond fd.
+// basic_socket: what all connected sockets have in addition to fd.
 #pragma once
 
 #include <thrum/endpoint.h>
@@ -25,7 +25,7 @@ class basic_socket : public fd {
   }
   [[nodiscard]] endpoint remote_endpoint(std::error_code& error) const noexcept;
 
-  // The other side reads to the end, and may still write; nobody here reads any more.
+  // Ends the sending side: the peer reads up to the end and may go on writing to this socket.
   void shutdown_write() {
     detail::or_throw(detail::call_on{*this, "shutdown_write"}, [&](std::error_code& e) { shutdown_write(e); });
   }
@@ -35,7 +35,7 @@ class basic_socket : public fd {
   }
   void shutdown_read(std::error_code& error) noexcept;
 
-  // In bytes, as the system is asked for; it may take another size.
+  // Sizes in bytes, as requested from the system, which may choose another size.
   void set_read_buffer(int bytes) {
     detail::or_throw(detail::call_on{*this, "set_read_buffer"}, [&](std::error_code& e) { set_read_buffer(bytes, e); });
   }

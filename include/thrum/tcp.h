@@ -1,6 +1,6 @@
-// TCP: a goroutine per connection, in blocking style.
+// TCP: one goroutine per connection, in blocking style.
 //
-//   auto listener = thrum::tcp_listener::listen("127.0.0.1:8080");   // ":8080": every address; port 0: one that is free
+//   auto listener = thrum::tcp_listener::listen("127.0.0.1:8080");   // ":8080": all addresses; port 0: any free port
 //   for (;;) {
 //     thrum::go([conn = listener.accept()]() mutable {
 //       std::array<char, 4096> bytes;
@@ -10,10 +10,13 @@
 //
 //   auto conn = thrum::tcp_conn::dial("example.org:80", 5s);
 //
-// Reading, writing, deadlines, closing and errors: fd.h. TCP_NODELAY is on, as in Go. accept waits while the process or the
-// machine has no descriptor left (and says so once on standard error), since whoever serves connections can only go on.
-// dial tries all addresses of the host; with IPv6 and IPv4 ones the other family starts 300 ms later, or when the first has
-// failed, and the first connection wins (RFC 8305, as Go does it).
+// Reading, writing, deadlines, closing and errors work as in fd.h. TCP_NODELAY is on, as in Go.
+//
+// If the process or the machine has no free descriptor, accept waits until there is one and prints one message on
+// standard error, because a server could do nothing else anyway.
+//
+// dial tries all addresses of the host. If there are IPv6 and IPv4 addresses, it starts with one family and adds the
+// other after 300 ms, or when the first has failed. The first connection wins (RFC 8305, as in Go).
 #pragma once
 
 #include <thrum/socket.h>
@@ -26,7 +29,7 @@ namespace thrum {
 
 struct listen_options {
   bool reuse_addr = true;
-  bool reuse_port = false;  // several listeners share a port, and the kernel deals the connections out
+  bool reuse_port = false;  // several listeners share a port, and the kernel distributes the connections
   int backlog = 4096;       // the system may allow less
 };
 
@@ -53,7 +56,7 @@ class tcp_conn : public basic_socket {
     detail::or_throw(detail::call_on{*this, "set_no_delay"}, [&](std::error_code& e) { set_no_delay(on, e); });
   }
   void set_no_delay(bool on, std::error_code& error) noexcept;
-  // After so long without a byte the other side is asked whether it is there, 15 s from the start, as in Go; 0: not at all.
+  // The peer is probed when no byte has come for this long. The default is 15 s, as in Go; 0 turns probing off.
   void set_keep_alive(std::chrono::seconds idle) {
     detail::or_throw(detail::call_on{*this, "set_keep_alive"}, [&](std::error_code& e) { set_keep_alive(idle, e); });
   }
@@ -78,7 +81,7 @@ class tcp_listener : private basic_socket {
   }
   [[nodiscard]] tcp_conn accept(std::error_code& error);
 
-  // The one for accept is the read deadline.
+  // The deadline of accept is the read deadline.
   using basic_socket::close;
   using basic_socket::is_open;
   using basic_socket::local_endpoint;

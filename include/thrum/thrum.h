@@ -1,4 +1,4 @@
-// All of thrum but TLS, which is a library of its own: <thrum/tls.h>, with thrum::tls.
+// All of thrum except TLS, which is a separate library: <thrum/tls.h>, with the target thrum::tls.
 #pragma once
 
 #include <thrum/blocking.h>

@@ -1,4 +1,4 @@
-// Time: the clock, sleeping, functions to be called later, times that can be received.
+// Time: the clock, sleeping, functions that are called later, and timers with a channel.
 #pragma once
 
 #include <thrum/after_func.h>

@@ -4,17 +4,20 @@
 //   thrum::select(thrum::on_recv(results, use), thrum::on_recv(limit.c(), [](auto) { give_up(); }));
 //
 //   thrum::ticker tick(10ms);
-//   for (clock::time_point due : tick.c()) ...            // until the loop is left: the channel is never closed
+//   for (clock::time_point due : tick.c()) ...            // leave the loop with break: the channel is never closed
 //
-//   auto due = thrum::after(1s).recv();                   // a timer that nobody will stop
+//   auto due = thrum::after(1s).recv();                   // a timer that is never stopped
 //
-// What is received is the time at which it was due. When stop() or reset() has returned, nothing of an earlier setting can
-// be received any more: what lay in the channel is taken back, and counts as not yet gone off. The channel shows no buffer;
-// a ticker whose receiver is slow leaves ticks out. A time of zero or less goes off at once, the largest duration never.
+// The received value is the time at which the timer was due. After stop() or reset() has returned, nothing of an
+// earlier setting can be received: a time that was in the channel is removed, and the timer counts as not fired. The
+// channel reports no buffer. A ticker drops ticks if its receiver is slow. A time of zero or less fires at once, and
+// the largest duration never fires.
 //
-// Thread safety: all may be called from any goroutine or thread while a runtime is alive. Nothing here blocks but receiving. Setting a timer costs
-// about as much as a channel operation, and no thread. One that is destroyed, or whose last channel handle goes, is stopped
-// and leaves nothing behind: `after` in a select needs no stop.
+// Thread safety: all of these may be called from any goroutine or thread while a runtime is alive. Only receiving
+// blocks.
+//
+// Cost: setting a timer costs about as much as a channel operation, and no thread. A timer is stopped and freed when it
+// is destroyed or when the last handle of its channel is destroyed, so `after` in a select needs no stop.
 #pragma once
 
 #include <thrum/clock.h>
@@ -28,7 +31,7 @@ namespace thrum {
 
 class timer {
  public:
-  // Throws std::logic_error while no runtime is alive, std::bad_alloc; so does reset.
+  // Throws std::logic_error while no runtime is alive, and std::bad_alloc. So does reset.
   template <class Rep, class Period>
   explicit timer(std::chrono::duration<Rep, Period> const& d) : c_(detail::make_timer_channel()) {
     detail::set_timer(c_, detail::to_ns(d), 0);
@@ -43,10 +46,11 @@ class timer {
 
   [[nodiscard]] chan<clock::time_point>::receiver const& c() const noexcept { return c_; }
 
-  // True: it will not go off, and nobody has received from it. False: somebody has, or it was stopped before.
+  // Returns true if the timer was set and no time was received from it; it will not fire. Returns false if its time was
+  // received, or if it was stopped already.
   bool stop() noexcept { return detail::stop_timer(c_); }
 
-  // Sets it anew, whether it has gone off or not. Answers what stop() would have answered.
+  // Sets the timer anew, whether it has fired or not. Returns what stop() would have returned.
   template <class Rep, class Period>
   bool reset(std::chrono::duration<Rep, Period> const& d) {
     return detail::set_timer(c_, detail::to_ns(d), 0);
@@ -58,7 +62,7 @@ class timer {
 
 class ticker {
  public:
-  // Throws std::invalid_argument unless the period is positive; otherwise as timer.
+  // Throws std::invalid_argument if the period is not positive, and otherwise the same as timer.
   template <class Rep, class Period>
   explicit ticker(std::chrono::duration<Rep, Period> const& period) : c_(detail::make_timer_channel()) {
     reset(period);
@@ -75,7 +79,7 @@ class ticker {
 
   void stop() noexcept { detail::stop_timer(c_); }
 
-  // The next tick is a whole period from now.
+  // The next tick comes one whole period from the call on.
   template <class Rep, class Period>
   void reset(std::chrono::duration<Rep, Period> const& period) {
     std::int64_t const ns = detail::checked_period(detail::to_ns(period));
@@ -86,7 +90,7 @@ class ticker {
   detail::time_receiver c_;
 };
 
-// A channel from which the time can be received once, when d is over.
+// A channel from which one time can be received, when d is over.
 template <class Rep, class Period>
 [[nodiscard]] chan<clock::time_point>::receiver after(std::chrono::duration<Rep, Period> const& d) {
   detail::time_receiver c = detail::make_timer_channel();

@@ -1,4 +1,4 @@
-// TLS over any connection, by OpenSSL 3. A library of its own: target_link_libraries(app PRIVATE thrum::tls).
+// TLS over any connection, with OpenSSL 3. It is a separate library: target_link_libraries(app PRIVATE thrum::tls).
 //
 //   auto trust = thrum::tls_context::client();   // once
 //   auto conn = thrum::tls_stream::dial("example.org:443", trust, 5s);
@@ -8,27 +8,30 @@
 //   thrum::go([&server, plain = listener.accept()]() mutable {
 //     auto conn = thrum::tls_stream::server(std::move(plain), server);
 //     conn.set_deadline(10s);
-//     conn.handshake();   // else the first read or write does it
+//     conn.handshake();   // otherwise the first read or write does it
 //     ...
-//     conn.close();       // says goodbye; a stream that is merely destroyed is cut off, and the peer is told so by its TLS
+//     conn.close();       // sends close_notify; without it the peer's TLS reports that the connection was cut off
 //   });
 //
-// Reading, writing, deadlines and closing are those of fd.h, and so are their promises: waiting parks the goroutine, close ends
-// whoever waits (operation_canceled), each call has a form that throws and one with a std::error_code. Beyond these:
-//  - Reading answers 0 only after the peer's close_notify. An end without it is tls_errc::unexpected_end.
-//  - After timed_out one may go on with a new deadline: a handshake continues, and what a write had taken before (it says how much) goes
-//    out with the next write. Other errors of TLS are final.
-//  - A call that also does the handshake waits for the peer until its own deadline: a write until the write deadline. handshake() has the
-//    read deadline. What is sent in it has the write deadline. A connection's own deadlines hold until one is set here.
-//  - A read never waits to send: what it has to answer goes at once or with a later call. A peer that lets 64 KiB of answers pile up is
-//    not read from (answers_not_taken).
-//  - Errors: tls_error.h.
+// Reading, writing, deadlines and closing work as in fd.h: waiting parks the goroutine, close ends all calls that wait
+// (operation_canceled), and each call has a form that throws and one with a std::error_code. In addition:
+//  - Reading returns 0 only after the peer's close_notify. An end without it is tls_errc::unexpected_end.
+//  - After timed_out the stream can be used with a new deadline. A handshake continues. Bytes that a write had accepted
+//    (it returns how many) are sent with the next write. Other errors of TLS are final.
+//  - A read or write that also does the handshake waits for the peer until its own deadline: a write until the write
+//    deadline. handshake() uses the read deadline. Everything that these calls send uses the write deadline. The
+//    deadlines of the connection itself apply until one is set here.
+//  - A read never waits to send. An answer that it has to send goes out at once or with a later call. If 64 KiB of
+//    answers pile up because the peer does not read them, reading fails (answers_not_taken).
+//  - The errors are described in tls_error.h.
 //
-// Thread safety: as fd. One goroutine may read while another writes, and any may close. Moving, assigning and destroying are for one alone.
+// Thread safety: as for fd. One goroutine may read while another writes, and any goroutine may close. Moving, assigning
+// and destroying need exclusive access.
 //
-// Cost: a mutex and a call of OpenSSL around each read and write. Memory: up to 100 KiB for buffers, of which only what messages need is
-// touched, and what OpenSSL keeps. OpenSSL runs on the goroutine's stack and needs less than 10 KiB of it (measured with OpenSSL 3.0): the
-// default of 256 KiB is ample, 64 KiB are enough. A handshake computes for a millisecond or so.
+// Cost: a mutex and a call of OpenSSL for each read and write. Memory: up to 100 KiB for buffers, of which only as much
+// is touched as messages need, and OpenSSL's own memory. OpenSSL runs on the goroutine's stack and needs less than 10
+// KiB of it (measured with OpenSSL 3.0), so the default of 256 KiB is ample, and 64 KiB are enough. A handshake
+// computes for about a millisecond.
 #pragma once
 
 #include <thrum/buffer.h>
@@ -65,10 +68,10 @@ class tls_stream {
   tls_stream() noexcept;
   tls_stream(tls_stream&&) noexcept;
   tls_stream& operator=(tls_stream&&) noexcept;
-  ~tls_stream();  // closes what is below, without a goodbye
+  ~tls_stream();  // closes the connection without a close_notify
 
-  // Both take the connection over, and do not wait. `host`: a name, which is also told to the server (SNI), or the number of an
-  // address, with brackets and zone or without. The peer's certificate must have it.
+  // Both take ownership of the connection and do not wait. `host` is a name, which is also sent to the server (SNI), or
+  // a numeric address, with or without brackets and zone. The peer's certificate must be valid for it.
   template <detail::carries_tls Conn>
   static tls_stream client(Conn conn, tls_context const& context, std::string_view host) {
     return detail::or_throw("tls_stream::client",
@@ -87,7 +90,7 @@ class tls_stream {
   static tls_stream server(Conn conn, tls_context const& context, std::error_code& error) {
     return make_server(wrap(std::move(conn)), context, error);
   }
-  // A TCP connection and the handshake, within one timeout.
+  // Makes a TCP connection and does the handshake, within one timeout.
   static tls_stream dial(std::string_view address, tls_context const& context,
                          std::chrono::nanoseconds timeout = no_timeout) {
     return detail::or_throw(detail::call_to{"dial tls", address},
@@ -96,7 +99,7 @@ class tls_stream {
   static tls_stream dial(std::string_view address, tls_context const& context, std::chrono::nanoseconds timeout,
                          std::error_code& error);
 
-  // Nothing if it is done already.
+  // Does nothing if the handshake is done already.
   void handshake() {
     detail::or_throw("handshake", [this](std::error_code& e) { handshake(e); });
   }
@@ -126,14 +129,14 @@ class tls_stream {
   }
   std::size_t write_all(std::span<const_buffer const> from, std::error_code& error);
 
-  // Tells the peer that nothing more comes (close_notify). What it still has to say may be read.
+  // Tells the peer that no more data comes (close_notify). Data from the peer can be read after that.
   void shutdown() {
     detail::or_throw("shutdown", [this](std::error_code& e) { shutdown(e); });
   }
   void shutdown(std::error_code& error);
 
-  // Ends all calls. Says goodbye first, unless somebody is writing just now, or a message of the peer's handshake protocol has come in half;
-  // a peer that takes nothing is waited for 5 s, as in Go.
+  // Ends all calls. Sends close_notify first, unless a write is under way or only half of a message of the peer's
+  // handshake protocol has come. If the peer reads nothing, close waits for up to 5 s, as in Go.
   void close() {
     detail::or_throw("close", [this](std::error_code& e) { close(e); });
   }
@@ -141,7 +144,8 @@ class tls_stream {
   [[nodiscard]] bool is_open() const noexcept;
   explicit operator bool() const noexcept { return is_open(); }
 
-  // A moment, or a time from now. None of these waits for the peer; these and the questions below may wait while another call computes.
+  // `when` is a point in time, or a duration from the call on. None of these waits for the peer. These and the queries
+  // below may wait while another call computes.
   template <class When>
   void set_deadline(When const& when) {
     detail::or_throw("set_deadline", [&](std::error_code& e) { set_deadline(when, e); });
@@ -167,20 +171,21 @@ class tls_stream {
     set_deadlines(false, true, moment(when), error);
   }
 
-  // What was agreed upon; empty before the handshake, and where there is none.
+  // What the handshake has agreed upon. Empty before the handshake, and if there is no such value.
   [[nodiscard]] std::string version() const;      // "TLSv1.3"
   [[nodiscard]] std::string cipher() const;       // "TLS_AES_256_GCM_SHA384"
   [[nodiscard]] std::string protocol() const;     // by ALPN: "h2"
-  [[nodiscard]] std::string server_name() const;  // that the client asked for (SNI)
-  [[nodiscard]] std::string peer_name() const;    // in the peer's certificate: the common name, else the first DNS name
+  [[nodiscard]] std::string server_name() const;  // the name that the client asked for (SNI)
+  // in the peer's certificate: the common name, otherwise the first DNS name
+  [[nodiscard]] std::string peer_name() const;
 
-  // The connection below, if it is of this type.
+  // The underlying connection, or nullptr if it is of another type.
   template <class Conn>
   [[nodiscard]] Conn* connection() noexcept {
     auto* const below = dynamic_cast<detail::tls_transport_of<Conn>*>(transport());
     return below == nullptr ? nullptr : &below->conn();
   }
-  // For questions that have no call here. Not beside any other call.
+  // OpenSSL's object, for queries that have no call here. Not to be used at the same time as any other call.
   [[nodiscard]] ssl_st* native_handle() noexcept;
 
  private:

@@ -6,8 +6,9 @@
 //   thrum::endpoint from;
 //   std::size_t n = mine.recv_from(bytes, from);
 //
-// Connected to one peer, read_some and write_some of fd.h do the same without naming it. Deadlines, closing and errors: fd.h.
-// send_many and recv_many move several datagrams with one system call (up to 64), for those who count them.
+// On a socket that is connected to one peer, read_some and write_some of fd.h receive and send datagrams without naming
+// the peer. Deadlines, closing and errors work as in fd.h. send_many and recv_many move up to 64 datagrams with one
+// system call, for programs with a high rate of datagrams.
 #pragma once
 
 #include <thrum/socket.h>
@@ -21,10 +22,10 @@
 namespace thrum {
 
 struct datagram_in {
-  mutable_buffer buffer{};    // where to
-  std::size_t size = 0;       // how much came
-  endpoint from{};            // from whom
-  bool is_truncated = false;  // the rest is lost
+  mutable_buffer buffer{};    // where the bytes go
+  std::size_t size = 0;       // how many bytes came
+  endpoint from{};            // the sender
+  bool is_truncated = false;  // the datagram was larger than the buffer, and the rest is lost
 };
 
 struct datagram_out {
@@ -32,7 +33,7 @@ struct datagram_out {
   endpoint const* to = nullptr;  // nullptr: the connected peer
 };
 
-// For all sockets whose messages keep their borders.
+// Base of all sockets that keep message boundaries.
 class datagram_socket : public basic_socket {
  public:
   using basic_socket::basic_socket;
@@ -48,12 +49,12 @@ class datagram_socket : public basic_socket {
   }
   std::size_t recv_from(mutable_buffer to, endpoint& from, std::error_code& error);
 
-  // All of them; how many were sent, fewer only with an error.
+  // Sends all of them. Returns how many were sent, fewer only with an error.
   std::size_t send_many(std::span<datagram_out const> all) {
     return detail::or_throw(detail::call_on{*this, "send_many"}, [&](std::error_code& e) { return send_many(all, e); });
   }
   std::size_t send_many(std::span<datagram_out const> all, std::error_code& error);
-  // Waits for one, and takes what else is there.
+  // Waits for one datagram, and takes further ones that are available.
   std::size_t recv_many(std::span<datagram_in> to) {
     return detail::or_throw(detail::call_on{*this, "recv_many"}, [&](std::error_code& e) { return recv_many(to, e); });
   }
@@ -65,13 +66,13 @@ class udp_socket : public datagram_socket {
   using datagram_socket::datagram_socket;
   static constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
-  // "host:port"; an empty host is every address, port 0 one that is free.
+  // The address is "host:port". An empty host means all addresses, and port 0 means any free port.
   static udp_socket bind(std::string_view address) {
     return detail::or_throw(detail::call_to{"bind udp", address}, [&](std::error_code& e) { return bind(address, e); });
   }
   static udp_socket bind(std::string_view address, std::error_code& error);
-  // From any free port to this one peer, whose datagrams alone are received. Only looking up its name takes time; what a limit
-  // means there: resolve in endpoint.h.
+  // Connects from any free port to one peer, and receives datagrams only from it. Only looking up the name takes time;
+  // see resolve in endpoint.h for what the timeout means.
   static udp_socket connect(std::string_view address, std::chrono::nanoseconds timeout = no_timeout) {
     return detail::or_throw(detail::call_to{"connect udp", address},
                             [&](std::error_code& e) { return connect(address, timeout, e); });

@@ -1,12 +1,13 @@
 // Unix sockets: streams, packets and datagrams between processes of one machine.
 //
-//   auto listener = thrum::unix_listener::listen("/run/service.sock");   // the path must be free, and is removed with it
+//   auto listener = thrum::unix_listener::listen("/run/service.sock");   // fails if the path exists
 //   auto conn = thrum::unix_conn::dial("/run/service.sock", 5s);
 //   auto [a, b] = thrum::unix_conn::pair();
 //
-// A path that begins with @ is a name in Linux's own namespace, without a file. With seqpacket each write is one message, and
-// each read takes one. Reading, writing, deadlines, closing and errors: fd.h. dial waits while the listener's backlog is full, until its
-// time is over (timed_out); where there is room it does not wait, whatever the time.
+// The listener removes its file when it is closed. A path that begins with @ is a name in Linux's abstract namespace,
+// without a file. With seqpacket each write sends one message and each read takes one. Reading, writing, deadlines,
+// closing and errors work as in fd.h. While the listener's backlog is full, dial waits until its timeout is over
+// (timed_out). If there is room it does not wait, whatever the timeout.
 #pragma once
 
 #include <thrum/socket.h>
@@ -38,7 +39,7 @@ class unix_conn : public basic_socket {
   static unix_conn dial(std::string_view path, unix_type type, std::error_code& error) {
     return dial(path, type, no_timeout, error);
   }
-  // As a stream.
+  // Connects a stream socket.
   static unix_conn dial(std::string_view path, std::chrono::nanoseconds timeout) {
     return dial(path, unix_type::stream, timeout);
   }
@@ -82,14 +83,14 @@ class unix_listener : private basic_socket {
 
  private:
   unix_type type_ = unix_type::stream;
-  std::string path_;  // to be removed at the end
+  std::string path_;  // removed when the listener is closed
 };
 
 class unix_datagram : public datagram_socket {
  public:
   using datagram_socket::datagram_socket;
 
-  // The file stays when the socket is closed, as the system has it.
+  // The file stays when the socket is closed, as is usual for Unix sockets.
   static unix_datagram bind(std::string_view path) {
     return detail::or_throw(detail::call_to{"bind unix", path}, [&](std::error_code& e) { return bind(path, e); });
   }

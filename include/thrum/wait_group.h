@@ -4,8 +4,8 @@
 //   for (auto& item : items) all.go([&] { work(item); });
 //   all.wait();
 //
-// add and done are one atomic operation and never switch; wait parks the goroutine. When wait returns, everything before
-// the done() calls is visible, and the wait_group may be destroyed.
+// add and done are one atomic operation and never switch to another goroutine. wait parks the goroutine. When wait
+// returns, everything that happened before the done() calls is visible, and the wait_group may be destroyed.
 #pragma once
 
 #include <thrum/defer.h>
@@ -26,14 +26,15 @@ class wait_group {
   wait_group(wait_group const&) = delete;
   wait_group& operator=(wait_group const&) = delete;
 
-  // Changes the count. A count that would fall below zero or rise above 2^47 - 1 throws std::logic_error and changes nothing.
+  // Changes the count. If it would become negative or larger than 2^47 - 1, add throws std::logic_error and changes
+  // nothing.
   void add(std::int64_t delta);
   void done() { add(-1); }
 
   // Returns when the count is zero.
   void wait();
 
-  // False: the time was over first.
+  // These return false if the time was over first.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> const& d) {
     return wait_until_ns(detail::deadline_after(d));
@@ -43,7 +44,7 @@ class wait_group {
     return detail::attempt_until(when, [this](std::int64_t ns) { return wait_until_ns(ns); });
   }
 
-  // Runs f as a goroutine that counts.
+  // Runs f as a goroutine that is counted until it ends.
   template <class F>
   requires std::invocable<std::decay_t<F>>
   void go(F&& f) {
@@ -52,7 +53,7 @@ class wait_group {
     try {
       thrum::go([this, f = std::optional<std::decay_t<F>>(std::forward<F>(f))]() mutable {
         defer const counted = [this] { done(); };
-        defer const dropped = [&f] { f.reset(); };  // before done(): when wait() returns nothing of f is left
+        defer const dropped = [&f] { f.reset(); };  // before done(), so that f is destroyed when wait() returns
         std::move (*f)();
       });
     } catch (...) {
@@ -65,7 +66,7 @@ class wait_group {
   [[nodiscard]] bool wait_until_ns(std::int64_t deadline_ns);
   [[nodiscard]] bool park_until_zero(char const* what, std::int64_t deadline_ns);
 
-  // Twice the count, plus one while goroutines wait in the run whose number stands in the upper 16 bits.
+  // Twice the count, plus one while goroutines wait. The upper 16 bits hold the number of the run in which they wait.
   detail::atomic<std::uint64_t> state_{0};
 };
 
