@@ -1,5 +1,5 @@
-// The anchor: whoever links thrum::posix asks for this symbol (-u), and with it for every file of the library. A program that does not name
-// `poll` itself may have libraries that do.
+// The anchor. Linking with thrum::posix requests this symbol (-u), and with it every file of the library. A program
+// that does not call `poll` itself may load libraries that do.
 extern "C" {
 
 extern char const thrum_posix_io;

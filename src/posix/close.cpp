@@ -1,5 +1,6 @@
-// close, dup2, dup3, close_range, closefrom: the calls by which a number ceases to be what somebody waits for. They never wait
-// here, and the plain call is made where it is.
+// close, dup2, dup3, close_range, closefrom: the calls after which a descriptor number does not stand for the file that
+// other calls wait for. They tell those calls (watch.h). They do not park, and make the plain call on the caller's
+// thread.
 #include "posix/interpose.h"
 #include "posix/plain.h"
 #include "posix/watch.h"
@@ -22,7 +23,7 @@ int as_number(unsigned fd) noexcept {
 THRUM_POSIX_FILE(close);
 
 THRUM_POSIX_CALL int close(int fd) {
-  say_closed(fd, fd, everybody);  // before: afterwards the number may be another's
+  say_closed(fd, fd, everybody);  // before the close, because afterwards the number may belong to another file
   int const r = plain::close(fd);
   say_closed(fd, fd, nobody);
   return r;
@@ -44,7 +45,7 @@ THRUM_POSIX_CALL int dup3(int from, int to, int flags) noexcept {
 
 THRUM_POSIX_CALL int close_range(unsigned first, unsigned last, int flags) noexcept {
   constexpr int only_marks = 4;      // CLOSE_RANGE_CLOEXEC
-  constexpr int of_this_thread = 2;  // CLOSE_RANGE_UNSHARE: it has numbers of its own from then on, and closes those
+  constexpr int of_this_thread = 2;  // CLOSE_RANGE_UNSHARE: closes in a table of the thread's own
   if (first > last || (flags & (only_marks | of_this_thread)) != 0) return plain::close_range(first, last, flags);
   say_closed(as_number(first), as_number(last), everybody);
   int const r = plain::close_range(first, last, flags);

@@ -1,6 +1,9 @@
-// accept, accept4, connect: there is no way to try these without blocking that leaves the descriptor as it is, so another thread makes
-// the call. accept only when somebody is there, and one after the other: of several who saw him one would get him, and the others keep a
-// thread each until the next one comes.
+// accept, accept4, connect. These cannot be tried without blocking unless the descriptor is changed, so another thread
+// makes the call (by_helper).
+//
+// accept calls the helper only when a connection is there, and the goroutines that accept from one socket take turns.
+// Otherwise several goroutines could see the same connection. One of them would get it, and each of the others would
+// keep a thread until the next connection comes.
 #include "posix/interpose.h"
 #include "posix/plain.h"
 #include "posix/would_block.h"
@@ -10,7 +13,7 @@
 namespace thrum::posix {
 namespace {
 
-// If not, accept says so at once.
+// True if the socket listens. If it does not, accept fails at once.
 bool listens(int fd) noexcept {
   int is = 0;
   socklen_t bytes = sizeof is;
@@ -23,7 +26,8 @@ int accept_when_ready(int fd, Plain plain) noexcept {
   auto const result = [&](int r) { return static_cast<int>(kept.result(r)); };
   if (!listens(fd) || is_nonblocking(fd) || must_not_park()) return result(plain());
   patience waits(fd, POLLIN, SO_RCVTIMEO, standing::in_turn);
-  auto const unless_closed = [&] {  // the helper may be long in coming, and the number another's by then
+  // The helper may start late, and the number may belong to another file by then.
+  auto const unless_closed = [&] {
     if (!waits.was_closed()) return plain();
     errno = EBADF;
     return -1;

@@ -1,4 +1,4 @@
-// What _FORTIFY_SOURCE makes of these calls: the same, after a look at the buffer's size.
+// The variants of these calls that _FORTIFY_SOURCE uses. They check the size of the buffer first.
 #include "base/platform.h"
 #include "posix/interpose.h"
 

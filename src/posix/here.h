@@ -1,4 +1,4 @@
-// Whether a call may park, and how one that must block is made elsewhere.
+// Whether a call of the C library may park its goroutine, and how a call that has to block is made on another thread.
 #pragma once
 
 #include "base/platform.h"
@@ -14,12 +14,13 @@
 
 namespace thrum::posix {
 
-// Not: inside the runtime; on another stack than the goroutine's; of a run that is over; or with THRUM_DEBUG=posixoff=1.
+// True if m's goroutine runs user code on its own stack. False inside the runtime, on another stack, in a run that is
+// over, and with THRUM_DEBUG=posixoff=1.
 [[nodiscard]] bool is_on_own_stack(rt::M const& m) noexcept;
-// Nor inside a call that was announced.
+// As is_on_own_stack, but also false inside an announced call.
 [[nodiscard]] bool is_in_user_code(rt::M const& m) noexcept;
 
-// The caller is a goroutine whose calls park. One load on all other threads.
+// True if the caller is a goroutine whose calls park. On all other threads this costs one load.
 [[nodiscard, gnu::always_inline]] inline bool on_goroutine() noexcept {
   rt::M const* const m = rt::current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) [[likely]]
@@ -27,18 +28,21 @@ namespace thrum::posix {
   return is_in_user_code(*m);
 }
 
-// Asked only before a wait, which is then the plain call's: here the goroutine must not park.
-//  - In a child of fork or vfork, which has its memory but no scheduler.
-//  - Where the thread's signal mask is not that of all Ms. A handler has its signal in it, and runs on the goroutine's stack if it was not
-//    given another: what it interrupted may be malloc, with its lock, and whoever ran on this thread meanwhile would wait for that lock
-//    for ever. Where the program itself has changed the mask, others would run with it.
+// True if the goroutine must not park here. It is asked only before a wait; the C library's own function waits instead.
+//  - A child of fork or vfork has the goroutine's memory but no scheduler.
+//  - The thread's signal mask may differ from that of the Ms. That is so in a signal handler, which runs on the
+//    goroutine's stack unless it has a stack of its own. The handler may have interrupted malloc, which holds its lock,
+//    and another goroutine that ran on this thread meanwhile would wait for that lock for ever. If the program itself
+//    has changed the mask, other goroutines would run with it.
 [[nodiscard]] bool must_not_park() noexcept;
 
-// What the goroutine was given instead of the usual stack; 0: nothing. Whoever makes a call for it has the same.
+// The stack size that was chosen for this goroutine, or 0 for the default. A goroutine that makes a call for it gets
+// the same.
 [[nodiscard]] std::size_t own_stack_bytes() noexcept;
 
-// With the caller's errno and h_errno, which may be another thread's. Opaque: their addresses are those of the thread on which f is
-// called (T08).
+// Calls f with the caller's errno and h_errno, and stores both afterwards. It is opaque to the optimiser, because the
+// addresses of errno and h_errno have to be those of the thread on which f is called, which may not be the caller's
+// (T08).
 template <class F, class R>
 THRUM_OPAQUE void perform(F& f, R& result, int& error, int& host_error) noexcept {
   errno = error;
@@ -50,8 +54,9 @@ THRUM_OPAQUE void perform(F& f, R& result, int& error, int& host_error) noexcept
 
 struct nothing_first {};
 
-// f, which may sleep in the kernel, is called by another goroutine on another thread; this one waits at home. errno and h_errno are f's. The
-// other goroutine has a First while it calls, which it may have to wait for.
+// Lets a new goroutine, the helper, call f on another thread, because f may sleep in the kernel. The caller waits at
+// home (sched/home.h) and returns with f's errno and h_errno. The helper holds a First during the call, for which it
+// may have to wait.
 template <class First = nothing_first, class F>
 [[nodiscard]] auto by_helper(F f) noexcept {
   decltype(f()) result{};
@@ -71,7 +76,7 @@ template <class First = nothing_first, class F>
     std::size_t const stack = own_stack_bytes();
     auto helper = stack == 0 ? thrum::spawn(announced) : thrum::spawn(stack_size{stack}, announced);
     helper.join();
-  } catch (...) {  // no memory for a goroutine
+  } catch (...) {  // there is no memory for a goroutine, so this thread makes the call
     perform(f, result, error, host_error);
   }
   errno = error;

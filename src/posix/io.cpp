@@ -1,14 +1,17 @@
 // read, write, readv, writev.
 //
-//   a socket          as recv and send
-//   a pipe            by tries that do not block (RWF_NOWAIT; where the kernel cannot, as with named ones, after a look by poll)
-//   a file            the plain call: it is always "ready". If the disk is slow sysmon takes the P, as from any call
-//   a terminal        read after a look; written by another thread, since a write may block although poll says otherwise
-//   others (eventfd, timerfd, inotify, ...)    likewise
+//   socket      as recv and send
+//   pipe        tries that do not block: with RWF_NOWAIT or, where the kernel does not support that, as for named pipes,
+//               after a look with poll
+//   file        the plain call, because a file is always "ready". If the disk is slow, sysmon takes the P, as from any
+//               other call
+//   terminal    read after a look with poll; written by another thread, because a write may block although poll says
+//               that it would not
+//   others      (eventfd, timerfd, inotify, ...) tries as for a pipe, but each write is one message
 //
-// Of two who see by a look that there is something, one may find nothing, and would block his thread, with all who are at home there. So
-// to look and to make the call is one goroutine's turn at a time; others wait for the next event. Other threads and processes know of no
-// turns.
+// If two goroutines see with poll that bytes are there, one of them may find none. It would then block its thread, with
+// all goroutines that are at home there. So only one goroutine at a time may look and make the call (class turn). The
+// others wait for the next event. Other threads and processes do not take part in the turns.
 #include "core/sched.h"
 #include "os/short_wait.h"
 #include "posix/interpose.h"
@@ -31,7 +34,7 @@ enum class kind : std::uint8_t { file, pipe, terminal, other };
 
 kind kind_of(int fd) noexcept {
   struct stat its {};
-  if (::fstat(fd, &its) != 0) return kind::file;  // the plain call tells what is wrong
+  if (::fstat(fd, &its) != 0) return kind::file;  // the plain call reports the error
   if (S_ISREG(its.st_mode) || S_ISDIR(its.st_mode) || S_ISBLK(its.st_mode)) return kind::file;
   if (S_ISFIFO(its.st_mode)) return kind::pipe;
   return S_ISCHR(its.st_mode) && ::isatty(fd) == 1 ? kind::terminal : kind::other;
@@ -39,7 +42,8 @@ kind kind_of(int fd) noexcept {
 
 bool is_unknown_to_kernel(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS; }
 
-// It is nonblocking, or not open for that direction: no look tells the latter, since nothing ever comes to be there.
+// True if the descriptor is nonblocking or not open for this direction. poll does not report the latter, because it
+// never becomes ready.
 bool answers_at_once(int fd, int other_direction) noexcept {
   int const flags = ::fcntl(fd, F_GETFL);
   return flags < 0 || (flags & O_NONBLOCK) != 0 || (flags & O_ACCMODE) == other_direction;
@@ -50,7 +54,8 @@ ssize_t would_block() noexcept {
   return -1;
 }
 
-// By number: the run of whoever has it. One that a run has left behind in his turn does not have it in the next (T12).
+// The turns, by descriptor number. A word is the epoch of the run of the goroutine that has the turn, or 0. If a run
+// ends while a goroutine has the turn, the word does not count in the next run (T12).
 using turns = std::array<rt::atomic<std::uint32_t>, 256>;
 constinit turns readers{};
 constinit turns writers{};
@@ -58,18 +63,18 @@ constinit turns writers{};
 class turn {
  public:
   turn(turns& all, int fd) noexcept : word_(all[static_cast<unsigned>(fd) % all.size()]) {
-    constexpr int asks_max = 100;  // whoever has it is about to make two short calls, unless he is paused just now
+    constexpr int asks_max = 100;  // the goroutine that has the turn makes two short calls, unless it is paused
     std::uint32_t const run = rt::current_m()->sched.epoch;
     rt::os::short_wait wait(asks_max);
     for (int i = 0; i < asks_max && !has_; ++i) {
       if (i > 0) wait.pause();
       std::uint32_t seen = word_.load(rt::relaxed);
-      // relaxed: who fails does nothing
+      // relaxed on failure, because then nothing is done. acquire pairs with the release in the destructor.
       has_ = seen != run && word_.compare_exchange(seen, run, rt::acquire, rt::relaxed);
     }
   }
   ~turn() {
-    if (has_) word_.store(0, rt::release);  // pairs with the next one's acquire
+    if (has_) word_.store(0, rt::release);  // pairs with the acquire of the next turn
   }
   turn(turn const&) = delete;
   turn& operator=(turn const&) = delete;
@@ -88,7 +93,7 @@ ssize_t try_read(int fd, iovec const* parts, int count) noexcept {
   return mine && look_at(fd, POLLIN) != 0 ? plain::readv(fd, parts, count) : would_block();
 }
 
-// Not a socket. With errno as the caller had it.
+// Reads from a descriptor that is not a socket. errno is as the caller had it.
 ssize_t read_other(int fd, iovec const* parts, int count) noexcept {
   int const errno_before = errno;
   kind const its = kind_of(fd);
@@ -107,7 +112,8 @@ ssize_t try_write_whole(int fd, iovec const* parts, int count) noexcept {
   return mine && look_at(fd, POLLOUT) != 0 ? plain::writev(fd, parts, count) : would_block();
 }
 
-// As much as there is room for, from the byte `from` on. poll promises room for PIPE_BUF; so much or less is not torn.
+// Writes as much as the pipe has space for, from the byte `from` on. If poll says writable there is space for PIPE_BUF
+// bytes, and the kernel does not split a write of at most that size.
 ssize_t try_write_to_pipe(int fd, iovec const* parts, int count, std::size_t from, std::size_t total) noexcept {
   auto const used = static_cast<std::size_t>(count);
   if (from == 0 && total <= PIPE_BUF) return try_write_whole(fd, parts, count);
@@ -137,7 +143,7 @@ ssize_t write_other(int fd, iovec const* parts, int count) noexcept {
   std::size_t const total = bytes_in(parts, used);
   if (its == kind::file || total == 0) return plainly();
   if (its == kind::terminal) return is_nonblocking(fd) ? plainly() : by_helper(plainly);
-  if (its == kind::other) {  // what is written there is one message
+  if (its == kind::other) {  // each write is one message
     return until_done(
         fd, POLLOUT, 0, [&] { return try_write_whole(fd, parts, count); }, plainly);
   }
@@ -149,7 +155,7 @@ ssize_t write_other(int fd, iovec const* parts, int count) noexcept {
       });
 }
 
-// The tries of a socket, which also tell that it is none.
+// Reads from a socket. Fails with ENOTSOCK if the descriptor is not one.
 ssize_t read_socket(int fd, iovec const* parts, int count) noexcept {
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(parts);

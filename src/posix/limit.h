@@ -16,7 +16,7 @@ inline constexpr std::int64_t ns_per_s = 1'000'000'000;
   return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < ns_per_s;
 }
 
-// Of one that is valid; what no clock will show is without_limit.
+// For a valid timespec. A time that is too far away for any clock becomes without_limit.
 [[nodiscard]] inline std::int64_t in_ns(timespec const& t) noexcept {
   constexpr std::int64_t s_max = std::numeric_limits<std::int64_t>::max() / ns_per_s - 1;
   return t.tv_sec > s_max ? without_limit : t.tv_sec * ns_per_s + t.tv_nsec;
@@ -27,7 +27,7 @@ inline constexpr std::int64_t ns_per_s = 1'000'000'000;
   return ns >= without_limit - now ? without_limit : now + ns;
 }
 
-// As poll(2) has it: negative is for ever.
+// As in poll(2), a negative number means no limit.
 [[nodiscard]] inline std::int64_t deadline_after_ms(int ms) noexcept {
   return ms < 0 ? without_limit : deadline_after(std::int64_t{ms} * 1'000'000);
 }

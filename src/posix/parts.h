@@ -1,4 +1,4 @@
-// The parts of a message from some byte on.
+// The buffers (iovecs) of a message, starting at a given byte.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace thrum::posix {
 
 inline constexpr int parts_max = 1024;                         // the kernel's limit (UIO_MAXIOV)
-inline constexpr std::size_t bytes_per_call_max = 0x7ffff000;  // likewise: what more is asked for is not done
+inline constexpr std::size_t bytes_per_call_max = 0x7ffff000;  // the kernel's limit; one call moves no more bytes
 
 [[nodiscard]] inline std::size_t bytes_in(iovec const* parts, std::size_t count) noexcept {
   std::size_t sum = 0;
@@ -20,7 +20,8 @@ inline constexpr std::size_t bytes_per_call_max = 0x7ffff000;  // likewise: what
 
 class parts_from {
  public:
-  // At most so many at a time, and of so many bytes; they are for a stream, where it does not matter. None of them is empty.
+  // The buffers from byte `from` on: at most 16 of them and at most `bytes` bytes. The rest is left out, which does no
+  // harm, because this is used for streams. None of the buffers is empty.
   parts_from(iovec const* parts, std::size_t count, std::size_t from, std::size_t bytes = bytes_per_call_max) noexcept {
     for (; count > 0 && bytes > 0 && used_ < static_cast<int>(list_.size()); ++parts, --count) {
       if (from >= parts->iov_len) {

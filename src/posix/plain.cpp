@@ -14,7 +14,8 @@
 namespace thrum::posix {
 namespace {
 
-// A sanitizer's own wrapper knows what the call means for its reports; where it is part of the program it is not "next".
+// A sanitizer's wrapper of the function, if there is one. The sanitizer needs to see the call for its reports. If its
+// runtime is part of the program, RTLD_NEXT does not find the wrapper.
 [[maybe_unused]] void* wrapper_of_sanitizer(char const* name) noexcept {
   constexpr char prefix[] = "__interceptor_";
   char full[64];
@@ -25,10 +26,10 @@ namespace {
   return ::dlsym(RTLD_DEFAULT, full);
 }
 
-// Not by write, which is perhaps the function that is missing.
+// Uses the system call directly, because `write` may be the function that is missing.
 void say(char const* text) noexcept { static_cast<void>(::syscall(SYS_write, 2, text, std::strlen(text))); }
 
-// Before the constructors of the program, which may make threads and children.
+// Runs before the program's constructors, because these may start threads and child processes.
 [[gnu::constructor(101)]] void find_all_early() {
   using namespace plain;
   if (rt::os::program_is_static()) {

@@ -1,7 +1,9 @@
-// The C library's own functions, behind those that are put in their place here.
+// The C library's own functions, which the functions of this library replace. They are called "plain" here.
 //
-// Found by name in what comes after us (RTLD_NEXT) when the library is loaded: asking the loader takes its lock, which a child of fork
-// might find held for ever, and a signal handler by its own thread. Whatever is called before that is found at that use; nothing is allocated.
+// They are looked up by name in the libraries after this one (RTLD_NEXT) when this library is loaded. They are not
+// looked up at each use, because that takes the loader's lock. A child of fork might find the lock held for ever, and a
+// signal handler might find it held by its own thread. A function that is called before the library is initialised is
+// looked up at that call. Nothing here allocates.
 #pragma once
 
 #include "base/atomic.h"
@@ -20,31 +22,33 @@
 
 namespace thrum::posix {
 
-// The loader sees by the return address which library asks for what comes after it. A call that is the last thing a function does may be a jump, and then that is
-// the caller's: so something with its result comes after it.
+// Prevents that the compiler turns a call of dlsym into a jump (a tail call), by using the result after the call. The
+// loader learns from the return address which library asks for the next symbol. With a jump that would be the address
+// of the caller.
 [[gnu::always_inline]] inline void seen_from_here(void* found) noexcept { asm volatile("" : : "r"(found)); }
 
-// What comes after this library.
+// Looks up the next definition of `name` after this library.
 [[nodiscard]] void* next_after_posix(char const* name) noexcept;
 
 class plain_function {
  public:
-  // Looked up from the library that stands in its place: what is next depends on that.
+  // Each library that replaces functions passes its own lookup function, because "next" depends on the library that
+  // asks.
   using lookup = void* (*)(char const* name) noexcept;
   constexpr explicit plain_function(char const* name, lookup next = next_after_posix) noexcept
       : name_(name), next_(next) {}
-  // An old C library does not have all of them.
+  // Looks the function up. It is no error if it is not found, because an old C library does not have all of them.
   void find_early() noexcept;
   [[nodiscard]] bool is_found() const noexcept { return found_.load(rt::relaxed) != nullptr; }
 
  protected:
   [[nodiscard]] void* address() noexcept {
-    void* const known = found_.load(rt::relaxed);  // relaxed: everybody finds the same
+    void* const known = found_.load(rt::relaxed);  // relaxed: every thread finds the same address
     return known != nullptr ? known : find();
   }
 
  private:
-  // Ends the program if there is none.
+  // Ends the program if the function does not exist.
   [[nodiscard]] void* find() noexcept;
 
   char const* const name_;

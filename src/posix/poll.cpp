@@ -1,6 +1,8 @@
-// poll, ppoll, select, pselect, epoll_wait and its kin: a look without waiting, and if that finds nothing a wait until another look may.
+// poll, ppoll, select, pselect, epoll_wait, epoll_pwait, epoll_pwait2. Each looks without waiting. If that finds
+// nothing, it parks until another look may find something.
 //
-// A signal mask is the thread's: a call with one is made by another thread, on which the signals then come.
+// A signal mask belongs to a thread. So a call with a mask is made by another thread, and signals arrive on that
+// thread.
 #include "posix/interpose.h"
 #include "posix/limit.h"
 #include "posix/plain.h"
@@ -20,7 +22,7 @@
 namespace thrum::posix {
 namespace {
 
-// Room for so many without memory of its own.
+// An array that needs no heap memory for up to OnStack elements.
 template <class T, std::size_t OnStack>
 class array_of {
  public:
@@ -28,7 +30,7 @@ class array_of {
     if (count > OnStack) more_.reset(new (std::nothrow) T[count]);
     first_ = count > OnStack ? more_.get() : few_.data();
   }
-  [[nodiscard]] T* get() noexcept { return first_; }  // nullptr: no memory
+  [[nodiscard]] T* get() noexcept { return first_; }  // nullptr if there is no memory
 
  private:
   std::array<T, OnStack> few_{};
@@ -36,8 +38,9 @@ class array_of {
   T* first_ = nullptr;
 };
 
-// look() answers as the call does, without waiting; plain() waits as the call would. is_stuck(), after a look in vain: what this call does
-// not count as ready wakes it all the same, and would again.
+// look() returns what the call returns, without waiting. plain() waits as the call would. is_stuck() is asked after a
+// look that found nothing. It returns true if the descriptors are in a state that wakes this call although the call
+// does not count it as ready, and that would wake it without end.
 template <class Look, class Stuck, class Plain>
 int look_until(watch* all, std::size_t count, std::int64_t deadline_ns, Look look, Stuck is_stuck,
                Plain plain) noexcept {
@@ -52,11 +55,11 @@ int look_until(watch* all, std::size_t count, std::int64_t deadline_ns, Look loo
     }
     if (int const found = look(); found != 0) return found;
     if (is_stuck()) return by_helper([&] { return uninterrupted(plain); });
-    if (deadline_ns != without_limit && now_ns() >= deadline_ns) return 0;  // whatever it is that wakes it
+    if (deadline_ns != without_limit && now_ns() >= deadline_ns) return 0;  // even if wake-ups keep coming
   }
 }
 
-// What is left of the time, for a plain call.
+// The time that is left until the deadline, for a plain call.
 class time_left {
  public:
   explicit time_left(std::int64_t deadline_ns) noexcept : is_limited_(deadline_ns != without_limit) {
@@ -64,7 +67,7 @@ class time_left {
     if (left_ns > 0) its_ = {left_ns / ns_per_s, left_ns % ns_per_s};
   }
   [[nodiscard]] timespec const* get() const noexcept { return is_limited_ ? &its_ : nullptr; }
-  [[nodiscard]] int ms() const noexcept {  // never early, but for what an int cannot say
+  [[nodiscard]] int ms() const noexcept {  // rounded up, and limited to what an int can hold
     if (!is_limited_) return -1;
     constexpr std::int64_t s_max = INT_MAX / 1000 - 1;
     return static_cast<int>((its_.tv_sec < s_max ? its_.tv_sec : s_max) * 1000 + (its_.tv_nsec + 999'999) / 1'000'000);
@@ -81,7 +84,7 @@ int look_at_all(pollfd* fds, nfds_t count) noexcept {
 
 int poll_until(pollfd* fds, nfds_t count, std::int64_t deadline_ns) noexcept {
   auto const plainly = [&] { return plain::ppoll(fds, count, time_left(deadline_ns).get(), nullptr); };
-  if (must_not_park()) return plainly();  // before anything else: a handler may have interrupted malloc
+  if (must_not_park()) return plainly();  // before any allocation, because a signal handler may have interrupted malloc
   array_of<watch, 8> watches(count);
   watch* const all = watches.get();
   if (all == nullptr) return plainly();
@@ -93,7 +96,7 @@ int poll_until(pollfd* fds, nfds_t count, std::int64_t deadline_ns) noexcept {
       all, count, deadline_ns,
       [&] {
         int found = look_at_all(fds, count);
-        // A number that was closed meanwhile may be another file's already: this call does not wait for that.
+        // A number that was closed meanwhile may belong to another file, for which this call does not wait.
         for (nfds_t i = 0; i < count && found >= 0; ++i) {
           if (!all[i].was_closed.load(rt::relaxed)) continue;
           if (fds[i].revents == 0) ++found;
@@ -104,7 +107,7 @@ int poll_until(pollfd* fds, nfds_t count, std::int64_t deadline_ns) noexcept {
       [] { return false; }, plainly);
 }
 
-// Three sets of a select, as long as it says.
+// Copies of the three sets of a select, for the descriptors below `fds`.
 class sets {
  public:
   using word = unsigned long;
@@ -136,7 +139,7 @@ class sets {
 
  private:
   std::size_t words_;
-  array_of<word, 48> bytes_;  // as many as FD_SETSIZE needs
+  array_of<word, 48> bytes_;  // on the stack for up to FD_SETSIZE descriptors
   bool has_[3] = {};
 };
 
@@ -148,7 +151,7 @@ std::uint32_t events_of(sets& all, int fd) noexcept {
   return events;
 }
 
-// What is found is written to the caller's sets when the call ends well, and not before: after an error they are as they were.
+// The result is written to the caller's sets only when the call succeeds. After an error they are unchanged.
 int select_until(int fds, fd_set* in, fd_set* out, fd_set* except, std::int64_t deadline_ns) noexcept {
   bool is_written = false;
   auto const plainly = [&] {
@@ -170,7 +173,7 @@ int select_until(int fds, fd_set* in, fd_set* out, fd_set* except, std::int64_t 
     return ready;
   };
   if (int const ready = look(); ready != 0) return end_with(ready);
-  if (must_not_park()) return plainly();  // as in poll_until: the sets are on the stack
+  if (must_not_park()) return plainly();  // before the allocation below, as in poll_until
   std::size_t count = 0;
   for (int fd = 0; fd < fds; ++fd) count += events_of(wanted, fd) != 0 ? 1U : 0U;
   array_of<watch, 8> watches(count);
@@ -193,7 +196,7 @@ int select_until(int fds, fd_set* in, fd_set* out, fd_set* except, std::int64_t 
         }
         return look();
       },
-      [&] {  // an error or an end, of which a select for other things knows nothing
+      [&] {  // an error or a hang-up that the sets do not ask for wakes the call without end
         bool is = false;
         for (watch const* each = all; each != all + count; ++each) is = is || look_at(each->fd, each->events) != 0;
         return is;
@@ -223,7 +226,7 @@ int wait_for_epoll(int fd, epoll_event* events, int count, int ms) noexcept {
                      [&] { return plain::epoll_wait(fd, events, count, time_left(deadline_ns).ms()); });
 }
 
-// nullptr is no limit at all.
+// nullptr means no limit, so it is not zero.
 bool is_zero(timespec const* limit) noexcept { return limit != nullptr && limit->tv_sec == 0 && limit->tv_nsec == 0; }
 
 }  // namespace
@@ -253,8 +256,9 @@ THRUM_POSIX_CALL int select(int fds, fd_set* in, fd_set* out, fd_set* except, ti
   if (!on_goroutine()) return plainly();
   if (fds < 0 || (limit != nullptr && (limit->tv_sec < 0 || limit->tv_usec < 0))) return plainly();
   if (limit != nullptr && limit->tv_sec == 0 && limit->tv_usec == 0) return uninterrupted(plainly);
-  // How much of such a set is read depends on how many descriptors are open.
-  if (fds > FD_SETSIZE) {  // an interrupted one has said what is left of its time
+  // The kernel reads only as much of a larger set as there are open descriptors, so it cannot be copied here. A select
+  // that was interrupted has stored the time that is left in `limit`, so it can be repeated.
+  if (fds > FD_SETSIZE) {
     return by_helper([&] { return uninterrupted(plainly); });
   }
   std::int64_t deadline_ns = without_limit;
@@ -265,7 +269,7 @@ THRUM_POSIX_CALL int select(int fds, fd_set* in, fd_set* out, fd_set* except, ti
       deadline_ns = deadline_after(in_ns({limit->tv_sec + whole_s, fraction_ns}));
   }
   int const found = select_until(fds, in, out, except, deadline_ns);
-  if (limit != nullptr && deadline_ns != without_limit) {  // what is left of it, as the kernel says
+  if (limit != nullptr && deadline_ns != without_limit) {  // store the time that is left, as the kernel does
     std::int64_t const left_ns = deadline_ns - now_ns();
     *limit = left_ns > 0 ? timeval{left_ns / ns_per_s, left_ns % ns_per_s / 1000} : timeval{0, 0};
   }

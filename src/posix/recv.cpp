@@ -1,4 +1,4 @@
-// recv, recvfrom, recvmsg, recvmmsg: tries with MSG_DONTWAIT.
+// recv, recvfrom, recvmsg, recvmmsg. They try with MSG_DONTWAIT, and wait and try again.
 #include "posix/interpose.h"
 #include "posix/parts.h"
 #include "posix/plain.h"
@@ -24,7 +24,7 @@ ssize_t receive(int fd, int flags, Receive call) noexcept {
       fd, POLLIN, SO_RCVTIMEO, [&] { return call(flags | MSG_DONTWAIT); }, [&] { return call(flags); });
 }
 
-// MSG_WAITALL: a stream is read until all is there, of others one message is.
+// Receives with MSG_WAITALL: a stream is read until `bytes` bytes have come; other sockets deliver one message.
 ssize_t receive_all(int fd, void* data, std::size_t bytes, int flags, sockaddr* from, socklen_t* from_bytes) noexcept {
   auto const call = [&](std::size_t done, int with) {
     return plain::recvfrom(fd, static_cast<char*>(data) + done, bytes - done, with, from, from_bytes);
@@ -35,10 +35,11 @@ ssize_t receive_all(int fd, void* data, std::size_t bytes, int flags, sockaddr* 
       [&](std::size_t done) { return call(done, flags); });
 }
 
-// Urgent data and the queue of errors are never waited for.
+// The system never waits for urgent data and for the error queue.
 bool is_plain(int flags) noexcept { return (flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE)) != 0 || !on_goroutine(); }
 
-// Some of it may have been received when it would block, and what then is not to be told from here.
+// With MSG_WAITALL a try may receive a part before it would block. Not every call can continue after a part, so
+// MSG_WAITALL is handled separately.
 bool waits_for_all(int flags) noexcept { return (flags & MSG_WAITALL) != 0; }
 
 }  // namespace
@@ -73,7 +74,8 @@ THRUM_POSIX_CALL ssize_t recvmsg(int fd, msghdr* message, int flags) {
 
 THRUM_POSIX_CALL int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
   if (is_plain(flags)) return plain::recvmmsg(fd, messages, count, flags, limit);
-  // The limit is looked at between messages only, and what is left of it is written back.
+  // The kernel checks `limit` only between messages, and writes back what is left of it. So a helper makes the plain
+  // call.
   if (limit != nullptr || waits_for_all(flags)) {
     return by_helper([&] { return plain::recvmmsg(fd, messages, count, flags, limit); });
   }
@@ -82,7 +84,7 @@ THRUM_POSIX_CALL int recvmmsg(int fd, mmsghdr* messages, unsigned count, int fla
   ssize_t r = 0;
   do {
     r = receive(fd, flags, [&](int with) -> ssize_t {
-      // An error ends the call with what was received, and it is the next one that is to find it.
+      // A socket error ends the call with the messages that were received. The next call reports the error.
       if (done > 0 && (look_at(fd, POLLIN) & POLLERR) != 0) return 0;
       return plain::recvmmsg(fd, messages + done, count - done, with, nullptr);
     });

@@ -1,4 +1,4 @@
-// send, sendto, sendmsg, sendmmsg: tries with MSG_DONTWAIT, until all is sent.
+// send, sendto, sendmsg, sendmmsg. They try with MSG_DONTWAIT, and wait and try again until all bytes are sent.
 #include "posix/interpose.h"
 #include "posix/parts.h"
 #include "posix/plain.h"
@@ -11,7 +11,8 @@ namespace {
 
 bool is_plain(int flags) noexcept { return (flags & MSG_DONTWAIT) != 0 || !on_goroutine(); }
 
-// The first try, or the whole of it: first(flags). The rest of a stream goes without address and ancillary data.
+// Sends all bytes. first(flags) makes the call as the user asked for it, from the first byte on. The rest of a stream
+// is sent without address and ancillary data.
 template <class First>
 ssize_t send_all(int fd, iovec const* parts, std::size_t count, int flags, First first) noexcept {
   auto const send_rest = [&](std::size_t from, int with) {
@@ -46,7 +47,8 @@ THRUM_POSIX_CALL ssize_t send(int fd, void const* data, std::size_t bytes, int f
 THRUM_POSIX_CALL ssize_t sendto(int fd, void const* data, std::size_t bytes, int flags, sockaddr const* to,
                                 socklen_t to_bytes) {
   if (is_plain(flags)) return plain::sendto(fd, data, bytes, flags, to, to_bytes);
-  // With MSG_FASTOPEN it connects, and MSG_DONTWAIT would mean that as well.
+  // With MSG_FASTOPEN the call connects, and MSG_DONTWAIT would apply to the connecting as well. So a helper makes the
+  // call.
   if ((flags & MSG_FASTOPEN) != 0) {
     return by_helper([&] { return plain::sendto(fd, data, bytes, flags, to, to_bytes); });
   }

@@ -1,4 +1,5 @@
-// No handler runs on this thread, and nobody pauses it: for those who hold a bucket's lock outside of the runtime.
+// Blocks all signals of this thread for the length of a scope, so that no handler runs on it and the thread is not
+// paused. It is used by threads that hold a bucket's lock outside the runtime.
 #pragma once
 
 #include <signal.h>

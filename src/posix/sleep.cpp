@@ -1,4 +1,4 @@
-// sleep, usleep, nanosleep, clock_nanosleep, thrd_sleep. Signals do not end them.
+// sleep, usleep, nanosleep, clock_nanosleep, thrd_sleep. On a goroutine they park, and signals do not end them.
 #include "posix/here.h"
 #include "posix/interpose.h"
 #include "posix/limit.h"
@@ -12,7 +12,7 @@
 namespace thrum::posix {
 namespace {
 
-// False: it cannot be done here.
+// Returns false if the goroutine cannot park here.
 bool sleep_until(std::int64_t when_ns) noexcept {
   if (must_not_park()) return false;
   try {
@@ -26,7 +26,8 @@ bool sleep_until(std::int64_t when_ns) noexcept {
 
 bool sleep_for(std::int64_t ns) noexcept { return sleep_until(deadline_after(ns)); }
 
-// 0: the wall's, which no step of its own ends or lengthens when the time is a length.
+// True if the sleep can be measured by the monotonic clock. Clock 0 is CLOCK_REALTIME; setting it does not change the
+// length of a relative sleep.
 bool runs_as_ours(clockid_t clock, int flags) noexcept {
   return clock == CLOCK_MONOTONIC || (clock == 0 && (flags & TIMER_ABSTIME) == 0);
 }

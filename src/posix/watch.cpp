@@ -22,7 +22,7 @@ namespace thrum::posix {
 
 using namespace rt;
 
-// What the table sees of those who wait.
+// The part of `waiter` that the bucket table uses.
 class waiters {
  public:
   static std::uint32_t epoch(watch const& one) noexcept { return one.whose->epoch_; }
@@ -34,7 +34,7 @@ class waiters {
     its.is_set_ = false;
     bucket.release();
   }
-  // Under the lock of a bucket in which one of its descriptors stands.
+  // Called under the lock of the bucket in which `one` stands.
   static void set_word(watch& one, g_list& runnable) noexcept {
     waiter& its = *one.whose;
     wait_bucket& bucket = its.run_.waiters.bucket_of(&its.is_set_);
@@ -50,7 +50,7 @@ namespace {
 
 struct alignas(cache_line_bytes) fd_bucket {
   os::lock lock{lock_rank::descriptor};
-  // under the lock; whether there is one, also read without
+  // Under the lock. Whether `first` is null is also read without the lock.
   atomic<watch*> first{nullptr};
   watch* last = nullptr;
   ticket newest = 0;
@@ -61,7 +61,7 @@ struct alignas(cache_line_bytes) fd_bucket {
     one.is_in_bucket = true;
     one.before = std::exchange(last, &one);
     if (one.before == nullptr) {
-      first.store(&one, relaxed);  // a hint outside of the lock
+      first.store(&one, relaxed);  // relaxed: outside the lock it is only a hint; enter_if_new has the barrier
     } else {
       one.before->next = &one;
     }
@@ -80,7 +80,7 @@ struct alignas(cache_line_bytes) fd_bucket {
     (one.next == nullptr ? last : one.next->before) = one.before;
   }
 
-  // The first, from `one` on, of this run who waits for fd.
+  // The first watch of this run from `one` on that waits for fd.
   static watch* find(watch* one, int fd, std::uint32_t epoch) noexcept {
     while (one != nullptr && !(one->fd == fd && waiters::epoch(*one) == epoch && !one->was_closed.load(relaxed))) {
       one = one->next;
@@ -94,7 +94,7 @@ struct alignas(cache_line_bytes) fd_bucket {
     return one;
   }
 
-  // Those of other runs are dropped.
+  // Visits all watches of this run. Drops those of other runs.
   template <class F>
   void for_each(std::uint32_t epoch, F visit) noexcept {
     for (watch* each = first.load(relaxed); each != nullptr;) {
@@ -114,15 +114,16 @@ constinit std::array<fd_bucket, bucket_count> buckets{};
 std::size_t index_of(int fd) noexcept { return static_cast<unsigned>(fd) % bucket_count; }
 fd_bucket& bucket_of(int fd) noexcept { return buckets[index_of(fd)]; }
 
-// The buckets in which somebody was called: a bit for each.
+// One bit for each bucket. It is set if close has called a watch there (watch::is_called).
 constexpr std::size_t bits = 64;
 constinit std::array<atomic<std::uint64_t>, bucket_count / bits> calls{};
 
-// Arms the number for these events, under the bucket's lock. 0 or the errno. If the kernel does not know it any more, those whom it knew
-// are told that it is closed.
+// Arms the number for these events. Returns 0 or the errno. Called under the bucket's lock. If the kernel does not know
+// the number as before, the watches that it knew are marked as closed.
 int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t epoch, g_list& runnable) noexcept {
   auto const [error, is_new] = os::watch_descriptor(fd, events);
-  bool const is_another = is_new || error == EBADF || error == EPERM;  // or none; or a file, which is never watched
+  bool const is_another =
+      is_new || error == EBADF || error == EPERM;  // another file, or closed, or a regular file, which epoll refuses
   if (is_another) {
     bucket.for_each(epoch, [&](watch& one) {
       if (one.fd != fd || !one.is_known || one.was_closed.load(relaxed)) return;
@@ -133,7 +134,7 @@ int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t e
   return error;
 }
 
-// --- whoever fetches events ---
+// --- the M that fetches events ---
 
 void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runnable) noexcept {
   constexpr std::uint32_t always = POLLERR | POLLHUP;
@@ -156,14 +157,14 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
     }
   });
   if (watch* const first = bucket.find(event.fd, epoch)) first->asked = left;
-  // Whatever goes wrong here they will find out themselves.
+  // If the number cannot be armed, the watches that are left are woken, and their calls find the error themselves.
   if (!are_left || tell_kernel(bucket, event.fd, left, epoch, runnable) == 0) return;
   for_each_armed([&](watch& one) { waiters::set_word(one, runnable); });
 }
 
 void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    std::uint64_t noted = calls[i].exchange(0, acquire);  // pairs with call_those; a lock follows anyway
+    std::uint64_t noted = calls[i].exchange(0, acquire);  // pairs with call_those
     for (; noted != 0; noted &= noted - 1) {
       fd_bucket& bucket = buckets[i * bits + static_cast<std::size_t>(__builtin_ctzll(noted))];
       os::lock_guard const guard(bucket.lock);
@@ -191,24 +192,24 @@ void take_all_events(std::uint32_t epoch, g_list& runnable) noexcept {
   }
 }
 
-// --- who waits ---
+// --- the waiting call ---
 
-// The process in which somebody has waited; 0: nobody has.
+// The id of the process in which a call has waited, or 0.
 constinit atomic<int> process{0};
 
-// The parent's goroutines, and whatever locks its other threads had.
+// Runs in the child of a fork. Forgets the parent's waiting calls, and the locks that its other threads held.
 void forget_in_child() noexcept {
-  if (process.exchange(0, relaxed) == 0) return;  // relaxed: there is but one thread
+  if (process.exchange(0, relaxed) == 0) return;  // relaxed: the child has only one thread
   for (fd_bucket& bucket : buckets) new (&bucket) fd_bucket();
   for (auto& each : calls) each.store(0, relaxed);
 }
 
 [[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
 
-// Inside the runtime.
+// Creates the inner poll if it does not exist. Returns false if that fails. Called inside the runtime.
 bool is_open() noexcept {
-  if (process.load(acquire) != 0) return true;  // pairs with the next
-  set_inner_poll(take_all_events);              // before there is anything to fetch
+  if (process.load(acquire) != 0) return true;  // pairs with the release below
+  set_inner_poll(take_all_events);              // before the first event can come
   if (os::open_watch(inner_poll_data) != 0) return false;
   process.store(::getpid(), release);
   return true;
@@ -216,23 +217,24 @@ bool is_open() noexcept {
 
 enum class arming : std::uint8_t { done, is_ready, impossible };
 
-// Under the bucket's lock, as the next one.
+// Arms `one`. Called under the bucket's lock.
 arming arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, unwatched what_then, g_list& runnable) noexcept {
   std::uint32_t const asked = bucket.find(one.fd, epoch)->asked | one.events;
   int const error = tell_kernel(bucket, one.fd, asked, epoch, runnable);
-  if (one.was_closed.load(relaxed)) return arming::is_ready;  // with that
-  bucket.find(one.fd, epoch)->asked |= asked;                 // perhaps another one now
+  if (one.was_closed.load(relaxed)) return arming::is_ready;  // the call returns with EBADF
+  bucket.find(one.fd, epoch)->asked |= asked;                 // tell_kernel may have changed which watch is the first
   one.is_armed = error == 0;
   one.is_known = one.is_known || error == 0;
   switch (error) {
     case 0: return arming::done;
-    case EBADF: return arming::is_ready;  // with that
+    case EBADF: return arming::is_ready;  // the call returns with EBADF
     case EPERM: return what_then == unwatched::is_left_out ? arming::done : arming::impossible;
     default: return arming::impossible;
   }
 }
 
-// As arm, for one that is not to be told of events now: whether the number is the same file's still.
+// As arm, for a watch whose turn it is not, so that it gets no events. Finds out whether the number stands for the same
+// file.
 arming ask_kernel(fd_bucket& bucket, watch& one, std::uint32_t epoch, g_list& runnable) noexcept {
   int const error = tell_kernel(bucket, one.fd, bucket.find(one.fd, epoch)->asked, epoch, runnable);
   if (error == EBADF) one.was_closed.store(true, relaxed);
@@ -267,15 +269,16 @@ waiter::~waiter() {
   leave(m);
 }
 
-// Under the bucket's lock.
+// Called under the bucket's lock.
 void waiter::enter_if_new(watch& one) noexcept {
   if (one.whose != nullptr) return;
   bucket_of(one.fd).enter(one, *this);
   has_entered_ = true;
-  store_load_fence();  // pairs with was_closed
+  store_load_fence();  // pairs with say_closed
 }
 
-// With the mark set; clear on return. Whether it was woken before its time; throws as wait_if.
+// Called inside the runtime (with the mark set); outside it on return. Returns true if the call was woken before the
+// deadline. Throws as wait_if does.
 bool waiter::park_until_set(std::int64_t deadline_ns) {
   struct counted {
     explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }
@@ -339,7 +342,8 @@ woken waiter::wait(std::int64_t deadline_ns) noexcept {
     leave(m);
     if (armed == arming::impossible) how = woken::impossible;
   }
-  // The last try is for the file that it has waited for. poll and its kin only look.
+  // The last try must be made on the file for which the call has waited. poll, select and epoll_wait only look, so they
+  // do not ask.
   if (how == woken::by_time && what_then_ == unwatched::makes_it_impossible) look_whether_it_is_gone(*all_);
   return any_was_closed() ? woken::by_close : how;
 }
@@ -374,7 +378,7 @@ bool holds_no_bucket() noexcept {
   return m == nullptr || (m->current != nullptr && !m->in_runtime.load(relaxed));
 }
 
-// --- whoever closes ---
+// --- the thread that closes ---
 
 namespace {
 
@@ -386,7 +390,7 @@ bool call_those(fd_bucket& bucket, int first, int last, ticket last_ticket) noex
   for (watch* one = bucket.first.load(relaxed); one != nullptr; one = one->next) {
     if (one->fd < first || one->fd > last || one->was_closed.load(relaxed)) continue;
     if (one->its_ticket <= last_ticket) one->was_closed.store(true, relaxed);
-    one->is_known = false;  // who is not marked waits for what the number is when he tries again
+    one->is_known = false;  // a call that is not marked waits for the file that has the number at its next try
     one->is_called = true;
     found = true;
   }
@@ -400,7 +404,7 @@ bool call_those(fd_bucket& bucket, int first, int last, ticket last_ticket) noex
 
 void say_closed(int first, int last, ticket last_ticket) noexcept {
   if (first < 0 || first > last) return;
-  store_load_fence();  // pairs with those who enter: they look at the number afterwards
+  store_load_fence();  // pairs with enter_if_new: a call that enters looks at the number afterwards
   auto const numbers = static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1;
   bool is_called = false;
   for (std::size_t i = 0; i < bucket_count && i < numbers; ++i) {

@@ -1,46 +1,55 @@
 // Waiting for descriptors by number (S25).
 //
-// Who waits for what is kept in buckets by number. A call that waits stands there from its first wait to its end. For each wait it arms
-// its numbers in the watch (os/descriptor_watch.h), and parks on the address of a word of its own (core/wait_table.h), with a time limit
-// like any other:
+// thrum::posix knows a descriptor only by its number. The calls that wait for a number stand in its bucket, which is a
+// list with a lock. A call enters the buckets of its numbers at its first wait and leaves them when it ends. For each
+// wait it arms its numbers in the inner poll (os/descriptor_watch.h), that is, it asks the kernel for one event of
+// each. Then it parks on the address of a word of its own (core/wait_table.h), with a time limit like any other wait:
 //
-//   who waits                                     whoever fetches events (sched/poll.h)
-//   1. clears its word                            for each number, under its bucket's lock:
-//   2. for each of its descriptors, under the     1. sets the word of all who have it armed for this event, and takes
-//      bucket's lock: enters it, if it is the        them out of the wait table: they are runnable
-//      first wait; arms the number, for all       2. arms it for those who are left
-//      who have it armed
+//   the waiting call                              the M that fetches events (sched/poll.h)
+//   1. clears its word                            for each number with an event, under its bucket's lock:
+//   2. for each of its descriptors, under the     1. sets the word of every call that has armed the number for bucket's
+//      lock: enters the bucket, if          this event, and takes the call out of the wait table, so this is its first
+//      wait; arms the number       that it is runnable for all calls that have it armed           2. arms the number
+//      for the calls that are left
 //   3. parks, unless its word is set
 //
-// The kernel tells at once what is there when a number is armed, so what came before 2 is not lost. A number that was closed and is
-// another file's now may tell of the old one, if that lives on under another number: a wake-up for nothing.
+// When a number is armed, the kernel reports at once what is ready, so an event that came before step 2 is not lost. If
+// a number was closed and belongs to another file, an event of the old file may come, if that file lives on under
+// another number. That is a spurious wake-up.
 //
-// Closing. A thread that is inside a call has its file and keeps it; here there is only the number, which may be another file's at the
-// next try. So whoever closes it marks all who stand there, also those who are woken already and wait for their thread, and they look
-// at the mark before each try. One who enters in between has tried the file that is being closed, and is not marked:
+// Closing. A thread that is inside a system call keeps its file even if the descriptor is closed. A call that is parked
+// here has only the number, which may belong to another file at the next try. So the thread that closes a number marks
+// every call in its bucket (watch::was_closed), also the calls that are woken already and wait for their thread. Each
+// call looks at the mark before every try. A call that enters the bucket after the marking has tried the file that is
+// being closed, and is not marked:
 //
-//   who waits                                     close
-//   1. enters the bucket                          1. marks those who stand there
-//   2. arms the number                            2. closes it
-//                                                 3. wakes those who have come since: they try again, and see
+//   the waiting call                              close
+//   1. enters the bucket                          1. marks the calls in the bucket
+//   2. arms the number                            2. closes the number
+//                                                 3. wakes the calls that have entered since; they try again and fail
 //
-// A full barrier between 1 and 2 there and between 2 and 3 here: either 3 finds the one who came, or he finds the number closed. With
-// dup2, where the number is open all the time, those are marked afterwards who stood there before, by their tickets.
+// There is a full barrier between steps 1 and 2 of the waiting call, and between steps 2 and 3 of close. So either step
+// 3 finds the call in the bucket, or the call finds the number closed. With dup2 the number is open all the time. There
+// the calls that were in the bucket before dup2 are marked after it, and their tickets tell which calls those are.
 //
-// close may be called anywhere: on threads of others, which are not to wait for a processor, in handlers, when a thread ends. So it does not
-// make runnable those whom it calls. It notes the bucket and rings, and they are woken by whoever polls. It holds the bucket's lock with all
-// signals blocked: nobody pauses it, and no handler of its own waits for that lock. Inside the runtime, where its thread may hold the lock, it
-// tells nobody.
+// close may be called anywhere: on threads that thrum did not make, which must not wait for a P, in signal handlers,
+// and when a thread ends. So it does not make the calls runnable itself. It notes the bucket and rings the bell of the
+// inner poll, and the M that polls next wakes the calls. close holds the bucket's lock with all signals blocked, so
+// that it is not paused and no signal handler on its own thread waits for that lock. Inside the runtime, where its
+// thread may hold the lock, close does nothing here.
 //
-// What is closed behind our back, by stdio for example, marks nobody. But when the number is armed again the kernel says whether it still
-// knows it: if not, it is closed or another file's, and all who stand there and were known to the kernel wait for one that is gone. They
-// are marked then, at the latest by the first who waits for the new file. Whoever's time is over asks as well, before the last try.
+// A number that is closed by other means, by stdio for example, marks no call. But when the number is armed the next
+// time, the kernel says whether it knows the number. If it does not, the number is closed or belongs to another file,
+// and all calls in the bucket that were known to the kernel wait for a file that is gone. They are marked then, at the
+// latest by the first call that waits for the new file. A call whose time limit has passed asks the kernel as well,
+// before its last try.
 //
-// Those who wait in turn have an order, for calls that cannot be tried: the first of them has the number armed, and the others wait until
-// those before them have left. They ask the kernel, too: those before may wait for a file that is gone.
+// Calls that wait in turn (standing::in_turn) are served in order. They make system calls that cannot be tried without
+// blocking. The first of them has the number armed, and the others wait until those before them have left. They ask the
+// kernel too, because the calls before them may wait for a file that is gone.
 //
-// A call leaves the buckets under their locks: until then whoever holds one may touch its frame. Those whom a run has left behind stand
-// there until somebody meets them (T12).
+// A call leaves the buckets under their locks, because until then a thread that holds such a lock may access the call's
+// stack frame. Calls of a run that is over stay in their buckets until a thread meets them there and drops them (T12).
 #pragma once
 
 #include "base/atomic.h"
@@ -57,7 +66,7 @@ namespace thrum::posix {
 
 class waiter;
 
-// In which order they came to a bucket.
+// The order in which calls came to a bucket.
 using ticket = std::uint64_t;
 
 // One descriptor that a call waits for. Lives as long as the call.
@@ -65,36 +74,37 @@ struct watch {
   int fd = -1;               // negative: none
   std::uint32_t events = 0;  // as poll(2) names them
 
-  // While the call stood there: that is for good. Written under the lock; relaxed, since nothing follows from it but that the number means
-  // something else.
+  // The number was closed while the call stood in the bucket. It is never cleared. Written under the bucket's lock.
+  // relaxed is enough, because the flag publishes no other data; it only says that the number stands for something
+  // else.
   rt::atomic<bool> was_closed{false};
 
   // under the lock of its bucket
-  waiter* whose = nullptr;  // once it has entered
+  waiter* whose = nullptr;  // set when it enters the bucket
   watch* before = nullptr;
   watch* next = nullptr;
   ticket its_ticket = 0;
   bool is_in_bucket = false;
-  bool is_armed = false;    // and nothing was told since
-  bool is_known = false;    // to the kernel, as the file that it waits for
-  bool is_called = false;   // by close
-  std::uint32_t asked = 0;  // in the first of its number: the events that the kernel was asked for, or more
+  bool is_armed = false;    // the kernel was asked for an event and none has come since
+  bool is_known = false;    // the kernel knows the number as the file that this call waits for
+  bool is_called = false;   // close has asked the M that polls to wake this call
+  std::uint32_t asked = 0;  // in the first watch of a number: the events that the kernel was asked for, or a superset
 };
 
 enum class woken : std::uint8_t {
-  by_event,  // or for nothing: the call is to be tried
-  by_close,  // of one of them
+  by_event,  // or spuriously; the call has to be tried
+  by_close,  // one of the descriptors was closed
   by_time,
-  impossible,  // no memory, or a descriptor that the kernel does not watch: nothing has been waited for
+  impossible,  // there is no memory, or the kernel does not watch a descriptor; the call has not waited
 };
 
-// What is done about a descriptor that the kernel does not watch, such as a file's: its state never changes.
+// What happens if the kernel does not watch a descriptor, such as that of a regular file, whose state never changes.
 enum class unwatched : bool { is_left_out, makes_it_impossible };
 enum class standing : bool { together, in_turn };
 
 inline constexpr std::int64_t without_limit = INT64_MAX;
 
-// A call that waits. On a goroutine, in user code, at home.
+// A call that waits. It is used on a goroutine, in user code, at home (sched/home.h).
 class waiter {
  public:
   waiter(watch* all, std::size_t count, unwatched what_then, standing how = standing::together) noexcept;
@@ -102,12 +112,12 @@ class waiter {
   waiter(waiter const&) = delete;
   waiter& operator=(waiter const&) = delete;
 
-  // Until one of them is ready, or the monotonic clock shows deadline_ns.
+  // Parks until one of the descriptors is ready, or the monotonic clock shows deadline_ns.
   [[nodiscard]] woken wait(std::int64_t deadline_ns) noexcept;
 
-  // Of those who wait in turn for the one descriptor this is the first.
+  // True if this is the first of the calls that wait in turn for the descriptor. Only for a waiter with one descriptor.
   [[nodiscard]] bool has_turn() noexcept;
-  // Nobody else stands there for it.
+  // True if no other call waits for the descriptor. Only for a waiter with one descriptor.
   [[nodiscard]] bool is_alone() noexcept;
 
  private:
@@ -124,32 +134,35 @@ class waiter {
   unwatched const what_then_;
   standing const how_;
   bool has_entered_ = false;
-  // The word: under the lock of its bucket in the wait table. Where a word begins: other addresses are those of locks (sync/lock_holders.h).
+  // The word on which the call parks. It is accessed under the lock of its bucket in the wait table. It is aligned like
+  // a word, because other addresses are those of locks (sync/lock_holders.h).
   alignas(8) bool is_set_ = false;
 };
 
-// These numbers were closed, or are about to be: those who came to their buckets with `last_ticket` or before are told so, and all others
-// who wait for them try again. Anywhere; never switches.
+// Says that the numbers from `first` to `last` were closed or are about to be. Calls that wait for one of them and have
+// a ticket up to `last_ticket` are marked as closed. All other calls that wait for them are woken and try again. May be
+// called anywhere, and does not park.
 inline constexpr ticket nobody = 0;
 inline constexpr ticket everybody = UINT64_MAX;
 void say_closed(int first, int last, ticket last_ticket) noexcept;
 
-// Of those who stand in the bucket of this number; `nobody` if there is none.
+// The newest ticket of the bucket of this number, or `nobody` if the bucket is empty.
 [[nodiscard]] ticket newest_at(int fd) noexcept;
 
 [[nodiscard]] std::int64_t now_ns() noexcept;
 
-// --- the bell, also for others who wake goroutines from wherever they are (src/posix_locks) ---
+// --- the bell, also for src/posix_locks, which wakes goroutines from any thread ---
 
-// Whether whoever polls hears it; made if it is not there yet. Inside the runtime.
+// True if the inner poll, to which the bell belongs, exists. Creates it if necessary. Called inside the runtime.
 [[nodiscard]] bool has_bell() noexcept;
-// f is called by whoever polls, each time that it rang (os::ring_watch_bell), and appends those to be woken to `runnable`.
+// Sets the function that the polling M calls each time after the bell rang (os::ring_watch_bell). f appends the
+// goroutines to be woken to `runnable`.
 using when_rung = void (*)(std::uint32_t epoch, rt::g_list& runnable) noexcept;
 void at_bell(when_rung f) noexcept;
 
-// Not: where nobody has waited; in a child of vfork, whose memory is the parent's.
+// True if a call has waited in this process. False in a child of vfork, which shares the parent's memory.
 [[nodiscard]] bool is_process_of_waiters() noexcept;
-// Not: inside the runtime, where the thread may hold locks of buckets.
+// False inside the runtime, where the thread may hold the lock of a bucket.
 [[nodiscard]] bool holds_no_bucket() noexcept;
 
 }  // namespace thrum::posix

@@ -32,7 +32,8 @@ bool is_nonblocking(int fd) noexcept {
 }
 
 patience::next patience::wait() noexcept {
-  // To be too late for what others read, too, is nothing rare, and they need not stand here for it: they may be at their first try.
+  // A read often fails because another reader was quicker, and is_alone() does not see readers that are at their first
+  // try. So more failed tries are allowed for reading than for writing.
   int const in_vain_max = (what_.events & POLLOUT) != 0 ? 3 : 100;
   if (is_over_) {
     errno = EAGAIN;
@@ -51,7 +52,7 @@ patience::next patience::wait() noexcept {
     case woken::by_close: errno = EBADF; return next::give_up;
     case woken::by_time:
       is_over_ = true;
-      break;  // once more, as the kernel does: its thread may have had no time for it before
+      break;  // one last try, as the kernel makes one, because this goroutine may have had no CPU before the deadline
     case woken::impossible: return next::call_helper;
   }
   return next::try_again;

@@ -1,11 +1,13 @@
-// What a call does that would block: it waits for the descriptor, and tries again.
+// What a call does if it would block: it waits for the descriptor and tries again.
 //
-// The descriptor stays as it is, others see it: only the tries are such that do not block (MSG_DONTWAIT, RWF_NOWAIT, or a look by poll
-// before). If O_NONBLOCK is set there is no wait, and the time limits of the socket are the wait's.
+// The descriptor's flags are not changed, because other users of the file would see that. Instead each try is made so
+// that it does not block: with MSG_DONTWAIT, with RWF_NOWAIT, or after a poll that says that it is ready. If O_NONBLOCK
+// is set, the call does not wait. The socket's own time limits (SO_RCVTIMEO, SO_SNDTIMEO) limit the wait.
 //
-// A try may fail although the kernel has said that it would not: others were quicker; but also with datagrams to a socket whose queue is
-// full, for example, since the own one could take more. After a few of these the plain call is made, by another thread; not where others
-// read, too.
+// A try may fail although the kernel has reported readiness. Usually another reader or writer was quicker. But it also
+// happens, for example, to datagrams for a socket whose queue is full, because the sender's own socket could take more.
+// After a few such tries another thread makes the plain call. That is not done while other calls wait to read from the
+// descriptor.
 #pragma once
 
 #include "posix/here.h"
@@ -20,25 +22,26 @@
 
 namespace thrum::posix {
 
-// poll(2) without waiting; POLLNVAL if there is no such descriptor.
+// poll(2) without waiting. Returns the ready events, or POLLNVAL if there is no such descriptor.
 [[nodiscard]] std::uint32_t look_at(int fd, std::uint32_t events) noexcept;
 [[nodiscard]] bool is_nonblocking(int fd) noexcept;
 
+// The waits of one call: it decides after each failed try what the call does next.
 class patience {
  public:
   enum class next : std::uint8_t {
     try_again,
     give_up,      // errno says why
-    call_helper,  // for the plain call
+    call_helper,  // let another thread make the plain call
   };
 
-  // limit: SO_RCVTIMEO or SO_SNDTIMEO; 0: none.
+  // `limit` is SO_RCVTIMEO or SO_SNDTIMEO, or 0 for none.
   patience(int fd, std::uint32_t events, int limit, standing how = standing::together) noexcept
       : what_{fd, events}, waits_(&what_, 1, unwatched::makes_it_impossible, how), limit_(limit) {}
   [[nodiscard]] next wait() noexcept;
   [[nodiscard]] bool has_turn() noexcept { return waits_.has_turn(); }
   [[nodiscard]] bool was_closed() const noexcept { return what_.was_closed.load(rt::relaxed); }
-  // The last try was not in vain.
+  // Says that the last try has transferred something.
   void has_moved() noexcept { in_vain_ = -1; }
 
  private:
@@ -46,12 +49,12 @@ class patience {
   watch what_;
   waiter waits_;
   int limit_;
-  std::int64_t deadline_ns_ = 0;  // 0: not looked at yet
-  int in_vain_ = 0;               // tries in a row
-  bool is_over_ = false;          // the time
+  std::int64_t deadline_ns_ = 0;  // 0: not computed yet
+  int in_vain_ = 0;               // failed tries in a row although the descriptor was ready
+  bool is_over_ = false;          // the time limit has passed
 };
 
-// f, which does not wait: poll and select say even then that a signal has interrupted them.
+// Repeats f while it fails with EINTR. f does not wait, but poll and select report interruptions by signals even then.
 template <class F>
 [[nodiscard]] auto uninterrupted(F f) noexcept {
   int const errno_before = errno;
@@ -61,7 +64,7 @@ template <class F>
   return r;
 }
 
-// On success errno is what it was.
+// Restores errno if the call succeeds, because a successful call must not change it.
 class errno_kept {
  public:
   [[nodiscard]] ssize_t result(ssize_t r) const noexcept {
@@ -73,7 +76,8 @@ class errno_kept {
   int before_ = errno;
 };
 
-// attempt() and plain() answer as the call does; attempt does not block, but fails with EAGAIN.
+// Makes a call that either succeeds as a whole or would block. attempt() and plain() return what the call returns.
+// attempt() does not block, but fails with EAGAIN.
 template <class Attempt, class Plain>
 [[nodiscard]] ssize_t until_done(int fd, std::uint32_t events, int limit, Attempt attempt, Plain plain) noexcept {
   errno_kept const kept;
@@ -95,8 +99,8 @@ template <class Attempt, class Plain>
   }
 }
 
-// The same for a stream of `total` bytes, piece by piece until all is done or it ends. Both are given how much went before; what fails
-// after that ends the call with that much.
+// The same for a stream of `total` bytes, which is transferred piece by piece until all is done or the stream ends.
+// Both functions get the number of bytes that are done. If a later piece fails, the call returns that number.
 template <class Attempt, class Plain>
 [[nodiscard]] ssize_t until_all_done(int fd, std::uint32_t events, std::size_t total, int limit, Attempt attempt,
                                      Plain plain) noexcept {
@@ -104,9 +108,9 @@ template <class Attempt, class Plain>
   ssize_t r = attempt(std::size_t{0});
   if (r == 0 || (r < 0 && errno != EAGAIN)) return kept.result(r);
   std::size_t done = r > 0 ? static_cast<std::size_t>(r) : 0;
-  if (r >= 0 && done >= total) return kept.result(r);  // nothing at all, in a datagram, may have to wait as well
+  if (r >= 0 && done >= total) return kept.result(r);  // an empty datagram (total 0, r < 0) has to wait as well
   auto const so_far = [&] { return done > 0 ? kept.result(static_cast<ssize_t>(done)) : ssize_t{-1}; };
-  // True: that was the last piece.
+  // Counts a piece. Returns true if it was the last one.
   auto const ends_with = [&](ssize_t piece) {
     if (piece > 0) done += static_cast<std::size_t>(piece);
     return piece <= 0 || done >= total;
@@ -127,7 +131,7 @@ template <class Attempt, class Plain>
       case patience::next::give_up: return so_far();
       case patience::next::call_helper: by_another = true; break;
     }
-    // A socket's error ends the call with what was done, and it is the next one that is to find it.
+    // A socket error ends the call with the bytes that are done. The next call reports the error.
     if (limit != 0 && done > 0 && (look_at(fd, events) & POLLERR) != 0) return so_far();
     r = by_another ? by_helper([&] { return plain(done); }) : attempt(done);
     if (!by_another && r < 0 && errno == EAGAIN) continue;
