@@ -1,4 +1,5 @@
-// Cancelling a tree of contexts: see cancel_node.h. On the goroutine or thread that cancels; never switches (T06).
+// Cancels a tree of contexts: see cancel_node.h. Runs on the goroutine or thread that cancels, and never switches
+// (T06).
 #include "chan/cancel_node.h"
 
 #include <utility>
@@ -35,8 +36,8 @@ bool unlink_if_linked(cancel_node& owner, cancel_link& member) noexcept {
   return was_linked;
 }
 
-// The first member. A node stays in the list, and a reference to it is the caller's; one that is about to be destroyed is
-// passed over. A call is taken out, and the list's reference to it is the caller's.
+// Returns the first member. A node stays in the list, and the caller gets a reference to it; a node that is about to be
+// destroyed is skipped. A call is taken out, and the list's reference to it goes to the caller.
 cancel_link* first_member(cancel_node& owner) noexcept {
   node_guard const guard(owner);
   while (cancel_link* const first = owner.members) {
@@ -62,8 +63,8 @@ void start_once(context_call& call) noexcept {
   if (!call.is_over.exchange(true, acq_rel)) call.start();  // pairs with stop_call's
 }
 
-// Where in the tree a cancellation is: every node between `top` and `at`, `top` excepted, is held by one reference. The
-// calls that it met on its way are started when it is over.
+// The position of a cancellation in the tree. It holds one reference to every node between `top` and `at`, except
+// `top`. It starts the calls that it met when the cancellation is over.
 struct descent {
   explicit descent(cancel_node& from) noexcept : top(&from), at(&from) {}
   descent(descent const&) = delete;
@@ -122,7 +123,7 @@ void enter_list(cancel_node& node) noexcept {
     link(*owner, node);
   } else {
     node.reason = owner->reason;
-    node.state.store(done_state::done, relaxed);  // nobody knows it yet
+    node.state.store(done_state::done, relaxed);  // relaxed: no other thread knows the node
   }
 }
 
@@ -133,7 +134,7 @@ void leave_list(cancel_node& node) noexcept {
 bool try_retain(context_node& node) noexcept {
   std::uint32_t seen = node.references.load(relaxed);
   while (seen != 0) {
-    // relaxed: what is in the node was published by the list's lock
+    // relaxed: the list's lock has published what is in the node
     if (node.references.compare_exchange_weak(seen, seen + 1, relaxed, relaxed)) return true;
   }
   return false;
@@ -177,12 +178,12 @@ void await_cancel(context_call& call) {
   {
     node_guard const guard(*owner);
     if (owner->reason == nullptr) {
-      call.references.fetch_add(1U, relaxed);  // the list's; relaxed: the caller has one
+      call.references.fetch_add(1U, relaxed);  // the list's reference; relaxed: the caller has one
       link(*owner, call);
       return;
     }
   }
-  tell(*owner, *owner->reason);  // whoever cancels it may not have come to that yet
+  tell(*owner, *owner->reason);  // the thread that cancels the owner may not have reached this step
   start_once(call);
 }
 
@@ -194,7 +195,7 @@ bool stop_call(context_call& call) noexcept {
 }
 
 void release_call(context_call* call) noexcept {
-  // acq_rel: what others did with it is over before it is destroyed
+  // acq_rel: what other threads did with the call is done before it is destroyed
   if (call != nullptr && call->references.fetch_sub(1U, acq_rel) == 1) delete call;
 }
 

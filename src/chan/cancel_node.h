@@ -1,17 +1,19 @@
 // The node of a context that can be cancelled, and the tree that these nodes form (Go's cancelCtx).
 //
 // Invariants:
-//  1. A node is linked in the list of the nearest such node above it until it is done with all that is below it, or dies.
-//     The links belong to the lock of the list's owner. A node counts its parent; the list does not count its members.
-//  2. `reason` is set once, under the lock. From then on the node takes no new members: whoever comes is born cancelled.
-//  3. The moment at which a node is done is one store: that of `state`, or, when somebody has asked for the channel, the
-//     closing of it. The reason is set before. So err() and done() can never disagree.
-//  4. Every step of a cancellation (set the reason, tell it, go to the members, leave the list) may be taken by several at
-//     once, and is taken again by whoever comes later, until nothing is left in the list. So each of them, when it
-//     returns, has seen everything below done, and nobody waits for anybody.
+//  1. A node is linked in the list of the nearest such node above it until everything below it is done, or until it is
+//     destroyed. The lock of the list's owner protects the links. A node holds a reference to its parent; the list
+//     holds no references to its members.
+//  2. `reason` is set once, under the lock. From then on the node takes no new members: a node that is created below it
+//     is cancelled from the start.
+//  3. A node becomes done by one store: that of `state`, or, if the channel has been asked for, the closing of the
+//     channel. The reason is set before. So err() and done() can never disagree.
+//  4. Every step of a cancellation (set the reason, tell the node, go to the members, leave the list) may be taken by
+//     several threads at once. Each thread that cancels repeats the steps until nothing is left in the list. So when it
+//     returns, it has seen everything below done, and no thread waits for another.
 //
-// The lock is held for a few stores; never two of them, nor any other lock under one. Nothing is allocated, freed or
-// called under it (T01).
+// The lock is held for a few stores. A thread never holds two of these locks, nor any other lock under one. Nothing is
+// allocated, freed or called under it (T01).
 #pragma once
 
 #include "core/current.h"
@@ -27,47 +29,48 @@ namespace thrum::detail {
 
 struct cancel_reason {
   context_errc error = context_errc::canceled;
-  std::exception_ptr cause;  // nullptr: nobody gave one
+  std::exception_ptr cause;  // nullptr: none was given
 };
 
 enum class done_state : std::uint8_t {
-  open,     // nobody has asked for the channel
-  channel,  // there is one: it tells whether the node is done
-  done,     // and nobody had asked for the channel
+  open,     // the channel has not been asked for
+  channel,  // the channel exists and tells whether the node is done
+  done,     // the node is done, and the channel has not been asked for
 };
 
 struct cancel_node : context_node, cancel_link {
   cancel_node(context_reference parent_node, std::optional<context::time_point> until) noexcept
       : context_node(parent_node.get(), this, false), deadline(until) {
-    static_cast<void>(parent_node.give_up());  // its count is ours
+    static_cast<void>(parent_node.give_up());  // this node takes over its reference
   }
   void end() noexcept override;
-  virtual void was_canceled() noexcept {}  // by several at once, and again
+  virtual void was_canceled() noexcept {}  // called by several threads at once, and repeatedly
 
   [[nodiscard]] channel* core() const noexcept { return done_channel.channel_handle::core(); }
   [[nodiscard]] cancel_node* above() const noexcept { return parent == nullptr ? nullptr : parent->canceled_with; }
 
   // fixed
-  std::optional<context::time_point> const deadline;  // the earliest here and above
+  std::optional<context::time_point> const deadline;  // the earliest of this node and all nodes above
 
-  // written under lock, read by anybody
+  // written under lock, read by any thread
   rt::atomic<done_state> state{done_state::open};
 
   rt::os::spin_lock lock{rt::lock_rank::leaf};
   // under lock
   cancel_link* members = nullptr;
   // set once, under lock
-  cancel_reason const* reason = nullptr;  // its own, or of a node above
+  cancel_reason const* reason = nullptr;  // its own, or that of a node above
   cancel_reason own_reason;
   chan<std::monostate> done_channel{nullptr};
   std::stop_source stop{std::nostopstate};
 };
 
-// Into the list of the one above, when the node is complete: unless that one is done, then so is this. And out of it.
+// enter_list puts a complete node into the list of the node above. If the node above is done, this node is done as well
+// and is not linked. leave_list takes it out.
 void enter_list(cancel_node& node) noexcept;
 void leave_list(cancel_node& node) noexcept;
 
-// Holds a node's lock; on a goroutine that is inside the runtime.
+// Holds a node's lock. On a goroutine, it is inside the runtime meanwhile.
 class [[nodiscard]] node_guard {
  public:
   explicit node_guard(cancel_node& node) noexcept : m_(rt::current_m()), lock_(node.lock) {
@@ -86,17 +89,17 @@ class [[nodiscard]] node_guard {
   rt::os::spin_lock& lock_;
 };
 
-// One more reference, unless the last one is gone already.
+// Takes one more reference, unless the last one is gone.
 [[nodiscard]] bool try_retain(context_node& node) noexcept;
 
-// Cancels the node and everything below. Throws what close_if_open does; then some of it is not done yet, and whoever
-// cancels it next goes on there.
+// Cancels the node and everything below it. Throws what close_if_open throws. Then some nodes below may not be done,
+// and the next cancellation continues there.
 void cancel(cancel_node& top, context_errc error, std::exception_ptr cause);
 
-// One step of it: the node itself is done when this returns, with its own reason if it has one already.
+// One step of a cancellation. When it returns, the node itself is done, with its own reason if it had one.
 void tell(cancel_node& node, cancel_reason const& why);
 
-// Why it is done; nullptr while it is not.
+// Returns why the node is done, or nullptr while it is not.
 [[nodiscard]] cancel_reason const* reason_of(context_node const* node) noexcept;
 
 }  // namespace thrum::detail

@@ -21,7 +21,7 @@ using namespace rt;
 
 namespace {
 
-// More than any address space holds; below it the product of capacity and size cannot overflow.
+// More than any address space holds. Below it, the product of capacity and size cannot overflow.
 constexpr std::size_t buffer_bytes_max = std::size_t{1} << 47U;
 
 void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.release(); }
@@ -34,11 +34,11 @@ void release_lock(M&, G&, void* c) noexcept { static_cast<channel*>(c)->lock.rel
 bool win(channel_waiter& waiter) noexcept {
   if (!waiter.is_select) return true;
   if (!waiter.g->race.win()) return false;
-  waiter.g->wake_parameter = &waiter;  // which case it was
+  waiter.g->wake_parameter = &waiter;  // tells the select which case it was
   return true;
 }
 
-// Enters the queue, which is locked with the channel, and parks. Answers whether the parcel has changed hands.
+// Enters the queue, which is locked with the channel, and parks. Returns whether the parcel was passed on.
 [[gnu::noinline]] bool wait_in_queue(M& m, channel& c, waiter_queue& queue, void* parcel, wait_reason reason) noexcept {
   channel_waiter waiter;
   waiter.parcel = parcel;
@@ -55,7 +55,7 @@ void ready_and_leave(M& m, G* other) noexcept {
   leave(m);
 }
 
-// For calls that might have waited. What asks for room has come during the call, as a rule: so it is looked at last.
+// For calls that might have waited. Requests to make room usually arrive during the call, so they are looked at last.
 void ready_make_room_and_leave(M& m, G* other) noexcept {
   os::chaos_point("chan.unlocked");
   if (other != nullptr) ready(m, *other);
@@ -80,7 +80,7 @@ void waiter_queue::remove(channel_waiter& waiter) noexcept {
   if (!waiter.is_queued) return;
   waiter.is_queued = false;
   if (waiter.previous == nullptr) {
-    first_.store(waiter.next, relaxed);  // relaxed: as above; close takes everybody out
+    first_.store(waiter.next, relaxed);  // relaxed: as above; close takes all waiters out
   } else {
     waiter.previous->next = waiter.next;
   }
@@ -134,11 +134,11 @@ channel* make_channel(std::size_t capacity, parcel_type const& type) {
 }
 
 void retain_channel(channel* c) noexcept {
-  if (c != nullptr) c->references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference already
+  if (c != nullptr) c->references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference
 }
 
 void release_channel(channel* c) noexcept {
-  // acq_rel: what others did with the channel is over before it is destroyed
+  // acq_rel: what other threads did with the channel is done before it is destroyed
   if (c == nullptr || c->references.fetch_sub(1U, acq_rel) != 1) return;
   if (c->timer != nullptr) end_timer(*c->timer);
   if (c->destroy != nullptr) {
@@ -181,8 +181,8 @@ bool receive(channel* c, void* parcel) {
   return outcome == attempt::done;
 }
 
-// Found full and after that still open: it was both when it was found full. In the other order it need never have been
-// both: closing an unbuffered channel takes its receivers away.
+// If the channel is found full and found open after that, then it was both at the moment when it was found full. In the
+// opposite order it need never have been both, because closing an unbuffered channel takes its receivers out.
 bool would_block_to_send(channel const* c) noexcept {
   return c == nullptr || (c->looks_full() && !c->closed.load(acquire));  // pairs with close
 }
@@ -200,8 +200,8 @@ attempt try_send(channel* c, void* parcel) {
   return outcome;
 }
 
-// Found empty and after that still open: it was both when it was found empty. Found empty, then closed, then still empty:
-// nothing can come any more.
+// If the channel is found empty and found open after that, then it was both at the moment when it was found empty. If
+// it is found empty, then closed, then empty, no element can come.
 attempt try_receive(channel* c, void* parcel) {
   if (c == nullptr) return attempt::would_block;
   if (c->looks_empty()) {
@@ -222,12 +222,12 @@ namespace {
 
 enum class closing : bool { done, was_closed };
 
-// How many waiters a close takes out before it releases the lock for a moment. A waiter lies on its goroutine's stack, which is
-// in no cache as a rule, so that each costs up to a microsecond; other threads spin for the lock meanwhile.
+// How many waiters a close takes out before it releases the lock for a moment. A waiter lies on its goroutine's stack,
+// which is usually in no cache, so each costs up to a microsecond while other threads spin for the lock.
 constexpr std::size_t closed_at_once = 16;
 
-// Takes all waiters out and wakes them, chunk by chunk. The lock is held on entry and free on return. To wake those of one chunk
-// takes about as long as to take them out, so that threads which spin for the lock find it free.
+// Takes all waiters out and wakes them, in chunks. The lock is held on entry and free on return. Waking the goroutines
+// of a chunk takes about as long as taking them out, so threads that spin for the lock find it free.
 void release_waiters(M& m, channel& c, detached_waiters& receivers, detached_waiters& senders) noexcept {
   std::array<G*, closed_at_once> taken;
   crowd_to_wake crowd(m);
@@ -244,7 +244,7 @@ void release_waiters(M& m, channel& c, detached_waiters& receivers, detached_wai
   }
 }
 
-// On a goroutine, inside the runtime; leaves it.
+// Called on a goroutine, inside the runtime. Leaves the runtime.
 closing close_and_leave(M& m, channel& c) noexcept {
   lock(m, c);
   if (c.closed.load(relaxed)) {
@@ -260,7 +260,7 @@ closing close_and_leave(M& m, channel& c) noexcept {
     leave(m);
     return closing::done;
   }
-  retain_channel(&c);  // those that are woken first may drop all other references
+  retain_channel(&c);  // the goroutines that are woken first may drop all other references
   // One of the queues is empty, unless selects stand in both.
   detached_waiters receivers;
   detached_waiters senders;
@@ -268,12 +268,12 @@ closing close_and_leave(M& m, channel& c) noexcept {
   c.senders.detach(senders);
   release_waiters(m, c, receivers, senders);
   leave(m);
-  release_channel(&c);  // outside the runtime: it may be the last one
+  release_channel(&c);  // outside the runtime, because it may be the last reference
   return closing::done;
 }
 
-// On a thread that found no run alive: nobody waits, but for goroutines that an earlier run has left behind. False: a run has
-// begun since, and goroutines of that run wait here.
+// Called on a thread that found no run alive. No goroutine waits then, except those that an earlier run has left
+// behind. Returns false if a run has begun since, and goroutines of that run wait here.
 bool close_between_runs(channel& c) noexcept {
   c.lock.acquire();
   // relaxed: a goroutine that waits here knew its run's epoch, and held the lock
@@ -303,7 +303,7 @@ void close_if_open(channel* c) {
     }
     os::chaos_point("chan.found_no_run");
     if (close_between_runs(*c)) return;
-    wait.pause();  // a run that is coming to its end takes no thread in
+    wait.pause();  // a run that is ending seats no foreign threads
   }
 }
 

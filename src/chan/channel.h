@@ -1,19 +1,22 @@
 // The core of a channel (S33; Go's hchan).
 //
 // Invariants, all under `lock`:
-//  1. Receivers wait only while the buffer is empty and no sender waits; senders only while it is full and no receiver
-//     waits (a select may stand on both sides, and never meets itself: it stands nowhere while it looks).
-//  2. Who takes a waiter out of a queue has won the goroutine's race and completes the bargain before he lets go of the
-//     lock: he copies the parcel straight from, or to, the other's stack. He readies it after that.
-//  3. After the last release of the lock the channel is not touched again: the goroutine that got its last element may
-//     destroy it. A close that releases the lock several times holds a reference meanwhile.
-//  4. Waiters belong to the run `epoch`. Those of a run that is over are forgotten by the first to lock the channel in a
-//     later one, without a look at them (T12). A goroutine of the earlier run that is still in user code, and comes to a
-//     channel of the later one, sleeps for good.
+//  1. Receivers wait only while the buffer is empty and no sender waits. Senders wait only while the buffer is full and
+//     no receiver waits. A select may stand on both sides; it never meets itself, because it stands in no queue while
+//     it looks.
+//  2. A goroutine that takes a waiter out of a queue has won the waiter's race. Before it releases the lock it
+//     completes the exchange: it copies the parcel directly from, or to, the waiter's stack. It readies the waiter
+//     after that.
+//  3. A call does not touch the channel after its last release of the lock, because the goroutine that got the last
+//     element may destroy the channel. A close that releases the lock several times holds a reference meanwhile.
+//  4. Waiters belong to the run `epoch`. Waiters of a run that is over are dropped by the first thread that locks the
+//     channel in a later run, without looking at them (T12). A goroutine of the earlier run that is in user code and
+//     comes to a channel of the later run sleeps for good.
 //
-// count, closed and the ends of the queues are written under the lock and read without it by the try forms. What they must
-// be able to trust: who sees what a closed channel looks like (no receivers, no senders, the last element taken) sees after
-// that that it is closed. So these three are stored with release; the others may be relaxed.
+// count, closed and the ends of the queues are written under the lock and read without it by the try forms. These rely
+// on one fact: a thread that sees what a closed channel looks like (no receivers, no senders, the last element taken)
+// sees afterwards that it is closed. So the stores that lead to these three states are release stores; the others may
+// be relaxed.
 #pragma once
 
 #include "core/m.h"
@@ -34,8 +37,9 @@ using rt::acquire;
 using rt::atomic;
 using rt::relaxed;
 
-// The waiters of a channel that was closed, between two waiters that are none. So the first and the last have neighbours, and
-// a select that leaves changes nothing but those. All members: under the channel's lock.
+// The waiters of a channel that was closed, between two waiters without a goroutine. Because of these two, the first
+// and the last waiter have neighbours too, so a select that leaves changes only its neighbours. All members are called
+// under the channel's lock.
 class detached_waiters {
  public:
   detached_waiters() noexcept {
@@ -46,8 +50,8 @@ class detached_waiters {
   detached_waiters& operator=(detached_waiters const&) = delete;
 
   [[nodiscard]] bool empty() const noexcept { return before_.next == &behind_; }
-  // Takes as many waiters out as there is room for, and answers how many goroutines the caller may wake: those are in `to`. The
-  // goroutines' records are not touched, because each of them would be another miss of the cache under the lock.
+  // Takes out as many waiters as `to` has room for. Returns how many goroutines the caller may wake; these are in `to`.
+  // It does not touch the goroutines' records, because each of them would be another cache miss under the lock.
   [[nodiscard]] std::size_t pop_some(std::span<rt::G*> to) noexcept;
 
  private:
@@ -56,16 +60,17 @@ class detached_waiters {
   channel_waiter behind_;
 };
 
-// FIFO; a waiter in the middle leaves in O(1).
+// First in, first out. A waiter in the middle leaves in O(1).
 class waiter_queue {
  public:
   [[nodiscard]] bool looks_empty() const noexcept { return first_.load(acquire) == nullptr; }
 
-  // All below: under the channel's lock.
+  // All functions below are called under the channel's lock.
   [[nodiscard]] bool is_empty() const noexcept { return first_.load(relaxed) == nullptr; }
   void push_back(channel_waiter& waiter) noexcept;
-  void remove(channel_waiter& waiter) noexcept;  // nothing if somebody has taken it out
-  // The first whose goroutine we may wake: a waiter of a select counts only if no other case of it was quicker.
+  void remove(channel_waiter& waiter) noexcept;  // does nothing if a waker has taken it out
+  // Takes out the first waiter whose goroutine the caller may wake. A waiter of a select counts only if no other case
+  // of the select has won.
   [[nodiscard]] channel_waiter* pop() noexcept {
     channel_waiter* const first = first_.load(relaxed);
     if (first == nullptr || first->is_select) return first == nullptr ? nullptr : pop_select();
@@ -100,7 +105,7 @@ struct channel {
   std::uint32_t epoch = 0;
   atomic<bool> closed{false};
   atomic<std::size_t> count{0};  // parcels in the buffer
-  std::size_t head = 0;          // the oldest one's place
+  std::size_t head = 0;          // the place of the oldest one
   waiter_queue receivers;
   waiter_queue senders;
 
@@ -110,7 +115,7 @@ struct channel {
   void (*const destroy)(void*) noexcept;
   rt::timer_record* timer = nullptr;  // of a timer's channel, whose buffer is hidden: see timer_channel.cpp
 
-  // anybody
+  // any thread
   atomic<std::size_t> references{1};
 
   // the buffer follows the record
@@ -118,13 +123,14 @@ struct channel {
     return reinterpret_cast<char*>(this + 1) + index * parcel_bytes;
   }
 
-  // False: the caller's run is over, and the waiters are none of its business. The lock is held all the same.
+  // Locks the channel. Returns false if the caller's run is over: the caller must not touch the waiters then, but it
+  // holds the lock all the same.
   [[nodiscard]] bool take_lock(std::uint32_t callers_epoch, rt::os::ranked how = rt::os::ranked::yes) noexcept {
     lock.acquire(how);
     return epoch == callers_epoch || begin_epoch(callers_epoch);
   }
   [[nodiscard]] bool begin_epoch(std::uint32_t callers_epoch) noexcept {
-    // relaxed: whoever put a later epoch here knew it, and held the lock
+    // relaxed: the thread that stored a later epoch here knew it, and held the lock
     if (rt::Sched::live_epoch.load(relaxed) != callers_epoch) return false;
     receivers.forget();
     senders.forget();
@@ -132,7 +138,7 @@ struct channel {
     return true;
   }
 
-  // The common sizes without a call.
+  // Copies the common sizes without a call.
   void copy(void* to, void const* from) const noexcept {
     if (parcel_bytes == 8) {
       std::memcpy(to, from, 8);
@@ -155,7 +161,7 @@ struct channel {
     count.store(count.load(relaxed) - 1, rt::release);  // pairs with looks_empty
   }
 
-  // What a lock-free look tells: both may be out of date, never torn.
+  // These two are called without the lock. Their answers may be out of date, but are never torn.
   [[nodiscard]] bool looks_full() const noexcept {
     return capacity == 0 ? receivers.looks_empty() : count.load(acquire) == capacity;
   }
@@ -164,8 +170,8 @@ struct channel {
   }
 };
 
-// One side of a bargain, under the lock: done, would have to wait, or the channel is closed (and, to receive, empty). Who
-// is to be readied when the lock is released is put into `other`.
+// One side of an exchange, under the lock. The result is done, would have to wait, or closed (and, to receive, empty).
+// The goroutine that is to be readied after the lock is released is put into `other`.
 [[nodiscard, gnu::always_inline]] inline attempt send_locked(channel& c, void const* parcel, rt::G*& other) noexcept {
   if (c.closed.load(relaxed)) [[unlikely]]
     return attempt::closed;
@@ -185,7 +191,7 @@ struct channel {
   if (from_buffer) c.take(parcel);
   if (channel_waiter* const sender = c.senders.pop()) {
     if (from_buffer) {
-      c.put(sender->parcel);  // the buffer was full: the sender's turn has come
+      c.put(sender->parcel);  // the buffer was full, so this is the sender's turn
     } else {
       c.copy(parcel, sender->parcel);
     }
@@ -199,7 +205,7 @@ struct channel {
 
 [[noreturn]] void throw_closed_for_sending();
 
-// A goroutine whose run is over goes no further: see invariant 4.
+// A goroutine whose run is over sleeps here for good: see invariant 4.
 inline void lock(rt::M& m, channel& c) noexcept {
   if (c.take_lock(m.sched.epoch)) [[likely]]
     return;

@@ -1,4 +1,4 @@
-// The public functions of context.h that are no templates. What cancels is in cancel.cpp.
+// The public functions of context.h that are not templates. Cancellation itself is in cancel.cpp.
 #include "base/check.h"
 #include "base/first_made.h"
 #include "base/never_destroyed.h"
@@ -28,7 +28,7 @@ class category final : public std::error_category {
 
 constinit rt::never_destroyed<category> the_category;
 
-// These are never destroyed: goroutines that stay behind may use them until the process ends.
+// These are never destroyed, because goroutines that a run leaves behind may use them until the process ends.
 template <context_errc Error>
 std::exception_ptr const& default_cause() {
   static constinit rt::first_made<std::exception_ptr> cause;
@@ -49,8 +49,8 @@ cancel_node* nearest(context const& ctx) noexcept {
   return node == nullptr ? nullptr : node->canceled_with;
 }
 
-// A node that is cancelled by a stop_token. The callback runs inside request_stop, on whoever calls it. The node may be
-// about to be destroyed then, and its destructor waits for the callback to return.
+// A node that is cancelled by a stop_token. The callback runs inside request_stop, on the thread that called it. The
+// node may be about to be destroyed then; its destructor waits for the callback to return.
 struct stop_node final : cancel_node {
   struct canceler {
     stop_node* node;
@@ -72,18 +72,19 @@ context_reference made_from(std::stop_token token) {
   if (!token.stop_possible()) return {};
   auto* const node = new stop_node;
   context_reference owner(node);
-  node->registration.emplace(std::move(token), stop_node::canceler{node});  // may call it already
+  node->registration.emplace(std::move(token), stop_node::canceler{node});  // may run the callback at once
   return owner;
 }
 
 }  // namespace
 
 void detail::retain_context(context_node* node) noexcept {
-  if (node != nullptr) node->references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference already
+  if (node != nullptr) node->references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference
 }
 
 void detail::release_context(context_node* node) noexcept {
-  // acq_rel: what others did with the node is over before it is destroyed. A loop: chains may be long.
+  // acq_rel: what other threads did with the node is done before it is destroyed. A loop instead of recursion, because
+  // chains may be long.
   while (node != nullptr && node->references.fetch_sub(1U, acq_rel) == 1) {
     context_node* const parent = node->parent;
     node->end();
@@ -107,7 +108,7 @@ context::context(std::stop_token token) : node_(made_from(std::move(token))) {}
 context::done_channel context::done() const {
   cancel_node* const node = nearest(*this);
   if (node == nullptr) return chan<std::monostate>(nullptr);
-  if (node->state.load(acquire) == done_state::open) {  // pairs with what follows, and with tell()
+  if (node->state.load(acquire) == done_state::open) {  // pairs with the release below, and with tell()
     chan<std::monostate> made;
     node_guard const guard(*node);
     if (node->state.load(relaxed) == done_state::open) {
@@ -152,7 +153,7 @@ std::stop_token context::get_stop_token() const {
     made = std::stop_source();
     reason = look();
   }
-  if (reason != nullptr) tell(*node, *reason);  // whoever cancels it may have come before the source
+  if (reason != nullptr) tell(*node, *reason);  // the node may have been cancelled before it had the source
   return source.get_token();
 }
 
@@ -172,7 +173,7 @@ context without_cancel(context const& parent) {
   context_reference above = parent.node();
   if (above.get() == nullptr) return {};
   auto* const made = new context_node(above.get(), nullptr, false);
-  static_cast<void>(above.give_up());  // its count is the new node's
+  static_cast<void>(above.give_up());  // the new node takes over its reference
   return context(context_reference(made));
 }
 

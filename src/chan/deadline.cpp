@@ -1,8 +1,10 @@
-// Contexts with a deadline (Go's timerCtx): a node that a timer cancels, in a goroutine that starts when the time has come.
+// Contexts with a deadline (Go's timerCtx): a node that a timer cancels, in a goroutine that starts when the time has
+// come.
 //
-// The node is its timer's state, and is counted twice: by those who use the context, and by the timer (a pending call, a call
-// that runs). When the first count falls to zero the node leaves the tree and stops its timer; the memory goes when the
-// second one does as well. A call that comes just then finds the first count at zero, and does nothing.
+// The node is also its timer's state, and has two reference counts: that of the users of the context, and that of the
+// timer (a pending call, a running call). When the first count falls to zero, the node leaves the tree and stops its
+// timer. The memory is freed when the second count is zero as well. A call of the timer that comes at that moment finds
+// the first count at zero, and does nothing.
 #include "chan/cancel_node.h"
 #include <thrum/detail/func_timer.h>
 
@@ -12,7 +14,7 @@ namespace thrum {
 namespace detail {
 namespace {
 
-// The first base: when there is no memory for the timer nothing has happened yet.
+// The first base class: if there is no memory for the timer, nothing else has happened.
 struct deadline_timer : func_timer_state {
   deadline_timer() { make_func_timer(*this); }
 };
@@ -69,7 +71,7 @@ cancelable with_deadline(context const& parent, clock::time_point when, std::exc
       node_guard const guard(*node);
       is_canceled = node->reason != nullptr;
     }
-    if (is_canceled) stop_func_timer(*node);  // by somebody who came before there was anything to stop
+    if (is_canceled) stop_func_timer(*node);  // it was cancelled before the timer was armed
   }
   return {context(made), cancel_function(made)};
 }

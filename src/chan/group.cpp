@@ -6,7 +6,8 @@
 namespace thrum {
 namespace {
 
-// How many unwindings of this goroutine are under way; destructors of a goexit see no exception.
+// The number of unwindings of this goroutine that are under way. A goexit counts, although its destructors see no
+// exception.
 int unwindings() noexcept {
   rt::M const* const m = rt::current_m();
   bool const exits = m != nullptr && m->current != nullptr && m->current->is_exiting;
@@ -30,12 +31,12 @@ void group::limit(std::size_t n) {
 
 void group::wait() {
   members_.wait();
-  // relaxed: members_.wait() has ordered it
+  // relaxed: members_.wait() orders it
   if (has_failed_.load(detail::relaxed)) std::rethrow_exception(error_);
 }
 
 void group::failed(std::exception_ptr error) noexcept {
-  if (has_failed_.exchange(true, detail::relaxed)) return;  // relaxed: error_ is read when all have ended
+  if (has_failed_.exchange(true, detail::relaxed)) return;  // relaxed: error_ is read after all members have ended
   error_ = error;
   own_.cancel(std::move(error));
 }

@@ -1,19 +1,19 @@
-// select (Go's selectgo): one of several sends and receives, whichever can go first.
+// select (Go's selectgo): carries out one of several sends and receives, one that can proceed.
 //
-// 0. The cases are looked at one by one, in random order and without locks; the first that looks ready is tried under its
-//    own channel's lock. Mostly that is all: a case that is carried out was ready at that instant.
-// 1. If none was, all channels are locked, in the order of their addresses, so that two selects can never wait for each
-//    other, and the cases are tried again: now they are seen at one instant.
-// 2. If none is ready then, the goroutine enters the queue of every channel and parks; its commit unlocks them all.
-// 3. Whoever wins the goroutine's race (core/wake_race.h) carries its case out and wakes it; or the time limit wins it. The
-//    goroutine locks all channels again and leaves the other queues.
+//  0. The cases are looked at one by one, in random order and without locks. The first one that looks ready is tried
+//     under its own channel's lock. This is usually all: a case that is carried out was ready at that instant.
+//  1. If none was ready, all channels are locked, in the order of their addresses, so that two selects can never wait
+//     for each other. The cases are tried once more, and are seen at one instant.
+//  2. If none is ready, the goroutine enters the queue of every channel and parks. Its commit step unlocks all of them.
+//  3. The waker that wins the goroutine's race (core/wake_race.h) carries out the case and wakes the goroutine; or the
+//     time limit wins. The goroutine then locks all channels and leaves the other queues.
 //
-// The cases lie on the goroutine's stack. The commit reads them while it unlocks, and the goroutine may already be awake:
-// but it cannot get past step 3 and leave the frame before the last of the locks is free.
+// The cases lie on the goroutine's stack. The commit step reads them while it unlocks, and the goroutine may be awake
+// by then. But it cannot get past step 3 and leave the frame before the last of the locks is free.
 //
-// Whoever deals with the select may destroy all of its channels as soon as his part of the bargain is done: they may live
-// in his frame. So step 1 releases the lock of the chosen channel last; and since step 3 comes when the bargain is done,
-// the goroutine holds references to all channels while it waits.
+// The other party may destroy all channels of the select as soon as its part of the exchange is done, because they may
+// live in its frame. So step 1 releases the lock of the chosen channel last. Step 3 comes after the exchange is done,
+// so the goroutine holds references to all channels while it waits.
 #include "chan/channel.h"
 #include "core/current.h"
 #include "core/sched.h"
@@ -42,7 +42,7 @@ struct case_list {
 
   [[nodiscard]] channel* nth_locked(std::size_t i) const noexcept { return cases[cases[i].locked_as].on; }
 
-  // A channel that is named twice is locked once. nil comes first in the order, and is passed over.
+  // A channel that is named twice is locked once. nil comes first in the order, and is skipped.
   template <class F>
   void for_each_channel(F visit) const noexcept {
     channel* last = nullptr;
@@ -67,7 +67,7 @@ struct case_list {
     unlock_all(last_locked());
     sleep_for_good(m);
   }
-  // `last` is released last, after the last look at the cases.
+  // `last` is released last, after the last access to the cases.
   void unlock_all(channel* last) const noexcept {
     auto how = os::ranked::yes;
     for_each_channel([&](channel& c) {
@@ -79,7 +79,7 @@ struct case_list {
   }
   [[nodiscard]] channel* last_locked() const noexcept { return count == 0 ? nullptr : nth_locked(count - 1); }
 
-  // Fisher and Yates, inside out: every order is equally likely.
+  // Fisher-Yates shuffle, inside out: every order is equally likely.
   void choose_order_to_try(P& p) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       std::size_t const j = (p.random.next() >> 32U) * (i + 1) >> 32U;
@@ -88,8 +88,8 @@ struct case_list {
     }
   }
 
-  // Shell's: insertion for the few cases that a select has as a rule, named in much the same order each time; and in
-  // tolerable time for thousands.
+  // Shellsort. It is an insertion sort for the few cases that a select usually has, which are named in much the same
+  // order each time, and it takes tolerable time for thousands.
   void sort_to_lock() noexcept {
     for (std::size_t i = 0; i < count; ++i) cases[i].locked_as = static_cast<std::uint16_t>(i);
     std::size_t gap = 1;
@@ -106,7 +106,7 @@ struct case_list {
     }
   }
 
-  // In the order chosen: the first case that could be carried out, or count.
+  // Tries the cases in the chosen order. Returns the first one that could be carried out, or count.
   template <class Try>
   std::size_t first_done(Try carry_out) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
@@ -142,7 +142,7 @@ struct case_list {
     return first_done([&](channel_waiter& one) noexcept { return try_locked(one, other); });
   }
 
-  // In the order chosen as well: of a channel that is named twice the first in its queue is taken.
+  // In the chosen order as well: of a channel that is named twice, the case that comes first in its queue is taken.
   void enter_queues(G& g) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       channel_waiter& one = cases[cases[i].tried_as];
@@ -168,8 +168,8 @@ struct parked_select {
   wait_timer* limit;  // nullptr: none
 };
 
-// A goroutine whose time is over already cannot leave the frame before the last lock is free; without any channel it can,
-// and nothing is touched after the timer has started.
+// A goroutine whose time limit has passed cannot leave the frame before the last lock is free. Without any channel it
+// can, so nothing is touched after the timer has started.
 void commit_select(M& m, G&, void* argument) noexcept {
   auto const& parked = *static_cast<parked_select*>(argument);
   channel* const last = parked.list.last_locked();
@@ -179,7 +179,7 @@ void commit_select(M& m, G&, void* argument) noexcept {
   timer_was_left(m, place);
 }
 
-// Steps 2 and 3, with all channels locked. The case, or count if the time was over first.
+// Steps 2 and 3, with all channels locked. Returns the case, or count if the time limit came first.
 std::size_t wait_for_one(M*& m, case_list list, wait_timer* limit) noexcept {
   G& g = *m->current;
   list.enter_queues(g);
@@ -235,7 +235,8 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
   if (patience_ns != 0) m = &make_room_if_asked(*m);
   leave(*m);
   if (has_waited) {
-    list.for_each_channel([](channel& c) { release_channel(&c); });  // outside the runtime: it may be the last one
+    // outside the runtime, because it may be the last reference
+    list.for_each_channel([](channel& c) { release_channel(&c); });
   }
   if (chosen != count && cases[chosen].sends && !cases[chosen].completed) throw_closed_for_sending();
   return chosen;

@@ -1,10 +1,10 @@
 // timer, ticker, after (Go's time.Timer with the channels of Go 1.23).
 //
-// The channel has a hidden buffer of one. The timer sends into it under the timer's lock, without ever waiting; stop and
-// reset take the value back under the same lock: so nothing of an earlier setting is left when they return.
+// The channel has a hidden buffer of one element. The timer sends into it under the timer's lock and never waits. stop
+// and reset take the value back under the same lock, so no value of an earlier setting is left when they return.
 //
-// The channel owns the timer, and the timer only knows the channel: whoever drops the channel's last handle stops the timer
-// first, and waits for one that fires just now.
+// The channel owns the timer, and the timer points to the channel without a reference. The thread that drops the channel's last
+// handle stops the timer first, and waits if the timer is firing at that moment.
 #include "chan/channel.h"
 #include "core/current.h"
 #include "core/sched.h"
@@ -31,16 +31,16 @@ void send_time(timer_record& fired, M& m, std::int64_t due_ns) noexcept {
   auto& c = *static_cast<channel*>(fired.argument);
   G* receiver = nullptr;
   if (c.take_lock(m.sched.epoch)) {
-    static_cast<void>(send_locked(c, &due_ns, receiver));  // a full buffer: this tick is left out
+    static_cast<void>(send_locked(c, &due_ns, receiver));  // if the buffer is full, this tick is dropped
   }
   c.lock.release();
   if (receiver != nullptr) ready(m, *receiver);
 }
 
-// Under the timer's lock: whether there was something to take back.
+// Called under the timer's lock. Returns whether there was a value to take back.
 bool take_back(channel& c, std::uint32_t epoch) noexcept {
   std::int64_t value = 0;
-  static_cast<void>(c.take_lock(epoch));  // whoever waits is left alone
+  static_cast<void>(c.take_lock(epoch));  // waiters are left alone, so the result does not matter
   bool const sent = c.count.load(relaxed) != 0;
   if (sent) c.take(&value);
   c.lock.release();
@@ -90,7 +90,7 @@ bool stop_timer(time_receiver const& of) noexcept {
   if (c == nullptr) return false;
   timer_guard const guard(*c->timer);
   bool const was_armed = stop_locked(*c->timer);
-  return take_back(*c, Sched::live_epoch.load(relaxed)) || was_armed;  // relaxed: of the run that the caller is in
+  return take_back(*c, Sched::live_epoch.load(relaxed)) || was_armed;  // relaxed: of the caller's own run
 }
 
 std::int64_t checked_period(std::int64_t period_ns) {
