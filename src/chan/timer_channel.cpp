@@ -3,8 +3,8 @@
 // The channel has a hidden buffer of one element. The timer sends into it under the timer's lock and never waits. stop
 // and reset take the value back under the same lock, so no value of an earlier setting is left when they return.
 //
-// The channel owns the timer, and the timer points to the channel without a reference. The thread that drops the channel's last
-// handle stops the timer first, and waits if the timer is firing at that moment.
+// The channel owns the timer, and the timer points to the channel without a reference. The thread that drops the
+// channel's last handle stops the timer first, and waits if the timer is firing at that moment.
 #include "chan/channel.h"
 #include "core/current.h"
 #include "core/sched.h"

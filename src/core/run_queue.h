@@ -7,8 +7,9 @@
 //  2. `head_` only grows, by compare-and-swap. The thread that moves it owns the entries it passed. A thief reads the
 //     slots first and moves the head afterwards; if the head has moved meanwhile, the thief discards what it read.
 //  3. tail_ - head_ <= capacity. Both counters wrap around freely; the low bits are the index into the ring.
-//  4. `next_`, runnext, is one entry outside the ring, which the owner runs next. Thieves may take it, but only in their last
-//     round, because the goroutine that readied it usually blocks within a moment, and then the owner runs it at once.
+//  4. `next_`, which the rest of the source calls runnext, is one entry outside the ring, which the owner runs next.
+//     Thieves may take it, but only in their last round, because the goroutine that readied it usually blocks within a
+//     moment, and then the owner runs it at once.
 //  5. With one P there are no thieves (has_thieves_), so the owner uses plain loads and stores instead of
 //     read-modify-writes. The flag changes only while the world is stopped, so the owner never sees it change between
 //     two steps.

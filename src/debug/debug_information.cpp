@@ -26,7 +26,7 @@ Dwfl* open_what_is_loaded() {
   if (!dw.is_complete) return nullptr;
   static Dwfl_Callbacks const callbacks{
       .find_elf = dw.dwfl_linux_proc_find_elf,
-      .find_debuginfo = dw.dwfl_build_id_find_debuginfo,  // and not the standard one, which would ask a server
+      .find_debuginfo = dw.dwfl_build_id_find_debuginfo,  // not the standard one, which would ask a server
       .section_address = nullptr,
       .debuginfo_path = nullptr,
   };
@@ -44,7 +44,7 @@ Dwfl* open_what_is_loaded() {
   return nullptr;
 }
 
-// A compilation unit, and an address as its DWARF counts them.
+// A compilation unit, and an address relative to the base that its DWARF uses.
 struct unit {
   Dwarf_Die* die = nullptr;
   Dwarf_Addr address = 0;
@@ -55,7 +55,7 @@ unit unit_of(Dwfl_Module* module, Dwarf_Addr pc) {
   Dwarf_Addr bias = 0;
   Dwarf_Die* die = dw.dwfl_module_addrdie(module, pc, &bias);
   if (die != nullptr && dw.dwarf_haspc(die, pc - bias) > 0) return {die, pc - bias};
-  // clang writes no index, and then the answer is a neighbour that has one: ask each of them.
+  // clang writes no index. Then the answer is another unit, one that has an index, so each unit is asked.
   die = nullptr;
   while ((die = dw.dwfl_module_nextcu(module, die, &bias)) != nullptr) {
     if (dw.dwarf_haspc(die, pc - bias) > 0) return {die, pc - bias};
@@ -77,7 +77,7 @@ source_line line_of(unit const& in) {
   return result;
 }
 
-// Where an inlined function was called.
+// The place where an inlined function was called.
 source_line caller_of(unit const& in, Dwarf_Die* inlined) {
   libdw const& dw = libdw::loaded();
   auto const number = [&](unsigned name) -> Dwarf_Word {
@@ -115,8 +115,8 @@ bool any_child(Dwarf_Die* of, Visit visit) {
 
 enum class functions_in_functions : bool { no, yes };
 
-// The function that the address belongs to. dwarf_getscopes would not find a lambda's in a template: its scope is the template,
-// of which there is no code.
+// Finds the function that the address belongs to. dwarf_getscopes would not find the function of a lambda in a
+// template, because its scope is the template, which has no code.
 bool find_function(Dwarf_Die* scope, Dwarf_Addr address, functions_in_functions also, Dwarf_Die& found) {
   return any_child(scope, [&](Dwarf_Die* child, int tag) {
     switch (tag) {

@@ -24,14 +24,14 @@ struct goroutine_list::entry_of {
 
   std::uint64_t id;
   std::uint64_t created_by;
-  std::uintptr_t created_at;  // 0: by nobody
+  std::uintptr_t created_at;  // 0: no goroutine made it
   std::int64_t waits_for_ns;  // 0: not known
   g_status status;
   wait_reason reason;
   bool is_locked;
   bool is_foreign;
   std::uint32_t frames;
-  std::uintptr_t announced_at;  // the call that it is in; 0: not known, or not in one
+  std::uintptr_t announced_at;  // where the call that it is in was announced; 0: not known, or not in one
   sleeper asleep;               // in that call
   char name[name_max];
   std::uintptr_t pcs[frames_max];
@@ -41,7 +41,8 @@ namespace {
 
 constexpr std::size_t listed_max = 100'000;
 
-// For a report when no memory can be had. One at a time: whoever comes second does without.
+// For a report when there is no memory. It serves one report at a time; a second report at the same time has no
+// entries.
 constexpr std::size_t reserve_max = 256;
 struct reserve {
   atomic<bool> is_taken{false};
@@ -65,17 +66,19 @@ bool is_current(G const& g) noexcept {
   return m != nullptr && m->current == &g;
 }
 
-// From where its stack can be walked: nullptr, if somebody may run on it.
+// The context from which its stack can be walked, or nullptr if a thread may run on the stack.
 context const* where_it_stands(G const& g) noexcept {
   auto const status = g.status.load(relaxed);
   bool const has_left = status == g_status::waiting || status == g_status::runnable;
-  // Pairs with call_with_context. One that has switched away is known to have done so by what brought us here.
+  // told() pairs with call_with_context. For a goroutine that has switched away, the stop of the world, or whatever
+  // else led here, orders its writes before this read.
   return (has_left || is_current(g)) && told(g.saved.pc) != nullptr ? &g.saved : nullptr;
 }
 
-// A thread in a system call may come back at any moment, and run without a P until it asks for one: its stack cannot be walked
-// where it is. But its stack stays its own meanwhile: to end it must get a P first, and with the world stopped, or being
-// stopped, that needs sched.lock. One with the mark set is on its way there; what it sleeps in is that lock.
+// A thread in a system call may come back at any moment, and runs without a P until it asks for one, so its stack
+// cannot be walked in place. But the stack stays its own meanwhile: before the goroutine can end it must get a P, and
+// while the world is stopped or being stopped, that needs sched.lock. A thread with the mark set is on its way there,
+// and the call it sleeps in is that lock.
 void note_call(Sched const& s, G const& g, goroutine_list::entry_of& e) noexcept {
   M const* const m = m_that_runs(s, g);
   if (m == nullptr || m->is_foreign) return;
@@ -98,7 +101,8 @@ std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexce
   return where != nullptr ? walk_stack(registers_of(*where), range, pcs, max) : 0;
 }
 
-// Under sched.lock: threads without a P are not stopped, but what they do to their goroutine's status they do under it.
+// Called under sched.lock. Threads without a P are not stopped, but they change their goroutine's status under this
+// lock.
 template <class F>
 void for_each_alive(Sched& s, F visit) noexcept {
   {
@@ -108,12 +112,12 @@ void for_each_alive(Sched& s, F visit) noexcept {
     });
   }
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
-    // A thread from outside counts while it is inside.
+    // A foreign thread counts while it is inside.
     if (m->is_foreign && m->current != nullptr && m->in_runtime.load(relaxed)) visit(*m->current);
   }
 }
 
-// Less than a second is not worth a word.
+// Times below a second are not shown.
 void add_duration(std::string& out, std::int64_t ns) {
   constexpr std::int64_t minute_ns = 60'000'000'000;
   constexpr std::int64_t second_ns = 1'000'000'000;
@@ -124,8 +128,8 @@ void add_duration(std::string& out, std::int64_t ns) {
   }
 }
 
-// How the goroutine came to be called, and how it came to wait: the runtime's own frames and the standard library's, which say
-// nothing of the program. Go leaves them out as well.
+// Whether the place is in the runtime or in the standard library. These frames show how the goroutine came to be called
+// and how it came to wait, and say nothing about the program. Go leaves them out as well.
 bool is_plumbing(code_place const& place) noexcept {
   auto const begins = [&](std::string_view with) { return std::string_view(place.function).starts_with(with); };
   auto const lies_in = [&](std::string_view part) { return place.file.find(part) != std::string::npos; };
@@ -160,7 +164,8 @@ std::string places_of(symbols& known, std::vector<std::uintptr_t> const& pcs) {
   return text;
 }
 
-// "in system call 63 (read)" and its frames. What is not certain is said to be so. True: these are all.
+// Writes "in system call 63 (read)" and the frames, and says which of them are not certain. Returns true if these are
+// all frames.
 bool add_sleeper(symbols& known, sleeper const& asleep, std::string& out) {
   char const* const name = os::name_of_call(asleep.call);
   out += "in system call " + std::to_string(asleep.call);

@@ -1,7 +1,7 @@
-// The goroutine dump: who there is, what each waits for, where each stands and where it was made (S01, DL-14).
+// The goroutine dump: all goroutines, what each waits for, where each stands and where it was made (S01, DL-14).
 //
-// It is made in two steps. With the world stopped (or dead) it is only noted, into memory of its own: nothing may be allocated
-// there (T01). Names of functions are looked up afterwards, when the world runs again.
+// It is made in two steps. With the world stopped (or dead) everything is only noted, into memory of its own, because
+// nothing may be allocated then (T01). Names of functions are looked up afterwards, when the world runs.
 #pragma once
 
 #include "core/sched.h"
@@ -20,13 +20,13 @@ class goroutine_list {
   goroutine_list(goroutine_list const&) = delete;
   goroutine_list& operator=(goroutine_list const&) = delete;
 
-  // Notes them all, without the one whose id is `but`; with frames only where nobody can run on them meanwhile: the world is
-  // stopped.
+  // Notes all goroutines except the one whose id is `but`. With frames only if no thread can run on their stacks
+  // meanwhile, that is, with the world stopped.
   enum class frames : bool { none, noted };
   void note(Sched& s, frames wanted, std::uint64_t but = 0) noexcept;
 
-  // Who waits for whose lock in a circle; then "goroutine 7 [waiting: chan receive, locked to thread] name:", its frames, and who
-  // made it, for each.
+  // Writes the cycles of goroutines that wait for each other's locks. Then, for each goroutine, "goroutine 7 [waiting:
+  // chan receive, locked to thread] name:", its frames, and the place where it was made.
   void write(symbols& known, std::string& out);
 
   struct entry_of;
@@ -41,7 +41,7 @@ class goroutine_list {
   wait_cycles cycles_;
 };
 
-// To standard error. Blocks the calling thread.
+// Prints to standard error. Blocks the calling thread.
 void print_goroutines(goroutine_list& all) noexcept;
 
 }  // namespace thrum::rt

@@ -1,7 +1,7 @@
-// elfutils' libdw as a set of function pointers: it is loaded when it is first needed, and never linked.
+// elfutils' libdw as a set of function pointers. It is loaded when it is first needed, and never linked.
 //
-// What we use of it is declared here, so that its headers need not be there when thrum is built. libdw.so.1 keeps these for
-// compatibility: symbols are versioned, and structures that callers make do not change.
+// The parts that thrum uses are declared here, so libdw's headers need not be there when thrum is built. libdw.so.1
+// keeps them compatible: its symbols are versioned, and structures that callers create do not change.
 #pragma once
 
 #include "os/shared_library.h"
@@ -125,7 +125,7 @@ enum dwarf_attribute : std::uint16_t {
   each(dwarf_filesrc, char const*(Dwarf_Files*, std::size_t, Dwarf_Word*, Dwarf_Word*))
 // clang-format on
 
-// Under their own names.
+// The functions under their own names.
 struct libdw {
 #define THRUM_DECLARE(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   THRUM_LIBDW_FUNCTIONS(THRUM_DECLARE)

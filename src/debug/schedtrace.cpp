@@ -15,7 +15,7 @@
 namespace thrum::rt {
 namespace {
 
-// Text in memory of its own: whole lines. What does not fit is left out, and so is all that follows.
+// Text in memory of its own, in whole lines. A line that does not fit is left out, and so are all that follow.
 class page_text {
  public:
   explicit page_text(std::size_t bytes) noexcept : bytes_(bytes), text_(os::map(bytes).address) {}
@@ -69,7 +69,8 @@ struct number_text {
 };
 char const* yes_or_no(bool it_is) noexcept { return it_is ? "true" : "false"; }
 
-// Go's constants for the same states (its runtime2.go). It has no goroutine that hosts another: such a one waits for it.
+// Go's constants for the same states (its runtime2.go). Go has no hosting goroutines; such a goroutine waits for the
+// one it hosts.
 int go_number_of(g_status status) noexcept {
   switch (status) {
     case g_status::idle: return 0;
@@ -83,7 +84,7 @@ int go_number_of(g_status status) noexcept {
   }
   return -1;
 }
-// 2 was Go's for this state as long as it had it (1.27 does not): no other has taken the number.
+// Go used 2 for p_status::syscall; Go 1.27 has no such state, and no other state has that number.
 int go_number_of(p_status status) noexcept {
   switch (status) {
     case p_status::idle: return 0;
@@ -99,7 +100,8 @@ char const* reason_of(G const& g, g_status status) noexcept {
   return status == g_status::waiting ? name_of(hint_of(g.waits_for)) : "";
 }
 
-// Which M has which goroutine, noted when the Ms were written: a G does not know. Sorted, since there may be thousands of both.
+// Which M runs which goroutine, noted when the Ms are written, because a G does not know it. Sorted, because there may
+// be thousands of both.
 class seats_of_gs {
  public:
   explicit seats_of_gs(std::size_t ms_max) noexcept
@@ -114,7 +116,7 @@ class seats_of_gs {
     if (g != nullptr && seats_ != nullptr && count_ < room_) seats_[count_++] = {g, &m};
   }
   void sort() noexcept { std::sort(seats_, seats_ + count_, is_before); }
-  // nullptr: none.
+  // Returns nullptr if no M runs g.
   [[nodiscard]] M const* m_of(G const& g) const noexcept {
     seat const* const found = std::lower_bound(seats_, seats_ + count_, seat{&g, nullptr}, is_before);
     return found != seats_ + count_ && found->g == &g ? found->m : nullptr;
@@ -141,7 +143,7 @@ void add_summary(page_text& out, Sched& s, std::int64_t since_start_ns) noexcept
       s.ms_total + s.own_threads, s.spinning.load(relaxed), s.ms_resting(), s.global_queue.size());
 }
 
-// Under sched.lock. What of a stop of the world is left to do is known only while there is one.
+// Called under sched.lock. The Ps that are left to stop are known only while the world is being stopped.
 void add_rest_of_summary(page_text& out, Sched const& s) noexcept {
   bool const stops = s.world_holders > 0;
   out.add(" gcwaiting=%s nmidlelocked=%d stopwait=%d sysmonwait=%s stopping=%s\n", yes_or_no(stops), s.ms_in_place,
@@ -156,7 +158,7 @@ void add_line_of_ps(page_text& out, Sched const& s) noexcept {
   out.add(" ]\n");
 }
 
-// From here on: Go's fields, in its order, and then our own.
+// From here on: Go's fields, in Go's order, and then thrum's own.
 
 void add_ps(page_text& out, Sched const& s) noexcept {
   for (auto const& p : s.procs) {
@@ -170,7 +172,8 @@ void add_ps(page_text& out, Sched const& s) noexcept {
   }
 }
 
-// Under sched.lock. An M inside the runtime is one that Go's would have a lock for: it is not preempted.
+// Called under sched.lock. An M inside the runtime is shown as one that holds a lock in Go, because it is not
+// preempted.
 void add_ms(page_text& out, seats_of_gs& seats, Sched const& s) noexcept {
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
     G const* const runs = hint_of(m->current);
@@ -185,7 +188,7 @@ void add_ms(page_text& out, seats_of_gs& seats, Sched const& s) noexcept {
   }
 }
 
-// Where it stands is known of one that has left its stack. Stacks stay mapped as long as the run lives.
+// The stack pointer is known only of a goroutine that has left its stack. Stacks stay mapped as long as the run lives.
 void add_stack(page_text& out, G const& g, bool has_left) noexcept {
   stack const* const on = hint_of(g.on);
   if (on == nullptr) return out.add(" stack=nil");
@@ -193,13 +196,14 @@ void add_stack(page_text& out, G const& g, bool has_left) noexcept {
   if (has_left) out.add(" sp=%p pc=%p", hint_of(g.saved.sp), hint_of(g.saved.pc));
 }
 
-// In milliseconds, as far as it is known: exactly of those that wait for a mutex, of others at least.
+// The time that it has waited, in milliseconds, if it is known: exactly for a goroutine that waits for a mutex, and a
+// lower bound for others.
 void add_age(page_text& out, G const& g, std::int64_t now_ns) noexcept {
   bool const is_known = hint_of(g.waits_for) == wait_reason::mutex || (g.attention.load(relaxed) & g_attend::aged) != 0;
   if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - g.waits_since_ns.load(relaxed)) / 1'000'000));
 }
 
-// Under free_lock. Records that nobody uses are left out.
+// Called under free_lock. Unused records are left out.
 void add_gs(page_text& out, seats_of_gs const& seats, Sched& s) noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
   s.g_slab.for_each([&](G& g) {
@@ -216,7 +220,7 @@ void add_gs(page_text& out, seats_of_gs const& seats, Sched& s) noexcept {
   });
 }
 
-// With what may be made while it is written.
+// Includes a margin for Ms that are made meanwhile.
 std::size_t ms_at_most(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
   return static_cast<std::size_t>(s.ms_made) + 16;

@@ -6,8 +6,8 @@
 
 namespace thrum::rt {
 
-// To standard error, on sysmon: allocates nothing from the C library, and writes with no lock held (T01). The figures of
-// running Ps and Ms are of slightly different moments.
+// Prints to standard error, on sysmon's thread. Allocates nothing from the C library, and writes with no lock held
+// (T01). The figures of running Ps and Ms are from slightly different moments.
 void print_schedtrace(Sched& s, std::int64_t since_start_ns) noexcept;
 
 }  // namespace thrum::rt

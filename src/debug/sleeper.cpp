@@ -11,7 +11,8 @@
 namespace thrum::rt {
 namespace {
 
-// Word by word, since the sanitizers have marks on a stack that are not for us, and know of no order between us and the thread.
+// Copies word by word, because the sanitizers have marks on a stack that are not meant for this thread, and know of no
+// order between this thread and the sleeping one.
 THRUM_NO_ASAN THRUM_NO_TSAN void copy_words(char* to, std::uintptr_t from, std::size_t bytes) noexcept {
   auto const* const source = reinterpret_cast<std::uintptr_t const volatile*>(from);
   auto* const target = reinterpret_cast<std::uintptr_t volatile*>(to);
@@ -27,7 +28,7 @@ bool sleeps_on(os::thread_state const& state, stack_range on) noexcept {
 }  // namespace
 
 bool sleeper::read(std::uintptr_t address, std::uintptr_t& word) const noexcept {
-  std::uintptr_t const offset = address - stack_pointer;  // wraps round below it
+  std::uintptr_t const offset = address - stack_pointer;  // wraps around below it
   if (copy == nullptr || offset >= bytes || bytes - offset < sizeof word) return false;
   std::memcpy(&word, copy + offset, sizeof word);
   return true;
@@ -35,7 +36,7 @@ bool sleeper::read(std::uintptr_t address, std::uintptr_t& word) const noexcept 
 
 sleeper copy_sleeper(int tid, stack_range on) noexcept {
   os::thread_watch watch;
-  // First: had it run between this and the look, it would have used more.
+  // Read first: if the thread had run between this and the look, it would have used more CPU time.
   std::int64_t const used_ns = os::thread_cpu_ns(tid);
   os::thread_state const state = watch.look(tid);
   if (used_ns < 0 || !sleeps_on(state, on)) return {};

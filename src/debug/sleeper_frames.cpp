@@ -11,10 +11,10 @@ namespace thrum::rt {
 namespace {
 
 constexpr std::uintptr_t word_bytes = sizeof(std::uintptr_t);
-// As far as a frame of usual size goes.
+// The size of a usual frame.
 constexpr std::uintptr_t guessed_bytes_max = 512 * word_bytes;
 
-// libdw wants numbers for the process and its thread, and asks nobody about them but us.
+// libdw needs numbers for the process and its thread. It uses them only in calls of the callbacks below.
 constexpr pid_t the_only_thread = 1;
 
 struct start {
@@ -23,7 +23,8 @@ struct start {
   std::uintptr_t frame_pointer;  // 0: not known
 };
 
-// One walk. libdw knows one process for each reader, with one set of callbacks: who walks at present is found by a variable.
+// One walk. libdw knows one process per reader, with one set of callbacks, so the callbacks find the present walk in a
+// variable.
 class walk {
  public:
   walk(sleeper const& on, start const& from) noexcept : on_(on), from_(from), read_up_to_(from.stack_pointer) {}
@@ -47,7 +48,7 @@ class walk {
 
   [[nodiscard]] std::vector<std::uintptr_t>& pcs() noexcept { return pcs_; }
   [[nodiscard]] bool is_whole() const noexcept { return !pcs_.empty() && is_outermost_frame(pcs_.back()); }
-  // What lies below belongs to the frames that were found.
+  // The stack below this address belongs to the frames that were found.
   [[nodiscard]] std::uintptr_t read_up_to() const noexcept { return read_up_to_; }
 
  private:
@@ -66,7 +67,7 @@ class walk {
     if (!on_.read(address, word)) return false;
     read_up_to_ = std::max<std::uintptr_t>(read_up_to_, address + word_bytes);
     std::uintptr_t const code = return_address_in(word);
-    out = code != 0 ? code : word;  // older libdw does not know of signed addresses
+    out = code != 0 ? code : word;  // older versions of libdw do not know signed addresses
     return true;
   }
 
@@ -96,7 +97,8 @@ bool looks_like_a_return(sleeper const& asleep, std::uintptr_t at, start& caller
   std::uintptr_t const address = return_address_in(word);
   if (address == 0) return false;
 #if defined(__aarch64__)
-  // A frame record: where the caller's lies, which is the lowest word of its frame or what its place is reckoned from.
+  // This is a frame record, and `below` is the address of the caller's record. That is the lowest word of the caller's
+  // frame, or the word that its position is computed from.
   if (below <= at) return false;
   caller = {address - 1, below, below};
 #elif defined(__x86_64__)

@@ -14,10 +14,10 @@ namespace thrum::rt {
 
 struct wait_cycles::wait {
   std::uint64_t waiter;  // its id
-  std::uint32_t first;   // its stack, as holders are known by: from here
+  std::uint32_t first;   // the range of its stack, in the unit by which holders are known: from here
   std::uint32_t last;    // to here
   lock_wait lock;
-  std::size_t walk;  // in which it was met; 0: in none yet
+  std::size_t walk;  // the walk in which it was met; 0: in none yet
 };
 
 namespace {
@@ -29,7 +29,8 @@ std::uint32_t mark_of(void const* address) noexcept {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) >> detail::stack_mark_shift);
 }
 
-// Of a thread from outside only the place is known where it waits: what it locked it has locked not far above, as a rule.
+// Of a foreign thread only the stack address where it waits is known. Usually it has locked what it holds not far
+// above.
 constexpr std::uint32_t foreign_marks = 2;
 
 void note_stack(G const& g, wait_cycles::wait& out) noexcept {
@@ -42,7 +43,8 @@ void note_stack(G const& g, wait_cycles::wait& out) noexcept {
   }
 }
 
-// Calls visit(waiter, what it waits for) for all that wait for a lock without a limit, under their bucket's lock.
+// Calls visit(waiter, what it waits for) for all goroutines that wait for a lock without a time limit, under their
+// bucket's lock.
 template <class F>
 void for_each_lock_wait(Sched& s, std::int64_t until_ns, F visit) noexcept {
   s.waiters.for_each_bucket([&](wait_bucket& bucket) {
@@ -89,8 +91,9 @@ void wait_cycles::note(Sched& s) noexcept {
   keep_what_is_still_so(s, until_ns);
 }
 
-// Where the world runs, one was seen to wait before another did, on a stack perhaps that had been the first one's. What is so at both looks
-// was so all at once between them.
+// While the world runs, the waits were seen at different moments, and a stack may have belonged to one goroutine first
+// and to another later. A wait that is seen in both passes existed during the whole time between them, so all of these
+// existed at once.
 void wait_cycles::keep_what_is_still_so(Sched& s, std::int64_t until_ns) noexcept {
   constexpr std::size_t seen_again = 1;
   std::sort(all_, all_ + count_, [](wait const& a, wait const& b) { return a.waiter < b.waiter; });
@@ -122,7 +125,7 @@ void wait_cycles::write(std::string& out) {
       at->walk = walk;
       at = holder_of(*at);
     }
-    if (at == nullptr || at->walk != walk) continue;  // it ends, or leads to what was met before
+    if (at == nullptr || at->walk != walk) continue;  // it ends, or leads to a wait of an earlier walk
     any = true;
     wait const* const begin = at;
     out += "deadlock: goroutine " + std::to_string(begin->waiter) + ' ';

@@ -1,11 +1,14 @@
-// Goroutines that wait for each other's locks: nobody will ever get on, whatever the rest of the program does.
+// Goroutines that wait for each other's locks, so that none of them can ever continue, whatever the rest of the program
+// does.
 //
-// Each waits for one lock at most, so they form a graph in which every node has one successor: the holder of that lock, if he waits
-// himself. Its circles are the deadlocks. A wait with a time limit ends by itself, and is none.
+// Each goroutine waits for at most one lock. So they form a graph in which every node has at most one successor: the
+// holder of that lock, if the holder waits itself. The cycles of this graph are the deadlocks. A wait with a time limit
+// ends by itself, and is not part of it.
 //
-// It is noted bucket by bucket, under each bucket's lock, which keeps alive the lock that is waited for, and the waiter's record:
-// so it needs no stopped world. But who runs on may have won a lock and not yet written that it is his (thrum/detail/holder.h):
-// where the world runs, or a goroutine was interrupted right there, a circle may be shown that is none.
+// The waits are noted bucket by bucket, under each bucket's lock, which keeps the lock that is waited for and the
+// waiter's record alive. So the world need not be stopped. But a running goroutine may have acquired a lock and not yet
+// written that it holds it (thrum/detail/holder.h). So while the world runs, or if a goroutine was interrupted at that
+// very point, a cycle may be shown that is none.
 #pragma once
 
 #include "core/sched.h"
@@ -23,10 +26,12 @@ class wait_cycles {
   wait_cycles(wait_cycles const&) = delete;
   wait_cycles& operator=(wait_cycles const&) = delete;
 
-  // Allocates nothing from the C library; holds no lock but the buckets', and leaves out one that it does not get in time.
+  // Allocates nothing from the C library. Holds no lock except those of the buckets, and skips a bucket whose lock it
+  // does not get in time.
   void note(Sched& s) noexcept;
 
-  // "deadlock: goroutine 7 waits for the mutex 0x10 held by goroutine 9, which waits for ..."; nothing without one. Allocates.
+  // Writes "deadlock: goroutine 7 waits for the mutex 0x10 held by goroutine 9, which waits for ..."; writes nothing if
+  // there is no cycle. Allocates.
   void write(std::string& out);
 
   struct wait;
