@@ -1,9 +1,8 @@
-// The one place where thrum touches std::atomic.
+// The only place where thrum uses std::atomic.
 //
-// Every atomic access of the library, also those that public templates inline into user code, goes through
-// `detail::atomic<T>`. It is std::atomic with two habits: each access names its memory order (there is no default, so
-// a reader always sees what was meant), and there are no operators. A build that interleaves the scheduler's threads
-// deterministically replaces this class and sees every access as a scheduling point.
+// Every atomic access of the library goes through `detail::atomic<T>`, also those in public templates that are inlined
+// into user code. It differs from std::atomic in two ways: each access names its memory order, because there is no
+// default, and there are no operators.
 #pragma once
 
 #include <atomic>
@@ -48,7 +47,7 @@ class atomic {
   T fetch_or(T bits, std::memory_order order) noexcept { return value_.fetch_or(bits, order); }
   T fetch_and(T bits, std::memory_order order) noexcept { return value_.fetch_and(bits, order); }
 
-  // The address for a futex call: the kernel compares the word itself.
+  // The address for a futex call; the kernel compares the word itself.
   [[nodiscard]] T* address() noexcept { return reinterpret_cast<T*>(&value_); }
 
  private:

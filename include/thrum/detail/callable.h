@@ -1,4 +1,4 @@
-// How a callable gets into a goroutine's record: in place when it is small, else on the heap.
+// How a callable is stored in a goroutine's record: in place if it is small, otherwise on the heap.
 #pragma once
 
 #include <thrum/detail/task.h>
@@ -15,10 +15,11 @@
 
 namespace thrum::detail {
 
-// Throws std::invalid_argument for a size outside the rule.
+// Throws std::invalid_argument for a size that is not allowed.
 std::size_t checked_stack_bytes(std::size_t bytes);
 
-// A null function pointer, an empty std::function and the like: an error where the goroutine is made, not where it runs.
+// Throws std::invalid_argument for a null function pointer, an empty std::function and similar callables. So the error
+// appears where the goroutine is made, not where it runs.
 template <class F>
 void require_callable(F const& f) {
   if constexpr (!std::is_function_v<F> && requires { static_cast<bool>(f == nullptr); }) {
@@ -30,7 +31,7 @@ void require_callable(F const& f) {
 template <class T>
 inline constexpr bool fits_inline = sizeof(T) <= task_inline_bytes && alignof(T) <= task_inline_align;
 
-// The object in a task's storage, or behind the pointer there.
+// The object in the storage of a task, or the object that the pointer there points to.
 template <class T>
 T& stored(task& holder) noexcept {
   if constexpr (fits_inline<T>) {
@@ -58,7 +59,7 @@ void destroy_stored(task& holder) noexcept {
   }
 }
 
-// f(args...) of a goroutine that nobody joins.
+// The call f(args...) of a goroutine that is not joined.
 template <class F, class... Args>
 struct detached_call {
   template <class F2, class... Args2>
@@ -77,7 +78,7 @@ struct detached_call {
   [[no_unique_address]] std::tuple<Args...> args;
 };
 
-// Makes a goroutine of `Call` from a callable and its arguments, and starts it.
+// Makes a goroutine that runs a `Call` made from a callable and its arguments, and starts it.
 template <class Call, class F, class... Args>
 [[gnu::always_inline]] inline task& start(joinable kind, std::size_t stack_bytes, F&& f, Args&&... args) {
   require_callable(f);

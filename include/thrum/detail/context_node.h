@@ -1,8 +1,9 @@
-// What a context is made of: a chain of nodes from the newest to the oldest. Internal: context.h is the public face.
+// The parts of a context: a chain of nodes from the newest to the oldest. Internal: the public header is context.h.
 //
-// Each with_... puts one node in front of its parent's chain: a value, or something that can be cancelled. A node counts
-// its parent, so a chain lives as long as its newest part is used, and nothing points downwards but the lists of those who
-// are to be cancelled, which count nobody. The background context is the empty chain.
+// Each with_... function adds one node in front of its parent's chain: a value, or a node that can be cancelled. A node
+// holds a counted reference to its parent, so a chain lives as long as its newest node is used. The only pointers from
+// parents to children are the lists of what is to be cancelled, and these hold no references to nodes. The background
+// context is the empty chain.
 #pragma once
 
 #include <thrum/detail/atomic.h>
@@ -20,22 +21,26 @@ namespace thrum::detail {
 struct cancel_node;
 
 struct context_node {
-  // Takes over one count of `above`.
+  // Takes over one reference to `above`.
   context_node(context_node* above, cancel_node* nearest, bool is_value) noexcept
       : parent(above), canceled_with(nearest), holds_value(is_value) {}
   context_node(context_node const&) = delete;
   context_node& operator=(context_node const&) = delete;
   virtual ~context_node() = default;
-  virtual void end() noexcept { delete this; }  // the last reference is gone; the parent is still there
+  // called when the last reference is gone; the parent is alive during the call
+  virtual void end() noexcept { delete this; }
 
   atomic<std::uint32_t> references{1};
-  context_node* const parent;        // counted, and released by release_context: not by a destructor per link
-  cancel_node* const canceled_with;  // itself or the nearest above it that can be cancelled; nullptr: none can
+  // counted; released by release_context and not by a destructor, so that a long chain needs no recursion
+  context_node* const parent;
+  // the node itself or its nearest ancestor that can be cancelled; nullptr if there is none
+  cancel_node* const canceled_with;
   bool const holds_value;
 };
 
-void retain_context(context_node* node) noexcept;   // nullptr is fine, here and below
-void release_context(context_node* node) noexcept;  // the last one destroys the node, and may be its parent's last one
+void retain_context(context_node* node) noexcept;  // nullptr is allowed, here and below
+// the last release destroys the node, and may in turn be the last one of its parent
+void release_context(context_node* node) noexcept;
 
 // A counted reference to a node.
 class context_reference {
@@ -64,8 +69,8 @@ struct value_base : context_node {
       : context_node(above, above == nullptr ? nullptr : above->canceled_with, true),
         key_type(key),
         value_type(value) {}
-  [[nodiscard]] virtual bool has_key(void const* other) const = 0;  // of the same type
-  [[nodiscard]] virtual void const* address() const noexcept = 0;   // of the value
+  [[nodiscard]] virtual bool has_key(void const* other) const = 0;  // the other key has the same type
+  [[nodiscard]] virtual void const* address() const noexcept = 0;   // the address of the value
   std::type_info const& key_type;
   std::type_info const& value_type;
 };
@@ -77,7 +82,7 @@ struct value_node final : value_base {
       : value_base(above.get(), typeid(Key), typeid(T)),
         key(std::forward<K>(with_key)),
         value(std::forward<V>(with_value)) {
-    static_cast<void>(above.give_up());  // the node is complete: its count is ours
+    static_cast<void>(above.give_up());  // the node is complete and owns the reference
   }
   [[nodiscard]] bool has_key(void const* other) const override { return key == *static_cast<Key const*>(other); }
   [[nodiscard]] void const* address() const noexcept override { return std::addressof(value); }
@@ -85,7 +90,7 @@ struct value_node final : value_base {
   T const value;
 };
 
-// The newest value with this key; nullptr: there is none.
+// The newest value with this key, or nullptr if there is none.
 [[nodiscard]] value_base const* find_value(context_node const* from, std::type_info const& key_type, void const* key);
 
 // The key of a value that is found by its type alone.
@@ -94,7 +99,7 @@ struct type_key {
   friend bool operator==(type_key, type_key) noexcept { return true; }
 };
 
-// Text is one type of key, whether it comes as a literal, a std::string or a std::string_view.
+// Text is one type of key, whether it is given as a literal, a std::string or a std::string_view.
 template <class K>
 inline constexpr bool is_text = std::is_convertible_v<K const&, std::string_view> && !std::is_null_pointer_v<K>;
 template <class K>
@@ -110,29 +115,31 @@ template <class K>
 
 // --- callbacks ---
 
-// A place in the list of those who are told when a node is cancelled. All under that node's lock.
+// An entry in the list of nodes and callbacks that a cancelled node has to notify. All fields are under that node's
+// lock.
 struct cancel_link {
   cancel_link* next = nullptr;
   cancel_link* previous = nullptr;
   bool is_linked = false;
-  bool is_callback = false;  // fixed: a context_call, else a cancel_node
+  bool is_callback = false;  // never changes; true: a context_call, false: a cancel_node
 };
 
-// A function that is called when a context is cancelled. While it is linked it holds the context, and the list holds it.
+// A function that is called when a context is cancelled. While it is linked it holds a reference to the context, and
+// the list holds a reference to it.
 struct context_call : cancel_link {
   explicit context_call(context_reference awaited) noexcept : on(std::move(awaited)) { is_callback = true; }
   context_call(context_call const&) = delete;
   context_call& operator=(context_call const&) = delete;
   virtual ~context_call() = default;
-  virtual void start() noexcept = 0;  // once, in a goroutine of its own
+  virtual void start() noexcept = 0;  // called at most once; starts the function in a new goroutine
 
   context_reference const on;
   atomic<std::uint32_t> references{1};
-  atomic<bool> is_over{false};  // whoever sets it has started it, or stopped it
+  atomic<bool> is_over{false};  // the thread that sets it first starts the call, or stops it
 };
 
-void await_cancel(context_call& call);                      // starts it at once if the context is cancelled already
-[[nodiscard]] bool stop_call(context_call& call) noexcept;  // false: it was started, or stopped before
-void release_call(context_call* call) noexcept;             // nullptr is fine
+void await_cancel(context_call& call);  // starts the call at once if the context is cancelled already
+[[nodiscard]] bool stop_call(context_call& call) noexcept;  // false: it was started or stopped already
+void release_call(context_call* call) noexcept;             // nullptr is allowed
 
 }  // namespace thrum::detail

@@ -1,4 +1,4 @@
-// Time limits as the user says them, as a moment of thrum's clock.
+// Converts the time limits that users give to points in time of thrum's clock.
 #pragma once
 
 #include <thrum/clock.h>
@@ -12,7 +12,7 @@
 
 namespace thrum::detail {
 
-// The largest moment there is.
+// The largest point in time.
 inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 template <class Rep, class Period>
@@ -23,7 +23,8 @@ template <class Rep, class Period>
   return ns < never - now_ns ? now_ns + ns : never;
 }
 
-// Without overflow: a day in the year 9999 is no number of nanoseconds in 64 bits, nor is now since the year 1601.
+// 128 bits avoid an overflow: a day in the year 9999 does not fit into 64 bits of nanoseconds, and neither does the
+// time since the year 1601.
 __extension__ using wide_int = __int128;
 
 template <class Clock, class Rep, class Period>
@@ -34,7 +35,8 @@ template <class Clock, class Rep, class Period>
   return static_cast<wide>(moment.time_since_epoch().count()) * factor::num / factor::den;
 }
 
-// A clock other than ours has its own pace, and may be set meanwhile: when ours says that the time is over, ask is_over.
+// Another clock may run at another speed, and may be set meanwhile. So when thrum's clock says that the time is over,
+// call is_over to check.
 template <class Clock, class Duration>
 [[nodiscard]] std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> const& when) {
   if constexpr (std::is_same_v<Clock, clock>) {
@@ -52,11 +54,11 @@ template <class Clock, class Duration>
   if constexpr (std::is_same_v<Clock, clock>) {
     return true;
   } else {
-    return !(wide_ns_of(Clock::now()) < wide_ns_of(when));  // so not-a-number is over
+    return !(wide_ns_of(Clock::now()) < wide_ns_of(when));  // written this way so that not-a-number counts as over
   }
 }
 
-// attempt(deadline in ns) until it succeeds or the time has come.
+// Calls attempt(deadline in ns) until it succeeds or the time is over.
 template <class Clock, class Duration, class Attempt>
 [[nodiscard]] bool attempt_until(std::chrono::time_point<Clock, Duration> const& when, Attempt attempt) {
   do {
@@ -65,7 +67,7 @@ template <class Clock, class Duration, class Attempt>
   return false;
 }
 
-// The deadline of a descriptor: a moment, or a time from now.
+// The deadline of a descriptor: a point in time, or a duration from the call on.
 inline constexpr std::int64_t no_io_deadline = never;
 
 template <class Clock, class Duration>

@@ -1,4 +1,4 @@
-// Durations of any kind as nanoseconds: without overflow, and never shorter than asked for.
+// Converts any duration to nanoseconds, without overflow and never shorter than given.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace thrum::detail {
 
-// Rounded up; what does not fit is the largest or the smallest there is; not-a-number is zero.
+// Rounds up. A value that does not fit becomes the largest or smallest possible one. Not-a-number becomes zero.
 template <class Rep, class Period>
 [[nodiscard]] constexpr std::int64_t to_ns(std::chrono::duration<Rep, Period> const& d) noexcept {
   using limits = std::numeric_limits<std::int64_t>;

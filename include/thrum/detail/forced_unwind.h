@@ -1,12 +1,12 @@
-// Telling goexit from an exception, in a catch (...) that wants only exceptions.
+// Distinguishes goexit from an exception, for a catch (...) that is meant for exceptions only.
 #pragma once
 
 #include <exception>
 
 namespace thrum::detail {
 
-// Inside a handler: what was caught is no C++ exception but a forced unwinding, and must be rethrown. Only an exception
-// can be pointed to.
+// To be called inside a handler. True means that a forced unwinding was caught, which must be rethrown, and not a C++
+// exception. std::current_exception() returns a pointer only for an exception.
 inline bool is_forced_unwind() noexcept { return std::current_exception() == nullptr; }
 
 }  // namespace thrum::detail

@@ -1,12 +1,13 @@
-// Who holds a lock, for the report on goroutines that wait for each other.
+// Which goroutine holds a lock, for the report on goroutines that wait for each other.
 //
-// A goroutine is known by the stack that it runs on, and where that is stands in a register: its id would cost three dependent
-// loads. Stacks are apart by guards of more than 64 KiB, so an address without its lowest 16 bits belongs to one stack only, and
-// fits 32 bits. The word is written only by one who finds another's there: a release has to wait for the stores before it, and
-// one who locks again and again, or reads only, shall not pay for that. docs/decisions/010-who-holds-a-mutex.md has the figures.
+// A goroutine is identified by its stack, because the stack pointer is in a register, while reading the goroutine's id
+// would cost three dependent loads. Stacks are separated by guards of more than 64 KiB, so an address without its
+// lowest 16 bits belongs to one stack only, and fits into 32 bits. The word is written only if it differs, because a
+// release has to wait for the stores before it, and a goroutine that locks repeatedly or only reads should not pay for
+// that. docs/decisions/010-who-holds-a-mutex.md has the figures.
 //
-// It is never cleared, and written a moment after the lock was won: it says who has the lock only while somebody has, and is
-// not just about to write. One who waits for another lock has written.
+// The word is never cleared, and it is written a moment after the lock was taken. So it names the holder only while the
+// lock is held and the holder has already written the word. A holder that waits for another lock has written it.
 #pragma once
 
 #include <thrum/detail/atomic.h>
@@ -17,7 +18,7 @@ namespace thrum::detail {
 
 inline constexpr unsigned stack_mark_shift = 16;
 
-// The same wherever the goroutine goes on: it never changes its stack.
+// The same value wherever the goroutine continues, because a goroutine never changes its stack.
 [[nodiscard]] inline std::uint32_t this_stack_mark() noexcept {
   std::uintptr_t stack_pointer;
 #if defined(__aarch64__)
@@ -30,7 +31,7 @@ inline constexpr unsigned stack_mark_shift = 16;
 
 class holder {
  public:
-  // relaxed, all: for a report, which comes long after what it is about.
+  // All accesses are relaxed, because only a report reads the word, long after it was written.
   void is_this_goroutine() noexcept {
     std::uint32_t const mark = this_stack_mark();
     if (stack_mark_.load(relaxed) != mark) [[unlikely]]

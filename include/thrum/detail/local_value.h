@@ -1,4 +1,4 @@
-// What thrum::local<T> is built on: a list of values in the goroutine, keyed by the variable.
+// The basis of thrum::local<T>: a list of values in the goroutine, with the variable as key.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct local_value {
   void (*destroy)(local_value*) noexcept;
 };
 
-[[nodiscard]] std::uint64_t new_local_key() noexcept;  // never the same twice
+[[nodiscard]] std::uint64_t new_local_key() noexcept;  // never returns the same key twice
 
 // The current goroutine's value, or nullptr. Both throw std::logic_error outside a goroutine.
 [[nodiscard]] local_value* find_local(std::uint64_t key);

@@ -1,4 +1,5 @@
-// From an element to the parcel that travels through a channel, and back: see channel.h. Internal, but for is_relocatable.
+// Converts an element to the parcel that a channel moves, and back: see channel.h. Everything except is_relocatable is
+// internal.
 #pragma once
 
 #include <thrum/detail/channel.h>
@@ -12,7 +13,7 @@
 
 namespace thrum {
 
-// Whether a T may be moved by copying its bytes and forgetting the original. Say so for your own types:
+// Whether a T may be moved by copying its bytes and forgetting the original. Declare it for your own types:
 //   template <> inline constexpr bool thrum::is_relocatable<my_handle> = true;
 template <class T>
 inline constexpr bool is_relocatable = std::is_trivially_copyable_v<T>;
@@ -28,11 +29,11 @@ namespace detail {
 template <class T>
 inline constexpr bool travels_by_value = is_relocatable<T> && sizeof(T) <= parcel_bytes_max;
 
-// An element that needs no packing: a copy of it is the parcel.
+// An element that needs no conversion: a copy of it is the parcel.
 template <class T>
 inline constexpr bool is_just_bytes = std::is_trivially_copyable_v<T>&& travels_by_value<T>;
 
-// Room for a T that begins or ends its life as bytes.
+// Memory for a T whose lifetime begins or ends as bytes.
 template <class T>
 union raw {
   raw() noexcept {}
@@ -75,14 +76,14 @@ class outgoing {
 
   [[nodiscard]] void* parcel() noexcept { return std::addressof(held_); }
   [[nodiscard]] bool is_here() const noexcept { return is_here_; }
-  void sent() noexcept { is_here_ = false; }  // it is the channel's now, or its receiver's
+  void sent() noexcept { is_here_ = false; }  // it belongs to the channel or to its receiver
 
-  // It was not sent after all: back to the one it was moved from.
+  // The element was not sent: moves it back to the object that it came from.
   void give_back(T& to) {
     if constexpr (std::is_move_assignable_v<T>) {
       to = std::move(value());
     } else {
-      // noexcept: an exception would leave a destroyed object in the caller's hands.
+      // noexcept, because an exception would leave the caller with a destroyed object.
       [&]() noexcept {
         std::destroy_at(std::addressof(to));
         std::construct_at(std::addressof(to), std::move(value()));
@@ -103,7 +104,7 @@ class outgoing {
   bool is_here_ = true;
 };
 
-// An element on its way out.
+// An element on its way out of a channel.
 template <class T>
 class incoming {
  public:
@@ -113,7 +114,7 @@ class incoming {
 
   [[nodiscard]] void* parcel() noexcept { return std::addressof(held_); }
 
-  // After it was received, once.
+  // To be called once, after the element was received.
   [[nodiscard]] std::optional<T> take() {
     if constexpr (!travels_by_value<T>) {
       std::unique_ptr<T> const box(held_);
@@ -140,7 +141,7 @@ template <class T>
   } else if constexpr (std::is_trivially_destructible_v<T>) {
     return {sizeof(T), nullptr};
   } else {
-    // The buffer is bytes: an element in it need not be aligned.
+    // The buffer consists of bytes, so an element in it may be unaligned.
     return {sizeof(T), [](void* parcel) noexcept {
               raw<T> aligned;
               __builtin_memcpy(static_cast<void*>(std::addressof(aligned)), parcel, sizeof(T));

@@ -1,4 +1,4 @@
-// The cases of a select. Internal: select.h is the public face.
+// The cases of a select. Internal: the public header is select.h.
 #pragma once
 
 #include <thrum/chan.h>
@@ -14,8 +14,9 @@
 
 namespace thrum::detail {
 
-// The channel of a case. A channel that the caller holds himself is only pointed to: counting it would cost two atomic
-// operations per case. A temporary, or one that must outlive the expression it was named in, is held.
+// The channel of a case. If the caller holds a handle of the channel, the case only points to the channel, because
+// counting a reference would cost two atomic operations per case. If the handle is a temporary, or if the case must
+// outlive the expression, the case holds a counted reference.
 class case_channel {
  public:
   explicit case_channel(channel_handle const& its_owner) noexcept : core_(its_owner.core()) {}
@@ -38,7 +39,7 @@ class case_channel {
   bool held_ = false;
 };
 
-// What every case has: describe() before the select, picked() after it was chosen.
+// Every case has describe(), which is called before the select, and picked(), which is called after it was chosen.
 template <class T, class F>
 class recv_case {
   static constexpr bool takes_optional = std::is_invocable_v<F&, std::optional<T>>;
@@ -50,7 +51,7 @@ class recv_case {
   template <class Handle>
   recv_case(Handle&& from, F f) : from_(std::forward<Handle>(from)), f_(std::move(f)) {}
   recv_case(recv_case&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
-      : from_(std::move(other.from_)), f_(std::move(other.f_)) {}  // nothing is received yet
+      : from_(std::move(other.from_)), f_(std::move(other.f_)) {}  // no element was received yet
   recv_case& operator=(recv_case&&) = delete;
   ~recv_case() = default;
 
@@ -61,7 +62,8 @@ class recv_case {
     to_fill.sends = false;
   }
   void picked(bool received) {
-    // One call for both: of a call with an element known to be missing gcc 12 warns in the user's code.
+    // One call for both cases, because gcc 12 warns in the user's code about a call with an element that is known to be
+    // missing.
     if constexpr (takes_optional) std::invoke(f_, received ? element_.take() : std::optional<T>());
   }
 
@@ -102,7 +104,7 @@ class send_case {
   F f_;
 };
 
-// What runs if none is ready, or becomes ready in time.
+// Runs if no case is ready, or becomes ready in time.
 template <class F>
 struct fallback_case {
   std::int64_t patience_ns;
@@ -122,7 +124,7 @@ struct do_nothing {
 template <class Handle>
 using element_of = typename std::remove_cvref_t<Handle>::value_type;
 
-// A handle that may be received from, or sent to: a view of the other side is neither.
+// A handle that can receive, or one that can send. A view of the other side is excluded.
 template <class Handle>
 concept receiving_handle = std::derived_from<std::remove_cvref_t<Handle>, channel_handle> &&
     requires(std::remove_cvref_t<Handle> const& from) {

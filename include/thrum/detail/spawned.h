@@ -1,4 +1,4 @@
-// A goroutine that is joined: its callable, and afterwards its result, in the same storage.
+// A goroutine that is joined: its callable, and later its result, in the same storage.
 #pragma once
 
 #include <thrum/detail/callable.h>
@@ -43,7 +43,7 @@ struct spawned_call {
   using result = std::invoke_result_t<F, Args...>;
   using slot = result_slot<result>;
 
-  // While it has not run: the callable. Afterwards: the slot. Both at the same place.
+  // The callable until the goroutine runs, and the slot afterwards. Both are at the same address.
   struct callable {
     [[no_unique_address]] F f;
     [[no_unique_address]] std::tuple<Args...> args;
@@ -82,7 +82,8 @@ struct spawned_call {
       has_slot = true;
     };
     try {
-      // Moved out of the shared place first: the result is built there while the callable's state is still needed.
+      // The callable is first moved out of the shared storage, because the result is built there while the callable is
+      // in use.
       callable mine(std::move(whole.call));
       turn_into_slot();
       if constexpr (std::is_void_v<result>) {
@@ -98,7 +99,7 @@ struct spawned_call {
       }
     } catch (...) {
       if (is_forced_unwind()) throw;    // goexit: there is no result
-      if (!has_slot) turn_into_slot();  // the move threw
+      if (!has_slot) turn_into_slot();  // the move constructor threw
       std::construct_at(&out.error, std::current_exception());
       out.how = outcome::error;
     }

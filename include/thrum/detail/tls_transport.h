@@ -1,8 +1,9 @@
-// What a TLS stream asks of the connection below it. Anything with these calls will do: a tcp_conn, a unix_conn, an fd, another
-// tls_stream.
+// What a TLS stream requires of the underlying connection. Any type with these calls works: a tcp_conn, a unix_conn, an
+// fd, another tls_stream.
 //
-// A read may have something to send by the way (an answer, an alert), and must not wait for that: the peer may never take it. Only descriptors can
-// write without waiting; on whatever else such a read may wait to send, until the write deadline.
+// A read may also have to send something (an answer, an alert) and must not wait for that, because the peer may never
+// take it. Only descriptors can write without waiting. On other connections such a read may wait to send, until the
+// write deadline.
 #pragma once
 
 #include <thrum/buffer.h>
@@ -34,7 +35,8 @@ class tls_transport {
 
   virtual std::size_t read_some(mutable_buffer to, std::error_code& error) = 0;
   virtual std::size_t write_all(const_buffer from, std::error_code& error) = 0;
-  virtual std::size_t write_now(const_buffer from, std::error_code& error) = 0;  // what goes without waiting
+  // writes as much as possible without waiting
+  virtual std::size_t write_now(const_buffer from, std::error_code& error) = 0;
   virtual void close(std::error_code& error) = 0;
   virtual void set_read_deadline(clock::time_point when, std::error_code& error) = 0;
   virtual void set_write_deadline(clock::time_point when, std::error_code& error) = 0;
