@@ -1,4 +1,4 @@
-// An echo server and its clients in one program: a goroutine per connection, in blocking style.
+// An echo server and its clients in one program: one goroutine per connection, in blocking style.
 //
 //   example_echo [clients [rounds]]     prints "<clients> clients had <messages> messages answered"
 //   example_echo --serve host:port      serves until SIGINT or SIGTERM
@@ -19,11 +19,11 @@ void echo(thrum::tcp_conn conn) {
   std::error_code error;
   while (auto const n = conn.read_some(bytes, error)) {
     conn.write_all({bytes.data(), n}, error);
-    if (error) return;  // the client is gone
+    if (error) return;  // the client has closed
   }
 }
 
-// Until the listener is closed.
+// Returns when the listener is closed.
 void serve(thrum::tcp_listener& listener) {
   for (;;) {
     std::error_code error;

@@ -1,5 +1,5 @@
-// One processor, a goroutine in an endless loop, and main that only wants to sleep for a second. With Go before 1.14, and
-// with every library of fibres, this program never ends. Here the loop is preempted after 10 ms, in the middle of it.
+// One P, a goroutine in an endless loop, and a main goroutine that sleeps for a second. With Go before 1.14, and with
+// every fibre library, this program never ends. Here the loop is preempted after 10 ms, in the middle of an iteration.
 #include <thrum/thrum.h>
 
 #include <chrono>
@@ -10,7 +10,8 @@ int main() {
   return thrum::run(
       [] {
         thrum::go([] {
-          for (;;) asm volatile("");  // an empty endless loop is undefined in C++: the compiler may drop it
+          // An empty endless loop is undefined behaviour in C++, so the compiler may drop it. The asm prevents that.
+          for (;;) asm volatile("");
         });
         thrum::sleep_for(1s);
         std::puts("Done");

@@ -1,6 +1,6 @@
-// Fibonacci numbers the slow way: some 318,000 goroutines for fib(27). `spawn` starts a goroutine that has a result,
-// join() waits for it. A child that nobody has begun yet is run by its joiner right there, on the same stack: so this
-// costs little more than the plain recursion, and spreads over all processors by itself.
+// Fibonacci numbers the slow way: some 318,000 goroutines for fib(27). `spawn` starts a goroutine with a result, and
+// join() waits for it. If the child has not started, join() runs it right there, on the caller's stack. So this costs
+// little more than the plain recursion, and the work spreads over all Ps.
 #include <thrum/thrum.h>
 
 #include <chrono>
@@ -11,9 +11,9 @@ namespace {
 
 long fib(int n) {
   if (n < 2) return n;
-  auto left = thrum::spawn(fib, n - 1);  // may be stolen by another processor
-  long const right = fib(n - 2);         // meanwhile
-  return left.join() + right;            // an exception in there would come out here
+  auto left = thrum::spawn(fib, n - 1);  // another P may steal it
+  long const right = fib(n - 2);         // runs meanwhile
+  return left.join() + right;            // join() rethrows an exception of the child
 }
 
 }  // namespace

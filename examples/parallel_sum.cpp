@@ -1,5 +1,5 @@
-// The sum of a large vector, by halves: each half that is large enough becomes a goroutine. How many processors there are
-// is nobody's business here: idle ones steal the larger halves.
+// The sum of a large vector, by halves: each half that is large enough becomes a goroutine. The code does not depend on
+// the number of Ps, because idle Ps steal the larger halves.
 #include <thrum/thrum.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace {
 
 std::uint64_t sum(std::span<std::uint32_t const> part) {
-  constexpr std::size_t small = 16 * 1024;  // below that the work is not worth a goroutine
+  constexpr std::size_t small = 16 * 1024;  // below this size a goroutine does not pay
   if (part.size() <= small) return std::accumulate(part.begin(), part.end(), std::uint64_t{0});
   auto const [first, second] = std::pair(part.first(part.size() / 2), part.subspan(part.size() / 2));
   auto left = thrum::spawn(sum, first);

@@ -1,6 +1,6 @@
-// A pipeline that ends early: each stage is a goroutine that reads from one channel and writes to the next. The first stage
-// would count for ever; when main has seen enough it cancels the group, and every stage finds its context done, wherever it
-// waits.
+// A pipeline that ends early. Each stage is a goroutine that reads from one channel and writes to the next. The first
+// stage would count forever. When main has seen enough, it cancels the group, and each stage sees in its context that
+// it has to end, wherever it waits.
 #include <thrum/thrum.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@ namespace {
 
 using numbers = thrum::chan<long>;
 
-// Sends unless the context is done first.
+// Sends n, unless the context is done first. Returns whether n was sent.
 bool send(thrum::context const& ctx, numbers::sender const& to, long n) {
   return thrum::select(thrum::on_recv(ctx.done()), thrum::on_send(to, n)) == 1;
 }
@@ -47,7 +47,7 @@ int main() {
       std::printf("%ld, all in all %ld\n", n, sum);
       if (sum > 1000) break;
     }
-    stages.cancel();  // without this the next line would wait for ever
+    stages.cancel();  // otherwise the next line would wait forever
     stages.wait();
     std::puts("every stage has ended");
   });

@@ -1,5 +1,5 @@
-// A library that blocks, on goroutines: what stands in namespace `old` was written for threads and knows nothing of thrum. The program
-// links thrum::posix, and so each of its calls parks a goroutine where it would have blocked a thread.
+// A blocking library on goroutines. The code in namespace `old` was written for threads and does not use thrum. The
+// program links thrum::posix, so each of its calls parks a goroutine instead of blocking a thread.
 //
 //   example_posix_library     prints "200 clients had 600 questions answered, on few threads"
 #include <thrum/thrum.h>
@@ -89,7 +89,7 @@ int main() {
     }
     all.wait();
     ::close(listener);
-    // Each question was thought about in usleep, by a goroutine of its own.
+    // Each connection was answered by a goroutine of its own, which slept in usleep for each question.
     bool const on_few = thrum::num_threads() < clients / 2;
     std::printf("%d clients had %d questions answered, on %s threads\n", clients, answered.load(),
                 on_few ? "few" : "many");

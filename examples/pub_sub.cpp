@@ -1,5 +1,6 @@
 // Publish and subscribe. "Do not communicate by sharing memory; share memory by communicating": the list of subscribers
-// belongs to one goroutine, the hub, and whoever wants to change it, or to publish, sends to that goroutine. No locks.
+// belongs to one goroutine, the hub. To change the list or to publish, other goroutines send to the hub. There are no
+// locks.
 #include <thrum/thrum.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ class hub {
   hub& operator=(hub const&) = delete;
 
   inbox subscribe() {
-    inbox mine(8);  // with room for some messages, so that a slow reader does not hold up the others at once
+    inbox mine(8);  // the buffer keeps a slow reader from delaying the others at once
     subscribe_.send(mine);
     return mine;
   }
@@ -74,5 +75,6 @@ int main() {
     news.publish("channels have landed");
     news.unsubscribe(bert);
     news.publish("so have contexts");
-  });  // first the hub goes, which closes the inboxes; then the group, which waits for its readers
+    // The hub is destroyed first, which closes the inboxes. Then the group is destroyed, which waits for its readers.
+  });
 }

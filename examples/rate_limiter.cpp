@@ -1,5 +1,5 @@
-// A rate limiter: a goroutine puts a permit into a channel with every tick, and whoever wants to do something takes one. As
-// many permits as the channel holds are saved while nobody asks: so much may come in a burst.
+// A rate limiter. A goroutine puts a permit into a channel with every tick, and each action takes one permit. The
+// channel saves unused permits up to its capacity, so that many actions may come in a burst.
 #include <thrum/thrum.h>
 
 #include <chrono>
@@ -17,16 +17,17 @@ class rate_limiter {
     for (std::size_t i = 0; i < burst; ++i) permits_.send({});
     filler_.go([this, every] {
       thrum::ticker const tick(every);
-      auto const fill = [this](auto) { static_cast<void>(permits_.try_send({})); };  // full: the permit is lost
+      // if the channel is full, the permit is dropped
+      auto const fill = [this](auto) { static_cast<void>(permits_.try_send({})); };
       while (thrum::select(thrum::on_recv(tick.c(), fill), thrum::on_recv(filler_.context().done())) == 0) {
       }
     });
   }
-  ~rate_limiter() { filler_.cancel(); }  // and then the group waits for it
+  ~rate_limiter() { filler_.cancel(); }  // the destructor of the group then waits for the goroutine
   rate_limiter(rate_limiter const&) = delete;
   rate_limiter& operator=(rate_limiter const&) = delete;
 
-  // Throws when the context is done first.
+  // Throws if the context is done first.
   void wait(thrum::context const& ctx) const {
     if (thrum::select(thrum::on_recv(permits_), thrum::on_recv(ctx.done())) == 1) ctx.throw_if_done();
   }

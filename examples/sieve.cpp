@@ -1,5 +1,6 @@
-// The prime sieve of Go's tutorial: a chain of goroutines, each of which lets through what its own prime does not divide.
-// The first number that comes out at the end of the chain is the next prime, and gets a goroutine of its own.
+// The prime sieve of Go's tutorial: a chain of goroutines, each of which passes on the numbers that its own prime does
+// not divide. The first number that comes out at the end of the chain is the next prime, and gets a goroutine of its
+// own.
 #include <thrum/thrum.h>
 
 #include <cstdio>
@@ -27,7 +28,7 @@ int main(int argc, char** argv) {
   int const end = argc > 1 ? std::atoi(argv[1]) : 100;
   return thrum::run([end] {
     numbers chain;
-    thrum::group links;  // waits for all of them when it goes out of scope
+    thrum::group links;  // its destructor waits for all of them
     links.go([=] { count(end, chain); });
     while (auto const prime = chain.recv()) {
       std::printf("%d\n", *prime);

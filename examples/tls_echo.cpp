@@ -1,9 +1,9 @@
-// An echo server and its clients over TLS: one goroutine reads and another writes on each connection.
+// An echo server and its clients over TLS: on each connection one goroutine reads and another one writes.
 //
 //   example_tls_echo chain.pem key.pem roots.pem [clients]     prints "<clients> clients had every line answered"
 //   example_tls_echo --serve host:port chain.pem key.pem       serves until SIGINT or SIGTERM
 //
-// A certificate to play with, which is its own root:
+// To make a self-signed certificate for tests:
 //   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out chain.pem -days 30
 //       -subj /CN=localhost -addext subjectAltName=DNS:localhost
 #include <thrum/thrum.h>
@@ -34,12 +34,12 @@ void echo(thrum::tcp_conn plain, thrum::tls_context const& context) {
   std::array<char, 4096> bytes;
   while (auto const n = conn.read_some(bytes, error)) {
     conn.write_all({bytes.data(), n}, error);
-    if (error) return;  // the client is gone
+    if (error) return;  // the client has closed
   }
-  conn.close(error);  // says goodbye
+  conn.close(error);  // sends close_notify
 }
 
-// Until the listener is closed. `served`: the connections.
+// Returns when the listener is closed. `served` counts the connections.
 void serve(thrum::tcp_listener& listener, thrum::tls_context const& context, thrum::wait_group& served) {
   for (;;) {
     std::error_code error;

@@ -1,5 +1,5 @@
-// How large is a directory? Every directory below it is read by a goroutine of its own, which sends the size of each file it
-// finds; main adds them up, and tells ten times a second how far it is.
+// How large is a directory? Each directory below it is read by a goroutine of its own, which sends the size of each
+// file that it finds. main adds them up and prints its progress ten times a second.
 #include <thrum/thrum.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 
 using sizes = thrum::chan<std::uintmax_t>;
 
-// A permit each for those who have a directory open: there are only so many descriptors.
+// Holds a permit while the directory is open, because the number of descriptors is limited.
 std::vector<fs::directory_entry> entries_of(fs::path const& directory, thrum::semaphore& permits) {
   permits.acquire();
   thrum::defer const back = [&] { permits.release(); };

@@ -1,5 +1,5 @@
-// A worker pool: as many goroutines as there are processors share one channel of jobs, and send what they find to another.
-// Closing the jobs ends the workers; the end of the last worker closes the results.
+// A worker pool: as many goroutines as there are Ps share one channel of jobs and send their results to another.
+// Closing the channel of jobs ends the workers, and the end of the last worker closes the channel of results.
 #include <thrum/thrum.h>
 
 #include <cstdio>

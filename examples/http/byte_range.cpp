@@ -30,7 +30,7 @@ byte_range range_in(std::string_view header_value, std::uint64_t size) noexcept 
   auto const first = number(before);
   auto const last = number(behind);
   byte_range const unsatisfiable{byte_range::kind::unsatisfiable, 0, 0};
-  if (before.empty()) {  // the last so many
+  if (before.empty()) {  // the last n bytes
     if (!last) return {};
     std::uint64_t const bytes = std::min(*last, size);
     return bytes == 0 ? unsatisfiable : byte_range{byte_range::kind::part, size - bytes, bytes};

@@ -1,4 +1,5 @@
-// The Range header: one range of bytes. Several are answered as if none had been asked for, which is allowed.
+// The Range header, for one range of bytes. A request for several ranges is answered as if it had no Range header,
+// which HTTP allows.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ struct byte_range {
   std::uint64_t bytes = 0;
 };
 
-// "bytes=0-99", "bytes=100-", "bytes=-100" of so many bytes.
+// Parses "bytes=0-99", "bytes=100-" or "bytes=-100" for a file of `size` bytes.
 [[nodiscard]] byte_range range_in(std::string_view header_value, std::uint64_t size) noexcept;
 
 }  // namespace http

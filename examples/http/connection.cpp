@@ -15,14 +15,14 @@ namespace http {
 
 namespace {
 
-// To some milliseconds: a look at a word that the kernel keeps.
+// Exact to some milliseconds. It only reads a word that the kernel updates.
 std::chrono::milliseconds coarse_now() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return std::chrono::milliseconds(now.tv_sec * 1000LL + now.tv_nsec / 1'000'000);
 }
 
-// None: the route serves it.
+// Returns nothing if the route serves the request.
 std::optional<response> refusal_of(route const* chosen, request const& asked) {
   if (chosen == nullptr) return plain_status(404);
   if (chosen->allows(asked.method)) return std::nullopt;
@@ -55,7 +55,8 @@ connection::next connection::receive() {
   std::error_code error;
   bool const is_idle = parser_.is_between_requests();
   if (is_idle) {
-    // Both sequentially consistent, as is the setting of `stopping` before end_if_idle: one of the two sees the other.
+    // The store and the load are sequentially consistent, and so is the store to `stopping` before end_if_idle. So at
+    // least one of the two threads sees the other's store.
     idle_.store(true);
     if (around_.stopping.load()) return next::stop;
     renew_deadline(error);
@@ -71,7 +72,7 @@ connection::next connection::receive() {
   return next::go_on;
 }
 
-// A request with a body that is still to come: now it can be refused without reading that.
+// Called for a request whose body has not come yet, so that it can be refused without reading the body.
 connection::next connection::admit() {
   request const& asked = parser_.current();
   if (int const refusal = refusal_of(asked)) return refuse(plain_status(refusal), asked.method);
@@ -85,7 +86,7 @@ connection::next connection::answer() {
   if (int const refusal = refusal_of(asked)) return refuse(plain_status(refusal), asked.method);
   if (request_has_deadline_) {
     request_has_deadline_ = false;
-    deadline_set_at_ -= around_.limits.idle;  // the next one that is needed is set at once
+    deadline_set_at_ -= around_.limits.idle;  // makes the next renew_deadline set a deadline
   }
   route const* const chosen = find_route(asked.path);
   if (chosen != nullptr && chosen->lasts == route::duration::may_wait && flush() == next::stop) return next::stop;
@@ -112,7 +113,8 @@ response connection::call(route const* chosen, request& asked) {
   return plain_status(500);
 }
 
-// In pieces, each with its own time: a slow client may take long, one that does not read may not.
+// Sends the file in pieces, each with its own deadline. So a slow client may take long, but a client that does not read
+// is cut off.
 connection::next connection::send_file(file_part const& part) {
   constexpr std::size_t piece_bytes = 1024 * 1024;
   if (flush() == next::stop) return next::stop;
@@ -121,7 +123,7 @@ connection::next connection::send_file(file_part const& part) {
     renew_deadline(error);
     std::size_t const sent = conn_.send_file(part.file.number(), part.offset + static_cast<std::int64_t>(done),
                                              std::min(part.bytes - done, piece_bytes), error);
-    if (error || sent == 0) return next::stop;  // none: the file has become shorter than its head says
+    if (error || sent == 0) return next::stop;  // 0 bytes: the file has become shorter than the head says
     done += sent;
   }
   return next::go_on;
@@ -154,7 +156,8 @@ void connection::renew_deadline(std::error_code& error) noexcept {
   }
 }
 
-// Closing a connection with unread bytes resets it, and the client may lose the answer that it was sent before.
+// Reads and drops what the client sends. Closing a connection with unread bytes would reset it, and the client might
+// lose the answer.
 void connection::linger() noexcept {
   std::error_code error;
   conn_.shutdown_write(error);

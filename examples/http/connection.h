@@ -1,7 +1,8 @@
-// One client, in its own goroutine: reads requests, answers them in their order, until either side has enough.
+// One client, with its own goroutine, which reads requests and answers them in their order until either side ends the
+// connection.
 //
-// All requests that came with one read are answered with one write. Deadlines are set anew only after an eighth of their time: a
-// timer is not touched for every request.
+// All requests that came with one read are answered with one write. A deadline is set anew only after an eighth of its
+// time, so that not every request has to set a timer.
 #pragma once
 
 #include "request_parser.h"
@@ -17,7 +18,7 @@
 
 namespace http {
 
-// What connections know of their server.
+// What connections know about their server.
 struct surroundings {
   settings const& limits;
   http::site const& site;
@@ -28,10 +29,10 @@ class connection {
  public:
   connection(thrum::tcp_conn conn, surroundings const& around) : conn_(std::move(conn)), around_(around) {}
 
-  // Until the connection is of no more use.
+  // Returns when the connection has ended.
   void serve();
 
-  // From any goroutine, after `stopping` was set: if no request is on its way, it ends.
+  // May be called by any goroutine after `stopping` was set. Ends the connection if no request is under way.
   void end_if_idle() noexcept;
 
  private:
@@ -51,7 +52,7 @@ class connection {
   surroundings around_;
   request_parser parser_;
   date_text date_;
-  std::string out_;  // answers that were not sent yet
+  std::string out_;  // answers that have not been sent
   std::chrono::milliseconds deadline_set_at_{-1'000'000'000};
   bool request_has_deadline_ = false;
   bool refused_ = false;

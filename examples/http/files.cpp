@@ -1,5 +1,6 @@
-// /file/: what is below a directory, and nothing else. The path is opened name by name below the directory before, and no name may
-// be "..", hold a slash or be a link: so whatever others do to the tree meanwhile, it is never left.
+// /file/: serves the files below a directory, and nothing else. The path is opened name by name, each relative to the
+// directory before it. No name may be "..", contain a slash or be a symbolic link. So a request never leaves the tree,
+// even if other programs change the tree meanwhile.
 #include "byte_range.h"
 #include "handlers.h"
 #include <thrum/blocking.h>
@@ -23,7 +24,7 @@ int digit_of(char c) noexcept {
   return -1;
 }
 
-// None: it is no proper text.
+// Returns nothing if the text is malformed.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -75,7 +76,7 @@ opened_file open_below(descriptor const& root, std::vector<std::string> const& n
   descriptor directory;
   for (std::size_t i = 0; i < names.size(); ++i) {
     bool const is_last = i + 1 == names.size();
-    // Not blocking: a pipe without a writer would keep the thread for good.
+    // O_NONBLOCK, because opening a pipe without a writer would block the thread for good.
     int const flags = is_last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY;
     int const below = directory ? directory.number() : root.number();
     descriptor next(::openat(below, names[i].c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
@@ -93,7 +94,7 @@ int status_of(opened_file const& opened) noexcept {
   switch (opened.error) {
     case 0: return S_ISREG(opened.about.st_mode) ? 200 : 403;
     case ENOENT:
-    case ENOTDIR:  // also a link where a directory should be
+    case ENOTDIR:  // also a symbolic link where a directory is expected
     case ENAMETOOLONG: return 404;
     case EMFILE:
     case ENFILE: return 503;
@@ -133,7 +134,7 @@ response serve_file(request& asked, site const& of) {
   if (status != 200) return plain_status(status);
 
   auto const size = static_cast<std::uint64_t>(opened.about.st_size);
-  // If-Range compares with a mark of the file's state, and none is given out here.
+  // If-Range compares with a validator of the file's state, and this server gives out none.
   bool const may_be_part = asked.method == method::get && asked.header_value("if-range").empty();
   byte_range range = may_be_part ? range_in(asked.header_value("range"), size) : byte_range{};
   if (range.what == byte_range::kind::unsatisfiable) {

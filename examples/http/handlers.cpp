@@ -12,7 +12,7 @@ namespace http {
 
 namespace {
 
-// The number behind "name=" in "a=1&name=2"; none if it is not there or no number.
+// The number after "name=" in "a=1&name=2". Returns nothing if it is missing or not a number.
 std::optional<unsigned> number_in(std::string_view query, std::string_view name) noexcept {
   while (!query.empty()) {
     std::string_view const pair = query.substr(0, query.find('&'));
@@ -43,7 +43,7 @@ response echo(request& asked, site const& /*of*/) {
   return made;
 }
 
-// The goroutine is parked: thousands of these at once cost their stacks and their timers.
+// The goroutine is parked, so thousands of these at the same time cost only their stacks and timers.
 response slow(request& asked, site const& /*of*/) {
   constexpr unsigned longest_ms = 600'000;
   auto const ms = number_in(asked.query, "ms");

@@ -1,4 +1,4 @@
-// What the server serves.
+// The handlers of the server.
 #pragma once
 
 #include "routes.h"
@@ -6,10 +6,10 @@
 namespace http {
 
 response plaintext(request& asked, site const& of);   // "Hello, World!"
-response echo(request& asked, site const& of);        // the body that came
-response slow(request& asked, site const& of);        // ?ms=N: after so long
-response stats(request& asked, site const& of);       // of thrum, a line for each figure
+response echo(request& asked, site const& of);        // the body of the request
+response slow(request& asked, site const& of);        // ?ms=N: answers after N milliseconds
+response stats(request& asked, site const& of);       // thrum's statistics, one per line
 response fail(request& asked, site const& of);        // throws
-response serve_file(request& asked, site const& of);  // what is below --root (files.cpp)
+response serve_file(request& asked, site const& of);  // the files below --root (files.cpp)
 
 }  // namespace http

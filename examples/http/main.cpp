@@ -1,13 +1,14 @@
-// An HTTP/1.1 server on thrum: a goroutine per connection, in blocking style; llhttp reads the requests.
+// An HTTP/1.1 server on thrum: one goroutine per connection, in blocking style. llhttp parses the requests.
 //
 //   example_http [--port N] [--bind ADDRESS] [--procs P] [--root DIR] [--idle-ms N] [--request-ms N] [--grace-ms N]
 //
-//   /plaintext     "Hello, World!"                   /slow?ms=N    answers after so long; thousands at once cost nothing
-//   /echo          POST: the body comes back         /stats        what thrum's scheduler has done
-//   /file/...      what is below --root, also parts  /fail         a handler that throws: 500, and the server goes on
+//   /plaintext     "Hello, World!"                   /slow?ms=N    answers after N ms; thousands at once cost no thread
+//   /echo          POST: returns the body            /stats        what thrum's scheduler has done
+//   /file/...      the files below --root, or parts  /fail         a handler that throws: 500, and the server goes on
 //
-// Prints "serving on ADDRESS:PORT" when it listens. SIGTERM or SIGINT: it accepts no more, closes idle connections, finishes the
-// requests that have begun and ends with 0; with 1 if some had not ended after --grace-ms. A second signal ends it at once.
+// The server prints "serving on ADDRESS:PORT" when it listens. On SIGTERM or SIGINT it stops accepting, closes idle
+// connections and finishes the requests that have begun. It ends with exit code 0, or with 1 if some requests had not
+// ended after --grace-ms. A second signal ends it at once.
 #include "server.h"
 #include "settings.h"
 #include <thrum/thrum.h>
@@ -113,7 +114,8 @@ int main(int argc, char** argv) {
   allow_many_descriptors();
   try {
     http::site const site = open_site(chosen);
-    http::server server(chosen, site);  // outlives the run: connections that are cut off use it to the last
+    // Outlives the run, because connections that are cut off use it until the end.
+    http::server server(chosen, site);
     return thrum::run([&] { return serve(server, chosen); }, {.max_procs = chosen.procs});
   } catch (std::exception const& error) {
     std::fprintf(stderr, "example_http: %s\n", error.what());

@@ -1,4 +1,4 @@
-// A request as its handler sees it. The views live until the handler returns.
+// A request as its handler sees it. The views are valid until the handler returns.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,19 @@ struct request {
   int major_version = 1;
   int minor_version = 1;
   bool keep_alive = false;
-  bool has_body = false;  // it announced one, which may be empty
+  bool has_body = false;  // the request announced a body, which may be empty
   std::uint64_t content_length = 0;
-  std::string_view target;  // as it came
-  std::string_view path;    // still with %20 and its kin
-  std::string_view query;   // behind the '?'
+  std::string_view target;  // as received
+  std::string_view path;    // not percent-decoded
+  std::string_view query;   // after the '?'
   std::span<header const> headers;
-  std::string body;  // the handler may take it
+  std::string body;  // the handler may move it away
 
-  [[nodiscard]] std::string_view header_value(std::string_view name) const noexcept;  // of the first; empty: none
+  // of the first such header; empty if there is none
+  [[nodiscard]] std::string_view header_value(std::string_view name) const noexcept;
 };
 
-// As HTTP compares names: ASCII letters without their case.
+// Compares names as HTTP does, ignoring the case of ASCII letters.
 [[nodiscard]] inline bool same_name(std::string_view a, std::string_view b) noexcept {
   auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
   if (a.size() != b.size()) return false;

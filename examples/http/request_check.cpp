@@ -37,7 +37,8 @@ int refusal_of(request const& asked) noexcept {
   bool const is_1_0 = asked.minor_version == 0;
   seen_headers const seen = look_at(asked.headers);
   if (seen.hosts > 1 || (seen.hosts == 0 && !is_1_0)) return 400;
-  if (seen.encodings > 0 && is_1_0) return 400;  // it knows none: whoever passed this on may have read another body
+  // HTTP/1.0 has no transfer encodings, so a proxy that forwarded this may have seen a different body.
+  if (seen.encodings > 0 && is_1_0) return 400;
   if (seen.encodings > 1 || (seen.encodings == 1 && !seen.encoding_is_chunked)) return 501;
   if (asked.method == method::unknown) return 501;
   if (!asked.path.starts_with('/')) return 400;

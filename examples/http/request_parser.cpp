@@ -10,7 +10,7 @@ namespace http {
 namespace {
 
 constexpr std::string_view end_of_lines = "\r\n\r\n";
-constexpr std::size_t first_bytes = 4096;  // enough for most heads; pipelined small requests come by the dozen
+constexpr std::size_t first_bytes = 4096;  // enough for most heads, and for a dozen small pipelined requests
 
 bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -63,7 +63,7 @@ llhttp_settings_t const& request_parser::callbacks() {
     s.on_body = [](llhttp_t* p, char const* at, std::size_t size) { return self(p).add_to_body(at, size); };
     s.on_message_complete = [](llhttp_t* p) -> int {
       self(p).is_complete_ = true;
-      return HPE_PAUSED;  // the bytes behind it are the next request's
+      return HPE_PAUSED;  // the bytes after it belong to the next request
     };
     return s;
   }();
@@ -86,9 +86,9 @@ parsed request_parser::advance() {
   }
   if (error == HPE_OK) return parsed::nothing_more;
   llhttp_resume(&llhttp_);
-  bool const is_after_lines = !head_was_complete || is_chunked_;  // the head's, or the trailers'
+  bool const is_after_lines = !head_was_complete || is_chunked_;  // after the lines of the head or of the trailers
   std::string_view const seen(bytes_.data() + begin_, parsed_ - begin_);
-  if (is_after_lines && !seen.ends_with(end_of_lines)) {  // LF alone passes llhttp here
+  if (is_after_lines && !seen.ends_with(end_of_lines)) {  // llhttp accepts a single LF here
     refusal_ = 400;
     return parsed::garbage;
   }
@@ -103,7 +103,8 @@ parsed request_parser::advance() {
 thrum::mutable_buffer request_parser::space() {
   if (is_complete_) begin_next();
   if (head_is_complete_) {
-    // What came of the body is in its string, but for what may be the beginning of its trailers' end.
+    // The received part of the body is in its string, except for bytes that may be the beginning of the end of its
+    // trailers.
     std::size_t const kept = std::min(end_ - head_end_, end_of_lines.size() - 1);
     std::memmove(bytes_.data() + head_end_, bytes_.data() + end_ - kept, kept);
     parsed_ = end_ = head_end_ + kept;
@@ -128,9 +129,9 @@ void request_parser::begin_next() noexcept {
   request_.body.clear();
 }
 
-// ---- what llhttp finds
+// ---- callbacks of llhttp
 
-// A part comes in pieces when it was cut by the network, and these lie behind each other. Others are parts of a folded line.
+// A part comes in pieces if the network has cut it; these pieces are contiguous. Other pieces belong to a folded line.
 bool request_parser::extend(part& what, char const* at, std::size_t size) const noexcept {
   auto const offset = static_cast<std::uint32_t>(at - (bytes_.data() + begin_));
   if (what.size == 0) what.offset = offset;
@@ -149,7 +150,7 @@ int request_parser::add_to_target(char const* at, std::size_t size) {
 }
 
 int request_parser::add_to_name(char const* at, std::size_t size) {
-  if (head_is_complete_) return 0;  // a trailer's: nobody asks for them
+  if (head_is_complete_) return 0;  // trailers are ignored
   if (expects_ != expects::more_of_name) {
     if (parts_.size() == headers_max) return refuse(431);
     parts_.emplace_back();
@@ -160,8 +161,7 @@ int request_parser::add_to_name(char const* at, std::size_t size) {
 
 int request_parser::add_to_value(char const* at, std::size_t size) {
   if (head_is_complete_) return 0;
-  if (expects_ == expects::name || parts_.back().name.size == 0)
-    return refuse(400);  // a line that begins with its colon
+  if (expects_ == expects::name || parts_.back().name.size == 0) return refuse(400);  // a line that begins with a colon
   expects_ = expects::value;
   return extend(parts_.back().value, at, size) ? 0 : refuse(400);
 }
@@ -172,7 +172,7 @@ int request_parser::add_to_body(char const* at, std::size_t size) {
   return 0;
 }
 
-// llhttp forgets its flags with the end of the message.
+// Copies llhttp's flags, because llhttp clears them at the end of the message.
 int request_parser::headers_complete() {
   head_is_complete_ = true;
   request_.method = method_of(llhttp_);
@@ -183,7 +183,7 @@ int request_parser::headers_complete() {
   bool const has_length = (llhttp_.flags & F_CONTENT_LENGTH) != 0;
   request_.has_body = is_chunked_ || has_length;
   request_.content_length = has_length ? llhttp_.content_length : 0;
-  llhttp_.upgrade = 0;  // an offer, and not taken
+  llhttp_.upgrade = 0;  // the client offers an upgrade, and the server ignores it
   return is_chunked_ || request_.content_length > 0 ? HPE_PAUSED : 0;
 }
 
@@ -199,7 +199,7 @@ int request_parser::status_of(llhttp_errno_t error) const noexcept {
   }
 }
 
-// ---- when the head is complete
+// ---- called when the head is complete
 
 void request_parser::make_room_for_body() {
   if (bytes_.size() - end_ < first_bytes / 2) bytes_.resize(end_ + first_bytes);
@@ -215,7 +215,7 @@ void request_parser::make_views() {
   split_target();
 }
 
-// "/path?query", or as proxies say it: "http://host/path?query".
+// The target is "/path?query", or "http://host/path?query" as proxies send it.
 void request_parser::split_target() noexcept {
   std::string_view rest = request_.target;
   if (constexpr std::string_view scheme = "http://"; same_name(rest.substr(0, scheme.size()), scheme)) {

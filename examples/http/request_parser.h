@@ -1,16 +1,17 @@
-// From bytes to requests, with llhttp: as they come, however they are cut, any number of them behind each other.
+// Parses requests with llhttp. The bytes may come in any pieces, and several requests may follow each other.
 //
 //   for (;;) {
 //     switch (parser.advance()) {
 //       case parsed::nothing_more: n = conn.read_some(parser.space()); parser.received(n); break;
-//       case parsed::head: ...          // of a request with a body: a good moment to refuse it
-//       case parsed::request: ...       // parser.current() is whole
-//       case parsed::garbage: ...       // parser.refusal() says what to answer; the connection is of no more use
+//       case parsed::head: ...          // of a request with a body, which can be refused here
+//       case parsed::request: ...       // parser.current() is complete
+//       case parsed::garbage: ...       // parser.refusal() is the status to answer; the connection has to be closed
 //     }
 //   }
 //
-// The head of the current request stays in one piece in the buffer, and its parts are noted as offsets until it is complete: the
-// buffer may move and grow meanwhile. From then on they are views, and the buffer does neither. The body is copied to a string.
+// The head of the current request is contiguous in the buffer. Until it is complete, its parts are kept as offsets,
+// because the buffer may move and grow. After that they are views, and the buffer neither moves nor grows. The body is
+// copied to a string.
 #pragma once
 
 #include "request.h"
@@ -29,14 +30,14 @@ enum class parsed : std::uint8_t { nothing_more, head, request, garbage };
 class request_parser {
  public:
   request_parser();
-  request_parser(request_parser const&) = delete;  // llhttp points at it
+  request_parser(request_parser const&) = delete;  // llhttp points to this object
   request_parser& operator=(request_parser const&) = delete;
 
   [[nodiscard]] parsed advance();
   [[nodiscard]] request& current() noexcept { return request_; }
   [[nodiscard]] int refusal() const noexcept { return refusal_; }
 
-  // After nothing_more only.
+  // Only after nothing_more.
   [[nodiscard]] thrum::mutable_buffer space();
   void received(std::size_t bytes) noexcept { end_ += bytes; }
 
@@ -44,7 +45,7 @@ class request_parser {
   [[nodiscard]] bool has_more_bytes() const noexcept { return parsed_ != end_; }
 
  private:
-  struct part {  // of the buffer, from begin_ on
+  struct part {  // part of the buffer, as offsets from begin_
     std::uint32_t offset = 0;
     std::uint32_t size = 0;
   };
@@ -75,16 +76,16 @@ class request_parser {
 
   llhttp_t llhttp_;
   std::vector<char> bytes_;
-  std::size_t begin_ = 0;   // of the current request
-  std::size_t parsed_ = 0;  // up to here llhttp has seen it
-  std::size_t end_ = 0;     // up to here it has come
+  std::size_t begin_ = 0;   // where the current request begins
+  std::size_t parsed_ = 0;  // llhttp has parsed up to here
+  std::size_t end_ = 0;     // bytes have been received up to here
 
   part target_;
   std::vector<header_parts> parts_;
   std::vector<header> headers_;
   expects expects_ = expects::name;
   bool head_is_complete_ = false;
-  bool is_chunked_ = false;  // of a complete head
+  bool is_chunked_ = false;  // valid after the head is complete
   bool is_complete_ = false;
   std::size_t head_end_ = 0;
   int refusal_ = 0;

@@ -54,7 +54,7 @@ response plain_status(int status) {
 std::string_view date_text::now() {
   std::time_t const second = std::time(nullptr);
   if (second != made_for_) {
-    // By hand: strftime's names follow the program's locale.
+    // strftime is not used, because its names depend on the program's locale.
     static constexpr std::array days{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static constexpr std::array months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};

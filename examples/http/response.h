@@ -12,7 +12,7 @@
 
 namespace http {
 
-// An open file, closed with it.
+// Owns an open file.
 class descriptor {
  public:
   descriptor() noexcept = default;
@@ -31,7 +31,7 @@ class descriptor {
 };
 
 struct file_part {
-  descriptor file;  // none: the answer's body is its string
+  descriptor file;  // if there is none, the body is the string
   std::int64_t offset = 0;
   std::size_t bytes = 0;
 };
@@ -39,17 +39,17 @@ struct file_part {
 struct response {
   int status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
-  std::string headers;  // further ones, each line with its CR LF
+  std::string headers;  // further headers, each line with its CR LF
   std::string body;
   file_part file;
 
   [[nodiscard]] std::size_t body_bytes() const noexcept { return file.file ? file.bytes : body.size(); }
 };
 
-// "404 Not Found", as body too.
+// An answer such as "404 Not Found", which is also its body.
 [[nodiscard]] response plain_status(int status);
 
-// The Date header's text, made once a second.
+// The text of the Date header, made once a second.
 class date_text {
  public:
   [[nodiscard]] std::string_view now();
@@ -59,15 +59,15 @@ class date_text {
   std::string text_;
 };
 
-// What the connection adds.
+// What the connection adds to an answer.
 struct answer_frame {
   int minor_version = 1;
   bool keep_alive = false;
-  bool without_body = false;  // HEAD asks for the head alone
+  bool without_body = false;  // for HEAD, which asks for the head alone
   std::string_view date;
 };
 
-// The head, and the body unless it is a file.
+// Appends the head, and the body unless it is a file.
 void append(std::string& out, response const& what, answer_frame const& frame);
 
 }  // namespace http

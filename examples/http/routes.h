@@ -11,16 +11,17 @@ namespace http {
 
 // What the handlers share.
 struct site {
-  descriptor root;  // of /file/; none: nothing is served there
+  descriptor root;  // directory of /file/; if there is none, nothing is served there
 };
 
-// What a handler throws becomes a 500, and the connection goes on.
+// If a handler throws, the answer is a 500, and the connection goes on.
 using handler = response (*)(request& asked, site const& of);
 
 struct route {
   enum class methods : std::uint8_t { reading, posting };           // GET and HEAD, or POST
-  enum class matches : std::uint8_t { exactly, everything_below };  // the path
-  enum class duration : std::uint8_t { at_once, may_wait };  // if it may wait, answers before it are not kept back
+  enum class matches : std::uint8_t { exactly, everything_below };  // how the path is compared
+  // may_wait: earlier answers are sent before the handler is called
+  enum class duration : std::uint8_t { at_once, may_wait };
 
   std::string_view path;
   methods takes;
@@ -32,6 +33,6 @@ struct route {
   [[nodiscard]] std::string_view allowed() const noexcept;
 };
 
-[[nodiscard]] route const* find_route(std::string_view path) noexcept;  // nullptr: none
+[[nodiscard]] route const* find_route(std::string_view path) noexcept;  // nullptr if there is none
 
 }  // namespace http

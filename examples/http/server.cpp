@@ -14,7 +14,7 @@ void server::accept_from(thrum::tcp_listener& listener) {
     std::error_code error;
     auto conn = listener.accept(error);
     if (error == std::errc::operation_canceled) return;
-    if (error) {  // of this one connection, or of a system that is short of something
+    if (error) {  // an error of this one connection, or a resource that the system lacks
       thrum::sleep_for(std::chrono::milliseconds(10));
       continue;
     }

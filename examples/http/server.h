@@ -1,4 +1,4 @@
-// Accepts connections, a goroutine for each, and ends them without cutting a request off.
+// Accepts connections, starts a goroutine for each, and ends them without interrupting a request.
 #pragma once
 
 #include "connection.h"
@@ -17,11 +17,11 @@ class server {
  public:
   server(settings const& limits, site const& of) : limits_(limits), site_(of) {}
 
-  // Until the listener is closed.
+  // Returns when the listener is closed.
   void accept_from(thrum::tcp_listener& listener);
 
-  // After the listener is closed: idle connections end now, the others with the answer to their request. False: some had not
-  // ended within the time of grace.
+  // To be called after the listener is closed. Idle connections end at once, and the others after the answer to their
+  // request. Returns false if some had not ended within the grace period.
   [[nodiscard]] bool finish();
 
  private:
