@@ -22,7 +22,7 @@ nanoseconds timeout_of(std::string_view text) {
   auto const seconds = parse_float(text);
   if (!seconds || *seconds > seconds_max) throw command_error("ERR timeout is not a float or out of range");
   if (*seconds < 0) throw command_error("ERR timeout is negative");
-  if (*seconds == 0) return nanoseconds::max();  // for ever
+  if (*seconds == 0) return nanoseconds::max();  // forever
   return nanoseconds(std::llround(*seconds * 1e9));
 }
 
@@ -40,7 +40,8 @@ std::optional<popped> pop_first(store::access& shards, std::vector<key> const& n
 std::optional<popped> pop_or_wait(call& c, std::vector<key> const& names, list_end end, nanoseconds timeout) {
   waiter self(end);
   bool is_queued = false;
-  // Whatever throws, no queue has `self` when it ends; the lock also lets a giver leave it.
+  // If anything throws, `self` is removed from all queues too. Taking the locks also waits until a client that is
+  // giving an element to `self` has finished.
   thrum::defer const leave_queues = [&] {
     if (!is_queued) return;
     auto shards = c.db.lock(names);
@@ -59,7 +60,7 @@ std::optional<popped> pop_or_wait(call& c, std::vector<key> const& names, list_e
 
 void blocking_pop(call& c, list_end end) {
   nanoseconds const timeout = timeout_of(c.args.back());
-  // Copies: while this waits the client's buffer is read to.
+  // Copies, because during the wait new bytes are read into the client's buffer.
   std::vector<std::string> const texts(c.args.begin() + 1, c.args.end() - 1);
   std::vector<key> const names(texts.begin(), texts.end());
   auto const what = pop_or_wait(c, names, end, timeout);

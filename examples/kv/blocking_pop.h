@@ -1,7 +1,7 @@
-// BLPOP and BRPOP: takes an element of the first list that has one, or waits until somebody fills one of them.
+// BLPOP and BRPOP: take an element of the first list that has one, or wait until another client fills one of the lists.
 //
-// Those who wait for a list are served in the order in which they came. Only the client's own goroutine waits; what is blocking
-// style for everybody else is so here, too.
+// Clients that wait for a list are served in the order in which they came. Only the client's own goroutine waits, so
+// the command is written in blocking style like all others.
 #pragma once
 
 #include "command.h"

@@ -15,8 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t flush_bytes = 64 * 1024;  // so many gathered replies are written before more is worked off
-constexpr std::size_t read_ahead_bytes_max = 64 * 1024 * 1024;  // while a client waits for others
+// When this many bytes of replies are collected, they are written before the next request is executed.
+constexpr std::size_t flush_bytes = 64 * 1024;
+constexpr std::size_t read_ahead_bytes_max = 64 * 1024 * 1024;  // while a client waits for other clients
 constexpr auto time_to_part = 1s;
 
 }  // namespace
@@ -38,7 +39,7 @@ void client::serve() {
   if (flush() && is_leaving_) part();
 }
 
-// False: the end.
+// Returns false if the connection has to end.
 bool client::answer_all() {
   while (!is_leaving_) {
     switch (requests_.next()) {
@@ -66,7 +67,7 @@ bool client::read_more() {
   return bytes != 0;
 }
 
-// False: nobody is there to take it.
+// Returns false if the connection has failed.
 bool client::flush() {
   if (replies_.size() == 0) return true;
   std::error_code failed;
@@ -75,7 +76,8 @@ bool client::flush() {
   return sent;
 }
 
-// Closing with unread bytes would reset the connection, and the client might never see the last reply.
+// Reads until the client closes. Closing with unread bytes would reset the connection, and the client might never see
+// the last reply.
 void client::part() {
   end_subscriptions();
   std::error_code failed;
@@ -103,7 +105,7 @@ std::optional<popped> client::wait_aside(waiter& self, std::chrono::nanoseconds 
   }
   auto watcher = thrum::spawn([&] { watch(self); });
   on_.waiting_clients.fetch_add(1, std::memory_order_relaxed);
-  // Also when the waiting throws: the watcher has `self`.
+  // Runs also if the wait throws, because the watcher uses `self`.
   thrum::defer const end_watching = [&] {
     on_.waiting_clients.fetch_sub(1, std::memory_order_relaxed);
     std::error_code closed;
@@ -114,8 +116,8 @@ std::optional<popped> client::wait_aside(waiter& self, std::chrono::nanoseconds 
   return self.wait_for(timeout);
 }
 
-// Somebody has to notice when a client goes away while its own goroutine waits for something else. What the client sends meanwhile is
-// kept for later; one that sends without end, or more than there is memory for, is left.
+// Notices the end of a connection while the client's own goroutine waits for something else. Requests that the client
+// sends meanwhile are kept for later. A client that sends too much, or more than there is memory for, is disconnected.
 void client::watch(waiter& self) noexcept {
   try {
     std::error_code failed;

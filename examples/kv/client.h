@@ -1,8 +1,9 @@
 // A client: its connection, and the goroutine that reads its requests and answers them.
 //
-// All requests that came together are answered together: whatever has been read is worked off, the replies gather in one buffer, and
-// that is written when nothing is left to do. So a pipeline of a hundred commands costs one read and one write. The write waits for
-// a client that does not take its replies; meanwhile it is not read from either, and nobody else notices.
+// Requests that came together are answered together: the goroutine executes all requests that it has read, collects the
+// replies in one buffer, and writes that when no complete request is left. So a pipeline of a hundred commands costs
+// one read and one write. If a client does not read its replies, the write waits, and meanwhile no more requests are
+// read from that client. Other clients are not affected.
 #pragma once
 
 #include "hub.h"
@@ -32,20 +33,21 @@ class client {
   client(client const&) = delete;
   client& operator=(client const&) = delete;
 
-  // Returns when the client has left, was cut off, or the server ends.
+  // Returns when the client has closed the connection, was cut off, or the server ends.
   void serve();
 
-  // By anybody: no further request is read, and what has been read is still answered; or nothing at all.
+  // Any goroutine may call these. After stop_reading no further request is read, but those that were read are answered.
+  // After cut_off nothing is answered.
   void stop_reading() noexcept;
   void cut_off() noexcept;
 
-  // The rest is for commands, on this client's own goroutine.
+  // The following functions are for commands, on this client's own goroutine.
 
-  // After the reply.
+  // Ends the connection after the reply.
   void leave() noexcept { is_leaving_ = true; }
   [[nodiscard]] bool is_leaving() const noexcept { return is_leaving_; }
 
-  // Waits for what others give, and leaves when the connection ends before.
+  // Waits until another client gives an element. Ends this client if its connection ends first.
   std::optional<popped> wait_aside(waiter& self, std::chrono::nanoseconds timeout);
 
   void subscribe(subscription kind, std::string const& to);
@@ -79,7 +81,8 @@ class client {
   bool is_leaving_ = false;
   std::set<std::string> channels_;
   std::set<std::string> patterns_;
-  std::optional<outbox> outbox_;  // from the first subscription on all is written through it, so that the order stays
+  // Exists from the first subscription on. Then everything is written through it, so that the order is kept.
+  std::optional<outbox> outbox_;
 };
 
 }  // namespace kv

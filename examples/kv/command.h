@@ -1,4 +1,4 @@
-// What commands share: a call with its arguments, errors, and the table in which they are found by name.
+// What commands share: a call with its arguments, errors, and the table that finds commands by name.
 #pragma once
 
 #include "replies.h"
@@ -20,14 +20,14 @@ class store;
 using arguments = std::span<std::string_view const>;
 
 struct call {
-  arguments args;  // the command's name first
+  arguments args;  // the name of the command comes first
   replies& reply;
   store& db;
   client& from;
   server& on;
 };
 
-// Thrown by commands: the reply instead of all that they have written. "ERR …", "WRONGTYPE …".
+// Thrown by commands. It replaces everything that the command has written to the reply: "ERR …", "WRONGTYPE …".
 class command_error : public std::exception {
  public:
   explicit command_error(std::string text) : text_(std::move(text)) {}
@@ -41,28 +41,28 @@ class command_error : public std::exception {
 [[noreturn]] void refuse_syntax();
 [[noreturn]] void refuse_arity(call const& c);
 
-// Arguments as numbers, or a command_error.
+// Convert an argument to a number, or throw command_error.
 [[nodiscard]] std::int64_t integer_of(std::string_view text);
 
 struct command {
   std::string_view name;  // in capitals
-  int arity;              // how many arguments, the name included; -n: n or more
+  int arity;              // number of arguments, including the name; -n: n or more
   void (*run)(call&);
-  bool is_for_subscribers = false;  // allowed to clients that have subscribed to something
+  bool is_for_subscribers = false;  // allowed for clients that have subscribed to something
 };
 
-// All commands of a theme.
+// All commands of one topic.
 [[nodiscard]] std::span<command const> connection_commands();
 [[nodiscard]] std::span<command const> key_commands();
 [[nodiscard]] std::span<command const> string_commands();
 [[nodiscard]] std::span<command const> list_commands();
 [[nodiscard]] std::span<command const> pubsub_commands();
 
-// Whether two words are the same but for capitals; `capitals` has only them.
+// Compares two words and ignores the case. `capitals` must be in capitals.
 [[nodiscard]] bool is_word(std::string_view word, std::string_view capitals) noexcept;
 [[nodiscard]] std::string lower_case(std::string_view text);
 
-// Finds the command and runs it: its reply, or the one that says what is wrong, is in `c.reply`.
+// Finds the command and runs it. Its reply, or an error reply, is then in `c.reply`.
 void execute(call& c);
 
 }  // namespace kv

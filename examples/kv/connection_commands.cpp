@@ -1,4 +1,4 @@
-// Commands about the connection and the server: what clients say before they begin.
+// Commands about the connection and the server, which clients send when they start.
 #include "client.h"
 #include "command.h"
 #include "server.h"
@@ -12,7 +12,7 @@
 namespace kv {
 namespace {
 
-constexpr std::string_view version = "7.0.0";  // of Redis, whose commands these are: clients look at it
+constexpr std::string_view version = "7.0.0";  // clients check the version of Redis, whose commands these are
 
 [[noreturn]] void refuse_subcommand(call const& c) {
   std::string capitals(c.args[0]);
@@ -51,7 +51,7 @@ void select(call& c) {
   c.reply.ok();
 }
 
-// Clients that ask for the third version of the protocol go on with the second when they are refused.
+// Clients that ask for version 3 of the protocol use version 2 if they are refused.
 void hello(call& c) {
   if (c.args.size() > 1 && integer_of(c.args[1]) != 2) throw command_error("NOPROTO unsupported protocol version");
   if (c.args.size() > 2) refuse_syntax();
@@ -79,10 +79,10 @@ void client_command(call& c) {
   }
 }
 
-// Nothing is known about them, and redis-cli does without.
+// The table of commands is empty, and redis-cli works without it.
 void command_command(call& c) { c.reply.array(0); }
 
-// What redis-benchmark asks: nothing is saved.
+// redis-benchmark asks for this. Nothing is saved.
 void config(call& c) {
   if (!is_word(c.args[1], "GET") || c.args.size() != 3) refuse_subcommand(c);
   bool const is_save = is_word(c.args[2], "SAVE");
@@ -101,9 +101,9 @@ void info(call& c) {
   c.reply.bulk(text);
 }
 
-// Nothing is saved, so all its ways are the same. There is no reply: the connection ends.
+// All forms do the same, because nothing is saved. There is no reply; the connection ends.
 void shutdown(call& c) {
-  static_cast<void>(c.on.stop_asked.try_send({}));  // if it would wait, somebody has asked before
+  static_cast<void>(c.on.stop_asked.try_send({}));  // if it would wait, another client has asked already
   c.from.leave();
 }
 

@@ -1,4 +1,4 @@
-// Times in commands: from now, in seconds or milliseconds.
+// Times in commands, in seconds or milliseconds from the call on.
 #pragma once
 
 #include "command.h"

@@ -5,7 +5,8 @@
 namespace kv {
 namespace {
 
-// `set` begins behind the bracket and loses what belongs to it, the closing bracket too. One that is not closed ends with the pattern.
+// `set` begins after the opening bracket. The set and its closing bracket are removed from it. A set without a closing
+// bracket ends with the pattern.
 bool takes_set(std::string_view& set, char c) noexcept {
   bool const negated = set.starts_with('^');
   if (negated) set.remove_prefix(1);
@@ -26,7 +27,7 @@ bool takes_set(std::string_view& set, char c) noexcept {
   return found != negated;
 }
 
-// Whether the pattern's first item, not a star, is c; the item is taken.
+// Whether the first item of the pattern, which is not a star, matches c. Removes the item from the pattern.
 bool takes_one(std::string_view& pattern, char c) noexcept {
   char const item = pattern.front();
   pattern.remove_prefix(1);
@@ -42,8 +43,8 @@ bool takes_one(std::string_view& pattern, char c) noexcept {
 
 }  // namespace
 
-// When something does not fit, the last star takes one character more: earlier stars never have to. So no pattern takes more
-// than its length times the text's.
+// If something does not match, the last star takes one more character; earlier stars never have to. So matching takes
+// at most the length of the pattern times the length of the text.
 bool matches(std::string_view pattern, std::string_view text) noexcept {
   bool has_star = false;
   std::string_view after_star;

@@ -1,4 +1,5 @@
-// Patterns for keys and channels: * and ?, sets as [abc], [a-z] and [^a], and \ before what is meant as it is.
+// Patterns for keys and channels: * and ?, sets such as [abc], [a-z] and [^a], and \ before a character that stands for
+// itself.
 #pragma once
 
 #include <string_view>

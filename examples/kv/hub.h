@@ -1,7 +1,7 @@
-// Who has subscribed to what: channels by their names, patterns one by one.
+// The subscriptions of all clients: channels are found by name, patterns are checked one by one.
 //
-// One mutex: all subscribers see the messages of all publishers in one order, as in Redis. Nobody waits for a client under it, since
-// outboxes only gather.
+// One mutex protects everything, so all subscribers see the messages of all publishers in one order, as in Redis. No
+// goroutine waits for a client while it holds the mutex, because outboxes only collect messages.
 #pragma once
 
 #include "outbox.h"
@@ -19,11 +19,11 @@ enum class subscription : bool { channel, pattern };
 
 class hub {
  public:
-  // The confirmation is put into the outbox first, before any message of the channel can be.
+  // Puts the confirmation into the outbox before any message of the channel can get there.
   void subscribe(subscription kind, std::string const& name, outbox& who, std::string_view confirmation);
   void unsubscribe(subscription kind, std::string const& name, outbox& who);
 
-  // To how many it went.
+  // Returns the number of receivers.
   std::size_t publish(std::string_view channel, std::string_view message);
 
  private:

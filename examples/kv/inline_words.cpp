@@ -10,7 +10,8 @@ namespace {
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0 || c == '\0'; }
 
-// What stands for the character after a backslash; `rest` begins with it, and loses what is used up.
+// Returns the character that a backslash sequence stands for. `rest` begins with the character after the backslash, and
+// the used part is removed from it.
 char take_escaped(std::string_view& rest) {
   if (rest.size() >= 3 && rest[0] == 'x') {
     unsigned char value = 0;
@@ -31,7 +32,7 @@ char take_escaped(std::string_view& rest) {
   }
 }
 
-// Up to the closing quote, which is taken too. False: there is none, or no blank behind it.
+// Takes everything up to and including the closing quote. Returns false if there is none, or if no blank follows it.
 bool take_quoted(std::string_view& rest, char quote, std::string& word) {
   while (!rest.empty()) {
     char const c = rest.front();

@@ -1,4 +1,4 @@
-// Commands for keys of any type: there or not, what type, for how long.
+// Commands for keys of any type: existence, type and expiry.
 #include "command.h"
 #include "expiry.h"
 #include "store.h"
@@ -39,7 +39,7 @@ void type(call& c) {
   c.reply.status(found == nullptr ? "none" : std::holds_alternative<list>(found->value) ? "list" : "string");
 }
 
-// On which old times the new one is set. A key without one lives longer than any other.
+// Which old expiry times may be replaced by the new one. A key without an expiry time counts as living longest.
 struct expire_conditions {
   bool only_without = false;
   bool only_with = false;
@@ -93,7 +93,7 @@ void expire_in(call& c, time_unit unit) {
 void expire(call& c) { expire_in(c, time_unit::seconds); }
 void pexpire(call& c) { expire_in(c, time_unit::milliseconds); }
 
-// -1: for ever, -2: there is no such key.
+// -1: no expiry time, -2: there is no such key.
 void time_left(call& c, std::int64_t unit_ms) {
   key const name(c.args[1]);
   auto shards = c.db.lock(name);

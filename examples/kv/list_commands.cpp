@@ -68,7 +68,7 @@ void llen(call& c) {
   c.reply.integer(elements == nullptr ? 0 : static_cast<std::int64_t>(elements->size()));
 }
 
-// Negative ones count from the end.
+// Negative indexes count from the end.
 std::int64_t from_front(std::int64_t index, list const& in) {
   return index < 0 ? index + static_cast<std::int64_t>(in.size()) : index;
 }

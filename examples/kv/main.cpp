@@ -1,8 +1,9 @@
-// A server that speaks Redis' protocol: strings, lists, expiry, publish and subscribe. Try it with redis-cli.
+// A server with the protocol of Redis: strings, lists, expiry, publish and subscribe. Try it with redis-cli.
 //
 //   example_kv [--port N] [--bind ADDRESS] [--procs P]
 //
-// Its first line says where it listens, also with port 0. Serves until SIGINT, SIGTERM or the command SHUTDOWN.
+// The first line of its output says where it listens, also with port 0. It serves until SIGINT, SIGTERM or the command
+// SHUTDOWN.
 #include "numbers.h"
 #include "server.h"
 #include <thrum/thrum.h>
@@ -20,7 +21,7 @@ namespace {
 struct settings {
   std::string address = "127.0.0.1";
   std::int64_t port = 6379;
-  std::int64_t procs = 0;  // as many as there are
+  std::int64_t procs = 0;  // 0: the default of options::max_procs
 };
 
 std::optional<settings> settings_of(int argc, char** argv) {

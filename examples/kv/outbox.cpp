@@ -8,12 +8,12 @@
 namespace kv {
 namespace {
 
-constexpr std::size_t own_bytes_max = 64 * 1024;  // unwritten, before the client's own replies wait
+constexpr std::size_t own_bytes_max = 64 * 1024;  // if more than this is unwritten, the client's own replies wait
 constexpr auto time_to_end = std::chrono::seconds(1);
 
 }  // namespace
 
-// What waits is still written, if the client takes it soon.
+// What is waiting is written, if the client reads it within a second.
 outbox::~outbox() {
   std::error_code closed;
   to_.set_write_deadline(time_to_end, closed);
@@ -64,7 +64,7 @@ void outbox::write() {
     lock.lock();
     being_written_bytes_ = 0;
     is_broken_ |= static_cast<bool>(failed);
-    changed_.notify_all();  // there is room
+    changed_.notify_all();  // send() may continue
   }
 }
 

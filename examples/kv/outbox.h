@@ -1,7 +1,8 @@
-// What is to be written to a client that has subscribed: others put messages in, and a goroutine of its own writes them.
+// The messages and replies to be written to a client with subscriptions. Other goroutines put messages in, and a
+// goroutine of the outbox writes them.
 //
-// Nobody who publishes ever waits for a subscriber. One that reads too slowly is cut off when as much waits for it as Redis allows by
-// default, 32 MiB (Redis' softer limit, 8 MiB for a minute, is left out).
+// A publisher never waits for a subscriber. A subscriber that reads too slowly is cut off when 32 MiB wait for it,
+// which is the default of Redis. (Redis' softer limit, 8 MiB for a minute, is not implemented.)
 #pragma once
 
 #include <thrum/condition_variable.h>
@@ -24,10 +25,11 @@ class outbox {
   outbox(outbox const&) = delete;
   outbox& operator=(outbox const&) = delete;
 
-  // Another's message. Never waits; when it is too much the connection is closed.
+  // Adds a message of another client. Never waits. If too much is waiting, closes the connection.
   void post(std::string_view message);
 
-  // The client's own replies: waits while much is unwritten, as write_all would. False: the connection is gone.
+  // Adds the client's own replies. Waits while much is unwritten, as write_all would. Returns false if the connection
+  // has ended.
   [[nodiscard]] bool send(std::string_view replies);
 
  private:
@@ -42,7 +44,7 @@ class outbox {
   bool is_ending_ = false;
   bool is_broken_ = false;
 
-  thrum::join_handle<void> writer_;  // last: it uses all of them
+  thrum::join_handle<void> writer_;  // the last member, because its goroutine uses all others
 };
 
 }  // namespace kv

@@ -16,11 +16,11 @@ void subscribe_to_all(call& c, subscription kind) {
 void subscribe(call& c) { subscribe_to_all(c, subscription::channel); }
 void psubscribe(call& c) { subscribe_to_all(c, subscription::pattern); }
 
-// Without names: from all there are, and if there is none that is confirmed, too.
+// Without names: unsubscribes from all. If there is no subscription, that is confirmed too.
 void unsubscribe_from_all(call& c, subscription kind) {
   for (std::string_view const name : c.args.subspan(1)) c.from.unsubscribe(kind, std::string(name));
   if (c.args.size() > 1) return;
-  auto const all = c.from.subscriptions(kind);  // a copy: it changes
+  auto const all = c.from.subscriptions(kind);  // a copy, because the set changes in the loop
   for (std::string const& name : all) c.from.unsubscribe(kind, name);
   if (!all.empty()) return;
   c.reply.array(3);

@@ -1,4 +1,4 @@
-// Replies in RESP2, gathered until they are written together.
+// Replies in RESP2, collected until they are written together.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ class replies {
   void status(std::string_view text) { line('+', text); }
   void ok() { text_ += "+OK\r\n"; }
 
-  // "ERR …", on one line whatever the text holds.
+  // "ERR …", always on one line, whatever the text contains.
   void error(std::string_view text) {
     std::size_t const start = text_.size();
     line('-', text);
@@ -32,12 +32,12 @@ class replies {
   }
   void null() { text_ += "$-1\r\n"; }
   void null_array() { text_ += "*-1\r\n"; }
-  // So many replies follow.
+  // Begins an array: this many replies follow.
   void array(std::size_t elements) { number('*', static_cast<std::int64_t>(elements)); }
 
   [[nodiscard]] std::string const& text() const noexcept { return text_; }
   [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }
-  // Takes back what was written after there were so many bytes.
+  // Removes everything after the first `bytes` bytes.
   void truncate(std::size_t bytes) { text_.resize(bytes); }
   void clear() {
     text_.clear();

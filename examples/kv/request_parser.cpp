@@ -12,11 +12,11 @@ namespace kv {
 request_parser::outcome request_parser::next() {
   if (!error_.empty()) return outcome::broken;
   for (;;) {
-    if (arguments_left_ == 0) begin_request();  // the last one is done with
+    if (arguments_left_ == 0) begin_request();  // the previous request is done
     if (at_ == end_) return outcome::incomplete;
     bool const is_array = arguments_left_ != unknown || bytes_[at_] == '*';
     outcome const found = is_array ? parse_array() : parse_inline();
-    if (found != outcome::request || !arguments_.empty()) return found;  // without any argument it is none
+    if (found != outcome::request || !arguments_.empty()) return found;  // a request without arguments is skipped
   }
 }
 
@@ -65,7 +65,7 @@ request_parser::outcome request_parser::parse_bulk() {
   auto const size = static_cast<std::size_t>(bulk_bytes_);
   if (end_ - at_ < size + 2) return outcome::incomplete;
   pieces_.push_back({at_ - begin_, size});
-  at_ += size + 2;  // what ends it is not looked at, as in Redis
+  at_ += size + 2;  // the two bytes at its end are not checked, as in Redis
   scanned_ = at_;
   bulk_bytes_ = unknown;
   return outcome::request;
@@ -89,7 +89,7 @@ request_parser::outcome request_parser::broken(std::string why) {
   return outcome::broken;
 }
 
-// The line at at_, without its end: '\n', or '\r' and whatever follows.
+// The line at at_, without its end, which is '\n', or '\r' and the byte after it.
 std::optional<std::string_view> request_parser::take_line(char last) {
   char const* const bytes = bytes_.get();
   auto const* const found = static_cast<char const*>(std::memchr(bytes + scanned_, last, end_ - scanned_));
@@ -106,13 +106,13 @@ thrum::mutable_buffer request_parser::room() {
   if (at_ == end_ && arguments_left_ == 0) begin_request();
   if (begin_ == end_ && capacity_ > capacity_idle_max) resize(capacity_idle_max);
   if (begin_ != 0) {
-    // At most once for a request: it then begins at 0.
+    // At most once per request, because the request begins at 0 afterwards.
     if (begin_ != end_) std::memmove(bytes_.get(), bytes_.get() + begin_, end_ - begin_);
     at_ -= begin_;
     scanned_ -= begin_;
     end_ -= std::exchange(begin_, 0);
   }
-  // Twice as much when a request needs it, or when more comes at once than there is room for.
+  // The buffer doubles if a request needs it, or if more bytes came at once than there was room for.
   if (end_ > capacity_ / 2 || (was_full && capacity_ < capacity_idle_max))
     resize(std::max(2 * capacity_, capacity_min));
   return {bytes_.get() + end_, capacity_ - end_};

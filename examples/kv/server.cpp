@@ -16,9 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto silence_max = 300s;      // then a client is asked whether it is still there: Redis' default
-constexpr auto time_to_end = 1s;        // for clients that do not take their last replies
-constexpr auto removing_every = 100ms;  // keys whose time is over: Redis' pace
+constexpr auto silence_max = 300s;  // after this time TCP keep-alive checks the connection, as is the default in Redis
+constexpr auto time_to_end = 1s;    // for clients that do not read their last replies
+constexpr auto removing_every = 100ms;  // how often expired keys are removed, as in Redis
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The server: accepts clients, gives each a goroutine, and ends them all when it is told to.
+// The server: accepts clients, starts a goroutine for each, and ends them all when stop() is called.
 #pragma once
 
 #include "client.h"
@@ -19,20 +19,23 @@ namespace kv {
 
 class server {
  public:
-  // Serves until stop() is called: then requests that have come are still answered, and clients have a second to take the answers.
+  // Serves until stop() is called. Requests that have come by then are answered, and clients have a second to read the
+  // answers.
   void serve(thrum::tcp_listener& listener);
   void stop(thrum::tcp_listener& listener);
 
-  // For whoever calls stop(): a client has asked for it. Never waits.
+  // Receives a value when a client has asked for the end of the server. The receiver then calls stop(). Sending never
+  // waits.
   thrum::chan<std::monostate> const stop_asked{1};
 
-  // relaxed: who does not see it yet is woken by stop_reading
+  // relaxed, because a client that does not see the flag is woken by stop_reading
   [[nodiscard]] bool is_stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t client_count();
 
   store db;
   hub messages;
-  std::atomic<int> waiting_clients{0};  // for lists to be filled; relaxed: only shown
+  // clients that wait for a list to be filled; relaxed, because it is only displayed
+  std::atomic<int> waiting_clients{0};
 
  private:
   void serve_client(thrum::tcp_conn conn);

@@ -32,7 +32,7 @@ list& entry::as_list() {
   refuse_type();
 }
 
-// Waiting for a lock may throw: then the destructor unlocks those that are locked.
+// Waiting for a lock may throw; the destructor then unlocks those that are locked.
 store::access::access(store& of, shard_set which) : access(of) {
   for (shard_set left = which; left != 0; left &= left - 1) {
     of_.shards_[static_cast<std::size_t>(std::countr_zero(left))].mutex.lock();
@@ -52,7 +52,7 @@ store::access store::lock(std::span<key const> keys) {
   return {*this, which};
 }
 
-// Without those whose time is over.
+// Does not find expired entries.
 store::table::iterator store::access::locate(shard& in, key const& k) {
   auto const found = in.entries.find(k);
   if (found == in.entries.end() || !is_over(found->second)) return found;
@@ -136,7 +136,7 @@ void store::access::settle_list(key const& k) {
   if (!waiting.empty()) {
     auto const queue = waiting.find(k);
     while (queue != waiting.end() && !queue->second.empty() && !elements->empty()) {
-      popped what{.key = std::string(k.text), .element = {}};  // may throw: nobody is claimed yet who would get nothing
+      popped what{.key = std::string(k.text), .element = {}};  // may throw, so it comes before a waiter is claimed
       waiter& first = *queue->second.front();
       queue->second.pop_front();
       if (!first.claim()) continue;
@@ -148,7 +148,7 @@ void store::access::settle_list(key const& k) {
 }
 
 void store::clear() {
-  std::array<table, shard_count> old;  // destroyed when the locks are gone
+  std::array<table, shard_count> old;  // destroyed after the locks are released
   access const all(*this, ~shard_set{0});
   for (std::size_t i = 0; i < shard_count; ++i) {
     std::swap(shards_[i].entries, old[i]);
@@ -176,8 +176,8 @@ std::vector<std::string> store::keys_like(std::string_view pattern) {
   return found;
 }
 
-// Goes round in each table, some buckets at a time, and on as long as it finds much: Redis takes samples for the same reason, that
-// nobody should wait for a search through everything.
+// Searches each table in a circle, some buckets at a time, and goes on with a table while it finds many expired keys.
+// So no command has to wait for a search through everything. Redis takes samples for the same reason.
 void store::expire_some() {
   constexpr std::size_t buckets_at_a_time = 64;
   for (std::size_t i = 0; i < shard_count; ++i) {

@@ -1,12 +1,12 @@
-// The keys and what they hold, dealt out to 64 shards by their hash. Each shard has a mutex of its own: two commands wait for each other
-// only if their keys share one.
+// The keys and their values, distributed over 64 shards by hash. Each shard has its own mutex, so two commands wait for
+// each other only if they use keys of the same shard.
 //
 //   key const name(args[1]);
 //   auto shards = db.lock(name);
 //   if (entry* found = shards.find(name)) ...
 //
-// A command locks all the shards that it needs at once, in order, and so is seen whole or not at all, as in Redis, and no two
-// can wait for each other in a circle. Nothing waits for a client while it holds a lock.
+// A command locks all shards that it needs at once, in order. So other commands see all of its effects or none, as in
+// Redis, and no deadlock is possible. A command never waits for a client while it holds a lock.
 #pragma once
 
 #include "waiter.h"
@@ -38,10 +38,10 @@ inline constexpr moment never = moment::max();
   return std::chrono::floor<std::chrono::milliseconds>(thrum::clock::now());
 }
 
-// Takes an element; there must be one.
+// Removes an element and returns it. The list must not be empty.
 [[nodiscard]] std::string take(list& from, list_end end);
 
-// A key and its hash, computed once for the shard and the table in it.
+// A key and its hash, which is computed once and used for the shard and for the table in it.
 struct key {
   explicit key(std::string_view name) noexcept : text(name), hash(std::hash<std::string_view>()(name)) {}
   std::string_view text;
@@ -53,15 +53,15 @@ struct entry {
   explicit entry(list&& elements) : value(std::move(elements)) {}
 
   std::variant<std::string, list> value;
-  moment expires = never;  // changed by access::expire_at alone, which counts
+  moment expires = never;  // changed only by access::expire_at, which keeps the count
 
-  // These throw command_error when it is of the other type.
+  // These throw command_error if the entry has the other type.
   [[nodiscard]] std::string& as_string();
   [[nodiscard]] list& as_list();
 };
 
 class store {
-  // Not noexcept on purpose: the table then keeps the hashes, and does not compute them again when it grows.
+  // Not noexcept on purpose, because the table then stores the hashes and does not compute them again when it grows.
   struct hash_of {
     using is_transparent = void;
     std::size_t operator()(std::string const& text) const { return std::hash<std::string_view>()(text); }
@@ -81,11 +81,12 @@ class store {
     // under the mutex
     table entries;
     std::size_t with_expiry = 0;
-    std::size_t next_bucket = 0;  // that expire_some looks at
-    queues waiting;               // clients that wait for a list to be filled, by key, the longest first
+    std::size_t next_bucket = 0;  // where expire_some continues
+    // Clients that wait for a list to be filled, by key; the client that has waited longest comes first.
+    queues waiting;
   };
 
-  using shard_set = std::uint64_t;  // a bit each
+  using shard_set = std::uint64_t;  // one bit per shard
   static constexpr std::size_t shard_count = std::numeric_limits<shard_set>::digits;
   static constexpr int shard_shift = std::numeric_limits<std::size_t>::digits - std::countr_zero(shard_count);
   static constexpr std::size_t index_of(key const& k) noexcept {
@@ -93,29 +94,32 @@ class store {
   }  // the tables use the low bits
 
  public:
-  // Some of the shards, locked for as long as this lives.
+  // Some of the shards, locked for the lifetime of this object.
   class access {
    public:
     ~access();
     access(access const&) = delete;
     access& operator=(access const&) = delete;
 
-    // Null: there is none, or its time is over.
+    // Returns nullptr if there is no such entry, or if it has expired.
     [[nodiscard]] entry* find(key const& k);
-    // The entry of this key, a new one if there is none: with an empty string.
+    // Returns the entry of this key. If there is none, makes one with an empty string.
     [[nodiscard]] entry& make(key const& k);
-    // Null: there is none. One without elements goes. Throws command_error when it is no list.
+    // Returns nullptr if there is no such list. Removes a list without elements. Throws command_error if the entry is
+    // not a list.
     [[nodiscard]] list* find_list(key const& k);
-    // Where there is none. It comes with its elements: whatever throws, no list without any stays.
+    // The key must not exist. The list is made together with its elements, so that no empty list is left if something
+    // throws.
     list& make_list(key const& k, list&& elements);
     bool erase(key const& k);
     void expire_at(key const& k, entry& e, moment when) noexcept;
-    // A new value keeps no old time.
+    // Sets a new value and removes the expiry time.
     void assign(key const& k, std::string_view value);
 
     void add_waiter(key const& k, waiter& w);
     void remove_waiter(key const& k, waiter& w) noexcept;
-    // After something was put into a list: whoever waits for it gets it, in order of coming. A list without elements goes.
+    // To be called after elements were added to a list: gives them to the waiting clients, in the order in which those
+    // came. Removes a list without elements.
     void settle_list(key const& k);
 
    private:
@@ -128,7 +132,7 @@ class store {
 
     store& of_;
     shard_set which_ = 0;
-    std::vector<table::node_type> removed_;  // destroyed when the locks are gone: a list may be long
+    std::vector<table::node_type> removed_;  // destroyed after the locks are released, because a list may be long
   };
 
   [[nodiscard]] access lock(key const& k) { return {*this, shard_set{1} << index_of(k)}; }
@@ -136,9 +140,10 @@ class store {
 
   void clear();
   [[nodiscard]] std::size_t size();
-  // One shard after the other, so that a long search does not stop everything: keys that come meanwhile may be missed.
+  // Locks one shard after the other, so that a long search does not block everything. Keys that are added meanwhile may
+  // be missed.
   [[nodiscard]] std::vector<std::string> keys_like(std::string_view pattern);
-  // Removes keys whose time is over and which nobody asks for. To be called several times a second.
+  // Removes expired keys that no command asks for. To be called several times a second.
   void expire_some();
 
  private:

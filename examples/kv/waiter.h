@@ -1,5 +1,5 @@
-// A client that waits for an element of some lists: the first who comes, a giver, the end of its time or the client's own end, claims
-// it, and nobody else does anything to it from then on.
+// A client that waits for an element of some lists. The wait is ended by another client that gives an element, by the
+// timeout, or by the end of the connection. The first of these claims the waiter, and the others then leave it alone.
 #pragma once
 
 #include <thrum/semaphore.h>
@@ -22,20 +22,21 @@ class waiter {
  public:
   explicit waiter(list_end end) noexcept : from(end) {}
 
-  // True for one caller. relaxed: it only decides who; what he writes goes by the semaphore.
+  // Returns true for exactly one caller. relaxed, because this only decides which caller wins; the semaphore publishes
+  // what that caller writes.
   [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true, std::memory_order_relaxed); }
 
-  // By the one who claimed it.
+  // To be called only after claim() has returned true.
   void give(popped&& what) noexcept {
     result_ = std::move(what);
     done_.release();
   }
   void cancel() noexcept { done_.release(); }
 
-  // Nothing: the time is over, or the waiting was cancelled.
+  // Returns nothing if the time is over or the wait was cancelled.
   template <class Duration>
   [[nodiscard]] std::optional<popped> wait_for(Duration time) {
-    if (!done_.try_acquire_for(time) && !claim()) done_.acquire();  // somebody was faster by a hair
+    if (!done_.try_acquire_for(time) && !claim()) done_.acquire();  // if claim() fails, another goroutine was faster
     return std::move(result_);
   }
 
