@@ -1,6 +1,6 @@
-// What every C++ bench program shares: the command line, the clock, the median, the resident size, and the arithmetic that
-// tells whether the work came out right. Knows no runtime: each program hands over its table of workloads and a function
-// that runs a body inside its runtime. The Go program is the same thing in Go (go/main.go, go/measure.go).
+// What all C++ bench programs share: the command line, the clock, the median, the resident size, and the arithmetic
+// that checks the results. It does not depend on a runtime: each program passes its table of workloads and a function
+// that runs a body inside its runtime. The Go program has the same parts in Go (go/main.go, go/measure.go).
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 
 namespace bench {
 
-// What channels carry: as large as Go's int, so that no runtime copies less.
+// The element type of channels. It is as large as Go's int, so that no runtime copies less.
 using go_int = std::int64_t;
 
-// Ends the program: a figure for wrong work is worth nothing.
+// Ends the program, because a figure for wrong results is worth nothing.
 [[noreturn]] inline void fail(int status, std::string const& why) {
   std::fprintf(stderr, "bench: %s\n", why.c_str());
   std::exit(status);
@@ -35,14 +35,14 @@ inline void check(std::string_view what, std::int64_t got, std::int64_t want) {
   }
 }
 
-// Odd, so that the median is one of the rounds.
+// Odd, so that the median is the value of one round.
 inline constexpr std::size_t round_count = 5;
 
 // Sorts the values.
 inline double quantile(std::span<double> values, double part) {
   std::sort(values.begin(), values.end());
   auto const at = static_cast<std::size_t>(part * static_cast<double>(values.size()));
-  return values[std::min(at, values.size() - 1)];  // 1: the largest
+  return values[std::min(at, values.size() - 1)];  // part 1 is the largest value
 }
 
 template <class Round>
@@ -61,7 +61,7 @@ double nanoseconds_of(Work work) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Times `work`, which does its job at a size and answers how many units that was.
+// Times `work`, which is called with a size and returns how many units it has done.
 template <class Work>
 double ns_per_unit(Work work, int warm_up_size, int size) {
   work(warm_up_size);
@@ -72,14 +72,14 @@ double ns_per_unit(Work work, int warm_up_size, int size) {
   });
 }
 
-// Times work that is one thing as a whole.
+// Times work that has no units.
 template <class Work>
 double ms_of(Work work, int warm_up_size, int size) {
   work(warm_up_size);
   return median_of_rounds([&] { return nanoseconds_of([&] { work(size); }) / 1e6; });
 }
 
-// Counts all threads of the process.
+// Counts the CPU time of all threads of the process.
 template <class Work>
 double cpu_nanoseconds_of(Work work) {
   auto const process_ns = [] {
@@ -94,7 +94,7 @@ double cpu_nanoseconds_of(Work work) {
   return process_ns() - before_ns;
 }
 
-// Reads the second field of statm, the resident pages.
+// Reads the second field of statm, which is the number of resident pages.
 inline std::int64_t resident_bytes() {
   std::FILE* statm = std::fopen("/proc/self/statm", "r");
   long total_pages = 0;
@@ -106,7 +106,7 @@ inline std::int64_t resident_bytes() {
   return static_cast<std::int64_t>(resident_pages) * sysconf(_SC_PAGESIZE);
 }
 
-// All nodes of a binary tree but the root: the root is its caller and was not spawned.
+// The number of nodes of a binary tree without the root. The root is the caller and was not spawned.
 constexpr std::int64_t tree_tasks(int depth) { return (std::int64_t{1} << (depth + 1)) - 2; }
 
 constexpr std::int64_t fibonacci(int n) {
@@ -127,19 +127,19 @@ static_assert(fib_tasks(2) == 1 && fib_tasks(3) == 2 && fib_tasks(4) == 4);
 // 0 + 1 + .. + (n - 1)
 constexpr std::int64_t sum_below(std::int64_t n) { return n * (n - 1) / 2; }
 
-// One result. Most workloads have one, which bears the workload's name; further ones add a suffix to it.
+// One result. Most workloads have one, with the name of the workload. Further ones add a suffix to the name.
 struct figure {
   char const* suffix;
   double value;
   char const* unit;
 };
 
-// For the workloads with a single figure.
+// For workloads with a single figure.
 inline std::vector<figure> one(char const* unit, double value) { return {{"", value, unit}}; }
 
 struct workload {
   char const* name;
-  std::vector<figure> (*measure)();  // runs inside the runtime
+  std::vector<figure> (*measure)();  // called inside the runtime
 };
 
 inline std::string compiler() {
@@ -150,7 +150,7 @@ inline std::string compiler() {
 #endif
 }
 
-// Debug figures look like figures; --about lets the table say so.
+// The output of --about says whether the build is optimised, because figures of a debug build look like real ones.
 inline char const* optimization() {
 #if defined(__OPTIMIZE__)
   return "";
@@ -168,7 +168,8 @@ inline int parse_procs(std::string_view text) {
   return procs;
 }
 
-// The whole main(): enter(procs, body) runs body inside the runtime, limited to that many threads at once.
+// The whole of main(). enter(procs, body) runs body inside the runtime, with at most that many threads at the same
+// time.
 template <class Enter>
 int command(int argc, char** argv, std::string_view runtime, std::span<workload const> workloads, Enter enter) {
   std::string_view const first = argc > 1 ? argv[1] : "";

@@ -1,4 +1,5 @@
-// The load of `echo`, for the C++ programs: runs the fixed client (echo_client/) and reads what it says. Knows no runtime.
+// The load of `echo` for the C++ programs: runs the fixed client (echo_client/) and reads its output. It does not
+// depend on a runtime.
 #pragma once
 
 #include "common.h"
@@ -14,7 +15,7 @@ namespace bench {
 
 inline constexpr int echo_load_s = 3;
 
-// What the client says, how it ended, and what this process worked meanwhile.
+// The output of the client, its exit status, and the CPU time that this process used meanwhile.
 struct echo_report {
   double requests_per_s = 0;
   double p50_us = 0;
@@ -23,11 +24,12 @@ struct echo_report {
   int fields = 0;
   int status = 0;
 
-  // Ends the program if the client failed: it does on a wrong answer, an error or a connection that was never served.
+  // Ends the program if the client failed. The client fails on a wrong answer, an error, or a connection that was never
+  // served.
   std::vector<figure> figures() const {
     check("the client's exit status", status, 0);
     check("figures of the client", fields, 3);
-    double const requests = requests_per_s * echo_load_s * 1.1;  // the client's warm-up is a tenth of its load
+    double const requests = requests_per_s * echo_load_s * 1.1;  // the warm-up of the client is a tenth of its load
     return {{"", requests_per_s / 1e3, "k requests/s"},
             {"_p50", p50_us, "us"},
             {"_p99", p99_us, "us"},
@@ -35,7 +37,7 @@ struct echo_report {
   }
 };
 
-// As many descriptors as the system allows: 5,000 connections are more than the usual limit.
+// Raises the limit of descriptors to the maximum, because 5,000 connections are more than the usual limit.
 inline void allow_many_files() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -55,7 +57,7 @@ inline void read_report(std::string const& command, echo_report& said) {
   said.status = ::pclose(output);
 }
 
-// Blocks the calling thread for as long as the load lasts, about 3 s.
+// Blocks the calling thread for the duration of the load, about 3 s.
 inline echo_report run_echo_client(unsigned port, int connections) {
   char const* const client = std::getenv("BENCH_ECHO_CLIENT");
   if (client == nullptr) {

@@ -1,4 +1,4 @@
-// The parallel_sum workload for the C++ programs: everything but how a runtime starts and joins the tasks.
+// The parallel_sum workload for the C++ programs: everything except how a runtime starts and joins tasks.
 #pragma once
 
 #include "common.h"
@@ -14,7 +14,7 @@ namespace bench {
 inline constexpr std::size_t sum_length = std::size_t{64} << 20;  // doubles: 512 MiB, far more than any cache
 inline constexpr std::size_t sum_parts = 4096;
 
-// Not inlined, so that one thread and the tasks run the very same loop.
+// Not inlined, so that the single thread and the tasks run the same loop.
 [[gnu::noinline]] inline double sum_of(std::span<double const> numbers) {
   double sum = 0;
   for (double const number : numbers) {
@@ -23,7 +23,7 @@ inline constexpr std::size_t sum_parts = 4096;
   return sum;
 }
 
-// for_each_task(n, f) runs f(0) .. f(n-1), each in a task of its own, and returns when all have ended.
+// for_each_task(n, f) runs f(0) .. f(n-1), each in its own task, and returns when all have ended.
 template <class ForEachTask>
 double sum_in_tasks(std::span<double const> numbers, ForEachTask for_each_task) {
   std::array<double, sum_parts> partial{};
@@ -32,7 +32,7 @@ double sum_in_tasks(std::span<double const> numbers, ForEachTask for_each_task) 
   return sum_of(partial);
 }
 
-// Compares with one thread of the same program, so that the compilers' loops cancel out.
+// Compares with one thread of the same program, so that differences between the compilers' loops cancel out.
 template <class ForEachTask>
 double parallel_sum_speed_up(ForEachTask for_each_task) {
   std::vector<double> const numbers(sum_length, 1.0);

@@ -1,5 +1,5 @@
-// The bench program on Asio: the echo server as C++20 coroutines, one per connection, with as many threads in io_context::run as
-// there are procs.
+// The bench program on Asio: the echo server as C++20 coroutines, one per connection. As many threads as there are
+// procs are in io_context::run.
 #include "../echo_load.h"
 
 #include <array>
@@ -16,9 +16,9 @@ namespace {
 using asio::ip::tcp;
 using bench::workload;
 
-asio::io_context* running = nullptr;  // the workloads' functions have no argument
+asio::io_context* running = nullptr;  // global, because the workloads' functions have no argument
 
-// Errors as values, as thrum's and Go's programs have them.
+// Errors as values, as in the programs for thrum and Go.
 auto into(asio::error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
 asio::awaitable<void> answer(tcp::socket connection) {
@@ -44,7 +44,7 @@ asio::awaitable<void> serve(tcp::acceptor acceptor) {
     if (error) {
       co_return;
     }
-    connection.set_option(tcp::no_delay(true));  // as the others do by themselves
+    connection.set_option(tcp::no_delay(true));  // the other runtimes do this by default
     asio::co_spawn(*running, answer(std::move(connection)), asio::detached);
   }
 }
@@ -62,10 +62,10 @@ constexpr std::array workloads{
     workload{"echo_5000", [] { return echo_with(5'000); }},
 };
 
-// The body has this thread to itself: the client is waited for here.
+// The body has this thread to itself and waits for the client here.
 template <class Body>
 void with_threads(int procs, Body const& body) {
-  asio::io_context context(procs);  // 1 lets it leave locks out
+  asio::io_context context(procs);  // with 1 the context can leave out locks
   auto const keeps_running = asio::make_work_guard(context);
   running = &context;
   std::vector<std::thread> threads;

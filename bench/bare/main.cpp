@@ -1,5 +1,5 @@
-// The bench program on nothing: what the kernel alone costs, written by hand for each workload. No runtime can be expected to do
-// better; how far one is from it is its price.
+// The bench program without a runtime: each workload is written by hand on top of the kernel. No runtime can be
+// expected to do better, and the difference is what a runtime costs.
 #include "../echo_load.h"
 
 #include <array>
@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using bench::workload;
 using std::chrono::steady_clock;
 
-int procs_of_run = 1;  // the workloads' functions have no argument
+int procs_of_run = 1;  // global, because the workloads' functions have no argument
 
 int checked(char const* call, int answer) {
   if (answer < 0) {
@@ -36,9 +36,9 @@ int checked(char const* call, int answer) {
   return answer;
 }
 
-// ---- echo: an event loop per thread, each with its own epoll and its own connections
+// ---- echo: one event loop per thread, each with its own epoll instance and its own connections
 
-// Edge-triggered: reads until there is nothing more. False once the client is gone.
+// Edge-triggered: reads until no more bytes are available. Returns false if the client has closed.
 bool answer(int connection) {
   std::array<char, 4096> bytes;
   for (;;) {
@@ -50,7 +50,8 @@ bool answer(int connection) {
       return false;
     }
     if (static_cast<std::size_t>(n) < bytes.size()) {
-      return true;  // a short read says that there is nothing more; what comes now is a new edge
+      // A short read means that no more bytes are available. Bytes that come later cause a new event.
+      return true;
     }
   }
 }
@@ -68,7 +69,7 @@ void loop(int events_of) {
   }
 }
 
-// Gives the connections to the loops in turn.
+// Distributes the connections over the loops in turn.
 void serve(int listener, std::vector<int> const& loops) {
   for (std::size_t next = 0;; ++next) {
     int const connection = checked("accept4", ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -100,13 +101,14 @@ std::vector<bench::figure> echo_with(int connections) {
   std::vector<int> loops;
   for (int i = 0; i < procs_of_run; ++i) {
     loops.push_back(checked("epoll_create1", ::epoll_create1(EPOLL_CLOEXEC)));
-    std::thread(loop, loops.back()).detach();  // until the program ends
+    std::thread(loop, loops.back()).detach();  // runs until the program ends
   }
   std::thread([listener, loops] { serve(listener, loops); }).detach();
   return bench::run_echo_client(port, connections).figures();
 }
 
-// ---- idle: a thread that sleeps until its time has come, and one that looks after it every 10 ms, as a monitor of loops does
+// ---- idle: a thread that sleeps until its time comes, and one that wakes every 10 ms, as a monitor of event loops
+// does
 
 void sleep_until(steady_clock::time_point when) {
   auto const since_start = when.time_since_epoch();

@@ -1,5 +1,5 @@
-// The bench program on Boost.Fiber: tasks and channels. With one thread its round robin runs, with more its work
-// stealing, told to sleep when idle; the main fiber of each thread stays on that thread.
+// The bench program on Boost.Fiber: tasks and channels. One thread uses its round-robin scheduler. More threads use its
+// work stealing, with the option to sleep when idle. The main fiber of each thread stays on that thread.
 #include "../common.h"
 
 #include <array>
@@ -30,7 +30,7 @@ using bench::one;
 using bench::sum_below;
 using bench::workload;
 
-// Boost.Fiber has no wait group: its users keep the fibers and join them.
+// Boost.Fiber has no wait group, so its users keep the fibers and join them.
 void join_all(std::span<fibers::fiber> started) {
   for (fibers::fiber& each : started) {
     each.join();
@@ -89,9 +89,9 @@ std::int64_t pingpong(int round_trips) {
   return round_trips;
 }
 
-// Sends 0 .. items_each-1 from every producer over one channel and checks the sum that the consumers saw.
+// Sends 0 .. items_each-1 from every producer over one channel, and checks the sum of what the consumers received.
 std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each) {
-  fibers::buffered_channel<bench::go_int> items(128);  // of which it uses 127
+  fibers::buffered_channel<bench::go_int> items(128);  // it uses 127 of them
   std::vector<fibers::fiber> sending;
   for (std::size_t p = 0; p < producers; ++p) {
     sending.emplace_back([&] {
@@ -123,7 +123,7 @@ std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each
 std::int64_t one_to_one(int items) { return stream(1, 1, items); }
 std::int64_t many_to_many(int items) { return stream(8, 8, items / 8); }
 
-// Passes one token round; the first task sends before it receives, the others after.
+// Passes one token round a ring of tasks. The first task sends before it receives, the others receive first.
 std::int64_t ring(int laps) {
   constexpr std::size_t tasks = 1'000;
   std::vector<std::unique_ptr<fibers::unbuffered_channel<bench::go_int>>> links;
@@ -160,7 +160,7 @@ constexpr std::array workloads{
     workload{"chan_ring", [] { return one("ns/hop", ns_per_unit(ring, 100, 1'000)); }},
 };
 
-// Runs body on this thread while procs - 1 others steal from it; they leave when it has ended.
+// Runs body on this thread while procs - 1 other threads steal from it. They end when body has ended.
 template <class Body>
 void with_stealing(int procs, Body const& body) {
   auto const count = static_cast<std::uint32_t>(procs);

@@ -1,8 +1,8 @@
-// Fixed load for the echo workload: one thread, edge-triggered epoll, no runtime.
+// The fixed load of the echo workload: one thread with edge-triggered epoll, without a runtime.
 //   echo_client <host> <port> <connections> <message_bytes> <seconds>
-// Every connection keeps one request in flight and checks what comes back. A warm-up of a tenth of <seconds> comes first.
-// The latency of a request runs from just before its first send() to its last byte read.
-// The histogram is logarithmic with 128 linear steps per power of two (under 1 % error).
+// Every connection keeps one request in flight and checks the answer. A warm-up of a tenth of <seconds> comes first.
+// The latency of a request is measured from just before its first send() until its last byte is read. The histogram is
+// logarithmic with 128 linear steps per power of two (under 1 % error).
 #include <algorithm>
 #include <vector>
 
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   int ep = epoll_create1(0);
   uint64_t errors = 0;
   std::vector<Conn> conns(nconn);
-  for (size_t i = 0; i < nconn; ++i) {  // the connects block; the server's backlog sets their pace
+  for (size_t i = 0; i < nconn; ++i) {  // the connects block, so the server's backlog sets their pace
     Conn& c = conns[i] = {socket(AF_INET, SOCK_STREAM, 0), 0, 0, 0, 0};
     int one = 1;
     if (c.fd < 0 || connect(c.fd, reinterpret_cast<sockaddr*>(&addr), sizeof addr) != 0) {
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     epoll_event ev{};
     ev.events = EPOLLIN | EPOLLOUT | EPOLLET;
     ev.data.u64 = i;
-    epoll_ctl(ep, EPOLL_CTL_ADD, c.fd, &ev);  // writable at once: the first event sends the first request
+    epoll_ctl(ep, EPOLL_CTL_ADD, c.fd, &ev);  // writable at once, so the first event sends the first request
   }
 
   std::vector<unsigned char> out(bytes), in(bytes);
@@ -90,10 +90,10 @@ int main(int argc, char** argv) {
   Histogram h;
   const uint64_t begin = now_ns(), measure = begin + uint64_t(seconds * 1e8), end = measure + uint64_t(seconds * 1e9);
 
-  // Do all that can be done on one connection; false when it is broken.
+  // Does everything that is possible on one connection. Returns false if the connection has failed.
   auto advance = [&](Conn& c, uint64_t id) {
     for (;;) {
-      const uint64_t tag = id << 40 ^ c.served;  // the first 8 bytes name the request
+      const uint64_t tag = id << 40 ^ c.served;  // the first 8 bytes identify the request
       while (c.sent < bytes) {
         if (c.sent == 0) c.start = now_ns();
         memcpy(out.data(), &tag, 8);
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
         if (n < 0 && errno == EAGAIN) break;
         if (n <= 0) return false;
         c.sent += size_t(n);
-        if (c.sent == bytes && c.received == 0) return true;  // the answer is not here yet: wait for its event
+        if (c.sent == bytes && c.received == 0) return true;  // the answer has not come, so wait for its event
       }
       size_t got = c.received;
       while (c.received < bytes) {

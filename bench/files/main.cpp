@@ -1,8 +1,9 @@
-// file::read_at with the kernel's ring and by threads, in turns: decision 015's table.
+// file::read_at with io_uring and with threads, in turns: the table of decision 015.
 //
-//   bench_files [FILE]      a file of 64 MiB is made there, and removed; it should be on a disk
+//   bench_files [FILE]      makes a file of 64 MiB there and removes it at the end; it should be on a disk
 //
-// Other loads of the machine move the times, hardly the CPU time per read and not at all the number of threads.
+// Other load on the machine changes the times. It hardly changes the CPU time per read, and does not change the number
+// of threads.
 #include "../common.h"
 #include <thrum/thrum.h>
 

@@ -1,6 +1,7 @@
-// One operation, n times, for counting its instructions: `bench_instructions <operation> <n>`.
+// Does one operation n times, to count its instructions: `bench_instructions <operation> <n>`.
 //
-// bench/instructions.py runs it under callgrind with two sizes and divides the difference, so that start-up cancels out.
+// bench/instructions.py runs it under callgrind with two values of n and divides the difference, so that the cost of
+// starting up cancels out.
 #include <thrum/thrum.h>
 
 #include <cstdlib>
@@ -35,7 +36,7 @@ void two_that_yield(long n) {
   both.wait();
 }
 
-// Each wakes the other and waits: one park and one ready per step.
+// Two goroutines wake each other in turn and wait: one park and one ready per step.
 void park_and_ready(long n) {
   struct baton {
     thrum::wait_group mine;

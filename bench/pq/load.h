@@ -1,5 +1,6 @@
-// The workload `pq`: libpq as it is, 500 connections, each asked again and again by a task of its own. The same code for goroutines on
-// thrum::posix and for threads; go/pq.go does the same work on the wire. bench/harness/pq.py starts the server and says where it is.
+// The workload `pq`: unmodified libpq with 500 connections, each of which is queried continuously by its own task. The
+// code is the same for goroutines on thrum::posix and for threads; go/pq.go speaks the protocol itself.
+// bench/harness/pq.py starts the server and passes its address.
 #pragma once
 
 #include "../common.h"
@@ -46,12 +47,12 @@ class pq_client {
   std::string query_;
 };
 
-// A line of the cache for each, so that counting costs nothing.
+// Each counter has its own cache line, so that the tasks do not slow each other down.
 struct alignas(64) pq_counter {
   std::atomic<std::int64_t> queries{0};
 };
 
-// Latch: one that blocks such a task. start(body) starts one, join() waits for all that were started.
+// Latch is a latch type that such tasks can wait for. start(body) starts a task, and join() waits for all tasks.
 template <class Latch, class Start, class Join>
 std::vector<figure> measure_pq(Start start, Join join) {
   char const* const where = std::getenv("BENCH_PQ_WHERE");

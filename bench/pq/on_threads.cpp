@@ -1,4 +1,4 @@
-// libpq on threads, one for each connection. They know no P: with one, run.py holds them to one CPU.
+// libpq on threads, one per connection. Threads have no Ps; for runs with one P, run.py binds them to one CPU.
 #include "load.h"
 
 #include <array>

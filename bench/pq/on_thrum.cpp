@@ -1,4 +1,4 @@
-// libpq on goroutines: linked with thrum::posix, and otherwise a program like any.
+// libpq on goroutines. The program is linked with thrum::posix and otherwise is an ordinary program.
 #include "load.h"
 #include <thrum/thrum.h>
 

@@ -72,7 +72,7 @@ double parallel_sum() {
   });
 }
 
-// Sizes: the warm-up is about a tenth; depth 15 is an eighth of depth 18, fib(22) an eleventh of fib(27).
+// Sizes: the warm-up is about a tenth of the work. Depth 15 is an eighth of depth 18, fib(22) an eleventh of fib(27).
 constexpr std::array workloads{
     workload{"spawn", [] { return one("ns/task", ns_per_unit(spawn_in_batches, 100'000, 1'000'000)); }},
     workload{"spawn_deep", [] { return one("ns/task", ns_per_unit(spawn_tree, 15, 18)); }},
@@ -85,7 +85,8 @@ constexpr std::array workloads{
 int main(int argc, char** argv) {
   std::string const version = "oneTBB " + std::to_string(TBB_VERSION_MAJOR) + "." + std::to_string(TBB_VERSION_MINOR);
   return bench::command(argc, argv, version, workloads, [](int procs, auto const& body) {
-    // The control caps the threads of the process; the arena raises the default of one slot per CPU where procs is more.
+    // The control limits the threads of the process. The arena raises the default of one slot per CPU if procs is
+    // larger.
     tbb::global_control const limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(procs));
     tbb::task_arena arena(procs);
     arena.execute(body);

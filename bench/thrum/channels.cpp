@@ -1,5 +1,5 @@
-// Channels between few and many tasks. The tasks are all started ones; the caller, which is the main goroutine and bound
-// to its thread, only waits.
+// Channels between few and many tasks. All tasks are started goroutines. The caller, which is the main goroutine and is
+// bound to its thread, only waits.
 #include "../common.h"
 #include "workloads.h"
 #include <thrum/thrum.h>
@@ -44,7 +44,7 @@ std::int64_t pingpong(int round_trips) {
   return round_trips;
 }
 
-// Sends 0 .. items_each-1 from every producer over one channel and checks the sum that the consumers saw.
+// Sends 0 .. items_each-1 from every producer over one channel, and checks the sum of what the consumers received.
 std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each) {
   thrum::chan<go_int> items(channel_capacity);
   thrum::wait_group produced;
@@ -78,7 +78,7 @@ std::int64_t stream(std::size_t producers, std::size_t consumers, int items_each
 std::int64_t one_to_one(int items) { return stream(1, 1, items); }
 std::int64_t many_to_many(int items) { return stream(8, 8, items / 8); }
 
-// Passes one token round; the first task sends before it receives, the others after.
+// Passes one token round a ring of tasks. The first task sends before it receives, the others receive first.
 std::int64_t ring(int laps) {
   constexpr std::size_t tasks = 1'000;
   std::vector<thrum::chan<go_int>> links;

@@ -1,4 +1,4 @@
-// Tasks in the kernel, and a program that is nearly idle.
+// Tasks in system calls, and a program that is nearly idle.
 #include "../common.h"
 #include "workloads.h"
 #include <thrum/thrum.h>
@@ -34,7 +34,7 @@ struct meanwhile {
   double yields;
 };
 
-// 64 tasks in the kernel, ten times 10 ms each, and one beside them that counts its turns.
+// 64 tasks sleep in the kernel, ten times 10 ms each. Another task counts its yields meanwhile.
 template <class Sleep>
 meanwhile block_in_turns(Sleep sleep) {
   constexpr int tasks = 64;
@@ -79,10 +79,10 @@ std::vector<figure> blocking() {
   return tasks_in_kernel([] { thrum::blocking(sleep_in_kernel); });
 }
 
-// The same calls, and thrum is not told.
+// The same calls, not announced to thrum.
 std::vector<figure> unannounced() { return tasks_in_kernel(sleep_in_kernel); }
 
-// How late one is that sleeps 1 ms again and again, beside another that computes for 2 s without a call.
+// How late a task wakes up that repeatedly sleeps 1 ms, while another task computes for 2 s without a call.
 std::vector<figure> hog() {
   std::atomic<bool> over{false};
   auto spinner = thrum::spawn([&] {
@@ -101,7 +101,8 @@ std::vector<figure> hog() {
   return {{"", quantile(late_ms, 0.5), "ms"}, {"_worst", quantile(late_ms, 1), "ms"}};
 }
 
-// Knuth's linear congruential generator (MMIX): each step needs the last one's result, so no compiler shortens the loop.
+// Knuth's linear congruential generator (MMIX). Each step needs the result of the previous one, so no compiler shortens
+// the loop.
 struct lcg_step {
   std::uint64_t factor = 6'364'136'223'846'793'005;
   std::uint64_t addend = 1'442'695'040'888'963'407;
@@ -110,7 +111,7 @@ struct lcg_step {
   [[nodiscard]] lcg_step twice() const { return {factor * factor, of(addend)}; }
 };
 
-// What so many steps come to, by doubling.
+// The result after this many steps, computed by doubling.
 std::uint64_t lcg_after(std::uint64_t x, std::int64_t steps) {
   for (lcg_step stride; steps != 0; steps >>= 1, stride = stride.twice()) {
     if ((steps & 1) != 0) x = stride.of(x);
@@ -118,7 +119,7 @@ std::uint64_t lcg_after(std::uint64_t x, std::int64_t steps) {
   return x;
 }
 
-// Two tasks for each P, which compute and call nothing: what it costs that they take turns.
+// Two tasks per P, which compute and call nothing: measures the cost of their taking turns.
 double compute_in_turns() {
   constexpr std::int64_t rounds = 100'000'000;
   std::vector<std::uint64_t> results(2 * static_cast<std::size_t>(thrum::max_procs()));
@@ -154,7 +155,7 @@ std::int64_t call_kernel_announced(int times) {
   return times;
 }
 
-// What announcing a short call costs: beside the bare call, in the same rounds.
+// The cost of announcing a short call: the difference to the same call without announcement.
 double announced_call() {
   constexpr int warm_up = 10'000;
   constexpr int calls = 1'000'000;

@@ -1,4 +1,4 @@
-// The bench program on thrum, through its public face alone.
+// The bench program on thrum. It uses only the public interface.
 #include "../common.h"
 #include "workloads.h"
 #include <thrum/thrum.h>

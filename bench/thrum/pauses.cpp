@@ -1,4 +1,4 @@
-// How long the world stands still.
+// How long the world is stopped.
 #include "../common.h"
 #include "workloads.h"
 #include <thrum/thrum.h>
@@ -21,7 +21,7 @@ using bench::quantile;
 using bench::workload;
 using std::chrono::steady_clock;
 
-// Loops that call nothing, and tasks that allocate, twice as many as there are Ps.
+// Loops that call nothing, and tasks that allocate: together twice as many as there are Ps.
 struct load {
   std::atomic<bool> stop{false};
   thrum::wait_group ended;
@@ -48,7 +48,8 @@ struct load {
   load& operator=(load const&) = delete;
 };
 
-// Some 100 us, without a call: when its slice ends it is paused here, and not in the call that is measured.
+// Computes for some 100 us without a call. So when its slice ends, the task is paused here and not in the measured
+// call.
 void compute_for_a_moment() {
   for (int i = 0; i < 200'000; ++i) asm volatile("");
 }
@@ -61,8 +62,9 @@ double stop_once(int procs) {
   return us;
 }
 
-// Within how many us this part of the pauses between two looks was over. The histogram has four buckets for each power of two, which
-// are taken together, as the Go program does with its own; between two powers a straight line is as good a guess as any.
+// The time in us within which this part of the pauses between `before` and `after` was over. The histogram has four
+// buckets for each power of two. They are merged into one, as the Go program does with its own. Inside a power of two
+// the value is interpolated linearly.
 double quantile_of_pauses(thrum::durations const& before, thrum::durations const& after, double part) {
   std::array<double, 64> folded{};  // [i]: at least 2^(i-1) ns and less than 2^i
   for (std::size_t i = 0; i < after.by_time.size(); ++i) {

@@ -1,4 +1,4 @@
-// Many tasks, each with a channel of its own: the prime sieve and skynet.
+// Many tasks, each with its own channel: the prime sieve and skynet.
 #include "../common.h"
 #include "workloads.h"
 #include <thrum/thrum.h>
@@ -16,7 +16,7 @@ using bench::ms_of;
 using bench::one;
 using bench::workload;
 
-// The count-th prime: where the sieve's numbers end, so that its tasks can end too.
+// The count-th prime. The numbers of the sieve end there, so that its tasks can end too.
 int last_prime(int count) {
   switch (count) {
     case 150: return 863;
@@ -34,7 +34,7 @@ void filter(thrum::chan<go_int> in, thrum::chan<go_int> out, go_int prime) {
   out.close();
 }
 
-// Sends the numbers from 2 through a chain of filters, one task per prime.
+// Sends the numbers from 2 on through a chain of filters, with one task per prime.
 void sieve(int count) {
   int const limit = last_prime(count);
   thrum::chan<go_int> numbers;
@@ -62,7 +62,7 @@ void sieve(int count) {
   bench::check("the last prime", last, limit);
 }
 
-// Answers the sum of its leaves' numbers, which begin at `first`.
+// Sends the sum of the numbers of its leaves, which begin at `first`, to `answer`.
 void skynet_node(thrum::chan<std::int64_t> const& answer, std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) {
     answer.send(first);

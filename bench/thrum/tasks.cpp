@@ -35,7 +35,8 @@ void grow_tree(int depth) {
   }
   auto older = thrum::spawn([depth] { grow_tree(depth - 1); });
   auto younger = thrum::spawn([depth] { grow_tree(depth - 1); });
-  // The younger first: thieves take the oldest, so this one is the likelier to be still here and joined in place.
+  // The younger task is joined first. Thieves take the oldest, so the younger one is more likely to be in the queue and
+  // to be joined in place.
   younger.join();
   older.join();
 }
@@ -97,7 +98,7 @@ std::int64_t lock_in_turns(int locks_each) {
   return counter;
 }
 
-// Measured once, in a fresh process: a second round would find the memory of the first.
+// Measured once, in a fresh process, because a second round would reuse the memory of the first.
 double bytes_per_parked_task() {
   constexpr int tasks = 1'000'000;
   std::int64_t const before = bench::resident_bytes();
@@ -132,7 +133,7 @@ double parallel_sum() {
   });
 }
 
-// Sizes: the warm-up is about a tenth; depth 15 is an eighth of depth 18, fib(22) an eleventh of fib(27).
+// Sizes: the warm-up is about a tenth of the work. Depth 15 is an eighth of depth 18, fib(22) an eleventh of fib(27).
 constexpr std::array workloads{
     workload{"spawn", [] { return one("ns/task", ns_per_unit(spawn_in_batches, 100'000, 1'000'000)); }},
     workload{"spawn_deep", [] { return one("ns/task", ns_per_unit(spawn_tree, 15, 18)); }},

@@ -44,7 +44,7 @@ double cpu_per_sleep() {
 
 constexpr std::chrono::microseconds longest_sleep = 1s;
 
-// Scatters neighbouring numbers (the finishing steps of splitmix64): every runtime sleeps the same lengths.
+// Scatters neighbouring numbers (the final steps of splitmix64), so that every runtime sleeps for the same times.
 constexpr std::uint64_t mixed(std::uint64_t n) {
   n += 0x9e3779b97f4a7c15;
   n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9;
@@ -66,7 +66,7 @@ void sleep_in_crowd(int tasks) {
   ended.wait();
 }
 
-// How much later than its longest sleeper the crowd is through, and what the sleeps cost.
+// How long after the longest sleep all tasks have ended, and the CPU time of the sleeps.
 std::vector<figure> sleep_once() {
   constexpr int tasks = 1'000'000;
   sleep_in_crowd(tasks / 10);
@@ -84,7 +84,7 @@ std::vector<figure> sleep_once() {
 
 struct deliveries {
   std::vector<double> delays_us;
-  std::vector<double> intervals_us;  // between one message's sending and the next one's
+  std::vector<double> intervals_us;  // between the sending of one message and the next
 };
 
 double us(steady_clock::duration length) { return std::chrono::duration<double, std::micro>(length).count(); }
@@ -117,8 +117,8 @@ deliveries send_for_while(steady_clock::duration length) {
   return seen;
 }
 
-// How long a message needs to a parked task, and the pace at which the sender really got round to it. One round: its
-// thousands of messages are their own repetition.
+// How long a message takes to reach a parked task, and the interval at which the sender really sent. There is only one
+// round, because it has thousands of messages.
 std::vector<figure> wake_parked() {
   send_for_while(200ms);
   deliveries seen = send_for_while(2s);
@@ -127,7 +127,7 @@ std::vector<figure> wake_parked() {
           {"_pace", quantile(seen.intervals_us, 0.5), "us/message"}};
 }
 
-// The delays of messages whose sender goes on to compute after each of them: it does not make room for the receiver.
+// The delays of messages whose sender computes after each of them, so that it does not give up its P to the receiver.
 std::vector<double> send_and_compute_for_while(steady_clock::duration length) {
   constexpr auto computation = 1ms;
   thrum::chan<steady_clock::time_point> messages;

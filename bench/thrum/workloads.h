@@ -1,4 +1,4 @@
-// The workloads of the bench program on thrum, one function per theme and file.
+// The workloads of the bench program on thrum: one function per topic and file.
 #pragma once
 
 #include "../common.h"
