@@ -1,8 +1,8 @@
 // read, write, readv, writev.
 //
 //   socket      as recv and send
-//   pipe        tries that do not block: with RWF_NOWAIT or, where the kernel does not support that, as for named pipes,
-//               after a look with poll
+//   pipe        tries that do not block: with RWF_NOWAIT or, where the kernel does not support that (as for named
+//               pipes), after a look with poll
 //   file        the plain call, because a file is always "ready". If the disk is slow, sysmon takes the P, as from any
 //               other call
 //   terminal    read after a look with poll; written by another thread, because a write may block although poll says

@@ -221,13 +221,13 @@ enum class arming : std::uint8_t { done, is_ready, impossible };
 arming arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, unwatched what_then, g_list& runnable) noexcept {
   std::uint32_t const asked = bucket.find(one.fd, epoch)->asked | one.events;
   int const error = tell_kernel(bucket, one.fd, asked, epoch, runnable);
-  if (one.was_closed.load(relaxed)) return arming::is_ready;  // the call returns with EBADF
+  if (one.was_closed.load(relaxed)) return arming::is_ready;  // the caller looks at the mark
   bucket.find(one.fd, epoch)->asked |= asked;                 // tell_kernel may have changed which watch is the first
   one.is_armed = error == 0;
   one.is_known = one.is_known || error == 0;
   switch (error) {
     case 0: return arming::done;
-    case EBADF: return arming::is_ready;  // the call returns with EBADF
+    case EBADF: return arming::is_ready;  // the next try fails with EBADF
     case EPERM: return what_then == unwatched::is_left_out ? arming::done : arming::impossible;
     default: return arming::impossible;
   }

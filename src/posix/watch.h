@@ -7,10 +7,10 @@
 //
 //   the waiting call                              the M that fetches events (sched/poll.h)
 //   1. clears its word                            for each number with an event, under its bucket's lock:
-//   2. for each of its descriptors, under the     1. sets the word of every call that has armed the number for bucket's
-//      lock: enters the bucket, if          this event, and takes the call out of the wait table, so this is its first
-//      wait; arms the number       that it is runnable for all calls that have it armed           2. arms the number
-//      for the calls that are left
+//   2. for each of its descriptors, under the     1. sets the word of every call that has armed the number for
+//      bucket's lock: enters the bucket, if          this event, and takes the call out of the wait table, so
+//      this is its first wait; arms the number       that it is runnable
+//      for all calls that have it armed           2. arms the number for the calls that are left
 //   3. parks, unless its word is set
 //
 // When a number is armed, the kernel reports at once what is ready, so an event that came before step 2 is not lost. If

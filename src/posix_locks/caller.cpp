@@ -10,7 +10,7 @@ constinit atomic<M const*> forked_on{nullptr};
 constinit atomic<int> forks_under_way{0};
 
 namespace {
-constinit atomic<int> forking_process{0};  // the same whoever forks
+constinit atomic<int> forking_process{0};  // the parent's process id, the same for every thread that forks
 }
 
 bool is_child_already() noexcept { return ::getpid() != forking_process.load(relaxed); }

@@ -1,4 +1,4 @@
-// Who locks: whether it is a goroutine, and whether that may wait without its thread.
+// Whether the caller of a lock function is a goroutine, and whether it may park.
 #pragma once
 
 #include "base/atomic.h"
@@ -7,25 +7,28 @@
 
 namespace thrum::posix {
 
-// A child of fork has the goroutine that forked but no scheduler. Nothing of the runtime is entered there: somebody may have asked for the M's
-// attention before the fork. Handlers of libraries that came before us run before ours in the child, so it is asked for from the fork's first moment.
-// All relaxed: written by the thread itself, or when the child had but one.
-extern rt::atomic<rt::M const*> forked_on;  // the M, in the child
+// A child of fork has the goroutine that forked, but no scheduler. There the runtime must not be entered, because
+// another thread may have requested the M's attention before the fork. In the child, fork handlers of libraries that
+// were loaded earlier run before thrum's. So is_in_child is correct from the first moment of the fork, not only after
+// thrum's handler. All relaxed, because the words are written by the thread itself, or while the child has only one
+// thread.
+extern rt::atomic<rt::M const*> forked_on;  // in the child: the M that forked
 extern rt::atomic<int> forks_under_way;
 [[nodiscard]] bool is_child_already() noexcept;
 [[nodiscard, gnu::always_inline]] inline bool is_in_child() noexcept {
   return rt::current_m() == forked_on.load(rt::relaxed) ||
          (forks_under_way.load(rt::relaxed) != 0 && is_child_already());
 }
-// Around a fork, by whoever forks.
+// Called before and after a fork, by the thread that forks.
 void note_fork() noexcept;
 void note_fork_in_parent() noexcept;
 void note_fork_in_child() noexcept;
 
-// A goroutine whose locks park.
+// True if the caller is a goroutine that parks when it waits for a lock.
 [[nodiscard, gnu::always_inline]] inline bool locks_park() noexcept { return on_goroutine() && !is_in_child(); }
 
-// A goroutine inside a call that was announced: a wait keeps its thread, but a mutex that has an owner is the goroutine's all the same.
+// True if the caller is a goroutine inside an announced call. A wait keeps its thread there, but a mutex with an owner
+// belongs to the goroutine all the same (owners.h).
 [[nodiscard]] bool in_announced_call() noexcept;
 
 }  // namespace thrum::posix

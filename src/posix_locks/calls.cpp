@@ -1,4 +1,4 @@
-// The anchor: see posix/calls.cpp.
+// The anchor of thrum::posix_locks. See posix/calls.cpp.
 extern "C" {
 
 extern char const thrum_posix_mutex;

@@ -1,4 +1,5 @@
-// pthread_join, pthread_timedjoin_np, pthread_clockjoin_np: by another thread, if the thread has not ended yet.
+// pthread_join, pthread_timedjoin_np, pthread_clockjoin_np. If the thread to join has not ended, another thread makes
+// the call (by_helper), and the goroutine parks.
 #include "posix/here.h"
 #include "posix/interpose.h"
 #include "posix_locks/plain.h"
@@ -12,7 +13,7 @@ namespace {
 
 template <class Plain>
 int join_somehow(pthread_t thread, void** result, Plain plain) {
-  // Whoever joins himself is told so by the plain call.
+  // If the thread joins itself, the plain call reports the error.
   if (!locks_park() || ::pthread_equal(thread, ::pthread_self()) != 0) return plain();
   int const first = plain::tryjoin(thread, result);
   return first == EBUSY ? by_helper(plain) : first;

@@ -1,5 +1,5 @@
-// What glibc has written into a mutex or a condition variable: the words of it that are looked at here, and nothing else. They are part of
-// its binary interface, since programs initialise both without calling it.
+// The words of glibc's mutexes and condition variables that thrum reads. They are part of glibc's binary interface,
+// because programs initialise both objects statically.
 #pragma once
 
 #include "base/atomic.h"
@@ -16,15 +16,15 @@
 namespace thrum::posix {
 
 enum class mutex_kind : std::uint8_t {
-  anybodys,  // normal, adaptive: whoever unlocks it
-  owned,     // recursive, errorcheck: it belongs to a thread, and for goroutines to one of these (owners.h)
-  other,     // robust, with priorities, shared with other processes; destroyed; or not known here
+  anybodys,  // normal, adaptive: any thread may unlock it
+  owned,     // recursive, errorcheck: it belongs to a thread or, here, to a goroutine (owners.h)
+  other,     // robust, with priority protocol, shared with other processes, destroyed, or unknown here
 };
 
 [[nodiscard]] inline int bits_of(pthread_mutex_t const& mutex) noexcept { return rt::hint_of(mutex.__data.__kind); }
 
 [[nodiscard]] inline mutex_kind kind_of(pthread_mutex_t const& mutex) noexcept {
-  constexpr int elision = 256 | 512;  // whether locks are elided: the same to whoever asks for them
+  constexpr int elision = 256 | 512;  // the flags for lock elision, which make no difference here
   switch (bits_of(mutex) & ~elision) {
     case PTHREAD_MUTEX_TIMED_NP:
     case PTHREAD_MUTEX_ADAPTIVE_NP: return mutex_kind::anybodys;
@@ -38,10 +38,10 @@ enum class mutex_kind : std::uint8_t {
   return (bits_of(mutex) & 3) == PTHREAD_MUTEX_RECURSIVE_NP;
 }
 
-// The number of the thread that has locked it; 0: nobody has, or not yet, or no more.
+// The id of the thread that holds the mutex. It is 0 if no thread does, and for a moment during locking and unlocking.
 [[nodiscard]] inline int owner_of(pthread_mutex_t const& mutex) noexcept { return rt::hint_of(mutex.__data.__owner); }
 
-// How many times its owner, who asks, has locked a recursive one.
+// How many times the owner has locked a recursive mutex. Only the owner may ask.
 [[nodiscard]] inline unsigned depth_of(pthread_mutex_t const& mutex) noexcept { return mutex.__data.__count; }
 
 [[nodiscard]] inline bool is_shared(pthread_cond_t const& condition) noexcept {
@@ -50,7 +50,7 @@ enum class mutex_kind : std::uint8_t {
 
 inline constexpr clockid_t wall_clock = 0;
 
-// The one by which its limits are meant.
+// The clock of the condition variable's time limits.
 [[nodiscard]] inline clockid_t clock_of(pthread_cond_t const& condition) noexcept {
   return (rt::hint_of(condition.__data.__wrefs) & 2U) != 0 ? CLOCK_MONOTONIC : wall_clock;
 }

@@ -37,10 +37,11 @@ bool is_over(std::int64_t deadline_ns) noexcept { return deadline_ns != without_
 
 namespace {
 
-// A call that glibc answers at once, for whoever has the mutex already, or tries.
+// A function of glibc that returns at once, because the caller holds the mutex already or only tries.
 using at_once = plain_call<int(pthread_mutex_t*)>;
 
-// Of one that is owned, inside the runtime, under the bucket's lock. EBUSY: it is another's.
+// Tries to lock a mutex with an owner. Called inside the runtime, under the bucket's lock. If the calling goroutine
+// holds the mutex, the result is that of if_mine. Returns EBUSY if another goroutine or thread holds it.
 int try_owned(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
   address_bucket& bucket = bucket_of(&mutex, about::mutex);
   switch (look_at_owner(bucket, mutex)) {
@@ -51,7 +52,7 @@ int try_owned(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
   if (int const error = plain::mutex_trylock(&mutex)) return error;
   if (!note_owner(bucket, mutex)) {
     static_cast<void>(plain::mutex_unlock(&mutex));
-    return EAGAIN;  // as when it was locked too many times
+    return EAGAIN;  // there is no memory for the record; glibc returns EAGAIN for too many recursive locks
   }
   stay_home(*current_m());
   return 0;
@@ -75,7 +76,8 @@ int lock_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   return plain::mutex_clocklock(&mutex, limit.clock, limit.moment);
 }
 
-// From moment to moment, when nobody may tell: longer and longer, if the one who is to unlock was put off its CPU.
+// The lengths of short waits, for a waiter that may not be told of the unlock ((d) in stand.h). They grow, because the
+// thread that is about to unlock may have lost its CPU.
 class short_waits {
  public:
   [[nodiscard]] std::int64_t next_deadline_ns() noexcept {
@@ -92,7 +94,8 @@ class short_waits {
 
 constexpr int cannot_wait = -1;  // no errno
 
-// Until it is ours, or the time is over, or it is clear that it will not be.
+// Waits until the mutex is locked, the time is over, or tries() fails with another error than EBUSY. Returns
+// cannot_wait if the goroutine cannot park.
 template <class Try>
 int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tries) noexcept {
   place here(&mutex, about::mutex);
@@ -103,7 +106,7 @@ int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tri
     int const result = here.attempt(is_late ? place::last_time::yes : place::last_time::no, tries);
     if (result != EBUSY) return result;
     if (is_late) {
-      if (!has_parked) thrum::yield();  // who tries in a loop, from one moment that is over to the next
+      if (!has_parked) thrum::yield();  // for callers that try in a loop with limits that have passed
       return ETIMEDOUT;
     }
     bool const looks_again = may_be_unlocked_unseen(mutex);
@@ -115,8 +118,9 @@ int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tri
   }
 }
 
-// Of one that is owned, where the thread is to wait: it is the goroutine's all the same, and the goroutine at home. But not for one that it shares the thread
-// with: that could not go on, and glibc would let this one in, or take it for that one.
+// Locks a mutex with an owner where the thread itself has to wait. The mutex belongs to the goroutine all the same, and
+// the goroutine is at home on the thread. It fails if the holder is a goroutine of the same thread. That goroutine
+// could not continue to unlock the mutex, and glibc would take the two for one owner.
 int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   int const is_neighbours = is_recursive(mutex) ? EAGAIN : EDEADLK;
   address_bucket& bucket = bucket_to_lock(&mutex, about::mutex);
@@ -134,8 +138,9 @@ int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   enter(m);
   if (result == 0) {
     os::lock_guard const guard(bucket.lock);
-    // Nobody else was on this thread meanwhile.
-    [[maybe_unused]] ownership const others = look_at_owner(bucket, mutex);  // records that mean nothing any more go
+    // No other goroutine has run on this thread meanwhile, so no other goroutine owns the mutex. The call drops an
+    // invalid record.
+    [[maybe_unused]] ownership const others = look_at_owner(bucket, mutex);
     THRUM_DCHECK(others == ownership::free_or_threads);
     if (!note_owner(bucket, mutex)) {
       static_cast<void>(plain::mutex_unlock(&mutex));
@@ -149,7 +154,7 @@ int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   return result;
 }
 
-// It was another's.
+// Locks a mutex that another goroutine or thread holds.
 THRUM_OPAQUE int wait_for(pthread_mutex_t& mutex, mutex_kind kind, time_limit limit) noexcept {
   if (!limit.is_valid()) return EINVAL;
   if (must_not_park()) return kind == mutex_kind::owned ? lock_owned_plainly(mutex, limit) : lock_plainly(mutex, limit);
@@ -180,7 +185,8 @@ int unlock_owned(pthread_mutex_t& mutex) noexcept {
       case ownership::mine:
         was_mine = true;
         is_last = !is_recursive(mutex) || depth_of(mutex) == 1;
-        // Before it is unlocked: then others have it. On this thread nobody comes in between.
+        // The record is removed before the unlock, because another holder may have the mutex right after it. No other
+        // goroutine of this thread runs in between.
         if (is_last) forget_owner(bucket, mutex);
         break;
     }
@@ -214,7 +220,7 @@ int lock_on_goroutine(pthread_mutex_t& mutex, time_limit limit) noexcept {
 
 namespace {
 
-// Of one that is owned, by a goroutine inside an announced call.
+// Locks a mutex with an owner for a goroutine inside an announced call.
 int lock_in_announced_call(pthread_mutex_t& mutex, time_limit limit) noexcept {
   int const first = try_owned_once(mutex, plain::mutex_lock);
   if (first != EBUSY) return first;
@@ -254,7 +260,7 @@ owner_set_aside::~owner_set_aside() {
   runtime_mark const mark;
   address_bucket& bucket = bucket_to_lock(its_, about::mutex);
   os::lock_guard const guard(bucket.lock);
-  static_cast<void>(note_owner(bucket, *its_));  // the record that was just put back is there
+  static_cast<void>(note_owner(bucket, *its_));  // succeeds with the record that the constructor has put back
 }
 
 }  // namespace thrum::posix
@@ -286,7 +292,7 @@ THRUM_POSIX_CALL int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   return result;
 }
 
-// By these names, too, glibc has them for others.
+// glibc exports the functions under these names too.
 // NOLINTBEGIN(readability-identifier-naming)
 THRUM_POSIX_CALL int __pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_lock(mutex); }
 THRUM_POSIX_CALL int __pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept { return pthread_mutex_trylock(mutex); }

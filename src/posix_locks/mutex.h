@@ -1,4 +1,5 @@
-// Locking and unlocking on a goroutine: see stand.h and owners.h.
+// Locking and unlocking mutexes of the C library on a goroutine. See stand.h for waiting and owners.h for mutexes with
+// an owner.
 #pragma once
 
 #include "posix_locks/kinds.h"
@@ -10,23 +11,26 @@
 
 namespace thrum::posix {
 
-// Until when a call waits.
+// The time limit of a call.
 struct time_limit {
   clockid_t clock = wall_clock;
-  timespec const* moment = nullptr;  // none
+  timespec const* moment = nullptr;  // nullptr: no limit
 
   [[nodiscard]] bool is_valid() const noexcept;
-  // By the monotonic clock, as far as the two are apart now: if somebody sets the other one meanwhile, the wait does not know.
+  // The limit on the monotonic clock, computed from the present difference of the two clocks. If the other clock is set
+  // during the wait, the wait does not notice it.
   [[nodiscard]] std::int64_t deadline_ns() const noexcept;
 };
 
 [[nodiscard]] bool is_over(std::int64_t deadline_ns) noexcept;
 
-// On a goroutine, in user code. The answers are pthread_mutex_lock's and its kin's, and pthread_mutex_unlock's.
+// Called on a goroutine, in user code. They return what pthread_mutex_lock, pthread_mutex_timedlock and
+// pthread_mutex_unlock return.
 [[nodiscard]] int lock_on_goroutine(pthread_mutex_t& mutex, time_limit limit) noexcept;
 [[nodiscard]] int unlock_on_goroutine(pthread_mutex_t& mutex) noexcept;
 
-// The mutex is its thread's for that time, and no goroutine's: glibc is to unlock it and to lock it again by itself.
+// While it lives, the mutex belongs to the thread and not to the goroutine, because glibc itself unlocks and locks it
+// (inside pthread_cond_wait).
 class [[nodiscard]] owner_set_aside {
  public:
   explicit owner_set_aside(pthread_mutex_t& mutex) noexcept;
@@ -35,7 +39,7 @@ class [[nodiscard]] owner_set_aside {
   owner_set_aside& operator=(owner_set_aside const&) = delete;
 
  private:
-  pthread_mutex_t* its_ = nullptr;  // nullptr: it was not a goroutine's
+  pthread_mutex_t* its_ = nullptr;  // nullptr: the calling goroutine did not own it
 };
 
 }  // namespace thrum::posix

@@ -14,7 +14,7 @@ using namespace rt;
 
 namespace {
 
-// The memory is not malloc's: that may have such a mutex itself.
+// The memory does not come from malloc, because malloc may use such a mutex itself.
 constinit immortal_store<owned_mutex> records{};
 
 owned_mutex* take_record() noexcept {
@@ -31,7 +31,7 @@ void put_record(owned_mutex& one) noexcept {
   one.next = std::exchange(records.free, &one);
 }
 
-// Where the record of the mutex hangs, or would.
+// The pointer to the record of the mutex, or the null pointer at the end of the list.
 owned_mutex** find(address_bucket& bucket, pthread_mutex_t const& mutex) noexcept {
   owned_mutex** at = &bucket.owned;
   while (*at != nullptr && (*at)->address != &mutex) at = &(*at)->next;
@@ -54,7 +54,7 @@ ownership look_at_owner(address_bucket& bucket, pthread_mutex_t const& mutex) no
   bool const is_mine = is_of_this_run && (*at)->goroutine == m.current->id;
   if (is_of_this_run && (*at)->thread == owner_of(mutex)) return is_mine ? ownership::mine : ownership::anothers;
   drop(at);
-  if (is_mine) leave_home(m);  // it was unlocked where nobody saw it
+  if (is_mine) leave_home(m);  // the mutex was unlocked without this library
   return ownership::free_or_threads;
 }
 

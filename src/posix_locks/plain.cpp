@@ -7,7 +7,7 @@
 namespace thrum::posix {
 namespace {
 
-// Before the constructors of the program, which may make threads and children.
+// Runs before the program's constructors, because these may start threads and child processes.
 [[gnu::constructor(101)]] void find_all_early() {
   using namespace plain;
   plain_function* const all[] = {&mutex_lock, &mutex_trylock,  &mutex_timedlock, &mutex_clocklock, &mutex_unlock,

@@ -1,4 +1,4 @@
-// The C library's own functions, behind those that are put in their place here: see posix/plain.h.
+// The C library's own functions, which the functions of this library replace. See posix/plain.h.
 #pragma once
 
 #include "posix/plain.h"
@@ -8,8 +8,8 @@
 
 namespace thrum::posix {
 
-// What comes after this library. pthread_cond_... in its second form, where there are two: the first one, of glibc before 2.3.2, is another
-// object behind the same name.
+// Looks up the next definition of `name` after this library. glibc on x86_64 has two versions of pthread_cond_...; the
+// second one is used, because the first one, for programs built with glibc before 2.3.2, works on a different object.
 [[nodiscard]] void* next_after_locks(char const* name) noexcept;
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)

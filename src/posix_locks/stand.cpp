@@ -22,7 +22,7 @@ constinit std::array<address_bucket, 2 * buckets_of_each> address_buckets{};
 
 constinit atomic<bool> buckets_are_used{false};
 
-// What the table sees of those who wait. All under the bucket's lock.
+// The part of `place` that the bucket table uses. All functions are called under the bucket's lock.
 class places {
  public:
   static void enter(place& one) noexcept {
@@ -31,7 +31,7 @@ class places {
     one.next_ = nullptr;
     one.before_ = std::exchange(bucket.last, &one);
     if (one.before_ == nullptr) {
-      bucket.first.store(&one, release);  // pairs with was_unlocked; the barrier follows
+      bucket.first.store(&one, release);  // pairs with was_unlocked; place::enter has the barrier
     } else {
       one.before_->next_ = &one;
     }
@@ -41,14 +41,14 @@ class places {
     if (!std::exchange(one.is_in_bucket_, false)) return;
     address_bucket& bucket = one.bucket_;
     if (one.before_ == nullptr) {
-      bucket.first.store(one.next_, relaxed);  // who finds it still there looks in vain
+      bucket.first.store(one.next_, relaxed);  // relaxed: an unlock that sees the old value only looks in vain
     } else {
       one.before_->next_ = one.next_;
     }
     (one.next_ == nullptr ? bucket.last : one.next_->before_) = one.before_;
   }
 
-  // Those whom other runs have left behind are dropped. visit(place) says whether to go on.
+  // Visits the places of this run until visit(place) returns false. Drops those of runs that are over.
   template <class F>
   static void for_each(address_bucket& bucket, std::uint32_t epoch, F visit) noexcept {
     for (place* each = bucket.first.load(relaxed); each != nullptr;) {
@@ -61,7 +61,7 @@ class places {
     }
   }
 
-  // chosen(place) for those who are chosen now.
+  // Chooses one or all of the places for this address that are not chosen, and calls chosen(place) for each.
   template <class F>
   static void choose(address_bucket& bucket, void const* address, std::uint32_t epoch, how_many count,
                      F chosen) noexcept {
@@ -103,7 +103,7 @@ class places {
 
 namespace {
 
-// Of the buckets: a bit for each.
+// A set of buckets, with one bit for each.
 constexpr std::size_t bits = 64;
 class bucket_set {
  public:
@@ -114,7 +114,7 @@ class bucket_set {
   template <class F>
   void take_each(F visit) noexcept {
     for (std::size_t i = 0; i < words_.size(); ++i) {
-      std::uint64_t noted = words_[i].exchange(0, acquire);  // pairs with add; a lock follows anyway
+      std::uint64_t noted = words_[i].exchange(0, acquire);  // pairs with add
       for (; noted != 0; noted &= noted - 1) visit(i * bits + static_cast<std::size_t>(__builtin_ctzll(noted)));
     }
   }
@@ -126,10 +126,10 @@ class bucket_set {
   std::array<atomic<std::uint64_t>, 2 * buckets_of_each / bits> words_{};
 };
 
-constinit bucket_set called{};      // somebody there is called
-constinit bucket_set to_look_at{};  // whoever stands there shall try
+constinit bucket_set called{};      // a place there has is_called_ set
+constinit bucket_set to_look_at{};  // all waiters there have to be woken and try
 
-// Whoever polls, when it rang.
+// Called by the M that polls, after the bell rang.
 void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
   auto const wake_in_each = [&](bucket_set& of, void (*wake)(place&, g_list&) noexcept) {
     of.take_each([&](std::size_t index) {
@@ -145,8 +145,8 @@ void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
   wake_in_each(to_look_at, places::wake_anyway);
 }
 
-// Mutexes with their owners that are in a call in which glibc unlocks: how many, by a few bits of both. Another one with the same bits is
-// looked for more often than need be.
+// For each pair of a mutex and its owner, by a hash of both: how many such pairs are in a call in which glibc unlocks
+// the mutex. If two pairs have the same hash, waiters only try more often than necessary.
 constexpr std::size_t unseen_count = 16'384;
 constinit std::array<atomic<std::uint32_t>, unseen_count> unseen{};
 atomic<std::uint32_t>& unseen_of(pthread_mutex_t const& mutex, int owner) noexcept {
@@ -155,9 +155,10 @@ atomic<std::uint32_t>& unseen_of(pthread_mutex_t const& mutex, int owner) noexce
   return unseen[(key * 0x9E3779B97F4A7C15U >> 40U) % unseen_count];
 }
 
-// The parent's goroutines, and whatever locks and calls its other threads were in.
+// Runs in the child of a fork. Forgets the parent's waiters, and the locks and calls in which its other threads were.
 void forget_in_child() noexcept {
-  // All relaxed: there is but one thread. What need not be written is not: the child would have pages of its own for it.
+  // All relaxed, because the child has only one thread. Words that are 0 are not written, because each written page
+  // would be copied for the child.
   note_fork_in_child();
   for (auto& each : unseen) {
     if (each.load(relaxed) != 0) each.store(0, relaxed);
@@ -174,7 +175,7 @@ void forget_in_child() noexcept {
 
 }  // namespace
 
-// --- who waits ---
+// --- the waiter ---
 
 place::place(void const* address, about what) noexcept
     : address_(address),
@@ -225,7 +226,7 @@ bool place::park(std::int64_t deadline_ns) noexcept {
   counted const counts(run_);
   os::chaos_point("locks.parks");
   auto const reason = what_ == about::mutex ? wait_reason::mutex : wait_reason::condition_variable;
-  m.current->waits_since_ns.store(timer_clock_ns(), relaxed);  // told by whoever sees that it waits
+  m.current->waits_since_ns.store(timer_clock_ns(), relaxed);  // relaxed: published with the status `waiting`
   try {
     static_cast<void>(wait_if(
         m, &is_set_, reason, deadline_ns == without_limit ? no_deadline : deadline_ns, [&] { return !is_set_; },
@@ -249,7 +250,7 @@ bool place::leave() noexcept {
   return is_chosen_;
 }
 
-// --- whoever unlocks or signals ---
+// --- the thread that unlocks or signals ---
 
 namespace {
 
@@ -303,7 +304,7 @@ THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) n
 
 // --- unlocked unseen ---
 
-// All relaxed: the barriers do it. What is seen too late costs a look for nothing.
+// All relaxed, because the barriers give the order. A note that is seen for too long only costs a try in vain.
 unlocked_unseen::unlocked_unseen(pthread_mutex_t const& mutex) noexcept : note_(unseen_of(mutex, owner_of(mutex))) {
   note_.fetch_add(1U, relaxed);
   was_unlocked(&mutex);

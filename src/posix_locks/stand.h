@@ -1,48 +1,62 @@
 // Goroutines that wait for a mutex or a condition variable of the C library, by its address (T08).
 //
-// glibc's mutex stays the truth. Plain threads lock it as ever and sleep in its futex; a goroutine only tries (trylock). If it is another's,
-// it stands in a bucket by the mutex's address and parks there until it is chosen, and then it tries again:
+// glibc's mutex alone says who holds it. Plain threads lock it as usual and sleep in its futex. A goroutine only tries
+// to lock it (trylock). If that fails, the goroutine enters the bucket of the mutex's address and parks there until it
+// is chosen. Then it tries again:
 //
-//   who waits                                      who unlocks, whatever thread it is
-//   1. enters the bucket, under its lock           1. unlocks, by glibc
-//   2. a full barrier                              2. a full barrier
-//   3. tries, under the bucket's lock              3. looks whether anybody stands in the bucket. If so, under its lock, chooses the
-//   4. parks, unless it was chosen since              first of this address that is not chosen yet
+//   the waiter                                    the thread or goroutine that unlocks
+//   1. enters the bucket, under its lock          1. unlocks the mutex, with glibc
+//   2. full barrier                               2. full barrier
+//   3. tries, under the bucket's lock             3. looks whether the bucket is empty. If it is not, it chooses,
+//   4. parks, unless it was chosen since             under the bucket's lock, the first waiter for this address that
+//                                                    is not chosen
 //
 // Why no wake-up is lost:
-//  (a) A try has failed: somebody had the mutex, H. His barrier (2) comes after that of the one who waits, W. Were it before, the try would
-//      have found what H's unlock wrote, or something later. So H finds the bucket not empty and takes its lock. If he has it after the
-//      try, W stands there: it is chosen, or another of its address is, or all are already. If he had it before, the try came
-//      after his unlock, and what it has found was a later owner, of whom the same is said.
-//  (b) Whoever is chosen tries afterwards: under the lock under which it ceases to be chosen. If that fails, somebody else has the mutex by
-//      then, and (a) says that he chooses again when he unlocks. If it does not, it unlocks some day itself. So it does no harm that one
-//      who is chosen already is not chosen again, nor that somebody else was quicker.
-//  (c) Whoever gives up, since its time is over, has tried once more under the lock under which it leaves, and chooses another
-//      one in its place. Strictly (b) would do; but see (d). Whoever gives up since it cannot have the mutex, for want of memory, has to: the
-//      mutex may be free, and nobody is going to unlock it.
-//  (d) glibc unlocks a mutex by itself, inside pthread_cond_wait, and nobody looks at the bucket then. On a goroutine that does not happen: its wait is
-//      made of an unlock and a lock of ours. A plain thread T does before that call:
-//         1. notes the mutex with its owner, T, in a table (unseen)    2. a full barrier    3. looks at the bucket, and chooses one, as if it had unlocked
-//      and W, after a try that has failed, looks at the mutex's owner, and in that table. If both are there, or the owner is not known, W parks for a moment only,
-//      and tries again, and so on. If T's barrier is before W's, W sees T's note, and as the owner T (by the same barriers), nobody, or somebody later, who had to lock
-//      it after T has let it go. If it comes after, T chooses W or another one, who tries after that and sees the note. One of those who wait is then
-//      looking from moment to moment; it gets the mutex, or sees that another one has it who is not in the table, or hands this over when it gives up (c).
-//      Only those microseconds are spent so that T needs from its note to its sleep: T may sleep for hours, but is not the owner then.
+// (a) The try of a waiter W has failed, so a holder H had the mutex. H's barrier (2) comes after W's barrier. If it
+//     came before, W's try would have found what H's unlock wrote, or something later. So H finds that the bucket is
+//     not empty and takes its lock. If H takes the lock after W's try, W is in the bucket. H then chooses W or another
+//     waiter for this address, or all of them are chosen already. If H took the lock before W's try, the try came after
+//     H's unlock, so it has met a later holder, to which the same argument applies.
+// (b) A chosen waiter tries afterwards, in the same hold of the bucket's lock in which its choice is cleared. If the
+//     try fails, another holder has the mutex, and by (a) that one chooses a waiter when it unlocks. If the try
+//     succeeds, the waiter itself unlocks some day. So it does no harm that a chosen waiter is not chosen a second
+//     time, nor that another thread was quicker.
+// (c) A waiter whose time is over tries once more, in the same hold of the lock in which it leaves, and chooses another
+//     waiter in its place. (b) does not require that choice, but (d) does. A waiter that gives up for want of memory
+//     has to choose another one, because the mutex may be free and no thread is going to unlock it.
+// (d) Inside pthread_cond_wait, glibc unlocks the mutex itself and does not look at the bucket. A goroutine is not
+//     affected, because its wait consists of an unlock and a lock of this library. A plain thread T does three things
+//     before that call. It notes the pair of the mutex and its owner T in a table (`unseen`), it executes a full
+//     barrier, and it looks at the bucket and chooses a waiter, as if it had unlocked. After a failed try, W reads the
+//     mutex's owner and looks that pair up in the table. If the pair is there, or the owner is not known, W parks only
+//     for a moment and tries again, and so on.
 //
-// After the unlock only the mutex's address is used: its next owner may have freed it. All that is chosen is a place in a list, on the stack of a
-// goroutine that waits; if another mutex is at that address by now, it tries for nothing.
+//     If T's barrier comes before W's, W sees T's note. By the same barriers, the owner that W sees is T, or none, or a
+//     later owner, which must have locked the mutex after T released it. If T's barrier comes after W's, T chooses W or
+//     another waiter, which tries after that and sees the note.
 //
-// Fairness: as glibc's, whoever comes by may be quicker than who was chosen. That one keeps its place, before all who came later. But it can go on only on
-// its own thread. If the one who unlocks sees that somebody was chosen before and waits for this very thread, it gives way once: otherwise two who
-// share a thread, of whom one never waits, would have the mutex for themselves.
+//     So one of the waiters looks from moment to moment. It gets the mutex, or it sees an owner that is not in the
+//     table, or it hands this duty over when it gives up (c). This costs only the microseconds that T needs from its
+//     note to its sleep. T may sleep for hours, but it is not the owner then.
 //
-// Who chooses readies, if it is a goroutine in user code. Anybody else may be on a thread that should not wait for a processor, in a handler, at the end of a thread:
-// as in close (posix/watch.h) it marks the place, with signals blocked, and rings; whoever polls wakes it. Inside the runtime, where its thread may hold
-// that lock, it notes the bucket only, and all who stand there are woken and try.
+// After the unlock only the mutex's address is used, because the next owner may have freed the mutex. What is chosen is
+// a place in a list, on the stack of a goroutine that waits. If another mutex is at that address by then, the waiter
+// tries in vain.
 //
-// For condition variables there are buckets of the same kind. A goroutine enters, unlocks the mutex, parks until it is chosen, and locks again. Whoever changes what it
-// waits for does so under the mutex: after that unlock, and therefore he finds it there. Its place is left under the lock, where it is seen whether
-// it was chosen: so a limit of time takes no signal from others.
+// Fairness. As with glibc, a thread that comes by may be quicker than the chosen waiter. The waiter keeps its place,
+// before all waiters that came later. But it can continue only on its own thread, where it is at home. If a goroutine
+// that unlocks sees that a waiter was chosen before and waits for this very thread, it yields once. Otherwise a
+// goroutine that never waits could keep the mutex from the waiters that share its thread.
+//
+// A goroutine in user code that chooses a waiter makes it ready itself. Any other thread that chooses may be one that
+// must not wait for a P, in a signal handler, or about to end. As close does (posix/watch.h), it marks the place with
+// signals blocked and rings the bell, and the M that polls wakes the waiter. Inside the runtime, where the thread may
+// hold the bucket's lock, it only notes the bucket. Then all waiters in that bucket are woken and try.
+//
+// Condition variables have buckets of the same kind. A goroutine enters, unlocks the mutex, parks until it is chosen,
+// and locks the mutex. A thread that changes what the goroutine waits for does so under the mutex, so after that
+// unlock, and therefore finds the goroutine in the bucket. The goroutine leaves its place under the bucket's lock and
+// sees there whether it was chosen. So a timeout takes no signal away from other waiters.
 #pragma once
 
 #include "base/atomic.h"
@@ -69,39 +83,41 @@ struct owned_mutex;
 
 struct alignas(rt::cache_line_bytes) address_bucket {
   rt::os::lock lock{rt::lock_rank::descriptor};
-  // under the lock; whether there is one, also read without
+  // Under the lock. Whether `first` is null is also read without the lock.
   rt::atomic<place*> first{nullptr};
   place* last = nullptr;
-  owned_mutex* owned = nullptr;  // see owners.h
+  owned_mutex* owned = nullptr;  // the list of records of mutexes that goroutines own (owners.h)
 };
 
 enum class how_many : bool { one, all };
 enum class about : bool { mutex, condition };
 
-// Those who wait for mutexes stand apart from those who wait for conditions: these may be many, for long, and every unlock looks whether a
-// bucket is empty.
+// Waiters for mutexes and waiters for condition variables have separate buckets. There may be many waiters for
+// conditions, for a long time, and every unlock looks whether its bucket is empty.
 inline constexpr unsigned bucket_bits = 10;
 inline constexpr std::size_t buckets_of_each = std::size_t{1} << bucket_bits;
 extern std::array<address_bucket, 2 * buckets_of_each> address_buckets;
 
 [[nodiscard]] inline address_bucket& bucket_of(void const* address, about what) noexcept {
   auto const key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
-  // Fibonacci's: objects lie at regular distances.
+  // Fibonacci hashing, because objects lie at regular distances.
   std::size_t const index = key * 0x9E3779B97F4A7C15U >> (64 - bucket_bits);
   return address_buckets[what == about::mutex ? index : buckets_of_each + index];
 }
 
-// The same for whoever is about to lock it: from now on a child of fork has something to forget.
+// As bucket_of, for a caller that is about to take the bucket's lock. It notes that the buckets are in use, so that a
+// child of fork resets them.
 extern rt::atomic<bool> buckets_are_used;
 [[nodiscard]] inline address_bucket& bucket_to_lock(void const* address, about what) noexcept {
   if (!buckets_are_used.load(rt::relaxed)) [[unlikely]] {
     buckets_are_used.store(true, rt::relaxed);
-    rt::store_load_fence();  // before the lock: whoever forks may do so now
+    rt::store_load_fence();  // before the lock is taken, because another thread may fork at any moment after that
   }
   return bucket_of(address, what);
 }
 
-// One goroutine that waits, for the length of a call. On a goroutine, in user code, at home.
+// The place of one waiting goroutine, for the length of a call. Used on a goroutine, in user code, at home
+// (sched/home.h).
 class place {
  public:
   place(void const* address, about what) noexcept;
@@ -109,10 +125,11 @@ class place {
   place(place const&) = delete;
   place& operator=(place const&) = delete;
 
-  // False: nobody could wake it here, and it stands nowhere.
+  // Enters the bucket. Returns false, without entering, if there is no bell with which it could be woken.
   [[nodiscard]] bool enter() noexcept;
 
-  // Tries under the bucket's lock, inside the runtime. Leaves if that was not in vain (EBUSY), or it is the last time.
+  // Calls tries() under the bucket's lock, inside the runtime. Leaves the bucket if the result is not EBUSY, or if this
+  // is the last try.
   enum class last_time : bool { no, yes };
   template <class Try>
   [[nodiscard]] int attempt(last_time is_last, Try tries) noexcept {
@@ -132,11 +149,12 @@ class place {
     return result;
   }
 
-  // Parks until it is chosen or the monotonic clock shows deadline_ns; may be for nothing. False: no memory, it has not.
+  // Parks until it is chosen or the monotonic clock shows deadline_ns. Spurious wake-ups are possible. Returns false,
+  // without parking, if there is no memory.
   [[nodiscard]] bool park(std::int64_t deadline_ns) noexcept;
 
   [[nodiscard]] bool is_chosen() noexcept;
-  // True: it was chosen.
+  // Leaves the bucket. Returns true if it was chosen.
   bool leave() noexcept;
 
  private:
@@ -157,31 +175,33 @@ class place {
   place* next_ = nullptr;
   bool is_in_bucket_ = false;
   bool is_chosen_ = false;
-  bool is_called_ = false;  // and to be woken by whoever polls
-  // The word on which it parks: under the lock of its bucket in the wait table. Where a word begins: see sync/lock_holders.h.
+  bool is_called_ = false;  // the M that polls has to wake it
+  // The word on which it parks. It is accessed under the lock of its bucket in the wait table. It is aligned like a
+  // word, because other addresses are those of locks (sync/lock_holders.h).
   alignas(8) bool is_set_ = false;
 };
 
-// Somebody may stand there.
+// Chooses waiters for this address, if there are any.
 void choose_slow(void const* address, about what, how_many count) noexcept;
 
-// A mutex at this address was unlocked. Anywhere.
+// Says that a mutex at this address was unlocked. May be called anywhere.
 inline void was_unlocked(void const* address) noexcept {
   rt::store_load_fence();  // pairs with place::enter
-  // acquire: pairs with places::enter, who waits has told before that there is a process of such
+  // acquire pairs with places::enter: the waiter has set the process of waiters (posix/watch.h) before it entered
   if (bucket_of(address, about::mutex).first.load(rt::acquire) != nullptr) [[unlikely]]
     choose_slow(address, about::mutex, how_many::one);
 }
 
-// A condition variable at this address was signalled. Whoever waited had the mutex before.
+// Says that a condition variable at this address was signalled. There is no barrier, because each waiter has held the
+// mutex before it waited.
 inline void was_signalled(void const* address, how_many count) noexcept {
-  if (bucket_of(address, about::condition).first.load(rt::acquire) != nullptr)  // as above [[unlikely]]
+  if (bucket_of(address, about::condition).first.load(rt::acquire) != nullptr)  // acquire as above; [[unlikely]]
     choose_slow(address, about::condition, count);
 }
 
 // --- unlocked unseen: (d) ---
 
-// While glibc has the mutex in its hands. Its owner calls.
+// Lives while the plain thread that owns the mutex is in a call in which glibc unlocks the mutex itself.
 class [[nodiscard]] unlocked_unseen {
  public:
   explicit unlocked_unseen(pthread_mutex_t const& mutex) noexcept;
@@ -193,7 +213,7 @@ class [[nodiscard]] unlocked_unseen {
   rt::atomic<std::uint32_t>& note_;
 };
 
-// After a try that has failed.
+// Asked after a failed try. True if the holder may unlock the mutex without looking at the bucket.
 [[nodiscard]] bool may_be_unlocked_unseen(pthread_mutex_t const& mutex) noexcept;
 
 }  // namespace thrum::posix
