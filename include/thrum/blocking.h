@@ -10,8 +10,8 @@
 // mutexes, timers and sleeps of thrum need no blocking(), because they never block a thread.
 //
 // blocking returns what f returns and throws what f throws. The goroutine may be on a different thread inside f than
-// before, and on another one afterwards, so read errno inside f. blocking blocks the goroutine. On a thread that is not
-// a goroutine it just calls f. Scopes nest, and only the outermost one has an effect.
+// before, and on yet another thread afterwards, so read errno inside f. blocking blocks the goroutine. On a thread that
+// is not a goroutine it just calls f. Scopes nest, and only the outermost one has an effect.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>

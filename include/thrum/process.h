@@ -176,7 +176,7 @@ class process {
     }));
     return ended;
   }
-  // Does not wait.
+  // Returns an empty optional if the child has not ended. Does not wait.
   std::optional<exit_status> try_wait() {
     return detail::or_throw("process::try_wait", [&](std::error_code& e) { return try_wait(e); });
   }
@@ -188,7 +188,7 @@ class process {
   }
   void kill(int signal, std::error_code& error) noexcept;
 
-  // Sends SIGTERM, waits for the given time, and then sends SIGKILL.
+  // Sends SIGTERM and waits for the end of the child. If it has not ended after the given time, sends SIGKILL.
   template <class Rep, class Period>
   exit_status terminate(std::chrono::duration<Rep, Period> const& patience) {
     return detail::or_throw("process::terminate", [&](std::error_code& e) { return terminate(patience, e); });

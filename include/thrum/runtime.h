@@ -9,11 +9,11 @@
 //   thrum::dump_goroutines(stderr);                   // what each goroutine waits for, and where
 //
 // Thread safety: all of these may be called from any goroutine or thread while a runtime is alive; otherwise they throw
-// std::logic_error.
+// std::logic_error, except num_cpus, which needs no runtime.
 //
 // Cost: read_stats interrupts each P briefly. set_max_procs and dump_goroutines stop the world for some hundred
-// microseconds. So call them about once a second, not for every request. max_procs, num_goroutines, num_threads and
-// num_cpus only read a few words.
+// microseconds. So call them about once a second, not for every request. max_procs, num_goroutines and num_threads
+// only read a few words. num_cpus reads files of /proc.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -33,7 +33,7 @@ namespace thrum {
 int set_max_procs(int n);
 [[nodiscard]] int num_goroutines();  // how many exist, main included
 [[nodiscard]] int num_threads();     // OS threads of the scheduler, including the thread that called run
-[[nodiscard]] int num_cpus();        // CPUs that the affinity mask and the cgroup quota allow; needs no runtime
+[[nodiscard]] int num_cpus();        // CPUs that the affinity mask and the cgroup quota allow
 
 // Locks the calling goroutine to an OS thread until unlock_os_thread was called as many times as lock_os_thread. The
 // goroutine runs on no other thread, and the thread runs no other goroutine. This is for libraries and settings that

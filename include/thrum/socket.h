@@ -25,7 +25,8 @@ class basic_socket : public fd {
   }
   [[nodiscard]] endpoint remote_endpoint(std::error_code& error) const noexcept;
 
-  // Ends the sending side: the peer reads up to the end and may go on writing to this socket.
+  // shutdown_write ends the sending side: the peer reads up to the end, and may go on writing to this socket.
+  // shutdown_read ends the receiving side: no more bytes are read here.
   void shutdown_write() {
     detail::or_throw(detail::call_on{*this, "shutdown_write"}, [&](std::error_code& e) { shutdown_write(e); });
   }
