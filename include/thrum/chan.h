@@ -15,8 +15,8 @@
 // Cost: a send or recv that need not wait takes some ten nanoseconds; passing an element between two goroutines that
 // wait for each other takes two switches. Trivially copyable elements of up to 128 bytes are copied through the
 // channel, and so are the standard's pointers (unique_ptr, shared_ptr, weak_ptr). Other elements are put into a box on
-// the heap. You can declare a type relocatable if it may be moved by copying its bytes and forgetting the original; it
-// then needs no box:
+// the heap. You can declare a type relocatable if it may be moved by copying its bytes and forgetting the original; up
+// to 128 bytes it then needs no box:
 //   template <> inline constexpr bool thrum::is_relocatable<my_handle> = true;
 #pragma once
 
