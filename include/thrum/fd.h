@@ -8,8 +8,8 @@
 //   std::size_t n = in.read_full(text);   // 5, or 0 at the end
 //
 // A call first tries the operation. If that would block, the call parks its goroutine and blocks no thread, so a
-// hundred thousand calls can wait. Nothing is allocated. On a thread that is not a goroutine the call blocks the thread,
-// and a runtime must be alive.
+// hundred thousand calls can wait. Nothing is allocated. On a thread that is not a goroutine the call blocks the
+// thread, and a runtime must be alive.
 //
 // Errors: each call has a form that throws std::system_error and one with a std::error_code.
 //  - timed_out: the deadline has passed.
