@@ -26,7 +26,8 @@ std::uint64_t allocations_made_here() { return made_here; }
 
 #if !THRUM_ASAN && !THRUM_TSAN
 
-// There only where thrum::posix_locks is linked. Its pthread_join is called then, and what libc frees in there cannot be told apart.
+// This symbol exists only if thrum::posix_locks is linked. Then pthread_join is the one of that library, so the frees
+// that libc makes inside a join cannot be told from others, and `free` is not checked.
 extern "C" __attribute__((weak)) char const* const thrum_posix_locks_calls[];
 
 namespace thrum::test {
@@ -34,13 +35,13 @@ namespace {
 
 bool joins_are_seen() {
   auto const* others = &thrum_posix_locks_calls;
-  asm("" : "+r"(others));  // a compiler may believe that nothing is at address 0
+  asm("" : "+r"(others));  // hides the address from the compiler, which may assume that it is not null
   return others == nullptr;
 }
 
 constinit rt::atomic<bool> is_guarding{false};
 
-// Depth of calls into libc that may allocate although the mark is set.
+// The nesting depth of calls into libc that may allocate although the mark is set.
 constinit thread_local int excused __attribute__((tls_model("initial-exec"))) = 0;
 
 void look(char const* function) {
@@ -57,7 +58,7 @@ void note_allocation(char const* function) {
   look(function);
 }
 
-// libc's own, behind ours. Looked up once: dlsym itself may allocate.
+// libc's functions, which the functions below replace. They are looked up once, because dlsym itself may allocate.
 template <class F>
 F libc_function(char const* name) {
   return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
@@ -78,7 +79,8 @@ libc_functions const& libc() {
 
 void guard_the_runtime() {
   static_cast<void>(libc());
-  // Optimised at link time, nobody else may ask the archive for what current_m's asm names.
+  // With link-time optimisation, this may be the only reference that makes the linker take the symbol from the archive,
+  // which the asm of current_m names.
   static_cast<void>(rt::own_m_place());
   rt::os::trust_the_programs_malloc();
   is_guarding.store(true, rt::relaxed);

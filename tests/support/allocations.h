@@ -1,7 +1,7 @@
-// Watching the heap: how often it is used, and that it is never used inside the runtime (T01).
+// Watches the heap: it counts allocations, and checks that the runtime itself never allocates (T01).
 //
-// malloc and its kin are replaced by functions that look and pass on to libc's. Not under AddressSanitizer and
-// ThreadSanitizer, which replace them themselves.
+// malloc, free and the like are replaced by functions that check and then call libc's. That is not done under
+// AddressSanitizer and ThreadSanitizer, which replace these functions themselves.
 #pragma once
 
 #include "base/platform.h"
@@ -12,13 +12,15 @@ namespace thrum::test {
 
 inline constexpr bool allocations_are_seen = !rt::with_asan && !rt::with_tsan;
 
-// From now on the program ends when an M whose in-runtime mark is set allocates or frees. A goroutine may be preempted inside
-// malloc, holding its lock: the runtime must not wait for it. Two exceptions, both of libc's own making: creating a thread
-// (os::create_thread, between pthread_attr_init and _destroy), which Ms do only to say a program's last words, when nothing runs any
-// more; and joining one, at the end of run(), likewise.
+// After this call the program ends when an M whose in-runtime mark is set allocates or frees. A goroutine may be
+// preempted inside malloc while it holds malloc's lock, so the runtime must not wait for that lock. There are two
+// exceptions, because libc itself allocates there:
+//  - Creating a thread (os::create_thread, between pthread_attr_init and pthread_attr_destroy). Ms do that only to
+//    print a program's last message, when no goroutine runs.
+//  - Joining a thread, at the end of run(), when no goroutine runs either.
 void guard_the_runtime();
 
-// Allocations by all threads since the program began, and by the calling one.
+// The number of allocations since the program began, by all threads and by the calling thread.
 [[nodiscard]] std::uint64_t allocations_made();
 [[nodiscard]] std::uint64_t allocations_made_here();
 

@@ -1,5 +1,6 @@
-// A scheduler that nobody runs: all its Ps are held by Ms without threads, to be asked step by step on the test's own
-// thread. What it is asked must not need a stack or a thread: queues, searches, lists.
+// A scheduler without threads. Its Ps are held by Ms that have no threads, and the test calls its functions step by
+// step on its own thread. Only functions that need neither a goroutine stack nor a thread can be called: queues,
+// searches, lists.
 #pragma once
 
 #include "core/m.h"
@@ -31,7 +32,7 @@ class bare_sched {
       ms_.push_back(std::make_unique<rt::M>(*s_, i + 1));
       ++s_->ms_total;
       rt::acquire_p(*ms_.back(), p(i));
-      p(i).ticks_to_global = 30;  // in the middle between two turns of the global queue
+      p(i).ticks_to_global = 30;  // halfway between two turns of the global queue
     }
   }
 
@@ -40,7 +41,7 @@ class bare_sched {
   rt::P& p(int number) { return *s_->procs[static_cast<std::size_t>(number)]; }
   rt::M& m(int number) { return *ms_[static_cast<std::size_t>(number)]; }  // the holder of P `number`
 
-  // P `number` goes to the idle list and its M to the idle Ms, as if asleep.
+  // Puts P `number` into the idle list and its M among the idle Ms, as if the M were asleep.
   void make_idle(int number) {
     rt::os::lock_guard const guard(s_->lock);
     m(number).p = nullptr;
@@ -53,7 +54,7 @@ class bare_sched {
     rt::put_global_locked(*s_, e);
   }
 
-  // What is left, emptying it.
+  // Empties the queue and returns the numbers of the goroutines that were in it.
   std::vector<long> drain_global() {
     std::vector<long> left;
     rt::os::lock_guard const guard(s_->lock);

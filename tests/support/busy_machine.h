@@ -1,4 +1,5 @@
-// Limits of time on a machine that others use too: what this process has waited for a CPU is not the runtime's doing.
+// Time limits on a machine that other programs use too. The time for which this process has waited for a CPU is not
+// counted, because the runtime does not cause it.
 //
 //   busy_machine const machine;
 //   ...
@@ -18,12 +19,12 @@
 
 namespace thrum::test {
 
-// Not beside a sanitizer, an emulator, or delays that were asked for.
+// False under a sanitizer, under an emulator, and with delays by THRUM_CHAOS. Time limits mean nothing there.
 [[nodiscard]] inline bool limits_count() {
   return !rt::with_asan && !rt::with_tsan && !emulated() && std::getenv("THRUM_CHAOS") == nullptr;
 }
 
-// Of all threads of the process that live. Where the kernel does not count it: none.
+// The sum over all live threads of the process. It is 0 if the kernel does not count it.
 [[nodiscard]] inline std::chrono::nanoseconds waited_for_a_cpu() {
   std::int64_t total_ns = 0;
   std::error_code none;
@@ -39,7 +40,8 @@ namespace thrum::test {
 
 class busy_machine {
  public:
-  // Since it was made, less what threads waited meanwhile: on a machine that nobody else uses, next to nothing.
+  // The time since the object was made, less the time for which threads waited for a CPU meanwhile. On an idle machine
+  // the latter is close to 0.
   [[nodiscard]] clock::duration time_taken() const { return clock::now() - begin_ - (waited_for_a_cpu() - waited_); }
 
  private:

@@ -1,4 +1,4 @@
-// White-box looks at the channels of the scheduler that runs.
+// Functions that read the inner state of channels, for tests.
 #pragma once
 
 #include "base/atomic.h"
@@ -20,8 +20,9 @@ struct waiters {
   bool operator==(waiters const&) const = default;
 };
 
-// Who waits on a channel and has left its stack: the channel's lock, under which it entered the queue, is released only
-// after that. A select counts once for each of its cases.
+// Counts the goroutines that wait on a channel. All of them have left their stacks, because a goroutine enters the
+// queue under the channel's lock, and the lock is released only after it has left its stack. A select counts once for
+// each of its cases.
 inline waiters waiting_on(detail::channel_handle const& c) {
   rt::M& m = *rt::current_m();
   rt::enter(m);
@@ -45,8 +46,8 @@ inline waiters waiting_on(detail::channel_handle const& c) {
   return wait_until([&] { return waiting_on(c).senders == count; });
 }
 
-// A goroutine that is expected to wait, by whatever: is_parked() says that it is about to leave its stack or has done so.
-// What it does may outlive this object.
+// A goroutine that is expected to park, for any reason. is_parked() says that it is about to leave its stack or has
+// left it. The goroutine may outlive this object.
 class suspect {
  public:
   template <class F>
@@ -63,9 +64,9 @@ class suspect {
 
   [[nodiscard]] bool is_parked() const {
     rt::G const* const g = record_->load(rt::acquire);
-    return g != nullptr && g->status.load(rt::relaxed) == rt::g_status::waiting;  // relaxed: only a look
+    return g != nullptr && g->status.load(rt::relaxed) == rt::g_status::waiting;  // relaxed: a snapshot
   }
-  // Parked, and still so after others had their turns.
+  // True if the goroutine parks, and is parked after other goroutines have had 100 turns.
   [[nodiscard]] bool stays_parked() const {
     if (!wait_until([&] { return is_parked(); })) return false;
     for (int i = 0; i < 100; ++i) thrum::yield();

@@ -1,6 +1,6 @@
-// The emulator is told by what it does not pretend: it answers for /proc/self/exe with the program that it interprets,
-// while /proc/thread-self/exe, the same file for the kernel, is the emulator. Likewise its own command line is in
-// /proc/thread-self/cmdline, and ends with the program's.
+// The emulator is detected by a file that it does not fake. It answers a read of /proc/self/exe with the program that
+// it interprets. But /proc/thread-self/exe, which is the same file to the kernel, names the emulator. In the same way
+// /proc/thread-self/cmdline has the emulator's own command line, which ends with the program's.
 #include "support/child.h"
 
 #include <array>
@@ -18,12 +18,12 @@
 namespace thrum::test {
 namespace {
 
-// The emulator with its options; empty without one.
+// The emulator with its options. Empty if there is none.
 std::vector<std::string> emulator;
 
 std::string quoted(std::string const& word) { return "'" + word + "'"; }
 
-// The heap may be locked between fork and exec: nothing is allocated here.
+// Does not allocate, because the heap may be locked between fork and exec.
 int exec_through_emulator(char* const* argv) {
   constexpr std::size_t words_max = 128;
   std::array<char*, words_max + 1> words{};
@@ -45,7 +45,7 @@ void learn_how_to_start_children(int argc) {
   if (no_such_file || interpreter == this_program()) return;
   std::ifstream cmdline("/proc/thread-self/cmdline");
   for (std::string word; std::getline(cmdline, word, '\0');) emulator.push_back(word);
-  // What is left when the program's own words are taken off.
+  // Removes the program's own arguments. The emulator and its options are left.
   emulator.resize(emulator.size() - static_cast<std::size_t>(argc));
 }
 

@@ -1,8 +1,9 @@
-// Programs that a test starts: itself once more, or one that stands beside it.
+// Programs that a test starts: itself, or another program of the build.
 //
-// Under an emulator of user programs (qemu-user runs the other architecture's tests) the kernel cannot start them, it
-// does not know their format: they are started as the test was, through the emulator and with its options. For
-// GoogleTest, which starts the child processes of death tests by execv, child.cpp puts an execv of its own before libc's.
+// Under an emulator of user programs (qemu-user runs the other architecture's tests), the kernel cannot start such a
+// program, because it does not know its format. So the program is started as the test itself was, through the emulator
+// and with its options. GoogleTest starts the child processes of death tests with execv, so child.cpp replaces libc's
+// execv.
 #pragma once
 
 #include <filesystem>
@@ -10,26 +11,27 @@
 
 namespace thrum::test {
 
-// By main, with what it was given, before the first test.
+// Called by main before the first test, with main's argc.
 void learn_how_to_start_children(int argc);
 
-// Whether an emulator interprets this program: what the kernel says of the process (resident memory, threads) is then
-// the emulator's. The kernel is asked, at run time: never true of a program that runs by itself.
+// True if an emulator interprets this program. What the kernel reports about the process (resident memory, threads) is
+// then about the emulator. This is found out at run time from the kernel, so it is never true for a program that runs
+// natively.
 [[nodiscard]] bool emulated();
 
 struct outcome {
-  int code = -1;     // -1: not started, or ended by a signal
+  int code = -1;     // -1: it was not started, or a signal ended it
   std::string text;  // standard output and standard error
 };
 
-// Both in the shell's words: "--first --second", "NAME=value".
+// Both in shell syntax: "--first --second", "NAME=value".
 struct command_line {
   std::string arguments;
   std::string environment;
 };
 [[nodiscard]] outcome run_program(std::filesystem::path const& program, command_line const& given);
 
-// A program of the machine's, in the shell's words.
+// Runs a command of the machine's shell.
 [[nodiscard]] outcome run_shell(std::string const& command);
 
 [[nodiscard]] std::filesystem::path this_program();

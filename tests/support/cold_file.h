@@ -1,4 +1,4 @@
-// A file whose bytes are known, and can be driven out of memory.
+// A file with known bytes that can be dropped from the page cache.
 #pragma once
 
 #include "os/epoll.h"
@@ -39,11 +39,11 @@ class cold_file {
 
   [[nodiscard]] std::string const& path() const { return path_; }
   [[nodiscard]] std::string const& text() const { return text_; }
-  // Open to be read, and not a byte of it in memory: if it is on a disk.
+  // Opens the file for reading. If it is on a disk, none of its bytes are in memory.
   [[nodiscard]] file open_cold() const {
     auto in = file::open(path_);
     drop(in);
-    EXPECT_EQ(::posix_fadvise(in.native_handle(), 0, 0, POSIX_FADV_RANDOM), 0);  // no page in the wake of another
+    EXPECT_EQ(::posix_fadvise(in.native_handle(), 0, 0, POSIX_FADV_RANDOM), 0);  // no read-ahead
     return in;
   }
   static void drop(file const& in) { EXPECT_EQ(::posix_fadvise(in.native_handle(), 0, 0, POSIX_FADV_DONTNEED), 0); }
@@ -60,13 +60,13 @@ class cold_file {
   std::string text_;
 };
 
-// Tests of them: faults are each one's own.
+// The fixture for tests of cold reads. It clears the injected faults before and after each test.
 class cold_reading : public at_every_width {
  protected:
   void SetUp() override { rt::os::clear_faults(); }
   void TearDown() override { rt::os::clear_faults(); }
 
-  // Also who reads alone waits for the ring.
+  // Runs with a setting in which even a single cold read waits for io_uring, instead of keeping its thread.
   template <class F>
   static int run_without_threads(F body) {
     return run([&] {
@@ -76,7 +76,7 @@ class cold_reading : public at_every_width {
   }
 };
 
-// Whether this kernel has a ring for us.
+// True if this kernel lets the process use io_uring.
 [[nodiscard]] inline bool ring_is_to_be_had() {
   rt::os::ring tried;
   return rt::os::open_poll() == 0 && tried.open() == 0;

@@ -1,4 +1,4 @@
-// What this process has open, for tests that nothing is lost.
+// Counts the open descriptors of this process, for tests that check for leaks.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ template <class Counts>
   return count;
 }
 
-// But for files: sysmon opens some, at any time.
+// Files are not counted, because sysmon may open some at any time.
 [[nodiscard]] inline int open_descriptors() {
   return descriptors_of([](std::string const& what) { return !what.starts_with('/'); });
 }

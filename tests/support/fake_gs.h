@@ -1,4 +1,4 @@
-// Goroutine records without a scheduler: something to put into queues. Numbered from 0.
+// Goroutine records without a scheduler, for tests of queues. They are numbered from 0.
 #pragma once
 
 #include "core/entry.h"
@@ -34,7 +34,7 @@ class fake_gs {
 // The number of the G that an entry names; -1 for the empty entry.
 inline long number_of(rt::entry e) { return e ? static_cast<long>(e.g()->id) : -1; }
 
-// from, from + 1, ... up to and without `to`.
+// from, from + 1, ..., to - 1.
 inline std::vector<long> numbers(long from, long to) {
   std::vector<long> result;
   for (long i = from; i < to; ++i) result.push_back(i);

@@ -1,5 +1,6 @@
-// Tests of what ends the program: in a child process that is started anew, so that it has no thread of the parent and no
-// watchdog (which would silence the deadlock report), with its exit code and last words checked.
+// Tests of errors that end the program. The test body runs in a child process that is started with exec. So the child
+// has no thread of the parent and no watchdog, which would silence the deadlock report. The test checks its exit code
+// and its last message.
 //
 //   class overflow : public fatal_test {};
 //   TEST_F(overflow, S29_...) { EXPECT_FATAL(thrum::run([] { recurse(); }), "stack overflow"); }
@@ -28,8 +29,9 @@ class fatal_test : public testing::Test {
 // The statement ends the program with exit code 2, and standard error matches the (POSIX extended) expression.
 #define EXPECT_FATAL(statement, expression) EXPECT_EXIT(statement, testing::ExitedWithCode(2), expression)
 
-// A sanitizer's or an emulator's own thread might call `go`: the scheduler cannot tell, and keeps silent (T13). That of
-// ThreadSanitizer comes with the first thread that the program makes: too late to be seen here.
+// Skips the test if the process has threads of a sanitizer or an emulator. The scheduler cannot know that such a thread
+// never calls `go`, so it reports no deadlock (T13). The thread of ThreadSanitizer starts together with the program's
+// first thread, which is too late to be counted here.
 #define THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN()                        \
   if (::thrum::rt::with_tsan || ::thrum::test::unknown_threads() > 0) \
   GTEST_SKIP() << "a thread that is not thrum's silences the deadlock report (T13)"

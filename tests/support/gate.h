@@ -1,4 +1,4 @@
-// A call that stays in the kernel until somebody lets it go.
+// A system call that sleeps in the kernel until the test ends it with open().
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class gate {
     char byte = 0;
     EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
   }
-  // The same by a function that keeps no frame and, on aarch64, does not save where it returns to.
+  // The same with syscall(), which makes no stack frame and, on aarch64, does not save its return address.
   void wait_by_number() const {
     char byte = 0;
     EXPECT_EQ(::syscall(SYS_read, ends_[0], &byte, 1), 1);

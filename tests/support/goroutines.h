@@ -1,4 +1,4 @@
-// White-box looks at, and tricks with, the goroutines of the scheduler that runs.
+// Functions for tests that read or change the inner state of goroutines and of the scheduler that runs.
 #pragma once
 
 #include "core/current.h"
@@ -20,10 +20,11 @@ namespace thrum::test {
 inline rt::Sched& this_sched() { return rt::current_m()->sched; }
 inline rt::P& this_p() {
   if (rt::M& m = *rt::current_m(); m.in_runtime.load(rt::relaxed)) return *m.p;
-  rt::runtime_mark const mark;  // without it sysmon may be taking the P just now, if the thread slept in the kernel
+  rt::runtime_mark const mark;  // without it sysmon might take the P at this moment, if the thread slept in the kernel
   return *rt::current_m()->p;
 }
-// A lock of the scheduler's, held by a goroutine: one that is paused in there would stop everybody.
+// Holds a lock of the scheduler on a goroutine. It sets the mark, because a goroutine that is paused while it holds the
+// lock would stop all threads.
 class lock_of_sched {
  public:
   explicit lock_of_sched(rt::os::lock& lock) : guard_(lock) {}
@@ -35,7 +36,7 @@ class lock_of_sched {
 
 inline rt::G& this_g() { return *rt::current_m()->current; }
 
-// A goroutine as `go` makes it, but put into no queue: it runs once it is injected.
+// Makes a goroutine as `go` does, but puts it into no queue. It runs after it is passed to inject_all.
 template <class F>
 rt::G& make_unqueued(F f) {
   using call = detail::detached_call<F>;
@@ -50,7 +51,7 @@ rt::G& make_unqueued(F f) {
 
 enum class from : bool { this_p, nowhere };
 
-// What the poller or a timer does with a list of goroutines that became runnable.
+// Does what the poller or a timer does with a list of goroutines that became runnable.
 inline void inject_all(rt::g_list& list, from where) {
   rt::M& m = *rt::current_m();
   rt::enter(m);
@@ -58,8 +59,9 @@ inline void inject_all(rt::g_list& list, from where) {
   rt::leave(m);
 }
 
-// Whether a goroutine waits on this wait_group, once or mutex and has left its stack: the bucket's lock, under which it
-// entered, is released only after that. (Its status says `waiting` a little earlier.)
+// True if a goroutine waits on this wait_group or once and has left its stack. The goroutine enters the bucket under
+// the bucket's lock, and the lock is released only after it has left its stack. Its status is `waiting` a little
+// earlier.
 inline bool somebody_is_parked_on(void const* object) {
   rt::runtime_mark const mark;
   rt::wait_bucket& bucket = this_sched().waiters.bucket_of(object);
@@ -69,7 +71,8 @@ inline bool somebody_is_parked_on(void const* object) {
   return waits;
 }
 
-// Goroutines that wait for this: they are in its queue, and have left their stacks or hold its lock until they have.
+// Counts the goroutines that wait for this reason. Each of them is in a queue. It has left its stack, or holds the
+// queue's lock until it has.
 inline int waiting_for(rt::wait_reason reason) {
   rt::runtime_mark const mark;
   rt::os::lock_guard const guard(this_sched().free_lock);
@@ -80,12 +83,12 @@ inline int waiting_for(rt::wait_reason reason) {
   return waiting;
 }
 
-// Waiters of a mutex are found under a byte inside it (mutex::key).
+// The same for a mutex, whose waiters are found under the address of a byte inside it (mutex::key).
 inline bool somebody_is_parked_on(mutex const* object) {
   return somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(object) + 1));
 }
 
-// A goroutine that waits for a mutex as long as this object lives.
+// Makes a goroutine that waits for a mutex while this object lives.
 class waiter_for_mutex {
  public:
   waiter_for_mutex() {
@@ -104,7 +107,7 @@ class waiter_for_mutex {
   waiter_for_mutex& operator=(waiter_for_mutex const&) = delete;
 
   [[nodiscard]] bool is_parked() const { return somebody_is_parked_on(&held_); }
-  [[nodiscard]] rt::G const& g() const { return *g_.load(); }  // once it is parked
+  [[nodiscard]] rt::G const& g() const { return *g_.load(); }  // valid when is_parked()
 
  private:
   mutex held_;
@@ -112,9 +115,9 @@ class waiter_for_mutex {
   std::atomic<rt::G*> g_{nullptr};
 };
 
-// Sleepers and timers in the heaps of all Ps.
+// Counts the sleeps and timers in the heaps of all Ps.
 inline rt::p_timers::sizes timers_of_all() {
-  rt::runtime_mark const mark;  // a heap has a lock
+  rt::runtime_mark const mark;  // because a heap has a lock
   rt::p_timers::sizes sum{};
   for (auto const& p : this_sched().procs) {
     auto const [entries, dead] = p->timers.count();
@@ -124,18 +127,19 @@ inline rt::p_timers::sizes timers_of_all() {
   return sum;
 }
 
-// Those that will still fire.
+// The number of timers that are going to fire.
 inline std::uint32_t timers_pending() {
   auto const [entries, dead] = timers_of_all();
   return entries - dead;
 }
 
-// Yields alone until the global queue's next turn is more than `ticks` away.
+// Yields until the next turn of the global queue is more than `ticks` ticks away. No other goroutine may be runnable on
+// this P.
 inline void stay_clear_of_the_global_turn(std::uint32_t ticks) {
   while (this_p().ticks_to_global <= ticks) thrum::yield();
 }
 
-// Main leaves M0 for an M like all others.
+// Moves the main goroutine from M0 to another M.
 inline void leave_the_first_thread() {
   while (rt::current_m()->id == 0) {
     auto other = thrum::spawn([] {});
@@ -144,7 +148,7 @@ inline void leave_the_first_thread() {
   }
 }
 
-// Whether every thread is rid of those who stay with it: see sched/home.h.
+// True if no M has residents (sched/home.h).
 [[nodiscard]] inline bool nobody_is_at_home() {
   rt::Sched& s = this_sched();
   lock_of_sched const guard(s.lock);

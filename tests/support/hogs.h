@@ -1,4 +1,4 @@
-// Goroutines that do not come to the scheduler by themselves.
+// Goroutines that do not enter the scheduler by themselves.
 #pragma once
 
 #include "base/atomic.h"
@@ -14,11 +14,13 @@
 
 #include <gtest/gtest.h>
 
-// TSan puts signals off until the next call that it knows: a loop without calls is never interrupted (T15).
+// ThreadSanitizer defers signals until the next call that it intercepts, so a loop without calls is never interrupted
+// (T15).
 #define THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION() \
   if (thrum::rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals: loops without calls are not preempted"
 
-// At the end of the run: nobody stays asleep in the middle of a malloc that the whole program needs.
+// Skips the test if the end of a run cannot stop loops for good. That is so if malloc is linked into the executable,
+// because thrum cannot tell then whether a thread is inside malloc and holds a lock that the rest of the program needs.
 #define THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD() \
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();               \
   if (!thrum::test::loops_can_be_stopped_for_good()) GTEST_SKIP() << "not beside a malloc of the program's own"
@@ -30,26 +32,27 @@ inline bool loops_can_be_stopped_for_good() {
   return !rt::os::libc_is_in_the_program();
 }
 
-// One instruction and a jump; the compiler may not take it away.
+// A loop of one jump, which the asm keeps the compiler from removing.
 [[noreturn]] inline void loop_for_ever() {
   for (;;) asm volatile("");
 }
 
-// Stands still while others have the CPU.
+// The CPU time of the calling thread. It does not advance while other threads have the CPU.
 inline std::chrono::nanoseconds cpu_time_of_thread() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return std::chrono::nanoseconds(now.tv_sec * 1'000'000'000LL + now.tv_nsec);
 }
 
-// Uses a CPU for so long, as seen by the thread itself, without a call of the scheduler.
+// Uses the given amount of the thread's CPU time, without a call of the scheduler.
 inline void compute_for(std::chrono::nanoseconds long_) {
   for (auto const until = cpu_time_of_thread() + long_; cpu_time_of_thread() < until;) {
     for (int i = 0; i < 1000; ++i) asm volatile("");
   }
 }
 
-// At one P main has its turns beside a loop that calls nothing; else this does not return.
+// Checks, with one P, that the main goroutine gets its turns beside a loop that makes no calls. Otherwise this does not
+// return.
 inline void sleep_beside_a_loop() {
   std::atomic<bool> stop{false};
   wait_group all;

@@ -1,5 +1,5 @@
-// An object that is never destroyed: goroutines and threads that outlive their run may use it for good. It can always be
-// reached from here, so it is no leak.
+// An object that is never destroyed, so that goroutines and threads that outlive their run can use it. It is reachable
+// from here, so leak checkers do not report it.
 #pragma once
 
 #include <mutex>

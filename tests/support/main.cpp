@@ -1,4 +1,5 @@
-// The tests' main: GoogleTest's, and the guard that lets nobody allocate inside the runtime.
+// The main function of the tests. It runs GoogleTest, and turns on the check that the runtime does not allocate
+// (allocations.h).
 #include "support/allocations.h"
 #include "support/child.h"
 

@@ -1,4 +1,5 @@
-// A name server of the tests' own, on a port of this machine, asked in place of those that the machine has. On a goroutine.
+// A name server for tests, on a port of this machine. While it lives, c-ares asks it instead of the machine's name
+// servers. It has to be made on a goroutine.
 #pragma once
 
 #include "net/query.h"
@@ -18,8 +19,11 @@
 
 namespace thrum::test {
 
-// Knows these, by their first letters: "two" has an address of each family, "four" one; "big" is too long for a datagram; "silent" is not
-// answered, "late" not before the test says so; all others are not there.
+// It answers by the first label of the name:
+//  - "two" has an address of each family, and "four" has an IPv4 address.
+//  - "big" has an answer that is too long for a datagram.
+//  - "silent" is never answered, and "late" is answered only after answer_late_ones().
+//  - All other names do not exist.
 class name_server {
  public:
   name_server() : tcp_(tcp_listener::listen("127.0.0.1:0")), udp_(udp_socket::bind(tcp_.local_endpoint().to_string())) {
@@ -52,7 +56,7 @@ class name_server {
     to += static_cast<char>(value & 0xffU);
   }
 
-  // Empty: silence.
+  // The answer to a question. Empty if the server does not answer.
   static std::string answer(std::string_view question, over how) {
     if (question.size() < head_bytes + 5) return {};
     std::size_t end = head_bytes;

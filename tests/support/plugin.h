@@ -1,4 +1,5 @@
-// A library that a test loads while it runs (support/plugin/plugin.cpp); it lies beside the test's program.
+// A library that a test loads at run time (support/plugin/plugin.cpp). Its file is in the directory of the test
+// program.
 #pragma once
 
 #include "support/child.h"
@@ -29,7 +30,7 @@ class plugin {
     EXPECT_NE(found, nullptr) << name;
     return found;
   }
-  // 0: it got none.
+  // Reads a byte inside the library. Returns 0 if there was none.
   [[nodiscard]] int reads_a_byte(int descriptor) const {
     return reinterpret_cast<int (*)(int)>(symbol("plugin_reads_a_byte"))(descriptor);
   }

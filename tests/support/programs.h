@@ -1,4 +1,4 @@
-// Programs that tests start by thrum::process.
+// Programs that tests start with thrum::process.
 #pragma once
 
 #include <thrum/process.h>
@@ -14,7 +14,7 @@ namespace thrum::test {
 
 inline std::vector<std::string> shell(std::string const& script) { return {"sh", "-c", script}; }
 
-// One that runs until it is told to end, and not longer than the test.
+// A program that runs until it is killed. The destructor kills it.
 class sleeper {
  public:
   sleeper() : it(process::start({"sleep", "60"})) {}
@@ -30,7 +30,7 @@ class sleeper {
 
 enum class child_state : unsigned char { runs, ended, none_of_ours };
 
-// Takes nothing away. A stranger that has the number by now is none of ours.
+// The state of a child process. Does not collect it. A process of another program that has the id is none_of_ours.
 inline child_state state_of(int id) {
   siginfo_t about{};
   if (::waitid(P_PID, static_cast<id_t>(id), &about, WEXITED | WNOHANG | WNOWAIT) != 0)

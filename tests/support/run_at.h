@@ -1,4 +1,5 @@
-// Running a test's body on the scheduler, at a chosen number of Ps, under the eyes of the watchdog.
+// Runs the body of a test on the scheduler, with a chosen number of Ps, while the watchdog checks that it does not
+// hang.
 //
 //   run_at(1, [] { ... });                         // P=1
 //
@@ -18,7 +19,7 @@
 
 namespace thrum::test {
 
-// As thrum::run.
+// As thrum::run, with the watchdog.
 template <class F>
 int run_with(options chosen, F body) {
   start_watchdog();

@@ -1,4 +1,4 @@
-// How much a test does. THRUM_TEST_SCALE multiplies the counts of loops that take long (0.1 under the sanitizers),
+// How much work a test does. THRUM_TEST_SCALE multiplies the counts of long loops; it is 0.1 under the sanitizers.
 // THRUM_TEST_LONG asks for the long form of stress tests.
 #pragma once
 

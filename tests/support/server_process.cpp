@@ -27,7 +27,7 @@ server_process::server_process(std::filesystem::path const& program, std::vector
   if (::pipe2(ends, O_CLOEXEC) != 0) return;
   id_ = ::fork();
   if (id_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if the test crashes
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends the server even if the test crashes
     ::dup2(ends[1], STDOUT_FILENO);
     ::execv(words.front(), words.data());
     ::_exit(127);

@@ -1,5 +1,5 @@
-// A server that a test starts as a program of its own: an example that says "serving on ADDRESS:PORT" when it listens. It is killed
-// with the object, whatever became of the test.
+// A server that a test starts as a separate process: an example that prints "serving on ADDRESS:PORT" when it listens.
+// The destructor kills it, whether the test has passed or not.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace thrum::test {
 
 class server_process {
  public:
-  // Waits until it listens; port() is 0 if it ended instead.
+  // Waits until the server listens. port() is 0 if it ended or did not listen in time.
   server_process(std::filesystem::path const& program, std::vector<std::string> arguments);
   server_process(server_process const&) = delete;
   server_process& operator=(server_process const&) = delete;
@@ -23,9 +23,10 @@ class server_process {
   [[nodiscard]] pid_t id() const noexcept { return id_; }
   void signal(int number) const noexcept;
 
-  // Waits for its end: the exit code; -1 if a signal ended it, or it had not ended in time and was killed.
+  // Waits for its end and returns the exit code, or -1 if a signal ended it or it has not ended in time. In the latter
+  // case the destructor kills it.
   int wait();
-  [[nodiscard]] std::string const& said() const noexcept { return said_; }  // up to and with the line above
+  [[nodiscard]] std::string const& said() const noexcept { return said_; }  // its output up to the end of that line
 
  private:
   void read_port();

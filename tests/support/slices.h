@@ -1,10 +1,11 @@
-// How long time slices are in a test. Tests run with the 10 ms that users have. A test that counts switches, or says in which order
-// goroutines run, asks for slices that do not end while it runs, because on a busy machine 10 ms pass anywhere:
+// The length of time slices in a test. Tests run with the default of 10 ms. A test that counts switches, or that checks
+// the order in which goroutines run, asks for slices that do not end while it runs, because on a busy machine 10 ms may
+// pass anywhere:
 //
 //   without_slices const uninterrupted;
 //   run_at(1, [] { ... });
 //
-// A test of preemption asks for short ones: with_slices_of const slices(500us).
+// A test of preemption asks for short slices: with_slices_of const slices(500us).
 #pragma once
 
 #include "support/with_debug.h"

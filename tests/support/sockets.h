@@ -29,20 +29,20 @@ inline pair_of_fds pipe_pair() {
   return {fd(ends[0]), fd(ends[1])};
 }
 
-// One byte there and back, as the one who asks.
+// Sends one byte and waits for the answer.
 inline void ask(fd& over) {
   char byte = 'q';
   EXPECT_EQ(over.write_all({&byte, 1}), 1U);
   EXPECT_EQ(over.read_some({&byte, 1}), 1U);
 }
 
-// Answers until the other side ends.
+// Sends back what it reads, until the other side closes the connection.
 inline void answer_all(fd& over) {
   std::array<char, 512> bytes{};
   while (std::size_t const n = over.read_some(bytes)) over.write_all({bytes.data(), n});
 }
 
-// All until the end, as far as there is room. How many bytes.
+// Reads until the end of the stream or until the buffer is full. Returns the number of bytes.
 template <class Stream>
 std::size_t read_to_end(Stream& from, mutable_buffer to) {
   std::size_t done = 0;

@@ -1,4 +1,4 @@
-// How often threads of this process have gone to sleep in the kernel, as the kernel has counted it for each of them.
+// How often threads of this process have gone to sleep, according to the kernel's count of voluntary context switches.
 #pragma once
 
 #include "os/thread.h"
@@ -9,17 +9,17 @@
 
 namespace thrum::test {
 
-inline constexpr char watchdog_name[] =
-    "test-watchdog";  // of its thread, which has a pace of its own: see watchdog.cpp
+// The name of the watchdog's thread. It is counted separately, because it wakes up periodically (watchdog.cpp).
+inline constexpr char watchdog_name[] = "test-watchdog";
 
-enum class of_whom : bool { watchdog, others };  // the others: but for the one that asks
+enum class of_whom : bool { watchdog, others };  // others: all other threads except the caller
 
 [[nodiscard]] inline long voluntary_switches(of_whom whom) {
   long sum = 0;
   std::string const asks = std::to_string(rt::os::current_tid());
   for (auto const& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     if (thread.path().filename() == asks) continue;
-    std::ifstream status(thread.path() / "status");  // gone: it says nothing
+    std::ifstream status(thread.path() / "status");  // empty if the thread has ended
     of_whom its = of_whom::others;
     long switches = 0;
     for (std::string word; status >> word;) {

@@ -1,4 +1,4 @@
-// A thread of this process by its name, as the kernel knows it.
+// Finds a thread of this process by its name.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace thrum::test {
 
-// 0: it is not there.
+// Returns the kernel's id of the thread, or 0 if there is no thread with this name.
 [[nodiscard]] inline int tid_of(char const* name) {
   for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string found;

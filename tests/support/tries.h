@@ -1,11 +1,12 @@
-// What a row asks of times, on a machine that has other things to do.
+// Checks the time limits that rows demand (docs/rows.md), on a machine that other programs use too.
 //
 //   auto const late = in_one_of(5, [] { return spread_of(rounds()); },
 //                               [](spread const& s) { return s.median <= 1ms && s.longest <= 20ms; });
 //   EXPECT_LE(late.median, 1ms);
 //
-// A row speaks of the median and of the longest of many rounds. So a try is a series of rounds, right or wrong as a whole, and one
-// of a few tries must be right. The best single round of many would say nothing: whoever is right by chance has such rounds, too.
+// A row is about the median and the maximum of many rounds. So a try is a series of rounds that passes or fails as a
+// whole, and one of a few tries has to pass. The best single round of many would prove nothing, because wrong code has
+// such rounds too, by chance.
 #pragma once
 
 #include "support/busy_machine.h"
@@ -17,8 +18,8 @@
 
 namespace thrum::test {
 
-// Where everything is slower by much, limits are wider by as much: they show then that somebody got on, and the figures are for the
-// other builds and modes.
+// The factor for time limits where everything is much slower (sanitizers, emulators, chaos). With it a test only shows
+// that there is progress; the exact limits are checked in the other builds and modes.
 [[nodiscard]] inline int slowness() { return limits_count() ? 1 : 20; }
 
 struct spread {
@@ -30,13 +31,13 @@ inline std::ostream& operator<<(std::ostream& out, spread const& s) {
   return out << s.median.count() / 1000 << " us as a rule, " << s.longest.count() / 1000 << " us at most";
 }
 
-// Of one round at least.
+// `times` has at least one element.
 [[nodiscard]] inline spread spread_of(std::vector<std::chrono::nanoseconds> times) {
   std::sort(times.begin(), times.end());
   return {times[times.size() / 2], times.back()};
 }
 
-// What the first try that suits has measured, or the last.
+// Returns the result of the first try that suits, or of the last try.
 template <class Measure, class Suits>
 [[nodiscard]] auto in_one_of(int tries, Measure measure, Suits suits) {
   auto seen = measure();

@@ -1,9 +1,9 @@
-// Waiting for an event in a test: no sleeping, and a generous limit after which the test fails instead of hanging.
+// Waits for an event in a test, without sleeping. After a generous time limit the test fails instead of hanging.
 //
 //   ASSERT_TRUE(wait_until([&] { return started.load() == 8; }));
 //
-// On a goroutine it yields, so that it also works at P=1; the thread gives way too, because the machine may have fewer
-// CPUs than the test has Ms.
+// On a goroutine it yields, so that it also works with one P. It also yields the thread, because the machine may have
+// fewer CPUs than the test has Ms.
 #pragma once
 
 #include "core/current.h"
@@ -28,7 +28,7 @@ template <class Predicate>
   return true;
 }
 
-// The same without leaving the P: other goroutines of this P do not run meanwhile.
+// The same without yielding the P, so other goroutines of this P do not run meanwhile.
 template <class Predicate>
 [[nodiscard]] bool spin_until(Predicate holds, std::int64_t limit_ns = wait_limit_ns) {
   std::int64_t const until_ns = rt::os::monotonic_ns() + limit_ns;

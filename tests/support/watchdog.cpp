@@ -51,7 +51,7 @@ void watch(std::int64_t limit) {
   for (;;) {
     timespec const pause{.tv_sec = 0, .tv_nsec = 500'000'000};
     ::nanosleep(&pause, nullptr);
-    std::int64_t const began = test_began_ns.load(rt::relaxed);  // relaxed: only a time
+    std::int64_t const began = test_began_ns.load(rt::relaxed);  // relaxed: it publishes no other data
     if (began != 0 && rt::os::monotonic_ns() - began > limit) report_and_end();
   }
 }
@@ -63,7 +63,7 @@ class test_clock : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-// UnitTest takes the listener over.
+// UnitTest owns the listener.
 bool const test_clock_is_installed = [] {
   testing::UnitTest::GetInstance()->listeners().Append(new test_clock);
   return true;
@@ -71,7 +71,7 @@ bool const test_clock_is_installed = [] {
 
 void start_watchdog() {
   if (testing::internal::InDeathTestChild() || is_started.exchange(true, rt::relaxed)) return;
-  std::thread(watch, limit_ns()).detach();  // the environment may change later
+  std::thread(watch, limit_ns()).detach();  // reads the limit here, because a test may change the environment later
 }
 
 int unknown_threads() { return rt::os::count_process_threads() - 1 - (is_started.load(rt::relaxed) ? 1 : 0); }

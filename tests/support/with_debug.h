@@ -1,4 +1,4 @@
-// What THRUM_DEBUG says for a while; then it says again what it did before.
+// Sets THRUM_DEBUG for the lifetime of an object, and restores its value afterwards.
 //
 //   with_debug const meanwhile("asyncpreemptoff=1,slice=1000");
 //   run_at(1, [] { ... });
