@@ -1,8 +1,11 @@
-// A barrier that all other threads of the process take part in, without their doing anything (membarrier).
+// A memory barrier that the kernel executes on all threads of the process (membarrier).
 //
-// Before: a store of ours. After: whatever any other thread does later sees that store, and what it stored earlier is seen by
-// us. It makes the cheap side of a store-load protocol a mere compiler barrier (signal_fence); this side pays some
-// microseconds.
+// What the caller stored before the call is visible to every other thread in everything that it does after the barrier.
+// What another thread stored before the barrier is visible to the caller after the call. So the frequent side of a
+// store-load protocol needs only a compiler barrier (signal_fence), and the rare side, which calls
+// barrier_in_all_threads, pays some microseconds.
+//
+// No locks, no allocation. May be called on any stack.
 #pragma once
 
 #include "base/atomic.h"
@@ -11,12 +14,14 @@ namespace thrum::rt::os {
 
 extern constinit atomic<bool> barrier_is_prepared;
 
-// Before the first use in a process; in a child of fork anew. Where the kernel cannot (before 4.14, or forbidden), there is none.
+// Registers the process with the kernel. Has to be called before the first use in a process, and once more in a child
+// of fork. If the kernel cannot do it (before 4.14, or a sandbox forbids it), has_barrier() is false.
 void prepare_barrier() noexcept;
 
-// What that has found. Relaxed: all who ask were started afterwards.
+// Whether prepare_barrier succeeded. relaxed: the threads that ask were started after prepare_barrier
 [[nodiscard]] inline bool has_barrier() noexcept { return barrier_is_prepared.load(relaxed); }
 
+// Requires has_barrier(). If the call fails all the same, the program ends with a message.
 void barrier_in_all_threads() noexcept;
 
 }  // namespace thrum::rt::os

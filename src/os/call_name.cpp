@@ -65,7 +65,7 @@ char const* name_of_call(long number) noexcept {
     THRUM_CALL(getrandom)
     THRUM_CALL(msync)
     THRUM_CALL(restart_syscall)
-#if defined(__x86_64__)  // of the old calls only these have survived everywhere
+#if defined(__x86_64__)  // older calls, which aarch64 does not have
     THRUM_CALL(open)
     THRUM_CALL(poll)
     THRUM_CALL(select)

@@ -1,9 +1,9 @@
-// The names of system calls in which threads are found asleep, for reports.
+// The names of system calls in which threads often sleep, for reports.
 #pragma once
 
 namespace thrum::rt::os {
 
-// nullptr: none of those that usually keep a thread waiting.
+// Returns nullptr for a call that does not usually make a thread wait. May be called anywhere.
 [[nodiscard]] char const* name_of_call(long number) noexcept;
 
 }  // namespace thrum::rt::os

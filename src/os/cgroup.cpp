@@ -1,9 +1,12 @@
-// The CPU quota of this process's cgroup and its ancestors: cgroup_quota of os/cpu.h.
+// cgroup_quota of os/cpu.h: the smallest CPU quota of this process's cgroup and its ancestors.
 //
-// Three steps: which cgroup governs our CPU time (/proc/self/cgroup), where its hierarchy is mounted
-// (/proc/self/mountinfo), and the limit files on the way up. Version 1's cpu controller, where it is mounted,
-// takes precedence: a controller belongs to one version at a time, and the 0:: line of version 2 is always
-// there.
+// It works in three steps. It finds the cgroup that limits the process's CPU time (/proc/self/cgroup), finds where that
+// hierarchy is mounted (/proc/self/mountinfo), and reads the limit files from there up to the root of the mount.
+//
+// If version 1's cpu controller is mounted, it takes precedence. A controller belongs to one version at a time, while
+// the 0:: line of version 2 is always there and proves nothing.
+//
+// Allocates and reads files. Takes no lock of the runtime.
 #include "os/cpu.h"
 #include "os/text_file.h"
 
@@ -25,7 +28,7 @@ struct group {
   std::string_view path;
 };
 
-// Cuts the text up to `separator` off the front of `rest`.
+// Removes the text up to `separator`, and the separator, from the front of `rest` and returns the text.
 std::string_view cut(std::string_view& rest, char separator) noexcept {
   std::size_t const at = rest.find(separator);
   std::string_view const piece = rest.substr(0, at);
@@ -40,7 +43,8 @@ bool list_holds(std::string_view list, std::string_view wanted) noexcept {
   return false;
 }
 
-// A path that climbs ("/../x") means that we are outside of the cgroup namespace we see: no file is certain.
+// False for a path with "..", such as "/../x". It means that the process is outside the cgroup namespace that it sees,
+// so that no file is known to be its own.
 bool is_plain(std::string_view path) noexcept {
   if (!path.starts_with('/')) return false;
   while (!path.empty()) {
@@ -49,7 +53,7 @@ bool is_plain(std::string_view path) noexcept {
   return true;
 }
 
-// Lines are "id:controllers:path"; the path may hold colons.
+// Each line is "id:controllers:path". The path may contain colons.
 std::optional<group> find_group(std::string_view text) noexcept {
   std::optional<group> found;
   while (!text.empty()) {
@@ -63,7 +67,7 @@ std::optional<group> find_group(std::string_view text) noexcept {
   return found;
 }
 
-// mountinfo writes space, tab, newline and backslash as \ooo.
+// mountinfo writes space, tab, newline and backslash as \ooo (octal).
 std::string unescape(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -80,8 +84,8 @@ std::string unescape(std::string_view text) {
 }
 
 struct mount {
-  std::string root;   // which directory of the hierarchy is mounted
-  std::string point;  // where
+  std::string root;   // the directory of the hierarchy that is mounted
+  std::string point;  // the directory at which it is mounted
 };
 
 // "36 35 98:0 /root /point options optional... - type source super_options"
@@ -101,7 +105,7 @@ std::optional<mount> parse_mount(std::string_view line, version wanted) {
   return found;
 }
 
-// `path` below `root`, "" or "/a/b"; nothing when it is elsewhere.
+// The part of `path` below `root`, such as "" or "/a/b", or nothing if `path` is not below `root`.
 std::optional<std::string_view> below(std::string_view path, std::string_view root) noexcept {
   if (root == "/") return path == "/" ? std::string_view{} : path;
   if (!path.starts_with(root)) return std::nullopt;
@@ -110,7 +114,8 @@ std::optional<std::string_view> below(std::string_view path, std::string_view ro
   return path;
 }
 
-// Of several mounts that show our cgroup the one with the shortest root: it shows the most ancestors.
+// If several mounts contain the process's cgroup, takes the one with the shortest root, because it contains the most
+// ancestors.
 std::optional<mount> find_mount(std::string_view text, group const& ours) {
   std::optional<mount> best;
   while (!text.empty()) {
@@ -121,7 +126,7 @@ std::optional<mount> find_mount(std::string_view text, group const& ours) {
   return best;
 }
 
-// A whole number, as far as a space or the line's end.
+// The whole text as a number, or nothing if it is not one.
 std::optional<std::int64_t> number(std::string_view text) noexcept {
   std::int64_t value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -130,7 +135,7 @@ std::optional<std::int64_t> number(std::string_view text) noexcept {
 }
 
 std::optional<double> ratio(std::optional<std::int64_t> quota, std::optional<std::int64_t> period) noexcept {
-  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;  // version 1: -1 is no limit
+  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;  // version 1 writes -1 for no limit
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
@@ -149,7 +154,7 @@ std::optional<double> quota_of(std::string const& directory, version hierarchy) 
   std::string const line = first_line(directory + "/cpu.max");  // "max 100000" or "150000 100000"
   std::string_view rest = line;
   std::string_view const quota = cut(rest, ' ');
-  return ratio(number(quota), number(rest));  // "max" is no number: no limit
+  return ratio(number(quota), number(rest));  // "max" is not a number, so there is no limit
 }
 
 }  // namespace

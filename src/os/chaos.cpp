@@ -11,24 +11,26 @@
 namespace thrum::rt::os {
 namespace {
 
-// All relaxed: they are set before the threads of a run are made, and one that draws from the last run's does no harm.
+// All accesses are relaxed. The values are set before the threads of a run are made, and a thread that draws with the
+// values of the last run does no harm.
 constinit atomic<std::uint64_t> seed_in_force{0};
 constinit atomic<std::uint32_t> slices_end_one_in{0};
 constinit atomic<char const*> points_in_force{nullptr};
-constinit atomic<std::uint32_t> generation{0};     // grows with set_chaos
-constinit atomic<std::uint32_t> threads_drawn{0};  // since then
+constinit atomic<std::uint32_t> generation{0};     // incremented by set_chaos
+constinit atomic<std::uint32_t> threads_drawn{0};  // threads that have drawn since set_chaos
 
 struct drawer {
   std::uint32_t generation;
   std::uint64_t state;
 };
 
-// It holds nothing up but its thread: which one that is does not matter.
+// Opaque, because it has a thread-local. A draw only decides whether the calling thread is delayed, so it does not
+// matter which thread that is.
 THRUM_OPAQUE std::uint64_t draw() noexcept {
   static constinit thread_local drawer mine{};
   if (std::uint32_t const now = generation.load(relaxed); mine.generation != now) {
     std::uint64_t const ordinal = threads_drawn.fetch_add(1U, relaxed);
-    // Neighbours in the order of coming begin far from each other.
+    // The multiplication makes threads with neighbouring ordinals begin with very different states.
     mine = {now, random_source(seed_in_force.load(relaxed) + ordinal * 0x9e3779b97f4a7c15ULL).next()};
   }
   random_source source(mine.state);
@@ -76,7 +78,7 @@ void chaos_point(char const* name) noexcept {
   constexpr std::uint64_t one_in = 16;
   if (drawn % one_in != 0 || !chaos_names(points_in_force.load(relaxed), name)) return;
   if (drawn % (4 * one_in) == 0) {
-    yield_thread();  // others run meanwhile
+    yield_thread();  // lets other threads run
     return;
   }
   for (std::uint64_t spins = (drawn >> 32U) % 2000; spins > 0; --spins) cpu_relax();

@@ -24,8 +24,8 @@ std::uint64_t random_seed() noexcept {
     return seed;
   }
   errno = errno_before;
-  // splitmix64's finish spreads what differs between two threads or two moments over all bits. The address of
-  // a local adds what the kernel's own randomisation of the stack gave.
+  // splitmix64's final step spreads the differences between two threads or two moments over all bits. The address of a
+  // local variable adds the kernel's randomisation of the stack.
   seed = static_cast<std::uint64_t>(monotonic_ns()) ^ (static_cast<std::uint64_t>(current_tid()) << 40U) ^
          reinterpret_cast<std::uintptr_t>(&seed);
   seed += 0x9e3779b97f4a7c15ULL;

@@ -1,16 +1,17 @@
-// Time and chance. Both may be called anywhere, signal handlers included; neither allocates.
+// The monotonic clock and a random seed. Both functions may be called anywhere, also in signal handlers. Neither
+// allocates or takes a lock.
 #pragma once
 
 #include <cstdint>
 
 namespace thrum::rt::os {
 
-// CLOCK_MONOTONIC through the vDSO: some 20 ns, no system call, never goes back, stands still while
-// suspended.
+// CLOCK_MONOTONIC through the vDSO, which takes some 20 ns and no system call. It never goes back, and it stands still
+// while the machine is suspended.
 [[nodiscard]] std::int64_t monotonic_ns() noexcept;
 
-// A seed for scheduling, not for secrets: getrandom; early in the boot or where it is forbidden, the clock,
-// the thread and an address, mixed.
+// A seed for scheduling, not for secrets. It comes from getrandom. If that has no random numbers early in the boot, or
+// is forbidden, the seed is mixed from the clock, the thread id and an address.
 [[nodiscard]] std::uint64_t random_seed() noexcept;
 
 }  // namespace thrum::rt::os

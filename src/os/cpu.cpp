@@ -15,7 +15,7 @@
 namespace thrum::rt::os {
 namespace {
 
-// mountinfo grows with the mounts of the machine, so it is read to its end. Empty when it cannot be read.
+// Reads a file to its end, because mountinfo grows with the number of mounts. Returns "" if the file cannot be read.
 std::string whole_file(char const* path) {
   std::string text;
   int const descriptor = open_for_reading(path);
@@ -33,8 +33,8 @@ std::string whole_file(char const* path) {
 }  // namespace
 
 int cpus_by_affinity() noexcept {
-  // 65,536 CPUs: eight times what Linux can be configured for, so there is no need to try larger and larger
-  // masks.
+  // 65,536 CPUs are eight times as many as Linux can be configured for, so there is no need to retry with a larger
+  // mask.
   unsigned long mask[1024] = {};
   int injected = 0;
   if (!should_fail(call::sched_getaffinity, injected) &&
@@ -50,7 +50,7 @@ int cpus_by_affinity() noexcept {
 int cpus_under_quota(int cpus, std::optional<double> quota) noexcept {
   if (!quota || !(*quota < cpus)) return cpus;
   int const rounded_up = static_cast<int>(std::ceil(*quota));
-  int const limit = rounded_up > 2 ? rounded_up : 2;  // 2: Go's least
+  int const limit = rounded_up > 2 ? rounded_up : 2;  // 2: Go's minimum
   return limit < cpus ? limit : cpus;
 }
 
@@ -60,7 +60,7 @@ int available_cpus() noexcept {
     std::string const cgroups = whole_file("/proc/self/cgroup");
     std::string const mounts = whole_file("/proc/self/mountinfo");
     return cpus_under_quota(cpus, cgroup_quota("", cgroups.c_str(), mounts.c_str()));
-  } catch (...) {  // no memory for the texts: the mask alone is a good answer
+  } catch (...) {  // there is no memory for the texts, so only the affinity mask counts
     return cpus;
   }
 }

@@ -19,7 +19,7 @@ namespace {
 
 struct open_instance {
   os::lock lock{lock_rank::leaf};
-  atomic<int> fd{-1};  // written under lock, after the bell
+  atomic<int> fd{-1};  // written under `lock`, after `bell`
   atomic<int> bell{-1};
 };
 constinit open_instance process;
@@ -50,8 +50,8 @@ int open_once(std::uint64_t data) noexcept {
   int error = make_bell(instance, bell);
   if (error == 0) error = poll_add(instance, data);
   if (error == 0) {
-    process.bell.store(bell, relaxed);    // published with the other
-    process.fd.store(instance, release);  // pairs with the acquire of whoever uses it
+    process.bell.store(bell, relaxed);    // published by the next store
+    process.fd.store(instance, release);  // pairs with the acquire in each function that uses the instance
   } else {
     kernel::close(instance);
     if (bell >= 0) kernel::close(bell);
@@ -59,10 +59,10 @@ int open_once(std::uint64_t data) noexcept {
   return error;
 }
 
-// What it did there it would do to the parent.
+// A child of fork shares the instance with its parent, so its changes would affect the parent.
 void forget_in_child() noexcept {
   int const errno_before = errno;
-  int const instance = process.fd.exchange(-1, relaxed);  // relaxed: there is but one thread
+  int const instance = process.fd.exchange(-1, relaxed);  // relaxed: a child of fork has only one thread
   int const bell = process.bell.exchange(-1, relaxed);
   if (instance >= 0) kernel::close(instance);
   if (bell >= 0) kernel::close(bell);
@@ -73,7 +73,7 @@ void forget_in_child() noexcept {
 
 }  // namespace
 
-// Opaque, as all that touches errno (T08).
+// Opaque, like all functions that use errno: its address must not be reused in a caller that changes threads (T08).
 THRUM_OPAQUE int open_watch(std::uint64_t data) noexcept {
   if (process.fd.load(acquire) >= 0) return 0;  // pairs with open_once
   int const errno_before = errno;
@@ -110,7 +110,7 @@ THRUM_OPAQUE void ring_watch_bell() noexcept {
   if (process.fd.load(acquire) < 0) return;  // pairs with open_once
   int const errno_before = errno;
   std::uint64_t const one = 1;
-  // Straight to the kernel: the program's `write` may be one that parks.
+  // Makes the system call directly, because the program's `write` may be one that parks.
   static_cast<void>(::syscall(SYS_write, process.bell.load(relaxed), &one, sizeof one));
   errno = errno_before;
 }

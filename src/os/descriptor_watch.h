@@ -1,14 +1,18 @@
-// A second epoll instance, for descriptors that are not thrum's own: calls of the C library wait for them (src/posix).
+// A second epoll instance, the inner poll, for descriptors that are not thrum's own. Calls of the C library wait for
+// them (src/posix).
 //
-// thrum's poll cannot have them. It is told of a descriptor once in its life and must know when that ends; these may be closed behind
-// our back, and their numbers be other files' by now. Here a number is told to the kernel each time that somebody waits for it, for one
-// event (EPOLLONESHOT, and as the file is then: level-triggered). If it is another file, it is simply new.
+// thrum's poller (os/epoll.h) cannot be used for them. It registers a descriptor once and has to know when it is
+// closed. The program may close these descriptors without telling thrum, and their numbers may then belong to other
+// files. Here a number is registered each time that a goroutine waits for it, for one event (EPOLLONESHOT), and
+// level-triggered, so that the present state of the file counts. If the number belongs to another file, the kernel
+// treats it as a new one.
 //
-// The instance is itself a descriptor of thrum's poll, which says with `data` that there are events here. Made at the first use; a
-// child of fork forgets it, as it does the poll. No function allocates or throws; all may be called with runtime locks held but leaves.
+// The instance is itself a descriptor in thrum's poller, which reports an event with `data` if there are events here.
+// It is made at the first use. A child of fork closes it, as it does with the poller's. No function allocates or
+// throws. All may be called with runtime locks held, except locks of rank leaf.
 //
-// Whoever is outside of the runtime can ring a bell here: an eventfd in the instance, edge-triggered, so that every ring is an event of
-// its own and nobody needs to read it.
+// A thread outside the runtime can ring a bell here. The bell is an eventfd in the instance. It is edge-triggered, so
+// every ring is an event of its own and no thread needs to read it.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +20,28 @@
 namespace thrum::rt::os {
 
 struct watch_event {
-  int fd;              // watch_bell: it rang
-  std::uint32_t what;  // as poll(2) says it
+  int fd;              // the descriptor, or watch_bell if the bell was rung
+  std::uint32_t what;  // the events, as bits of poll(2)
 };
 
 inline constexpr int watch_events_max = 64;
 inline constexpr int watch_bell = -1;
 
-// Makes it if it is not there yet. 0 or the errno; after an error the next call tries again.
+// Makes the instance unless it exists. Returns 0 or the errno. After an error the next call makes another attempt.
 [[nodiscard]] int open_watch(std::uint64_t data) noexcept;
 
 struct watch_answer {
-  int error;    // 0 or the errno: EPERM for what is always ready, such as a file
-  bool is_new;  // the kernel did not know this number, or as another file's
+  int error;    // 0 or the errno; EPERM for what is always ready, such as a file
+  bool is_new;  // the file behind this number was not registered
 };
 
-// The next of these events will be told, and those that are there already.
+// Asks for the next of these events. An event that has already occurred is reported at once.
 [[nodiscard]] watch_answer watch_descriptor(int fd, std::uint32_t events) noexcept;
 
-// Without waiting. How many were written to `out`, which has room for watch_events_max.
+// Writes the events to `out`, which has space for watch_events_max, and returns their number. Does not wait.
 [[nodiscard]] int take_watch_events(watch_event* out) noexcept;
 
-// Somebody will take its event: whoever polls next. Async-signal-safe; nothing happens where there is no instance.
+// Rings the bell. The next thread that polls takes its event. Async-signal-safe. Does nothing if there is no instance.
 void ring_watch_bell() noexcept;
 
 }  // namespace thrum::rt::os

@@ -23,7 +23,7 @@ char const* environment(char const* name) noexcept { return std::getenv(name); }
 std::string_view debug_word(char const* list, char const* key) noexcept {
   if (list == nullptr || key == nullptr || *key == '\0') return {};
   std::string_view const wanted = key;
-  // From the end, so that the first entry found is the one that counts.
+  // Searches from the end, because the last entry of a key counts.
   for (std::string_view rest = list; !rest.empty();) {
     std::size_t const comma = rest.rfind(',');
     std::string_view const entry = comma == std::string_view::npos ? rest : rest.substr(comma + 1);

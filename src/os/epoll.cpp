@@ -20,22 +20,22 @@
 namespace thrum::rt::os {
 namespace {
 
-// No descriptor's: those are addresses.
+// The `data` of the bell and of the ring. They differ from the `data` of all descriptors, which are addresses.
 constexpr std::uint64_t bell_data = 0;
 constexpr std::uint64_t ring_data = 1;
 
 struct open_descriptors {
   os::lock lock{lock_rank::leaf};
-  atomic<int> poll{-1};  // written under lock, after the bell
+  atomic<int> poll{-1};  // written under `lock`, after `bell`
   atomic<int> bell{-1};
 };
 constinit open_descriptors process;
 
-// Whoever finds an event sees what was written before its descriptor was added: the kernel sees to that, and this says it in
-// words that the language knows.
+// A thread that finds an event sees everything that was written before the descriptor was added. The kernel guarantees
+// that, and this word expresses it in terms of the C++ memory model.
 constinit atomic<std::uint32_t> added{0};
 
-constinit atomic<bool> has_pwait2{true};  // Linux 5.11; a sandbox may also forbid it
+constinit atomic<bool> has_pwait2{true};  // false before Linux 5.11, or if a sandbox forbids epoll_pwait2
 
 long error_or(long result) noexcept { return result >= 0 ? result : -errno; }
 
@@ -67,7 +67,7 @@ std::uint32_t meaning_of(std::uint32_t events) noexcept {
   return what;
 }
 
-// The kernel's answer, or -errno.
+// The number of events, or -errno.
 long wait_for_events(int poll, epoll_event* events, std::int64_t timeout_ns) noexcept {
   int injected = 0;
   bool const fails = should_fail(call::epoll_wait, injected);
@@ -78,25 +78,25 @@ long wait_for_events(int poll, epoll_event* events, std::int64_t timeout_ns) noe
     long const found =
         fails ? -injected : error_or(::syscall(SYS_epoll_pwait2, poll, events, poll_events_max, &limit, nullptr, 0));
     if (found != -ENOSYS && found != -EPERM) return found;
-    // relaxed: others find out by themselves
+    // relaxed: a thread that does not see it makes the same attempt
     has_pwait2.store(false, relaxed);
-  } else if (fails && injected != ENOSYS && injected != EPERM) {  // those are about the call above alone
+  } else if (fails && injected != ENOSYS && injected != EPERM) {  // these two errors concern only epoll_pwait2
     return -injected;
   }
   int timeout_ms = static_cast<int>(timeout_ns);  // 0 and -1 mean the same in both units
   if (timeout_ns > 0) {
-    constexpr std::int64_t ms_max = 1'000'000'000;  // longer sleeps are made of several
-    std::int64_t const ms = timeout_ns / 1'000'000 + (timeout_ns % 1'000'000 != 0 ? 1 : 0);  // never early
+    constexpr std::int64_t ms_max = 1'000'000'000;  // the caller of a longer sleep calls several times
+    std::int64_t const ms = timeout_ns / 1'000'000 + (timeout_ns % 1'000'000 != 0 ? 1 : 0);  // rounded up
     timeout_ms = static_cast<int>(ms < ms_max ? ms : ms_max);
   }
   return error_or(kernel::epoll_wait(poll, events, poll_events_max, timeout_ms));
 }
 
-// A child has the parent's poll under the same numbers. What it did there, closing a descriptor for example, it would do to the
-// parent: so it forgets them.
+// A child of fork shares the epoll instance with its parent, so its changes, such as removing a descriptor, would
+// affect the parent. So the child closes its copies of the two descriptors.
 void forget_in_child() noexcept {
   int const errno_before = errno;
-  int const poll = process.poll.exchange(-1, relaxed);  // relaxed: there is but one thread
+  int const poll = process.poll.exchange(-1, relaxed);  // relaxed: a child of fork has only one thread
   int const bell = process.bell.exchange(-1, relaxed);
   if (poll >= 0) kernel::close(poll);
   if (bell >= 0) kernel::close(bell);
@@ -107,7 +107,7 @@ void forget_in_child() noexcept {
 
 }  // namespace
 
-// Opaque, as all that touches errno: its address must not be shared with a caller that changes threads in between (T08).
+// Opaque, like all functions that use errno: its address must not be reused in a caller that changes threads (T08).
 THRUM_OPAQUE int open_poll() noexcept {
   if (poll_is_open()) return 0;
   int const errno_before = errno;
@@ -119,7 +119,7 @@ THRUM_OPAQUE int open_poll() noexcept {
   if (bell < 0) error = -bell;
   if (error == 0) error = control(poll, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET, bell_data);
   if (error == 0) {
-    process.bell.store(bell, relaxed);  // published with the other
+    process.bell.store(bell, relaxed);  // published by the next store
     process.poll.store(poll, release);  // pairs with poll_is_open
   } else {
     if (poll >= 0) kernel::close(poll);
@@ -151,7 +151,7 @@ THRUM_OPAQUE int poll_add_ring(int event) noexcept {
 
 THRUM_OPAQUE void poll_remove(int fd) noexcept {
   int const poll = process.poll.load(relaxed);
-  if (poll < 0) return;  // in a child, which has it from the parent
+  if (poll < 0) return;  // this is a child of fork, which inherited fd from its parent
   int const errno_before = errno;
   static_cast<void>(control(poll, EPOLL_CTL_DEL, fd, 0, 0));
   errno = errno_before;
@@ -159,7 +159,7 @@ THRUM_OPAQUE void poll_remove(int fd) noexcept {
 
 THRUM_OPAQUE void close_but_keep_number(int fd) noexcept {
   int const poll = process.poll.load(relaxed);
-  if (poll < 0) return;  // in a child, which has it from the parent
+  if (poll < 0) return;  // this is a child of fork, which inherited fd from its parent
   int const errno_before = errno;
   while (kernel::dup3(poll, fd, O_CLOEXEC) < 0 && errno == EINTR) {
   }
@@ -171,7 +171,7 @@ THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
   epoll_event events[poll_events_max];
   long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);
   errno = errno_before;
-  static_cast<void>(added.load(acquire));  // pairs with poll_add
+  static_cast<void>(added.load(acquire));  // pairs with poll_add and poll_add_ring
   if (found < 0) {
     if (found == -EINTR) return 0;
     fatal("internal error: epoll_wait failed; errno=%d", static_cast<int>(-found));
@@ -188,7 +188,7 @@ THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
 THRUM_OPAQUE void ring_poll_bell() noexcept {
   int const errno_before = errno;
   std::uint64_t const one = 1;
-  // EAGAIN, after 2^64 rings, would be an event all the same.
+  // The result does not matter: even EAGAIN, after 2^64 rings, means that the eventfd is readable.
   static_cast<void>(kernel::write(process.bell.load(relaxed), &one, sizeof one));
   errno = errno_before;
 }

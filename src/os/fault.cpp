@@ -7,7 +7,7 @@
 namespace thrum::rt::os {
 namespace {
 
-// A plan in one word: | error: 12 | skip: 26 | times: 26 |. Zero is no plan.
+// A plan is one word: | error: 12 bits | skip: 26 bits | times: 26 bits |. Zero means that there is no plan.
 constexpr unsigned times_bits = 26;
 constexpr unsigned skip_shift = times_bits;
 constexpr unsigned error_shift = 2 * times_bits;
@@ -41,7 +41,7 @@ namespace faults {
 
 constinit atomic<bool> watching{false};
 
-// relaxed throughout: each word is consistent in itself and nothing else is published through it.
+// All accesses are relaxed, because each word is consistent in itself and nothing else is published through it.
 bool next_call_fails(call c, int& error) noexcept {
   call_state& state = state_of(c);
   state.made.fetch_add(1U, relaxed);

@@ -1,15 +1,14 @@
-// Fault injection: every system call of the scheduler asks here first whether it has to fail this time.
+// Fault injection: before each system call, src/os asks here whether the call has to fail.
 //
-// It is part of every build, so that a test exercises the very library that users run. While nothing is armed
-// the question costs one relaxed load of a word that nobody writes.
+// It is part of every build, so that tests run the same library as users. While no fault is set, the question costs one
+// relaxed load of a word that is not written.
 //
 // Invariants
-//   1. One plan per kind of call; a new inject_fault for the same kind replaces the old plan as a whole.
-//   2. A plan is one 64-bit word, changed by compare-and-exchange: exactly `skip` calls pass and exactly
-//      `times` calls fail, however many threads call, and a signal handler may ask too (there is no lock to
-//      be caught holding).
+//   1. There is one plan per kind of call. A new inject_fault for the same kind replaces the whole old plan.
+//   2. A plan is one 64-bit word that is changed by compare-and-swap. So exactly `skip` calls pass and exactly `times`
+//      calls fail, however many threads make calls. There is no lock, so a signal handler may ask too.
 //
-// Who may call: inject_fault, count_calls and clear_faults belong to tests; should_fail to src/os.
+// inject_fault, count_calls and clear_faults are for tests. should_fail is for src/os.
 #pragma once
 
 #include "base/atomic.h"
@@ -24,7 +23,7 @@ enum class call : std::uint8_t {
   madvise,
   mprotect,
   thread_create,
-  futex,  // futex_wait; an error that futex_wait does not know ends the program, as it would in earnest
+  futex,  // futex_wait; an error that futex_wait does not expect ends the program, as a real one would
   sigaltstack,
   open,
   read,
@@ -33,7 +32,7 @@ enum class call : std::uint8_t {
   sigaction,
   mlock,
   getrandom,
-  probe,  // readable(): EFAULT makes it answer false, any other error true
+  probe,  // readable(): it returns false for EFAULT and true for any other error
   epoll_create,
   epoll_ctl,
   epoll_wait,  // ENOSYS and EPERM stand for a kernel without epoll_pwait2
@@ -41,37 +40,37 @@ enum class call : std::uint8_t {
   socket,
   accept,
   connect,
-  receive,  // whatever reads from a descriptor without waiting
-  send,     // and whatever writes
+  receive,  // every call that reads from a descriptor
+  send,     // every call that writes to a descriptor
   spawn,
-  pidfd,  // any error stands for a kernel without it
+  pidfd,  // any error stands for a kernel without pidfd_open
   wait_id,
   kill,
   pipe,
   duplicate,
   ring_setup,    // any error stands for a kernel without io_uring
-  ring_enter,    // nothing of what was asked for is taken
-  ring_answers,  // the kernel has not answered yet
-  memory_read,   // EAGAIN: not all of it is in memory
-  membarrier,    // any error stands for a kernel without it
+  ring_enter,    // the kernel takes none of the questions
+  ring_answers,  // the kernel has no answers
+  memory_read,   // EAGAIN: the bytes are not in memory
+  membarrier,    // any error stands for a kernel without membarrier
   count_
 };
 
-inline constexpr std::uint64_t fault_skip_max = (std::uint64_t{1} << 26) - 1;  // more is a test's mistake
-inline constexpr std::uint64_t fault_for_good = ~std::uint64_t{0};             // as `times`: until clear_faults
+inline constexpr std::uint64_t fault_skip_max = (std::uint64_t{1} << 26) - 1;  // a larger `skip` fails a check
+inline constexpr std::uint64_t fault_for_good = ~std::uint64_t{0};             // for `times`: until clear_faults
 
-// After `skip` more calls that pass, the next `times` calls fail with errno `error` (1..4095) and without
-// reaching the kernel. `times` of 2^26 - 1 or more means for good.
+// The next `skip` calls pass, and the `times` calls after them fail with errno `error` (1..4095) without reaching the
+// kernel. If `times` is 2^26 - 1 or more, all later calls fail until clear_faults.
 void inject_fault(call c, int error, std::uint64_t skip = 0, std::uint64_t times = 1) noexcept;
 
-// Starts counting without arming anything.
+// Starts counting calls without setting a fault.
 void count_calls() noexcept;
 
-// Disarms everything, sets the counts to zero and stops counting.
+// Removes all faults, sets the counts to zero and stops counting.
 void clear_faults() noexcept;
 
-// Calls of this kind since the first inject_fault or count_calls after the last clear_faults, failed ones
-// included. Without either nothing is counted: a counter that all threads write would cost more than the
+// The number of calls of this kind, including failed ones, since the first inject_fault or count_calls after the last
+// clear_faults. Calls are not counted otherwise, because a counter that all threads write would cost more than the
 // question.
 [[nodiscard]] std::uint64_t calls_made(call c) noexcept;
 
@@ -80,9 +79,9 @@ extern constinit atomic<bool> watching;
 [[nodiscard]] bool next_call_fails(call c, int& error) noexcept;
 }  // namespace faults
 
-// Asked exactly once per call, right before it. On true `error` holds the errno to fail with.
+// Has to be called exactly once per system call, just before it. If it returns true, the call must fail with `error`.
 [[nodiscard]] inline bool should_fail(call c, int& error) noexcept {
-  // relaxed: a test that arms a fault for another thread synchronises with that thread by itself
+  // relaxed: a test that sets a fault for another thread synchronises with that thread itself
   if (__builtin_expect(!faults::watching.load(relaxed), 1)) return false;
   return faults::next_call_fails(c, error);
 }

@@ -66,7 +66,7 @@ THRUM_OPAQUE int close_file(int fd) noexcept {
   int const errno_before = errno;
   int const error = kernel::close(fd) == 0 ? 0 : errno;
   errno = errno_before;
-  return error == EINTR ? 0 : -error;  // Linux has closed it all the same
+  return error == EINTR ? 0 : -error;  // after EINTR, Linux has closed the descriptor
 }
 
 THRUM_OPAQUE long path_of_descriptor(int fd, char* to, std::size_t bytes) noexcept {

@@ -1,4 +1,7 @@
-// Calls on files that may keep the thread waiting. All answer 0 or more, or -errno; errno itself stays as it was (T08).
+// Calls on files. They may block the thread, except read_from_memory.
+//
+// All functions but is_regular return 0 or more, or -errno, and all leave errno unchanged (T08). No locks, no
+// allocation.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +15,18 @@ namespace thrum::rt::os {
 [[nodiscard]] int open_to_update(char const* path) noexcept;
 [[nodiscard]] int open_exclusively(char const* path, unsigned permissions) noexcept;
 [[nodiscard]] long read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept;
-// The beginning of what is asked for, as far as it is in memory; what is not begins to be fetched. -EAGAIN: not a byte is. Other
-// errors may be about this way of reading alone. The offset is positive as an off_t.
+// Reads the leading bytes that are in memory, and starts fetching the others. Returns -EAGAIN if the first byte is not
+// in memory. Other errors may concern only this way of reading, so an ordinary read may succeed. The offset must be
+// positive as an off_t.
 [[nodiscard]] long read_from_memory(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept;
-// A file proper, and nothing that reading takes bytes away from.
+// Whether it is a regular file, so that reading does not consume the bytes.
 [[nodiscard]] bool is_regular(int fd) noexcept;
 [[nodiscard]] long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept;
 [[nodiscard]] std::int64_t size_of_file(int fd) noexcept;
 [[nodiscard]] int sync_file(int fd) noexcept;
 [[nodiscard]] int close_file(int fd) noexcept;
-// What /proc calls the file behind a descriptor: "/etc/hosts", "pipe:[4711]". Without a zero at its end; how many bytes.
+// Writes /proc's name of the file behind a descriptor, such as "/etc/hosts" or "pipe:[4711]", without a final zero, and
+// returns its length in bytes.
 [[nodiscard]] long path_of_descriptor(int fd, char* to, std::size_t bytes) noexcept;
 
 }  // namespace thrum::rt::os
