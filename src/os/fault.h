@@ -40,8 +40,8 @@ enum class call : std::uint8_t {
   socket,
   accept,
   connect,
-  receive,  // every call that reads from a descriptor
-  send,     // every call that writes to a descriptor
+  receive,  // reads from sockets, pipes and files on behalf of goroutines
+  send,     // writes to sockets, pipes and files on behalf of goroutines
   spawn,
   pidfd,  // any error stands for a kernel without pidfd_open
   wait_id,

@@ -12,7 +12,7 @@
 namespace thrum::rt::os {
 namespace {
 
-// 0 or more from the kernel, or -errno; errno itself stays as it was.
+// Returns the kernel's result of 0 or more, or -errno. Leaves errno unchanged.
 long futex_call(std::uint32_t* word, int operation, std::uint32_t value, timespec const* timeout) noexcept {
   int const errno_before = errno;
   long const result = ::syscall(SYS_futex, word, operation, value, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
@@ -41,7 +41,7 @@ wait_result wait_result_of(long result) noexcept {
 
 }  // namespace
 
-// Opaque, as futex_wake is: errno's address must not be shared with a caller that changes threads in between.
+// Opaque, as futex_wake is, because the address of errno must not be reused in a caller that changes threads (T08).
 THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
                                     std::int64_t timeout_ns) noexcept {
   timespec const limit = timespec_of(timeout_ns);
@@ -50,7 +50,7 @@ THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t e
   return wait_result_of(futex_call(word.address(), FUTEX_WAIT_PRIVATE, expected, timeout_ns >= 0 ? &limit : nullptr));
 }
 
-// FUTEX_WAIT takes a span, FUTEX_WAIT_BITSET a moment; both by the monotonic clock.
+// FUTEX_WAIT takes a duration, and FUTEX_WAIT_BITSET takes a point in time. Both use the monotonic clock.
 THRUM_OPAQUE wait_result futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t expected,
                                           std::int64_t deadline_ns) noexcept {
   timespec const limit = timespec_of(deadline_ns);
@@ -64,7 +64,7 @@ THRUM_OPAQUE int futex_wake(atomic<std::uint32_t>& word, int count) noexcept {
   long const result = should_fail(call::futex_wake, injected)
                           ? -injected
                           : futex_call(word.address(), FUTEX_WAKE_PRIVATE, static_cast<std::uint32_t>(count), nullptr);
-  // EFAULT: the word was unmapped after the waiter was let go. Linux does not even look; an emulator may.
+  // EFAULT: the word was unmapped after the waiter had returned. Linux does not access the word, but an emulator may.
   if (result == -EFAULT) return 0;
   if (result < 0) fatal("internal error: futex wake failed; errno=%d", static_cast<int>(-result));
   return static_cast<int>(result);

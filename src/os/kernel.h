@@ -1,10 +1,12 @@
-// System calls by number, for those that thrum::posix puts functions of its own in the place of.
+// System calls by number, for the functions of the C library that thrum::posix replaces.
 //
-// It is above, and whatever is below must not call up to it. From here it would make the plain call, but the first time it asks the loader
-// for that, whose lock is not to be taken under one of ours, in a child of fork or in a signal handler (T01).
+// thrum::posix is a higher layer, so lower layers must not call it. If a lower layer called one of these functions by
+// name, thrum::posix would make the plain call. But at the first time it asks the loader for the original function, and
+// the loader's lock must not be taken under a lock of the runtime, in a child of fork or in a signal handler (T01).
 //
-// They answer as the C library's do: -1, and errno. With a sanitizer they are made by name: ThreadSanitizer learns from them who saw what
-// others had written, and AddressSanitizer looks at the memory that they are given.
+// They return -1 and set errno, as the C library's functions do. In builds with a sanitizer the C library's functions
+// are called by name. ThreadSanitizer derives from them which thread saw what other threads had written, and
+// AddressSanitizer checks the memory that is passed to them.
 #pragma once
 
 #include "base/platform.h"
@@ -34,7 +36,7 @@ inline long write(int fd, void const* data, std::size_t bytes) noexcept {
   return ::syscall(SYS_write, fd, data, bytes);
 }
 
-// The count is a long to the kernel, and nothing widens what is passed like this.
+// The kernel takes the count as a long, and an int that is passed through the variadic syscall() is not widened.
 inline long readv(int fd, iovec const* parts, int count) noexcept {
   if constexpr (data_by_name) return ::readv(fd, parts, count);
   return ::syscall(SYS_readv, fd, parts, static_cast<long>(count));
@@ -95,7 +97,7 @@ inline int connect(int fd, sockaddr const* to, socklen_t bytes) noexcept {
   return static_cast<int>(::syscall(SYS_connect, fd, to, bytes));
 }
 
-// Without waiting.
+// Polls one descriptor without waiting.
 inline int look(pollfd& one) noexcept {
   if constexpr (by_name) return ::poll(&one, 1, 0);
   timespec const at_once{};

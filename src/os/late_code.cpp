@@ -13,7 +13,8 @@
 namespace thrum::rt::os {
 namespace {
 
-// What an object begins with in memory, as linkers lay it out. They make about ten parts, those with code first.
+// The beginning of an object in memory, as linkers lay it out: the ELF header and the program headers. There are about
+// ten program headers, and those for code come first.
 constexpr int parts_max = 16;
 struct beginning {
   ElfW(Ehdr) header;
@@ -22,7 +23,7 @@ struct beginning {
 
 enum class reading : unsigned char { done, gone, forbidden };
 
-// By the kernel: where there is no memory by now it answers with an error.
+// Lets the kernel read, because it returns an error if the object has been unloaded.
 reading read_beginning(std::uintptr_t from, beginning& out) noexcept {
   iovec const to{&out, sizeof out};
   iovec const at{reinterpret_cast<void*>(from), sizeof out};
@@ -59,9 +60,10 @@ bool is_executable(loaded_object const& object, std::uintptr_t address) noexcept
   beginning read;
   reading const how = read_beginning(object.low, read);
   if (how != reading::done) return how == reading::forbidden;
-  // The executable has an entry for each of its parts. It is in the list.
+  // No ELF header is at the beginning of what the loader returned. It returns the parts of the executable separately,
+  // so this may be one of them, but the executable is in the list of os/loaded_code.h.
   if (!is_header(read.header)) return false;
-  ElfW(Phdr) const* first = nullptr;  // the object begins with it
+  ElfW(Phdr) const* first = nullptr;  // the segment with which the object begins
   for (int i = 0; i < std::min<int>(read.header.e_phnum, parts_max); ++i) {
     auto const& part = read.parts[i];
     if (part.p_type != PT_LOAD) continue;

@@ -22,16 +22,18 @@ struct code_range {
   code_owner owner;
 };
 
-// A range is written before it is counted, and never changed afterwards: a signal handler may be reading. An object that is
-// unloaded stays in the list; one that takes its place is added, if the list is read again.
+// A range is written before it is counted and is never changed afterwards, because a signal handler may be reading it.
+// An object that is unloaded stays in the list. An object that takes its place is added if the loader's list is read
+// once more.
 constexpr std::size_t ranges_max = 512;
 constinit std::array<code_range, ranges_max> ranges{};
 constinit atomic<std::size_t> range_count{0};
-constinit bool malloc_was_found_in_the_program = false;  // with the list
+constinit bool malloc_was_found_in_the_program = false;  // determined when the list is made
 constinit atomic<bool> malloc_is_in_the_program{false};
 constinit atomic<bool> malloc_is_trusted{false};
 
-// Whoever contains one of these takes locks that everybody needs. The executable may, but cannot be left out for that.
+// An object that contains one of these functions takes locks that the whole process needs. The executable may contain
+// them too, but it always counts as the program.
 void const* const entry_points[] = {reinterpret_cast<void const*>(&::malloc),
                                     reinterpret_cast<void const*>(&abi::__cxa_throw),
                                     reinterpret_cast<void const*>(&::_Unwind_RaiseException)};
@@ -83,14 +85,15 @@ bool has_entry_point(std::uintptr_t low, std::uintptr_t high) noexcept {
 code_owner owner_of(dl_phdr_info const& object) noexcept {
   char const* const path = object.dlpi_name != nullptr ? object.dlpi_name : "";
   if (*path == '\0') return code_owner::program;                   // the executable
-  if (begins_with(path, "linux-vdso")) return code_owner::kernel;  // is no file, and so has no directory
+  if (begins_with(path, "linux-vdso")) return code_owner::kernel;  // it is not a file, so its name has no directory
   bool is_kin = has_such_a_name(path);
   for_each_range_of_code(
       object, [&](std::uintptr_t low, std::uintptr_t high) { is_kin = is_kin || has_entry_point(low, high); });
   return is_kin ? code_owner::libc_kin : code_owner::program;
 }
 
-// Those to be known go first: should there be too many, the others are left out.
+// Adds the ranges of objects with the wanted owner. note_loaded_code asks for the important owners first, because the
+// list may become full.
 int note_object(dl_phdr_info* object, std::size_t, void* wanted) {
   code_owner const owner = owner_of(*object);
   if (owner != *static_cast<code_owner const*>(wanted)) return 0;
@@ -106,14 +109,15 @@ code_owner owner_in_list(std::uintptr_t address) noexcept {
   return code_owner::nobody;
 }
 
-// In an executable at a fixed address a function of a library may have an address of its own, of a mere jump.
+// In an executable that is linked at a fixed address, the address of a library's function may be that of a jump (PLT
+// entry) in the executable. Such a symbol is undefined there.
 bool is_in_the_program(void const* function) noexcept {
   auto const address = reinterpret_cast<std::uintptr_t>(function);
   Dl_info where{};
   ElfW(Sym) const* symbol = nullptr;
   if (owner_in_list(address) != code_owner::program) return false;
   if (::dladdr1(function, &where, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)), RTLD_DL_SYMENT) == 0) {
-    return true;  // no dynamic symbols at all: it is linked statically
+    return true;  // there are no dynamic symbols, so the program is linked statically
   }
   return symbol != nullptr && symbol->st_shndx != SHN_UNDEF;
 }
@@ -121,17 +125,19 @@ bool is_in_the_program(void const* function) noexcept {
 }  // namespace
 
 void note_loaded_code() noexcept {
-  // Once, if the loader tells the rest: a goroutine that an earlier run has stopped for good in a callback of dl_iterate_phdr, or in
-  // a constructor of what it was loading, never gives the loader's locks back, and this one would wait for them.
+  // If the loader can be asked about objects that are loaded later, the list is made only once per process. The reason
+  // is that an earlier run may have stopped a goroutine for good in a callback of dl_iterate_phdr or in a constructor
+  // of a library that it was loading. Such a goroutine never releases the loader's locks, and a second dl_iterate_phdr
+  // would wait for them.
   if (!loader_can_be_asked || range_count.load(relaxed) == 0) {
     for (code_owner wanted : {code_owner::kernel, code_owner::libc_kin, code_owner::program}) {
       static_cast<void>(::dl_iterate_phdr(note_object, &wanted));
     }
     malloc_was_found_in_the_program = is_in_the_program(entry_points[0]);
-    static_cast<void>(owner_of_code(0));  // what it calls is bound now, and not in a signal handler
+    static_cast<void>(owner_of_code(0));  // makes the loader bind what it calls here and not in a signal handler
   }
   bool const own = malloc_was_found_in_the_program && !malloc_is_trusted.load(relaxed);
-  malloc_is_in_the_program.store(own, relaxed);  // before any goroutine runs
+  malloc_is_in_the_program.store(own, relaxed);  // relaxed: stored before any goroutine runs
 }
 
 void trust_the_programs_malloc() noexcept { malloc_is_trusted.store(true, relaxed); }

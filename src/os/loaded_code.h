@@ -1,7 +1,10 @@
-// Where the code of this process lies: in the C library and its kin, or elsewhere.
+// Which code of this process belongs to the C library and its kin, and which does not.
 //
-// A thread that is stopped inside malloc, stdio, the loader or the unwinder may hold a lock there that everybody needs (T03).
-// What is there when a run begins stands in a list; for what is loaded later the loader is asked (os/late_code.h).
+// A thread that is stopped inside malloc, stdio, the loader or the unwinder may hold a lock there that the rest of the
+// program needs (T03). Code that is loaded when a run begins is in a list. The loader is asked about code that is
+// loaded later (os/late_code.h).
+//
+// No function but note_loaded_code takes a lock. None allocates.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +12,30 @@
 namespace thrum::rt::os {
 
 enum class code_owner : std::uint8_t {
-  nobody,    // not code, or mapped by somebody else than the loader, a JIT compiler for example
+  nobody,    // not code, or code that the loader did not map, for example that of a JIT compiler
   program,   // the executable and its libraries
-  libc_kin,  // the C library, the loader, the C++ runtime, the unwinder, a malloc library: must not be stopped in
-  kernel,    // its vDSO, where the time is read: by an allocator perhaps, with its lock held
+  libc_kin,  // C library, loader, C++ runtime, unwinder, malloc library: a thread must not be stopped there
+  kernel,    // the vDSO, which reads the time; an allocator may be calling it with its lock held
 };
 
-// Reads the list of loaded objects, under the loader's lock: before any goroutine runs. One at a time.
+// Reads the loader's list of objects, under the loader's lock. It is called before any goroutine of a run runs, by one
+// thread at a time.
 void note_loaded_code() noexcept;
 
-// Whether malloc is linked into the executable: then nobody can tell where its locks are held. In a signal handler, too.
+// Whether malloc is linked into the executable. If so, it is unknown in which code its locks are held. May be called
+// anywhere, also in a signal handler.
 [[nodiscard]] bool libc_is_in_the_program() noexcept;
 
-// It is, but only passes on to the C library's. Before note_loaded_code.
+// Says that the malloc in the executable only calls that of the C library. Has to be called before note_loaded_code.
 void trust_the_programs_malloc() noexcept;
 
-// Of code that runs: so its object is not unloaded meanwhile. May be called anywhere, also in a signal handler.
+// The owner of code that is running, so that its object is not unloaded meanwhile. May be called anywhere, also in a
+// signal handler.
 [[nodiscard]] code_owner owner_of_code(std::uintptr_t address) noexcept;
 
-// The same questions for a word of a stack, which may be anything. Objects that were loaded later may go while they are looked at: so
-// their names are not asked for, and of these the C library's kin counts as the program. Anywhere but in a signal handler.
+// The same questions about a word of a stack, which may have any value. Objects that were loaded later may be unloaded
+// meanwhile, so their names are not read. So if such an object belongs to the kin of the C library and only its name
+// shows that, it counts as the program. May be called anywhere but in a signal handler.
 [[nodiscard]] bool is_code(std::uintptr_t word) noexcept;
 [[nodiscard]] bool is_code_of_the_program(std::uintptr_t word) noexcept;
 

@@ -1,21 +1,22 @@
 // The runtime's own lock: a futex mutex of three states that spins briefly before it sleeps.
 //
-//   0 free      acquire: 0 -> 1             release: 1 -> 0
-//   1 held      a waiter: any -> 2, sleeps  release: 2 -> 0 and wakes one
-//   2 held, and somebody may sleep
+//   0 free                            acquire: 0 -> 1               release: 1 -> 0
+//   1 held                            a waiter: any -> 2, sleeps    release: 2 -> 0, wakes one waiter
+//   2 held, and a waiter may sleep
 //
 // Invariants
-//   1. Whoever sleeps has set 2 first, and whoever was woken takes the lock with 2: it cannot know whether
-//      others still sleep. So release never needs a count, at the price of one superfluous wake per crowd.
-//   2. Ranks: debug builds check base/lock_rank.h's order, before they wait (the error is reported, not the
-//      hang), and that the thread which releases is the one that acquired. try_acquire is held to the same
-//      order.
-//   3. After the exchange in release() the lock is not touched; what may follow is a futex_wake of its
-//      address. So whoever gets the lock next may destroy it (decision 15).
+//   1. A waiter sets 2 before it sleeps. A waiter that was woken takes the lock by setting 2, because it cannot know
+//      whether other waiters sleep. So release needs no count of waiters. The price is one superfluous futex_wake after
+//      the last waiter.
+//   2. Debug builds check the order of base/lock_rank.h before they wait, so that a wrong order is reported and does
+//      not hang. They also check that the thread that releases the lock is the one that acquired it. try_acquire has to
+//      follow the same order.
+//   3. release() does not access the lock after its exchange. A futex_wake may follow, which uses only the address. So
+//      the next thread that gets the lock may destroy it (T14).
 //
-// It blocks the thread, so what it guards must be short, must not allocate (T01), and is never held while a
-// goroutine runs user code. A goroutine may take it, switch away and leave the release to the one who
-// arrives: same thread.
+// It blocks the thread. So the critical section must be short, must not allocate (T01) and must not contain user code.
+// A goroutine may take the lock and switch away, and the goroutine that the thread switches to may release it, because
+// both run on one thread.
 #pragma once
 
 #include "base/atomic.h"
@@ -48,11 +49,11 @@ class lock {
   void release() noexcept {
     disowned();
     rank_released(rank_);
-    // pairs with take() and acquire_slow(): what was done under the lock is seen by the next holder
+    // pairs with take() and acquire_slow(): the next holder sees what was done under the lock
     if (word_.exchange(free, thrum::rt::release) == held_with_sleepers) wake_one();
   }
 
-  // In debug builds: the calling thread holds it.
+  // Checks in debug builds that the calling thread holds the lock.
   void assert_held() const noexcept {
 #if THRUM_DEBUG_CHECKS
     THRUM_CHECK(owner_.load(relaxed) == this_thread());  // relaxed: only this thread writes its own mark
@@ -66,7 +67,7 @@ class lock {
 
   [[nodiscard]] bool take() noexcept {
     std::uint32_t expected = free;
-    // pairs with release()'s exchange; relaxed on failure: nothing is concluded from it
+    // acquire: pairs with release()'s exchange; relaxed on failure, because nothing follows from it
     return word_.compare_exchange(expected, held, thrum::rt::acquire, relaxed);
   }
 

@@ -16,7 +16,7 @@
 namespace thrum::rt::os {
 namespace {
 
-// From Linux 6.13's mman.h; older headers lack them, and the kernel tells whether it knows them.
+// From Linux 6.13's mman.h. Older headers do not have them, and older kernels return EINVAL for them.
 constexpr int advice_guard_install = 102;
 constexpr int advice_guard_remove = 103;
 
@@ -40,7 +40,7 @@ int protect(char* address, std::size_t bytes, int protection) noexcept {
   return ::mprotect(address, bytes, protection) == 0 ? 0 : errno;
 }
 
-// The number that follows `label` in a text of /proc; 0 when there is none.
+// The number that follows `label` in a text of /proc, or 0 if there is none.
 std::size_t number_after(char const* text, char const* label) noexcept {
   char const* const at = std::strstr(text, label);
   return at == nullptr ? 0 : std::strtoull(at + std::strlen(label), nullptr, 10);
@@ -56,7 +56,7 @@ mapping reserve_on_fault(std::size_t bytes) noexcept {
   int error = lock_on_fault(reserved.address, bytes);
   if (error == 0) error = protect_read_write(reserved.address, bytes);
   if (error == 0) return reserved;
-  ::munmap(reserved.address, bytes);  // not through unmap: a way back must not be made to fail
+  ::munmap(reserved.address, bytes);  // not unmap(), because fault injection must not make the clean-up fail
   return {nullptr, error};
 }
 
@@ -84,9 +84,9 @@ int protect_read_write(char* address, std::size_t bytes) noexcept {
 
 std::size_t page_size() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
-// A compare-and-requeue of nobody to nowhere: the kernel loads the word, compares it, and has nothing to do
-// in either case. Unlike a write into a pipe it needs no descriptor, which a program may have run out of, and
-// unlike the tricks with rt_sigprocmask an emulator hands it to the kernel as it is.
+// A futex requeue of no waiters: the kernel loads the word, compares it, and has nothing to do in either case. A write
+// into a pipe would need a descriptor, and the program may have none left. Tricks with rt_sigprocmask do not work under
+// an emulator, which does not pass that call to the kernel unchanged.
 bool readable(char const* address) noexcept {
   int error = 0;
   if (!should_fail(call::probe, error)) {
@@ -114,7 +114,7 @@ std::size_t resident_bytes() noexcept {
     std::size_t const kib = number_after(text, "\nRss:");
     if (kib > 0) return kib * 1024;
   }
-  // statm: "size resident shared ...", in pages.
+  // statm is "size resident shared ...", in pages.
   if (read_text_file("/proc/self/statm", text, sizeof text) <= 0) return 0;
   return number_after(text, " ") * page_size();
 }
@@ -122,7 +122,7 @@ std::size_t resident_bytes() noexcept {
 int lock_on_fault(char* address, std::size_t bytes) noexcept {
   int error = 0;
   if (should_fail(call::mlock, error)) return error;
-  // Not libc's function, which makes EINVAL of a kernel's ENOSYS.
+  // Not libc's function, which returns EINVAL if the kernel returns ENOSYS.
   return ::syscall(SYS_mlock2, address, bytes, MLOCK_ONFAULT) == 0 ? 0 : errno;
 }
 
@@ -130,7 +130,7 @@ bool memory_is_locked_for_future() noexcept {
   mapping const probe = map(page_size());
   if (probe.address == nullptr) return probe.error == EAGAIN;
   int const error = give_back(probe.address, page_size());
-  ::munmap(probe.address, page_size());  // not through unmap: nothing may be left behind
+  ::munmap(probe.address, page_size());  // not unmap(), because fault injection must not make the clean-up fail
   return error == EINVAL;
 }
 

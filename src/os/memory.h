@@ -1,8 +1,9 @@
-// Pages: reserving, guarding, giving back.
+// Pages of memory: reserving, guarding and giving them back.
 //
-// Every function that can fail answers 0 or the errno; mappings carry it beside the address. Nothing here
-// allocates or takes a lock (but the kernel's own mmap lock is long for large ranges: not under a contended
-// runtime lock). Addresses and sizes are multiples of page_size() unless said otherwise.
+// Every function that can fail returns 0 or the errno; a `mapping` has the errno beside the address. Nothing here
+// allocates or takes a lock of the process. But the kernel holds its own mmap lock for long if the range is large, so
+// do not call these functions under a contended lock of the runtime. Addresses and sizes are multiples of page_size()
+// unless a comment says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ struct mapping {
   int error;      // 0 on success
 };
 
-// Address space for stacks: readable and writable, private, not accounted (MAP_NORESERVE), untouched.
+// Maps address space for stacks: readable and writable, private, not counted as committed (MAP_NORESERVE), not touched.
 [[nodiscard]] mapping reserve(std::size_t bytes) noexcept;
 
-// The same for a process whose new memory comes locked (memory_is_locked_for_future): there the kernel would
-// fill all of reserve() at once (T10). Mapped without access first, then locked on fault, then opened: in any
-// other order the pages are there before they can be declined. EAGAIN or ENOMEM: past RLIMIT_MEMLOCK, which
-// counts locked address space, touched or not.
+// The same for a process whose new memory is locked (memory_is_locked_for_future). In such a process, the kernel would
+// fill all pages of reserve() at once (T10). So the range is first mapped without access, then locked on fault, and
+// then made accessible; in any other order the kernel would fill the pages. EAGAIN or ENOMEM means that RLIMIT_MEMLOCK
+// is exceeded, which counts locked address space whether it was touched or not.
 [[nodiscard]] mapping reserve_on_fault(std::size_t bytes) noexcept;
 
 // Ordinary memory for slabs.
@@ -28,42 +29,45 @@ struct mapping {
 
 int unmap(char* address, std::size_t bytes) noexcept;
 
-// One touched page stays one page.
+// Makes the kernel use no huge pages there, so that touching one page costs the memory of one page.
 int advise_no_huge_pages(char* address, std::size_t bytes) noexcept;
 
-// The pages go back to the system and read as zero afterwards. EINVAL when the memory is locked.
+// Gives the pages back to the kernel. They read as zero afterwards. EINVAL if the memory is locked.
 int give_back(char* address, std::size_t bytes) noexcept;
 
-// Guards without splitting the mapping (Linux 6.13). EINVAL on older kernels and on locked memory. An
-// emulator may answer 0 and do nothing: believe it only after readable() said false once.
+// Guards that do not split the mapping (Linux 6.13). EINVAL on older kernels and on locked memory. An emulator may
+// return 0 and do nothing, so rely on it only after readable() has returned false once.
 int guard_install(char* address, std::size_t bytes) noexcept;
 int guard_remove(char* address, std::size_t bytes) noexcept;
 
-// Guards for everybody else: each splits the mapping, and max_map_count() bounds the pieces (ENOMEM).
+// Guards for older kernels and locked memory. Each one splits the mapping, and max_map_count() limits the number of
+// mappings (ENOMEM).
 int protect_none(char* address, std::size_t bytes) noexcept;
 int protect_read_write(char* address, std::size_t bytes) noexcept;
 
 [[nodiscard]] std::size_t page_size() noexcept;
 
-// Whether a load from `address` (any alignment) would succeed, asked of the kernel, which tries it. When the
-// kernel gives no usable answer it is true: a guard that is not proven is no guard. Async-signal-safe.
+// Whether a load from `address` (any alignment) would succeed. The kernel tries it. Returns true if the kernel gives no
+// usable answer, because a guard that is not proven does not count as one. Async-signal-safe.
 [[nodiscard]] bool readable(char const* address) noexcept;
 
-// /proc/sys/vm/max_map_count; 65530, the kernel's default, when it cannot be read.
+// The value of /proc/sys/vm/max_map_count, or 65530, the kernel's default, if it cannot be read.
 [[nodiscard]] std::size_t max_map_count() noexcept;
 
-// Resident memory of the process; 0 when it cannot be read. Exact where smaps_rollup exists (a page table
-// walk: for tests, reports and the tour, not for a loop), else from statm, which lags by some pages per CPU.
+// The resident memory of the process, or 0 if it cannot be read. It is exact if smaps_rollup exists. That makes the
+// kernel walk the page tables, so it is for tests and reports and not for a loop. Otherwise it comes from statm, which
+// lags by some pages per CPU.
 [[nodiscard]] std::size_t resident_bytes() noexcept;
 
-// Locks pages as they are touched and not before (mlock2 with MLOCK_ONFAULT). Also turns memory that
-// mlockall(MCL_FUTURE) locked into memory that is no longer filled ahead. ENOSYS: an emulator without mlock2.
+// Makes the kernel lock each page when it is touched and not earlier (mlock2 with MLOCK_ONFAULT). If
+// mlockall(MCL_FUTURE) locked the memory, this also makes the kernel stop filling it in advance. ENOSYS means an
+// emulator without mlock2.
 int lock_on_fault(char* address, std::size_t bytes) noexcept;
 
-// Whether new mappings come locked (mlockall with MCL_FUTURE, with or without MCL_ONFAULT), found by making
-// one: the kernel refuses MADV_DONTNEED on locked memory and EAGAIN from mmap means the lock limit. This is
-// the state at the time of asking; that the program will call mlockall later cannot be known, nor, when the
-// process may map nothing at all (ENOMEM), the state: then it answers false.
+// Whether new mappings are locked (mlockall with MCL_FUTURE, with or without MCL_ONFAULT). It finds out by making a
+// mapping: the kernel refuses MADV_DONTNEED on locked memory, and EAGAIN from mmap means that the lock limit is
+// reached. The result is the state at the time of the call, and a later mlockall changes it. If the process can map
+// nothing at all (ENOMEM), the state is unknown and the result is false.
 [[nodiscard]] bool memory_is_locked_for_future() noexcept;
 
 }  // namespace thrum::rt::os

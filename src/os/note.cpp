@@ -11,10 +11,10 @@ namespace thrum::rt::os {
 
 bool note::announce(std::uint32_t how) noexcept {
   std::uint32_t seen = empty;
-  // The acquire, needed on failure, pairs with wake()'s exchange. The release is for the kernel's sake alone: who rings the
-  // bell has seen this.
+  // The acquire on failure pairs with wake()'s exchange. The release has no partner in the program. It is for the way
+  // through the kernel, because the thread that rings the bell has seen this value.
   if (word_.compare_exchange(seen, how, acq_rel, acquire)) return true;
-  THRUM_CHECK(seen == woken);  // else a second sleeper
+  THRUM_CHECK(seen == woken);  // any other value means a second sleeper
   return false;
 }
 
@@ -43,9 +43,9 @@ bool note::sleep_until(std::int64_t deadline_ns) noexcept {
   return !take_back(sleeping);
 }
 
-// Unless the wake comes just now: it is not to be lost.
+// Makes the note clear. Fails if a wake has come meanwhile, so that the wake is not lost.
 bool note::take_back(std::uint32_t how) noexcept {
-  // The acquire, needed on failure, pairs with wake()'s exchange.
+  // The acquire on failure pairs with wake()'s exchange.
   return word_.compare_exchange(how, empty, acquire, acquire);
 }
 
@@ -53,7 +53,8 @@ bool note::begin_poll() noexcept { return announce(polling); }
 bool note::end_poll() noexcept { return !take_back(polling); }
 
 void note::wake() noexcept {
-  // Releases what the waker wrote to sleep(), announce() and is_woken(). From here on the note may be gone.
+  // release: pairs with the acquires in sleep(), announce(), take_back() and is_woken(). After the exchange the note
+  // may be destroyed.
   std::uint32_t const before = word_.exchange(woken, release);
   if (before == sleeping) {
     futex_wake(word_, 1);

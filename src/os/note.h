@@ -5,16 +5,16 @@
 //   sleeper: n.sleep(); n.clear();  // returns at once if the wake came first
 //
 // Invariants
-//   1. One sleeper at a time, and one wake between two clears; a second wake ends the program (Go: "double
-//      wakeup"): the sleeper of the first may already have destroyed the note.
-//   2. What was written before wake() is visible after sleep(): wake's exchange releases, sleep's load
-//      acquires.
-//   3. wake() touches the note for the last time with that exchange. The sleeper may return and free the note
-//      at once; the futex_wake that may still follow names an address only. Should that memory be in use
-//      again as another futex, its waiter wakes for no reason, which every waiter must bear anyway.
+//   1. There is one sleeper at a time, and one wake between two clears. A second wake ends the program (Go: "double
+//      wakeup"), because the sleeper may have destroyed the note after the first one.
+//   2. What was written before wake() is visible after sleep(). wake's exchange releases, and sleep's load acquires.
+//   3. wake() does not access the note after that exchange, so the sleeper may return and free the note at once. A
+//      futex_wake that follows uses only the address. If that memory is in use as another futex by then, its waiter
+//      wakes spuriously, which every waiter has to handle anyway.
 //
-// Unlike Go's, the word tells a waker whether anybody sleeps, so a wake that comes first costs no system
-// call. It blocks the thread, not the goroutine: for g0, sysmon and threads from outside.
+// Unlike Go's note, the word tells the waker whether a thread sleeps, so a wake that comes before the sleep costs no
+// system call. A note blocks the thread and not only the goroutine, so it is for g0, sysmon and foreign threads. No
+// locks, no allocation.
 #pragma once
 
 #include "base/atomic.h"
@@ -31,30 +31,32 @@ class note {
   // Returns once the note is woken.
   void sleep() noexcept;
 
-  // As sleep(), for `ns` at most (negative or 0: only looks). True if woken; after false the note is still
-  // clear, and a wake may come at any time: the sleeper must either sleep again or make sure that no waker is
-  // left.
+  // Like sleep(), but for at most `ns`. It does not sleep if `ns` is 0 or negative. Returns true if the note was woken.
+  // If it returns false, the note is clear and a wake may come at any time, so the sleeper must either sleep once more
+  // or make sure that there is no waker.
   [[nodiscard]] bool sleep_for(std::int64_t ns) noexcept;
 
-  // The same until a moment of the monotonic clock: reads no clock itself.
+  // The same until a point in time of the monotonic clock. It does not read the clock itself.
   [[nodiscard]] bool sleep_until(std::int64_t deadline_ns) noexcept;
 
   void wake() noexcept;
 
-  // For a sleeper that sleeps in os::poll_wait instead: wake() will ring the poll's bell. False: it is woken already.
+  // For a sleeper that is about to sleep in os::poll_wait: makes wake() ring the poller's bell. Returns false if the
+  // note is already woken.
   [[nodiscard]] bool begin_poll() noexcept;
-  // Afterwards: whether it was woken. If not, the note is clear, and whoever wakes it later does not ring.
+  // To be called after that sleep. Returns whether the note was woken. If not, the note is clear, and a later wake()
+  // does not ring the bell.
   [[nodiscard]] bool end_poll() noexcept;
 
-  // Arms it again. Only when no wake can be under way: the sleeper after its sleep, before it tells the next
-  // waker. relaxed: whatever tells the next waker also orders this store.
+  // Makes the note usable for the next sleep. Only the sleeper calls it, after its sleep and before it tells the next
+  // waker, so that no wake can be under way. relaxed: what tells the next waker also orders this store.
   void clear() noexcept { word_.store(empty, relaxed); }
 
   [[nodiscard]] bool is_woken() const noexcept {
     return word_.load(acquire) == woken;  // pairs with wake()'s exchange
   }
 
-  // For reports: whether somebody sleeps on it just now.
+  // For reports: whether a thread sleeps on it at this moment.
   [[nodiscard]] bool is_slept_on() const noexcept {
     std::uint32_t const now = word_.load(relaxed);
     return now == sleeping || now == polling;
@@ -63,10 +65,10 @@ class note {
  private:
   static constexpr std::uint32_t empty = 0;
   static constexpr std::uint32_t woken = 1;
-  static constexpr std::uint32_t sleeping = 2;  // empty, and wake() has to call the kernel
-  static constexpr std::uint32_t polling = 3;   // the same, by the bell of the poll
+  static constexpr std::uint32_t sleeping = 2;  // not woken, and wake() has to call futex_wake
+  static constexpr std::uint32_t polling = 3;   // not woken, and wake() has to ring the poller's bell
 
-  // Marks that somebody is about to sleep; false if the wake came first.
+  // Stores that a thread is about to sleep. Returns false if the wake came first.
   [[nodiscard]] bool announce(std::uint32_t how) noexcept;
   [[nodiscard]] bool take_back(std::uint32_t how) noexcept;
 

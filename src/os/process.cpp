@@ -21,7 +21,7 @@
 namespace thrum::rt::os {
 namespace {
 
-// The first error of a row of calls that answer 0 or an error.
+// Keeps the first error of a series of calls that return 0 or an error.
 class first_error {
  public:
   void see(int error) noexcept {
@@ -73,7 +73,7 @@ struct spawn_attributes {
   spawn_attributes& operator=(spawn_attributes const&) = delete;
 };
 
-// The one of <sys/wait.h> is younger than some C libraries.
+// P_PIDFD of <sys/wait.h>, which some C libraries do not have.
 constexpr auto by_pidfd = static_cast<idtype_t>(3);
 
 int wait_id(child_name child, siginfo_t& about, int options) noexcept {
@@ -112,10 +112,10 @@ THRUM_OPAQUE int open_pidfd(int pid) noexcept {
   int const made = static_cast<int>(repeat(call::pidfd, [=] { return ::syscall(SYS_pidfd_open, pid, 0); }));
   if (made < 0) return made == -ESRCH ? -ECHILD : made;
   siginfo_t about{};
-  int const seen = wait_id({pid, made}, about, WEXITED | WNOHANG | WNOWAIT);  // takes nothing away
+  int const seen = wait_id({pid, made}, about, WEXITED | WNOHANG | WNOWAIT);  // does not collect the end
   if (seen >= 0) return made;
   kernel::close(made);
-  return seen == -EINVAL ? -ENOSYS : seen;  // Linux 5.3 has it, but cannot wait by it
+  return seen == -EINVAL ? -ENOSYS : seen;  // Linux 5.3 has pidfd_open, but waitid does not take a pidfd
 }
 
 THRUM_OPAQUE int look_at_child(child_name child, child_look how, child_end& out) noexcept {
@@ -128,7 +128,8 @@ THRUM_OPAQUE int look_at_child(child_name child, child_look how, child_end& out)
   return 1;
 }
 
-// By the number: a pidfd that was in the poller does not block, and is readable also while its end cannot be collected.
+// Waits by process id. A pidfd that was in the poller is non-blocking, and it can be readable while the end cannot be
+// collected.
 THRUM_OPAQUE int wait_for_child(int pid) noexcept {
   siginfo_t about{};
   return wait_id({pid, -1}, about, WEXITED | WNOWAIT);

@@ -1,64 +1,69 @@
-// Child processes. All answer 0 or more, or -errno; errno itself stays as it was (T08).
+// Child processes. The functions that return an int return 0 or more, or -errno, and leave errno unchanged (T08).
 //
-// A program is started by posix_spawn: the child runs in our memory, on a stack of its own, until it has become the program; our
-// thread sleeps meanwhile, and the others go on. Nothing is copied, however large we are. The C library blocks all signals around
-// it and gives those with handlers back their default action in the child, so that no handler of ours ever runs there.
+// A program is started by posix_spawn. The child runs in the parent's memory, on its own stack, until it executes the
+// program. The calling thread sleeps meanwhile, and the other threads continue. Nothing is copied, so a large parent
+// costs no more time than a small one. The C library blocks all signals meanwhile, and sets signals with handlers to
+// their default action in the child. So no handler of the parent runs in the child.
 #pragma once
 
 #include <cstdint>
 
 namespace thrum::rt::os {
 
-// What a standard stream of the child is: one of our descriptors, 3 or more, or one of these.
+// What a standard stream of the child is: a descriptor of the parent, 3 or more, or one of these.
 namespace child_stream_is {
 inline constexpr int inherited = -1;
 inline constexpr int null_device = -2;
-inline constexpr int as_output = -3;  // the standard error is the standard output
+inline constexpr int as_output = -3;  // the same as the child's standard output
 }  // namespace child_stream_is
 
 struct spawn_request {
-  char* const* arguments;    // the first is the program: searched in PATH unless it has a slash
-  char* const* environment;  // both end with nullptr
-  char const* directory;     // nullptr: ours
+  char* const* arguments;    // the first is the program, searched in PATH unless it has a slash; ends with nullptr
+  char* const* environment;  // ends with nullptr
+  char const* directory;     // nullptr: that of the parent
   int streams[3];
-  bool closes_others;  // what is open beside the three, also without close-on-exec
+  bool closes_others;  // close all descriptors but these three in the child, also those without close-on-exec
 };
 
-// The child's number. What kept the program from being started is the error, also if that was seen in the child: ENOENT, EACCES.
-// No signal is blocked in it, SIGPIPE has its default action; what we ignore otherwise it ignores. May keep the thread for long.
+// Starts a program and returns the child's process id. If the program cannot be started, returns the error, also if it
+// occurred in the child, for example -ENOENT or -EACCES. In the child no signal is blocked, SIGPIPE has its default
+// action, and other signals that the parent ignores are ignored. May block the thread for long.
 [[nodiscard]] int spawn(spawn_request const& wanted) noexcept;
 
-// A descriptor that names the child for good, and is readable when it has ended. ENOSYS before Linux 5.4; ECHILD if somebody else
-// has collected its end already: then the number may be a stranger's.
+// Opens a descriptor that identifies the child for ever and becomes readable when the child has ended. -ENOSYS before
+// Linux 5.4. -ECHILD if other code has collected the child's end, because the process id may then belong to another
+// process.
 [[nodiscard]] int open_pidfd(int pid) noexcept;
 
 struct child_name {
-  int pid;    // not used again before the child's end was collected
-  int pidfd;  // -1: none
+  int pid;    // the kernel does not reuse it before the child's end was collected
+  int pidfd;  // -1: there is none
 };
 
 struct child_end {
   int code;
-  int signal;  // 0: it ended by itself, with the code
+  int signal;  // the signal that ended it; 0: it exited with `code`
   bool dumped_core;
 };
 
 enum class child_look : bool { collect, leave };
 
-// 1: it has ended, like this. 0: it runs, or another process that traces it has not let its end go yet.
+// Returns 1 and fills `out` if the child has ended. Returns 0 if it runs, or if a process that traces it has not
+// released its end. With child_look::leave the end can be collected later.
 [[nodiscard]] int look_at_child(child_name child, child_look how, child_end& out) noexcept;
-// Sleeps until its end can be collected, and leaves it to be.
+// Sleeps until the child's end can be collected, and does not collect it.
 [[nodiscard]] int wait_for_child(int pid) noexcept;
 [[nodiscard]] int signal_child(child_name child, int signal) noexcept;
 
-// Both ends are close-on-exec and block.
+// Opens a pipe. Both ends are close-on-exec and blocking.
 [[nodiscard]] int open_blocking_pipe(int (&ends)[2]) noexcept;
-// Another number for the same, 3 or more, close-on-exec.
+// Returns another descriptor for the same file. Its number is 3 or more, and it is close-on-exec.
 [[nodiscard]] int duplicate(int fd) noexcept;
 
 [[nodiscard]] char* const* whole_environment() noexcept;
 
-// f is called in every child of fork, on its only thread, before fork returns there; not after vfork and posix_spawn. False: no memory.
+// Has f called in every child of fork, on its only thread, before fork returns there. It is not called after vfork and
+// posix_spawn. Returns false if there is no memory.
 [[nodiscard]] bool call_in_children_of_fork(void (*f)() noexcept) noexcept;
 
 }  // namespace thrum::rt::os

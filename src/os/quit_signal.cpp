@@ -32,7 +32,8 @@ bool install_quit_signal(void (*handler)() noexcept) noexcept {
     current.store(handler, release);
     return take_over(handled, on_signal, SA_ONSTACK | SA_RESTART) == 0;
   }
-  current.store(handler, release);  // still in place since an earlier run, below an action of the program's
+  // An earlier run installed on_signal, and it could not be removed because the program had put its own action on top.
+  current.store(handler, release);
   return true;
 }
 

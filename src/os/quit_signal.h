@@ -1,10 +1,10 @@
-// SIGQUIT, which asks a program what it is doing and to end.
+// SIGQUIT, which asks a program to report what it is doing and to end.
 #pragma once
 
 namespace thrum::rt::os {
 
-// Calls handler() when the signal comes, on whichever thread: it may only do what a signal handler may. False: the program has
-// an action of its own, which stays in force.
+// Has handler() called when the signal arrives, on any thread. It runs in a signal handler and may do only what is
+// allowed there. Returns false if the program has its own action, which then stays in force, or if sigaction fails.
 [[nodiscard]] bool install_quit_signal(void (*handler)() noexcept) noexcept;
 void remove_quit_signal() noexcept;
 

@@ -7,7 +7,8 @@
 
 namespace thrum::rt::os {
 
-// Repeats a call that was interrupted; its result or -errno. errno is read where the call is made, and put back.
+// Repeats a call while signals interrupt it. Returns its result or -errno. Restores errno. always_inline, so that the
+// opaque function that makes the call also reads errno (T08).
 template <class F>
 [[gnu::always_inline]] inline long repeat(F made) noexcept {
   int const errno_before = errno;
@@ -20,6 +21,7 @@ template <class F>
   }
 }
 
+// The same with fault injection.
 template <class F>
 [[gnu::always_inline]] inline long repeat(call kind, F made) noexcept {
   for (int injected = 0; should_fail(kind, injected);) {

@@ -26,7 +26,7 @@ constinit atomic<bool> used{false};
 
 }  // namespace
 
-bool ring_was_used() noexcept { return used.load(relaxed); }  // whoever asks has come to know of it by a lock
+bool ring_was_used() noexcept { return used.load(relaxed); }  // relaxed: a lock orders the store before the question
 
 #ifdef IORING_FEAT_NATIVE_WORKERS  // Linux 5.12
 
@@ -34,9 +34,9 @@ namespace {
 
 constexpr std::uint32_t features_needed = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_NATIVE_WORKERS;
 
-constinit char unread = 0;  // the kernel writes here, and may do so for as long as the process lives
+constinit char unread = 0;  // the kernel writes here and may do so until the process ends, so it is static
 
-// Of the run that is alive. A child has them under the same numbers, and no use for them.
+// The descriptors of the run that is alive. A child of fork inherits them and closes them.
 constinit atomic<int> live_ring{-1};
 constinit atomic<int> live_event{-1};
 
@@ -46,14 +46,14 @@ void close_if_open(int fd) noexcept {
 
 void forget_in_child() noexcept {
   int const errno_before = errno;
-  close_if_open(live_ring.exchange(-1, relaxed));  // relaxed: there is but one thread
+  close_if_open(live_ring.exchange(-1, relaxed));  // relaxed: a child of fork has only one thread
   close_if_open(live_event.exchange(-1, relaxed));
   errno = errno_before;
 }
 
 [[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
 
-// The words of the queues are the kernel's as well.
+// The kernel reads and writes the words of the queues too, so they are accessed as atomics.
 atomic<std::uint32_t>& shared(std::uint32_t& word) noexcept {
   static_assert(sizeof(atomic<std::uint32_t>) == sizeof word);
   return *reinterpret_cast<atomic<std::uint32_t>*>(&word);
@@ -72,7 +72,7 @@ int make_event() noexcept {
   return event >= 0 ? event : -errno;
 }
 
-// nullptr: no memory. A child does not get it.
+// Maps a part of the ring, which a child of fork does not inherit. nullptr: no memory.
 void* map_part(int fd, std::size_t bytes, std::uint64_t which) noexcept {
   void* const at =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(which));
@@ -117,7 +117,7 @@ THRUM_OPAQUE int ring::open() noexcept {
     used.store(true, relaxed);
     live_ring.store(fd_, relaxed);
     live_event.store(event_, relaxed);
-    error = poll_add_ring(event_);  // the last: from here on others take answers
+    error = poll_add_ring(event_);  // comes last, because other threads can take answers after it
   }
   errno = errno_before;
   if (error != 0) close();
@@ -135,9 +135,10 @@ THRUM_OPAQUE void ring::close() noexcept {
   unmap();
   int const fd = std::exchange(fd_, -1);
   int const event = std::exchange(event_, -1);
-  live_ring.store(-1, relaxed);  // a fork at this moment leaves the child with two descriptors that end with it
+  live_ring.store(-1, relaxed);  // a fork at this moment leaves the child with two open descriptors until it ends
   live_event.store(-1, relaxed);
-  if (event >= 0) poll_remove(event);  // a child may have it too, and closing it here would not do
+  // Closing the eventfd does not remove it from the poller if a child of fork has it too.
+  if (event >= 0) poll_remove(event);
   close_if_open(event);
   close_if_open(fd);
   errno = errno_before;
@@ -146,7 +147,7 @@ THRUM_OPAQUE void ring::close() noexcept {
 void ring::abandon() noexcept {
   queues_ = nullptr;
   questions_ = nullptr;
-  fd_ = -1;  // it stays open: to close it is to wait
+  fd_ = -1;  // it stays open, because closing it would wait for the kernel
   close();
 }
 
@@ -160,7 +161,7 @@ void ring::ask(int fd, std::uint64_t offset, void* who) noexcept {
   question.addr = reinterpret_cast<std::uintptr_t>(&unread);
   question.len = 1;
   question.user_data = reinterpret_cast<std::uintptr_t>(who);
-  shared(tail).store(tail + 1, release);  // pairs with the kernel's look, in hand_in
+  shared(tail).store(tail + 1, release);  // pairs with the kernel's load in io_uring_enter (hand_in)
   ++not_handed_in_;
 }
 
@@ -174,7 +175,7 @@ THRUM_OPAQUE unsigned ring::hand_in() noexcept {
     if (taken > 0) not_handed_in_ -= static_cast<unsigned>(taken);
     if (taken <= 0 && !(taken == -1 && injected == 0 && errno == EINTR)) break;
   }
-  // The kernel looks at the tail nowhere but in that call.
+  // Takes the questions back that the kernel did not take. The kernel reads the tail only in that system call.
   std::uint32_t& tail = word(asked_tail_);
   shared(tail).store(tail - not_handed_in_, relaxed);
   errno = errno_before;
@@ -190,7 +191,8 @@ int ring::take_answers(ring_answer* out, int room) noexcept {
     io_uring_cqe const& answer = answers_[head & answers_mask_];
     out[taken] = {reinterpret_cast<void*>(static_cast<std::uintptr_t>(answer.user_data)), answer.res};
   }
-  shared(word(answers_head_)).store(head, release);  // pairs with the kernel, which may use the places again
+  // release: pairs with the kernel's load, after which it may overwrite these entries
+  shared(word(answers_head_)).store(head, release);
   return taken;
 }
 

@@ -1,14 +1,14 @@
-// A ring of the kernel's (io_uring), used for one thing: to be told when a byte of a file is in memory (decision 015).
+// An io_uring instance that is used for one purpose: to learn when a byte of a file is in memory (decision 015).
 //
-// What is asked for is a read of that byte, to a place which nobody reads. So the kernel never holds memory of a goroutine's:
-// whoever was told copies what he wants himself, by an ordinary read.
+// A question is a read of that byte into a place that is never read. So the kernel never writes to the memory of a
+// goroutine. The goroutine that gets the answer copies its bytes with an ordinary read.
 //
-// A question belongs to the thread that hands it in. The kernel goes on with it there, which ends that thread's other sleeps
-// (EINTR), and takes it back when the thread ends. So one thread asks, and it runs no code of the user's. Answers are taken by
-// anybody, one at a time; an event in the poll tells that there are some.
+// A question belongs to the thread that hands it in. The kernel continues the work on that thread, which interrupts its
+// other sleeps (EINTR), and cancels the question when the thread ends. So only one thread asks, and it runs no user
+// code. Any thread may take answers, one thread at a time. An eventfd in the poller says that there are answers.
 //
-// No library is needed for it: three system calls and two queues. Linux 5.12: earlier ones count the queues against
-// RLIMIT_MEMLOCK, and have worker threads that are no threads of the process.
+// It needs no library, only three system calls and two queues. It needs Linux 5.12, because earlier kernels count the
+// queues against RLIMIT_MEMLOCK and have worker threads that are not threads of the process. No locks, no allocation.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace thrum::rt::os {
 inline constexpr unsigned ring_questions_max = 1024;
 
 struct ring_answer {
-  void* who;
-  int result;  // 1: it is there; 0: the file ends before it; or -errno
+  void* who;   // as given to ask()
+  int result;  // 1: the byte is in memory; 0: the file ends before it; or -errno
 };
 
 class ring {
@@ -33,23 +33,27 @@ class ring {
   ring(ring const&) = delete;
   ring& operator=(ring const&) = delete;
 
-  // 0 or the errno: ENOSYS, EPERM and others where the kernel or a sandbox has none for us. The poll is open.
+  // Returns 0 or the errno, such as ENOSYS or EPERM if the kernel or a sandbox does not allow io_uring. The poller must
+  // be open.
   [[nodiscard]] int open() noexcept;
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-  // Nothing is asked any more.
+  // Requires that all questions have been answered.
   void close() noexcept;
-  // The same with questions left: what the kernel still writes to stays there, and the thread that asked must not end.
+  // The same while questions are unanswered. The memory that the kernel may write to stays mapped, and the thread that
+  // asked must not end.
   void abandon() noexcept;
 
-  // --- the thread that asks ---
+  // --- for the one thread that asks ---
 
-  // At most ring_questions_max are without an answer.
+  // Prepares a question. At most ring_questions_max questions may be without an answer.
   void ask(int fd, std::uint64_t offset, void* who) noexcept;
-  // How many of those asked since the last time, the last ones, the kernel did not take.
+  // Gives the prepared questions to the kernel. Returns how many it did not take; these are the last ones, and they are
+  // dropped.
   [[nodiscard]] unsigned hand_in() noexcept;
 
-  // --- anybody, one at a time ---
+  // --- for any thread, one at a time ---
 
+  // Writes at most `room` answers to `out` and returns their number.
   [[nodiscard]] int take_answers(ring_answer* out, int room) noexcept;
 
  private:
@@ -63,7 +67,7 @@ class ring {
   io_uring_sqe* questions_ = nullptr;
   std::size_t questions_bytes_ = 0;
   io_uring_cqe const* answers_ = nullptr;
-  // where in queues_
+  // offsets of words in queues_, and the masks of the two queues
   std::uint32_t asked_tail_ = 0;
   std::uint32_t answers_head_ = 0;
   std::uint32_t answers_tail_ = 0;
@@ -72,7 +76,7 @@ class ring {
   unsigned not_handed_in_ = 0;
 };
 
-// Whether the kernel may have made threads for a ring, which are listed as the process's (T13).
+// Whether the kernel may have made worker threads for io_uring, which /proc lists as threads of the process (T13).
 [[nodiscard]] bool ring_was_used() noexcept;
 
 }  // namespace thrum::rt::os

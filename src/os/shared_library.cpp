@@ -14,7 +14,7 @@ bool program_is_static() noexcept {
         for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
           if (object->dlpi_phdr[i].p_type == PT_INTERP) *static_cast<bool*>(out) = true;
         }
-        return 1;  // the program comes first
+        return 1;  // ends the iteration, because the program is the first object
       },
       &names_a_loader);
   return !names_a_loader;

@@ -3,11 +3,15 @@
 //   short_wait wait;
 //   while (is_not_done()) wait.pause();
 //
-// The first pauses let other threads run (sched_yield), which is the quickest way if the other thread needs this CPU. Later ones sleep
-// for 50 us each. A loop of yields alone may never end: a thread with a real-time priority (SCHED_FIFO) that yields only makes way
-// for its equals, so an ordinary thread that it waits for gets no CPU until the kernel throttles the first one, a second later.
+// The first pauses yield the CPU (sched_yield), which is the fastest way if the other thread needs this CPU. Later
+// pauses sleep for 50 us each.
 //
-// pause() allocates nothing, takes no lock and keeps errno: it may be called anywhere, in a signal handler too.
+// A loop of yields alone does not work. A thread with a real-time priority (SCHED_FIFO) that yields makes way only for
+// threads of the same priority. So an ordinary thread that it waits for gets no CPU until the kernel throttles the
+// waiting thread, up to a second later.
+//
+// pause() allocates nothing, takes no lock and leaves errno unchanged, so it may be called anywhere, also in a signal
+// handler.
 #pragma once
 
 namespace thrum::rt::os {
@@ -18,7 +22,7 @@ class short_wait {
 
   void pause() noexcept;
 
-  // It takes longer than such a wait should.
+  // Whether the wait has used up its yields, and so takes longer than it should.
   [[nodiscard]] bool is_long() const noexcept { return yields_left_ == 0; }
 
  private:

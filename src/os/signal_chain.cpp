@@ -15,7 +15,8 @@ int change_action(int number, struct sigaction const* action, struct sigaction* 
   return ::sigaction(number, action, previous) == 0 ? 0 : errno;
 }
 
-// Such a signal comes again by itself, if the action does nothing about its cause.
+// A signal that a faulting instruction raises. If the handler does not remove the cause, the instruction faults once
+// more when the handler returns.
 bool is_fault(int number) noexcept {
   return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGTRAP;
 }
@@ -49,7 +50,7 @@ int put_in_force(chained_signal& signal, signal_entry entry, int flags) noexcept
 }
 
 int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept {
-  // First only looked at, so that `previous` is complete before our action can run.
+  // Reads the action before replacing it, so that `previous` is complete before thrum's action can run.
   if (int const error = look_at_action(signal.number, signal.previous)) return error;
   signal.is_spent.store(false, relaxed);
   return put_in_force(signal, entry, flags);
@@ -75,21 +76,22 @@ bool has_handler(chained_signal const& signal) noexcept {
 
 void pass_on(chained_signal& signal, siginfo_t* information, void* context) {
   struct sigaction previous = signal.previous;
-  // relaxed: it decides who of several threads has the one signal, and orders nothing
+  // relaxed: it decides which of several threads gets the one signal, and nothing is ordered by it
   bool const is_over = is_for_one_signal(previous) && signal.is_spent.exchange(true, relaxed);
   if (is_over) previous = what_is_left_of(previous);
   bool const with_information = (previous.sa_flags & SA_SIGINFO) != 0;
-  if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {  // whatever its flags
+  if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {  // with or without SA_SIGINFO
     bool const repeats_itself =
-        is_fault(signal.number) && information->si_code > 0;  // else it was sent, by kill or the like
+        is_fault(signal.number) && information->si_code > 0;  // 0 or less: a process sent it, by kill for example
     bool const is_ignored = previous.sa_handler == SIG_IGN ? !repeats_itself : is_ignored_by_default(signal.number);
     if (is_ignored) return;
     ::sigaction(signal.number, &previous, nullptr);
-    // Blocked until the handler returns, and then it ends the program.
+    // The new signal is blocked until the handler returns. Then its default action takes effect.
     if (!repeats_itself) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal.number);
     return;
   }
-  // The mask that the kernel would have set. It goes back to the interrupted one when our handler returns.
+  // Sets the mask that the kernel would have set for this handler. The kernel restores the interrupted code's mask when
+  // thrum's handler returns.
   ::pthread_sigmask(SIG_BLOCK, &previous.sa_mask, nullptr);
   if ((previous.sa_flags & SA_NODEFER) != 0) {
     sigset_t self;

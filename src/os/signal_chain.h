@@ -1,4 +1,7 @@
-// A signal whose action is ours for a while: taking it over, passing on what is not ours, handing it back (T15).
+// A signal whose action thrum replaces for a while: taking the action over, passing on the signals that are not
+// thrum's, and handing the action back (T15).
+//
+// No locks, no allocation. pass_on runs in a signal handler. The other functions do not.
 #pragma once
 
 #include "base/atomic.h"
@@ -7,33 +10,37 @@
 
 namespace thrum::rt::os {
 
-// `previous` is written before our action is in force, and read only by our action. `linked`: our action is in force, or
-// below one that the program put on top of it.
+// `previous` is the program's action. It is written before thrum's action is in force. `linked` says that thrum's
+// action is in force, or that the program has put an action of its own on top, which may call thrum's.
 struct chained_signal {
   int number = 0;
   bool linked = false;
   struct sigaction previous {};
-  atomic<bool> is_spent{false};  // `previous` was for one signal only (SA_RESETHAND), and has had it
+  atomic<bool> is_spent{false};  // `previous` was for one signal only (SA_RESETHAND) and has handled it
 };
 
 using signal_entry = void (*)(int number, siginfo_t* information, void* context);
 
-// The action in force. 0 or the errno.
+// Reads the action that is in force. Returns 0 or the errno.
 [[nodiscard]] int look_at_action(int number, struct sigaction& action) noexcept;
 
-// Puts `entry` in force, with SA_SIGINFO and these flags. 0 or the errno; on an error nothing is changed.
+// Saves the present action in `previous` and makes `entry` the action, with SA_SIGINFO and these flags. Returns 0 or
+// the errno. After an error the action in force is unchanged.
 [[nodiscard]] int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept;
 
-// The same for one that was taken over before and is not in force, or not with these flags: the previous action remains what it was.
+// The same for a signal that was taken over earlier, if `entry` is not in force or has other flags. Does not change
+// `previous`.
 [[nodiscard]] int put_in_force(chained_signal& signal, signal_entry entry, int flags) noexcept;
 
-// Restores the previous action. EBUSY: the program has put another on top of ours, which stays below as a mere link.
+// Restores the previous action. Returns EBUSY if the program has put its own action on top. thrum's action then stays
+// below it and only passes signals on.
 [[nodiscard]] int hand_back(chained_signal& signal, signal_entry entry) noexcept;
 
-// Whether the program has a function for it.
+// Whether the program has a handler function for it.
 [[nodiscard]] bool has_handler(chained_signal const& signal) noexcept;
 
-// Does what would have happened without us. Not noexcept: the program's handler may throw or jump, as it could without us.
+// Does what would have happened without thrum's action. Not noexcept, because the program's handler may throw or
+// longjmp.
 void pass_on(chained_signal& signal, siginfo_t* information, void* context);
 
 }  // namespace thrum::rt::os

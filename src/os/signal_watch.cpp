@@ -15,7 +15,7 @@ namespace {
 
 constinit atomic<int> bell{-1};
 constinit atomic<std::uint64_t> noted{0};
-struct sigaction before[watched_signal_max + 1];
+struct sigaction before[watched_signal_max + 1];  // the program's actions, by signal number
 
 std::uint64_t bit_of(int number) noexcept { return std::uint64_t{1} << static_cast<unsigned>(number); }
 
@@ -36,12 +36,12 @@ int make_signal_bell() noexcept {
 }
 
 void ring_signal_bell_at(int descriptor) noexcept {
-  bell.store(descriptor, relaxed);  // relaxed: sigaction comes later, and a handler runs after that
+  bell.store(descriptor, relaxed);  // relaxed: a handler can run only after the sigaction that follows
 }
 
 void ring_signal_bell() noexcept {
   std::uint64_t const one = 1;
-  static_cast<void>(kernel::write(bell.load(relaxed), &one, sizeof one));  // relaxed: as above
+  static_cast<void>(kernel::write(bell.load(relaxed), &one, sizeof one));  // relaxed: see ring_signal_bell_at
 }
 
 int watch_signal(int number) noexcept {
@@ -54,8 +54,8 @@ int watch_signal(int number) noexcept {
   if (should_fail(call::sigaction, injected)) return injected;
   struct sigaction found {};
   if (::sigaction(number, &ours, &found) != 0) return errno;
-  if (found.sa_handler != note_signal)
-    before[number] = found;  // else the program, which had put another over ours, has handed it back
+  // If note_signal was in force, the program had put its own action on top and has removed it. `before` stays as it is.
+  if (found.sa_handler != note_signal) before[number] = found;
   return 0;
 }
 
@@ -64,9 +64,9 @@ void unwatch_signal(int number) noexcept {
   bool const is_known = ::sigaction(number, nullptr, &in_force) == 0;
   if (is_known && in_force.sa_handler == note_signal) ::sigaction(number, &before[number], nullptr);
   noted.fetch_and(~bit_of(number),
-                  relaxed);  // relaxed: a later subscriber must not get it, and nothing else is concluded
+                  relaxed);  // so that a later subscriber does not get it; nothing else follows from it
 }
 
-std::uint64_t take_noted_signals() noexcept { return noted.exchange(0, acquire); }
+std::uint64_t take_noted_signals() noexcept { return noted.exchange(0, acquire); }  // pairs with note_signal
 
 }  // namespace thrum::rt::os

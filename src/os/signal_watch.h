@@ -1,6 +1,7 @@
-// Signals of the program that are to be told to goroutines, rather than to do what they do by default.
+// Signals that the program wants delivered to goroutines instead of their usual action.
 //
-// The handler only notes the signal and rings the bell, an eventfd. A goroutine reads that and fetches what was noted.
+// The handler only notes the signal in a word and rings the bell, which is an eventfd. A goroutine reads the eventfd
+// and then takes the noted signals. No locks: the caller makes sure that one thread at a time watches and unwatches.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +10,20 @@ namespace thrum::rt::os {
 
 inline constexpr int watched_signal_max = 63;
 
-// A new eventfd, which belongs to the caller; or -errno. It rings once the handlers were told of it, which is before the first
-// watch_signal and with the same descriptor each time.
+// Returns a new eventfd, which the caller owns, or -errno. The handlers use it after ring_signal_bell_at, which has to
+// be called before the first watch_signal and always with the same descriptor.
 [[nodiscard]] int make_signal_bell() noexcept;
 void ring_signal_bell_at(int descriptor) noexcept;
 void ring_signal_bell() noexcept;
 
-// 0 or the errno: EINVAL for a signal that cannot be caught. Not twice for the same one.
+// Returns 0 or the errno; EINVAL for a signal that cannot be caught. Must not be called for a signal that is being
+// watched.
 [[nodiscard]] int watch_signal(int number) noexcept;
-// What the program had before is in force again, unless the program has put another action over ours. A signal that was noted and not
-// fetched is forgotten.
+// Restores the program's earlier action, unless the program has put another action on top. A signal that was noted and
+// not taken is dropped.
 void unwatch_signal(int number) noexcept;
 
-// Those that came since the last call, as bits.
+// The signals that arrived since the last call, as bits.
 [[nodiscard]] std::uint64_t take_noted_signals() noexcept;
 
 }  // namespace thrum::rt::os

@@ -8,7 +8,8 @@
 namespace thrum::rt::os {
 namespace {
 
-// Pauses between two looks: doubled up to some microseconds, by when the holder must be off its CPU.
+// CPU pauses between two loads of the lock. They are doubled up to some microseconds. A holder that takes longer is
+// probably not running on a CPU, so the waiter then yields.
 constexpr int pauses_first = 4;
 constexpr int pauses_max = 128;
 
@@ -18,7 +19,8 @@ THRUM_OPAQUE void spin_lock::acquire_slow() noexcept {
   int pauses = pauses_first;
   short_wait wait;
   do {
-    while (held_.load(relaxed) != 0) {  // only look while it is held: an exchange would take the line from the holder
+    // Only loads while the lock is held, because an exchange would take the cache line from the holder.
+    while (held_.load(relaxed) != 0) {
       for (int i = 0; i < pauses; ++i) cpu_relax();
       if (pauses == pauses_max) wait.pause();
       pauses = std::min(pauses * 2, pauses_max);

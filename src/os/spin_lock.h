@@ -1,11 +1,13 @@
-// The lock of a channel: taken by an exchange, released by a plain store.
+// A spin lock, used for channels for example. It is taken by an exchange and released by a plain store.
 //
-// An uncontended pair costs one read-modify-write where os::lock needs two, and a channel is locked twice per element. In
-// exchange a waiter cannot be woken by the kernel: it looks again after ever longer pauses, and lets other threads run in
-// between, since the holder may be off its CPU. So what is guarded must be shorter still than under os::lock: some tens of
-// nanoseconds. T01 keeps the holder from being preempted by us.
+// If there is no contention, taking and releasing it costs one read-modify-write, where os::lock needs two. A channel
+// is locked twice per element, so that counts. In return, the kernel cannot wake a waiter. The waiter looks at the lock
+// after longer and longer pauses, and lets other threads run in between, because the holder may not be running. So the
+// critical section must be even shorter than under os::lock: some tens of nanoseconds. thrum does not preempt the
+// holder (T01).
 //
-// A goroutine may take it, switch away and leave the release to the one who arrives: same thread.
+// A goroutine may take the lock and switch away, and the goroutine that the thread switches to may release it, because
+// both run on one thread.
 #pragma once
 
 #include "base/atomic.h"
@@ -15,7 +17,8 @@
 
 namespace thrum::rt::os {
 
-// How the lock counts in the order of ranks: a select holds many locks of one rank, taken in the order of their addresses.
+// Whether this lock is checked against the order of ranks. A select holds many locks of one rank, which it takes in the
+// order of their addresses, so only one of them is checked.
 enum class ranked : bool { no, yes };
 
 class spin_lock {
@@ -26,7 +29,7 @@ class spin_lock {
 
   void acquire(ranked how = ranked::yes) noexcept {
     if (how == ranked::yes) rank_acquired(rank_);
-    // acquire pairs with release(): what was done under the lock is seen by the next holder
+    // acquire: pairs with release(), so that the next holder sees what was done under the lock
     if (held_.exchange(1, thrum::rt::acquire) != 0) acquire_slow();
   }
 

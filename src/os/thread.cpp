@@ -23,9 +23,8 @@
 namespace thrum::rt::os {
 namespace {
 
-// libc gives the new thread `mask` before any of its code runs (glibc 2.32). The alternative, a trampoline
-// that sets the mask itself, needs a record that outlives this call, and so an allocation or a handshake per
-// thread.
+// libc sets the new thread's mask before any of its code runs (glibc 2.32). The alternative, an entry function that
+// sets the mask itself, would need a record that outlives this call, and so an allocation or a handshake per thread.
 int create_with_mask(pthread_t& out, sigset_t const& mask, void* (*entry)(void*), void* argument) noexcept {
   pthread_attr_t attributes;
   int error = ::pthread_attr_init(&attributes);
@@ -36,14 +35,15 @@ int create_with_mask(pthread_t& out, sigset_t const& mask, void* (*entry)(void*)
   return error;
 }
 
-// A fault whose signal is blocked ends the program without its handler, which would have told why.
+// Unblocks the signals of faults, because a fault whose signal is blocked ends the program without running the handler,
+// which reports the reason. Signals that the creator had blocked stay blocked.
 void let_in_its_own(sigset_t& blocked, sigset_t const& by_creator) noexcept {
   for (int const signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT}) {
     if (::sigismember(&by_creator, signal) == 0) ::sigdelset(&blocked, signal);
   }
 }
 
-// The kernel's workers for a ring (os/ring.h): they run no code of this process.
+// Whether it is a worker thread of the kernel for io_uring (os/ring.h), which runs no code of this process.
 bool is_kernels_own(char const* tid) noexcept {
   char path[64];
   char name[16];
@@ -91,7 +91,7 @@ bool call_at_thread_end(void (*f)(void*) noexcept) noexcept {
     bool is_valid;
   };
   static key const at_end(f);
-  static int any = 0;  // not nullptr: else it would not be called
+  static int any = 0;  // its address is the value, because libc does not call the destructor for a null value
   return at_end.is_valid && ::pthread_setspecific(at_end.handle, &any) == 0;
 }
 
@@ -128,9 +128,9 @@ int process_id() noexcept { return ::getpid(); }
 int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
 
 void set_thread_name(char const* name) noexcept {
-  char cut[16] = {};  // the kernel's TASK_COMM_LEN, the final zero included
+  char cut[16] = {};  // the kernel's TASK_COMM_LEN, which includes the final zero
   std::strncpy(cut, name, sizeof cut - 1);
-  ::pthread_setname_np(::pthread_self(), cut);  // only cosmetic: what it answers does not matter
+  ::pthread_setname_np(::pthread_self(), cut);  // the result is ignored, because the name is only for display
 }
 
 void yield_thread() noexcept { ::sched_yield(); }
@@ -138,7 +138,7 @@ void yield_thread() noexcept { ::sched_yield(); }
 void ask_for_short_turns() noexcept {
   // Not in libc's headers before 2.41.
   struct {
-    std::uint32_t size = 48;  // the first published form
+    std::uint32_t size = 48;  // SCHED_ATTR_SIZE_VER0
     std::uint32_t policy = 0;
     std::uint64_t flags = 0;
     std::int32_t nice = 0;
@@ -148,16 +148,16 @@ void ask_for_short_turns() noexcept {
     std::uint64_t period_ns = 0;
   } own;
   int const errno_before = errno;
-  // Under a policy of real time it is prompt enough, as long as it keeps that.
+  // A thread with a real-time policy is prompt enough, and its policy must not change.
   if (::syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) == 0 && own.policy == SCHED_OTHER) {
-    own.runtime_ns = 100'000;                  // the shortest that the kernel takes
-    ::syscall(SYS_sched_setattr, 0, &own, 0);  // only makes it prompter: what it answers does not matter
+    own.runtime_ns = 100'000;                  // the shortest slice that the kernel accepts
+    ::syscall(SYS_sched_setattr, 0, &own, 0);  // the result is ignored, because it only makes the thread more prompt
   }
   errno = errno_before;
 }
 
 void set_timer_slack_ns(unsigned long ns) noexcept {
-  ::prctl(PR_SET_TIMERSLACK, ns);  // only makes sleeps more exact: what it answers does not matter
+  ::prctl(PR_SET_TIMERSLACK, ns);  // the result is ignored, because it only makes sleeps more exact
 }
 
 stack_bounds current_thread_stack() noexcept {

@@ -13,7 +13,8 @@
 namespace thrum::rt::os {
 namespace {
 
-// "NUMBER ARGUMENT*6 SP PC", all but the first in hexadecimal; for a thread that sleeps outside calls "-1 SP PC".
+// The text is "NUMBER", six arguments, "SP PC", all but NUMBER in hexadecimal. For a thread that sleeps outside a
+// system call it is "-1 SP PC".
 thread_state parsed(char const* text) noexcept {
   if (text[0] == 'r') return {.activity = thread_activity::runs};
   char* rest = nullptr;
@@ -31,7 +32,7 @@ thread_state parsed(char const* text) noexcept {
 bool thread_state::waits_for_a_lock() const noexcept { return call == SYS_futex; }
 
 clockid_t cpu_clock_of(int tid) noexcept {
-  // The kernel's numbering of the clocks of other threads; libc makes them of a pthread_t only.
+  // The kernel's encoding of the CPU clock of a thread. libc has a function only for a pthread_t.
   constexpr unsigned of_a_thread = 4;
   constexpr unsigned as_scheduled = 2;
   return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3U) | of_a_thread | as_scheduled);
@@ -63,7 +64,7 @@ thread_state thread_watch::look(int tid) noexcept {
   if (should_fail(call::read, error)) return {};
   auto const length = ::pread(descriptor_, text, sizeof text - 1, 0);
   if (length <= 0) {
-    close();  // perhaps another thread has the number now
+    close();  // the thread may have ended, and another thread may have its tid
     return {};
   }
   text[length] = '\0';

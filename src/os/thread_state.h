@@ -1,7 +1,8 @@
-// Whether a thread of this process is on a CPU, or wants one, or sleeps in the kernel (T04).
+// Whether a thread of this process runs, or is ready to run, or sleeps in the kernel (T04).
 //
-// The kernel tells it in /proc/self/task/TID/syscall: "running", or the call in which it sleeps, and where it was made. A
-// look costs a third of a microsecond on a descriptor that is kept open. Nothing is allocated.
+// The kernel shows that in /proc/self/task/TID/syscall. The text is "running", or the system call in which the thread
+// sleeps and where it was made. Reading it costs a third of a microsecond with a descriptor that is kept open. Nothing
+// is allocated, and no lock is taken.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +12,34 @@
 namespace thrum::rt::os {
 
 enum class thread_activity : std::uint8_t {
-  runs,
-  sleeps_in_call,
-  sleeps_otherwise,  // a page fault, a signal stop
-  unknown,           // the file cannot be had: no /proc, no permission, no descriptor, the thread is gone
+  runs,              // on a CPU, or ready to run
+  sleeps_in_call,    // in a system call
+  sleeps_otherwise,  // in a page fault or stopped by a signal
+  unknown,           // the file cannot be read: no /proc, no permission, no descriptor, or the thread has ended
 };
 
 struct thread_state {
   thread_activity activity = thread_activity::unknown;
-  // of one that sleeps in a call
+  // the following is set for sleeps_in_call
   long call = -1;
   std::uintptr_t stack_pointer = 0;
   std::uintptr_t program_counter = 0;
 
   bool operator==(thread_state const&) const noexcept = default;
-  [[nodiscard]] bool waits_for_a_lock() const noexcept;  // or for anything else that is made of a futex
+  [[nodiscard]] bool waits_for_a_lock() const noexcept;  // or for anything else that is built on a futex
 };
 
-// The clock that runs while the thread has a CPU.
+// The clock that measures the CPU time of the thread.
 [[nodiscard]] clockid_t cpu_clock_of(int tid) noexcept;
 
-// What a thread has used of a CPU so far; -1: it is gone.
+// The CPU time that the thread has used, or -1 if it has ended.
 [[nodiscard]] std::int64_t thread_cpu_ns(int tid) noexcept;
 
-// Whether it has used so much since `seen_ns` was noted, here; -1: it has not been, so nobody can tell.
+// Whether the thread has used at least `at_least_ns` of CPU time since the last call, and stores its CPU time in
+// `seen_ns` for the next call. If `seen_ns` is -1, there was no last call and the result is false.
 [[nodiscard]] bool has_computed(int tid, std::int64_t at_least_ns, std::int64_t& seen_ns) noexcept;
 
-// Keeps the descriptor of the thread it looked at last.
+// Looks at threads, and keeps the descriptor of the thread that it looked at last.
 class thread_watch {
  public:
   thread_watch() noexcept = default;
