@@ -46,9 +46,9 @@ inline constexpr std::uint8_t timed = 4;    // the wait for its next turn is mea
 }  // namespace g_attend
 
 struct alignas(cache_line_bytes) G {
-  // accessed by the owner of the G only
+  // accessed by the owner of the G only, except where a comment says otherwise
   context saved;
-  atomic<g_status> status{g_status::idle};
+  atomic<g_status> status{g_status::idle};  // other threads may read it, as a hint
   atomic<std::uint32_t> references{0};
   G* link = nullptr;    // the next G of the list it is in: see g_list
   stack* on = nullptr;  // the stack it runs on: its own, or that of the goroutine that hosts it
@@ -67,7 +67,7 @@ struct alignas(cache_line_bytes) G {
   // it is at home, runnable and off its stack: in its M's home_queue or home_inbox, or about to be put there
   bool comes_home = false;
   std::uint16_t blocking_depth = 0;   // the number of blocking() scopes that it is in
-  atomic<std::uint8_t> attention{0};  // bits of g_attend, read by the waker that readies it
+  atomic<std::uint8_t> attention{0};  // bits of g_attend, written by the owner and by sysmon, read by the waker
   wait_reason waits_for = wait_reason::none;
   wake_race race;                    // for waits that several wakers may end
   bool is_hosted : 1 = false;        // it runs on its joiner's stack
