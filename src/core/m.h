@@ -1,4 +1,4 @@
-// M: a machine: an OS thread that runs goroutines while it holds a P (S02).
+// M: a machine. It is an OS thread that runs goroutines while it holds a P (S02).
 #pragma once
 
 #include "arch/context.h"
@@ -17,37 +17,39 @@ namespace thrum::rt {
 struct P;
 struct Sched;
 
-// What must happen after a goroutine has left its stack: unlock the queue it waits in, publish it, free it. The one who
-// arrives runs it, on its own stack: earlier, another M could resume the goroutine while it is still leaving.
+// What must happen after a goroutine has left its stack: unlocking the queue it waits in, publishing it, or freeing it.
+// The goroutine or g0 that the thread switches to runs it, on its own stack. If it ran earlier, another M could resume
+// the goroutine while it is leaving its stack.
 using commit_step = void (*)(M& m, G& left, void* argument) noexcept;
 
-// Reasons for an M to look up when it enters or leaves the runtime: bits of M::attention.
+// Requests and states that an M handles when it enters or leaves the runtime: bits of M::attention.
 namespace m_attend {
-inline constexpr std::uint32_t away = 1;    // it has no P: its goroutine is in a system call (sys/blocking.h)
-inline constexpr std::uint32_t visits = 2;  // it came back from there only to use the runtime
+inline constexpr std::uint32_t away = 1;    // it has no P, because its goroutine is in a system call (sys/blocking.h)
+inline constexpr std::uint32_t visits = 2;  // it came back from the call only to use the runtime
 inline constexpr std::uint32_t pause = 4;   // its goroutine is to make room for others (sys/preempt.h)
-// sysmon is about to take its P, since the thread sleeps in the kernel (sys/unannounced.h). As long as this is set, the M
-// keeps its P by clearing it;
+// sysmon is about to take its P, because the thread sleeps in the kernel (sys/unannounced.h). While this bit is set,
+// the M can keep its P by clearing the bit.
 inline constexpr std::uint32_t offered = 8;
-inline constexpr std::uint32_t being_taken = 16;  // from here on it is too late, and soon it is away
+inline constexpr std::uint32_t being_taken = 16;  // it is too late to keep the P, and the M is away in a moment
 inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not announced
 }  // namespace m_attend
 
-// Whose code a goroutine that is to make room for others may be stopped in: here, and in what stands before it. As a rule in the
-// program's alone (T03).
+// Where a goroutine that is to make room for others may be stopped: in the code named here, and in all that precede it
+// in the list. Usually that is the program's code alone (T03).
 enum class pause_in : std::uint8_t { program, vdso, libc };
 
-// What is to be seen to when a goroutine is made on an M: bits of M::at_start.
+// What an M has to do in addition when it makes a goroutine: bits of M::at_start.
 namespace m_start {
-inline constexpr std::uint8_t foreign = 1;  // its thread kept the run until the callable was in the record
-inline constexpr std::uint8_t timed = 2;    // how long the next one waits for its first turn is measured
+inline constexpr std::uint8_t foreign = 1;  // its thread keeps the run until the callable is in the record
+inline constexpr std::uint8_t timed = 2;    // the time that the next goroutine waits for its first turn is measured
 }  // namespace m_start
 
 // How a goroutine leaves an M when it parks, yields or ends.
 enum class leaving : std::uint8_t {
-  directly,    // it chooses its successor itself
-  through_g0,  // it does not: the M runs only main, or only for a moment, or is about to end
-  in_place,    // it is locked to the thread, and takes it along (sched/own_thread.h)
+  directly,  // it chooses its successor itself
+  // g0 chooses, because the M runs only main, is a stand-in, has a changed signal mask, or is about to end
+  through_g0,
+  in_place,  // it is locked to the thread, which sleeps with it (sched/own_thread.h)
 };
 
 struct M {
@@ -66,83 +68,90 @@ struct M {
   rt::signal_stack signal_stack;
   thread_globals globals;
 
-  // this thread only
+  // accessed by this thread only, except where a comment says otherwise
   context g0;                       // the scheduling stack, while a goroutine runs
   G* current = nullptr;             // nullptr on g0
-  bool current_was_handed = false;  // it came from runnext: whoever ran before has readied it
+  bool current_was_handed = false;  // it came from runnext, because the goroutine that ran before it readied it
   P* p = nullptr;
-  atomic<bool> in_runtime{false};      // T01: no malloc, no user code, no preemption
-  atomic<std::uint32_t> attention{0};  // looked at whenever the mark above is set or cleared: see m_attend
+  // The mark (T01): no malloc, no user code and no preemption while it is set. Claimants and sysmon read it.
+  atomic<bool> in_runtime{false};
+  // Bits of m_attend, read whenever the mark is set or cleared. Also written by sysmon and by this thread's signal
+  // handler.
+  atomic<std::uint32_t> attention{0};
   std::uintptr_t call_site = 0;        // where its goroutine announced the call it is in; 0: not known
-  atomic<P*> away_from{nullptr};  // in a system call: the P that may still be there on the way back; claimants clear it
-  bool is_foreign = false;        // of a thread that thrum did not make: see sys/foreign.h
-  atomic<bool> run_is_over{false};     // of such a thread: it must not enter
-  atomic<std::uint32_t> keeps_run{0};  // of such a thread: it is outside, and needs the memory of its run
+  atomic<P*> away_from{nullptr};       // in a system call: the P that it may find on its return; a claimant clears it
+  bool is_foreign = false;             // it belongs to a foreign thread: see sys/foreign.h
+  atomic<bool> run_is_over{false};     // foreign thread: it must not enter the runtime
+  atomic<std::uint32_t> keeps_run{0};  // foreign thread: it is outside of the runtime, and needs the memory of its run
   std::uint8_t at_start = 0;           // see m_start
-  bool stands_in = false;         // it was called to bring that one away from there, and to go back to rest afterwards
-  bool mask_was_changed = false;  // its goroutine has left it another signal mask than Ms have: see sys/preempt.h
-  leaving leaves = usual_leaving();  // its current goroutine does
-  bool ends_with_goroutine = false;  // the one that ended here was locked
-  bool spinning = false;             // looks for work and is counted in sched.spinning
-  std::int64_t spins_since_ns = 0;   // what went before is in its P's counter; 0: it has not begun
+  // It is a stand-in: it was called to take over a goroutine that leaves an M with residents, and rests afterwards.
+  bool stands_in = false;
+  // Its goroutine has left it a signal mask that differs from the one that Ms have: see sys/preempt.h.
+  bool mask_was_changed = false;
+  leaving leaves = usual_leaving();  // how its current goroutine leaves it
+  bool ends_with_goroutine = false;  // the goroutine that ended here was locked, so the thread ends too
+  bool spinning = false;             // it searches for work and is counted in sched.spinning
+  std::int64_t spins_since_ns = 0;   // the time before that is in its P's counter; 0: it has not begun
   std::uint32_t patience = 0;        // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t polls_in_vain = 0;   // looks at the network in a row that found nothing: see find_runnable
-  std::uint32_t poor_steals = 0;     // in a row, that kept it busy for hardly longer than they took: see steal.cpp
-  std::int64_t stole_at_ns = 0;
-  std::int64_t busy_since_ns = 0;  // without a sleep, as far as events go; 0: it has slept. See sched/poll.cpp
-  G* handed = nullptr;             // what g0 is to run next, chosen by the goroutine that left
-  bool handed_inherits = false;    // and whether it inherits the time slice
-  G* brought = nullptr;            // comes with next_p: it has left a thread that is home to others
-  bool owes_watch = false;  // it may leave timers behind that nobody watches, if it finds other work: see timekeeper.h
-  bool timers_are_due = false;  // it was the timekeeper, and its time has come: on some P something is due
+  std::uint32_t polls_in_vain = 0;   // polls of the network in a row that found nothing: see find_runnable
+  std::uint32_t poor_steals = 0;  // steals in a row that kept it busy for hardly longer than they took: see steal.cpp
+  std::int64_t stole_at_ns = 0;   // when its last steal was; 0: it has been accounted for
+  // since when it has handled events without a sleep; 0: it has slept. See sched/poll.cpp
+  std::int64_t busy_since_ns = 0;
+  G* handed = nullptr;           // what g0 runs next, chosen by the goroutine that left
+  bool handed_inherits = false;  // whether that goroutine inherits the time slice
+  G* brought = nullptr;          // comes with next_p: it has left a thread that is home to others
+  bool owes_watch = false;       // it must have the timers watched before it runs other work: see timekeeper.h
+  bool timers_are_due = false;   // it was the timekeeper, and a timer is due on some P
   // Goroutines that are at home here: see sched/home.h.
-  std::uint32_t residents = 0;        // also read by others, under sched.lock, while it rests
-  bool home_was_last = false;         // what ran last came out of home_queue
-  std::uint8_t turns_past_inbox = 0;  // since somebody came into home_inbox whom it does not look for: see take_at_home
-  g_list home_queue;                  // of the residents, runnable: so are those in home_inbox
+  std::uint32_t residents = 0;  // their number; other threads read it under sched.lock while this M rests
+  bool home_was_last = false;   // the goroutine that ran last came from home_queue
+  // turns in which it did not look at home_inbox although a goroutine is there: see take_at_home
+  std::uint8_t turns_past_inbox = 0;
+  g_list home_queue;  // runnable residents; others are in home_inbox
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;
 
-  // by the M that stops the others: it ends the run, or its goroutine has called exit()
-  atomic<std::int64_t> cpu_seen_at_end_ns{-1};  // what the thread had used of a CPU at that M's last look
+  // written by the M that stops all others, because it ends the run or because its goroutine has called exit()
+  atomic<std::int64_t> cpu_seen_at_end_ns{-1};  // the CPU time of the thread at that M's last look
 
-  // written by sysmon; those about a thread without a P (sys/without_p.h) are read by it alone
-  std::int64_t cpu_seen_ns = -1;                    // what the thread had used of a CPU at the last look
-  std::int64_t cpu_seen_at_ns = 0;                  // when that was
-  bool ran_when_seen = false;                       // it was on a CPU then, or waited for one
-  int asked_without_p = 0;                          // so many times to queue for a P
-  std::int64_t stuck_since_ns = 0;                  // it sleeps, and residents are runnable; 0: it is not so
+  // written by sysmon; the fields about a thread without a P (sys/without_p.h) are also read by sysmon only
+  std::int64_t cpu_seen_ns = -1;    // the CPU time of the thread at the last look
+  std::int64_t cpu_seen_at_ns = 0;  // the time of that look
+  bool ran_when_seen = false;       // it was on a CPU at that look, or waited for one
+  int asked_without_p = 0;          // how many times it was asked to queue for a P
+  std::int64_t stuck_since_ns = 0;  // since when it has slept while residents are runnable; 0: it does not
   atomic<pause_in> pause_reach{pause_in::program};  // where it may be stopped
   atomic<std::uint32_t> pause_tick{0};              // the slice, by its P's schedtick, that m_attend::pause is about
 
   // written by its signal handler, read by sysmon: see sys/slices.h
   atomic<std::uint32_t> pauses_answered{0};  // how often the handler has run
-  atomic<std::uint8_t> makes_calls{0};  // not 0: of late the handler found the thread on its way out of a system call
+  atomic<std::uint8_t> makes_calls{0};       // not 0: recently the handler found the thread leaving a system call
 
-  // written by anybody
-  atomic<std::uint32_t> ready_at_home{0};  // how many stand in home_queue and home_inbox
+  // written by any thread
+  atomic<std::uint32_t> ready_at_home{0};  // how many goroutines are in home_queue and home_inbox
 
-  // written by whoever starts it, before the note is woken
+  // written by the thread that starts this M, before it wakes the note
   P* next_p = nullptr;
   bool must_end = false;
-  bool is_let_go = false;  // and its record is kept for another thread
+  bool is_let_go = false;  // with must_end: the record is kept for another thread
   os::note park;
 
   // under sched.lock
   g_list home_inbox;
-  bool is_called = false;  // it rests, and residents are runnable: it stands in the global queue for a P
+  bool is_called = false;  // it rests while residents are runnable, and stands in the global queue for a P
   M* call_link = nullptr;
   bool is_idle = false;  // it is in the idle list
   M* idle_link = nullptr;
   std::int64_t idle_since_ns = 0;
   M* all_link = nullptr;
-  std::uint64_t turn = 0;             // in the global queue, its own or its goroutine's: see global_run_queue.h
+  std::uint64_t turn = 0;             // its own turn in the global queue, or its goroutine's: see global_run_queue.h
   bool is_paused = false;             // it sleeps in the middle of user code, until its goroutine's turn
-  bool is_paused_in_libc = false;     // and may hold a lock there that everybody needs
-  void const* interrupted = nullptr;  // where it was then: the handler's ucontext
-  bool rests_in_place = false;        // its locked goroutine is parked, and it sleeps until that runs again
-  bool is_unborn = false;             // its thread has not come to next_p yet, which can still be taken from it
+  bool is_paused_in_libc = false;     // it is paused, and may hold a lock of the C library that other threads need
+  void const* interrupted = nullptr;  // where it was paused: the handler's ucontext
+  bool rests_in_place = false;        // its locked goroutine is parked, and it sleeps until that goroutine runs
+  bool is_unborn = false;             // its thread has not reached next_p yet, so next_p can be taken back
 };
 
 }  // namespace thrum::rt

@@ -5,17 +5,17 @@
 namespace thrum::rt {
 namespace {
 
-// Below this many dead entries a sweep is not worth its set-up.
+// With fewer dead entries a sweep is not worth its set-up.
 constexpr std::uint32_t dead_min = 32;
 
-// How many entries are taken out of the top of the heap before the lock is released for a moment.
+// How many entries are taken from the top of the heap before the lock is released for a moment.
 constexpr std::uint32_t popped_at_once = 64;
 // How many dead entries a look for due timers drops beyond those that are due.
 constexpr std::uint32_t dropped_ahead_max = 1024;
 
 }  // namespace
 
-// Entries become valid only under lock_, and cease to be so only under it.
+// Entries become valid, and cease to be valid, only under lock_.
 bool p_timers::is_dead(timer_entry const& e) const noexcept {
   if (!e.is_record()) return false;
   timer_record const& r = e.record();
@@ -31,7 +31,7 @@ void p_timers::drop_dead_first(std::uint32_t limit) noexcept {
   for (; limit > 0 && has_dead_first(); --limit) drop_dead(heap_.pop());
 }
 
-// After entries have gone: everybody may see what comes next.
+// Publishes the next time after entries have been removed.
 void p_timers::tell_next() noexcept {
   std::int64_t const next = heap_.size() == dead_ ? never_ns : heap_.first().when_ns;
   if (next_when_.load(relaxed) != next) next_when_.store(next, seq_cst);
@@ -52,7 +52,7 @@ void p_timers::sweep_if_worth_it() noexcept {
 }
 
 void p_timers::sweep_whole() noexcept {
-  // Two entries of one record at the same time both look valid, and one of them is not: it stays counted.
+  // Two entries of one record at the same time both look valid although one of them is dead. That one stays counted.
   dead_ -= heap_.remove_if([this](timer_entry const& e) {
     if (!is_dead(e)) return false;
     drop_reference(e.record());
@@ -60,8 +60,8 @@ void p_timers::sweep_whole() noexcept {
   });
 }
 
-// From the last place to the first. What others push and pop meanwhile may move a dead entry from a place that was not looked
-// at to one that was: then the next pass finds it.
+// Goes from the last place to the first. A push or a pop meanwhile may move a dead entry from a place that has not been
+// looked at to one that has. The next pass finds it.
 void p_timers::sweep_some() noexcept {
   unswept_ = std::min(unswept_, heap_.size());
   std::uint32_t const looked_at = std::min(unswept_, sweep_step);
@@ -77,14 +77,14 @@ void p_timers::sweep_some() noexcept {
     }
     heap_.remove(place);
     drop_dead(e);
-    unswept_ = std::min(unswept_, heap_.size());  // the place is looked at again: see timer_heap::remove
+    unswept_ = std::min(unswept_, heap_.size());  // this place is looked at once more: see timer_heap::remove
   }
 }
 
 added_as p_timers::push(timer_entry e) noexcept {
   heap_.push(e);
   if (e.when_ns >= next_when_.load(relaxed)) return added_as::later;
-  next_when_.store(e.when_ns, seq_cst);  // whoever added it looks at the idle Ps after this: timekeeper.h
+  next_when_.store(e.when_ns, seq_cst);  // the caller looks at the idle Ps after this: timekeeper.h
   return added_as::first;
 }
 
@@ -108,7 +108,7 @@ bool p_timers::keeps(timer_record const& r, std::int64_t when_ns) noexcept {
 
 added_as p_timers::arm(timer_record& r, std::int64_t when_ns, std::uint32_t epoch) noexcept {
   p_timers* const old = r.in.load(acquire);  // a hint: see timer_record.h; pairs with take_due
-  // An entry of a run that is over, left behind by Ms that never came to their end, will not surface.
+  // An entry that a run which is over has left behind, because its Ms never reached their end, will not reach the top.
   bool const is_queued = old != nullptr && r.armed_in == epoch;
   r.armed_in = epoch;
   if (is_queued && old->keeps(r, when_ns)) {
@@ -122,7 +122,7 @@ added_as p_timers::arm(timer_record& r, std::int64_t when_ns, std::uint32_t epoc
 
 void p_timers::forget(timer_record& r) noexcept {
   os::lock_guard const guard(lock_);
-  if (r.in.load(relaxed) != this) return;  // it surfaced just now
+  if (r.in.load(relaxed) != this) return;  // another thread took the entry out a moment ago
   r.in.store(nullptr, release);
   ++dead_;
   sweep_if_worth_it();
@@ -144,7 +144,8 @@ std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uin
           drop_dead(e);
           continue;
         }
-        e.record().in.store(nullptr, release);  // pairs with arm: we have read the record before it is written anew
+        // pairs with arm: this thread has read the record before it is rewritten
+        e.record().in.store(nullptr, release);
       }
       out[taken++] = e;
     }

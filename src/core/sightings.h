@@ -1,4 +1,4 @@
-// What sysmon saw at a P the last time it looked (S03): only sysmon reads and writes it.
+// What sysmon saw at a P at its last look (S03). Read and written by sysmon only.
 #pragma once
 
 #include "core/entry.h"
@@ -12,13 +12,13 @@ namespace thrum::rt {
 struct sightings {
   // see sys/put_off_watch.cpp
   struct put_off_wake_ups {
-    entry_bits next = 0;  // in runnext
+    entry_bits next = 0;  // the entry in runnext
     std::uint64_t runs = 0;
     std::uint64_t put_off = 0;
-    bool ring_waits = false;               // a goroutine did, in the ring
+    bool ring_waits = false;               // a goroutine waited in the ring
     std::uint32_t ring_taken = 0;          // run_queue::taken
-    std::uint32_t at_once = 0;             // what P::wakes_at_once was set to at the last mistake
-    std::uint64_t readies_at_mistake = 0;  // the number of readies then
+    std::uint32_t at_once = 0;             // the value that P::wakes_at_once was set to at the last mistake
+    std::uint64_t readies_at_mistake = 0;  // the number of readies at that time
   } put_off;
 
   // see sys/sysmon.cpp
@@ -32,23 +32,24 @@ struct sightings {
     M* m = nullptr;
     std::uint32_t tick = 0;
     std::int64_t ends_ns = 0;
-    std::int64_t ask_ns = 0;     // when it is asked to pause, or asked again
-    std::int64_t asked_ns = 0;   // when it was last
-    std::int64_t cpu_ns = -1;    // what its thread had used of a CPU when that was looked at last
-    std::int64_t cpu_at_ns = 0;  // when
-    std::int64_t window_ns = 0;  // the same, for a longer time: where only that tells what the thread does
+    std::int64_t ask_ns = 0;     // when it is to be asked to pause, for the first or the next time
+    std::int64_t asked_ns = 0;   // when it was last asked
+    std::int64_t cpu_ns = -1;    // the CPU time of its thread, when it was last read
+    std::int64_t cpu_at_ns = 0;  // when that was
+    // The same over a longer time, for kernels where only the CPU time shows what the thread does.
+    std::int64_t window_ns = 0;
     std::int64_t window_at_ns = 0;
-    os::thread_state slept;     // in which call, at the last look
-    int asked = 0;              // so many times
-    int refused = 0;            // because the look at its thread was too old
-    std::int64_t again_ns = 0;  // how long after that, if it does not
-    bool has_heir = false;      // it was seen to that somebody can have the P afterwards
+    os::thread_state slept;     // the call in which it slept at the last look
+    int asked = 0;              // how many times it was asked
+    int refused = 0;            // how many times it was not asked because the look at its thread was too old
+    std::int64_t again_ns = 0;  // how long after a request the next one follows
+    bool has_heir = false;      // sysmon has made sure that there is a thread for the P afterwards
     os::thread_watch thread;
     os::pause_timer timer;
-    bool asked_by_timer = false;     // the last time, rather than by a signal of sysmon's
-    bool timer_failed = false;       // in this slice: the kernel had none
-    std::uint32_t answers_seen = 0;  // M::pauses_answered at that time
-    std::int64_t cpu_when_asked_ns = 0;
+    bool asked_by_timer = false;           // the last request was a timer, not a signal from sysmon
+    bool timer_failed = false;             // in this slice the timer could not be set
+    std::uint32_t answers_seen = 0;        // M::pauses_answered when the timer was set
+    std::int64_t cpu_when_asked_ns = 0;    // the CPU time of the thread when the timer was set
     std::uint32_t answers_when_asked = 0;  // M::pauses_answered at the last request, by whatever means
   } slice;
 };
