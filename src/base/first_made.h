@@ -24,7 +24,7 @@ class first_made {
   first_made(first_made const&) = delete;
   first_made& operator=(first_made const&) = delete;
 
-  [[nodiscard]] T* get_if_made() const noexcept { return made_.load(acquire); }  // pairs with publish
+  [[nodiscard]] T* get_if_made() const noexcept { return made_.load(acquire); }  // pairs with publish's release
 
   // Returns the published value, which is `mine` if no value had been published.
   T& publish(std::unique_ptr<T> mine) noexcept {

@@ -12,8 +12,9 @@ inline constexpr int threads_max_default = 10'000;  // Go's limit of Ms
 inline constexpr std::uint32_t ring_capacity_max = 256;  // Go's run queue
 inline constexpr std::uint32_t ring_capacity_min = 4;    // the smallest run queue in which a test can see an overflow
 
-inline constexpr std::uint32_t global_tick = 61;  // Go's value: prime, so that it does not beat with user loops
-inline constexpr int steal_rounds = 4;            // Go's value; a victim's runnext is stolen in the last round only
+inline constexpr std::uint32_t global_tick =
+    61;                                 // Go's value; prime, so that loops of the user do not fall into step with it
+inline constexpr int steal_rounds = 4;  // Go's value; a victim's runnext is stolen in the last round only
 
 inline constexpr std::uint32_t free_g_cache_max = 64;  // Go's gfput: above this, half of them go to the global list
 inline constexpr std::uint32_t sudog_cache_max = 128;  // Go's sudog cache of a P

@@ -151,7 +151,7 @@ THRUM_OPAQUE int poll_add_ring(int event) noexcept {
 
 THRUM_OPAQUE void poll_remove(int fd) noexcept {
   int const poll = process.poll.load(relaxed);
-  if (poll < 0) return;  // this is a child of fork, which inherited fd from its parent
+  if (poll < 0) return;  // this is a child of fork, which has inherited fd from its parent
   int const errno_before = errno;
   static_cast<void>(control(poll, EPOLL_CTL_DEL, fd, 0, 0));
   errno = errno_before;
@@ -169,7 +169,7 @@ THRUM_OPAQUE void close_but_keep_number(int fd) noexcept {
 THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
   int const errno_before = errno;
   epoll_event events[poll_events_max];
-  long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);
+  long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);  // pairs with open_poll
   errno = errno_before;
   static_cast<void>(added.load(acquire));  // pairs with poll_add and poll_add_ring
   if (found < 0) {

@@ -61,7 +61,7 @@ void add(code_range found) noexcept {
   }
   if (count == ranges_max) return;
   ranges[count] = found;
-  range_count.store(count + 1, release);  // pairs with owner_of_code
+  range_count.store(count + 1, release);  // pairs with owner_in_list's acquire
 }
 
 template <class F>
@@ -102,7 +102,7 @@ int note_object(dl_phdr_info* object, std::size_t, void* wanted) {
 }
 
 code_owner owner_in_list(std::uintptr_t address) noexcept {
-  std::size_t const count = range_count.load(acquire);  // pairs with add
+  std::size_t const count = range_count.load(acquire);  // pairs with add's release
   for (std::size_t i = 0; i < count; ++i) {
     if (address >= ranges[i].low && address < ranges[i].high) return ranges[i].owner;
   }

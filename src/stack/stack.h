@@ -29,7 +29,7 @@
 namespace thrum::rt {
 
 struct stack {
-  // fixed when the slot is carved
+  // fixed when the slot is carved, except size, which is set each time that the stack is handed out
   char* low;         // lowest usable byte, just above the guard
   char* top;         // frames grow down from here; 16-aligned, and equal to the address of this descriptor
   std::size_t size;  // what the user asked for (options::stack_size or stack_size{n}), within the limits
@@ -39,7 +39,7 @@ struct stack {
   std::uint64_t goroutine_id;  // the goroutine that it is bound to, set by the scheduler; 0 if the stack is free
   void* creation_site;         // that goroutine's creation pc; has no meaning while goroutine_id is 0
   void* sanitizer_fiber;       // a ThreadSanitizer fiber that is destroyed with the stack, or nullptr
-  std::uint32_t valgrind_id;   // valgrind's name for this stack
+  std::uint32_t valgrind_id;   // valgrind's id of this stack
   std::uint32_t slot;          // arena number and slot number, see stack/arena.h
 };
 
