@@ -1,12 +1,14 @@
-// The keys with which a server seals its session tickets (RFC 5077), changed every day.
+// The keys with which a server encrypts its session tickets (RFC 5077). They change every day.
 //
-// OpenSSL makes them once for an SSL_CTX. In TLS 1.2 a ticket carries the keys of its connection, so one key that leaks would open every
-// recorded connection of the server's whole life. A new key is made by the first ticket after a day, Go's value, and an old one is
-// accepted for seven more days, which are Go's too; then its place is taken.
+// OpenSSL by itself makes the key once for an SSL_CTX. In TLS 1.2 a ticket carries the keys of its connection, so a
+// single leaked key would decrypt every recorded connection of the server's whole life. Here the first ticket after a
+// day makes a new key, and an old key is accepted for seven more days. Both are Go's values. Then another key takes its
+// slot.
 //
-// It is asked inside calls of OpenSSL, where nothing may park, on any thread, and its user may be stopped for good at any instruction by the
-// end of a run. So there is no lock. Each place has a version: odd while its key is written, so that a reader that meets a writer finds
-// no key and the connection begins without a ticket. A writer that was stopped halfway leaves one such place behind until its next turn.
+// The functions run on any thread, inside calls of OpenSSL, where a goroutine must not park. The end of a run may stop
+// their caller for good at any instruction. So there is no lock. Each slot has a version, which is odd while its key is
+// written. A reader that meets a writer finds no key, and the connection goes on without a ticket. A writer that was
+// stopped halfway leaves its slot unusable until the slot's next turn.
 #pragma once
 
 #include <thrum/detail/atomic.h>
@@ -38,10 +40,11 @@ class ticket_keys {
   static constexpr std::int64_t day_ns = std::chrono::nanoseconds(std::chrono::hours(24)).count();
   static constexpr std::int64_t accepted_ns = 8 * day_ns;
 
-  // To seal a ticket at this moment of the monotonic clock. False: there is none, and the connection goes without.
+  // Returns the key for a new ticket at this time of the monotonic clock. Returns false if there is none; the
+  // connection goes on without a ticket.
   [[nodiscard]] bool newest(std::int64_t now_ns, ticket_key& to) noexcept {
     std::int64_t due_ns = next_ns_.load(acquire);
-    // acq_rel: one makes it, after the one before it was made
+    // The caller that wins the exchange makes the key. acq_rel orders it after the caller that made the key before.
     if (now_ns >= due_ns && next_ns_.compare_exchange(due_ns, now_ns + day_ns, acq_rel, acquire)) make(now_ns);
     return read(slots_[made_.load(acquire) % slots_.size()], now_ns, to);  // pairs with make
   }
@@ -52,7 +55,7 @@ class ticket_keys {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (!read(slots_[i], now_ns, to) || std::memcmp(to.name.data(), name, to.name.size()) != 0) continue;
       return i == newest && now_ns < next_ns_.load(relaxed) ? found::newest
-                                                            : found::older;  // relaxed: nothing depends on it
+                                                            : found::older;  // relaxed: publishes no other data
     }
     return found::none;
   }
@@ -62,7 +65,7 @@ class ticket_keys {
   static_assert(sizeof(ticket_key) % sizeof(std::uint64_t) == 0);
 
   struct slot {
-    atomic<std::uint64_t> version{0};  // 0: it never had a key
+    atomic<std::uint64_t> version{0};  // 0: the slot never had a key
     atomic<std::int64_t> until_ns{0};
     std::array<atomic<std::uint64_t>, words_max> words{};
   };
@@ -72,7 +75,7 @@ class ticket_keys {
     if (RAND_bytes(reinterpret_cast<unsigned char*>(&fresh), sizeof fresh) != 1) return;
     std::array<std::uint64_t, words_max> words;
     std::memcpy(words.data(), static_cast<void const*>(&fresh), sizeof fresh);
-    std::uint64_t const number = made_.load(relaxed) + 1;  // relaxed: one makes keys at a time
+    std::uint64_t const number = made_.load(relaxed) + 1;  // relaxed: one caller at a time makes a key
     slot& s = slots_[number % slots_.size()];
     std::uint64_t const version = s.version.load(relaxed) | 1U;
     s.version.store(version, relaxed);
@@ -96,7 +99,7 @@ class ticket_keys {
 
   std::array<slot, 8> slots_{};
   atomic<std::int64_t> next_ns_{0};  // when the next key is due
-  atomic<std::uint64_t> made_{0};    // how many there were
+  atomic<std::uint64_t> made_{0};    // how many keys were made
 };
 
 }  // namespace thrum::detail

@@ -42,13 +42,13 @@ struct lookup {
   std::vector<endpoint> found{};
   std::error_code error{};
 
-  // On a goroutine, or on any thread.
+  // Runs on a goroutine or on any other thread.
   void perform() {
     addrinfo wanted{};
     wanted.ai_family = AF_UNSPEC;
-    wanted.ai_socktype = SOCK_STREAM;  // else every address comes once for each kind
+    wanted.ai_socktype = SOCK_STREAM;  // otherwise getaddrinfo returns each address once per socket type
     answer all;
-    // errno is read inside: afterwards the goroutine may be on another thread.
+    // errno is read inside the call, because the goroutine may be on another thread afterwards.
     int system_error = 0;
     int const failed = blocking(
         [&] {
@@ -67,7 +67,7 @@ struct lookup {
     if (found.empty()) error = std::error_code(EAI_NONAME, resolve_category());
   }
 
-  // The same where no exception has a place to go to.
+  // The same for goroutines and threads in which no caller could catch an exception.
   void perform_alone() noexcept {
     try {
       perform();
@@ -78,26 +78,28 @@ struct lookup {
   }
 };
 
-// Whose turn it is to look up a name. The lock is held only inside the runtime, where the end of a run stops no goroutine. What a run that
-// is over has left here is forgotten by the first caller of the next: its goroutines never come back.
+// Limits the number of lookups that run at a time. The lock is held only inside the runtime, where the end of a run
+// stops no goroutine. The first caller of a run resets what the last run has left here, because the goroutines of that
+// run do not continue.
 //
-// A place that becomes free is given to the first waiter under the lock, and a caller that comes while others wait stands behind them,
-// whether a place is free or not: so turns are in the order of coming, also when options::max_threads is raised meanwhile.
+// Turns are in the order in which the callers came, also if options::max_threads is raised meanwhile. A place that
+// becomes free is given to the first waiter under the lock. A caller that comes while others wait enters the queue
+// behind them, even if a place is free.
 class turnstile {
  public:
-  // On a goroutine. False: the time was over first.
+  // Waits for a turn, on a goroutine. Returns false if the time was over first.
   [[nodiscard]] bool enter_by(std::int64_t until_ns) {
     if (enter_or_queue(nullptr)) return true;
     waiter mine;
     if (enter_or_queue(&mine)) return true;
-    admit_waiting();  // there may be free places, and others first
+    admit_waiting();  // there may be free places, for this caller or for those before it
     try {
       if (receive_by(mine.turn, until_ns)) return true;
-    } catch (...) {  // no memory for the timer
+    } catch (...) {  // there is no memory for the timer
       if (!leave_queue(mine)) leave();
       throw;
     }
-    return !leave_queue(mine);  // it may have been given the turn in the last moment
+    return !leave_queue(mine);  // the turn may have been given to it after the timeout
   }
 
   void leave() noexcept {
@@ -109,7 +111,7 @@ class turnstile {
     admit_waiting();
   }
 
-  // False: the time was over first.
+  // Returns false if the time was over first.
   [[nodiscard]] static bool receive_by(chan<std::monostate> const& from, std::int64_t until_ns) {
     if (until_ns == never_poll) return from.recv().has_value();
     bool has_come = false;
@@ -119,7 +121,7 @@ class turnstile {
   }
 
  private:
-  // On the stack of a goroutine that waits.
+  // It lies on the stack of the goroutine that waits.
   struct waiter {
     chan<std::monostate> turn{1};
     bool is_queued = false;
@@ -133,9 +135,9 @@ class turnstile {
       rt::enter(m_);
       of_.lock_.acquire();
       std::uint32_t const epoch = m_.sched.epoch;
-      if (epoch != Sched::live_epoch.load(relaxed)) {  // relaxed: a later run that was here has told it by the lock
+      if (epoch != Sched::live_epoch.load(relaxed)) {  // relaxed: the lock orders it after a later run's use
         of_.lock_.release();
-        sleep_for_good(m_);  // its run has left it behind
+        sleep_for_good(m_);  // the run of this goroutine is over
       }
       if (std::exchange(of_.epoch_, epoch) == epoch) return;
       of_.in_use_ = 0;
@@ -149,8 +151,7 @@ class turnstile {
     locked& operator=(locked const&) = delete;
 
     [[nodiscard]] int places() const noexcept {
-      int const threads_max =
-          m_.sched.threads_max.load(relaxed);  // relaxed: the caller that changes it needs no answer
+      int const threads_max = m_.sched.threads_max.load(relaxed);  // relaxed: a change may take effect a little later
       return std::clamp(threads_max / 4, 1, lookups_max);
     }
 
@@ -159,7 +160,7 @@ class turnstile {
     turnstile& of_;
   };
 
-  // False: the caller has to wait for its turn, and `mine`, if it is there, stands in the queue.
+  // Returns true if the caller has its turn. Otherwise it puts `mine` into the queue, unless that is null.
   [[nodiscard]] bool enter_or_queue(waiter* mine) noexcept {
     locked const l(*this);
     if (first_ == nullptr && in_use_ < l.places()) {
@@ -173,7 +174,7 @@ class turnstile {
     return false;
   }
 
-  // Gives free places to those who wait.
+  // Gives the free places to the first waiters.
   void admit_waiting() noexcept {
     for (;;) {
       chan<std::monostate> next(nullptr);
@@ -184,11 +185,11 @@ class turnstile {
         next = first_->turn;
         unlink(*first_);
       }
-      static_cast<void>(next.try_send({}));  // it has room, and nothing is allocated for it
+      static_cast<void>(next.try_send({}));  // the buffer has space, and the element needs no memory
     }
   }
 
-  // Whether it stood there.
+  // Removes the waiter from the queue. Returns false if it is not there.
   [[nodiscard]] bool leave_queue(waiter& mine) noexcept {
     locked const l(*this);
     if (!mine.is_queued) return false;
@@ -256,7 +257,7 @@ void on_goroutine(lookup& its, std::int64_t until_ns) {
   }
 }
 
-// A thread that is made for the lookup, and its caller, who may have gone.
+// Shared by a thread that is made for the lookup and the caller, which may return before the lookup ends.
 struct threads_lookup : lookup {
   threads_lookup(std::string of, std::uint16_t at) : lookup{std::move(of), at} {}
   os::note done;
@@ -270,7 +271,7 @@ void on_thread(lookup& its, std::int64_t until_ns) {
       shared->perform_alone();
       shared->done.wake();
     }).detach();
-  } catch (std::system_error const& refused) {  // the machine has no thread to spare
+  } catch (std::system_error const& refused) {  // the system refuses a new thread
     its.error = refused.code();
     return;
   }
@@ -287,7 +288,7 @@ void on_thread(lookup& its, std::int64_t until_ns) {
 lookup_turn::lookup_turn() noexcept {
   try {
     has_ = turns.enter_by(never_poll);
-  } catch (...) {  // no memory
+  } catch (...) {  // there is no memory to wait
     has_ = false;
   }
 }

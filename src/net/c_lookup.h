@@ -1,13 +1,15 @@
-// Names by the C library's getaddrinfo, which reads its own configuration, caches and modules, and may take many seconds.
+// Looks up host names with the C library's getaddrinfo, which reads its own configuration, caches and modules, and may
+// take many seconds.
 //
-// It cannot be interrupted and keeps a thread. So
-//  - at most lookups_max run at a time in one run (fewer where options::max_threads is small), and further callers wait for their turn in
-//    the order in which they came;
-//  - a caller with a time limit leaves the call to a goroutine of its own and returns when its time is over. The late lookup goes on, its
-//    answer is dropped, and it keeps its turn until then.
+// getaddrinfo cannot be interrupted, and it keeps a thread. Therefore:
+//  - At most lookups_max lookups run at a time in one run (fewer if options::max_threads is small). Further callers
+//    wait for their turn, in the order in which they came.
+//  - A caller with a time limit leaves the call to a new goroutine, and returns when its time is over. The late lookup
+//    continues and keeps its turn until it ends. Its answer is dropped.
 //
-// A thread from outside is not counted, because it keeps a thread of the program's anyway. With a time limit it leaves the call to a thread
-// that is made for it, since it could not go on if the run ended meanwhile.
+// A foreign thread is not counted, because it blocks a thread of the program and not one of thrum's. If it has a time
+// limit, it leaves the call to a new thread. A goroutine would not do, because it could not continue if the run ended
+// meanwhile.
 #pragma once
 
 #include <thrum/endpoint.h>
@@ -21,12 +23,13 @@ namespace thrum::rt {
 
 inline constexpr int lookups_max = 500;  // Go's value for lookups by the C library
 
-// Until `until_ns` at most (never_poll: as long as the C library has patience). Errors: resolve_category, timed_out, the system's.
+// Waits until `until_ns` at most; with never_poll, until the C library gives up. Errors are those of resolve_category,
+// timed_out, and system errors.
 [[nodiscard]] std::vector<endpoint> look_up_by_c_library(std::string const& name, std::uint16_t port,
                                                          std::int64_t until_ns, std::error_code& error);
 
-// The caller's turn, on a goroutine, which may wait for it: for names that are looked up elsewhere (src/posix/names.cpp). If there is no
-// memory to wait, it has none.
+// The calling goroutine's turn, for lookups that are made elsewhere (src/posix/names.cpp). The constructor may park
+// until the turn comes. If there is no memory to wait, the lookup goes on without a turn.
 class [[nodiscard]] lookup_turn {
  public:
   lookup_turn() noexcept;

@@ -1,11 +1,12 @@
-// The program's signals as channels.
+// Delivers the program's signals over channels.
 //
-// The subscriptions belong to the process. Each run that has a subscriber has one goroutine, `serve`, that reads the bell which the
-// handler rings and sends on the channels. It ends with the last subscription that was made in its run, so that a deadlock of that run
-// can be seen.
+// The subscriptions belong to the process. Each run that has a subscriber has one goroutine, `serve`. It reads the
+// eventfd to which the signal handler writes (the bell), and sends on the channels. It ends with the last subscription
+// that was made in its run, because otherwise the runtime could not detect a deadlock of that run.
 //
-// Invariant: the switchboard's lock is held only inside the runtime, where the end of a run stops no goroutine. So no run leaves it
-// locked. For that reason nothing is allocated, freed or sent under it: a subscription enters and leaves as a node of the map.
+// Invariant: the switchboard's lock is held only inside the runtime, where the end of a run stops no goroutine. So no
+// run leaves it locked. For that reason no code under it allocates, frees or sends. A subscription enters and leaves
+// the map as a node.
 #include "base/first_made.h"
 #include "core/current.h"
 #include "core/forked.h"
@@ -49,9 +50,9 @@ struct switchboard {
   // under the lock
   subscribers all;
   std::array<int, os::watched_signal_max + 1> wanted_by{};
-  std::uint32_t served_in = 0;      // the run whose goroutine serves
-  std::uint32_t counted_in = 0;     // the run in which a subscription was made last,
-  std::size_t count_in_latest = 0;  // and how many that were made in it there are
+  std::uint32_t served_in = 0;      // the epoch of the run whose goroutine serves
+  std::uint32_t counted_in = 0;     // the epoch of the run in which the latest subscription was made
+  std::size_t count_in_latest = 0;  // the number of subscriptions that were made in that run
 };
 
 constinit first_made<switchboard> the_board;
@@ -63,14 +64,15 @@ switchboard& board() {
   return the_board.get([] { return std::make_unique<switchboard>(); });
 }
 
-// The switchboard, locked, on a goroutine or a thread from outside; between runs any thread may lock it without more ado. A goroutine that its
-// run has left behind stays here, since what it knows of runs and subscriptions is not so in a later run.
+// Holds the switchboard's lock, on a goroutine or a foreign thread, inside the runtime. Between runs any thread may
+// take the lock directly. A goroutine whose run is over sleeps here for good, because what it knows of runs and
+// subscriptions does not hold in a later run.
 class [[nodiscard]] locked_board {
  public:
   explicit locked_board(switchboard& b) noexcept : m_(callers_m()), board_(b) {
     if (m_ != nullptr) enter(*m_);
     board_.lock.acquire();
-    // relaxed: a later run that was here has told it by the lock
+    // relaxed: the lock orders it after a later run's use
     if (m_ == nullptr || m_->sched.epoch == Sched::live_epoch.load(relaxed)) return;
     board_.lock.release();
     sleep_for_good(*m_);
@@ -82,14 +84,16 @@ class [[nodiscard]] locked_board {
   locked_board(locked_board const&) = delete;
   locked_board& operator=(locked_board const&) = delete;
 
-  [[nodiscard]] std::uint32_t epoch() const noexcept { return m_ == nullptr ? 0 : m_->sched.epoch; }  // 0: no run
+  [[nodiscard]] std::uint32_t epoch() const noexcept {
+    return m_ == nullptr ? 0 : m_->sched.epoch;
+  }  // 0: no run is alive
 
  private:
   M* const m_;
   switchboard& board_;
 };
 
-// Under the lock.
+// Counts one subscriber less for each of these signals. Called under the lock.
 void give_up(switchboard& b, std::uint64_t wants) noexcept {
   for (int number = 1; number <= os::watched_signal_max; ++number) {
     if ((wants & bit_of(number)) == 0) continue;
@@ -97,7 +101,7 @@ void give_up(switchboard& b, std::uint64_t wants) noexcept {
   }
 }
 
-// Under the lock. 0, and `made` is in the map; or the errno.
+// Puts `made` into the map and returns 0, or returns the errno. Called under the lock.
 [[nodiscard]] int subscribe(switchboard& b, subscribers::node_type& made) noexcept {
   subscriber const& s = made.mapped();
   std::uint64_t watched = 0;
@@ -128,7 +132,7 @@ std::optional<chan<int>> next_to_tell(detail::channel const* after, std::uint64_
   return std::nullopt;
 }
 
-// A subscriber that has closed its channel wants no more.
+// Sends the signals to one subscriber. If the subscriber has closed its channel, the subscription ends.
 void tell(chan<int> const& to, std::uint64_t which) {
   try {
     for (int number = 1; number <= os::watched_signal_max; ++number) {
@@ -142,19 +146,20 @@ void tell(chan<int> const& to, std::uint64_t which) {
 void tell_all(std::uint64_t came) {
   std::optional<chan<int>> last;
   std::uint64_t wants = 0;
-  // The last one's channel is kept until the next is found: another channel must not get its address, or it would be passed over.
+  // The channel of the last subscriber is kept until the next one is found. Otherwise a new channel could get its
+  // address, and would be skipped.
   while (auto next = next_to_tell(last ? key_of(*last) : nullptr, came, wants)) {
     tell(*next, wants);
     last = std::move(next);
   }
 }
 
-// One goroutine serves in each run; any other that was started beside it ends at once.
+// Returns true if the calling goroutine is the first of its run that serves. Any other one ends at once.
 [[nodiscard]] bool begin_serving(switchboard& b, std::uint32_t epoch) noexcept {
   locked_board const locked(b);
   return std::exchange(b.served_in, epoch) != epoch;
 }
-// False: a subscriber of this run is left.
+// Returns false if a subscriber of this run is left.
 [[nodiscard]] bool end_serving(switchboard& b, std::uint32_t epoch) noexcept {
   locked_board const locked(b);
   if (b.counted_in == epoch && b.count_in_latest != 0) return false;
@@ -169,7 +174,7 @@ void serve(fd& bell, std::uint32_t epoch) {
     std::uint64_t rings = 0;
     std::error_code error;
     bell.read_some({&rings, sizeof rings}, error);
-    if (error) return;  // it does not come: the bell is open for ever and has no deadline
+    if (error) return;  // does not happen, because the bell is never closed and has no deadline
     tell_all(os::take_noted_signals());
   }
 }
@@ -190,8 +195,8 @@ fd* bell(std::error_code& error) {
   return &the_bell.publish(std::move(mine));
 }
 
-// Signals that the runtime itself needs: faults, by which it finds stack overflows, and the preemption signal, also an earlier run's if
-// that run left a goroutine computing.
+// True for signals that the runtime itself needs. These are the faults, by which it detects stack overflows, and the
+// preemption signal. The preemption signal of an earlier run counts too, if that run has left a goroutine computing.
 bool is_ours(M const& m, int number) noexcept {
   return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
          os::pause_signal_is_kept(number) ||
@@ -224,7 +229,7 @@ chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   made.emplace(key_of(to), subscriber{to, wants});
   auto node = made.extract(made.begin());
   bool is_served = false;
-  std::uint32_t epoch = 0;  // under the lock: a thread from outside may see one run end and another begin
+  std::uint32_t epoch = 0;  // read under the lock, because a foreign thread may see one run end and another begin
   {
     locked_board const locked(b);
     epoch = node.mapped().epoch = locked.epoch();
@@ -255,7 +260,7 @@ void stop_signals(chan<int> const& subscribed) {
     give_up(b, s.wants);
     is_last = s.epoch == b.counted_in && --b.count_in_latest == 0;
   }
-  if (is_last) os::ring_signal_bell();  // the goroutine that serves ends
+  if (is_last) os::ring_signal_bell();  // wakes the goroutine that serves, so that it ends
 }
 
 }  // namespace thrum

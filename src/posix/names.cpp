@@ -1,6 +1,6 @@
-// Names: getaddrinfo, getnameinfo, gethostby...: they ask servers in ways of the C library's own, so another thread makes the call. What
-// the program has set in _res of its thread does not hold there. Those threads are limited in number, together with the ones of thrum's own
-// lookups (net/c_lookup.h).
+// Lookups of names: getaddrinfo, getnameinfo and gethostby... The C library asks the servers in ways of its own, so
+// another thread makes the call (by_helper). Settings that the program has made in its thread's _res do not apply
+// there. The number of these threads is limited, together with those of thrum's own lookups (net/c_lookup.h).
 #include "net/c_lookup.h"
 #include "posix/here.h"
 #include "posix/interpose.h"

@@ -11,7 +11,8 @@
 namespace thrum::posix {
 namespace {
 
-// Where it is the plain call: glibc unlocks the mutex, and nobody sees it. Not noexcept: a thread may be cancelled in there.
+// Makes the plain call, in which glibc unlocks the mutex without this library ((d) in stand.h). It is not noexcept,
+// because a thread may be cancelled in the call.
 template <class Plain>
 int wait_plainly(pthread_mutex_t& mutex, Plain plain) {
   unlocked_unseen const note(mutex);
@@ -24,16 +25,17 @@ outcome park_until_chosen(place& here, std::int64_t deadline_ns) noexcept {
   bool has_parked = false;
   while (!here.is_chosen() && !is_over(deadline_ns)) {
     has_parked = here.park(deadline_ns);
-    if (!has_parked) {  // no memory: woken for nothing, and whoever waits looks what has changed
+    if (!has_parked) {  // without memory this is a spurious wake-up, after which the caller checks its condition
       static_cast<void>(here.leave());
       return outcome::signalled;
     }
   }
-  if (!has_parked) thrum::yield();  // who waits in a loop for what others do, from one moment that is over to the next
+  if (!has_parked) thrum::yield();  // for callers that wait in a loop with limits that have passed
   return here.leave() ? outcome::signalled : outcome::late;
 }
 
-// Whoever has waited has the mutex, whatever the answer is. If there was no memory for that (owned ones need some), others may give it back.
+// A call that has waited must return with the mutex locked, whatever its result is. A mutex with an owner needs memory
+// for its record. If there is none, this tries until other goroutines have freed a record.
 int lock_again(pthread_mutex_t& mutex) noexcept {
   for (;;) {
     int const error = lock_on_goroutine(mutex, {});
@@ -42,7 +44,7 @@ int lock_again(pthread_mutex_t& mutex) noexcept {
   }
 }
 
-// On a goroutine. -1: it cannot be done here.
+// Waits on a goroutine. Returns -1 if the goroutine cannot park here.
 THRUM_OPAQUE int wait_on_goroutine(pthread_cond_t& condition, pthread_mutex_t& mutex, time_limit limit) noexcept {
   rt::at_home const here;
   int const errno_before = errno;
@@ -95,10 +97,12 @@ THRUM_POSIX_CALL int pthread_cond_clockwait(pthread_cond_t* condition, pthread_m
                       [&] { return plain::cond_clockwait(condition, mutex, clock, moment); });
 }
 
-// Of the threads one is woken and of the goroutines one: more than one may be, and whoever waits looks what has changed.
+// Wakes one thread and one goroutine. POSIX allows that more than one waiter is woken, because each waiter checks its
+// condition.
 THRUM_POSIX_CALL int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   int const result = plain::cond_signal(condition);
-  was_signalled(condition, how_many::one);  // afterwards: that is an address only, whoever was woken may have freed it
+  was_signalled(condition,
+                how_many::one);  // after the call only the address is used, because a woken waiter may free the object
   return result;
 }
 
