@@ -146,6 +146,9 @@ bool set_up_server(tls_context_state& state, tls_server_options const& chosen, s
   SSL_CTX_set_cert_cb(ctx, &choose_identity, &state);
   SSL_CTX_set_app_data(ctx, &state);
   if (SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, &choose_ticket_key) != 1) return false;
+  // The first key is made before the first handshake, so that no handshake finds the day claimed and the key not yet there.
+  ticket_key first;
+  if (!state.tickets.newest(clock::now().time_since_epoch().count(), first)) return false;
   if (!state.protocols.empty()) SSL_CTX_set_alpn_select_cb(ctx, &choose_protocol, &state);
   state.verifies = !chosen.client_roots_file.empty();
   if (!state.verifies) return true;

@@ -72,7 +72,10 @@ class ticket_keys {
 
   void make(std::int64_t now_ns) noexcept {
     ticket_key fresh;
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(&fresh), sizeof fresh) != 1) return;
+    if (RAND_bytes(reinterpret_cast<unsigned char*>(&fresh), sizeof fresh) != 1) {
+      next_ns_.store(now_ns, release);  // the next caller tries; pairs with newest
+      return;
+    }
     std::array<std::uint64_t, words_max> words;
     std::memcpy(words.data(), static_cast<void const*>(&fresh), sizeof fresh);
     std::uint64_t const number = made_.load(relaxed) + 1;  // relaxed: one caller at a time makes a key
