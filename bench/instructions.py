@@ -4,6 +4,7 @@
 usage: bench/instructions.py [--bin DIR] [OPERATION...]
 """
 import argparse
+import os
 import pathlib
 import re
 import subprocess
@@ -26,7 +27,8 @@ def count(program: pathlib.Path, operation: str, times: int) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", str(program), operation, str(times)],
-            capture_output=True, text=True, timeout=300)
+            # callgrind may abort when a signal comes in between
+            env=os.environ | {"THRUM_DEBUG": "asyncpreemptoff=1"}, capture_output=True, text=True, timeout=300)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode != 0 or found is None:
         sys.exit(f"instructions: {program.name} {operation} {times} failed:\n{done.stderr}")
