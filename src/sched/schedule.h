@@ -1,4 +1,4 @@
-// One round of the scheduler, on g0: find something to run, run it (S09, S10).
+// One round of the scheduler, on g0: find a goroutine and run it (S09, S10).
 #pragma once
 
 #include "core/sched.h"
@@ -6,13 +6,14 @@
 
 namespace thrum::rt {
 
-// What a search found: a G that is now the caller's, and whether it inherits the time slice of its readier.
+// The result of a search: a G that belongs to the caller, and whether it inherits the time slice of the goroutine that
+// readied it.
 struct found {
   G* g = nullptr;
   bool inherits_slice = false;
 };
 
-// Runnext, then the ring.
+// Takes from runnext, then from the run queue.
 [[nodiscard, gnu::always_inline]] inline found take_local(P& p) noexcept {
   while (entry const next = p.queue.take_next()) {
     if (G* const g = take_over(p, next)) return {g, true};
@@ -24,10 +25,13 @@ struct found {
   return {};
 }
 
-// The same for a goroutine that leaves and looks for its successor itself. Nothing when somebody wants the P's attention,
-// or somebody comes home, or the global queue or the timers have their turn: those are for find_runnable. Two goroutines that keep readying each
-// other never tick: so after every 61 runs, of whatever kind, the P looks up, at its timers and at those behind runnext. If these
-// runs are long, sysmon has it look up when a timer is due.
+// The same for a goroutine that leaves and looks for its successor itself. It finds nothing in these cases, which are
+// left to find_runnable: a bit of P::attention is set, a resident of the M is runnable, it is the turn of the global
+// queue, or it is time to look at the timers.
+//
+// Two goroutines that keep readying each other never end their slice, so the tick does not move. Therefore after every
+// 61 runs of any kind the P looks at its timers and at the goroutines behind runnext. If these runs are long, sysmon
+// makes the P look when a timer is due.
 [[nodiscard, gnu::always_inline]] inline found pick_local(M const& m) noexcept {
   P& p = *m.p;
   if (p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0) return {};
@@ -39,27 +43,27 @@ struct found {
   return take_local(p);
 }
 
-// The ordered search of S10. On g0; blocks until there is something. g == nullptr: the run is over.
+// The search in the order of S10. Runs on g0 and blocks until it has found a goroutine. g == nullptr: the run is over.
 [[nodiscard]] found find_runnable(M& m) noexcept;
 
-// The steal part of it: four rounds over all Ps in random order, runnext only in the last.
+// The work stealing of that search: four rounds over all Ps in random order, runnext only in the last round.
 [[nodiscard]] found steal_work(M& m) noexcept;
 
-// The life of an M with a P, on g0.
+// The main loop of an M that schedules, on g0. It returns when the thread is to end.
 void schedule_until_end(M& m) noexcept;
 
-// Runs g on m until somebody switches back to g0, with the commit of whoever that was done.
+// Runs next.g on m until a goroutine on m switches back to g0, and then runs the commit step of that goroutine.
 void execute(M& m, found next) noexcept;
 
-// relaxed: what sysmon writes there is a hint
+// relaxed: the 0 that sysmon writes there is a hint
 [[gnu::always_inline]] inline void count_down(atomic<std::uint32_t>& runs_to_look) noexcept {
   if (std::uint32_t const left = runs_to_look.load(relaxed); left != 0) runs_to_look.store(left - 1, relaxed);
 }
 
-// Marks g as the one that runs on m from now on.
+// Marks next.g as the goroutine that runs on m.
 [[gnu::always_inline]] inline void begin_run(M& m, found next) noexcept {
   G& g = *next.g;
-  auto const before = g.status.load(relaxed);  // claimed entries are running already
+  auto const before = g.status.load(relaxed);  // a claimed goroutine is already `running`
   if (before != g_status::running) g.transition(before, g_status::running);
   P& p = *m.p;
   if (!next.inherits_slice) p.tick();

@@ -1,6 +1,6 @@
-// Ms: starting, stopping and ending the threads (Go's startm, stopm, handoffp; S22, S31).
+// Ms: starting, stopping and ending their threads (Go's startm, stopm, handoffp; S22, S31).
 //
-// Ms are reused: one without a P sleeps on its note in the idle list until somebody hands it a P.
+// Ms are reused. An M without a P sleeps on its note in the idle list until another thread gives it a P.
 #pragma once
 
 #include "core/sched.h"
@@ -9,83 +9,100 @@ namespace thrum::rt {
 
 enum class start_as : bool { working, spinning };
 
-// Gets an M going on p: an idle one, else a new thread, which the thread maker makes; at the limit of threads, the thread of a
-// goroutine that waits for its turn there. To go beyond the limit ends the program. Called with sched.lock held; releases it.
-// For `spinning` the caller has counted the new spinner.
+// Starts an M on p. It takes the first of these that there is:
+// - an M that rests, as take_resting_m_locked finds it;
+// - while goroutines are paused, or at the limit of threads, the thread that sleeps in the frames of the goroutine that
+//   has waited longest for its turn;
+// - an M with a new thread, which the thread maker makes. Going beyond the limit of threads ends the program.
+//
+// Called with sched.lock held; releases it. For `spinning` the caller has counted the new spinning M.
 void start_m_locked(Sched& s, P& p, start_as how) noexcept;
 
-// An M that has nothing to do: an idle one, else the timekeeper. It is the caller's from then on, who gives it a P and, if it
-// sleeps, wakes its note. Under sched.lock.
+// An M that has nothing to do: an M that is called (sched/home.h), else an idle M, else the timekeeper. It belongs to
+// the caller, which gives it a P and, if `sleeps` is true, wakes its note. Under sched.lock.
 struct resting_m {
   M* m = nullptr;
   bool sleeps = false;
 };
 [[nodiscard]] resting_m take_resting_m_locked(Sched& s) noexcept;
-// The same for one of the caller's choice: whether m rests, and, for one that does, whether it sleeps.
+// The same for an M that the caller chooses. rests_locked says whether m rests. take_from_rest_locked takes an M that
+// does, and returns whether it sleeps.
 [[nodiscard]] inline bool rests_locked(M const& m) noexcept { return m.is_idle || m.sched.timekeeper == &m; }
 [[nodiscard]] bool take_from_rest_locked(M& m) noexcept;
-// m rests in the idle list from now on.
+// Puts m into the idle list.
 void put_idle_m_locked(Sched& s, M& m) noexcept;
 
-// Under sched.lock: whether there may be one more thread, and an M that has none yet, for a P.
+// Under sched.lock: whether an M without a thread can be had for a P, and such an M. It is an M whose thread is on its
+// way without a P, or a new one within the limit of threads.
 [[nodiscard]] bool may_have_unborn_locked(Sched const& s) noexcept;
 [[nodiscard]] M& unborn_m_locked(Sched& s) noexcept;
 
 // Under sched.lock: whether start_m_locked would find a thread, or may make one.
 [[nodiscard]] bool a_thread_can_be_had_locked(Sched const& s) noexcept;
 
-// Under sched.lock: whether to ask it. At the limit of threads a P stays idle rather than end the program if threads that were preempted
-// can use it: those that are paused, or compute without a P, take an idle one as soon as they enter the runtime or are met by the
-// signal (T05). With more idle Ps than such threads the program needs more threads than it may have, whatever they do.
+// Under sched.lock: whether start_m_locked should be called. At the limit of threads a P stays idle, instead of ending
+// the program, if threads that were preempted can use it. These are the threads that are paused and those that compute
+// without a P: they take an idle P as soon as they enter the runtime or the signal reaches them (T05). If there are
+// more idle Ps than such threads, the program needs more threads than it may have, whatever these threads do.
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
-// Under sched.lock: the P with which m is to begin, if its thread has not come to that yet. The next P that finds nobody is
-// for it then, else it will be a spare one.
+// Under sched.lock: takes back the P with which m is to begin, and returns it, if m's thread has not yet taken it.
+// Otherwise returns nullptr. m then gets the next P for which no M rests; if there is none, it becomes a spare thread.
 [[nodiscard]] P* take_back_from_unborn_locked(M& m) noexcept;
 
-// p goes to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue; or to the home of g.
+// Gives p to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue, or to the
+// home of g.
 void give_p_to_thread_of(P& p, G& g) noexcept;
 
-// Gives p to whoever can use it: to an M if it has work, else to the idle list.
+// Gives p to an M if there is work for it, else to the idle list.
 void hand_off(Sched& s, P& p) noexcept;
 
-// Puts m, which holds no P, to sleep until somebody starts it. False: the run is over, the thread must end.
+// Puts m, which holds no P, to sleep until another thread starts it. False: the run is over, and the thread must end.
 [[nodiscard]] bool stop_m(M& m) noexcept;
 // The same, called with sched.lock held; releases it.
 [[nodiscard]] bool stop_m_locked(M& m) noexcept;
 
-// The thread of an M that was made: on the thread maker. A failure ends the program (S22).
+// Makes the thread of an M. Runs on the thread maker. A failure ends the program (S22).
 void start_thread(Sched& s, M& m) noexcept;
 
-// A spare thread: idle, and nobody's home. The handler that ends a slice makes no thread (T01): it takes the spare one, and orders the
-// next. Under sched.lock, if `more` may still be paused and as many threads be made: whether the thread maker is to be rung, since
-// there is none, none is on its way and none was ordered.
+// A spare thread belongs to an idle M that is no goroutine's home. The signal handler that ends a slice makes no thread
+// (T01): it takes the spare one and orders the next.
+//
+// Under sched.lock: orders a spare thread if there is none, none is on its way and none is ordered, and if `more` more
+// goroutines may be paused and as many more threads be made. True: it was ordered, and the caller has to ring the
+// thread maker.
 [[nodiscard]] bool order_spare_locked(Sched& s, std::int32_t more) noexcept;
-// The same by whoever sees that a slice will soon be over.
+// The same for a thread that sees that a slice will soon be over. It takes the lock and rings the thread maker itself.
 void see_that_one_is_spare(Sched& s) noexcept;
-// And on the thread maker; none if one has come meanwhile, or if there cannot be more.
+// Makes the spare thread, on the thread maker. It makes none if a spare thread has come meanwhile, or if there cannot
+// be more threads.
 void start_spare_thread(Sched& s) noexcept;
 
-// m, which sleeps and was taken out of the idle list, ends.
+// Ends m, which sleeps and was taken out of the idle list.
 void let_thread_go(M& m) noexcept;
-// And its record is to be used again: on the thread maker.
+// Joins m's thread if it has ended, and keeps the record for reuse. False: the thread has not ended. If `gives_up` is
+// set, such a thread is detached instead. Runs on the thread maker.
 [[nodiscard]] bool bury_thread(Sched& s, M& m, bool gives_up) noexcept;
 
-// m takes p, which nobody holds.
+// m takes p, which no thread holds.
 void acquire_p(M& m, P& p) noexcept;
 
-// m, which is about to end, leaves its P where for_each_proc finds it.
+// m, which is about to end, leaves its P in the idle list, where for_each_proc finds it.
 void retire_p(M& m) noexcept;
 
-// What an M needs before it can run goroutines on the calling thread, 0 or the errno; and the way back.
+// Sets up what an M needs before it can run goroutines on the calling thread; returns 0 or the errno. release_thread
+// undoes it.
 [[nodiscard]] int adopt_thread(M& m) noexcept;
 void release_thread(M& m) noexcept;
 
-// Ends all Ms but the caller's, in sched/end_all_ms.cpp. Those in user code are asked by the signal to stop there for good.
-// Waits until all have come to rest, for `patience_ns` at most. `world_is_kept` is the answer of keep_world_running.
+// Ends all Ms except the caller's (sched/end_all_ms.cpp). Ms in user code are asked by the signal to stop there for
+// good. Waits until all have come to rest, for at most `patience_ns`. `world_is_kept` is the result of
+// keep_world_running.
 struct end_of_ms {
-  int threads_left;  // stopped in user code, or still in it, or in the kernel
-  bool all_rest;  // the former. The others stop at their next scheduling point; what they may touch must be left alone
+  int threads_left;  // threads that were stopped in user code, or are in user code or in the kernel
+  // All threads_left were stopped. If false, the others stop at their next scheduling point, and what they may touch
+  // must be left alone.
+  bool all_rest;
 };
 [[nodiscard]] end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept;
 
