@@ -15,19 +15,22 @@
 // All of these accesses are seq_cst, so at least one of the two checks sees the write of the other side. A spinning M
 // counts as a watcher, because it finds work and wakes the next M, or comes to the right column itself.
 //
-// The check on the left can be put off. A goroutine that sleeps or waits with a time limit leaves its M to look for
-// work. If there is none, the M comes to the right column anyway. So the check is put off (M::owes_watch) until the M
-// has found other work. If the goroutine that sets the timer was itself readied by the goroutine that ran before it,
-// the check is put off until the next goroutine blocks, because a goroutine that paces others in this way should not
-// make them wait for a wake-up of some microseconds. sysmon makes up for that as it does for the put-off wake-ups of
-// wake.h.
+// The check on the left can be put off in two cases. First, a goroutine that sleeps or waits with a time limit leaves
+// its M to look for work. If there is none, the M comes to the right column anyway. So the check is put off
+// (M::owes_watch) until the M has found other work.
+//
+// Second, if the next goroutine is one that the sleeping goroutine has just readied, the check is put off until that
+// goroutine blocks. A goroutine that paces others in this way should not make them wait for a wake-up of some
+// microseconds. sysmon makes up for that, as it does for the put-off wake-ups of wake.h.
 //
 // While a P is busy, sysmon watches a far-off timer. It looks at least twice before that timer is due
 // (Sched::sysmon_pause_ns), and wakes an M in time. So an M that slept in the poller and has found an event there wakes
 // no other M to watch in its place, because it usually comes back to that sleep within some microseconds. Otherwise a
 // server with time limits of seconds, or with something to do ten times a second, would pay for every event with a
-// wake-up, and would then have two Ms taking turns in the poller. Where a P is given up and no M comes to the right
-// column, all Ps may be idle afterwards, and sysmon asleep. There every timer counts (see_that_all_is_watched).
+// wake-up, and would then have two Ms taking turns in the poller.
+//
+// Where a P is given up and no M comes to the right column, all Ps may be idle afterwards, and sysmon asleep. There
+// every timer counts (see_that_all_is_watched).
 //
 // While no P is idle, no M becomes the timekeeper. Every P looks at its own timers after it has run 61 goroutines.
 // sysmon does not sleep past the next timer for longer than a millisecond; it makes a P whose timer is due look at its

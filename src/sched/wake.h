@@ -28,7 +28,7 @@
 // there is no other P to wake.
 //
 // Two more wake-ups are put off in the same way: the one for a few events whose goroutines are quick (sched/poll.h),
-// and the one for a timer that was set by a goroutine which another goroutine had just readied (timer_was_left). sysmon
+// and the one for a timer that was set by a goroutine which has just readied another goroutine (timer_was_left). sysmon
 // must not sleep for long while a wake-up is put off:
 //
 //   the M that puts a wake-up off              sysmon, before it sleeps for long
