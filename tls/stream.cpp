@@ -1,3 +1,4 @@
+// thrum::tls_stream (thrum/tls.h). Its calls go to the tls_link behind it (tls/link.h).
 #include "tls/link.h"
 #include <thrum/io_error.h>
 #include <thrum/tcp.h>

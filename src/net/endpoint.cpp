@@ -1,3 +1,4 @@
+// thrum::endpoint (thrum/endpoint.h), and the parsing functions of net/address.h.
 #include "net/address.h"
 #include "net/io_call.h"
 #include <thrum/endpoint.h>

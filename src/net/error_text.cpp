@@ -1,4 +1,5 @@
-// What the exceptions of calls on descriptors, files and names say: the call, its object and the system's words.
+// The messages of the exceptions that calls on descriptors, files and names throw. A message names the call and its
+// object, and ends with the system's text for the error.
 #include "base/never_destroyed.h"
 #include "net/io_call.h"
 #include "os/files.h"
@@ -15,7 +16,8 @@ namespace {
 
 using namespace rt;
 
-// As it may stand in a log: an object may be what a stranger has sent.
+// Replaces control characters by \xNN, so that the text can be written to a log. The text may come from another
+// program, for example as a host name that a peer has sent.
 std::string printable(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string all;
@@ -98,7 +100,7 @@ void throw_io_error(std::error_code const& error, call_to_endpoint const& call) 
 
 void throw_io_error(std::error_code const& error, call_on const& call) {
   std::error_code ignored;
-  short_use const open(call.object.desc_, ignored);  // else the number may be another file's by now
+  short_use const open(call.object.desc_, ignored);  // without it the number might belong to another file
   throw_with(error, call.call, open ? object_behind(open->fd) : std::string());
 }
 

@@ -1,3 +1,5 @@
+// thrum::fd (thrum/fd.h). A call that reads or writes takes the lock of its direction and waits in io_call::perform
+// (net/io_call.h). Sockets use recv and send, other descriptors use read and write.
 #include "net/io_call.h"
 #include "net/open.h"
 #include "os/socket.h"

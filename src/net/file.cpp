@@ -1,3 +1,5 @@
+// thrum::file (thrum/file.h). Each system call is an announced call, because epoll cannot wait for files. read_at can
+// also park while io_uring fetches the bytes (wait/cold_read.h).
 #include "net/address.h"
 #include "net/io_call.h"
 #include "os/files.h"

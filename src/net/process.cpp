@@ -1,3 +1,5 @@
+// thrum::process (thrum/process.h): starting a child process with its three standard streams. Waiting for the child is
+// in net/child.cpp.
 #include "net/address.h"
 #include "net/child.h"
 #include "net/io_call.h"

@@ -1,3 +1,5 @@
+// thrum::output (thrum/process.h): runs a program and collects its output. A second goroutine reads standard error
+// while the caller reads standard output, because the program would block if it filled a pipe that is not read.
 #include "core/current.h"
 #include "core/forked.h"
 #include <thrum/context.h>

@@ -84,9 +84,8 @@ class [[nodiscard]] locked_board {
   locked_board(locked_board const&) = delete;
   locked_board& operator=(locked_board const&) = delete;
 
-  [[nodiscard]] std::uint32_t epoch() const noexcept {
-    return m_ == nullptr ? 0 : m_->sched.epoch;
-  }  // 0: no run is alive
+  // 0 if no run is alive.
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return m_ == nullptr ? 0 : m_->sched.epoch; }
 
  private:
   M* const m_;

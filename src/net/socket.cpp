@@ -1,3 +1,4 @@
+// thrum::basic_socket (thrum/socket.h): addresses, shutdown and options. None of these calls waits.
 #include "os/socket.h"
 
 #include "net/io_call.h"

@@ -1,3 +1,4 @@
+// thrum::splice_all (thrum/fd.h). It moves bytes from one descriptor to another inside the kernel, through a pipe.
 #include "net/io_call.h"
 #include "net/open.h"
 #include "os/socket.h"

@@ -1,3 +1,4 @@
+// thrum::tcp_conn and thrum::tcp_listener (thrum/tcp.h). Dialling a name is in net/dial.cpp.
 #include "net/address.h"
 #include "net/connect.h"
 #include "net/io_call.h"

@@ -1,3 +1,4 @@
+// thrum::datagram_socket and thrum::udp_socket. One system call sends or receives up to 64 datagrams.
 #include "net/address.h"
 #include "net/connect.h"
 #include "net/io_call.h"

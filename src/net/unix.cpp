@@ -1,3 +1,4 @@
+// Unix sockets (thrum/unix.h).
 #include "net/address.h"
 #include "net/connect.h"
 #include "net/io_call.h"
@@ -30,7 +31,7 @@ unix_conn unix_conn::dial(std::string_view path, unix_type type, std::chrono::na
   unix_conn made;
   std::int64_t const until_ns = moment_after(timeout.count());
   endpoint const to = endpoint::unix_path(path, error);
-  // If the listener's backlog is full, connect fails with EAGAIN, and no event says when there is room. So the loop
+  // If the listener's backlog is full, connect fails with EAGAIN, and no event says when there is space. So the loop
   // pauses and tries again.
   for (std::chrono::nanoseconds pause = 100us; !error; pause = std::min<std::chrono::nanoseconds>(pause * 2, 10ms)) {
     made.desc_ = open_connected(type_of(type), to, until_ns, error);

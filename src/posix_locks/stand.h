@@ -1,8 +1,8 @@
 // Goroutines that wait for a mutex or a condition variable of the C library, by its address (T08).
 //
-// glibc's mutex alone says who holds it. Plain threads lock it as usual and sleep in its futex. A goroutine only tries
-// to lock it (trylock). If that fails, the goroutine enters the bucket of the mutex's address and parks there until it
-// is chosen. Then it tries again:
+// glibc's mutex alone says which thread holds it. Plain threads lock it as usual and sleep in its futex. A goroutine
+// only tries to lock it (trylock). If that fails, the goroutine enters the bucket of the mutex's address and parks
+// there until it is chosen. Then it tries again:
 //
 //   the waiter                                    the thread or goroutine that unlocks
 //   1. enters the bucket, under its lock          1. unlocks the mutex, with glibc
