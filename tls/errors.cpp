@@ -12,7 +12,7 @@ namespace thrum {
 namespace {
 
 constexpr int refused = static_cast<int>(tls_errc::certificate_refused);
-constexpr int openssl_codes_from = 1 << ERR_LIB_OFFSET;  // OpenSSL's codes carry a library number, so all are larger
+constexpr int openssl_codes_from = 1 << ERR_LIB_OFFSET;  // OpenSSL's codes carry a library number, so none is smaller
 
 constexpr bool is_reason(tls_errc e, int reason) { return static_cast<int>(e) == refused + reason; }
 static_assert(is_reason(tls_errc::not_yet_valid, X509_V_ERR_CERT_NOT_YET_VALID));

@@ -8,8 +8,8 @@
 //    continues and keeps its turn until it ends. Its answer is dropped.
 //
 // A foreign thread is not counted, because it blocks a thread of the program and not one of thrum's. If it has a time
-// limit, it leaves the call to a new thread. A goroutine would not do, because it could not continue if the run ended
-// meanwhile.
+// limit, it leaves the call to a new thread. It does not wait for a goroutine, because the thread could not continue if
+// the run ended while it waits inside the runtime.
 #pragma once
 
 #include <thrum/endpoint.h>

@@ -4,7 +4,8 @@
 // c-ares knows two sources, /etc/hosts and DNS. The C library looks the name up instead (net/c_lookup.h)
 //  - if the machine is configured to ask other sources as well (multicast DNS, a directory, a system daemon);
 //  - if c-ares is not installed;
-//  - if the caller is a foreign thread, because such a lookup could not continue if the run ended meanwhile.
+//  - if the caller is a foreign thread, because that thread would wait inside the runtime, and could not continue if
+//    the run ended meanwhile.
 // Old spellings of addresses, such as "127.1", are not accepted as names here.
 #pragma once
 
