@@ -1,41 +1,46 @@
 // System calls that are announced: thrum::blocking (S14, S15, S17; Go's entersyscall and exitsyscall).
 //
-// A goroutine in the kernel keeps its thread, but not its P. Most calls are short, so on the way in the P is only marked:
-// its M goes on without it, and finds it still there on the way back, without a lock or an atomic exchange. Meanwhile
-// sysmon may take it, and hand it to another M; so may whoever stops the world or needs every P. A call declared long gives it away at once.
+// A goroutine in the kernel keeps its thread, but not its P. Most calls are short, so on the way in the M only marks
+// the P as being in a system call and goes on without it. As a rule the M finds the P there on the way back, and takes
+// it without a lock or an atomic exchange. Meanwhile sysmon may take the P and hand it to another M. A thread that
+// stops the world or needs every P may take it too. A call that is declared long gives the P away at once.
 //
 //   P::status   running --begin--> syscall --end--------------> running   (the same M)
-//                                     \--others--> running   (nobody's: handed off)
+//                                     \--a claimant takes it--> running   (without an M, to be handed off)
 //
-// Who takes it pays for both (core/claims.h).
+// The claimant pays for the synchronisation of both sides (core/claims.h).
 //
-//   who takes it                                        the M that comes back
-//   1. claims the P, as the only one                    1. sets its mark
-//   2. a barrier in all threads                         2. looks for a claim (only a compiler barrier in between)
-//   3. its M's mark is set? then gives up               3. none: the P is its own again
-//   4. once more a barrier: still marked, by that M?       else waits until the claim is gone, and looks whether M::away_from
-//      clears M::away_from, and the P is his                still says so: then the P is its own again, to be handed on at once
-//   5. ends the claim                                       if the claim was that its slice is over
+//   the claimant                                        the M that comes back
+//   1. claims the P; only one thread can hold a claim   1. sets its mark
+//   2. makes all threads pass a barrier                 2. looks for a claim (only a compiler barrier in between)
+//   3. gives up if the mark of the P's M is set         3. no claim: it has its P back. A claim: it waits until the
+//   4. makes all threads pass a barrier once more. If      claim has ended. If M::away_from names the P then, it has
+//      that M still has the P marked, clears               its P back, and hands it on at once if the claim was made
+//      M::away_from, and the P is the claimant's           because the slice is over
+//   5. ends the claim
 //
-// Of 1 and 2 on both sides one sees the other. The mark that was seen clear may have been cleared a moment ago, by an M that was back:
-// hence the second barrier. Where the kernel has no such barrier, the P is given away at once.
+// Each side does its step 1 before its step 2, so at least one side sees the other. The mark that the claimant saw
+// clear in step 3 may have been cleared a moment before, by an M that had come back and left, so the second barrier is
+// needed. Where the kernel has no such barrier, begin_blocking gives the P away at once.
 //
-// Three ways back: the old P; an idle P; none, then the goroutine goes to the end of the global queue, and its M sleeps.
+// An M has three ways back: it takes its old P; it takes an idle P; or, if there is none, its goroutine goes to the end
+// of the global queue and the M sleeps.
 //
-// The function that is called without a P may itself use the runtime: a channel, a mutex, `go`. Entering the runtime then
-// comes back first (M::attention), and leaving it goes away again. In that case the goroutine must stay on its thread, whose
-// frames are in its caller's hands: without a P the thread waits, and the goroutine is a locked entry of the global queue.
+// The function that is called without a P may itself use the runtime: a channel, a mutex, `go`. Entering the runtime
+// then first gets a P (M::attention), and leaving the runtime gives it up. In that case the goroutine must stay on its
+// thread, because the frames of its caller belong to that thread. If there is no P, the thread waits, and the goroutine
+// is a locked entry of the global queue.
 #pragma once
 
 #include "core/sched.h"
 
 namespace thrum::rt {
 
-// m's thread was found in user code without a P, after a call that was not announced (sys/unannounced.h): it gets one, or
-// waits for it here. With the mark set.
+// m's thread was found in user code without a P, after a call that was not announced (sys/unannounced.h). It gets a P
+// here, or waits for one here. The caller has set the mark.
 void get_p_in_user_code(M& m) noexcept;
 
-// What boot puts into m_hooks.
+// The functions that boot puts into m_hooks.
 void entered_with_attention(M& m) noexcept;
 void left_with_attention(M& m) noexcept;
 

@@ -1,8 +1,9 @@
-// Whether exit() on a goroutine comes to its end (sched/exit_stage.h): part of sysmon.
+// Part of sysmon: watches whether exit() on a goroutine comes to its end (sched/exit_stage.h).
 //
-// exit() stops all other goroutines wherever they are, so one of them may hold a lock of the program's own for good. A destructor that
-// wants this lock then waits for ever, and nothing else of the program is left that could say why. So sysmon watches the thread that exits:
-// if it has used no CPU for a second and sleeps in a futex, sysmon reports it, once. Other calls, such as a long write, end by themselves.
+// exit() stops all other goroutines wherever they are, so one of them may hold a lock of the program's own for good. A
+// destructor that wants this lock then waits for ever, and no other thread of the program is left to say why. So sysmon
+// watches the thread that exits. If that thread has used no CPU for a second and sleeps in a futex, sysmon reports it,
+// once. Other calls, such as a long write, end by themselves.
 #pragma once
 
 #include "core/sched.h"
@@ -13,12 +14,12 @@ namespace thrum::rt {
 
 class exit_watch {
  public:
-  // On sysmon's thread. `exiting` is the M in Sched::exits_on.
+  // Runs on sysmon's thread. `exiting` is the M in Sched::exits_on.
   void look(M const& exiting, std::int64_t now_ns) noexcept;
 
  private:
-  std::int64_t cpu_seen_ns_ = -1;     // what the thread had used of a CPU at the last look
-  std::int64_t asleep_since_ns_ = 0;  // it has used nothing since then
+  std::int64_t cpu_seen_ns_ = -1;     // the CPU time that the thread had used at the last look
+  std::int64_t asleep_since_ns_ = 0;  // the thread has used no CPU time since then
   bool is_reported_ = false;
 };
 

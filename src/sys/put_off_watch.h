@@ -1,24 +1,27 @@
 // What sysmon does about wake-ups that were put off (sched/wake.h, sched/poll.h, sched/timekeeper.h).
 //
-// A goroutine in a P's runnext or ring, beside an idle P, for which nobody was woken: as a rule its P runs it within a microsecond.
-// If it is still there at two looks, with nothing run in between, its waker computes or sleeps, and another P is woken for it. The
-// same goes for a timer that nobody watches.
+// A goroutine may stand in a P's runnext or run queue while another P is idle, because its wake-up was put off. As a
+// rule its P runs it within a microsecond. If it is there at two looks, and its P has run nothing in between, its waker
+// computes or sleeps, so sysmon wakes another P for it. The same goes for a timer that no M watches.
 //
-// The pace. While wake-ups are put off, sysmon looks every 250 us, and again 20 us after a look that found a goroutine waiting. So it
-// waits for less than 400 us. While no P can be woken, because the limit of threads is reached, sysmon looks less often, every 2 ms. As soon as nothing is put off any more, sysmon tells the Ps that it does not watch
-// (Sched::put_off_is_unwatched) and sleeps for long: the next P to put a wake-up off nudges it. A single message in a quiet program is
-// followed by one look; where messages come more often than every 500 us, up to 8 looks in vain save them the nudges. A look reads a
-// few words of each P; sysmon's other looks, which cost system calls, keep their own pace.
+// The pace. While wake-ups are put off, sysmon looks every 250 us, and once more 20 us after a look that found a
+// goroutine waiting. So such a goroutine waits for less than 400 us. While no P can be woken, because the limit of
+// threads is reached, sysmon looks less often, every 2 ms. As soon as nothing is put off, sysmon tells the Ps that it
+// does not watch (Sched::put_off_is_unwatched) and sleeps for long; the next P that puts a wake-up off nudges it.
 //
-// What a P learns. After a mistake it puts nothing off for a number of wake-ups: 16 the first time, doubled up to 1,024 if mistakes
-// come one upon the other. A mistake after many wake-ups that were put off rightly is probably a thread that the kernel kept from
-// running: then the number is 16 again.
+// What this costs. A single message in a quiet program is followed by one look. Where messages come more often than
+// every 500 us, sysmon makes up to 8 looks in vain, which saves the Ps the nudges. A look reads a few words of each P.
+// sysmon's other looks, which cost system calls, keep their own pace.
 //
-// The alternatives. Waking a P at once as long as sysmon sleeps would cost every goroutine that sends once in a while, and then
-// blocks, more than a nudge does, and take the receiver away to another CPU. A number of looks that grows while there are no
-// mistakes would make the one mistake that comes last for long.
+// What a P learns. After a mistake, a P puts nothing off for a number of wake-ups: 16 the first time, doubled up to
+// 1,024 if mistakes follow each other closely. A mistake after many wake-ups that were put off rightly is probably due
+// to a thread that the kernel kept from running, so the number is 16 in that case.
 //
-// On sysmon's thread; takes sched.lock to wake a P.
+// The alternatives. Waking a P at once whenever sysmon sleeps would cost more than a nudge for every goroutine that
+// sends once in a while and then blocks, and would move the receiver to another CPU. A number of looks that grows while
+// there are no mistakes would make the one mistake that does come last for long.
+//
+// Runs on sysmon's thread. Takes sched.lock to wake a P.
 #pragma once
 
 #include "core/sched.h"
@@ -31,15 +34,17 @@ class put_off_watch {
  public:
   explicit put_off_watch(Sched& s) noexcept : sched_(s) {}
 
-  // Looks at every P and at the timers; wakes a P for what has waited too long.
+  // Looks at every P and at the timers. Wakes a P for what has waited too long.
   void look(std::int64_t now_ns) noexcept;
 
-  // How long sysmon sleeps before the next look, of the `limit_ns` until it looks at everything (negative: no limit).
+  // How long sysmon sleeps before the next call of look, at most `limit_ns`, which is the time until sysmon looks at
+  // everything (negative: no limit).
   [[nodiscard]] std::int64_t nap_ns(std::int64_t limit_ns) noexcept;
-  // Before a sleep that ends as soon as a P is used.
+  // Called before a sleep that ends as soon as a P is used.
   void let_sleep() noexcept { sched_.put_off_is_unwatched.store(false, relaxed); }
 
-  // Since the last call: whether a goroutine ran, and whether events were kept together or timers left to sysmon (counters.put_off).
+  // What happened since the last call: whether no goroutine ran, and whether events were kept together or timers were
+  // left to sysmon (counters.put_off).
   struct news {
     bool all_still = true;
     bool puts_off = false;
@@ -55,15 +60,16 @@ class put_off_watch {
   [[nodiscard]] bool anything_waits() const noexcept;
 
   Sched& sched_;
-  bool has_idle_p_ = false;  // at this look
+  bool has_idle_p_ = false;  // a P is idle at this look
   bool is_active_ = false;   // wake-ups were put off since the look before
-  bool is_sighted_ = false;  // at this look something waits that did not at the one before: the next one comes soon
-  bool came_soon_ = false;   // this look did
-  unsigned in_vain_ = 0;     // so many wake-ups in a row have woken nothing, because no thread can be had
-  int patience_ = 0;         // so many more looks may find nothing before it stops looking
-  std::int64_t active_at_ns_ = 0;          // the last look at which they were
-  std::int64_t unwatched_ns_ = never_ns;   // the timer that nobody watched at the last look
-  std::int64_t left_to_us_ns_ = never_ns;  // one that was far off then: nobody was wrong to leave it
+  // something waits at this look that did not wait at the look before, so the next look comes soon
+  bool is_sighted_ = false;
+  bool came_soon_ = false;         // this look came soon, because is_sighted_ was set
+  unsigned in_vain_ = 0;           // the number of wake-ups in a row that woke no P because no thread was available
+  int patience_ = 0;               // the number of looks that may find nothing before sysmon stops looking
+  std::int64_t active_at_ns_ = 0;  // when a look last found put-off wake-ups
+  std::int64_t unwatched_ns_ = never_ns;   // the timer that no M watched at the last look
+  std::int64_t left_to_us_ns_ = never_ns;  // a timer that was far off then, so leaving it to sysmon was no mistake
   news news_;
 };
 

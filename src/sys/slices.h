@@ -1,20 +1,21 @@
 // Time slices, as sysmon sees them from outside (S18, T04).
 //
-// A P that is at the same schedtick at two looks runs the same goroutine, or one that inherited its slice. As long as nobody
-// else wants the P, it may go on. Otherwise:
-//  - if its thread sleeps in the kernel, the P is taken at once (sys/unannounced.h). After a slice it is taken even if nobody else wants
-//    it, so that sysmon need not look any more;
-//  - if it has run for a slice, counted from sysmon's first sight of it, it is asked to pause, again and again until it does:
-//    it may be where it must not be stopped (sys/preempt.h).
+// A P that is at the same schedtick at two looks runs the same goroutine, or one that inherited its slice. As long as
+// nothing else wants the P, the goroutine may go on. Otherwise:
+//  - If its thread sleeps in the kernel, sysmon takes the P at once (sys/unannounced.h). After a slice it takes the P
+//    even if nothing else wants it, so that sysmon need not look at it any more.
+//  - If it has run for a slice, counted from sysmon's first sight of it, sysmon asks it to pause, and repeats that
+//    until it does, because it may be at a place where it must not be stopped (sys/preempt.h).
 //
-// A signal that comes to a thread inside a system call may end the call with EINTR, even a poll with a time limit of 0, and whatever
-// SA_RESTART says. So the first request comes by a timer on the thread's CPU clock (os/pause_signal.h), which never does that. It is set
-// half a tick before the slice is over and fires half a tick after that at the latest. A thread that the request met in the C library is
-// asked again, by the timer if it was on its way out of a system call of late, else by signals, which come sooner.
+// A signal that comes to a thread inside a system call may end the call with EINTR, even a poll with a time limit of 0,
+// and whatever SA_RESTART says. So the first request comes from a timer on the thread's CPU clock (os/pause_signal.h),
+// which never does that. sysmon sets the timer half a tick before the slice is over, and the timer fires at most half a
+// tick after the end of the slice. If the request found the thread in the C library, sysmon asks once more. It uses the
+// timer if the thread was recently found on its way out of a system call, and otherwise signals, which arrive sooner.
 //
-// Signals are also used where the world is to stop or another thread waits for a look at the P, and where slices are shorter than a tick.
-// A timer that does not fire within two ticks of the thread's CPU time is followed by a signal. If timers cannot be set, or 16 in a row do
-// not fire, sysmon uses signals alone for 10 s and then tries a timer again.
+// sysmon also uses signals if the world is to stop, if another thread waits for a look at the P, and if slices are
+// shorter than a tick. If a timer does not fire within two ticks of the thread's CPU time, sysmon sends a signal. If
+// timers cannot be set, or 16 in a row do not fire, sysmon uses signals alone for 10 s and then tries a timer.
 #pragma once
 
 #include "core/sched.h"
@@ -24,10 +25,11 @@
 
 namespace thrum::rt {
 
-// What a look at something led to, the most important last. `hurry`: somebody stands still until the next look, exactly on time.
+// What a look led to, the most important verdict last. `hurry`: a thread stands still until the next look, which has to
+// come exactly on time.
 enum class verdict : std::uint8_t { nothing, look_again_soon, hurry, acted };
 
-// By those in the queues, or to be looked at.
+// Whether goroutines in the queues wait for p, or its owner is asked to attend to something.
 [[nodiscard]] inline bool is_waited_for(Sched const& s, P const& p) noexcept {
   return !p.queue.looks_empty() || s.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0;
 }
@@ -36,15 +38,15 @@ class slice_watch {
  public:
   explicit slice_watch(Sched& s) noexcept;
 
-  // All Ps.
+  // Looks at all Ps.
   [[nodiscard]] verdict look(std::int64_t now_ns) noexcept;
 
-  // Gives back what it has of the system. No signal is sent after this.
+  // Gives its timers and descriptors back to the system. No signal is sent after this.
   void close() noexcept;
 
   [[nodiscard]] bool suspects_deadlock() const noexcept { return without_p_.suspects_deadlock(); }
 
-  // When the next look is due; never_ns: any time will do.
+  // When the next look is due. never_ns: there is no particular time.
   [[nodiscard]] std::int64_t next_look_ns() const noexcept { return next_look_ns_; }
 
  private:
@@ -54,8 +56,8 @@ class slice_watch {
   [[nodiscard]] bool nobody_could_help() const noexcept;
   struct thread_seen {
     os::thread_state state;
-    std::int64_t ns;  // when
-    bool is_wanted;   // its P
+    std::int64_t ns;  // when the thread was looked at
+    bool is_wanted;   // whether its P is wanted
   };
   [[nodiscard]] verdict begin(P const& p, slice& seen, M* m, std::uint32_t tick, std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept;
@@ -77,10 +79,10 @@ class slice_watch {
 
   Sched& sched_;
   std::int64_t next_look_ns_ = never_ns;
-  std::int64_t tick_ns_ = 0;          // the kernel's; 0: slices do not end by timers
-  std::int64_t timers_again_ns_ = 0;  // until then signals are used instead, because timers have failed
-  bool uses_timers_ = false;          // at this look
-  int timers_without_answer_ = 0;     // in a row
+  std::int64_t tick_ns_ = 0;          // the length of the kernel's tick; 0: slices do not end by timers
+  std::int64_t timers_again_ns_ = 0;  // until then signals are used instead of timers, because timers have failed
+  bool uses_timers_ = false;          // whether timers are used at this look
+  int timers_without_answer_ = 0;     // the number of timers in a row that did not fire
   without_p_watch without_p_;
 };
 

@@ -1,22 +1,28 @@
-// sysmon: a thread without a P that looks at the Ps from outside (S16; Go's sysmon).
+// sysmon: a thread without a P that watches the Ps from outside (S16; Go's sysmon).
 //
-// It sleeps between two looks: 20 us as long as there is something to do, then ever longer, up to 10 ms. While wake-ups are put off it
-// looks at these in between, every 250 us (sys/put_off_watch.h). While every P is idle it dozes for some 10 ms; if nothing has moved by then it sleeps until a P is taken into use again: an idle program makes no
-// system call. It takes no P, allocates nothing and runs no user code. Of the program's signal handlers it runs those of a fault of its own
-// and a profiler's, which touch nothing of ours; another could call close, which takes a lock that sysmon may hold (posix/watch.h).
+// sysmon sleeps between two looks. It sleeps for 20 us as long as there is something to do, and then for ever longer
+// times, up to 10 ms. While wake-ups are put off, it looks at these in between, every 250 us (sys/put_off_watch.h).
+// While every P is idle it dozes for about 10 ms. If nothing has moved by then, it sleeps until a P is taken into use,
+// so an idle program makes no system call.
+//
+// sysmon takes no P, allocates nothing and runs no user code. Its thread takes only fault signals and SIGABRT
+// (os/thread.h), so of the program's signal handlers only those for a fault of sysmon itself run there. Any other
+// handler could call close, which takes a lock that sysmon may hold (posix/watch.h).
 //
 // What it looks for:
-//  - a P whose goroutine is in the same system call at two looks. It is taken if it has work, if nobody is idle or searching,
-//    or after 10 ms (S17);
-//  - goroutines whose slice is over, and threads that sleep in the kernel with a P (sys/slices.h);
-//  - a goroutine that stays in a P's runnext or ring while another runs on there, beside an idle P, and timers that nobody watches and
-//    that are due soon (sys/put_off_watch.h);
-//  - timers that are due on a P that runs: its next switch looks at them. While no P is idle, and so no M keeps the time, sysmon does
-//    not sleep past the next timer (sched/timekeeper.h);
-//  - descriptors that others wait for, if nobody has looked for 10 ms, or for 100 us beside an idle P (sched/poll.h).
-//  - a goroutine that has called exit() and waits for a lock (sys/exit_watch.h).
-// It gives back what has not been needed for long (sys/housekeeping.h).
-// And it prints the schedtrace, if one is wanted; then it never sleeps deeply.
+//  - A P whose goroutine is in the same system call at two looks. sysmon takes this P if work waits for it, if no P is
+//    idle and no M searches for work, or after 10 ms (S17).
+//  - Goroutines whose slice is over, and threads that sleep in the kernel with a P (sys/slices.h).
+//  - A goroutine that stays in a P's runnext or run queue while another goroutine runs there and another P is idle, and
+//    timers that no M watches and that are due soon (sys/put_off_watch.h).
+//  - Timers that are due on a P that runs. sysmon has that P look at them at its next switch. While no P is idle, no M
+//    is the timekeeper, so sysmon does not sleep past the next timer (sched/timekeeper.h).
+//  - Descriptors that goroutines wait for, if no M has polled for 10 ms, or for 100 us while a P is idle
+//    (sched/poll.h).
+//  - A goroutine that has called exit() and waits for a lock (sys/exit_watch.h).
+//
+// sysmon also gives back what has not been needed for long (sys/housekeeping.h), and it prints the schedtrace if the
+// options ask for one. With a schedtrace it never sleeps deeply.
 #pragma once
 
 #include "core/claims.h"
@@ -31,15 +37,15 @@ namespace thrum::rt {
 
 class sysmon {
  public:
-  // Starts the thread. Throws std::system_error when it cannot.
-  // `trace` prints the scheduler's state, every options.schedtrace_every_ns.
+  // Starts the thread. Throws std::system_error if the thread cannot be made. `trace` prints the scheduler's state,
+  // every options.schedtrace_every_ns.
   using trace_function = void (*)(Sched& s, std::int64_t since_start_ns) noexcept;
   sysmon(Sched& s, trace_function trace);
   sysmon(sysmon const&) = delete;
   sysmon& operator=(sysmon const&) = delete;
   ~sysmon() { stop(); }
 
-  // When it returns sysmon does not look any more, and touches nothing of the run.
+  // When this returns, sysmon has stopped looking and does not touch anything of the run.
   void stop_looking() noexcept;
   // Returns when the thread has ended.
   void stop() noexcept;
@@ -66,7 +72,7 @@ class sysmon {
   Sched& sched_;
   trace_function const trace_;
   std::int64_t const started_ns_;
-  std::int64_t next_trace_ns_;  // never_ns: none is wanted
+  std::int64_t next_trace_ns_;  // never_ns: no schedtrace is wanted
   os::thread thread_{};
   int tid_ = 0;
   atomic<bool> stopping_{false};
@@ -74,14 +80,14 @@ class sysmon {
   bool runs_ = false;
   std::int64_t pause_ns_;
   int looks_in_vain_ = 0;
-  bool pauses_exactly_ = false;  // the kernel was asked to end them on time
+  bool pauses_exactly_ = false;  // the kernel was asked to end the pauses on time
   verdict last_ = verdict::nothing;
   bool all_still_ = false;  // nothing moved between the last two looks
   bool has_dozed_ = false;
-  bool poll_was_unwatched_ = false;  // at the last look
+  bool poll_was_unwatched_ = false;  // poll_is_unwatched at the last look
   bool puts_off_ = false;            // wake-ups were put off between the last two looks
   std::uint32_t polls_seen_ = 0;
-  std::int64_t polls_seen_ns_ = 0;  // when they had last moved
+  std::int64_t polls_seen_ns_ = 0;  // when Sched::polls had last changed
   put_off_watch put_off_;
   slice_watch slices_;
   housekeeping house_;

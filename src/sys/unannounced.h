@@ -1,20 +1,24 @@
-// A thread that sleeps in the kernel without having said so: a plain read, a pthread mutex (ARCHITECTURE 16; T04).
+// A thread that sleeps in the kernel in a call that was not announced, such as a plain read or a pthread mutex (T04).
 //
-// Nothing in user code tells the scheduler. sysmon sees from outside that the thread sleeps, and takes its P, while the wait
-// goes on in the kernel. The thread never gets a signal for that: calls would end early. Back in user code it runs on without
-// a P, until it enters the runtime, or sysmon finds it running and has it queue for one.
+// Nothing in user code tells the scheduler about such a call. sysmon sees from outside that the thread sleeps, and
+// takes its P while the wait goes on in the kernel. sysmon never sends the thread a signal for that, because the signal
+// would end the call early. Back in user code, the thread runs on without a P until it enters the runtime, or until
+// sysmon finds it running and makes it queue for a P.
 //
-// Taking races with the thread, which may wake and enter the runtime at any moment. M::attention decides:
+// Taking the P races with the thread, which may wake up and enter the runtime at any moment. M::attention decides the
+// race:
 //
 //   sysmon                                              the thread
-//   1. offered                                          1. sets its mark
-//   2. a barrier in all threads                         2. looks at attention (only a compiler barrier in between)
-//   3. mark clear? then offered -> being_taken          3. offered? clears it, and keeps its P
-//   4. once more a barrier: still being_taken?             being_taken? waits until it is away, and comes back
-//      takes the P, then -> away | unannounced
+//   1. sets offered                                     1. sets its mark
+//   2. makes all threads pass a barrier                 2. looks at attention (only a compiler barrier in between)
+//   3. if the mark is clear, offered -> being_taken     3. if it is offered, clears that bit and keeps its P; if it is
+//   4. makes all threads pass a barrier once more. If      being_taken, waits until it is away, and then comes back
+//      it is still being_taken, takes the P, and then
+//      sets away | unannounced
 //
-// Of 1 and 2 on both sides one sees the other; both changes of 3 are compare-and-swaps of the same word. The mark that was
-// seen clear may have been cleared a moment ago, after the first barrier: hence the second.
+// Each side does its step 1 before its step 2, so at least one side sees the other. Both changes in step 3 are
+// compare-and-swaps of the same word. The mark that sysmon saw clear may have been cleared a moment before, after the
+// first barrier, so the second barrier is needed.
 #pragma once
 
 #include "core/sched.h"
@@ -24,13 +28,14 @@
 
 namespace thrum::rt {
 
-// `no_thread`: at the limit of threads there is none that could use the P, so that it stays where it is.
+// `no_thread`: the limit of threads is reached and no thread could use the P, so the P stays where it is.
 enum class taking : std::uint8_t { done, is_awake, no_thread };
 
-// On sysmon: `state` is what was just seen of m's thread. `done`: p was taken, and handed on.
+// Runs on sysmon. `state` is what sysmon has just seen of m's thread. `done`: p was taken and handed on.
 [[nodiscard]] taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept;
 
-// On m's own thread, with its mark set: M::attention, after the offer was declined or came true.
+// Runs on m's own thread, with its mark set. Returns M::attention as it is after the thread has declined the offer, or
+// after sysmon has taken the P.
 [[nodiscard]] std::uint32_t settle_who_has_the_p(M& m) noexcept;
 
 }  // namespace thrum::rt

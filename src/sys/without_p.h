@@ -1,17 +1,20 @@
 // Threads that run user code without a P, as sysmon sees them from outside (S40, T04).
 //
-// A thread whose P was taken while it slept in the kernel (sys/unannounced.h) comes back to user code without one. It runs there beside
-// as many others as there are Ps until it enters the runtime. If it computes for longer than about a slice, sysmon asks it to queue for a P.
+// A thread whose P was taken while it slept in the kernel (sys/unannounced.h) comes back to user code without a P.
+// Until it enters the runtime, it runs in addition to the threads that hold the Ps. If it computes for longer than
+// about a slice, sysmon asks it to queue for a P.
 //
-// Most of these threads sleep, and there may be thousands of them. So sysmon reads the CPU clock of each thread first, which is the
-// cheapest question, and asks for more only about a thread whose clock has moved. It looks at some 32 threads per millisecond at
-// most, however many there are, and resumes at the next look where it stopped. A round over all threads begins once per slice at most.
+// Most of these threads sleep, and there may be thousands of them. So sysmon first reads the CPU clock of each thread,
+// which is the cheapest question, and asks for more only about a thread whose clock has moved. It looks at some 32
+// threads per millisecond at most, however many there are, and the next look continues where the last one stopped. A
+// round over all threads begins once per slice at most.
 //
-// It also reports a thread that waits for a lock while goroutines that can go on only on that thread are runnable (sched/home.h): as a rule one
-// of these holds the lock, and nothing would ever move.
+// sysmon also reports a thread that waits for a lock while goroutines that can go on only on that thread are runnable
+// (sched/home.h). As a rule one of these goroutines holds the lock, so none of them would ever go on.
 //
-// The request comes by a timer on the thread's CPU clock, which does not disturb a system call (sys/slices.h). Where the kernel has no such
-// timer it is a signal, and only for a thread that runs at two looks: it might be on its way out of a call otherwise.
+// The request to queue comes from a timer on the thread's CPU clock, which does not disturb a system call
+// (sys/slices.h). Where the kernel has no such timer, sysmon sends a signal, and only to a thread that runs at two
+// looks, because any other thread might be on its way out of a call.
 #pragma once
 
 #include "core/sched.h"
@@ -30,7 +33,7 @@ class without_p_watch {
   void look(std::int64_t now_ns) noexcept;
   void close() noexcept;
 
-  // A thread may have to be reported: sysmon must not sleep deeply.
+  // Whether a thread may have to be reported, so that sysmon must not sleep deeply.
   [[nodiscard]] bool suspects_deadlock() const noexcept { return next_ != nullptr || rounds_to_go_ != 0; }
 
  private:
@@ -43,20 +46,20 @@ class without_p_watch {
   void report_stuck(M& m, int tid) noexcept;
 
   Sched& sched_;
-  M* next_ = nullptr;  // where the round goes on; records of Ms last as long as the run
+  M* next_ = nullptr;  // where the round continues. Records of Ms last as long as the run.
   std::int64_t round_began_ns_ = 0;
   std::int64_t looked_at_ns_ = 0;
-  // A timer that is needed for the next thread before it has fired is set again in the next round.
+  // If a timer is needed for another thread before it has fired, its own thread is asked in the next round.
   struct request {
     os::pause_timer timer;
     M* of = nullptr;
-    std::uint32_t answers = 0;  // M::pauses_answered before it was set
+    std::uint32_t answers = 0;  // M::pauses_answered before the timer was set
   };
   std::array<request, 8> requests_;
   std::size_t next_request_ = 0;
   std::int64_t timers_again_ns_ = 0;  // until then signals are used, because the kernel had no timer
-  bool has_suspects_ = false;         // in this round
-  int rounds_to_go_ = 0;              // before it is certain that no thread has to be reported
+  bool has_suspects_ = false;         // whether this round has found a thread that may have to be reported
+  int rounds_to_go_ = 0;              // the number of rounds before it is certain that no thread has to be reported
   int reports_left_ = 8;
 };
 
