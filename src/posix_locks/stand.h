@@ -195,7 +195,7 @@ inline void was_unlocked(void const* address) noexcept {
 // Says that a condition variable at this address was signalled. There is no barrier, because each waiter has held the
 // mutex before it waited.
 inline void was_signalled(void const* address, how_many count) noexcept {
-  if (bucket_of(address, about::condition).first.load(rt::acquire) != nullptr)  // acquire as above; [[unlikely]]
+  if (bucket_of(address, about::condition).first.load(rt::acquire) != nullptr) [[unlikely]]  // acquire as above
     choose_slow(address, about::condition, count);
 }
 
