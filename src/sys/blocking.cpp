@@ -24,7 +24,7 @@
 namespace thrum::rt {
 namespace {
 
-// --- the way out: with the mark set and a P; without one afterwards ---
+// --- the way out: the caller has set the mark and has a P; afterwards it has none ---
 
 [[gnu::always_inline]] inline P& part_from_p(M& m) noexcept {
   P& p = *m.p;
@@ -33,7 +33,7 @@ namespace {
   m.current->transition(g_status::running, g_status::syscall);
   m.p = nullptr;
   os::chaos_point("blocking.left");
-  count(p.counters.syscalls);  // sysmon tells one call from the next by it
+  count(p.counters.syscalls);  // sysmon tells one call from the next by this count
   return p;
 }
 
@@ -44,19 +44,19 @@ namespace {
   hand_off(m.sched, p);
 }
 
-// Timers of p, whose M is about to be away. While a P is idle the timekeeper watches them; else they are sysmon's to watch, which takes
-// the P for them if need be.
+// p's M is about to be away. While a P is idle, the timekeeper watches p's timers. Otherwise sysmon watches them, and
+// takes the P for them if need be.
 [[gnu::noinline]] void have_timers_watched(Sched& s, P const& p) noexcept {
   if (s.idle_procs.load(seq_cst) == 0) have_sysmon_watch(s, p.timers.next_when());
 }
 
-// It may be there still on the way back.
+// The M may find the P there on the way back.
 [[gnu::always_inline]] inline void leave_p_behind(M& m) noexcept {
-  if (!os::has_barrier()) [[unlikely]]  // nobody could take it
+  if (!os::has_barrier()) [[unlikely]]  // no thread could take the P
     return give_p_away(m);
   P& p = part_from_p(m);
   m.away_from.store(&p, relaxed);
-  // Others wait for this P: should the call be a long one, sysmon is to see it soon.
+  // Other goroutines wait for this P. If the call takes long, sysmon has to see that soon.
   bool const rings =
       m.sched.sysmon_is_slow.load(relaxed) && (!p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0);
   bool const has_timers = p.timers.any();
@@ -67,26 +67,27 @@ namespace {
     have_timers_watched(m.sched, p);
 }
 
-// With the mark clear from here on.
+// The mark is clear from here on.
 [[gnu::always_inline]] inline void is_away(M& m) noexcept {
   m.attention.store(m_attend::away, relaxed);
   clear_mark(m);
 }
 
-// It may not come again for long: what it has made runnable is others' at once.
+// The thread may not call the runtime for a long time, so the goroutines that it has made runnable go to other Ms at
+// once.
 void thread_from_outside_goes_away(M& m) noexcept {
   if (m.p->queue.is_empty_to_owner()) {
     leave_p_behind(m);
   } else {
     give_p_away(m);
   }
-  m.attention.store(m_attend::away, release);  // pairs with is_inside, as does the next:
-  m.in_runtime.store(false, release);          // it is done with the run's memory
+  m.attention.store(m_attend::away, release);  // pairs with is_inside, as does the next store:
+  m.in_runtime.store(false, release);          // the thread is done with the run's memory
 }
 
 // --- the way back ---
 
-// Either stops, or its slice is over.
+// The P is to stop, or the goroutine's slice is over.
 [[gnu::noinline]] void give_up_old_p(M& m) noexcept {
   if ((m.p->attention.load(relaxed) & attend::stopping) != 0) {
     retire_p(m);
@@ -95,15 +96,15 @@ void thread_from_outside_goes_away(M& m) noexcept {
   }
 }
 
-// For as long as two barriers take, as a rule.
+// As a rule this waits for as long as two barriers take.
 [[gnu::noinline]] void wait_for_claimant(M const& m, P const& p) noexcept {
   os::short_wait wait;
   for (; p.claimed.load(acquire) != claim_for::nobody; wait.pause()) {  // pairs with end_claim
-    if (wait.is_long() && os::current_tid() != m.tid) return;  // a child of fork has no thread that would end it
+    if (wait.is_long() && os::current_tid() != m.tid) return;  // a child of fork has no thread that would end the claim
   }
 }
 
-// The first of three.
+// The first of the three ways back.
 [[gnu::always_inline]] inline bool take_old_p(M& m) noexcept {
   os::chaos_point("blocking.returns");
   P* const p = m.away_from.load(relaxed);
@@ -127,7 +128,7 @@ void thread_from_outside_goes_away(M& m) noexcept {
 
 bool was_announced(M const& m) noexcept { return (m.attention.load(relaxed) & m_attend::unannounced) == 0; }
 
-// The second. Under sched.lock.
+// The second way back. Under sched.lock.
 bool take_idle_p_locked(M& m) noexcept {
   P* const p = take_idle_p(m.sched);
   if (p == nullptr) return false;
@@ -141,18 +142,19 @@ void is_back(M& m, g_status from) noexcept {
   m.current->transition(from, g_status::running);
 }
 
-// The third, for a goroutine that may go on elsewhere.
+// The third way back, for a goroutine that may go on on another thread.
 void commit_return(M& m, G& left, void*) noexcept {
   Sched& s = m.sched;
   {
     os::lock_guard const guard(s.lock);
-    left.transition(g_status::syscall, g_status::runnable);  // under the lock: there is no P that could be stopped
+    // under the lock, because there is no P that could be stopped
+    left.transition(g_status::syscall, g_status::runnable);
     put_global_locked(s, entry::plain(&left));
   }
   wake_if_idle(s);
 }
 
-// The first two. Under sched.lock afterwards, unless m has a P.
+// The first two ways back. Afterwards m holds sched.lock, unless it has a P.
 enum class came : std::uint8_t { with_p, without_p, after_the_end };
 
 [[gnu::noinline]] came come_back_with_idle_p(M& m) noexcept {
@@ -175,10 +177,10 @@ void is_back_from_the_queue(M& m) noexcept {
   m.attention.store(0, relaxed);
 }
 
-// A thread from outside that came too late; nobody else counts it.
+// A foreign thread came back after the end of the run. No other code counts it.
 [[noreturn]] void sleep_as_left_behind(M& m) noexcept {
   Sched::threads_asleep_for_good.fetch_add(1, relaxed);
-  m.in_runtime.store(false, release);  // the P that it left behind is others'
+  m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
   leave_it_there(m);
 }
 
@@ -192,7 +194,7 @@ void come_back_on_this_thread(M& m) noexcept {
   is_back_from_the_queue(m);
 }
 
-// The second and third.
+// The second and the third way back.
 [[gnu::noinline]] M& come_back_without_old_p(M& m) noexcept {
   came const how = come_back_with_idle_p(m);
   if (how == came::with_p) return m;
@@ -222,7 +224,7 @@ void entered_with_attention(M& m) noexcept {
   std::uint32_t const seen = settle_who_has_the_p(m);
   if ((seen & m_attend::pause) != 0) look_at_mask(m);
   if ((seen & m_attend::away) == 0) return;
-  if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // it comes from outside: see sys/foreign.h
+  if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // only foreign threads: see sys/foreign.h
   come_back_on_this_thread(m);
   if ((seen & m_attend::unannounced) != 0) {
     m.sched.ms_without_p.fetch_sub(1, relaxed);
@@ -233,8 +235,9 @@ void entered_with_attention(M& m) noexcept {
 
 namespace {
 
-// Under sched.lock. m may hold a lock without which those who have the Ps are never born: it must not wait for them. In a malloc of the
-// program's own, or in a function that the C library has called, as the loader does under its locks (dl_iterate_phdr).
+// Under sched.lock. m may hold a lock that the threads which are being made, and already have Ps, need in order to
+// start. So m must not wait for their Ps. It may hold such a lock in a malloc of the program's own, or in a function
+// that the C library has called, for example a callback that the loader calls under its locks (dl_iterate_phdr).
 bool take_p_of_unborn_locked(M& m) noexcept {
   P* p = nullptr;
   for (M* other = m.sched.all_ms; other != nullptr && p == nullptr; other = other->all_link) {
@@ -251,7 +254,7 @@ came come_back_before_the_unborn(M& m) noexcept {
   if (how != came::without_p || !take_p_of_unborn_locked(m)) return how;
   m.sched.lock.release();
   is_back(m, g_status::syscall);
-  wake_if_work_is_left(m.sched);  // the unborn one may have been trusted to search
+  wake_if_work_is_left(m.sched);  // other threads may have relied on the unborn M to search
   return came::with_p;
 }
 
@@ -279,16 +282,18 @@ void get_p_in_user_code(M& m) noexcept {
   m.sched.ms_without_p.fetch_sub(1, relaxed);
 }
 
-// The mark is clear, and sysmon may be about to take the P: what is done with it is done after entering anew.
+// The mark is clear, and sysmon may be about to take the P. So the M uses the P only after it has entered the runtime
+// anew.
 void left_with_attention(M& m) noexcept {
   std::uint32_t const seen = m.attention.load(relaxed);
-  // A thread from outside gives its P up in a moment. It must not be paused: should the run end meanwhile, it would stay there.
+  // A foreign thread gives its P up in a moment. It must not be paused, because if the run ended meanwhile, it would
+  // stay in the pause.
   if ((seen & m_attend::pause) != 0 && !m.is_foreign) pause_if_still_asked(m);
   if ((seen & m_attend::visits) == 0) return;
   m.attention.fetch_and(~m_attend::visits, relaxed);
-  if (m.current == nullptr || m.current->blocking_depth == 0) return;  // somebody else's visit
+  if (m.current == nullptr || m.current->blocking_depth == 0) return;  // the visit was another goroutine's
   enter(m);
-  m.call_site = 0;  // it was another M's call, perhaps
+  m.call_site = 0;  // the call site may belong to another M's call
   if (m.is_foreign) {
     thread_from_outside_goes_away(m);
   } else {
@@ -303,11 +308,11 @@ namespace thrum::detail {
 
 using namespace rt;
 
-// Both on a goroutine, in user code; on other threads nothing happens. They nest. Each may change the M.
+// Both run on a goroutine, in user code. On other threads they do nothing. They nest. Each may change the M.
 
 [[gnu::noinline]] void begin_blocking(blocking_hint hint) noexcept {
   M* m = current_m();
-  if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // such a thread is away as it is
+  if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // a foreign thread is always away in user code
   if (m->current->blocking_depth++ != 0) return;
   enter(*m);
   if (m->residents != 0) [[unlikely]]
@@ -325,7 +330,7 @@ void end_blocking() noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return;
   if (--m->current->blocking_depth != 0) return;
-  // Not away: inside the call it used the runtime, and has parked there.
+  // The M is not away if the goroutine has used the runtime inside the call and has parked there.
   if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
   m->in_runtime.store(true, relaxed);
   M& here = come_back(*m);

@@ -19,17 +19,17 @@ struct foreign_seat {
     m.at_start = m_start::foreign;
   }
 
-  Sched* run;  // nullptr: none, or one that is over
+  Sched* run;  // nullptr: the seat belongs to no run, or to one that is over
   M m;
   G g;
-  M** thread_has = nullptr;       // where the thread keeps its M; nullptr: nobody has the seat
-  foreign_seat* next = nullptr;   // of the run
-  foreign_seat* spare = nullptr;  // in the list of seats that nobody has
+  M** thread_has = nullptr;       // where the thread keeps its M; nullptr: no thread has the seat
+  foreign_seat* next = nullptr;   // in the list of the run's seats
+  foreign_seat* spare = nullptr;  // in the list of seats that no thread has
 };
 
 namespace {
 
-// Threads may end after the destructors of statics: its memory is never unmapped.
+// Threads may end after the destructors of statics, so the registry's memory is never unmapped.
 struct seat_registry {
   os::lock lock{lock_rank::foreign};
   Sched* admitting = nullptr;
@@ -42,7 +42,7 @@ constinit seat_registry registry;
 
 constinit thread_local foreign_seat* own_seat = nullptr;  // kept while the thread lives
 
-// The G is what one that went into a system call is.
+// The G looks like that of a goroutine that has gone into a system call.
 void seat_goroutine(foreign_seat& seat, std::uint64_t id) noexcept {
   G& g = seat.g;
   g.id = id;
@@ -62,7 +62,7 @@ void seat_m(foreign_seat& seat) noexcept {
   m.attention.store(m_attend::away, relaxed);
 }
 
-// A seat of this run that its thread has left; or another one, which is made anew.
+// Takes a seat of this run that its thread has left. If there is none, takes another seat and makes it anew.
 foreign_seat* take_seat(Sched& s) noexcept {
   if (foreign_seat* const left = s.seats_left) {
     s.seats_left = std::exchange(left->spare, nullptr);
@@ -90,7 +90,7 @@ foreign_seat* take_seat(Sched& s) noexcept {
   return seat;
 }
 
-// The thread ends.
+// Called when the thread ends.
 void leave_seat(void*) noexcept {
   foreign_seat* const seat = std::exchange(own_seat, nullptr);
   if (seat == nullptr || forked_inside_run()) return;  // the parent may have held the lock
@@ -112,16 +112,16 @@ void leave_seat(void*) noexcept {
   ring_thread_maker(*s);
 }
 
-// With the mark clear it may still be on its way: only one that is away is outside. acquire pairs with
+// A thread whose mark is clear may be on its way in or out. Only a thread that is away is outside. acquire pairs with
 // thread_from_outside_goes_away.
 bool is_inside(foreign_seat const& seat) noexcept {
   return seat.m.in_runtime.load(acquire) || (seat.m.attention.load(acquire) & m_attend::away) == 0;
 }
 
-// acquire pairs with let_run_go; after the others: it is set before the thread goes away.
+// acquire pairs with let_run_go. keeps_run is read last, because it is set before the thread goes away.
 bool needs_run(foreign_seat const& seat) noexcept { return is_inside(seat) || seat.m.keeps_run.load(acquire) != 0; }
 
-// As opposed to one that waits, or sleeps for good: it is soon done with the run's memory.
+// Whether the thread is soon done with the run's memory, as opposed to a thread that waits or sleeps for good.
 bool is_about_to_leave(foreign_seat const& seat) noexcept {
   if (seat.m.keeps_run.load(acquire) != 0) return true;  // pairs with let_run_go
   auto const status = seat.g.status.load(relaxed);
@@ -129,8 +129,8 @@ bool is_about_to_leave(foreign_seat const& seat) noexcept {
   return is_inside(seat) && (status == g_status::running || status == g_status::runnable || has_just_come);
 }
 
-// A thread that was readied has got what it waited for, and only its turn is to come. One that runs inside the runtime is soon out of it.
-// Both take a few turns of the kernel's, long ones on a busy machine.
+// A thread that was readied has got what it waited for, and needs only its turn. A thread that runs inside the runtime
+// is soon out of it. Both take a few of the kernel's time slices, which are long on a busy machine.
 std::int64_t more_patience_ns(foreign_seat const& seat) noexcept {
   constexpr std::int64_t until_its_turn_ns = 10'000'000'000;
   auto const status = seat.g.status.load(relaxed);
@@ -146,7 +146,7 @@ void admit_threads(Sched& s) noexcept {
 }
 
 M* seat_thread() noexcept {
-  if (current_m() != nullptr) return nullptr;  // on the scheduler's own stack
+  if (current_m() != nullptr) return nullptr;  // the caller is on the scheduler's own stack
   if (forked_inside_run()) return nullptr;
   if (!os::call_at_thread_end(leave_seat)) return nullptr;
   os::lock_guard const guard(registry.lock);
@@ -154,7 +154,7 @@ M* seat_thread() noexcept {
   Sched& s = *registry.admitting;
   foreign_seat* const seat = take_seat(s);
   if (seat == nullptr) return nullptr;
-  if (own_seat != nullptr) {  // of an earlier run
+  if (own_seat != nullptr) {  // a seat of an earlier run
     own_seat->thread_has = nullptr;
     own_seat->spare = std::exchange(registry.of_nobody, own_seat);
   }
@@ -166,7 +166,7 @@ M* seat_thread() noexcept {
     os::lock_guard const of_ids(s.free_lock);
     id = s.next_id++;
   }
-  os::lock_guard const of_sched(s.lock);  // the M may have been in the list before
+  os::lock_guard const of_sched(s.lock);  // the M may already be in the list
   seat_goroutine(*seat, id);
   seat_m(*seat);
   ++s.ms_foreign;
@@ -199,7 +199,7 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
       seat->run = nullptr;
       if (seat->thread_has != nullptr) {
         *seat->thread_has = nullptr;
-        seat->m.run_is_over.store(true, relaxed);  // ordered by the barrier
+        seat->m.run_is_over.store(true, relaxed);  // ordered by the barrier below
       } else {
         seat->spare = std::exchange(registry.of_nobody, seat);
       }
@@ -207,7 +207,7 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
     s.seats_left = nullptr;
   }
   if (s.seats == nullptr) return 0;
-  bool const all_are_seen = os::has_barrier();  // else one may be about to enter
+  bool const all_are_seen = os::has_barrier();  // without a barrier, a thread may be about to enter
   if (all_are_seen) os::barrier_in_all_threads();
   int inside = 0;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;

@@ -12,19 +12,20 @@ namespace {
 
 constexpr std::int64_t cpus_every_ns = 1'000'000'000;
 constexpr std::int64_t ages_every_ns = 10'000'000'000;
-// A burst of deep recursion should not be paid for much longer than it lasts; stacks that are used again within this are left alone.
+// The memory of a burst of deep recursion should not be kept much longer than the burst lasts. Stacks that are used
+// within this time are left alone.
 constexpr std::int64_t trim_every_ns = 100'000'000;
-constexpr std::size_t stacks_per_look = 32;  // some microseconds each
+constexpr std::size_t stacks_per_look = 32;  // each takes some microseconds
 
-// M0, one for each P, and one to spare.
+// M0, one thread for each P, and one to spare.
 std::int32_t threads_to_keep(Sched const& s) noexcept { return s.procs.size() + 2; }
 
 void flush_idle_caches(Sched& s) noexcept {
-  os::lock_guard const guard(s.lock);  // an idle P stays idle under it
+  os::lock_guard const guard(s.lock);  // an idle P stays idle under the lock
   for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) p->stacks.flush(s.stacks);
 }
 
-// Who wants stacks to be looked at more often will know more of their goroutines' ages as well.
+// If the options ask for stacks to be looked at more often, the ages of goroutines are noted as often.
 std::int64_t between_ages_ns(Sched const& s) noexcept { return std::min(ages_every_ns, s.options.scavenge_after_ns); }
 
 std::int64_t between_trims_ns(Sched const& s) noexcept { return std::min(trim_every_ns, s.options.scavenge_after_ns); }
@@ -67,7 +68,7 @@ std::int64_t housekeeping::next_ns() noexcept {
   stack_stats const stacks = sched_.stacks.stats();
   bool const has_stacks = stacks.free != 0;
   os::lock_guard const guard(sched_.lock);
-  // A hint: who is idle no more rings.
+  // This is a hint. A P that is taken into use rings.
   bool const has_caches =
       std::any_of(sched_.procs.begin(), sched_.procs.end(), [](auto const& p) { return p->stacks.count_hint() != 0; });
   bool const has_threads = sched_.ms_idle != 0 && sched_.ms_total > threads_to_keep(sched_);
@@ -88,13 +89,13 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
     for (M** link = &sched_.idle_m_list; *link != nullptr && surplus > 0;) {
       M& m = **link;
       std::int64_t const due_ns = m.idle_since_ns + sched_.options.idle_thread_after_ns;
-      // acquire: pairs with its creation, which may not have come to its end yet
+      // acquire: pairs with the creation of the thread, which may not be complete yet
       if (due_ns > now_ns || !m.thread_exists.load(acquire)) {
         next_ns = std::min(next_ns, due_ns);
         link = &m.idle_link;
         continue;
       }
-      if (m.residents != 0) {  // somebody will come home: see sched/home.h
+      if (m.residents != 0) {  // goroutines will continue on this M: see sched/home.h
         link = &m.idle_link;
         continue;
       }
@@ -118,7 +119,8 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
 void housekeeping::note_ages(std::int64_t now_ns) noexcept {
   if (now_ns >= ages_due_ns_) {
     ages_due_ns_ = now_ns + between_ages_ns(sched_);
-    switches_at_ages_ = switches_of(sched_);  // before the look: who parks meanwhile may be passed over
+    // before the walk, because a goroutine that parks during the walk may be passed over
+    switches_at_ages_ = switches_of(sched_);
     ages_.begin();
   }
   is_noting_ages_ = ages_.look_at_some();
@@ -126,8 +128,8 @@ void housekeeping::note_ages(std::int64_t now_ns) noexcept {
 
 namespace {
 
-// A goroutine may have looked for a stack in vain while sysmon had a free one in its hands. Its wait was counted before it looked, and
-// the stack is back in the pool.
+// A goroutine may have found no stack while sysmon had a free one in its hands. The goroutine was counted as waiting
+// before it looked, and the stack is back in the pool.
 void start_those_who_missed_a_stack(Sched& s) noexcept {
   store_load_fence();
   if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // relaxed: the fence orders it

@@ -10,8 +10,9 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::size_t batch_max = 64;  // they are kept from running meanwhile
-// Goroutines, parked or not, under a lock that others need to make some. The ages are looked at more often.
+constexpr std::size_t batch_max = 64;  // these goroutines are kept from running meanwhile
+// The number of goroutines, parked or not, that are looked at under free_lock, which other threads need to make
+// goroutines. The ages are looked at more often.
 constexpr std::size_t looked_at_for_depths = 4096;
 constexpr std::size_t looked_at_for_ages = 512;
 
@@ -20,11 +21,13 @@ void clear_scanned(G& g) noexcept {
                         release);  // pairs with G::end_wait and G::await_scan
 }
 
-// It has not been seen since it parked; a mutex knows the time exactly. Nobody readies it just now.
+// Notes the age of a goroutine that has not been seen since it parked. A mutex knows the time exactly. No waker readies
+// the goroutine meanwhile.
 void note_age(G& g, std::int64_t now_ns) noexcept {
   if ((g.attention.load(relaxed) & g_attend::aged) != 0) return;
-  if (hint_of(g.waits_for) != wait_reason::mutex) g.waits_since_ns.store(now_ns, relaxed);  // told by:
-  g.attention.fetch_or(g_attend::aged, release);                                            // pairs with the dump
+  // published by the fetch_or below
+  if (hint_of(g.waits_for) != wait_reason::mutex) g.waits_since_ns.store(now_ns, relaxed);
+  g.attention.fetch_or(g_attend::aged, release);  // pairs with the dump
 }
 
 struct batch {
@@ -74,12 +77,12 @@ bool parked_stacks::look_at_some() noexcept {
   if (some.count == 0) return more;
   os::barrier_in_all_threads();
   some.drop_if([](G const& g) {
-    // One that waits for its first stack is readied in another way.
+    // A goroutine that waits for its first stack is readied in another way.
     return g.status.load(relaxed) != g_status::waiting || hint_of(g.on) == nullptr ||
            hint_of(g.waits_for) == wait_reason::stack_memory;
   });
   std::int64_t const now_ns = os::monotonic_ns();
-  if (what_for_ == purpose::ages) {  // whether it has left its stack does not matter
+  if (what_for_ == purpose::ages) {  // it does not matter whether the goroutine has left its stack
     some.drop_if([&](G& g) {
       note_age(g, now_ns);
       return true;
@@ -105,7 +108,7 @@ bool parked_stacks::look_at_some() noexcept {
     } else {
       g.scavenged_at = sp;
     }
-    clear_scanned(g);  // each as soon as it is done: an M may wait to run it
+    clear_scanned(g);  // for each goroutine as soon as it is done, because an M may wait to run it
   }
   return more;
 }

@@ -29,7 +29,8 @@ bool others_wait(Sched const& s, P const& p) noexcept {
          p.timers.next_when() <= os::monotonic_ns();
 }
 
-// Who gets the P of a goroutine that is paused: an M that rests, or the thread of a goroutine that was paused before.
+// The thread that gets the P of a goroutine that is paused: an M that rests, or the thread of a goroutine that was
+// paused before.
 struct heir {
   resting_m rested;
   G* paused = nullptr;
@@ -38,12 +39,12 @@ struct heir {
   explicit operator bool() const noexcept { return rested.m != nullptr || paused != nullptr; }
 };
 
-// Whether, with many paused, this slice's end is for others.
+// Whether the P goes to other goroutines at the end of this slice although many goroutines are paused.
 bool is_turn_of_others(Sched& s, P& p) noexcept {
   constexpr std::uint32_t slices = 4;
   if (++p.slices_ended % slices != 0 || !others_wait(s, p)) return false;
   std::int32_t const too_many = s.ms_paused.load(relaxed) - s.paused_max();
-  // If the one that is started turns out to be no better, others must still have their turn.
+  // If the goroutine that is started also computes for long, other goroutines must still get their turn.
   bool const may_start_one = s.may_be_paused(2);
   bool const starts_one = too_many < 0 || (may_start_one && ++s.plain_turns_missed >= 2 + too_many / 4);
   if (starts_one) s.plain_turns_missed = 0;
@@ -56,7 +57,8 @@ heir choose_heir_locked(Sched& s, P& p) noexcept {
   if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_locked(s);
   if (next) return next;
   if (s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
-  next.orders_spare = order_spare_locked(s, next ? 2 : 1);  // for the next slice's end, or for this one's next try
+  // for the end of the next slice, or for the next try to end this one
+  next.orders_spare = order_spare_locked(s, next ? 2 : 1);
   if (!next) next.paused = take_oldest_locked(s);
   return next;
 }
@@ -69,7 +71,7 @@ void give_p_to(heir const& next, P& p) noexcept {
   }
 }
 
-// With the mark set and a P.
+// The caller has set the mark and has a P.
 void pause(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
@@ -108,8 +110,8 @@ void pause(M& m) noexcept {
   }
 }
 
-// Whether the thread is in a signal handler of the program's, or in a section that blocks signals: what it holds there, a handler on
-// any other thread may wait for, also inside the runtime.
+// Whether the thread is in a signal handler of the program, or in a section that blocks signals. A signal handler on
+// any other thread may wait for what this thread holds, also inside the runtime.
 bool keeps_handlers_waiting(M const& m, void const* ucontext) noexcept {
   return !m.sched.ms_signals.was_in_force(ucontext) || os::was_on_signal_stack(ucontext);
 }
@@ -122,7 +124,7 @@ pause_in place_of(void const* ucontext) noexcept {
   }
 }
 
-// For sysmon, which asks a thread that makes system calls more gently.
+// Notes for sysmon whether the thread makes system calls, because sysmon then asks it by a timer.
 void note_calls(M& m, pause_in place, void const* ucontext) noexcept {
   constexpr std::uint8_t answers_until_forgotten = 8;
   if (place != pause_in::libc) return;
@@ -134,7 +136,7 @@ void note_calls(M& m, pause_in place, void const* ucontext) noexcept {
   }
 }
 
-// The caller is a handler of the program's: see keeps_handlers_waiting.
+// If so, the caller is a signal handler of the program: see keeps_handlers_waiting.
 bool is_on_signal_stack(M const& m) noexcept {
   auto const low = reinterpret_cast<std::uintptr_t>(m.signal_stack.low);
   return reinterpret_cast<std::uintptr_t>(stack_pointer()) - low < os::alt_stack_bytes();
@@ -149,7 +151,8 @@ bool is_still_asked(M const& m) noexcept {
 void pause_where_it_is(void const* ucontext) noexcept {
   M* const m = current_m();
   if (m == nullptr) return;
-  owner_add(m->pauses_answered, 1U);  // wherever it was met: sysmon learns from this that the request came
+  // wherever the thread was found, because sysmon learns from this count that the request arrived
+  owner_add(m->pauses_answered, 1U);
   if (m->current == nullptr) return;
   pause_in const place = place_of(ucontext);
   note_calls(*m, place, ucontext);
@@ -157,9 +160,11 @@ void pause_where_it_is(void const* ucontext) noexcept {
     m->attention.fetch_or(m_attend::pause, relaxed);  // leave() will see it, on this thread
     return;
   }
-  if (m->is_foreign) return;  // on its way out, or out: it has no P for long, and is never paused (sys/blocking.cpp)
+  // it is on its way out, or is out. It soon has no P, and is never paused (sys/blocking.cpp).
+  if (m->is_foreign) return;
   if (keeps_handlers_waiting(*m, ucontext)) {
-    // Nothing at all is done here, not even a look at the P: that may need a lock of the runtime's whose holder is in such a handler.
+    // The handler does nothing more here. Even a look at the P may need a lock of the runtime, and the holder of that
+    // lock may be in such a signal handler.
     m->attention.fetch_or(m_attend::pause, relaxed);
     return;
   }
@@ -179,11 +184,12 @@ void pause_where_it_is(void const* ucontext) noexcept {
   constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
   bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
   if (is_over && may_be_stopped) stop_for_good_if_possible(*m);
-  bool const may_wait_here = place != pause_in::libc || may_be_stopped;  // else it goes on without: nobody waits for it
+  // otherwise the thread goes on without a P, because no thread waits for it
+  bool const may_wait_here = place != pause_in::libc || may_be_stopped;
   if (may_wait_here && (seen & without_p) == without_p) {
     get_p_in_user_code(*m);
   } else if (has_p) {
-    attend_to(*m->p);  // a look at its P does not stop it
+    attend_to(*m->p);  // this does not stop the thread
     if (may_be_stopped && is_still_asked(*m)) pause(*m);
   }
   m->is_paused_in_libc = false;
@@ -208,7 +214,8 @@ void pause_if_still_asked(M& m) noexcept {
 }
 
 void end_pause(M& m) noexcept {
-  // Whoever took it out of the queue has counted it as awake: either all_rest saw that, or this is seen here.
+  // The M that took this goroutine out of the queue has counted m as awake. So either all_rest saw that count, or m
+  // sees is_over here.
   if (m.sched.is_over.load(seq_cst)) stop_for_good_if_possible(m);
 }
 
@@ -239,10 +246,11 @@ bool was_called_by_libc(M& m) noexcept {
 }  // namespace
 
 void stop_for_good_if_possible(M& m) noexcept {
-  if (m.sched.exits_on.load(relaxed) == &m) return;  // relaxed: written by this thread, or of no interest
+  if (m.sched.exits_on.load(relaxed) == &m) return;  // relaxed: it was written by this thread, or it does not matter
   if (malloc_cannot_be_told(m.sched) || m.is_paused_in_libc || was_called_by_libc(m)) return;
-  if (m.p == nullptr) m.in_runtime.store(false, release);  // the P that it left behind, if any, is others'
-  // seq_cst: see end_pause. The last of the run that is touched, if all others rest.
+  // the P that it left behind, if any, belongs to other threads
+  if (m.p == nullptr) m.in_runtime.store(false, release);
+  // seq_cst: see end_pause. If all other threads rest, this is the last access to the run's memory.
   bool const is_late = m.sched.ms_paused.fetch_add(1, seq_cst) >= Sched::paused_are_counted;
   if (is_late) Sched::threads_asleep_for_good.fetch_add(1, relaxed);
   os::sleep_for_good();

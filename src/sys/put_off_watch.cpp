@@ -10,22 +10,24 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::int64_t pace_ns = 250'000;  // and the kernel's 50 us: so half a millisecond is kept with room to spare
+constexpr std::int64_t pace_ns = 250'000;  // the kernel may add 50 us, so half a millisecond is kept with room to spare
 constexpr std::int64_t second_look_ns = 20'000;  // long enough for a waker that is about to block
-// For every look that finds something, soon after another that did, it makes two more. 8: 2 ms of looks in vain at most.
+// Each look that finds something soon after another one that did allows two more looks in vain. 8: at most 2 ms of
+// looks in vain.
 constexpr int patience_gained = 2;
 constexpr int patience_max = 8;
 constexpr std::int64_t soon_after_ns = 500'000;
 // Each wake-up in vain, as at the limit of threads, doubles the time until the next look, up to 2 ms.
 constexpr unsigned in_vain_max = 3;
-constexpr std::int64_t moment_ns = 3'000;  // in which a P that gets on comes to the goroutine in its runnext
+// within this time a P that makes progress comes to the goroutine in its runnext
+constexpr std::int64_t moment_ns = 3'000;
 
-// How many wake-ups a P does not put off after a mistake.
+// The number of wake-ups that a P does not put off after a mistake.
 constexpr std::uint32_t at_once_first = 16;
 constexpr std::uint32_t at_once_max = 1024;
-constexpr std::uint64_t rare_after = 8;  // times as many wake-ups without a mistake
-// The same for events: their pace tells, too, and on a busy machine a thread that is kept from running looks like one that
-// computes.
+constexpr std::uint64_t rare_after = 8;  // a mistake is rare after this many times at_once wake-ups without one
+// The same for events. Their pace is known too, and on a busy machine a thread that is kept from running looks like one
+// that computes.
 constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
 
 }  // namespace
@@ -34,7 +36,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
   count(sched_.sysmon_looks);
   came_soon_ = std::exchange(is_sighted_, false);
   is_active_ = false;
-  has_idle_p_ = sched_.idle_procs.load(relaxed) != 0;  // relaxed: what comes later is seen at the next look
+  has_idle_p_ = sched_.idle_procs.load(relaxed) != 0;  // relaxed: a later change is seen at the next look
   bool const timer_was_left_by_mistake = look_at_timers(now_ns);
   for (P* const p : sched_.procs) look_at(*p, p->seen.put_off, timer_was_left_by_mistake);
   if (!has_idle_p_) in_vain_ = 0;
@@ -47,7 +49,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
 
 namespace {
 
-// To wait for this moment costs less than another sleep.
+// Whether p runs another goroutine within a moment. Waiting for that moment costs less than another sleep.
 bool gets_on(P const& p, std::uint64_t runs) noexcept {
   for (std::int64_t const until_ns = os::monotonic_ns() + moment_ns; os::monotonic_ns() < until_ns;) {
     cpu_relax();
@@ -58,12 +60,13 @@ bool gets_on(P const& p, std::uint64_t runs) noexcept {
 
 }  // namespace
 
-// An M that has just set a timer is often on its way to watch it itself: only what is so at two looks is a fault.
+// An M that has just set a timer is often on its way to watch it itself. So a timer counts as unwatched only if it is
+// so at two looks.
 bool put_off_watch::look_at_timers(std::int64_t now_ns) noexcept {
   bool const all_idle = sched_.idle_procs.load(relaxed) == sched_.procs.size();
   std::int64_t unwatched_ns = earliest_unwatched_timer(sched_);
   if (unwatched_ns != never_ns && is_far_off(sched_, unwatched_ns, now_ns) && !all_idle) {
-    left_to_us_ns_ = std::exchange(unwatched_ns, never_ns);  // not yet
+    left_to_us_ns_ = std::exchange(unwatched_ns, never_ns);  // it need not be watched yet
   }
   bool const is_unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
   unwatched_ns_ = unwatched_ns;
@@ -81,20 +84,22 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   bool const still = runs == seen.runs;
   bool const next_waits = has_idle_p_ && next != 0;
   bool const next_stands = next_waits && still && next == seen.next;
-  // Whatever else runs there: two that ready each other may do so for a whole slice.
+  // This holds whatever else runs on the P, because two goroutines that ready each other may do so for a whole slice.
   bool const ring_stands = has_idle_p_ && ring_waits && seen.ring_waits && ring_taken == seen.ring_taken;
-  bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // else an M is on its way
+  bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // if an M spins, it is on its way
   if (p.has_put_off.load(relaxed)) {
-    p.has_put_off.store(false, relaxed);  // what is put off just now may be overlooked, and is found by anything_waits
+    // a wake-up that is put off at this moment may be overlooked here; anything_waits finds it
+    p.has_put_off.store(false, relaxed);
     is_active_ = is_active_ || has_idle_p_;
   }
-  // At a second look a P with another goroutine in runnext gets on, and the usual pace will do.
+  // A P that has another goroutine in runnext at a second look makes progress, so the usual pace is enough.
   bool const next_is_new = next_waits && !next_stands && !came_soon_;
   is_sighted_ = is_sighted_ || (ring_stands && !ring_is_left) || (has_idle_p_ && still && ring_waits && !ring_stands) ||
                 (next_is_new && !gets_on(p, runs));
   news_.all_still = news_.all_still && still;
   news_.puts_off = news_.puts_off || put_off != seen.put_off;
-  seen.next = next_stands ? 0 : next;  // what was acted upon must be seen twice before it is acted upon once more
+  // an entry that was acted upon must be seen twice before sysmon acts upon it once more
+  seen.next = next_stands ? 0 : next;
   seen.ring_waits = ring_waits;
   seen.ring_taken = ring_taken;
   seen.runs = runs;
@@ -120,7 +125,7 @@ void put_off_watch::learn_from_mistake(P& p, sighting& seen) const noexcept {
   p.wakes_at_once.store(seen.at_once, relaxed);
 }
 
-// Step 3 of the right column of wake.h's second table.
+// Step 3 of sysmon's column in the second table of sched/wake.h.
 bool put_off_watch::anything_waits() const noexcept {
   if (sched_.idle_procs.load(seq_cst) == 0) return false;
   for (P const* const p : sched_.procs) {

@@ -13,26 +13,31 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; then after twice the time, and so on
+constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; the next time after twice as long, and so on
 constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
-constexpr std::int64_t ask_again_soon_ns = 20'000;  // while somebody waits, and perhaps the whole world stands still
+// while another thread waits for the P, and perhaps the whole world stands still
+constexpr std::int64_t ask_again_soon_ns = 20'000;
 constexpr int asked_before_insisting = 20;
-// Loops that read the clock are hardly ever met outside its page; allocators that read it, hardly ever twice.
+// Loops that read the clock are hardly ever found outside the vDSO. Allocators that read the clock are hardly ever
+// found there twice.
 constexpr int asked_before_insisting_in_vdso = 1;
-// All stand still for a moment only, and nobody needs the C library meanwhile (sched/world.h): so it may be stopped in there, too.
+// In a stop of the world, all goroutines stand still for a moment only, and no thread needs the C library meanwhile
+// (sched/world.h). So a thread may be stopped inside the C library too.
 constexpr int asked_before_insisting_to_stop = 3;
 constexpr std::int64_t computing_for_ns = 50'000;
 constexpr std::int64_t clock_tells_after_ns = 1'000'000;
 constexpr std::int64_t no_thread_again_after_ns = 2'000'000;
 constexpr int slices_before_any_sign_will_do = 10;
-constexpr int requests_per_timer = 4;  // so much more time passes until the next: see asked_before_insisting
-// A timer that has not fired after so many ticks in which its thread had a CPU does not come.
+// a timer counts as four requests, because more time passes until the next one: see asked_before_insisting
+constexpr int requests_per_timer = 4;
+// If a timer has not fired after this many ticks in which its thread had a CPU, it is taken as failed.
 constexpr int ticks_to_answer = 2;
 constexpr int timers_without_answer_max = 16;
-// Then signals are used for so long. The next timer is a try: if it is not answered either, signals are used for as long again.
+// Signals are used for this long then. The next timer is a try. If it is not answered either, signals are used for the
+// same time once more.
 constexpr std::int64_t timers_again_after_ns = 10'000'000'000;
 
-// What was done under it before is seen after this.
+// What other threads did under the lock before this is visible after it.
 void pass_through(os::lock& door) noexcept {
   door.acquire();
   door.release();
@@ -48,7 +53,7 @@ bool has_computed(M const& m, sightings::time_slice& seen, std::int64_t at_least
   return os::has_computed(hint_of(m.tid), at_least_ns, seen.cpu_ns);
 }
 
-// Somebody waits for it: to stop the world, or for a look at every P.
+// Another thread waits for this P, to stop the world or for a look at every P.
 bool is_urgent(P const& p) noexcept {
   return (p.attention.load(relaxed) & (attend::stop_world | attend::safe_point)) != 0;
 }
@@ -70,10 +75,10 @@ verdict slice_watch::look(std::int64_t now_ns) noexcept {
 }
 
 verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
-  bool const is_used = p.status.load(relaxed) == p_status::running;  // relaxed: only a look
+  bool const is_used = p.status.load(relaxed) == p_status::running;  // relaxed: a hint
   M* const m = is_used ? hint_of(p.m) : nullptr;
   std::uint32_t const tick = p.schedtick.load(relaxed);
-  // Handed on to a thread that has no CPU yet: its slice begins as soon as it has.
+  // The P was handed to a thread that has no CPU yet. Its slice begins as soon as it has one.
   if (is_used && m == nullptr && somebody_wants(p, now_ns)) look_again_at(now_ns + ask_again_after_ns);
   if (m != seen.m || tick != seen.tick) return begin(p, seen, m, tick, now_ns);
   if (m == nullptr) return verdict::nothing;
@@ -87,7 +92,8 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   }
   if (m->in_runtime.load(relaxed)) {
     seen.cpu_ns = -1;
-    // One that calls the runtime again and again is never met outside: it is asked to look itself, when it leaves.
+    // A goroutine that calls the runtime again and again is never found outside of it. It is asked to look at the
+    // request itself when it leaves the runtime.
     if (is_wanted && now_ns >= seen.ask_ns && (now_ns >= seen.ends_ns || is_urgent(p))) {
       m->pause_tick.store(tick_to_ask_for(p, seen, now_ns), relaxed);
       m->attention.fetch_or(m_attend::pause, relaxed);
@@ -108,7 +114,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
 }
 
 verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, std::int64_t now_ns) noexcept {
-  if (m != seen.m) pass_through(sched_.lock);  // Ms are made under it: this one is complete
+  if (m != seen.m) pass_through(sched_.lock);  // Ms are made under this lock, so this M is complete
   if (seen.asked_by_timer && was_answered(*seen.m, seen)) timers_without_answer_ = 0;
   seen.m = m;
   seen.tick = tick;
@@ -129,8 +135,8 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
   return verdict::hurry;
 }
 
-// Many a sleep is over within microseconds, for a lock of the kernel perhaps: only what is so at two looks counts. And if nobody misses
-// the P (S17), only one that has not run in between.
+// Many sleeps are over within microseconds, for example for a lock of the kernel, so a sleep counts only if it is there
+// at two looks. If the P is not missed (S17), the thread must also not have run in between.
 verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept {
   bool const slept_there = at.state == std::exchange(seen.slept, at.state);
   if (!os::has_barrier()) return verdict::nothing;
@@ -139,7 +145,7 @@ verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const&
   return slept_there && !has_run ? take_from(p, m, at, if_awake) : if_awake;
 }
 
-// Without a thread that could use the P there is no hurry: nothing changes until one comes back from a call.
+// If no thread could use the P, there is no hurry, because nothing changes until a thread comes back from a call.
 verdict slice_watch::take_from(P& p, M& m, thread_seen const& at, verdict if_awake) noexcept {
   switch (take_p_of_sleeper(sched_, p, m, at.state)) {
     case taking::done: return verdict::acted;
@@ -150,12 +156,13 @@ verdict slice_watch::take_from(P& p, M& m, thread_seen const& at, verdict if_awa
   return verdict::nothing;
 }
 
-// A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU. A signal would make the
-// call fail (T04), and so would a timer on a kernel that sends its signal from the tick. So the thread must have been seen to compute before
-// it is asked in either way. As long as it has no CPU there is no hurry, because it keeps nobody from running.
+// A thread that the kernel calls running may be on its way out of a call whose time is over, and wait for a CPU. A
+// signal would make the call fail (T04), and so would a timer on a kernel that sends its signal from the tick. So
+// sysmon must have seen the thread compute before it asks in either way. As long as the thread has no CPU there is no
+// hurry, because it does not keep other threads from running.
 verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
   if (!at.is_wanted) {
-    seen.cpu_ns = -1;  // it may sleep before it is wanted again
+    seen.cpu_ns = -1;  // the thread may sleep before its P is wanted
     return verdict::nothing;
   }
   if (now_ns < seen.ask_ns) {
@@ -173,9 +180,11 @@ verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& 
   return verdict::nothing;
 }
 
-// Where the kernel does not tell (no /proc, not for us, no descriptor left), the thread's clock does: one that has used nothing for a
-// slice sleeps, or, once its slice is over, for a moment; one that has used nearly all of a millisecond computes. And so does, for want of
-// better, one that has used anything of the tenth slice.
+// If the kernel does not tell what the thread does (no /proc, no permission, no descriptor left), its CPU clock does:
+//  - A thread that has used no CPU for a slice sleeps. Once its slice is over, a moment without CPU is enough.
+//  - A thread that has used nearly all of a millisecond computes.
+//  - Ten slices after its slice was over, a thread that has used any CPU at all is taken to compute, because there is
+//    no better sign.
 verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
   bool const is_due = at.is_wanted && now_ns >= seen.ask_ns;
   std::int64_t const cpu_ns = os::thread_cpu_ns(hint_of(m.tid));
@@ -198,22 +207,25 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
   return is_urgent(p) ? verdict::hurry : verdict::nothing;
 }
 
-// The slice that it is in, if it is to pause; else one that is over: it is interrupted for a look, and goes on.
+// Returns the tick of the present slice if the goroutine is to pause. Otherwise returns that of a slice that is over,
+// so that the goroutine is interrupted only for a look at its P, and goes on.
 std::uint32_t slice_watch::tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) const noexcept {
   return is_to_stop(p) || now_ns >= asks_from_ns(seen) ? seen.tick : seen.tick - 1;
 }
 
 verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
   int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
-  // Who waits for a lock of one that was stopped in there must not keep the P that this one needs: he must be seen to sleep.
+  // A thread that waits for a lock of a goroutine that was stopped in there must not keep the P that this goroutine
+  // needs. So sysmon must be able to see that such a thread sleeps.
   bool const may_insist = os::has_barrier() && at.state.activity == os::thread_activity::runs;
   pause_in reach = pause_in::program;
   if (may_insist && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
   if (may_insist && seen.asked >= polite) reach = pause_in::libc;
   m.pause_reach.store(reach, relaxed);
   std::uint32_t const tick = tick_to_ask_for(p, seen, now_ns);
-  m.pause_tick.store(tick, relaxed);  // ordered by the signal, or read too early: then it is asked again
-  // Without an answer the thread may have the signal blocked: then the M looks at its mask when it next enters the runtime.
+  m.pause_tick.store(tick, relaxed);  // ordered by the signal. If it is read too early, the thread is asked once more.
+  // If there is no answer, the thread may have the signal blocked. The M then looks at its mask when it next enters the
+  // runtime.
   std::uint32_t const answers = m.pauses_answered.load(relaxed);
   bool const was_answered = answers != std::exchange(seen.answers_when_asked, answers);
   if (seen.asked != 0 && !was_answered) m.attention.fetch_or(m_attend::pause, relaxed);
@@ -223,7 +235,7 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   seen.asked_ns = now_ns;
   if (seen.asked_by_timer) {
     seen.asked += requests_per_timer;
-    seen.ask_ns = now_ns + tick_ns_ / 8;  // whose slice begins when the timer has fired is to be seen soon
+    seen.ask_ns = now_ns + tick_ns_ / 8;  // so that sysmon soon sees the slice that begins when the timer has fired
   } else if (tick == seen.tick) {
     ++seen.asked;
     seen.ask_ns = now_ns + seen.again_ns;
@@ -232,7 +244,7 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
     seen.ask_ns = seen.ends_ns;
   }
   look_again_at(is_urgent(p) ? now_ns + ask_again_soon_ns : seen.ask_ns);
-  return is_urgent(p) ? verdict::acted : verdict::look_again_soon;  // the next one's slice begins
+  return is_urgent(p) ? verdict::acted : verdict::look_again_soon;  // the slice of the next goroutine begins
 }
 
 bool slice_watch::somebody_wants(P const& p, std::int64_t now_ns) const noexcept {
@@ -243,8 +255,8 @@ bool slice_watch::nobody_could_help() const noexcept {
   return sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
 }
 
-// The first time, and as long as the thread makes system calls. A timer that has not fired for long, or that could not be set, is given up
-// for this slice.
+// Timers are used for the first request, and as long as the thread makes system calls. A timer that has not fired for
+// long, or that could not be set, is given up for this slice.
 bool slice_watch::asks_by_timer(P const& p, M const& m, slice const& seen) const noexcept {
   if (!uses_timers_ || seen.timer_failed || is_urgent(p)) return false;
   if (seen.asked == 0) return true;
@@ -255,10 +267,10 @@ bool slice_watch::was_answered(M const& m, slice const& seen) noexcept {
   return m.pauses_answered.load(relaxed) != seen.answers_seen;
 }
 
-// If it fails no signal is sent instead at once: the next look sees what the thread does then.
+// If this fails, sysmon does not send a signal at once instead, because the next look sees what the thread does then.
 bool slice_watch::set_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   int const tid = hint_of(m.tid);
-  // Before the timer is set, since it may fire at once.
+  // This comes before the timer is set, because the timer may fire at once.
   seen.answers_seen = m.pauses_answered.load(relaxed);
   seen.cpu_when_asked_ns = os::thread_cpu_ns(tid);
   bool const is_gone = seen.cpu_when_asked_ns < 0;
@@ -278,7 +290,7 @@ void slice_watch::give_timers_up(std::int64_t now_ns) noexcept {
   timers_without_answer_ = timers_without_answer_max - 1;
 }
 
-// Until the thread has had a CPU for some ticks.
+// Whether a timer was set and may still fire. That is so until the thread has had a CPU for some ticks.
 bool slice_watch::request_is_on_its_way(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   if (!seen.asked_by_timer) return false;
   if (was_answered(m, seen)) {
@@ -293,11 +305,12 @@ bool slice_watch::request_is_on_its_way(M const& m, slice& seen, std::int64_t no
   return false;
 }
 
-// The thread ran at `looked_at_ns`. If that is long ago, since sysmon itself was kept from running, it may sleep by now, and
-// must not be signalled (T04). What remains is the time of two system calls, this one and the one that it may be about to make.
+// The thread ran at `looked_at_ns`. If that is long ago, because sysmon itself was kept from running, the thread may
+// be asleep by then, and must not be signalled (T04). What remains is the time of two system calls: this one, and
+// the one that the thread may be about to make.
 bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   constexpr std::int64_t fresh_ns = 10'000;
-  constexpr int refusals_max = 3;  // where a look takes longer than that, it is never fresh
+  constexpr int refusals_max = 3;  // where a look takes longer than fresh_ns, it is never fresh
   if (!sched_.options.async_preemption && !sched_.signals_for_report.load(acquire)) {  // pairs with boot/report.cpp
     m.attention.fetch_or(m_attend::pause, relaxed);
   } else {

@@ -19,15 +19,16 @@ namespace {
 // Go's range.
 constexpr std::int64_t pause_min_ns = 20'000;
 constexpr std::int64_t pause_max_ns = 10'000'000;
-constexpr std::int64_t pause_beside_put_off_ns = 500'000;  // while events are run alone, and timers left to it
+constexpr std::int64_t pause_beside_put_off_ns = 500'000;  // while a P runs events alone and timers are left to sysmon
 constexpr std::int64_t retake_after_ns = 10'000'000;
 constexpr std::int64_t poll_after_ns = 10'000'000;
-constexpr std::int64_t unwatched_for_ns = 100'000;  // twice what a batch of events may take on one P: sched/poll.cpp
-constexpr int looks_before_slower = 50;             // Go's value
-// Timers of a P that runs goroutines are looked at by that P itself, if its goroutines are quick: no more often than this.
+// twice the time that a batch of events may take on one P: sched/poll.cpp
+constexpr std::int64_t unwatched_for_ns = 100'000;
+constexpr int looks_before_slower = 50;  // Go's value
+// A P that runs quick goroutines looks at its timers itself, so sysmon wakes up for these timers at most this often.
 constexpr std::int64_t timer_pace_ns = 1'000'000;
 
-// How long from now; at least the shortest pause.
+// The time from now until `when_ns`; at least the shortest pause.
 std::int64_t until(std::int64_t when_ns, std::int64_t if_never_ns) noexcept {
   return when_ns == never_ns ? if_never_ns : std::max(when_ns - os::monotonic_ns(), pause_min_ns);
 }
@@ -43,7 +44,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
       put_off_(s),
       slices_(s),
       house_(s, started_ns_) {
-  ++s.own_threads;  // before it can look
+  ++s.own_threads;  // before the thread can look at it
   if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
     throw std::system_error(error, std::generic_category(), "thrum::run: the thread of sysmon");
@@ -69,7 +70,7 @@ void* sysmon::thread_main(void* self) {
   auto& me = *static_cast<sysmon*>(self);
   me.tid_ = os::current_tid();
   me.watch();
-  me.slices_.close();  // the Ps may be left behind
+  me.slices_.close();  // the Ps may be left behind when the run ends
   me.has_stopped_.wake();
   return nullptr;
 }
@@ -77,7 +78,7 @@ void* sysmon::thread_main(void* self) {
 void sysmon::watch() noexcept {
   for (;;) {
     std::uint32_t const bell = sched_.sysmon_bell.load(acquire);  // pairs with ring_sysmon
-    if (stopping_.load(acquire)) return;                          // pairs with stop()
+    if (stopping_.load(acquire)) return;                          // pairs with stop_looking()
     trace_if_due();
     rest const how = choose_rest();
     std::int64_t const limit_ns = say_how_long(how, limit_of(how));
@@ -94,9 +95,9 @@ void sysmon::watch() noexcept {
   }
 }
 
-// For so long, with a look now and then at what was put off. True: it was rung.
+// Sleeps for `limit_ns`, and looks at the put-off wake-ups now and then meanwhile. Returns true if sysmon was rung.
 bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept {
-  if (how == rest::deep_sleep) {  // it looks as soon as a P is used
+  if (how == rest::deep_sleep) {  // sysmon looks as soon as a P is used
     put_off_.let_sleep();
     sched_.sysmon_looks_by_ns.store(0, relaxed);
     return os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
@@ -115,8 +116,9 @@ bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept
   }
 }
 
-// The end of its sleep: earlier than `until_ns` if a timer is due before that and no P is idle. What it says by that (looks_by) is at
-// the latest that timer's time, so that nobody nudges it for the same one.
+// Returns the end of the sleep, which is earlier than `until_ns` if a timer is due before that and no P is idle. The
+// time that sysmon announces in sysmon_looks_by_ns is at the latest the time of that timer, so that no M nudges sysmon
+// for the same timer.
 std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns) noexcept {
   sched_.sysmon_looks_by_ns.store(until_ns, seq_cst);
   store_load_fence();  // pairs with the seq_cst of the M that sets a timer: see have_sysmon_watch
@@ -132,16 +134,16 @@ std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns
   return until_ns;
 }
 
-// What was found once is soon found again, such as one thread after the other that sleeps in the kernel. Else more exact pauses
-// would only mean more looks.
+// After a look that found something, another one will probably find something soon, for example one thread after the
+// other that sleeps in the kernel. Otherwise more exact pauses would only mean more looks.
 void sysmon::pause_exactly(bool wanted) noexcept {
   if (std::exchange(pauses_exactly_, wanted) != wanted) os::set_timer_slack_ns(wanted ? 1 : os::usual_timer_slack_ns);
 }
 
 std::int64_t sysmon::longest_pause_ns() const noexcept { return puts_off_ ? pause_beside_put_off_ns : pause_max_ns; }
 
-// Others rely on its next look (is_far_off): so a pause is only as long as was said before the one before it. A deep sleep ends when
-// a P is used again.
+// Ms rely on sysmon's next look (is_far_off), so a pause is at most as long as sysmon announced before the previous
+// pause. A deep sleep ends when a P is taken into use.
 std::int64_t sysmon::say_how_long(rest how, std::int64_t limit_ns) noexcept {
   sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see leave_p_behind
   std::int64_t const longest_ns = longest_pause_ns();
@@ -158,7 +160,8 @@ std::int64_t sysmon::limit_of(rest how) noexcept {
       if (last_ == verdict::look_again_soon) return pause_min_ns;
       return std::min({pause_ns_, until(slices_.next_look_ns(), pause_max_ns), longest_pause_ns()});
   }
-  // A little less: whoever sleeps for whole milliseconds would be met awake each time, since the kernel joins timers that are close.
+  // A little less than the longest pause, because the kernel joins timers that are close to each other. Otherwise a
+  // thread that sleeps for whole milliseconds would be found awake each time.
   return longest_pause_ns() / 16 * 15;
 }
 
@@ -172,9 +175,9 @@ void sysmon::trace_if_due() noexcept {
 
 bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) == sched_.procs.size(); }
 
-// While all Ps are idle there is nothing to see. But one that is used for a moment every millisecond should not have to ring
-// each time: so before it relies on the bell, sysmon dozes once, and must have seen nothing move meanwhile. The deep sleep is
-// decided under the lock: whoever takes a P into use after this rings.
+// While all Ps are idle there is nothing to see. But a P that is used for a moment every millisecond should not have to
+// ring each time. So before sysmon relies on the bell, it dozes once, and must have seen nothing move meanwhile. It
+// decides on the deep sleep under the lock, so an M that takes a P into use after this rings.
 sysmon::rest sysmon::choose_rest() noexcept {
   if (!all_idle()) {
     has_dozed_ = false;
@@ -206,14 +209,15 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
   bool const is_unwatched = poll_is_unwatched(sched_);
   bool const is_news = is_unwatched && !poll_was_unwatched_;
   poll_was_unwatched_ = is_unwatched;
-  // Whoever fetched something did not wake anybody to sleep in the poll instead.
+  // The thread that polled and found events has not woken an M to sleep in the poller instead.
   puts_off_ = puts_off_ || (polls != polls_seen_ && sched_.idle_procs.load(relaxed) != 0 && !all_idle());
   if (polls != polls_seen_ || is_news) {
     polls_seen_ = polls;
     polls_seen_ns_ = now_ns;
     return is_news ? verdict::look_again_soon : verdict::nothing;
   }
-  // An idle P, and nobody sleeps in the poll, since whoever did is busy with what came. If that takes longer, another one shall.
+  // A P is idle, and no M sleeps in the poller, because the M that did is busy with the events that came. If that takes
+  // longer, another M shall sleep there.
   if (is_unwatched && now_ns - polls_seen_ns_ < unwatched_for_ns) return verdict::look_again_soon;
   if (is_unwatched && see_that_all_is_watched(sched_)) return verdict::acted;
   if (!poll_is_worth_a_look(sched_)) polls_seen_ns_ = now_ns;
@@ -243,7 +247,7 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
     seen.tick = tick;
     seen.tick_since_ns = now_ns;
   }
-  // With an idle P the timekeeper sees to it.
+  // If a P is idle, the timekeeper watches the timers.
   bool const timer_is_due = p.timers.next_when() <= now_ns && sched_.idle_procs.load(relaxed) == 0;
   if (p.status.load(relaxed) != p_status::syscall) {  // relaxed: a hint
     if (timer_is_due && p.runs_to_look.load(relaxed) != 0) p.runs_to_look.store(0, relaxed);
@@ -252,8 +256,8 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
   all_still_ = false;
   bool const somebody_waits = is_waited_for(sched_, p) || timer_is_due;
   bool const is_wanted = somebody_waits || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
-  // However short its calls are: whoever makes one after the other, or uses the runtime again and again from inside one, would be seen in
-  // another each time.
+  // This holds however short the calls are, because a goroutine that makes one call after the other, or uses the
+  // runtime again and again from inside one call, would be seen in another call each time.
   bool const slice_is_over = somebody_waits && now_ns - seen.tick_since_ns >= sched_.options.slice_ns;
   if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall && !slice_is_over) {
     seen.syscall = call;
@@ -262,7 +266,7 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
   }
   if (!is_wanted && now_ns - seen.syscall_since_ns < retake_after_ns) return verdict::nothing;
   static_cast<void>(wanted.add(p, slice_is_over ? claim_for::slice : claim_for::call));
-  return verdict::look_again_soon;  // perhaps it comes back, or was interrupted just now
+  return verdict::look_again_soon;  // the M may come back, or may just have been interrupted
 }
 
 }  // namespace thrum::rt

@@ -14,22 +14,23 @@
 namespace thrum::rt {
 namespace {
 
-// Steps 1 to 3. On true m's P, goroutine and fields are ours.
+// Steps 1 to 4 of sysmon, but for the taking itself. If this returns true, m's P, goroutine and fields belong to
+// sysmon.
 bool win(M& m, P const& p) noexcept {
   std::uint32_t seen = m.attention.fetch_or(m_attend::offered, seq_cst) | m_attend::offered;
   if ((seen & ~(m_attend::offered | m_attend::pause)) == 0) {
     os::barrier_in_all_threads();
     if (!m.in_runtime.load(acquire) &&  // acquire: for ThreadSanitizer, which does not know the barriers
         m.attention.compare_exchange(seen, m_attend::being_taken, acquire, relaxed)) {
-      // The mark may have been cleared just now. Whatever m did before that, in whatever order it became visible, is seen
-      // after this; and if it went into an announced call, attention says so.
+      // The mark may have been cleared just before. Everything that m did before that, in whatever order it became
+      // visible, is seen after this barrier. If m went into an announced call, attention says so.
       os::chaos_point("unannounced.takes");
       os::barrier_in_all_threads();
       bool const is_untouched = m.attention.load(acquire) == m_attend::being_taken;
-      // One that has called exit() since the caller looked keeps its P. relaxed: seen after the barrier
+      // An M whose goroutine has called exit() since the caller looked keeps its P. relaxed: seen after the barrier
       bool const exits = m.sched.exits_on.load(relaxed) == &m;
       if (is_untouched && hint_of(m.p) == &p && hint_of(m.current) != nullptr && !exits) return true;
-      // Also beside a `pause` that came just now: m waits for this bit to go.
+      // This clears only its own bit, because a `pause` may have come meanwhile. m waits until being_taken is cleared.
       m.attention.fetch_and(~m_attend::being_taken, release);
       return false;
     }
@@ -38,12 +39,13 @@ bool win(M& m, P const& p) noexcept {
   return false;
 }
 
-// The innermost return address on the sleeper's stack that lies in the program's own code. The frames between are the C
-// library's, which cannot be walked from here; a word that only looks like such an address may be taken for one.
+// Returns the innermost return address on the sleeper's stack that lies in the program's own code. The frames between
+// are the C library's, which cannot be walked from here. A word that only looks like such an address may be taken for
+// one.
 THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::uintptr_t stack_pointer) noexcept {
   constexpr std::uintptr_t words_max = 512;
   constexpr std::uintptr_t without_signature = 0x0000'ffff'ffff'ffff;  // aarch64 may sign return addresses
-  if (g.on == nullptr) return 0;                                       // a thread from outside
+  if (g.on == nullptr) return 0;                                       // a foreign thread
   auto const low = reinterpret_cast<std::uintptr_t>(g.on->low);
   auto const high = reinterpret_cast<std::uintptr_t>(g.on->top);
   if (stack_pointer < low || stack_pointer >= high || stack_pointer % sizeof(std::uintptr_t) != 0) return 0;
@@ -56,7 +58,7 @@ THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::ui
   return 0;
 }
 
-// Whoever waits for a lock of user code waits perhaps for one that was paused with it (T05).
+// A thread that waits for a lock of user code may wait for a goroutine that was paused while it held that lock (T05).
 void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
   s.lock.acquire();
   G* const oldest = !s.stopping && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
@@ -72,7 +74,7 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
 
 taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
   s.lock.acquire();
-  // At the limit of threads it stays where it is, unless it is only wanted for a moment.
+  // At the limit of threads the P stays where it is, unless it is only wanted for a moment.
   bool const somebody_could_use_it = !s.stopping && (p.attention.load(relaxed) != 0 || a_thread_can_be_had_locked(s));
   s.lock.release();
   if (!somebody_could_use_it) return taking::no_thread;
@@ -85,7 +87,7 @@ taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) no
   os::chaos_point("unannounced.taken");
   p.m = nullptr;
   s.ms_without_p.fetch_add(1, relaxed);
-  // release pairs with settle_who_has_the_p and the handler: m is as it should be
+  // release pairs with settle_who_has_the_p and the signal handler: m's fields are as they should be
   m.attention.store(m_attend::away | m_attend::unannounced, release);
   count(s.unannounced);
   {

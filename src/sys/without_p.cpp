@@ -10,7 +10,7 @@ namespace thrum::rt {
 namespace {
 
 // The work of one look, counted in records that are passed over.
-constexpr std::int64_t work_per_clock = 16;  // to read the CPU clock of a thread is a system call
+constexpr std::int64_t work_per_clock = 16;  // reading the CPU clock of a thread is a system call
 constexpr std::int64_t work_per_ms = 32 * work_per_clock;
 constexpr std::int64_t work_max = 8 * work_per_ms;
 constexpr std::int64_t one_ms = 1'000'000;
@@ -19,8 +19,8 @@ constexpr std::int64_t computing_for_ns = 100'000;
 constexpr int asked_before_insisting = 20;
 constexpr std::int64_t stuck_for_ns = 1'000'000'000;
 constexpr std::int64_t is_reported = -1;
-constexpr std::int64_t timers_again_after_ns = 10'000'000'000;  // where the kernel had none: see sys/slices.h
-// One may have passed the thread already, and the next is the first whole one.
+constexpr std::int64_t timers_again_after_ns = 10'000'000'000;  // after the kernel had no timer: see sys/slices.h
+// The present round may already have passed the thread. The next one is the first whole round.
 constexpr int rounds_after_a_change = 2;
 
 bool is_without_p(M const& m) noexcept {
@@ -42,7 +42,8 @@ void without_p_watch::look(std::int64_t now_ns) noexcept {
     rounds_to_go_ = 0;
     return;
   }
-  // What runs may make residents runnable, also of a thread that this round has passed: the next whole round sees them, asleep or not.
+  // A goroutine that runs may make residents runnable, also residents of a thread that this round has already passed.
+  // The next whole round sees them, even if all Ps are idle by then.
   if (sched_.idle_procs.load(relaxed) != sched_.procs.size()) rounds_to_go_ = rounds_after_a_change;
   if (now_ns - looked_at_ns_ < one_ms || (next_ == nullptr && !begin_round(now_ns))) return;
   std::int64_t work = std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / one_ms * work_per_ms, work_max);
@@ -101,7 +102,7 @@ void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t
 }
 
 void without_p_watch::report_stuck(M& m, int tid) noexcept {
-  if (reports_left_ != 0 && stderr_would_wait()) return;  // sysmon must not wait: the next round tries again
+  if (reports_left_ != 0 && stderr_would_wait()) return;  // sysmon must not wait, so the next round tries again
   m.stuck_since_ns = is_reported;
   os::thread_watch watch;
   if (reports_left_ == 0 || !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves
@@ -124,8 +125,8 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
       resident, m.id, waiter, resident);
 }
 
-// The timers are few, and each is for the next thread that needs one. A thread whose timer was taken for another before it fired was not
-// asked.
+// There are only a few timers, and each one is used for the next thread that needs one. A thread whose timer was taken
+// for another thread before it fired does not count as asked.
 bool without_p_watch::ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept {
   if (now_ns < timers_again_ns_ || m.asked_without_p >= asked_before_insisting) return false;
   m.pause_reach.store(pause_in::vdso, relaxed);
@@ -134,7 +135,7 @@ bool without_p_watch::ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept 
       next.of != nullptr && next.of != &m && next.of->pauses_answered.load(relaxed) == next.answers;
   if (is_cancelled && next.of->asked_without_p > 0) --next.of->asked_without_p;
   next.of = &m;
-  next.answers = m.pauses_answered.load(relaxed);  // before the timer is set, since it may fire at once
+  next.answers = m.pauses_answered.load(relaxed);  // before the timer is set, because it may fire at once
   bool const is_set = next.timer.send_at_next_tick(tid);
   if (is_set) {
     ++m.asked_without_p;
@@ -150,8 +151,9 @@ void without_p_watch::close() noexcept {
   for (request& each : requests_) each.timer.close();
 }
 
-// The thread has used the CPU since the last look. But it may have slept most of that time, and be on its way out of a call right now: the
-// signal would make an error of that (T04). So it is sent only if the thread runs at two looks.
+// The thread has used the CPU since the last look. But it may have slept most of that time, and may be on its way out
+// of a call at this moment; the signal would make that call fail (T04). So the signal is sent only if the thread runs
+// at two looks.
 void without_p_watch::ask(M& m, int tid, std::int64_t since_ns, std::int64_t used_ns, std::int64_t now_ns) noexcept {
   if (ask_by_timer(m, tid, now_ns)) return;
   os::thread_watch watch;
