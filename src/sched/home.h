@@ -1,38 +1,46 @@
-// Goroutines that come home: they go on where they parked (T08).
+// Goroutines that are at home on an M: they continue on the M on which they parked (T08).
 //
-// A call of the C library may be made to park its goroutine, but compiled code keeps thread-local addresses over it: that of errno
-// above all, whose function is declared const. So for the length of such a call the goroutine is *at home* on the M it is on:
-// whatever it waits for, it goes on there and nowhere else. It leaves its stack when it parks, and the M runs others meanwhile:
-// thousands share a few threads. Decision 014 says what was weighed.
+// A call of the C library may be made to park its goroutine, but compiled code keeps thread-local addresses across the
+// call, above all that of errno, whose function is declared const. So for the length of such a call the goroutine is
+// *at home* on its M: whatever it waits for, it continues there and nowhere else. It leaves its stack when it parks,
+// and the M runs other goroutines meanwhile, so thousands of them share a few threads. Decision 014 describes the
+// alternatives.
 //
 // Invariants:
-//  1. G::locked_to is the home, from the begin of the call to its end. Only who runs on an M can become its resident, or cease to be.
-//     Calls nest, and what keeps it there need not end in the order in which it began: a lock of the C library whose owner is the thread
-//     keeps it from the moment it has it until it lets it go (src/posix_locks). So they are counted. A goroutine that ends is at home no more.
-//  2. One that is at home stands in no queue of a P, where others could take it. Once readied, by whomsoever, it goes to its M's
-//     home_queue, which is that thread's own, or to its home_inbox, under sched.lock. The queue is filled from the inbox when it is empty, and every
-//     few turns: some may be in there always, who yield until one from the inbox has done something.
-//  3. An M never enters a system call that was announced, and is never locked to a goroutine, while it is home to others: whoever wants
-//     that goes to another thread first (make_way), which is not yet his: the M rests then, and can be woken. Where a
-//     thread sleeps in the kernel unannounced, is kept by a computation, or there is no other thread to be had, those at home there wait
-//     until it is over.
-//  4. An M that is home to somebody is not let go, and does not end with a goroutine that was locked there. M0 is nobody's home, since it runs only main: who is to be at home there, or
-//     inside a call that was announced, is locked to the thread for that time.
+//  1. G::locked_to is the home, from the beginning of the call to its end. A goroutine becomes or ceases to be a
+//     resident of an M only while it runs on that M. Calls nest, and the reasons that keep a goroutine at home need not
+//     end in the order in which they began: a lock of the C library that belongs to the thread keeps its goroutine
+//     there from locking to unlocking (src/posix_locks). So these reasons are counted. A goroutine that ends is not at
+//     home any more.
+//  2. A resident stands in no queue of a P, where other Ms could take it. Once readied, by any thread, it goes to its
+//     M's home_queue, which only that thread uses, or to its home_inbox, under sched.lock. The queue is filled from the
+//     inbox when it is empty, and also every few turns, because the queue may always contain residents that yield until
+//     a goroutine from the inbox has done something.
+//  3. An M never enters an announced system call, and is never locked to a goroutine, while it is home to others. A
+//     goroutine that wants either first moves to another thread, which is no goroutine's home (make_way); the M that it
+//     leaves rests then, and can be woken. If a thread sleeps in the kernel without an announcement, or is kept by a
+//     computation, or if no other thread can be had, its residents wait until that is over.
+//  4. An M that has residents is not let go, and does not end with a goroutine that was locked there. M0 is no
+//     goroutine's home, because it runs only main. A goroutine that is to be at home on M0, or inside an announced
+//     call, is locked to the thread for that time.
 //
 // Why no wake-up is lost. Everything happens under sched.lock:
 //
-//   whoever readies it                              its M
-//   1. puts it into the inbox                       1. looks at its number of runnable residents
-//   2. looks whether the M rests: if so it gets     2. if there is none, gives its P up; and later, if there still
-//      an idle P and is woken; without one it          is none, rests. If there is one and it has no P, it takes an
-//      is called, and stands in the global queue       idle one, or is called and rests
+//   the thread that readies a resident              the resident's M
+//   1. puts the resident into the inbox             1. checks its number of runnable residents
+//   2. checks whether the M rests. If so, the M     2. If there are none, it gives its P up; and later, if there
+//      gets an idle P and is woken. If no P is         are none then either, it rests. If there are some and it
+//      idle, the M is called: it stands in the         has no P, it takes an idle P, or it is called and rests
+//      global queue for a P
 //
-// Each side's steps are one critical section, so the second sees what the first did. An M that neither rests nor holds a P is on its
-// way to 2. A call is work in the global queue like any other: no P goes idle beside it (wake.h), and whoever meets it gives his
-// P to that M. It is withdrawn when the M gets a P in another way.
+// Each side's steps are one critical section, so the second side sees what the first did. An M that neither rests nor
+// holds a P is on its way to step 2. A call is work in the global queue like any other. So no P goes idle beside it
+// (wake.h), and the M that takes it from the queue gives its own P to the called M. The call is withdrawn when the
+// called M gets a P in another way.
 //
-// Why a P does not go round among those that are called. Who gives his P to one of them may be called himself a moment later. So the turn
-// in which a call was found is over with that (P::tick): who comes with the P looks at his residents before he looks at the next call.
+// Why a P does not go round among the called Ms. An M that gives its P to a called M may itself be called a moment
+// later. So the turn in which a call was found ends with that (P::tick), and the M that gets the P looks at its
+// residents before it looks at the next call.
 #pragma once
 
 #include "core/sched.h"
@@ -40,18 +48,20 @@
 
 namespace thrum::rt {
 
-// From here on m's goroutine goes on on this thread only, until as many of the second were called as of the first: on a goroutine that is no
-// thread from outside, inside the runtime. One that is locked already is locked once more, whatever unlock_os_thread does. With 255 at once it is at
-// home until it ends.
+// stay_home: from here on m's goroutine continues on this thread only, until leave_home was called as many times as
+// stay_home. Called on a goroutine, not on a foreign thread, inside the runtime. A goroutine that is already locked is
+// locked once more, and unlock_os_thread does not undo that. A goroutine that reaches a count of 255 is at home until
+// it ends.
 void stay_home(M& m) noexcept;
 void leave_home(M& m) noexcept;
-// The same for good, whatever else keeps it there or lets it go: its goroutine has called exit() (sched/exit_stage.h).
+// Keeps m's goroutine on this thread for good, whatever else keeps it there or lets it go. The goroutine has called
+// exit() (sched/exit_stage.h).
 void stay_for_good(M& m) noexcept;
-// g, the current goroutine of m, has ended.
+// g, the current goroutine of m, is at home no more, because its last reason has ended or the goroutine has ended.
 void end_home(M& m, G& g) noexcept;
 
-// For the length of a call: wherever the goroutine parks in it, it goes on on this thread. In user code; nothing happens on threads
-// that are no goroutine's. It must end where it began: on the same goroutine.
+// For the length of a call: wherever the goroutine parks in it, it continues on this thread. Used in user code. On a
+// thread that runs no goroutine it does nothing. It must be destroyed on the goroutine that made it.
 class [[nodiscard]] at_home {
  public:
   at_home() noexcept;
@@ -63,45 +73,48 @@ class [[nodiscard]] at_home {
   bool is_ = false;
 };
 
-// g, which is at home and runnable, goes there. On the thread of `by`; nullptr: it has none, or none that matters.
+// Sends g, which is at home and runnable, to its M. Called on the thread of the M `by`; nullptr: the thread has no M,
+// or it does not matter which.
 void send_home(M* by, G& g) noexcept;
 
-// The next resident that can run; with others waiting on the P, every other time. On g0, with a P.
+// Takes the next resident that can run. If other goroutines wait on the P, it does so only every other time. On g0,
+// with a P.
 [[nodiscard]] found take_at_home(M& m) noexcept;
 
-// p goes to the home of g, which was called and has had its turn.
+// Gives p to the home of g. That M was called, and its turn has come.
 void give_p_to_home_of(P& p, G& g) noexcept;
 
 // --- under sched.lock ---
 
-// m is about to rest, without a P. True: residents are runnable and it has one now.
+// Called when m is about to rest, without a P. True: residents are runnable, and m has taken a P for them.
 [[nodiscard]] bool takes_p_for_residents(Sched& s, M& m) noexcept;
 
-// m has a P, or is about to get one.
+// Called when m has a P, or is about to get one.
 inline void withdraw_call(Sched& s, M& m) noexcept {
   if (!m.is_called) [[likely]]
     return;
   s.global_queue.uncall(m);
-  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
 }
 
 // --- making way, on a goroutine, inside the runtime ---
 
-// m's goroutine and its P go to an M that is nobody's home, if m is somebody's. One that is at home or locked stays, and at the limit of
-// threads all do. The M it is on then.
+// If m is home to other goroutines, moves m's goroutine and its P to an M that is no goroutine's home. A goroutine that
+// is at home or locked stays, and so do all at the limit of threads. Returns the M on which the goroutine is then.
 M& make_way(M& m) noexcept;
 
-// And back, when the call is over or the lock undone: a thread for these remains one, so that residents do not spread over all threads
-// there are.
+// Moves the goroutine back to an M that is home to others, when the call is over or the lock undone. So an M that stood
+// in for such calls remains free for them, and residents do not spread over all threads.
 M& go_back(M& m) noexcept;
-// The same for the P alone, when the goroutine has left the thread: on g0.
+// The same for the P alone, when the goroutine has left the thread. On g0.
 void stand_back(M& m) noexcept;
 inline void stand_in_no_more(M& m) noexcept {
   m.stands_in = false;
   m.leaves = m.usual_leaving();
 }
 
-// g has arrived on m. Inside a call that was announced it goes away again, when it leaves the runtime: not from somebody's home.
+// g has arrived on m. If g is inside an announced call, it goes away again when it leaves the runtime, which must not
+// happen on an M that is home to others; so g makes way first.
 M& arrive_announced(M& m, G& g) noexcept;
 [[gnu::always_inline]] inline M& settle(M& m, G& g) noexcept {
   if (g.blocking_depth == 0) [[likely]]

@@ -1,52 +1,64 @@
-// Goroutines that go on only on their own thread, which sleeps in their frames until their turn comes (S24).
+// Goroutines that continue only on their own thread, which sleeps in their frames until their turn comes (S24).
 //
-// There are three kinds: locked by lock_os_thread, and parked; paused in the middle of user code (sys/preempt.h); back from a
-// system call in the frames of a caller who must stay on his thread (sys/blocking.h). None of them leaves its stack, unlike those
-// who are at home on a thread (sched/home.h). The thread gives its P away and sleeps on its M's note. The goroutine is queued like
-// any other, as a locked entry; whoever takes that entry gives his P to the thread, and goes on without one (give_p_to_thread_of).
+// There are three kinds:
+// - goroutines that are locked by lock_os_thread and parked;
+// - goroutines that are paused in the middle of user code (sys/preempt.h);
+// - goroutines that come back from a system call in the frames of a caller that must stay on its thread
+//   (sys/blocking.h).
+//
+// None of them leaves its stack, unlike the goroutines that are at home on an M (sched/home.h). The thread gives its P
+// away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry. The M that takes that
+// entry gives its P to the thread, and goes on without one (give_p_to_thread_of).
 //
 // Invariants:
-//  1. Such a goroutine remains its M's current one: nobody touches its stack, and its saved context is only good for a look.
-//  2. A goroutine that is locked never leaves its thread: what it does when it parks, the commit step included, it does there.
-//     From that step on somebody may hand the thread a P, before it has given its own away.
-//  3. A thread whose goroutine ends locked ends with it: whatever was done to the thread is of no use to others. Not the first one, and
-//     not one that others are at home on, who can go on nowhere else.
+//  1. Such a goroutine remains its M's current goroutine. No other thread touches its stack, and its saved context may
+//     only be read.
+//  2. A locked goroutine never leaves its thread. Whatever it does when it parks, the commit step included, it does
+//     there. From the commit step on, another thread may give this thread a P before it has given its own away.
+//  3. A thread whose goroutine ends locked ends with it, because whatever was done to the thread is of no use to
+//     others. There are two exceptions: M0's thread, and a thread that is home to other goroutines, which can continue
+//     nowhere else.
 #pragma once
 
 #include "core/sched.h"
 
 namespace thrum::rt {
 
-// Locks m's current goroutine to its thread, once more; and the way back. If it was only a guest on M0, joined by main in place,
-// it goes elsewhere first: M0's thread is not ours to end. Likewise if others are at home here (sched/home.h); who is at home himself
-// stays there one time more, among the others. The M it is on then.
+// Locks m's current goroutine to its thread once more. Returns the M on which the goroutine is then:
+// - A goroutine that main joined in place, and that therefore runs on M0, first moves to another thread, because M0's
+//   thread is not thrum's to end.
+// - If other goroutines are at home here (sched/home.h), it also moves to another thread.
+// - A goroutine that is at home itself stays, for one more reason, among the other residents.
 M& lock_to_thread(M& m) noexcept;
-// One time too many does nothing: what else keeps it there (G::home_depth) ends by itself.
+// Undoes one lock. One call too many does nothing, because the other reasons that keep the goroutine there
+// (G::home_depth) end by themselves.
 void unlock_from_thread(M& m) noexcept;
-// The same where it is, for a moment: of the one on M0, for example, who remains there.
+// The same without moving to another thread, for a short time. The goroutine on M0, for example, remains there.
 void lock_where_it_is(M& m) noexcept;
 void unlock_where_it_is(M& m) noexcept;
 
-// g, the current goroutine of m, has ended. It is at home nowhere. If it was locked, so will m's thread, as soon as it comes to g0. M0's does not: it
-// is the caller's of run. Nor does one that is somebody's home: it was locked there at the limit of threads.
+// g, the current goroutine of m, has ended, so it no longer belongs to a thread. If it was locked to m, m's thread ends
+// with it as soon as the thread comes to g0. M0's thread does not end, because it belongs to the caller of run. A
+// thread that is home to other goroutines does not end either: g was locked there at the limit of threads.
 void end_lock(M& m, G& g) noexcept;
-// On g0, when it has come there: gives its P away; the thread is to end.
+// Called on g0 when such a thread has come there. Gives its P away; the thread has to end afterwards.
 void give_up_own_thread(M& m) noexcept;
 
-// m's current goroutine leaves m, by way of the global queue, since m will run no more: it is about to end, or is M0. The M it is
-// on then.
+// m's current goroutine leaves m by way of the global queue, because m will not run it any further: m is about to end,
+// or is M0. Returns the M on which the goroutine is then.
 M& leave_thread(M& m) noexcept;
 
 // What suspend() does for a locked goroutine.
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;
 
-// Under sched.lock: m's goroutine, which is in state `from`, is to wait for its turn on this thread.
+// Under sched.lock: queues m's goroutine, which is in state `from`, to wait for its turn on this thread.
 void queue_on_own_thread_locked(M& m, g_status from) noexcept;
 
-// Sleeps until its turn has come; m has a P then. False: the run is over.
+// Sleeps until the goroutine's turn has come; m has a P then. False: the run is over.
 [[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;
 
-// The run is over. The goroutine goes no further, and its thread, which has no P, comes to its end; one that is not ours sleeps.
+// The run is over. The goroutine goes no further. Its thread, which has no P, comes to its end; a foreign thread sleeps
+// for good.
 [[noreturn]] void leave_it_there(M& m) noexcept;
 
 }  // namespace thrum::rt

@@ -1,77 +1,88 @@
 // The network poller as a source of runnable goroutines (S25; Go's netpoll).
 //
-// Who polls:
-//  - an M that searches and finds nothing in its ring and the global queue looks, without waiting, if somebody waits for a
-//    descriptor and nobody sleeps in the poll (find_runnable);
-//  - the M that keeps the time while Ps are idle sleeps in the poll instead of on its note, as soon as somebody waits for a
-//    descriptor (timekeeper.h);
-//  - sysmon, if nobody has for 10 ms: all Ps are busy (NE-16).
+// Three kinds of threads poll:
+// - An M that searches, and finds nothing in its run queue and in the global queue, polls without blocking if a
+//   goroutine waits for a descriptor and no M sleeps in the poller (find_runnable).
+// - The timekeeper sleeps in the poller instead of on its note, as soon as a goroutine waits for a descriptor
+//   (timekeeper.h).
+// - sysmon polls if no thread has polled for 10 ms, because then all Ps are busy (NE-16).
 //
-// Why no event is lost. The kernel keeps an event until somebody fetches it, and whoever fetches it writes it into the
-// descriptor's readiness word (core/poll_desc.h) before he does anything else. So it is enough that somebody polls:
+// Why no event is lost. The kernel keeps an event until a thread fetches it. The thread that fetches it writes it into
+// the descriptor's readiness word (core/poll_desc.h) before it does anything else. So it is enough that some thread
+// polls:
 //
-//   whoever waits for a descriptor               whoever gives a P up, under sched.lock
+//   the goroutine that waits for a descriptor    the M that gives a P up, under sched.lock
 //   1. poll_waiters grows                        1. puts the P into the idle list
-//   2. its M looks for other work: it finds      2. looks at poll_waiters: not 0, then it sleeps in the poll,
-//      none, and comes to the right column,         unless somebody does
-//      or is busy: then it polls when it next
-//      runs out of work, or sysmon does
+//   2. its M looks for other work. If it finds   2. checks poll_waiters; if it is not 0, the M sleeps in the
+//      none, it comes to the right column. If       poller, unless another M does
+//      it is busy, it polls when it next runs
+//      out of work, or sysmon polls
 //
-// poll_waiters and the idle list are seq_cst: a P that is given up by hand_off, behind whose back nobody comes to the right
-// column, is followed by a look of see_that_all_is_watched. Unlike a timer, a descriptor may stay unwatched beside an idle P for
-// some looks of sysmon: the M that slept there is busy with what came, and waking another one for each event would cost more
-// than most of them take. If it goes on looking by itself nobody else needs to.
+// poll_waiters and the idle list are seq_cst. If hand_off gives a P up, no M comes to the right column, so hand_off
+// calls see_that_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
+// looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
+// event would cost more than most events take. If that M goes on polling by itself, no other M needs to.
 //
-// When nobody is woken for what came. Waking an M costs both sides some microseconds, and it arrives when a goroutine that only
-// answers a question has long done so. So whoever has fetched several events keeps them all in the ring of its own P, if
-//  - at the pace of late (core/pace.h) they take hardly longer in all than another M takes to come and fetch its share;
-//  - its M has slept within the last millisecond. One that goes from batch to batch without a pause is not enough for what comes,
-//    however few there are in each;
-//  - sysmon has not found lately that this was a mistake (P::spreads_at_once).
-// It is a wake-up that is put off, as the one in wake.h, and sysmon makes it good:
-//  - They are in the ring of a P that is about to run them. Whoever gives a P up later looks at this ring as at every other, and takes
-//    part; what takes this P's M away (a call, the end of a slice, a locked goroutine) gives the P to another one with all it has.
-//  - If one of them computes or sleeps in the kernel, those behind it wait for sysmon. It finds a ring where a goroutine waits and
-//    none was taken out between two looks, beside an idle P, and wakes one. It makes these looks every 250 us while such batches come; if
-//    it sleeps for longer when the first of them comes, the M that keeps that batch nudges it (sys/put_off_watch.h).
-//    An event that comes a moment later waits as long, since nobody sleeps in the poll then. One that announces its call with
-//    others behind it has sysmon look at once (sys/blocking.cpp).
-//  - The timers do not depend on it. The M that kept the time owes a look and pays before it runs the first (M::owes_watch), so
-//    that somebody else keeps it if there is any; those that are due beside the events are run before them, and wake
-//    somebody for what they bring.
-//  - The global queue has every 61st turn as ever, and all of it before the next look at the poll.
-// A slow goroutine makes the pace slow, and the next batches are spread at once; a dozen quick batches later it is forgotten.
+// When no P is woken for the events that came. Waking an M costs both sides some microseconds, and the M arrives when a
+// goroutine that only answers a question has long done so. So the M that has fetched several events keeps them all in
+// the run queue of its own P, if
+// - at the recent pace (core/pace.h) they take hardly longer in all than another M takes to come and fetch its share;
+// - the M has slept within the last millisecond. An M that goes from batch to batch without a pause is not enough for
+//   what comes, however few events there are in each batch;
+// - sysmon has not found lately that this was a mistake (P::spreads_at_once).
 //
-// Why no wake-up is lost. Who sleeps in the poll has said so in its note (os/note.h) before: whoever wakes the note rings the
-// bell. But the bell can be found by somebody else: by one who only looks, or by the next who sleeps there, since the one whom
-// it was meant for takes his time to leave. So whoever finds it while others are in there rings it again: `in_poll` grows before
-// the note says so, and the bell is rung after that was seen. At most one who sleeps there is not woken (there is one
-// timekeeper), so if it is he who finds it, he first waits until the others are out. A bell that nobody needs any more ends the
-// next sleep for nothing, and that one goes on sleeping.
+// This is a put-off wake-up like that of wake.h, and sysmon makes up for it:
+// - The goroutines are in the run queue of a P that is about to run them. An M that gives a P up later checks this run
+//   queue like every other, and takes a part. Whatever takes the M away from this P (a call, the end of a slice, a
+//   locked goroutine) gives the P, with all that it has, to another M.
+// - If one of the goroutines computes or sleeps in the kernel, those behind it wait for sysmon. sysmon finds a run
+//   queue in which a goroutine waits and from which none was taken between two looks, beside an idle P, and wakes a P.
+//   It looks every 250 us while such batches come. If it sleeps for longer when the first of them comes, the M that
+//   keeps that batch nudges it (sys/put_off_watch.h). An event that comes a moment later waits as long, because no M
+//   sleeps in the poller then. A goroutine that announces its call while others are behind it makes sysmon look at once
+//   (sys/blocking.cpp).
+// - The timers do not depend on this. The M that was the timekeeper owes a check, and makes it before it runs the first
+//   goroutine (M::owes_watch), so that another M watches the timers if there are any. Timers that are due at the same
+//   time as the events are run before them, and a P is woken for the goroutines that they make runnable.
+// - The global queue has its turn at every 61st tick, as always, and all of it is taken before the next poll.
+//
+// A slow goroutine makes the pace slow, and the next batches are spread at once. A dozen quick batches later it is
+// forgotten.
+//
+// Why no wake-up is lost. An M that sleeps in the poller has said so in its note (os/note.h) before, and a thread that
+// wakes the note rings the bell of the poller. But another thread can fetch that event: a thread that polls without
+// blocking, or the next M that sleeps in the poller, because the M for which the bell was meant takes some time to
+// leave.
+//
+// So a thread that finds the bell while other Ms are in the poller rings it again. `in_poll` grows before the note says
+// that the M polls, and the bell is rung after the waker has seen the note in that state. At most one M in the poller
+// has not been woken, because there is one timekeeper. If that M finds the bell, it first waits until the others are
+// out. A bell that no M needs ends the next sleep for nothing, and that M goes on sleeping.
 #pragma once
 
 #include "core/sched.h"
 
 namespace thrum::rt {
 
-// Whether a look may bring something, and nobody else is about to get it. A look too many or too few does no harm; acquire pairs
-// with whoever waits: the poll was opened before.
+// Whether a poll may bring something that no other thread is about to get. One poll too many or too few does no harm.
+// acquire pairs with the goroutine that counts itself in poll_waiters: the poller was opened before.
 [[nodiscard]] inline bool poll_is_worth_a_look(Sched const& s) noexcept {
   return s.poll_waiters.load(acquire) != 0 && s.in_poll.load(relaxed) == 0;
 }
 
-// Looks without waiting. Who can go on now is in `runnable`, made runnable but in no queue.
+// Polls without blocking. The goroutines that can go on are put into `runnable`: their status is runnable, but they are
+// in no queue.
 void look_at_poll(Sched& s, g_list& runnable) noexcept;
 
-// Sleeps in the poll until m's note is woken, somebody can go on, or the time has come. m has no P.
+// Sleeps in the poller until m's note is woken, a goroutine can go on, or the time has come. m has no P.
 struct poll_sleep {
-  bool woken;  // the note
+  bool woken;  // m's note was woken
   bool time_has_come;
 };
 [[nodiscard]] poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept;
 
-// What was found goes where it can run: to m's own P if that is enough, else the first, and the others to idle Ps as well. Without a
-// P, all of them.
+// Puts the goroutines that a poll found where they can run. If m's own P is enough, all go there; otherwise the first
+// goes there, and the others go to idle Ps as well. If m has no P, all go to the global queue.
 void run_polled(M& m, g_list& runnable) noexcept;
 
 }  // namespace thrum::rt

@@ -1,12 +1,13 @@
 // The thread that makes threads.
 //
-// Making one allocates and takes locks of the C library. An M that needs another one is inside the runtime, where it must not
-// wait for a lock that a goroutine holds whose turn may depend on it (T01); sysmon and signal handlers must not either. So
-// they leave the new M, which has its P already, in a list and ring. Nobody waits for the thread: it comes when it can. But if
-// goroutines are paused, perhaps with such a lock, a P is not given to the unborn, or is taken back from them: see start_m_locked and
-// get_p_in_user_code.
+// Making a thread allocates and takes locks of the C library. An M that needs another M is inside the runtime, where it
+// must not wait for a lock of a goroutine whose turn may depend on this M (T01). The same holds for sysmon and signal
+// handlers. So they put the new M, which already has its P, into a list and ring the thread maker. No thread waits for
+// the new thread: it comes when it can. But if goroutines are paused, perhaps while they hold such a lock, a P is not
+// given to an unborn M, or is taken back from it: see start_m_locked and get_p_in_user_code.
 //
-// It also asks the kernel for bytes of files on behalf of goroutines that wait for them: sched/ring_asker.h.
+// The thread maker also asks the kernel for bytes of files on behalf of goroutines that wait for them:
+// sched/ring_asker.h.
 #pragma once
 
 #include "core/sched.h"
@@ -16,13 +17,13 @@ namespace thrum::rt {
 
 class thread_maker {
  public:
-  // Starts it. Throws std::system_error when it cannot.
+  // Starts the thread. Throws std::system_error if that fails.
   explicit thread_maker(Sched& s);
   thread_maker(thread_maker const&) = delete;
   thread_maker& operator=(thread_maker const&) = delete;
   ~thread_maker() { stop(); }
 
-  // When it returns no thread is made any more.
+  // After the return no thread is made.
   void stop() noexcept;
 
  private:
@@ -43,14 +44,14 @@ class thread_maker {
   atomic<bool> stopping_{false};
   bool runs_ = false;
   os::note ended_;
-  ended_threads leaving_;          // the kernel lists them still
-  M* ending_ = nullptr;            // their threads, by idle_link
-  std::int64_t last_left_ns_ = 0;  // of both
-  bool stays_ = false;             // its thread, for good: written before the note is woken. See end_ring
+  ended_threads leaving_;          // foreign threads that are ending; the kernel lists them
+  M* ending_ = nullptr;            // Ms whose threads are ending, linked by idle_link
+  std::int64_t last_left_ns_ = 0;  // when one of both kinds was last added
+  bool stays_ = false;             // its thread sleeps for good (see end_ring); written before the note is woken
 };
 
-// Something is in sched.unborn_ms or ended_ms, a spare thread is wanted, a cold read is queued, or an errand is to be done.
-// Anybody.
+// Wakes the thread maker, because something is in sched.unborn_ms or ended_ms, a spare thread is wanted, a cold read is
+// queued, or an errand is to be done. May be called by any thread.
 void ring_thread_maker(Sched& s) noexcept;
 
 }  // namespace thrum::rt
