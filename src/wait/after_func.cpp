@@ -16,8 +16,8 @@ namespace {
 
 using namespace rt;
 
-// Under the timer's lock. The reference of the pending call becomes that of the goroutine, which may have ended when this
-// returns: the state is not touched after the queue has it.
+// Under the timer's lock. The goroutine takes over the reference of the pending call. The goroutine may have ended when
+// this returns, so the state is not touched once the goroutine is in the queue.
 void start_call(timer_record& fired, M& m, std::int64_t) noexcept {
   auto& s = *static_cast<func_timer_state*>(fired.argument);
   G& g = G::of(*std::exchange(s.prepared, nullptr));
@@ -31,16 +31,16 @@ func_timer_state& state_of(task& its_goroutine) noexcept {
   return **std::launder(reinterpret_cast<func_timer_state**>(its_goroutine.storage));
 }
 
-// Under the timer's lock. A goroutine of a run that is over is left to that run.
+// Under the timer's lock. A goroutine that was prepared in a run that is over is left to that run.
 bool has_goroutine_of(func_timer_state const& s, std::uint32_t epoch) noexcept {
   return s.prepared != nullptr && s.prepared_in == epoch;
 }
 
-// Under the timer's lock. Answers what the setting replaced.
+// Under the timer's lock. Returns what the new setting replaced.
 func_timer_was set_locked(func_timer_state& s, M& m, std::int64_t ns, added_as& place) noexcept {
   timer_record& r = *s.timer;
   if (!has_goroutine_of(s, m.sched.epoch)) return func_timer_was::without_goroutine;
-  if (!std::exchange(s.is_pending, true)) s.references.fetch_add(1U, relaxed);  // relaxed: the caller holds one
+  if (!std::exchange(s.is_pending, true)) s.references.fetch_add(1U, relaxed);  // relaxed: the caller holds a reference
   if (ns > 0) {
     bool const was_armed = r.armed_in == m.sched.epoch;
     place = m.p->timers.arm(r, time_after(timer_clock_ns(), ns), m.sched.epoch);
@@ -56,11 +56,11 @@ func_timer_was set_locked(func_timer_state& s, M& m, std::int64_t ns, added_as& 
 void make_func_timer(func_timer_state& s) { s.timer = &new_timer(start_call, &s); }
 
 void retain_func_timer(func_timer_state& s) noexcept {
-  s.references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference already
+  s.references.fetch_add(1U, relaxed);  // relaxed: the caller has a reference
 }
 
 void release_func_timer(func_timer_state& s) noexcept {
-  // acq_rel: what others did with it is over before it is destroyed
+  // acq_rel: what other threads did with the state is over before it is destroyed
   if (s.references.fetch_sub(1U, acq_rel) != 1) return;
   if (M* const m = callers_m()) {
     enter(*m);
@@ -78,9 +78,9 @@ bool stop_func_timer(func_timer_state& s) noexcept {
   {
     timer_guard const guard(*s.timer);
     was_armed = stop_locked(*s.timer);
-    was_pending = std::exchange(s.is_pending, false);  // also one that its run did not live to see
+    was_pending = std::exchange(s.is_pending, false);  // this may also be a call whose run ended before its time came
   }
-  if (was_pending) release_func_timer(s);  // never the last: the caller has a handle
+  if (was_pending) release_func_timer(s);  // this is never the last reference, because the caller has a handle
   return was_armed;
 }
 
@@ -93,7 +93,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
   M* const m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum: after_func and reset need a runtime that is alive: thrum::run");
   enter(*m);
-  if (fresh != nullptr && G::of(*fresh).is_orphan()) fresh = nullptr;  // made in a run that has ended meanwhile
+  if (fresh != nullptr && G::of(*fresh).is_orphan()) fresh = nullptr;  // it was made in a run that has ended since
   if (!m->p->timers.reserve(1)) {
     leave(*m);
     if (fresh != nullptr) discard_task(*fresh);
@@ -105,7 +105,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
     os::lock_guard const guard(s.timer->lock);
     if (fresh != nullptr && !has_goroutine_of(s, m->sched.epoch)) {
       s.prepared = std::exchange(fresh, nullptr);
-      let_run_go(*m);  // what new_task began
+      let_run_go(*m);  // ends what new_task began
       s.prepared_in = m->sched.epoch;
     }
     before = set_locked(s, *m, ns, place);
@@ -116,7 +116,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
     wake_if_idle(m->sched);
   }
   leave(*m);
-  if (fresh != nullptr) discard_task(*fresh);  // another setting brought one
+  if (fresh != nullptr) discard_task(*fresh);  // another setting has brought a goroutine
   return before;
 }
 
@@ -137,7 +137,7 @@ void end_with_its_run(timer_record& r) noexcept {
   {
     os::lock_guard const guard(r.lock);
     bool const was_armed = std::exchange(r.armed_in, 0U) != 0;
-    if (was_armed && r.fire == detail::start_call) {  // armed: so the state is there, and its call pending
+    if (was_armed && r.fire == detail::start_call) {  // it is armed, so the state exists and its call is pending
       pending = static_cast<detail::func_timer_state*>(r.argument);
       pending->is_pending = false;
     }

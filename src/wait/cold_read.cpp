@@ -12,7 +12,7 @@ namespace thrum::rt {
 namespace {
 
 void commit_cold_read(M& m, G&, void* argument) noexcept {
-  // From here on it may run again, and its record be gone.
+  // From here on the goroutine may run, and its record may be gone.
   if (m.sched.cold_reads.put(*static_cast<cold_read*>(argument))) ring_thread_maker(m.sched);
 }
 
@@ -21,7 +21,8 @@ void commit_cold_read(M& m, G&, void* argument) noexcept {
 bool pages_can_be_waited_for() noexcept {
   M const* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return false;
-  if (m->leaves == leaving::in_place || m->current->blocking_depth != 0) return false;  // it keeps its thread as it is
+  // it keeps its thread in any case
+  if (m->leaves == leaving::in_place || m->current->blocking_depth != 0) return false;
   return m->sched.options.io_uring && m->sched.cold_reads.may_be_asked();
 }
 
@@ -35,7 +36,8 @@ M& page_wait::begin() noexcept {
   M& m = *current_m();
   enter(m);
   Sched& s = m.sched;
-  if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m, wait_reason::io);  // its run has left it behind
+  // its run has ended and has left this goroutine behind
+  if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m, wait_reason::io);
   if (run_ == nullptr) {
     run_ = &s;
     s.cold_reads.begin(read_);
@@ -75,7 +77,7 @@ void wait_until_unread(int fd) noexcept {
     M* const m = current_m();
     if (m == nullptr || m->current == nullptr || m->is_foreign) return;
     {
-      runtime_mark const mark;  // nobody is preempted who holds the lock (T01)
+      runtime_mark const mark;  // so that the goroutine is not preempted while it holds the lock (T01)
       if (!m->sched.cold_reads.are_of(fd)) return;
     }
     static_cast<void>(blocking([] { return os::note().sleep_for(disk_takes_ns); }));

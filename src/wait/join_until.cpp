@@ -1,5 +1,5 @@
-// Waiting for a goroutine with a time limit. The race between its end and the timer is for the child's join word: whoever
-// takes the joiner out of it wakes the joiner.
+// Waiting for a goroutine with a time limit. The end of the child and the timer race for the child's join word. The one
+// of them that takes the joiner out of the word wakes the joiner.
 #include "core/current.h"
 #include "core/forked.h"
 #include "sched/park.h"
@@ -15,7 +15,7 @@ namespace thrum {
 namespace rt {
 namespace {
 
-// On the joiner's stack, which it cannot leave while the timer may fire.
+// On the joiner's stack. The joiner does not leave this frame while the timer may fire.
 struct limited_join {
   G& child;
   G& joiner;
@@ -27,7 +27,7 @@ struct limited_join {
 void give_up(timer_record& fired, M& m, std::int64_t) noexcept {
   auto& wait = *static_cast<limited_join*>(fired.argument);
   std::uintptr_t expected = wait.as_waiter();
-  // relaxed: the commit came before us, with the record's lock; nothing else is handed over
+  // relaxed: the commit step came before this, ordered by the record's lock, and nothing else is handed over
   if (wait.child.join.compare_exchange(expected, join_pending, relaxed, relaxed)) wake_late(fired, m, wait.joiner);
 }
 
@@ -36,11 +36,11 @@ void commit_limited_join(M& m, G& left, void* argument) noexcept {
   added_as place{};
   bool is_finished = false;
   {
-    // From the moment that the word names the joiner it may be woken: but it does not get past this lock.
+    // As soon as the word names the joiner, the joiner may be woken. But it cannot get past this lock.
     os::lock_guard const guard(wait.limit.lock());
     place = wait.limit.start(m);
     std::uintptr_t expected = join_pending;
-    // release pairs with publish_finished's acquire: the joiner is parked; acquire on failure: the result is there
+    // release pairs with publish_finished's acquire: the joiner is parked. acquire on failure: the result is there
     is_finished = !wait.child.join.compare_exchange(expected, wait.as_waiter(), acq_rel, acquire);
   }
   if (is_finished) ready(m, left);

@@ -22,14 +22,15 @@ namespace {
 
 using namespace use_words;
 
-// When a descriptor was closed while others used it, last.
+// When a descriptor was last closed while it was in use.
 constinit atomic<std::int64_t> closed_in_use_ns{0};
 
 std::uint32_t live_epoch() noexcept {
   return Sched::live_epoch.load(relaxed);
-}  // a run's own threads have it from the start
+}  // a run's own threads have seen it since their start
 
-// The run in whose name the caller uses a descriptor. A goroutine that its run has left behind does not come back.
+// Returns the run in whose name the caller uses a descriptor. A goroutine that its run has left behind does not come
+// back from here.
 std::uint32_t callers_epoch() noexcept {
   std::uint32_t const live = live_epoch();
   M* const m = current_m();
@@ -45,20 +46,21 @@ use_share callers_share() noexcept {
   return m == nullptr || m->is_foreign ? use_share::outside : use_share::of_run;
 }
 
-// The first user in a run forgets the users of earlier ones. But a thread from outside may have looked which run is alive before that
-// run began: it must not forget the users of a run that it does not know of. acquire pairs with enter_use: the run whose stamp was
-// seen is known.
+// The first user in a run forgets the users of earlier runs. But a foreign thread may have read which run is alive
+// before the present run began, and it must not forget the users of a run that it does not know of. acquire pairs with
+// enter_use: a thread that saw the stamp of a run also sees that the run is alive.
 bool is_newer(use_word seen, std::uint32_t epoch) noexcept {
   return epoch_of(seen) != epoch && Sched::live_epoch.load(acquire) != epoch;
 }
 
-// No handle and no user names it.
+// No handle and no user names the record.
 void free_record(poll_desc& d) noexcept {
-  runtime_mark const mark;  // a goroutine that holds the store's lock is not preempted (T01)
+  runtime_mark const mark;  // so that a goroutine that holds the store's lock is not preempted (T01)
   free_poll_desc(d);
 }
 
-// close(fd), announced if the kernel makes the thread wait in it: it does if the program has set SO_LINGER, non-blocking or not.
+// close(fd), announced if the kernel makes the thread wait in it. It does so if the program has set SO_LINGER, whether
+// the descriptor is non-blocking or not.
 template <class Close>
 void close_file(int fd, poll_kind kind, Close close) noexcept {
   os::poll_remove(fd);
@@ -67,8 +69,8 @@ void close_file(int fd, poll_kind kind, Close close) noexcept {
   close(fd);
 }
 
-// By the user that has set `going`. The record goes first: if the run ends while the call closes the file, the record may be another
-// descriptor's when the call returns.
+// Called by the user that has set `going`. The record goes first, because if the run ends while the call closes the
+// file, the record may belong to another descriptor when the call returns.
 void close_for_good(poll_desc& d) noexcept {
   uses_inside_run const inside;
   forget_poll_deadlines(d);
@@ -84,14 +86,15 @@ void leave_use(poll_desc& d, use_share whose, std::uint32_t epoch) noexcept {
   use_word seen = d.use.load(relaxed);
   use_word next = 0;
   do {
-    if (whose == use_share::of_run && epoch_of(seen) != epoch) return;  // its run is over, and another counts anew
+    // its run is over, and a later run has started a new count
+    if (whose == use_share::of_run && epoch_of(seen) != epoch) return;
     next = left_by(seen, whose);
-    // release: what was done with the descriptor is done; acquire, of the last one: so it is for all
+    // release: what this user did with the descriptor is done. acquire, for the last user: what all users did is done
   } while (!d.use.compare_exchange_weak(seen, next, acq_rel, relaxed));
   if (has_to_close(seen, next)) close_for_good(d);
 }
 
-// Sets bits and counts one more, if it is open and none of them is set.
+// Sets the bits `flags` and counts one more user, if the descriptor is open and none of the bits is set.
 enum class entry_result : std::uint8_t { done, is_closed, is_taken, is_of_another_run };
 entry_result enter_use(poll_desc& d, use_share whose, std::uint32_t epoch, use_word flags) noexcept {
   use_word seen = d.use.load(acquire);
@@ -103,14 +106,14 @@ entry_result enter_use(poll_desc& d, use_share whose, std::uint32_t epoch, use_w
     if ((next & closed) != 0) return entry_result::is_closed;
     if ((next & flags) != 0) return entry_result::is_taken;
     next = with_one_more(next, whose) | flags;
-    // acquire pairs with leave_use: what the one before did is done. release: see is_newer
+    // acquire pairs with leave_use: what the user before did is done. release: see is_newer
   } while (!d.use.compare_exchange_weak(seen, next, acq_rel, acquire));
   return entry_result::done;
 }
 
-// --- the uses of a thread from outside ---
+// --- the uses of a foreign thread ---
 
-// Such a thread never moves, so unlike a goroutine it may have thread-locals.
+// A foreign thread's code never moves to another thread, so unlike a goroutine it may use thread-locals.
 constinit thread_local poll_use* uses_of_thread = nullptr;
 
 [[gnu::noinline]] poll_use* first_use_of_thread() noexcept { return uses_of_thread; }
@@ -143,7 +146,7 @@ bool poll_use::counts_in(use_word seen) const noexcept {
   return share_ == use_share::outside || (share_ == use_share::of_run && epoch_of(seen) == epoch_);
 }
 
-// If another run has begun it stays as it is.
+// If another run has begun, the use stays as it is.
 void poll_use::move_into_run(std::uint32_t epoch) noexcept {
   use_word seen = d_->use.load(acquire);  // both orders as in enter_use
   use_word next = 0;
@@ -156,7 +159,7 @@ void poll_use::move_into_run(std::uint32_t epoch) noexcept {
   epoch_ = epoch;
 }
 
-// False: its run is over, and another counts anew.
+// Returns false if its run is over and a later run has started a new count.
 bool poll_use::move_outside() noexcept {
   use_word seen = d_->use.load(relaxed);
   use_word next = 0;
@@ -213,7 +216,7 @@ void poll_use::end(poll_desc& d) noexcept {
 
 namespace {
 
-// What a goroutine that waited for a direction finds.
+// What a goroutine that waited for a direction finds when it is woken.
 enum class wake_up : bool {
   with_lock,  // the holder has handed over the lock
   to_look,    // the lock may be free, or the descriptor was closed
@@ -227,7 +230,7 @@ wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_
   M* m = found;
   enter(*m);
   if (m->sched.epoch != live_epoch()) sleep_for_good(*m);  // its run has left it behind
-  if (m->sched.epoch != epoch) {  // on a thread from outside, which is a user of an earlier run
+  if (m->sched.epoch != epoch) {                           // this is a foreign thread that is a user of an earlier run
     leave(*m);
     return wake_up::to_look;
   }
@@ -261,11 +264,11 @@ wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_
   return how;
 }
 
-// All that wait for their turn look again: the descriptor was closed, as a rule.
+// All calls that wait for their turn look at the word again. As a rule the descriptor was closed.
 void let_others_look(poll_desc& d, poll_side_name which) noexcept {
   uses_inside_run const inside;
   M* const m = inside.callers_m();
-  if (m == nullptr) return;  // then none waits
+  if (m == nullptr) return;  // no call waits then
   enter(*m);
   wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
   bucket.acquire();
@@ -275,7 +278,8 @@ void let_others_look(poll_desc& d, poll_side_name which) noexcept {
 
 }  // namespace
 
-// A goroutine that an earlier run stopped may have been about to read what an event had told it of. By the holder. False: the use is lost.
+// Called by the holder of the direction's lock. A goroutine that an earlier run stopped may have been about to read the
+// data that an event had announced, so `drained` is void in a new run. Returns false if the use is lost.
 bool poll_use::look_at_last_use(poll_side& side) noexcept {
   if (side.used_in == epoch_ && epoch_ != 0) return true;
   side.used_in = epoch_;
@@ -286,7 +290,7 @@ bool poll_use::look_at_last_use(poll_side& side) noexcept {
   return !is_lost();
 }
 
-// The lock is taken.
+// Another call holds the direction's lock.
 poll_use::turn poll_use::begin_after_others(poll_desc& d, poll_side_name which) {
   bool const is_outsider = callers_share() == use_share::outside;
   std::uint32_t const epoch = callers_epoch();
@@ -338,8 +342,9 @@ bool poll_use::begin(poll_desc& d, poll_side_name which) {
   }
 }
 
-// By the holder, when goroutines wait: the first of them gets the lock. Calls that come meanwhile find it locked all the time, so the order
-// is that of coming. `impossible`: it was closed, so that all are to look, or no run is alive in which they could go on.
+// Called by the holder when goroutines wait. The first of them gets the lock. Calls that come meanwhile find the
+// direction locked all the time, so calls have their turns in the order in which they came. `impossible`: the
+// descriptor was closed, so that all waiters have to look at it, or no run is alive in which they could go on.
 poll_use::handing poll_use::hand_over(poll_side_name which) noexcept {
   uses_inside_run const inside;
   M* const m = inside.callers_m();
@@ -358,10 +363,11 @@ poll_use::handing poll_use::hand_over(poll_side_name which) noexcept {
       result = next != nullptr ? handing::done : handing::none_waits;
       use_word changed = 0;
       do {
-        if (epoch_of(seen) != epoch_) break;  // a thread from outside, which the end of its run found here
+        if (epoch_of(seen) != epoch_) break;  // this is a foreign thread that the end of its run found here
         changed = next != nullptr ? with_one_less(seen, use_share::of_run) : seen;
         if (!more) changed &= ~crowded(which);
-        // release: what was done with the descriptor is done, as in leave_use; `crowded` is ordered by the bucket's lock
+        // release: what was done with the descriptor is done, as in leave_use. `crowded` is ordered by the bucket's
+        // lock
       } while (!d.use.compare_exchange_weak(seen, changed, acq_rel, relaxed));
     }
     if (next != nullptr) next->g->wake_parameter = &d.side(which);
@@ -378,7 +384,7 @@ void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
   use_word next = 0;
   bool in_order = true;
   for (;;) {
-    if (!counts_in(seen)) return unlist();  // its run is over, or it was lost
+    if (!counts_in(seen)) return unlist();  // its run is over, or the use was lost
     bool const others_wait = (seen & (crowded(which) | closed)) == crowded(which) && epoch_of(seen) == live_epoch();
     if (others_wait && in_order) {
       handing const how = hand_over(which);
@@ -388,7 +394,7 @@ void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
       continue;
     }
     next = left_by(seen, share_) & ~(locked(which) | held_outside(which) | crowded(which));
-    // as in leave_use; one that comes to wait meanwhile makes it fail
+    // orders as in leave_use. A call that begins to wait meanwhile makes this fail
     if (d.use.compare_exchange_weak(seen, next, acq_rel, relaxed)) break;
   }
   unlist();
@@ -398,7 +404,8 @@ void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
 
 namespace {
 
-// It was closed in a run that ended before all its users had left: they never will. Outsiders come back.
+// The descriptor was closed in a run that ended before all its users had left. The goroutines among them never will.
+// Outsiders come back.
 void close_without_users(poll_desc& d, use_word seen, std::uint32_t epoch) noexcept {
   while (epoch_of(seen) != 0 && epoch_of(seen) != epoch && !is_newer(seen, epoch) &&
          (seen & (closed | going)) == closed) {
@@ -429,7 +436,7 @@ bool is_closed(poll_desc const& d) noexcept { return (d.use.load(seq_cst) & clos
 
 bool was_closed_in_use_lately() noexcept {
   constexpr std::int64_t lately_ns =
-      100'000'000;  // a call that does not wait is over by then, unless its thread gets no processor
+      100'000'000;  // a call that does not wait is over by then, unless its thread gets no CPU
   std::int64_t const then_ns = closed_in_use_ns.load(relaxed);
   return then_ns != 0 && os::monotonic_ns() - then_ns < lately_ns;
 }
@@ -448,11 +455,12 @@ bool close_poll_desc(poll_desc& d) noexcept {
     }
     // The caller's share is the owner's.
     next = with_one_more(with_one_less(next, use_share::of_run), whose) | closed;
-  } while (!d.use.compare_exchange_weak(seen, next, seq_cst, acquire));  // step 1 of the right column in poll_desc.h
+  } while (!d.use.compare_exchange_weak(seen, next, seq_cst, acquire));  // step 1 of the waker in core/poll_desc.h
   poll_use last;
   last.hold(d, whose, epoch, 0);
   wake_poll_waiters(d);
-  // acquire pairs with leave_use, as for the last user. The caller's share keeps the number from being given to another file.
+  // acquire pairs with leave_use, as for the last user. The caller's share keeps the number from being given to another
+  // file.
   if (!last.is_lost() && users_in(d.use.load(acquire)) > 1) {
     close_file(d.fd, d.kind, os::close_but_keep_number);
     closed_in_use_ns.store(os::monotonic_ns(), relaxed);  // relaxed: it is a hint

@@ -21,11 +21,11 @@ using namespace poll_words;
 // Under the timer's lock.
 void deadline_came(timer_record& fired, M& m, std::int64_t) noexcept {
   auto& side = *static_cast<poll_side*>(fired.argument);
-  side.deadline.store(poll_deadline_passed, seq_cst);  // step 1 of the right column in poll_desc.h
+  side.deadline.store(poll_deadline_passed, seq_cst);  // step 1 of the waker in core/poll_desc.h
   if (G* const g = take_poll_waiter(side, m.sched.epoch)) ready(m, *g);
 }
 
-// The side's timer, made if need be; nullptr: no memory.
+// Returns the direction's timer, and makes it if need be. nullptr: no memory.
 timer_record* timer_of(poll_side& side) noexcept {
   timer_record* has = side.timer.load(acquire);  // pairs with the exchange below
   if (has != nullptr) return has;
@@ -36,15 +36,15 @@ timer_record* timer_of(poll_side& side) noexcept {
   return has;
 }
 
-// With the mark set and room in the heap; under the timer's lock.
+// The caller has set the mark, has reserved room in the heap, and holds the timer's lock.
 added_as arm(M& m, poll_side& side, timer_record& timer, std::int64_t when_ns) noexcept {
   side.armed_in.store(m.sched.epoch, relaxed);
   return m.p->timers.arm(timer, std::min(when_ns, latest_ns), m.sched.epoch);
 }
 
-// A deadline that was set outside of any run, or in an earlier one. False: no memory.
+// For a deadline that was set outside of any run, or in an earlier run. Returns false if there is no memory.
 bool watch_deadline(M& m, poll_side& side) noexcept {
-  // relaxed, both: who sets a deadline now arms the timer himself
+  // Both are relaxed, because a thread that sets a deadline meanwhile arms the timer itself
   if (side.deadline.load(relaxed) <= 0 || side.armed_in.load(relaxed) == m.sched.epoch) return true;
   if (!m.p->timers.reserve(1)) return false;
   auto place = added_as::later;
@@ -67,18 +67,18 @@ void commit_poll_wait(M& m, G& left, void* argument) noexcept {
   auto& its = *static_cast<arrival*>(argument);
   poll_side& side = its.side;
   poll_word expected = its.announced;
-  side.epoch.store(m.sched.epoch, relaxed);  // before it can be found
+  side.epoch.store(m.sched.epoch, relaxed);  // written before the goroutine can be found in the word
   os::chaos_point("poll_wait.parks");
-  // From here on it may run again, and its frame, with `its` in it, be gone.
+  // From here on the goroutine may run, and its frame, with `its` in it, may be gone.
   if (!side.word.compare_exchange(expected, with(expected, naming(left)), seq_cst, relaxed)) ready(m, left);
 }
 
-// Step 1 of the left column. False: an event is there already, and stays there.
+// Step 1 of the waiter in core/poll_desc.h. Returns false if an event has come, and leaves it there.
 bool announce(poll_side& side, [[maybe_unused]] std::uint32_t epoch, poll_word& announced) noexcept {
   poll_word seen = side.word.load(relaxed);
   do {
     if (payload(seen) == event_came) return false;
-    // One that stands there is of a run that is over.
+    // A goroutine that the word names here belongs to a run that is over.
     THRUM_DCHECK(payload(seen) == nothing || side.epoch.load(relaxed) != epoch);
     announced = with(seen, arriving);
   } while (!side.word.compare_exchange_weak(seen, announced, seq_cst, relaxed));
@@ -99,7 +99,7 @@ M& enter_to_wait(uses_inside_run const& inside) {
   if (m == nullptr)
     throw std::logic_error(std::string("thrum: a call on a descriptor would have to wait, but ") + why_no_runtime());
   enter(*m);
-  // its run has left it behind
+  // its run has ended and has left this goroutine behind
   if (m->sched.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);
   return *m;
 }
@@ -124,7 +124,7 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
     if (look_at_poll_side(d, side) == poll_outcome::ready) {
       m = &park(*m, wait_reason::io, commit_poll_wait, &its, commit_holds::nothing);
     } else {
-      // If it fails, somebody has been here and left an event, or nothing.
+      // If this fails, a waker was here and has left an event, or nothing.
       static_cast<void>(side.word.compare_exchange(its.announced, with(its.announced, nothing), seq_cst, relaxed));
     }
     s.poll_waiters.fetch_sub(1, seq_cst);
@@ -143,7 +143,7 @@ void see_old_deadline(poll_side& side, M* m) noexcept {
   }
   if (m == nullptr || side.deadline.load(relaxed) <= 0) return;  // relaxed: see watch_deadline
   enter(*m);
-  static_cast<void>(watch_deadline(*m, side));  // if it fails, whoever waits tries again
+  static_cast<void>(watch_deadline(*m, side));  // if it fails, a goroutine that waits tries again
   leave(*m);
 }
 
@@ -169,13 +169,14 @@ bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns)
     side.deadline.store(has_passed ? poll_deadline_passed : when_ns, seq_cst);
     side.armed_in.store(0, relaxed);
     if (has_passed || when_ns == no_poll_deadline || m == nullptr) {
-      static_cast<void>(stop_locked(*timer));  // also one that was set for another moment in a run that has just begun
+      // this also stops a timer that was set for another moment in a run that has just begun
+      static_cast<void>(stop_locked(*timer));
     } else {
       place = arm(*m, side, *timer, when_ns);
     }
     if (has_passed && m != nullptr) late = take_poll_waiter(side, m->sched.epoch);
   }
-  if (m == nullptr) {  // a goroutine of a run that has begun meanwhile may wait by the old one
+  if (m == nullptr) {  // a goroutine of a run that has begun meanwhile may wait by the old deadline
     inside.end();
     return callers_m() == nullptr || set_poll_deadline(d, which, when_ns);
   }
@@ -197,11 +198,11 @@ void forget_poll_deadlines(poll_desc& d) noexcept {
 void wake_poll_waiters(poll_desc& d) noexcept {
   uses_inside_run const inside;
   for (poll_side& side : d.sides) {
-    // One look: between two, one who arrives may come to stand there.
+    // The word is read only once, because an arriving goroutine could be put into it between two reads.
     poll_word const seen = payload(side.word.load(seq_cst));
     if (seen == nothing || seen == event_came) continue;
     M* const m = inside.callers_m();
-    if (m == nullptr) return;  // then no goroutine waits that could go on
+    if (m == nullptr) return;  // no run is alive, so no goroutine waits that could go on
     enter(*m);
     if (G* const g = take_poll_waiter(side, m->sched.epoch)) ready(*m, *g);
     leave(*m);

@@ -1,4 +1,5 @@
-// What waits for its time when the run ends: a call of after_func would otherwise keep its function for good.
+// What waits for its time when the run ends. Without these functions, a pending call of after_func would keep its
+// function for good.
 #pragma once
 
 #include "core/g.h"
@@ -6,10 +7,10 @@
 
 namespace thrum::rt {
 
-// The record's entry was taken out of its heap, and the entry's reference with it. No M runs any more.
+// The record's entry was taken out of its heap, and this takes over the entry's reference. No M runs at this time.
 void end_with_its_run(timer_record& r) noexcept;
 
-// It stands in a queue, and will not be started.
+// The goroutine stands in a queue and will not be started.
 void end_with_its_run(G& unstarted) noexcept;
 
 }  // namespace thrum::rt

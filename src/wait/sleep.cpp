@@ -1,7 +1,7 @@
 // Sleeping (S27; Go's time.Sleep).
 //
-// A sleep is never cancelled, so it needs no record: the goroutine is an entry in its P's heap, put there by the commit
-// step, when it has left its stack. From then on any M that finds it due may run it.
+// A sleep is never cancelled, so it needs no record. The goroutine is an entry in its P's heap, which the commit step
+// puts there when the goroutine has left its stack. From then on any M that finds the entry due may run the goroutine.
 #include "core/current.h"
 #include "os/note.h"
 #include "sched/park.h"

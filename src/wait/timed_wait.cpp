@@ -16,8 +16,9 @@ struct limited_wait {
 void commit_limited_wait(M& m, G&, void* argument) noexcept {
   auto& wait = *static_cast<limited_wait*>(argument);
   wait_bucket& bucket = wait.bucket;
-  // From the start of the timer on the goroutine may be woken and its frame, with `wait` in it, be gone: but for the
-  // bucket, which it locks before it leaves.
+  // From the start of the timer on, the goroutine may be woken, so `wait`, which is in its frame, is not used after
+  // that. The bucket may be used until it is released, because a goroutine that the timer wakes takes the bucket's lock
+  // before it leaves.
   added_as const place = wait.limit.start(m);
   os::chaos_point("timed_wait.started");
   bucket.release();
@@ -56,7 +57,8 @@ timed_wait wait_there_until(M& m, wait_bucket& bucket, sudog& waiter, wait_reaso
                             std::int64_t deadline_ns) noexcept {
   limited_wait wait{bucket, {}};
   if (!wait.limit.prepare(m, deadline_ns)) {
-    // A broadcast may have detached its queue and not come to it yet: then others may have destroyed the object already.
+    // A broadcast may have detached the queue and not have reached this waiter yet. Goroutines that it has woken may
+    // have destroyed the object.
     bool more = false;
     bool const stood_there = bucket.remove(waiter, more);
     return {&m, wait_outcome::no_memory, stood_there};

@@ -36,7 +36,8 @@ bool wait_timer::prepare(M& m, std::int64_t deadline_ns, timer_function fire, vo
   return true;
 }
 
-// The record's lock is not needed: until it is in the heap nobody else knows it. Who needs more to be said first holds it.
+// The record's lock is not needed, because no other thread knows the record until it is in the heap. A caller that has
+// to do more before the timer may fire holds the lock.
 added_as wait_timer::start(M& m) noexcept {
   record_->armed_in = m.sched.epoch;
   return m.p->timers.add(*record_);
@@ -46,7 +47,7 @@ bool wait_timer::finish(G& g) noexcept {
   timer_record& r = *record_;
   record_ = nullptr;
   bool const timed_out = g.wake_parameter == &r;
-  if (!timed_out) {  // it may be firing in vain just now: the lock waits for it
+  if (!timed_out) {  // the timer may be firing in vain at this moment; taking the lock waits for it
     os::lock_guard const guard(r.lock);
     stop_locked(r);
   }

@@ -5,11 +5,11 @@
 //   ... enter the queues, with their locks held; g.race.begin() ...
 //   park(m, reason, commit, ...);                    // commit: place = limit.start(m); unlock the queues;
 //                                                    // timer_was_left(m, place), which may take its time
-//   if (limit.finish(g)) ...                         // the time was over first. Nothing fires any more
+//   if (limit.finish(g)) ...                         // the time was over first. The timer does not fire after this
 //   ... leave the queues; g.race.over()
 //
-// The timer starts in the commit step: before it nobody can fire it, so the race knows no timer that is ahead. It lives on
-// the stack of the goroutine that waits.
+// The timer starts in the commit step. No thread can fire it before that, so it cannot fire before the race has begun.
+// The object lives on the stack of the goroutine that waits.
 #pragma once
 
 #include "core/sched.h"
@@ -19,7 +19,7 @@
 
 namespace thrum::rt {
 
-// From a fire function that has won the race: the goroutine's finish() will be true.
+// Called by a fire function that has won the race. The goroutine's finish() will return true.
 void wake_late(timer_record const& fired, M& m, G& g) noexcept;
 
 class wait_timer {
@@ -28,18 +28,20 @@ class wait_timer {
   wait_timer(wait_timer const&) = delete;
   wait_timer& operator=(wait_timer const&) = delete;
 
-  // For the current goroutine of m; it must stay on m's P until the commit. False when no memory can be had.
+  // For the current goroutine of m, which must stay on m's P until the commit step. Returns false if there is no
+  // memory.
   [[nodiscard]] bool prepare(M& m, std::int64_t deadline_ns) noexcept;
-  // The same for a wait whose race is not the goroutine's: `fire` decides, and calls wake_late.
+  // The same for a wait whose race is not the goroutine's own: `fire` decides the race, and calls wake_late.
   [[nodiscard]] bool prepare(M& m, std::int64_t deadline_ns, timer_function fire, void* argument) noexcept;
   [[nodiscard]] added_as start(M& m) noexcept;
-  // Held while it starts: it cannot fire yet, and the goroutine cannot finish.
+  // If the caller holds this lock while the timer starts, the timer cannot fire yet and the goroutine cannot finish.
   [[nodiscard]] os::lock& lock() noexcept { return record_->lock; }
 
-  // After the wait, on whichever M: stops it, exactly. True: it was the timer that won the race.
+  // Called after the wait, on whichever M. When it returns, the timer does not fire. Returns true if the timer won the
+  // race.
   [[nodiscard]] bool finish(G& g) noexcept;
 
-  // Instead of parking, after prepare.
+  // Called after prepare, instead of parking.
   void discard() noexcept;
 
  private:
