@@ -11,12 +11,13 @@ void barrier_core::refuse(char const* what, std::ptrdiff_t n) noexcept {
   fatal("%s(%lld) takes the count out of its range", what, static_cast<long long>(n));
 }
 
-// With `waited_for` set the next phase begins under the bucket's lock, and the waiters leave there (T14). All have arrived
-// and nobody may do so again before: only waiters change the state meanwhile, and they do it under the lock.
+// If `waited_for` is set, the next phase begins under the bucket's lock, and the waiters leave there (T14). All
+// participants have arrived, and none may arrive for the next phase before it begins. So only waiters change the state
+// meanwhile, and they do so under the lock.
 void barrier_core::begin_next_phase_slow() noexcept {
   M* found = nullptr;
   for (run_stamp<word> seen(state_, waited_for); found == nullptr;) {
-    if (!seen.has(waited_for)) {  // they waited in a run that is over
+    if (!seen.has(waited_for)) {  // the waiters belong to a run that is over
       if (seen.change_to(next_phase(seen.now()))) return;
     } else if ((found = enter_to_wake(seen.epoch())) == nullptr) {
       seen.look_again();

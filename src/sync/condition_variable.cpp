@@ -1,9 +1,9 @@
 // Waiting for a change (Go's notifyList).
 //
-// The waiter must be in the queue before it lets the mutex go, or a notification in between would be lost; and it cannot
-// keep the bucket locked until it parks, since letting the mutex go may need the lock of another bucket. So for a moment it
-// stands in the queue and still runs. Whoever takes it out then leaves word (handed_over), which it finds when it has locked
-// the bucket again to park.
+// The waiter must be in the queue before it unlocks the mutex, because otherwise a notification in between would be
+// lost. It cannot keep the bucket locked until it parks, because unlocking the mutex may need the lock of another
+// bucket. So for a moment the waiter stands in the queue and still runs (still_runs). A notifier that takes it out then
+// sets handed_over, which the waiter finds when it has locked the bucket once more to park.
 #include "base/check.h"
 #include "os/futex.h"
 #include "sync/stamp.h"
@@ -19,7 +19,7 @@ using namespace rt;
 
 namespace {
 
-// On a thread from outside, whose run has ended between two steps: as all who waited in it.
+// For a foreign thread whose run has ended between two steps. It sleeps for good, like all waiters of that run.
 [[noreturn]] void wait_for_good() noexcept {
   Sched::threads_asleep_for_good.fetch_add(1, relaxed);
   os::sleep_for_good();
@@ -34,7 +34,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   waiter.still_runs = true;
   wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
   bucket.acquire();
-  // release: rule 1 of sync/stamp.h. Who notifies after us has had the mutex after us
+  // release: rule 1 of sync/stamp.h. A notifier that comes after this waiter has had the mutex after it
   state_.store(stamped(waited_for, waited_for, m->sched.epoch), release);
   bucket.enqueue(waiter, &state_, queue_end::back);
   bucket.release();
@@ -43,7 +43,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   leave(*m);
 
   lock.mutex()->unlock();
-  m = callers_m();  // another one than before, perhaps
+  m = callers_m();  // it may be another M than before
   if (m == nullptr || &m->sched != &run) wait_for_good();
   enter(*m);
   let_run_go(*m);
@@ -61,7 +61,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   }
   put_sudog(*end.m->p, &waiter);
   leave(*end.m);
-  [&]() noexcept {  // without the mutex nobody can go on: as std::condition_variable
+  [&]() noexcept {  // the caller cannot go on without the mutex: as std::condition_variable
     try {
       lock.mutex()->lock();
     } catch (std::logic_error const&) {  // the run is over
@@ -76,24 +76,24 @@ void condition_variable::wait(std::unique_lock<mutex>& lock) { static_cast<void>
 
 void condition_variable::notify_slow(how_many which) noexcept {
   run_stamp<word> const seen(state_, waited_for);
-  if (!seen.has(waited_for)) return;  // they waited in a run that is over
+  if (!seen.has(waited_for)) return;  // the waiters belong to a run that is over
   M* const found = enter_to_wake(seen.epoch());
   if (found == nullptr) return;
   M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   bucket.acquire();
-  if (!bucket.has_waiters(&state_)) {  // another notification has woken them, and it may be gone
+  if (!bucket.has_waiters(&state_)) {  // another notification has woken them, and the object may be gone
     bucket.release();
   } else if (which == how_many::all) {
     state_.store(0, relaxed);         // relaxed: as in wait
-    release_all(m, bucket, &state_);  // it may be gone now
+    release_all(m, bucket, &state_);  // the object may be gone from here on
   } else {
     bool more = false;
     sudog* const first = bucket.dequeue(&state_, more);
     if (!more) state_.store(0, relaxed);  // relaxed: as in wait
     bool const is_parked = first != nullptr && !first->still_runs;
     if (first != nullptr && !is_parked) first->handed_over = true;
-    bucket.release();  // it may be gone now
+    bucket.release();  // the object may be gone from here on
     if (is_parked) ready(m, *first->g);
   }
   leave(m);

@@ -11,7 +11,7 @@ void latch::refuse(char const* what, std::ptrdiff_t n) noexcept {
   fatal("%s(%lld) takes the count out of its range", what, static_cast<long long>(n));
 }
 
-// With `waited_for` set the count falls to zero under the bucket's lock, and the waiters leave there (T14).
+// If `waited_for` is set, the count falls to zero under the bucket's lock, and the waiters leave there (T14).
 void latch::count_down_slow(std::ptrdiff_t n) noexcept {
   M* found = nullptr;
   for (run_stamp<word> seen(state_, waited_for); found == nullptr;) {

@@ -1,7 +1,7 @@
-// Who holds the lock that somebody waits for.
+// Finds which goroutine holds the lock that a goroutine waits for.
 //
-// Waiters of locks stand in the wait table under bytes inside the lock that are no other object's address: every other key is
-// a multiple of four. So the key alone says what is waited for.
+// Waiters of locks stand in the wait table under bytes inside the lock that are no other object's address, because
+// every other key is a multiple of four. So the key alone says what the goroutine waits for.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,17 @@ enum class lock_wait_kind : std::uintptr_t { none = 0, to_own = 1, to_read = 2, 
 }
 
 struct lock_wait {
-  lock_wait_kind kind = lock_wait_kind::none;  // none: not for a lock
+  lock_wait_kind kind = lock_wait_kind::none;  // none: it does not wait for a lock
   void const* object = nullptr;
   std::uint32_t holder =
-      0;  // a stack (thrum/detail/holder.h); 0: nobody has it, or readers, or one that has not come yet
+      0;  // a stack (thrum/detail/holder.h); 0: free, held by readers, or given to a goroutine that has not run yet
 
   bool operator==(lock_wait const&) const noexcept = default;
 };
 
 struct lock_holders {
-  // Under the lock of the bucket in which somebody stands under this key: that keeps the lock alive.
+  // Called under the lock of the bucket in which a goroutine waits under this key, because that goroutine keeps the
+  // lock alive.
   [[nodiscard]] static lock_wait look(void const* key, std::uint32_t epoch) noexcept;
 };
 

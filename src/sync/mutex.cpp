@@ -1,16 +1,17 @@
 // The slow paths of mutex (S26, T14).
 //
 // Invariants:
-//  1. `waiters` is set exactly while somebody stands in the bucket; it changes under the bucket's lock. But with `starving`
-//     it stays until the owner's unlock, also when the last one has given up.
-//  2. Unlocked with `waiters` and without `woken` is a passing state: whoever brought it about is on his way to the
-//     bucket, to wake the first. He may leave it to a new owner that came in between, whose unlock sees the same flags.
-//  3. `woken` belongs to one goroutine, which was taken out of the bucket and will take the mutex, stand in again or give
-//     up; it clears the flag with the same operation. Until then no unlock wakes another. It gives up only a mutex that is
-//     locked: the unlock to come finds the flag clear.
-//  4. After the release an unlock touches the mutex again only under the bucket's lock and if somebody stands there under
-//     its key: who waits in a mutex keeps it alive.
-//  5. With `starving` set only an owner's unlock gives the mutex away, and only to the first in the bucket.
+//  1. `waiters` is set exactly while a goroutine stands in the bucket. It changes under the bucket's lock. But with
+//     `starving` it stays until the owner's unlock, even when the last waiter has given up.
+//  2. Unlocked with `waiters` and without `woken` is a transient state: the goroutine whose unlock brought it about is
+//     on its way to the bucket, to wake the first waiter. It may leave that to a new owner that came in between,
+//     because that owner's unlock sees the same flags.
+//  3. `woken` belongs to one goroutine, which was taken out of the bucket and will take the mutex, enter the bucket
+//     again or give up. It clears the flag with the same operation. Until then no unlock wakes another waiter. It gives
+//     up only a mutex that is locked, so the next unlock finds the flag clear.
+//  4. After the release, an unlock touches the mutex only under the bucket's lock, and only if a goroutine stands there
+//     under the mutex's key, because a goroutine that waits for a mutex keeps it alive.
+//  5. With `starving` set, only an owner's unlock gives the mutex away, and only to the first waiter in the bucket.
 //  6. What a run that is over left behind means nothing in the next one: neither its flags, nor a `locked` that was
 //     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
@@ -28,8 +29,8 @@ using namespace rt;
 
 namespace {
 
-// One that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an owner that
-// locks and unlocks in a loop: to park and be woken again would disturb him more.
+// A waiter that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an owner
+// that locks and unlocks in a loop. If it parked and was woken once more, it would disturb the owner more.
 constexpr std::int64_t woken_patience_ns = 30'000;
 
 }  // namespace
@@ -43,12 +44,12 @@ std::uint32_t mutex::stamped(std::uint32_t flags, std::uint32_t epoch) noexcept 
   return (flags & ~locked) != 0 ? flags | epoch << epoch_shift : flags;
 }
 
-// A byte inside the mutex that is no other object's address: by invariant 4 we may look at the word behind it.
+// A byte inside the mutex that is no other object's address. So by invariant 4 the word behind it may be read.
 void const* mutex::key() const noexcept { return key_of(this, lock_wait_kind::to_own); }
 
 bool mutex::try_lock_slow() noexcept {
   std::uint32_t seen = state_.load(acquire);
-  std::uint32_t const epoch = live_epoch();  // after it: rule 1 of sync/stamp.h
+  std::uint32_t const epoch = live_epoch();  // read after the word: rule 1 of sync/stamp.h
   std::uint32_t const flags = flags_of(seen, epoch);
   bool const is_ours = (flags & (locked | starving)) == 0 &&
                        // acquire pairs with the last unlock
@@ -57,7 +58,7 @@ bool mutex::try_lock_slow() noexcept {
   return is_ours;
 }
 
-// It was handed over, and its new owner is here.
+// The mutex was handed over, and its new owner runs.
 void mutex::accept(std::uint32_t epoch) noexcept {
   std::uint32_t seen = state_.load(relaxed);
   while (!state_.compare_exchange_weak(seen, stamped(flags_of(seen, epoch) & ~promised, epoch), relaxed, relaxed)) {
@@ -72,7 +73,8 @@ bool mutex::take_as_woken(std::uint32_t epoch) noexcept {
          state_.compare_exchange(seen, stamped((flags | locked) & ~woken, epoch), acquire, relaxed);
 }
 
-// Takes the mutex if it is free; if not, sets the flags `mark`. Clears `done_with` either way. True: it is ours.
+// Takes the mutex if it is free; if not, sets the flags `mark`. Clears `done_with` in either case. Returns true if the
+// caller owns the mutex.
 bool mutex::take_or_mark(std::uint32_t mark, std::uint32_t done_with, std::uint32_t epoch) noexcept {
   std::uint32_t seen = state_.load(relaxed);
   for (;;) {
@@ -84,8 +86,9 @@ bool mutex::take_or_mark(std::uint32_t mark, std::uint32_t done_with, std::uint3
   }
 }
 
-// One that was not woken in time is out of the bucket, which is locked. If it was the last, nobody waits any more; but a
-// mutex that starves is given away by its owner only: newcomers have set `locked` for nothing.
+// A waiter that was not woken in time is out of the bucket, which is locked. If it was the last waiter, `waiters` is
+// cleared. But a mutex that starves is given away by its owner only, because newcomers may have set `locked` without
+// owning it.
 void mutex::leave_queue(wait_bucket& bucket, std::uint32_t epoch) noexcept {
   std::uint32_t seen = state_.load(relaxed);
   while (!bucket.has_waiters(key())) {
@@ -111,7 +114,7 @@ bool mutex::try_lock_until_ns(std::int64_t deadline_ns) {
 }
 
 bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t deadline_ns) {
-  // Free, and the flag is that of a run that is over: so it is ours.
+  // The mutex was free, and the flag belongs to a run that is over, so the caller owns the mutex.
   if ((before & locked) == 0 && (flags_of(before, live_epoch_after_release()) & starving) == 0) return true;
   if ((before & promised) != 0 && try_lock()) return true;
   M* m = &enter_to_wait(what);
@@ -124,7 +127,7 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
   wait_bucket& bucket = m->sched.waiters.bucket_of(this);
   std::int64_t const since_ns = os::monotonic_ns();
   waiter.since_ns = since_ns;
-  m->current->waits_since_ns.store(since_ns, relaxed);  // told by whoever sees that it waits
+  m->current->waits_since_ns.store(since_ns, relaxed);  // published to a reader that sees that the goroutine waits
   bool was_woken = false;
   bool has_starved = false;
   for (;;) {
@@ -164,8 +167,8 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   if ((before & locked) == 0) fatal("unlock of an unlocked mutex");
   std::uint32_t const epoch = live_epoch_after_release();
   std::uint32_t const flags = flags_of(before, epoch);
-  if ((flags & waiters) == 0) return;                 // nobody waits in this run
-  if ((flags & (woken | starving)) == woken) return;  // one of those who do is on his way
+  if ((flags & waiters) == 0) return;                 // no goroutine waits in this run
+  if ((flags & (woken | starving)) == woken) return;  // a waiter was woken and will try
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return;
   M& m = *found;
@@ -180,30 +183,31 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   leave(m);
 }
 
-// We are still the owner, whatever `locked` says.
+// The caller owns the mutex until the exchange below, whatever `locked` says.
 void mutex::hand_over(M& m, wait_bucket& bucket) noexcept {
   bool more = false;
   sudog* const first = bucket.dequeue(key(), more);
-  std::uint32_t next = 0;  // all who stood there have given up
+  std::uint32_t next = 0;  // all goroutines that stood there have given up
   if (first != nullptr) {
     first->handed_over = true;
     next = locked | promised | (more ? waiters : 0);
-    // The last one, or one that has not waited long, ends the fair mode.
+    // If the new owner is the last waiter or has not waited long, the fair mode ends.
     if (more && os::monotonic_ns() - first->since_ns > starvation_threshold_ns) next |= starving;
   }
-  // release pairs with the next owner's acquire; acquire: the new owner sees what all earlier ones did
+  // release pairs with the next owner's acquire. acquire: the new owner sees what all earlier owners did
   state_.exchange(stamped(next, m.sched.epoch), acq_rel);
-  bucket.release();  // it may be gone now
+  bucket.release();  // the mutex may be gone from here on
   os::chaos_point("mutex.handed_over");
   if (first != nullptr) ready(m, *first->g);
 }
 
-// The mutex may be locked by another already, or be gone.
+// Another goroutine may have locked the mutex, or the mutex may be gone.
 void mutex::wake_first(M& m, wait_bucket& bucket) noexcept {
   sudog* first = nullptr;
   if (bucket.has_waiters(key())) {
     std::uint32_t seen = state_.load(relaxed);
-    // Another owner will wake the first when he unlocks; one that was woken already will try.
+    // If there is another owner, it will wake the first waiter when it unlocks. If a waiter was already woken, it will
+    // try.
     if ((seen & (locked | woken | starving)) == 0) {
       bool more = false;
       first = bucket.dequeue(key(), more);

@@ -6,8 +6,8 @@ namespace thrum {
 
 using namespace rt;
 
-// `waited_for` carries the number of the run in which goroutines wait (sync/stamp.h). It is set and taken back under the bucket's
-// lock, unless that run is over.
+// `waited_for` carries the number of the run in which goroutines wait (sync/stamp.h). It is set and cleared under the
+// bucket's lock, unless that run is over.
 bool once::begin() {
   std::uint32_t seen = fresh;
   // acquire on failure pairs with finish(): a finished function's effects are visible

@@ -1,4 +1,4 @@
-// Looking again for a little while before a goroutine parks.
+// Tries for a little while before a goroutine parks.
 #pragma once
 
 #include "base/atomic.h"
@@ -12,11 +12,11 @@
 
 namespace thrum::rt {
 
-// A park costs some hundreds of nanoseconds here and more on the releasing side, so a short look first pays if the owner
-// runs on another P and ours has nothing else to do.
+// A park costs some hundreds of nanoseconds here and more on the releasing side. So a short wait first pays off if the
+// owner runs on another P and this P has nothing else to do.
 inline constexpr std::int64_t newcomer_patience_ns = 2'000;
 
-// Repeats attempt(), ever more seldom, until it answers true, the time is over or this P has something better to do.
+// Repeats attempt(), ever more seldom, until it returns true, the time is over, or this P has something better to do.
 template <class Attempt>
 [[nodiscard]] bool poll(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
   constexpr int pauses_first = 16;

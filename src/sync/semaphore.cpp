@@ -1,10 +1,11 @@
 // The slow paths of semaphore (Go's weighted semaphore, T14).
 //
 // Invariants:
-//  1. `waited_for` is set exactly while somebody stands in the bucket. It changes under the bucket's lock, and while it is
-//     set so does the count: the fast paths keep away.
-//  2. While it is set there are fewer permits than the first in the bucket wants, or a goroutine that serves many waiters has
-//     released the bucket's lock for a moment and will go on. Whoever else gets the lock meanwhile may serve them, too.
+//  1. `waited_for` is set exactly while a goroutine stands in the bucket. It changes under the bucket's lock. While it
+//     is set, the count changes only under that lock too, because the fast paths do not act then.
+//  2. While it is set, there are fewer permits than the first waiter in the bucket wants, or a goroutine that serves
+//     many waiters has released the bucket's lock for a moment and will go on. Another goroutine that gets the lock
+//     meanwhile may serve them too.
 //  3. A goroutine that is woken has its permits.
 #include "base/check.h"
 #include "os/chaos.h"
@@ -67,7 +68,7 @@ bool semaphore::wait_to_acquire(std::int64_t n, char const* what, std::int64_t d
     accept(promised_, static_cast<word>(n));
   } else {
     g_list woken;
-    // A waiter that stood behind us may find enough permits.
+    // A waiter that stood behind this one may find enough permits.
     if (run_stamp<word>(state_, waited_for, epoch).has(waited_for)) serve(bucket, 0, woken, epoch);
     bucket.release();
     ready_all(*end.m, woken);
@@ -76,11 +77,11 @@ bool semaphore::wait_to_acquire(std::int64_t n, char const* what, std::int64_t d
   return end.how == wait_outcome::woken;
 }
 
-// `given` permits more. Those at the head who can have what they want are taken out of the bucket. Under its lock, which is
-// released in between when there are many.
+// Adds `given` permits. Takes those waiters at the head of the bucket out of it that can have what they want. Called
+// under the bucket's lock, which is released in between if there are many.
 void semaphore::serve(wait_bucket& bucket, std::int64_t given, g_list& woken, std::uint32_t epoch) noexcept {
-  // Woken are only those for whom we were called, at the end: until then they keep the semaphore alive. If others have served
-  // the rest meanwhile, none of its waiters stands in the bucket.
+  // The waiters that were taken out are woken at the end, by the caller. Until then they keep the semaphore alive. If
+  // other goroutines have served the rest meanwhile, no waiter of this semaphore stands in the bucket.
   while (serve_some(bucket, given, woken, epoch) == more_to_serve::perhaps) {
     bucket.release();
     os::chaos_point("semaphore.serves_on");
@@ -90,7 +91,7 @@ void semaphore::serve(wait_bucket& bucket, std::int64_t given, g_list& woken, st
   }
 }
 
-// Under the bucket's lock, and `waited_for` is set: so by invariant 1 nobody else changes the state.
+// Called under the bucket's lock, while `waited_for` is set. So by invariant 1 no other thread changes the state.
 semaphore::more_to_serve semaphore::serve_some(wait_bucket& bucket, std::int64_t given, g_list& woken,
                                                std::uint32_t epoch) noexcept {
   std::int64_t available = count_of(state_.load(relaxed)) + given;
@@ -106,7 +107,8 @@ semaphore::more_to_serve semaphore::serve_some(wait_bucket& bucket, std::int64_t
   }
   if (served != 0) promise(promised_, served, epoch);
   word const left = one * static_cast<word>(available) | (first != nullptr ? waited_for : 0);
-  // release pairs with the acquire of whoever takes them; acquire: whoever is woken sees what all those did who gave
+  // release pairs with the acquire of the goroutine that takes the permits. acquire: a woken goroutine sees what all
+  // goroutines did that released permits
   state_.exchange(stamped(left, waited_for, epoch), acq_rel);
   return first != nullptr && first->wanted <= available ? more_to_serve::perhaps : more_to_serve::no;
 }
@@ -124,7 +126,7 @@ void semaphore::release_slow(std::int64_t n) noexcept {
   }
 }
 
-// False: they have been served meanwhile.
+// Returns false if the waiters have been served meanwhile, or if their run is over.
 bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept {
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return false;
@@ -134,7 +136,7 @@ bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept
   bucket.acquire();
   bool const they_wait = bucket.has_waiters(&state_);
   if (they_wait) serve(bucket, n, woken, epoch);
-  bucket.release();  // it may be gone now
+  bucket.release();  // the semaphore may be gone from here on
   ready_all(m, woken);
   leave(m);
   return they_wait;

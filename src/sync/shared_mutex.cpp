@@ -4,15 +4,16 @@
 //  1. `held` is set only while no reader is counted, by one operation, and passes from writer to writer without being
 //     cleared. So a reader that is counted and has seen it clear is inside until it is uncounted.
 //  2. A newcomer is counted before it knows whether it may enter. If it may not, it is uncounted before it waits.
-//  3. `writers_wait` and `readers_wait` are set exactly while such a one stands in the bucket; they change under its lock.
-//     Readers stand there only while a writer holds or waits. While one of the flags is set, `held` changes only under
-//     that lock, too. (One whose time is over may be taken out by whoever passes it over; it clears its flag, and does
-//     what follows from that, as soon as it has the lock.)
-//  4. Free with `writers_wait` is a passing state: whoever brought it about is on his way to the bucket, to let the first
-//     writer in. Nobody else takes it.
-//  5. Whoever is woken is inside: it was handed over.
-//  6. After its release a reader touches the shared_mutex again only under the bucket's lock and if a writer stands there:
-//     who waits in it keeps it alive. A writer that others wait for releases it under the bucket's lock at once.
+//  3. `writers_wait` and `readers_wait` are set exactly while a writer or a reader, respectively, stands in the bucket.
+//     They change under its lock. Readers stand there only while a writer holds or waits. While one of the flags is
+//     set, `held` changes only under that lock too. (A waiter whose time is over may be taken out by a waker that
+//     passes it over. It clears its flag, and does what follows from that, as soon as it has the lock.)
+//  4. Free with `writers_wait` is a transient state: the goroutine that brought it about is on its way to the bucket,
+//     to let the first writer in. No other goroutine takes the shared_mutex.
+//  5. A waiter that is woken is inside, because the shared_mutex was handed over to it.
+//  6. After its release, a reader touches the shared_mutex only under the bucket's lock, and only if a writer stands
+//     there, because a goroutine that waits for it keeps it alive. A writer that other goroutines wait for releases it
+//     under the bucket's lock from the start.
 #include "base/check.h"
 #include "os/chaos.h"
 #include "sync/lock_holders.h"
@@ -25,7 +26,7 @@ namespace thrum {
 
 using namespace rt;
 
-// Bytes inside the object that are no other object's keys: by invariant 6 we may look at the word behind the first.
+// Bytes inside the object that are no other object's keys. So by invariant 6 the word behind the first may be read.
 void const* shared_mutex::writers_key() const noexcept { return key_of(this, lock_wait_kind::to_write); }
 void const* shared_mutex::readers_key() const noexcept { return key_of(this, lock_wait_kind::to_read); }
 
@@ -36,9 +37,9 @@ void shared_mutex::settle() noexcept {
   if ((promised & readers) != 0) uncount_readers(promised & readers);
 }
 
-// --- giving it away: under the bucket's lock, while it is held for whoever gives, or free ---
+// --- giving it away: under the bucket's lock, while it is held for the goroutine that gives it away, or free ---
 
-// state_ becomes next(what it is).
+// Changes state_ to next(its present value).
 template <class Next>
 void shared_mutex::change(std::uint32_t epoch, Next next) noexcept {
   run_stamp<word> seen(state_, flags, epoch);
@@ -46,11 +47,11 @@ void shared_mutex::change(std::uint32_t epoch, Next next) noexcept {
   }
 }
 
-// The first writer that waits has it now. False: there is none.
+// Gives the shared_mutex to the first writer that waits. Returns false if there is none.
 bool shared_mutex::give_to_writer(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
   bool more = false;
   sudog* const first = bucket.dequeue(writers_key(), more);
-  // Also when all of them have given up and wait for the bucket only.
+  // This also holds if all of them have given up and only wait for the bucket's lock.
   if (!more) change(epoch, [](word now) { return now & ~writers_wait; });
   if (first == nullptr) return false;
   promise(promised_, held, epoch);
@@ -58,10 +59,10 @@ bool shared_mutex::give_to_writer(wait_bucket& bucket, g_list& woken, std::uint3
   return true;
 }
 
-// All readers that wait are inside now. False: there are none. The bucket's lock is released in between when there are many.
-// Nothing changes hands meanwhile, because none of the readers that are counted is woken before the last is, and while a reader
-// is counted no writer gets in (invariant 1). Readers that begin to wait meanwhile enter too. Their number is bounded, because
-// they are woken at the end.
+// Lets all readers that wait in. Returns false if there are none. If there are many, the bucket's lock is released in
+// between. The shared_mutex does not change hands meanwhile, because none of the readers that are counted is woken
+// before the last one is counted, and while a reader is counted no writer gets in (invariant 1). Readers that begin to
+// wait meanwhile enter too. Their number is bounded, because the readers are woken only at the end.
 bool shared_mutex::let_readers_in(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
   for (bool more = true; more;) {
     word entering = 0;
@@ -83,7 +84,7 @@ bool shared_mutex::let_readers_in(wait_bucket& bucket, g_list& woken, std::uint3
   return !woken.empty();
 }
 
-// Nobody waits any more: all who stood there have given up.
+// Sets the shared_mutex free, because all goroutines that stood in the bucket have given up.
 void shared_mutex::set_free(std::uint32_t epoch) noexcept {
   change(epoch, [](word now) { return now & readers; });
 }
@@ -145,7 +146,8 @@ bool shared_mutex::wait_to_write(char const* what, std::int64_t deadline_ns) {
   return end.how == wait_outcome::woken;
 }
 
-// A writer waits no longer, and is out of the bucket. If it was the last, readers that waited for it alone need not.
+// A writer has given up, and is out of the bucket. If it was the last writer, readers that waited only for it can
+// enter.
 void shared_mutex::writer_gave_up(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
   if (bucket.has_waiters(writers_key())) return;
   change(epoch, [](word now) { return now & ~writers_wait; });
@@ -172,7 +174,7 @@ void shared_mutex::unlock_slow() noexcept {
   g_list woken;
   bucket.acquire();
   if (!let_readers_in(bucket, woken, epoch) && !give_to_writer(bucket, woken, epoch)) set_free(epoch);
-  bucket.release();  // it may be gone now
+  bucket.release();  // the shared_mutex may be gone from here on
   ready_all(m, woken);
   leave(m);
 }
@@ -197,9 +199,9 @@ bool shared_mutex::try_lock_shared_until_ns(std::int64_t deadline_ns) {
   return before <= readers || wait_to_read(before, "shared_mutex::try_lock_shared_for", deadline_ns);
 }
 
-// We are counted, and not inside.
+// The caller is counted as a reader, and is not inside.
 bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t deadline_ns) {
-  if (unstamped(before, flags, live_epoch()) <= readers) return true;  // flags of a run that is over
+  if (unstamped(before, flags, live_epoch()) <= readers) return true;  // these were flags of a run that is over
   settle();
   if (run_stamp<word>(state_, flags).now() <= readers) return true;  // its acquire pairs with the writer's release
   if ((before & writers_wait) == 0 && writer_leaves_soon()) return true;
@@ -230,7 +232,8 @@ bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t dead
   return end.how == wait_outcome::woken;
 }
 
-// A writer was inside when we were counted; true: it has left, and by invariant 1 we are inside.
+// A writer was inside when the caller was counted. Returns true if the writer has left; by invariant 1 the caller is
+// inside then.
 bool shared_mutex::writer_leaves_soon() const noexcept {
   M* const m = callers_m();
   if (m == nullptr) return false;
@@ -248,7 +251,7 @@ void shared_mutex::uncount_readers(word count) noexcept {
   if (was == (writers_wait | count)) let_writer_in(epoch);
 }
 
-// A reader waits no longer, and is out of the bucket.
+// A reader has given up, and is out of the bucket.
 void shared_mutex::reader_gave_up(wait_bucket& bucket, std::uint32_t epoch) noexcept {
   if (bucket.has_waiters(readers_key())) return;
   change(epoch, [](word now) { return now & ~readers_wait; });
@@ -262,7 +265,8 @@ void shared_mutex::unlock_shared_slow(word before) noexcept {
   if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in(epoch);
 }
 
-// The last reader has left, and a writer waits; or has been let in meanwhile, and the shared_mutex may be gone.
+// The last reader has left, and a writer waits. Or the writer has been let in meanwhile, and the shared_mutex may be
+// gone.
 void shared_mutex::let_writer_in(std::uint32_t epoch) noexcept {
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return;
@@ -272,7 +276,7 @@ void shared_mutex::let_writer_in(std::uint32_t epoch) noexcept {
   bucket.acquire();
   if (bucket.has_waiters(writers_key())) {
     word seen = state_.load(relaxed);
-    // Others who are inside will let it in when they leave.
+    // If other goroutines are inside, they will let the writer in when they leave.
     while ((seen & (held | readers)) == 0) {
       // acquire: the writer sees what all readers did
       if (state_.compare_exchange_weak(seen, seen | held, acquire, relaxed)) {

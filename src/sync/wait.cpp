@@ -22,8 +22,8 @@ void throw_not_a_goroutine(char const* what) {
 
 namespace {
 
-// A goroutine that its run has left behind must not write into what goroutines of a later run use: it would do so under the locks of
-// a wait table of its own.
+// A goroutine that its run has left behind must not write into objects that goroutines of a later run use, because it
+// would do so under the locks of the earlier run's wait table.
 void sleep_if_left_behind(M& m) noexcept {
   if (m.sched.epoch != Sched::live_epoch.load(relaxed))
     sleep_for_good(m);  // relaxed: ordered by the barrier of end_all_ms
@@ -79,7 +79,7 @@ M* enter_to_wake(std::uint32_t epoch) noexcept {
     leave(*m);
   }
   os::short_wait wait;
-  while (Sched::live_epoch.load(relaxed) == epoch) wait.pause();  // it is coming to its end
+  while (Sched::live_epoch.load(relaxed) == epoch) wait.pause();  // that run is coming to its end
   return nullptr;
 }
 

@@ -1,8 +1,10 @@
 // The slow path that every primitive shares: wait in the bucket of an address, or take the waiters out of it.
 //
-// The pattern (T14): lock the object's bucket; decide by the object's state, changing it if need be; enter the queue and
-// park, with the release of the bucket as the commit. The releasing side locks the same bucket, changes the state and
-// takes the waiters out, releases the bucket and readies them: from then on it does not touch the object.
+// The pattern (T14):
+//  - The waiting side locks the object's bucket, decides by the object's state and changes it if need be. Then it
+//    enters the queue and parks, and the commit step releases the bucket.
+//  - The releasing side locks the same bucket, changes the state, takes the waiters out, releases the bucket and
+//    readies the waiters. It does not touch the object after it has released the bucket.
 #pragma once
 
 #include "core/current.h"
@@ -20,7 +22,7 @@ namespace thrum::rt {
 
 [[noreturn]] void throw_not_a_goroutine(char const* what);
 
-// The M of the calling goroutine or thread, with the runtime mark set; throws std::logic_error while no run is alive.
+// Returns the M of the calling goroutine or thread, with the mark set. Throws std::logic_error while no run is alive.
 [[nodiscard, gnu::always_inline]] inline M& enter_to_wait(char const* what) {
   M* const m = callers_m();
   if (m == nullptr) [[unlikely]]
@@ -29,34 +31,36 @@ namespace thrum::rt {
   return *m;
 }
 
-// A sudog for the current goroutine; leaves the runtime and throws std::bad_alloc when there is no memory for one. Does not
-// return on a goroutine whose run is over: so it comes before the object's state is changed.
+// Returns a sudog for the current goroutine. If there is no memory for one, leaves the runtime and throws
+// std::bad_alloc. Does not return on a goroutine whose run is over, so it is called before the object's state is
+// changed.
 [[nodiscard]] sudog& prepare_to_wait(M& m);
 
-// Gives it back, and leaves the runtime. After a wait that failed for want of memory it throws std::bad_alloc.
+// Gives the sudog back, and leaves the runtime. After a wait that failed for want of memory it throws std::bad_alloc.
 void end_wait(M& m, sudog& waiter, wait_outcome how = wait_outcome::woken);
 
 inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
 
-// Parks in the bucket, which is locked. `woken`: a waker has taken the waiter out, and the bucket is unlocked. Otherwise
-// the time was over, or there was no memory to take it: the waiter is out, the bucket locked, and the object's state to be
-// put right.
+// Parks in the bucket, which is locked. `woken`: a waker has taken the waiter out, and the bucket is unlocked.
+// Otherwise the time was over, or there was no memory for the timer: the waiter is out, the bucket is locked, and the
+// caller has to correct the object's state.
 [[nodiscard]] timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason,
                                  queue_end where, std::int64_t deadline_ns) noexcept;
-// The same for one that stands there already.
+// The same for a waiter that already stands there.
 [[nodiscard]] timed_wait wait_there(M& m, wait_bucket& bucket, sudog& waiter, wait_reason reason,
                                     std::int64_t deadline_ns) noexcept;
 
-// Takes all waiters of the address out of the bucket, which is locked: for queues that are known to be short.
+// Takes all waiters of the address out of the bucket, which is locked. For queues that are known to be short.
 [[nodiscard]] g_list take_all(wait_bucket& bucket, void const* address) noexcept;
 
-// The M on which goroutines that wait in this run can be woken, with the runtime mark set. nullptr, on a thread from outside: that
-// run is over by now, and what its waiters left in the object's state means nothing any more. Does not return on a goroutine whose
-// run is over: it cannot wake goroutines of another one.
+// Returns the M on which goroutines that wait in this run can be woken, with the mark set. Returns nullptr on a foreign
+// thread if that run is over, because what its waiters left in the object's state then means nothing. Does not return
+// on a goroutine whose run is over, because it cannot wake goroutines of another run.
 [[nodiscard]] M* enter_to_wake(std::uint32_t epoch) noexcept;
 
-// Runs decide() under the bucket's lock; true: waits there until released, false: returns. If the deadline comes first,
-// and nobody else waits, gave_up() runs under the lock; the answer is false. With the mark set on entry, clear on return.
+// Runs decide() under the bucket's lock. If decide() returns true, waits there until released; if false, returns at
+// once. If the deadline comes first and no other goroutine waits, gave_up() runs under the lock. Returns false if the
+// deadline came first. The mark is set on entry and clear on return.
 template <class Decide, class GaveUp>
 bool wait_if(M& m, void const* address, wait_reason reason, std::int64_t deadline_ns, Decide decide, GaveUp gave_up) {
   sudog& waiter = prepare_to_wait(m);

@@ -10,7 +10,7 @@ namespace {
 
 using namespace rt;
 
-constexpr word waited_for = 1;  // in the run whose number stands above (sync/stamp.h); changed under the bucket's lock
+constexpr word waited_for = 1;  // of the run whose number stands above (sync/stamp.h); changed under the bucket's lock
 constexpr word one = 2;
 constexpr std::int64_t count_max = (std::int64_t{1} << (stamp_shift - 1)) - 1;
 
@@ -22,8 +22,8 @@ constexpr std::int64_t count_of(word state) { return static_cast<std::int64_t>((
   throw std::logic_error("thrum: wait_group::add(" + std::to_string(delta) + ") takes the count out of its range");
 }
 
-// The count falls to zero while goroutines wait: the state changes and the waiters leave under the bucket's lock. False if
-// the count has changed meanwhile, or the run of the waiters is over.
+// The count falls to zero while goroutines wait. So the state changes and the waiters leave under the bucket's lock.
+// Returns false if the count has changed meanwhile, or if the run of the waiters is over.
 bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return false;
@@ -53,7 +53,7 @@ void wait_group::add(std::int64_t delta) {
       if (release_waiters(state_, seen.raw(), seen.epoch())) return;
       seen.look_again();
     } else if (seen.change_to(next)) {
-      return;  // its acquire and release: the done() that comes last sees what all others did before theirs
+      return;  // its acquire and release: the last done() sees what all others did before theirs
     }
   }
 }
