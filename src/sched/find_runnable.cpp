@@ -1,4 +1,4 @@
-// The search for something to run, in the order of S10. Reads from top to bottom as that list.
+// The search for a goroutine to run, in the order of S10. find_runnable reads from top to bottom like that list.
 #include "base/check.h"
 #include "os/chaos.h"
 #include "os/clock.h"
@@ -19,8 +19,8 @@
 namespace thrum::rt {
 namespace {
 
-// Every 61st tick the global queue has its turn before the local one, with exactly one goroutine: otherwise two that keep
-// readying each other would hold the P for ever.
+// At every 61st tick the global queue has its turn before the run queue, with exactly one goroutine. Otherwise two
+// goroutines that keep readying each other would hold the P for ever.
 G* take_turn_of_global(Sched& s, P& p) noexcept {
   while (p.ticks_to_global == 0 && s.global_size.load(relaxed) != 0) {  // relaxed: only a hint, decided under the lock
     s.lock.acquire();
@@ -39,7 +39,8 @@ G* take_global_batch(Sched& s, P& p) noexcept {
     s.lock.release();
     if (!e) return nullptr;
     if (!p.queue.is_empty_to_owner()) {
-      // On their way from one queue to the other the rest were in neither: a publication like any other.
+      // On their way from one queue to the other, the remaining goroutines were in neither. So this is a publication
+      // like any other.
       store_load_fence();
       wake_if_idle(s);
     }
@@ -49,8 +50,9 @@ G* take_global_batch(Sched& s, P& p) noexcept {
   return nullptr;
 }
 
-// `next` has its turn before those in the ring. Nobody was woken for the only event or due timer that this search has put there,
-// because m was about to run it: from here on it is a publication like any other.
+// `next` has its turn before the goroutines in the run queue. If this search has put a single event's or due timer's
+// goroutine there, no P was woken for it, because m was about to run it. From here on it is a publication like any
+// other.
 found before_the_ring(Sched& s, P const& p, found next) noexcept {
   if (next.g == nullptr || p.queue.size() == 0) return next;
   store_load_fence();
@@ -58,9 +60,8 @@ found before_the_ring(Sched& s, P const& p, found next) noexcept {
   return next;
 }
 
-// The network, without waiting. A look is a system call. Where looks find nothing, be it that everybody waits for long or that
-// one question at a time is answered, only every eighth search makes one: whoever finds nothing elsewhere either will sleep in the
-// poll, and miss nothing.
+// Polls the network without blocking. Each poll costs a system call, so after four empty polls in a row this M polls
+// only on every eighth search. No event is missed: an M that finds no work anywhere blocks in the poller.
 constexpr std::uint32_t polls_in_vain_max = 4;
 constexpr std::uint32_t polls_left_out = 8;
 
@@ -79,7 +80,8 @@ found take_polled(Sched& s, M& m) noexcept {
   return resident.g != nullptr ? resident : take_local(*m.p);
 }
 
-// A goroutine that has made way for others and came here with the P (sched/home.h). If that is wanted elsewhere, it waits for its turn.
+// A goroutine that made way for others and came here with the P (sched/home.h). If the P has other requests to serve,
+// the goroutine waits for its turn in the global queue.
 found take_brought(M& m) noexcept {
   G* const g = std::exchange(m.brought, nullptr);
   if (g == nullptr || m.p->attention.load(relaxed) == 0) return {g};
@@ -87,13 +89,14 @@ found take_brought(M& m) noexcept {
   return {};
 }
 
-// At most half of the busy Ps' Ms search at once: more would only fight over the same few queues. The only P has nobody to steal
-// from, and its M has looked at everything else.
+// The number of Ms that search is limited to half of the busy Ps, because more Ms would only compete for the same few
+// queues. With a single P there is no P to steal from, and its M has looked at everything else.
 bool may_spin(Sched const& s) noexcept {
   return s.procs.size() > 1 && 2 * s.spinning.load(relaxed) < s.procs.size() - s.idle_procs.load(relaxed);
 }
 
-// What m has spent on the search up to now goes to its P's account: before it parts from it, or finds something.
+// Adds the time that m has spent on this search to its P's counter. Called before m gives the P up, or when it has
+// found something.
 void account_for_spinning(M& m) noexcept {
   count(m.p->counters.spinning_ns, static_cast<std::uint64_t>(os::monotonic_ns() - m.spins_since_ns));
   m.spins_since_ns = 0;
@@ -105,14 +108,14 @@ void begin_spinning(Sched& s, M& m) noexcept {
   count(m.p->counters.spins);
 }
 
-// Going to sleep and being woken costs some microseconds on both sides, so where work keeps turning up it pays to search
-// a little longer. Every search that was worth it doubles an M's patience, every one that was not halves it: a program
-// that is idle soon searches once and sleeps.
+// Going to sleep and being woken costs some microseconds on both sides, so it pays to search a little longer where work
+// keeps turning up. Every search that finds something doubles an M's patience, and every search that does not halves
+// it. So in an idle program an M soon searches once and sleeps.
 constexpr std::uint32_t patience_first = 8;
 constexpr std::uint32_t patience_max = 256;  // some ten microseconds with two Ps
 
 found search_as_spinner(Sched& s, M& m) noexcept {
-  bool const has_others = s.procs.size() > 1;  // the only P has nobody to steal from
+  bool const has_others = s.procs.size() > 1;  // with a single P there is no P to steal from
   found next = has_others ? steal_work(m) : found{};
   if (next.g != nullptr) {
     m.patience = std::max(m.patience, patience_first);
@@ -132,7 +135,8 @@ found search_as_spinner(Sched& s, M& m) noexcept {
   return next;
 }
 
-// An M that spun has found work. It was perhaps the only one looking, and there may be more: the next one looks now.
+// An M that was spinning has found work. It was perhaps the only M that searched, and there may be more work, so the
+// next M is woken to search.
 void end_spinning_with_work(Sched& s, M& m) noexcept {
   account_for_spinning(m);
   m.spinning = false;
@@ -142,9 +146,9 @@ void end_spinning_with_work(Sched& s, M& m) noexcept {
 
 enum class last_look : std::uint8_t { look_again, sleep, over };
 
-// Under the lock, for the last time: is the run over, did the global queue get something, does somebody want this P at a
-// safe point (he looks for idle Ps under the same lock, so either he finds it there or we see his request here)? Else the
-// P goes.
+// The last check, under the lock: whether the run is over, the global queue has got an entry, or a thread asks for a
+// safe point of this P. That thread looks for idle Ps under the same lock, so either it finds this P idle, or its
+// request is seen here. If none of these holds, the P is given up.
 last_look give_up_p(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (s.stopping) return last_look::over;
@@ -156,7 +160,7 @@ last_look give_up_p(Sched& s, M& m) noexcept {
   return last_look::sleep;
 }
 
-// The right column of wake.h: the P is given up, look at everything once more.
+// Steps 2 and 3 of the right column of wake.h: the P is given up, so m checks every queue once more.
 bool take_p_back(Sched& s, M& m) noexcept {
   bool const was_spinning = m.spinning;
   if (was_spinning) {
@@ -165,12 +169,12 @@ bool take_p_back(Sched& s, M& m) noexcept {
   }
   store_load_fence();  // pairs with the publishers' store-load
   if (!work_anywhere(s)) return false;
-  // Somebody else searches: he will find it, or come here himself. One more would only exceed the limit.
+  // Another M searches. It will find the work, or come here itself. One more searching M would only exceed the limit.
   if (!was_spinning && s.spinning.load(seq_cst) != 0) return false;
   s.lock.acquire();
   P* const p = s.stopping ? nullptr : take_idle_p(s);
   s.lock.release();
-  if (p == nullptr) return false;  // whoever has it now will look at everything before it sleeps
+  if (p == nullptr) return false;  // the M that has the P looks at everything before it sleeps
   acquire_p(m, *p);
   begin_spinning(s, m);
   return true;

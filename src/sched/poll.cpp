@@ -13,10 +13,10 @@
 namespace thrum::rt {
 namespace {
 
-// Fetches what there is, for `timeout_ns` at most; whether the bell was among it.
+// Fetches the events that there are, waiting for at most `timeout_ns`. Returns whether the bell was among them.
 bell fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
   os::poll_event events[os::poll_events_max];
-  s.polls.fetch_add(1U, relaxed);  // relaxed: sysmon only looks whether it moves
+  s.polls.fetch_add(1U, relaxed);  // relaxed: sysmon only checks whether it changes
   int const count = os::poll_wait(events, timeout_ns);
   os::chaos_point("poll.fetched");
   g_list waiting;
@@ -35,12 +35,12 @@ bell fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
 
 void look_at_poll(Sched& s, g_list& runnable) noexcept {
   if (fetch(s, 0, runnable) == bell::silent) return;
-  if (s.in_poll.load(seq_cst) != 0) os::ring_poll_bell();  // it was meant for him: see poll.h
+  if (s.in_poll.load(seq_cst) != 0) os::ring_poll_bell();  // it was meant for that M: see poll.h
 }
 
 namespace {
 
-// The bell rang for one of the others, who are all woken and on their way out: see poll.h.
+// The bell was rung for one of the other Ms in the poller, which are all woken and on their way out: see poll.h.
 void let_others_leave(M const& m) noexcept {
   Sched const& s = m.sched;
   os::ring_poll_bell();
@@ -73,15 +73,16 @@ poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept
 
 namespace {
 
-// What came may take so long in all on one P: hardly longer than another one needs to wake up and fetch its share.
+// The time that the goroutines of a batch may take in all on one P: hardly longer than another M needs to wake up and
+// fetch its share.
 constexpr std::int64_t alone_for_ns = pace::slow_ns;
-// An M that has had no pause for so long is not enough for what comes.
+// An M that has not slept for this long is not enough for the events that come.
 constexpr std::int64_t not_enough_after_ns = 1'000'000;
 
-// Whether nobody is to be woken for these: see poll.h.
+// Whether no P has to be woken for these events: see poll.h.
 bool can_run_alone(M& m, std::uint32_t count_of_events, std::int64_t now_ns) noexcept {
   if (m.busy_since_ns == 0) m.busy_since_ns = now_ns;
-  return count_of_events <= m.p->queue.capacity() / 2 &&  // none of them is to overflow into the global queue
+  return count_of_events <= m.p->queue.capacity() / 2 &&  // none of them may overflow into the global queue
          count_of_events * m.p->pace.run_ns() <= alone_for_ns && now_ns - m.busy_since_ns < not_enough_after_ns &&
          may_put_off(m.p->spreads_at_once);
 }

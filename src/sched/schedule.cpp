@@ -13,9 +13,11 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::uint64_t timed_one_in = 64;  // that come by way of g0, which takes long enough
+// one in 64 of the goroutines that run by way of g0, which takes so long that reading the clock hardly matters
+constexpr std::uint64_t timed_one_in = 64;
 
-// It is m's turn to run it; and now and then its next turn is timed.
+// g gets its turn on m. If g is timed, notes how long it has waited. Now and then marks g so that its next turn is
+// timed.
 void end_turn(M& m, G& g) noexcept {
   P& p = *m.p;
   if (g.detour.is_timed != 0) {
@@ -25,7 +27,7 @@ void end_turn(M& m, G& g) noexcept {
   if (p.counters.switches_via_g0.load(relaxed) % timed_one_in == timed_one_in - 1) g.time_next_turn();
 }
 
-// The goroutine that left has changed it, and the next one is to be preempted.
+// The goroutine that left has changed the thread's signal mask, but it must be possible to preempt the next goroutine.
 [[gnu::noinline]] void take_own_mask_back(M& m) noexcept {
   m.sched.ms_signals.apply();
   m.mask_was_changed = false;
@@ -69,7 +71,7 @@ void schedule_until_end(M& m) noexcept {
     if (M const* const its = next.g->locked_to; its == nullptr || its == &m) {
       execute(m, next);
     } else {
-      give_p_to_thread_of(*std::exchange(m.p, nullptr), *next.g);  // it goes on only on its own thread
+      give_p_to_thread_of(*std::exchange(m.p, nullptr), *next.g);  // the goroutine continues only on its own thread
     }
   }
 }

@@ -1,4 +1,4 @@
-// Stealing (S12): from the head of a random victim's ring, half at a time.
+// Work stealing (S12): from the head of a random victim's run queue, half of it at a time.
 #include "os/clock.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
@@ -9,15 +9,15 @@
 namespace thrum::rt {
 namespace {
 
-// How long a goroutine that has just been readied is left to its P: the one in runnext, and one that is alone in the ring.
-// The P usually comes to it within a microsecond, with a warm cache; two Ps that snatch a few quick goroutines from each
-// other are slower than one that runs them all. (Go sleeps 3 us before it takes runnext, which the kernel makes 50, and
-// takes a lone goroutine at once.)
+// How long a goroutine that has just been readied is left to its P, if it is in runnext or alone in the run queue. The
+// P usually comes to it within a microsecond, with a warm cache, and two Ps that take a few quick goroutines from each
+// other are slower than one P that runs them all. (Go sleeps 3 us before it takes runnext, which the kernel makes 50,
+// and takes a lone goroutine at once.)
 constexpr std::int64_t age_to_steal_ns = 2'000;
 
-// What was stolen should keep the thief busy for longer than this. After some steals in a row that did not, he leaves alone
-// what is no more than a handful, unless it is left lying: its goroutines are quick, and the P they were readied on will
-// come to them.
+// Stolen goroutines should keep the thief busy for longer than this. After some steals in a row that did not, the thief
+// leaves alone what is no more than a handful, unless it stays where it is. Such goroutines are quick, and the P on
+// which they were readied will come to them.
 constexpr std::int64_t worth_stealing_ns = 4'000;
 constexpr std::uint32_t poor_steals_max = 4;
 constexpr std::uint32_t handful = 8;
@@ -31,8 +31,8 @@ struct glimpse {
   friend bool operator==(glimpse const&, glimpse const&) = default;
 };
 
-// Waits until what the victim has is old enough; false if it has moved on meanwhile. Two looks, and none in between: each
-// takes the lines of its queue away from the victim.
+// Waits until what the victim has is old enough. False: the victim has moved on meanwhile. There are two looks and none
+// in between, because each look takes the cache lines of its queue away from the victim.
 bool stays_as_it_is(P const& victim, glimpse const& seen) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + age_to_steal_ns;
   do {
@@ -41,7 +41,8 @@ bool stays_as_it_is(P const& victim, glimpse const& seen) noexcept {
   return glimpse::of(victim) == seen;
 }
 
-// Half of the victim's ring; in the last round also what little there is, if it is left lying.
+// Takes half of the victim's run queue. In the last round it also takes a handful or less, runnext included, if that
+// stays where it is.
 entry steal_from(P& victim, P& thief, std::uint32_t little, bool is_last_round) noexcept {
   glimpse const seen = glimpse::of(victim);
   if (seen.waiting > little) return thief.queue.steal_half_from(victim.queue);
@@ -57,7 +58,8 @@ void judge_last_steal(M& m) noexcept {
   m.stole_at_ns = 0;
 }
 
-// Runs what is due on the victim, busy or idle; what becomes runnable is ours.
+// Runs the timers that are due on the victim, whether it is busy or idle. The goroutines that become runnable go to m's
+// own P.
 entry steal_due_timers(M& m, P& victim) noexcept {
   if (!victim.timers.any()) return {};
   std::int64_t const now_ns = timer_clock_ns();
@@ -90,7 +92,7 @@ found steal_work(M& m) noexcept {
       count(p.counters.steals);
       count(p.counters.stolen, 1 + p.queue.size());
       if (G* const g = take_over(p, e)) return {g, false};
-      // The one to run had been joined in place; the others of the batch are in our ring.
+      // The goroutine to run had been joined in place. The others of the batch are in the thief's run queue.
       while (entry const other = p.queue.pop()) {
         if (G* const g = take_over(p, other)) return {g, false};
       }

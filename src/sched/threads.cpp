@@ -26,7 +26,8 @@
 namespace thrum::rt {
 namespace {
 
-// The thread maker joins the thread and keeps the record for the next one. After this the old one does not touch it.
+// Leaves m to the thread maker, which joins the thread and keeps the record for another thread. The calling thread does
+// not touch the record after this.
 void leave_record(M& m) noexcept {
   THRUM_DCHECK(m.next_p == nullptr && !m.spinning);
   Sched& s = m.sched;
@@ -37,8 +38,8 @@ void leave_record(M& m) noexcept {
   ring_thread_maker(s);
 }
 
-// With the P that it was made for. If there is none, or it was taken back, it rests, and without a gap: at the limit of threads it may
-// be the only one that can be had. False: it ends.
+// m begins with the P that it was made for. If there is none, or it was taken back, m rests, and does so without a gap,
+// because at the limit of threads it may be the only M that can be had. False: m ends.
 bool be_born(M& m) noexcept {
   Sched& s = m.sched;
   enter(m);
@@ -56,7 +57,7 @@ void* m_main(void* argument) {
   char name[16];
   std::snprintf(name, sizeof name, "thrum-m%d", m.id);
   os::set_thread_name(name);
-  os::set_timer_slack_ns(1);  // it may be the one that keeps the time
+  os::set_timer_slack_ns(1);  // m may become the timekeeper
   m.sched.ms_signals.apply();
   if (int const error = adopt_thread(m)) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
@@ -66,7 +67,7 @@ void* m_main(void* argument) {
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
   bool const is_let_go = m.is_let_go;
-  // relaxed: a thread that ends at that very moment destroys its thread-locals, as threads do
+  // relaxed: if it is missed, the thread ends at that very moment and destroys its thread-locals, as threads do
   bool const program_exits = s.exits_on.load(relaxed) != nullptr;
   release_thread(m);
   if (is_let_go && !program_exits) leave_record(m);
@@ -75,8 +76,8 @@ void* m_main(void* argument) {
   return nullptr;
 }
 
-// A new M, known to sched but without a thread; nullptr: no memory, or there may be no more. Under sched.lock: the limit and
-// the list are one decision.
+// A new M, known to sched but without a thread. nullptr: there is no memory, or the limit of threads is reached. Under
+// sched.lock, because checking the limit and entering the list are one decision.
 M* new_m_locked(Sched& s) noexcept {
   if (s.ms_total >= s.threads_max.load(relaxed)) return nullptr;
   if (M* const kept = s.threadless_ms) {
@@ -104,7 +105,7 @@ M& new_m_or_fail_locked(Sched& s) noexcept {
 
 }  // namespace
 
-// One that is on its way without a P (it was taken back, or it is a spare one), else a new one.
+// Takes an M whose thread is on its way without a P (the P was taken back, or it is a spare thread), else a new M.
 M& unborn_m_locked(Sched& s) noexcept {
   if (s.ms_expected != 0) {
     M* expected = s.all_ms;
@@ -120,16 +121,17 @@ M& unborn_m_locked(Sched& s) noexcept {
 
 namespace {
 
-// For another time, since no thread can be had, or it is gone.
+// Keeps the record for another thread, because its thread could not be made or has ended.
 void keep_record_locked(Sched& s, M& m) noexcept {
   m.idle_link = std::exchange(s.threadless_ms, &m);
-  check_deadlock_locked(s);  // it was counted as one that does not rest; the thread as one that nobody knew
+  check_deadlock_locked(s);  // until here m counted as an M that does not rest, or its thread as an unknown thread
 }
 
-// 0 or the errno. With its signal stack, so that a spare one for which there is no memory is one that cannot be had.
+// Returns 0 or the errno. The signal stack is mapped here, so that a spare thread without memory for it counts as one
+// that cannot be made.
 int try_to_start_thread(Sched& s, M& m) noexcept {
   if (int const error = map_signal_stack(m.signal_stack)) return error;
-  s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by its creation
+  s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by the thread's creation
   int const error = os::create_thread(m.thread, m_main, &m);
   if (error == 0) {
     m.thread_exists.store(true, release);  // pairs with end_all_ms: the handle is written
@@ -140,7 +142,8 @@ int try_to_start_thread(Sched& s, M& m) noexcept {
   return error;
 }
 
-// Whether it has no P, any more or yet: then nobody misses the thread that could not be made.
+// Whether m has no P, so that the thread which could not be made is not needed. The P was taken back, or m was to be a
+// spare thread.
 bool is_no_longer_needed(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (m.next_p != nullptr) return false;
@@ -168,7 +171,8 @@ bool order_spare_locked(Sched& s, std::int32_t more) noexcept {
 
 void see_that_one_is_spare(Sched& s) noexcept {
   s.lock.acquire();
-  bool const is_ordered = order_spare_locked(s, 2);  // the last one is for somebody who needs it now
+  // 2: the last thread within the limit is kept for an M that is needed at once
+  bool const is_ordered = order_spare_locked(s, 2);
   s.lock.release();
   if (is_ordered) ring_thread_maker(s);
 }
@@ -177,7 +181,7 @@ void start_spare_thread(Sched& s) noexcept {
   s.lock.acquire();
   M* const spare = is_one_short_locked(s) ? new_m_locked(s) : nullptr;
   if (spare != nullptr) {
-    spare->is_unborn = true;  // at the limit of threads it is the one that can be had
+    spare->is_unborn = true;  // at the limit of threads it is the M that can be had
     ++s.ms_expected;
   }
   s.lock.release();
@@ -195,7 +199,7 @@ bool bury_thread(Sched& s, M& m, bool gives_up) noexcept {
     if (!gives_up) return false;
     os::detach_thread(m.thread);
   }
-  m.thread_exists.store(false, relaxed);  // end_all_ms comes after the thread maker
+  m.thread_exists.store(false, relaxed);  // relaxed: end_all_ms comes after the end of the thread maker
   m.tid = 0;
   m.must_end = false;
   m.is_let_go = false;
@@ -218,7 +222,7 @@ void start_thread(Sched& s, M& m) noexcept {
 
 namespace {
 
-// With sched.lock held; releases it. m sleeps in the idle list.
+// Called with sched.lock held; releases it. m sleeps in the idle list.
 void rest_until_started(M& m) noexcept {
   Sched& s = m.sched;
   put_idle_m_locked(s, m);
@@ -233,8 +237,8 @@ void rest_until_started(M& m) noexcept {
 
 }  // namespace
 
-// Those that are somebody's home come first: whoever needs an M takes one of them, and the others remain for those who make way. Of
-// each kind, the last that came.
+// Ms that are home to goroutines stand first in the list. So a thread that needs any M takes one of these, and the
+// others remain for goroutines that make way. Within each kind, the M that came last is first.
 void put_idle_m_locked(Sched& s, M& m) noexcept {
   M** link = &s.idle_m_list;
   while (m.residents == 0 && *link != nullptr && (*link)->residents != 0) link = &(*link)->idle_link;
@@ -257,7 +261,7 @@ bool take_from_rest_locked(M& m) noexcept {
   return true;
 }
 
-// One that is called has work; who comes with a P anyway need not pass it on.
+// A called M comes first because it has work. If it gets this P, no other M need pass a P on to it.
 resting_m take_resting_m_locked(Sched& s) noexcept {
   s.lock.assert_held();
   M* m = s.global_queue.first_called();
@@ -283,10 +287,13 @@ bool may_start_m_locked(Sched const& s) noexcept {
 
 namespace {
 
-// Under sched.lock, if nobody rests: the thread that sleeps in a goroutine's frames and is to have the next P; nullptr: an unborn
-// one may have it. A thread is born with locks of the C library: whoever was paused with one in his hands must go on, and if all
-// Ps went to the unborn he never would. So his turn comes first, or that of others before him. Where he was paused does not tell: the
-// loader calls functions of the program with its locks held, and others wait for these with those that a birth needs.
+// Under sched.lock, if no M rests: chooses the thread that sleeps in a goroutine's frames and is to get the next P.
+// nullptr: an unborn M may get it.
+//
+// Making a thread needs locks of the C library. A goroutine that was paused while it held such a lock must go on, and
+// if all Ps went to unborn Ms it never would. So its turn, or that of others before it, comes first. The place where a
+// goroutine was paused does not tell whether it holds such a lock: the loader calls functions of the program with its
+// locks held, and a thread that holds a lock which thread creation needs may wait for one of the loader's.
 G* whose_turn_comes_first_locked(Sched& s) noexcept {
   return s.ms_paused.load(relaxed) != 0 || !may_have_unborn_locked(s) ? take_oldest_locked(s) : nullptr;
 }
@@ -299,7 +306,7 @@ void give_p_before_its_turn(Sched& s, P& p, G& g, start_as how) noexcept {
   s.lock.release();
   give_p_to_thread_of(p, g);
   if (orders_spare) ring_thread_maker(s);
-  if (how == start_as::spinning) wake_if_work_is_left(s);  // somebody may have trusted in the one that was to search
+  if (how == start_as::spinning) wake_if_work_is_left(s);  // another thread may have relied on the M that was to search
 }
 
 }  // namespace
@@ -311,7 +318,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
       give_p_before_its_turn(s, p, *has_thread, how);
       return;
     }
-    attend_to(p);  // its thread may be long in coming
+    attend_to(p);  // it may take long until its thread exists
   }
   M& m = rested.m != nullptr ? *rested.m : unborn_m_locked(s);
   m.next_p = &p;
@@ -330,20 +337,20 @@ P* take_back_from_unborn_locked(M& m) noexcept {
   if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
   ++m.sched.ms_expected;
   if (G* const waits = std::exchange(m.brought, nullptr)) put_global_locked(m.sched, entry::plain(waits));
-  stand_in_no_more(m);  // whoever comes with another P may have other plans
+  stand_in_no_more(m);  // the thread that gives m another P may want it for other work
   return std::exchange(m.next_p, nullptr);
 }
 
 void give_p_to_thread_of(P& p, G& g) noexcept {
   if (g.comes_home) return give_p_to_home_of(p, g);
-  attend_to(p);  // user code goes on with it, without a look
+  attend_to(p);  // user code goes on with p, without a safe point first
   M& its = *g.locked_to;
   p.m = nullptr;
   p.tick();
   Sched& s = p.sched;
   {
     os::lock_guard const guard(s.lock);
-    if (its.must_end) {  // it was told to end, or has: the P stays here
+    if (its.must_end) {  // the thread was told to end, or has ended, so p goes to the idle list
       if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
       return;
     }
@@ -367,7 +374,7 @@ void hand_off(Sched& s, P& p) noexcept {
     static_cast<void>(see_that_all_is_watched(s));
     return;
   }
-  // Nobody is idle and nobody searches: work may turn up that only this P could take.
+  // No P is idle and no M searches, so work may turn up that only this P could take.
   if (std::int32_t none = 0; may_start && s.idle_procs.load(relaxed) == 0 && s.procs.size() > 1 &&
                              s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) {
     start_m_locked(s, p, start_as::spinning);
@@ -398,7 +405,7 @@ bool stop_m_locked(M& m) noexcept {
   Sched& s = m.sched;
   stand_in_no_more(m);
   for (;; s.lock.acquire()) {
-    if (s.stopping || m.must_end || m.next_p != nullptr) break;  // it may have been taken while it kept the time
+    if (s.stopping || m.must_end || m.next_p != nullptr) break;  // m may have been taken while it was the timekeeper
     if (takes_p_for_residents(s, m)) {
       s.lock.release();
       return true;
@@ -416,7 +423,7 @@ bool stop_m_locked(M& m) noexcept {
   s.lock.release();
   if (m.next_p == nullptr) return false;
   acquire_p(m, *m.next_p);
-  m.owes_watch = true;  // it was the timekeeper when it was taken
+  m.owes_watch = true;  // m was the timekeeper when it was taken
   return true;
 }
 

@@ -11,22 +11,23 @@
 namespace thrum::rt {
 namespace {
 
-// Stored while the timekeeper is awake to look again: whoever adds a timer meanwhile can rely on it.
+// The value of timekeeper_until_ns while the timekeeper is awake to look again. A thread that adds a timer meanwhile
+// can rely on the timekeeper.
 constexpr std::int64_t looking = 0;
 
-// Woken, it comes to take_the_watch and computes anew.
+// Wakes the timekeeper. It comes to take_the_watch and computes its time limit anew.
 void rouse(Sched& s) noexcept {
   s.timekeeper_awake = true;
   s.timekeeper_until_ns.store(looking, seq_cst);
   s.timekeeper->park.wake();
 }
 
-// Its sleep goes on, as that of an idle M: nobody relies on its time limit any more.
+// The timekeeper goes on sleeping as an idle M. No thread relies on its time limit any more.
 void demote_timekeeper(Sched& s) noexcept { put_idle_m_locked(s, *s.timekeeper); }
 
 bool somebody_waits_for_io(Sched const& s) noexcept { return s.poll_waiters.load(seq_cst) != 0; }
 
-// Steps 1 to 3 of the right column.
+// Steps 1 and 2 of the right column, repeated as long as an earlier timer turns up.
 std::int64_t publish_watch(Sched& s, std::int64_t until_ns) noexcept {
   for (;;) {
     s.timekeeper_until_ns.store(until_ns, seq_cst);
@@ -46,7 +47,8 @@ std::int64_t earliest_timer(Sched& s) noexcept {
 
 void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept {
   if (first_ns >= s.sysmon_looks_by_ns.load(seq_cst)) return;
-  s.sysmon_looks_by_ns.store(first_ns, relaxed);  // others need not tell it again; sysmon writes what is so
+  // relaxed: it only saves other threads a nudge; sysmon overwrites it with the time until which it really sleeps
+  s.sysmon_looks_by_ns.store(first_ns, relaxed);
   nudge_sysmon(s);
 }
 
@@ -62,13 +64,13 @@ bool poll_is_unwatched(Sched const& s) noexcept {
 
 namespace {
 
-// Somebody wakes, looks at everything and becomes the timekeeper. True: nobody was about to.
+// Wakes an M, which looks at everything and becomes the timekeeper. True: no M was about to do so.
 bool call_the_watch(Sched& s) noexcept {
   s.lock.acquire();
   if (s.timekeeper == nullptr) {
     s.lock.release();
-    store_load_fence();  // before wake_one looks whether anybody spins
-    wake_one(s);         // who will find nothing, and become the timekeeper
+    store_load_fence();  // before wake_one checks whether an M spins
+    wake_one(s);         // that M will find nothing, and become the timekeeper
     return true;
   }
   bool const does_not_do = !s.timekeeper_awake && (s.timekeeper_until_ns.load(relaxed) > earliest_timer(s) ||
@@ -104,7 +106,7 @@ bool see_that_all_is_watched(Sched& s) noexcept {
 }
 
 void timer_was_added(M& m, added_as place) noexcept {
-  if (place == added_as::later) return;  // watched with the one before it
+  if (place == added_as::later) return;  // it is watched with the timer before it
   if (m.current == nullptr) {
     m.owes_watch = true;
   } else if (m.sched.idle_procs.load(seq_cst) != 0) {
@@ -122,7 +124,7 @@ void timer_was_left(M& m, added_as place) noexcept {
     return;
   }
   m.owes_watch = true;
-  m.p->runs_to_look.store(0, relaxed);  // the goroutine after this one comes by way of g0, where it is paid
+  m.p->runs_to_look.store(0, relaxed);  // what runs after m.current comes by way of g0, where the check is made
   see_that_put_off_is_watched(*m.p);
 }
 
@@ -134,7 +136,7 @@ watch take_the_watch(Sched& s, M& m) noexcept {
     s.timekeeper = nullptr;
     s.timekeeper_awake = false;
   }
-  if (s.idle_p_list == nullptr) {  // the M that gives a P up later will look; until then sysmon does
+  if (s.idle_p_list == nullptr) {  // an M that gives a P up later looks at the timers; until then sysmon does
     if (s.timekeeper == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
     if (was_roused) have_sysmon_watch(s, earliest_timer(s));
     return {};
@@ -177,11 +179,12 @@ void rouse_timekeeper_in_vain(Sched& s) noexcept {
 
 namespace {
 
-// Its sleep is over by itself. True: m has a P, and the goroutines that it found in the poll are on their way.
+// The timekeeper's sleep has ended by itself. True: m has a P, and the goroutines that it found in the poller are
+// queued.
 bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
   static_cast<void>(relieve_timekeeper(s));
-  withdraw_call(s, m);  // with or without a P it looks at its residents
+  withdraw_call(s, m);  // with or without a P, m looks at its residents
   P* const p = s.stopping ? nullptr : take_idle_p(s);
   s.lock.release();
   if (p != nullptr) {
@@ -217,7 +220,8 @@ watch_ends keep_time(M& m, watch its) noexcept {
     s.lock.release();
   }
   run_polled(m, polled);
-  if (!end.woken) m.park.sleep();  // it was taken, roused or put among the idle meanwhile: sooner or later it is woken
+  // meanwhile m was taken, woken to look again or put among the idle Ms, so it is woken sooner or later
+  if (!end.woken) m.park.sleep();
   m.park.clear();
   return watch_ends::look_again;
 }

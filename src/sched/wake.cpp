@@ -33,17 +33,17 @@ P* take_idle_p(Sched& s) noexcept {
 }
 
 void ring_sysmon(Sched& s) noexcept {
-  s.sysmon_bell.fetch_add(1U << 16U, release);  // pairs with its look at the bell
+  s.sysmon_bell.fetch_add(1U << 16U, release);  // pairs with sysmon's load of the bell
   os::futex_wake(s.sysmon_bell, 1);
 }
 
 void nudge_sysmon(Sched& s) noexcept {
-  s.sysmon_bell.fetch_add(1U, release);  // pairs with its look at the bell
+  s.sysmon_bell.fetch_add(1U, release);  // pairs with sysmon's load of the bell
   os::futex_wake(s.sysmon_bell, 1);
 }
 
 void have_put_off_watched(Sched& s) noexcept {
-  if (s.put_off_is_unwatched.exchange(false, seq_cst)) nudge_sysmon(s);  // else another M does
+  if (s.put_off_is_unwatched.exchange(false, seq_cst)) nudge_sysmon(s);  // otherwise another M nudges it
 }
 
 void wake_one(Sched& s) noexcept {
@@ -53,7 +53,7 @@ void wake_one(Sched& s) noexcept {
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
   if (p == nullptr) {
-    s.spinning.fetch_sub(1, seq_cst);  // still under the lock: see wake.h
+    s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
     s.lock.release();
     return;
   }
