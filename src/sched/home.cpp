@@ -19,10 +19,11 @@ namespace thrum::rt {
 
 namespace {
 
-// The inbox is looked at now and then also while the queue is not empty: who yields in a loop is always in there.
+// The inbox is also looked at now and then while the queue is not empty, because a resident that yields in a loop is
+// always in the queue.
 constexpr std::uint8_t turns_between_looks = 16;
 
-constexpr std::uint8_t for_good = 255;  // what the counter holds: nobody knows any more how many there are
+constexpr std::uint8_t for_good = 255;  // a home_depth that is not counted any further
 
 }  // namespace
 
@@ -34,7 +35,7 @@ void stay_home(M& m) noexcept {
   } else if (g.detour.is_locked || m.id == 0 || g.blocking_depth != 0) {
     if (g.home_depth == for_good) return;
     lock_where_it_is(m);
-    ++g.home_depth;  // of these: unlock_os_thread, called once too often, must not undo it
+    ++g.home_depth;  // counted here too, so that one unlock_os_thread too many cannot undo it
   } else {
     g.is_at_home = true;
     g.home_depth = 1;
@@ -90,7 +91,7 @@ at_home::~at_home() {
 
 namespace {
 
-// With sched.lock held; releases it.
+// Called with sched.lock held; releases it.
 void give_p_to_resting(Sched& s, M& home, P& p) noexcept {
   bool const sleeps = take_from_rest_locked(home);
   home.next_p = &p;
@@ -100,7 +101,7 @@ void give_p_to_resting(Sched& s, M& home, P& p) noexcept {
   if (sleeps) home.park.wake();
 }
 
-// home has something to run. Called with sched.lock held; releases it.
+// `home` has a resident to run. Called with sched.lock held; releases it.
 void see_that_it_runs(Sched& s, M& home) noexcept {
   if (s.stopping || home.is_called || !rests_locked(home)) {
     s.lock.release();
@@ -121,7 +122,7 @@ void see_that_it_runs(Sched& s, M& home) noexcept {
 void send_home(M* by, G& g) noexcept {
   M& home = *g.locked_to;
   g.comes_home = true;
-  if (by == &home) {  // it looks before it rests
+  if (by == &home) {  // that M looks at its queue before it rests
     home.home_queue.push_back(g);
     home.ready_at_home.fetch_add(1U, relaxed);
     return;
@@ -129,12 +130,13 @@ void send_home(M* by, G& g) noexcept {
   Sched& s = home.sched;
   s.lock.acquire();
   home.home_inbox.push_back(g);
-  home.ready_at_home.fetch_add(1U, relaxed);  // a hint outside of the lock
+  home.ready_at_home.fetch_add(1U, relaxed);  // relaxed: a hint outside of the lock
   see_that_it_runs(s, home);
 }
 
 found take_at_home(M& m) noexcept {
-  std::uint32_t const ready = m.ready_at_home.load(relaxed);  // looked at under the lock before the P is given up
+  // relaxed: checked under the lock before the P is given up
+  std::uint32_t const ready = m.ready_at_home.load(relaxed);
   if (ready == 0) return {};
   if (std::exchange(m.home_was_last, false) && !m.p->queue.is_empty_to_owner()) return {};
   if (m.home_queue.empty()) {
@@ -157,11 +159,13 @@ void give_p_to_home_of(P& p, G& g) noexcept {
   M& home = *g.locked_to;
   Sched& s = p.sched;
   p.m = nullptr;
-  p.tick();  // the global queue has had its turn. Else the home would take it again, and give the P to the next that is called
+  // The global queue has had its turn. Otherwise `home` would serve the global queue first, and give the P to the next
+  // called M.
+  p.tick();
   s.lock.acquire();
   home.home_inbox.push_front(g);
   home.ready_at_home.fetch_add(1U, relaxed);
-  if (s.stopping || !rests_locked(home)) {  // it has a P by now, or looks before it rests
+  if (s.stopping || !rests_locked(home)) {  // it has a P, or looks at its inbox before it rests
     s.lock.release();
     hand_off(s, p);
     return;
@@ -174,14 +178,14 @@ bool takes_p_for_residents(Sched& s, M& m) noexcept {
   if (m.ready_at_home.load(relaxed) == 0) [[likely]]
     return false;
   if (P* const p = take_idle_p(s)) {
-    if (s.timekeeper == &m) static_cast<void>(relieve_timekeeper(s));  // it was roused
+    if (s.timekeeper == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again
     withdraw_call(s, m);
     acquire_p(m, *p);
     m.owes_watch = true;
     return true;
   }
   if (m.is_called) return false;
-  // Whoever takes the call takes the first of these, too.
+  // All go to the inbox, because the M that takes the call from the global queue takes the first of them with it.
   while (G* const g = m.home_inbox.pop_front()) m.home_queue.push_back(*g);
   std::swap(m.home_queue, m.home_inbox);
   s.global_queue.call(m);
@@ -197,7 +201,7 @@ enum class to : std::uint8_t { nobodys_home, somebodys_home };
 
 struct move {
   to which;
-  bool no_thread = false;  // can be had: it stays
+  bool no_thread = false;  // no other thread can be had, so the goroutine stays
 };
 
 bool is_as_wanted(M const& m, to which) noexcept { return (m.residents != 0) == (which == to::somebodys_home); }
@@ -209,7 +213,7 @@ M* find_resting_locked(Sched const& s, to which) noexcept {
   return s.timekeeper != nullptr && is_as_wanted(*s.timekeeper, which) ? s.timekeeper : nullptr;
 }
 
-// left waits for its turn, and tries again then.
+// `left` waits for its turn in the global queue, and tries to move when it comes.
 void try_later(M& m, G& left, bool orders_spare) noexcept {
   Sched& s = m.sched;
   s.wants_spare = s.wants_spare || orders_spare;
@@ -219,7 +223,7 @@ void try_later(M& m, G& left, bool orders_spare) noexcept {
   if (orders_spare) ring_thread_maker(s);
 }
 
-// A commit step: the goroutine that left goes on with m's P on another M.
+// A commit step: the goroutine that left continues with m's P on another M.
 void commit_move(M& m, G& left, void* argument) noexcept {
   auto& its = *static_cast<move*>(argument);
   Sched& s = m.sched;
@@ -234,13 +238,13 @@ void commit_move(M& m, G& left, void* argument) noexcept {
     m.brought = &left;
     return;
   }
-  // A thread is made only after those who may be paused with a lock of the C library: see whose_turn_comes_first_locked. A spare one
-  // takes no P from them.
+  // A thread is made only after the goroutines that may be paused while they hold a lock of the C library have gone on:
+  // see whose_turn_comes_first_locked. A spare thread takes no P from them.
   if (rested == nullptr && s.ms_paused_in_libc != 0) return try_later(m, left, true);
   bool const sleeps = rested != nullptr && take_from_rest_locked(*rested);
   M& next = rested != nullptr ? *rested : unborn_m_locked(s);
-  if (rested == nullptr) attend_to(p);  // its thread may be long in coming
-  // From here on the goroutine may run again, and its frame, with `its` in it, be gone.
+  if (rested == nullptr) attend_to(p);  // it may take long until its thread exists
+  // From here on the goroutine may run, and its frame, which contains `its`, may be gone.
   m.p = nullptr;
   p.m = nullptr;
   next.next_p = &p;
@@ -271,7 +275,8 @@ bool somebodys_home_rests(Sched& s) noexcept {
 
 M& make_way(M& m) noexcept {
   M* here = &m;
-  if (here->current->keeps_its_m()) return m;  // also one that was locked here at the limit: nobody else could run it
+  // also a goroutine that was locked here at the limit of threads, because no other M could run it
+  if (here->current->keeps_its_m()) return m;
   for (move its{to::nobodys_home}; here->residents != 0 && !its.no_thread;) here = &move_on(*here, its);
   return *here;
 }

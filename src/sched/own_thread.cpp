@@ -25,7 +25,7 @@ void unlock(M& m, G& g) noexcept {
   m.leaves = m.usual_leaving();
 }
 
-// Sleeps until the goroutine was readied and somebody has given the thread his P. False: the run is over.
+// Sleeps until the goroutine was readied and another M has given its P to this thread. False: the run is over.
 bool rest_in_place(M& m) noexcept {
   Sched& s = m.sched;
   bool is_over = false;
@@ -33,7 +33,7 @@ bool rest_in_place(M& m) noexcept {
     os::lock_guard const guard(s.lock);
     m.rests_in_place = true;
     ++s.ms_in_place;
-    is_over = m.must_end = s.stopping;  // then it came too late to be told
+    is_over = m.must_end = s.stopping;  // if it is over, m came too late to be told
     check_deadlock_locked(s);
   }
   os::chaos_point("own_thread.rests");
@@ -59,7 +59,7 @@ void lock_once_more(G& g) noexcept {
 }  // namespace
 
 M& lock_to_thread(M& m) noexcept {
-  // With a lock in its hands that belongs to this thread: it stays, as one of those who are at home there.
+  // The goroutine may hold a lock that belongs to this thread. So it stays, and is at home here for one more reason.
   if (m.current->is_at_home) {
     stay_home(m);
     lock_once_more(*m.current);
@@ -77,7 +77,7 @@ void lock_where_it_is(M& m) noexcept {
   if (g.lock_depth == 0) {
     g.detour.is_locked = true;
     g.locked_to = &m;
-    g.saved.pc = nullptr;  // from now on set only while somebody may look
+    g.saved.pc = nullptr;  // from here on it is set only while other threads may read the context
     m.leaves = leaving::in_place;
   }
   lock_once_more(g);
@@ -89,7 +89,7 @@ void unlock_from_thread(M& m) noexcept {
     if (g.lock_depth == 0) return;
     --g.lock_depth;
     leave_home(m);
-  } else if (g.lock_depth > g.home_depth) {  // the others are not his: see stay_home
+  } else if (g.lock_depth > g.home_depth) {  // the other locks are not lock_os_thread's: see stay_home
     unlock_where_it_is(m);
   }
 }
@@ -122,7 +122,7 @@ void give_up_own_thread(M& m) noexcept {
   m.is_let_go = true;
   {
     os::lock_guard const guard(s.lock);
-    --s.ms_total;  // first: its P may need a new thread
+    --s.ms_total;  // first, because its P may need a new thread
   }
   hand_off(s, *std::exchange(m.p, nullptr));
 }
@@ -138,7 +138,8 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
     void* argument;
     bool goes_on;
   } rest{m, commit, argument, false};
-  // Whoever writes a dump finds the goroutine's frames by its saved context, from the moment that it is said to wait.
+  // A thread that writes a dump finds the goroutine's frames by its saved context, as soon as the goroutine's state is
+  // `waiting`.
   call_with_context(
       g.saved,
       [](void* its) noexcept {

@@ -13,13 +13,13 @@ namespace thrum::rt {
 
 namespace {
 
-// Fisher and Yates: every order is equally likely.
+// Fisher and Yates' shuffle: every order is equally likely.
 template <class T>
 void shuffle(random_source& random, T* all, std::uint32_t count) noexcept {
   for (std::uint32_t left = count; left > 1; --left) std::swap(all[left - 1], all[random.below(left)]);
 }
 
-// The randomised mode: the older half of p's ring and e behind it, shuffled.
+// The randomised mode: puts the older half of p's run queue, and e, into the global queue in random order.
 void put_global_in_random_order_locked(P& p, std::uint32_t first, std::uint32_t half, entry e) noexcept {
   std::array<entry, ring_capacity_max / 2 + 1> batch;
   for (std::uint32_t i = 0; i < half; ++i) batch[i] = p.queue.at(first + i);
@@ -28,7 +28,7 @@ void put_global_in_random_order_locked(P& p, std::uint32_t first, std::uint32_t 
   for (std::uint32_t i = 0; i <= half; ++i) put_global_locked(p.sched, batch[i]);
 }
 
-// The randomised mode: so many at a time change places.
+// The randomised mode: shuffles the list, 128 goroutines at a time.
 void shuffle_list(random_source& random, g_list& all) noexcept {
   constexpr std::uint32_t at_once = 128;
   std::array<G*, at_once> batch;
@@ -49,11 +49,12 @@ bool put_next_or_last(P& p, entry e) noexcept {
   entry const to_tail = goes_next ? p.queue.swap_next(e) : e;
   if (!to_tail) return false;
   put_tail(p, to_tail);
-  store_load_fence();  // e may have been published by put only
+  store_load_fence();  // e may have been published by put only, which is a release
   return true;
 }
 
-// A ring that is full: room is made by dropping the stale, or its older half moves to the global queue with e behind it.
+// The run queue is full. Dropping its stale entries makes room. If there are none, its older half moves to the global
+// queue with e behind it.
 void put_tail_slow(P& p, entry e) noexcept {
   Sched& s = p.sched;
   do {
@@ -75,7 +76,8 @@ void put_tail_slow(P& p, entry e) noexcept {
 
 namespace {
 
-// Of some thousand goroutines that leave p one is timed. Here, since this is looked at anyway.
+// Times about one in 4,000 of the goroutines that leave p (one in 64 looks, one look in 61 runs). It is done here
+// because this place is passed seldom.
 void time_one_now_and_then(P& p) noexcept {
   constexpr std::uint32_t one_look_in = 64;
   if (++p.looks_up % one_look_in != 0 || p.m == nullptr) return;
@@ -89,16 +91,16 @@ void let_others_pass_runnext(P& p) noexcept {
   if (std::uint32_t const round = s.trim_rounds.load(relaxed);
       round != p.trim_round) {  // relaxed: any time soon will do
     p.trim_round = round;
-    p.stacks.flush(s.stacks);  // sysmon trims what no P takes back
+    p.stacks.flush(s.stacks);  // sysmon trims the stacks that no P takes back
   }
   time_one_now_and_then(p);
   p.runs_to_look.store(global_tick, relaxed);
-  if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a look without consequence
+  if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a check without consequence
   entry const next = p.queue.take_next();
   if (!next) return;
   put_tail(p, next);
   if (s.procs.size() == 1) return;
-  store_load_fence();  // on its way it was in no queue: a publication like any other
+  store_load_fence();  // on its way it was in no queue, so this is a publication like any other
   wake_if_idle(s);
 }
 
@@ -126,7 +128,8 @@ namespace {
 
 bool is_unstarted(entry e) noexcept { return e.g()->status.load(relaxed) == g_status::unstarted; }
 
-// One that may have its turn, if it is near: those before it that may not go to the end.
+// Takes the first plain entry that may have its turn, if it is among the first 32. The entries before it that may not
+// go to the end.
 entry pop_plain(Sched& s, plain_turn whose) noexcept {
   constexpr int looked_at_max = 32;
   for (int i = 0; i < looked_at_max; ++i) {
@@ -137,13 +140,14 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
   return {};
 }
 
-// It leaves the queue, and its thread is as good as awake.
+// g leaves the queue, and its thread is about to be woken, so it does not count as paused.
 G* no_longer_paused(G* g) noexcept {
   if (g != nullptr) end_pause_locked(*g->locked_to);
   return g;
 }
 
-// In the order of their coming; but with many paused those go first, until sys/preempt.h says otherwise (T05).
+// Takes entries in the order in which they came. But if many goroutines are paused, those go first, until sys/preempt.h
+// says otherwise (T05).
 entry pop_global(Sched& s) noexcept {
   if (!s.many_are_paused()) {
     entry const first = s.global_queue.pop();
@@ -176,7 +180,7 @@ void end_pause_locked(M& m) noexcept {
 G* take_oldest_locked(Sched& s) noexcept {
   s.lock.assert_held();
   G* const oldest = no_longer_paused(s.global_queue.pop_locked());
-  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
   return oldest;
 }
 
@@ -200,7 +204,7 @@ void set_unstarted_aside(P& p) noexcept {
       set_aside_or(e, [&](entry kept) { THRUM_CHECK(p.queue.put(kept) == run_queue::put_result::done); });
     }
   }
-  store_load_fence();  // on their way they were in no queue: a publication like any other
+  store_load_fence();  // on their way they were in no queue, so this is a publication like any other
   wake_if_idle(s);
 }
 
@@ -208,14 +212,14 @@ entry take_global_one_locked(Sched& s, P& p) noexcept {
   s.lock.assert_held();
   entry const first = pop_global(s);
   if (first) {
-    s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+    s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
     count(p.counters.global_takes);
   }
   return first;
 }
 
 entry take_global_batch_locked(Sched& s, P& p) noexcept {
-  std::uint32_t share = 1;  // with many paused there is one turn for the others at a time
+  std::uint32_t share = 1;  // if many are paused, the others get one turn at a time
   if (!s.many_are_paused()) {
     share = global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.procs.size()), p.queue.capacity());
   }
@@ -224,17 +228,17 @@ entry take_global_batch_locked(Sched& s, P& p) noexcept {
   for (; share > 1 && !s.global_queue.next_is_locked(); --share) {
     entry const more = s.global_queue.pop_plain();
     if (!more) break;
-    // The ring is empty and the share is at most half of it.
+    // The run queue is empty, and the share is at most half of it.
     THRUM_CHECK(p.queue.put(more) == run_queue::put_result::done);
     count(p.counters.global_takes);
   }
-  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
   return first;
 }
 
 namespace {
 
-// Those who are at home go there.
+// Sends the residents of Ms home, and leaves the other goroutines in the list.
 void send_residents_home(M* m, g_list& runnable) noexcept {
   g_list others;
   while (G* const g = runnable.pop_front()) {
@@ -256,7 +260,7 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept {
   {
     os::lock_guard const guard(s.lock);
     if (s.options.randomize) shuffle_list(has_p ? m->p->random : s.random, runnable);
-    auto const idle = static_cast<std::uint32_t>(s.idle_procs.load(relaxed));  // exact: under the lock
+    auto const idle = static_cast<std::uint32_t>(s.idle_procs.load(relaxed));  // relaxed: it is exact under the lock
     std::uint32_t const shared = has_p ? std::min(idle, runnable.size()) : runnable.size();
     for (std::uint32_t i = 0; i < shared; ++i) put_global_locked(s, entry::runnable(*runnable.pop_front()));
     to_start = std::min(idle, shared);

@@ -16,11 +16,12 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
   m.commit = commit;
   m.committed = &g;
   m.commit_argument = argument;
-  signal_fence();  // parked_stacks relies on the order: pending first, then no longer current
+  // sys/parked_stacks relies on this order: the commit step is pending before the goroutine ceases to be current
+  signal_fence();
 }
 
-// A frame that is larger than the guard may have jumped over it into another goroutine's stack, which is best found out before others
-// run. Here only the depth is looked at, without a look at the stack itself.
+// A frame that is larger than the guard may have jumped over it into another goroutine's stack, which is best found out
+// before others run. Here only the depth is checked, without reading the stack itself.
 [[gnu::always_inline]] inline void check_depth(M const& m, G const& g) noexcept {
   char const* const sp = stack_pointer();
   auto const depth =
@@ -29,7 +30,7 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
     check_stack_pointer(g);
 }
 
-// What comes after a goroutine that leaves: the context to switch to.
+// Chooses what runs after a goroutine that leaves, and returns the context to switch to.
 [[gnu::always_inline]] inline context const& successor(M& m, found next, commit_holds holds) noexcept {
   P& p = *m.p;
   bool const needs_g0 =
@@ -57,12 +58,12 @@ M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcep
   if (m.leaves == leaving::in_place) [[unlikely]]
     return suspend_in_place(m, commit, argument);
   check_depth(m, g);
-  auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of ours can set errno
+  auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of thrum's can set errno
   set_commit(m, g, commit, argument);
   found const next = m.leaves == leaving::directly ? pick_local(m) : found();
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
-  os::chaos_point("park.left");  // it has left its stack, and nobody knows yet
+  os::chaos_point("park.left");  // the goroutine has left its stack, and no other thread knows it yet
   M& here = arrive();
   mine.restore_to(here.globals);
   return settle(here, g);

@@ -13,14 +13,15 @@
 namespace thrum::rt {
 namespace {
 
-// A thread is soon gone, unless a destructor of its own keeps it, or it is the process's first: that stays in the kernel's list.
+// A thread is soon gone, unless a destructor of its thread-locals keeps it, or it is the first thread of the process,
+// which stays in the kernel's list.
 constexpr std::int64_t look_again_ns = 100'000;
 constexpr std::int64_t look_again_max_ns = 100'000'000;
 constexpr std::int64_t waited_for_ns = 10'000'000'000;
 
 }  // namespace
 
-// Whenever one is gone, it may have been the last who could help.
+// A thread that is gone may have been the last one that could have ended a deadlock.
 void thread_maker::look_at_those_that_left(bool gives_up) noexcept {
   if (leaving_.forget_if([&](int tid) noexcept { return gives_up || !os::thread_is_listed(tid); }) == 0) return;
   os::lock_guard const guard(sched_.lock);
@@ -39,7 +40,7 @@ void thread_maker::bury_those_that_ended(bool gives_up) noexcept {
   }
 }
 
-// How long until the next look is due, in ns; -1: there is nobody to look at.
+// Returns how long it is until the next look is due, in ns; -1: there is no thread to look at.
 std::int64_t thread_maker::look_at_those_that_end() noexcept {
   std::int64_t const waited_ns = os::monotonic_ns() - last_left_ns_;
   look_at_those_that_left(waited_ns >= waited_for_ns);
@@ -89,7 +90,7 @@ void* thread_maker::thread_main(void* self) {
   me.make_threads();
   bool const stays = !end_ring(me.sched_);
   me.stays_ = stays;
-  me.ended_.wake();  // after this it may be gone
+  me.ended_.wake();  // after this `me` may be gone
   if (stays) os::sleep_for_good();
   return nullptr;
 }
@@ -104,7 +105,7 @@ void thread_maker::make_threads() noexcept {
     auto [next, spare] = take_orders();
     std::int64_t const next_look_ns = look_at_those_that_end();
     if (next == nullptr && !spare) {
-      // pairs with whoever asks
+      // pairs with the thread that sets the errand
       if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
       static_cast<void>(os::futex_wait(sched_.thread_maker_bell, bell, next_look_ns));
     }
@@ -114,7 +115,7 @@ void thread_maker::make_threads() noexcept {
 }
 
 void ring_thread_maker(Sched& s) noexcept {
-  s.thread_maker_bell.fetch_add(1U, release);  // pairs with its look at the bell
+  s.thread_maker_bell.fetch_add(1U, release);  // pairs with the thread maker's load of the bell
   os::futex_wake(s.thread_maker_bell, 1);
 }
 

@@ -32,7 +32,7 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   s.world_stopped.clear();
   s.procs_to_stop = s.procs.size() + (own == nullptr ? 1 : 0);  // one too many, until all were asked
   for (P* const p : s.procs) {
-    if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // seen at the next safe point
+    if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // relaxed: seen at the next safe point
   }
   while (P* const p = take_idle_p(s)) stop_locked(s, *p);
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
@@ -41,12 +41,12 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   if (--s.procs_to_stop == 0) s.world_stopped.wake();
 }
 
-// One that is just on its way in or out is sysmon's to take.
+// A P whose M is just entering or leaving a system call is left to sysmon.
 void stop_those_in_system_calls(Sched& s) noexcept {
   take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
 }
 
-// m's goroutine waits, on its own thread, until the world runs again.
+// m's goroutine waits on its own thread until the world runs again.
 void wait_in_place(M& m) noexcept {
   Sched& s = m.sched;
   s.lock.acquire();
@@ -59,10 +59,10 @@ void wait_in_place(M& m) noexcept {
   if (stops && !sleep_until_its_turn(m)) leave_it_there(m);
 }
 
-// Under sched.lock, with what is to run on it afterwards in front of the list.
+// Under sched.lock: starts p. If p has work, it is put in front of the list with_work. Returns the list.
 P* start_locked(Sched& s, P& p, P* with_work) noexcept {
   p.attention.fetch_and(~attend::stop_world, relaxed);
-  if (p.status.load(relaxed) != p_status::stopped) return with_work;  // the caller's
+  if (p.status.load(relaxed) != p_status::stopped) return with_work;  // the P of the caller
   p.transition(p_status::stopped, p_status::running);
   bool const owes_stacks = (p.attention.load(relaxed) & attend::give_up_stacks) != 0;
   if (p.queue.looks_empty() && !owes_stacks) {
@@ -130,12 +130,13 @@ stopped_world::~stopped_world() {
   s.safe_point_lock.release();
   auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle_procs.load(relaxed)));
   for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_idle_p(s);
-  wake_if_work_is_left(s);  // those that were stopped were published, and may have come to be runnable
+  wake_if_work_is_left(s);  // goroutines that were stopped were queued, and others may have become runnable
   static_cast<void>(see_that_all_is_watched(s));
-  if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // Ps that went have left theirs
+  // removed Ps have left their stacks to the pool
+  if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);
   os::lock_guard const guard(s.lock);
   --s.world_holders;
-  rouse_timekeeper_in_vain(s);  // neither this nor that was done by those who left a P that was to stop
+  rouse_timekeeper_in_vain(s);  // an M that gave up a P which was to stop did neither of these two checks
   check_deadlock_locked(s);
 }
 
@@ -160,7 +161,7 @@ bool stop_on_g0(M& m) noexcept {
   Sched& s = m.sched;
   if (m.spinning) {
     m.spinning = false;
-    m.spins_since_ns = 0;  // what little it has done is not accounted for
+    m.spins_since_ns = 0;  // the little time that it has searched is not counted
     s.spinning.fetch_sub(1, seq_cst);
   }
   s.lock.acquire();
@@ -169,10 +170,11 @@ bool stop_on_g0(M& m) noexcept {
     return true;  // the world runs again
   }
   m.p = nullptr;
-  return stop_m_locked(m);  // without a gap: whoever starts the world may have no other thread for the P
+  // without a gap, because the thread that starts the world may have no other thread for the P
+  return stop_m_locked(m);
 }
 
-// Whoever must wait for another one is at a safe point himself.
+// A thread that has to wait for another one is at a safe point itself.
 void acquire_world(M& m) noexcept {
   Sched& s = m.sched;
   os::short_wait wait;
@@ -191,7 +193,7 @@ void acquire_world(M& m) noexcept {
 
 namespace {
 
-// The P's queue, at the head of the global one: what would have run next is first.
+// Moves the P's queue to the head of the global queue. The goroutine that would have run next is first.
 void move_queue_locked(Sched& s, P& from) noexcept {
   std::array<entry, ring_capacity_max + 1> taken;
   std::size_t count = 0;
@@ -201,12 +203,12 @@ void move_queue_locked(Sched& s, P& from) noexcept {
   s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
 }
 
-// Without an entry in any heap, since the caller has it in his hands.
+// The record has no entry in any heap, because the caller has taken it out.
 void move_record(timer_record& r, p_timers& to, std::uint32_t epoch) noexcept {
   {
     os::lock_guard const guard(r.lock);
     if (r.armed_in == epoch && r.in.load(acquire) == nullptr)
-      static_cast<void>(to.add(r));  // else stopped, or set anew
+      static_cast<void>(to.add(r));  // otherwise it was stopped, or set anew
   }
   drop_reference(r);
 }
@@ -233,7 +235,7 @@ void empty(P& p, P& heir) noexcept {
   p.stacks.flush(s.stacks);
 }
 
-// m goes on with another P than its own, which is stopped.
+// m changes to the P `to`, which is stopped. Its own P is stopped.
 void change_p(M& m, P& to) noexcept {
   P& from = *m.p;
   from.m = nullptr;
@@ -253,7 +255,7 @@ fresh_procs make_procs(Sched& s, int count) {
 
 namespace {
 
-// `caller` has a P, the heir or one that goes; or it is nobody.
+// `caller` has a P, which is `heir` or is removed; or it is nullptr.
 bool resize_for(M* caller, P& heir, int count, fresh_procs& fresh) noexcept {
   Sched& s = heir.sched;
   int const before = s.procs.size();
@@ -261,7 +263,7 @@ bool resize_for(M* caller, P& heir, int count, fresh_procs& fresh) noexcept {
   for (int i = count; i < before; ++i) timers += s.procs[static_cast<std::size_t>(i)]->timers.count().entries;
   if (!heir.timers.reserve(timers)) return false;
   for (auto& p : fresh) {
-    // Somebody else may have made some of them meanwhile.
+    // Another thread may have made some of them meanwhile.
     if (p->id == static_cast<int>(s.procs.all().size())) s.procs.add(*p.release());
   }
   if (caller != nullptr && caller->p != &heir) change_p(*caller, heir);
@@ -269,7 +271,7 @@ bool resize_for(M* caller, P& heir, int count, fresh_procs& fresh) noexcept {
     P& p = *s.procs[static_cast<std::size_t>(i)];
     if (p.status.load(relaxed) == p_status::dead) p.transition(p_status::dead, p_status::stopped);
   }
-  for (int i = before - 1; i >= count; --i) {  // so the first of them has the head of the global queue
+  for (int i = before - 1; i >= count; --i) {  // in this order the first of them is at the head of the global queue
     P& p = *s.procs[static_cast<std::size_t>(i)];
     empty(p, heir);
     p.attention.fetch_and(~attend::stop_world, relaxed);
