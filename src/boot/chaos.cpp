@@ -16,7 +16,7 @@
 namespace thrum::rt {
 namespace {
 
-// 0: it is not set, or no number.
+// 0: the variable is not set, or is no number.
 std::uint32_t number_of(char const* variable) noexcept {
   char const* const text = os::environment(variable);
   return text == nullptr ? 0 : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
@@ -30,7 +30,7 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
   if (text == nullptr) return;
   std::uint64_t const seed = std::strtoull(text, nullptr, 10);
   random_ = random_source(seed);
-  // With one P nobody expects another goroutine to run at the same time.
+  // With one P, no program expects another goroutine to run at the same time.
   bool const resizes = os::environment("THRUM_CHAOS_RESIZE") != nullptr && s.procs.size() > 1;
   if (resizes) procs_max_ = std::min(2 * s.procs.size(), procs_max);
   stops_ = procs_max_ != 0 || os::environment("THRUM_CHAOS_STOPS") != nullptr;
@@ -38,7 +38,7 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
   storms_ = slices_end_one_in != 0;
   os::set_chaos({seed, slices_end_one_in, os::environment("THRUM_CHAOS_POINTS")});
   if (!stops_ && !storms_) return;
-  auto const count = [&s](int more) {  // sysmon looks already
+  auto const count = [&s](int more) {  // under the lock, because sysmon already runs
     os::lock_guard const guard(s.lock);
     s.own_threads += more;
   };
@@ -89,15 +89,15 @@ void chaos::stop_world() noexcept {
   if (count != 0 && world.is_complete()) static_cast<void>(resize(sched_, count, fresh));  // false: no memory
 }
 
-// As sysmon does at the end of a slice, and with the same care: a thread that sleeps in the kernel, or is on its way out of there,
-// is not signalled (T04).
+// Does what sysmon does at the end of a slice, and with the same care: a thread that sleeps in the kernel, or is on its
+// way out of it, is not signalled (T04).
 void chaos::preempt_somebody() noexcept {
   constexpr std::int64_t watched_for_ns = 50'000;
   P& p = *sched_.procs.all()[random_.below(static_cast<std::uint32_t>(sched_.procs.all().size()))];
   M* const m = m_seen_on(p);
   if (m == nullptr) return;
   int const tid = hint_of(m->tid);
-  if (tid == 0) return;  // it is just being made
+  if (tid == 0) return;  // the thread is being made
   std::int64_t used_ns = os::thread_cpu_ns(tid);
   sleep_for(watched_for_ns);
   if (hint_of(p.m) != m) return;

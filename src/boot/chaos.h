@@ -1,10 +1,11 @@
-// A thread that makes disorder at random moments, in builds with checks, beside THRUM_CHAOS=SEED (os/chaos.h):
+// A thread that disturbs the scheduler at random moments, in builds with checks, together with THRUM_CHAOS=SEED
+// (os/chaos.h):
 //
 //   THRUM_CHAOS_STOPS=1      stops the world, every two milliseconds at most
-//   THRUM_CHAOS_RESIZE=1     stops it as well, and then there are between one and twice as many Ps as there were at the start, if
-//                            that was more than one
-//   THRUM_CHAOS_PREEMPT=N    a storm of preemptions: some goroutine that computes gets the signal every 50 to 500 us, and one that is
-//                            in the runtime is asked to pause when it leaves
+//   THRUM_CHAOS_RESIZE=1     stops the world too, and sets the number of Ps to between one and twice the number at the
+//                            start, if that was more than one
+//   THRUM_CHAOS_PREEMPT=N    a storm of preemptions: every 50 to 500 us, some goroutine that computes gets the signal,
+//                            or one that is in the runtime is asked to pause when it leaves
 #pragma once
 
 #include "base/random.h"
@@ -36,7 +37,7 @@ class chaos {
   atomic<bool> stopping_{false};
   bool runs_ = false;
   bool stops_ = false;
-  int procs_max_ = 0;  // 0: their number stays as it is
+  int procs_max_ = 0;  // 0: the number of Ps does not change
   bool storms_ = false;
 };
 

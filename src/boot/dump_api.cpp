@@ -1,4 +1,4 @@
-// dump_goroutines: notes everybody with the world stopped, writes when it runs again.
+// dump_goroutines: notes all goroutines with the world stopped, and writes the dump when the world runs again.
 #include "core/current.h"
 #include "core/forked.h"
 #include "debug/dump.h"
@@ -42,7 +42,7 @@ void dump_goroutines(std::FILE* out) {
   rt::enter(*made.m);
   {
     rt::stopped_world const world(*made.m);
-    rt::call_with_context(made.m->current->saved, dump::note, &made);  // it stands in its own dump
+    rt::call_with_context(made.m->current->saved, dump::note, &made);  // the caller is shown in its own dump
   }
   rt::leave(*made.m);
   blocking(

@@ -19,7 +19,8 @@ void add(gauges& to, g_status status) noexcept {
   }
 }
 
-// One that sleeps in the kernel without having said so keeps its P until somebody wants it: it only looks like running.
+// A goroutine that sleeps in the kernel in a call that was not announced keeps its P until another goroutine wants it.
+// So it only looks as if it were running.
 bool sleeps_in_kernel(M const& m) noexcept {
   os::thread_watch watch;
   return !m.in_runtime.load(relaxed) && watch.look(hint_of(m.tid)).activity == os::thread_activity::sleeps_in_call;
@@ -28,7 +29,7 @@ bool sleeps_in_kernel(M const& m) noexcept {
 }  // namespace
 
 gauges count_goroutines(M& m) noexcept {
-  constexpr int at_once = 1024;  // others need the lock to make goroutines
+  constexpr int at_once = 1024;  // other threads need the lock to make goroutines
   Sched& s = m.sched;
   gauges result;
   s.free_lock.acquire();

@@ -1,4 +1,4 @@
-// How many goroutines do what at this moment (TR-02).
+// How many goroutines are in which state at this moment (TR-02).
 #pragma once
 
 #include "core/m.h"
@@ -14,8 +14,8 @@ struct gauges {
   std::uint64_t waiting = 0;
 };
 
-// On m, inside the runtime. Nobody is stopped for it, so the figures are exact for goroutines that stay as they are meanwhile.
-// A million of them take some milliseconds.
+// Called on m, inside the runtime. Stops no goroutine, so the figures are exact only for goroutines that stay as they
+// are meanwhile. A million goroutines take some milliseconds.
 [[nodiscard]] gauges count_goroutines(M& m) noexcept;
 
 }  // namespace thrum::rt

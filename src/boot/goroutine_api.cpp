@@ -36,14 +36,14 @@ rt::M& on_goroutine(char const* what) {
   return *m;
 }
 
-// Goroutines and, while a run is alive, all other threads.
+// For goroutines and, while a run is alive, for all other threads.
 rt::M& of_caller(char const* what) {
   rt::M* const m = rt::callers_m();
   if (m == nullptr) throw std::logic_error(std::string("thrum: ") + what + " while " + rt::why_no_runtime());
   return *m;
 }
 
-// Its M, inside the runtime: only there a thread from outside may touch the run.
+// Holds the caller's M inside the runtime, because a foreign thread may touch the run only there.
 class inside {
  public:
   explicit inside(char const* what) : m(of_caller(what)) { rt::enter(m); }
@@ -67,7 +67,7 @@ void this_goroutine::set_name(std::string_view name) {
   copy[name.size()] = '\0';
   char* before = nullptr;
   {
-    rt::runtime_mark const mark;  // a dump reads it while nobody is inside the runtime
+    rt::runtime_mark const mark;  // a dump reads the name while no goroutine is inside the runtime
     before = std::exchange(g.name, copy);
   }
   std::free(before);
@@ -86,7 +86,7 @@ int set_max_procs(int n) {
   }
   rt::enter(m);
   int const now = m.sched.procs.size();
-  if (n > 0) m.sched.procs_by_hand.store(true, rt::relaxed);  // from now on it does not follow the machine
+  if (n > 0) m.sched.procs_by_hand.store(true, rt::relaxed);  // from here on the number does not follow the machine
   rt::leave(m);
   return n <= 0 || n == now ? now : rt::change_procs(n);
 }
@@ -103,7 +103,8 @@ int made_and_not_ended(rt::Sched& s) noexcept {
   std::uint64_t ended = 0;
   std::uint64_t created = 0;
   auto const procs = s.procs.all();
-  // What ended is read first: a goroutine that is born and dies in between is counted once too often, never too rarely.
+  // The ended goroutines are read first. So a goroutine that begins and ends in between is counted once too often,
+  // never too rarely.
   for (auto const& p : procs) ended += p->counters.ended.load(rt::acquire);
   for (auto const& p : procs) created += p->counters.created.load(rt::acquire);
   return static_cast<int>(created - ended);
@@ -114,7 +115,7 @@ int made_and_not_ended(rt::Sched& s) noexcept {
 int num_goroutines() {
   rt::M& m = of_caller("num_goroutines");
   if (!m.is_foreign && rt::hint_of(m.sched.seats) == nullptr) return made_and_not_ended(m.sched);
-  inside const here("num_goroutines");  // whoever is frozen must not hold the lock of the seats
+  inside const here("num_goroutines");  // so that a goroutine that is frozen does not hold the lock of the seats
   return made_and_not_ended(here.m.sched) + rt::threads_inside(here.m.sched) - (here.m.is_foreign ? 1 : 0);
 }
 
@@ -154,9 +155,9 @@ namespace {
 
 void copy_counters(rt::P& p, void* out) noexcept {
   auto& all = *static_cast<std::vector<proc_stats>*>(out);
-  if (static_cast<std::size_t>(p.id) >= all.size()) return;  // it was made a moment ago
+  if (static_cast<std::size_t>(p.id) >= all.size()) return;  // the P was made a moment ago
   proc_stats& to = all[static_cast<std::size_t>(p.id)];
-  auto const read = [](rt::counter const& c) { return c.load(rt::relaxed); };  // at a safe point of its owner
+  auto const read = [](rt::counter const& c) { return c.load(rt::relaxed); };  // at a safe point of the P's owner
   rt::p_counters const& c = p.counters;
   to.id = p.id;
   to.in_use = p.status.load(rt::relaxed) != rt::p_status::dead;
@@ -200,7 +201,8 @@ void add_durations(rt::durations const& from, durations& to) noexcept {
 void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   auto const stacks = s.stacks.stats();
   for (proc_stats const& p : to.procs) to.stacks_cached += p.stacks_cached;
-  to.stacks_in_use = stacks.in_use - std::min(stacks.in_use, to.stacks_cached);  // not of one moment
+  // the two figures are not of the same moment
+  to.stacks_in_use = stacks.in_use - std::min(stacks.in_use, to.stacks_cached);
   to.stacks_free = stacks.free;
   to.stacks_guarded = stacks.guarded;
   to.stacks_unguarded = stacks.unguarded;
@@ -235,7 +237,7 @@ stats read_stats() {
   rt::leave(m);
   result.procs.resize(procs);
   rt::enter(m);
-  rt::gauges const now = rt::count_goroutines(m);  // first: what follows interrupts those that run
+  rt::gauges const now = rt::count_goroutines(m);  // first, because what follows interrupts the goroutines that run
   rt::for_each_proc(m, copy_counters, &result.procs);
   copy_totals(s, result, sites);
   rt::leave(m);

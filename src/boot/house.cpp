@@ -32,12 +32,13 @@
 namespace thrum::rt {
 namespace {
 
-// How long the end of a run waits for goroutines that are in user code. They cannot be stopped there; after this they are
-// left alone, with everything they may touch, and sleep for good at their next scheduling point.
+// How long the end of a run waits for goroutines that are in user code and cannot be stopped there. After this time
+// they are left alone, with everything that they may touch, and they sleep for good at their next scheduling point.
 constexpr std::int64_t end_patience_ns = 200'000'000;
 
-// Once: a goroutine that its run left behind may still look at them in the next one. Before main, since threads that are not ours ask for a
-// seat whether there is a run or not; and by each run, since one may begin in a constructor that comes before this.
+// The hooks are filled only once, because a goroutine that its run left behind may read them during the next run. They
+// are filled before main, because foreign threads ask for a seat whether there is a run or not. Each run also calls
+// this, because a run may begin in a constructor that runs before this initialisation.
 bool fill_hooks() noexcept {
   static bool const are_filled = [] {
     m_hooks = {entered_with_attention, left_with_attention, seat_thread};
@@ -48,8 +49,8 @@ bool fill_hooks() noexcept {
 }
 [[maybe_unused]] bool const hooks_are_filled = fill_hooks();
 
-// TSan would report races that are none, and its record of each thread's calls would break at the first switch between stacks: a
-// program was seen to hang or to crash in one of two runs.
+// TSan would report races that are none, and its record of each thread's calls would break at the first switch between
+// stacks. A program was seen to hang or to crash in one of two runs.
 void refuse_tsan_in_the_program_alone() noexcept {
   if (!program_has_tsan_alone()) return;
   fatal(
@@ -59,29 +60,32 @@ void refuse_tsan_in_the_program_alone() noexcept {
 
 constinit atomic<bool> run_is_alive{false};
 
-// In a child of fork, on its only thread, before fork returns there. The thread is none of the scheduler's any more.
+// Runs in a child of fork, on its only thread, before fork returns there. The thread does not belong to the scheduler
+// after this.
 void note_fork_in_child() noexcept {
   if (!run_is_alive.load(relaxed)) return;  // relaxed: of the parent's threads only this one is left
   is_forked_inside_run.store(true, relaxed);
-  // Those who wait in the parent do not wait here: an unlock does not look for them.
+  // Goroutines that wait in the parent do not exist here, so an unlock must not look for them.
   Sched::live_epoch.store(0, relaxed);
   set_current_m(nullptr);
 }
 
-// Once in a process, by the first run. Without memory for the entry a child of fork is on its own.
+// Registers once in a process, by the first run. If there is no memory for the entry, a child of fork is not
+// recognised.
 void watch_forks() noexcept {
   static constinit atomic<bool> is_done{false};
   if (is_done.exchange(true, relaxed)) return;  // relaxed: one run at a time
   static_cast<void>(os::call_in_children_of_fork(note_fork_in_child));
 }
 
-// Every P is idle.
+// Makes the Sched. Every P is idle.
 std::unique_ptr<Sched> make_sched(options const& chosen) {
   fill_hooks();
   refuse_tsan_in_the_program_alone();
   watch_forks();
   Sched::forget_threads_of_parent();
-  os::note_loaded_code();  // before the handler that asks for it; and without one, for the places of unannounced calls
+  // before the handler that asks for it; without a handler, for the places of unannounced calls
+  os::note_loaded_code();
   auto made = std::make_unique<Sched>(checked_settings(chosen));
   os::lock_guard const guard(made->lock);
   for (auto i = static_cast<std::size_t>(made->procs.size()); i-- > 0;) {
@@ -90,11 +94,11 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
     p.idle_link = made->idle_p_list;
     made->idle_p_list = &p;
   }
-  made->idle_procs.store(made->procs.size(), relaxed);  // no other thread yet
+  made->idle_procs.store(made->procs.size(), relaxed);  // there is no other thread yet
   return made;
 }
 
-// Nothing runs any more.
+// Called when no goroutine runs.
 void report_dead_world(Sched& s) noexcept {
   goroutine_list all;
   all.note(s, goroutine_list::frames::noted);
@@ -128,10 +132,10 @@ pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption 
 
 pause_signal::~pause_signal() {
   if (number_ == 0) return;
-  // One that waits, since main had it blocked, comes while it is still ours.
+  // A signal that is pending, because main had it blocked, is delivered while the handler is installed.
   callers_.without(number_).apply_to(number_);
   os::remove_pause_signal(still_sent_);
-  callers_.apply_to(number_);  // what main has done to the others stays
+  callers_.apply_to(number_);  // what main has done to other signals stays
 }
 
 house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*sched_), quitting_(*sched_) {
@@ -153,8 +157,8 @@ void house::start_services() {
 
 namespace {
 
-// What abandon_all has left behind. It happens once in a process at most: no run can be started after it. A leak checker, which may run
-// after that, finds what these refer to.
+// What abandon_all has left behind. That happens at most once in a process, because no run can be started after it. A
+// leak checker that runs after that finds what these pointers refer to.
 struct {
   chaos* disorder;
   sysmon* watching;
@@ -179,23 +183,25 @@ void house::end() noexcept {
   Sched& s = *sched_;
   if (s.ender.load(acquire) == ended_by::exit) {  // pairs with stop_others_if_goroutine_exits
     M const* const self = current_m();
-    // relaxed: of interest only if this thread wrote it. On any other M's thread the program ends by exit().
+    // relaxed: it matters only if this thread wrote it. On the thread of any other M, the program ends by exit().
     if (self == nullptr || s.exits_on.load(relaxed) != self) os::sleep_for_good();
-    abandon_all();  // exit() destroys a static object that owns this house: all other threads are stopped already
+    abandon_all();  // exit() destroys a static object that owns this house; all other threads are already stopped
     return;
   }
   disorder_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
   bool const world_is_kept = keep_world_running(s, end_patience_ns);
-  // A thread ends with locks of the C library. As long as the first does sysmon sees to it that whoever holds them has his turn; its
-  // own is joined when all others have come to rest.
+  // A thread takes locks of the C library when it ends. While the thread maker ends, sysmon makes sure that a goroutine
+  // that holds such a lock gets its turn. sysmon's own thread is joined when all other threads have come to rest.
   making_->stop();
   watching_->stop_looking();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
   ended_by before = ended_by::nobody;
-  // A goroutine that has called exit() meanwhile ends the program; one that does so later was left behind.
+  // If a goroutine has called exit() meanwhile, it ends the program. A goroutine that calls exit() later was left
+  // behind.
   if (!s.ender.compare_exchange(before, ended_by::run, acq_rel, relaxed)) os::sleep_for_good();
-  Sched::live_epoch.store(0, relaxed);  // whoever waits now waits for good; the caller's thread is told by returning
+  // goroutines that wait at this point wait for good; the caller's thread learns of it when this returns
+  Sched::live_epoch.store(0, relaxed);
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;
   if (end.threads_left != 0) {
@@ -208,7 +214,7 @@ void house::end() noexcept {
   disorder_.reset();
   watching_.reset();
   making_.reset();
-  if (memory_is_used) abandon(sched_.release());  // they sleep in its memory, or may touch any of it
+  if (memory_is_used) abandon(sched_.release());  // threads sleep in its memory, or may touch any of it
 }
 
 }  // namespace thrum::rt

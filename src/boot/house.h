@@ -1,5 +1,5 @@
-// What stands around the scheduler while a run is alive: the handlers of signals, sysmon, the thread maker, and the seats of
-// threads from outside. Built from below, taken down from above.
+// What surrounds the scheduler while a run is alive: signal handlers, sysmon, the thread maker, and the seats of foreign
+// threads. The members are built in the order of their declaration, and are taken down in the reverse order.
 #pragma once
 
 #include "boot/chaos.h"
@@ -18,7 +18,7 @@ namespace thrum::rt {
 
 [[noreturn]] void throw_system_error(int error, char const* what);
 
-// One run at a time: the fault handler and the hooks are the process's.
+// One run at a time, because the fault handler and the hooks belong to the process.
 struct one_run_at_a_time {
   one_run_at_a_time();
   ~one_run_at_a_time();
@@ -26,7 +26,7 @@ struct one_run_at_a_time {
   one_run_at_a_time& operator=(one_run_at_a_time const&) = delete;
 };
 
-// The preemption signal, while a run is alive; and that the caller's thread takes it.
+// The preemption signal, while a run is alive. Also makes sure that the caller's thread takes it.
 class pause_signal {
  public:
   explicit pause_signal(Sched const& s);
@@ -44,7 +44,7 @@ class pause_signal {
 
 class house {
  public:
-  // Throws std::invalid_argument for options outside the rules, std::logic_error for a run beside a run.
+  // Throws std::invalid_argument for options outside the rules, and std::logic_error if another run is alive.
   explicit house(options const& chosen);
   house(house const&) = delete;
   house& operator=(house const&) = delete;
@@ -52,15 +52,16 @@ class house {
 
   [[nodiscard]] Sched& sched() noexcept { return *sched_; }
 
-  // The threads that are no Ms. Throws std::system_error. From then on, and until end(), other threads may come in.
+  // Starts the threads that are no Ms. Throws std::system_error. From then on until end(), foreign threads may enter
+  // the runtime.
   void start_services();
 
-  // Everything comes to rest: no goroutine goes on after this. On the thread that built it. In a child of fork that has nothing to come
-  // to rest, all of it is left as it is.
+  // Brings everything to rest. No goroutine goes on after this. Called on the thread that built the house. In a child
+  // of fork there is nothing to bring to rest, so everything is left as it is.
   void end() noexcept;
 
  private:
-  // Leaves everything as it is, for good: the threads of these are not in this process, or are stopped.
+  // Leaves everything as it is, for good, because the threads of these objects are not in this process or are stopped.
   void abandon_all() noexcept;
 
   one_run_at_a_time alone_;

@@ -11,11 +11,11 @@
 namespace thrum::rt {
 namespace {
 
-// Whatever still stands in a run queue will not be run; the entry of a joinable goroutine gives its reference back.
+// Goroutines in the run queues will not run. The entry of a joinable goroutine gives its reference back.
 void forget_queued_entries(Sched& s) noexcept {
   auto const forget = [](entry e) {
     G& g = *e.g();
-    // relaxed: nothing runs any more
+    // relaxed: no other thread runs
     if (e.is_claimable()) {
       g.references.fetch_sub(1U, relaxed);
     } else if (g.status.load(relaxed) == g_status::unstarted) {
@@ -34,7 +34,7 @@ bool has_frames(g_status status) noexcept {
          status == g_status::hosting || status == g_status::syscall;
 }
 
-// What only a goroutine refers to that never ended is no leak: it could have gone on.
+// Memory that only a goroutine refers to that never ended is no leak, because the goroutine could have gone on.
 void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
 #if THRUM_ASAN || THRUM_PROGRAM_MAY_HAVE_ASAN
   if (!program_has_asan()) return;
@@ -44,7 +44,7 @@ void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
   if (!has_frames(status) || g.on == nullptr) return;
   bool const is_parked =
       status == g_status::waiting || (status == g_status::runnable && (g.locked_to == nullptr || g.comes_home));
-  // One that was paused when the run ended stands on the signal stack.
+  // A goroutine that was paused when the run ended stands on the signal stack.
   auto const* const sp = static_cast<char const*>(g.saved.sp);
   auto const* const low = is_parked && sp >= g.on->low && sp < g.on->top ? sp : g.on->low;
   __lsan_register_root_region(low, static_cast<std::size_t>(g.on->top - low));
@@ -61,12 +61,13 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
   bool frames = false;
   bool records = false;
   s.g_slab.for_each([&](G& g) {
-    auto const status = g.status.load(relaxed);  // relaxed: nothing runs any more
+    auto const status = g.status.load(relaxed);  // relaxed: no other thread runs
     bool const its_frames_stay = has_frames(status);
     bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
     g.was_orphaned.store(true, relaxed);
     frames = frames || its_frames_stay;
-    // What the callable of one that never started owns is left behind as well; a leak checker must be able to find it.
+    // The callable of a goroutine that never started is left behind too, with what it owns. A leak checker must be able
+    // to find that.
     bool const owns_callable = program_has_asan() && status == g_status::unstarted;
     records = records || its_frames_stay || has_handle || owns_callable;
     tell_leak_checker(g);

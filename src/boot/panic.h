@@ -1,15 +1,17 @@
-// An exception that leaves a goroutine ends the program: the report.
+// The report on an exception that leaves a goroutine, which ends the program.
 #pragma once
 
 namespace thrum::rt {
 
-// What the exception that is being handled says of itself, or its type. There is one, and it is C++'s.
+// Returns what() of the exception that is being handled, or its type. There must be one, and it must be a C++
+// exception.
 [[nodiscard]] char const* what_of_current() noexcept;
 
-// On the throwing goroutine's stack, with the exception current and nothing unwound yet. Does not return.
+// Called on the throwing goroutine's stack, with the exception current and before anything is unwound. Does not return.
 void report_panic() noexcept;
 
-// On m, inside a handler of the exception: a line on what is behind it, where that is known to mislead.
+// Called on m, inside a handler of the exception. Prints a line on the probable cause if the exception's message is
+// known to mislead.
 void print_panic_hint(struct M const& m) noexcept;
 
 }  // namespace thrum::rt

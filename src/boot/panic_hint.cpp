@@ -6,7 +6,7 @@
 
 namespace thrum::rt {
 
-// A lock of the C library whose owner is the thread takes two goroutines of one thread for one.
+// A lock of the C library that belongs to its thread cannot tell two goroutines of one thread apart.
 void print_panic_hint(M const& m) noexcept {
   try {
     throw;
@@ -15,7 +15,7 @@ void print_panic_hint(M const& m) noexcept {
     print_error(
         "\thint: another goroutine of this thread waits in a call of thrum::posix, perhaps with that lock in its hands. A "
         "std::shared_mutex belongs to its thread: use thrum::shared_mutex, or unlock it before calls that wait");
-  } catch (...) {  // of another kind
+  } catch (...) {  // an exception of another kind
   }
 }
 

@@ -63,7 +63,7 @@ void places::note_creation(G const& g) noexcept {
 
 void places::note_callers() noexcept {
   _Unwind_Backtrace(note_frame, this);
-  if (count != 0) std::copy(frames + 1, frames + count--, frames);  // without our own
+  if (count != 0) std::copy(frames + 1, frames + count--, frames);  // without this function's own frame
 }
 
 void print_head(G const& g) noexcept {

@@ -19,7 +19,8 @@ void quit(Sched& s) noexcept {
   die();
 }
 
-// In the handler: the thread maker will do it. seq_cst: either the handler finds nobody to ask, or the end waits for the handler.
+// Runs in the signal handler; the thread maker makes the report. seq_cst: either the handler finds no run to ask, or
+// the end of the run waits for the handler.
 void on_signal() noexcept {
   handlers_at_work.fetch_add(1, seq_cst);
   if (Sched* const s = asked.load(seq_cst)) {
@@ -39,7 +40,7 @@ quit_signal::~quit_signal() {
   if (is_ours_) os::remove_quit_signal();
   asked.store(nullptr, seq_cst);
   os::short_wait wait;
-  while (handlers_at_work.load(seq_cst) != 0) wait.pause();  // on other threads
+  while (handlers_at_work.load(seq_cst) != 0) wait.pause();  // handlers that run on other threads
 }
 
 }  // namespace thrum::rt

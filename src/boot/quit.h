@@ -1,4 +1,5 @@
-// SIGQUIT: the goroutine dump, and exit code 2. While a run is alive, unless the program has an action of its own.
+// SIGQUIT: the goroutine dump, and exit code 2. In force while a run is alive, unless the program has an action of its
+// own.
 #pragma once
 
 #include "core/sched.h"

@@ -13,17 +13,17 @@
 namespace thrum::rt {
 namespace {
 
-// What a thread can be given without memory of its own.
+// What can be passed to a thread without memory of its own.
 struct order {
   std::uint32_t run;
   std::int32_t cpus;
 };
 
-// The run for which one is under way; 0: none. It may wait for long, for a world that does not stop.
+// The run for which a change is under way; 0: none. The change may wait for long, for a world that does not stop.
 constinit atomic<std::uint32_t> resized_for{0};
 
 void is_done_for(std::uint32_t run) noexcept {
-  static_cast<void>(resized_for.compare_exchange(run, 0, relaxed, relaxed));  // orders nothing
+  static_cast<void>(resized_for.compare_exchange(run, 0, relaxed, relaxed));  // relaxed: it orders nothing
 }
 
 void* resize_to(void* packed) {
@@ -31,7 +31,7 @@ void* resize_to(void* packed) {
   auto const asked = std::bit_cast<order>(packed);
   try {
     static_cast<void>(change_procs(asked.cpus, asked.run));
-  } catch (std::exception const&) {  // there will be another look, or the run is over
+  } catch (std::exception const&) {  // the thread maker will look again, or the run is over
   }
   is_done_for(asked.run);
   return nullptr;
@@ -41,7 +41,7 @@ void* resize_to(void* packed) {
 
 void follow_cpus(Sched& s) noexcept {
   int const cpus = std::min(os::available_cpus(), procs_max);
-  if (cpus == s.procs.size() || s.procs_by_hand.load(relaxed)) return;  // relaxed: looked at again when it matters
+  if (cpus == s.procs.size() || s.procs_by_hand.load(relaxed)) return;  // relaxed: change_procs reads it once more
   if (resized_for.exchange(s.epoch, relaxed) == s.epoch) return;
   os::thread resizer{};
   if (os::create_thread(resizer, resize_to, std::bit_cast<void*>(order{s.epoch, cpus})) == 0) {
@@ -67,7 +67,7 @@ int change_procs(int n, std::uint32_t followed_in) {
   {
     stopped_world const world(*m);
     before = s.procs.size();
-    // The thread that follows the machine may have been late.
+    // The thread that follows the machine may have come late.
     bool const is_late = followed_in != 0 && (followed_in != s.epoch || s.procs_by_hand.load(relaxed));
     is_done = is_late || resize(*m, n, fresh);
   }

@@ -14,21 +14,22 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr std::int64_t patience_to_stop_ns = second_ns;
-// Until the goroutines are noted: the time above, and what the thread maker does before. Then names are looked up, which takes a
-// while in a large program, but nobody can hold it up any more.
+// The time until the goroutines are noted: the time above, and what the thread maker does before. Then names are looked
+// up, which takes a while in a large program, but no goroutine can delay that.
 constexpr std::int64_t patience_to_note_ns = 5 * second_ns;
 constexpr std::int64_t patience_to_write_ns = 60 * second_ns;
 constexpr std::int64_t look_up_every_ns = second_ns / 100;
 
-// Here and not in the panicking goroutine's frame: it may be gone when a report comes too late.
+// This is a static object and not in the frame of the goroutine that panics, because that frame may be gone when a
+// report comes too late.
 struct {
   atomic<std::uint64_t> but{nobody};
   atomic<bool> is_noted{false};
   os::note written;
 } constinit request;
 
-// Where goroutines are not preempted by signal, loops without calls could not be stopped. The program ends with the report, so the signal
-// is taken into use for it.
+// If goroutines are not preempted by signal, loops without calls could not be stopped. The program ends with the
+// report, so the signal is taken into use for it.
 void let_signals_stop_loops(Sched& s) noexcept {
   if (s.options.async_preemption || with_tsan) return;  // TSan puts signals off until the next call (T15)
   if (os::install_pause_signal(s.options.preempt_signal, pause_where_it_is) != 0) return;
@@ -43,7 +44,7 @@ void report(Sched& s, std::uint64_t but, atomic<bool>* noted) noexcept {
     if (!world.is_complete()) print_error("thrum: not every goroutine could be stopped");
     all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, but);
   }
-  if (noted != nullptr) noted->store(true, relaxed);  // only prolongs the wait
+  if (noted != nullptr) noted->store(true, relaxed);  // relaxed: it only prolongs the wait
   print_goroutines(all);
 }
 
@@ -63,7 +64,7 @@ void report_other_goroutines(Sched& s, std::uint64_t but) noexcept {
   std::int64_t const began_ns = os::monotonic_ns();
   while (!request.written.sleep_for(look_up_every_ns)) {
     bool const is_noted = request.is_noted.load(relaxed);
-    if (!is_noted && s.end_is_near.load(relaxed)) return;  // soon there is no thread maker
+    if (!is_noted && s.end_is_near.load(relaxed)) return;  // soon there will be no thread maker
     if (os::monotonic_ns() - began_ns > (is_noted ? patience_to_write_ns : patience_to_note_ns)) return;
   }
 }

@@ -1,4 +1,4 @@
-// run() and runtime: what the house is built for.
+// run() and runtime: the users of the house (boot/house.h).
 #include "boot/house.h"
 #include "core/current.h"
 #include "core/forked.h"
@@ -36,7 +36,7 @@ struct main_call {
     try {
       call.main(call.context);
     } catch (...) {
-      if (detail::is_forced_unwind()) throw;  // goexit: the others go on
+      if (detail::is_forced_unwind()) throw;  // goexit: the other goroutines go on
       call.error = std::current_exception();
     }
     call.sched.main_completed = true;
@@ -67,8 +67,8 @@ G& make_main_goroutine(P& p, main_call& call) {
   return *g;
 }
 
-// Where run() goes on in a child of fork when main returns there, on whichever thread and stack that is. The frame that the context
-// names is there: the parent's first thread was further down its stack when another one forked.
+// Where run() goes on in a child of fork when main returns there, on whichever thread and stack that is. The frame that
+// the context names exists, because the parent's first thread was further down its stack when another thread forked.
 constinit ucontext_t* way_out_of_child = nullptr;
 
 [[noreturn]] void leave_run_in_child() noexcept {
@@ -79,8 +79,8 @@ constinit ucontext_t* way_out_of_child = nullptr;
   fatal("run() cannot return in this child of fork: errno %d", errno);
 }
 
-// The first thread: runs main until it first leaves, then only waits for its end (T02). It may return twice, the second time in a
-// child of fork.
+// The first thread runs main until main first leaves it, and then only waits for the end of main (T02). This function
+// may return twice, the second time in a child of fork.
 [[gnu::noinline]] void run_on_m0(M& m0, G& main) {
   Sched& s = m0.sched;
   ucontext_t way_out;
@@ -94,14 +94,15 @@ constinit ucontext_t* way_out_of_child = nullptr;
   {
     os::lock_guard const guard(s.lock);
     s.m0_waits = true;
-    if (p == nullptr) check_deadlock_locked(s);  // it was lost to a system call; main may have run and parked elsewhere
+    // the P was lost in a system call; main may have run and parked on another thread
+    if (p == nullptr) check_deadlock_locked(s);
   }
   if (p != nullptr) hand_off(s, *p);
   s.main_ended.sleep();
 }
 
-// Main ended here and never left. A thread from outside whose wait is over needs a P to come out (S38); what others would do with it is
-// not wanted any more.
+// Main ended here and never left this thread. A foreign thread whose wait is over needs a P to come out of the runtime
+// (S38). Other uses of the P are not wanted at this point.
 void part_from_last_p(M& m0) noexcept {
   Sched& s = m0.sched;
   s.lock.acquire();
@@ -165,7 +166,7 @@ options without_deadlock_detection(options chosen) {
 
 struct runtime::impl {
   explicit impl(options const& chosen) : around(without_deadlock_detection(chosen)) {
-    ++around.sched().ms_made;  // 0 is for a caller that becomes an M: this one remains what it is
+    ++around.sched().ms_made;  // 0 is the number of a caller that becomes an M; this caller does not become one
     around.start_services();
   }
   ~impl() { around.end(); }

@@ -28,7 +28,7 @@ void require_range(char const* name, T value, T low, T high) {
                               std::to_string(low) + ".." + std::to_string(high));
 }
 
-// A positive number in the environment, or 0: as Go does, anything else is as if it were not set.
+// Returns a positive number from the environment, or 0. As in Go, any other value counts as not set.
 int procs_from_environment(char const* name) noexcept {
   char const* const text = os::environment(name);
   if (text == nullptr) return 0;
@@ -79,7 +79,7 @@ settings checked_settings(options const& chosen) {
     result.schedtrace_every_ns = value * 1'000'000;
   }
   result.randomize = os::debug_setting(debug, "randomize", value) && value != 0;
-  result.async_preemption = chosen.async_preemption && !with_tsan;  // it puts signals off until the next call (T15)
+  result.async_preemption = chosen.async_preemption && !with_tsan;  // TSan puts signals off until the next call (T15)
   if (os::debug_setting(debug, "asyncpreemptoff", value) && value != 0) result.async_preemption = false;
   result.posix_calls_park = !(os::debug_setting(debug, "posixoff", value) && value != 0);
   if (os::debug_setting(debug, "iouringoff", value) && value != 0) result.io_uring = false;

@@ -1,4 +1,4 @@
-// options, THRUM_* and the machine, checked and made into the runtime's settings.
+// Checks the options, the THRUM_* variables and the machine, and makes the runtime's settings from them.
 #pragma once
 
 #include "core/sched.h"
@@ -6,7 +6,7 @@
 
 namespace thrum::rt {
 
-// Throws std::invalid_argument that names the value and the rule.
+// Throws a std::invalid_argument that names the value and the rule.
 [[nodiscard]] settings checked_settings(options const& chosen);
 
 }  // namespace thrum::rt
