@@ -8,10 +8,11 @@
 namespace thrum::rt {
 namespace {
 
-// Of the process and not of a run: it ends as a whole.
+// Belongs to the process, not to a run, because the process ends as a whole.
 constinit atomic<bool> program_dies{false};
 
-// An M is at rest when it waits in the idle list, or for its parked goroutine; M0 also when it waits for the end of main.
+// An M is at rest when it waits in the idle list or for its parked goroutine. M0 is also at rest when it waits for the
+// end of main.
 bool everybody_rests(Sched const& s) noexcept {
   int const resting = s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0);
   int const all = s.ms_total + s.ms_foreign;
@@ -22,14 +23,14 @@ bool everybody_rests(Sched const& s) noexcept {
   return resting == all;
 }
 
-// A thread that thrum did not make may yet call `go`, or release what everybody waits for (T13).
+// A thread that thrum did not make may yet call `go`, or release what the goroutines wait for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {
   int const threads = os::count_process_threads();
   return threads < 0 ||
          threads > s.ms_total + s.ms_foreign + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
 }
 
-// Everybody rests, so the counts of the Ps stand still.
+// All Ms rest, so the counters of the Ps do not change.
 bool goroutines_exist(Sched const& s) noexcept {
   std::uint64_t alive = 0;
   for (P const* const p : s.procs.all()) alive += p->counters.created.load(relaxed) - p->counters.ended.load(relaxed);
@@ -40,17 +41,19 @@ bool goroutines_exist(Sched const& s) noexcept {
 
 void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  // A P that is not idle is in somebody's hands who is no M at work, sysmon's for example: he will hand it off, and look.
+  // A P that is not idle is held by a thread that is no M at work, for example sysmon. That thread will hand it off,
+  // and check.
   if (s.idle_procs.load(relaxed) != s.procs.size()) return;
-  if (s.world_holders != 0) return;    // idle Ps will be started yet, and he who holds the world will look
-  if (s.deadlock_is_reported) return;  // the thread maker looks as well
+  if (s.world_holders != 0) return;    // idle Ps will be started, and the thread that stopped the world will check
+  if (s.deadlock_is_reported) return;  // the thread maker checks as well
   if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
-  if (s.poll_waiters.load(relaxed) != 0) return;  // something may come; relaxed: who waits came before, by the lock
+  // an event may come; relaxed: a goroutine that waits was counted before, by the lock
+  if (s.poll_waiters.load(relaxed) != 0) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
-  // relaxed: whoever reports the panic said so before his M came to rest, under the lock. He rests like all others, so it is the
-  // function that waits: the report itself waits for nobody.
+  // relaxed: the thread that reports the panic wrote this before its M came to rest, under the lock. Its M rests like
+  // all others, so it is the on_panic function that waits, because the report itself waits for no goroutine.
   if (program_dies.load(relaxed)) {
     print_error("thrum: the on_panic function waits, and nobody can wake it");
     die();
@@ -59,7 +62,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   print_error("thrum: fatal error: %s - deadlock!",
               is_empty ? "no goroutines (main called goexit)" : "all goroutines are asleep");
   s.deadlock_is_reported = true;
-  s.lock.release();  // the report takes it, and nobody else will
+  s.lock.release();  // the report takes the lock, and no other thread will
   if (s.report_goroutines != nullptr) s.report_goroutines(s);
   die();
 }

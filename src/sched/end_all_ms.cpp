@@ -1,16 +1,19 @@
-// The end of a run (ARCHITECTURE 17; T02, T03): every thread but the caller's comes to rest.
+// The end of a run (T02, T03): every thread except the caller's comes to rest.
 //
-//   idle, timekeeper, waiting for a P to come back from a system call    is woken, and ends
-//   searching                                                            sees attend::stopping, and ends
-//   with a locked goroutine that is parked                               is woken, and ends
-//   of others, in a call of the runtime (sys/foreign.h)                  stays asleep there, for good
-//   paused in user code (sys/preempt.h)                                  stays asleep, for good
-//   paused in the C library or the vDSO, or in a function that the C      goes on, until it can be stopped outside of it
-//   library has called, or where that cannot be told
-//   in user code                                                         is signalled, and stays asleep in the handler
-//   in a signal handler, or in a section that blocks signals             goes on, until it can be stopped outside of it
-//   in the kernel, or in code in which it must not be stopped            ends at its next scheduling point, or is signalled for as
-//                                                                        long as it computes, also when run() has returned
+//   the thread                                                      what happens to it
+//   is idle, is the timekeeper, or waits for a P on its way         it is woken, and ends
+//   back from a system call
+//   searches for work                                               it sees attend::stopping, and ends
+//   sleeps with a locked goroutine that is parked                   it is woken, and ends
+//   is foreign, in a call of the runtime (sys/foreign.h)            it stays asleep there, for good
+//   is paused in user code (sys/preempt.h)                          it stays asleep, for good
+//   is paused in the C library or the vDSO, or in a function        it goes on, until it can be stopped outside of it
+//   that the C library has called, or where that cannot be told
+//   is in user code                                                 it is signalled, and stays asleep in the handler
+//   is in a signal handler, or in a section that blocks signals     it goes on, until it can be stopped outside of it
+//   is in the kernel, or in code in which it must not be stopped    it ends at its next scheduling point, or is
+//                                                                   signalled for as long as it computes, also when
+//                                                                   run() has returned
 #include "core/claims.h"
 #include "os/barrier.h"
 #include "os/clock.h"
@@ -34,16 +37,16 @@
 namespace thrum::rt {
 namespace {
 
-// Most threads come to rest within microseconds: only what does not is signalled, and again while it is where it must not
-// be stopped.
+// Most threads come to rest within microseconds. Only threads that do not are signalled, and repeatedly while they are
+// where they must not be stopped.
 constexpr std::int64_t first_signal_after_ns = 1'000'000;
 constexpr std::int64_t next_signal_after_max_ns = 2'000'000;
-// On a busy machine the one who waits may find his time over before he has done anything. A signal that was sent stops its thread
-// whenever that gets a CPU.
+// On a busy machine the waiting thread may find that its time is over before it has done anything. A signal that was
+// sent stops its thread as soon as that thread gets a CPU.
 constexpr int signals_min = 3;
 
-// Under sched.lock, of a thread that is paused in user code: whether it stays there for good. If that cannot be told yet, because the
-// thread is on its way to sleep, it goes on, and is stopped as those that compute.
+// Under sched.lock, for a thread that is paused in user code: whether it stays there for good. If that cannot be told
+// yet, because the thread is on its way to sleep, it goes on, and is stopped like the threads that compute.
 bool stays_paused(M const& m, G const& g) noexcept {
   if (m.is_paused_in_libc || malloc_cannot_be_told(m.sched)) return false;
   if (m.interrupted != nullptr) return !has_frames_of_libc(g, os::interrupted_registers(m.interrupted));
@@ -51,8 +54,9 @@ bool stays_paused(M const& m, G const& g) noexcept {
   return told(g.saved.pc) != nullptr && !has_frames_of_libc(g, registers_of(g.saved));
 }
 
-// Under sched.lock: puts those threads in front of this list that wait for their goroutine's turn and are to go on: to their end, or,
-// paused where they may hold a lock of the C library, until they are out of there. Those that are paused elsewhere stay where they are.
+// Under sched.lock: puts those threads in front of the list that wait for their goroutine's turn and have to go on.
+// They go on to their end, or, if they are paused where they may hold a lock of the C library, until they are out of
+// there. Threads that are paused elsewhere stay where they are.
 M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
   while (G* const g = s.global_queue.pop_in_its_frames()) {
     M* const its = g->locked_to;
@@ -61,23 +65,25 @@ M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
     its->idle_link = list;
     list = its;
   }
-  s.global_size.store(s.global_queue.size(), relaxed);  // smaller: nobody waits for that
+  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
   return list;
 }
 
-// Under sched.lock: the same for threads whose locked goroutine is parked. One that has just been given a P ends as well.
+// Under sched.lock: the same for threads whose locked goroutine is parked. A thread that has just been given a P ends
+// as well.
 M* with_those_in_place(Sched& s, M* list) noexcept {
   for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
     if (!m->rests_in_place || m->is_foreign) continue;
     m->must_end = true;
-    if (m->next_p != nullptr) continue;  // whoever gave it that P wakes it
+    if (m->next_p != nullptr) continue;  // the thread that gave it that P wakes it
     m->idle_link = list;
     list = m;
   }
   return list;
 }
 
-// Under sched.lock. Whoever returns from a call finds it gone. One that is just on its way in or out keeps it for now.
+// Under sched.lock: takes the Ps of Ms in system calls. An M that returns from its call finds its P gone. An M that is
+// just entering or leaving a call keeps its P for the moment.
 void take_back_from_calls_locked(Sched& s) noexcept {
   take_from_calls(s.procs, [&](P& p) {
     attend_to(p);
@@ -85,13 +91,14 @@ void take_back_from_calls_locked(Sched& s) noexcept {
   });
 }
 
-// No M gets a P from here on. `told` are the Ms that sleep and must be woken. False: scheduling was stopped before, by exit() on a
-// goroutine or by the end of the run, and the M that did so wakes them.
+// After this no M gets a P. `told` are the Ms that sleep and have to be woken. False: scheduling was stopped before, by
+// exit() on a goroutine or by the end of the run, and the M that did so wakes them.
 bool stop_scheduling(Sched& s, M*& told) noexcept {
   os::lock_guard const guard(s.lock);
   if (std::exchange(s.stopping, true)) return false;
-  s.is_over.store(true, seq_cst);                                                  // pairs with pause()
-  for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);  // seen at the next safe point
+  s.is_over.store(true, seq_cst);  // pairs with pause()
+  // relaxed: seen at the next safe point
+  for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);
   take_back_from_calls_locked(s);
   M* idle = std::exchange(s.idle_m_list, nullptr);
   if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {
@@ -107,27 +114,28 @@ bool stop_scheduling(Sched& s, M*& told) noexcept {
 }
 
 bool all_rest(Sched const& s) noexcept {
-  // acquire pairs with m_main's end; seq_cst with those who take one out of the queue, and with end_pause: one that goes on
-  // after this sees is_over.
+  // acquire pairs with the end of m_main. seq_cst pairs with the threads that take a paused goroutine out of the queue,
+  // and with end_pause_locked: a thread that goes on after this sees is_over.
   return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
 }
 
-// But for the caller's thread, which is M0's at the end of a run, and but for that of a goroutine that has called exit().
+// Visits all threads of Ms except the caller's, which is M0's at the end of a run, and that of a goroutine that has
+// called exit().
 template <class F>
 void for_each_thread(Sched& s, M const* caller, F visit) noexcept {
-  M const* const exits = s.exits_on.load(relaxed);  // relaxed: should it be missed, a signal does not stop that thread
+  M const* const exits = s.exits_on.load(relaxed);  // relaxed: if it is missed, a signal does not stop that thread
   s.lock.acquire();
-  M* const newest =
-      s.all_ms;  // a thread from outside may take a seat meanwhile; the links behind this one do not change
+  M* const newest = s.all_ms;  // a foreign thread may take a seat meanwhile; the links behind this M do not change
   s.lock.release();
   for (M* m = newest; m != nullptr; m = m->all_link) {
     bool const exists = m->id == 0 ? caller != nullptr : m->thread_exists.load(acquire);
-    if (exists && m != exits && !m->is_foreign) visit(*m);  // a thread that is gone does not mind a signal
+    if (exists && m != exits && !m->is_foreign) visit(*m);  // a signal to a thread that is gone does no harm
   }
 }
 
-// A thread that sleeps in the kernel stays there: a signal would end its call, and its goroutine go on (T04). One whose CPU clock has not
-// moved since the last look has slept, which is the cheapest question where thousands sleep. Answers how many were signalled.
+// A thread that sleeps in the kernel is not signalled, because a signal would end its call and its goroutine would go
+// on (T04). A thread whose CPU clock has not moved since the last look has slept; where thousands of threads sleep,
+// this is the cheapest check. Returns how many threads were signalled.
 int signal_all_that_compute(Sched& s, M const* caller) noexcept {
   int count = 0;
   for_each_thread(s, caller, [&](M& m) noexcept {
@@ -156,7 +164,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
     if (now_ns >= next_signal_ns) {
       {
         os::lock_guard const guard(s.lock);
-        take_back_from_calls_locked(s);  // somebody who does not rest may wait for such a P
+        take_back_from_calls_locked(s);  // a thread that does not rest may wait for such a P
       }
       if (s.options.async_preemption) static_cast<void>(signal_all_that_compute(s, nullptr));
       --signals_due;
@@ -167,19 +175,20 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   }
 }
 
-// A goroutine that the run leaves behind may be inside the runtime at this moment, in a primitive that outlives the run. It is out
-// again, or at rest, within microseconds of its thread's time; but on a busy machine the thread may wait for its turn for long, and the next
-// run must not begin before that (sync/stamp.h, rule 3). One that enters from now on finds that its run is over.
+// A goroutine that the run leaves behind may be inside the runtime at this moment, in a primitive that outlives the
+// run. It leaves the runtime, or comes to rest, within microseconds of its thread's time. But on a busy machine the
+// thread may wait long for a CPU, and the next run must not begin before that (sync/stamp.h, rule 3). A goroutine that
+// enters the runtime after this finds that its run is over.
 void wait_for_those_inside(Sched& s) noexcept {
   constexpr std::int64_t patience_ns = 10'000'000'000;
   Sched::live_epoch.store(0, seq_cst);
   if (os::has_barrier())
-    os::barrier_in_all_threads();  // behind it a mark that was set before the look at live_epoch is seen
+    os::barrier_in_all_threads();  // after it, a mark that was set before its thread loaded live_epoch is seen
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for_each_thread(s, nullptr, [&](M& m) noexcept {
     os::short_wait wait;
     os::thread_watch watch;
-    // One that sleeps with the mark set has been stopped for good.
+    // A thread that sleeps with the mark set has been stopped for good.
     while (m.in_runtime.load(acquire) && watch.look(hint_of(m.tid)).activity == os::thread_activity::runs &&
            os::monotonic_ns() < until_ns) {
       wait.pause();
@@ -187,7 +196,8 @@ void wait_for_those_inside(Sched& s) noexcept {
   });
 }
 
-// Destructors of its thread-locals may keep it for longer than anybody waits: it is done with the run.
+// Destructors of its thread-locals may keep a thread for longer than the caller waits. The thread has finished with the
+// run by then.
 void join_or_detach(M& m, std::int64_t until_ns) noexcept {
   os::short_wait wait;
   while (!os::join_thread_if_ended(m.thread, m.tid)) {
@@ -214,8 +224,8 @@ bool has_m0_locked(Sched const& s) noexcept {
   return m != nullptr;
 }
 
-// But for the caller, whose goroutine has called exit(). M0 may be in user code, other than at the end of a run. It is not counted in
-// ms_running, but it is in ms_paused if it was paused or stopped there.
+// Whether all threads rest except the caller's, whose goroutine has called exit(). Unlike at the end of a run, M0 may
+// be in user code. It is not counted in ms_running, but it is counted in ms_paused if it was paused or stopped there.
 bool all_others_rest(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
   bool const m0_is_at_work = has_m0_locked(s) && !s.m0_waits;
@@ -228,10 +238,10 @@ bool all_others_rest(Sched& s) noexcept {
 void stop_all_but(M& exiting) noexcept {
   constexpr std::int64_t patience_ns = 200'000'000;
   constexpr std::int64_t look_every_ns = 1'000'000;
-  constexpr int looks_in_vain_max = 20;  // all others sleep in the kernel: they may do so for long
+  constexpr int looks_in_vain_max = 20;  // after so many, all others sleep in the kernel, perhaps for long
   Sched& s = exiting.sched;
   M* told = nullptr;
-  bool const is_first = stop_scheduling(s, told);  // else the run ends at this moment, and M0 stops them
+  bool const is_first = stop_scheduling(s, told);  // if false, the run ends at this moment, and M0 stops the others
   wake_all(told);
   bool const signals = is_first && s.options.async_preemption;
   std::int64_t next_look_ns = os::monotonic_ns() + look_every_ns;
@@ -257,17 +267,17 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   bool const is_first = stop_scheduling(s, told);
   {
     os::lock_guard const guard(s.lock);
-    s.m0_waits = has_m0_locked(s);  // it is here
+    s.m0_waits = has_m0_locked(s);  // M0 is here
   }
-  if (world_is_kept) s.safe_point_lock.release();  // they see that it is over
-  if (!is_first) return {};                        // exit() on a goroutine has stopped them
+  if (world_is_kept) s.safe_point_lock.release();  // the threads that wait for the lock see that the run is over
+  if (!is_first) return {};                        // exit() on a goroutine has stopped the others
   wake_all(told);
   wait_until_all_rest(s, patience_ns);
   if (!all_rest(s)) wait_for_those_inside(s);
   std::int32_t const asleep = s.ms_paused.fetch_add(Sched::paused_are_counted, acq_rel);
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
-  // Whoever is nearly always in the C library was not met outside of it in time.
+  // A thread that is nearly always in the C library may not have been met outside of it in time.
   bool const can_be_met = s.options.async_preemption && !malloc_cannot_be_told(s);
   if (left != asleep && can_be_met) {
     for_each_thread(s, nullptr, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });

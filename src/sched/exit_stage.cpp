@@ -11,15 +11,16 @@
 namespace thrum::rt {
 namespace {
 
-// Otherwise it is not the goroutine that calls exit().
+// Whether the caller runs on g's stack. If not, it is not the goroutine that calls exit().
 bool is_on_stack_of(G const& g) noexcept {
   char const here = 0;
   char const* const address = &here;
   return g.on != nullptr && address >= g.on->low && address < g.on->top;
 }
 
-// Inside the runtime, with a P. But if the run ends at this moment, a goroutine in a call that it has announced may have lost its P and
-// gets none: then only the mark is set, and what it calls later ends the program with a message if it needs a P.
+// Enters the runtime, with a P. But if the run ends at this moment, a goroutine in an announced call may have lost its
+// P, and gets none. Then only the mark is set, and the program ends with a message if the goroutine later calls
+// something that needs a P.
 void enter_unless_too_late(M& m) noexcept {
   bool const is_away = (m.attention.load(relaxed) & m_attend::away) != 0;
   if (!is_away || !m.sched.is_over.load(seq_cst)) return enter(m);
@@ -27,8 +28,8 @@ void enter_unless_too_late(M& m) noexcept {
   signal_fence();
 }
 
-// From here on it is what a thread from outside is: it keeps its thread, and its P in calls that it announces (G::blocking_depth).
-// None of its waits switches.
+// From here on the goroutine is like a foreign thread: it keeps its thread, and it keeps its P in calls that it
+// announces (G::blocking_depth). None of its waits switches.
 void keep_thread_and_p(M& m) noexcept {
   m.attention.fetch_and(~m_attend::visits, relaxed);
   m.current->blocking_depth = 1;
@@ -38,13 +39,13 @@ void keep_thread_and_p(M& m) noexcept {
 THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign || !is_on_stack_of(*m->current)) return;
-  if (forked_inside_run()) return;          // the others are not in this process
-  if (m->in_runtime.load(relaxed)) return;  // a handler that has interrupted the runtime
+  if (forked_inside_run()) return;          // the other goroutines are not in this process
+  if (m->in_runtime.load(relaxed)) return;  // a signal handler that has interrupted the runtime
   Sched& s = m->sched;
   ended_by before = ended_by::nobody;
   // A goroutine that its run has left behind goes on with exit() alone. acq_rel pairs with house::end
   if (!s.ender.compare_exchange(before, ended_by::exit, acq_rel, relaxed)) return;
-  s.exits_on.store(m, release);  // pairs with sysmon's look
+  s.exits_on.store(m, release);  // pairs with sysmon's load
   enter_unless_too_late(*m);
   keep_thread_and_p(*m);
   stop_all_but(*m);
@@ -56,7 +57,7 @@ THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
 }
 
 bool exits(M const& m) noexcept {
-  return m.sched.exits_on.load(relaxed) == &m;  // relaxed: written by this thread, or of no interest
+  return m.sched.exits_on.load(relaxed) == &m;  // relaxed: written by this thread, or not equal to &m in any case
 }
 
 [[noreturn]] void report_wait(char const* reason) noexcept {
@@ -70,7 +71,7 @@ bool exits(M const& m) noexcept {
 
 void watch_for_exit() noexcept {
   static bool const is_watched = std::atexit([] { stop_others_if_goroutine_exits(); }) == 0;
-  static_cast<void>(is_watched);  // without memory for it the others run on
+  static_cast<void>(is_watched);  // if there was no memory for it, the others are not stopped
 }
 
 void check_that_exit_does_not_wait(M const& m) noexcept {

@@ -27,20 +27,21 @@ namespace thrum::rt {
 namespace {
 
 // --- goexit ---
-// A forced unwinding, as pthread_cancel uses it: destructors run and see no exception in flight; a catch (...) on the way
-// runs its handler, but whether it rethrows or not, the unwinding goes on when the handler ends. It stops in
-// run_user_code, the only frame that catches it for good.
+// goexit is a forced unwinding, like that of pthread_cancel. Destructors run and see no exception in flight. A catch
+// (...) on the way runs its handler, and whether it rethrows or not, the unwinding goes on when the handler ends. It
+// stops in run_user_code, the only frame that catches it for good.
 //
-// Called inside a handler, the exceptions being handled are put aside: the C++ library allows no foreign unwinding to be
-// caught while others are. They are ended when the unwinding is.
+// If goexit is called inside a handler, the exceptions that are being handled are put aside, because the C++ library
+// does not allow a foreign unwinding to be caught while others are. They are ended when the unwinding has ended.
 
 struct exit_unwinding {
-  // If a handler catches the unwinding and std::terminate is called in it, as clang does where goexit meets a noexcept function,
-  // the C++ library's terminate handler reads the type of the exception in front of the header. Null means that there is none.
+  // A handler may catch the unwinding and call std::terminate, as clang does where goexit meets a noexcept function.
+  // The C++ library's terminate handler then reads the type of the exception in front of the header. Null means that
+  // there is none.
   std::array<void*, 16> cxx_header;
-  _Unwind_Exception header;  // all that the unwinder knows
+  _Unwind_Exception header;  // the part that the unwinder knows
   exception_globals before;  // the exceptions being handled, and the count in flight, when goexit was called
-  bool superseded;           // goexit was called again, in a handler that had caught this one
+  bool superseded;           // goexit was called once more, in a handler that had caught this unwinding
 };
 
 exit_unwinding& unwinding_of(_Unwind_Exception* header) noexcept {
@@ -49,7 +50,7 @@ exit_unwinding& unwinding_of(_Unwind_Exception* header) noexcept {
 
 _Unwind_Reason_Code before_each_frame(int, _Unwind_Action, _Unwind_Exception_Class, _Unwind_Exception* header,
                                       _Unwind_Context*, void*) noexcept {
-  // A handler that rethrew has counted the unwinding as an exception in flight: it is none.
+  // A handler that rethrew has counted the unwinding as an exception in flight, which it is not.
   current_m()->globals.exceptions->uncaught = unwinding_of(header).before.uncaught;
   return _URC_NO_REASON;
 }
@@ -77,9 +78,10 @@ void handler_ended(_Unwind_Reason_Code, _Unwind_Exception* header) {
     start_unwinding(forced);
   }
   if (!forced.superseded) {
-    // run_user_code: the end of the road. What was being handled when goexit was called is handled now.
+    // The unwinding has reached run_user_code and is over. The exceptions that were being handled when goexit was
+    // called are put back.
     *m.globals.exceptions = forced.before;
-    // Their destructors are user code and may park: which thread's list it is must be asked anew.
+    // Their destructors are user code and may park, so the thread whose list it is must be looked up each time.
     while (current_m()->globals.exceptions->caught != nullptr) abi::__cxa_end_catch();
   }
   std::free(&forced);
@@ -95,7 +97,7 @@ void finish_exit(M& m, G& left, void* its_stack) noexcept {
   recycle(p, left);
 }
 
-// The next goroutine has no stack yet and ours will do: it goes on right here, without a switch.
+// The next goroutine has no stack yet, and the ended goroutine's stack fits. It goes on here, without a switch.
 void take_stack_over(M& m, G& ended, G& next) noexcept {
   stack& shared = *ended.on;
   next.on = &shared;
@@ -107,7 +109,7 @@ void take_stack_over(M& m, G& ended, G& next) noexcept {
   recycle(*m.p, ended);
 }
 
-// Returns if another goroutine took the stack over; it is m.current then.
+// Returns if another goroutine took the stack over; that goroutine is m.current then.
 void end_goroutine(M& m) noexcept {
   G& g = *m.current;
   Sched& s = m.sched;
@@ -127,7 +129,7 @@ void end_goroutine(M& m) noexcept {
   suspend_for_good(m, next.g, finish_exit, g.on);
 }
 
-// No scheduler is in this process, and only the main goroutine has a place to go to.
+// There is no scheduler in this process, and only the main goroutine can return to a caller.
 [[noreturn, gnu::cold]] void end_in_child_of_fork(G const& g) noexcept {
   if (g.is_main && return_from_run_in_child != nullptr) return_from_run_in_child();
   fatal("goroutine %llu called fork and has ended in the child, where no other goroutine is: call exec or _exit there",
@@ -154,19 +156,21 @@ void goroutine_main() {
   }
 }
 
-// no_sanitize: the C++ library gives the handler of a forced unwinding a reference to nothing. And it must name the type: a
-// catch (...) here would stop the search for a handler, and the panic report would come too late to see who threw.
+// no_sanitize: the C++ library passes a null reference to the handler of a forced unwinding. The handler must name the
+// type, because a catch (...) here would stop the search for a handler, and the panic report would come too late to
+// show the place of the throw.
 __attribute__((no_sanitize("null"))) void run_user_code(G& g) {
   try {
     g.task.step(g.task, detail::task_step::run);
   } catch (abi::__forced_unwind&) {
-    if (!g.is_exiting) throw;  // somebody cancels the thread: not ours to stop
+    if (!g.is_exiting) throw;  // another thread cancels this thread, which must not be stopped here
     g.is_exiting = false;
     g.exit = nullptr;
   }
   if (g.locals != nullptr || g.name != nullptr) clear_user_state(g);
   if (g.is_joinable) publish_finished(g);
-  if (g.locals != nullptr || g.name != nullptr) clear_user_state(g);  // a result that was dropped had a destructor
+  // a result that was dropped may have a destructor that makes locals
+  if (g.locals != nullptr || g.name != nullptr) clear_user_state(g);
 }
 
 void unwind_goroutine(G& g) {
@@ -176,13 +180,13 @@ void unwind_goroutine(G& g) {
   if (forced == nullptr) fatal("goroutine %llu: no memory for goexit", static_cast<unsigned long long>(g.id));
   forced->cxx_header = {};
   forced->header = {};
-  forced->header.exception_class = 0x7468726d65786974;  // "thrmexit": nobody's language
+  forced->header.exception_class = 0x7468726d65786974;  // "thrmexit": the class of no language
   forced->header.exception_cleanup = handler_ended;
   forced->superseded = false;
   forced->before = globals;
   if (auto* const earlier = static_cast<exit_unwinding*>(g.exit)) {
     earlier->superseded = true;
-    forced->before = earlier->before;  // what is being handled now is the earlier goexit itself
+    forced->before = earlier->before;  // what is being handled at this moment is the earlier goexit itself
   } else {
     globals.caught = nullptr;
   }
@@ -192,8 +196,9 @@ void unwind_goroutine(G& g) {
   std::abort();  // not reached
 }
 
-// In std::terminate the newest of the exceptions that are being handled is the one that ended it all. goexit's own unwinding is known by
-// its address: the C++ library takes what stands right before the unwinder's header for its own record of the exception.
+// In std::terminate, the newest of the exceptions that are being handled is the one that caused the call. goexit's own
+// unwinding is recognised by its address, because the C++ library takes what stands right before the unwinder's header
+// for its own record of the exception.
 exit_obstacle obstacle_of_exit(G const& g) noexcept {
   auto const* const forced = static_cast<exit_unwinding const*>(g.exit);
   if (!g.is_exiting || forced == nullptr) return exit_obstacle::none;
@@ -205,7 +210,7 @@ exit_obstacle obstacle_of_exit(G const& g) noexcept {
 
 void clear_user_state(G& g) noexcept {
   destroy_locals(g);
-  std::free(std::exchange(g.name, nullptr));  // whoever dumps it meanwhile finds none
+  std::free(std::exchange(g.name, nullptr));  // a thread that writes a dump meanwhile finds no name
 }
 
 }  // namespace thrum::rt

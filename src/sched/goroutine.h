@@ -5,31 +5,33 @@
 
 namespace thrum::rt {
 
-// The first function on every goroutine stack. Runs the current goroutine, then whichever unstarted goroutine takes the
-// stack over; leaves for good when there is none.
+// The first function on every goroutine stack. It runs the current goroutine, and then each unstarted goroutine that
+// takes the stack over. It leaves for good when there is none.
 void goroutine_main();
 
-// What boot fills in while run() waits for main: run() returns in this process, which is a child of fork. Does not return.
+// A function that boot fills in while run() waits for main. It makes run() return in this process, which is a child of
+// fork. It does not return itself.
 using child_exit = void (*)() noexcept;
 extern constinit child_exit return_from_run_in_child;
 
-// User code of g, with the places where it can end: it returns, or goexit unwinds it to here. An exception passes through
-// to the entry frame, which reports it. Runs outside the runtime mark, on g's stack or on its host's.
+// Runs the user code of g. It can end by returning, or goexit unwinds it to here. An exception passes through to the
+// entry frame, which reports it. Runs outside the runtime mark, on g's stack or on its host's.
 void run_user_code(G& g);
 
 // Unwinds the current goroutine to run_user_code.
 [[noreturn]] void unwind_goroutine(G& g);
 
-// Why std::terminate was called on g, as far as goexit has to do with it.
+// Why std::terminate was called on g, as far as goexit is concerned.
 enum class exit_obstacle : char {
   none,                 // goexit does not unwind g
-  noexcept_function,    // the unwinding came to one
+  noexcept_function,    // the unwinding came to a noexcept function
   exception_in_flight,  // goexit was called in a destructor while an exception unwound g
-  exception_thrown,     // one left a destructor that goexit ran
+  exception_thrown,     // an exception left a destructor that goexit ran
 };
 [[nodiscard]] exit_obstacle obstacle_of_exit(G const& g) noexcept;
 
-// After a G's end, or for one that lost the race to a joiner: its locals and name are gone, its record may be reused.
+// Called after the end of a G, or for a G whose joiner won the claim: destroys its locals and its name, so that the
+// record can be reused.
 void clear_user_state(G& g) noexcept;
 
 }  // namespace thrum::rt

@@ -1,8 +1,9 @@
 // Joining: waiting for a goroutine, or running it in place (T07).
 //
-// A goroutine that has not started has no stack, so its joiner may claim it (one compare-and-swap against whoever pops
-// its queue entry) and call it on its own stack, as the child: with the child's id, locals and name. If the child parks,
-// both wait, which is what join means. The claimed child's queue entry stays behind and is dropped by whoever meets it.
+// A goroutine that has not started has no stack. So its joiner may claim it, with one compare-and-swap in competition
+// with the M that pops its queue entry, and call it on the joiner's own stack, as the child: with the child's id,
+// locals and name. If the child parks, both wait, which is what join means. The claimed child's queue entry stays
+// behind, and the M that meets it drops it.
 #include "base/check.h"
 #include "core/current.h"
 #include "core/forked.h"
@@ -20,8 +21,8 @@
 namespace thrum::rt {
 namespace {
 
-// A child that needs a whole stack must find one below us: slots have room for that as long as their goroutine is near
-// its base.
+// A child that needs a whole stack must find one below the joiner's frame. Slots have room for that as long as their
+// goroutine is near its base.
 bool stack_is_deep_enough(M const& m, G const& host, G const& child) noexcept {
   std::size_t const wanted = m.sched.stack_size_of(child);
   auto const* const here = static_cast<char const*>(__builtin_frame_address(0));
@@ -33,7 +34,7 @@ bool may_host(M const& m, G const& host, G const& child) noexcept {
          stack_is_deep_enough(m, host, child);
 }
 
-// Runs the claimed child here and now.
+// Runs the claimed child here and at once.
 void run_in_place(M& m, G& host, G& child) {
   auto const mine = goroutine_globals::saved_from(m.globals);
   auto const my_fp = fp_control::current();
@@ -53,7 +54,7 @@ void run_in_place(M& m, G& host, G& child) {
   run_user_code(child);
 
   M* const after = current_m();
-  if (after == nullptr) [[unlikely]] {  // in a child of fork: it was a function call
+  if (after == nullptr) [[unlikely]] {  // in a child of fork, where it was a function call
     child.join.store(join_finished, relaxed);
     return;
   }
@@ -62,18 +63,20 @@ void run_in_place(M& m, G& host, G& child) {
   child.transition(g_status::running, g_status::dead);
   child.is_hosted = false;
   child.on = nullptr;
-  child.join.store(join_finished, relaxed);  // only we hold the handle
+  child.join.store(join_finished, relaxed);  // relaxed: only the joiner holds the handle
   count(here.p->counters.ended);
   here.current = &host;
   host.transition(g_status::hosting, g_status::running);
   mine.restore_to(here.globals);
   my_fp.restore();
-  if (entry_is_ours) child.references.store(1, relaxed);  // nobody else can see it: no entry, and the handle is ours
+  // relaxed: no other thread can see it, because there is no entry and the joiner holds the handle
+  if (entry_is_ours) child.references.store(1, relaxed);
   end_lock(here, child);
   static_cast<void>(here.ends_with_goroutine ? leave_thread(here) : settle(here, host));
 }
 
-// The commit of a goroutine that waits in join: tells the child whom to wake, unless it has finished meanwhile.
+// The commit step of a goroutine that waits in join: tells the child which goroutine to wake, unless the child has
+// finished meanwhile.
 void commit_join(M& m, G& left, void* argument) noexcept {
   G& child = *static_cast<G*>(argument);
   std::uintptr_t expected = join_pending;
@@ -133,7 +136,7 @@ bool task_finished(task const& joined) noexcept {
 void release_task(task& joined) noexcept {
   G& g = G::of(joined);
   M* const m = g.is_orphan() ? nullptr : callers_m();
-  if (m == nullptr) return;  // a handle that outlived its run: the record stays where it is
+  if (m == nullptr) return;  // the handle outlived its run, so the record stays where it is
   enter(*m);
   drop_reference(*m->p, g);
   leave(*m);
@@ -141,7 +144,7 @@ void release_task(task& joined) noexcept {
 
 void detach_task(task& joined) noexcept {
   G& g = G::of(joined);
-  // acquire: if it has finished, its result is ours to drop; release pairs with publish_finished's acquire.
+  // acquire: if the goroutine has finished, the caller drops its result. release pairs with publish_finished's acquire.
   if (g.join.exchange(join_detached, acq_rel) == join_finished) joined.step(joined, task_step::drop);
   release_task(joined);
 }

@@ -16,7 +16,7 @@ bool malloc_cannot_be_told(Sched const& s) noexcept {
 }
 
 bool has_frames_of_libc(G const& g, stack_registers const& from) noexcept {
-  constexpr std::size_t frames_max = 256;  // 2 KiB of the signal stack; what lies below so many calls is not seen
+  constexpr std::size_t frames_max = 256;  // 2 KiB of the signal stack; deeper calls are not seen
   if (!os::loader_can_be_asked || g.on == nullptr) return false;
   std::array<std::uintptr_t, frames_max> pcs;
   std::size_t const count = walk_stack(from, {g.on->low, g.on->top}, pcs.data(), pcs.size());

@@ -8,7 +8,7 @@
 namespace thrum::rt {
 
 void destroy_locals(G& g) noexcept {
-  // A destructor may use other locals, and so make new values: start again until none is left.
+  // A destructor may use other locals, and so make new values. So the loop goes on until none is left.
   while (auto* const value = static_cast<detail::local_value*>(g.locals)) {
     g.locals = value->next;
     value->destroy(value);
@@ -31,7 +31,7 @@ namespace thrum::detail {
 
 std::uint64_t new_local_key() noexcept {
   static constinit atomic<std::uint64_t> next{1};
-  return next.fetch_add(1U, relaxed);  // only uniqueness matters
+  return next.fetch_add(1U, relaxed);  // relaxed: only uniqueness matters
 }
 
 local_value* find_local(std::uint64_t key) {

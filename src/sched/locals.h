@@ -5,7 +5,8 @@
 
 namespace thrum::rt {
 
-// Destroys the values of a goroutine that ends, newest first. User code runs: outside the runtime mark.
+// Destroys the values of a goroutine that ends, newest first. It runs user code, so it is called outside the runtime
+// mark.
 void destroy_locals(G& g) noexcept;
 
 }  // namespace thrum::rt

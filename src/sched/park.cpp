@@ -27,7 +27,7 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 }
 
 M& make_room(M& m) noexcept {
-  // About an earlier slice, or only a look at the P is wanted: leave() has it done.
+  // The request is about an earlier slice, or only asks to look at the P, which leave() does.
   if (m.is_foreign || m.p->schedtick.load(relaxed) != m.pause_tick.load(relaxed)) return m;
   m.attention.fetch_and(~m_attend::pause, relaxed);
   count(m.p->counters.preempted);
@@ -71,7 +71,7 @@ void crowd_to_wake::wake(g_list& waiting) noexcept {
 
 void main_goroutine_ended(M& m, G& main) noexcept {
   Sched& s = m.sched;
-  main.is_main = false;  // the record will be used again
+  main.is_main = false;  // the record will be used for another goroutine
   if (s.main_completed) {
     s.main_ended.wake();
   } else {

@@ -6,13 +6,15 @@
 
 namespace thrum::rt {
 
-// Parks the current goroutine until somebody readies it. It can be found by a waker only through what `commit` publishes:
-// the usual way is to enqueue the G under a lock and let the commit release that lock. A commit that finds its event
-// already there readies the G itself. Returns with the M the goroutine is on now. On a G, inside the runtime.
+// Parks the current goroutine until another thread or goroutine readies it. A waker can find it only through what
+// `commit` publishes. The usual way is to enqueue the G under a lock and let the commit step release that lock. A
+// commit step that finds its event already there readies the G itself. Returns the M on which the goroutine runs then.
+// On a G, inside the runtime.
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept;
 
-// Its slice is over, and it is in a call that may switch anyway: then it does so, as if it had yielded, and no thread need be
-// paused (sys/preempt.h). Otherwise leave() sees to the request. Returns with the M the goroutine is on now. As for park.
+// The goroutine's slice is over, and it is in a call that may switch anyway. So it switches, as if it had yielded, and
+// no thread has to be paused (sys/preempt.h). Otherwise leave() handles the request. Returns the M on which the
+// goroutine runs then. On a G, inside the runtime.
 [[gnu::noinline]] M& make_room(M& m) noexcept;
 [[nodiscard, gnu::always_inline]] inline M& make_room_if_asked(M& m) noexcept {
   if ((m.attention.load(relaxed) & m_attend::pause) == 0) [[likely]]
@@ -20,13 +22,14 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
   return make_room(m);
 }
 
-// Parks it for ever: what it waits for cannot come, or its run is over. With no lock held.
+// Parks the goroutine for ever, because what it waits for cannot come, or its run is over. With no lock held.
 [[noreturn]] void sleep_for_good(M& m, wait_reason reason = wait_reason::none) noexcept;
 
-// Makes a parked goroutine runnable, as the next to run on m's P; wakes a P if one is idle. Never switches. m holds a P.
+// Makes a parked goroutine runnable, as the next to run on m's P, and wakes a P if one is idle (wake.h says when that
+// is put off). Never switches. m holds a P.
 void ready(M& m, G& g) noexcept;
 
-// The same for a crowd: the first is the next to run, the others fill idle Ps and m's own.
+// The same for a crowd: the first goroutine is the next to run, and the others fill idle Ps and m's own.
 void ready_all(M& m, g_list& waiting) noexcept;
 
 // The same for a crowd that comes in several lists, as if it were one.
@@ -42,12 +45,13 @@ class crowd_to_wake {
 
 // --- joining ---
 
-// The user code of a joinable goroutine is done: its handle may take the result. In user code, on its own stack.
+// The user code of a joinable goroutine has ended, so the handle may take the result. In user code, on the goroutine's
+// own stack.
 void publish_finished(G& g);
 
 // --- main ---
 
-// The main goroutine has ended: by returning, or by goexit.
+// The main goroutine has ended, by returning or by goexit.
 void main_goroutine_ended(M& m, G& main) noexcept;
 
 }  // namespace thrum::rt

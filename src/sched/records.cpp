@@ -9,8 +9,8 @@ constexpr std::uint32_t sudog_batch = sudog_cache_max / 2;
 constexpr std::uint64_t id_batch = 16;  // Go's value
 constexpr std::uint64_t timed_batches = 64;
 
-// Whoever makes Gs first sets aside what their entries can ever need: two places each in the global queue, for a plain
-// entry and a stale one, and one among the dead. So putting a G anywhere never fails.
+// Before Gs are made, room is reserved for every entry that they can ever need: two places each in the global queue,
+// for a plain entry and a stale one, and one among the dead Gs. So putting a G anywhere never fails.
 bool reserve_room(Sched& s, std::uint32_t gs) noexcept {
   {
     os::lock_guard const guard(s.lock);
@@ -36,7 +36,7 @@ sudog* refill_sudogs(P& p) noexcept {
 
 }  // namespace
 
-// Half a cache of dead Gs for p: recycled ones, else new ones. False when no memory can be had.
+// Gives p half a cache of dead Gs: recycled ones, else new ones. False: there is no memory.
 bool refill_gs(P& p) noexcept {
   Sched& s = p.sched;
   for (;;) {
@@ -62,7 +62,7 @@ bool refill_gs(P& p) noexcept {
 }
 
 void spill_gs(P& p) noexcept {
-  // The older half goes: what was used last stays in this CPU's cache.
+  // The older half goes to the pool, because the Gs that were used last are in this CPU's cache.
   os::lock_guard const guard(p.sched.free_lock);
   for (std::uint32_t i = 0; i < g_batch; ++i) {
     p.sched.free_gs.push(reinterpret_cast<std::uintptr_t>(p.free_gs[i]));
@@ -81,7 +81,7 @@ void refill_ids(P& p) noexcept {
   os::lock_guard const guard(p.sched.free_lock);
   p.next_id = p.sched.next_id;
   p.id_batch_end = p.sched.next_id += id_batch;
-  // Of a thousand that are made one is timed (G::begin_turn).
+  // One in 1,024 new goroutines is timed (G::begin_turn).
   if (p.id_batch_end / id_batch % timed_batches == 0 && p.m != nullptr) p.m->at_start |= m_start::timed;
 }
 

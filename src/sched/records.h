@@ -1,6 +1,7 @@
-// Dead Gs, sudogs and goroutine ids: a P's own cache first, the runtime's behind it (S06, S26, S30).
+// Dead Gs, sudogs and goroutine ids: taken from a P's cache first, and from the runtime's pool behind it (S06, S26,
+// S30).
 //
-// All run on the P's owner, on a G or on g0, and take free_lock only when a cache is empty or full.
+// All functions run on the P's owner, on a G or on g0. They take free_lock only when a cache is empty or full.
 #pragma once
 
 #include "core/m.h"
@@ -8,17 +9,17 @@
 
 namespace thrum::rt {
 
-// The slow sides of what follows: a cache is empty or full, the batch of ids is used up.
+// The slow paths of the functions below: a cache is empty or full, or the batch of ids is used up.
 [[nodiscard]] bool refill_gs(P& p) noexcept;
 void spill_gs(P& p) noexcept;
 void refill_ids(P& p) noexcept;
 
-// A dead G, ready to be set up; nullptr when no memory can be had.
+// A dead G, ready to be set up. nullptr: there is no memory.
 [[nodiscard]] inline G* take_dead_g(P& p) noexcept {
   if (p.free_g_count == 0 && !refill_gs(p)) return nullptr;
   G* const g = p.free_gs[--p.free_g_count];
   if (p.free_g_count != 0) {
-    // The next one will be written to soon: its first two lines.
+    // The next G will be written to soon, so its first two cache lines are prefetched.
     auto const* const next = reinterpret_cast<char const*>(p.free_gs[p.free_g_count - 1]);
     __builtin_prefetch(next, 1);
     __builtin_prefetch(next + cache_line_bytes, 1);
@@ -36,16 +37,16 @@ inline void put_dead_g(P& p, G& g) noexcept {
   return p.next_id++;
 }
 
-// All of p's caches go to the runtime's.
+// Moves all of p's cached records to the runtime's pool.
 void give_up_records(P& p) noexcept;
 
-[[nodiscard]] sudog* take_sudog(P& p) noexcept;  // nullptr when no memory can be had
+[[nodiscard]] sudog* take_sudog(P& p) noexcept;  // nullptr: there is no memory
 void put_sudog(P& p, sudog* one) noexcept;
 
-// Drops one of the references of a joinable G; the last one puts the record into the P's cache.
+// Drops one of the references of a joinable G. The last one puts the record into the P's cache.
 inline void drop_reference(P& p, G& g) noexcept {
-  // acquire pairs with the other side's release: whatever it did with the record is over. With one reference left it is
-  // ours, and nobody can make a second one.
+  // acquire pairs with the other side's release: whatever it did with the record is over. With one reference left the
+  // record belongs to the caller, and no thread can make a second reference.
   if (g.references.load(acquire) == 1) {
     g.references.store(0, relaxed);
   } else if (g.references.fetch_sub(1U, acq_rel) != 1) {
@@ -54,7 +55,7 @@ inline void drop_reference(P& p, G& g) noexcept {
   put_dead_g(p, g);
 }
 
-// After the end of a goroutine: its run's share of the record is given back.
+// Called after the end of a goroutine: gives back the reference to the record that its run held.
 inline void recycle(P& p, G& ended) noexcept {
   if (ended.is_joinable) {
     drop_reference(p, ended);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t patience_ns = 200'000'000;  // as for goroutines that are in user code: boot/house.cpp
 
-// They go on without a ring.
+// The refused goroutines go on without io_uring.
 void go_on(Sched& s, g_list& refused) noexcept {
   if (refused.empty()) return;
   refused.for_each([](G& g) { g.end_wait(); });
@@ -38,7 +38,7 @@ bool end_ring(Sched& s) noexcept {
       return false;
     }
     static_cast<void>(os::note().sleep_for(disk_takes_ns));
-    g_list over;  // they stay as they are: the run is over
+    g_list over;  // these goroutines stay as they are, because the run is over
     s.cold_reads.take_answered(over);
   }
   return true;

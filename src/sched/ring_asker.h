@@ -1,8 +1,8 @@
-// The thread maker's part in reads that wait for the disk (core/cold_reads.h): it is the one thread that asks the kernel's ring.
+// The thread maker's part in reads that wait for the disk (core/cold_reads.h): it is the one thread that asks io_uring.
 //
-// It must be one that lives as long as the run, has no user code whose sleeps could be cut short, and needs no P: os/ring.h. The
-// disk has begun to work before the thread maker is rung (os::read_from_memory), so its way there costs no time as long as that is
-// less than the disk's.
+// That thread must live as long as the run, run no user code whose sleeps could be cut short, and need no P: os/ring.h.
+// The disk has begun to work before the thread maker is rung (os::read_from_memory). So waking the thread maker costs
+// no time as long as that takes less than the disk does.
 #pragma once
 
 #include "core/sched.h"
@@ -11,13 +11,14 @@
 
 namespace thrum::rt {
 
-// The order of what a disk takes: whoever has nothing but the clock to go by looks again after so long.
+// The order of the time that a disk takes. A thread that has only the clock to go by looks again after this time.
 inline constexpr std::int64_t disk_takes_ns = 100'000;
 
-// Asks for what is queued.
+// Submits the queued reads to io_uring.
 void ask_ring(Sched& s) noexcept;
 
-// The last thing it does. False: the kernel has not answered for long, the disk does not: then the thread must not end.
+// The last call of the thread maker. False: the kernel has not answered for long, because the disk does not, and the
+// thread must not end.
 [[nodiscard]] bool end_ring(Sched& s) noexcept;
 
 }  // namespace thrum::rt

@@ -9,7 +9,7 @@
 namespace thrum::rt {
 namespace {
 
-// Takes the request of p, if it is still there: the owner and the caller (for an idle P) race for it.
+// Takes the request of p, if it is there. The owner and, for an idle P, the caller of for_each_proc compete for it.
 bool take_request(P& p) noexcept {
   // acquire pairs with for_each_proc's release: the function is set.
   return (p.attention.fetch_and(~attend::safe_point, acquire) & attend::safe_point) != 0;
@@ -22,13 +22,13 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   acquire_world(m);
   s.safe_point_function = f;
   s.safe_point_argument = argument;
-  s.safe_points_left.store(s.procs.size(), relaxed);  // published by the fetch_or below
+  s.safe_points_left.store(s.procs.size(), relaxed);  // relaxed: published by the fetch_or below
   s.safe_points_done.clear();
   for (auto const& p : s.procs) p->attention.fetch_or(attend::safe_point, release);
   attend_to(*m.p);
   {
-    // An idle P cannot come to a safe point by itself, and cannot stop being idle while we hold the lock; one whose M is yet to
-    // be born comes there late, if at all.
+    // An idle P cannot come to a safe point by itself, and cannot stop being idle while this thread holds the lock. A P
+    // whose M is unborn comes there late, if at all.
     os::lock_guard const guard(s.lock);
     for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
       attend_to(*p);
@@ -37,11 +37,12 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
       if (other->is_unborn && other->next_p != nullptr) attend_to(*other->next_p);
     }
   }
-  // Neither can one whose M is in a system call. One that is just on its way in or out is sysmon's to take.
+  // Nor can a P whose M is in a system call. A P whose M is just entering or leaving one is left to sysmon.
   take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
   if (!s.safe_points_done.is_woken()) ring_sysmon(s);  // loops without calls are interrupted
   wait_for_other_ps(m, s.safe_points_done);
-  for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);  // not in use
+  // Ps that are not in use
+  for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);
   s.safe_point_lock.release();
 }
 
@@ -49,7 +50,8 @@ void attend_to(P& p) noexcept {
   if (!take_request(p)) return;
   Sched& s = p.sched;
   s.safe_point_function(p, s.safe_point_argument);
-  // release pairs with the acquire of whoever comes last and with the note: what f did on this P is seen by the caller.
+  // release pairs with the acquire of the thread that comes last, and with the note: the caller sees what f did on this
+  // P.
   if (s.safe_points_left.fetch_sub(1, acq_rel) == 1) s.safe_points_done.wake();
 }
 

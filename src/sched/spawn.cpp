@@ -1,4 +1,4 @@
-// `go f()`: a record, a queue, perhaps a wake-up (S06).
+// `go f()`: a record, an entry in a queue, and perhaps a wake-up (S06).
 #include "core/current.h"
 #include "core/forked.h"
 #include "sched/queues.h"
@@ -23,7 +23,7 @@ using namespace rt;
 
 }  // namespace
 
-// Not inlined, so that its return address is where the user said `go`.
+// Not inlined, so that its return address is where the user wrote `go`.
 [[gnu::noinline]] task& new_task(joinable kind, std::size_t stack_bytes) {
   M* const m = callers_m();
   if (m == nullptr) throw_no_runtime();
@@ -36,16 +36,16 @@ using namespace rt;
   }
   g->id = next_goroutine_id(p);
   g->is_joinable = kind == joinable::yes;
-  g->blocking_depth = 0;  // its last user may have left a scope for good
+  g->blocking_depth = 0;  // the previous goroutine of this record may have ended inside a blocking scope
   if (g->is_joinable) {
-    g->references.store(2, relaxed);  // its run and its handle; published with the entry
+    g->references.store(2, relaxed);  // relaxed: its run and its handle; published with the entry
     g->join.store(join_pending, relaxed);
   }
   g->task.created_at = __builtin_return_address(0);
   g->task.created_by = m->current->id;
   g->task.stack_bytes = stack_bytes;
   if (m->is_foreign) [[unlikely]] {
-    keep_run(*m);  // until the callable is in it
+    keep_run(*m);  // until the callable is in the record
     g->wake_parameter = m;
   }
   leave(*m);
@@ -54,24 +54,24 @@ using namespace rt;
 
 namespace {
 
-// Nobody else knows it. Inside the runtime; leaves it.
+// No other thread knows the record. Called inside the runtime; leaves it.
 void give_back_and_leave(M& m, task& unused) noexcept {
   G::of(unused).references.store(0, relaxed);
   put_dead_g(*m.p, G::of(unused));
   leave(m);
 }
 
-// The calling thread's M, if `own` is of a run that is alive: on another thread that run may have ended meanwhile. Without an M
-// the record is not looked at: it may be gone.
+// The calling thread's M, if `own` belongs to a run that is alive. On a foreign thread that run may have ended
+// meanwhile. If the thread has no M, the record is not read, because it may be gone.
 M* m_for(task& own) noexcept {
   M* const m = current_m();
   return m == nullptr || G::of(own).is_orphan() ? nullptr : m;
 }
 
-// The callable is in it, or will never be. If the run has ended meanwhile, the thread has no M any more: but whose end it was waits
-// for this, for a while, and leaves the record alone as long as nobody says so.
+// The callable is in the record, or will never be. If the run has ended meanwhile, the thread has no M. But the thread
+// that ended the run waits for this call, for a while, and leaves the record alone until then.
 void let_run_go_without_m(task& own) noexcept {
-  if (current_m() != nullptr) return;  // that of another run: the old one has been left alone for good
+  if (current_m() != nullptr) return;  // the M of another run: the record of the old run has been left alone for good
   if (auto* const kept_by = static_cast<M*>(std::exchange(G::of(own).wake_parameter, nullptr))) let_run_go(*kept_by);
 }
 
@@ -98,7 +98,7 @@ void attend_to_start(M& m, G& g) noexcept {
   let_run_go(m);
   if ((m.at_start & m_start::timed) == 0) return;
   m.at_start &= static_cast<std::uint8_t>(~m_start::timed);
-  if (!g.is_joinable) g.begin_turn();  // one that is joined in place has no turn
+  if (!g.is_joinable) g.begin_turn();  // a goroutine that is joined in place has no turn
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace thrum::rt {
 
 namespace {
 
-// Under sched.lock: the goroutine that waits longest gets the stack and its turn.
+// Under sched.lock: the goroutine that has waited longest gets the stack and becomes runnable.
 void start_first_locked(Sched& s, stack& own) noexcept {
   G& first = *s.waiting_for_stack.pop_front();
   bind(first, own);
@@ -18,9 +18,9 @@ void start_first_locked(Sched& s, stack& own) noexcept {
 
 }  // namespace
 
-// A new stack costs a guard and a page fault, so it is made without sched.lock, for the goroutine that is first then. Under the lock only
-// the pool's free list is asked. A goroutine leaves the list only with a stack: so either the list is seen by whoever frees a stack, or the
-// freed stack is seen here.
+// A new stack costs a guard and a page fault, so it is made without sched.lock, for the goroutine that is first at that
+// time. Under the lock only the pool's free list is asked. A goroutine leaves the list only with a stack. So either the
+// thread that frees a stack sees the list, or the freed stack is seen here.
 void start_those_who_wait_for_stacks(Sched& s) noexcept {
   s.lock.acquire();
   for (std::uint32_t left = s.waiting_for_stack.size(); left > 0 && !s.waiting_for_stack.empty(); --left) {
@@ -29,7 +29,7 @@ void start_those_who_wait_for_stacks(Sched& s) noexcept {
     stack* const fresh = s.stacks.allocate(size);
     s.lock.acquire();
     G* const first = s.waiting_for_stack.front();
-    if (fresh != nullptr && (first == nullptr || s.stack_size_of(*first) != size)) {  // others were faster
+    if (fresh != nullptr && (first == nullptr || s.stack_size_of(*first) != size)) {  // other threads were faster
       s.lock.release();
       s.stacks.release(fresh);
       s.lock.acquire();
@@ -41,10 +41,10 @@ void start_those_who_wait_for_stacks(Sched& s) noexcept {
       start_first_locked(s, *own);
     } else {
       s.waiting_for_stack.push_back(
-          *s.waiting_for_stack.pop_front());  // one that wants another size may have more luck
+          *s.waiting_for_stack.pop_front());  // a goroutine that wants another size may find a stack
     }
   }
-  s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // a hint; the list is under the lock
+  s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // relaxed: a hint; the list is under the lock
   s.lock.release();
   store_load_fence();
   wake_if_idle(s);
@@ -54,11 +54,12 @@ void wait_for_stack(M& m, G& g) noexcept {
   Sched& s = m.sched;
   {
     os::lock_guard const guard(s.lock);
-    g.status.store(g_status::waiting, relaxed);  // it may have been claimed, and so be running on paper
+    g.status.store(g_status::waiting, relaxed);  // its status may be `running`, because it was claimed
     g.waits_for = wait_reason::stack_memory;
     s.waiting_for_stack.push_back(g);
     s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);
-    // Whoever frees a stack from now on sees the count or, at its next safe point, the request; an idle P sees neither.
+    // A thread that frees a stack after this sees the count or, at its next safe point, the request. An idle P sees
+    // neither.
     for (auto const& p : s.procs) p->attention.fetch_or(attend::give_up_stacks, release);
     for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
       p->attention.fetch_and(~attend::give_up_stacks, relaxed);

@@ -12,9 +12,9 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::uint32_t batch_max = 64;  // more would keep others waiting for the lock of the heap, and for their turn
+constexpr std::uint32_t batch_max = 64;  // more would make others wait for the lock of the heap, and for their turn
 
-// The next time of a ticker that was due at due_ns, later than now: one that came too late leaves ticks out.
+// The next time of a ticker that was due at due_ns, later than now_ns. A ticker that runs too late leaves ticks out.
 std::int64_t next_tick(std::int64_t due_ns, std::int64_t period_ns, std::int64_t now_ns) noexcept {
   std::int64_t const missed = (now_ns - due_ns) / period_ns;
   std::int64_t ahead = 0;
@@ -22,11 +22,12 @@ std::int64_t next_tick(std::int64_t due_ns, std::int64_t period_ns, std::int64_t
   return time_after(due_ns, ahead);
 }
 
-// r's entry was taken out of a heap, and its reference is ours. r may have been stopped or set anew since then.
+// r's entry was taken out of a heap, and its reference belongs to the caller. r may have been stopped or set anew since
+// then.
 void run_record(M& m, timer_record& r, std::int64_t now_ns) noexcept {
   {
     os::lock_guard const guard(r.lock);
-    // In a heap again: it was set anew, and that entry counts. acquire pairs with take_due, perhaps by another M.
+    // If r is in a heap, it was set anew, and that entry counts. acquire pairs with take_due, perhaps by another M.
     if (r.armed_in == m.sched.epoch && r.in.load(acquire) == nullptr) {
       p_timers& own = m.p->timers;
       if (r.when_ns > now_ns) {
@@ -46,7 +47,8 @@ void run_record(M& m, timer_record& r, std::int64_t now_ns) noexcept {
   drop_reference(r);
 }
 
-// What a sleeper needs to go on. After a while nothing of it is in the cache, and the whole batch can be fetched at once.
+// Prefetches what a sleeper needs to go on. After a long sleep nothing of it is in the cache, and the prefetches of a
+// whole batch run at the same time.
 void prefetch_frames(G const& g) noexcept {
   auto const frame = reinterpret_cast<std::uintptr_t>(g.saved.sp);
   for (unsigned line = 0; line < 4; ++line) {
@@ -54,7 +56,7 @@ void prefetch_frames(G const& g) noexcept {
   }
 }
 
-// More than what m itself will run now: others may help.
+// Whether there is more than the goroutine that m itself will run next, so that other Ms may help.
 bool has_work_for_others(P const& p) noexcept { return p.queue.waiting() > 1; }
 
 }  // namespace
@@ -64,9 +66,10 @@ std::int64_t timer_clock_ns() noexcept { return os::monotonic_ns(); }
 void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
   P& own = *m.p;
   timer_entry due[batch_max];
-  // At least one, however full the ring: it makes room for itself.
+  // At least one timer is run, however full the run queue is, because put_tail makes room.
   std::uint32_t const limit = std::clamp(own.queue.capacity() - own.queue.size(), 1U, batch_max);
-  // Tickers go back into a heap. Our own has room for what was taken out of it; without memory we leave others' alone.
+  // Tickers go back into a heap. The own heap has room for what was taken out of it. Without memory for more, the
+  // timers of other Ps are left alone.
   if (&whose != &own && !own.timers.reserve(limit)) return;
   std::uint32_t const count_due = whose.timers.take_due(now_ns, due, limit);
   if (count_due == 0) return;
@@ -104,7 +107,7 @@ void look_at_timers(M& m) noexcept {
     }
     return;
   }
-  if (!own.timers.any()) return;  // then no clock is read
+  if (!own.timers.any()) return;  // then the clock is not read
   if (std::int64_t const now_ns = timer_clock_ns(); own.timers.next_when() <= now_ns) run_due_timers(m, own, now_ns);
 }
 

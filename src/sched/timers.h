@@ -1,4 +1,4 @@
-// Running what is due, setting and stopping (S27).
+// Running timers that are due, and making and stopping timers (S27).
 #pragma once
 
 #include "core/current.h"
@@ -11,21 +11,23 @@ namespace thrum::rt {
 
 // --- on g0, by an M with a P ---
 
-// Runs what is due in the heap of `whose`, at most a batch: sleepers become runnable on m's own P, in the order of their
-// times, and records fire.
+// Runs the timers that are due in the heap of `whose`, at most a batch. Sleepers become runnable on m's own P, in the
+// order of their times, and records fire.
 void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept;
 
-// The search's look at the timers: m's own P's, or those of all Ps if m has kept the time for them.
+// Looks at the timers on behalf of find_runnable: at those of m's own P, or of all Ps if m was the timekeeper and its
+// time has come.
 void look_at_timers(M& m) noexcept;
 
-// --- anybody, with r locked ---
+// --- on any thread, with r locked ---
 
-// Stops r: true if it was armed in the run that is alive and will not fire any more. When it returns, nothing fires.
+// Stops r. True: it was armed in the run that is alive, and will not fire any more. After the return no callback of r
+// is under way.
 bool stop_locked(timer_record& r) noexcept;
 
-// --- in user code, on a goroutine or elsewhere ---
-// All with the in-runtime mark set where there is an M to set it on: who holds one of these locks must not be preempted,
-// since the next to want it may be the only P (T01).
+// --- in user code, on a goroutine or elsewhere --- All of these set the in-runtime mark if there is an M to set it on,
+// because a goroutine that holds one of these locks must not be preempted: the only P may be the next to want the lock
+// (T01).
 
 class runtime_mark {
  public:
@@ -54,7 +56,7 @@ class [[nodiscard]] timer_guard {
 // An idle record; throws std::bad_alloc.
 [[nodiscard]] timer_record& new_timer(timer_function fire, void* argument);
 
-// Its owner lets it go, stopped.
+// Stops r and drops its owner's reference.
 void end_timer(timer_record& r) noexcept;
 
 }  // namespace thrum::rt

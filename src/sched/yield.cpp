@@ -1,4 +1,4 @@
-// yield (Go's Gosched): the current goroutine goes to the back of its P's queue.
+// yield (Go's Gosched): the current goroutine goes to the tail of its P's run queue.
 #include "core/forked.h"
 #include "sched/home.h"
 #include "sched/queues.h"
@@ -16,9 +16,9 @@ namespace {
 
 using namespace rt;
 
-// A goroutine that yielded is off its stack: it can be queued. Its P had something else to run and still has as much, but
-// while the goroutine was in no queue a searching M may have found nothing and gone to sleep: so this is a publication
-// like any other.
+// A goroutine that yielded has left its stack, so it can be queued. Its P had something else to run, and has as much as
+// before. But while the goroutine was in no queue, a searching M may have found nothing and gone to sleep, so this is a
+// publication like any other.
 void commit_yield(M& m, G& left, void*) noexcept {
   if (left.is_at_home) [[unlikely]]
     return send_home(&m, left);
@@ -29,14 +29,14 @@ void commit_yield(M& m, G& left, void*) noexcept {
   wake_if_idle(m.sched);
 }
 
-// The P, with nothing in its own queue, has come to its look at the timers. True: one is due.
+// The P has nothing in its own queue, and it is time to look at its timers. True: a timer is due.
 [[gnu::noinline]] bool timers_have_their_turn(P& p) noexcept {
   if (p.timers.any() && p.timers.next_when() <= timer_clock_ns()) return true;
   let_others_pass_runnext(p);
   return false;
 }
 
-// Whether nobody but the caller wants its P, whose own queue is empty.
+// Whether only the caller wants its P, whose own queue is empty.
 [[gnu::always_inline]] inline bool is_alone(M const& m) noexcept {
   P& p = *m.p;
   if (m.sched.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0)
@@ -65,7 +65,7 @@ void yield() {
       leave(*m);
       return;
     }
-    where = commit_to_global;  // with nothing on its own P it lets those in the global queue go first
+    where = commit_to_global;  // with nothing on its own P it lets the goroutines in the global queue go first
   }
   m->current->transition(g_status::running, g_status::runnable);
   leave(suspend(*m, where, nullptr, commit_holds::nothing));
