@@ -25,9 +25,9 @@ void look_at_timers(M& m) noexcept;
 // is under way.
 bool stop_locked(timer_record& r) noexcept;
 
-// --- in user code, on a goroutine or elsewhere --- All of these set the in-runtime mark if there is an M to set it on,
-// because a goroutine that holds one of these locks must not be preempted: the only P may be the next to want the lock
-// (T01).
+// --- in user code, on a goroutine or elsewhere ---
+// All of these set the in-runtime mark if there is an M to set it on, because a goroutine that holds one of these locks
+// must not be preempted: the next goroutine to want the lock may run on the only P (T01).
 
 class runtime_mark {
  public:
