@@ -11,8 +11,8 @@ namespace {
 
 // How long a goroutine that has just been readied is left to its P, if it is in runnext or alone in the run queue. The
 // P usually comes to it within a microsecond, with a warm cache, and two Ps that take a few quick goroutines from each
-// other are slower than one P that runs them all. (Go sleeps 3 us before it takes runnext, which the kernel makes 50,
-// and takes a lone goroutine at once.)
+// other are slower than one P that runs them all. (Go sleeps 3 us before it takes runnext, and the kernel makes 50 us
+// of that. Go takes a lone goroutine at once.)
 constexpr std::int64_t age_to_steal_ns = 2'000;
 
 // Stolen goroutines should keep the thief busy for longer than this. After some steals in a row that did not, the thief

@@ -46,15 +46,17 @@ void put_idle_m_locked(Sched& s, M& m) noexcept;
 // more idle Ps than such threads, the program needs more threads than it may have, whatever these threads do.
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
-// Under sched.lock: takes back the P with which m is to begin, and returns it, if m's thread has not yet taken it.
-// Otherwise returns nullptr. m then gets the next P for which no M rests; if there is none, it becomes a spare thread.
+// Under sched.lock: takes back the P with which m is to begin, if m's thread has not yet taken it, and returns it. m
+// gets the next P for which no M rests; if there is none, it becomes a spare thread. nullptr: there was no P to take
+// back.
 [[nodiscard]] P* take_back_from_unborn_locked(M& m) noexcept;
 
 // Gives p to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue, or to the
 // home of g.
 void give_p_to_thread_of(P& p, G& g) noexcept;
 
-// Gives p to an M if there is work for it, else to the idle list.
+// Gives p to an M if there is work for it, or to an M that searches if no P is idle and no M searches. Otherwise p goes
+// to the idle list.
 void hand_off(Sched& s, P& p) noexcept;
 
 // Puts m, which holds no P, to sleep until another thread starts it. False: the run is over, and the thread must end.
