@@ -1,5 +1,5 @@
-// What surrounds the scheduler while a run is alive: signal handlers, sysmon, the thread maker, and the seats of foreign
-// threads. The members are built in the order of their declaration, and are taken down in the reverse order.
+// What surrounds the scheduler while a run is alive: signal handlers, sysmon, the thread maker, and the seats of
+// foreign threads. The members are built in the order of their declaration, and are taken down in the reverse order.
 #pragma once
 
 #include "boot/chaos.h"
