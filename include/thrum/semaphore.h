@@ -108,6 +108,7 @@ class semaphore {
   [[nodiscard]] more_to_serve serve_some(rt::wait_bucket& bucket, std::int64_t given, rt::g_list& woken,
                                          std::uint32_t epoch) noexcept;
   void settle() noexcept;
+  void give_locked(rt::wait_bucket& bucket, std::int64_t n, rt::g_list& woken, std::uint32_t epoch) noexcept;
 
   detail::atomic<std::uint64_t> state_;
   detail::atomic<std::uint64_t> promised_{0};  // permits given to woken goroutines that have not run yet

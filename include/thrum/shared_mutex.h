@@ -118,6 +118,7 @@ class shared_mutex {
   void lock_slow();
   void lock_shared_slow(std::uint64_t before);
   void unlock_slow() noexcept;
+  void unlock_locked(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   void unlock_shared_slow(std::uint64_t before) noexcept;
   [[nodiscard]] bool try_lock_slow() noexcept;
   [[nodiscard]] bool try_lock_shared_slow() noexcept;
@@ -129,6 +130,7 @@ class shared_mutex {
   [[nodiscard]] bool writer_leaves_soon() const noexcept;
   void uncount_readers(std::uint64_t count) noexcept;
   void let_writer_in(std::uint32_t epoch) noexcept;
+  void let_writer_in_locked(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   [[nodiscard]] bool give_to_writer(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   [[nodiscard]] bool let_readers_in(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   void set_free(std::uint32_t epoch) noexcept;

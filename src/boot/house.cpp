@@ -196,6 +196,7 @@ void house::end() noexcept {
   making_->stop();
   watching_->stop_looking();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
+  wait_for_threads_inside(s);
   ended_by before = ended_by::nobody;
   // If a goroutine has called exit() meanwhile, it ends the program. A goroutine that calls exit() later was left
   // behind.

@@ -242,6 +242,8 @@ struct Sched {
   // and counts itself.
   static constexpr std::int32_t paused_are_counted = 1 << 30;
   atomic<bool> is_over{false};  // the same as `stopping`, for threads that cannot take the lock
+  // Set at the end of a run that leaves goroutines behind: they do not come back from the runtime (sync/wait.h).
+  atomic<bool> leaves_behind{false};
   // Decides between exit() on a goroutine and the return of run() when both happen at once: the first of them to write
   // it ends the run.
   atomic<ended_by> ender{ended_by::nobody};

@@ -178,12 +178,14 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
 // A goroutine that the run leaves behind may be inside the runtime at this moment, in a primitive that outlives the
 // run. It leaves the runtime, or comes to rest, within microseconds of its thread's time. But on a busy machine the
 // thread may wait long for a CPU, and the next run must not begin before that (sync/stamp.h, rule 3). A goroutine that
-// enters the runtime after this finds that its run is over.
+// enters the runtime after this finds that its run leaves it behind. Foreign threads are not told that the run is over
+// before all are out, because they would drop the flags of goroutines that are still inside.
 void wait_for_those_inside(Sched& s) noexcept {
   constexpr std::int64_t patience_ns = 10'000'000'000;
-  Sched::live_epoch.store(0, seq_cst);
-  if (os::has_barrier())
-    os::barrier_in_all_threads();  // after it, a mark that was set before its thread loaded live_epoch is seen
+  s.leaves_behind.store(true, seq_cst);
+  bool const has_barrier = os::has_barrier();
+  if (has_barrier)
+    os::barrier_in_all_threads();  // after it, a mark that was set before the load of leaves_behind is seen
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for_each_thread(s, nullptr, [&](M& m) noexcept {
     os::short_wait wait;
@@ -194,6 +196,7 @@ void wait_for_those_inside(Sched& s) noexcept {
       wait.pause();
     }
   });
+  if (has_barrier) os::barrier_in_all_threads();  // after it, what a thread did before it cleared its mark is seen
 }
 
 // Destructors of its thread-locals may keep a thread for longer than the caller waits. The thread has finished with the

@@ -70,6 +70,7 @@ void* m_main(void* argument) {
   // relaxed: if it is missed, the thread ends at that very moment and destroys its thread-locals, as threads do
   bool const program_exits = s.exits_on.load(relaxed) != nullptr;
   release_thread(m);
+  m.in_runtime.store(false, relaxed);  // destructors of thread-locals run outside; read by end_all_ms
   if (is_let_go && !program_exits) leave_record(m);
   s.ms_running.fetch_sub(1, acq_rel);  // pairs with end_all_ms's acquire: after this the thread touches nothing of s
   if (program_exits) os::sleep_for_good();

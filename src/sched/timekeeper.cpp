@@ -7,6 +7,7 @@
 #include "sched/wake.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -130,7 +131,7 @@ void timer_was_left(M& m, added_as place) noexcept {
 
 watch take_the_watch(Sched& s, M& m) noexcept {
   s.lock.assert_held();
-  m.owes_watch = false;
+  bool const owes_watch = std::exchange(m.owes_watch, false);
   bool const was_roused = s.timekeeper == &m;
   if (was_roused) {
     s.timekeeper = nullptr;
@@ -138,7 +139,7 @@ watch take_the_watch(Sched& s, M& m) noexcept {
   }
   if (s.idle_p_list == nullptr) {  // an M that gives a P up later looks at the timers; until then sysmon does
     if (s.timekeeper == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
-    if (was_roused) have_sysmon_watch(s, earliest_timer(s));
+    if (was_roused || owes_watch) have_sysmon_watch(s, earliest_timer(s));
     return {};
   }
   bool const polls = somebody_waits_for_io(s);
@@ -191,10 +192,8 @@ bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
     acquire_p(m, *p);
     m.timers_are_due = time_has_come;
     m.owes_watch = true;
-  } else if (time_has_come) {
-    ring_sysmon(s);  // every P is busy, and sysmon, which relied on m, may sleep
   } else {
-    have_sysmon_watch(s, earliest_timer(s));
+    have_sysmon_watch(s, earliest_timer(s));  // every P is busy, and sysmon, which relied on m, may sleep
   }
   run_polled(m, polled);
   return p != nullptr;

@@ -47,6 +47,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   if (m == nullptr || &m->sched != &run) wait_for_good();
   enter(*m);
   let_run_go(*m);
+  sleep_if_left_behind(*m);
   bucket.acquire();
   waiter.still_runs = false;
   timed_wait end{m, wait_outcome::woken};

@@ -24,8 +24,37 @@ void semaphore::refuse(char const* what, std::int64_t n) noexcept {
 }
 
 // Releases what an earlier run has promised to goroutines that never came. Every caller does so before it waits.
+//
+// A goroutine does both steps inside the runtime. Between them it could otherwise be stopped for good by the end of its
+// run, or find out too late that its run has left it behind, and the permits would be lost.
 void semaphore::settle() noexcept {
-  if (word const permits = take_broken_promise(promised_)) release_slow(static_cast<std::int64_t>(permits));
+  if (!has_broken_promise(promised_)) return;
+  M* const m = callers_m();
+  if (m == nullptr) {
+    if (word const permits = take_broken_promise(promised_)) release_slow(static_cast<std::int64_t>(permits));
+    return;
+  }
+  enter(*m);
+  sleep_if_left_behind(*m);
+  wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
+  g_list woken;
+  bucket.acquire();
+  if (word const permits = take_broken_promise(promised_)) {
+    give_locked(bucket, static_cast<std::int64_t>(permits), woken, m->sched.epoch);
+  }
+  bucket.release();
+  ready_all(*m, woken);
+  leave(*m);
+}
+
+// Releases n permits under the bucket's lock, so that `waited_for` cannot change meanwhile.
+void semaphore::give_locked(wait_bucket& bucket, std::int64_t n, g_list& woken, std::uint32_t epoch) noexcept {
+  run_stamp<word> seen(state_, waited_for, epoch);
+  for (;;) {
+    if (n > max() - count_of(seen.now())) refuse("semaphore::release", n);
+    if (seen.has(waited_for)) return serve(bucket, n, woken, epoch);
+    if (seen.change_to(seen.now() + one * static_cast<word>(n))) return;
+  }
 }
 
 bool semaphore::try_acquire_slow(std::int64_t n) noexcept {

@@ -31,10 +31,34 @@ void const* shared_mutex::writers_key() const noexcept { return key_of(this, loc
 void const* shared_mutex::readers_key() const noexcept { return key_of(this, lock_wait_kind::to_read); }
 
 // Unlocks what an earlier run has promised to goroutines that never came. Every caller does so before it waits.
+//
+// A goroutine does both steps inside the runtime. Between them it could otherwise be stopped for good by the end of its
+// run, or find out too late that its run has left it behind, and the shared_mutex would stay locked.
 void shared_mutex::settle() noexcept {
+  if (!has_broken_promise(promised_)) return;
+  M* const m = callers_m();
+  if (m == nullptr) {
+    word const promised = take_broken_promise(promised_);
+    if ((promised & held) != 0) unlock_slow();
+    if ((promised & readers) != 0) uncount_readers(promised & readers);
+    return;
+  }
+  enter(*m);
+  sleep_if_left_behind(*m);
+  std::uint32_t const epoch = m->sched.epoch;
+  wait_bucket& bucket = m->sched.waiters.bucket_of(this);
+  g_list woken;
+  bucket.acquire();
   word const promised = take_broken_promise(promised_);
-  if ((promised & held) != 0) unlock_slow();
-  if ((promised & readers) != 0) uncount_readers(promised & readers);
+  if ((promised & held) != 0) unlock_locked(bucket, woken, epoch);
+  if (word const count = promised & readers; count != 0) {
+    word const before = state_.fetch_sub(count, acq_rel);  // release as unlock_shared; acquire: rule 1 of sync/stamp.h
+    word const was = unstamped(before, flags, epoch) & (held | writers_wait | readers);
+    if (was == (writers_wait | count)) let_writer_in_locked(bucket, woken, epoch);
+  }
+  bucket.release();
+  ready_all(*m, woken);
+  leave(*m);
 }
 
 // --- giving it away: under the bucket's lock, while it is held for the goroutine that gives it away, or free ---
@@ -155,6 +179,11 @@ void shared_mutex::writer_gave_up(wait_bucket& bucket, g_list& woken, std::uint3
   if ((state_.load(relaxed) & held) == 0 && !let_readers_in(bucket, woken, epoch)) reader_gave_up(bucket, epoch);
 }
 
+// Hands on what the caller holds, under the bucket's lock.
+void shared_mutex::unlock_locked(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
+  if (!let_readers_in(bucket, woken, epoch) && !give_to_writer(bucket, woken, epoch)) set_free(epoch);
+}
+
 void shared_mutex::unlock_slow() noexcept {
   M* found = nullptr;
   for (run_stamp<word> seen(state_, flags); found == nullptr;) {
@@ -173,7 +202,7 @@ void shared_mutex::unlock_slow() noexcept {
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   g_list woken;
   bucket.acquire();
-  if (!let_readers_in(bucket, woken, epoch) && !give_to_writer(bucket, woken, epoch)) set_free(epoch);
+  unlock_locked(bucket, woken, epoch);
   bucket.release();  // the shared_mutex may be gone from here on
   ready_all(m, woken);
   leave(m);
@@ -274,20 +303,23 @@ void shared_mutex::let_writer_in(std::uint32_t epoch) noexcept {
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   g_list woken;
   bucket.acquire();
-  if (bucket.has_waiters(writers_key())) {
-    word seen = state_.load(relaxed);
-    // If other goroutines are inside, they will let the writer in when they leave.
-    while ((seen & (held | readers)) == 0) {
-      // acquire: the writer sees what all readers did
-      if (state_.compare_exchange_weak(seen, seen | held, acquire, relaxed)) {
-        if (!give_to_writer(bucket, woken, epoch) && !let_readers_in(bucket, woken, epoch)) set_free(epoch);
-        break;
-      }
-    }
-  }
+  let_writer_in_locked(bucket, woken, epoch);
   bucket.release();
   ready_all(m, woken);
   leave(m);
+}
+
+void shared_mutex::let_writer_in_locked(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {
+  if (!bucket.has_waiters(writers_key())) return;
+  word seen = state_.load(relaxed);
+  // If other goroutines are inside, they will let the writer in when they leave.
+  while ((seen & (held | readers)) == 0) {
+    // acquire: the writer sees what all readers did
+    if (state_.compare_exchange_weak(seen, seen | held, acquire, relaxed)) {
+      if (!give_to_writer(bucket, woken, epoch) && !let_readers_in(bucket, woken, epoch)) set_free(epoch);
+      return;
+    }
+  }
 }
 
 }  // namespace thrum

@@ -122,6 +122,12 @@ inline void promise(atomic<word>& promised, word amount, std::uint32_t epoch) no
 // The woken goroutine takes what it was promised.
 inline void accept(atomic<word>& promised, word amount) noexcept { promised.fetch_sub(amount, relaxed); }
 
+// Whether take_broken_promise would return more than 0.
+[[nodiscard]] inline bool has_broken_promise(atomic<word>& promised) noexcept {
+  run_stamp<word> const seen(promised, ~stamp_mask);
+  return (seen.raw() & ~stamp_mask) != 0 && seen.now() == 0;
+}
+
 // Returns what a run that is over has promised and no goroutine has come to take. The caller must release it. 0:
 // nothing.
 [[nodiscard]] inline word take_broken_promise(atomic<word>& promised) noexcept {

@@ -20,16 +20,11 @@ void throw_not_a_goroutine(char const* what) {
   throw std::logic_error(std::string("thrum: ") + what + " would have to wait, but " + why_no_runtime());
 }
 
-namespace {
-
-// A goroutine that its run has left behind must not write into objects that goroutines of a later run use, because it
-// would do so under the locks of the earlier run's wait table.
 void sleep_if_left_behind(M& m) noexcept {
-  if (m.sched.epoch != Sched::live_epoch.load(relaxed))
-    sleep_for_good(m);  // relaxed: ordered by the barrier of end_all_ms
+  // relaxed: leaves_behind is ordered by the barrier of end_all_ms. A goroutine that has called exit() goes on.
+  bool const is_left = m.sched.leaves_behind.load(relaxed) && m.sched.exits_on.load(relaxed) != &m;
+  if (is_left || m.sched.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m);
 }
-
-}  // namespace
 
 sudog& prepare_to_wait(M& m) {
   sleep_if_left_behind(m);

@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
+#include "os/thread_state.h"
 #include "sched/thread_maker.h"
 
 #include <new>
@@ -129,13 +130,19 @@ bool is_about_to_leave(foreign_seat const& seat) noexcept {
   return is_inside(seat) && (status == g_status::running || status == g_status::runnable || has_just_come);
 }
 
+// Whether the thread computes inside the runtime, as opposed to a thread that sleeps there.
+bool runs_inside(foreign_seat const& seat) noexcept {
+  if (seat.g.status.load(relaxed) != g_status::running || !seat.m.in_runtime.load(acquire)) return false;
+  os::thread_watch watch;
+  return watch.look(seat.m.tid).activity == os::thread_activity::runs;
+}
+
 // A thread that was readied has got what it waited for, and needs only its turn. A thread that runs inside the runtime
 // is soon out of it. Both take a few of the kernel's time slices, which are long on a busy machine.
+constexpr std::int64_t until_its_turn_ns = 10'000'000'000;
 std::int64_t more_patience_ns(foreign_seat const& seat) noexcept {
-  constexpr std::int64_t until_its_turn_ns = 10'000'000'000;
-  auto const status = seat.g.status.load(relaxed);
-  bool const runs_inside = status == g_status::running && seat.m.in_runtime.load(acquire);
-  return status == g_status::runnable || runs_inside ? until_its_turn_ns : 0;
+  bool const is_readied = seat.g.status.load(relaxed) == g_status::runnable;
+  return is_readied || runs_inside(seat) ? until_its_turn_ns : 0;
 }
 
 }  // namespace
@@ -191,6 +198,14 @@ int threads_left_waiting(Sched& s) noexcept {
   return waiting;
 }
 
+void wait_for_threads_inside(Sched& s) noexcept {
+  std::int64_t const until_ns = os::monotonic_ns() + until_its_turn_ns;
+  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+    os::short_wait wait;
+    while (runs_inside(*seat) && os::monotonic_ns() < until_ns) wait.pause();
+  }
+}
+
 int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   {
     os::lock_guard const guard(registry.lock);
@@ -213,7 +228,11 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
     os::short_wait wait;
-    while (is_about_to_leave(*seat) && os::monotonic_ns() < until_ns + more_patience_ns(*seat)) wait.pause();
+    // before until_ns the kernel is not asked whether the thread runs
+    while (is_about_to_leave(*seat) &&
+           (os::monotonic_ns() < until_ns || os::monotonic_ns() < until_ns + more_patience_ns(*seat))) {
+      wait.pause();
+    }
     if (!all_are_seen || needs_run(*seat)) ++inside;
   }
   return inside;

@@ -199,6 +199,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
 
 void look_at_mask(M& m) noexcept {
   if (m.is_foreign || m.mask_was_changed || m.sched.ms_signals.is_in_force()) return;
+  if (m.current != nullptr && m.current->is_at_home) return;  // it resumes on this thread, and keeps the mask
   m.mask_was_changed = true;
   if (m.leaves == leaving::directly) m.leaves = leaving::through_g0;
 }

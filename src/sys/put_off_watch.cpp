@@ -39,7 +39,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
   has_idle_p_ = sched_.idle_procs.load(relaxed) != 0;  // relaxed: a later change is seen at the next look
   bool const timer_was_left_by_mistake = look_at_timers(now_ns);
   for (P* const p : sched_.procs) look_at(*p, p->seen.put_off, timer_was_left_by_mistake);
-  if (!has_idle_p_) in_vain_ = 0;
+  if (!std::exchange(has_tried_, false)) in_vain_ = 0;
   if (!is_active_) {
     patience_ = std::max(patience_ - 1, 0);
   } else if (now_ns - std::exchange(active_at_ns_, now_ns) <= soon_after_ns) {
@@ -111,9 +111,11 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
 
 void put_off_watch::wake_for_what_waits() noexcept {
   std::int32_t const idle_before = sched_.idle_procs.load(relaxed);
+  bool const nobody_searched = sched_.spinning.load(relaxed) == 0;
+  has_tried_ = true;
   wake_if_idle(sched_);
-  bool const is_in_vain =
-      idle_before != 0 && sched_.idle_procs.load(relaxed) >= idle_before && sched_.spinning.load(relaxed) == 0;
+  bool const is_in_vain = nobody_searched && idle_before != 0 && sched_.idle_procs.load(relaxed) >= idle_before &&
+                          sched_.spinning.load(relaxed) == 0;
   in_vain_ = is_in_vain ? std::min(in_vain_ + 1, in_vain_max) : 0;
 }
 

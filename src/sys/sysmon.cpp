@@ -103,12 +103,14 @@ bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept
     return os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
   }
   std::int64_t now_ns = os::monotonic_ns();
+  bool was_nudged = false;
   for (std::int64_t until_ns = now_ns + limit_ns;;) {
-    until_ns = until_next_timer(until_ns, now_ns);
+    until_ns = until_next_timer(until_ns, now_ns, was_nudged);
     std::int64_t const nap_ns = put_off_.nap_ns(std::max<std::int64_t>(until_ns - now_ns, 0));
     static_cast<void>(os::futex_wait(sched_.sysmon_bell, bell, nap_ns));
     std::uint32_t const bell_now = sched_.sysmon_bell.load(acquire);  // pairs with ring_sysmon
     if (rings_of(bell_now) != rings_of(bell)) return true;
+    was_nudged = bell_now != bell;
     bell = bell_now;
     now_ns = os::monotonic_ns();
     if (now_ns >= until_ns) return false;
@@ -119,10 +121,18 @@ bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept
 // Returns the end of the sleep, which is earlier than `until_ns` if a timer is due before that and no P is idle. The
 // time that sysmon announces in sysmon_looks_by_ns is at the latest the time of that timer, so that no M nudges sysmon
 // for the same timer.
-std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns) noexcept {
+//
+// Beside an idle P the timekeeper watches the timers. If sysmon was nudged all the same, the P was busy a moment ago and may be
+// so again: where goroutines sleep and wake at one P, each of them would nudge. So sysmon looks once more after a while, and
+// no M nudges it until then.
+std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns, bool was_nudged) noexcept {
   sched_.sysmon_looks_by_ns.store(until_ns, seq_cst);
   store_load_fence();  // pairs with the seq_cst of the M that sets a timer: see have_sysmon_watch
-  if (sched_.idle_procs.load(seq_cst) != 0) return until_ns;
+  if (sched_.idle_procs.load(seq_cst) != 0) {
+    if (!was_nudged) return until_ns;
+    sched_.sysmon_looks_by_ns.store(now_ns, relaxed);
+    return std::min(until_ns, now_ns + timer_pace_ns);
+  }
   std::int64_t first_ns = until_ns;
   for (P const* const p : sched_.procs) {
     std::int64_t const when_ns = p->timers.next_when();

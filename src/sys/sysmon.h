@@ -61,7 +61,7 @@ class sysmon {
   [[nodiscard]] std::int64_t longest_pause_ns() const noexcept;
   [[nodiscard]] std::int64_t say_how_long(rest how, std::int64_t limit_ns) noexcept;
   [[nodiscard]] bool sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept;
-  [[nodiscard]] std::int64_t until_next_timer(std::int64_t until_ns, std::int64_t now_ns) noexcept;
+  [[nodiscard]] std::int64_t until_next_timer(std::int64_t until_ns, std::int64_t now_ns, bool was_nudged) noexcept;
   void pause_exactly(bool wanted) noexcept;
   void trace_if_due() noexcept;
 

@@ -443,7 +443,7 @@ bool was_closed_in_use_lately() noexcept {
 
 bool close_poll_desc(poll_desc& d) noexcept {
   use_share const whose = callers_share();
-  std::uint32_t epoch = live_epoch();
+  std::uint32_t epoch = callers_epoch();
   use_word seen = d.use.load(acquire);
   use_word next = 0;
   do {
