@@ -31,8 +31,8 @@ namespace thrum::rt {
   return *m;
 }
 
-// A goroutine that its run has left behind must not write into objects that goroutines of a later run use, because it
-// would do so under the locks of the earlier run's wait table.
+// Does not return on a goroutine that its run has left behind. Such a goroutine must not write into objects that
+// goroutines of a later run use, because it would do so under the locks of the earlier run's wait table.
 void sleep_if_left_behind(M& m) noexcept;
 
 // Returns a sudog for the current goroutine. If there is no memory for one, leaves the runtime and throws

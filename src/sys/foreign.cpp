@@ -228,7 +228,7 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
     os::short_wait wait;
-    // before until_ns the kernel is not asked whether the thread runs
+    // Before until_ns the kernel is not asked whether the thread runs.
     while (is_about_to_leave(*seat) &&
            (os::monotonic_ns() < until_ns || os::monotonic_ns() < until_ns + more_patience_ns(*seat))) {
       wait.pause();

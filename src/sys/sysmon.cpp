@@ -122,9 +122,9 @@ bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept
 // time that sysmon announces in sysmon_looks_by_ns is at the latest the time of that timer, so that no M nudges sysmon
 // for the same timer.
 //
-// Beside an idle P the timekeeper watches the timers. If sysmon was nudged all the same, the P was busy a moment ago and may be
-// so again: where goroutines sleep and wake at one P, each of them would nudge. So sysmon looks once more after a while, and
-// no M nudges it until then.
+// While a P is idle, the timekeeper watches the timers. If sysmon was nudged all the same, that P was busy a moment ago
+// and may soon be busy again. If goroutines sleep and wake up on one P in turn, each of them would nudge sysmon. So
+// sysmon looks once more after timer_pace_ns at the latest, and no M nudges it until then.
 std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns, bool was_nudged) noexcept {
   sched_.sysmon_looks_by_ns.store(until_ns, seq_cst);
   store_load_fence();  // pairs with the seq_cst of the M that sets a timer: see have_sysmon_watch
