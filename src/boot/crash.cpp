@@ -23,32 +23,35 @@ namespace {
 
 constexpr std::int64_t patience_ns = 5'000'000'000;
 
-// One report at a time, and the last: the program ends with it.
+// A process makes at most one report, because it ends after it.
 struct {
-  atomic<int> reporter{0};  // its thread
+  atomic<int> reporter{0};  // the tid of the thread that reports, or 0
   places all;
   os::note written;
 } constinit request;
 
-// False: this thread reports already, and something went wrong. Any other thread that crashes meanwhile waits for the end.
+// Returns false if this thread is the reporter and crashed while it reported. Any other thread that crashes meanwhile
+// sleeps until the program ends.
 bool become_reporter() noexcept {
   int first = 0;
   int const self = os::current_tid();
   if (request.reporter.compare_exchange(first, self, relaxed, relaxed))
-    return true;  // relaxed: decides who, orders nothing
+    return true;  // relaxed: it decides which thread reports, and nothing is ordered by it
   if (first != self) os::sleep_for_good();
   return false;
 }
 
-// The goroutine that the calling thread runs; nullptr: none, or a thread from outside, whose crash is its own affair.
+// The M of the calling thread, or nullptr if it runs no goroutine or is a foreign thread. A crash of a foreign thread
+// is not reported.
 M* crashing_m() noexcept {
   M* const m = current_m();
   return m != nullptr && m->current != nullptr && !m->is_foreign ? m : nullptr;
 }
 
-bool is_copy_of_parent(M const& m) noexcept { return os::current_tid() != m.tid; }  // in a child of fork
+// Whether this process is a child of fork. It has a copy of the parent's M, and no thread maker.
+bool is_copy_of_parent(M const& m) noexcept { return os::current_tid() != m.tid; }
 
-// What request.all holds.
+// Prints the places in request.all.
 void print_noted(M const& m) noexcept {
   Sched& s = m.sched;
   if (!is_copy_of_parent(m) && !s.end_is_near.load(relaxed)) {
@@ -56,14 +59,15 @@ void print_noted(M const& m) noexcept {
       with_symbols(print_places, &request.all);
       request.written.wake();
     };
-    s.errand.store(errand, release);  // pairs with the thread maker's look
+    s.errand.store(errand, release);  // pairs with the thread maker's load
     ring_thread_maker(s);
     if (request.written.sleep_for(patience_ns)) return;
   }
   print_places_plainly(request.all);
 }
 
-// A call through a wild pointer has left the walk nothing to begin with, but its return address tells the caller.
+// After a call through an invalid pointer, the stack walk cannot start at the program counter. The return address of
+// the call tells the caller, so the walk starts there.
 void step_out_of_wild_call(stack_registers& at, stack_range on) noexcept {
 #if defined(__x86_64__)
   auto const* const sp = reinterpret_cast<char const*>(at.by_number[stack_registers::sp]);
@@ -112,7 +116,7 @@ char const* words_for(int signal) noexcept {
   }
 }
 
-// By what the thread did itself. abort() and raise() send the signal to the calling thread.
+// Whether the thread itself caused the signal. abort() and raise() send the signal to the calling thread.
 bool is_its_own(int signal, siginfo_t const& info) noexcept {
   if (signal != SIGABRT) return info.si_code > 0;
   return info.si_code == SI_TKILL && info.si_pid == os::process_id();
@@ -141,8 +145,9 @@ void report_signal_stack(M const& m, siginfo_t const& info, void const* ucontext
 // --- std::terminate ---
 
 constinit atomic<std::terminate_handler> previous_terminate{nullptr};
-bool terminate_is_linked =
-    false;  // ours is in force, or below one that the program has set since. Changed by runs, one at a time
+// Whether on_terminate is in force, or is the previous handler of one that the program has set. Runs change it, and
+// only one run at a time is alive.
+bool terminate_is_linked = false;
 
 char const* why_terminate(G& g) noexcept {
   switch (obstacle_of_exit(g)) {
@@ -181,12 +186,12 @@ void on_terminate() {
 void link_terminate() noexcept {
   if (terminate_is_linked) return;
   terminate_is_linked = true;
-  previous_terminate.store(std::get_terminate(), release);  // pairs with on_terminate
+  previous_terminate.store(std::get_terminate(), release);  // pairs with the acquire load in on_terminate
   std::set_terminate(on_terminate);
 }
 
 void unlink_terminate() noexcept {
-  if (std::get_terminate() != on_terminate) return;  // it stays below the program's
+  if (std::get_terminate() != on_terminate) return;  // it stays below the program's handler
   std::set_terminate(previous_terminate.load(relaxed));
   terminate_is_linked = false;
 }

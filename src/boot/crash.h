@@ -1,22 +1,28 @@
-// What ends the program on a goroutine without being a panic: a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL), abort() and std::terminate.
+// Reports on a goroutine that ends the program without a panic: by a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL), by
+// abort() or by std::terminate.
 //
-// The report says what happened, to which goroutine, where it stands and where it was made. Then the program ends as it would have without
-// thrum: by the signal's default action, with a core file if the system writes one, or by the terminate handler that was in force before.
-// So a handler of the program's own is neither replaced nor preceded by a report; the only exceptions are the guards of stacks, which
-// the program cannot know (stack/overflow.h, stack/signal_stack.h).
+// The report says what happened, to which goroutine, where the goroutine is and where it was created. Then the program
+// ends as it would have without thrum: by the signal's default action, with a core file if the system writes one, or by
+// the previous terminate handler.
 //
-// Names are looked up by the thread maker, because the thread that crashed may hold the locks of malloc and of the loader. If that takes
-// too long, the handler prints what the loader knows, without an allocation.
+// If the program has a signal handler of its own, that handler runs and no report is printed. The only exceptions are
+// faults in the guards of stacks, because the program does not know the guards (stack/overflow.h,
+// stack/signal_stack.h).
+//
+// report_fault runs in a signal handler, on the signal stack. It has the thread maker look up the names of functions,
+// because the thread that crashed may hold the locks of malloc and of the loader. If that takes too long, the signal
+// handler prints what the loader knows, without an allocation.
 #pragma once
 
 #include "os/signal.h"
 
 namespace thrum::rt {
 
-// In the handler of a fault or of SIGABRT. Always false, unless it does not return: what happens next is the next action's.
+// Called in the handler of a fault or of SIGABRT. Returns false, so that the previous action follows. After a stack
+// overflow it does not return.
 bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept;
 
-// While a run is alive.
+// Installs the handlers of faults and of std::terminate. It exists while a run is alive.
 class crash_reports {
  public:
   crash_reports();  // throws std::system_error

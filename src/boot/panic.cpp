@@ -21,20 +21,21 @@
 namespace thrum::rt {
 namespace {
 
-// What on_panic has set; never destroyed. Not a static of a function: its guard would stay locked for good behind a goroutine that the
-// end of its run stops while it initialises it.
+// The function that on_panic has set. It is never destroyed. It is not a static variable of a function, because the end
+// of a run may stop a goroutine while it initialises such a variable, and then the guard of the variable would stay
+// locked for good.
 constinit atomic<std::function<void(panic_info const&)>*> last_word{nullptr};
 
-// What the current exception carries in it, outermost first: std::throw_with_nested.
+// Prints the exceptions that are nested in the current one by std::throw_with_nested, outermost first.
 void print_causes() noexcept {
-  constexpr int depth_max = 32;  // one that carries itself has no end
+  constexpr int depth_max = 32;  // an exception that contains itself has no end
   std::exception_ptr at = std::current_exception();
   for (int depth = 0; at != nullptr && depth < depth_max; ++depth) {
     try {
       std::rethrow_exception(std::exchange(at, nullptr));
     } catch (std::nested_exception const& outer) {
       at = outer.nested_ptr();
-    } catch (...) {  // it carries none
+    } catch (...) {  // no exception is nested in it
     }
     if (at == nullptr) return;
     try {
@@ -66,9 +67,10 @@ char const* what_of_current() noexcept {
 }
 
 void report_panic() noexcept {
-  // One report is enough: a second exception of the reporter itself ends it; others wait until it has ended the program, as
-  // goroutines do: a thread that slept in their place would look like one that may yet wake the reporter (S20). The goroutine is
-  // meant, not its thread: the last word may wait, and go on elsewhere.
+  // The first goroutine that panics makes the report. If that goroutine panics a second time, the program ends at once.
+  // Other goroutines that panic park until the reporter has ended the program. Their threads do not sleep in their
+  // place, because deadlock detection would take such a thread for one that may yet wake the reporter (S20). `reporter`
+  // is a goroutine and not a thread, because the on_panic function may park and continue on another thread.
   static constinit atomic<G const*> reporter{nullptr};
   if (current_m() == nullptr && forked_inside_run()) {
     print_error("panic: %s", what_of_current());
@@ -99,7 +101,7 @@ void report_panic() noexcept {
     print_error("%s", "");
     report_other_goroutines(s, g.id);
   }
-  // acquire pairs with on_panic
+  // The acquire pairs with the release in on_panic.
   if (auto const* const function = last_word.load(acquire); function != nullptr && *function) {
     try {
       (*function)({g.id, what, g.task.created_at});
@@ -114,5 +116,5 @@ void report_panic() noexcept {
 
 void thrum::on_panic(std::function<void(panic_info const&)> replacement) {
   auto* const next = new std::function<void(panic_info const&)>(std::move(replacement));
-  delete rt::last_word.exchange(next, rt::acq_rel);  // release pairs with report_panic
+  delete rt::last_word.exchange(next, rt::acq_rel);  // the release pairs with the acquire in report_panic
 }

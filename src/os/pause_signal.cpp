@@ -14,18 +14,24 @@
 namespace thrum::rt::os {
 namespace {
 
-// Never taken back: a thread that is not ours does nothing in it.
+// Never reset, because a signal may come after the end of a run. The handler does nothing on a thread that is not
+// thrum's.
 constinit atomic<pause_handler> current_handler{nullptr};
 constinit atomic<int> number_in_use{0};
-constinit atomic<bool> marks_are_refused{false};  // relaxed: set by a sender, and read by what it sends
-constinit atomic<bool> kept_for_good[_NSIG];      // relaxed: whoever ends and starts runs does so one after the other
-// Its address is what our signals carry: no other process can know it, no other code of this one uses it.
+// relaxed: a sender sets it before it sends a signal without the mark, and the handler of that signal reads it.
+constinit atomic<bool> marks_are_refused{false};
+constinit atomic<bool> kept_for_good[_NSIG];  // relaxed: runs start and end one after the other
+// The address of this variable is the mark that thrum's signals carry. No other process can know the address, and no
+// other code of this process uses it.
 char mark_of_ours;
 
-// A run that finds an action of the program's where an earlier one left ours takes the number over anew, on top of it. As a function
-// of its own, since the program's may pass on to the one below: the same again would be a circle.
+// If a run finds an action of the program where an earlier run left thrum's action, it takes the signal over once more,
+// on top of the program's action. Each such layer has a handler function of its own, because the program's handler may
+// pass signals on to the handler below it. If both of thrum's layers had the same function, the two handlers would call
+// each other forever.
 constexpr int layers = 4;
-constinit chained_signal handled[layers][_NSIG];  // by their numbers: one that was left linked may still be sent
+// Indexed by layer and signal number. A signal whose entry an earlier run left linked may be sent in a later run, too.
+constinit chained_signal handled[layers][_NSIG];
 
 template <int Layer>
 THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* context) {
@@ -33,14 +39,15 @@ THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* cont
   chained_signal& below = handled[Layer][number];
   bool const may_be_ours = information->si_code == SI_QUEUE || information->si_code == SI_TIMER;
   bool const is_ours = may_be_ours && information->si_value.sival_ptr == &mark_of_ours;
-  // When too many signals wait in the system, the kernel lets one come, but not what came with it; and where a sandbox refuses marks, ours
-  // come without. Either may be the program's as well.
+  // If too many signals are pending in the system, the kernel delivers a signal without its siginfo. If a sandbox
+  // refuses marks, thrum's signals come without them. In both cases the signal may be the program's as well.
   bool const has_lost_its_mark = information->si_code == SI_USER && information->si_pid == 0;
   bool const came_without =
       information->si_code == SI_TKILL && marks_are_refused.load(relaxed) && information->si_pid == ::getpid();
   bool const is_anybodys = has_lost_its_mark || came_without;
   if (is_ours || is_anybodys) {
-    current_handler.load(acquire)(context);  // pairs with install_pause_signal: what it relies on was written before
+    // Pairs with the release in install_pause_signal, so that everything that the handler relies on is visible here.
+    current_handler.load(acquire)(context);
   }
   if (!is_ours && (!is_anybodys || has_handler(below))) pass_on(below, information, context);
   errno = errno_before;
@@ -48,11 +55,15 @@ THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* cont
 
 constexpr signal_entry entries[layers] = {on_signal<0>, on_signal<1>, on_signal<2>, on_signal<3>};
 
-// Whatever its flags: signal() puts back only the function.
+// Compares the function and not the flags, because a program that puts the action back by signal() restores only the
+// function.
 bool is_ours(struct sigaction const& action, int layer) noexcept { return action.sa_sigaction == entries[layer]; }
 
-// The one that is in force. Or that which lies over the very action that is in force: the program sets its handler in every run. Else a
-// new one, above all that may be linked; `layers`: there is none.
+// Chooses the layer for a new run, in this order:
+// 1. The layer whose action is in force.
+// 2. The topmost linked layer, if it was put on top of the very handler that is in force. This happens if the program
+// sets its handler in every run.
+// 3. A new layer above all linked ones. The result is `layers` if there is none.
 int layer_to_use(int number, struct sigaction const& in_force) noexcept {
   for (int i = 0; i < layers; ++i) {
     if (is_ours(in_force, i)) return i;
@@ -69,7 +80,7 @@ int install_pause_signal(int signal, pause_handler handler) noexcept {
   if (signal <= 0 || signal >= _NSIG) return EINVAL;
   struct sigaction in_force {};
   if (int const error = look_at_action(signal, in_force)) return error;
-  current_handler.store(handler, release);  // pairs with on_signal
+  current_handler.store(handler, release);  // pairs with the acquire load in on_signal
   int const layer = layer_to_use(signal, in_force);
   if (layer == layers) return EBUSY;
   chained_signal& mine = handled[layer][signal];
@@ -77,7 +88,7 @@ int install_pause_signal(int signal, pause_handler handler) noexcept {
   constexpr int flags = SA_ONSTACK | SA_RESTART;
   int const error =
       is_ours(in_force, layer) ? put_in_force(mine, entries[layer], flags) : take_over(mine, entries[layer], flags);
-  if (error == 0) number_in_use.store(signal, relaxed);  // ordered by the creation of whoever sends
+  if (error == 0) number_in_use.store(signal, relaxed);  // ordered by the creation of the threads that send it
   return error;
 }
 
@@ -90,7 +101,7 @@ int remove_pause_signal(still_sent some) noexcept {
   for (int layer = 0; layer < layers; ++layer) {
     if (!is_ours(in_force, layer)) continue;
     int const error = hand_back(handled[layer][number], entries[layer]);
-    // Whoever put this one back into force has taken those above it out.
+    // The program has put this layer's action back into force, so the layers above it are out of use.
     for (int above = layer + 1; error == 0 && above < layers; ++above) handled[above][number].linked = false;
     return error;
   }
@@ -109,7 +120,7 @@ bool send_pause_signal(int tid) noexcept {
   int const errno_before = errno;
   int const number = number_in_use.load(relaxed);
   bool sent = ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, number, &information) == 0;
-  // A sandbox may know tgkill, which raise and abort use, and not this call.
+  // A sandbox may allow tgkill, which raise and abort use, and refuse rt_tgsigqueueinfo.
   if (!sent && (errno == EPERM || errno == ENOSYS || errno == EACCES)) {
     marks_are_refused.store(true, relaxed);
     sent = ::syscall(SYS_tgkill, information.si_pid, tid, number) == 0;
@@ -122,7 +133,8 @@ namespace {
 
 constexpr int no_timer = -1;
 
-// The kernel's number of a timer on the thread's CPU clock that sends it the signal: libc would allocate to remember its own.
+// Makes a timer on the thread's CPU clock that sends the signal to the thread, and returns the kernel's number of the
+// timer. It makes the system call itself, because the C library's timer_create allocates memory.
 int make_timer(int tid) noexcept {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
@@ -139,9 +151,9 @@ bool set_timer(int timer, itimerspec const& when) noexcept {
 
 }  // namespace
 
-// The timer is never deleted: it is the thread that ends, or sleeps for good.
+// The timer is never deleted, because the thread ends or sleeps for good.
 bool keep_sending_pause_signals(int tid) noexcept {
-  constexpr long every_ns = 1'000'000;  // or the kernel's tick, which is longer
+  constexpr long every_ns = 1'000'000;  // if the kernel's tick is longer, the kernel sends at each tick
   int const errno_before = errno;
   int const timer = make_timer(tid);
   bool const is_set = timer != no_timer && set_timer(timer, {{0, every_ns}, {0, every_ns}});
@@ -154,7 +166,7 @@ bool pause_timer::send_at_next_tick(int tid) noexcept {
   if (tid != tid_) close();
   int const errno_before = errno;
   bool is_set = timer_ != no_timer && set_timer(timer_, soon);
-  if (!is_set) {  // there was none, or it is that of a thread which has ended and whose number another thread has now
+  if (!is_set) {  // there was no timer, or it belongs to a thread that has ended and whose tid another thread has taken
     close();
     timer_ = make_timer(tid);
     tid_ = tid;

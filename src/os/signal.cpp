@@ -28,7 +28,7 @@ chained_signal handled[] = {{SIGSEGV}, {SIGBUS}, {SIGFPE}, {SIGILL}, {SIGABRT}};
 
 THRUM_SIGNAL_ENTRY void on_fault(int number, siginfo_t* information, void* context) {
   int const errno_before = errno;
-  // Pairs with install_fault_handler's store: what the handler relies on was written before it was installed.
+  // Pairs with the release in install_fault_handler, so that everything that the handler relies on is visible here.
   fault_handler const handler = current_handler.load(acquire);
   if (handler == nullptr || !handler(number, information, context)) {
     for (chained_signal& signal : handled) {
@@ -54,13 +54,14 @@ int change_alt_stack(stack_t const& next, stack_t* before) noexcept {
 
 std::size_t alt_stack_bytes() noexcept {
   std::size_t frame = ::getauxval(AT_MINSIGSTKSZ);
-  if (frame == 0) frame = 8192;  // a kernel before AT_MINSIGSTKSZ: enough for AVX-512 and for SVE at 512 bits
+  // A kernel without AT_MINSIGSTKSZ. 8192 bytes are enough for AVX-512 and for SVE with 512 bits.
+  if (frame == 0) frame = 8192;
   std::size_t const page = page_size();
   return (64UL * 1024 + 4 * frame + page - 1) / page * page;
 }
 
-// Opaque, as remove_alt_stack is: a thread-local's address must not be shared with a caller that changes
-// threads.
+// Opaque, as remove_alt_stack is. If the compiler inlined it, the caller could keep the address of the thread-local
+// variable although the goroutine moves to another thread.
 THRUM_OPAQUE int install_alt_stack(char* low, std::size_t bytes) noexcept {
   stack_t next{};
   next.ss_sp = low;
@@ -80,7 +81,8 @@ THRUM_OPAQUE int remove_alt_stack() noexcept {
 
 int install_fault_handler(fault_handler handler) noexcept {
   fault_handler none = nullptr;
-  // The release pairs with on_fault's load. Set before the actions: a fault may come right after them.
+  // The release pairs with the acquire load in on_fault. The handler is set before the actions, because a fault may
+  // come right after them.
   if (!current_handler.compare_exchange(none, handler, acq_rel, relaxed)) return EALREADY;
   for (chained_signal& signal : handled) {
     int const error = signal.linked ? 0 : take_over(signal, on_fault, SA_ONSTACK);
@@ -98,8 +100,9 @@ int remove_fault_handler() noexcept {
     int const error = signal.linked ? hand_back(signal, on_fault) : 0;
     if (first_error == 0) first_error = error;
   }
-  // After the actions: until then a fault is still ours to explain. A link that stays passes everything on.
-  current_handler.store(nullptr, release);  // release: as at install, nobody reads anything through a null
+  // Reset after the actions, because thrum reports faults until the actions are restored. An action that stays in place
+  // passes every signal on. release as in install_fault_handler; a thread that loads nullptr reads nothing through it.
+  current_handler.store(nullptr, release);
   return first_error;
 }
 
@@ -180,23 +183,23 @@ void signal_mask::apply_to(int signal) const noexcept {
 bool signal_mask::is_same_as(std::uint64_t of_kernel) const noexcept {
   std::uint64_t wanted = 0;
   std::memcpy(&wanted, &blocked_, sizeof wanted);
-  constexpr std::uint64_t of_libc = std::uint64_t{3} << 31U;  // 32 and 33
+  constexpr std::uint64_t of_libc = std::uint64_t{3} << 31U;  // signals 32 and 33
   return ((of_kernel ^ wanted) & ~of_libc) == 0;
 }
 
 bool signal_mask::is_in_force() const noexcept {
-  std::uint64_t now = 0;  // what the kernel knows of it: a bit for each, the first for signal 1
+  std::uint64_t now = 0;  // the kernel's form of the mask: one bit per signal, and bit 0 is signal 1
   return ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) != 0 || is_same_as(now);
 }
 
-// The kernel writes only its own 64 bits there; what the C library has room for beyond them is not set.
+// The kernel writes only 64 bits into uc_sigmask. The rest of the C library's sigset_t is not set.
 bool signal_mask::was_in_force(void const* ucontext) const noexcept {
   std::uint64_t then = 0;
   std::memcpy(&then, &static_cast<ucontext_t const*>(ucontext)->uc_sigmask, sizeof then);
   return is_same_as(then);
 }
 
-// The kernel notes the signal stack that the thread has, whether it was in use or not.
+// The kernel stores the thread's signal stack in uc_stack, whether or not the interrupted code was using it.
 bool was_on_signal_stack(void const* ucontext) noexcept {
   stack_t const& its = static_cast<ucontext_t const*>(ucontext)->uc_stack;
   auto const low = reinterpret_cast<std::uintptr_t>(its.ss_sp);

@@ -1,11 +1,12 @@
-// Signal stacks and the handler of faults.
+// Signal stacks, the handler of faults, signal masks, and the state of the code that a signal interrupted.
 //
-// A goroutine that overflows its stack faults on the guard; the handler must then run elsewhere, so every M
-// has an alternate stack. The handler itself belongs to a higher floor; here is what surrounds it:
-// installing, keeping what the program had installed, and passing on what is not ours (T15).
+// A goroutine that overflows its stack faults in the guard. The handler cannot run on that stack, so every M has an
+// alternate signal stack. The handler function itself belongs to a higher layer. This file installs it, saves the
+// actions that the program had set, and passes on the signals that are not thrum's (T15).
 //
-// install_* and remove_* of the fault handler are for the one that starts and ends the runtime, one at a
-// time; the alternate stack is a matter of the calling thread.
+// Takes no locks of the runtime and allocates nothing. Only the thread that starts or ends the runtime calls
+// install_fault_handler and remove_fault_handler, one call at a time. The functions of the alternate stack concern the
+// calling thread only.
 #pragma once
 
 #include "arch/stack_walk.h"
@@ -15,8 +16,9 @@
 
 #include <signal.h>
 
-// For every function that the kernel enters as a signal handler. qemu-user before 8.2 does so with a stack
-// pointer that is off by 8 on x86_64, and the first aligned SSE store faults; one instruction puts it right.
+// Marks every function that the kernel enters as a signal handler. On x86_64, qemu-user before version 8.2 enters it
+// with a stack pointer that is off by 8, so the first aligned SSE store would fault. The attribute adds one instruction
+// that aligns the stack pointer.
 #if defined(__x86_64__)
 #define THRUM_SIGNAL_ENTRY __attribute__((force_align_arg_pointer))
 #else
@@ -25,48 +27,56 @@
 
 namespace thrum::rt::os {
 
-// The room an alternate stack needs: 64 KiB for the handler and those it passes on to, and four times the
-// kernel's own frame (AT_MINSIGSTKSZ: 2.7 KiB to 11 KiB and more, by the vector registers), for nested
-// signals. In whole pages.
+// The size of an alternate stack, in whole pages. It is 64 KiB for the handler and the handlers that it passes signals
+// on to, plus four times the kernel's signal frame, for nested signals. The frame's size is AT_MINSIGSTKSZ, which is
+// 2.7 KiB to 11 KiB or more, depending on the vector registers.
 [[nodiscard]] std::size_t alt_stack_bytes() noexcept;
 
-// Makes [low, low + bytes) the signal stack of the calling thread. 0 or the errno (ENOMEM: too small). One at
-// a time.
+// Makes [low, low + bytes) the signal stack of the calling thread. Returns 0 or the errno; ENOMEM means that the stack
+// is too small. A thread installs one stack at a time.
 int install_alt_stack(char* low, std::size_t bytes) noexcept;
 
-// Gives the calling thread back what it had before install_alt_stack (a sanitizer or the program may have set
-// one); call it before the memory goes. 0 or the errno (EPERM: running on it).
+// Restores the signal stack that the calling thread had before install_alt_stack, because a sanitizer or the program
+// may have set one. Must be called before the memory of the stack is freed. Returns 0 or the errno; EPERM means that
+// the thread is running on the stack.
 int remove_alt_stack() noexcept;
 
-// True: the fault is dealt with, return to where it happened. False: it is somebody else's. Runs on the
-// alternate stack with the signal blocked: a fault inside it ends the program. errno is kept around it.
+// Returns true if the fault has been dealt with, so that the thread returns to the faulting instruction. Returns false
+// if the fault is not thrum's. It runs on the alternate stack with the signal blocked, so a fault inside it ends the
+// program. Its caller saves and restores errno.
 using fault_handler = bool (*)(int signal, siginfo_t* information, void* ucontext);
 
-// For SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. What it answers false to goes to the action that was in force before: a handler is
-// called with the mask it had asked for; for the default action SIG_DFL is restored and the fault repeats, so
-// that the core file and the exit status are those of a program without thrum. 0 or the errno; EALREADY when
-// one is installed; on an error nothing is changed.
+// Installs the handler for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. If the handler returns false, the signal goes
+// to the previous action:
+// - A handler of the program is called with the signal mask that it asked for.
+// - For the default action, SIG_DFL is restored and the fault repeats, so that the core file and the exit status are
+// those of a program without thrum.
+// Returns 0 or the errno; EALREADY means that a handler is installed. After an error nothing is changed.
 int install_fault_handler(fault_handler handler) noexcept;
 
-// Restores the previous actions. Where the program has put a handler on top of ours since, that one stays,
-// and ours remains below it as a mere link to the one before: EBUSY, which needs no action. 0 also when none
-// is installed.
+// Restores the previous actions. Returns 0, also if no handler is installed, or the errno. EBUSY means that the program
+// has set a handler of its own on top of thrum's. That handler stays in force, and thrum's stays below it and only
+// passes signals on to the previous action. The caller does not have to do anything about EBUSY.
 int remove_fault_handler() noexcept;
 
-// Inside the handler: whether the action that was in force before ends the program, since no handler of the program's is there.
+// Called inside the handler. Whether the program has no handler for this signal, so that the previous action ends the
+// program.
 [[nodiscard]] bool goes_to_default(int signal) noexcept;
 
-// Which signals a thread does not take.
+// The set of signals that a thread blocks.
 class signal_mask {
  public:
   static signal_mask of_this_thread() noexcept;
-  [[nodiscard]] signal_mask without(int signal) const noexcept;  // one that takes this one
+  [[nodiscard]] signal_mask without(int signal) const noexcept;  // the same mask, with this signal unblocked
   void apply() const noexcept;
-  void apply_to(int signal) const noexcept;  // only as to this one
-  // Whether the calling thread has it now, but for the two signals that the C library keeps for itself: whoever started the program may
-  // have them blocked, and no call of the C library's does so again. Async-signal-safe; inside a handler the kernel has added its signal.
+  void apply_to(int signal) const noexcept;  // blocks or unblocks this signal only, as the mask says
+  // Whether the calling thread has this mask. The two signals that the C library reserves for itself (32 and 33) are
+  // left out of the comparison, because the process that started the program may have blocked them, and no function of
+  // the C library can block them. Async-signal-safe. Inside a signal handler the kernel has added the handler's own
+  // signal to the thread's mask.
   [[nodiscard]] bool is_in_force() const noexcept;
-  // The same for the code that a signal has interrupted, from the third argument of its handler: there the kernel has added nothing.
+  // The same for the code that a signal has interrupted. `ucontext` is the third argument of the signal handler. The
+  // kernel has added no signal to the mask that is stored there.
   [[nodiscard]] bool was_in_force(void const* ucontext) const noexcept;
 
  private:
@@ -75,17 +85,17 @@ class signal_mask {
   sigset_t blocked_;
 };
 
-// Whether the interrupted code was a signal handler that runs on the thread's signal stack.
+// Whether the interrupted code ran on the thread's signal stack, so that it was a signal handler itself.
 [[nodiscard]] bool was_on_signal_stack(void const* ucontext) noexcept;
 
-// Where the interrupted code was, from the third argument of a signal handler.
+// The registers of the interrupted code. `ucontext` is the third argument of a signal handler.
 [[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;
-// Whether the instruction before this one, which must be code of the C library, makes a system call: then the thread was interrupted on
-// its way out of one.
+// Whether the instruction before this address is a system call instruction. If so, the thread was interrupted on its
+// way out of a system call. The address must be in the code of the C library.
 [[nodiscard]] bool is_behind_a_system_call(std::uintptr_t program_counter) noexcept;
 [[nodiscard]] std::uintptr_t program_counter_of(void const* ucontext) noexcept;
 
-// All general registers of the interrupted code: its stack can be walked from them.
+// All general-purpose registers of the interrupted code. A walk of its stack can start from them.
 [[nodiscard]] stack_registers interrupted_registers(void const* ucontext) noexcept;
 
 }  // namespace thrum::rt::os

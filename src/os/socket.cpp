@@ -18,7 +18,8 @@
 namespace thrum::rt::os {
 namespace {
 
-// The descriptor of the write that this thread makes for thrum, -1 in between. The kernel sends SIGPIPE to the thread that writes.
+// The descriptor to which this thread is writing for thrum, or -1. The handler of SIGPIPE can read it, because the
+// kernel sends SIGPIPE to the thread that writes.
 [[gnu::tls_model("initial-exec")]] thread_local constinit int volatile writes_to = -1;
 
 class own_write {
@@ -31,16 +32,20 @@ class own_write {
 
 bool is_standard_output(int fd) noexcept { return fd == STDOUT_FILENO || fd == STDERR_FILENO; }
 
-// Whether nobody reads what is written to it. A TCP connection that has this number is not the standard output of a program in a shell.
+// Whether the output has no reader. A TCP connection is left out, because a descriptor 1 or 2 that is one is not the
+// standard output of a program in a shell.
 bool is_broken_output(int fd) noexcept {
   pollfd one{fd, POLLOUT, 0};
   return kernel::look(one) > 0 && (one.revents & (POLLERR | POLLHUP)) != 0 && !is_tcp(fd);
 }
 
-// SIGPIPE. The signal does not say which descriptor it is about. A write of thrum's to another descriptor than 1 and 2 has its error
-// code, and so has any other write while the standard output and the standard error are whole. If one of these is broken the
-// program ends as it would without a handler: "program | head -1" must end, whatever it prints with. It uses no siginfo_t,
-// because a program that puts the handler back by signal() takes that away.
+// The handler of SIGPIPE. The signal does not say which descriptor it is about.
+// - If thrum was writing to a descriptor other than 1 and 2, the write returns its error code, and the program
+// continues.
+// - Any other write also returns its error code while standard output and standard error have readers.
+// - If standard output or standard error is broken, the program ends as it would without a handler, because "program |
+// head -1" must end, whichever function the program prints with.
+// It uses no siginfo_t, because a program that puts the handler back by signal() removes SA_SIGINFO.
 THRUM_SIGNAL_ENTRY void pipe_is_broken(int signal) {
   int const fd = writes_to;
   if (fd >= 0 && !is_standard_output(fd)) return;
@@ -55,8 +60,8 @@ THRUM_SIGNAL_ENTRY void pipe_is_broken(int signal) {
   errno = errno_before;
 }
 
-// For calls that cannot be told so: a peer that has gone makes an error of them, or of their rest, and no signal, whatever handler the
-// program has. `call` answers how many of these bytes, or -errno.
+// For system calls that have no flag like MSG_NOSIGNAL. If the peer has closed its end, the call fails or is incomplete
+// and raises no SIGPIPE, whatever handler the program has. `call` returns how many of `bytes` were written, or -errno.
 template <class F>
 long without_signal_of_broken_pipe(int to, std::size_t bytes, F call) noexcept {
   if (is_standard_output(to)) return call();
@@ -85,7 +90,7 @@ long without_signal_of_broken_pipe(int to, std::size_t bytes, F call) noexcept {
 
 THRUM_OPAQUE void close(int fd) noexcept {
   int const errno_before = errno;
-  kernel::close(fd);  // after EINTR, too, Linux has closed it
+  kernel::close(fd);  // Linux has closed the descriptor even if the result is EINTR
   errno = errno_before;
 }
 
@@ -248,7 +253,8 @@ THRUM_OPAQUE int open_pipe(int (&ends)[2]) noexcept {
   return static_cast<int>(repeat([&] { return ::pipe2(ends, O_NONBLOCK | O_CLOEXEC); }));
 }
 
-// Callers that come at once may each do it, so none of them waits for another: the second finds the handler of the first.
+// Concurrent callers may each run all of this, so no caller waits for another. A caller that comes second finds the
+// handler of the first one.
 void survive_broken_pipes() noexcept {
   static constinit atomic<bool> is_done{false};
   if (is_done.load(acquire)) return;  // pairs with the store below

@@ -1,7 +1,7 @@
-// Sockets and other descriptors that never make a thread wait: every call here answers at once.
+// Calls on sockets and other descriptors that never block the thread.
 //
-// All answer 0 or more, or -errno; errno itself stays as it was (T08). A call that a signal interrupts is repeated. New
-// descriptors are close-on-exec and non-blocking. Nothing here raises SIGPIPE on a socket.
+// All functions return 0 or more, or -errno, and leave errno itself unchanged (T08). A call that a signal interrupts is
+// repeated. New descriptors are close-on-exec and non-blocking. No function here raises SIGPIPE on a socket.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ void close(int fd) noexcept;
 enum class direction : bool { read, write };
 [[nodiscard]] bool would_block(int fd, direction which) noexcept;
 
-// SOCK_STREAM and its kin; -ENOTSOCK: no socket.
+// SOCK_STREAM, SOCK_DGRAM and so on, or -ENOTSOCK if the descriptor is not a socket.
 [[nodiscard]] int socket_type(int fd) noexcept;
 [[nodiscard]] bool is_tcp(int fd) noexcept;
 
@@ -27,7 +27,8 @@ enum class direction : bool { read, write };
 [[nodiscard]] int bind(int fd, void const* address, std::uint32_t bytes) noexcept;
 [[nodiscard]] int listen(int fd, int backlog) noexcept;
 [[nodiscard]] int accept(int fd) noexcept;
-// -EINPROGRESS, also after a signal: it goes on by itself, and socket_error tells how it ended.
+// -EINPROGRESS means that the connection attempt continues in the kernel, also if a signal interrupted the call.
+// socket_error tells how it ended.
 [[nodiscard]] int connect(int fd, void const* address, std::uint32_t bytes) noexcept;
 [[nodiscard]] int socket_error(int fd) noexcept;
 [[nodiscard]] int shutdown(int fd, int how) noexcept;
@@ -35,7 +36,7 @@ enum class direction : bool { read, write };
 [[nodiscard]] int set_option(int fd, int level, int name, int value) noexcept;
 [[nodiscard]] int get_option(int fd, int level, int name, int& value) noexcept;
 void reset_when_closed(int fd) noexcept;
-// Whether closing it waits until the peer has everything (SO_LINGER).
+// Whether close() waits until the peer has received everything (SO_LINGER).
 [[nodiscard]] bool lingers(int fd) noexcept;
 [[nodiscard]] int local_address(int fd, void* address, std::uint32_t& bytes) noexcept;
 [[nodiscard]] int peer_address(int fd, void* address, std::uint32_t& bytes) noexcept;
@@ -47,20 +48,21 @@ void reset_when_closed(int fd) noexcept;
 [[nodiscard]] long receive_many(int fd, mmsghdr* messages, unsigned count) noexcept;
 [[nodiscard]] long send_many(int fd, mmsghdr* messages, unsigned count) noexcept;
 
-// For what is no socket.
+// For descriptors that are not sockets.
 [[nodiscard]] long read(int fd, void* data, std::size_t bytes) noexcept;
 [[nodiscard]] long write(int fd, void const* data, std::size_t bytes) noexcept;
 [[nodiscard]] long read(int fd, iovec const* parts, int count) noexcept;
 [[nodiscard]] long write(int fd, iovec const* parts, int count) noexcept;
 
-// From a file, at an offset that is moved on; between two descriptors of which one is a pipe.
+// send_file sends from a file at `offset` and advances the offset. splice moves bytes between two descriptors, one of
+// which is a pipe.
 [[nodiscard]] long send_file(int to, int from, std::int64_t& offset, std::size_t bytes) noexcept;
 [[nodiscard]] long splice(int from, int to, std::size_t bytes) noexcept;
 [[nodiscard]] int open_pipe(int (&ends)[2]) noexcept;
 
-// A write to a pipe that nobody reads shall fail, not end the program, as in Go: SIGPIPE, as long as it has its default action, gets a
-// handler. It ends the program only if its standard output or standard error is broken. (Not SIG_IGN: programs that
-// are started would inherit that.)
+// Makes a write to a pipe without a reader fail instead of ending the program, as in Go. If SIGPIPE has its default
+// action, it gets a handler, which ends the program only if standard output or standard error is broken. SIG_IGN would
+// not do, because programs that this program starts would inherit it.
 void survive_broken_pipes() noexcept;
 
 }  // namespace thrum::rt::os
