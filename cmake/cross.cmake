@@ -1,4 +1,4 @@
-# The other architecture: Debian's cross compiler builds, qemu-user runs.
+# Builds for the other architecture with Debian's cross compiler. qemu-user runs the programs.
 set(CMAKE_SYSTEM_NAME Linux)
 if(CMAKE_HOST_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(CMAKE_SYSTEM_PROCESSOR x86_64)

@@ -1,6 +1,6 @@
-# The flags of thrum's own targets. thrum_own(target) gives a target the language level, the warnings and the
-# code generation rules; the sanitizer is set for the whole tree, GoogleTest included, because mixing
-# instrumented and plain code hides errors and reports false ones.
+# The flags of thrum's own targets. thrum_own(target) gives a target the language level, the warnings and the options
+# for code generation. The sanitizer is set for the whole tree, including GoogleTest, because a mix of instrumented and
+# plain code hides errors and reports false ones.
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   set(THRUM_ARCH x86_64)
@@ -18,13 +18,15 @@ if(THRUM_SANITIZE)
 endif()
 
 set(thrum_codegen
-  # Landing pads for indirect branches. Never -fcf-protection=full: a shadow stack knows one stack per thread only.
+  # Landing pads for indirect branches. -fcf-protection=full must not be used, because a shadow stack supports only one
+  # stack per thread.
   $<IF:$<STREQUAL:${THRUM_ARCH},x86_64>,-fcf-protection=branch,-mbranch-protection=bti>)
 
-# A frame that is larger than a stack's guard must not jump over it into the stack below. With this flag the compiler touches each page
-# of a large frame in order, so the guard is always hit. The large frames are the users', so the flag is part of the targets' interface.
-# gcc has it on both architectures, clang from 11 on for x86_64 and from 18 on for aarch64; an older clang would warn that the flag is
-# unused. THRUM_STACK_CLASH_FLAG is the bare flag, for tools other than CMake.
+# A frame that is larger than a stack's guard must not jump over the guard into the stack below. With this flag the
+# compiler touches each page of a large frame in order, so the guard is always hit. Large frames are in the users' code,
+# so the flag is part of the targets' interface. gcc has the flag on both architectures, clang from version 11 on for
+# x86_64 and from version 18 on for aarch64. An older clang would warn that the flag is unused. THRUM_STACK_CLASH_FLAG
+# is the flag alone, for tools other than CMake.
 set(THRUM_STACK_CLASH_FLAG -fstack-clash-protection)
 set(thrum_stack_clash_clang $<IF:$<STREQUAL:${THRUM_ARCH},x86_64>,11,18>)
 set(thrum_stack_clash "")
@@ -35,15 +37,15 @@ foreach(language CXX C)
 endforeach()
 
 set(thrum_codegen_cxx
-  -fasynchronous-unwind-tables                     # every instruction of a goroutine's stack can be walked
-  -fno-semantic-interposition                      # position independent, yet our own functions still inline
+  -fasynchronous-unwind-tables                     # a goroutine's stack can be walked from every instruction
+  -fno-semantic-interposition                      # thrum's functions are inlined in position-independent code
   $<$<BOOL:${THRUM_DEBUG_CHECKS}>:-fno-omit-frame-pointer>)
 
 set(thrum_warnings
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wcast-align -Wold-style-cast -Woverloaded-virtual
   $<$<BOOL:${THRUM_WERROR}>:-Werror>)
 if(THRUM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # gcc 12 warns of paths that no longer fold away once the sanitizers have added their code.
+  # gcc 12 warns about paths that it cannot remove because the sanitizers have added code to them.
   list(APPEND thrum_warnings -Wno-maybe-uninitialized -Wno-invalid-memory-model)
 endif()
 

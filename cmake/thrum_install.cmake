@@ -1,4 +1,4 @@
-# `cmake --install` puts the headers, the libraries, a package that find_package(thrum) finds and files for pkg-config.
+# `cmake --install` installs the headers, the libraries, a package for find_package(thrum) and files for pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

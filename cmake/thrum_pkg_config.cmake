@@ -1,5 +1,6 @@
-# thrum.pc and one file for each library beside it, for builds without CMake: `c++ $(pkg-config --cflags --libs thrum_posix)`.
-# Paths are relative to the file, so that an installed tree may be moved, as `cmake --install --prefix` does.
+# Writes thrum.pc and one file for each of the other libraries, for builds without CMake, such as `c++ $(pkg-config
+# --cflags --libs thrum_posix)`. Paths are relative to the file, so that an installed tree can be moved, as `cmake
+# --install --prefix` does.
 set(pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 foreach(folder libdir includedir)
   string(TOUPPER ${folder} upper)
@@ -19,7 +20,7 @@ endif()
 # thrum_pkg_config(name description [requires] [libs before the library's own] [cflags])
 function(thrum_pkg_config name description requires options cflags)
   set(requires_private "${ARGN}")
-  if(NOT BUILD_SHARED_LIBS)   # the program links what a static library needs
+  if(NOT BUILD_SHARED_LIBS)   # the program has to link what a static library needs
     string(JOIN ", " requires ${requires} ${requires_private})
     set(requires_private "")
   endif()
@@ -29,7 +30,7 @@ function(thrum_pkg_config name description requires options cflags)
 endfunction()
 
 set(cflags "-I\${includedir} -pthread ${THRUM_STACK_CLASH_FLAG}")
-if(THRUM_DEBUG_CHECKS)   # programs and the library must agree on what the objects look like
+if(THRUM_DEBUG_CHECKS)   # programs and the library must agree on the layout of the objects
   string(APPEND cflags " -DTHRUM_DEBUG_CHECKS=1")
 endif()
 thrum_pkg_config(thrum "${PROJECT_DESCRIPTION}" "" -pthread "${cflags}")
