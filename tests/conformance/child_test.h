@@ -1,4 +1,4 @@
-// A fatal_test whose child process cannot outlive its test: if it hangs, an alarm ends it.
+// A fatal_test whose child process cannot outlive its test, because an alarm ends it if it hangs.
 #pragma once
 
 #include "base/platform.h"

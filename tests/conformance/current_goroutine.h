@@ -1,11 +1,11 @@
-// CP-01: who am I, asked before and after a switch in one function. Compiled by several files, at several levels of
-// optimisation: a compiler that keeps a thread's address, or a thread-local's, across the switch answers for the thread
-// that the goroutine has left.
+// CP-01: a function asks for the current goroutine and thread before and after a switch. Several files compile this
+// code, at several levels of optimisation. If a compiler kept the address of a thread or of a thread-local variable
+// across the switch, the answers would be about the thread that the goroutine has left.
 //
-// To be included once per file, inside a namespace of the file's own.
+// Each file includes this header once, inside a namespace of its own.
 
-// Everything is asked for through the same inline accessor that the library uses, so that it is this file's code that the
-// optimiser sees.
+// All answers come from the inline accessor that the library uses, too, so that the optimiser sees it as code of this
+// file.
 struct answers {
   thrum::rt::M* m;
   thrum::rt::G* g;
@@ -17,7 +17,7 @@ inline answers ask() {
   return {m, m->current, m->tid};
 }
 
-// Yields `rounds` times and answers how often it came back on another thread, or -1 if an answer was wrong.
+// Yields `rounds` times. Returns how often it continued on another thread, or -1 if an answer was wrong.
 inline std::int64_t wander(std::int64_t rounds) {
   std::int64_t moves = 0;
   std::uint64_t const id = thrum::this_goroutine::id();
@@ -31,13 +31,13 @@ inline std::int64_t wander(std::int64_t rounds) {
     if (after.m->current != me || thrum::this_goroutine::id() != id) return -1;
     if ((after.m == before.m) != (after.tid == before.tid)) return -1;
     moves += after.m != before.m ? 1 : 0;
-    // And in one expression, with the switch in the middle.
+    // The same in one expression, with the switch in the middle.
     if (ask().g != (thrum::yield(), ask().g)) return -1;
   }
   return moves;
 }
 
-// Main's first wait moves it off the first thread, always.
+// The first time that the main goroutine parks, it always leaves the first thread.
 inline bool moves_with_main() {
   answers const before = ask();
   thrum::test::wait_away_from_the_first_thread();
@@ -46,7 +46,8 @@ inline bool moves_with_main() {
          after.tid == thrum::rt::os::current_tid();
 }
 
-// Waits `rounds` times for a baton; counts as wander() does.
+// Waits `rounds` times for a baton. Counts the changes of thread as wander() does; the result is negative if an answer
+// was wrong.
 inline std::int64_t hop(thrum::test::baton& b, thrum::rt::atomic<std::int64_t>& answered, std::int64_t rounds) {
   std::int64_t moves = 0;
   thrum::rt::G* const me = ask().g;
@@ -62,8 +63,8 @@ inline std::int64_t hop(thrum::test::baton& b, thrum::rt::atomic<std::int64_t>& 
   return moves;
 }
 
-// Whoever passes the baton now keeps its P, so that the waiter must come back on another one, now gives it up, so that
-// the waiter comes back right there.
+// In every second round the goroutine that passes the baton keeps its P, so the waiter has to continue on another P. In
+// the other rounds it gives its P up, so the waiter continues on that P.
 inline std::int64_t hop_to_and_fro(std::int64_t rounds) {
   thrum::test::baton b;
   thrum::rt::atomic<std::int64_t> answered{0};

@@ -1,4 +1,5 @@
-// Main leaves the first thread when it first waits (T02). This makes it wait, whatever the other Ps do meanwhile.
+// The main goroutine leaves the first thread when it parks for the first time (T02). This function makes it park,
+// whatever the other Ps do meanwhile.
 #pragma once
 
 #include "core/current.h"

@@ -1,8 +1,9 @@
-// The other ends of many connections, in a process of their own: with both ends in one, few machines would allow as many.
+// The client ends of many connections, in a process of their own. If one process had both ends of each connection, its
+// limit of descriptors would allow too few connections on most machines.
 //
 //   many_clients clients(10'000);       // outside the run: it forks
 //   clients.connect(listener.local_endpoint());
-//   clients.ask();                      // one byte there and back, each of them
+//   clients.ask();                      // each client sends one byte and receives one
 //   clients.close();
 #pragma once
 
@@ -42,7 +43,7 @@ class many_clients {
   many_clients(many_clients const&) = delete;
   many_clients& operator=(many_clients const&) = delete;
 
-  // When these return all of them have.
+  // Each returns when all clients have done it.
   void connect(endpoint const& server) const { order({.what = action::connect, .server = server}); }
   void ask() const { order({.what = action::ask, .server = {}}); }
   void close() const { order({.what = action::close, .server = {}}); }
@@ -60,7 +61,8 @@ class many_clients {
     EXPECT_EQ(blocking([&] { return ::read(orders_, &done, 1); }), 1) << "the clients have failed";
   }
 
-  // In the child: nothing that another thread may have locked when it was made. True: all went well.
+  // Runs in the child process. It uses nothing that another thread of the parent may have locked during fork. Returns
+  // true if all orders succeeded.
   bool obey(int orders) noexcept {
     message one{};
     while (::read(orders, &one, sizeof one) == static_cast<ssize_t>(sizeof one)) {
@@ -83,7 +85,7 @@ class many_clients {
     return false;
   }
 
-  std::vector<int> sockets_;  // the child's
+  std::vector<int> sockets_;  // used by the child only
   pid_t child_ = -1;
   int orders_ = -1;
 };

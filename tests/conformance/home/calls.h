@@ -1,4 +1,5 @@
-// A call that parks, as one of the C library would be made to: what T08 promises of it is checked here.
+// A call that parks its goroutine in the way in which thrum::posix makes calls of the C library park. Checks what T08
+// promises for such a call: it returns on the same thread, and the address of errno is the same.
 #pragma once
 
 #include "core/current.h"
@@ -15,14 +16,14 @@
 
 namespace thrum::test {
 
-// The address of errno, as the compiler would keep it over a call that it sees nothing of.
+// The address of errno, as the compiler may keep it across a call to a function that it cannot see into.
 [[gnu::noinline]] inline int* errno_address() {
   int* where = &errno;
   asm volatile("" : "+r"(where));
   return where;
 }
 
-// f, at home. Answers the thread.
+// Calls f at home. Returns the thread's tid.
 template <class F>
 int call_at_home(F f) {
   int* const kept = errno_address();

@@ -1,5 +1,5 @@
-// Calls a function with known values in every register that the calling convention says it must keep, and counts those
-// that came back changed: general ones, and on aarch64 the low halves of v8 to v15.
+// Calls a function with known values in every register that the calling convention requires it to preserve, and returns
+// how many of them it changed. These are general-purpose registers, and on aarch64 also the low halves of v8 to v15.
 #pragma once
 
 #include <cstdint>

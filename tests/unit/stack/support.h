@@ -1,4 +1,5 @@
-// What the tests of this floor look at from outside: pages in memory and mappings of the process.
+// What the tests of the layer stack/ observe from outside: the pages that are in memory, and the mappings of the
+// process.
 #pragma once
 
 #include "os/memory.h"
@@ -23,7 +24,7 @@ inline std::size_t resident_pages(char* address, std::size_t bytes) {
   return resident;
 }
 
-// The pages of the stack itself: from low to the end of its slot.
+// The number of pages in memory of the stack itself, from `low` to the end of its slot.
 inline std::size_t resident_pages(stack const& one) {
   std::size_t const page = os::page_size();
   auto const end = (reinterpret_cast<std::uintptr_t>(one.top) | (page - 1)) + 1;
