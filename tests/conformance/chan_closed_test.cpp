@@ -33,7 +33,7 @@ form<T> plain_form() {
           [](chan<T> const& c) { return c.recv(); }, [](chan<T> const& c) { return c.try_recv(); }};
 }
 
-// A select; `others` are never ready: channels that nobody uses, and nil.
+// A select whose other cases are never ready: channels that no goroutine uses, and nil channels.
 template <class T>
 form<T> select_form() {
   return {"one case", [](chan<T> const& c, T v) { select(on_send(c, v)); },
@@ -205,7 +205,7 @@ TEST_P(closed_channels, DL13_misuse_throws_one_common_type) {
   });
 }
 
-// The goroutine goes on after each of them as if nothing had been: no lock is held, nobody waits.
+// After each exception the goroutine continues, the channel's lock is free, and no goroutine waits in the channel.
 TEST_P(closed_channels, DL13_a_channel_that_threw_is_as_it_was) {
   run([] {
     chan<int> const c(2);

@@ -1,4 +1,4 @@
-// Nothing can ever run again, and what everybody waits for is a channel (DL-01), told by its reason (DL-14).
+// Deadlocks in which every goroutine waits for a channel (DL-01). The report names the reason of each wait (DL-14).
 #include "conformance/child_test.h"
 #include <thrum/chan.h>
 #include <thrum/go.h>

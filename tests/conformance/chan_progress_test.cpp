@@ -64,7 +64,7 @@ TEST(channel_order, CH11_so_does_one_that_is_woken_in_any_other_way) {
             expected);
 }
 
-// T06: what never waits never switches, whoever it wakes.
+// T06: an operation that never waits never switches, also if it wakes other goroutines.
 TEST(channel_order, T06_try_forms_and_close_do_not_switch) {
   without_slices const uninterrupted;
   run_at(1, [] {

@@ -103,7 +103,7 @@ static_assert(std::ranges::input_range<chan<std::unique_ptr<int>>>);
 static_assert(!std::ranges::forward_range<chan<int>> && !std::ranges::range<chan<int>::sender>);
 static_assert(std::same_as<std::ranges::range_value_t<chan<std::string>>, std::string>);
 
-// An element that holds a channel of its own kind, as in Go; and a channel as a member that nobody mentions.
+// An element that holds a channel of elements of its own type, as in Go, and a channel as a member that no code uses.
 #if THRUM_CHECKS_CONSTRAINTS_LATE
 struct request {
   int number;

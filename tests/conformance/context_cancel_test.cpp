@@ -227,7 +227,7 @@ TEST_P(context_cancel, long_chains_and_broad_trees) {
   });
 }
 
-// With one P, whoever ran has been switched to.
+// With one P, a goroutine that has run was switched to.
 TEST(context_cancel_alone, T06_cancel_never_switches) {
   without_slices const uninterrupted;
   run_at(1, [] {

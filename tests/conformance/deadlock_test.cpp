@@ -159,7 +159,8 @@ TEST_P(no_deadlock, DL01_no_false_alarm_while_one_still_runs) {
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 
-// A thread asleep in the kernel that told nobody: its P is taken and lies idle like all others, its goroutine goes on one day.
+// A thread sleeps in the kernel in an unannounced call. Its P is taken and is idle like all others, but this is no
+// deadlock, because the goroutine will continue when the call returns.
 TEST(no_deadlock_beside_calls, S20_T04_nobody_announced_them_and_all_others_wait) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (int const procs : {1, 2}) {

@@ -1,4 +1,5 @@
-// Threads that are long in ending, since a destructor of their thread-locals is: nobody waits for them (T01, T02).
+// Threads that take long to end because a destructor of a thread-local variable takes long. The runtime does not wait
+// for them (T01, T02).
 #include "boot/quota.h"
 #include "child_test.h"
 #include "core/sched.h"
@@ -109,7 +110,8 @@ int threads_called(std::string_view name) {
   return count;
 }
 
-// The world does not stop beside a loop that nobody may interrupt: who follows the machine's CPUs waits, one at a time.
+// The world cannot stop while a loop runs that must not be interrupted. So a thread that adapts the number of Ps to the
+// machine's CPUs has to wait, and only one thread at a time does so.
 TEST_F(runs_that_leave_somebody, S23_one_thread_at_a_time_follows_the_machine) {
   EXPECT_EXIT(
       {

@@ -1,4 +1,5 @@
-// Exceptions belong to their goroutine (CP-02), and one that nobody catches ends the program with a report (DL-10).
+// An exception belongs to its goroutine (CP-02). An exception that is not caught ends the program with a report
+// (DL-10).
 #include "base/atomic.h"
 #include "conformance/child_test.h"
 #include "stress/baton.h"
@@ -79,7 +80,7 @@ TEST_P(exceptions, CP02_a_hundred_goroutines_throw_catch_and_wander) {
   });
 }
 
-// The same with waiting instead of yielding: they come back on the P of whoever woke them.
+// The same with waiting instead of yielding. The goroutines continue on the P of their waker.
 TEST_P(exceptions, CP02_a_goroutine_waits_inside_its_handler) {
   run([&] {
     baton there;
@@ -125,7 +126,7 @@ TEST_P(exceptions, CP02_a_goroutine_made_in_a_handler_begins_with_none) {
   });
 }
 
-// --- DL-10: nobody catches it ---
+// --- DL-10: exceptions that are not caught ---
 
 class panics : public child_test {};
 

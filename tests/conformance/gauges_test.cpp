@@ -21,7 +21,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The figures become so, and are all there are: whoever waits for them runs too.
+// The figures reach these values, and they count all goroutines: the goroutine that waits for the figures is running,
+// too.
 #define EXPECT_GAUGES(condition)                                                                         \
   do {                                                                                                   \
     stats now;                                                                                           \

@@ -1,4 +1,5 @@
-// goexit (DL-08): unwinds one goroutine, runs its destructors, shows them no exception, and nobody can stop it.
+// goexit (DL-08) unwinds one goroutine and runs its destructors. The destructors see no exception, and no handler can
+// stop it.
 #include "base/atomic.h"
 #include "conformance/child_test.h"
 #include "stress/baton.h"
@@ -190,7 +191,7 @@ TEST_P(goexit_, DL08_handlers_of_other_types_do_not_see_it) {
             "b");
 }
 
-// An exception that counts its instances: whoever abandons a handler must still let go of it.
+// An exception that counts its instances. goexit inside a handler must destroy the exception that the handler caught.
 class counted_error : public std::runtime_error {
  public:
   explicit counted_error(rt::atomic<int>& alive) : std::runtime_error("counted"), alive_(&alive) {
@@ -381,8 +382,8 @@ TEST_F(goexit_of_main, S20_alone) {
   EXPECT_FATAL(thrum::run([] { goexit(); }), "fatal error: no goroutines \\(main called goexit\\) - deadlock!");
 }
 
-// Nobody can turn it into an exception: what leaves a handler of it ends the program, whether or not somebody would
-// catch it further out.
+// goexit cannot be turned into an exception. An exception that leaves a handler that caught goexit ends the program,
+// whether or not an outer handler would catch it.
 TEST_F(goexit_of_main, DL08_an_exception_out_of_a_handler_of_it_cannot_be_caught) {
   EXPECT_FATAL(thrum::run([] {
                  wait_group ended;

@@ -1,4 +1,5 @@
-// Joining in place (T07): a child that has not started runs on its joiner's stack, and nobody can tell the difference.
+// In-place join (T07): a child that has not started runs on its joiner's stack. The program cannot observe a
+// difference.
 #include "base/atomic.h"
 #include "core/current.h"
 #include "stress/baton.h"

@@ -33,7 +33,7 @@ namespace {
 using namespace std::chrono_literals;
 using rt::wait_reason;
 
-// Everybody locks his own, and when all have done so, his neighbour's.
+// Each goroutine locks its own lock, and when all have done so, its neighbour's.
 template <std::size_t Count, class Lock>
 struct circle {
   std::array<Lock, Count> locks;
@@ -223,8 +223,9 @@ TEST_P(lock_cycles, S20_who_waits_with_a_limit_will_get_on) {
   });
 }
 
-// Locks come and go, held by whoever, while dumps are made: nothing is read that is gone (for ASan), and no word of a deadlock,
-// since everybody locks in one order and writes down that he has a lock before he wants the next.
+// Goroutines create, hold and destroy locks while dumps are made. A dump must not read a lock that is destroyed
+// (AddressSanitizer checks that) and must not report a deadlock, because all goroutines lock in the same order and
+// record a lock that they hold before they wait for the next one.
 TEST_P(lock_cycles, T14_dumps_beside_locks_that_come_and_go) {
   run([] {
     std::atomic<bool> stop{false};

@@ -94,7 +94,7 @@ TEST_P(locked_threads, S24_it_stays_on_its_thread_and_nobody_else_comes_there) {
         {
           std::lock_guard const hold(guard);
           tids.push_back(mine);
-          others.clear();  // whoever was here before
+          others.clear();  // the goroutines that were here before
         }
         for (std::int64_t turn = 0; turn < test::scaled(200, 20); ++turn) {
           if (turn % 10 == 0) sleep_for(50us);

@@ -1,4 +1,5 @@
-// Descriptors and deadlock: whoever waits for one is no deadlock, since something may come; who has waited does not hide one.
+// Descriptors and deadlock detection. A goroutine that waits for a descriptor is no deadlock, because an event may
+// come. A goroutine that has waited earlier does not hide a deadlock.
 #include "conformance/child_test.h"
 #include "os/epoll.h"
 #include "os/fault.h"
@@ -41,7 +42,7 @@ TEST_F(net_deadlock, S25_a_program_that_uses_no_descriptor_has_no_poll) {
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 
-// What comes is from another process: nobody in this one could help.
+// The data comes from another process, so no goroutine of this one could wake the reader.
 TEST_F(net_deadlock, S25_a_reader_alone_is_no_deadlock) {
   for (int const procs : {1, 2, 8}) {
     auto const child = [procs] {
@@ -90,7 +91,7 @@ TEST_F(net_deadlock, S25_when_the_last_reader_has_gone_a_deadlock_is_seen) {
               static_cast<void>(ab.a.read_some({&byte, 1}, error));
             });
             while (waiting_for(rt::wait_reason::io) != 1) sleep_for(1ms);
-            sleep_for(10ms);  // somebody sleeps in the poll
+            sleep_for(10ms);  // an M sleeps in the poller
             ab.a.close();
             chan<int> never;
             static_cast<void>(never.recv());

@@ -70,14 +70,15 @@ TEST_P(net_ipv6, NE_who_listens_everywhere_is_found_by_both_families) {
 
 THRUM_AT_EVERY_WIDTH(net_ipv6);
 
-// One port, at both addresses of two.test. Whoever is silent has as many waiting as he takes: the kernel answers no other.
+// One port at both addresses of the host two.test. A silent address has a listener whose backlog is full, so the kernel
+// does not answer further connection attempts.
 class two_addresses {
  public:
   enum class is : std::uint8_t { listening, silent, refusing };
 
   two_addresses(is v6, is v4) {
-    // A port that is free here may be somebody's there. Those that the kernel chooses may all be, for a minute after many connections
-    // were closed: so one below them.
+    // A port that is free at one address may be in use at the other. The ports that the kernel chooses may all be in
+    // use for a minute after many connections were closed, so this takes a port below them.
     for (int tries = 0; tries < 1000 && (!v6_.is_open() || !v4_.is_open()); ++tries) {
       port_ = std::to_string(10'000 + (::getpid() * 31 + tries) % 20'000);
       std::error_code taken;

@@ -135,7 +135,7 @@ TEST_P(net_edges, S25_a_child_that_closes_what_it_inherited_does_not_disturb_its
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 
-// Whoever was woken by the close did not run any more.
+// The goroutines that close wakes may not run any more, because the run ends right afterwards.
 TEST_P(net_edges, T12_what_was_closed_when_the_run_ended_is_closed) {
   int descriptor = -1;
   fd kept;
@@ -201,7 +201,7 @@ TEST_P(net_edges, NE08_a_deadline_that_was_set_before_the_run_ends_calls_that_ne
   auto sockets = test::socket_pair();
   sockets.a.set_read_deadline(5ms);
   run([&] {
-    exchange_until(std::errc::timed_out, sockets, [] { yield(); });  // at one P nobody else looks at the clock
+    exchange_until(std::errc::timed_out, sockets, [] { yield(); });  // at one P no other M checks the clock
   });
 }
 
@@ -221,7 +221,7 @@ TEST(net_without_a_run, NE_one_who_would_wait_for_room_at_a_unix_socket_is_told_
   EXPECT_THROW(fill(), std::logic_error);
 }
 
-// To one that lets nobody in any more: the call would have to wait.
+// The listener's backlog is full, so the call would have to wait.
 TEST(net_without_a_run, S25_a_dial_that_would_wait_throws_and_leaves_nothing_behind) {
   int const full = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   endpoint at = endpoint::parse("127.0.0.1:0");

@@ -53,7 +53,7 @@ TEST_P(net_kinds, NE_dial_by_name_refused_and_closed_ports) {
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");
     auto const port = std::to_string(listener.local_endpoint().port());
-    auto conn = tcp_conn::dial("localhost:" + port, 10s);  // perhaps IPv6 first, where nobody listens
+    auto conn = tcp_conn::dial("localhost:" + port, 10s);  // perhaps tries IPv6 first, where there is no listener
     EXPECT_TRUE(listener.accept().is_open());
     listener.close();
     std::error_code error;
@@ -284,7 +284,7 @@ TEST_P(net_kinds, NE_wait_readable_and_writable_leave_the_call_to_others) {
   });
 }
 
-// With one P nobody runs before this one waits.
+// With one P no other goroutine runs before the current one waits.
 TEST(net_kinds_alone, T06_deadlines_and_close_never_switch) {
   test::without_slices const uninterrupted;
   test::run_at(1, [] {

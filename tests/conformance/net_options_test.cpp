@@ -113,7 +113,8 @@ TEST_P(net_options, NE_who_listens_may_share_addresses_and_ports_if_asked_to) {
   });
 }
 
-// Somebody else's, at the port of all addresses of IPv6 alone; nullopt: the machine has none.
+// A socket that is not thrum's, bound to the port at all IPv6 addresses and at no IPv4 address. nullopt if the machine
+// has no IPv6.
 std::optional<int> socket_of_v6_alone(int type, std::uint16_t& port) {
   int const made = ::socket(AF_INET6, type | SOCK_CLOEXEC, 0);
   if (made < 0) return std::nullopt;

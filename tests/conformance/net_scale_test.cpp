@@ -55,10 +55,12 @@ std::string too_many_for_this_machine(std::int64_t descriptors) {
 #define THRUM_SKIP_IF_TOO_MANY(descriptors) \
   if (std::string const why = too_many_for_this_machine(descriptors); !why.empty()) GTEST_SKIP() << why
 
-// Threads that were made because the machine was slow (whoever is long in a call of the system's loses its P to another one) end soon.
+// Options with which idle threads end soon. On a slow machine extra threads are made, because a thread that is long in
+// a system call loses its P to another thread.
 options with_few_threads(int procs) { return {.max_procs = procs, .idle_thread_after = 20ms}; }
 
-// Those of the whole process, and sysmon is one; `before`: the caller of run and who else was there before.
+// Counts the threads of the whole process, including sysmon. `before` is the number of threads before the run,
+// including the caller of run.
 [[nodiscard]] bool threads_come_down_to(int limit, int before) {
   bool const came = wait_until([&] { return threads_of_this_process() <= before - 1 + limit; });
   EXPECT_LE(num_threads(), limit);
@@ -142,7 +144,8 @@ TEST(net_idle, S25_ten_thousand_idle_connections_cost_no_thread_and_no_cpu) {
     clients.ask();
     EXPECT_TRUE(wait_until([&] { return test::waiting_for(rt::wait_reason::io) == wanted; }));
     EXPECT_TRUE(threads_come_down_to(2 + 8, before));
-    // Somebody from outside looks on, for a time in which a thread that polled every 10 ms would wake twenty times.
+    // A thread outside of the runtime observes it for a time in which a thread that polled every 10 ms would wake
+    // twenty times.
     chan<std::int64_t> seen(1);
     std::thread observer([&] {
       std::int64_t least_ns = 1'000'000'000;
@@ -182,7 +185,7 @@ clock::duration wait_beside_a_loop() {
   return served.load() - written;
 }
 
-// NE-16: sysmon polls if nobody else does.
+// NE-16: sysmon polls if no M does.
 TEST(net_poller, NE16_beside_a_loop_without_calls_a_ready_socket_is_served) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals";
   test::with_slices_of const slices(10ms);

@@ -343,7 +343,8 @@ watched_pair open_watched_pair() {
   return {watched_fd(ends[0]), fd(ends[1])};
 }
 
-// As a thread brings it that has fetched it, and then was away for a while. Whether somebody is woken.
+// Delivers an event late, as a thread does that was descheduled after it had fetched the event. Returns whether a
+// goroutine is woken.
 bool bring_late(std::uint64_t event_data) {
   rt::os::poll_event const late{event_data,
                                 rt::os::poll_says::readable | rt::os::poll_says::writable | rt::os::poll_says::ended};
@@ -362,8 +363,8 @@ bool bring_late(std::uint64_t event_data) {
   return somebody;
 }
 
-// Whoever is woken for nothing tries once more, so the tries are counted: one before the wait, one after it. Events of the kernel's
-// own are seldom so late; in chaos they are ("poll.fetched").
+// A goroutine that is woken without an event tries its call once more, so the test counts the tries: one before the
+// wait and one after it. The kernel's own events are seldom so late, except with chaos ("poll.fetched").
 TEST_P(net_stream, NE14_an_event_of_a_descriptor_that_was_closed_never_wakes_the_next_owner) {
   run([] {
     auto const rounds = scaled(2'500, 100);

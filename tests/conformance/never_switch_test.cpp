@@ -1,4 +1,5 @@
-// T06: only what may wait may change the thread, or let another goroutine run. What never waits stays where it is, whoever it wakes.
+// T06: only a call that may wait may change the thread or let another goroutine run. A call that never waits stays on
+// its thread, also if it wakes other goroutines.
 // Channels are in chan_progress_test.cpp, contexts in context_cancel_test.cpp, descriptors in net_kinds_test.cpp.
 #include "core/current.h"
 #include "os/thread.h"
@@ -52,7 +53,7 @@ TEST(calls_that_never_wait, T06_stay_on_their_thread) {
           counted.add(1);
           counted.done();
           chan<int>().close();
-          if (round % 64 == 0) go([] {});  // now and then: nobody runs them meanwhile
+          if (round % 64 == 0) go([] {});  // only now and then, because no M runs them meanwhile
           static_cast<void>(this_goroutine::id());
           ASSERT_EQ(rt::os::current_tid(), thread);
         }
@@ -66,7 +67,7 @@ TEST(calls_that_never_wait, T06_stay_on_their_thread) {
   });
 }
 
-// The same with somebody there who is woken, and runs on another P perhaps.
+// The same with a waiting goroutine that is woken and may run on another P.
 TEST(calls_that_never_wait, T06_stay_on_their_thread_although_they_wake_somebody) {
   with_slices_of const slices(200us);
   run_at(2, [] {
@@ -120,12 +121,12 @@ TEST(calls_that_never_wait, T06_stay_on_their_thread_although_they_wake_somebody
   });
 }
 
-// --- at one P: nobody runs before the caller lets him ---
+// --- at one P: no other goroutine runs before the caller lets it run ---
 
-// Goroutines that began a turn on this P, so far.
+// How many time slices have begun on this P so far.
 std::uint32_t turns() { return test::this_p().schedtick.load(rt::relaxed); }
 
-// `wake` wakes whoever has parked; they count themselves in `woken` when they run.
+// `wake` wakes the goroutines that have parked. They count themselves in `woken` when they run.
 template <class Wake>
 void expect_no_switch(int const& woken, int expected, Wake wake) {
   int const before = woken;
@@ -160,8 +161,8 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_waits) {
   });
 }
 
-// One that was woken, came too late and has waited for more than a millisecond is handed the mutex: nobody else can have it, but he
-// takes it in his own turn.
+// A waiter that was woken, found the mutex locked and has waited for more than a millisecond is handed the mutex. No
+// other goroutine can lock it then, but the waiter continues only when its turn comes.
 TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed_the_mutex) {
   test::without_slices const uninterrupted;
   run_at(1, [] {

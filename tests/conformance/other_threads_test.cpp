@@ -40,7 +40,7 @@ bool sleeps_in_the_kernel(int tid) {
 
 class other_threads : public test::child_test {};
 
-// Its call would fail, and the goroutine go on where nobody expects it any more.
+// If the end of the run woke the thread, its call would fail, and the goroutine would continue after its run has ended.
 TEST_F(other_threads, T04_the_end_of_a_run_wakes_nobody_who_sleeps_in_the_kernel) {
   EXPECT_EXIT(
       {

@@ -134,8 +134,9 @@ int compute_a_little(dl_phdr_info*, std::size_t, void* objects) {
   return 0;
 }
 
-// Whoever is paused with a lock of the loader's has his turn, whoever else wants it. The loops end before the run does: ld.so calls the
-// malloc of these tests, which lies in the program, and who is stopped for good there keeps the locks that the program's end needs.
+// A goroutine that is paused while it holds a lock of the loader gets its turn, although other goroutines wait for the
+// lock. The loops end before the run does. The loader calls the malloc of these tests, which is part of the program,
+// and a goroutine that is stopped for good there would keep the locks that the end of the program needs.
 void run_beside_loader_loops(int procs, int rounds, std::chrono::seconds at_least) {
   with_slices_of const slices(1ms);
   std::string const file = test::plugin_file();
@@ -470,7 +471,7 @@ TEST(many_long_computations, T05_sleepers_beside_loops_do_not_end_the_program_at
     wait_group sleepers;
     for (int i = 0; i < 8; ++i) {
       sleepers.go([] {
-        for (int k = 0; k < 3; ++k) ::usleep(3000);  // a call that nobody announces
+        for (int k = 0; k < 3; ++k) ::usleep(3000);  // an unannounced call
       });
     }
     sleepers.wait();
@@ -494,7 +495,8 @@ TEST(many_long_computations, T05_without_a_thread_to_be_had_the_preemption_does_
 
 std::atomic<int> urgent{0};
 
-// Not the usual one: a test before may have left somebody computing, and that keeps its number.
+// Uses another signal number than usual, because an earlier test may have left a goroutine computing, and such a run
+// keeps its number for good.
 TEST(signals, T15_what_others_send_goes_to_the_programs_handler) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   struct sigaction mine {};
@@ -528,7 +530,8 @@ TEST(signals, T15_what_others_send_goes_to_the_programs_handler) {
   EXPECT_EQ(after.sa_handler, mine.sa_handler) << "handed back";
 }
 
-// The run before it keeps the number, for it left somebody computing; then the program sets a handler that knows nothing of ours.
+// The first run keeps the signal number, because it leaves a goroutine computing. Then the program sets a handler that
+// does not call thrum's.
 TEST_F(library_locks_at_the_end, T15_a_run_that_finds_the_programs_handler_in_the_place_of_ours_preempts) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   EXPECT_EXIT(

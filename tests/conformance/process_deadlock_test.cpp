@@ -1,4 +1,5 @@
-// Children and deadlock (DL-05's kin): whoever waits for one is no deadlock, since it will end; who has waited does not hide one.
+// Child processes and deadlock detection (related to DL-05). A goroutine that waits for a child is no deadlock, because
+// the child will end. A goroutine that has waited earlier does not hide a deadlock.
 #include "conformance/child_test.h"
 #include "os/fault.h"
 #include <thrum/thrum.h>

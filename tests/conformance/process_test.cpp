@@ -228,7 +228,8 @@ TEST_P(processes, PR04_terminate_asks_first_and_kills_then) {
 TEST_P(processes, PR04_a_signal_to_a_child_that_has_ended_is_nothing) {
   run([] {
     auto child = process::start({"true"});
-    EXPECT_TRUE(wait_until([&] { return state_of(child.id()) == child_state::ended; }));  // and nobody has looked
+    EXPECT_TRUE(
+        wait_until([&] { return state_of(child.id()) == child_state::ended; }));  // the child has not been waited for
     child.kill();
     EXPECT_TRUE(child.wait().ok());
     child.kill();
@@ -306,7 +307,7 @@ std::set<std::string> inheritable() {
 }
 
 std::set<std::string> seen_by_a_child(bool close_descriptors) {
-  // The shell looks at numbers one by one: whoever lists them has one more open.
+  // The shell tests the numbers one by one, because a program that lists the directory has one more descriptor open.
   auto const seen = output(shell("n=0; while [ $n -lt 400 ]; do [ -h /proc/$$/fd/$n ] && echo $n; n=$((n + 1)); done"),
                            {.close_descriptors = close_descriptors});
   std::set<std::string> all;
@@ -398,7 +399,7 @@ TEST_P(processes, PR07_output_with_a_context_that_was_done_before_starts_nothing
     EXPECT_EQ(error, std::errc::operation_canceled);
     ab.b.close();
     std::array<char, 1> byte{};
-    EXPECT_EQ(ab.a.read_some(byte), 0U);  // nobody wrote
+    EXPECT_EQ(ab.a.read_some(byte), 0U);  // no process wrote
   });
 }
 

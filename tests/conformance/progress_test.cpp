@@ -1,4 +1,5 @@
-// Everybody gets on: yielders beside workers (SC-17), and long chains (SC-25).
+// Every goroutine makes progress: goroutines that yield beside goroutines that compute (SC-17), and long chains
+// (SC-25).
 #include "base/atomic.h"
 #include "os/clock.h"
 #include "stress/baton.h"

@@ -87,7 +87,7 @@ TEST_P(stacks, SK02_so_they_do_in_the_callback_of_a_timer) {
   });
 }
 
-// Each at its own depth, all switched away at the bottom: nobody's stack is another's.
+// Each goroutine recurses to a depth of its own and switches away at the bottom. No two goroutines share a stack.
 TEST_P(stacks, SK02_a_thousand_goroutines_stand_at_the_bottom_at_once) {
   std::uint32_t const many = rt::with_tsan ? 256 : 1024;
   run_with({.max_procs = procs(), .stack_size = room}, [&] {

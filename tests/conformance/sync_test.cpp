@@ -230,7 +230,7 @@ TEST_P(sync_rows, SY_07_a_writer_gets_in_beside_four_readers_that_never_stop) {
         while (!over) {
           std::shared_lock const reading(guard);
           ++reads;
-          thrum::yield();  // at P=1 somebody is always inside
+          thrum::yield();  // at one P a reader always holds the lock
         }
       });
     }

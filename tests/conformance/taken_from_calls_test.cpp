@@ -34,7 +34,7 @@ using test::this_sched;
 class taken_from_calls : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(taken_from_calls);
 
-// A plain word of each P, changed by whoever has it: two at a time would lose some.
+// Each P has a plain counter that the P's owner increments. If a P had two owners at a time, increments would be lost.
 TEST_P(taken_from_calls, S14_a_p_has_one_owner_however_many_take_it) {
   run([] {
     rt::Sched& s = this_sched();
@@ -91,7 +91,7 @@ bool are_reached_beside_a_mark(void (*reach_all)()) {
     rt::M& m = *caller;
     rt::P const* const left = m.away_from.load(rt::relaxed);
     m.in_runtime.store(true, rt::relaxed);
-    rt::os::barrier_in_all_threads();  // whoever claims it from now on sees the mark
+    rt::os::barrier_in_all_threads();  // a thread that claims the P from now on sees the mark
     while (left != nullptr && left->claimed.load(rt::acquire) != rt::claim_for::nobody) rt::os::yield_thread();
     is_seen = m.away_from.load(rt::relaxed) != nullptr;
     std::thread interrupts([&, looks = s.sysmon_looks.load(rt::relaxed)] {
@@ -122,8 +122,8 @@ TEST(calls_that_are_interrupted, S23_and_so_does_the_end_of_a_p) {
       20, [&] { return are_reached_beside_a_mark(reach); }, is_true));
 }
 
-// Comes back from a call while its only P is claimed, and another one waits for that. Whether the other one was first; nothing: somebody
-// else had taken the P.
+// A goroutine comes back from a call while its only P is claimed and another goroutine waits for the P. Returns whether
+// the other goroutine ran first, or nullopt if another thread had taken the P.
 std::optional<bool> is_the_other_first_after(rt::claim_for why) {
   std::atomic<rt::P*> left{nullptr};
   std::atomic<bool> is_told{false};

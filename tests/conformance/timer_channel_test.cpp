@@ -110,7 +110,7 @@ TEST_P(timer_rows, TM11_the_channel_shows_no_buffer_before_and_after_it_went_off
 TEST_P(timer_rows, TM11_nothing_of_an_old_setting_is_left_after_stop_or_reset) {
   run([] {
     timer t(1us);
-    sleep_for(2ms);  // it has gone off, and nobody received
+    sleep_for(2ms);  // it has fired, and no goroutine has received the value
     EXPECT_TRUE(t.stop());
     EXPECT_FALSE(t.c().try_recv());
     EXPECT_FALSE(t.stop());

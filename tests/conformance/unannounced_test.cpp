@@ -91,7 +91,8 @@ TEST(unannounced_calls, T04_the_stats_name_the_call_and_the_place) {
   expect_that_the_stats_name_the_place({.max_procs = 1});
 }
 
-// Nobody is stopped where he is, but places are still to be known. In a process of its own: an earlier run would have noted them.
+// Without the signal no goroutine is stopped where it is, but the places of unannounced calls must be known
+// nevertheless. In a process of its own, because an earlier run would have recorded the places.
 TEST(unannounced_calls, T04_the_stats_name_the_place_also_without_the_signal) {
   expect_that_the_stats_name_the_place({.max_procs = 1, .async_preemption = false});
 }
@@ -215,7 +216,7 @@ TEST(unannounced_calls, T04_a_sleep_beside_preempted_loops_is_as_long_as_it_shou
   });
 }
 
-// A request to pause that nobody has seen yet does not keep its P from being taken.
+// A request to pause that the goroutine has not seen does not keep sysmon from taking its P.
 TEST(unannounced_calls, T04_one_whose_slice_is_over_may_fall_asleep) {
   test::with_slices_of const slices(1ms);
   test::run_with({.max_procs = 1, .async_preemption = false}, [] {

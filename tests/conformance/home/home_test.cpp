@@ -155,7 +155,7 @@ TEST_P(home, T08_also_the_first_thread_and_one_that_is_locked) {
   int const callers = rt::os::current_tid();
   { rt::at_home const nothing; }
   run([&] {
-    EXPECT_EQ(call_at_home([] { sleep_for(1ms); }), callers);  // M0 is nobody's home, but main stays
+    EXPECT_EQ(call_at_home([] { sleep_for(1ms); }), callers);  // M0 is no goroutine's home, but main stays
     EXPECT_FALSE(this_g().detour.is_locked);
     EXPECT_EQ(this_g().locked_to, nullptr);
     call_at_home([] { spawn([] { sleep_for(1ms); }).join(); });  // not on the stack of one that must stay
@@ -172,8 +172,9 @@ TEST_P(home, T08_also_the_first_thread_and_one_that_is_locked) {
   });
 }
 
-// There are more homes than Ps, each with somebody who can run, and nobody else is runnable. Where the global queue has its turn, the P goes
-// to another home: which runs somebody with it, and does not pass it on to the next because of the same turn.
+// There are more homes than Ps, each with a runnable resident, and no other goroutine is runnable. When the global
+// queue has its turn, the P goes to another home. That M runs a resident with the P, and does not pass the P on to the
+// next home because of the same turn.
 TEST_P(home, T08_many_homes_do_not_pass_a_p_round) {
   run([] {
     leave_the_first_thread();
@@ -244,7 +245,8 @@ TEST_P(home, T08_others_run_on_the_thread_meanwhile_also_one_that_only_yields) {
   });
 }
 
-// A loop keeps the thread, paused or not, and whoever is at home there goes on when it ends.
+// A goroutine that computes keeps its thread, whether or not it is paused. The residents of the thread continue when
+// the computation ends.
 TEST_P(home, T08_behind_a_computation_on_its_thread) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run([] {

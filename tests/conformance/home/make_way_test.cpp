@@ -1,5 +1,5 @@
-// T08: whoever blocks a thread, or keeps it, first leaves one that is home to others. Else they could wait for each other for ever, as
-// threads would not.
+// T08: a goroutine that is about to block or keep its thread first moves to another thread if this one is home to other
+// goroutines. Otherwise the goroutines could wait for each other for ever, which threads would not do.
 #include "conformance/home/calls.h"
 #include "support/gate.h"
 #include "support/run_at.h"
@@ -208,7 +208,8 @@ TEST_P(make_way, T08_at_the_limit_of_threads_it_stays) {
   });
 }
 
-// There is M0, and one thread for all others: whoever is locked there is locked to somebody's home. `locked` is told when all is set up.
+// There are M0 and one thread for all other goroutines, so a goroutine that is locked to the second thread is locked to
+// the home of another goroutine. Calls `locked` when everything is set up.
 template <class F>
 void lock_on_somebodys_home(F locked) {
   run_with({.max_procs = 1, .max_threads = 2}, [&] {

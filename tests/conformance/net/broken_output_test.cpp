@@ -1,4 +1,4 @@
-// SIGPIPE: a program whose output nobody reads ends, a server whose clients leave does not.
+// SIGPIPE ends a program whose standard output has no reader, but not a server whose clients leave.
 #include "support/fatal.h"
 #include "support/sockets.h"
 #include <thrum/thrum.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int lives = 7;
 
-// The program's own standard output is a pipe that nobody reads.
+// Makes the program's own standard output a pipe without a reader.
 void break_output() {
   int ends[2]{};
   if (::pipe(ends) != 0) ::_exit(1);

@@ -1,4 +1,5 @@
-// What a descriptor stood for is free again when close returns, whoever was waiting for it.
+// When close returns, the kernel has freed what the descriptor referred to, also if goroutines were waiting for the
+// descriptor.
 #include "support/run_at.h"
 #include "support/scale.h"
 #include <thrum/thrum.h>
