@@ -19,7 +19,7 @@
 
 namespace {
 
-// A handle as users write them; whoever puts one on the heap is counted.
+// A handle as users write them. Its allocations on the heap are counted.
 class my_handle {
  public:
   explicit my_handle(int number) noexcept : number_(number) {}

@@ -107,7 +107,7 @@ TEST_P(idle_programs, S25_make_no_system_call_between_events) {
         idle.from = seconds_now();
         thrum::sleep_for(700ms);
         idle.to = seconds_now();
-        ask();  // who called and has not returned is written down when somebody else calls
+        ask();  // a call that has not returned is written to the log when another thread makes a call
         calls = calls_in(log.text(), idle);
       } while (!calls.empty() && ++times < times_max);
     });

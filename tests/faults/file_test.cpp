@@ -1,4 +1,5 @@
-// A kernel that has no ring for us, or takes nothing: reads of files keep their thread then, and nobody notices.
+// A kernel that refuses an io_uring or takes no requests. Reads of files then keep their thread, and the program sees
+// no difference.
 #include "os/fault.h"
 #include "support/cold_file.h"
 #include "support/descriptors.h"
@@ -104,7 +105,7 @@ TEST_P(file_faults, NE_more_readers_than_a_ring_has_room_for) {
   cold_file const data(readers * page_bytes);
   run_without_threads([&] {
     auto in = data.open_cold();
-    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);  // nobody leaves, until there is no more room
+    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);  // no read ends, until the ring is full
     inject_fault(call::memory_read, EAGAIN, 0, readers);
     std::atomic<int> done{0};
     wait_group all;

@@ -68,7 +68,7 @@ TEST_P(net_faults, S25_accept_waits_while_no_descriptor_is_left_and_goes_on) {
   });
 }
 
-// In a process of its own, where nobody has said it yet.
+// In a process of its own, in which the message has not been printed.
 class net_faults_in_a_child : public test::fatal_test {};
 
 TEST_F(net_faults_in_a_child, S25_that_no_descriptor_is_left_is_said_once) {

@@ -119,7 +119,7 @@ TEST_P(process_faults, PR08_interrupted_calls_are_repeated) {
   });
 }
 
-// SIGCHLD is ignored: the system collects the child, and nobody knows how it ended.
+// SIGCHLD is ignored, so the kernel reaps the child, and its exit status is lost.
 TEST_P(process_faults, PR08_an_end_that_was_collected_by_others_is_an_error) {
   auto* const before = ::signal(SIGCHLD, SIG_IGN);
   run([] {
@@ -179,7 +179,7 @@ TEST_P(process_faults, PR08_output_does_not_wait_for_a_child_that_it_may_not_kil
   });
 }
 
-// The end of a child is not collected while somebody sleeps by its number, and is in the end.
+// A child is not reaped while a goroutine waits for it by its process id. It is reaped after the last wait.
 TEST_P(process_faults, PR08_who_sleeps_by_the_number_leaves_no_zombie) {
   run([] {
     inject_fault(call::pidfd, ENOSYS, 0);

@@ -174,7 +174,8 @@ bool one_is_spare() {
   return m != nullptr;
 }
 
-// From the beginning of its slice until there is a thread for whoever comes next; a whole slice if that came to its end before.
+// Computes until there is a spare thread, and returns how long that took from the beginning of the slice. Returns the
+// length of a whole slice if the slice ended first.
 std::chrono::nanoseconds loop_until_one_is_spare(std::chrono::nanoseconds slice) {
   rt::counter const& paused = this_p().counters.preempted;
   auto const paused_before = paused.load(rt::relaxed);
@@ -218,8 +219,9 @@ TEST(spare_threads, T01_one_is_ready_before_a_slice_is_over_and_the_next_when_it
   EXPECT_LT(seen.second, slice / 4) << "not before somebody saw that this slice will soon be over";
 }
 
-// If none rests nevertheless it orders one, and the slice goes on until it is there: here, until it can be made. What is missing for it,
-// a thread or the memory for its signal stack, ends nobody's program.
+// If no thread rests nevertheless, the handler orders one, and the slice goes on until the thread is there. In this
+// test that is when the thread can be made. If a thread or the memory for its signal stack is missing, the program does
+// not end.
 TEST(spare_threads, T01_T05_one_is_ordered_when_a_slice_is_over_and_nobody_rests) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(std::chrono::milliseconds(1));

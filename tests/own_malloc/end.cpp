@@ -41,7 +41,7 @@ int main() {
   ::alarm(seconds_of_patience);
   thrum::run(
       [] {
-        // Threads that rest from now on: to pause somebody needs none that is yet to be made.
+        // Makes threads that rest from now on, so that no new thread is needed to pause a goroutine.
         constexpr int hogs = 3;
         std::atomic<int> inside{0};
         std::atomic<bool> may_return{false};

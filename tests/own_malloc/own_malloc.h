@@ -1,6 +1,8 @@
-// A malloc that the program brings along, with one lock: where a goroutine is paused, nobody can tell whether it holds it.
+// A malloc that is part of the program, with one lock. The runtime cannot tell whether a goroutine that it is about to
+// pause holds the lock.
 //
-// Programs of their own, not GoogleTest's, whose threads and reports need malloc as well. They end with 0, or say what is wrong.
+// The tests are programs of their own without GoogleTest, because its threads and reports need malloc as well. They
+// exit with 0, or print what is wrong.
 #pragma once
 
 #include <cstddef>

@@ -81,7 +81,7 @@ class caller {
   std::atomic<int> calls_{0};
 };
 
-// Somebody else, on a thread of his own; joined at the end.
+// Runs a function on a thread of its own, and joins the thread in the destructor.
 class partner {
  public:
   template <class F>
@@ -132,7 +132,8 @@ struct both_ends {
   int second = -1;
 
  private:
-  // The number is changed after close: whoever waits for the file has read the number before, and close knows of all who wait.
+  // `end` is changed after close. A goroutine that waits for the file has read the number before, and close knows all
+  // goroutines that wait.
   static void close(int& end) {
     if (end < 0) return;
     ::close(end);

@@ -68,7 +68,8 @@ TEST(posix_early, T01_the_loader_is_not_asked_at_the_first_use) {
   for (auto const* each : all) EXPECT_TRUE(each->is_found());
 }
 
-// Whoever makes a call for a goroutine with a large stack has one as well: what names are looked up with may need it.
+// A thread that makes a call for a goroutine with a large stack has a large stack as well, because the library that
+// looks up names may need it.
 TEST(posix_early, a_call_by_another_has_as_much_stack) {
   run_at(2, [] {
     leave_the_first_thread();

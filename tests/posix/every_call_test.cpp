@@ -87,8 +87,8 @@ both_ends folder() { return twice(::open("/tmp", O_RDONLY | O_CLOEXEC)); }
 struct kind {
   char const* name;
   both_ends (*open)();
-  bool waits;         // whoever reads, for data
-  bool keeps = true;  // room that is used stays so until somebody reads
+  bool waits;         // a reader waits for data
+  bool keeps = true;  // buffer space that was filled stays filled until it is read
 };
 kind const kinds[] = {
     {"pipe", [] { return make_pipe(); }, true},
@@ -278,7 +278,8 @@ struct for_ms {
 
 void make_nonblocking(int fd) { EXPECT_EQ(::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK), 0); }
 
-// By number, as nobody stands in the way of that. Where nothing can be written there is nothing.
+// Writes by system call number, because thrum::posix does not replace that. If the descriptor cannot be written,
+// nothing happens.
 void put(int fd) { static_cast<void>(::syscall(SYS_write, fd, data, room)); }
 
 // Through a terminal it takes a moment.

@@ -17,7 +17,8 @@ namespace {
 class posix_fifos : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(posix_fifos);
 
-// first is read, second written; whoever has first has a writer, too, so it does not end.
+// `first` is for reading and `second` for writing. `first` is open for writing, too, so a read from it never reaches
+// the end of the file.
 both_ends make_fifo(int flags = 0) {
   char folder[] = "/tmp/thrum_fifo_XXXXXX";
   EXPECT_NE(::mkdtemp(folder), nullptr);

@@ -1,5 +1,6 @@
-// Signal handlers that run on the goroutine's stack, which is what signal() gives them. What they have interrupted may hold a lock of the
-// C library's: until they are done nobody else may run on that thread, so their calls are what they always were.
+// Signal handlers that run on the goroutine's stack, as handlers that are set by signal() do. The code that they
+// interrupted may hold a lock of the C library. No other goroutine may run on that thread until the handler has
+// returned, so calls inside it behave as the C library's own calls do.
 #include "posix/both_ways.h"
 #include "support/allocations.h"
 

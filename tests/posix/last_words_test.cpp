@@ -1,5 +1,5 @@
-// A report is written by whoever has something to report, by himself: what it takes to have another do it may be what has failed, and others would
-// run between its lines.
+// The thread that has something to report writes the report itself. Another thread could not do it, because the parts
+// that are needed for that may be what has failed, and other goroutines would run between the lines.
 #include "posix/both_ways.h"
 
 #include <stdexcept>

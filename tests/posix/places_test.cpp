@@ -173,7 +173,7 @@ TEST_P(posix_places, a_child_of_fork_has_the_calls_as_they_were) {
     auto pipe = make_pipe();
     auto back = make_pipe();
     auto idle = make_pipe();
-    wait_group waits;  // somebody stands in the table when the child is made
+    wait_group waits;  // a goroutine waits in the table when the child is made
     waits.go([&] {
       char byte = 0;
       EXPECT_EQ(::read(idle.first, &byte, 1), 0);
@@ -334,7 +334,7 @@ TEST(posix_runs, who_was_left_behind_is_passed_over) {
   });
 }
 
-// A wait for a descriptor is none of those that nobody could end; a deadlock beside no wait is still found.
+// A wait for a descriptor is not a deadlock, because it can end. Without such a wait a deadlock is found.
 TEST(posix_runs, a_wait_for_a_descriptor_is_no_deadlock) {
   run_at(1, [] {
     auto pipe = make_pipe();

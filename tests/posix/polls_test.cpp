@@ -257,7 +257,7 @@ TEST_P(posix_polls, signals_do_not_end_them) {
   });
 }
 
-// Whoever calls it again after an error asks for the same.
+// A program that calls select once more after an error asks for the same descriptors.
 TEST_P(posix_polls, a_select_that_fails_leaves_the_sets_as_they_were) {
   run([] {
     auto pipe = make_pipe();
@@ -336,7 +336,8 @@ TEST_P(posix_polls, a_number_that_is_used_again_is_waited_for_anew) {
   });
 }
 
-// close and dup2 as another thread may see them in the middle: the file is another, or gone, and nobody was told yet.
+// close and dup2 as another thread may see them halfway: the number refers to another file or to none, and the waiting
+// goroutines have not been told.
 TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_closed_tries_again) {
   run([] {
     auto pipe = make_pipe();
@@ -383,7 +384,8 @@ TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_replaced_waits_fo
   });
 }
 
-// By stdio, for example. Whoever waits for the new file must not share it with those who had waited for the old one.
+// The file was closed by stdio, for example. A goroutine that waits for the new file must not share a wait with the
+// goroutines that waited for the old file.
 TEST_P(posix_polls, who_waits_for_a_file_that_went_unseen_is_told_when_its_number_is_waited_for_again) {
   run([] {
     auto pipe = make_pipe();

@@ -1,5 +1,5 @@
-// A server of somebody else's that a test starts for itself: a program, a folder of its own, and a port on loopback that was free.
-// It ends with the object, or with the test.
+// A third-party server that a test starts for itself: a program, a folder of its own, and a free port on loopback. The
+// server ends when the object is destroyed, or with the test.
 #pragma once
 
 #include "support/wait_until.h"

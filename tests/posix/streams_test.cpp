@@ -412,7 +412,7 @@ TEST_P(posix_streams, an_error_after_some_messages_is_left_for_the_next_call) {
       each.msg_hdr.msg_iov = &part;
       each.msg_hdr.msg_iovlen = 1;
     }
-    EXPECT_EQ(::send(ends.first, "unread", 6, 0), 6);  // whoever goes with that in his queue resets the connection
+    EXPECT_EQ(::send(ends.first, "unread", 6, 0), 6);  // closing a socket with unread data resets the connection
     EXPECT_EQ(::send(ends.second, "one", 3, 0), 3);
     partner const goes([&] {
       c.until_it_waits();

@@ -1,5 +1,5 @@
-// example_http: what it refuses, and that whoever is refused can read why. A refusal ends the connection: where the next request
-// would begin is not certain.
+// example_http: which requests it refuses, and that the client can read the reason. A refusal ends the connection,
+// because it is not certain where the next request would begin.
 #include "client.h"
 
 #include <chrono>
@@ -60,7 +60,8 @@ std::vector<refused> const malformed{
     {"a chunk that is longer than it said", of_chunks("2\r\nabc\r\n0\r\n\r\n"), 400},
 };
 
-// Two readers that take these for different requests can be made to see requests that nobody sent.
+// If two servers read one of these as different requests, an attacker can make one of them see requests that no client
+// sent.
 std::vector<refused> const ambiguous{
     {"length and chunks",
      "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},

@@ -32,7 +32,7 @@ namespace {
 
 constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
 constinit thread_local std::size_t allocations_left = unlimited;  // to this thread
-constinit std::atomic<std::size_t> bytes_refused{unlimited};      // to anybody, and all that is larger
+constinit std::atomic<std::size_t> bytes_refused{unlimited};  // to every thread: allocations of at least this size fail
 constinit std::atomic<std::size_t> bytes_in_use{0};
 
 void* allocate(std::size_t bytes) noexcept {

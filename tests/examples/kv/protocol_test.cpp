@@ -93,7 +93,7 @@ TEST_P(kv_protocol, a_pipeline_is_answered_in_order) {
   int const commands = static_cast<int>(scaled(10'000, 1'000));
   std::string all;
   for (int i = 0; i < commands; ++i) all += resp_client::encoded({"ECHO", std::to_string(i)});
-  // The replies may fill what the sockets hold, so somebody has to read them meanwhile.
+  // The replies may fill the sockets' buffers, so this thread reads them while another one sends.
   std::thread sender([&] { c.send_raw(all); });
   int answered = 0;
   while (answered < commands && c.reply() == "'" + std::to_string(answered) + "'") ++answered;

@@ -66,7 +66,7 @@ TEST_P(kv_pubsub, a_subscriber_may_only_ask_some_things_until_it_has_left) {
   EXPECT_EQ(a.reply(), "end");
 }
 
-// In one order, whoever published.
+// All subscribers see the messages in the same order, also if several clients publish.
 TEST_P(kv_pubsub, all_subscribers_see_all_messages_in_the_same_order) {
   auto a = connect();
   auto b = connect();
@@ -87,7 +87,8 @@ TEST_P(kv_pubsub, all_subscribers_see_all_messages_in_the_same_order) {
   }
 }
 
-// A subscriber that does not read is cut off at 32 MiB; whoever publishes never waits for it, and others get everything.
+// A subscriber that does not read is disconnected at 32 MiB. Publishers never wait for it, and the other subscribers
+// get every message.
 TEST_P(kv_pubsub, a_subscriber_that_does_not_read_is_cut_off) {
   auto slow = connect(4096);
   auto publisher = connect();

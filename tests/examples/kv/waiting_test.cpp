@@ -47,7 +47,7 @@ TEST_P(kv_waiting, one_may_wait_for_several_lists_and_at_either_end) {
   EXPECT_EQ(c.ask("RPUSH", "b", "1", "2", "3"), ":3");
   EXPECT_EQ(right.reply(), "['b', '3']");
   EXPECT_EQ(left.reply(), "['b', '1']");
-  EXPECT_EQ(c.ask("RPUSH", "a", "4"), ":1");  // nobody waits there any more
+  EXPECT_EQ(c.ask("RPUSH", "a", "4"), ":1");  // no client waits there
   EXPECT_EQ(c.ask("LLEN", "a"), ":1");
 }
 

@@ -1,4 +1,5 @@
-// Goroutines that thrum itself starts have nobody to tell that there is no memory: the program must not end by that.
+// A goroutine that thrum itself starts has no caller to which it could report that there is no memory. The program must
+// not end for that reason.
 //
 // This program replaces operator new, which throws on all goroutines but main when it is told to, and the C library's lookup of names.
 #include "core/current.h"

@@ -27,7 +27,7 @@ class nginx {
 
   nginx() {
     for (int i = 0; i < files; ++i) std::ofstream(folder_.path() + "/" + std::to_string(i)) << content(i);
-    for (int tries = 0; tries < 3 && !is_up_; ++tries) {  // somebody may have taken the port meanwhile
+    for (int tries = 0; tries < 3 && !is_up_; ++tries) {  // another process may have taken the port meanwhile
       port_ = free_port();
       write_configuration();
       server_.reset();

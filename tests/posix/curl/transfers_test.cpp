@@ -88,7 +88,7 @@ std::string session(nginx const& server, int i) {
   curl_slist_free_all(word);
   get("/slow/8");
 
-  // What ends too early: by a limit of time, by the reader, because nobody is there.
+  // Transfers that end too early: by a timeout, by the reader, and because there is no server.
   easy early;
   early.set(CURLOPT_TIMEOUT_MS, 100L);
   told += std::string(curl_easy_strerror(early.get(server.address() + "/slow/15"))) + "\n";

@@ -30,7 +30,7 @@ TEST_P(posix_hiredis, two_hundred_goroutines_wait_in_blocking_commands) {
         ASSERT_TRUE(c.is_good());
         EXPECT_EQ(command(c.get(), "PING"), "PONG");
         ++waiting;
-        if (command(c.get(), "BLPOP list 0") == "[list item]") ++good;  // until somebody pushes
+        if (command(c.get(), "BLPOP list 0") == "[list item]") ++good;  // until a client pushes an item
       });
     }
     EXPECT_TRUE(wait_until([&] { return waiting == count; }));

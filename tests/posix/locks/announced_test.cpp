@@ -1,4 +1,5 @@
-// Mutexes that belong to somebody, inside blocking(): to the goroutine there, too, and not to all of its thread.
+// Mutexes with an owner (recursive and errorcheck) inside blocking(). The owner is the goroutine there, too, and not
+// its thread.
 #include "posix/locks/locks.h"
 #include "support/slices.h"
 
@@ -81,7 +82,7 @@ TEST_P(posix_announced_locks, T08_a_condition_waited_for_inside_gives_back_what_
 }
 
 TEST_P(posix_announced_locks, T08_it_may_be_locked_inside_and_unlocked_outside_and_the_other_way_round) {
-  with_slices_of const slices(1ms);  // whoever tries in a loop has its end
+  with_slices_of const slices(1ms);  // ends the slice of a goroutine that tries in a loop
   run([] {
     mutex_of_kind guarded(PTHREAD_MUTEX_ERRORCHECK);
     std::atomic<int> inside{0};

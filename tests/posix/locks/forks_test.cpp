@@ -64,7 +64,7 @@ struct {
 void before_fork() {
   if (!its_handlers.are_in_use) return;
   ::pthread_mutex_lock(&its_handlers.guarded);
-  its_handlers.p_was_lost = lose_p();  // again: whoever locks comes back to one
+  its_handlers.p_was_lost = lose_p();  // once more, because a goroutine that locks gets a P
 }
 
 void in_parent() {

@@ -1,4 +1,4 @@
-// Mutexes that are anybody's: normal and adaptive.
+// Mutexes without an owner: normal and adaptive.
 #include "posix/locks/locks.h"
 #include "support/slices.h"
 
@@ -243,7 +243,8 @@ TEST_P(posix_mutexes, T08_and_does_so_always) {
   std::int64_t of_threads = 0;
   std::int64_t of_goroutines = 0;
   run([&] {
-    // Threads and goroutines have it in turn; only threads wait for the condition, and nobody but they would wake the goroutines.
+    // Threads and goroutines lock the mutex in turn. Only threads wait for the condition variable, and only these
+    // threads would wake the goroutines.
     std::vector<std::thread> threads;
     for (int i = 0; i < 2; ++i) {
       threads.emplace_back([&] {
@@ -277,7 +278,8 @@ TEST_P(posix_mutexes, T08_and_does_so_always) {
 
 // --- where it is the plain call ---
 
-// Whoever unlocks where it cannot ready others: as in a handler, which may have interrupted the runtime, and with a mask of its own.
+// A thread unlocks where it cannot ready goroutines: in a signal handler, which may have interrupted the runtime, or
+// with a signal mask of its own.
 TEST_P(posix_mutexes, T08_an_unlock_inside_the_runtime_wakes_all_the_same) {
   run([] {
     mutex_of_kind guarded(PTHREAD_MUTEX_NORMAL);

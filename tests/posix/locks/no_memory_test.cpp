@@ -1,4 +1,4 @@
-// Mutexes that belong to somebody need a record, and there is none to be had.
+// Mutexes with an owner (recursive and errorcheck) need a record, and there is no memory for it.
 #include "os/fault.h"
 #include "posix/locks/locks.h"
 

@@ -1,4 +1,4 @@
-// Mutexes that belong to somebody: recursive and errorcheck.
+// Mutexes with an owner: recursive and errorcheck.
 #include "posix/locks/locks.h"
 #include "support/slices.h"
 
@@ -73,8 +73,8 @@ TEST_P(posix_owned_mutexes, T08_whoever_has_one_stays_on_its_thread_whatever_it_
   });
 }
 
-// Its thread is home to others, too, whom somebody else wakes.
-// Whoever has one yields, and so do others, more than a queue holds; those who wait for a thread's unlock come to their turn all the same.
+// Goroutines that hold such a mutex yield, and so do `others`, which may be more than a run queue holds. The threads
+// are home to further goroutines, which wait until a thread unlocks another mutex. These get their turn all the same.
 void yield_beside_neighbours(int others) {
   int const width = max_procs();
   mutex_of_kind wanted(PTHREAD_MUTEX_NORMAL);

@@ -111,7 +111,8 @@ TEST_P(posix_lock_storm, T08_nothing_is_lost_between_goroutines_and_threads) {
   EXPECT_EQ(all_accounts.sum(), before);
 }
 
-// Whoever has the mutex over and over without ever waiting gives way to those who were chosen and share its thread.
+// A goroutine that locks the mutex over and over without ever waiting gives way to the chosen goroutines that share its
+// thread.
 TEST_P(posix_lock_storm, T08_one_that_never_waits_gives_way_at_its_unlock) {
   run([] {
     mutex_of_kind guarded(PTHREAD_MUTEX_NORMAL);

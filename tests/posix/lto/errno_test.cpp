@@ -53,7 +53,8 @@ struct descriptors {
   }
 };
 
-// One function, as programs have it: nothing in it makes the compiler ask anew for the address of errno. `own` is nobody else's.
+// One function, as programs have it. Nothing in it makes the compiler compute the address of errno a second time. No
+// other goroutine uses `own`.
 [[gnu::noinline]] int faults_of(descriptors const& at, int own) {
   int faults = 0;
   char bytes[4]{};
@@ -105,7 +106,7 @@ struct descriptors {
 // Not beside a call of thrum's, over which its address is not to be kept.
 [[gnu::noinline]] void spoil_errno(int with) { errno = with; }
 
-// Whether somebody else took it over.
+// Yields, and returns whether the goroutine continued on another thread.
 bool moved_to_another_thread() {
   int const before = rt::os::current_tid();
   for (int turns = 0; turns < 100; ++turns) {

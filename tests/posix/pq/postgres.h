@@ -1,4 +1,5 @@
-// A cluster of PostgreSQL of our own, on a Unix socket and, with TLS, on loopback. It does not run as root: there it is somebody else's.
+// A PostgreSQL cluster of the test's own, on a Unix socket and, with TLS, on loopback. PostgreSQL does not run as root,
+// so in a test that runs as root the cluster belongs to another user.
 #pragma once
 
 #include "posix/server.h"
@@ -33,7 +34,7 @@ class postgres {
     outcome const made = run_shell(::geteuid() == 0 ? "runuser -u postgres -- sh -c '" + setup + "'" : setup);
     said_ = made.text;
     if (made.code != 0) return;
-    for (int tries = 0; tries < 3 && !is_up_; ++tries) {  // somebody may have taken the port meanwhile
+    for (int tries = 0; tries < 3 && !is_up_; ++tries) {  // another process may have taken the port meanwhile
       port_ = std::to_string(free_port());
       server_.reset();
       server_ = std::make_unique<own_server>(
