@@ -84,7 +84,7 @@ TEST_P(scheddetail, S01_shows_a_goroutines_stack_context_creator_and_entry_funct
 
 TEST_P(scheddetail, S01_of_one_that_has_not_started_there_is_no_stack_and_of_one_that_runs_no_context) {
   run([] {
-    rt::G& unstarted = test::make_unqueued([] {});  // in no queue: nobody runs it meanwhile
+    rt::G& unstarted = test::make_unqueued([] {});  // in no queue, so no M runs it meanwhile
     std::string const all = printed();
     std::string const line = line_of(all, 'G', id_of(unstarted));
     EXPECT_EQ(value_of(line, "status"), "1()") << line;
@@ -166,7 +166,7 @@ TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmo
     EXPECT_EQ(value_of(before, "sudogs"), std::to_string(p.sudogs.size())) << before;
     EXPECT_EQ(value_of(before, "gfreecnt"), std::to_string(p.free_g_count)) << before;
     EXPECT_NE(value_of(before, "seensyscall"), "") << before;
-    if (max_procs() == 1) {  // nobody takes it away
+    if (max_procs() == 1) {  // no other M takes it away
       all.go([] {});
       std::string const with = line_of(printed(), 'P', p.id);
       EXPECT_EQ(value_of(with, "runnext"), std::to_string(p.queue.peek_next().g()->id)) << with;
@@ -233,7 +233,7 @@ TEST_P(scheddetail, S01_who_hosts_the_child_that_it_joins_waits_for_it) {
   run([] {
     long long const host = id_of(this_g());
     auto child = spawn([&] {
-      // In place at one P; at more, somebody may have stolen the child before it was joined.
+      // At one P the child is joined in place. At more Ps another M may have stolen it before it was joined.
       EXPECT_TRUE(test::spin_until([&] { return value_of(line_of(printed(), 'G', host), "status") == "4(join)"; }));
     });
     child.join();

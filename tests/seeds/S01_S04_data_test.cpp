@@ -233,7 +233,8 @@ int length_of(rt::M const* first, rt::M* rt::M::*next) {
   return length;
 }
 
-// What there is, found one by one while nobody moves. And that the caches hold all that is dead.
+// Counts Ps, threads and queued goroutines one by one while the world is stopped. Checks that the caches and the store
+// hold all dead Gs.
 census count_in_a_stopped_world() {
   rt::Sched& s = this_sched();
   census found;
@@ -285,7 +286,7 @@ TEST_P(seeds_sched, S04_the_stats_say_what_a_stopped_world_shows) {
              num_goroutines() == 11;
     }));
     if (procs() == 1) {
-      for (int i = 0; i < 300; ++i) thrum::go([] {});  // nobody runs them: some overflow into the global queue
+      for (int i = 0; i < 300; ++i) thrum::go([] {});  // no M runs them, so some overflow into the global queue
     }
     rt::Sched& s = this_sched();
     census before;
@@ -298,7 +299,7 @@ TEST_P(seeds_sched, S04_the_stats_say_what_a_stopped_world_shows) {
       }));
       before = said_by(read_stats());
       found = count_in_a_stopped_world();
-      if (said_by(read_stats()) == before) break;  // else somebody was still on his way to rest
+      if (said_by(read_stats()) == before) break;  // otherwise an M was on its way to rest
     }
     EXPECT_EQ(before.idle_procs, found.idle_procs);
     EXPECT_EQ(before.threads, found.threads);

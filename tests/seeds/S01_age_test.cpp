@@ -1,4 +1,5 @@
-// S01: since when a goroutine waits, at least: sysmon notes when it first saw it wait, and whoever readies it takes the note back.
+// S01: how long a goroutine has waited at least. sysmon records when it first saw the goroutine wait, and the waker
+// that readies the goroutine clears the record.
 #include "core/g.h"
 #include "os/clock.h"
 #include "support/goroutines.h"

@@ -39,7 +39,7 @@ struct observation {
 
 // In main at P=2: queues goroutines here, one more in runnext, and then lets the other P look for work.
 observation watch_a_thief(int queued) {
-  // The other P is busy while the scene is set: nobody is idle, nobody looks.
+  // The other P is busy while the scene is set, so no P is idle and no M searches for work.
   std::atomic<bool> begun{false};
   std::atomic<bool> scene_is_set{false};
   std::atomic<rt::P*> thief{nullptr};

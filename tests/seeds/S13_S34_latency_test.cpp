@@ -41,8 +41,8 @@ TEST_P(latency, S13_the_time_that_threads_search_is_counted_and_is_no_more_than_
       wait_group all;
       for (int i = 0; i < 2 * procs(); ++i) all.go([] { thrum::yield(); });
       all.wait();
-      sleep_for(100us);  // whoever has nothing to do searches, and gives up
-      bool const is_counted = procs() == 1 || spinning_ns() > before;  // the only P's thread has nobody to steal from
+      sleep_for(100us);  // an M without work searches for some, and gives up
+      bool const is_counted = procs() == 1 || spinning_ns() > before;  // with one P there is no P to steal from
       return ++rounds >= 20 && is_counted;
     }));
     std::uint64_t const spent = spinning_ns() - before;

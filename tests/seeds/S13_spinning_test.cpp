@@ -31,7 +31,8 @@ using test::this_sched;
 
 class bursts : public test::at_every_width {};
 
-// SC-14: nobody ever yields, so each must have a P of its own; only the chain of wake-ups can have given it to him.
+// SC-14: no goroutine ever yields, so each must have a P of its own. Only the chain of wake-ups can have provided these
+// Ps.
 TEST_P(bursts, S13_SC_14_a_burst_of_n_ready_goroutines_ends_up_on_n_ps) {
   for (std::int64_t round = 0; round < test::scaled(20, 3); ++round) {
     run([&] {
@@ -142,7 +143,7 @@ usage used() {
 
 class idle_program : public test::at_every_width {};
 
-// What the program uses while nobody has anything to do, for two seconds.
+// What the program uses in two seconds in which no goroutine is runnable.
 usage used_in_two_idle_seconds(int procs) {
   usage idle{};
   run_at(procs, [&] {

@@ -75,20 +75,20 @@ TEST(syscalls, S14_SS_05_a_call_whose_p_was_taken_finds_an_idle_one) {
     });
     auto& s = test::this_sched();
     go([&] {
-      go([&] { others_ran = true; });  // runs when this one has ended: then nobody has anything to do
+      go([&] { others_ran = true; });  // runs when this goroutine has ended; then there is no work left
     });
     blocking([&] {
       kernel.wait();
       EXPECT_TRUE(spin_until([&] { return s.idle_procs.load(rt::seq_cst) == 1; }));
     });
     auto const seen = read_stats();
-    opener.join();  // a call that nobody announces
+    opener.join();  // an unannounced call
     EXPECT_EQ(sum_of(seen).returns_to_idle, 1U);
     EXPECT_EQ(seen.retaken, 1U);
   });
 }
 
-// The third: somebody else has the only P.
+// The third way: another M has the only P.
 TEST(syscalls, S14_SS_05_a_call_that_finds_no_p_waits_for_its_turn) {
   run_at(1, [] {
     gate kernel;
@@ -307,7 +307,7 @@ TEST_P(blocked_ps, S14_what_comes_after_a_wait_inside_is_announced_as_well) {
       for (int i = 0; i < 3 * procs(); ++i) kernel.open();
     });
     wait_group all;
-    for (int i = 0; i < procs(); ++i) {  // with every P of them in the kernel, nobody else could open it
+    for (int i = 0; i < procs(); ++i) {  // if all Ps were in the kernel, no goroutine could open the gate
       all.go([&] {
         blocking([&] {
           spawn([] {}).join();

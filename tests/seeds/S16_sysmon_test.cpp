@@ -60,8 +60,8 @@ TEST(sysmon, S16_a_goroutine_in_runnext_beside_an_idle_p_is_rescued) {
   }
 }
 
-// SS-07: it dozes once, and then sleeps until somebody has something to do. On a machine that has other things to do a thread
-// may be kept from going to rest, and be looked at: so one quiet time out of many is enough.
+// SS-07: sysmon dozes once, and then sleeps until there is work. On a busy machine a thread may be kept from going to
+// rest, and then sysmon looks at it. So one quiet interval out of many is enough.
 TEST(sysmon, S16_SS_07_it_does_not_look_at_an_idle_program) {
   for (int const procs : {1, 2, 8}) {
     run_at(procs, [] {
@@ -77,8 +77,7 @@ TEST(sysmon, S16_SS_07_it_does_not_look_at_an_idle_program) {
   }
 }
 
-// And it looks often at a busy one: every 20 us at first, every 10 ms at least.
-// Main waits for a key, say, by a call that nobody announced: its P is taken, though nobody else wants it (S17).
+// Main waits in an unannounced call, for a key for example. Its P is taken although no other goroutine needs it (S17).
 TEST(sysmon, S16_SS_07_it_does_not_look_at_a_program_that_sleeps_in_the_kernel) {
   test::with_slices_of const slices(std::chrono::milliseconds(2));
   test::run_at(2, [] {
@@ -183,7 +182,7 @@ TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
     std::atomic<bool> stop{false};
     wait_group busy;
     busy.go([&] {
-      while (!stop) rt::cpu_relax();  // keeps its P, and nobody waits for that
+      while (!stop) rt::cpu_relax();  // keeps its P, and no goroutine waits for the P
     });
     auto const time_of = [&](std::uint64_t looks) {
       auto const since = clock::now();
@@ -244,7 +243,7 @@ TEST(sysmon, S16_loops_that_take_turns_do_not_make_it_look_often) {
   });
 }
 
-// Whether it was seen asleep until somebody rings, in an idle program that naps so often at most.
+// Whether sysmon was seen in its deep sleep, in an idle program that sleeps at most `naps` times for 100 ms.
 bool sleeps_deeply(int naps) {
   bool is_deep = false;
   run_at(2, [&] {
@@ -274,7 +273,8 @@ TEST(sysmon, S16_SS_07_it_never_sleeps_deeply_with_a_schedtrace) {
   EXPECT_EQ(testing::internal::GetCapturedStderr().find("SCHED "), 0U) << "one line, at the beginning";
 }
 
-// The sleeper's timer is to be watched by whoever runs next, when that one blocks. This one does not.
+// The sleeper leaves the watch of its timer to the goroutine that runs next on its P, for when that goroutine blocks.
+// In this test it does not block.
 TEST(sysmon, S16_a_timer_that_nobody_watches_is_rescued) {
   for (int const procs : {2, 8}) {
     run_at(procs, [] {

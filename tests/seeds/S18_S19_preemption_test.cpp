@@ -180,7 +180,8 @@ void ask_to_make_room() {
   m.attention.fetch_or(rt::m_attend::pause, rt::relaxed);
 }
 
-// It stands in the global queue, and whoever comes next on its P computes: so the idle P is woken.
+// The goroutine that made room is in the global queue, and the next goroutine on its P computes. So the idle P is
+// woken.
 TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
   run_at(2, [] {
     std::atomic<bool> goes_on{false};
@@ -199,7 +200,7 @@ TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
                s.spinning.load(rt::relaxed) == 0;
       }));
       chan<int> has_room(1);
-      next.send(1);  // the other is next on this P, and nobody is woken for it
+      next.send(1);  // the other goroutine is next on this P, and no P is woken for it
       ask_to_make_room();
       has_room.send(1);
       goes_on = true;

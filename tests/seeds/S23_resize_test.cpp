@@ -60,8 +60,9 @@ TEST_P(resize, GM01_setting_answers_the_old_value) {
   });
 }
 
-// It is not counted as one that rests, so no deadlock would be seen. Whoever leaves the last P tells it; but one that is to stop is
-// not left to anybody.
+// The timekeeper is not counted as a resting M, so no deadlock would be found while it sleeps for a timer that was
+// stopped. The M that leaves the last P tells the timekeeper, but a P that is to stop for the world is not left in this
+// way.
 TEST(resizing, S20_S23_nobody_watches_for_a_timer_that_is_gone_when_the_world_goes_on) {
   run_at(2, [] {
     rt::Sched& s = this_sched();
@@ -91,7 +92,7 @@ TEST(resizing, S20_S23_nobody_watches_for_a_timer_that_is_gone_when_the_world_go
   });
 }
 
-// All Ps are idle for a moment when the world goes on, also those with work: nobody may take that for a deadlock.
+// When the world goes on, all Ps are idle for a moment, also those with work. No thread may take that for a deadlock.
 TEST_P(resize, S23_T13_a_thread_without_a_p_stops_the_world_while_goroutines_come_and_go) {
   run([] {
     rt::Sched& s = this_sched();
@@ -395,7 +396,8 @@ TEST_P(resize, GM04_loops_without_calls_are_stopped_soon) {
   expect_soon_stopped(procs(), [] { rt::cpu_relax(); });
 }
 
-// Nobody is paused in the C library at the first request. Who is always there when it comes is stopped there.
+// A goroutine is not paused inside the C library at the first request. A goroutine that is inside it at every request
+// is stopped there.
 TEST_P(resize, GM04_loops_within_the_c_library_are_stopped_soon) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   expect_soon_stopped(procs(), [] {
@@ -478,7 +480,7 @@ TEST(resizing, S23_T05_at_the_limit_of_threads_beside_one_that_sleeps_in_the_ker
     wait_group all;
     all.go([&] {
       inside = true;
-      kernel.wait();  // nobody announced it
+      kernel.wait();  // an unannounced call
     });
     ASSERT_TRUE(test::wait_until([&] { return inside.load(); }));
     set_max_threads(num_threads() + 1);  // one may be on its way

@@ -1,5 +1,5 @@
-// S25, S39: a few events whose goroutines are quick are run by the M that found them, and nobody is woken; a slow one among them
-// does not hold the others up.
+// S25, S39: if a poll finds a few events whose goroutines are quick, the M that found them runs them all, and no other
+// M is woken. A slow goroutine among them does not delay the others.
 #include "sched/safe_point.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
@@ -120,7 +120,7 @@ TEST_P(few_events, S25_quick_ones_come_to_be_run_by_whoever_found_them) {
   });
 }
 
-// Whoever comes first in a round waits for the others, in one way or another.
+// The first goroutine in a round waits for the others, in the way that `wait_for` says.
 void a_slow_one_holds_nobody_up(void (*wait_for)(std::atomic<int> const& others, int count)) {
   constexpr int size = 4;
   std::atomic<bool> makes_slow{false};
@@ -132,7 +132,7 @@ void a_slow_one_holds_nobody_up(void (*wait_for)(std::atomic<int> const& others,
       ++others;
     }
   });
-  // Until it has happened that nobody was woken for those that came with a slow one.
+  // Repeats until, three times, no M was woken for the goroutines that came with a slow one.
   for (int rounds = 0, held = 0; held < 3;) {
     mixed.round();
     forget_what_was_slow();
@@ -218,7 +218,8 @@ TEST_P(few_events, S25_timers_beside_a_busy_poller_are_as_punctual_as_without_wa
   });
 }
 
-// Whoever slept in the poll, for the timer too, leaves it to sysmon and does not come back: it does `first`, and computes.
+// The M that slept in the poller until the timer's time leaves the timer to sysmon. It does not come back to it,
+// because its goroutine calls `first` and then computes.
 void a_far_timer_fires_beside_one_that_computes(void (*first)(int procs), int procs) {
   for (int rounds = 0, left_to_sysmon = 0; left_to_sysmon < 3;) {
     std::atomic<bool> slept{false};

@@ -26,7 +26,8 @@ using test::waiting_on;
 class waiting_in_many_queues : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(waiting_in_many_queues);
 
-// By every channel of n in turn, by sending, receiving and closing: afterwards nobody stands in any queue.
+// The select is ended by each of its n channels in turn, by sending, receiving and closing. Afterwards no waiter is in
+// any queue.
 TEST_P(waiting_in_many_queues, S26_a_select_over_n_channels_leaves_no_stale_waiter) {
   run([] {
     for (std::size_t const n : {1U, 2U, 3U, 8U, 64U}) {
@@ -148,7 +149,7 @@ TEST_P(communicating, S33_plain_memory_travels_with_the_messages) {
     for (std::size_t const capacity : {0U, 1U}) {
       chan<int> const there(capacity);
       chan<int> const back(capacity);
-      std::int64_t shared = 0;  // whoever received last owns it
+      std::int64_t shared = 0;  // the goroutine that received last owns it
       wait_group other;
       other.go([&] {
         for (int const turn : there) {
@@ -173,7 +174,7 @@ TEST_P(communicating, S33_plain_memory_travels_with_the_messages) {
   });
 }
 
-// A buffered channel as a semaphore, and one that is closed as a signal for everybody.
+// A buffered channel as a semaphore, and the closing of a channel as a signal for all goroutines.
 TEST_P(communicating, S33_a_channel_as_semaphore_and_as_signal) {
   run([] {
     constexpr std::size_t limit = 3;

@@ -54,12 +54,13 @@ TEST_P(seeds_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
   });
 }
 
-// The heart of an idle program: as many sleeps in the kernel as sleeps, and nobody is woken.
+// An idle program with one sleeper: each sleep of the goroutine costs one sleep in the kernel, and no thread is woken.
 TEST(seeds_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wake) {
   run_at(1, [] {
     leave_the_first_thread();
     sleep_for(1ms);
-    EXPECT_TRUE(test::wait_until([] {  // one quiet time out of many is enough: whoever is put off its CPU is looked at
+    // One quiet interval out of many is enough, because sysmon looks at a thread that loses its CPU.
+    EXPECT_TRUE(test::wait_until([] {
       constexpr int sleeps = 50;
       auto const before = clock::now();
       rt::os::count_calls();
@@ -76,7 +77,7 @@ TEST(seeds_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wa
 TEST_P(seeds_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
   run([] {
     leave_the_first_thread();
-    EXPECT_TRUE(test::wait_until([] {  // whoever was on the way to work has found none
+    EXPECT_TRUE(test::wait_until([] {  // until the Ms that searched for work have found none
       sleep_for(2ms);
       rt::Sched const& s = this_sched();
       return s.idle_procs.load(rt::relaxed) == s.procs.size() - 1 && s.spinning.load(rt::relaxed) == 0;
@@ -98,7 +99,7 @@ bool somebody_keeps_the_time() {
   return this_sched().timekeeper != nullptr;
 }
 
-// Whoever arms an earlier timer while all other Ps are idle sees to it that it is watched.
+// An M that arms an earlier timer while all other Ps are idle makes sure that the timer is watched.
 TEST(seeds_timekeeper, S27_an_earlier_timer_is_not_overslept) {
   for (int const procs : {2, 8}) {
     run_at(procs, [] {

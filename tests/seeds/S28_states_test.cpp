@@ -93,7 +93,8 @@ TEST(states, S28_a_p_is_running_or_idle) {
   });
 }
 
-// In a call the goroutine and its P are both in the state `syscall`; the P until somebody takes it. Whoever is inside sees it best.
+// In a system call the goroutine and its P are both in the state `syscall`. The P is in it until another thread takes
+// the P, so the test looks from inside the call.
 TEST(states, S28_in_a_system_call) {
   run_at(4, [] {
     test::gate kernel;
@@ -172,7 +173,7 @@ TEST(states, S28_an_m_is_seen_running_spinning_and_parked) {
     };
     EXPECT_GE(ms_that(runs), 1) << "this one";
     EXPECT_TRUE(test::spin_until([&] {
-      thrum::go([] {});  // somebody searches for it, and for more
+      thrum::go([] {});  // an M searches for it, and for more work
       for (int i = 0; i < 100; ++i) {
         if (ms_that(spins) > 0) return true;
       }

@@ -128,14 +128,15 @@ TEST(reuse, S30_a_recycled_record_carries_nothing_over) {
   });
 }
 
-// An M that has given its P up is not among the idle Ms before it sleeps: whoever starts an M in between makes a new one,
-// as in Go. So there may be more Ms than Ps, but never two for each, and they are used again.
+// An M that has given its P up is not among the idle Ms until it sleeps. A thread that starts an M in between makes a
+// new one, as in Go. So there may be more Ms than Ps, but never two for each P, and the Ms are reused.
 TEST_P(reuse, S31_bursts_use_the_same_threads_again) {
   run([&] {
     std::set<int> tids;
     int first_threads = 0;
     for (std::int64_t burst = 0; burst < test::scaled(50, 5); ++burst) {
-      std::vector<int> on(static_cast<std::size_t>(4 * procs()));  // no lock: whoever sleeps for one keeps his thread
+      // No lock guards it, because a goroutine that sleeps in the kernel for a lock keeps its thread.
+      std::vector<int> on(static_cast<std::size_t>(4 * procs()));
       wait_group all;
       for (int& mine : on) {
         all.go([&mine] {

@@ -1,4 +1,4 @@
-// S31, S32: threads and the memory of stacks that nobody has needed for long are given back.
+// S31, S32: threads and the memory of stacks that have not been used for long are given back.
 #include "os/memory.h"
 #include "support/child.h"
 #include "support/goroutines.h"
@@ -57,7 +57,7 @@ TEST(surplus_threads, S31_end_while_the_program_sleeps) {
     sit_in_the_kernel(10);
     rt::Sched& s = test::this_sched();
     int tries = 0;
-    do {  // nobody else is awake but sysmon, for them
+    do {  // only sysmon is awake, to end the threads
       sleep_for(100ms);
     } while (num_threads() > 3 && ++tries < 100);
     EXPECT_LE(num_threads(), 3);
@@ -93,7 +93,10 @@ std::int64_t resident_bytes() { return static_cast<std::int64_t>(rt::os::residen
 template <std::size_t Bytes, class F>
 [[gnu::noinline]] void use_stack(F then) {
   char block[Bytes];
-  asm volatile("" : : "r"(block) : "memory");  // as a whole: clang divides one whose address nobody sees
+  asm volatile(""
+               :
+               : "r"(block)
+               : "memory");  // keeps the array whole, because clang may split one whose address is not used
   for (std::size_t i = 0; i < sizeof block; i += 1024) block[i] = 1;
   then();
   asm volatile("" : : "r"(block) : "memory");  // it is in use until here

@@ -101,7 +101,7 @@ TEST(injected, S39_at_one_p_a_list_from_the_p_stays_in_its_ring_in_order) {
   });
 }
 
-// Without a P: by the last idle M, or by sysmon; with one: by whoever searches.
+// Events are found without a P by the last idle M or by sysmon, and with a P by an M that searches for work.
 TEST_P(injected, S39_what_the_poller_finds_fills_every_p) {
   run([&] {
     constexpr int readers = 64;

@@ -1,5 +1,6 @@
-// S40: never more goroutines in user code than there are Ps. The one exception is counted: a thread that came back from a call that
-// nobody had announced, until its next use of the runtime or sysmon's next look (Sched::ms_without_p).
+// S40: there are never more goroutines in user code than Ps. The one exception is counted in Sched::ms_without_p: a
+// thread that came back from an unannounced call runs without a P until its next use of the runtime or sysmon's next
+// look.
 #include "core/current.h"
 #include "os/barrier.h"
 #include "support/child.h"
@@ -53,9 +54,10 @@ bool is_kept(rt::Sched const& s, in_user_code const& seen) {
   return seen.by_right <= s.procs.size() && seen.without_p <= s.ms_without_p.load(rt::relaxed);
 }
 
-// Under the lock, since while it is held no P changes hands: whoever pauses, hands off, takes an idle one or one from afar needs it. But
-// one that leaves the runtime may be seen to have left before it is seen to be away, or to have a P again, for these are stores without
-// an order. The barrier puts them in order: what is so at a second look is so.
+// Called with sched.lock held. No P changes its owner meanwhile, because a thread that pauses a goroutine, hands a P
+// off, takes an idle P or takes a P from an M in a system call needs the lock. But the stores of an M that leaves the
+// runtime are unordered, so this thread may see that the M has left before it sees that the M is away or has a P. The
+// barrier orders the stores, so the result of the second look is right.
 bool is_broken_locked(rt::Sched const& s) {
   if (is_kept(s, look_locked(s))) return false;
   rt::os::barrier_in_all_threads();

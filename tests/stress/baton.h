@@ -1,9 +1,11 @@
-// A baton: the smallest thing that can be waited for, made of the scheduler's own park and ready, as every primitive is.
+// A baton is the smallest object that a goroutine can wait for. It is made of the scheduler's own park and ready, as
+// every primitive is.
 //
-//   baton b;  b.pass();  // here it is          b.take();  // waits until somebody has passed it
+//   baton b;  b.pass();  // here it is          b.take();  // waits until a goroutine has passed it
 //
-// One taker at a time, and one pass() per take(). The word is `nobody`, `lying` (passed, nobody there yet), or the G that
-// waits. The waiter enters it in the commit of its park: earlier it could be readied while it still runs.
+// There is one taker at a time, and one pass() per take(). The word is `nobody`, `lying` (it was passed and no
+// goroutine has taken it), or the G that waits. The waiter stores its G in the commit step of its park, because earlier
+// it could be readied while it runs.
 #pragma once
 
 #include "base/atomic.h"

@@ -121,7 +121,7 @@ TEST(chan_model_program, the_text_can_be_read_back) {
 }
 
 TEST(chan_model_shrinker, keeps_only_what_is_needed_to_fail) {
-  // Fails: somebody sends to channel 0, by whatever, and somebody closes it.
+  // A program fails if a goroutine sends to channel 0, by any operation, and a goroutine closes it.
   auto const fails = [](program const& p) {
     bool sends = false;
     bool closes = false;

@@ -1,5 +1,6 @@
-// Thousands of small random programs of goroutines and channels, each checked against a plain sequential model (S33): is
-// there an order of its operations that explains what was seen, with nobody left waiting who could go on?
+// Runs thousands of small random programs of goroutines and channels, and checks each against a plain sequential model
+// (S33). There must be an order of its operations that explains what was seen, and no goroutine may be left waiting
+// that could continue.
 //
 // A program that cannot be explained is made smaller while it still fails, and printed:
 //   THRUM_CHAN_PROGRAM='0|s0 s0|r0' THRUM_TEST_SEED=... test_stress --gtest_filter='*chan_model*'     plays it, many times

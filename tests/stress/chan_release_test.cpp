@@ -1,7 +1,8 @@
-// T14 for channels and select: whoever was dealt with may destroy the channel, and all others of the same select, at once.
+// T14 for channels and select: a goroutine whose operation is over may destroy the channel, and all other channels of
+// the same select, at once.
 //
-// Every channel here has one handle, which lives in the frame (or on the heap) of one side and is only referred to by the
-// other. Both sides leave as soon as their own operation is over; AddressSanitizer sees who came too late.
+// Every channel here has one handle. It is in the frame or on the heap of one side, and the other side only refers to
+// it. Both sides leave as soon as their own operation is over. AddressSanitizer reports an access that comes too late.
 #include "base/atomic.h"
 #include "support/run_at.h"
 #include "support/scale.h"

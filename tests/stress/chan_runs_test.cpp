@@ -1,4 +1,5 @@
-// T12: channels that outlive a run. Whoever waited in them when it ended is forgotten; what lies in their buffers is not.
+// T12: channels that outlive a run. Goroutines that waited in them at the end of the run are forgotten. The elements in
+// their buffers are kept.
 #include "base/atomic.h"
 #include "os/thread.h"
 #include "support/channels.h"
@@ -167,7 +168,7 @@ TEST_P(many_runs, T12_a_straggler_does_not_touch_the_channels_of_the_next_run) {
       d.send(2);
       EXPECT_EQ(receiver.join(), 1);
       EXPECT_EQ(chooser.join(), 1U);
-      // A try that comes so late that nobody waits any more needs no run to say so.
+      // A try that comes so late that no goroutine waits needs no run.
       if (how != 1) {
         EXPECT_EQ(step.load(rt::acquire), 2) << "also if it came late";
       }

@@ -40,7 +40,7 @@ struct world {
   std::atomic<std::int64_t> locked_times{0};
 };
 
-// One random act. Whatever waits for others has a limit, so that everybody comes to see `stop`.
+// One random act. Every wait for other goroutines has a timeout, so that every goroutine comes to see `stop`.
 void act(world& w, rt::random_source& random) {
   ++w.acts;
   switch (random.below(12)) {
@@ -194,7 +194,7 @@ TEST(resizing_stress, S23_from_1_to_64_and_back_a_thousand_times) {
     }
     stop = true;
     EXPECT_TRUE(test::wait_until([&] { return back == tokens; }));
-    ring.close();  // nobody sends any more
+    ring.close();  // no goroutine sends any more
     all.wait();
     EXPECT_EQ(back, tokens);
     EXPECT_EQ(handed, passed_on + tokens);

@@ -1,5 +1,5 @@
-// Events that come a few at a time, for goroutines that are quick, slow, asleep in the kernel or parked at random: every byte is
-// answered, whoever was woken for it or not.
+// Events that come a few at a time, for goroutines that are quick, slow, asleep in the kernel or parked at random.
+// Every byte is answered, whether or not an M was woken for it.
 #include "base/random.h"
 #include "stress/seed.h"
 #include "support/goroutines.h"

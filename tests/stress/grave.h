@@ -45,8 +45,9 @@ class grave {
   alignas(T) std::byte bytes_[sizeof(T)];
 };
 
-// use(object) returns when whoever it waited for has let it go, and the object dies: in even rounds on the heap, in odd ones
-// in a grave. False: it was touched afterwards, or use() said so.
+// use(object) returns when the goroutine that it waited for has let it go. Then the object is destroyed at once: on the
+// heap in even rounds, in a grave in odd rounds. Returns false if the object was touched afterwards, or if use()
+// returned false.
 template <class T, class Use, class... Args>
 bool dies_at_once(std::int64_t round, Use use, Args... args) {
   if (round % 2 == 0) {

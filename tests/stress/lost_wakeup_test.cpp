@@ -1,9 +1,11 @@
 // No wake-up is ever lost (S10, S13; SC-16): goroutines park and ready each other across Ps, ten million times, a hundred
 // million with THRUM_TEST_LONG=1.
 //
-// A lost wake-up shows in one of three ways. All threads asleep beside a runnable goroutine: the scheduler's own check
-// ends the program. A round that stands still: the watchdog ends it. And where another P would come to the rescue sooner
-// or later, the waker never leaves its P but spins until the woken one answers: then nobody else can.
+// A lost wake-up shows in one of three ways:
+// - All threads sleep beside a runnable goroutine. The scheduler's own check ends the program.
+// - A round makes no progress. The watchdog ends the program.
+// - Another P would run the goroutine sooner or later. In that case the waker does not leave its P and spins until the
+// woken goroutine answers, so no other P can help.
 #include "stress/baton.h"
 #include "stress/seed.h"
 #include "support/run_at.h"
@@ -48,7 +50,7 @@ void think(rt::random_source& random) {
   }
 }
 
-// As spin_until, but quick at first: whoever waits for us on the other CPU shall not wait for a system call of ours.
+// As spin_until, but without system calls at first, because a goroutine on another CPU may wait for this one.
 template <class Predicate>
 bool spin_closely_until(Predicate holds) {
   for (int i = 0; i < 500; ++i) {
@@ -140,8 +142,8 @@ TEST_P(lost_wakeup, S13_a_ring_with_few_tokens) {
   for (std::int64_t const count : seen) EXPECT_EQ(count, laps * tokens);
 }
 
-// The waker keeps its P and spins: only a P that was idle can run the one it woke. Nobody comes to the rescue of a
-// wake-up that is lost.
+// The waker keeps its P and spins, so only a P that was idle can run the goroutine that it woke. No other M makes up
+// for a wake-up that is lost.
 TEST_P(lost_wakeup, SC16_the_waker_keeps_its_P_until_the_woken_one_answers) {
   std::int64_t const each = rounds(0.02);
   run_at(procs(), [&] {

@@ -107,7 +107,7 @@ TEST_P(memory, S29_a_million_goroutines_that_have_not_run_cost_a_record_each) {
   std::size_t unstarted = 0;
   with_slices_of const endless(std::chrono::seconds(10));
   run_at(procs(), [&] {
-    // Other Ps are kept busy by goroutines that do not let go: nobody else can start any of the million.
+    // Goroutines that spin keep the other Ps busy, so no other M can start any of the million.
     rt::atomic<bool> over{false};
     rt::atomic<int> busy{0};
     wait_group spinners;

@@ -1,6 +1,6 @@
-// Connections that open, talk, are closed and time out at random, beside slow and silent ones and injected faults: nothing
-// hangs, no answer is wrong or short, no error comes that nobody has caused, and afterwards no descriptor, goroutine, waiter or
-// memory is left.
+// Connections that open, talk, are closed and time out at random, beside slow and silent ones and injected faults.
+// Nothing hangs, no answer is wrong or short, no error comes without a cause, and afterwards no descriptor, goroutine,
+// waiter or memory is left.
 #include "base/random.h"
 #include "os/clock.h"
 #include "os/fault.h"
@@ -68,7 +68,7 @@ class connections {
 struct tally {
   connections served;
   std::atomic<std::int64_t> answered{0};
-  std::atomic<std::int64_t> failed{0};  // with an error that somebody has caused
+  std::atomic<std::int64_t> failed{0};  // with an error that has a cause in this test
   std::atomic<std::int64_t> wrong{0};
 
   void note_unexpected(std::string what) {

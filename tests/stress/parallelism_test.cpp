@@ -166,9 +166,9 @@ TEST_P(parallelism, SC16_a_runnable_goroutine_and_an_idle_P_never_stay_side_by_s
   expect_quick(measure, 1 * ms * slowness, 200 * ms * slowness);
 }
 
-// Bursts of short goroutines, and a thread from outside that looks all the time. It reads two words that change between
-// its reads, and the last searcher may take its P back whoever searches (Go's does, too): so now and then it may see one
-// too many, but not as a rule, and never more searchers than Ps.
+// Bursts of short goroutines, while a foreign thread samples the number of spinning Ms all the time. It reads two words
+// that change between its reads, and the last M that searches may take its P back although other Ms search (as in Go).
+// So the thread may sometimes see one too many, but not as a rule, and it never sees more spinning Ms than Ps.
 TEST_P(parallelism, SC13_at_most_half_of_the_busy_Ps_search) {
   std::int64_t looks = 0;
   std::int64_t too_many = 0;

@@ -1,5 +1,5 @@
-// T14 for the primitives that hand over: whoever was let go destroys what it waited on at once, while those who let it go
-// may still be on their way out.
+// T14 for the primitives that hand over: a goroutine that was let go destroys the object that it waited on at once,
+// while the goroutines that let it go may be on their way out of their calls.
 #include "stress/baton.h"
 #include "stress/grave.h"
 #include "support/run_at.h"
@@ -38,7 +38,7 @@ TEST_P(handed_over, T14_a_shared_mutex_destroyed_by_the_writer_its_last_reader_l
           reading.done();
           pause(round + i);
           if (round % 8 == 2 * i) yield();
-          guard.unlock_shared();  // nobody is told that this has returned
+          guard.unlock_shared();  // no goroutine is told that this has returned
         });
       }
       reading.wait();
@@ -74,7 +74,8 @@ TEST_P(handed_over, T14_a_shared_mutex_destroyed_by_a_reader_its_writer_let_in) 
   });
 }
 
-// Newcomers that are counted and must wait after all, readers that leave, writers: whoever comes last destroys it.
+// Newcomers that are counted and must wait nevertheless, readers that leave, and writers. The goroutine that comes last
+// destroys the mutex.
 TEST_P(handed_over, T14_a_shared_mutex_destroyed_by_the_last_of_a_crowd) {
   on_many(scaled(30'000, 600), [](std::int64_t round) {
     return dies_at_once<shared_mutex>(round, [round](shared_mutex& guard) {

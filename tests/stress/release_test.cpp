@@ -1,4 +1,5 @@
-// The moment of letting go: a goroutine's end (T11), and primitives that whoever they let go destroys at once (T14).
+// The moment of letting go: a goroutine's end (T11), and primitives that a goroutine destroys as soon as they let it go
+// (T14).
 #include "base/atomic.h"
 #include "stress/baton.h"
 #include "stress/grave.h"
@@ -54,7 +55,7 @@ TEST_P(release_at_once, T14_a_wait_group_destroyed_by_its_waiter) {
   });
 }
 
-// The mutex guards the answer to "am I the last?": whoever is, destroys it as soon as it has unlocked it.
+// The mutex guards the answer to "am I the last?". The last goroutine destroys the mutex as soon as it has unlocked it.
 TEST_P(release_at_once, T14_a_mutex_destroyed_by_its_last_owner) {
   on_many(scaled(100'000, 2000), [](std::int64_t round) {
     auto const use = [round](mutex& guard) {
@@ -68,7 +69,8 @@ TEST_P(release_at_once, T14_a_mutex_destroyed_by_its_last_owner) {
         }
         return last;
       };
-      // The other one's last touch of the mutex is its unlock; it tells nobody that it is done with it.
+      // The last access of the other goroutine to the mutex is its unlock. It does not tell any goroutine that the
+      // unlock is done.
       go([&, round] {
         pause(round);
         if (leave()) gone.pass();

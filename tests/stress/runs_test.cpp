@@ -70,7 +70,8 @@ void work(std::uint64_t seed) {
   EXPECT_EQ(guarded, 8);
 }
 
-// Open while a run is alive. Whoever is about to use the runtime when it ends sleeps for good: so the end waits for visitors.
+// True while a run is alive. A thread that is about to use the runtime when the run ends sleeps for good, so the end of
+// the run waits for the visitors.
 std::atomic<bool> door_is_open{false};
 std::atomic<int> inside_or_about_to_be{0};
 

@@ -1,5 +1,5 @@
-// Storms of selects: many goroutines, few channels, everything at once. Tokens go round; none is lost, none is doubled, and
-// nobody sleeps through the end.
+// Storms of selects: many goroutines use few channels at once and pass tokens round. No token is lost or doubled, and
+// no goroutine sleeps through the end.
 #include "base/atomic.h"
 #include "base/random.h"
 #include "stress/seed.h"

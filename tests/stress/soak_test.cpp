@@ -72,7 +72,7 @@ struct node_plan {
   explicit node_plan(std::uint64_t seed) : random(seed), steps(1) { steps = 1 + random.below(steps_max); }
   step next_step(int depth) {
     auto const chosen = static_cast<step>(random.below(static_cast<std::uint32_t>(step::count_)));
-    // At the bottom there are no children; at the root nobody leaves early.
+    // At the greatest depth there are no children. At the root no goroutine leaves early.
     if (depth >= depth_max && chosen >= step::go_child && chosen <= step::wait_for_group) return step::work;
     if (depth == 0 && chosen == step::leave) return step::spawn_and_join;
     return chosen;
@@ -126,7 +126,7 @@ struct shared {
   std::array<mutex, 4> guards;
   std::array<std::int64_t, 4> locked{};  // each under its guard
   local<std::uint64_t> whose;
-  wait_group children;  // those that nobody joins
+  wait_group children;  // the children that are not joined
 
   static void add(rt::atomic<std::int64_t>& counter) { counter.fetch_add(1, rt::relaxed); }  // read when all is over
 };

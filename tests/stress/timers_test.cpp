@@ -1,4 +1,5 @@
-// Timers under load: no sleeper is forgotten, no call is lost or made twice, whoever sets, stops and fires at once.
+// Timers under load: no sleeper is forgotten and no call is lost or made twice, although goroutines set, stop and fire
+// timers at once.
 #include "base/atomic.h"
 #include "base/random.h"
 #include "stress/seed.h"
@@ -20,14 +21,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Far later than any loaded machine makes a sleeper, far sooner than anybody else would come to the rescue.
+// Far longer than a sleeper is late on a loaded machine, and far shorter than the time after which another thread would
+// help.
 constexpr auto lateness_max = 20s;
 
 class timers_stress : public testing::TestWithParam<int> {};
 THRUM_AT_WIDTHS(timers_stress, 1, 2, 8);
 
-// A few sleepers on Ps that are idle otherwise: each of their sleeps ends the watch of one thread and begins that of the
-// next, at any moment of the others'. Nobody else is awake: one that is overslept shows as a hang, or by far too late.
+// A few sleepers on Ps that are idle otherwise. Each of their sleeps ends the watch of one thread and begins that of
+// the next, at any moment of the others' watches. No other thread is awake, so a timer that is missed shows as a hang
+// or as a far too late wake-up.
 TEST_P(timers_stress, S27_no_sleeper_is_overslept) {
   std::uint64_t const seed = test_seed();
   for (int const sleepers : {1, 2, 3, 8}) {

@@ -124,7 +124,7 @@ TEST_P(tls_impolite, TLS_a_peer_that_asks_and_takes_no_answer_does_not_fill_the_
   });
 }
 
-// Reads for the first time at once, and then when somebody has gone.
+// The first read happens at once, and all others after the goroutines of `until_gone` have ended.
 class reads_later : public unix_conn {
  public:
   reads_later(unix_conn conn, wait_group& until_gone) : unix_conn(std::move(conn)), until_gone_(&until_gone) {}
@@ -139,7 +139,7 @@ class reads_later : public unix_conn {
   bool has_read_ = false;
 };
 
-// The server's tickets meet nobody.
+// The client has left when the server sends its session tickets.
 TEST_P(tls_impolite, TLS_what_a_client_said_before_it_left_is_heard) {
   run([] {
     auto ends = unix_conn::pair();

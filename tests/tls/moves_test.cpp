@@ -67,7 +67,7 @@ TEST_P(tls_moves, T08_failures_of_many_goroutines_do_not_mix) {
         }
       });
     }
-    // An error that somebody left is not that of a read that only has to wait.
+    // An error that other code left in OpenSSL's queue must not be taken for the error of a read that only has to wait.
     for (int i = 0; i < 4; ++i) {
       all.go([&] {
         test::tls_pair both = test::ready_pair();

@@ -27,7 +27,7 @@ bool openssl_is_here() { return std::system("command -v openssl >/dev/null 2>&1"
 class with_openssl : public test::at_every_width {};
 THRUM_AT_WIDTHS(with_openssl, 1, 2, 8);
 
-// In the shell's words. `timeout` ends it if nobody else does.
+// Runs a command line of the shell. The program `timeout` ends it if nothing else does.
 test::outcome run_shell(std::string const& words) {
   return blocking(
       [&] { return test::run_program("/bin/sh", {.arguments = "-c \"" + words + "\"", .environment = ""}); },

@@ -131,7 +131,7 @@ TEST_P(tls_streams, TLS_after_shutdown_the_other_half_goes_on) {
   });
 }
 
-// Whoever cuts the line cannot make a message look complete.
+// An attacker who cuts the connection cannot make a message look complete.
 TEST_P(tls_streams, TLS_an_end_without_goodbye_is_an_error) {
   run([] {
     std::array<char, 64> bytes{};
@@ -152,7 +152,8 @@ TEST_P(tls_streams, TLS_an_end_without_goodbye_is_an_error) {
   });
 }
 
-// Whoever has done his part of the handshake and waits for the answer must not keep the question back.
+// A goroutine that has done its part of the handshake and waits for the answer must not hold back the data that the
+// peer has to answer.
 TEST_P(tls_streams, TLS_a_reader_and_a_writer_begin_at_once) {
   run([] {
     for (std::int64_t round = scaled(100, 20); round > 0; --round) {

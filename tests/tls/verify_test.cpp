@@ -88,7 +88,7 @@ TEST(tls_verify, TLS_only_who_asks_for_danger_is_not_protected) {
   });
 }
 
-// Whoever is asked for nobody, or for whole families of names, would be believed anything.
+// If a client asked for an empty name or for a whole family of names, it would accept any certificate.
 TEST(tls_verify, TLS_a_host_that_is_no_name_is_refused_at_once) {
   run_at(2, [] {
     auto const why_not = [](std::string_view host) {

@@ -43,7 +43,7 @@ crowd_memory measure_crowd() {
   constexpr std::uint64_t part = 10'000;  // so few that they are created within a slice, unless the machine is busy
   crowd_memory found{crowd, std::nullopt, 0};
   auto const main = [&found] {
-    thrum::wait_group gate;  // everybody waits in front of it
+    thrum::wait_group gate;  // all goroutines wait at it
     thrum::wait_group arrived;
     thrum::wait_group all;
     gate.add(1);

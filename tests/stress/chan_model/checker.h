@@ -143,7 +143,8 @@ class checker {
     return !c.receivers.empty() || c.buffer.size() < program_.capacities[static_cast<std::size_t>(one.on)];
   }
 
-  // Whoever names a channel twice stands in its queue twice, at one place, and with either case first.
+  // A select that names a channel twice is in the channel's queue twice, at adjacent places, and either case may come
+  // first.
   [[nodiscard]] waiter first_in(state const& s, std::vector<waiter> const& queue) const {
     waiter first = queue.front();
     event const* const seen = recorded(s, first.g);

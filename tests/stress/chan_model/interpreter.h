@@ -101,7 +101,7 @@ class interpreter {
     for (std::size_t i = 0; i < body.size(); ++i) {
       for (std::uint32_t pause = random_.below(4) == 0 ? random_.below(200) : 0; pause > 0; --pause) rt::cpu_relax();
       event& e = mine_.events[i];
-      // acq_rel: whoever draws a later ticket has all that was done before
+      // acq_rel: a goroutine that draws a later ticket sees everything that was done before this one
       if (all_.how.with_tickets) e.began = all_.tickets.fetch_add(1U, rt::acq_rel);
       try {
         carry_out(body[i], i, e);

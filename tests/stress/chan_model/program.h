@@ -158,7 +158,8 @@ struct event {
   std::uint64_t ended = 0;
 };
 
-// What each goroutine has completed when nobody could go on: of whoever has not come to its end, the next operation waits.
+// What each goroutine had completed when no goroutine could continue. If a goroutine has not reached its end, its next
+// operation waits.
 using history = std::vector<std::vector<event>>;
 
 inline std::string text_of(event const& e) {

@@ -1,4 +1,5 @@
-// The stack of somebody else, walked from saved registers: one that has switched away, and one that a signal interrupted.
+// Walks a stack from saved registers: the stack of a context that has switched away, and of code that a signal
+// interrupted.
 #include "arch/stack_walk.h"
 
 #include "arch/context.h"

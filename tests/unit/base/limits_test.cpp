@@ -1,4 +1,4 @@
-// Go's numbers: other tests show what they do, this one that nobody changed them by accident.
+// Go's numbers. Other tests show what they do. This test shows that they have not been changed by accident.
 #include "base/limits.h"
 
 #include <gtest/gtest.h>

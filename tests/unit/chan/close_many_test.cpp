@@ -37,8 +37,9 @@ bool all_wait(chan<int> const& c, std::int64_t count) {
   });
 }
 
-// Closes a channel with many receivers. True: a goroutine on the other P had the channel's lock when it was closed, and the last
-// waiter had not been taken out. The last stands for nobody: no waker wins it.
+// Closes a channel with many receivers. Returns true if a goroutine on the other P held the channel's lock when the
+// channel was closed and the last waiter was in the queue. The last waiter belongs to no running goroutine, so no waker
+// wins it.
 bool others_have_the_lock_meanwhile() {
   std::int64_t const count = scaled(20'000, 1'000);
   chan<int> c;

@@ -14,7 +14,7 @@
 namespace thrum::rt {
 namespace {
 
-// Only addresses: nobody looks behind them.
+// These are addresses only. The table does not read the memory that they point to.
 void const* address(std::size_t number) { return reinterpret_cast<void const*>(0x10000 + 8 * number); }
 
 class locked_bucket {

@@ -27,7 +27,7 @@ void of_program_and_on(int number, siginfo_t* information, void* context) {
   passed_on_to.sa_sigaction(number, information, context);
 }
 
-// The number stays as a run leaves it that left somebody computing: each test has one of its own.
+// A run that leaves a goroutine computing keeps its signal number for good, so each test has a number of its own.
 class pause_signal_test : public testing::Test {
  protected:
   void SetUp() override {

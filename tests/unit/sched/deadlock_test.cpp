@@ -134,7 +134,8 @@ THRUM_AT_EVERY_WIDTH(deadlocks);
 
 class no_deadlock : public test::at_every_width {};
 
-// Somebody always runs or will: not one false alarm. (The watchdog would silence it, so this is thrum::run.)
+// A goroutine always runs or will run, so there must be no false alarm. The watchdog of the test's own run functions
+// would hide an alarm, so the test calls thrum::run.
 TEST_P(no_deadlock, S20_no_false_alarm_while_goroutines_park_and_wake_each_other) {
   for (int round = 0; round < 200; ++round) {
     thrum::run(
@@ -169,7 +170,7 @@ TEST_P(no_deadlock, S20_no_false_alarm_beside_a_goroutine_in_a_blocking_call) {
           EXPECT_TRUE(test::spin_until([&] { return reads.load(); }));
         }
         EXPECT_EQ(::write(ends[1], "x", 1), 1);
-        all.wait();  // nobody else runs while it returns from the kernel
+        all.wait();  // no other goroutine runs while it returns from the kernel
       },
       {.max_procs = procs()});
   ::close(ends[0]);

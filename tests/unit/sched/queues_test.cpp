@@ -20,7 +20,7 @@ using test::number_of;
 using test::numbers;
 using test::operator+;
 
-// As `go` does it: into runnext, whoever stood there to the tail.
+// As `go` does it: each goroutine goes to runnext, and the goroutine that was there goes to the tail.
 void make(bare_sched& s, fake_gs& gs, long from, long to) {
   for (long i = from; i < to; ++i) put_next(s.p(0), gs.plain(static_cast<std::size_t>(i)));
 }

@@ -80,8 +80,8 @@ TEST(ways_to_leave, T11_a_stack_of_another_size_is_not_handed_over) {
   });
 }
 
-// The lock of the wait queue is released by whoever arrives. A goroutine without a stack would make it wait for a page
-// fault: g0 arrives first.
+// The context that the thread switches to releases the lock of the wait queue. A goroutine that has no stack would hold
+// the lock during a page fault, so the thread switches to g0 first.
 TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted_goroutine) {
   test::without_slices const uninterrupted;
   run_at(1, [] {

@@ -32,7 +32,8 @@ std::vector<stack*> take_all(stack_pool& pool, std::size_t count) {
   return taken;
 }
 
-// A descriptor goes with the memory: whoever looks at a stack that was given back must not touch it.
+// The descriptor of a stack is in the stack's own memory. A test that looks at a stack that was given back must not
+// touch it, so it uses copies.
 std::vector<stack> copies_of(std::vector<stack*> const& stacks) {
   std::vector<stack> copies;
   for (stack* const each : stacks) copies.push_back(*each);
@@ -265,8 +266,8 @@ TEST(stack_pool, SK_04_giving_back_goes_in_steps_and_condemned_stacks_still_serv
   EXPECT_EQ(pool.stats().in_use, 2U);
 }
 
-// Whatever is taken and put back in between: exactly the stacks that nobody took in the interval are given
-// back.
+// Whatever is taken and put back in between, the pool gives back exactly the stacks that were not taken in the
+// interval.
 TEST(stack_pool, SK_04_random_use_gives_back_exactly_the_stacks_that_were_not_needed) {
   random_source random(29);
   for (int round = 0; round < 200; ++round) {

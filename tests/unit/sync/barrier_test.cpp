@@ -28,7 +28,7 @@ TEST_P(barriers, rounds_do_not_overlap) {
   constexpr int parties = 6;
   std::int64_t const rounds = scaled(2000, 50);
   std::atomic<int> wrong{0};
-  std::int64_t completions = 0;  // plain: the completion runs while nobody else does
+  std::int64_t completions = 0;  // not atomic: no other party runs during the completion
   run([&] {
     std::int64_t written[2][parties] = {};
     barrier step(parties, [&]() noexcept { ++completions; });
@@ -141,7 +141,8 @@ TEST_P(barriers, T14_whoever_is_let_go_last_may_destroy_it_at_once) {
   });
 }
 
-// The one who arrives last is not waited for by anybody: only its arrival lets the destroyer go.
+// No goroutine waits for the one that arrives last. Only its arrival lets the goroutine continue that destroys the
+// barrier.
 TEST_P(barriers, T14_the_one_who_came_last_does_not_touch_it_afterwards) {
   run([&] {
     for (std::int64_t round = 0; round < scaled(20'000, 300); ++round) {

@@ -41,8 +41,9 @@ std::int64_t waiting_for(void const* key) {
   return count;
 }
 
-// `wait` on many goroutines, then `wake`. True: a goroutine on the other P had the lock of the bucket when the first of them was out
-// of it, and the last was not. The last stands for nobody: no waker wins it.
+// Calls `wait` on many goroutines, then `wake`. Returns true if a goroutine on the other P held the lock of the bucket
+// when the first waiter had left the bucket and the last had not. The last waiter belongs to no running goroutine, so
+// no waker wins it.
 bool others_have_the_bucket_meanwhile(void const* key, std::function<void()> const& wait,
                                       std::function<void()> const& wake) {
   std::int64_t const count = scaled(20'000, 1'000);

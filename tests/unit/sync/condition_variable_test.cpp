@@ -63,7 +63,7 @@ TEST_P(condition_variables, a_bounded_queue_neither_loses_nor_hangs) {
   EXPECT_EQ(sum, producers * each * (each + 1) / 2);
 }
 
-// Go's TestCondSignal: nobody is woken but by a signal, and each signal wakes one.
+// Go's TestCondSignal: a goroutine is woken only by a signal, and each signal wakes one goroutine.
 TEST_P(condition_variables, SY_08_each_signal_wakes_exactly_one) {
   run([&] {
     constexpr int waiters = 100;
@@ -91,7 +91,7 @@ TEST_P(condition_variables, SY_08_each_signal_wakes_exactly_one) {
       signal.notify_one();
       ASSERT_TRUE(test::wait_until([&] { return count(awake) == i + 1; }));
     }
-    signal.notify_one();  // nobody is there
+    signal.notify_one();  // no goroutine waits
     all.wait();
   });
 }
@@ -255,7 +255,7 @@ TEST(condition_variable_outside, T12_waiters_of_an_earlier_run_take_no_signals) 
       thrum::yield();
     }
   });
-  signal->notify_one();  // outside, with nobody left
+  signal->notify_one();  // outside of a run, with no goroutine left
   signal->notify_all();
   run_at(1, [&] {
     bool woken = false;

@@ -157,7 +157,7 @@ TEST_P(mutexes, a_waiter_beside_a_hog_gets_its_turn) {
     for (int turn = 0; turn < 5; ++turn) {
       std::int64_t const before = taken;
       EXPECT_TRUE(test::wait_until([&] { return taken > before; }));
-      guard.lock();  // hangs, and the watchdog tells, if nobody cares for those who wait long
+      guard.lock();  // hangs, and the watchdog reports it, if long waiters get no preference
       guard.unlock();
     }
     over = true;

@@ -212,7 +212,7 @@ TEST(semaphore_outside, the_largest_count_is_reached_and_not_passed) {
   EXPECT_TRUE(slots.try_acquire());
 }
 
-// The first run ends between the release and the waiter's turn: the permits have not been had by anybody.
+// The first run ends between the release and the waiter's turn, so no goroutine has taken the permits.
 TEST(semaphore_outside, T12_permits_of_one_who_never_came_to_take_them_come_back) {
   test::without_slices const uninterrupted;
   for (bool const first_outside : {false, true}) {

@@ -107,7 +107,7 @@ TEST_P(shared_mutexes, try_forms_fail_while_somebody_is_in_the_way_and_work_othe
 TEST_P(shared_mutexes, SY_07_a_waiting_writer_keeps_new_readers_out_and_gets_in_when_the_present_ones_leave) {
   run([&] {
     shared_mutex guard;
-    std::vector<std::string> order;  // plain: everybody writes it under the lock or alone
+    std::vector<std::string> order;  // not atomic: it is written under the lock or by one goroutine alone
     guard.lock_shared();
     guard.lock_shared();
     wait_group all;
@@ -133,7 +133,7 @@ TEST_P(shared_mutexes, SY_07_a_waiting_writer_keeps_new_readers_out_and_gets_in_
   });
 }
 
-// Whoever waits when a writer leaves goes in before the next writer, all of them together.
+// The readers that wait when a writer leaves go in before the next writer, all of them together.
 TEST_P(shared_mutexes, when_a_writer_leaves_all_readers_that_wait_go_before_the_next_writer) {
   run([&] {
     constexpr int readers = 5;
@@ -268,7 +268,7 @@ TEST(shared_mutex_outside, without_a_run_an_uncontended_one_works_and_a_contende
 
 // --- T12: a run ends while others wait for it ---
 
-// Kicks whoever was readied out of runnext, and keeps the P until the run is over.
+// Moves the goroutine that was readied out of runnext, and keeps the P until the run is over.
 void end_the_run_here() {
   thrum::go([] {
     while ((test::this_p().attention.load(rt::relaxed) & rt::attend::stopping) == 0) rt::os::yield_thread();

@@ -89,7 +89,7 @@ TEST_F(run_stamps, waiters_of_a_run_that_begins_meanwhile_are_never_forgotten) {
     run_stamp<word> inside(state, waits, run);
     while (!inside.change_to(inside.now() | waits)) {
     }
-    // It waits, so nobody may have taken the flag away, by whatever it did before the look.
+    // This thread waits, so no other thread may have removed the flag, whatever it did before this look.
     for (int i = 0; i < 3; ++i) {
       if (!run_stamp<word>(state, waits, run).has(waits)) ++forgotten;
     }

@@ -1,6 +1,7 @@
-// Time limits that end at the moment when somebody else acts. At P=1 the order is known: two timers that are due at once
-// are run in the order of their times, the first goroutine goes to runnext and is kicked into the ring by the second. So the
-// one with the later time runs first, and finds the one with the earlier time woken by its timer and still in the queue.
+// Timeouts that end at the moment when another goroutine acts. With one P the order is known. Two timers that are due
+// at once are run in the order of their times. The first goroutine goes to runnext, and the second one moves it into
+// the run queue. So the goroutine with the later time runs first, and finds that the timer has woken the other
+// goroutine and that this goroutine is in the wait queue.
 #include "base/atomic.h"
 #include "support/run_at.h"
 #include <thrum/thrum.h>
@@ -38,7 +39,8 @@ struct overtaker {
   mutex never_;
 };
 
-// Returns true if the writer gave up, false if the machine was too slow to set the scene. In both cases nobody hangs.
+// Returns true if the writer gave up, false if the machine was too slow to set the scene. In both cases no goroutine
+// hangs.
 bool reader_leaves_while_the_only_writer_gives_up() {
   bool gave_up = false;
   shared_mutex shared;
@@ -59,7 +61,7 @@ bool reader_leaves_while_the_only_writer_gives_up() {
   all.go([&] {
     shared.lock_shared();  // waits for the writer; let in when it gave up
     shared.unlock_shared();
-    shared.lock();  // and there is nobody it should have to wait for
+    shared.lock();  // there is no goroutine that it should have to wait for
     shared.unlock();
   });
   thrum::yield();
@@ -89,7 +91,7 @@ TEST(timed_races, T14_what_was_notified_may_be_destroyed_although_somebody_gave_
     done->add(1);
     wait_group all;
     auto const t = clock::now() + 100ms;  // all are to wait before that
-    int begun = 0;                        // there is one P: whoever has counted runs on until it waits
+    int begun = 0;                        // with one P a goroutine that has counted runs until it waits
     all.go([&] {
       ++begun;
       std::unique_lock lock(guard);

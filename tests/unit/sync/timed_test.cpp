@@ -134,8 +134,9 @@ TEST_P(timed, a_condition_variable_says_whether_it_was_notified_or_the_time_was_
   });
 }
 
-// A notification that finds one who gives up at that moment goes to the next. Only the last in line consumes; whoever else
-// is notified passes it on, so a signal that is lost leaves the consumer asleep beside a queue that is not empty.
+// A notification that finds a waiter which gives up at that moment goes to the next waiter. Only the last waiter in the
+// queue consumes. Every other waiter that is notified passes the notification on, so a lost notification leaves the
+// consumer asleep although the queue of items is not empty.
 TEST_P(timed, SY_08_no_signal_is_lost_to_one_who_gives_up) {
   constexpr int bystanders = 7;
   std::int64_t const items = scaled(3000, 100);

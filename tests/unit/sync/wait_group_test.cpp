@@ -95,7 +95,7 @@ TEST_P(wait_groups, T14_the_waiter_may_destroy_it_at_once) {
       }
       if (round % 5 == 0) thrum::yield();
       all->wait();
-      all.reset();  // whoever came last may still be on its way out of done()
+      all.reset();  // the last goroutine may be on its way out of done()
     }
   });
 }

@@ -108,7 +108,7 @@ TEST(many_sleepers, T04_one_that_computes_among_them_gets_a_p) {
   });
 }
 
-// With nobody to give the P to, sysmon has no reason to look again and again.
+// Without an M that could take the P, sysmon has no reason to look repeatedly.
 TEST(many_sleepers, T04_at_the_limit_of_threads_sysmon_does_not_look_all_the_time) {
   constexpr int threads = 6;
   with_slices_of const slices(usual_slices);

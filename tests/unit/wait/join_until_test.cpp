@@ -59,7 +59,8 @@ TEST_P(join_for, a_limit_of_the_largest_duration_is_none) {
   });
 }
 
-// The end and the limit come at about the same time: whoever is first, the joiner is woken once and the result is there.
+// The goroutine's end and the timeout come at about the same time. Whichever is first, the joiner is woken once and the
+// result is there.
 TEST_P(join_for, the_end_and_the_limit_at_once) {
   run([] {
     std::atomic<int> ended{0};

@@ -51,7 +51,7 @@ class gate {
   }
   wait_outcome pass_for(clock::duration d) { return pass_until((clock::now() + d).time_since_epoch().count()); }
 
-  // Lets one through; false: nobody waited.
+  // Lets one goroutine through. Returns false if no goroutine waited.
   bool open() {
     rt::M& m = *rt::current_m();
     rt::enter(m);
