@@ -97,6 +97,7 @@ TEST(sysmon, S16_SS_07_it_does_not_look_at_a_program_that_sleeps_in_the_kernel) 
   });
 }
 
+// sysmon looks often at a busy program: every 20 us at first, and at least every 10 ms.
 TEST(sysmon, S16_it_looks_at_a_busy_program) {
   run_at(2, [] {
     rt::Sched& s = this_sched();

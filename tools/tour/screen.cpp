@@ -44,7 +44,7 @@ char const* escape_of(ink colour) {
   return "";
 }
 
-// Written without buffering, so that the user sees it when it happens.
+// Flushes the text at once, so that the user sees it when it happens.
 void write(std::string const& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw std::system_error(errno, std::generic_category(), "standard output");
