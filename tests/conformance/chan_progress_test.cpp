@@ -1,5 +1,5 @@
-// Channels and the order in which goroutines run: woken ones first (SC-08, CH-11), pollers that yield (SC-17), long chains and
-// sieves (SC-25).
+// Channels and the order in which goroutines run: woken goroutines run first (SC-08, CH-11), goroutines that poll and
+// yield (SC-17), long chains and sieves (SC-25).
 #include "os/clock.h"
 #include "support/run_at.h"
 #include "support/slices.h"
@@ -198,8 +198,8 @@ TEST_P(channel_progress, SC25_the_prime_sieve) {
   });
 }
 
-// In the spirit of Go's powser1.go: a power series is a channel of its coefficients. 1/(1-x) is 1 + x * 1/(1-x), fed back to
-// itself; its square has the coefficients 1, 2, 3, ...
+// In the spirit of Go's powser1.go: a power series is a channel of its coefficients. 1/(1-x) is 1 + x * 1/(1-x), fed
+// back to itself. Its square has the coefficients 1, 2, 3, ...
 TEST_P(channel_progress, SC25_power_series_that_feed_back) {
   run([] {
     chan<bool> const stop;

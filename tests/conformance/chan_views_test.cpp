@@ -18,8 +18,8 @@
 
 #include <gtest/gtest.h>
 
-// clang before 16 checks the constraints of members when their class is instantiated, where an element may be incomplete, and
-// does not accept the views of libstdc++ 12.
+// clang before 16 checks the constraints of members when their class is instantiated, where an element may be
+// incomplete. It also does not accept the views of libstdc++ 12.
 #if defined(__clang__) && __clang_major__ < 16
 #define THRUM_CHECKS_CONSTRAINTS_LATE 0
 #else

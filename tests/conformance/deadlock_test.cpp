@@ -1,4 +1,5 @@
-// Nothing can ever run again (DL-01, S20): the program says so, lists who waits for what, and ends with code 2.
+// Deadlock: no goroutine can ever run (DL-01, S20). The program reports that, lists which goroutine waits for what, and
+// ends with code 2.
 #include "base/atomic.h"
 #include "conformance/child_test.h"
 #include "os/clock.h"

@@ -118,7 +118,8 @@ TEST_P(join_in_place, T07_results_and_exceptions_come_out) {
   });
 }
 
-// Main leaves the first thread for good when it first waits: so a child that waits on main's stack comes back elsewhere.
+// Main leaves the first thread for good when it first waits, so a child that waits on main's stack continues on another
+// thread.
 TEST(join_in_place_at_P1, T07_a_hosted_child_parks_and_comes_back_on_another_M) {
   without_slices const uninterrupted;
   run_at(1, [] {
@@ -428,7 +429,7 @@ TEST_P(join_in_place, T07_a_dropped_handle_destroys_the_result_once_before_durin
     counts captured;
     constexpr int each = 50;
     for (int i = 0; i < each; ++i) {
-      // before: it has not started, as far as we know
+      // Before the child starts, as far as the joiner knows.
       {
         auto const dropped = spawn([&, c = counted(captured)] { return counted(results); });
       }
@@ -446,7 +447,7 @@ TEST_P(join_in_place, T07_a_dropped_handle_destroys_the_result_once_before_durin
           EXPECT_FALSE(dropped.done());
         }
         b.pass();
-        // its frame refers to ours
+        // The child's frame refers to the frame of this function.
         ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1 && captured.alive.load(rt::acquire) == 0; }));
       }
       // after

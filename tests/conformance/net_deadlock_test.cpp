@@ -102,7 +102,7 @@ TEST_F(net_deadlock, S25_when_the_last_reader_has_gone_a_deadlock_is_seen) {
   }
 }
 
-// The one who sleeps in the poll does so for a timer too, and that is stopped.
+// The M that sleeps in the poller does so until a timer is due, too, and that timer is stopped.
 TEST_F(net_deadlock, S25_a_deadline_that_nobody_waits_for_hides_no_deadlock_for_long) {
   for (int const procs : {1, 2}) {
     auto const child = [procs] {

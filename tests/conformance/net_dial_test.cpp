@@ -104,7 +104,7 @@ class two_addresses {
       tcp_info about{};
       socklen_t bytes = sizeof about;
       EXPECT_EQ(::getsockopt(one.native_handle(), IPPROTO_TCP, TCP_INFO, &about, &bytes), 0);
-      return about.tcpi_unacked > about.tcpi_sacked;  // of one that listens: who waits, and the backlog
+      return about.tcpi_unacked > about.tcpi_sacked;  // of a listener: its pending connections, and its backlog
     }));
   }
 

@@ -162,7 +162,7 @@ TEST_P(net_stream, NE11_reads_and_writes_allocate_nothing) {
   });
 }
 
-// Go's TestEndlessWrite: the peer will say and read nothing more. The kernel takes what comes until its buffers are full.
+// Go's TestEndlessWrite: the peer writes and reads nothing more. The kernel takes data until its buffers are full.
 TEST_P(net_stream, NE11_who_writes_to_a_half_closed_peer_does_not_loop) {
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");
@@ -184,8 +184,9 @@ TEST_P(net_stream, NE11_who_writes_to_a_half_closed_peer_does_not_loop) {
   });
 }
 
-// The number alone says little, because sysmon opens files of its own. Asked by number of the call, because ThreadSanitizer takes a look
-// at a file that sysmon has just opened for a race.
+// The inode of the file that the descriptor refers to. The descriptor number alone says little, because sysmon opens
+// files of its own. The system call is made by number, because ThreadSanitizer would report a look at a file that
+// sysmon has just opened as a race.
 ino_t file_behind(int number) {
   struct stat about {};
   return ::syscall(SYS_fstat, number, &about) == 0 ? about.st_ino : 0;

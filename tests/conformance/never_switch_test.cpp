@@ -139,7 +139,7 @@ void expect_no_switch(int const& woken, int expected, Wake wake) {
   EXPECT_TRUE(wait_until([&] { return woken == before + expected; })) << "they were not woken";
 }
 
-// Another wants the mutex, and says when he has had it.
+// Locks the mutex. Another goroutine waits for it, and counts itself in `woken` when it has had the mutex.
 void lock_before_one(mutex& m, wait_group& all, int& woken) {
   m.lock();
   all.go([&] {
@@ -172,8 +172,8 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed
     lock_before_one(m, all, woken);
     ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&m); }));
     test::compute_for(2ms);
-    m.unlock();  // wakes him,
-    m.lock();    // and is faster
+    m.unlock();  // wakes the waiter,
+    m.lock();    // and locks the mutex before the waiter does
     ASSERT_FALSE(somebody_is_parked_on(&m));
     ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&m); }));
     EXPECT_EQ(woken, 0);

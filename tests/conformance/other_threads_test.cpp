@@ -1,4 +1,5 @@
-// Threads at the edges of a run: asleep in the kernel when it ends, from outside and about to end, or left in the parent of a fork.
+// Threads at the edges of a run: threads that sleep in the kernel when the run ends, foreign threads that are about to
+// end, and threads that are left in the parent of a fork.
 #include "base/platform.h"
 #include "child_test.h"
 #include "core/sched.h"
@@ -59,7 +60,7 @@ TEST_F(other_threads, T04_the_end_of_a_run_wakes_nobody_who_sleeps_in_the_kernel
       testing::ExitedWithCode(7), "");
 }
 
-// The last who could have helped may be any of them.
+// The last thread that could have woken a goroutine may be any of them.
 TEST_F(other_threads, S20_T13_a_deadlock_is_found_when_many_threads_from_outside_have_ended_at_once) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   EXPECT_FATAL(
@@ -121,7 +122,8 @@ TEST_F(other_threads, S38_a_run_ends_although_the_first_thread_has_used_it_and_l
       testing::ExitedWithCode(7), "");
 }
 
-// Those that an earlier run stopped for good are the parent's. Who helps here must not be taken for one of them.
+// The threads that an earlier run stopped for good are in the parent only. A thread that can wake a goroutine in the
+// child must not be taken for one of them.
 TEST_F(other_threads, T13_threads_that_are_asleep_in_the_parent_are_not_counted_in_the_child) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   if (test::emulated()) GTEST_SKIP() << "an emulator with several threads does not survive its fork";

@@ -235,7 +235,8 @@ TEST_F(library_locks_at_the_end, T03_the_program_ends_after_the_run) {
   }
 }
 
-// It is signalled for as long as it computes, by a number whose default is the program's end, and later runs have others in use.
+// The goroutine gets signals for as long as it computes. The default action of this signal number ends the program, and
+// later runs use other numbers.
 TEST_F(library_locks_at_the_end, T03_T15_one_that_computes_in_the_c_library_after_the_run_does_no_harm_to_later_ones) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   EXPECT_EXIT(
@@ -388,8 +389,8 @@ TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) 
   });
 }
 
-// One is paused with a lock that another wants, who sleeps in the kernel for it and has filled the ring before. How many of the ring
-// had run when the first one went on.
+// A goroutine is paused while it holds a lock. Another goroutine fills the run queue and then sleeps in the kernel for
+// the lock. Returns how many goroutines of the run queue had run when the first goroutine continued.
 int run_before_the_holder_of_the_lock() {
   constexpr int others = 10;
   int before_it = others;
@@ -416,8 +417,8 @@ int run_before_the_holder_of_the_lock() {
   return before_it;
 }
 
-// The P of the one that sleeps goes to the thread of the one that was paused, past all that stand in the queues. If the slice of the
-// sleeper ends before it sleeps they run first.
+// The P of the goroutine that sleeps goes to the thread of the paused goroutine, before all goroutines in the queues.
+// If the sleeper's slice ends before it sleeps, the queued goroutines run first.
 TEST(many_long_computations, T05_the_holder_of_a_lock_goes_before_others_when_somebody_sleeps_for_it) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   if (test::emulated()) GTEST_SKIP() << "the emulator's threads do not show where they sleep";
@@ -515,7 +516,7 @@ TEST(signals, T15_what_others_send_goes_to_the_programs_handler) {
     });
     EXPECT_TRUE(test::wait_until([&] { return has_begun && preempted(read_stats()) > 0; }));
     EXPECT_EQ(urgent, 0);
-    // The kernel makes one of two that come at once, and that may be ours.
+    // The kernel merges two pending signals with the same number into one, and that may be thrum's.
     EXPECT_TRUE(test::wait_until([] {
       ::raise(SIGUSR1);
       return urgent > 0;

@@ -141,8 +141,8 @@ TEST_F(sync_misuse, SY_02_unlock_shared_of_a_shared_mutex) {
 
 // --- SY-04, SY-05 ---
 
-// Go's TestSemaHandoff. A release here never switches; what it hands over is the permit and the next turn: the waiter is
-// the one to run when the releaser gives way.
+// Go's TestSemaHandoff. A release never switches here. It hands over the permit and the next turn, so the waiter runs
+// when the releaser gives way.
 class sync_handoff : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(at, sync_handoff, testing::Values(1, 2, 0), [](auto const& width) {
   return width.param == 0 ? std::string("default") : "P" + std::to_string(width.param);
@@ -172,7 +172,8 @@ std::int64_t handoffs(std::int64_t trials) {
   return first;
 }
 
-// Another P, if there is one, may have stolen it, and the kernel keep that one's thread from running: then it may be tried again.
+// Another P, if there is one, may have stolen the waiter, and the kernel may keep the thief's thread from running. So
+// the test may be repeated.
 TEST_P(sync_handoff, SY_04_the_first_waiter_runs_before_the_releaser_goes_on) {
   without_slices const uninterrupted;
   std::int64_t const trials = scaled(10'000, 500);
@@ -184,8 +185,8 @@ TEST_P(sync_handoff, SY_04_the_first_waiter_runs_before_the_releaser_goes_on) {
   });
 }
 
-// Semaphores whose addresses all fall into one bucket, each with a waiter. A list would make the larger crowd cost 4,096
-// times as much as the smaller, a tree some 110 times.
+// Semaphores whose addresses all fall into one bucket, each with a waiter. With a list the larger crowd would cost
+// 4,096 times as much as the smaller one, with a tree some 110 times.
 TEST(sync_crowd, SY_05_many_addresses_in_one_bucket_cost_the_logarithm) {
   constexpr std::size_t few = 500;
   constexpr std::size_t many = 64 * few;

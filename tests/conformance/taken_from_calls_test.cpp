@@ -1,4 +1,5 @@
-// S14, S15: a P that was left behind in a call, and those who want it: each gets an answer, whenever they come.
+// S14, S15: a P that an M has left behind in a system call, and the threads that want the P. Each of them gets an
+// answer, whenever it comes.
 #include "core/claims.h"
 #include "core/current.h"
 #include "os/barrier.h"
@@ -71,7 +72,8 @@ TEST_P(taken_from_calls, S14_a_p_has_one_owner_however_many_take_it) {
   });
 }
 
-// One that is interrupted in its call has its mark set for a moment: who wants the P then comes again. False: it was taken before.
+// A thread that a signal interrupts in its call has its mark set for a moment. A thread that wants the P at that moment
+// has to try once more. Returns false if the P was taken before.
 bool are_reached_beside_a_mark(void (*reach_all)()) {
   bool is_seen = false;
   run_at(2, [&] {
@@ -151,7 +153,8 @@ std::optional<bool> is_the_other_first_after(rt::claim_for why) {
   return is_claimed ? std::optional(is_first) : std::nullopt;
 }
 
-// However short calls are that follow each other, the others have their turns: who comes back when his slice is over hands the P on himself.
+// However short the calls are that follow each other, the other goroutines get their turns, because a goroutine that
+// comes back when its slice is over hands the P off itself.
 TEST(calls_that_are_claimed, S14_who_comes_back_meanwhile_keeps_the_p_unless_his_slice_is_over) {
   run_at(1, [] {
     constexpr auto is_seen = [](std::optional<bool> const& seen) { return seen.has_value(); };

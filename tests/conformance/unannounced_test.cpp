@@ -1,4 +1,5 @@
-// T04: threads that sleep in the kernel without saying so. Their Ps go on with others, and their sleep is not disturbed.
+// T04: threads that sleep in the kernel in unannounced calls. Their Ps run other goroutines, and their sleep is not
+// disturbed.
 #include "core/current.h"
 #include "os/late_code.h"
 #include "support/child.h"
@@ -76,7 +77,7 @@ void expect_that_the_stats_name_the_place(options const& chosen) {
     auto const calls = read_stats().unannounced_calls;
     ASSERT_FALSE(calls.empty());
     EXPECT_GT(calls[0].count, 0U);
-    if (!test::emulated() && !rt::with_tsan) {  // whose own frames lie in between
+    if (!test::emulated() && !rt::with_tsan) {  // TSan's own frames would be in between
       EXPECT_EQ(calls[0].system_call, SYS_read);
       Dl_info where{};
       ASSERT_NE(::dladdr(calls[0].caller, &where), 0);
@@ -123,7 +124,8 @@ TEST(unannounced_calls, T04_a_place_in_a_plugin_is_named_too) {
   });
 }
 
-// Back from the kernel it finds no P, and is hardly ever met outside the C library: after a while it waits for one there, too (S40).
+// A thread comes back from the kernel without a P, and a signal hardly ever finds it outside of the C library. After a
+// while it waits for a P inside the C library, too (S40).
 TEST(unannounced_calls, S40_one_that_comes_back_into_the_c_library_does_not_stay_there_without_a_p) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   test::with_slices_of const slices(1ms);

@@ -74,8 +74,8 @@ class idle_programs : public testing::TestWithParam<char const*> {};
 INSTANTIATE_TEST_SUITE_P(at, idle_programs, testing::Values("1", "2", "8"),
                          [](auto const& procs) { return "P" + std::string(procs.param); });
 
-// A server with a client that says something now and then: in between nothing happens. A thread may be kept from going to rest by a
-// machine that has other things to do, so one of many times of idleness must be without a call.
+// A server has a client that sends something now and then. In between the server makes no system call. A busy machine
+// may keep a thread from going to rest, so only one of many idle intervals has to be without a call.
 TEST_P(idle_programs, S25_make_no_system_call_between_events) {
   auto const echo = thrum::test::this_program().parent_path() / "example_echo";
   if (!std::filesystem::exists(echo)) GTEST_SKIP() << echo << " was not built";

@@ -1,4 +1,5 @@
-// What the network and the kernel do to a program: no descriptors left, resets, peers that are gone or slow, failing calls.
+// Faults of the network and the kernel: no descriptors left, resets, peers that have gone or are slow, and calls that
+// fail.
 #include "os/fault.h"
 #include "support/descriptors.h"
 #include "support/fatal.h"
@@ -202,7 +203,8 @@ TEST_P(net_faults, S25_a_peer_that_is_silent_times_out_and_others_go_on) {
   });
 }
 
-// One that takes nothing for so long is gone, says the kernel if asked to: no end and no reset came, and no deadline is set.
+// If asked to, the kernel gives up a peer that takes no data for a certain time. No end of the stream and no reset has
+// come, and no deadline is set.
 TEST_P(net_faults, S25_a_peer_that_the_kernel_gives_up_is_an_error_for_all_who_wait) {
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");

@@ -84,7 +84,7 @@ TEST_P(process_faults, PR08_with_a_real_limit_of_descriptors_start_fails_and_wai
   });
 }
 
-// No pidfd, or none that can be polled, or no copy of it for the second who waits.
+// There is no pidfd, or none that can be polled, or no copy of it for the second goroutine that waits.
 TEST_P(process_faults, PR08_without_a_descriptor_a_child_is_waited_for_all_the_same) {
   for (call const missing : {call::pidfd, call::duplicate, call::epoll_ctl}) {
     run([missing] {

@@ -116,8 +116,8 @@ TEST_F(threads, S21_passing_the_limit_ends_the_program) {
   }
 }
 
-// One of the threads has lost its P, as it sleeps in the kernel without having said so. That it may come back is no reason to wait for
-// threads that there cannot be.
+// One of the threads has lost its P because it sleeps in the kernel in an unannounced call. It may come back, but that
+// is no reason to wait for threads that cannot be made.
 TEST_F(threads, S21_passing_the_limit_ends_the_program_beside_a_thread_that_sleeps) {
   EXPECT_FATAL(thrum::run(
                    [] {

@@ -53,7 +53,7 @@ using answers = std::vector<answer>;
 // With errno as the call has left it.
 inline answer told(long result, std::string data = {}) { return {result, result < 0 ? errno : 0, std::move(data)}; }
 
-// Who makes the calls, as his partner sees him.
+// The goroutine or thread that makes the calls, as its partner sees it.
 class caller {
  public:
   caller() : tid_(rt::os::current_tid()) {
@@ -141,7 +141,7 @@ struct both_ends {
   }
 };
 
-// The same file under a number where nothing else comes to be once it is closed: threads of the runtime open files, too.
+// The same file under a high number, which no other file gets when it is closed. The runtime's threads open files, too.
 inline int high_up(int fd) {
   constexpr int high = 900;  // below FD_SETSIZE
   int const made = ::fcntl(fd, F_DUPFD, high);

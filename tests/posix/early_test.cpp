@@ -25,7 +25,8 @@ namespace {
   return true;
 }();
 
-// T01: the loader has a lock. It would be asked for with a lock of the scheduler's in hand, in a child of fork or in a signal handler.
+// T01: the loader has a lock. If the loader were asked at the first use of a function, its lock would be taken under a
+// lock of the scheduler, in a child of fork or in a signal handler.
 TEST(posix_early, T01_the_loader_is_not_asked_at_the_first_use) {
   namespace plain = posix::plain;
   posix::plain_function const* const all[] = {&plain::read,

@@ -136,7 +136,7 @@ TEST_P(posix_fifos, what_is_short_is_not_torn) {
   });
 }
 
-// All are woken by a byte, and those who come too late must not find out by sleeping in the kernel.
+// One byte wakes all readers. The readers that come too late must not sleep in the kernel.
 TEST_P(posix_fifos, of_many_who_read_one_gets_it_and_the_others_wait_on) {
   run([] {
     auto ends = make_fifo();

@@ -168,7 +168,8 @@ TEST_P(posix_handlers, T08_who_has_changed_his_threads_mask_gives_it_to_nobody) 
   });
 }
 
-// Of the thread of this name, as the kernel shows it: a bit for each, the first for signal 1. None: it is not there, or not named yet.
+// The signals that the thread with this name blocks, as the kernel shows them: one bit per signal, and bit 0 is signal
+// 1. nullopt if there is no thread with this name.
 std::optional<std::uint64_t> signals_blocked_on(std::string const& name) {
   for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream status(task.path() / "status");

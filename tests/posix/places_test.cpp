@@ -30,7 +30,8 @@ THRUM_AT_EVERY_WIDTH(posix_places);
   return true;
 }();
 
-// While `waits` runs on one goroutine others run, at P=1 as well, and their number of threads does not grow with theirs.
+// While goroutines wait in calls other goroutines run, also with one P, and the number of threads does not grow with
+// the number of goroutines that wait.
 TEST_P(posix_places, T08_thousands_wait_in_calls_on_few_threads) {
   run([] {
     std::int64_t const count = scaled(1000, 100);
@@ -307,7 +308,7 @@ TEST(posix_symbols, what_is_loaded_finds_them) {
   }
 }
 
-// Those who wait when a run ends are not met by the next.
+// The next run does not touch the goroutines that wait when a run ends.
 TEST(posix_runs, who_was_left_behind_is_passed_over) {
   auto pipe = make_pipe();
   for (int round = 0; round < 3; ++round) {

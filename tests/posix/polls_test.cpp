@@ -310,7 +310,8 @@ TEST_P(posix_polls, what_is_closed_by_another_wakes_those_who_wait) {
         EXPECT_EQ(::close_range(static_cast<unsigned>(pipe.first), static_cast<unsigned>(pipe.first), 0), 0);
         pipe.first = -1;
       }
-      // Those who poll see no such number, or, after dup2, one that is not ready: they were told all the same.
+      // The goroutines that poll find that the descriptor is closed or, after dup2, that it is not ready. They were
+      // told all the same.
       all.wait();
       EXPECT_EQ(told_so, 10);
     }

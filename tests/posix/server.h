@@ -58,7 +58,8 @@ class own_folder {
 
 class own_server {
  public:
-  // user: who it is to be if we are root, null: as we are. last: the signal that ends it. What it says goes to the log.
+  // `user` is the user as which the server runs if the test runs as root; null means the test's own user. `last` is the
+  // signal that ends the server. The server's output goes to the log.
   own_server(std::vector<std::string> words, std::string const& log, char const* user, int last) : last_(last) {
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());

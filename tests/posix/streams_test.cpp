@@ -1,4 +1,4 @@
-// read and write and their kin: pipes, sockets, terminals, files and what else has a number.
+// read, write and related calls on pipes, sockets, terminals, files and other descriptors.
 #include "posix/both_ways.h"
 
 #include <array>

@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 class make_way : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(make_way);
 
-// One waits at home, on every thread that has a P, and opens a gate when it is told. The other, on the same thread if there is but one,
-// does `blocks`, which ends when the gate is open.
+// On every thread that has a P, one goroutine waits at home, and opens a gate when it is told to. Another goroutine, on
+// the same thread if there is only one, calls `blocks`, which returns when the gate is open.
 template <class F>
 void let_one_depend_on_the_other(F blocks) {
   struct pair {
@@ -160,8 +160,8 @@ TEST_P(make_way, T08_one_that_is_at_home_comes_back_to_its_thread_from_a_call) {
   });
 }
 
-// Those who block go back to where others are at home: there is one thread for each that blocks at a time, and not one for each that is
-// at home.
+// A goroutine that has blocked goes back to a thread that is home to others. So there is one thread for each goroutine
+// that blocks at a time, and not one for each resident.
 TEST_P(make_way, T08_residents_do_not_spread_over_more_and_more_threads) {
   without_slices const uninterrupted;
   run([] {

@@ -1,5 +1,5 @@
-// The parts of example_kv when memory runs out, which the server survives: nothing half made may stay behind. And what they keep
-// of it when they need it no longer.
+// The parts of example_kv when memory runs out. The server survives that, so no half-made object may be left. Also
+// checks how much memory the parts keep when they do not need it any more.
 #include "base/platform.h"
 #include "kv/client.h"
 #include "kv/command.h"

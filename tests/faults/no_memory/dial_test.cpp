@@ -1,7 +1,8 @@
 // A goroutine that thrum itself starts has no caller to which it could report that there is no memory. The program must
 // not end for that reason.
 //
-// This program replaces operator new, which throws on all goroutines but main when it is told to, and the C library's lookup of names.
+// This program replaces the C library's lookup of names, and operator new, which throws on all goroutines except main
+// when it is told to.
 #include "core/current.h"
 #include "support/fatal.h"
 #include <thrum/thrum.h>

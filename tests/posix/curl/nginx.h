@@ -1,4 +1,5 @@
-// An nginx of our own, on a port of loopback: files of many lengths, answers that take their time, and some that are none.
+// An nginx of the test's own, on a port of loopback. It serves files of many lengths, slow answers, and some that are
+// no valid answers.
 #pragma once
 
 #include "posix/server.h"

@@ -44,8 +44,9 @@ TEST_P(posix_curl_transfers, a_thousand_at_once) {
     }
     all.wait();
     EXPECT_EQ(good, count);
-    // Not one for each. But on a busy machine some are paused in the middle of a page, and some asleep for the lock of the program's
-    // memory, which malloc needs for more; both keep their threads.
+    // There is not one thread for each goroutine. But on a busy machine some goroutines are paused in the middle of a
+    // page, and some sleep for the kernel's lock of the process's memory, which malloc needs to get more. Both keep
+    // their threads.
     EXPECT_LE(num_threads(), procs() + 64);
   });
 }

@@ -79,7 +79,8 @@ void in_child_first() {
 
 [[gnu::constructor(101)]] void install_handlers() { ::pthread_atfork(before_fork, in_parent, in_child_first); }
 
-// Whose thread has no P when it forks: in the child it would wait for one for ever, wherever it enters the runtime.
+// The goroutine's thread has no P when it forks. In the child it would wait for a P for ever, wherever it enters the
+// runtime.
 TEST_P(posix_locks_in_children, T04_a_child_of_one_that_has_lost_its_p_enters_nothing) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer's fork is a long way, and sysmon gives it a P meanwhile";
   run([] {

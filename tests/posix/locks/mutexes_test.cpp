@@ -16,7 +16,8 @@ namespace {
 class posix_mutexes : public at_every_width {};
 THRUM_AT_WIDTHS(posix_mutexes, 1, 2, 8);
 
-// As threads, these two would go on; on one thread without thrum::posix_locks the second sleeps for good, and with it the first.
+// As threads, these two would continue. As goroutines on one thread and without thrum::posix_locks, the second would
+// sleep for good, and with it the first.
 TEST_P(posix_mutexes, T08_a_lock_held_over_a_read_that_waits_keeps_only_those_who_want_it) {
   without_slices const uninterrupted;
   run([] {
@@ -152,7 +153,7 @@ TEST_P(posix_mutexes, a_wait_leaves_errno_alone) {
   });
 }
 
-// Of those whose time is over some were chosen in that moment.
+// Some of the goroutines whose timeout ends were chosen at that moment.
 TEST_P(posix_mutexes, T08_limits_of_time_lose_no_wake_up) {
   run([] {
     std::int64_t const rounds = scaled(300, 30);
@@ -344,7 +345,7 @@ TEST_P(posix_mutexes, inside_blocking_the_thread_waits) {
   });
 }
 
-// A run leaves behind who waits when it ends; the next one has nothing to do with them.
+// A run leaves behind the goroutines that wait when it ends. The next run must not touch them.
 TEST_P(posix_mutexes, T12_who_was_left_behind_is_not_woken_by_the_next_run) {
   static std::mutex guarded;
   guarded.lock();

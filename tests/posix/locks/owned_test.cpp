@@ -371,7 +371,8 @@ TEST_P(posix_owned_mutexes, T08_a_goroutine_that_ends_with_one_leaves_it_locked)
   });
 }
 
-// The numbers of goroutines begin anew in every run: main has the same one. It is on the first thread, which outlives the run.
+// The ids of goroutines begin at the same number in every run, so main has the same id. It is on the first thread,
+// which outlives the run.
 TEST_P(posix_owned_mutexes, T12_what_a_run_has_left_locked_is_its_threads_and_not_the_next_runs) {
   THRUM_SKIP_WHAT_IS_WRONG();
   mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);

@@ -1,4 +1,5 @@
-// All of it at once: goroutines and threads, mutexes of all kinds, conditions and limits of time, calls that wait in between.
+// Everything at once: goroutines and threads, mutexes of all kinds, condition variables and timeouts, and calls that
+// wait in between.
 #include "base/random.h"
 #include "posix/locks/locks.h"
 

@@ -1,6 +1,6 @@
-// T08 where the compiler sees everything: this file and thrum::posix are compiled at -O3 and optimised together at link time. It then asks
-// for the address of errno once in faults_of, and keeps it over every call and its park. Between two rounds each goroutine is moved to
-// another thread, by force.
+// T08 where the compiler sees everything: this file and thrum::posix are compiled at -O3 and optimised together at link
+// time. The compiler then computes the address of errno once in faults_of, and keeps it across every call and its park.
+// Between two rounds each goroutine is moved to another thread by force.
 #include "os/thread.h"
 #include "posix/both_ways.h"
 #include "support/run_at.h"
