@@ -62,7 +62,7 @@ bool is_ours(struct sigaction const& action, int layer) noexcept { return action
 // Chooses the layer for a new run, in this order:
 // 1. The layer whose action is in force.
 // 2. The topmost linked layer, if it was put on top of the very handler that is in force. This happens if the program
-// sets its handler in every run.
+//    sets its handler in every run.
 // 3. A new layer above all linked ones. The result is `layers` if there is none.
 int layer_to_use(int number, struct sigaction const& in_force) noexcept {
   for (int i = 0; i < layers; ++i) {

@@ -50,7 +50,7 @@ using fault_handler = bool (*)(int signal, siginfo_t* information, void* ucontex
 // to the previous action:
 // - A handler of the program is called with the signal mask that it asked for.
 // - For the default action, SIG_DFL is restored and the fault repeats, so that the core file and the exit status are
-// those of a program without thrum.
+//   those of a program without thrum.
 // Returns 0 or the errno; EALREADY means that a handler is installed. After an error nothing is changed.
 int install_fault_handler(fault_handler handler) noexcept;
 

@@ -41,10 +41,10 @@ bool is_broken_output(int fd) noexcept {
 
 // The handler of SIGPIPE. The signal does not say which descriptor it is about.
 // - If thrum was writing to a descriptor other than 1 and 2, the write returns its error code, and the program
-// continues.
+//   continues.
 // - Any other write also returns its error code while standard output and standard error have readers.
 // - If standard output or standard error is broken, the program ends as it would without a handler, because "program |
-// head -1" must end, whichever function the program prints with.
+//   head -1" must end, whichever function the program prints with.
 // It uses no siginfo_t, because a program that puts the handler back by signal() removes SA_SIGINFO.
 THRUM_SIGNAL_ENTRY void pipe_is_broken(int signal) {
   int const fd = writes_to;

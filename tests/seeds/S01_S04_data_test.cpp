@@ -1,5 +1,5 @@
-// S01 to S04: the data of G, M, P and the scheduler, looked at while they run and with the world stopped. How scheddetail shows
-// them: S01_S03_scheddetail_test.cpp; the dump: conformance/dump_test.cpp.
+// S01 to S04: the data of G, M, P and the scheduler, observed while they run and with the world stopped.
+// S01_S03_scheddetail_test.cpp tests how scheddetail shows them, and conformance/dump_test.cpp tests the dump.
 #include "core/sched.h"
 #include "os/clock.h"
 #include "os/thread.h"

@@ -79,7 +79,8 @@ TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_rin
   test::without_slices const uninterrupted;
   run_at(2, [&] {
     steal_case const expected = GetParam();
-    // A thread that sleeps in the kernel loses its P, and with it the scene: under an emulator even one that computes may.
+    // A thread that sleeps in the kernel loses its P, which spoils the scene. Under an emulator even a thread that
+    // computes may lose it.
     observation seen;
     std::uint64_t taken_from_sleepers = 0;
     do {

@@ -82,8 +82,9 @@ TEST_P(bursts, S13_a_crowd_that_is_released_at_once_spreads_as_well) {
   });
 }
 
-// SC-13. What is sampled are two words, not one moment: a sample counts only if nothing changed around it. An M that gave
-// its P up and found work on its last look spins without asking, as in Go, so a few samples may be above; never above P.
+// SC-13. A sample reads two words at different moments, so it counts only if nothing changed around it. An M that gave
+// its P up and found work on its last look spins without checking the limit, as in Go. So a few samples may be above
+// half, but none is above the number of Ps.
 TEST_P(bursts, S13_SC_13_at_most_half_of_the_busy_ps_search) {
   std::int64_t samples = 0;
   std::int64_t above_half = 0;
@@ -119,7 +120,7 @@ TEST_P(bursts, S13_SC_13_at_most_half_of_the_busy_ps_search) {
     EXPECT_GT(samples, 0);
     EXPECT_LE(most, procs());
   };
-  int tries = 0;  // who searches and is put off its CPU stays counted while others go to rest
+  int tries = 0;  // an M that loses its CPU while it searches stays counted while others go to rest
   do run(sample);
   while (above_half > samples / 10 && ++tries < 10);
   EXPECT_LE(above_half, samples / 10) << "of " << samples;
@@ -164,7 +165,7 @@ usage used_in_two_idle_seconds(int procs) {
   return idle;
 }
 
-// SS-07. A thread may be kept from going to rest by a machine that has other things to do: so one of some tries must be right.
+// SS-07. A busy machine may keep a thread from going to rest, so only one of several tries has to succeed.
 TEST_P(idle_program, S13_SS_07_uses_no_cpu) {
   std::int64_t const cpu_us_max = 2'000 * test::slowness();
   long const switches_max = 10L * test::slowness();

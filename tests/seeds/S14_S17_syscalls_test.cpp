@@ -437,8 +437,8 @@ TEST_P(blocked_ps, S41_every_p_can_be_reached_while_its_goroutine_is_in_the_kern
   });
 }
 
-// DL-05: neither a long call nor the moment when sysmon holds its P looks like a deadlock. In a child process, where no watchdog
-// silences the report. The long form is the row's.
+// DL-05: neither a long call nor the moment when sysmon holds the P of the call looks like a deadlock. The test runs in
+// a child process, because no watchdog hides the report there. The long form of the test has the figures of the row.
 TEST_P(blocked_ps, DL_05_a_call_is_no_deadlock) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto const child = [] {

@@ -1,5 +1,5 @@
-// S16: sysmon's pace, and what it rescues of what the scheduler puts off (wake.h, timekeeper.h). What it does with system calls and slices
-// is in S14_S17_syscalls_test.cpp and S18_S19_preemption_test.cpp.
+// S16: how often sysmon looks, and which put-off wake-ups and timers it makes up for (wake.h, timekeeper.h). What it
+// does with system calls and slices is tested in S14_S17_syscalls_test.cpp and S18_S19_preemption_test.cpp.
 #include "support/channels.h"
 #include "support/gate.h"
 #include "support/goroutines.h"
@@ -30,8 +30,9 @@ using test::spin_until;
 using test::this_p;
 using test::this_sched;
 
-// The wake-up for a goroutine in runnext is put off, since its readier will block. This one does not. True: sysmon rescued it,
-// and told the P not to put such wake-ups off for a while. It may also be found by an M that is just going to rest.
+// The wake-up for a goroutine in runnext is put off, because its waker usually blocks soon. In this test it does not
+// block. Returns true if sysmon woke a P for the goroutine and told the waker's P not to put such wake-ups off for a
+// while. The goroutine may also be found by an M that is just going to rest.
 bool rescues_what_is_in_runnext() {
   chan<int> const c;
   std::atomic<bool> received{false};
@@ -107,8 +108,9 @@ TEST(sysmon, S16_it_looks_at_a_busy_program) {
   });
 }
 
-// The times between so many looks, as seen by one that keeps a P busy and otherwise does nothing that sysmon could see. If it was
-// kept from running itself there were several meanwhile, and each has its share of the time.
+// The times between `count` looks of sysmon, as seen by a goroutine that keeps a P busy and otherwise does nothing that
+// sysmon could see. If the kernel kept the goroutine from running, there may have been several looks meanwhile, and
+// each of them gets an equal share of the time.
 std::vector<std::chrono::nanoseconds> times_between_looks(std::size_t count) {
   rt::Sched& s = this_sched();
   std::vector<std::chrono::nanoseconds> between;
@@ -134,7 +136,7 @@ bool is_in_deep_sleep(rt::Sched& s) {
   return s.sysmon_in_deep_sleep;
 }
 
-// For fifty looks after it was woken: 20 us, and what the kernel adds to so short a sleep.
+// For fifty looks after sysmon was woken, the time is 20 us plus what the kernel adds to so short a sleep.
 TEST(sysmon, S16_SS_07_it_looks_every_20_us_at_a_program_that_has_just_begun_to_work) {
   auto const limit = 200us * test::slowness();
   auto const measure = [] {
@@ -175,8 +177,8 @@ TEST(sysmon, S16_SS_07_it_looks_every_10_ms_at_a_program_in_which_nothing_happen
   EXPECT_LE(seen.longest, most) << seen;
 }
 
-// With nothing to do but to look it comes ever more seldom, every 10 ms in the end; having taken a P it looks every 20 us again. The
-// machine may have other things to do, and then it is not always fast; but slow it is, as a rule.
+// If sysmon finds nothing to do, it looks less and less often, and in the end every 10 ms. After it has taken a P it
+// looks every 20 us. On a busy machine it is not always fast then, but it is slow as a rule while it finds nothing.
 TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
   run_at(2, [] {
     rt::Sched& s = this_sched();
@@ -215,8 +217,9 @@ TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
   });
 }
 
-// That one was preempted says nothing about the next: it looks again when that one's slice ends. 50 looks for each is what it takes to slow
-// down. More than usual are made while the kernel keeps those who compute from running: so it may be tried again.
+// That a goroutine was preempted says nothing about the next one, so sysmon looks at the end of the next slice. It
+// takes 50 looks for each slice to slow down. sysmon looks more often than usual while the kernel keeps the goroutines
+// that compute from running, so the test may be repeated.
 TEST(sysmon, S16_loops_that_take_turns_do_not_make_it_look_often) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   test::with_slices_of const slices(10ms);
@@ -265,7 +268,7 @@ bool sleeps_deeply(int naps) {
   return is_deep;
 }
 
-// Who wants a trace wants it of an idle program too.
+// A user who turns the trace on wants it of an idle program, too.
 TEST(sysmon, S16_SS_07_it_never_sleeps_deeply_with_a_schedtrace) {
   EXPECT_TRUE(sleeps_deeply(100));
   test::with_debug const meanwhile("schedtrace=3600000");

@@ -136,7 +136,8 @@ TEST(preemption, S18_asyncpreemptoff) {
   });
 }
 
-// Three take turns in calls that never wait, since their channels have room. On how many threads: one that was paused keeps its own.
+// Three goroutines take turns in calls that never wait, because their channels have free places. Returns on how many
+// threads they ran. A goroutine that was paused keeps its own thread.
 int threads_of_three_in_turns() {
   std::mutex guard;
   std::set<std::thread::id> seen_on;
@@ -191,7 +192,7 @@ TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
       chan<int> next;
       all.go([&, next] {
         EXPECT_EQ(next.recv(), 1);
-        constexpr std::int64_t less_than_a_slice_ns = 5'000'000'000;  // whose end would bring it on as well
+        constexpr std::int64_t less_than_a_slice_ns = 5'000'000'000;  // the end of a slice would let it run as well
         seen = test::spin_until([&] { return goes_on.load(); }, less_than_a_slice_ns);
       });
       auto const& s = test::this_sched();
@@ -315,8 +316,8 @@ TEST(preemption, S19_SC_20_four_counters_get_on_alike) {
   EXPECT_LE(seen.most, factor * seen.least);
 }
 
-// As many loops as may be paused at once (Sched::paused_max), and two that run: from then on others are started only now and then. The
-// limit of threads makes the number small, except in the long form.
+// There are as many loops as may be paused at once (Sched::paused_max), and two that run. From then on other goroutines
+// are started only now and then. The limit of threads makes the number small, except in the long form of the test.
 TEST(preemption, S19_everyone_has_a_turn_beside_as_many_loops_as_may_be_paused) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(500us);

@@ -130,7 +130,8 @@ TEST_P(resize, TR04_a_resize_is_one_pause_and_reading_none) {
   });
 }
 
-// By goroutines that wait for each other. One whose slice ends meanwhile leaves its P to another, which counts as the same.
+// The number of Ps that goroutines which wait for each other use at once. A goroutine whose slice ends meanwhile leaves
+// its P to another one, which counts as the same.
 int ps_used_at_once(int width) {
   std::atomic<int> running{0};
   std::vector<std::atomic<int>> on(static_cast<std::size_t>(width));
@@ -311,7 +312,8 @@ TEST_P(resize, S23_many_stop_the_world_at_once) {
   });
 }
 
-// Its P is taken back from a thread that is not there yet. It must not be forgotten, or every stop would order new ones.
+// When the world stops, the P of an unborn M is taken back. The M must not be forgotten, because otherwise every stop
+// would order new threads.
 TEST_P(resize, S23_S31_threads_on_their_way_when_the_world_stops_are_not_ordered_again) {
   run([] {
     std::atomic<bool> ends{false};
@@ -348,8 +350,9 @@ TEST_P(resize, S23_counts_survive_the_ps_they_were_counted_on) {
   });
 }
 
-// How long a call that resizes takes, on average, beside four who work again and again. Each has begun anew before each call: who was
-// stopped by the last one, and not yet started, would be stopped already.
+// How long a call that changes the number of Ps takes on average, beside four goroutines that call `work` repeatedly.
+// Each goroutine has begun a new call of `work` before each change, because one that the last change stopped and that
+// has not started would be stopped already.
 template <class F>
 std::chrono::nanoseconds average_resize_beside(F work) {
   constexpr int resizes = 10;

@@ -57,8 +57,8 @@ void forget_what_was_slow() {
       nullptr);
 }
 
-// Goroutines that wait for turns, each at a descriptor of its own, which are all one and the same counter: one write makes them all
-// ready at once, and so they are found together.
+// Goroutines that wait for turns, each at a descriptor of its own. All descriptors refer to the same eventfd counter,
+// so one write makes all of them ready at once, and one poll finds them together.
 class crowd {
  public:
   crowd(int size, std::function<void()> handle)

@@ -141,8 +141,8 @@ TEST_P(communicating, S33_a_pipeline_with_fan_out_and_fan_in) {
   });
 }
 
-// What was written before a send is seen after the receive, and what was read before a receive that makes room, before the
-// send that takes it (Go's memory model); ThreadSanitizer looks on.
+// What was written before a send is visible after the receive. What was read before a receive that frees a place in the
+// buffer was read before the send that uses the place (Go's memory model). ThreadSanitizer checks both.
 TEST_P(communicating, S33_plain_memory_travels_with_the_messages) {
   run([] {
     std::int64_t const rounds = test::scaled(20'000, 1000);

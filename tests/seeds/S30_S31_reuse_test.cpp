@@ -79,7 +79,7 @@ TEST(reuse, S30_an_m_goes_on_with_the_next_goroutine) {
     for (int i = 0; i < 1000; ++i) all.go([&] { tids.insert(rt::os::current_tid()); });
     all.wait();
     EXPECT_EQ(tids, std::set<int>{tid});
-    // Every 61st tick, and main's own park, whose lock is released by g0 before an unstarted one gets a stack (T11).
+    // Every 61st tick, and main's own park, whose lock g0 releases before an unstarted goroutine gets a stack (T11).
     EXPECT_LE(this_p().counters.switches_via_g0.load(rt::relaxed) - switches, 1000U / 61 + 10)
         << "the others followed each other without g0";
   });

@@ -72,7 +72,7 @@ TEST(surplus_threads, S31_end_while_the_program_sleeps) {
   });
 }
 
-// One that kept the time, and was relieved by another who keeps an earlier one, sleeps on as an idle thread.
+// A timekeeper that another M replaces, because that M watches an earlier timer, continues to sleep as an idle M.
 TEST(surplus_threads, S31_one_that_kept_the_time_may_be_let_go) {
   run_with({.max_procs = 2, .idle_thread_after = 3ms}, [] {
     for (int round = 0; round < test::scaled(20, 5); ++round) {

@@ -88,7 +88,7 @@ TEST(schedtrace_lines, S34_TR_01_come_once_per_interval) {
   EXPECT_LT(tries, 10) << times.lines.size() << " lines in " << times.end << " ms";
 }
 
-// Go's fields (its proc.go, schedtrace), in its order; what is our own follows on the same line.
+// Go's fields (schedtrace in its proc.go), in Go's order. Fields that only thrum has follow on the same line.
 TEST_F(schedtrace, S34_TR_01_in_detail_one_line_per_p_thread_and_goroutine_as_go_writes_them) {
   std::string const number = "[0-9]+";
   std::string const or_nil = "([0-9]+|nil)";

@@ -1,5 +1,5 @@
-// S39: a list of goroutines that become runnable at once, on the running scheduler. The exact split between the queues is
-// in tests/unit/sched/queues_test.cpp.
+// S39: a list of goroutines that become runnable at once, on the running scheduler. tests/unit/sched/queues_test.cpp
+// tests how they are divided between the queues.
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/slices.h"

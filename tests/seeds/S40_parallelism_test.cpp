@@ -139,8 +139,9 @@ ways ways_gone() {
   return all;
 }
 
-// Some compute, some are in short calls, some in long ones, and some sleep in the kernel without a word and compute afterwards: Ps
-// are left behind, taken, handed off and come back to, until each of that has happened.
+// Some goroutines compute, some make short calls, some make long ones, and some sleep in the kernel in unannounced
+// calls and compute afterwards. So Ps are left behind, taken, handed off and returned to. The test runs until each of
+// that has happened.
 TEST_P(parallelism, S40_nor_are_there_more_beside_goroutines_in_the_kernel) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(500us);

@@ -51,7 +51,7 @@ class baton {
     std::uintptr_t seen = nobody;
     // release: the G has left its stack before the passer can see it
     if (word.compare_exchange(seen, reinterpret_cast<std::uintptr_t>(&left), rt::acq_rel, rt::acquire)) return;
-    word.store(nobody, rt::relaxed);  // passed meanwhile: only we look at it now
+    word.store(nobody, rt::relaxed);  // it was passed meanwhile, and only this thread looks at the word
     rt::ready(m, left);
   }
 

@@ -1,4 +1,5 @@
-// The parts of the channels' model test: the checker knows right from wrong, the text can be read back, the shrinker shrinks.
+// The parts of the model test of channels: the checker tells right histories from wrong ones, the text of a program can
+// be read back, and the shrinker makes programs smaller.
 #include "stress/chan_model/checker.h"
 #include "stress/chan_model/generator.h"
 #include "stress/chan_model/program.h"

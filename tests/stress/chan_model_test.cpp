@@ -2,8 +2,9 @@
 // (S33). There must be an order of its operations that explains what was seen, and no goroutine may be left waiting
 // that could continue.
 //
-// A program that cannot be explained is made smaller while it still fails, and printed:
-//   THRUM_CHAN_PROGRAM='0|s0 s0|r0' THRUM_TEST_SEED=... test_stress --gtest_filter='*chan_model*'     plays it, many times
+// A program that cannot be explained is made smaller for as long as it fails, and is printed. The following plays it
+// many times:
+//   THRUM_CHAN_PROGRAM='0|s0 s0|r0' THRUM_TEST_SEED=... test_stress --gtest_filter='*chan_model*'
 #include "base/random.h"
 #include "stress/chan_model/checker.h"
 #include "stress/chan_model/generator.h"
@@ -106,7 +107,8 @@ TEST_P(chan_model_at, S33_the_program_of_THRUM_CHAN_PROGRAM) {
 TEST(chan_model_seeds, S33_a_run_with_one_p_and_a_seed_can_be_repeated) {
   std::uint64_t const first_seed = test_seed();
   auto const play = [&](char const* scheduler_seed) {
-    with_debug const meanwhile(scheduler_seed + std::string(",slice=10000000"));  // whose end would change the order
+    with_debug const meanwhile(scheduler_seed +
+                               std::string(",slice=10000000"));  // the end of a slice would change the order
     std::string all;
     run_at(1, [&] {
       for (std::uint64_t i = 0; i < 100; ++i) {

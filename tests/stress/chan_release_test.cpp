@@ -26,7 +26,7 @@ void pause(std::int64_t round) {
   for (std::int64_t i = round * 7 % 50; i > 0; --i) rt::cpu_relax();
 }
 
-// A channel whose memory is used again by the next one at once, so that a late store also shows without AddressSanitizer.
+// A channel whose memory the next channel reuses at once, so that a late store also shows without AddressSanitizer.
 template <class T>
 struct short_lived {
   explicit short_lived(std::size_t capacity) : handle(std::make_unique<chan<T>>(capacity)) {}
@@ -106,8 +106,8 @@ TEST_P(channel_release, T14_by_the_one_who_sees_it_closed) {
   });
 }
 
-// The frame of a result and its cancellation: what the receiver owns dies while the sender's select still lets go of the
-// other channels. There are many of them, and the receiver does not wait to be woken: he polls.
+// The frame of a result and its cancellation. What the receiver owns is destroyed while the sender's select is leaving
+// the other channels. There are many channels, and the receiver polls instead of waiting to be woken.
 TEST_P(channel_release, T14_all_channels_of_a_select_by_the_receiver_of_its_choice) {
   on_many([](std::int64_t round) {
     short_lived<std::int64_t> const result(1);
@@ -127,7 +127,8 @@ TEST_P(channel_release, T14_all_channels_of_a_select_by_the_receiver_of_its_choi
   });
 }
 
-// The other way round: the select has long been parked when a sender deals with it and leaves, taking all channels along.
+// The other way round: the select has been parked for long when a sender completes it, leaves and destroys all
+// channels.
 TEST_P(channel_release, T14_all_channels_of_a_waiting_select_by_whoever_dealt_with_it) {
   on_many([](std::int64_t round) {
     wait_group received;

@@ -129,8 +129,8 @@ TEST_P(many_runs, T12_closing_wakes_nobody_who_is_forgotten) {
   }
 }
 
-// A goroutine that was still in user code when its run ended, and now comes to a channel in which goroutines of the next run
-// wait: it must neither wake them nor make the channel forget them.
+// A goroutine was in user code when its run ended, and later uses a channel in which goroutines of the next run wait.
+// It must neither wake them nor make the channel forget them.
 TEST_P(many_runs, T12_a_straggler_does_not_touch_the_channels_of_the_next_run) {
   if (procs() == 1) GTEST_SKIP() << "with one P main ends only when the straggler lets it";
   for (int how = 0; how < 4; ++how) {

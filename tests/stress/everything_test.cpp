@@ -1,6 +1,6 @@
-// SC-23: everything at once. Channels, select, timers, mutexes, joins, announced and unannounced calls, computing, locked
-// goroutines, threads from outside, dumps, and the number of Ps changed all the time; with preemption. Nothing is lost, and the
-// run ends whenever main says so.
+// SC-23: everything at once, with preemption: channels, select, timers, mutexes, joins, announced and unannounced
+// calls, computing, locked goroutines, foreign threads, dumps, and a number of Ps that changes all the time. Nothing is
+// lost, and the run ends when main returns.
 #include "base/random.h"
 #include "stress/seed.h"
 #include "support/hogs.h"
@@ -162,7 +162,8 @@ TEST_P(everything, T02_the_run_ends_in_the_middle_of_it) {
   }
 }
 
-// Tokens go round, and each carries the number of times that it was passed on: none is lost, doubled or delivered twice.
+// Tokens go round, and each carries the number of times that it was passed on. No token is lost, doubled or delivered
+// twice.
 TEST(resizing_stress, S23_from_1_to_64_and_back_a_thousand_times) {
   test::run_at(1, [] {
     constexpr int tokens = 8;

@@ -1,11 +1,11 @@
-// No wake-up is ever lost (S10, S13; SC-16): goroutines park and ready each other across Ps, ten million times, a hundred
-// million with THRUM_TEST_LONG=1.
+// No wake-up is ever lost (S10, S13, SC-16). Goroutines park and ready each other across Ps ten million times, or a
+// hundred million times with THRUM_TEST_LONG=1.
 //
 // A lost wake-up shows in one of three ways:
 // - All threads sleep beside a runnable goroutine. The scheduler's own check ends the program.
 // - A round makes no progress. The watchdog ends the program.
-// - Another P would run the goroutine sooner or later. In that case the waker does not leave its P and spins until the
-// woken goroutine answers, so no other P can help.
+// - Another P would run the goroutine sooner or later, which would hide the loss. There the waker keeps its P and
+//   spins until the woken goroutine answers, so no other P can help.
 #include "stress/baton.h"
 #include "stress/seed.h"
 #include "support/run_at.h"
@@ -185,9 +185,9 @@ TEST_P(lost_wakeup, SC16_a_new_goroutine_runs_while_its_maker_keeps_its_P) {
   });
 }
 
-// A goroutine that yields is in no queue for a moment, and a P that searches just then finds nothing. Here the successor
-// keeps the P until the yielder has come back: another P must have been told. The successors do not end before all is
-// over, so that each needs a fresh stack: that makes the moment long.
+// A goroutine that yields is in no queue for a moment, and an M that searches just then finds nothing. In this test the
+// next goroutine keeps the P until the goroutine that yielded has continued, so another P must have been woken. The
+// next goroutines do not end before the test does, so each needs a fresh stack, which makes the moment long.
 TEST_P(lost_wakeup, SC16_a_yielder_comes_back_while_its_successor_keeps_the_P) {
   std::int64_t const each = scaled(is_long() ? 300'000 : 30'000, 500);
   run_at(procs(), [&] {
@@ -260,7 +260,7 @@ TEST_P(lost_wakeup, S13_a_wait_group_that_is_waited_for_again_and_again) {
   EXPECT_EQ(ran, turns * crowd);
 }
 
-// Who joins wakes through the child's end; the children are stolen, claimed or found finished.
+// The end of the child wakes the joiner. The children are stolen, claimed or found finished.
 TEST_P(lost_wakeup, T11_joins_of_children_that_others_may_have_begun) {
   std::int64_t const turns = rounds(0.05) / 4 + 1;
   run_at(procs(), [&] {

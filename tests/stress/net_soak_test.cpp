@@ -82,8 +82,8 @@ struct tally {
   std::vector<std::string> unexpected_;
 };
 
-// One connection's life, as the one who asks. Whatever ends it early must have been caused: by itself, by a fault that was injected
-// here, or by one that made the server give up.
+// The life of one connection, on the client's side. If it ends early there must be a cause: the client itself, a fault
+// that was injected here, or a fault that made the server give up.
 class life {
  public:
   life(endpoint const& server, rt::random_source random, tally& counts) : random_(random), counts_(counts) {

@@ -1,5 +1,5 @@
-// Work spreads over the idle Ps, and at once (S13; SC-13, SC-14, SC-16). The figures are the rows', some ten times what Go
-// shows; the machine may be busy with others, so a median has ten tries.
+// Work spreads over the idle Ps at once (S13, SC-13, SC-14, SC-16). The limits are those of the rows, which are some
+// ten times what Go shows. The machine may be busy with other programs, so a median has ten tries.
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/clock.h"
@@ -39,7 +39,8 @@ struct latencies {
   [[nodiscard]] std::int64_t max_ns() const { return *std::max_element(each_ns.begin(), each_ns.end()); }
 };
 
-// measure() answers latencies; the best median and the best maximum of up to ten tries. What never comes fails in there.
+// measure() returns latencies. Checks the best median and the best maximum of up to ten tries. If an event never comes,
+// measure() itself fails.
 template <class Measure>
 void expect_quick(Measure measure, std::int64_t median_limit_ns, std::int64_t max_limit_ns) {
   std::int64_t best_median = INT64_MAX;
@@ -205,7 +206,7 @@ TEST_P(parallelism, SC13_at_most_half_of_the_busy_Ps_search) {
     over.store(true, rt::relaxed);
     sampler.join();
   };
-  int tries = 0;  // who searches and is put off its CPU stays counted while others go to rest
+  int tries = 0;  // an M that loses its CPU while it searches stays counted while others go to rest
   do run_at(procs(), sample);
   while (too_many > looks / 20 && ++tries < 5);
   RecordProperty("looks", std::to_string(looks));

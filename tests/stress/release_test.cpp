@@ -98,7 +98,7 @@ TEST_P(release_at_once, T14_a_once_destroyed_by_whoever_waited_for_it) {
       rt::atomic<bool> it_runs{false};
       wait_group has_begun;
       has_begun.add(1);
-      // It runs the function; we come while it does, or just after.
+      // The new goroutine runs the function. The current one calls while it does so, or just afterwards.
       go([&, round] {
         first.call([&] {
           it_runs.store(true, rt::relaxed);

@@ -1,5 +1,6 @@
-// T02, T03, T12, S38: a process that starts and ends its runtime a thousand times, by run() and embedded, with threads from outside
-// that come in, stay away and end whenever they like. Afterwards it has no more memory, threads and descriptors than before.
+// T02, T03, T12, S38: a process starts and ends its runtime a thousand times, by run() and embedded, with foreign
+// threads that use the runtime, do not use it and end at any time. Afterwards it has no more memory, threads and
+// descriptors than before.
 #include "base/platform.h"
 #include "base/random.h"
 #include "os/memory.h"
@@ -44,8 +45,8 @@ struct holdings {
   }
 };
 
-// Some of everything: waits, timers, calls, a locked goroutine, a change of the number of Ps, and goroutines that the end of the run
-// finds where they are.
+// Some of everything: waits, timers, calls, a locked goroutine, a change of the number of Ps, and goroutines that have
+// not ended when the run ends.
 void work(std::uint64_t seed) {
   rt::random_source random(seed);
   mutex guard;

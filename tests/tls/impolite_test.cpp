@@ -194,7 +194,7 @@ TEST_P(tls_impolite, TLS_a_write_in_the_handshake_ends_by_the_write_deadline_bes
     EXPECT_EQ(error, std::errc::timed_out);
     both.client.set_write_deadline(tls_stream::no_deadline);
     auto server = spawn([&] { return test::answer_all(both.server); });
-    both.client.handshake();  // does not wait for the reader, who gets its byte only later
+    both.client.handshake();  // does not wait for the reader, which gets its byte only later
     both.client.write_all("x");
     reader.join();
     both.client.close();

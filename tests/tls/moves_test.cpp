@@ -30,8 +30,8 @@ using test::scaled;
 class tls_moves : public test::at_every_width {};
 THRUM_AT_WIDTHS(tls_moves, 1, 2, 8);
 
-// Each goroutine fails in its own way, parks in the middle of its handshake again and again, and others leave errors in the queue of
-// the thread on which it wakes.
+// Each goroutine fails in its own way and parks repeatedly in the middle of its handshake, while other goroutines leave
+// errors in the error queue of the thread on which it wakes.
 TEST_P(tls_moves, T08_failures_of_many_goroutines_do_not_mix) {
   run([] {
     struct failure {

@@ -1,4 +1,4 @@
-// Who is believed, and what is agreed upon in a handshake.
+// Which peers are accepted, and what a handshake negotiates.
 #include "support/run_at.h"
 #include "tls/streams.h"
 

@@ -1,11 +1,14 @@
-// Whether a history can be explained: is there an order of all operations in which a plain sequential channel does what was
-// seen?
+// Checks whether a history can be explained, which means that there is an order of all operations in which a plain
+// sequential channel does what was seen.
 //
-// The model takes one step at a time. A step begins one goroutine's next operation and carries it out, or puts the goroutine
-// into the queues it waits in; a partner that waits there is completed by the same step. Every outcome must be the one in the
-// history. All orders of steps are tried, depth first; states that led nowhere are remembered. In the end all that was
-// completed must be accounted for, and exactly those whose operation was not completed must wait: so two that wait for each
-// other cannot be explained, nor a value that was lost, doubled or overtaken.
+// The model takes one step at a time. A step begins the next operation of one goroutine and carries it out, or puts the
+// goroutine into the queues in which it waits. A partner that waits there is completed by the same step. Every outcome
+// must be the one in the history. The checker tries all orders of steps, depth first, and remembers states that led
+// nowhere.
+//
+// In the end every completed operation must be accounted for, and exactly the goroutines whose operation was not
+// completed must wait. So two goroutines that wait for each other cannot be explained, nor can a value that was lost,
+// doubled or overtaken.
 #pragma once
 
 #include "stress/chan_model/program.h"

@@ -1,8 +1,9 @@
-// Runs a program on the scheduler and records what came of it. On a goroutine.
+// Runs a program on the scheduler and records the results. It is called on a goroutine.
 //
-// A program is over when all of its goroutines have ended or wait: only they know its channels. They are looked at twice; if
-// all waited or had ended both times, and none had completed anything in between, all of them did so at one moment. Those who
-// wait are left where they are, for good.
+// A program is over when all of its goroutines have ended or wait, because only they know its channels. The interpreter
+// looks at them twice. If all of them waited or had ended both times, and none had completed an operation in between,
+// there was one moment at which all of them waited or had ended. The goroutines that wait are left where they are, for
+// good.
 #pragma once
 
 #include "base/atomic.h"
@@ -41,7 +42,7 @@ class interpreter {
  public:
   // nullopt: it does not come to rest.
   static std::optional<history> run(program const& p, how_to_run how) {
-    auto const shared = std::make_shared<common>(p, how);  // for those who will never end
+    auto const shared = std::make_shared<common>(p, how);  // for the goroutines that never end
     for (std::size_t g = 0; g < p.goroutines.size(); ++g) {
       thrum::go([shared, g] { interpreter(*shared, g).run_body(); });
     }

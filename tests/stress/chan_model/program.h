@@ -2,8 +2,8 @@
 //
 //   0,2|s0 r1 y|[r0 s1] c0|{rn s1} t0 u1     channels 0 and 1 with capacities 0 and 2; three goroutines
 //
-// s send, r receive, c close, t try_send, u try_recv, y yield; [..] a select, {..} one with an `otherwise`; n for nil. Every
-// send has a value of its own: which goroutine, which operation, which case.
+// s is send, r receive, c close, t try_send, u try_recv, y yield. [..] is a select, {..} a select with an `otherwise`,
+// and n is a nil channel. Every send has a value of its own, which names the goroutine, the operation and the case.
 #pragma once
 
 #include <cstddef>

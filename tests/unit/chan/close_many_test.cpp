@@ -1,5 +1,5 @@
-// Closing a channel on which a crowd waits: other goroutines get the channel's lock in between, selects leave meanwhile, and a
-// thread that closes while a run begins wakes the goroutines of that run.
+// Closing a channel on which a crowd waits. Other goroutines get the channel's lock in between, selects leave
+// meanwhile, and a thread that closes the channel while a run begins wakes the goroutines of that run.
 #include "chan/channel.h"
 #include "sched/timers.h"
 #include "support/run_at.h"
@@ -120,7 +120,7 @@ TEST(close_of_a_channel, selects_leave_while_it_wakes_many_waiters) {
   });
 }
 
-// The last handles but the closer's own are dropped by goroutines that the same close wakes, or that leave while it goes on.
+// All handles except the closer's own are dropped by goroutines that this close wakes, or that leave during the close.
 TEST(close_of_a_channel, may_be_the_last_use_of_a_channel_with_many_waiters) {
   run_at(2, [] {
     for (std::int64_t round = 0; round < scaled(100, 10); ++round) {
@@ -153,8 +153,8 @@ std::int64_t cpu_ns_of(std::thread& thread) {
   return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
 }
 
-// A thread that has found no run alive comes to the channel's lock when a run has begun, and a goroutine of that run comes there at
-// the same time. Whichever is first, the goroutine goes on.
+// A thread that has found no run alive takes the channel's lock when a run has begun, and a goroutine of that run takes
+// the lock at the same time. Whichever is first, the goroutine continues.
 TEST(close_of_a_channel, by_a_thread_that_saw_no_run_wakes_the_goroutines_of_one_that_begins) {
   for (int round = 0; round < 30; ++round) {
     chan<int> c;

@@ -1,5 +1,5 @@
-// Waking a crowd that waits for one object. The waker releases the lock of the bucket in between, so time limits end and new
-// goroutines begin to wait in the middle of it. None of them is forgotten, and none is woken that came later.
+// Waking a crowd that waits for one object. The waker releases the lock of the bucket in between, so timeouts end and
+// new goroutines begin to wait in the middle of it. No waiter is forgotten, and no goroutine is woken that came later.
 #include "core/current.h"
 #include "core/sched.h"
 #include "sched/timers.h"

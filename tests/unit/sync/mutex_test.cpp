@@ -253,8 +253,8 @@ TEST(mutex_outside, without_a_run_an_uncontended_one_works_and_a_contended_one_s
   guard.unlock();
 }
 
-// The first run ends between the unlock that woke a waiter and that waiter's turn. The mutex is free then, and must be a
-// mutex like any other in the next run.
+// The first run ends between the unlock that woke a waiter and that waiter's turn. The mutex is free then, and must be
+// usable like any other mutex in the next run.
 TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_next) {
   test::without_slices const uninterrupted;
   auto const guard = std::make_unique<mutex>();
@@ -332,8 +332,8 @@ TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_
   }
 }
 
-// Held around a whole run by its caller; one of its goroutines waits for it, so long that the mutex turns fair. With the
-// run they are gone, and the caller's mutex is its own again.
+// The caller of run holds the mutex during the whole run. A goroutine waits for it for so long that the mutex becomes
+// fair. The waiter is gone with the run, and the caller can unlock the mutex and lock it as usual.
 TEST(mutex_outside, T12_one_held_around_a_run_that_waited_for_it_is_free_when_it_is_unlocked) {
   test::without_slices const uninterrupted;
   auto const guard = std::make_unique<mutex>();

@@ -67,8 +67,8 @@ TEST_F(run_stamps, a_promise_is_broken_when_its_run_is_over_and_found_once) {
   EXPECT_EQ(take_broken_promise(promised), 0U);
 }
 
-// One thread is all the runs: each begins, and a goroutine of it waits. The others are threads from outside that look. What they
-// see of a run must never be taken for what a run that is over has left behind as long as that run is alive.
+// One thread plays all runs. Each run begins, and a goroutine of it waits. The other threads are foreign threads that
+// read the word. As long as a run is alive, they must never take its flags for flags that an ended run has left behind.
 TEST_F(run_stamps, waiters_of_a_run_that_begins_meanwhile_are_never_forgotten) {
   auto const runs = static_cast<std::uint32_t>(test::scaled(60'000, 6'000));  // fewer than there are numbers
   atomic<word> state{0};

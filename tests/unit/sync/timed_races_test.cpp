@@ -27,7 +27,7 @@ void compute_until(clock::time_point when) {
   }
 }
 
-// Waits for `when`, and goes on before those whose time was a little earlier.
+// Waits until `when`, and continues before the goroutines whose time was a little earlier.
 struct overtaker {
   overtaker() { never_.lock(); }
   ~overtaker() { never_.unlock(); }

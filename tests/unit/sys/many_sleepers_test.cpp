@@ -1,4 +1,4 @@
-// Many threads that sleep in the kernel without having said so, beside few that work: what sysmon does about them is bounded.
+// Many threads sleep in the kernel in unannounced calls, beside few that work. What sysmon does about them is bounded.
 #include "core/sched.h"
 #include "os/clock.h"
 #include "os/thread.h"

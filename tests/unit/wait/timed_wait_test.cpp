@@ -121,7 +121,7 @@ TEST_P(timed_waits, S27_one_that_gave_up_is_passed_over) {
   });
 }
 
-// Waker and timer race for the same goroutine: exactly one of them wins, and each side agrees who.
+// A waker and a timer race for the same goroutine. Exactly one of them wins, and both sides agree which one.
 TEST_P(timed_waits, S26_the_race_of_waker_and_timer_has_one_winner) {
   run([] {
     gate g;
