@@ -75,7 +75,7 @@ TEST_P(elements, CH13_empty_types) {
   });
 }
 
-struct only_moved {  // of our own making: it travels in a box
+struct only_moved {  // a type of the test's own, so the channel moves it in a box
   explicit only_moved(int v) : value(std::make_unique<int>(v)) {}
   std::unique_ptr<int> value;
 };

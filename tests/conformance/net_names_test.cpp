@@ -1,4 +1,4 @@
-// Names that are asked for by questions of our own (net/query.h), against a name server of this test.
+// Names that thrum looks up by queries of its own (net/query.h), against a name server that this test runs.
 #include "net/query.h"
 #include "os/fault.h"
 #include "support/descriptors.h"

@@ -100,7 +100,7 @@ TEST_P(process_waits, PR04_an_end_that_a_debugger_holds_back_is_waited_for) {
   });
 }
 
-// At half the pace of ours.
+// A clock that runs at half the speed of the real one.
 struct slow_clock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;

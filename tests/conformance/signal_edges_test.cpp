@@ -75,7 +75,7 @@ int slices_end_without_room_for_signals() {
   return of_the_program > 0 ? 7 : 2;  // it may have been the program's
 }
 
-// The kernel has no room for what comes with a signal: ours is to be known without it.
+// The kernel has no memory for the siginfo of a signal, so thrum has to recognise its signal without the siginfo.
 TEST_F(signals_to_spare, T15_slices_end_although_too_many_signals_wait_in_the_system) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   if (test::emulated()) GTEST_SKIP() << "the emulator's own signals have no room either";

@@ -40,7 +40,7 @@ using rt::os::clear_faults;
 using rt::os::fault_for_good;
 using rt::os::inject_fault;
 
-// Bytes of all mappings of the process, but for libc's heap: when that grows is not ours to say.
+// The bytes of all mappings of the process, except the heap of libc, because thrum does not decide when the heap grows.
 std::int64_t mapped_bytes() {
   std::FILE* const maps = std::fopen("/proc/self/maps", "r");
   std::uint64_t sum = 0;
@@ -55,7 +55,8 @@ std::int64_t mapped_bytes() {
   return static_cast<std::int64_t>(sum);
 }
 
-// Less than the smallest thing that thrum maps (a slab's chunk, a signal stack: 64 KiB); what libc's heap does is not ours.
+// Less than the smallest mapping that thrum makes (64 KiB for a chunk of a slab or a signal stack). It allows for what
+// libc's heap does.
 constexpr std::int64_t heap_noise = 60 * 1024;
 
 // How a child process ended.
@@ -174,7 +175,7 @@ void make_goroutines_until_refused() {
       refused = true;
     }
   }
-  EXPECT_TRUE(refused || max_procs() > 1);  // others may end them as fast as we make them
+  EXPECT_TRUE(refused || max_procs() > 1);  // other Ps may end them as fast as this goroutine makes them
   clear_faults();
   EXPECT_TRUE(wait_until([&] { return ran.load(rt::acquire) == made; })) << ran.load(rt::relaxed) << " of " << made;
   wait_group ended;

@@ -97,7 +97,7 @@ TEST_P(posix_connections, connect_tells_how_it_went) {
   });
 }
 
-// Two see the one who came; the one who does not get him must not keep its thread.
+// Two goroutines see that a connection has come. The goroutine that does not get it must not keep its thread.
 TEST_P(posix_connections, of_many_who_accept_each_gets_one) {
   run([] {
     listener listens;
@@ -130,7 +130,7 @@ int in_announced_calls() {
   return count;
 }
 
-// They see the same ones who come; those who get none must not keep a thread each.
+// All goroutines see the same new connections. The goroutines that get none must not keep a thread each.
 TEST_P(posix_connections, many_who_accept_do_not_wait_on_threads_of_their_own) {
   run([] {
     leave_the_first_thread();
@@ -166,7 +166,7 @@ TEST_P(posix_connections, many_who_accept_do_not_wait_on_threads_of_their_own) {
   });
 }
 
-// Those who accept stand in line, and the first of these wait for one who is gone.
+// The goroutines that accept wait in a queue, and the first of them wait for a listener that is closed.
 TEST_P(posix_connections, a_new_listener_under_a_number_that_was_closed_unseen_has_its_turn) {
   run([] {
     leave_the_first_thread();

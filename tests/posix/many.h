@@ -62,8 +62,10 @@ void told_alike(int procs, int count, Body const& body) {
   expect_alike(goroutines, threads);
 }
 
-// A descriptor for each of a thousand is more than many systems give at first. And the kernel's table is made wide enough at once: whenever
-// that grows, by doubling, all who open something sleep for some milliseconds, and as many threads are made as goroutines come to that.
+// Raises the limit of descriptors, because the default of many systems does not allow one for each of a thousand
+// goroutines. It also makes the kernel's table of descriptors large enough at once. Whenever the table grows, by
+// doubling, all threads that open a descriptor sleep for some milliseconds, and a thread is made for each goroutine
+// that comes to that.
 inline void allow_all_descriptors() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);

@@ -1,4 +1,4 @@
-// sleep and its kin.
+// sleep and related calls.
 #include "posix/both_ways.h"
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// S25: the network poller is a source of runnable goroutines: for the one who searches, for sysmon, and for the last idle M,
-// which sleeps in it.
+// S25: the network poller is a source of runnable goroutines for an M that searches for work, for sysmon, and for the
+// last idle M, which sleeps in the poller.
 #include "os/fault.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"

@@ -42,7 +42,8 @@ void run_named(void (*f)()) {
       {.max_procs = 2});
 }
 
-// What happened, the goroutine, the function that did it (where names are to be had), and who made the goroutine.
+// The expected report: what happened, the goroutine, the function that did it (if names are available), and the
+// function that created the goroutine.
 std::string report_of(std::string const& what, std::string const& function) {
   std::string expected = what + ".*\n(.*\n)*goroutine [0-9]+ \\[running\\] crasher\n";
   if (rt::symbols().reads_files()) expected += "(.*\n)*.*" + function;

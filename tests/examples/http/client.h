@@ -144,7 +144,7 @@ class http_server : public testing::Test {
     return made;
   }
 
-  // As all requests of the tests: to whom it goes does not matter.
+  // A request as all tests send it. The value of the Host field does not matter.
   static std::string get(std::string_view path, std::string_view further = "") {
     return "GET " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(further) + "\r\n";
   }

@@ -1,4 +1,4 @@
-// A Redis of our own, on a socket in a folder of our own.
+// A Redis server of the test's own, on a socket in a folder of the test's own.
 #pragma once
 
 #include "posix/server.h"

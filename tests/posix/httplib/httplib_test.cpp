@@ -109,7 +109,7 @@ std::string session(int port, int silent_port, int i) {
   return told;
 }
 
-// The server and those who ask it.
+// The server and its clients.
 TEST_P(posix_httplib, goroutines_are_told_what_threads_are_told) {
   constexpr int count = 24;
   silent_server const silent;

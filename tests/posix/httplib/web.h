@@ -48,7 +48,8 @@ class web {
     add_handlers();
     port_ = it_.bind_to_any_port("127.0.0.1");
     EXPECT_GT(port_, 0);
-    // It listens with room for five; who finds none tries again after a second.
+    // The library listens with a backlog of five, and a client that finds the backlog full tries once more after a
+    // second.
     EXPECT_EQ(::listen(listener, 1024), 0);
   }
   // Until it is stopped.

@@ -20,7 +20,8 @@
 
 namespace thrum::test {
 
-// Goroutines that wait for a mutex or a condition variable, on the scheduler of the caller, who does not.
+// Waits until `count` goroutines of the caller's run wait for a mutex or a condition variable. The caller itself does
+// not.
 [[nodiscard]] inline bool until_waiting(rt::wait_reason reason, int count) {
   return wait_until([&] { return waiting_for(reason) == count; });
 }

@@ -51,7 +51,8 @@ TEST(posix_pq, T08_five_hundred_goroutines_wait_for_their_queries_at_once_at_two
 class posix_pq : public at_every_width {};
 THRUM_AT_WIDTHS(posix_pq, 1, 2, 8);
 
-// A pool, as servers have it: who wants to ask takes one, and the next who takes it may be on another thread.
+// A connection pool, as servers have it. A goroutine takes a connection for a query, and the next goroutine that takes
+// the connection may be on another thread.
 void ask_ten_thousand_times(std::string const& where, bool with_tls) {
   constexpr int connections = 100;
   constexpr int goroutines = 400;

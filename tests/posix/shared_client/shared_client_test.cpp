@@ -39,7 +39,7 @@ TEST_P(posix_shared_client, T08_goroutines_share_a_client) {
           }
         });
       }
-      // Beside those who wait for their turn others run.
+      // Other goroutines run while these wait for their turn.
       auto const slow = client.Get("/slow");
       EXPECT_TRUE(slow && slow->body == "slow");
       all.wait();

@@ -1,4 +1,4 @@
-// CP-01: who am I, after a move to another thread.
+// CP-01: the current M and goroutine are right after a move to another thread.
 #include "core/current.h"
 
 #include "core/p.h"

@@ -1,4 +1,4 @@
-// S14: who takes Ps from system calls, step by step on one thread (core/claims.h).
+// S14: which thread gets a P that is taken from a system call, step by step on one thread (core/claims.h).
 #include "core/claims.h"
 
 #include "core/m.h"

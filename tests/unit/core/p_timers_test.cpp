@@ -276,8 +276,8 @@ TEST(p_timers, T12_the_end_of_a_run_takes_all_entries_out) {
   }
 }
 
-// Any sequence of settings on several heaps against a plain model: who is armed, and for when. With few timers, and with so many
-// that heaps are swept bit by bit.
+// Random sequences of settings on several heaps, compared with a plain model that knows which timers are armed, and for
+// when. There are few timers, or so many that heaps are swept bit by bit.
 class p_timers_model : public testing::TestWithParam<std::uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(of, p_timers_model, testing::Values(50U, 5'000U));
 

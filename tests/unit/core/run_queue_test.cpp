@@ -1,4 +1,4 @@
-// The ring and runnext of a P, alone: who gets what in which order.
+// The run queue and runnext of a P, without a scheduler: which goroutines come out, and in which order.
 #include "core/run_queue.h"
 
 #include "support/fake_gs.h"

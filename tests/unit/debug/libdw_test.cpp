@@ -63,7 +63,7 @@ struct plain<R (*)(A...)> {
 };
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wignored-attributes"  // their arguments are marked as nonnull, ours are not
+#pragma GCC diagnostic ignored "-Wignored-attributes"  // the library's arguments are marked as nonnull, thrum's are not
 #endif
 TEST(declared_of_libdw, functions_have_the_signatures_of_its_headers) {
 #define THRUM_EXPECT_SAME(name, ...)                                                                            \
@@ -77,7 +77,8 @@ TEST(declared_of_libdw, functions_have_the_signatures_of_its_headers) {
 #endif
 
 #if __has_include(<ares.h>)
-// Its macros would replace our names from here on: what is compared is taken before.
+// The macros of the library's header would replace thrum's names from here on, so the values to compare are taken
+// before.
 namespace declared {
 constexpr int statuses[] = {ours::ARES_SUCCESS,  ours::ARES_ENODATA,  ours::ARES_ESERVFAIL,    ours::ARES_ENOTFOUND,
                             ours::ARES_EREFUSED, ours::ARES_EBADNAME, ours::ARES_ECONNREFUSED, ours::ARES_ETIMEOUT,

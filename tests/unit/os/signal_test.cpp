@@ -254,11 +254,12 @@ TEST_F(fault_signals, a_handler_put_on_top_of_ours_stays_and_its_chain_holds) {
   ASSERT_EQ(sigaction(SIGSEGV, &top, &found_below), 0);
   EXPECT_EQ(remove_fault_handler(), EBUSY);
   load(page);
-  EXPECT_EQ(chained, 2);  // the one on top, and through our link the first one
+  EXPECT_EQ(chained, 2);  // the handler on top, and the first one by way of thrum's
   EXPECT_EQ(seen.calls, 0);
 
   ASSERT_EQ(protect_none(page, page_size()), 0);
-  ASSERT_EQ(install_fault_handler(not_mine), 0);  // no circle: we are still linked below the one on top
+  ASSERT_EQ(install_fault_handler(not_mine),
+            0);  // makes no loop, because thrum's handler is linked below the one on top
   load(page);
   EXPECT_EQ(chained, 4);
   EXPECT_EQ(seen.calls, 1);
@@ -280,7 +281,7 @@ TEST_F(fault_signals, an_installation_that_fails_changes_nothing) {
   EXPECT_EQ(install_fault_handler(not_mine), 0);
 }
 
-// As a program has it that was started by one who had called the kernel directly.
+// The mask of a program whose parent process has blocked these signals by calling the kernel directly.
 TEST(mask, T15_the_signals_of_the_C_library_itself_do_not_count) {
   std::thread([] {
     std::uint64_t const of_libc = std::uint64_t{3} << 31U;
@@ -305,7 +306,7 @@ TEST(alt_stack, T15_has_room_for_64_KiB_and_four_frames) {
 TEST(alt_stack, goes_back_to_what_the_thread_had) {
   stack_t before{};
   ASSERT_EQ(sigaltstack(nullptr, &before), 0);
-  EXPECT_EQ(remove_alt_stack(), 0);  // nothing of ours to remove
+  EXPECT_EQ(remove_alt_stack(), 0);  // thrum has set no stack, so there is nothing to remove
   mapping const stack = map(alt_stack_bytes());
   ASSERT_EQ(stack.error, 0);
   ASSERT_EQ(install_alt_stack(stack.address, alt_stack_bytes()), 0);

@@ -1,4 +1,4 @@
-// mutex and shared_mutex with a time limit. Who gives up leaves nothing behind: neither a wake-up that others needed, nor a
+// mutex and shared_mutex with a timeout. A goroutine that gives up consumes no wake-up that others need, and leaves no
 // flag that keeps them waiting.
 #include "base/random.h"
 #include "os/clock.h"

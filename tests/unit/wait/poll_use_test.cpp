@@ -1,4 +1,4 @@
-// Who uses a descriptor: the end of the count.
+// The count of the calls that use a descriptor, at its upper limit.
 #include "wait/poll_use.h"
 
 #include "support/fatal.h"
