@@ -1,5 +1,5 @@
-// What a channel does, at every width: blocking and being released, closing and draining, order, and size (CH-01, CH-02,
-// CH-04, CH-05, CH-07, CH-16).
+// What a channel does, with every number of Ps: blocking and being released, closing and draining, order, and size
+// (CH-01, CH-02, CH-04, CH-05, CH-07, CH-16).
 #include "base/atomic.h"
 #include "support/channels.h"
 #include "support/run_at.h"

@@ -1,5 +1,6 @@
-// Chaos (os/chaos.h, boot/chaos.h) does what it says: a test that passes under it has met something. Each in a child process, which
-// has an environment of its own. In builds with checks; elsewhere there is none.
+// Chaos (os/chaos.h, boot/chaos.h) does what its settings say, so a test that passes with chaos has met real disorder.
+// Each test runs in a child process, because that has an environment of its own. Chaos exists only in builds with
+// checks.
 #include "base/atomic.h"
 #include "conformance/child_test.h"
 #include "os/fault.h"
@@ -19,7 +20,8 @@
 namespace thrum::test {
 namespace {
 
-// A child with this setting, and without those that it may have been started with; 0 is the code of one that got what it wanted.
+// Runs a child with this setting, and without settings that the test itself may have been started with. The child exits
+// with 0 if it saw what the test expects.
 class disorder : public child_test {
  protected:
   void SetUp() override {
@@ -72,7 +74,8 @@ int turns_between_calls() {
   return turns;
 }
 
-// The storm alone would give it to one or two. Some tries: as long as there is no thread to take the P over main goes on.
+// The storm alone would give the P to one or two goroutines. There are several tries, because main continues as long as
+// there is no thread that could take the P over.
 TEST_F(disorder, slices_end_at_every_entry) {
   auto const main = [] {
     int tries = 100;

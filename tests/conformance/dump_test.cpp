@@ -203,7 +203,8 @@ std::string about_one_who(void (*reads)(test::gate const&)) {
   return text;
 }
 
-// On x86_64 what is above a frame of unknown size is a guess, and may end early. AddressSanitizer's interceptors have such frames.
+// On x86_64 the frames above a frame of unknown size are a guess, and the list may end early. AddressSanitizer's
+// interceptors have such frames.
 void expect_all_frames(std::string const& text, std::string_view innermost) {
   std::vector<std::string_view> names;
 #if defined(__aarch64__)

@@ -1,5 +1,5 @@
-// Reads of files whose bytes are not in memory: the goroutine waits, and no thread does (decision 015). Whichever way they go, they
-// answer what pread answers.
+// Reads of files whose bytes are not in memory. The goroutine waits, and no thread does (decision 015). Whichever way a
+// read takes, its result is that of pread.
 #include "os/fault.h"
 #include "os/thread.h"
 #include "support/cold_file.h"

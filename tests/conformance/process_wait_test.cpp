@@ -1,5 +1,5 @@
-// Waiting for other programs where that is not plain: while a debugger holds the end, outside a run, across runs, by other clocks,
-// without standard streams (rows PR-04, PR-06).
+// Waiting for child processes in special cases: while a debugger delays the child's end, outside of a run, across runs,
+// with other clocks, and without standard streams (rows PR-04, PR-06).
 #include "conformance/child_test.h"
 #include "os/fault.h"
 #include "support/programs.h"

@@ -1,5 +1,6 @@
-// S23: how many Ps there are is said by the options, else by THRUM_MAXPROCS, else by GOMAXPROCS, else by the machine, which is then
-// followed. Each in a child process, which has an environment of its own.
+// S23: the number of Ps comes from the options, else from THRUM_MAXPROCS, else from GOMAXPROCS, else from the machine.
+// In the last case it follows changes of the machine. Each test runs in a child process, because that has an
+// environment of its own.
 #include "boot/quota.h"
 #include "conformance/child_test.h"
 #include "core/current.h"
@@ -71,8 +72,9 @@ TEST_F(procs_by_hand, S23_what_is_no_number_of_ps_is_as_if_it_were_not_set) {
   }
 }
 
-// How many Ps there are when the thread that looks has had one CPU left for longer than it takes to look, or as soon as it is that
-// one. Negative: the test could not be made.
+// Takes all CPUs except one away from the thread that checks the number of CPUs. Returns the number of Ps as soon as it
+// is one, or after a time in which that thread has certainly checked. The result is negative if the test could not be
+// made.
 int procs_when_one_cpu_is_left() {
   constexpr auto longer_than_until_it_looks = 2500ms;
   int maker = 0;
@@ -110,7 +112,8 @@ TEST_F(procs_by_hand, S23_what_nobody_said_by_hand_is) {
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 
-// The machine changed, and so did the program's mind, before the thread that follows came to it; or the run is another one.
+// Before the thread that adapts the number of Ps could act on a change of the machine, the program has set the number
+// itself, or another run has begun.
 TEST_F(procs_by_hand, S23_a_late_follower_changes_nothing) {
   EXPECT_EXIT(
       {

@@ -66,7 +66,8 @@ TEST_P(select_cases, SE10_only_the_chosen_case_is_called) {
   });
 }
 
-// Nine pairings: the receiver is waiting, the sender is, or both meet by select; the value is used, dropped, or a default.
+// Nine pairings: the receiver waits, the sender waits, or both meet by select; and the value is used, dropped, or a
+// default.
 TEST_P(select_cases, SE10_values_may_be_dropped_in_every_pairing) {
   run([] {
     for (int sender_form = 0; sender_form < 3; ++sender_form) {

@@ -34,8 +34,8 @@ THRUM_AT_EVERY_WIDTH(time_rows);
 
 constinit rt::atomic<int> signals_seen{0};
 
-// A timer of the process sends SIGALRM to whichever thread takes it, every so often. The handler stays for good: a signal
-// may still be on its way when the timer is off.
+// A timer of the process sends SIGALRM periodically to any thread that takes it. The handler stays for good, because a
+// signal may be on its way when the timer is turned off.
 class signal_rain {
  public:
   explicit signal_rain(std::chrono::microseconds every) {
@@ -250,7 +250,8 @@ TEST(time_rows_at_one, TM16_neither_do_two_that_yield_to_each_other_nor_one_that
   }
 }
 
-// Each round answers how long the select took to see a timer of 20 ms. SC-22 allows 200 ms; the machine may have other things to do.
+// Each round returns how long the select took to see a timer of 20 ms. SC-22 allows 200 ms. The machine may be busy
+// with other programs.
 template <class Round>
 void expect_timer_in_time(int procs, Round round) {
   auto const limit = 200ms * slowness();
@@ -313,8 +314,8 @@ TEST_P(time_rows, SC22_neither_does_a_call_of_the_kernel_beside_it) {
 
 // --- TM-17 ---
 
-// The arming goroutine never gives its P up again: others must run its timers. The machine may have other things to do: the best of
-// ten rounds counts.
+// The goroutine that arms the timers never gives its P up, so other Ms must run the timers. The machine may be busy
+// with other programs, so the best of ten rounds counts.
 TEST(time_rows_busy, TM17_timers_of_a_busy_p_are_run_by_others) {
   for (int const procs : {2, 4}) {
     run_at(procs, [procs] {

@@ -1,4 +1,5 @@
-// The code of docs/network.md and docs/files_and_processes.md, as it stands there (tools/code_of_document), does what is said there.
+// The code of docs/network.md and docs/files_and_processes.md, extracted by tools/code_of_document, does what the
+// documents say.
 #include "base/platform.h"
 #include "support/run_at.h"
 

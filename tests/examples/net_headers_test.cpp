@@ -1,4 +1,5 @@
-// The examples in the comments of <thrum/net.h>'s and <thrum/io.h>'s headers, as headers_test.cpp has those of the others.
+// The examples in the comments of the headers that <thrum/net.h> and <thrum/io.h> include. headers_test.cpp has the
+// examples of the other headers.
 #include <thrum/thrum.h>
 
 #include <array>

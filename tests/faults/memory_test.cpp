@@ -1,5 +1,5 @@
-// The system refuses memory, at every point where thrum asks for it: run() throws, `go` throws, a goroutine waits for its
-// stack, and afterwards everything works and nothing is left mapped.
+// The system refuses memory at every point where thrum asks for it. run() throws, `go` throws, or a goroutine waits for
+// its stack. Afterwards everything works and nothing is left mapped.
 #include "base/atomic.h"
 #include "conformance/child_test.h"
 #include "os/fault.h"

@@ -1,4 +1,5 @@
-// Where the kernel does not tell what a thread does (no /proc; a program with privileges of its own): its clock does (T04, S18).
+// If the kernel does not show what a thread does (because there is no /proc, or the program has privileges of its own),
+// sysmon uses the thread's CPU clock (T04, S18).
 #include "os/fault.h"
 #include "support/gate.h"
 #include "support/goroutines.h"

@@ -1,4 +1,5 @@
-// T08: compiled code keeps the address of errno over a call. Compiled at -O3, and with goroutines that are moved wherever they may be.
+// T08: compiled code keeps the address of errno across a call. This file is compiled at -O3, and its goroutines are
+// moved to other threads wherever that is allowed.
 #include "posix/both_ways.h"
 #include "support/scale.h"
 #include "support/slices.h"
@@ -15,7 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// As programs have it: one function, errno before and after each call, and nothing that would make the compiler ask anew for its address.
+// As programs have it: one function uses errno before and after each call, and nothing makes the compiler compute the
+// address of errno a second time.
 [[gnu::noinline]] int faults_of(int read_end, int write_end) {
   int faults = 0;
   char byte = 0;

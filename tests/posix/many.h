@@ -1,5 +1,5 @@
-// A program for threads, run by many at once: on threads of their own without a scheduler, and on goroutines. Each tells what it was
-// told, and goroutines must tell the same.
+// Runs a program that was written for threads many times at once: on threads without a scheduler, and on goroutines.
+// Each returns the answers that it got, and the answers must be the same on goroutines.
 //
 //   told_alike(procs, 20, [&](int i) {
 //     ... calls into the library ...

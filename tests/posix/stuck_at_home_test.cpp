@@ -1,4 +1,5 @@
-// A lock that belongs to the thread, held over a call that parks: what keeps its holder from going on is reported, with the remedy.
+// A goroutine holds a lock that belongs to its thread during a call that parks. The runtime reports what keeps the
+// goroutine from continuing, and the remedy.
 #include "posix/both_ways.h"
 #include "support/slices.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Runs `body` in a child at P=1, as a goroutine beside others, until it has been silent for long or ended: what it wrote to standard error.
+// Runs `body` in a child process with one P, as a goroutine beside others, until the child has ended or has written
+// nothing for long. Returns what it wrote to standard error.
 template <class F>
 std::string words_of_child(F body) {
   with_slices_of const slices(10ms);

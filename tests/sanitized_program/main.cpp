@@ -1,5 +1,6 @@
-// A program with a sanitizer, linked with a thrum that has none: frames with poison around their locals that return, that are left
-// by exceptions and by goexit, and stacks that are used again by other goroutines. With the argument "wrong" it also writes past a local.
+// A program that is compiled with a sanitizer and linked with a thrum that is not. It has frames with poisoned memory
+// around their local variables that return or are left by exceptions and by goexit, and stacks that other goroutines
+// reuse. With the argument "wrong" it also writes past the end of a local variable.
 #include <thrum/thrum.h>
 
 #include <cstdio>

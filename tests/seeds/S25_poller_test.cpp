@@ -169,7 +169,8 @@ activity at_rest(rt::Sched& s) {
   return seen;
 }
 
-// A thread that was on its way to rest may still come there: so one of some tries must be right. Sanitizers have threads of their own.
+// A thread may be on its way to rest at the beginning, so only one of several tries has to succeed. Sanitizers have
+// threads of their own.
 TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
   run([] {
     rt::Sched& s = this_sched();

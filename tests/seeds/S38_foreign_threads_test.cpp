@@ -1,4 +1,4 @@
-// S38, SS-10: threads that thrum did not make create goroutines, send, receive and wait; and the runtime that is embedded.
+// S38, SS-10: foreign threads create goroutines, send, receive and wait. Also tests the embedded runtime.
 #include "conformance/child_test.h"
 #include "core/current.h"
 #include "core/sched.h"
@@ -542,8 +542,8 @@ TEST_P(embedded, S38_one_after_the_other_and_beside_nothing) {
 
 class embedded_fatal : public test::child_test {};
 
-// All goroutines wait, and so does the owner, in a call of thrum where it counts as one of them: it is no deadlock, a signal handler
-// for example may still do something. The alarm ends it.
+// All goroutines wait, and so does the owner of the runtime, in a call of thrum in which it counts as a goroutine. This
+// is not a deadlock, because a signal handler for example may wake them. The alarm ends the child.
 TEST_F(embedded_fatal, S20_S38_no_deadlock_is_reported) {
   for (int const procs : {1, 2}) {
     auto const child = [procs] {

@@ -1,5 +1,5 @@
-// Nothing is lost and nothing runs twice, however often the rings overflow and thieves empty them (S07, S11, S12): every
-// goroutine crosses its own name off a list.
+// No goroutine is lost and none runs twice, however often the run queues overflow and thieves empty them (S07, S11,
+// S12). Every goroutine crosses its own name off a list.
 #include "base/atomic.h"
 #include "stress/baton.h"
 #include "stress/seed.h"

@@ -29,7 +29,8 @@ struct handshake_errors {
   std::error_code server;
 };
 
-// Both at once. In TLS 1.3 a client is done before the server has seen its certificate: only the first read says that it was refused.
+// Both handshakes at once. In TLS 1.3 a client's handshake is done before the server has seen its certificate, so only
+// the client's first read reports that it was refused.
 inline handshake_errors shake_hands(tls_pair& both) {
   handshake_errors seen;
   auto server = spawn([&] { both.server.handshake(seen.server); });

@@ -19,12 +19,13 @@ class wrong_result : public std::runtime_error {
   wrong_result(std::string const& what, std::uint64_t is, std::uint64_t must_be);
 };
 
-// The memory of a crowd of goroutines, before they first ran and when all of them wait. Calls thrum::run itself, with one P, so that
-// those that are created run when main waits. On a busy machine main's slice may end earlier: so they are created in ten parts, and
-// weighed in the first part of which none had run. To be played first, on memory that no goroutine has used before.
+// Measures the memory of a crowd of goroutines before they first run, and when all of them wait. Calls thrum::run
+// itself with one P, so that the goroutines run when main waits. On a busy machine main's slice may end earlier, so the
+// goroutines are created in ten parts, and the first part of which none had run is measured. This act must be played
+// first, on memory that no goroutine has used.
 struct crowd_memory {
   std::uint64_t goroutines;
-  std::optional<std::uint64_t> created_bytes_each;  // nullopt: of every part some had run
+  std::optional<std::uint64_t> created_bytes_each;  // nullopt: some goroutines of every part had run
   std::uint64_t parked_bytes;                       // of all together
 };
 crowd_memory measure_crowd();

@@ -1,4 +1,5 @@
-// What ends a program on a goroutine without being a panic: faults, abort, std::terminate, and goexit where it cannot unwind.
+// Goroutines that end the program without a panic: by faults, abort, std::terminate, and by goexit where it cannot
+// unwind.
 #include "conformance/child_test.h"
 #include "debug/symbols.h"
 #include <thrum/thrum.h>

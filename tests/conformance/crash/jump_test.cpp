@@ -1,4 +1,5 @@
-// Frames that are larger than a stack's guard, in code that was compiled without -fstack-clash-protection (tests/CMakeLists.txt).
+// Frames that are larger than a stack's guard, in code that is compiled without -fstack-clash-protection (see
+// tests/CMakeLists.txt).
 #include "base/limits.h"
 #include "conformance/child_test.h"
 #include <thrum/thrum.h>

@@ -1,4 +1,5 @@
-// A child of fork whose parent was inside run(): it has no scheduler. What needs one says so, and run() returns there; nothing hangs.
+// A child of fork whose parent was inside run() has no scheduler. Calls that need a scheduler report that, and run()
+// returns in the child. Nothing hangs.
 #include "base/platform.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"

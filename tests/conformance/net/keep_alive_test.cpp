@@ -58,8 +58,8 @@ std::uint64_t closes_unannounced() {
   return count;
 }
 
-// The kernel waits in close until the peer has taken everything, or the time is over. The call is announced, so sysmon need not find
-// out that the thread sleeps.
+// The kernel waits in close until the peer has received everything, or the time is over. The call is announced, so
+// sysmon need not find out that the thread sleeps.
 TEST(lingering_close, is_announced_as_a_blocking_call) {
   test::run_at(1, [] {
     auto listener = tcp_listener::listen("127.0.0.1:0");

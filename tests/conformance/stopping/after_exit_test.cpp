@@ -149,7 +149,8 @@ TEST_F(after_exit_beside_a_loop, a_destructor_that_needs_all_processors_ends_the
 
 // --- a lock that a stopped goroutine holds ---
 
-// Standard error goes to a pipe. A thread that is not thrum's passes it on, and ends the program as soon as these words came.
+// Redirects standard error to a pipe. A thread that is not thrum's passes the output on, and ends the program as soon
+// as these words have come.
 void exit_when_standard_error_says(std::string const& words) {
   static std::array<int, 2> ends{};
   static int const real = ::dup(STDERR_FILENO);
@@ -193,8 +194,8 @@ TEST_P(after_exit, a_destructor_that_waits_for_a_lock_of_a_stopped_goroutine_is_
 
 // --- beside the end of the run ---
 
-// Main returns, and another goroutine calls exit() at any moment of that, beside many threads that must be woken once. Which of
-// them ends the program is not decided here, because the end of the run may stop the goroutine before it calls exit().
+// Main returns, and another goroutine calls exit() at any moment of that, beside many threads that must be woken once.
+// Either of them may end the program, because the end of the run may stop the goroutine before it calls exit().
 class exit_beside_the_end : public test::child_test {};
 
 void exit_while_run_returns(std::chrono::microseconds exit_is_late_by) {

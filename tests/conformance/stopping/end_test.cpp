@@ -1,5 +1,5 @@
-// The end of a run beside goroutines that stand where they must not be stopped for good: in a signal handler, in a section that blocks
-// signals, and in a function that the C library has called with a lock of its own held.
+// The end of a run beside goroutines that must not be stopped for good where they are: in a signal handler, in a
+// section that blocks signals, and in a function that the C library has called while it holds a lock.
 #include "conformance/child_test.h"
 #include "os/late_code.h"
 #include "support/hogs.h"

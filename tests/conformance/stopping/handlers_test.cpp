@@ -1,5 +1,6 @@
-// Preemption beside signal handlers of the program's own, and beside sections that block signals: what they hold, no other thread may
-// be made to wait for. In child processes, because what these tests guard against brings the whole process to a standstill.
+// Preemption beside signal handlers of the program, and beside sections that block signals. No other thread may have to
+// wait for what they hold. The tests run in child processes, because the faults that they look for would block the
+// whole process.
 #include "conformance/child_test.h"
 #include "core/current.h"
 #include "core/sched.h"

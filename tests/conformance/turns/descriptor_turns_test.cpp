@@ -1,4 +1,5 @@
-// Many goroutines on one descriptor: each has its turn, in the order of coming, and the end of a call wakes one of them.
+// Many goroutines use one descriptor. Each gets its turn in the order in which they came, and the end of a call wakes
+// one of them.
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/sockets.h"

@@ -1,5 +1,5 @@
-// Threads that thrum did not make use a descriptor while runs begin and end beside them. The end of a run stops its goroutines but not such
-// a thread, so the thread's use of the descriptor has to count in the next run as well.
+// Threads that thrum did not make use a descriptor while runs begin and end. The end of a run stops its goroutines but
+// not such a thread, so the thread's use of the descriptor has to count in the next run as well.
 #include "conformance/child_test.h"
 #include "core/poll_table.h"
 #include "support/sockets.h"

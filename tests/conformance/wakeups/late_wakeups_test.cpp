@@ -1,5 +1,6 @@
-// A goroutine that can run starts soon beside an idle P, and a timer that is due is noticed soon, whatever the others do: wakers that
-// go on computing, goroutines with long turns, and threads that are away in system calls.
+// If a P is idle, a runnable goroutine starts soon and a timer that is due is noticed soon, whatever other goroutines
+// and threads do: wakers that continue to compute, goroutines with long turns, and threads that are away in system
+// calls.
 #include "conformance/home/calls.h"
 #include "os/clock.h"
 #include "support/channels.h"
@@ -118,8 +119,8 @@ TEST(late_wakeups, a_single_mistake_makes_a_p_cautious_for_a_few_wake_ups_only) 
 
 // --- goroutines that go to the global queue while their thread has something else to do ---
 
-// A resident of this thread that was readied runs before the goroutine that yields, and keeps the P until that one has run: so it must
-// run on the other P. True: the two were on the same thread.
+// A resident of this thread that was readied runs before the goroutine that yields, and keeps the P until that
+// goroutine has run. So that goroutine must run on the other P. Returns true if the two were on the same thread.
 bool yields_to_a_resident_that_keeps_the_p() {
   chan<int> const c;
   std::atomic<bool> is_same{false};

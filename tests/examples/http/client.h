@@ -1,5 +1,5 @@
-// A client that knows only bytes, and a server to talk to: what the tests of example_http share. A call that waits for more than half
-// a minute fails the test.
+// What the tests of example_http share: a client that sends and receives plain bytes, and a server. A call that waits
+// for more than half a minute fails the test.
 #pragma once
 
 #include "support/child.h"

@@ -13,7 +13,8 @@ using thrum::test::outcome;
 using thrum::test::resp_client;
 using thrum::test::scaled;
 
-// ThreadSanitizer puts a signal off until the thread that got it calls something of the C library, and one that sleeps never does.
+// ThreadSanitizer puts a signal off until the thread that got it calls a function of the C library, and a thread that
+// sleeps never does.
 #define THRUM_SKIP_WITHOUT_SIGNALS() \
   if (thrum::rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer keeps signals from outside"
 

@@ -1,4 +1,5 @@
-// A client of Redis' protocol for tests: blocking, on a plain socket, with a limit of time on every read. Replies in readable form:
+// A client of the Redis protocol for tests. It blocks, uses a plain socket, and has a timeout on every read. It returns
+// replies in readable form:
 //
 //   +OK  -ERR no  :7  'bulk'  nil  ['a', :1]
 #pragma once

@@ -1,5 +1,5 @@
-// The end of a run may stop a goroutine for good at any instruction of its own code, also in a call of thrum that makes something of the
-// whole process at its first use. A later run must be able to use the same call.
+// The end of a run may stop a goroutine for good at any instruction of its own code, also in a call of thrum that
+// initialises something for the whole process at its first use. A later run must be able to use the same call.
 //
 // The goroutine is caught in operator new or in dlopen, which this program replaces.
 #include "conformance/child_test.h"

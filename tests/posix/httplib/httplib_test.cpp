@@ -1,4 +1,5 @@
-// cpp-httplib, as it is, with a goroutine for each connection: under wrk, and as a program of threads and of goroutines.
+// Unchanged cpp-httplib with a goroutine for each connection, under the load of wrk, and as a program of threads and of
+// goroutines.
 #include "posix/httplib/web.h"
 #include "posix/many.h"
 #include "support/child.h"
@@ -20,8 +21,8 @@ namespace {
 class posix_httplib : public at_every_width {};
 THRUM_AT_WIDTHS(posix_httplib, 1, 2, 8);
 
-// How many requests wrk has made, if it saw no error. It inherits what connections are open here, and has room for descriptors up to three
-// times the number of its own.
+// How many requests wrk has made, if it saw no error. wrk inherits the connections that are open in this process, and
+// its table has space for descriptors up to three times the number of its own connections.
 long under_wrk(int connections, std::string const& url) {
   std::string const command = "wrk -t1 -d1s --timeout 30s -c" + std::to_string(connections) + " " + url;
   outcome const seen = blocking([&] { return run_shell(command); });

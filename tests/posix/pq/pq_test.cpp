@@ -1,4 +1,5 @@
-// libpq, as it is: hundreds of goroutines in queries that take their time. Debian's keeps the address of errno over recv (T08).
+// Unchanged libpq with hundreds of goroutines in slow queries. Debian's libpq keeps the address of errno across recv
+// (T08).
 #include "os/clock.h"
 #include "posix/pq/postgres.h"
 #include "support/run_at.h"

@@ -1,5 +1,5 @@
-// Random programs: few channels of small capacities, few goroutines, so that they meet often; one in forty operations is on
-// nil, and closes are rare enough for something to happen before.
+// Makes random programs with few channels of small capacities and few goroutines, so that the goroutines meet often.
+// One in forty operations is on a nil channel. Closes are so rare that something happens before them.
 #pragma once
 
 #include "base/random.h"

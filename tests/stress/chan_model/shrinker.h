@@ -1,4 +1,5 @@
-// Makes a program that fails smaller: drops goroutines, operations and cases, and room in channels, while it still fails.
+// Makes a failing program smaller. It drops goroutines, operations and cases, and reduces capacities of channels, for
+// as long as the program fails.
 #pragma once
 
 #include "stress/chan_model/program.h"

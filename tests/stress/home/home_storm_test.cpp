@@ -1,5 +1,6 @@
-// T08: no wake-up is lost on the way home. Pairs hand a baton to and fro, at home or not, while others block, lock themselves to their
-// threads, compute and stop the world: so the thread to come back to rests, searches, keeps the time or has just given its P up.
+// T08: no wake-up of a resident is lost. Pairs of goroutines hand a baton to and fro, at home or not, while other
+// goroutines block, lock themselves to their threads, compute and stop the world. So the home M of a goroutine that is
+// woken may rest, search for work, be the timekeeper or have just given its P up.
 //
 // A lost wake-up shows as in lost_wakeup_test.cpp: by the scheduler's own check, or by the watchdog.
 #include "conformance/home/calls.h"

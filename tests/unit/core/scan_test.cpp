@@ -1,4 +1,5 @@
-// A goroutine that is readied while sysmon looks at its stack (sys/parked_stacks.h): the waker goes on, and only its run waits.
+// A goroutine is readied while sysmon looks at its stack (sys/parked_stacks.h). The waker continues at once, and only
+// the goroutine itself has to wait.
 #include "core/g.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"

@@ -1,4 +1,5 @@
-// What debug/libdw.h and net/cares.h declare of other projects' libraries is what their headers say, where those are installed.
+// The declarations of third-party functions in debug/libdw.h and net/cares.h match the libraries' own headers, if these
+// are installed.
 #include "debug/libdw.h"
 
 #include "net/cares.h"

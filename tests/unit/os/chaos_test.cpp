@@ -1,4 +1,4 @@
-// Chaos: what is drawn can be drawn again, and points are chosen by name. In builds with checks; elsewhere there is none.
+// Chaos: a sequence of draws can be repeated, and points are chosen by name. Chaos exists only in builds with checks.
 #include "os/chaos.h"
 
 #include <cstdint>

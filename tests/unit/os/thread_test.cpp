@@ -72,7 +72,8 @@ TEST(thread, a_detached_thread_runs_to_its_end) {
   done.sleep();
 }
 
-// clang's AddressSanitizer starts threads with the mask that was in force around their creation, whatever was asked for.
+// clang's AddressSanitizer starts a thread with the signal mask of the thread that creates it, whatever mask was asked
+// for.
 #if THRUM_ASAN && defined(__clang__)
 #define SKIP_IF_THREADS_START_WITH_ANOTHER_MASK() GTEST_SKIP() << "the sanitizer sets the masks of new threads"
 #else

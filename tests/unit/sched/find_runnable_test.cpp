@@ -175,9 +175,9 @@ TEST(find_runnable, the_seed_decides_the_order_of_stealing) {
   EXPECT_NE(order(42), order(43));
 }
 
-// The right column of wake.h. The victim's runnext is not taken while goroutines keep running there: the thief finds nothing,
-// gives its P up, sees on its last look that there is work after all, and takes a P back. If it did not look, it would
-// sleep here for ever (and the watchdog would tell).
+// The right column of wake.h. A thief does not take the victim's runnext while goroutines keep running there. So the
+// thief finds nothing, gives its P up, sees on its last look that there is work, and takes a P back. Without the last
+// look it would sleep here for ever, and the watchdog would report it.
 TEST(find_runnable, S10_S13_whoever_gave_its_p_up_looks_at_every_queue_once_more) {
   test::start_watchdog();
   bool looked_again = false;

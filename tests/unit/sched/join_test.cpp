@@ -82,7 +82,8 @@ TEST(join_in_place, T07_a_child_that_needs_more_stack_than_is_left_gets_its_own)
   });
 }
 
-// Each level joins the next on its own stack, until a full stack no longer fits below: there the chain goes on elsewhere.
+// Each level joins the next one on its own stack, until there is no space for a full stack below. From there the chain
+// continues on another stack.
 int chain(int depth) {  // NOLINT(misc-no-recursion)
   if (depth == 0) return 0;
   return 1 + spawn([depth] { return chain(depth - 1); }).join();

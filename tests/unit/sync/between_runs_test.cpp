@@ -1,6 +1,6 @@
-// Objects that outlive a run (T12). Each still carries what a goroutine has left in it that waited when the first run ended. Then a
-// thread from outside releases it at about the moment at which the second run begins, in which main waits for that. Whatever the order,
-// main goes on.
+// Objects that outlive a run (T12). Each contains what a goroutine that waited at the end of the first run has left in
+// it. Then a foreign thread releases the object at about the moment at which the second run begins, in which main waits
+// for the object. Whatever the order, main continues.
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -25,8 +25,9 @@ void spin(std::int64_t steps) {
 
 class between_runs : public test::at_every_width {
  protected:
-  // first: on main of the first run; begins a goroutine that waits for the reason given, and is left behind. release: on a thread
-  // from outside. second: on main of the second run; returns when it was released.
+  // `first` runs on main of the first run. It starts a goroutine that waits for the given reason and is left behind.
+  // `release` runs on a foreign thread. `second` runs on main of the second run, and returns when the object was
+  // released.
   template <class First, class Release, class Second>
   static void repeat(rt::wait_reason reason, First first, Release release, Second second) {
     for (std::int64_t round = 0; round < test::scaled(300, 40); ++round) {

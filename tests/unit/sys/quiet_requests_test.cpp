@@ -29,7 +29,8 @@ constexpr auto usual_slices = 10'000us;
 
 std::atomic<int> signals_taken{0};
 
-// Asks a thread that does nothing but such calls, and counts those that end with EINTR. Negative: there are no such timers.
+// Sends requests to a thread that only makes such calls, and counts the calls that end with EINTR. The result is
+// negative if there are no such timers.
 int calls_disturbed_by_timers(int requests) {
   if (rt::os::install_pause_signal(SIGURG, [](void const*) noexcept { ++signals_taken; }) != 0) return -1;
   std::atomic<int> tid{0};
