@@ -164,8 +164,8 @@ TEST_P(reuse, S31_after_the_run_no_thread_is_left) {
       all.wait();
     });
   }
-  // The watchdog and ThreadSanitizer's own thread, if this was the first run of the program. A thread that was joined may
-  // take a moment to leave /proc.
+  // The watchdog and ThreadSanitizer's own thread, if this was the first run of the program. A joined thread may take a
+  // moment to leave /proc.
   int const not_ours = rt::with_tsan ? 2 : 1;
   EXPECT_TRUE(test::wait_until([&] { return rt::os::count_process_threads() <= before + not_ours; }));
 }

@@ -86,8 +86,8 @@ TEST_P(timed_locks, a_time_that_never_comes_is_as_good_as_none) {
   });
 }
 
-// Wakers and timers race for the same waiters, while others take the mutex away from those that were woken. A wake-up that
-// is lost shows as a hang.
+// Wakers and timers race for the same waiters, while other goroutines lock the mutex before the waiters that were
+// woken. A lost wake-up shows as a hang.
 TEST_P(timed_locks, SY_01_a_mutex_beside_those_who_give_up_neither_hangs_nor_lets_two_in) {
   constexpr int goroutines = 12;
   std::int64_t const rounds = scaled(1500, 50);
