@@ -26,7 +26,7 @@ bool sleep_until(std::int64_t when_ns) noexcept {
 
 bool sleep_for(std::int64_t ns) noexcept { return sleep_until(deadline_after(ns)); }
 
-// True if the sleep can be measured by the monotonic clock. Clock 0 is CLOCK_REALTIME; setting it does not change the
+// True if the sleep can be measured by the monotonic clock. Clock 0 is the wall clock; setting it does not change the
 // length of a relative sleep.
 bool runs_as_ours(clockid_t clock, int flags) noexcept {
   return clock == CLOCK_MONOTONIC || (clock == 0 && (flags & TIMER_ABSTIME) == 0);

@@ -36,10 +36,11 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
   count(sched_.sysmon_looks);
   came_soon_ = std::exchange(is_sighted_, false);
   is_active_ = false;
+  anything_waits_ = false;
   has_idle_p_ = sched_.idle_procs.load(relaxed) != 0;  // relaxed: a later change is seen at the next look
   bool const timer_was_left_by_mistake = look_at_timers(now_ns);
   for (P* const p : sched_.procs) look_at(*p, p->seen.put_off, timer_was_left_by_mistake);
-  if (!std::exchange(has_tried_, false)) in_vain_ = 0;
+  if (!anything_waits_) in_vain_ = 0;
   if (!is_active_) {
     patience_ = std::max(patience_ - 1, 0);
   } else if (now_ns - std::exchange(active_at_ns_, now_ns) <= soon_after_ns) {
@@ -84,6 +85,7 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   bool const still = runs == seen.runs;
   bool const next_waits = has_idle_p_ && next != 0;
   bool const next_stands = next_waits && still && next == seen.next;
+  anything_waits_ = anything_waits_ || next_waits || (has_idle_p_ && ring_waits);
   // This holds whatever else runs on the P, because two goroutines that ready each other may do so for a whole slice.
   bool const ring_stands = has_idle_p_ && ring_waits && seen.ring_waits && ring_taken == seen.ring_taken;
   bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // if an M spins, it is on its way
@@ -112,7 +114,6 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
 void put_off_watch::wake_for_what_waits() noexcept {
   std::int32_t const idle_before = sched_.idle_procs.load(relaxed);
   bool const nobody_searched = sched_.spinning.load(relaxed) == 0;
-  has_tried_ = true;
   wake_if_idle(sched_);
   bool const is_in_vain = nobody_searched && idle_before != 0 && sched_.idle_procs.load(relaxed) >= idle_before &&
                           sched_.spinning.load(relaxed) == 0;

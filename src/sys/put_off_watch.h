@@ -65,7 +65,7 @@ class put_off_watch {
   // something waits at this look that did not wait at the look before, so the next look comes soon
   bool is_sighted_ = false;
   bool came_soon_ = false;         // this look came soon, because is_sighted_ was set
-  bool has_tried_ = false;         // this look has tried to wake a P
+  bool anything_waits_ = false;    // at this look something waits beside an idle P
   unsigned in_vain_ = 0;           // the number of wake-ups in a row that woke no P because no thread was available
   int patience_ = 0;               // the number of looks that may find nothing before sysmon stops looking
   std::int64_t active_at_ns_ = 0;  // when a look last found put-off wake-ups
