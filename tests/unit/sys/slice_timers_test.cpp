@@ -1,5 +1,6 @@
-// The timers by which sysmon asks a thread to end its slice (sys/slices.h): what sysmon does when they fail, and that a failure is not
-// remembered for good. The test plays the scheduler: one P, whose M is a thread of the test that computes.
+// The timers by which sysmon asks a thread to end its slice (sys/slices.h). The tests show what sysmon does when the
+// timers fail, and that a failure is not remembered for good. The test acts as the scheduler: there is one P, and its M
+// is a thread of the test that computes.
 #include "core/current.h"
 #include "os/clock.h"
 #include "os/pause_signal.h"
