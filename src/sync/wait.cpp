@@ -20,10 +20,10 @@ void throw_not_a_goroutine(char const* what) {
   throw std::logic_error(std::string("thrum: ") + what + " would have to wait, but " + why_no_runtime());
 }
 
-void sleep_if_left_behind(M& m) noexcept {
-  // relaxed: leaves_behind is ordered by the barrier of end_all_ms. A goroutine that has called exit() goes on.
-  bool const is_left = m.sched.leaves_behind.load(relaxed) && m.sched.exits_on.load(relaxed) != &m;
-  if (is_left || m.sched.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m);
+void sleep_unless_exiting(M& m) noexcept {
+  // relaxed: the M itself has written it. A goroutine that has called exit() goes on.
+  bool const goes_on = m.sched.exits_on.load(relaxed) == &m && m.sched.epoch == Sched::live_epoch.load(relaxed);
+  if (!goes_on) sleep_for_good(m);
 }
 
 sudog& prepare_to_wait(M& m) {

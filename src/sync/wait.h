@@ -33,7 +33,13 @@ namespace thrum::rt {
 
 // Does not return on a goroutine that its run has left behind. Such a goroutine must not write into objects that
 // goroutines of a later run use, because it would do so under the locks of the earlier run's wait table.
-void sleep_if_left_behind(M& m) noexcept;
+[[gnu::cold]] void sleep_unless_exiting(M& m) noexcept;
+[[gnu::always_inline]] inline void sleep_if_left_behind(M& m) noexcept {
+  // relaxed: ordered by the barrier of end_all_ms
+  bool const is_left = m.sched.leaves_behind.load(relaxed) || m.sched.epoch != Sched::live_epoch.load(relaxed);
+  if (is_left) [[unlikely]]
+    sleep_unless_exiting(m);
+}
 
 // Returns a sudog for the current goroutine. If there is no memory for one, leaves the runtime and throws
 // std::bad_alloc. Does not return on a goroutine whose run is over, so it is called before the object's state is

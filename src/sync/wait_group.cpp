@@ -43,18 +43,23 @@ bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
 
 }  // namespace
 
+// As run_stamp does it, written out because every goroutine of a group comes here: the word first, with acquire, then
+// the run.
 void wait_group::add(std::int64_t delta) {
-  for (run_stamp<word> seen(state_, waited_for);;) {
+  for (word seen = state_.load(acquire);;) {
+    auto const epoch = static_cast<std::uint32_t>(seen >> stamp_shift);
+    bool const they_wait = (seen & waited_for) != 0 && epoch == live_epoch();
     std::int64_t count = 0;
-    if (__builtin_add_overflow(count_of(seen.now()), delta, &count) || count > count_max) throw_out_of_range(delta);
+    if (__builtin_add_overflow(count_of(seen), delta, &count) || count > count_max) throw_out_of_range(delta);
     if (count < 0) throw_negative();
-    word const next = one * static_cast<word>(count) | (seen.now() & waited_for);
-    if (next == waited_for) {
-      if (release_waiters(state_, seen.raw(), seen.epoch())) return;
-      seen.look_again();
-    } else if (seen.change_to(next)) {
-      return;  // its acquire and release: the last done() sees what all others did before theirs
+    if (count == 0 && they_wait) {
+      if (release_waiters(state_, seen, epoch)) return;
+      seen = state_.load(acquire);
+      continue;
     }
+    word const kept = they_wait ? seen & (stamp_mask | waited_for) : 0;
+    // acq_rel: the last done() sees what all others did before theirs
+    if (state_.compare_exchange_weak(seen, one * static_cast<word>(count) | kept, acq_rel, acquire)) return;
   }
 }
 
