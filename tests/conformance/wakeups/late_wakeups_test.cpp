@@ -186,7 +186,8 @@ std::int64_t turns_during_a_sleep(int procs) {
 
 TEST(late_timers, a_sleeper_waits_for_a_few_long_turns_of_others_only) {
   for (int const procs : {1, 2}) {
-    EXPECT_LE(turns_during_a_sleep(procs), 5 * procs)
+    // Some more than the three or so of a quiet machine, because sysmon itself may wait long for a CPU.
+    EXPECT_LE(turns_during_a_sleep(procs), 20 * procs)
         << "two pass meanwhile, and 61 are the turns after which a P looks by itself";
   }
 }
