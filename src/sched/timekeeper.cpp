@@ -90,7 +90,7 @@ bool see_that_timers_are_watched(Sched& s) noexcept {
 void pay_owed_watch_now(M& m) noexcept {
   Sched& s = m.sched;
   if (s.idle_procs.load(seq_cst) == 0) {
-    have_sysmon_watch(s, earliest_timer(s));
+    if (s.procs.size() != 1) have_sysmon_watch(s, earliest_timer(s));  // as in timer_was_added
     return;
   }
   std::int64_t const earliest_ns = earliest_unwatched_timer(s);
@@ -107,7 +107,9 @@ bool see_that_all_is_watched(Sched& s) noexcept {
 }
 
 void timer_was_added(M& m, added_as place) noexcept {
-  if (place == added_as::later) return;  // it is watched with the timer before it
+  // It is watched with the timer before it. Or there is one P, which looks at its timers when it runs out of work, and
+  // at the latest when sysmon finds them due: telling sysmon of each would cost more than the work between two sleeps.
+  if (place == added_as::later || m.sched.procs.size() == 1) return;
   if (m.current == nullptr) {
     m.owes_watch = true;
   } else if (m.sched.idle_procs.load(seq_cst) != 0) {
