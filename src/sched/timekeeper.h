@@ -36,8 +36,8 @@
 // sysmon does not sleep past the next timer for longer than a millisecond; it makes a P whose timer is due look at its
 // next switch (P::runs_to_look). If the M of that P is in a system call, sysmon takes the P from it. sysmon is told of
 // a timer that it would sleep past (have_sysmon_watch):
-// - by the M that sets the timer, in place of step 2 on the left, and by an M that enters a system call and leaves
-//   timers behind;
+// - by the M that sets the timer, in place of step 2 on the left, unless there is only one P (timer_was_added says why);
+// - by an M that enters a system call and leaves timers behind;
 // - by an M that was the timekeeper, and that finds no idle P when its sleep is over, or was taken to use the last idle
 //   P.
 //
