@@ -41,7 +41,7 @@ constexpr std::int64_t end_patience_ns = 200'000'000;
 // this, because a run may begin in a constructor that runs before this initialisation.
 bool fill_hooks() noexcept {
   static bool const are_filled = [] {
-    m_hooks = {entered_with_attention, left_with_attention, seat_thread};
+    m_hooks = {entered_with_attention, entered_to_exit, left_with_attention, seat_thread};
     set_bounds_hook(bounds_by_address);
     return true;
   }();

@@ -42,10 +42,12 @@ void set_current_m(M* m) noexcept;
 [[nodiscard]] M** own_m_place() noexcept;  // the address of the calling thread's variable
 
 // Functions of higher layers, filled in by boot. `entered` and `left` handle M::attention on the M itself; `entered`
-// returns with the mark set and with a P. `seat` makes an M for a thread that has none (sys/foreign.h), or returns
-// nullptr.
+// returns with the mark set and with a P. `entered_to_exit` is the same for a goroutine that has called exit(), which
+// goes on without a P if the run is over and no P is idle. `seat` makes an M for a thread that has none
+// (sys/foreign.h), or returns nullptr.
 struct higher_hooks {
   void (*entered)(M& m) noexcept;
+  void (*entered_to_exit)(M& m) noexcept;
   void (*left)(M& m) noexcept;
   M* (*seat)() noexcept;
 };

@@ -189,12 +189,7 @@ void wait_for_those_inside(Sched& s) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for_each_thread(s, nullptr, [&](M& m) noexcept {
     os::short_wait wait;
-    os::thread_watch watch;
-    // A thread that sleeps with the mark set has been stopped for good.
-    while (m.in_runtime.load(acquire) && watch.look(hint_of(m.tid)).activity == os::thread_activity::runs &&
-           os::monotonic_ns() < until_ns) {
-      wait.pause();
-    }
+    while (is_active_inside(m) && os::monotonic_ns() < until_ns) wait.pause();
   });
   if (has_barrier) os::barrier_in_all_threads();  // after it, what a thread did before it cleared its mark is seen
 }
@@ -237,6 +232,12 @@ bool all_others_rest(Sched& s) noexcept {
 }
 
 }  // namespace
+
+bool is_active_inside(M const& m) noexcept {
+  if (!m.in_runtime.load(acquire) || m.rests_inside.load(relaxed)) return false;
+  os::lock_guard const guard(m.sched.lock);
+  return !m.is_paused;
+}
 
 void stop_all_but(M& exiting) noexcept {
   constexpr std::int64_t patience_ns = 200'000'000;

@@ -19,13 +19,12 @@ bool is_on_stack_of(G const& g) noexcept {
 }
 
 // Enters the runtime, with a P. But if the run ends at this moment, a goroutine in an announced call may have lost its
-// P, and gets none. Then only the mark is set, and the program ends with a message if the goroutine later calls
-// something that needs a P.
-void enter_unless_too_late(M& m) noexcept {
-  bool const is_away = (m.attention.load(relaxed) & m_attend::away) != 0;
-  if (!is_away || !m.sched.is_over.load(seq_cst)) return enter(m);
+// P, and perhaps no P is idle. Then only the mark is set, and the program ends with a message if the goroutine later
+// calls something that needs a P while none is idle.
+void enter_to_exit(M& m) noexcept {
   m.in_runtime.store(true, relaxed);
   signal_fence();
+  if (m.attention.load(relaxed) != 0) m_hooks.entered_to_exit(m);
 }
 
 // From here on the goroutine is like a foreign thread: it keeps its thread, and it keeps its P in calls that it
@@ -46,7 +45,7 @@ THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
   // A goroutine that its run has left behind goes on with exit() alone. acq_rel pairs with house::end
   if (!s.ender.compare_exchange(before, ended_by::exit, acq_rel, relaxed)) return;
   s.exits_on.store(m, release);  // pairs with sysmon's load
-  enter_unless_too_late(*m);
+  enter_to_exit(*m);
   keep_thread_and_p(*m);
   stop_all_but(*m);
   if (m->p != nullptr) {
@@ -86,10 +85,12 @@ bool goes_on_exiting(M& m) noexcept {
   return true;
 }
 
-void wait_for_other_ps(M const& m, os::note& done) noexcept {
+void wait_for_other_ps(M& m, os::note& done) noexcept {
   constexpr std::int64_t patience_ns = 1'000'000'000;
   if (!exits(m)) {
+    m.rests_inside.store(true, relaxed);  // relaxed: it and the next store only tell how long to wait for this thread
     done.sleep();
+    m.rests_inside.store(false, relaxed);
   } else if (!done.sleep_for(patience_ns)) {
     report_wait("for all processors");
   }

@@ -108,4 +108,10 @@ struct end_of_ms {
 };
 [[nodiscard]] end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept;
 
+// Whether m's thread is inside the runtime and will come out of it, or to its end, without any other thread's help.
+// Such a thread may be about to change an object that outlives the run. It may also sleep in the kernel at this moment,
+// for a lock of the runtime or in a page fault. False: it is in user code, was stopped there for good, is paused, or
+// waits for the other Ps. Takes sched.lock.
+[[nodiscard]] bool is_active_inside(M const& m) noexcept;
+
 }  // namespace thrum::rt

@@ -158,10 +158,11 @@ void commit_return(M& m, G& left, void*) noexcept {
 enum class came : std::uint8_t { with_p, without_p, after_the_end };
 
 [[gnu::noinline]] came come_back_with_idle_p(M& m) noexcept {
-  m.sched.lock.acquire();
-  if (m.sched.stopping) return came::after_the_end;
-  if (!take_idle_p_locked(m)) return came::without_p;
-  m.sched.lock.release();
+  Sched& s = m.sched;
+  s.lock.acquire();
+  bool const may_have_one = !s.stopping || s.exits_on.load(relaxed) == &m;  // relaxed: m itself has written it
+  if (!may_have_one || !take_idle_p_locked(m)) return s.stopping ? came::after_the_end : came::without_p;
+  s.lock.release();
   is_back(m, g_status::syscall);
   return came::with_p;
 }
@@ -184,14 +185,21 @@ void is_back_from_the_queue(M& m) noexcept {
   leave_it_there(m);
 }
 
-void come_back_on_this_thread(M& m) noexcept {
+// False: the run is over. m has no P.
+[[nodiscard]] bool comes_back_on_this_thread(M& m) noexcept {
   came const how = come_back_at_once(m);
-  if (how == came::with_p) return;
+  if (how == came::with_p) return true;
   if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall);
   m.sched.lock.release();
-  if (how == came::after_the_end && m.is_foreign) sleep_as_left_behind(m);
-  if (how == came::after_the_end || !sleep_until_its_turn(m)) leave_it_there(m);
+  if (how == came::after_the_end || !sleep_until_its_turn(m)) return false;
   is_back_from_the_queue(m);
+  return true;
+}
+
+void come_back_on_this_thread(M& m) noexcept {
+  if (comes_back_on_this_thread(m)) return;
+  if (m.is_foreign) sleep_as_left_behind(m);
+  leave_it_there(m);
 }
 
 // The second and the third way back.
@@ -220,17 +228,38 @@ void come_back_on_this_thread(M& m) noexcept {
 
 }  // namespace
 
+namespace {
+
+// m is back from the call only to use the runtime. If the call was not announced, m stays.
+void came_back_from(M& m, std::uint32_t attention) noexcept {
+  if ((attention & m_attend::unannounced) != 0) {
+    m.sched.ms_without_p.fetch_sub(1, relaxed);
+  } else {
+    m.attention.store(m_attend::visits, relaxed);
+  }
+}
+
+}  // namespace
+
 void entered_with_attention(M& m) noexcept {
   std::uint32_t const seen = settle_who_has_the_p(m);
   if ((seen & m_attend::pause) != 0) look_at_mask(m);
   if ((seen & m_attend::away) == 0) return;
   if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // only foreign threads: see sys/foreign.h
   come_back_on_this_thread(m);
-  if ((seen & m_attend::unannounced) != 0) {
-    m.sched.ms_without_p.fetch_sub(1, relaxed);
-  } else {
-    m.attention.store(m_attend::visits, relaxed);
-  }
+  came_back_from(m, seen);
+}
+
+void entered_to_exit(M& m) noexcept {
+  std::uint32_t const seen = settle_who_has_the_p(m);
+  if ((seen & m_attend::away) == 0) return;
+  if (comes_back_on_this_thread(m)) return came_back_from(m, seen);
+  // The run has ended meanwhile. The goroutine is in its call as before.
+  G& g = *m.current;
+  if (!g.keeps_its_m()) g.locked_to = nullptr;
+  if (g.status.load(relaxed) != g_status::runnable) return;
+  g.transition(g_status::runnable, g_status::running);
+  g.transition(g_status::running, g_status::syscall);
 }
 
 namespace {

@@ -42,6 +42,7 @@ void get_p_in_user_code(M& m) noexcept;
 
 // The functions that boot puts into m_hooks.
 void entered_with_attention(M& m) noexcept;
+void entered_to_exit(M& m) noexcept;
 void left_with_attention(M& m) noexcept;
 
 }  // namespace thrum::rt

@@ -6,8 +6,8 @@
 #include "os/clock.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
-#include "os/thread_state.h"
 #include "sched/thread_maker.h"
+#include "sched/threads.h"
 
 #include <new>
 #include <utility>
@@ -130,11 +130,9 @@ bool is_about_to_leave(foreign_seat const& seat) noexcept {
   return is_inside(seat) && (status == g_status::running || status == g_status::runnable || has_just_come);
 }
 
-// Whether the thread computes inside the runtime, as opposed to a thread that sleeps there.
+// Whether the thread is at work inside the runtime, as opposed to a thread that waits there or sleeps for good.
 bool runs_inside(foreign_seat const& seat) noexcept {
-  if (seat.g.status.load(relaxed) != g_status::running || !seat.m.in_runtime.load(acquire)) return false;
-  os::thread_watch watch;
-  return watch.look(seat.m.tid).activity == os::thread_activity::runs;
+  return seat.g.status.load(relaxed) == g_status::running && is_active_inside(seat.m);
 }
 
 // A thread that was readied has got what it waited for, and needs only its turn. A thread that runs inside the runtime
@@ -228,7 +226,6 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
     os::short_wait wait;
-    // Before until_ns the kernel is not asked whether the thread runs.
     while (is_about_to_leave(*seat) &&
            (os::monotonic_ns() < until_ns || os::monotonic_ns() < until_ns + more_patience_ns(*seat))) {
       wait.pause();

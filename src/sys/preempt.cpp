@@ -251,6 +251,7 @@ void stop_for_good_if_possible(M& m) noexcept {
   if (malloc_cannot_be_told(m.sched) || m.is_paused_in_libc || was_called_by_libc(m)) return;
   // the P that it left behind, if any, belongs to other threads
   if (m.p == nullptr) m.in_runtime.store(false, release);
+  m.rests_inside.store(true, relaxed);  // relaxed: it only tells that no thread need wait for this one
   // seq_cst: see end_pause. If all other threads rest, this is the last access to the run's memory.
   bool const is_late = m.sched.ms_paused.fetch_add(1, seq_cst) >= Sched::paused_are_counted;
   if (is_late) Sched::threads_asleep_for_good.fetch_add(1, relaxed);
