@@ -7,7 +7,10 @@
 #include "boot/panic.h"
 #include "boot/places.h"
 #include "core/current.h"
+#include "os/clock.h"
 #include "os/futex.h"
+#include "os/guarded_call.h"
+#include "os/memory.h"
 #include "os/note.h"
 #include "os/signal.h"
 #include "os/thread.h"
@@ -17,28 +20,65 @@
 
 #include <cstdlib>
 #include <exception>
+#include <limits>
 
 namespace thrum::rt {
 namespace {
 
-constexpr std::int64_t patience_ns = 5'000'000'000;
+constexpr std::int64_t slower_by = with_asan || with_tsan ? 3 : 1;
+constexpr std::int64_t names_ns_max = slower_by * 5'000'000'000;    // until the thread maker has looked up the names
+constexpr std::int64_t report_ns_max = slower_by * 10'000'000'000;  // until the whole report is written
+constexpr std::int64_t others_wait_ns = report_ns_max + 5'000'000'000;
 
 // A process makes at most one report, because it ends after it.
 struct {
-  atomic<int> reporter{0};  // the tid of the thread that reports, or 0
+  atomic<int> reporter{0};           // the tid of the thread that reports, or 0
+  atomic<int> ends_by{0};            // the signal that ends the program after the report; 0: die()
+  atomic<std::uint32_t> is_over{0};  // 1: the report is complete or has been given up
   places all;
   os::note written;
 } constinit request;
 
-// Returns false if this thread is the reporter and crashed while it reported. Any other thread that crashes meanwhile
-// sleeps until the program ends.
-bool become_reporter() noexcept {
+// Lets the thread that reports go on. Without a limit, all threads might wait for each other.
+void wait_for_report() noexcept {
+  std::int64_t const deadline_ns = os::monotonic_ns() + others_wait_ns;
+  while (request.is_over.load(relaxed) == 0 && os::monotonic_ns() < deadline_ns) {
+    os::futex_wait_until(request.is_over, 0, deadline_ns);
+  }
+}
+
+// Returns false if another thread is the reporter, after the end of its report, or if this thread has already reported.
+bool become_reporter(int ends_by) noexcept {
   int first = 0;
-  int const self = os::current_tid();
-  if (request.reporter.compare_exchange(first, self, relaxed, relaxed))
-    return true;  // relaxed: it decides which thread reports, and nothing is ordered by it
-  if (first != self) os::sleep_for_good();
-  return false;
+  // relaxed: it decides which thread reports, and nothing is ordered by it
+  if (!request.reporter.compare_exchange(first, os::current_tid(), relaxed, relaxed)) {
+    if (first != os::current_tid()) wait_for_report();
+    return false;
+  }
+  request.ends_by.store(ends_by, relaxed);  // relaxed: read by this thread and, after 10 s, by another
+  os::start_report_deadline(report_ns_max);
+  return true;
+}
+
+void end_report() noexcept {
+  os::stop_report_deadline();
+  request.is_over.store(1, relaxed);
+  os::futex_wake(request.is_over, std::numeric_limits<int>::max());
+}
+
+bool reports_here() noexcept {
+  int const reporter = request.reporter.load(relaxed);
+  return reporter != 0 && request.is_over.load(relaxed) == 0 && reporter == os::current_tid();
+}
+
+// Ends the program as it would have ended after the report.
+[[noreturn]] void give_report_up(char const* why) noexcept {
+  request.is_over.store(1, relaxed);
+  if (!stderr_would_wait()) print_error("thrum: this report is not complete: %s", why);
+  int const signal = request.ends_by.load(relaxed);
+  if (signal == 0) die();
+  if (signal == SIGABRT) std::abort();  // the program may have a handler for it
+  os::end_by_signal(signal);
 }
 
 // The M of the calling thread, or nullptr if it runs no goroutine or is a foreign thread. A crash of a foreign thread
@@ -48,20 +88,21 @@ M* crashing_m() noexcept {
   return m != nullptr && m->current != nullptr && !m->is_foreign ? m : nullptr;
 }
 
-// Whether this process is a child of fork. It has a copy of the parent's M, and no thread maker.
-bool is_copy_of_parent(M const& m) noexcept { return os::current_tid() != m.tid; }
+// Whether the thread is a child of vfork, which runs in its parent's memory, or of _Fork. It is not the thread that the
+// M belongs to, and its end is not the end of the program.
+bool is_another_process(M const& m) noexcept { return os::current_tid() != m.tid; }
 
 // Prints the places in request.all.
 void print_noted(M const& m) noexcept {
   Sched& s = m.sched;
-  if (!is_copy_of_parent(m) && !s.end_is_near.load(relaxed)) {
+  if (!s.end_is_near.load(relaxed)) {
     auto const errand = [](Sched&) noexcept {
       with_symbols(print_places, &request.all);
       request.written.wake();
     };
     s.errand.store(errand, release);  // pairs with the thread maker's load
     ring_thread_maker(s);
-    if (request.written.sleep_for(patience_ns)) return;
+    if (request.written.sleep_for(names_ns_max)) return;
   }
   print_places_plainly(request.all);
 }
@@ -71,7 +112,7 @@ void print_noted(M const& m) noexcept {
 void step_out_of_wild_call(stack_registers& at, stack_range on) noexcept {
 #if defined(__x86_64__)
   auto const* const sp = reinterpret_cast<char const*>(at.by_number[stack_registers::sp]);
-  if (sp < on.low || sp + sizeof(std::uintptr_t) > on.high) return;
+  if (sp < on.low || sp + sizeof(std::uintptr_t) > on.high || !os::readable(sp)) return;
   at.by_number[stack_registers::pc] = *reinterpret_cast<std::uintptr_t const*>(sp) - 1;
   at.by_number[stack_registers::sp] += sizeof(std::uintptr_t);
 #else
@@ -80,16 +121,19 @@ void step_out_of_wild_call(stack_registers& at, stack_range on) noexcept {
 #endif
 }
 
-void note_frames(stack_registers at, stack_range on) noexcept {
+void note_frames(stack_registers const& from, stack_range on) noexcept {
   places& all = request.all;
-  all.count = walk_stack(at, on, all.frames, places::frames_max);
+  all.count = os::walk_stack_guarded(from, on, all.frames, places::frames_max);
   if (all.count > 1) return;
-  step_out_of_wild_call(at, on);
-  std::size_t const from = all.count;
-  all.count += walk_stack(at, on, all.frames + from, places::frames_max - from);
+  stack_registers caller = from;
+  step_out_of_wild_call(caller, on);
+  std::size_t const known = all.count;
+  all.count += os::walk_stack_guarded(caller, on, all.frames + known, places::frames_max - known);
 }
 
 // --- overflow ---
+
+void begin_overflow_report() noexcept { static_cast<void>(become_reporter(0)); }
 
 overflow_victim running_on(stack const& on) noexcept {
   M const* const m = crashing_m();
@@ -99,7 +143,7 @@ overflow_victim running_on(stack const& on) noexcept {
 
 void print_frames(stack_registers const& from, stack_range on) noexcept {
   M const* const m = crashing_m();
-  if (m == nullptr || !become_reporter()) return;
+  if (m == nullptr || !reports_here()) return;
   note_frames(from, on);
   print_noted(*m);
 }
@@ -178,7 +222,10 @@ void report_terminate(M const& m) noexcept {
 
 void on_terminate() {
   M const* const m = crashing_m();
-  if (m != nullptr && !is_dying() && become_reporter()) report_terminate(*m);
+  if (m != nullptr && !is_dying() && become_reporter(SIGABRT)) {
+    report_terminate(*m);
+    end_report();
+  }
   if (auto const previous = previous_terminate.load(acquire)) previous();
   std::abort();
 }
@@ -199,13 +246,23 @@ void unlink_terminate() noexcept {
 }  // namespace
 
 bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
+  if (os::is_report_deadline(*info)) {
+    if (request.is_over.load(relaxed) != 0) return true;  // it was stopped too late
+    give_report_up("it has waited too long for a lock or for the reader of standard error");
+  }
+  if (reports_here()) give_report_up(words_for(signal));
   if (report_if_overflow(signal, info, ucontext)) return true;
+  if (is_dying() || !is_its_own(signal, *info)) return false;
   M const* const m = crashing_m();
-  if (m == nullptr || is_dying() || !is_its_own(signal, *info)) return false;
   bool const hits_signal_stack =
-      signal == SIGSEGV && m->signal_stack.guard_holds(static_cast<char const*>(info->si_addr));
+      m != nullptr && signal == SIGSEGV && m->signal_stack.guard_holds(static_cast<char const*>(info->si_addr));
   if (!hits_signal_stack && !os::goes_to_default(signal)) return false;
-  if (!become_reporter()) return false;
+  if (m == nullptr || is_another_process(*m)) {
+    // The reader of symbols is such a thread. If it faults, the reporter goes on without it.
+    if (request.reporter.load(relaxed) != 0) wait_for_report();
+    return false;
+  }
+  if (!become_reporter(signal)) return false;
   if (hits_signal_stack) {
     report_signal_stack(*m, *info, ucontext);
     return false;
@@ -220,9 +277,9 @@ bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
 }
 
 crash_reports::crash_reports() {
-  set_overflow_hooks({running_on, print_frames});
+  set_overflow_hooks({begin_overflow_report, running_on, print_frames});
   if (int const error = os::install_fault_handler(report_fault)) {
-    set_overflow_hooks({nullptr, nullptr});
+    set_overflow_hooks({});
     throw_system_error(error, "sigaction");
   }
   link_terminate();
@@ -231,7 +288,7 @@ crash_reports::crash_reports() {
 crash_reports::~crash_reports() {
   unlink_terminate();
   os::remove_fault_handler();
-  set_overflow_hooks({nullptr, nullptr});
+  set_overflow_hooks({});
 }
 
 }  // namespace thrum::rt

@@ -12,6 +12,11 @@
 // report_fault runs in a signal handler, on the signal stack. It has the thread maker look up the names of functions,
 // because the thread that crashed may hold the locks of malloc and of the loader. If that takes too long, the signal
 // handler prints what the loader knows, without an allocation.
+//
+// Every report comes to an end. The walk of a damaged stack is a guarded call (os/guarded_call.h). A timer ends a report
+// that waits, for the loader's lock or for the reader of standard error. A fault in the report ends it as well. In each
+// case the program ends as it would have after the report. Other threads that crash meanwhile wait for that, and die by
+// their own signal if it does not come.
 #pragma once
 
 #include "os/signal.h"

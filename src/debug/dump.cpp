@@ -6,6 +6,7 @@
 #include "debug/sleeper.h"
 #include "os/call_name.h"
 #include "os/clock.h"
+#include "os/guarded_call.h"
 #include "os/memory.h"
 #include "os/signal.h"
 #include "stack/stack.h"
@@ -95,10 +96,10 @@ std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexce
   stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
   if (!is_foreign) range = {g.on->low, g.on->top};
   if (status == g_status::runnable && g.locked_to != nullptr && !g.comes_home && g.locked_to->interrupted != nullptr) {
-    return walk_stack(os::interrupted_registers(g.locked_to->interrupted), range, pcs, max);
+    return os::walk_stack_guarded(os::interrupted_registers(g.locked_to->interrupted), range, pcs, max);
   }
   context const* const where = where_it_stands(g);
-  return where != nullptr ? walk_stack(registers_of(*where), range, pcs, max) : 0;
+  return where != nullptr ? os::walk_stack_guarded(registers_of(*where), range, pcs, max) : 0;
 }
 
 // Called under sched.lock. Threads without a P are not stopped, but they change their goroutine's status under this

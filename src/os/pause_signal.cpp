@@ -86,8 +86,8 @@ int install_pause_signal(int signal, pause_handler handler) noexcept {
   chained_signal& mine = handled[layer][signal];
   mine.number = signal;
   constexpr int flags = SA_ONSTACK | SA_RESTART;
-  int const error =
-      is_ours(in_force, layer) ? put_in_force(mine, entries[layer], flags) : take_over(mine, entries[layer], flags);
+  int const error = is_ours(in_force, layer) ? put_in_force(mine, entries[layer], flags)
+                                             : take_over(mine, in_force, entries[layer], flags);
   if (error == 0) number_in_use.store(signal, relaxed);  // ordered by the creation of the threads that send it
   return error;
 }

@@ -30,7 +30,7 @@ bool install_quit_signal(void (*handler)() noexcept) noexcept {
   if (!handled.linked) {
     if (::sigaction(SIGQUIT, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return false;
     current.store(handler, release);  // pairs with on_signal's acquire
-    return take_over(handled, on_signal, SA_ONSTACK | SA_RESTART) == 0;
+    return take_over(handled, now, on_signal, SA_ONSTACK | SA_RESTART) == 0;
   }
   // An earlier run installed on_signal, and it could not be removed because the program had put its own action on top.
   current.store(handler, release);  // pairs with on_signal's acquire

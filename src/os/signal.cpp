@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/platform.h"
 #include "os/fault.h"
+#include "os/guarded_call.h"
 #include "os/memory.h"
 #include "os/signal_chain.h"
 
@@ -27,6 +28,7 @@ constinit atomic<fault_handler> current_handler{nullptr};
 chained_signal handled[] = {{SIGSEGV}, {SIGBUS}, {SIGFPE}, {SIGILL}, {SIGABRT}};
 
 THRUM_SIGNAL_ENTRY void on_fault(int number, siginfo_t* information, void* context) {
+  if (information->si_code > 0 && leave_guarded_call(context)) return;  // 0 or less: the signal was sent
   int const errno_before = errno;
   // Pairs with the release in install_fault_handler, so that everything that the handler relies on is visible here.
   fault_handler const handler = current_handler.load(acquire);
@@ -36,6 +38,22 @@ THRUM_SIGNAL_ENTRY void on_fault(int number, siginfo_t* information, void* conte
     }
   }
   errno = errno_before;
+}
+
+// Four cases:
+// - thrum's action is in force, because the program has put it back. It gets its flags back.
+// - The program's action lies on top of thrum's. It may pass signals on to thrum's, which would call it in return if it
+//   were thrum's previous action.
+// - The action is the default one, or it is for SIGSEGV. thrum takes the signal over.
+// - The program has an action for another signal. It stays.
+int link(chained_signal& signal) noexcept {
+  struct sigaction in_force {};
+  if (int const error = look_at_action(signal.number, in_force)) return error;
+  if (in_force.sa_sigaction == on_fault) return put_in_force(signal, on_fault, SA_ONSTACK);
+  bool const is_default = in_force.sa_handler == SIG_DFL;
+  bool const lies_on_top = signal.linked && !is_default;
+  if (lies_on_top || (!is_default && signal.number != SIGSEGV)) return 0;
+  return take_over(signal, in_force, on_fault, SA_ONSTACK);
 }
 
 struct alt_stack_state {
@@ -85,8 +103,7 @@ int install_fault_handler(fault_handler handler) noexcept {
   // come right after them.
   if (!current_handler.compare_exchange(none, handler, acq_rel, relaxed)) return EALREADY;
   for (chained_signal& signal : handled) {
-    int const error = signal.linked ? 0 : take_over(signal, on_fault, SA_ONSTACK);
-    if (error != 0) {
+    if (int const error = link(signal)) {
       remove_fault_handler();
       return error;
     }
@@ -111,6 +128,52 @@ bool goes_to_default(int number) noexcept {
     if (signal.number == number) return !has_handler(signal);
   }
   return false;
+}
+
+void end_by_signal(int signal) noexcept {
+  struct sigaction ends {};
+  ends.sa_handler = SIG_DFL;
+  ::sigaction(signal, &ends, nullptr);
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+  ::_exit(128 + signal);  // a sandbox has refused the call; this is how shells show a death by a signal
+}
+
+namespace {
+
+char mark_of_deadline;  // the signal carries its address
+constinit atomic<int> deadline_timer{-1};
+
+}  // namespace
+
+// Makes the system calls itself, because the C library's timer_create allocates memory.
+bool start_report_deadline(std::int64_t after_ns) noexcept {
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGSEGV);
+  ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event._sigev_un._tid = static_cast<int>(::syscall(SYS_gettid));
+  event.sigev_signo = SIGSEGV;
+  event.sigev_value.sival_ptr = &mark_of_deadline;
+  int timer = -1;
+  if (::syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return false;
+  deadline_timer.store(timer, relaxed);  // relaxed: the same thread stops it
+  itimerspec const once{{}, {after_ns / 1'000'000'000, after_ns % 1'000'000'000}};
+  return ::syscall(SYS_timer_settime, timer, 0, &once, nullptr) == 0;
+}
+
+void stop_report_deadline() noexcept {
+  int const timer = deadline_timer.exchange(-1, relaxed);
+  if (timer != -1) ::syscall(SYS_timer_delete, timer);
+}
+
+bool is_report_deadline(siginfo_t const& information) noexcept {
+  return information.si_code == SI_TIMER && information.si_value.sival_ptr == &mark_of_deadline;
 }
 
 std::uintptr_t stack_pointer_of(void const* ucontext) noexcept {

@@ -46,11 +46,18 @@ int remove_alt_stack() noexcept;
 // program. Its caller saves and restores errno.
 using fault_handler = bool (*)(int signal, siginfo_t* information, void* ucontext);
 
-// Installs the handler for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. If the handler returns false, the signal goes
-// to the previous action:
+// Installs the handler for SIGSEGV, and for those of SIGBUS, SIGFPE, SIGILL and SIGABRT whose action is the default
+// one. An action of the program for these four stays as it is, so its handler runs on the stack and with the mask that
+// it was installed for. SIGSEGV is taken from the program's handler too, because that is how stack overflows are found.
+//
+// If the handler returns false, the signal goes to the previous action:
 // - A handler of the program is called with the signal mask that it asked for.
 // - For the default action, SIG_DFL is restored and the fault repeats, so that the core file and the exit status are
 //   those of a program without thrum.
+//
+// If the program sets an action of its own later, that action replaces thrum's. A fault in a guarded call ends that call
+// and does not reach the handler (os/guarded_call.h).
+//
 // Returns 0 or the errno; EALREADY means that a handler is installed. After an error nothing is changed.
 int install_fault_handler(fault_handler handler) noexcept;
 
@@ -62,6 +69,17 @@ int remove_fault_handler() noexcept;
 // Called inside the handler. Whether the program has no handler for this signal, so that the previous action ends the
 // program.
 [[nodiscard]] bool goes_to_default(int signal) noexcept;
+
+// Ends the process by the default action of this signal, whatever action is in force and whether or not the calling
+// thread blocks the signal. May be called in a signal handler.
+[[noreturn]] void end_by_signal(int signal) noexcept;
+
+// Makes the kernel send SIGSEGV to the calling thread after this time, and unblocks SIGSEGV for the thread. It is for a
+// report that may wait for ever, for a lock or for the reader of a pipe. A process has one such timer. Returns false if
+// the kernel has none.
+bool start_report_deadline(std::int64_t after_ns) noexcept;
+void stop_report_deadline() noexcept;
+[[nodiscard]] bool is_report_deadline(siginfo_t const& information) noexcept;
 
 // The set of signals that a thread blocks.
 class signal_mask {

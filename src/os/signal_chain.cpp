@@ -49,9 +49,8 @@ int put_in_force(chained_signal& signal, signal_entry entry, int flags) noexcept
   return error;
 }
 
-int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept {
-  // Reads the action before replacing it, so that `previous` is complete before thrum's action can run.
-  if (int const error = look_at_action(signal.number, signal.previous)) return error;
+int take_over(chained_signal& signal, struct sigaction const& in_force, signal_entry entry, int flags) noexcept {
+  signal.previous = in_force;  // complete before thrum's action can run
   signal.is_spent.store(false, relaxed);
   return put_in_force(signal, entry, flags);
 }

@@ -24,9 +24,10 @@ using signal_entry = void (*)(int number, siginfo_t* information, void* context)
 // Reads the action that is in force. Returns 0 or the errno.
 [[nodiscard]] int look_at_action(int number, struct sigaction& action) noexcept;
 
-// Saves the present action in `previous` and makes `entry` the action, with SA_SIGINFO and these flags. Returns 0 or
-// the errno. After an error the action in force is unchanged.
-[[nodiscard]] int take_over(chained_signal& signal, signal_entry entry, int flags) noexcept;
+// Saves the action in force, which the caller has just looked at, in `previous`, and makes `entry` the action, with
+// SA_SIGINFO and these flags. Returns 0 or the errno. After an error the action in force is unchanged.
+[[nodiscard]] int take_over(chained_signal& signal, struct sigaction const& in_force, signal_entry entry,
+                            int flags) noexcept;
 
 // The same for a signal that was taken over earlier, if `entry` is not in force or has other flags. Does not change
 // `previous`.

@@ -20,6 +20,7 @@ namespace {
 std::uintptr_t number_of(char const* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
 void const* as_text(char const* address) noexcept { return address; }  // for %p, which takes a void pointer
 
+constinit atomic<void (*)() noexcept> begin_report{nullptr};
 constinit atomic<overflow_victim (*)(stack const&) noexcept> running_on{nullptr};
 constinit atomic<void (*)(stack_registers const&, stack_range) noexcept> print_frames{nullptr};
 
@@ -29,6 +30,10 @@ overflow_victim victim_on(stack const& on) noexcept {
   if (bound.id == 0 || ask == nullptr) return bound;
   overflow_victim const runs = ask(on);
   return runs.id != 0 ? runs : bound;
+}
+
+void begin() noexcept {
+  if (auto const hook = begin_report.load(acquire)) hook();  // pairs with set_overflow_hooks
 }
 
 void show_frames(stack_registers const& from, stack_range on) noexcept {
@@ -79,6 +84,7 @@ void print_remedy(std::size_t size) noexcept {
 // If a stray pointer hit the guard, the descriptor may belong to a goroutine that runs on another thread. The values
 // that are read may then be stale, but they are never invalid. ThreadSanitizer must not be called in a signal handler.
 [[noreturn]] THRUM_NO_TSAN void report(guard_hit hit, char const* address, stack_registers const& at) noexcept {
+  begin();
   std::uintptr_t const sp = at.by_number[stack_registers::sp];
   std::uintptr_t const pc = at.by_number[stack_registers::pc];
   stack const& victim = *hit.home->descriptor(hit.slot);
@@ -128,6 +134,7 @@ bool report_if_overflow(int signal, siginfo_t* info, void* ucontext) noexcept {
 }
 
 void set_overflow_hooks(overflow_hooks hooks) noexcept {
+  begin_report.store(hooks.begin, release);         // pairs with begin's acquire
   running_on.store(hooks.running_on, release);      // pairs with victim_on's acquire
   print_frames.store(hooks.print_frames, release);  // pairs with show_frames' acquire
 }
@@ -135,6 +142,7 @@ void set_overflow_hooks(overflow_hooks hooks) noexcept {
 bool lies_in_an_arena(char const* address) noexcept { return arena_by_address(address) != nullptr; }
 
 void report_jump(overflow_victim const& jumped, stack_registers const& at) noexcept {
+  begin();
   stack const& own = jumped.on;
   auto const* const sp = reinterpret_cast<char const*>(at.by_number[stack_registers::sp]);
   print_error(

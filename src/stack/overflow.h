@@ -6,7 +6,8 @@
 // middle of a switch or between two goroutines.
 //
 // Takes no locks of the runtime. It calls dladdr to name the creation site, although a signal handler may not call it.
-// That is acceptable, because the most important line has been printed by then and the program ends anyway.
+// That is acceptable, because the most important line has been printed by then, and the program ends even if dladdr
+// waits for a lock that is never released (boot/crash.h).
 #pragma once
 
 #include "arch/stack_walk.h"
@@ -24,8 +25,10 @@ struct overflow_victim {
   void* creation_site;  // nullptr: not known
 };
 
-// Functions of higher layers, set by boot/ while a run is alive. Both may be nullptr.
+// Functions of higher layers, set by boot/ while a run is alive. All may be nullptr.
 struct overflow_hooks {
+  // Called before the first line. Makes sure that the report comes to an end, whatever it waits for.
+  void (*begin)() noexcept;
   // The goroutine that the calling thread runs on this stack, with id 0 if there is none. It may differ from the
   // goroutine that the stack was bound to, because a child may have been joined in place.
   overflow_victim (*running_on)(stack const& on) noexcept;
