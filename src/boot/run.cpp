@@ -2,6 +2,7 @@
 #include "boot/house.h"
 #include "core/current.h"
 #include "core/forked.h"
+#include "os/process.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
 #include "sched/goroutine.h"
@@ -68,14 +69,22 @@ G& make_main_goroutine(P& p, main_call& call) {
 }
 
 // Where run() goes on in a child of fork when main returns there, on whichever thread and stack that is. The frame that
-// the context names exists, because the parent's first thread was further down its stack when another thread forked.
-constinit ucontext_t* way_out_of_child = nullptr;
+// the context names exists, because the thread that called run() was further down its stack when another thread forked.
+constinit struct {
+  ucontext_t* context;
+  os::stack_beyond_fork stack;
+} way_out_of_child{};
 
 [[noreturn]] void leave_run_in_child() noexcept {
+  if (!way_out_of_child.stack.is_kept_in_child()) {
+    fatal(
+        "run() cannot return in this child of fork: it was called on a thread that is not in the child. Call exec or _exit "
+        "there, or lock main to its thread (lock_os_thread)");
+  }
 #if THRUM_ASAN
   __asan_handle_no_return();
 #endif
-  ::setcontext(way_out_of_child);
+  ::setcontext(way_out_of_child.context);
   fatal("run() cannot return in this child of fork: errno %d", errno);
 }
 
@@ -84,7 +93,7 @@ constinit ucontext_t* way_out_of_child = nullptr;
 [[gnu::noinline]] void run_on_m0(M& m0, G& main) {
   Sched& s = m0.sched;
   ucontext_t way_out;
-  way_out_of_child = &way_out;
+  way_out_of_child = {&way_out, os::stack_beyond_fork::of_this_thread()};
   return_from_run_in_child = ::getcontext(&way_out) == 0 ? leave_run_in_child : nullptr;
   if (forked_inside_run()) return;
   execute(m0, {&main, false});

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,5 +154,18 @@ THRUM_OPAQUE int duplicate(int fd) noexcept {
 char* const* whole_environment() noexcept { return environ; }
 
 bool call_in_children_of_fork(void (*f)() noexcept) noexcept { return ::pthread_atfork(nullptr, nullptr, f) == 0; }
+
+// AT_RANDOM is the address of some bytes that the kernel has put at the very top of the process's first stack. The
+// kernel leaves at least 128 MiB below the top free of mappings, so other stacks are further away. The thread whose tid is
+// the process id may have another stack, in a child of fork.
+stack_beyond_fork stack_beyond_fork::of_this_thread() noexcept {
+  constexpr std::uintptr_t reach = 128UL * 1024 * 1024;
+  auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  return {::pthread_self(), ::getauxval(AT_RANDOM) - here < reach};
+}
+
+bool stack_beyond_fork::is_kept_in_child() const noexcept {
+  return is_made_by_kernel || ::pthread_equal(thread, ::pthread_self()) != 0;
+}
 
 }  // namespace thrum::rt::os

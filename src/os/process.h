@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include <pthread.h>
+
 namespace thrum::rt::os {
 
 // What a standard stream of the child is: a descriptor of the parent, 3 or more, or one of these.
@@ -65,5 +67,17 @@ enum class child_look : bool { collect, leave };
 // Has f called in every child of fork, on its only thread, before fork returns there. It is not called after vfork and
 // posix_spawn. Returns false if there is no memory.
 [[nodiscard]] bool call_in_children_of_fork(void (*f)() noexcept) noexcept;
+
+// The stack of a thread, seen from a child of fork. The child has only the thread that called fork. There the C library
+// takes the stacks of the threads that it has created, except for this one, for free ones and gives them to new threads.
+// The stack that the kernel has made for the process stays.
+struct stack_beyond_fork {
+  [[nodiscard]] static stack_beyond_fork of_this_thread() noexcept;
+  // Called in the child.
+  [[nodiscard]] bool is_kept_in_child() const noexcept;
+
+  pthread_t thread{};
+  bool is_made_by_kernel = false;
+};
 
 }  // namespace thrum::rt::os

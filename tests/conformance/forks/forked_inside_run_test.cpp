@@ -1,6 +1,7 @@
 // A child of fork whose parent was inside run() has no scheduler. Calls that need a scheduler report that, and run()
 // returns in the child. Nothing hangs.
 #include "base/platform.h"
+#include "conformance/forks/in_child.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
@@ -17,51 +18,6 @@
 
 namespace thrum {
 namespace {
-
-constexpr int as_expected = 7;
-
-// 0 in the child, which must not outlive the test.
-pid_t fork_with_a_limit() {
-  pid_t const child = ::fork();
-  if (child == 0) ::alarm(60);
-  return child;
-}
-
-int exit_code_of(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -status;
-}
-
-template <class F>
-int in_child(F f) {
-  pid_t const child = fork_with_a_limit();
-  if (child == 0) ::_exit(f());
-  return exit_code_of(child);
-}
-
-template <class F>
-bool says_that_it_is_a_fork(F f) {
-  try {
-    f();
-  } catch (std::logic_error const& e) {
-    return std::string(e.what()).find("this process is a fork of one that was inside run()") != std::string::npos;
-  }
-  return false;
-}
-
-// A code of its own for each, so that a failure tells which.
-int look_at_everything() {
-  if (!says_that_it_is_a_fork([] { go([] {}); })) return 20;
-  if (!says_that_it_is_a_fork([] { static_cast<void>(chan<int>().recv()); })) return 21;
-  if (!says_that_it_is_a_fork([] { static_cast<void>(chan<int>(1).try_send(1)); })) return 22;
-  if (!says_that_it_is_a_fork([] { select(on_recv(chan<int>(), [](auto) {})); })) return 23;
-  if (!says_that_it_is_a_fork([] { run([] {}); })) return 24;
-  if (!says_that_it_is_a_fork([] { runtime const embedded; })) return 25;
-  if (!says_that_it_is_a_fork([] { yield(); })) return 26;
-  return as_expected;
-}
 
 class forked_inside_run : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(forked_inside_run);

@@ -1,0 +1,60 @@
+// Children of fork: how they end, and what they see of the runtime.
+#pragma once
+
+#include <thrum/thrum.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace thrum {
+
+inline constexpr int as_expected = 7;
+
+// 0 in the child, which must not outlive the test.
+inline pid_t fork_with_a_limit() {
+  pid_t const child = ::fork();
+  if (child == 0) ::alarm(60);
+  return child;
+}
+
+inline int exit_code_of(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -status;
+}
+
+template <class F>
+int in_child(F f) {
+  pid_t const child = fork_with_a_limit();
+  if (child == 0) ::_exit(f());
+  return exit_code_of(child);
+}
+
+template <class F>
+bool says_that_it_is_a_fork(F f) {
+  try {
+    f();
+  } catch (std::logic_error const& e) {
+    return std::string(e.what()).find("this process is a fork of one that was inside run()") != std::string::npos;
+  }
+  return false;
+}
+
+// A code of its own for each, so that a failure tells which.
+inline int look_at_everything() {
+  if (!says_that_it_is_a_fork([] { go([] {}); })) return 20;
+  if (!says_that_it_is_a_fork([] { static_cast<void>(chan<int>().recv()); })) return 21;
+  if (!says_that_it_is_a_fork([] { static_cast<void>(chan<int>(1).try_send(1)); })) return 22;
+  if (!says_that_it_is_a_fork([] { select(on_recv(chan<int>(), [](auto) {})); })) return 23;
+  if (!says_that_it_is_a_fork([] { run([] {}); })) return 24;
+  if (!says_that_it_is_a_fork([] { runtime const embedded; })) return 25;
+  if (!says_that_it_is_a_fork([] { yield(); })) return 26;
+  return as_expected;
+}
+
+}  // namespace thrum
