@@ -1,52 +1,17 @@
 #include "debug/schedtrace.h"
 
-#include "base/check.h"
 #include "os/clock.h"
 #include "os/lock.h"
 #include "os/memory.h"
 #include "stack/stack.h"
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 
 namespace thrum::rt {
 namespace {
-
-// Text in memory of its own, in whole lines. A line that does not fit is left out, and so are all that follow.
-class page_text {
- public:
-  explicit page_text(std::size_t bytes) noexcept : bytes_(bytes), text_(os::map(bytes).address) {}
-  ~page_text() {
-    if (text_ != nullptr) os::unmap(text_, bytes_);
-  }
-  page_text(page_text const&) = delete;
-  page_text& operator=(page_text const&) = delete;
-
-  void add(char const* format, ...) noexcept __attribute__((format(printf, 2, 3))) {
-    if (text_ == nullptr || is_full_) return;
-    std::size_t const room = bytes_ - used_;
-    std::va_list arguments;
-    va_start(arguments, format);
-    int const length = std::vsnprintf(text_ + used_, room, format, arguments);
-    va_end(arguments);
-    is_full_ = length < 0 || static_cast<std::size_t>(length) >= room;
-    if (!is_full_) used_ += static_cast<std::size_t>(length);
-  }
-  void write() noexcept {
-    if (text_ == nullptr) return;
-    while (is_full_ && used_ > 0 && text_[used_ - 1] != '\n') --used_;
-    write_to_stderr(text_, used_);
-  }
-
- private:
-  std::size_t const bytes_;
-  char* const text_;
-  std::size_t used_ = 0;
-  bool is_full_ = false;
-};
 
 constexpr std::size_t bytes_per_line = 320;
 
@@ -136,7 +101,7 @@ class seats_of_gs {
 };
 
 // Under sched.lock.
-void add_summary(page_text& out, Sched& s, std::int64_t since_start_ns) noexcept {
+void add_summary(report_text& out, Sched& s, std::int64_t since_start_ns) noexcept {
   out.add(
       "SCHED %lldms: gomaxprocs=%d idleprocs=%d threads=%d spinningthreads=%d needspinning=0 idlethreads=%d runqueue=%u",
       static_cast<long long>(since_start_ns / 1'000'000), s.procs.size(), s.idle_procs.load(relaxed),
@@ -144,13 +109,13 @@ void add_summary(page_text& out, Sched& s, std::int64_t since_start_ns) noexcept
 }
 
 // Called under sched.lock. The Ps that are left to stop are known only while the world is being stopped.
-void add_rest_of_summary(page_text& out, Sched const& s) noexcept {
+void add_rest_of_summary(report_text& out, Sched const& s) noexcept {
   bool const stops = s.world_holders > 0;
   out.add(" gcwaiting=%s nmidlelocked=%d stopwait=%d sysmonwait=%s stopping=%s\n", yes_or_no(stops), s.ms_in_place,
           stops ? s.procs_to_stop : 0, yes_or_no(s.sysmon_in_deep_sleep), yes_or_no(s.stopping));
 }
 
-void add_line_of_ps(page_text& out, Sched const& s) noexcept {
+void add_line_of_ps(report_text& out, Sched const& s) noexcept {
   out.add(" [");
   for (auto const& p : s.procs) out.add(" %u", p->queue.size());
   out.add(" ] schedticks=[");
@@ -160,7 +125,7 @@ void add_line_of_ps(page_text& out, Sched const& s) noexcept {
 
 // From here on: Go's fields, in Go's order, and then thrum's own.
 
-void add_ps(page_text& out, Sched const& s) noexcept {
+void add_ps(report_text& out, Sched const& s) noexcept {
   for (auto const& p : s.procs) {
     out.add("  P%d: status=%d schedtick=%u syscalltick=%llu m=%s runqsize=%u gfreecnt=%u timerslen=%u", p->id,
             go_number_of(p->status.load(relaxed)), p->schedtick.load(relaxed),
@@ -174,7 +139,7 @@ void add_ps(page_text& out, Sched const& s) noexcept {
 
 // Called under sched.lock. An M inside the runtime is shown as one that holds a lock in Go, because it is not
 // preempted.
-void add_ms(page_text& out, seats_of_gs& seats, Sched const& s) noexcept {
+void add_ms(report_text& out, seats_of_gs& seats, Sched const& s) noexcept {
   for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
     G const* const runs = hint_of(m->current);
     seats.note(runs, *m);
@@ -189,7 +154,7 @@ void add_ms(page_text& out, seats_of_gs& seats, Sched const& s) noexcept {
 }
 
 // The stack pointer is known only of a goroutine that has left its stack. Stacks stay mapped as long as the run lives.
-void add_stack(page_text& out, G const& g, bool has_left) noexcept {
+void add_stack(report_text& out, G const& g, bool has_left) noexcept {
   stack const* const on = hint_of(g.on);
   if (on == nullptr) return out.add(" stack=nil");
   out.add(" stack=[%p,%p)", static_cast<void const*>(hint_of(on->low)), static_cast<void const*>(hint_of(on->top)));
@@ -198,13 +163,13 @@ void add_stack(page_text& out, G const& g, bool has_left) noexcept {
 
 // The time that it has waited, in milliseconds, if it is known: exactly for a goroutine that waits for a mutex, and a
 // lower bound for others.
-void add_age(page_text& out, G const& g, std::int64_t now_ns) noexcept {
+void add_age(report_text& out, G const& g, std::int64_t now_ns) noexcept {
   bool const is_known = hint_of(g.waits_for) == wait_reason::mutex || (g.attention.load(relaxed) & g_attend::aged) != 0;
   if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - g.waits_since_ns.load(relaxed)) / 1'000'000));
 }
 
 // Called under free_lock. Unused records are left out.
-void add_gs(page_text& out, seats_of_gs const& seats, Sched& s) noexcept {
+void add_gs(report_text& out, seats_of_gs const& seats, Sched& s) noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
   s.g_slab.for_each([&](G& g) {
     auto const status = g.status.load(relaxed);
@@ -230,10 +195,10 @@ std::size_t room_for(Sched& s, std::size_t ms) noexcept {
   return (s.procs.size() + ms + s.gs_made) * bytes_per_line;
 }
 
-void print_in_detail(Sched& s, std::int64_t since_start_ns) noexcept {
+void print_in_detail(Sched& s, std::int64_t since_start_ns, report_text& out) noexcept {
   std::size_t const ms = ms_at_most(s);
   seats_of_gs seats(ms);
-  page_text out(room_for(s, ms));
+  out.begin(room_for(s, ms));
   {
     os::lock_guard const guard(s.lock);
     add_summary(out, s, since_start_ns);
@@ -249,20 +214,20 @@ void print_in_detail(Sched& s, std::int64_t since_start_ns) noexcept {
     os::lock_guard const guard(s.free_lock);
     add_gs(out, seats, s);
   }
-  out.write();
+  out.send();
 }
 
 }  // namespace
 
-void print_schedtrace(Sched& s, std::int64_t since_start_ns) noexcept {
-  if (s.options.scheddetail) return print_in_detail(s, since_start_ns);
-  page_text out(s.procs.size() * 32 + bytes_per_line);
+void print_schedtrace(Sched& s, std::int64_t since_start_ns, report_text& out) noexcept {
+  if (s.options.scheddetail) return print_in_detail(s, since_start_ns, out);
+  out.begin(s.procs.size() * 32 + bytes_per_line);
   {
     os::lock_guard const guard(s.lock);
     add_summary(out, s, since_start_ns);
   }
   add_line_of_ps(out, s);
-  out.write();
+  out.send();
 }
 
 }  // namespace thrum::rt

@@ -24,7 +24,7 @@ void report(M const& exiting) noexcept {
 
 }  // namespace
 
-void exit_watch::look(M const& exiting, std::int64_t now_ns) noexcept {
+void exit_watch::look(M const& exiting, report_text& out, std::int64_t now_ns) noexcept {
   if (is_reported_) return;
   int const tid = hint_of(exiting.tid);
   std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
@@ -32,7 +32,7 @@ void exit_watch::look(M const& exiting, std::int64_t now_ns) noexcept {
   if (now_ns - asleep_since_ns_ < asleep_for_ns) return;
   asleep_since_ns_ = now_ns;
   os::thread_watch watch;
-  if (!watch.look(tid).waits_for_a_lock()) return;
+  if (!watch.look(tid).waits_for_a_lock() || !out.can_begin()) return;
   is_reported_ = true;
   report(exiting);
 }

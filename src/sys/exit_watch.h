@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/sched.h"
+#include "sys/report_text.h"
 
 #include <cstdint>
 
@@ -14,8 +15,9 @@ namespace thrum::rt {
 
 class exit_watch {
  public:
-  // Runs on sysmon's thread. `exiting` is the M in Sched::exits_on.
-  void look(M const& exiting, std::int64_t now_ns) noexcept;
+  // Runs on sysmon's thread. `exiting` is the M in Sched::exits_on. While standard error takes no report, it is tried
+  // later.
+  void look(M const& exiting, report_text& out, std::int64_t now_ns) noexcept;
 
  private:
   std::int64_t cpu_seen_ns_ = -1;     // the CPU time that the thread had used at the last look

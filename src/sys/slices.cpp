@@ -60,7 +60,7 @@ bool is_urgent(P const& p) noexcept {
 
 }  // namespace
 
-slice_watch::slice_watch(Sched& s) noexcept : sched_(s), without_p_(s) {
+slice_watch::slice_watch(Sched& s, report_text& reports) noexcept : sched_(s), without_p_(s, reports) {
   std::int64_t const tick_ns = os::tick_ns();
   if (s.options.async_preemption && s.options.slice_ns >= tick_ns) tick_ns_ = tick_ns;
 }

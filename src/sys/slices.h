@@ -36,7 +36,7 @@ enum class verdict : std::uint8_t { nothing, look_again_soon, hurry, acted };
 
 class slice_watch {
  public:
-  explicit slice_watch(Sched& s) noexcept;
+  slice_watch(Sched& s, report_text& reports) noexcept;
 
   // Looks at all Ps.
   [[nodiscard]] verdict look(std::int64_t now_ns) noexcept;

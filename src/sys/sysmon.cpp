@@ -42,7 +42,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
       next_trace_ns_(s.options.schedtrace_every_ns == 0 ? never_ns : started_ns_),
       pause_ns_(pause_min_ns),
       put_off_(s),
-      slices_(s),
+      slices_(s, reports_),
       house_(s, started_ns_) {
   ++s.own_threads;  // before the thread can look at it
   if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
@@ -178,8 +178,9 @@ std::int64_t sysmon::limit_of(rest how) noexcept {
 void sysmon::trace_if_due() noexcept {
   if (next_trace_ns_ == never_ns) return;
   std::int64_t const now_ns = os::monotonic_ns();
-  if (now_ns < next_trace_ns_) return;
-  trace_(sched_, now_ns - started_ns_);
+  bool const can_trace = reports_.can_begin();  // what is left of the last trace is written in any case
+  if (now_ns < next_trace_ns_ || !can_trace) return;
+  trace_(sched_, now_ns - started_ns_, reports_);
   next_trace_ns_ = now_ns + sched_.options.schedtrace_every_ns;
 }
 
@@ -203,7 +204,7 @@ sysmon::rest sysmon::choose_rest() noexcept {
 verdict sysmon::look() noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
   // acquire pairs with stop_others_if_goroutine_exits
-  if (M const* const exiting = sched_.exits_on.load(acquire)) exit_.look(*exiting, now_ns);
+  if (M const* const exiting = sched_.exits_on.load(acquire)) exit_.look(*exiting, reports_, now_ns);
   put_off_.look(now_ns);
   auto const [all_still, puts_off] = put_off_.take_news();
   all_still_ = all_still;

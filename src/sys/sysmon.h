@@ -31,6 +31,7 @@
 #include "sys/exit_watch.h"
 #include "sys/housekeeping.h"
 #include "sys/put_off_watch.h"
+#include "sys/report_text.h"
 #include "sys/slices.h"
 
 namespace thrum::rt {
@@ -38,8 +39,8 @@ namespace thrum::rt {
 class sysmon {
  public:
   // Starts the thread. Throws std::system_error if the thread cannot be made. `trace` prints the scheduler's state,
-  // every options.schedtrace_every_ns.
-  using trace_function = void (*)(Sched& s, std::int64_t since_start_ns) noexcept;
+  // every options.schedtrace_every_ns. While standard error takes no report, the next trace is late.
+  using trace_function = void (*)(Sched& s, std::int64_t since_start_ns, report_text& out) noexcept;
   sysmon(Sched& s, trace_function trace);
   sysmon(sysmon const&) = delete;
   sysmon& operator=(sysmon const&) = delete;
@@ -88,6 +89,7 @@ class sysmon {
   bool puts_off_ = false;            // wake-ups were put off between the last two looks
   std::uint32_t polls_seen_ = 0;
   std::int64_t polls_seen_ns_ = 0;  // when Sched::polls had last changed
+  report_text reports_;
   put_off_watch put_off_;
   slice_watch slices_;
   housekeeping house_;

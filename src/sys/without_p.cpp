@@ -102,7 +102,7 @@ void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t
 }
 
 void without_p_watch::report_stuck(M& m, int tid) noexcept {
-  if (reports_left_ != 0 && stderr_would_wait()) return;  // sysmon must not wait, so the next round tries again
+  if (reports_left_ != 0 && !reports_.can_begin()) return;  // the next round tries again
   m.stuck_since_ns = is_reported;
   os::thread_watch watch;
   if (reports_left_ == 0 || !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves

@@ -19,6 +19,7 @@
 
 #include "core/sched.h"
 #include "os/pause_signal.h"
+#include "sys/report_text.h"
 
 #include <array>
 #include <cstddef>
@@ -28,7 +29,7 @@ namespace thrum::rt {
 
 class without_p_watch {
  public:
-  explicit without_p_watch(Sched& s) noexcept : sched_(s) {}
+  without_p_watch(Sched& s, report_text& reports) noexcept : sched_(s), reports_(reports) {}
 
   void look(std::int64_t now_ns) noexcept;
   void close() noexcept;
@@ -46,6 +47,7 @@ class without_p_watch {
   void report_stuck(M& m, int tid) noexcept;
 
   Sched& sched_;
+  report_text& reports_;
   M* next_ = nullptr;  // where the round continues. Records of Ms last as long as the run.
   std::int64_t round_began_ns_ = 0;
   std::int64_t looked_at_ns_ = 0;

@@ -32,11 +32,16 @@ class scheddetail : public test::at_every_width {
   test::with_debug const meanwhile_{"slice=10000000,scheddetail=1"};
 };
 
+void print_trace(rt::Sched& s) {
+  rt::report_text out;
+  rt::print_schedtrace(s, 0, out);
+}
+
 std::string printed() {
   testing::internal::CaptureStderr();
   {
     rt::runtime_mark const mark;
-    rt::print_schedtrace(this_sched(), 0);
+    print_trace(this_sched());
   }
   return testing::internal::GetCapturedStderr();
 }
@@ -186,7 +191,7 @@ TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmo
 // By a thread that is none of the scheduler's, as sysmon is: to use the runtime would end the call.
 std::string printed_in_a_call(rt::Sched& s) {
   testing::internal::CaptureStderr();
-  blocking([&] { std::thread([&] { rt::print_schedtrace(s, 0); }).join(); });
+  blocking([&] { std::thread([&] { print_trace(s); }).join(); });
   return testing::internal::GetCapturedStderr();
 }
 
@@ -215,7 +220,7 @@ TEST_P(scheddetail, S04_of_a_stopped_world_all_other_ps_are_stopped) {
       rt::runtime_mark const mark;
       rt::stopped_world const world(*rt::current_m());
       own = this_p().id;
-      rt::print_schedtrace(this_sched(), 0);
+      print_trace(this_sched());
     }
     std::string const all = testing::internal::GetCapturedStderr();
     std::string const first = all.substr(0, all.find('\n'));

@@ -46,7 +46,7 @@ class one_busy_thread {
     while (tid == 0) std::this_thread::yield();
     sched_.m(0).tid = tid;
     sched_.put_global(gs_.plain(0));  // a goroutine that wants the P
-    watch_.emplace(*sched_);
+    watch_.emplace(*sched_, reports_);
   }
 
   ~one_busy_thread() {
@@ -85,6 +85,7 @@ class one_busy_thread {
  private:
   bare_sched sched_;
   fake_gs gs_;
+  rt::report_text reports_;
   std::optional<rt::slice_watch> watch_;
   std::thread thread_;
   std::atomic<bool> stop_{false};

@@ -1,0 +1,46 @@
+// Text that sysmon writes to standard error. sysmon must not wait: if standard error is a pipe that is full and that no
+// process reads, slices would end no more, and no system call would lose its P.
+//
+// So a report begins only if standard error takes some of it. What it does not take is kept, and the next look of sysmon
+// goes on with it. All reports of sysmon go through one object, so that their lines do not mix. A report that is short
+// may be printed by print_error instead of begin, add and send, if can_begin has returned true: standard error has then
+// room for a page.
+//
+// Another thread may fill the pipe between the question and the write. Then sysmon waits like that thread.
+//
+// Used by sysmon's thread only. No locks. The text is in memory of its own, because sysmon must not allocate (T01).
+#pragma once
+
+#include <cstddef>
+
+namespace thrum::rt {
+
+class report_text {
+ public:
+  constexpr report_text() noexcept = default;
+  ~report_text() { drop(); }
+  report_text(report_text const&) = delete;
+  report_text& operator=(report_text const&) = delete;
+
+  // Writes what is left of the last report. Returns whether all of it is written and a write would not wait.
+  [[nodiscard]] bool can_begin() noexcept;
+
+  // Begins a report of at most this many bytes, after can_begin. Without memory for it, nothing is written.
+  void begin(std::size_t bytes) noexcept;
+  // Whole lines: a line that does not fit is left out, and so are all that follow.
+  void add(char const* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+  // Writes what standard error takes.
+  void send() noexcept;
+
+ private:
+  void write_some() noexcept;
+  void drop() noexcept;
+
+  char* text_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t used_ = 0;
+  std::size_t written_ = 0;
+  bool is_full_ = false;
+};
+
+}  // namespace thrum::rt
