@@ -33,7 +33,11 @@ set(cflags "-I\${includedir} -pthread ${THRUM_STACK_CLASH_FLAG}")
 if(THRUM_DEBUG_CHECKS)   # programs and the library must agree on the layout of the objects
   string(APPEND cflags " -DTHRUM_DEBUG_CHECKS=1")
 endif()
-thrum_pkg_config(thrum "${PROJECT_DESCRIPTION}" "" -pthread "${cflags}")
+set(options -pthread)
+if(NOT BUILD_SHARED_LIBS)   # a plugin with thrum inside is not unloaded: see src/CMakeLists.txt
+  string(APPEND options " -Wl,-z,nodelete")
+endif()
+thrum_pkg_config(thrum "${PROJECT_DESCRIPTION}" "" "${options}" "${cflags}")
 thrum_pkg_config(thrum_posix "The C library's blocking calls park their goroutine" "thrum = ${PROJECT_VERSION}"
   -Wl,-u,thrum_posix_calls "")
 thrum_pkg_config(thrum_posix_locks "The C library's mutexes, condition variables and joins park their goroutine"
