@@ -4,6 +4,7 @@
 #include "conformance/crash/crasher.h"
 #include <thrum/thrum.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -279,6 +280,25 @@ TEST_F(crashes, SIGQUIT_shows_the_stacks_of_loops_also_without_preemption_by_sig
         });
       },
       "SIGQUIT: quit\n(.*\n)*.*loops_in_here");
+}
+
+TEST_F(crashes, so_does_a_panic_that_shows_all_goroutines) {
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals: loops without calls are not stopped";
+  if (!rt::symbols().reads_files()) GTEST_SKIP() << "no libdw: no names of functions to look for";
+  EXPECT_FATAL(
+      {
+        ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,traceback=all", 1);
+        run_named([] {
+          static std::atomic<bool> loops{false};
+          go([] {
+            loops = true;
+            loops_in_here();
+          });
+          while (!loops) thrum::yield();
+          throws();
+        });
+      },
+      "panic: boom\n(.*\n)*.*loops_in_here");
 }
 
 }  // namespace
