@@ -210,7 +210,7 @@ void house::end() noexcept {
   }
   if (end.all_rest) {
     leave_behind_what_is_referred_to(s);
-    close_what_nobody_names();
+    close_what_is_left(s.epoch);
   }
   disorder_.reset();
   watching_.reset();

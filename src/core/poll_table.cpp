@@ -69,11 +69,12 @@ void free_poll_desc(poll_desc& d) noexcept {
   d.link = std::exchange(store.free, &d);
 }
 
-poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d) noexcept) noexcept {
+poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d, std::uint32_t argument) noexcept,
+                          std::uint32_t argument) noexcept {
   os::lock_guard const guard(store.lock);
   auto walk = store.all.begin_walk();
   poll_desc* d = store.all.step(walk);
-  while (d != nullptr && !is_meant(*d)) d = store.all.step(walk);
+  while (d != nullptr && !is_meant(*d, argument)) d = store.all.step(walk);
   return d;
 }
 

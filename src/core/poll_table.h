@@ -16,8 +16,9 @@ namespace thrum::rt {
 // Gives back a record that no goroutine uses. Events for it may be under way.
 void free_poll_desc(poll_desc& d) noexcept;
 
-// Returns the first record for which is_meant is true. Calls is_meant under the store's lock.
-[[nodiscard]] poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d) noexcept) noexcept;
+// Returns the first record for which is_meant(record, argument) is true. Calls is_meant under the store's lock.
+[[nodiscard]] poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d, std::uint32_t argument) noexcept,
+                                        std::uint32_t argument) noexcept;
 
 // The word that the kernel is told to deliver with the descriptor's events.
 [[nodiscard]] std::uint64_t poll_data_of(poll_desc const& d) noexcept;

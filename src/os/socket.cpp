@@ -176,6 +176,13 @@ THRUM_OPAQUE bool lingers(int fd) noexcept {
          asked.l_linger > 0;
 }
 
+THRUM_OPAQUE bool is_terminal(int fd) noexcept {
+  int const errno_before = errno;
+  bool const is_one = ::isatty(fd) == 1;
+  errno = errno_before;
+  return is_one;
+}
+
 THRUM_OPAQUE int get_option(int fd, int level, int name, int& value) noexcept {
   socklen_t bytes = sizeof value;
   return static_cast<int>(repeat([&] { return ::getsockopt(fd, level, name, &value, &bytes); }));

@@ -30,6 +30,9 @@
 // runtime, all its uses become uses of that run (uses_inside_run), and afterwards they become an outsider's uses again.
 // In between the thread does not touch the descriptor. If the run has ended meanwhile and a later one has started a new
 // count, the uses are lost, and the call fails.
+//
+// The changes of the word are in wait/use_count.h, the order of calls in wait/poll_turn.cpp, and what the last user does
+// in wait/poll_close.cpp.
 #pragma once
 
 #include "core/m.h"
@@ -119,8 +122,9 @@ bool close_poll_desc(poll_desc& d) noexcept;
 // Closes the descriptor if need be. The handle does not name the record after this.
 void drop_poll_desc(poll_desc& d) noexcept;
 
-// Called when a run has ended and all its goroutines rest. Closes the descriptors that were closed and dropped while
-// these goroutines used them.
-void close_what_nobody_names() noexcept;
+// Called when the run `ended` is over and all its goroutines rest. Closes the descriptors that were closed while these
+// goroutines used them, and those of earlier runs that no handle names. A goroutine of an earlier run that has not come
+// to rest may be about to close its descriptor itself, so one that a handle names is left to it.
+void close_what_is_left(std::uint32_t ended) noexcept;
 
 }  // namespace thrum::rt
