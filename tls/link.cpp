@@ -172,7 +172,7 @@ void tls_link::say_goodbye() {
   if (!is_established()) return;
   std::error_code ignored;
   deadlines_.set_last(clock::now() + goodbye_time_max, ignored);
-  send_by_the_way();
+  send(below_->can_write_now() ? patience::none : patience::for_the_connection, ignored);
   std::unique_lock const turn(send_turn_, std::try_to_lock);
   if (!turn || !sending_.empty() || session_->has_output()) return;
   tls_outcome const outcome = session_->perform([](SSL* ssl) {

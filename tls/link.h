@@ -70,7 +70,11 @@ class tls_link {
   // be repeated. `inputs` is tls_outcome::inputs of the call that asked for more.
   [[nodiscard]] bool feed(direction whose, std::uint64_t inputs, std::error_code& error);
   class feed_turn;
-  enum class patience : bool { none, until_the_deadline };
+  enum class patience : std::uint8_t {
+    none,
+    for_the_connection,  // waits until the connection takes the output, but does not wait for another call that sends
+    until_the_deadline,  // waits for both
+  };
   void send(patience how, std::error_code& error);
   void send_by_the_way();
   void say_goodbye();

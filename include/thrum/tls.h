@@ -21,8 +21,10 @@
 //  - A read or write that also does the handshake waits for the peer until its own deadline: a write until the write
 //    deadline. handshake() uses the read deadline. Everything that these calls send uses the write deadline. The
 //    deadlines of the connection itself apply until one is set here.
-//  - A read never waits to send. An answer that it has to send goes out at once or with a later call. If 64 KiB of
-//    answers pile up because the peer does not read them, reading fails (answers_not_taken).
+//  - A read never waits to send. An answer that it has to send goes out at once or with a later call. On a connection
+//    that is no fd, such as another tls_stream, it goes out with the next write, shutdown or close. If 64 KiB of
+//    answers pile up because the peer does not read them, or because there is no such call, reading fails
+//    (answers_not_taken).
 //  - The errors are described in tls_error.h.
 //
 // Thread safety: as for fd. One goroutine may read while another writes, and any goroutine may close. Moving, assigning

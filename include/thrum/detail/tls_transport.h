@@ -2,8 +2,9 @@
 // fd, another tls_stream.
 //
 // A read may also have to send something (an answer, an alert) and must not wait for that, because the peer may never
-// take it. Only descriptors can write without waiting. On other connections such a read may wait to send, until the
-// write deadline.
+// take it. Only descriptors can write without waiting. On any other connection a read sends nothing, and what it has to
+// send goes out with the next write, shutdown or close. TLS allows that: an answer to a key update is due before the
+// next data.
 #pragma once
 
 #include <thrum/buffer.h>
@@ -35,8 +36,9 @@ class tls_transport {
 
   virtual std::size_t read_some(mutable_buffer to, std::error_code& error) = 0;
   virtual std::size_t write_all(const_buffer from, std::error_code& error) = 0;
-  // writes as much as possible without waiting
+  // Writes as much as possible without waiting. If can_write_now is false, that is nothing.
   virtual std::size_t write_now(const_buffer from, std::error_code& error) = 0;
+  [[nodiscard]] virtual bool can_write_now() const noexcept = 0;
   virtual void close(std::error_code& error) = 0;
   virtual void set_read_deadline(clock::time_point when, std::error_code& error) = 0;
   virtual void set_write_deadline(clock::time_point when, std::error_code& error) = 0;
@@ -51,13 +53,14 @@ class tls_transport_of final : public tls_transport {
 
   std::size_t read_some(mutable_buffer to, std::error_code& error) override { return conn_.read_some(to, error); }
   std::size_t write_all(const_buffer from, std::error_code& error) override { return conn_.write_all(from, error); }
-  std::size_t write_now(const_buffer from, std::error_code& error) override {
+  std::size_t write_now([[maybe_unused]] const_buffer from, [[maybe_unused]] std::error_code& error) override {
     if constexpr (std::derived_from<Conn, fd>) {
       return detail::write_now(conn_, from, error);
     } else {
-      return conn_.write_all(from, error);
+      return 0;
     }
   }
+  [[nodiscard]] bool can_write_now() const noexcept override { return std::derived_from<Conn, fd>; }
   void close(std::error_code& error) override { conn_.close(error); }
   void set_read_deadline(clock::time_point when, std::error_code& error) override {
     conn_.set_read_deadline(when, error);
