@@ -4,7 +4,7 @@
 #include "child_test.h"
 #include "core/sched.h"
 #include "os/thread.h"
-#include "os/thread_state.h"
+#include "support/asleep.h"
 #include "support/child.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
@@ -32,12 +32,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::run_at;
+using test::sleeps_in_the_kernel;
 using test::wait_until;
-
-bool sleeps_in_the_kernel(int tid) {
-  rt::os::thread_watch watch;
-  return watch.look(tid).activity == rt::os::thread_activity::sleeps_in_call;
-}
 
 class other_threads : public test::child_test {};
 

@@ -3,12 +3,19 @@
 // the run queue. So the goroutine with the later time runs first, and finds that the timer has woken the other
 // goroutine and that this goroutine is in the wait queue.
 #include "base/atomic.h"
+#include "os/thread.h"
+#include "support/asleep.h"
+#include "support/goroutines.h"
+#include "support/kept.h"
 #include "support/run_at.h"
+#include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -155,7 +162,8 @@ bool is_notified_by_a_clock_set_back(std::chrono::milliseconds limit) {
   guard.lock();  // the notifier has the mutex when the time is over
   bool const was_too_late = is_over;
   wall::set_back = std::chrono::nanoseconds(1h).count();
-  sleep_for(4 * limit);
+  // The waiter's time is over by the kernel's clock when it wants the mutex back.
+  EXPECT_TRUE(was_too_late || test::wait_until([&] { return test::somebody_is_parked_on(&guard); }));
   ready = true;
   changed.notify_one();
   guard.unlock();
@@ -183,39 +191,43 @@ TEST(timed_races, a_moment_long_ago_is_over) {
   });
 }
 
-// One that its run has left behind in user code comes to a lock that the next run uses.
+// A goroutine that its run has left behind in user code comes to a lock that the next run uses. Its thread
+// ends there, or goes to sleep for good.
 TEST(timed_races, T12_a_straggler_does_not_touch_what_the_next_run_waits_on) {
-  // The stragglers never leave them.
-  static semaphore permits(0);
-  static shared_mutex shared;
-  static std::atomic<int> at{0};
-  static std::atomic<int> step{0};
-  constexpr int stragglers = 3;
+  constexpr std::size_t stragglers = 3;
+  struct shared_by_both_runs {
+    semaphore permits{0};
+    shared_mutex shared;
+    std::array<std::atomic<int>, stragglers> tids{};
+    std::atomic<bool> may_go_on{false};
+    std::atomic<std::size_t> gone_on{0};
+  };
+  auto& all = test::kept<shared_by_both_runs>();
   // Without the signal, which would stop them where they are.
-  run_with({.max_procs = 2 + stragglers, .async_preemption = false}, [] {
-    auto const leave_behind = [](auto f) {
-      go([f] {
-        ++at;
-        while (step != 1) rt::cpu_relax();
-        ++at;
+  run_with({.max_procs = 2 + static_cast<int>(stragglers), .async_preemption = false}, [&] {
+    auto const leave_behind = [&](std::size_t number, auto f) {
+      go([&, number, f] {
+        all.tids.at(number) = rt::os::current_tid();
+        while (!all.may_go_on) rt::cpu_relax();
+        ++all.gone_on;
         f();
       });
     };
-    leave_behind([] { permits.acquire(); });
-    leave_behind([] { static_cast<void>(permits.try_acquire_for(1h)); });
-    leave_behind([] { shared.lock(); });
-    while (at != stragglers) thrum::yield();
+    leave_behind(0, [&] { all.permits.acquire(); });
+    leave_behind(1, [&] { static_cast<void>(all.permits.try_acquire_for(1h)); });
+    leave_behind(2, [&] { all.shared.lock(); });
+    for (auto const& tid : all.tids) EXPECT_TRUE(test::wait_until([&] { return tid != 0; }));
   });
-  run_at(2, [] {
-    shared.lock_shared();
-    step = 1;
-    while (at != 2 * stragglers) thrum::yield();
-    for (int i = 0; i < 100; ++i) sleep_for(100us);  // they are on their way to the locks, or to their sleep
-    permits.release();
-    EXPECT_TRUE(permits.try_acquire());
-    shared.unlock_shared();
-    shared.lock();
-    shared.unlock();
+  run_at(2, [&] {
+    all.shared.lock_shared();
+    all.may_go_on = true;
+    while (all.gone_on != stragglers) thrum::yield();
+    for (int const tid : all.tids) EXPECT_TRUE(test::wait_until([&] { return test::sleeps_or_has_ended(tid); }));
+    all.permits.release();
+    EXPECT_TRUE(all.permits.try_acquire());
+    all.shared.unlock_shared();
+    all.shared.lock();
+    all.shared.unlock();
   });
 }
 

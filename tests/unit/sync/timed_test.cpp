@@ -199,16 +199,17 @@ TEST_P(timed, a_wait_group_says_whether_the_count_came_to_zero_in_time) {
     EXPECT_FALSE(group.wait_for(-1s));
     wait_group others;
     std::atomic<int> in_time{0};
+    std::atomic<int> given_up{0};
     for (int i = 0; i < 10; ++i) {
       others.go([&, i] {
-        if (group.wait_for(i % 2 == 0 ? clock::duration(1ms) : clock::duration(1h))) ++in_time;
+        bool const is_zero = group.wait_for(i % 2 == 0 ? clock::duration(1ms) : clock::duration(1h));
+        ++(is_zero ? in_time : given_up);
       });
     }
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&group); }));
-    thrum::sleep_for(5ms);  // those with little time are gone, or find it zero
+    ASSERT_TRUE(test::wait_until([&] { return given_up == 5 && test::waiting_for(rt::wait_reason::wait_group) == 5; }));
     group.done();
     others.wait();
-    EXPECT_GE(in_time.load(), 5);
+    EXPECT_EQ(in_time.load(), 5);
     EXPECT_TRUE(group.wait_for(1h));
   });
 }

@@ -1,7 +1,7 @@
 // A goroutine is asked to make room for others without disturbing the system calls that it makes (T04).
 #include "os/pause_signal.h"
 #include "os/thread.h"
-#include "os/thread_state.h"
+#include "support/asleep.h"
 #include "support/child.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
@@ -73,8 +73,7 @@ TEST(quiet_requests, T04_a_timer_reaches_a_thread_that_computes_and_none_that_sl
     computes = true;
     EXPECT_TRUE(spin_until([&] { return signals_taken != before; }));
   });
-  while (tid == 0) std::this_thread::yield();
-  std::this_thread::sleep_for(20ms);
+  EXPECT_TRUE(spin_until([&] { return computes || (tid != 0 && sleeps_in_the_kernel(tid)); }));
   rt::os::pause_timer timer;
   bool const is_set = timer.send_at_next_tick(tid);
   EXPECT_TRUE(is_set);
