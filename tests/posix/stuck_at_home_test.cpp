@@ -43,13 +43,15 @@ std::string words_of_child(F body) {
   return text;
 }
 
-int initialised_slowly() {
-  ::usleep(50'000);
-  return 1;
+// Parks over and over. So the goroutine waits for its thread when another one blocks the thread, however late that is.
+[[noreturn]] void park_for_ever() {
+  for (;;) ::usleep(10'000);
 }
 
+int never_initialised() { park_for_ever(); }
+
 int value_of_static() {
-  static int const value = initialised_slowly();
+  static int const value = never_initialised();
   return value;
 }
 
@@ -68,7 +70,7 @@ TEST(stuck_at_home, a_static_variable_whose_initialiser_parks_is_reported) {
 TEST(stuck_at_home, call_once_whose_function_parks_is_reported) {
   if (rt::with_tsan) GTEST_SKIP() << "TSan lets no child make threads";
   static std::once_flag flag;
-  std::string const text = words_of_child([] { two_want([] { std::call_once(flag, [] { ::usleep(50'000); }); }); });
+  std::string const text = words_of_child([] { two_want([] { std::call_once(flag, park_for_ever); }); });
   EXPECT_NE(text.find("std::call_once (use thrum::once)"), std::string::npos) << text;
 }
 
@@ -78,7 +80,7 @@ TEST(stuck_at_home, a_shared_mutex_that_is_held_over_a_call_names_the_remedy) {
   std::string const text = words_of_child([] {
     two_want([] {
       std::unique_lock const guard(mutex);
-      ::usleep(50'000);
+      park_for_ever();
     });
   });
   EXPECT_NE(text.find("use thrum::shared_mutex"), std::string::npos) << text;

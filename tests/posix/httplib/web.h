@@ -55,6 +55,8 @@ class web {
   // Until it is stopped.
   void serve() { EXPECT_TRUE(it_.listen_after_bind()); }
   void stop() { it_.stop(); }
+  // From now on the slow page is answered only after so many requests for it have been served at a time.
+  void be_slow_until(int at_once) { slow_until_ = at_once; }
   [[nodiscard]] int slow_at_once() const {
     return slow_at_once_;
   }  // most requests of that page that were served at a time
@@ -74,7 +76,9 @@ class web {
       int const now = ++slow_now_;
       for (int most = slow_at_once_; most < now && !slow_at_once_.compare_exchange_weak(most, now);) {
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      do {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      } while (slow_at_once_ < slow_until_);
       --slow_now_;
       answer.set_content("slow", "text/plain");
     });
@@ -95,6 +99,7 @@ class web {
   int port_ = 0;
   std::atomic<int> slow_now_{0};
   std::atomic<int> slow_at_once_{0};
+  std::atomic<int> slow_until_{0};
 };
 
 }  // namespace thrum::test
