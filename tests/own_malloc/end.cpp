@@ -16,6 +16,7 @@ constexpr std::size_t slow_bytes = 3000;
 constexpr long slow_spins = 600'000'000;
 
 std::atomic<bool> has_the_lock{false};
+std::atomic<int> others{0};
 
 }  // namespace
 
@@ -66,11 +67,12 @@ int main() {
         });
         for (int i = 0; i < 2; ++i) {
           thrum::go([] {
+            ++others;
             for (;;) own_malloc::spin(1'000);
           });
         }
-        while (!has_the_lock) thrum::yield();
-        thrum::sleep_for(60ms);  // meanwhile it is paused
+        // There is one P, so all three are paused when this goroutine sees that they have begun.
+        while (!has_the_lock || others < 2) thrum::yield();
       },
       thrum::options{.max_procs = 1});
   void* const got = malloc(1);
