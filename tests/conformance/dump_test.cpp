@@ -112,7 +112,8 @@ TEST_P(dump, S01_whoever_makes_it_stands_in_it) {
   });
 }
 
-[[gnu::noinline]] void loops_in_here(std::atomic<bool> const& stop) {
+[[gnu::noinline]] void loops_in_here(std::atomic<bool>& is_inside, std::atomic<bool> const& stop) {
+  is_inside = true;
   while (!stop) rt::cpu_relax();
 }
 
@@ -123,10 +124,7 @@ TEST_P(dump, S01_loops_without_calls_are_shown_where_they_are) {
     std::atomic<bool> stop{false};
     std::atomic<bool> loops{false};
     wait_group all;
-    all.go([&] {
-      loops = true;
-      loops_in_here(stop);
-    });
+    all.go([&] { loops_in_here(loops, stop); });
     ASSERT_TRUE(wait_until([&] { return loops.load(); }));
     std::string const text = dumped();
     stop = true;
@@ -504,14 +502,17 @@ TEST_F(dump_fatal, S01_SIGQUIT_shows_who_hangs_in_a_call_that_was_not_announced)
 TEST_F(dump_fatal, S01_SIGQUIT_also_beside_loops) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   std::string const expected = names_are_known() ? "SIGQUIT: quit\n(.*\n)*.*loops_in_here" : "SIGQUIT: quit\n";
-  EXPECT_FATAL(thrum::run(
-                   [] {
-                     static std::atomic<bool> never{false};
-                     ::kill(::getpid(), SIGQUIT);
-                     loops_in_here(never);
-                   },
-                   {.max_procs = 1}),
-               expected);
+  EXPECT_FATAL(
+      {
+        static std::atomic<bool> loops{false};
+        static std::atomic<bool> never{false};
+        std::thread([] {
+          while (!loops) std::this_thread::yield();
+          ::kill(::getpid(), SIGQUIT);
+        }).detach();
+        thrum::run([] { loops_in_here(loops, never); }, {.max_procs = 1});
+      },
+      expected);
   THRUM_SKIP_WITHOUT_NAMES();
 }
 

@@ -62,9 +62,16 @@ void wait_for_its_end() {
 TEST(threads_that_end, T01_one_that_takes_long_keeps_nobody_from_being_born) {
   run_at(1, [] {
     end_a_thread_that_takes_long();
+    constexpr int calls = 10;
+    std::atomic<int> inside{0};
     wait_group all;
-    for (int i = 0; i < 10; ++i) {
-      all.go([] { blocking([] { ::usleep(20'000); }); });
+    for (int i = 0; i < calls; ++i) {
+      all.go([&] {
+        blocking([&] {
+          ++inside;
+          EXPECT_TRUE(test::spin_until([&] { return inside == calls; }));  // each call has a thread of its own
+        });
+      });
     }
     all.wait();
     EXPECT_EQ(ended, 0);

@@ -298,15 +298,20 @@ TEST_F(lock_cycles_fatal, S01_when_SIGQUIT_comes_beside_what_cannot_be_stopped) 
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();  // nor would SIGQUIT be
   EXPECT_FATAL(
       {
+        static std::atomic<bool> takes_no_signal{false};
+        std::thread([] {
+          while (!takes_no_signal) std::this_thread::yield();
+          ::kill(::getpid(), SIGQUIT);
+        }).detach();
         thrum::run(
             [] {
               circle<2, mutex> both;
               both.start();
               while (waiting_for(wait_reason::mutex) != 2) yield();
-              ::kill(::getpid(), SIGQUIT);
               sigset_t all;
               ::sigfillset(&all);
               ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+              takes_no_signal = true;
               loop_for_ever();
             },
             {.max_procs = 2});

@@ -225,16 +225,17 @@ TEST_P(locked_threads, S24_new_threads_have_neither_the_mask_nor_the_affinity_of
       ::sigaddset(&blocked, SIGUSR2);
       ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
       wait_group made;
+      latch all_are_locked(8);
       for (int i = 0; i < 8; ++i) {
         made.go([&] {
-          os_thread_lock const lock;  // on a thread each
+          os_thread_lock const lock;
+          all_are_locked.arrive_and_wait();  // so each of them has a thread of its own
           cpu_set_t mine{};
           ::sched_getaffinity(0, sizeof mine, &mine);
           EXPECT_TRUE(CPU_EQUAL(&mine, &all));
           sigset_t mask{};
           ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
           EXPECT_EQ(::sigismember(&mask, SIGUSR2), 0);
-          sleep_for(1ms);
         });
       }
       made.wait();

@@ -159,7 +159,7 @@ TEST_P(net_deadline, NE04_deadlines_of_all_lengths_end_in_a_timeout) {
     }
     all.wait();
     if (test::limits_count()) {
-      EXPECT_LE(machine.time_taken(), 10s);  // three times the longest is 3 s
+      EXPECT_LE(machine.time_taken(), 30s);  // three times the longest is 3 s
     }
   });
 }

@@ -264,7 +264,10 @@ TEST_F(crashes, when_main_has_left_by_goexit_a_deadlock_names_those_that_wait) {
       "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*goroutine [0-9]+ \\[waiting: chan receive\\] waits");
 }
 
+std::atomic<bool> loops{false};
+
 [[gnu::noinline]] void loops_in_here() {
+  loops = true;
   for (;;) asm volatile("");
 }
 
@@ -274,10 +277,11 @@ TEST_F(crashes, SIGQUIT_shows_the_stacks_of_loops_also_without_preemption_by_sig
   EXPECT_FATAL(
       {
         ::setenv("THRUM_DEBUG", "asyncpreemptoff=1", 1);
-        run_named([] {
+        std::thread([] {
+          while (!loops) std::this_thread::yield();
           ::kill(::getpid(), SIGQUIT);
-          loops_in_here();
-        });
+        }).detach();
+        run_named(loops_in_here);
       },
       "SIGQUIT: quit\n(.*\n)*.*loops_in_here");
 }

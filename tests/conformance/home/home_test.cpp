@@ -380,7 +380,7 @@ TEST_F(home_deadlock, T08_one_that_waits_at_home_for_ever_is_a_deadlock) {
                          never.add(1);
                          never.wait();
                        });
-                       sleep_for(1ms);
+                       while (waiting_for(rt::wait_reason::wait_group) != 1) thrum::yield();
                        rt::at_home const here;
                        wait_group never;
                        never.add(1);
