@@ -208,7 +208,7 @@ calls_beside_a_yielder sit_in_64_calls_beside_a_yielder() {
 
 // SS-02, as a figure: one after the other the calls would take more than three seconds.
 TEST(syscalls, S15_SS_02_calls_last_side_by_side_while_another_yields) {
-  auto const together = std::min<std::chrono::nanoseconds>(300ms * test::slowness(), 3s);
+  auto const together = std::min<std::chrono::nanoseconds>(1s * test::slowness(), 3s);
   std::int64_t const enough = 100'000 / test::slowness() / test::slowness();
   auto const seen = test::in_one_of(10, sit_in_64_calls_beside_a_yielder, [=](calls_beside_a_yielder const& s) {
     return s.took <= together && s.turns > enough;

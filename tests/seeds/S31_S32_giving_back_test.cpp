@@ -80,7 +80,7 @@ TEST(surplus_threads, S31_one_that_kept_the_time_may_be_let_go) {
       wait_group sleepers;
       for (int i = 0; i < 6; ++i) {
         sleepers.go([i] { sleep_for(std::chrono::milliseconds(20 - 3 * i)); });
-        sleep_for(500us);
+        sleep_for(500us);  // all Ms are idle meanwhile, and one of them keeps the time of the sleepers
       }
       sleepers.wait();
     }
@@ -226,7 +226,11 @@ TEST_P(just_parking, SK05_deep_then_blocked_senders_keep_their_values) {
       }
       if (round % 4 == 0) {  // all of them are blocked for so long that their stacks are looked at
         ASSERT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::chan_send) == senders; }));
-        sleep_for(3ms);
+        auto const& looks = test::this_sched().sysmon_looks;
+        ASSERT_TRUE(test::wait_until([&looks, before = looks.load(rt::relaxed), since = clock::now()] {
+          sleep_for(1ms);
+          return looks.load(rt::relaxed) >= before + 3 && clock::now() >= since + 3ms;
+        }));
       }
       std::array<std::int64_t, senders> next{};
       for (int i = 0; i < 3 * senders; ++i) {
