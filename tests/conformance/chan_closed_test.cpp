@@ -227,7 +227,7 @@ TEST(closed_channels, only_goroutines_can_wait) {
   EXPECT_THROW((void)c.recv(), std::logic_error);
   EXPECT_THROW(select(on_recv(c)), std::logic_error);
   EXPECT_THROW(chan<int>(nullptr).send(1), std::logic_error);
-  EXPECT_FALSE(c.try_recv()) << "a look needs nobody";
+  EXPECT_FALSE(c.try_recv()) << "a look needs no sender";
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class channel_deadlock : public child_test {
   void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
 };
 
-TEST_F(channel_deadlock, DL01_main_receives_and_nobody_will_send) {
+TEST_F(channel_deadlock, DL01_main_receives_and_no_goroutine_will_send) {
   for (int const procs : {1, 2, 8, 64}) {
     EXPECT_FATAL(thrum::run([] { (void)chan<int>().recv(); }, {.max_procs = procs}),
                  DEADLOCK "goroutine 1 \\[waiting: chan receive\\]");
@@ -71,7 +71,7 @@ TEST_F(channel_deadlock, DL14_select_without_cases) {
 }
 
 // All reasons beside each other, with names.
-TEST_F(channel_deadlock, DL14_everybody_is_listed_with_his_reason) {
+TEST_F(channel_deadlock, DL14_every_goroutine_is_listed_with_its_reason) {
   EXPECT_FATAL(thrum::run(
                    [] {
                      chan<int> const c;

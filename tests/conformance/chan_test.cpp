@@ -27,7 +27,7 @@ THRUM_AT_EVERY_WIDTH(channels);
 // CH-01 and CH-02 ask for capacities 0 to 199; a step saves time where it is short.
 std::size_t capacity_step() { return static_cast<std::size_t>(rt::with_tsan || rt::with_asan ? 23 : 1); }
 
-TEST_P(channels, CH01_receive_from_empty_waits_until_somebody_sends) {
+TEST_P(channels, CH01_receive_from_empty_waits_for_a_sender) {
   run([] {
     for (std::size_t capacity = 0; capacity < 200; capacity += capacity_step()) {
       chan<int> const c(capacity);
@@ -51,7 +51,7 @@ TEST_P(channels, CH01_receive_from_empty_waits_until_somebody_sends) {
   });
 }
 
-TEST_P(channels, CH01_send_to_full_waits_until_somebody_receives) {
+TEST_P(channels, CH01_send_to_full_waits_for_a_receiver) {
   run([] {
     for (std::size_t capacity = 0; capacity < 200; capacity += capacity_step()) {
       chan<std::size_t> const c(capacity);

@@ -135,7 +135,7 @@ TEST_P(context_cancel, a_child_of_a_cancelled_parent_is_born_done) {
   });
 }
 
-TEST_P(context_cancel, those_who_wait_on_done_are_woken) {
+TEST_P(context_cancel, waiters_on_done_are_woken) {
   run([] {
     auto const top = with_cancel(context::background());
     auto const child = with_cancel(top.ctx);
@@ -169,7 +169,7 @@ TEST_P(context_cancel, done_is_the_same_channel_before_and_after) {
   });
 }
 
-TEST_P(context_cancel, who_leaves_is_forgotten_by_his_parent) {
+TEST_P(context_cancel, a_context_that_is_destroyed_is_forgotten_by_its_parent) {
   run([] {
     auto const top = with_cancel(context::background());
     EXPECT_EQ(members_of(top.ctx), 0U);

@@ -219,7 +219,8 @@ TEST_P(context_cause, CX07_of_whichever_came_first) {
         continue;
       }
       EXPECT_EQ(ctx.cause(), ctx.cause()) << name << ": always the same";
-      EXPECT_EQ(with_cancel(with_value(ctx, 1)).ctx.cause(), ctx.cause()) << name << ": and for whoever comes later";
+      EXPECT_EQ(with_cancel(with_value(ctx, 1)).ctx.cause(), ctx.cause())
+          << name << ": and for a context that is made later";
       try {
         ctx.throw_if_done();
         ADD_FAILURE() << name << ": nothing was thrown";

@@ -162,7 +162,7 @@ TEST_P(no_deadlock, DL01_no_false_alarm_while_one_still_runs) {
 
 // A thread sleeps in the kernel in an unannounced call. Its P is taken and is idle like all others, but this is no
 // deadlock, because the goroutine will continue when the call returns.
-TEST(no_deadlock_beside_calls, S20_T04_nobody_announced_them_and_all_others_wait) {
+TEST(no_deadlock_beside_calls, S20_T04_they_were_not_announced_and_all_others_wait) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (int const procs : {1, 2}) {
     auto const child = [procs] {

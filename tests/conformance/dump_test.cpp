@@ -72,7 +72,7 @@ bool names_are_known() { return rt::symbols().reads_files(); }
 class dump : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(dump);
 
-TEST_P(dump, S01_a_goroutine_that_waits_is_shown_with_its_stack_and_who_made_it) {
+TEST_P(dump, S01_a_goroutine_that_waits_is_shown_with_its_stack_and_its_creator) {
   run([] {
     chan<int> c;
     auto one = spawn([&] {
@@ -102,7 +102,7 @@ TEST_P(dump, S01_a_goroutine_that_waits_is_shown_with_its_stack_and_who_made_it)
   return text;
 }
 
-TEST_P(dump, S01_whoever_makes_it_stands_in_it) {
+TEST_P(dump, S01_the_goroutine_that_makes_it_stands_in_it) {
   run([] {
     std::string const all = dumps_from_here();
     std::string const self = about(all, "goroutine 1 [running]:");
@@ -246,7 +246,7 @@ TEST_P(dump, S01_one_in_a_call_that_was_not_announced_as_well) {
   asm volatile("");
 }
 
-TEST_P(dump, S01_who_made_a_call_that_hides_its_caller_is_guessed_and_said_to_be) {
+TEST_P(dump, S01_the_caller_of_a_call_that_hides_it_is_guessed_and_said_to_be) {
   THRUM_SKIP_IF_EMULATED();
   run([] {
     std::string const text = about_one_who(reads_by_number);
@@ -438,7 +438,7 @@ TEST(dump_age, S01_one_that_waits_for_long_says_for_how_long) {
 
 class dump_fatal : public test::child_test {};
 
-TEST_F(dump_fatal, DL01_S20_a_deadlock_shows_where_everybody_waits) {
+TEST_F(dump_fatal, DL01_S20_a_deadlock_shows_where_all_goroutines_wait) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   std::string expected = "all goroutines are asleep - deadlock!\n(.*\n)*goroutine 1 \\[waiting: chan receive\\]";
   if (names_are_known()) expected += "(.*\n)*.*waits_in_here";
@@ -481,7 +481,7 @@ bool somebody_was_seen_in(long call) {
   return std::any_of(calls.begin(), calls.end(), [&](auto const& one) { return one.system_call == call; });
 }
 
-TEST_F(dump_fatal, S01_SIGQUIT_shows_who_hangs_in_a_call_that_was_not_announced) {
+TEST_F(dump_fatal, S01_SIGQUIT_shows_a_goroutine_that_hangs_in_a_call_that_was_not_announced) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   THRUM_SKIP_IF_EMULATED();
   std::string expected =

@@ -59,7 +59,7 @@ void wait_for_its_end() {
   EXPECT_TRUE(test::wait_until([] { return ended == ending; }));
 }
 
-TEST(threads_that_end, T01_one_that_takes_long_keeps_nobody_from_being_born) {
+TEST(threads_that_end, T01_one_that_takes_long_does_not_keep_others_from_being_made) {
   run_at(1, [] {
     end_a_thread_that_takes_long();
     constexpr int calls = 10;

@@ -228,7 +228,7 @@ TEST_P(file_ring, NE_the_stats_tell_the_ways_and_iouringoff_leaves_the_ring_alon
   });
 }
 
-TEST_P(file_ring, NE_whoever_keeps_his_thread_reads_on_it) {
+TEST_P(file_ring, NE_a_goroutine_that_keeps_its_thread_reads_on_it) {
   cold_file const data(4 * page_bytes);
   run_without_threads([&] {
     auto in = data.open_cold();

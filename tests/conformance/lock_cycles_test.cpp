@@ -89,7 +89,7 @@ TEST_P(lock_cycles, S20_two_that_wait_for_each_other_are_named_while_others_run)
   });
 }
 
-TEST_P(lock_cycles, S20_ten_in_a_circle_and_some_who_only_wait_for_them) {
+TEST_P(lock_cycles, S20_ten_in_a_circle_and_some_that_only_wait_for_them) {
   run([] {
     circle<10, mutex> ten;
     ten.start();
@@ -208,7 +208,7 @@ TEST_P(lock_cycles, S20_no_circle_is_seen_where_none_is) {
   });
 }
 
-TEST_P(lock_cycles, S20_who_waits_with_a_limit_will_get_on) {
+TEST_P(lock_cycles, S20_a_goroutine_that_waits_with_a_limit_will_get_on) {
   run([] {
     mutex m;
     std::atomic<bool> began{false};

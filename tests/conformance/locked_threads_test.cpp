@@ -66,7 +66,7 @@ TEST_P(locked_threads, LT02_one_that_is_locked_sends_yields_and_sleeps) {
   });
 }
 
-TEST_P(locked_threads, S24_it_stays_on_its_thread_and_nobody_else_comes_there) {
+TEST_P(locked_threads, S24_it_stays_on_its_thread_and_no_other_goroutine_comes_there) {
   run([] {
     std::atomic<bool> stop{false};
     std::mutex guard;

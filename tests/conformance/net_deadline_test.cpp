@@ -164,7 +164,7 @@ TEST_P(net_deadline, NE04_deadlines_of_all_lengths_end_in_a_timeout) {
   });
 }
 
-TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_who_waits) {
+TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_the_waiter) {
   run([] {
     auto ab = test::socket_pair();
     fd& a = ab.a;
@@ -186,7 +186,7 @@ TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_who_waits) {
   });
 }
 
-TEST_P(net_deadline, NE05_a_deadline_may_be_moved_while_somebody_waits) {
+TEST_P(net_deadline, NE05_a_deadline_may_be_moved_while_a_goroutine_waits) {
   run([] {
     auto ab = test::socket_pair();
     fd& a = ab.a;

@@ -103,7 +103,7 @@ TEST_F(net_deadlock, S25_when_the_last_reader_has_gone_a_deadlock_is_seen) {
 }
 
 // The M that sleeps in the poller does so until a timer is due, too, and that timer is stopped.
-TEST_F(net_deadlock, S25_a_deadline_that_nobody_waits_for_hides_no_deadlock_for_long) {
+TEST_F(net_deadlock, S25_a_deadline_without_a_waiter_hides_no_deadlock_for_long) {
   for (int const procs : {1, 2}) {
     auto const child = [procs] {
       thrum::run(

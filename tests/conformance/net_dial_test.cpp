@@ -56,7 +56,7 @@ TEST_P(net_ipv6, NE_streams_go_over_ipv6_as_over_ipv4) {
   });
 }
 
-TEST_P(net_ipv6, NE_who_listens_everywhere_is_found_by_both_families) {
+TEST_P(net_ipv6, NE_a_listener_on_all_addresses_is_found_by_both_families) {
   run([] {
     auto listener = tcp_listener::listen(":0");
     auto const port = std::to_string(listener.local_endpoint().port());

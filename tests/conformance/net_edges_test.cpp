@@ -49,7 +49,7 @@ class pipe_watch {
   struct sigaction before_ {};
 };
 
-TEST_P(net_edges, NE19_sending_a_file_to_one_who_is_gone_is_an_error_and_no_signal) {
+TEST_P(net_edges, NE19_sending_a_file_to_a_peer_that_is_gone_is_an_error_and_no_signal) {
   pipe_watch const watched;
   run([] {
     int const file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -211,7 +211,7 @@ TEST(net_without_a_run, NE08_a_deadline_ends_calls) {
   exchange_until(std::errc::timed_out, sockets, [] {});
 }
 
-TEST(net_without_a_run, NE_one_who_would_wait_for_room_at_a_unix_socket_is_told_so) {
+TEST(net_without_a_run, NE_a_thread_that_would_wait_for_room_at_a_unix_socket_is_told_so) {
   auto const name = "@thrum_no_run_" + std::to_string(::getpid());
   auto full = unix_datagram::bind(name);
   auto sender = unix_datagram::bind(name + "s");

@@ -62,14 +62,14 @@ TEST_P(net_kinds, NE_dial_by_name_refused_and_closed_ports) {
     EXPECT_FALSE(tcp_conn::dial("no port", error).is_open());
     EXPECT_EQ(error, std::errc::invalid_argument);
     EXPECT_FALSE(resolve("localhost").empty());
-    EXPECT_EQ(resolve("127.0.0.1", 80, 0ns).size(), 1U) << "what asks nobody needs no time";
+    EXPECT_EQ(resolve("127.0.0.1", 80, 0ns).size(), 1U) << "what asks no server needs no time";
     static_cast<void>(resolve("a name that cannot be..", 0, error));
     EXPECT_EQ(error.category(), resolve_category());
     EXPECT_THROW(static_cast<void>(tcp_listener::listen("8.8.8.8:1")), std::system_error);
   });
 }
 
-TEST_P(net_kinds, NE_closing_a_listener_wakes_who_accepts) {
+TEST_P(net_kinds, NE_closing_a_listener_wakes_the_goroutines_in_accept) {
   run([] {
     auto listener = tcp_listener::listen(":0");
     auto acceptor = spawn([&] {
@@ -234,7 +234,7 @@ TEST_P(net_kinds, NE_sending_a_file_is_announced_since_the_disk_may_be_slow) {
   std::filesystem::remove(path);
 }
 
-TEST_P(net_kinds, NE_signals_are_told_to_all_who_subscribed_and_then_no_more) {
+TEST_P(net_kinds, NE_signals_are_told_to_all_subscribers_and_then_no_more) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer keeps a signal back while its thread sleeps";
   run([] {
     auto all = signals(SIGUSR1, SIGUSR2);

@@ -83,7 +83,7 @@ TEST_P(net_names, the_limit_of_a_dial_covers_the_name) {
   });
 }
 
-TEST_P(net_names, a_limit_ends_a_question_that_nobody_answers) {
+TEST_P(net_names, a_limit_ends_a_question_that_is_not_answered) {
   run([] {
     name_server const server;
     auto const begin = clock::now();

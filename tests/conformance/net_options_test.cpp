@@ -95,7 +95,7 @@ TEST_P(net_options, NE_buffers_have_the_size_that_was_asked_for) {
   });
 }
 
-TEST_P(net_options, NE_who_listens_may_share_addresses_and_ports_if_asked_to) {
+TEST_P(net_options, NE_listeners_may_share_addresses_and_ports_if_asked_to) {
   run([] {
     auto usual = tcp_listener::listen("127.0.0.1:0");
     EXPECT_EQ(option(usual, SOL_SOCKET, SO_REUSEADDR), 1);
@@ -108,7 +108,7 @@ TEST_P(net_options, NE_who_listens_may_share_addresses_and_ports_if_asked_to) {
     auto const at = first.local_endpoint().to_string();
     auto second = tcp_listener::listen(at, {.reuse_port = true});
     EXPECT_EQ(option(second, SOL_SOCKET, SO_REUSEPORT), 1);
-    EXPECT_FALSE(tcp_listener::listen(at, {}, error).is_open()) << "who did not ask has no part in it";
+    EXPECT_FALSE(tcp_listener::listen(at, {}, error).is_open()) << "a listener that did not ask has no part in it";
     EXPECT_EQ(error, std::errc::address_in_use);
   });
 }
@@ -172,7 +172,7 @@ TEST_P(net_options, NE_the_longest_path_of_a_unix_socket_is_told_whole) {
   });
 }
 
-TEST_P(net_options, NE_datagrams_of_unix_sockets_go_to_whom_they_are_sent) {
+TEST_P(net_options, NE_datagrams_of_unix_sockets_go_to_their_addressee) {
   run([] {
     auto const name = "@thrum_options_" + std::to_string(::getpid());
     auto a = unix_datagram::bind(name + "a");
@@ -193,7 +193,7 @@ TEST_P(net_options, NE_datagrams_of_unix_sockets_go_to_whom_they_are_sent) {
 }
 
 // The kernel calls such a sender writable all the time.
-TEST_P(net_options, NE_one_who_waits_for_room_at_a_unix_socket_uses_no_cpu_and_goes_on) {
+TEST_P(net_options, NE_a_goroutine_that_waits_for_room_at_a_unix_socket_uses_no_cpu_and_goes_on) {
   run([] {
     auto const name = "@thrum_room_" + std::to_string(::getpid());
     auto full = unix_datagram::bind(name);

@@ -163,7 +163,7 @@ TEST_P(net_stream, NE11_reads_and_writes_allocate_nothing) {
 }
 
 // Go's TestEndlessWrite: the peer writes and reads nothing more. The kernel takes data until its buffers are full.
-TEST_P(net_stream, NE11_who_writes_to_a_half_closed_peer_does_not_loop) {
+TEST_P(net_stream, NE11_a_writer_to_a_half_closed_peer_does_not_loop) {
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");
     auto conn = tcp_conn::dial(listener.local_endpoint());
@@ -192,7 +192,7 @@ ino_t file_behind(int number) {
   return ::syscall(SYS_fstat, number, &about) == 0 ? about.st_ino : 0;
 }
 
-TEST_P(net_stream, NE13_close_fails_all_who_queue_for_a_descriptor_and_the_last_to_leave_closes_it) {
+TEST_P(net_stream, NE13_close_fails_all_that_queue_for_a_descriptor_and_the_last_to_leave_closes_it) {
   run([] {
     auto ab = test::socket_pair();
     fd& a = ab.a;
@@ -223,7 +223,7 @@ TEST_P(net_stream, NE13_close_fails_all_who_queue_for_a_descriptor_and_the_last_
 }
 
 // At every moment of its way into the wait.
-TEST_P(net_stream, NE13_close_and_deadlines_meet_whoever_is_about_to_wait) {
+TEST_P(net_stream, NE13_close_and_deadlines_meet_goroutines_that_are_about_to_wait) {
   run([] {
     for (std::int64_t round = scaled(5'000, 500); round > 0; --round) {
       auto ab = test::socket_pair();

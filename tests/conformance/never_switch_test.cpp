@@ -68,7 +68,7 @@ TEST(calls_that_never_wait, T06_stay_on_their_thread) {
 }
 
 // The same with a waiting goroutine that is woken and may run on another P.
-TEST(calls_that_never_wait, T06_stay_on_their_thread_although_they_wake_somebody) {
+TEST(calls_that_never_wait, T06_stay_on_their_thread_although_they_wake_a_goroutine) {
   with_slices_of const slices(200us);
   run_at(2, [] {
     std::atomic<bool> stop{false};

@@ -38,7 +38,7 @@ using test::wait_until;
 class other_threads : public test::child_test {};
 
 // If the end of the run woke the thread, its call would fail, and the goroutine would continue after its run has ended.
-TEST_F(other_threads, T04_the_end_of_a_run_wakes_nobody_who_sleeps_in_the_kernel) {
+TEST_F(other_threads, T04_the_end_of_a_run_wakes_no_thread_that_sleeps_in_the_kernel) {
   EXPECT_EXIT(
       {
         static std::atomic<int> tid{0};

@@ -181,7 +181,7 @@ TEST_F(panic_reports, DL11_the_last_word_may_yield_and_throw) {
 
 // If the on_panic function itself waits and no goroutine can wake it, the program ends as it would by the panic,
 // without a report of a deadlock. The same holds if other goroutines panic at the same time.
-TEST_F(panic_reports, DL11_S20_a_last_word_that_nobody_can_wake) {
+TEST_F(panic_reports, DL11_S20_a_last_word_that_no_goroutine_can_wake) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   for (bool const others_panic : {false, true}) {
     auto const child = [others_panic] {

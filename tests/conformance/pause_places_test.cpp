@@ -89,7 +89,7 @@ TEST(places_to_pause, T03_a_goroutine_makes_room_in_the_c_library_only_when_that
 class places_to_stop : public test::child_test {};
 
 // An allocator that reads the time would keep its lock for good.
-TEST_F(places_to_stop, T03_at_the_end_of_the_run_nobody_is_stopped_in_the_vdso) {
+TEST_F(places_to_stop, T03_at_the_end_of_the_run_no_thread_is_stopped_in_the_vdso) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   THRUM_SKIP_WITHOUT_VDSO();
   EXPECT_EXIT(

@@ -116,12 +116,12 @@ void run_beside_library_loops(int procs, int rounds) {
   });
 }
 
-TEST(library_locks, T01_T03_CP_04_loops_in_malloc_printf_and_throw_stop_nobody_at_one_p) {
+TEST(library_locks, T01_T03_CP_04_loops_in_malloc_printf_and_throw_do_not_stop_others_at_one_p) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run_beside_library_loops(1, static_cast<int>(scaled(100, 10)));
 }
 
-TEST(library_locks, T01_T03_CP_04_loops_in_malloc_printf_and_throw_stop_nobody_at_two_ps) {
+TEST(library_locks, T01_T03_CP_04_loops_in_malloc_printf_and_throw_do_not_stop_others_at_two_ps) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run_beside_library_loops(2, static_cast<int>(scaled(100, 10)));
 }
@@ -184,12 +184,12 @@ void run_beside_loader_loops(int procs, int rounds, std::chrono::seconds at_leas
 }
 
 // In the long form for ten seconds.
-TEST(library_locks, T03_CP_04_loops_in_the_loader_stop_nobody_at_one_p) {
+TEST(library_locks, T03_CP_04_loops_in_the_loader_do_not_stop_others_at_one_p) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run_beside_loader_loops(1, static_cast<int>(scaled(100, 10)), test::is_long() ? 10s : 0s);
 }
 
-TEST(library_locks, T03_CP_04_loops_in_the_loader_stop_nobody_at_two_ps) {
+TEST(library_locks, T03_CP_04_loops_in_the_loader_do_not_stop_others_at_two_ps) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run_beside_loader_loops(2, static_cast<int>(scaled(100, 10)), 0s);
 }
@@ -206,13 +206,13 @@ void expect_that_a_loop_stops_nobody(Step step) {
 void read_the_clock() { static_cast<void>(std::chrono::steady_clock::now()); }
 
 // It is hardly ever met outside the C library, and waited for there only so long.
-TEST(library_locks, T03_a_loop_over_memset_stops_nobody) {
+TEST(library_locks, T03_a_loop_over_memset_does_not_stop_others) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   expect_that_a_loop_stops_nobody(filling(1'000'000));
 }
 
 // Nor outside the kernel's own page, where the time is read.
-TEST(library_locks, T03_a_loop_that_reads_the_clock_stops_nobody) {
+TEST(library_locks, T03_a_loop_that_reads_the_clock_does_not_stop_others) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   expect_that_a_loop_stops_nobody(read_the_clock);
 }
@@ -304,7 +304,7 @@ TEST(the_end, T02_T03_loops_are_stopped_and_the_next_run_works) {
     });
     std::uint64_t const at_the_end = rounds;
     for (int k = 0; k < 10; ++k) rt::os::yield_thread();
-    EXPECT_EQ(rounds, at_the_end) << "nobody runs user code any more";
+    EXPECT_EQ(rounds, at_the_end) << "no thread runs user code any more";
   }
 }
 
@@ -419,7 +419,7 @@ int run_before_the_holder_of_the_lock() {
 
 // The P of the goroutine that sleeps goes to the thread of the paused goroutine, before all goroutines in the queues.
 // If the sleeper's slice ends before it sleeps, the queued goroutines run first.
-TEST(many_long_computations, T05_the_holder_of_a_lock_goes_before_others_when_somebody_sleeps_for_it) {
+TEST(many_long_computations, T05_the_holder_of_a_lock_goes_before_others_when_a_thread_sleeps_for_it) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   if (test::emulated()) GTEST_SKIP() << "the emulator's threads do not show where they sleep";
   with_slices_of const slices(5ms);
@@ -450,7 +450,7 @@ TEST(many_long_computations, T05_each_starts_once_and_ends_once) {
   });
 }
 
-TEST(many_long_computations, T05_nobody_starves_at_the_limit_of_threads) {
+TEST(many_long_computations, T05_no_goroutine_starves_at_the_limit_of_threads) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(500us);
   run_with({.max_procs = 1, .max_threads = 8}, [] {

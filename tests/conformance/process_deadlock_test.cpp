@@ -18,7 +18,7 @@ class process_deadlock : public child_test {
   void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
 };
 
-TEST_F(process_deadlock, PR07_who_waits_for_a_child_is_no_deadlock) {
+TEST_F(process_deadlock, PR07_a_goroutine_that_waits_for_a_child_is_no_deadlock) {
   for (int const procs : {1, 2, 8}) {
     for (bool const has_pidfd : {true, false}) {
       auto const child = [=] {

@@ -239,7 +239,7 @@ TEST_P(processes, PR04_a_signal_to_a_child_that_has_ended_is_nothing) {
 
 int io_waiters() { return test::waiting_for(rt::wait_reason::io); }
 
-TEST_P(processes, PR05_two_hundred_children_and_who_waits_for_them_cost_no_thread) {
+TEST_P(processes, PR05_two_hundred_children_and_their_waiters_cost_no_thread) {
   test::without_slices const uninterrupted;
   run([] {
     int const before = num_threads();
@@ -353,7 +353,7 @@ TEST_P(processes, PR06_no_signal_is_blocked_in_a_child_and_SIGPIPE_ends_it) {
   ::signal(SIGPIPE, before);
 }
 
-TEST_P(processes, PR07_who_waits_for_a_child_is_named_in_a_dump) {
+TEST_P(processes, PR07_a_goroutine_that_waits_for_a_child_is_named_in_a_dump) {
   run([] {
     sleeper child;
     auto waiter = spawn([&] {

@@ -101,7 +101,7 @@ TEST_F(procs_by_hand, S23_what_was_said_by_hand_is_not_adjusted_to_the_machine) 
   expect_procs_at_last(5, {.by_gomaxprocs = "5"});
 }
 
-TEST_F(procs_by_hand, S23_what_nobody_said_by_hand_is) {
+TEST_F(procs_by_hand, S23_a_number_that_was_not_set_by_hand_is_not) {
   if (num_cpus() < 2) GTEST_SKIP() << "there is nothing to follow";
   auto const child = [] {
     std::exit(run_with({.by_thrum_maxprocs = "nonsense"}, [] {

@@ -143,7 +143,7 @@ TEST_P(select_cases, CH10_nil_waits_for_ever_and_is_never_chosen) {
       ready.send(1);
       ASSERT_EQ(select(on_recv(nil), on_recv(ready), on_send(nil, 1)), 1U);
     }
-    EXPECT_EQ(alone.recv(), 1) << "the one that met nobody still offers";
+    EXPECT_EQ(alone.recv(), 1) << "the one that met no receiver still offers";
   });
 }
 

@@ -151,7 +151,7 @@ TEST_P(selects, SE04_a_random_bit_by_sending) {
   });
 }
 
-TEST_P(selects, SE04_also_if_it_waits_for_whoever_takes_it) {
+TEST_P(selects, SE04_also_if_it_waits_for_a_receiver) {
   run([] {
     chan<int> const c;
     go([=] {

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 class select_timeouts : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(select_timeouts);
 
-TEST_P(select_timeouts, nobody_comes) {
+TEST_P(select_timeouts, no_sender_comes) {
   run([] {
     chan<int> silent;
     chan<int> full(1);
@@ -36,7 +36,7 @@ TEST_P(select_timeouts, nobody_comes) {
   });
 }
 
-TEST_P(select_timeouts, somebody_comes_first) {
+TEST_P(select_timeouts, a_sender_comes_first) {
   run([] {
     chan<int> c;
     for (int i = 0; i < 100; ++i) {

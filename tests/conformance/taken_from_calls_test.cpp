@@ -155,7 +155,7 @@ std::optional<bool> is_the_other_first_after(rt::claim_for why) {
 
 // However short the calls are that follow each other, the other goroutines get their turns, because a goroutine that
 // comes back when its slice is over hands the P off itself.
-TEST(calls_that_are_claimed, S14_who_comes_back_meanwhile_keeps_the_p_unless_his_slice_is_over) {
+TEST(calls_that_are_claimed, S14_an_m_that_comes_back_meanwhile_keeps_the_p_unless_its_slice_is_over) {
   run_at(1, [] {
     constexpr auto is_seen = [](std::optional<bool> const& seen) { return seen.has_value(); };
     for (auto const why : {rt::claim_for::call, rt::claim_for::slice}) {

@@ -164,7 +164,7 @@ TEST(time_rows_at_four, TM05_sleep_of_zero_beside_stops_of_the_world) {
 
 // --- TM-07 ---
 
-TEST_P(time_rows, TM07_the_largest_duration_never_ends_and_hurts_nobody) {
+TEST_P(time_rows, TM07_the_largest_duration_never_ends_and_disturbs_nothing) {
   run([] {
     constexpr auto largest = std::chrono::nanoseconds::max();
     rt::atomic<int> fired{0};

@@ -61,18 +61,18 @@ void race_of_two(ended_by how) {
         timer other(1ms);
         timer* left = nullptr;
         select(on_recv(one.c(), [&](auto) { left = &other; }), on_recv(other.c(), [&](auto) { left = &one; }));
-        EXPECT_TRUE(end(*left)) << "nobody has received from it";
-        EXPECT_FALSE(left->c().try_recv()) << "and now nobody can";
+        EXPECT_TRUE(end(*left)) << "no goroutine has received from it";
+        EXPECT_FALSE(left->c().try_recv()) << "and now none can";
       }
     });
   }
   all.wait();
 }
 
-TEST_P(timer_rows, TM10_stop_tells_whether_somebody_has_received) {
+TEST_P(timer_rows, TM10_stop_tells_whether_the_value_was_received) {
   run([] { race_of_two(ended_by::stop); });
 }
-TEST_P(timer_rows, TM10_reset_tells_whether_somebody_has_received) {
+TEST_P(timer_rows, TM10_reset_tells_whether_the_value_was_received) {
   run([] { race_of_two(ended_by::reset); });
 }
 

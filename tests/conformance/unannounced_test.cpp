@@ -100,7 +100,7 @@ TEST(unannounced_calls, T04_the_stats_name_the_place_also_without_the_signal) {
 
 // Loaded while the run is alive.
 TEST(unannounced_calls, T04_a_place_in_a_plugin_is_named_too) {
-  if (!rt::os::loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 what is loaded later is nobody's";
+  if (!rt::os::loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 what is loaded later belongs to no object";
 #if defined(__x86_64__)
   if (rt::with_asan) GTEST_SKIP() << "whose interceptors hide their callers here";
 #endif
@@ -255,7 +255,7 @@ TEST(unannounced_calls, S40_one_that_comes_back_without_a_p_gets_one_although_it
 }
 
 // The signal of a slice that is over may come to a thread that has just woken, while its P is being taken.
-TEST(unannounced_calls, T04_a_pause_that_comes_while_the_p_is_taken_leaves_nobody_behind) {
+TEST(unannounced_calls, T04_a_pause_that_comes_while_the_p_is_taken_leaves_no_goroutine_behind) {
   if (rt::with_tsan)
     GTEST_SKIP() << "the Ms are found by a hint, which ThreadSanitizer takes for a race with their making";
   run_at(2, [] {

@@ -133,7 +133,7 @@ TEST_P(unix_dial, NE08_a_listener_that_is_closed_or_was_never_there_is_not_waite
   });
 }
 
-TEST_P(unix_dial, NE08_a_run_ends_beside_one_that_waits_and_nobody_dials_on) {
+TEST_P(unix_dial, NE08_a_run_ends_beside_one_that_waits_and_no_dial_goes_on) {
   std::optional<full_listener> full;
   std::atomic<bool> has_come_back{false};
   run([&] {

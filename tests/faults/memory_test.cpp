@@ -357,7 +357,7 @@ TEST_P(no_memory, T10_without_any_guard_goroutines_run_and_it_is_said_once) {
 
 class no_memory_for_good : public child_test {};
 
-TEST_F(no_memory_for_good, T10_nobody_can_ever_free_a_stack) {
+TEST_F(no_memory_for_good, T10_no_goroutine_can_ever_free_a_stack) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   EXPECT_FATAL(thrum::run(
                    [] {

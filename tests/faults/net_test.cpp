@@ -205,7 +205,7 @@ TEST_P(net_faults, S25_a_peer_that_is_silent_times_out_and_others_go_on) {
 
 // If asked to, the kernel gives up a peer that takes no data for a certain time. No end of the stream and no reset has
 // come, and no deadline is set.
-TEST_P(net_faults, S25_a_peer_that_the_kernel_gives_up_is_an_error_for_all_who_wait) {
+TEST_P(net_faults, S25_a_peer_that_the_kernel_gives_up_is_an_error_for_all_waiters) {
   run([] {
     auto listener = tcp_listener::listen("127.0.0.1:0");
     auto conn = tcp_conn::dial(listener.local_endpoint());

@@ -135,7 +135,7 @@ TEST_P(process_faults, PR08_an_end_that_was_collected_by_others_is_an_error) {
 }
 
 // Others have collected it: its number may be a stranger's, here it is the child's still.
-TEST_P(process_faults, PR08_who_was_collected_by_others_gets_no_signal) {
+TEST_P(process_faults, PR08_a_child_that_was_collected_by_others_gets_no_signal) {
   struct fault {
     call what;
     int error;
@@ -180,7 +180,7 @@ TEST_P(process_faults, PR08_output_does_not_wait_for_a_child_that_it_may_not_kil
 }
 
 // A child is not reaped while a goroutine waits for it by its process id. It is reaped after the last wait.
-TEST_P(process_faults, PR08_who_sleeps_by_the_number_leaves_no_zombie) {
+TEST_P(process_faults, PR08_a_goroutine_that_waits_by_the_number_leaves_no_zombie) {
   run([] {
     inject_fault(call::pidfd, ENOSYS, 0);
     auto child = process::start({"cat"}, {.in = stdio::pipe});

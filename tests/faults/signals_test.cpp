@@ -67,7 +67,7 @@ TEST_P(signal_faults, NE_the_form_without_an_error_code_throws) {
   });
 }
 
-TEST_P(signal_faults, NE_who_is_refused_takes_nothing_from_who_is_subscribed) {
+TEST_P(signal_faults, NE_a_refused_subscriber_takes_nothing_from_the_others) {
   run([] {
     auto const other = signals(SIGUSR1);
     std::error_code error;

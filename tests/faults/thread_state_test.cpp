@@ -37,7 +37,7 @@ TEST_F(untold, T04_others_run_while_one_sleeps_in_the_kernel) {
   });
 }
 
-TEST_F(untold, S18_a_loop_stops_nobody) {
+TEST_F(untold, S18_a_loop_does_not_stop_other_goroutines) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run_at(1, sleep_beside_a_loop);
 }

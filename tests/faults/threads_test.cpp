@@ -216,13 +216,13 @@ TEST(spare_threads, T01_one_is_ready_before_a_slice_is_over_and_the_next_when_it
   };
   auto const seen = in_one_of(5, measure, [&](times const& t) { return t.first < slice && t.second < slice / 4; });
   EXPECT_LT(seen.first, slice);
-  EXPECT_LT(seen.second, slice / 4) << "not before somebody saw that this slice will soon be over";
+  EXPECT_LT(seen.second, slice / 4) << "not before a look has seen that this slice will soon be over";
 }
 
 // If no thread rests nevertheless, the handler orders one, and the slice goes on until the thread is there. In this
 // test that is when the thread can be made. If a thread or the memory for its signal stack is missing, the program does
 // not end.
-TEST(spare_threads, T01_T05_one_is_ordered_when_a_slice_is_over_and_nobody_rests) {
+TEST(spare_threads, T01_T05_one_is_ordered_when_a_slice_is_over_and_no_thread_rests) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   with_slices_of const slices(std::chrono::milliseconds(1));
   for (call const missing : {call::thread_create, call::mmap}) {

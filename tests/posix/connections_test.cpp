@@ -36,7 +36,7 @@ struct listener {
   both_ends ends;
 };
 
-TEST_P(posix_connections, one_who_accepts_waits_for_one_who_connects) {
+TEST_P(posix_connections, an_accept_waits_for_a_connect) {
   answers_alike(procs(), [](caller& c) {
     listener listens;
     answers said;
@@ -98,7 +98,7 @@ TEST_P(posix_connections, connect_tells_how_it_went) {
 }
 
 // Two goroutines see that a connection has come. The goroutine that does not get it must not keep its thread.
-TEST_P(posix_connections, of_many_who_accept_each_gets_one) {
+TEST_P(posix_connections, of_many_accepts_each_gets_one) {
   run([] {
     listener listens;
     constexpr int count = 20;
@@ -131,7 +131,7 @@ int in_announced_calls() {
 }
 
 // All goroutines see the same new connections. The goroutines that get none must not keep a thread each.
-TEST_P(posix_connections, many_who_accept_do_not_wait_on_threads_of_their_own) {
+TEST_P(posix_connections, many_accepts_do_not_wait_on_threads_of_their_own) {
   run([] {
     leave_the_first_thread();
     listener listens;

@@ -331,7 +331,7 @@ TEST_P(posix_every_call, data_is_there) {
   });
 }
 
-TEST_P(posix_every_call, there_is_nothing_and_nobody_waits) {
+TEST_P(posix_every_call, there_is_nothing_and_no_call_waits) {
   answers_alike(procs(), [](caller&) {
     answers all;
     for (kind const& on : kinds) {
@@ -387,7 +387,7 @@ TEST_P(posix_every_call, there_is_room) {
   });
 }
 
-TEST_P(posix_every_call, there_is_no_room_and_nobody_waits) {
+TEST_P(posix_every_call, there_is_no_room_and_no_call_waits) {
   answers_alike(procs(), [](caller&) {
     answers all;
     for (kind const& on : kinds) {
@@ -443,11 +443,11 @@ answers waits_for_data(caller& c, Calls const& calls, Disturb disturb) {
   return all;
 }
 
-TEST_P(posix_every_call, data_comes_to_those_who_wait) {
+TEST_P(posix_every_call, data_comes_to_calls_that_wait) {
   answers_alike(procs(), [](caller& c) { return waits_for_data(c, readers, [](pthread_t) {}); });
 }
 
-TEST_P(posix_every_call, signals_come_to_those_who_wait_and_then_data) {
+TEST_P(posix_every_call, signals_come_to_calls_that_wait_and_then_data) {
   struct sigaction own {};
   struct sigaction before {};
   own.sa_handler = [](int) {};
@@ -459,7 +459,7 @@ TEST_P(posix_every_call, signals_come_to_those_who_wait_and_then_data) {
   ASSERT_EQ(::sigaction(SIGUSR1, &before, nullptr), 0);
 }
 
-TEST_P(posix_every_call, time_is_over_for_those_who_wait) {
+TEST_P(posix_every_call, time_is_over_for_calls_that_wait) {
   answers_alike(procs(), [](caller&) {
     answers all;
     for (kind const& on : kinds) {

@@ -137,7 +137,7 @@ TEST_P(posix_fifos, what_is_short_is_not_torn) {
 }
 
 // One byte wakes all readers. The readers that come too late must not sleep in the kernel.
-TEST_P(posix_fifos, of_many_who_read_one_gets_it_and_the_others_wait_on) {
+TEST_P(posix_fifos, of_many_readers_one_gets_it_and_the_others_wait_on) {
   run([] {
     auto ends = make_fifo();
     constexpr int readers = 20;

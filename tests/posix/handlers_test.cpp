@@ -149,7 +149,7 @@ TEST_P(posix_handlers, T08_a_handler_writes_to_a_terminal_itself) {
   });
 }
 
-TEST_P(posix_handlers, T08_who_has_changed_his_threads_mask_gives_it_to_nobody) {
+TEST_P(posix_handlers, T08_a_goroutine_that_has_changed_its_threads_mask_shares_the_thread_with_no_other) {
   run([] {
     leave_the_first_thread();
     auto ends = make_pipe();

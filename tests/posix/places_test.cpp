@@ -309,7 +309,7 @@ TEST(posix_symbols, what_is_loaded_finds_them) {
 }
 
 // The next run does not touch the goroutines that wait when a run ends.
-TEST(posix_runs, who_was_left_behind_is_passed_over) {
+TEST(posix_runs, a_goroutine_that_was_left_behind_is_passed_over) {
   auto pipe = make_pipe();
   for (int round = 0; round < 3; ++round) {
     run_at(2, [&] {

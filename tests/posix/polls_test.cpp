@@ -278,7 +278,7 @@ TEST_P(posix_polls, a_select_that_fails_leaves_the_sets_as_they_were) {
 }
 
 // A thread would go on with the file it had; a goroutine is told.
-TEST_P(posix_polls, what_is_closed_by_another_wakes_those_who_wait) {
+TEST_P(posix_polls, what_is_closed_by_another_wakes_the_waiters) {
   run([] {
     for (int how = 0; how < 4; ++how) {
       auto pipe = make_pipe();
@@ -339,7 +339,7 @@ TEST_P(posix_polls, a_number_that_is_used_again_is_waited_for_anew) {
 
 // close and dup2 as another thread may see them halfway: the number refers to another file or to none, and the waiting
 // goroutines have not been told.
-TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_closed_tries_again) {
+TEST_P(posix_polls, a_goroutine_that_begins_to_wait_while_its_number_is_closed_tries_again) {
   run([] {
     auto pipe = make_pipe();
     ::close(std::exchange(pipe.first, high_up(pipe.first)));
@@ -357,7 +357,7 @@ TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_closed_tries_agai
   });
 }
 
-TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_replaced_waits_for_the_new_file) {
+TEST_P(posix_polls, a_goroutine_that_begins_to_wait_while_its_number_is_replaced_waits_for_the_new_file) {
   run([] {
     auto pipe = make_pipe();
     auto other = make_pipe();
@@ -387,7 +387,7 @@ TEST_P(posix_polls, one_who_begins_to_wait_while_its_number_is_replaced_waits_fo
 
 // The file was closed by stdio, for example. A goroutine that waits for the new file must not share a wait with the
 // goroutines that waited for the old file.
-TEST_P(posix_polls, who_waits_for_a_file_that_went_unseen_is_told_when_its_number_is_waited_for_again) {
+TEST_P(posix_polls, a_waiter_for_a_file_that_went_unseen_is_told_when_its_number_is_waited_for_again) {
   run([] {
     auto pipe = make_pipe();
     auto other = make_pipe();
@@ -444,7 +444,7 @@ TEST_P(posix_polls, the_last_try_is_not_for_another_file) {
 }
 
 // CLOSE_RANGE_UNSHARE: the thread closes copies of its own.
-TEST_P(posix_polls, one_who_closes_his_own_copies_closes_nothing_for_others) {
+TEST_P(posix_polls, a_goroutine_that_closes_its_own_copies_closes_nothing_for_others) {
   run([] {
     leave_the_first_thread();
     auto pipe = make_pipe();

@@ -364,7 +364,7 @@ TEST(posix_limits, a_wait_whose_time_is_over_tries_once_more) {
 }
 
 // Each that was too late sees the next one come: no reason to go to another thread.
-TEST_P(posix_streams, many_who_receive_from_one_socket_wait_for_it_together) {
+TEST_P(posix_streams, many_receivers_of_one_socket_wait_for_it_together) {
   run([] {
     leave_the_first_thread();
     auto ends = make_sockets(SOCK_DGRAM);

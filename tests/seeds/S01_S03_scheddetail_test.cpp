@@ -225,7 +225,7 @@ TEST_P(scheddetail, S04_of_a_stopped_world_all_other_ps_are_stopped) {
     std::string const all = testing::internal::GetCapturedStderr();
     std::string const first = all.substr(0, all.find('\n'));
     EXPECT_EQ(value_of(first, "gcwaiting"), "true") << first;
-    EXPECT_EQ(value_of(first, "stopwait"), "0") << "everybody has. " << first;
+    EXPECT_EQ(value_of(first, "stopwait"), "0") << "all have. " << first;
     for (int id = 0; id < max_procs(); ++id) {
       EXPECT_EQ(value_of(line_of(all, 'P', id), "status"), id == own ? "1" : "3") << "P" << id;
       EXPECT_EQ(value_of(line_of(all, 'P', id), "m") == "nil", id != own) << "P" << id;
@@ -234,7 +234,7 @@ TEST_P(scheddetail, S04_of_a_stopped_world_all_other_ps_are_stopped) {
   });
 }
 
-TEST_P(scheddetail, S01_who_hosts_the_child_that_it_joins_waits_for_it) {
+TEST_P(scheddetail, S01_a_joiner_that_hosts_its_child_waits_for_it) {
   run([] {
     long long const host = id_of(this_g());
     auto child = spawn([&] {

@@ -123,7 +123,7 @@ TEST(seeds_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
     EXPECT_EQ(rt::current_m()->tid, caller);
     EXPECT_TRUE(this_g().is_main);
     test::lock_of_sched const guard(this_sched().lock);
-    EXPECT_EQ(this_sched().ms_total, 1) << "nobody is woken before main has started";
+    EXPECT_EQ(this_sched().ms_total, 1) << "no thread is woken before main has started";
   });
 }
 

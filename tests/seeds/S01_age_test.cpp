@@ -77,7 +77,7 @@ TEST_P(ages, S01_one_that_ran_and_waits_at_the_same_place_again_has_waited_since
   });
 }
 
-TEST_P(ages, S01_a_mutex_knows_it_exactly_and_nobody_overwrites_that) {
+TEST_P(ages, S01_a_mutex_knows_it_exactly_and_that_is_not_overwritten) {
   test::run_with({.max_procs = procs(), .scavenge_after = 10ms}, [] {
     mutex locked;
     locked.lock();

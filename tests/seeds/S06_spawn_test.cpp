@@ -119,7 +119,7 @@ TEST(spawning, S06_a_new_goroutine_goes_to_runnext_and_its_creator_goes_on) {
   });
 }
 
-TEST(spawning, S06_with_an_idle_p_and_nobody_spinning_one_is_woken) {
+TEST(spawning, S06_with_an_idle_p_and_no_m_spinning_one_is_woken) {
   run_at(2, [] {
     std::atomic<bool> ran{false};
     EXPECT_EQ(num_threads(), 1);
@@ -130,7 +130,7 @@ TEST(spawning, S06_with_an_idle_p_and_nobody_spinning_one_is_woken) {
   });
 }
 
-TEST(spawning, S06_with_no_idle_p_nobody_is_woken) {
+TEST(spawning, S06_with_no_idle_p_no_thread_is_woken) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
     for (int i = 0; i < 10; ++i) thrum::go([] {});

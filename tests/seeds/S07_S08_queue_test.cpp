@@ -105,7 +105,7 @@ TEST(runnext, S08_a_pair_that_wakes_each_other_runs_in_one_time_slice) {
     thrum::yield();  // both wait now
     turns[0].done();
     all.wait();
-    EXPECT_EQ(tick_end, tick_begin) << "nobody began a slice of his own in " << 2 * rounds << " switches";
+    EXPECT_EQ(tick_end, tick_begin) << "no goroutine began a slice of its own in " << 2 * rounds << " switches";
   });
 }
 

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(of, stealing,
 
 class stealing_everywhere : public test::at_every_width {};
 
-TEST_P(stealing_everywhere, S12_work_of_one_producer_reaches_whoever_can_run_it_exactly_once) {
+TEST_P(stealing_everywhere, S12_work_of_one_producer_reaches_idle_ps_exactly_once) {
   constexpr int count = 5000;
   std::vector<std::atomic<int>> runs(count);
   run([&] {

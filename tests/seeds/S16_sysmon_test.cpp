@@ -279,7 +279,7 @@ TEST(sysmon, S16_SS_07_it_never_sleeps_deeply_with_a_schedtrace) {
 
 // The sleeper leaves the watch of its timer to the goroutine that runs next on its P, for when that goroutine blocks.
 // In this test it does not block.
-TEST(sysmon, S16_a_timer_that_nobody_watches_is_rescued) {
+TEST(sysmon, S16_a_timer_that_no_m_watches_is_rescued) {
   for (int const procs : {2, 8}) {
     run_at(procs, [] {
       chan<int> const c;

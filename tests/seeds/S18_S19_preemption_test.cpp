@@ -211,7 +211,7 @@ TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
   });
 }
 
-TEST(preemption, S18_one_that_nobody_waits_for_is_left_alone) {
+TEST(preemption, S18_a_loop_that_keeps_no_other_waiting_is_left_alone) {
   with_slices_of const slices(1ms);
   run_at(2, [] {
     std::atomic<bool> stop{false};

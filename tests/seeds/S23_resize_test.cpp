@@ -63,7 +63,7 @@ TEST_P(resize, GM01_setting_answers_the_old_value) {
 // The timekeeper is not counted as a resting M, so no deadlock would be found while it sleeps for a timer that was
 // stopped. The M that leaves the last P tells the timekeeper, but a P that is to stop for the world is not left in this
 // way.
-TEST(resizing, S20_S23_nobody_watches_for_a_timer_that_is_gone_when_the_world_goes_on) {
+TEST(resizing, S20_S23_no_thread_watches_for_a_timer_that_is_gone_when_the_world_goes_on) {
   run_at(2, [] {
     rt::Sched& s = this_sched();
     auto const somebody_watches = [&s] {
@@ -495,7 +495,7 @@ TEST(resizing, S23_T05_at_the_limit_of_threads_beside_one_that_sleeps_in_the_ker
   });
 }
 
-TEST(resizing, S41_whoever_reads_the_stats_does_not_hold_the_end_up) {
+TEST(resizing, S41_a_reader_of_the_stats_does_not_hold_the_end_up) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   test::with_slices_of const slices(1ms);
   auto const end_beside_readers = [] {
@@ -517,7 +517,7 @@ TEST(resizing, S41_whoever_reads_the_stats_does_not_hold_the_end_up) {
   };
   auto fastest = std::chrono::nanoseconds::max();
   for (int i = 0; i < 5; ++i) fastest = std::min<std::chrono::nanoseconds>(fastest, end_beside_readers());
-  EXPECT_LT(fastest, 150ms) << "less than the patience with those who do not come to rest";
+  EXPECT_LT(fastest, 150ms) << "less than the patience with threads that do not come to rest";
 }
 
 TEST(resizing, S23_the_number_of_ps_follows_the_machine) {

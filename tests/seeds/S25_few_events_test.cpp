@@ -106,8 +106,8 @@ class crowd {
   wait_group all_;
 };
 
-TEST_P(few_events, S25_quick_ones_come_to_be_run_by_whoever_found_them) {
-  if (procs() == 1) GTEST_SKIP() << "with one P nobody could be woken";
+TEST_P(few_events, S25_quick_ones_come_to_be_run_by_the_m_that_found_them) {
+  if (procs() == 1) GTEST_SKIP() << "with one P no other M could be woken";
   run([] {
     crowd quick(4, [] {});
     std::uint64_t const before = put_off();
@@ -146,7 +146,7 @@ void a_slow_one_holds_nobody_up(void (*wait_for)(std::atomic<int> const& others,
 }
 
 TEST_P(few_events, S39_one_that_computes_does_not_hold_up_what_came_with_it) {
-  if (procs() == 1) GTEST_SKIP() << "there is nobody else to run the others";
+  if (procs() == 1) GTEST_SKIP() << "there is no other M to run the others";
   run([] {
     a_slow_one_holds_nobody_up([](std::atomic<int> const& others, int count) {
       EXPECT_TRUE(test::spin_until([&] { return others == count; }));
@@ -155,7 +155,7 @@ TEST_P(few_events, S39_one_that_computes_does_not_hold_up_what_came_with_it) {
 }
 
 TEST_P(few_events, S39_one_that_sleeps_in_the_kernel_does_not_hold_up_what_came_with_it) {
-  if (procs() == 1) GTEST_SKIP() << "with one P nobody could be woken";
+  if (procs() == 1) GTEST_SKIP() << "with one P no other M could be woken";
   run([] {
     a_slow_one_holds_nobody_up([](std::atomic<int> const& others, int count) {
       for (int i = 0; others != count; ++i) {
@@ -168,7 +168,7 @@ TEST_P(few_events, S39_one_that_sleeps_in_the_kernel_does_not_hold_up_what_came_
 }
 
 TEST_P(few_events, S39_one_in_an_announced_call_does_not_hold_up_what_came_with_it) {
-  if (procs() == 1) GTEST_SKIP() << "with one P nobody could be woken";
+  if (procs() == 1) GTEST_SKIP() << "with one P no other M could be woken";
   run([] {
     a_slow_one_holds_nobody_up([](std::atomic<int> const& others, int count) {
       blocking([&] { EXPECT_TRUE(test::spin_until([&] { return others == count; })); });
@@ -244,7 +244,7 @@ void a_far_timer_fires_beside_one_that_computes(void (*first)(int procs), int pr
 }
 
 TEST_P(few_events, S27_a_timer_that_was_far_off_fires_beside_one_that_computes) {
-  if (procs() == 1) GTEST_SKIP() << "there is nobody else to run the timer";
+  if (procs() == 1) GTEST_SKIP() << "there is no other M to run the timer";
   run([] { a_far_timer_fires_beside_one_that_computes([](int) {}, procs()); });
 }
 

@@ -32,7 +32,7 @@ class poller : public test::at_every_width {};
 
 int readers() { return test::waiting_for(rt::wait_reason::io); }
 
-TEST_P(poller, S25_who_reads_from_an_empty_socket_parks_and_is_woken_by_what_comes) {
+TEST_P(poller, S25_a_reader_of_an_empty_socket_parks_and_is_woken_by_what_comes) {
   run([] {
     auto ab = test::socket_pair();
     fd& a = ab.a;
@@ -73,7 +73,7 @@ TEST_P(poller, S25_questions_and_answers_on_many_sockets_lose_no_wake_up) {
   });
 }
 
-TEST_P(poller, S25_one_pair_alone_lets_everybody_sleep_between_two_bytes) {
+TEST_P(poller, S25_one_pair_alone_lets_all_threads_sleep_between_two_bytes) {
   run([] {
     auto ab = test::socket_pair();
     fd& a = ab.a;
@@ -193,7 +193,7 @@ TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
   });
 }
 
-TEST_P(poller, S25_whoever_waits_for_a_descriptor_is_no_deadlock) {
+TEST_P(poller, S25_a_goroutine_that_waits_for_a_descriptor_is_no_deadlock) {
   run([] {
     auto ab = test::pipe_pair();
     fd& a = ab.a;

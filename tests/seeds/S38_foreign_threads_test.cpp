@@ -299,7 +299,7 @@ rt::M* thread_from_outside_that_waits() {
 
 // Its M is in the process for good: it can be asked at any time.
 TEST_P(foreign_threads, S38_one_that_is_asked_to_pause_while_the_run_ends_comes_out_all_the_same) {
-  if (rt::with_tsan) GTEST_SKIP() << "whoever asks does not look whether the M is being seated anew";
+  if (rt::with_tsan) GTEST_SKIP() << "the asking thread does not look whether the M is being seated anew";
   test::start_watchdog();
   std::atomic<rt::M*> asked{nullptr};
   std::atomic<bool> over{false};
@@ -342,7 +342,7 @@ TEST_P(foreign_threads, S38_one_that_waits_when_the_run_ends_stays_where_it_is) 
     std::thread waits([&entered] {
       entered = true;
       static_cast<void>(nobody_sends->recv());
-      ADD_FAILURE() << "nobody has sent";
+      ADD_FAILURE() << "no value was sent";
     });
     waits.detach();
     ASSERT_TRUE(test::wait_until([&] { return entered && num_goroutines() == 2; }));

@@ -106,7 +106,7 @@ TEST(chan_model_checker, tickets) {
   h[1][0] = at(would_block(), 1, 4);
   EXPECT_TRUE(explains("1|s0|u0", h)) << "they overlap";
   h[1][0] = would_block();
-  EXPECT_TRUE(explains("1|s0|u0", h)) << "nobody knows";
+  EXPECT_TRUE(explains("1|s0|u0", h)) << "it is not known";
 }
 
 TEST(chan_model_program, the_text_can_be_read_back) {

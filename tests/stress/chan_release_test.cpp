@@ -95,7 +95,7 @@ TEST_P(channel_release, T14_by_the_sender_whose_value_was_taken) {
   });
 }
 
-TEST_P(channel_release, T14_by_the_one_who_sees_it_closed) {
+TEST_P(channel_release, T14_by_the_goroutine_that_sees_it_closed) {
   on_many([](std::int64_t round) {
     short_lived<int> const c(static_cast<std::size_t>(round % 2));
     go([&, round] {
@@ -129,7 +129,7 @@ TEST_P(channel_release, T14_all_channels_of_a_select_by_the_receiver_of_its_choi
 
 // The other way round: the select has been parked for long when a sender completes it, leaves and destroys all
 // channels.
-TEST_P(channel_release, T14_all_channels_of_a_waiting_select_by_whoever_dealt_with_it) {
+TEST_P(channel_release, T14_all_channels_of_a_waiting_select_by_the_goroutine_that_dealt_with_it) {
   on_many([](std::int64_t round) {
     wait_group received;
     received.add(1);

@@ -34,7 +34,7 @@ TEST_P(many_runs, T12_receivers_left_behind_get_nothing) {
   chan<int> const c;
   for (int i = 0; i < runs(); ++i) {
     run_at(procs(), [&] {
-      EXPECT_FALSE(c.try_send(-1)) << "nobody of this run receives";
+      EXPECT_FALSE(c.try_send(-1)) << "no goroutine of this run receives";
       wait_group received;
       received.go([&] { EXPECT_EQ(c.recv(), i); });
       c.send(i);
@@ -93,7 +93,7 @@ TEST_P(many_runs, T12_what_is_in_the_buffer_stays_there) {
   for (int i = 0; i < runs(); ++i) {
     run_at(procs(), [&] {
       for (int k = 0; i > 0 && k < 3; ++k) EXPECT_EQ(c.recv(), std::to_string(i - 1) + " " + std::to_string(k));
-      EXPECT_FALSE(c.try_recv()) << "those who waited to send more are forgotten";
+      EXPECT_FALSE(c.try_recv()) << "goroutines that waited to send more are forgotten";
       for (int k = 0; k < 3; ++k) c.send(std::to_string(i) + " " + std::to_string(k));
       go([=] { c.send("never sent"); });
       ASSERT_TRUE(wait_until_senders(c, 1));
@@ -101,7 +101,7 @@ TEST_P(many_runs, T12_what_is_in_the_buffer_stays_there) {
   }
 }
 
-TEST_P(many_runs, T12_closing_wakes_nobody_who_is_forgotten) {
+TEST_P(many_runs, T12_closing_wakes_no_forgotten_waiter) {
   for (int i = 0; i < runs(); ++i) {
     chan<int> const c;
     chan<int> const d;

@@ -216,7 +216,7 @@ TEST_P(lost_wakeup, SC16_a_yielder_comes_back_while_its_successor_keeps_the_P) {
   });
 }
 
-TEST_P(lost_wakeup, S13_a_mutex_that_everybody_wants) {
+TEST_P(lost_wakeup, S13_a_mutex_that_all_want) {
   int const goroutines = 4 * procs();
   std::int64_t const each = rounds(0.1) / goroutines + 1;
   mutex guard;

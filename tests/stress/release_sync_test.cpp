@@ -132,7 +132,7 @@ TEST_P(handed_over, T14_a_condition_variable_and_its_mutex_destroyed_by_the_wait
   });
 }
 
-TEST_P(handed_over, T14_a_semaphore_destroyed_by_whoever_acquired_the_last) {
+TEST_P(handed_over, T14_a_semaphore_destroyed_by_the_goroutine_that_acquired_the_last) {
   on_many(scaled(50'000, 1000), [](std::int64_t round) {
     return dies_at_once<semaphore>(round, [round](semaphore& permits) {
       go([&permits, round] {

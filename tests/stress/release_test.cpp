@@ -92,7 +92,7 @@ TEST_P(release_at_once, T14_a_mutex_destroyed_by_its_last_owner) {
   });
 }
 
-TEST_P(release_at_once, T14_a_once_destroyed_by_whoever_waited_for_it) {
+TEST_P(release_at_once, T14_a_once_destroyed_by_a_goroutine_that_waited_for_it) {
   on_many(scaled(100'000, 2000), [](std::int64_t round) {
     auto const use = [round](once& first) {
       rt::atomic<bool> it_runs{false};

@@ -136,7 +136,7 @@ TEST_P(tls_deadlines_of, TLS_close_ends_a_reader_and_a_writer_and_a_handshake) {
 }
 
 // At every moment of their ways.
-TEST_P(tls_deadlines_of, TLS_close_and_deadlines_meet_whoever_is_about_to_wait) {
+TEST_P(tls_deadlines_of, TLS_close_and_deadlines_meet_goroutines_that_are_about_to_wait) {
   run([] {
     auto const client = test::good_client();
     auto const server = test::good_server();

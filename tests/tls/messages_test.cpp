@@ -24,7 +24,7 @@ using test::wait_until;
 class tls_messages : public test::at_every_width {};
 THRUM_AT_WIDTHS(tls_messages, 1, 2, 8);
 
-TEST_P(tls_messages, TLS_keys_are_updated_whoever_asks_and_a_read_answers) {
+TEST_P(tls_messages, TLS_keys_are_updated_whichever_side_asks_and_a_read_answers) {
   run([] {
     test::tls_pair both = test::ready_pair();
     std::array<char, 4> bytes{};

@@ -79,7 +79,7 @@ TEST(tls_verify, TLS_numbers_and_wildcards_are_compared) {
   });
 }
 
-TEST(tls_verify, TLS_only_who_asks_for_danger_is_not_protected) {
+TEST(tls_verify, TLS_only_a_program_that_asks_for_danger_is_not_protected) {
   run_at(2, [] {
     auto const anybody = server_with(issue({.names = "", .from_s = -7200, .until_s = -3600}).files);
     auto const careless = tls_context::client({.dangerously_trust_anybody = true});

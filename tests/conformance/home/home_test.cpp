@@ -300,7 +300,7 @@ TEST_P(home, T08_its_thread_is_not_let_go) {
   });
 }
 
-TEST_P(home, T08_a_run_ends_beside_those_who_wait_at_home_or_have_just_been_readied) {
+TEST_P(home, T08_a_run_ends_beside_goroutines_that_wait_at_home_or_have_just_been_readied) {
   for (std::int64_t round = 0; round < scaled(20, 5); ++round) {
     run([&] {
       auto* const news = new chan<int>;  // what is left behind refers to it

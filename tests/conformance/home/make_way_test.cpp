@@ -54,7 +54,7 @@ void let_one_depend_on_the_other(F blocks) {
     return true;
   }));
   for (pair const& its : pairs) {
-    for (pair const& other : pairs) EXPECT_NE(its.blocked, other.home) << "a thread that is somebody's home";
+    for (pair const& other : pairs) EXPECT_NE(its.blocked, other.home) << "a thread that is a goroutine's home";
   }
   for (pair& its : pairs) its.news.send(1);
   all.wait();

@@ -68,7 +68,7 @@ TEST_F(http_requests, a_body_comes_back_by_length_and_in_chunks) {
   EXPECT_EQ(client.ask(get("/plaintext")).status, 200);
 }
 
-TEST_F(http_requests, who_expects_to_continue_is_told_to) {
+TEST_F(http_requests, a_client_that_expects_to_continue_is_told_to) {
   http_client client = connect();
   http_answer const first =
       client.ask("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");

@@ -138,7 +138,7 @@ TEST(kv_memory, a_list_without_elements_is_none) {
   EXPECT_EQ(client.ask({"LPOP", name}), "$1\r\nx\r\n");
 }
 
-TEST(kv_memory, who_cannot_wait_for_want_of_it_stands_in_no_queue) {
+TEST(kv_memory, a_client_that_cannot_wait_for_want_of_it_stands_in_no_queue) {
   without_run client;
   static_cast<void>(client.ask({"PING"}));
   for (std::size_t enough = 0; !client.waited; ++enough) {
@@ -151,7 +151,7 @@ TEST(kv_memory, who_cannot_wait_for_want_of_it_stands_in_no_queue) {
   }
 }
 
-TEST(kv_memory, who_waits_is_not_forgotten_by_a_giver_who_has_none) {
+TEST(kv_memory, a_client_that_waits_is_not_forgotten_by_a_giver_that_has_none) {
   for (std::size_t enough = 0;; ++enough) {
     without_run client;
     static_cast<void>(client.ask({"PING"}));
@@ -168,7 +168,7 @@ TEST(kv_memory, who_waits_is_not_forgotten_by_a_giver_who_has_none) {
   }
 }
 
-TEST(kv_memory, who_waits_and_sends_more_than_there_is_memory_for_is_left) {
+TEST(kv_memory, a_client_that_waits_and_sends_more_than_there_is_memory_for_is_left) {
   thrum::test::run_at(2, [] {
     kv::server server;
     auto listener = thrum::tcp_listener::listen("127.0.0.1:0");

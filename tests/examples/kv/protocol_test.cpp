@@ -112,7 +112,7 @@ TEST_P(kv_protocol, huge_values_come_back_as_they_were) {
 }
 
 // A client that asks and does not read waits, alone.
-TEST_P(kv_protocol, a_slow_reader_holds_up_nobody_else) {
+TEST_P(kv_protocol, a_slow_reader_does_not_hold_up_others) {
   auto slow = connect(4096);
   std::string const value(1'000'000, 'v');
   EXPECT_EQ(slow.ask("SET", "large", value), "+OK");

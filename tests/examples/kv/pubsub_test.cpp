@@ -13,7 +13,7 @@ using thrum::test::scaled;
 class kv_pubsub : public thrum::test::kv_test {};
 THRUM_KV_AT_EVERY_WIDTH(kv_pubsub);
 
-TEST_P(kv_pubsub, a_message_goes_to_all_who_have_subscribed) {
+TEST_P(kv_pubsub, a_message_goes_to_all_subscribers) {
   auto a = connect();
   auto b = connect();
   auto publisher = connect();

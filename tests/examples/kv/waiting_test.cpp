@@ -29,7 +29,7 @@ class kv_waiting : public thrum::test::kv_test {
 };
 THRUM_KV_AT_EVERY_WIDTH(kv_waiting);
 
-TEST_P(kv_waiting, those_who_wait_are_served_in_the_order_in_which_they_came) {
+TEST_P(kv_waiting, waiting_clients_are_served_in_order_of_arrival) {
   std::vector<resp_client> clients;
   for (int i = 0; i < 5; ++i) clients.push_back(waiting("BLPOP", "queue", "0"));
   EXPECT_EQ(connect().ask("RPUSH", "queue", "0", "1", "2"), ":3");
@@ -70,7 +70,7 @@ TEST_P(kv_waiting, what_was_sent_behind_it_is_answered_after_it) {
   EXPECT_EQ(c.reply(), "'last'");
 }
 
-TEST_P(kv_waiting, who_went_away_is_given_nothing) {
+TEST_P(kv_waiting, a_client_that_went_away_is_given_nothing) {
   {
     auto leaving = waiting("BLPOP", "l", "0");
     auto staying = waiting("BLPOP", "l", "0");
@@ -106,7 +106,7 @@ TEST_P(kv_waiting, keys_go_when_their_time_is_over) {
 }
 
 // DBSIZE counts what is there, over or not: only the goroutine that looks for old keys makes it fall.
-TEST_P(kv_waiting, keys_go_when_nobody_asks_for_them) {
+TEST_P(kv_waiting, keys_go_although_no_client_asks_for_them) {
   auto c = connect();
   constexpr int keys = 2'000;
   std::string pipeline;

@@ -19,7 +19,7 @@ namespace {
 class posix_locks_in_children : public at_every_width {};
 THRUM_AT_WIDTHS(posix_locks_in_children, 1, 2, 8);
 
-TEST_P(posix_locks_in_children, those_who_wait_are_not_the_childs) {
+TEST_P(posix_locks_in_children, the_waiters_are_not_the_childs) {
   run([] {
     mutex_of_kind guarded(PTHREAD_MUTEX_NORMAL);
     mutex_of_kind recursive(PTHREAD_MUTEX_RECURSIVE);
@@ -150,7 +150,7 @@ int in_child(F f) {
 }
 
 // The child has forgotten whatever this process has done; its own child has nothing to forget.
-TEST(posix_locks_and_fork, a_child_writes_nothing_to_the_buckets_if_nobody_has_used_them) {
+TEST(posix_locks_and_fork, a_child_writes_nothing_to_buckets_that_were_not_used) {
   if (rt::with_tsan || rt::with_asan) GTEST_SKIP() << "a sanitizer's fork is not this one";
   constexpr int cannot_tell = 99;
   run_at(2, [] {

@@ -18,7 +18,7 @@ THRUM_AT_WIDTHS(posix_mutexes, 1, 2, 8);
 
 // As threads, these two would continue. As goroutines on one thread and without thrum::posix_locks, the second would
 // sleep for good, and with it the first.
-TEST_P(posix_mutexes, T08_a_lock_held_over_a_read_that_waits_keeps_only_those_who_want_it) {
+TEST_P(posix_mutexes, T08_a_lock_held_over_a_read_that_waits_keeps_only_its_waiters) {
   without_slices const uninterrupted;
   run([] {
     auto pipe = make_pipe();
@@ -346,7 +346,7 @@ TEST_P(posix_mutexes, inside_blocking_the_thread_waits) {
 }
 
 // A run leaves behind the goroutines that wait when it ends. The next run must not touch them.
-TEST_P(posix_mutexes, T12_who_was_left_behind_is_not_woken_by_the_next_run) {
+TEST_P(posix_mutexes, T12_a_goroutine_that_was_left_behind_is_not_woken_by_the_next_run) {
   static std::mutex guarded;
   guarded.lock();
   run([] {

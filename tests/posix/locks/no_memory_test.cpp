@@ -35,7 +35,7 @@ class no_records {
 };
 
 // At one P: a thread that had to be made now would be the end of the program.
-TEST(posix_locks_without_memory, T08_whoever_cannot_have_the_mutex_passes_it_on) {
+TEST(posix_locks_without_memory, T08_a_waiter_that_cannot_have_the_mutex_passes_it_on) {
   THRUM_SKIP_SO_MANY_MUTEXES();
   run_at(1, [] {
     leave_the_first_thread();

@@ -50,7 +50,7 @@ TEST_P(posix_owned_mutexes, T08_a_recursive_one_keeps_goroutines_of_one_thread_a
   });
 }
 
-TEST_P(posix_owned_mutexes, T08_whoever_has_one_stays_on_its_thread_whatever_it_waits_for) {
+TEST_P(posix_owned_mutexes, T08_the_owner_stays_on_its_thread_whatever_it_waits_for) {
   run([] {
     std::recursive_mutex guarded;
     chan<int> wakes(0);
@@ -112,7 +112,7 @@ void yield_beside_neighbours(int others) {
   EXPECT_TRUE(nobody_is_at_home());
 }
 
-TEST_P(posix_owned_mutexes, T08_whoever_has_one_and_yields_lets_its_neighbours_go_on) {
+TEST_P(posix_owned_mutexes, T08_an_owner_that_yields_lets_its_neighbours_go_on) {
   run([] {
     leave_the_first_thread();
     yield_beside_neighbours(0);
@@ -235,7 +235,7 @@ TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_where_it_is_locked
   });
 }
 
-TEST_P(posix_owned_mutexes, T08_errorcheck_says_who_has_it) {
+TEST_P(posix_owned_mutexes, T08_errorcheck_knows_its_owner) {
   THRUM_SKIP_WHAT_IS_WRONG();
   run([] {
     leave_the_first_thread();

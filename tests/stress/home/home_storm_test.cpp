@@ -100,7 +100,7 @@ TEST_P(home_storm, T08_pairs_that_wake_each_other) {
   });
 }
 
-TEST_P(home_storm, T08_beside_those_who_block_lock_and_stop_the_world) {
+TEST_P(home_storm, T08_beside_goroutines_that_block_lock_and_stop_the_world) {
   run([&] {
     std::int64_t const each = scaled(is_long() ? 10'000 : 300, 50);
     std::deque<pair> pairs(16);

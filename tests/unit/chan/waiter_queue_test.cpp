@@ -102,7 +102,7 @@ TEST(waiter_queue, S26_a_select_that_was_woken_elsewhere_is_passed_over) {
   EXPECT_FALSE(c[0].is_queued) << "it was taken out on the way: its goroutine need not find it there";
   EXPECT_EQ(queue.pop(), &c[3]);
   EXPECT_EQ(queue.pop(), nullptr);
-  EXPECT_EQ(c.gs[0].wake_parameter, nullptr) << "whoever did wake it said what for";
+  EXPECT_EQ(c.gs[0].wake_parameter, nullptr) << "its waker said what for";
 }
 
 TEST(waiter_queue, S26_a_select_is_popped_once_and_told_which_case_it_was) {
@@ -123,7 +123,7 @@ TEST(waiter_queue, S26_a_select_is_popped_once_and_told_which_case_it_was) {
   EXPECT_EQ(other_queue.pop(), nullptr);
 }
 
-TEST(waiter_queue, close_takes_everybody_who_can_be_woken_once) {
+TEST(waiter_queue, close_takes_every_waiter_that_can_be_woken_once) {
   crowd c(6);
   waiter_queue receivers;
   waiter_queue senders;

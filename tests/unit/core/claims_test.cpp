@@ -29,7 +29,7 @@ bool take(P& p) {
   P* const won = all.take();
   EXPECT_TRUE(won == nullptr || won == &p);
   EXPECT_EQ(all.take(), nullptr);
-  EXPECT_EQ(p.claimed.load(relaxed), claim_for::nobody) << "nobody waits";
+  EXPECT_EQ(p.claimed.load(relaxed), claim_for::nobody) << "no M waits";
   return won != nullptr;
 }
 
@@ -75,7 +75,7 @@ TEST(claims, S14_one_whose_m_comes_back_meanwhile_is_left_to_it) {
   EXPECT_EQ(s.m(0).away_from.load(relaxed), &returns);
 }
 
-TEST(claims, S14_nobody_takes_what_another_one_takes) {
+TEST(claims, S14_two_claimants_never_take_the_same_p) {
   bare_sched s(1);
   P& p = in_call(s, 0);
   claims first;

@@ -129,7 +129,7 @@ TEST(p_timers, S27_an_earlier_time_takes_a_new_entry_a_later_one_keeps_the_old) 
   drop_reference(r);
 }
 
-TEST(p_timers, S27_a_timer_moves_to_the_heap_of_whoever_sets_it_earlier) {
+TEST(p_timers, S27_a_timer_moves_to_the_heap_of_the_p_that_sets_it_earlier) {
   p_timers one;
   p_timers other;
   timer_record& r = new_record();

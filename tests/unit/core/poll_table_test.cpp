@@ -45,7 +45,7 @@ TEST_F(poll_table, an_event_without_a_waiter_is_kept) {
   EXPECT_TRUE(d_->ended.load(relaxed));
 }
 
-TEST_F(poll_table, an_event_brings_out_who_waits_for_that_direction) {
+TEST_F(poll_table, an_event_brings_out_the_waiter_for_that_direction) {
   wait(d_->side(poll_side_name::write), g_, this_run);
   EXPECT_TRUE(event(os::poll_says::readable).empty());
   g_list const found = event(os::poll_says::readable | os::poll_says::writable);
@@ -54,19 +54,19 @@ TEST_F(poll_table, an_event_brings_out_who_waits_for_that_direction) {
   EXPECT_TRUE(event(os::poll_says::writable).empty()) << "once";
 }
 
-TEST_F(poll_table, one_who_is_arriving_finds_the_event_himself) {
+TEST_F(poll_table, a_waiter_that_is_arriving_finds_the_event_itself) {
   poll_side& side = d_->side(poll_side_name::read);
   side.word.store(with(side.word.load(relaxed), arriving), relaxed);
   EXPECT_TRUE(event(os::poll_says::readable).empty());
   EXPECT_EQ(state(poll_side_name::read), event_came);
 }
 
-TEST_F(poll_table, T12_whoever_an_earlier_run_left_behind_is_not_brought_out) {
+TEST_F(poll_table, T12_a_waiter_that_an_earlier_run_left_behind_is_not_brought_out) {
   wait(d_->side(poll_side_name::read), g_, earlier_run);
   EXPECT_TRUE(event(os::poll_says::readable).empty());
   wait(d_->side(poll_side_name::read), g_, earlier_run);
   EXPECT_EQ(take_poll_waiter(d_->side(poll_side_name::read), this_run), nullptr);
-  EXPECT_EQ(state(poll_side_name::read), naming(g_)) << "and stays there until somebody waits";
+  EXPECT_EQ(state(poll_side_name::read), naming(g_)) << "and stays there until a goroutine waits";
 }
 
 TEST_F(poll_table, close_and_deadlines_take_the_waiter_and_leave_events_alone) {

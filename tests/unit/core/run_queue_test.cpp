@@ -169,7 +169,7 @@ TEST(runnext, S08_it_stands_outside_the_ring_but_counts_as_work) {
   EXPECT_EQ(queue.put(gs.plain(4)), full);
 }
 
-TEST(runnext, S12_a_thief_takes_it_only_while_it_is_the_one_he_saw) {
+TEST(runnext, S12_a_thief_takes_it_only_while_it_is_the_one_that_it_saw) {
   run_queue queue;
   fake_gs gs(2);
   EXPECT_FALSE(queue.swap_next(gs.plain(0)));
@@ -179,7 +179,7 @@ TEST(runnext, S12_a_thief_takes_it_only_while_it_is_the_one_he_saw) {
   EXPECT_FALSE(queue.take_next()) << "it is gone for its owner too";
 }
 
-TEST(runnext, T07_a_joiner_removes_its_child_and_nobody_else) {
+TEST(runnext, T07_a_joiner_removes_its_child_and_no_other_goroutine) {
   run_queue queue;
   fake_gs gs(2);
   EXPECT_FALSE(queue.swap_next(gs.claimable(0)));

@@ -19,7 +19,7 @@ TEST(wake_race, S26_the_first_waker_wins_and_the_others_lose) {
   race.over();
 }
 
-TEST(wake_race, nobody_wins_while_nobody_waits) {
+TEST(wake_race, no_waker_wins_without_a_waiter) {
   wake_race race;
   EXPECT_FALSE(race.win());
   race.begin();
@@ -38,7 +38,7 @@ TEST(wake_race, it_can_be_run_again) {
 }
 
 // Plain threads: three wakers that come at once. Exactly one wakes it.
-TEST(wake_race, S26_of_all_who_come_at_once_exactly_one_wins) {
+TEST(wake_race, S26_of_all_wakers_that_come_at_once_exactly_one_wins) {
   constexpr int rounds = 20'000;
   constexpr int wakers = 3;
   constexpr int over = -1;

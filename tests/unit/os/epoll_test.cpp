@@ -92,7 +92,7 @@ TEST_F(epoll, the_bell_ends_a_sleep_now_or_later_and_each_ring_is_an_event) {
   other.join();
 }
 
-TEST_F(epoll, a_note_rings_the_bell_of_who_polls_and_of_nobody_else) {
+TEST_F(epoll, a_note_rings_the_bell_of_the_thread_that_polls_and_no_other) {
   note n;
   ASSERT_TRUE(n.begin_poll());
   std::thread waker([&] { n.wake(); });

@@ -32,7 +32,7 @@ TEST(futex, a_timeout_of_zero_only_looks) {
   EXPECT_EQ(futex_wait(word, 2, 0), wait_result::value_changed);
 }
 
-TEST(futex, a_wake_with_nobody_there_wakes_nobody) {
+TEST(futex, a_wake_without_waiters_wakes_no_thread) {
   atomic<std::uint32_t> word{1};
   EXPECT_EQ(futex_wake(word, 1), 0);
 }

@@ -20,10 +20,10 @@
 
 // The emulator of another architecture does not know the call by which it is read. Then all of it may be code.
 #define THRUM_SKIP_IF_OBJECTS_CANNOT_BE_READ() \
-  if (test::emulated()) GTEST_SKIP() << "nobody can tell an object's code from its data"
+  if (test::emulated()) GTEST_SKIP() << "an object's code cannot be told from its data"
 
 #define THRUM_SKIP_IF_THE_LOADER_CANNOT_BE_ASKED() \
-  if (!loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 what is loaded later is nobody's"
+  if (!loader_can_be_asked) GTEST_SKIP() << "before glibc 2.35 what is loaded later belongs to no object"
 
 namespace thrum::rt::os {
 namespace {
@@ -62,7 +62,7 @@ TEST_F(loaded_code, T03_the_executable_is_the_program) {
   EXPECT_TRUE(is_code_of_the_program(here));
 }
 
-TEST_F(loaded_code, T03_what_is_no_code_is_nobodys) {
+TEST_F(loaded_code, T03_what_is_no_code_belongs_to_no_object) {
   THRUM_SKIP_IF_OBJECTS_CANNOT_BE_READ();
   static int in_the_program;
   in_the_program = ::getpid();  // what is never written may lie beside the code

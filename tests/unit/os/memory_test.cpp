@@ -206,7 +206,7 @@ TEST_F(memory, the_number_of_mappings_has_a_limit_and_a_default) {
   EXPECT_EQ(max_map_count(), 65530U);
 }
 
-TEST_F(memory, is_not_locked_unless_somebody_asked_for_it) { EXPECT_FALSE(memory_is_locked_for_future()); }
+TEST_F(memory, is_not_locked_unless_the_program_asked_for_it) { EXPECT_FALSE(memory_is_locked_for_future()); }
 
 // The raw call: the sanitizers' mlockall does nothing.
 bool lock_all(int flags) { return syscall(SYS_mlockall, flags) == 0; }

@@ -46,7 +46,7 @@ TEST_F(signal_watch, NE_what_the_program_had_is_in_force_again) {
   EXPECT_EQ(in_force(SIGUSR1), of_program);
 }
 
-TEST_F(signal_watch, NE_one_that_nobody_fetched_is_forgotten_when_it_is_no_longer_watched) {
+TEST_F(signal_watch, NE_a_signal_that_was_not_fetched_is_forgotten_when_it_is_no_longer_watched) {
   ASSERT_EQ(watch_signal(SIGUSR1), 0);
   ::raise(SIGUSR1);
   unwatch_signal(SIGUSR1);

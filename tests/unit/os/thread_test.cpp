@@ -80,7 +80,7 @@ TEST(thread, a_detached_thread_runs_to_its_end) {
 #define SKIP_IF_THREADS_START_WITH_ANOTHER_MASK() static_cast<void>(0)
 #endif
 
-TEST(thread, S22_starts_with_the_mask_of_its_creator_who_keeps_it) {
+TEST(thread, S22_starts_with_the_mask_of_its_creator_which_keeps_it) {
   SKIP_IF_THREADS_START_WITH_ANOTHER_MASK();
   sigset_t original = current_mask();
   sigset_t wanted = original;

@@ -156,7 +156,7 @@ TEST(outside_a_run, everything_that_needs_a_scheduler_says_so) {
                 *variable = 1;
               }),
               "local");
-  EXPECT_GE(num_cpus(), 1) << "which is for everybody";
+  EXPECT_GE(num_cpus(), 1) << "which is allowed everywhere";
 }
 
 TEST(nested_runs, are_refused) {

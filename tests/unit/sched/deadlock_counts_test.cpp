@@ -40,11 +40,11 @@ TEST_F(deadlock_counts, S20_fewer_at_rest_than_none_is_its_own_message) {
   EXPECT_FATAL(check(-1, 3, false), "internal error: inconsistent counts of threads: -1 idle");
 }
 
-TEST_F(deadlock_counts, S20_a_runnable_goroutine_beside_nobody_awake_is_its_own_message) {
+TEST_F(deadlock_counts, S20_a_runnable_goroutine_while_no_thread_is_awake_is_its_own_message) {
   EXPECT_FATAL(check(3, 3, true), "internal error: all threads are asleep beside a runnable goroutine");
 }
 
-TEST_F(deadlock_counts, S20_as_long_as_somebody_is_awake_nothing_is_said) {
+TEST_F(deadlock_counts, S20_as_long_as_a_thread_is_awake_nothing_is_said) {
   check(2, 3, false);
   check(2, 3, true);
 }

@@ -29,7 +29,7 @@ void wait_for_ever() {
   never.wait();
 }
 
-TEST_P(deadlocks, DL_01_S20_main_that_waits_for_ever_with_nobody_else_alive) {
+TEST_P(deadlocks, DL_01_S20_main_that_waits_for_ever_with_no_other_goroutine_alive) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   EXPECT_FATAL(run([] { wait_for_ever(); }, {.max_procs = procs()}),
                "thrum: fatal error: all goroutines are asleep - deadlock!\ngoroutine 1 \\[waiting: wait group\\]");

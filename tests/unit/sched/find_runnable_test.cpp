@@ -123,7 +123,7 @@ TEST(find_runnable, S13_a_spinner_that_finds_work_wakes_the_next) {
   EXPECT_EQ(s->idle_procs.load(relaxed), 0);
 }
 
-TEST(find_runnable, S13_local_work_is_found_without_spinning_and_wakes_nobody) {
+TEST(find_runnable, S13_local_work_is_found_without_spinning_and_wakes_no_thread) {
   bare_sched s(2);
   fake_gs gs(2);
   s.make_idle(1);
@@ -178,7 +178,7 @@ TEST(find_runnable, the_seed_decides_the_order_of_stealing) {
 // The right column of wake.h. A thief does not take the victim's runnext while goroutines keep running there. So the
 // thief finds nothing, gives its P up, sees on its last look that there is work, and takes a P back. Without the last
 // look it would sleep here for ever, and the watchdog would report it.
-TEST(find_runnable, S10_S13_whoever_gave_its_p_up_looks_at_every_queue_once_more) {
+TEST(find_runnable, S10_S13_an_m_that_gave_its_p_up_looks_at_every_queue_once_more) {
   test::start_watchdog();
   bool looked_again = false;
   for (int round = 0; round < 10'000 && !looked_again; ++round) {

@@ -157,7 +157,7 @@ TEST(inject, S39_without_a_p_all_go_to_the_global_queue) {
   EXPECT_EQ(s.drain_global(), numbers(0, 10));
 }
 
-TEST(inject, S39_from_a_p_with_nobody_idle_all_go_to_its_own_ring) {
+TEST(inject, S39_from_a_p_with_no_idle_p_all_go_to_its_own_ring) {
   bare_sched s(4);
   fake_gs gs(10);
   g_list list = list_of(gs, 10);

@@ -94,7 +94,7 @@ TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted
     signal.wait();
     ways const used = ways::now() - before;
     EXPECT_EQ(used.via_g0, 1U);
-    EXPECT_EQ(used.direct, 1U) << "back to us, who have a stack";
+    EXPECT_EQ(used.direct, 1U) << "back to this goroutine, which has a stack";
   });
 }
 

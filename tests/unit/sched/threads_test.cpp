@@ -66,7 +66,7 @@ TEST(idle_lists, S13_wake_one_starts_an_idle_m_as_a_spinner) {
   EXPECT_EQ(s->ms_idle, 0);
 }
 
-TEST(idle_lists, S13_with_somebody_spinning_nobody_is_woken) {
+TEST(idle_lists, S13_while_an_m_spins_no_other_is_woken) {
   bare_sched s(3);
   s.make_idle(1);
   s->spinning.store(1, rt::relaxed);
@@ -99,7 +99,7 @@ TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
   EXPECT_EQ(s->idle_procs.load(rt::relaxed), 0);
 }
 
-TEST(idle_lists, S15_a_p_without_work_searches_if_nobody_else_is_idle_or_does) {
+TEST(idle_lists, S15_a_p_without_work_searches_if_no_other_is_idle_or_searches) {
   bare_sched s(2);
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));

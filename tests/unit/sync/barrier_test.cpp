@@ -119,7 +119,7 @@ TEST_P(barriers, one_that_drops_out_is_not_expected_again) {
   });
 }
 
-TEST_P(barriers, T14_whoever_is_let_go_last_may_destroy_it_at_once) {
+TEST_P(barriers, T14_the_goroutine_that_is_let_go_last_may_destroy_it_at_once) {
   struct shared {
     barrier<> step{3};
     std::atomic<int> inside{3};
@@ -143,7 +143,7 @@ TEST_P(barriers, T14_whoever_is_let_go_last_may_destroy_it_at_once) {
 
 // No goroutine waits for the one that arrives last. Only its arrival lets the goroutine continue that destroys the
 // barrier.
-TEST_P(barriers, T14_the_one_who_came_last_does_not_touch_it_afterwards) {
+TEST_P(barriers, T14_the_goroutine_that_came_last_does_not_touch_it_afterwards) {
   run([&] {
     for (std::int64_t round = 0; round < scaled(20'000, 300); ++round) {
       auto step = std::make_unique<barrier<>>(2);
@@ -169,7 +169,7 @@ TEST(barrier_outside, without_a_run_it_counts_and_says_why_it_cannot_wait) {
   EXPECT_EQ(phases, 1);
 }
 
-TEST(barrier_outside, T12_waiters_of_an_earlier_run_need_nobody_to_wake_them) {
+TEST(barrier_outside, T12_waiters_of_an_earlier_run_need_no_wake_up) {
   test::without_slices const uninterrupted;
   auto const step = std::make_unique<barrier<>>(2);
   run_at(1, [&] {

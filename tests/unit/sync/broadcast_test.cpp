@@ -222,7 +222,7 @@ TEST(broadcast, readers_writers_and_time_limits_meet_in_a_shared_mutex) {
       while (clock::now() < when) thrum::yield();
       m.unlock();
       all.wait();
-      EXPECT_TRUE(m.try_lock()) << "nobody is inside any more";
+      EXPECT_TRUE(m.try_lock()) << "the lock is free";
       m.unlock();
     }
   });

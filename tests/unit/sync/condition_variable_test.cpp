@@ -121,7 +121,7 @@ TEST_P(condition_variables, SY_08_a_signal_without_waiters_is_lost) {
   });
 }
 
-TEST_P(condition_variables, notify_all_wakes_everybody) {
+TEST_P(condition_variables, notify_all_wakes_all_waiters) {
   run([&] {
     constexpr int waiters = 200;
     mutex guard;
@@ -176,7 +176,7 @@ TEST_P(condition_variables, a_notification_on_the_waiters_heels_is_not_lost) {
   });
 }
 
-TEST_P(condition_variables, T14_whoever_waited_may_destroy_it_at_once) {
+TEST_P(condition_variables, T14_a_goroutine_that_waited_may_destroy_it_at_once) {
   struct shared {
     mutex guard;
     condition_variable done;
@@ -232,7 +232,7 @@ TEST(condition_variable_order, SY_08_a_hundred_are_woken_in_order_of_coming) {
   });
 }
 
-TEST(condition_variable_outside, only_a_goroutine_can_wait_and_anybody_may_notify_nobody) {
+TEST(condition_variable_outside, only_a_goroutine_can_wait_and_any_thread_may_notify_without_waiters) {
   mutex guard;
   condition_variable signal;
   signal.notify_one();

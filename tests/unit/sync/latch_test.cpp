@@ -64,7 +64,7 @@ TEST_P(latches, all_waiters_are_released_and_none_before) {
   });
 }
 
-TEST_P(latches, arrive_and_wait_lets_everybody_go_together) {
+TEST_P(latches, arrive_and_wait_lets_all_go_together) {
   run([&] {
     latch meeting(8);
     std::atomic<int> arrived{0};
@@ -82,7 +82,7 @@ TEST_P(latches, arrive_and_wait_lets_everybody_go_together) {
   });
 }
 
-TEST_P(latches, T14_whoever_waited_may_destroy_it_at_once) {
+TEST_P(latches, T14_a_goroutine_that_waited_may_destroy_it_at_once) {
   run([&] {
     for (std::int64_t round = 0; round < scaled(20'000, 300); ++round) {
       auto done = std::make_unique<latch>(3);
@@ -110,7 +110,7 @@ TEST(latch_outside, without_a_run_it_counts_and_says_why_it_cannot_wait) {
   latch(0).wait();
 }
 
-TEST(latch_outside, T12_waiters_of_an_earlier_run_need_nobody_to_wake_them) {
+TEST(latch_outside, T12_waiters_of_an_earlier_run_need_no_wake_up) {
   test::without_slices const uninterrupted;
   auto const gate = std::make_unique<latch>(2);
   run_at(1, [&] {

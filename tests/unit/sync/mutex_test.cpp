@@ -165,7 +165,7 @@ TEST_P(mutexes, a_waiter_beside_a_hog_gets_its_turn) {
   });
 }
 
-TEST_P(mutexes, T14_whoever_takes_it_last_may_destroy_it_at_once) {
+TEST_P(mutexes, T14_the_goroutine_that_takes_it_last_may_destroy_it_at_once) {
   struct shared {
     mutex guard;
     int references = 3;
@@ -351,7 +351,7 @@ TEST(mutex_outside, T12_one_held_around_a_run_that_waited_for_it_is_free_when_it
       EXPECT_FALSE(each->try_lock());
     });
     each->unlock();
-    EXPECT_TRUE(each->try_lock()) << "nobody is left who could be preferred";
+    EXPECT_TRUE(each->try_lock()) << "no waiter is left that could be preferred";
     each->unlock();
   }
   std::scoped_lock const both(*guard, *other);

@@ -122,7 +122,7 @@ TEST_P(onces, SY_10_one_that_leaves_by_goexit_counts_as_done) {
   });
 }
 
-TEST_P(onces, T14_whoever_returns_last_may_destroy_it_at_once) {
+TEST_P(onces, T14_the_goroutine_that_returns_last_may_destroy_it_at_once) {
   struct shared {
     once init;
     std::atomic<int> callers{3};

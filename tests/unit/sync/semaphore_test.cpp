@@ -109,7 +109,7 @@ TEST_P(semaphores, a_big_request_at_the_head_is_not_overtaken_by_small_ones) {
       slots.release(4);
     });
     ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&slots); }));
-    EXPECT_FALSE(slots.try_acquire()) << "there is one, and somebody who came first wants it";
+    EXPECT_FALSE(slots.try_acquire()) << "there is one, and a waiter that came first wants it";
     std::atomic<bool> small_came{false};
     all.go([&] {
       small_came = true;
@@ -153,7 +153,7 @@ TEST_P(semaphores, one_release_serves_as_many_as_it_can) {
   });
 }
 
-TEST_P(semaphores, T14_whoever_waited_may_destroy_it_at_once) {
+TEST_P(semaphores, T14_a_goroutine_that_waited_may_destroy_it_at_once) {
   run([&] {
     for (std::int64_t round = 0; round < scaled(20'000, 300); ++round) {
       auto done = std::make_unique<semaphore>();
@@ -213,7 +213,7 @@ TEST(semaphore_outside, the_largest_count_is_reached_and_not_passed) {
 }
 
 // The first run ends between the release and the waiter's turn, so no goroutine has taken the permits.
-TEST(semaphore_outside, T12_permits_of_one_who_never_came_to_take_them_come_back) {
+TEST(semaphore_outside, T12_permits_that_a_goroutine_never_came_to_take_come_back) {
   test::without_slices const uninterrupted;
   for (bool const first_outside : {false, true}) {
     auto const slots = std::make_unique<semaphore>();

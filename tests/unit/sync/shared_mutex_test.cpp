@@ -63,7 +63,7 @@ TEST_P(shared_mutexes, SY_01_readers_share_and_a_writer_is_alone) {
       });
     }
     all.wait();
-    EXPECT_TRUE(guard.try_lock()) << "nobody is left inside";
+    EXPECT_TRUE(guard.try_lock()) << "the lock is free";
     guard.unlock();
   });
   EXPECT_EQ(torn.load(), 0);
@@ -86,7 +86,7 @@ TEST_P(shared_mutexes, readers_are_inside_together) {
   });
 }
 
-TEST_P(shared_mutexes, try_forms_fail_while_somebody_is_in_the_way_and_work_otherwise) {
+TEST_P(shared_mutexes, try_forms_fail_while_the_lock_is_held_and_work_otherwise) {
   run([&] {
     shared_mutex guard;
     ASSERT_TRUE(guard.try_lock_shared());
@@ -192,7 +192,7 @@ TEST_P(shared_mutexes, std_lock_takes_it_together_with_a_mutex) {
   EXPECT_EQ(counter, 8 * rounds);
 }
 
-TEST_P(shared_mutexes, T14_whoever_leaves_last_may_destroy_it_at_once) {
+TEST_P(shared_mutexes, T14_the_goroutine_that_leaves_last_may_destroy_it_at_once) {
   struct shared {
     shared_mutex guard;
     std::atomic<int> references{4};
@@ -262,7 +262,7 @@ TEST(shared_mutex_outside, without_a_run_an_uncontended_one_works_and_a_contende
   EXPECT_TRUE(guard.try_lock_shared());
   guard.unlock_shared();
   guard.unlock_shared();
-  EXPECT_TRUE(guard.try_lock()) << "who could not wait has left nothing behind";
+  EXPECT_TRUE(guard.try_lock()) << "a thread that could not wait has left nothing behind";
   guard.unlock();
 }
 

@@ -88,7 +88,7 @@ TEST_P(timed_locks, a_time_that_never_comes_is_as_good_as_none) {
 
 // Wakers and timers race for the same waiters, while other goroutines lock the mutex before the waiters that were
 // woken. A lost wake-up shows as a hang.
-TEST_P(timed_locks, SY_01_a_mutex_beside_those_who_give_up_neither_hangs_nor_lets_two_in) {
+TEST_P(timed_locks, SY_01_a_mutex_beside_waiters_that_give_up_neither_hangs_nor_lets_two_in) {
   constexpr int goroutines = 12;
   std::int64_t const rounds = scaled(1500, 50);
   std::int64_t counter = 0;  // plain
@@ -173,7 +173,7 @@ TEST_P(timed_locks, SY_07_a_writer_that_gives_up_lets_in_the_readers_that_waited
   });
 }
 
-TEST_P(timed_locks, SY_01_a_shared_mutex_beside_those_who_give_up_neither_hangs_nor_lets_two_in) {
+TEST_P(timed_locks, SY_01_a_shared_mutex_beside_waiters_that_give_up_neither_hangs_nor_lets_two_in) {
   constexpr int goroutines = 12;
   std::int64_t const rounds = scaled(1500, 50);
   std::int64_t written = 0;  // plain
@@ -214,7 +214,7 @@ TEST_P(timed_locks, SY_01_a_shared_mutex_beside_those_who_give_up_neither_hangs_
       });
     }
     all.wait();
-    EXPECT_TRUE(guard.try_lock()) << "nobody is left inside";
+    EXPECT_TRUE(guard.try_lock()) << "the lock is free";
     guard.unlock();
   });
   EXPECT_EQ(torn.load(), 0);
@@ -224,7 +224,7 @@ TEST_P(timed_locks, SY_01_a_shared_mutex_beside_those_who_give_up_neither_hangs_
 THRUM_AT_EVERY_WIDTH(timed_locks);
 
 // A waiter makes the mutex fair, and gives up before it has its turn.
-TEST(timed_mutex, one_that_starved_and_gave_up_holds_nobody_up) {
+TEST(timed_mutex, one_that_starved_and_gave_up_does_not_hold_others_up) {
   // Longer and longer: on a slow machine it may give up before it has starved.
   auto const starves = [](bool with_newcomer, std::chrono::milliseconds limit) {
     bool has_starved = false;

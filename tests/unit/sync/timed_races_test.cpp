@@ -87,7 +87,7 @@ TEST(timed_races, SY_07_a_reader_leaves_while_the_only_writer_gives_up) {
   });
 }
 
-TEST(timed_races, T14_what_was_notified_may_be_destroyed_although_somebody_gave_up_just_then) {
+TEST(timed_races, T14_what_was_notified_may_be_destroyed_although_a_waiter_gave_up_just_then) {
   alignas(condition_variable) static unsigned char changed_at[sizeof(condition_variable)];
   alignas(wait_group) static unsigned char done_at[sizeof(wait_group)];
   run_at(1, [] {

@@ -68,7 +68,7 @@ TEST_P(timed, a_big_request_that_gives_up_lets_those_behind_it_go) {
   });
 }
 
-TEST_P(timed, SY_01_no_permit_is_lost_to_one_who_gives_up) {
+TEST_P(timed, SY_01_no_permit_is_lost_to_a_waiter_that_gives_up) {
   constexpr int permits = 3;
   std::int64_t const rounds = scaled(1500, 50);
   std::atomic<int> inside{0};
@@ -137,7 +137,7 @@ TEST_P(timed, a_condition_variable_says_whether_it_was_notified_or_the_time_was_
 // A notification that finds a waiter which gives up at that moment goes to the next waiter. Only the last waiter in the
 // queue consumes. Every other waiter that is notified passes the notification on, so a lost notification leaves the
 // consumer asleep although the queue of items is not empty.
-TEST_P(timed, SY_08_no_signal_is_lost_to_one_who_gives_up) {
+TEST_P(timed, SY_08_no_signal_is_lost_to_a_waiter_that_gives_up) {
   constexpr int bystanders = 7;
   std::int64_t const items = scaled(3000, 100);
   run([&] {
@@ -214,7 +214,7 @@ TEST_P(timed, a_wait_group_says_whether_the_count_came_to_zero_in_time) {
   });
 }
 
-TEST_P(timed, T14_a_wait_group_may_be_destroyed_by_whoever_waited_in_time) {
+TEST_P(timed, T14_a_wait_group_may_be_destroyed_by_a_waiter_that_was_in_time) {
   run([] {
     rt::random_source random(14);
     for (std::int64_t round = 0; round < scaled(3000, 100); ++round) {

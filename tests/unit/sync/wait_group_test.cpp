@@ -40,7 +40,7 @@ TEST_P(wait_groups, SY_11_sixteen_pass_a_barrier_of_two_groups_eight_times) {
       }
       arrive.wait();
       for (int i = 0; i < n; ++i) {
-        EXPECT_EQ(passed.load(), 0) << "nobody passes before the last done()";
+        EXPECT_EQ(passed.load(), 0) << "no waiter passes before the last done()";
         depart.done();
       }
       EXPECT_TRUE(test::wait_until([&] { return passed == n; }));
@@ -146,7 +146,7 @@ TEST_P(wait_groups, SY_11_a_count_below_zero_throws_and_changes_nothing) {
     });
     EXPECT_TRUE(test::wait_until([&] { return begun.load(); }));
     for (int i = 0; i < 10; ++i) thrum::yield();
-    EXPECT_THROW(group.add(-2), std::logic_error) << "while somebody waits, too";
+    EXPECT_THROW(group.add(-2), std::logic_error) << "while a goroutine waits, too";
     EXPECT_FALSE(returned.load());
     group.done();
     all.wait();

@@ -56,7 +56,7 @@ class piped_stderr {
   int ends_[2] = {-1, -1};
 };
 
-TEST(full_stderr, that_nobody_reads_is_told_from_one_that_takes_a_report) {
+TEST(full_stderr, that_is_not_read_is_told_from_one_that_takes_a_report) {
   bool waits_if_empty = true;
   bool waits_if_full = false;
   bool waits_without_reader = true;

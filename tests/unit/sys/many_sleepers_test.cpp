@@ -47,7 +47,7 @@ void with_sleepers(int count, F beside) {
   all.wait();
 }
 
-TEST(many_sleepers, T04_two_thousand_calls_that_nobody_announced_begin_soon_at_one_p) {
+TEST(many_sleepers, T04_two_thousand_unannounced_calls_begin_soon_at_one_p) {
   if (rt::with_tsan || rt::with_asan || emulated()) GTEST_SKIP() << "2,000 threads are too many here";
   with_slices_of const slices(usual_slices);
   run_at(1, [] {

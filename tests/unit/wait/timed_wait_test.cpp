@@ -70,13 +70,13 @@ class gate {
 class timed_waits : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(timed_waits);
 
-TEST_P(timed_waits, S27_nobody_comes) {
+TEST_P(timed_waits, S27_no_waker_comes) {
   run([] {
     gate g;
     auto const before = clock::now();
     EXPECT_EQ(g.pass_for(2ms), wait_outcome::timed_out);
     EXPECT_GE(clock::now() - before, 2ms);
-    EXPECT_FALSE(g.open()) << "nobody stands there any more";
+    EXPECT_FALSE(g.open()) << "no waiter stands there any more";
     EXPECT_EQ(timers_pending(), 0U);
   });
 }
@@ -88,7 +88,7 @@ TEST_P(timed_waits, S27_a_deadline_that_has_passed) {
   });
 }
 
-TEST_P(timed_waits, S27_somebody_comes_first_and_the_timer_is_gone) {
+TEST_P(timed_waits, S27_a_waker_comes_first_and_the_timer_is_gone) {
   run([] {
     gate g;
     wait_group all;
