@@ -293,11 +293,7 @@ TEST_F(crashes, so_does_a_panic_that_shows_all_goroutines) {
       {
         ::setenv("THRUM_DEBUG", "asyncpreemptoff=1,traceback=all", 1);
         run_named([] {
-          static std::atomic<bool> loops{false};
-          go([] {
-            loops = true;
-            loops_in_here();
-          });
+          go(loops_in_here);
           while (!loops) thrum::yield();
           throws();
         });
