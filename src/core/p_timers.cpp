@@ -31,10 +31,11 @@ void p_timers::drop_dead_first(std::uint32_t limit) noexcept {
   for (; limit > 0 && has_dead_first(); --limit) drop_dead(heap_.pop());
 }
 
-// Publishes the next time after entries have been removed.
+// Publishes the next time after entries have been removed, which is never earlier than the time before. If it looks
+// earlier, the first entry was dead before a later one was pushed.
 void p_timers::tell_next() noexcept {
   std::int64_t const next = heap_.size() == dead_ ? never_ns : heap_.first().when_ns;
-  if (next_when_.load(relaxed) != next) next_when_.store(next, seq_cst);
+  if (next > next_when_.load(relaxed)) next_when_.store(next, seq_cst);
 }
 
 void p_timers::sweep_if_worth_it() noexcept {

@@ -3,7 +3,6 @@
 #include "os/memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace thrum::rt {
 namespace {
@@ -23,14 +22,9 @@ bool timer_heap::make_room(std::uint32_t entries) noexcept {
   std::size_t bytes = std::max({bytes_ * 2, bytes_first, os::page_size()});
   while (bytes < needed) bytes *= 2;
   if (bytes > bytes_max) return false;
-  auto const mapped = os::map(bytes);
+  auto const mapped = slots_ == nullptr ? os::map(bytes) : os::enlarge(reinterpret_cast<char*>(slots_), bytes_, bytes);
   if (mapped.address == nullptr) return false;
-  auto* const grown = reinterpret_cast<timer_entry*>(mapped.address);
-  if (slots_ != nullptr) {
-    std::memcpy(static_cast<void*>(grown + root), slots_ + root, size() * sizeof(timer_entry));
-    os::unmap(reinterpret_cast<char*>(slots_), bytes_);
-  }
-  slots_ = grown;
+  slots_ = reinterpret_cast<timer_entry*>(mapped.address);
   bytes_ = bytes;
   capacity_ = static_cast<std::uint32_t>(bytes / sizeof(timer_entry)) - root;
   return true;

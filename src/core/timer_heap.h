@@ -3,8 +3,9 @@
 // Four children instead of two halve the depth, and the storage is laid out so that the four children are one cache
 // line. So a pop touches one cache line per level. The only cost of a sleeping goroutine is its entry here, 16 bytes.
 //
-// Memory comes from the system in pieces of doubling size, never from malloc (T01), and is kept. A push never fails,
-// because the caller has made room before.
+// Memory comes from the system, never from malloc (T01), and is kept. It grows by doubling. The kernel moves the pages
+// then, because copying millions of entries would keep the other threads waiting for the lock of the heap for long. A
+// push never fails, because the caller has made room before.
 //
 // Passive and not synchronised: the heap is protected by a lock of its user (core/p_timers.h). Only has_room may be
 // called without the lock, by the thread that pushes, because other threads can only take entries out.

@@ -62,6 +62,14 @@ mapping reserve_on_fault(std::size_t bytes) noexcept {
 
 mapping map(std::size_t bytes) noexcept { return map_with(bytes, PROT_READ | PROT_WRITE, 0); }
 
+mapping enlarge(char* address, std::size_t bytes, std::size_t new_bytes) noexcept {
+  int error = 0;
+  if (should_fail(call::mmap, error)) return {nullptr, error};
+  void* const enlarged = ::mremap(address, bytes, new_bytes, MREMAP_MAYMOVE);
+  if (enlarged == MAP_FAILED) return {nullptr, errno};
+  return {static_cast<char*>(enlarged), 0};
+}
+
 int unmap(char* address, std::size_t bytes) noexcept {
   int error = 0;
   if (should_fail(call::munmap, error)) return error;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace thrum::rt {
 namespace {
@@ -142,6 +143,24 @@ TEST(timer_heap, S27_room_is_made_before_it_is_used_and_a_failure_is_told) {
   EXPECT_TRUE(heap.has_room(100'000));
   EXPECT_EQ(heap.size(), count);
   EXPECT_EQ(heap.pop().target / 2, 7U);
+}
+
+// It happens under the lock of the heap. A copy would touch every page of the new memory: thousands, or some huge ones.
+TEST(timer_heap, S27_a_large_heap_grows_without_copying_its_entries) {
+  constexpr std::uint32_t entries = 1U << 20U;
+  timer_heap heap;
+  ASSERT_TRUE(heap.make_room(entries));
+  for (std::uint32_t i = 0; i < entries; ++i) heap.push(entry_at(i, i));
+  auto const page_faults = [] {
+    rusage used{};
+    ::getrusage(RUSAGE_THREAD, &used);
+    return used.ru_minflt + used.ru_majflt;
+  };
+  long const before = page_faults();
+  ASSERT_TRUE(heap.make_room(4 * entries));
+  EXPECT_LE(page_faults() - before, 4);
+  EXPECT_EQ(heap.size(), entries);
+  for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(heap.pop().target / 2, i);
 }
 
 TEST(timer_heap, S27_an_entry_tells_a_sleeper_from_a_record) {
