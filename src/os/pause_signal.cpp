@@ -163,6 +163,7 @@ bool keep_sending_pause_signals(int tid) noexcept {
 
 bool pause_timer::send_at_next_tick(int tid) noexcept {
   constexpr itimerspec soon{{0, 0}, {0, 1}};
+  if (tid == 0) return false;  // the kernel would take 0 for the calling thread
   if (tid != tid_) close();
   int const errno_before = errno;
   bool is_set = timer_ != no_timer && set_timer(timer_, soon);

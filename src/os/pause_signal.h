@@ -46,7 +46,7 @@ class pause_timer {
   pause_timer(pause_timer const&) = delete;
   pause_timer& operator=(pause_timer const&) = delete;
 
-  // Returns false if the thread has ended, or if the kernel has no timer for it.
+  // Returns false if the thread has ended, if `tid` is 0 (no thread), or if the kernel has no timer for it.
   [[nodiscard]] bool send_at_next_tick(int tid) noexcept;
   // No signal is sent after this.
   void close() noexcept;

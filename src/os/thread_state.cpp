@@ -39,6 +39,7 @@ clockid_t cpu_clock_of(int tid) noexcept {
 }
 
 std::int64_t thread_cpu_ns(int tid) noexcept {
+  if (tid == 0) return -1;  // the kernel would take 0 for the calling thread
   timespec used{};
   if (::clock_gettime(cpu_clock_of(tid), &used) != 0) return -1;
   return used.tv_sec * 1'000'000'000LL + used.tv_nsec;

@@ -32,7 +32,7 @@ struct thread_state {
 // The clock that measures the CPU time of the thread.
 [[nodiscard]] clockid_t cpu_clock_of(int tid) noexcept;
 
-// The CPU time that the thread has used, or -1 if it has ended.
+// The CPU time that the thread has used, or -1 if it has ended or `tid` is 0, which stands for no thread.
 [[nodiscard]] std::int64_t thread_cpu_ns(int tid) noexcept;
 
 // Whether the thread has used at least `at_least_ns` of CPU time since the last call, and stores its CPU time in

@@ -2,6 +2,7 @@
 
 #include "os/fault.h"
 #include "os/thread.h"
+#include "os/thread_state.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -282,6 +283,13 @@ TEST_F(pause_signal_test, T15_what_the_program_ignores_leaves_ours_in_force_alth
   EXPECT_EQ(pauses, 1);
   EXPECT_EQ(remove_pause_signal(still_sent::no), 0);
   EXPECT_EQ(set(number, SIG_DFL).sa_handler, SIG_IGN);
+}
+
+// The kernel takes 0 for the calling thread, which would be sysmon.
+TEST(pause_timer, T15_no_timer_is_set_for_a_thread_that_does_not_exist) {
+  EXPECT_EQ(thread_cpu_ns(0), -1);
+  pause_timer timer;
+  EXPECT_FALSE(timer.send_at_next_tick(0));
 }
 
 }  // namespace
