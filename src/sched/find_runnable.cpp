@@ -177,6 +177,7 @@ bool take_p_back(Sched& s, M& m) noexcept {
   if (p == nullptr) return false;  // the M that has the P looks at everything before it sleeps
   acquire_p(m, *p);
   begin_spinning(s, m);
+  m.owes_watch = true;  // while the P was idle, a thread may have relied on m for a timer: timekeeper.h
   return true;
 }
 

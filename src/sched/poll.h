@@ -5,7 +5,9 @@
 //   goroutine waits for a descriptor and no M sleeps in the poller (find_runnable).
 // - The timekeeper sleeps in the poller instead of on its note, as soon as a goroutine waits for a descriptor
 //   (timekeeper.h).
-// - sysmon polls if no thread has polled for 10 ms, because then all Ps are busy (NE-16).
+// - sysmon polls if no thread has polled for 10 ms, because then all Ps are busy (NE-16). This is Go's rule. An M whose
+//   queues are never empty does not poll, so while all Ps are busy in short turns, a descriptor that is ready waits for
+//   10 ms, and for up to 10 ms more if sysmon itself sleeps for that long.
 //
 // Why no event is lost. The kernel keeps an event until a thread fetches it. The thread that fetches it writes it into
 // the descriptor's readiness word (core/poll_desc.h) before it does anything else. So it is enough that some thread
@@ -21,7 +23,9 @@
 // poll_waiters and the idle list are seq_cst. If hand_off gives a P up, no M comes to the right column, so hand_off
 // calls see_that_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
 // looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
-// event would cost more than most events take. If that M goes on polling by itself, no other M needs to.
+// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does not,
+// because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so. That
+// look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within 10 ms otherwise.
 //
 // When no P is woken for the events that came. Waking an M costs both sides some microseconds, and the M arrives when a
 // goroutine that only answers a question has long done so. So the M that has fetched several events keeps them all in

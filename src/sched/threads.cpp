@@ -307,7 +307,10 @@ void give_p_before_its_turn(Sched& s, P& p, G& g, start_as how) noexcept {
   s.lock.release();
   give_p_to_thread_of(p, g);
   if (orders_spare) ring_thread_maker(s);
-  if (how == start_as::spinning) wake_if_work_is_left(s);  // another thread may have relied on the M that was to search
+  if (how == start_as::working) return;
+  // Other threads may have relied on the M that was to search, for work, for timers and for the poller.
+  wake_if_work_is_left(s);
+  static_cast<void>(see_that_all_is_watched(s));
 }
 
 }  // namespace
@@ -324,6 +327,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   M& m = rested.m != nullptr ? *rested.m : unborn_m_locked(s);
   m.next_p = &p;
   m.spinning = how == start_as::spinning;
+  if (m.spinning) m.owes_watch = true;  // a thread may rely on it for a timer: timekeeper.h
   s.lock.release();
   if (rested.m == nullptr) {
     ring_thread_maker(s);

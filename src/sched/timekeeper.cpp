@@ -65,14 +65,13 @@ bool poll_is_unwatched(Sched const& s) noexcept {
 
 namespace {
 
-// Wakes an M, which looks at everything and becomes the timekeeper. True: no M was about to do so.
+// Wakes an M, which looks at everything and becomes the timekeeper. False: an M was about to do so, or no M can be had.
 bool call_the_watch(Sched& s) noexcept {
   s.lock.acquire();
   if (s.timekeeper == nullptr) {
     s.lock.release();
     store_load_fence();  // before wake_one checks whether an M spins
-    wake_one(s);         // that M will find nothing, and become the timekeeper
-    return true;
+    return wake_one(s);  // that M will find nothing, and become the timekeeper
   }
   bool const does_not_do = !s.timekeeper_awake && (s.timekeeper_until_ns.load(relaxed) > earliest_timer(s) ||
                                                    (!s.timekeeper_polls && somebody_waits_for_io(s)));
@@ -83,8 +82,11 @@ bool call_the_watch(Sched& s) noexcept {
 
 }  // namespace
 
+// Does not check once more whether a P is idle. If the last idle P is taken meanwhile, sysmon must be told, and wake_one
+// or the timekeeper that is woken does so.
 bool see_that_timers_are_watched(Sched& s) noexcept {
-  return earliest_unwatched_timer(s) != never_ns && call_the_watch(s);
+  std::int64_t const earliest_ns = earliest_timer(s);
+  return s.timekeeper_until_ns.load(seq_cst) > earliest_ns && call_the_watch(s);
 }
 
 void pay_owed_watch_now(M& m) noexcept {
@@ -93,8 +95,8 @@ void pay_owed_watch_now(M& m) noexcept {
     if (s.procs.size() != 1) have_sysmon_watch(s, earliest_timer(s));  // as in timer_was_added
     return;
   }
-  std::int64_t const earliest_ns = earliest_unwatched_timer(s);
-  if (earliest_ns == never_ns) return;
+  std::int64_t const earliest_ns = earliest_timer(s);
+  if (s.timekeeper_until_ns.load(seq_cst) <= earliest_ns) return;
   if (m.p != nullptr && is_far_off(s, earliest_ns, os::monotonic_ns())) {
     count(m.p->counters.put_off);
     return;
@@ -103,7 +105,11 @@ void pay_owed_watch_now(M& m) noexcept {
 }
 
 bool see_that_all_is_watched(Sched& s) noexcept {
-  return (earliest_unwatched_timer(s) != never_ns || poll_is_unwatched(s)) && call_the_watch(s);
+  if (s.idle_procs.load(seq_cst) == 0) {
+    have_sysmon_watch(s, earliest_timer(s));
+    return false;
+  }
+  return see_that_timers_are_watched(s) || (poll_is_unwatched(s) && call_the_watch(s));
 }
 
 void timer_was_added(M& m, added_as place) noexcept {

@@ -13,7 +13,8 @@
 //      to look again, or another M
 //
 // All of these accesses are seq_cst, so at least one of the two checks sees the write of the other side. A spinning M
-// counts as a watcher, because it finds work and wakes the next M, or comes to the right column itself.
+// counts as a watcher, because it comes to the right column, or finds work. In that case it wakes the next M to search
+// if a P is idle, and owes a check if it was started with a P that was idle (start_m_locked, take_p_back).
 //
 // The check on the left can be put off in two cases. First, a goroutine that sleeps or waits with a time limit leaves
 // its M to look for work. If there is none, the M comes to the right column anyway. So the check is put off
@@ -39,7 +40,10 @@
 // - by the M that sets the timer, in place of step 2 on the left, unless there is only one P (timer_was_added says why);
 // - by an M that enters a system call and leaves timers behind;
 // - by an M that was the timekeeper, and that finds no idle P when its sleep is over, or was taken to use the last idle
-//   P.
+//   P;
+// - by an M that was started to search on the last idle P and has found work, and by a thread that wanted to start one
+//   and found that P taken (wake_one);
+// - where a P changes hands and no M comes to the right column (see_that_all_is_watched).
 //
 // If a goroutine waits for a descriptor, the timekeeper sleeps in the poller (sched/poll.h), also if there is no timer.
 // Only one M may sleep there, so an M that would take the watch over from it makes it look again instead.
@@ -65,11 +69,13 @@ void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 // moment only: another M may be about to watch it.
 [[nodiscard]] std::int64_t earliest_unwatched_timer(Sched& s) noexcept;
 
-// Step 2 of the left column, for the timers of all Ps. True: they were not watched, and an M was woken to do so.
+// Step 2 of the left column, for the timers of all Ps, after a P was seen idle. True: they were not watched, and an M was
+// woken to do so.
 bool see_that_timers_are_watched(Sched& s) noexcept;
 
 // The same, and also makes sure that an M sleeps in the poller if a P is idle and a goroutine waits for a descriptor.
-// It is for places where a P was given up and no M comes to the right column.
+// It is for places where a P was given up and no M comes to the right column. If no P is idle, sysmon is told of the
+// earliest timer.
 bool see_that_all_is_watched(Sched& s) noexcept;
 [[nodiscard]] bool poll_is_unwatched(Sched const& s) noexcept;
 

@@ -4,6 +4,7 @@
 #include "os/chaos.h"
 #include "os/futex.h"
 #include "sched/threads.h"
+#include "sched/timekeeper.h"
 
 namespace thrum::rt {
 
@@ -46,19 +47,22 @@ void have_put_off_watched(Sched& s) noexcept {
   if (s.put_off_is_unwatched.exchange(false, seq_cst)) nudge_sysmon(s);  // otherwise another M nudges it
 }
 
-void wake_one(Sched& s) noexcept {
+bool wake_one(Sched& s) noexcept {
   std::int32_t none = 0;
-  if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return;
+  if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return false;
   os::chaos_point("wake.counted");
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
   if (p == nullptr) {
     s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+    bool const all_are_busy = s.idle_p_list == nullptr;
     s.lock.release();
-    return;
+    if (all_are_busy) have_sysmon_watch(s, earliest_timer(s));  // a thread may have relied on this M for a timer
+    return false;
   }
   if (M* const me = current_m(); me != nullptr && me->p != nullptr) count(me->p->counters.wakes);
   start_m_locked(s, *p, start_as::spinning);
+  return true;
 }
 
 void start_idle_p(Sched& s) noexcept {

@@ -45,8 +45,9 @@
 
 namespace thrum::rt {
 
-// Starts an M on one idle P, if a P is idle and no M spins. Runs on any stack, with or without a P.
-void wake_one(Sched& s) noexcept;
+// Starts an M on one idle P, if a P is idle and no M spins. Returns whether it did. Runs on any stack, with or without a
+// P.
+bool wake_one(Sched& s) noexcept;
 
 // Starts an M on one idle P as a worker, whether or not an M spins. It is for a batch that is known to need several Ps.
 // Does nothing if no P is idle.

@@ -71,8 +71,13 @@ bool put_off_watch::look_at_timers(std::int64_t now_ns) noexcept {
   }
   bool const is_unwatched = unwatched_ns != never_ns && unwatched_ns == unwatched_ns_;
   unwatched_ns_ = unwatched_ns;
-  if (unwatched_ns != never_ns) is_sighted_ = true;
-  if (is_unwatched) static_cast<void>(see_that_timers_are_watched(sched_));
+  if (unwatched_ns != never_ns) {
+    is_sighted_ = true;
+    anything_waits_ = true;
+  }
+  if (is_unwatched) {
+    wake([this] { static_cast<void>(see_that_timers_are_watched(sched_)); });
+  }
   return is_unwatched && unwatched_ns != left_to_us_ns_;
 }
 
@@ -108,13 +113,16 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   seen.put_off = put_off;
   if (next_stands || (still && timer_was_left_by_mistake)) learn_from_mistake(p, seen);
   if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
-  if (next_stands || ring_is_left) wake_for_what_waits();
+  if (next_stands || ring_is_left) {
+    wake([this] { wake_if_idle(sched_); });
+  }
 }
 
-void put_off_watch::wake_for_what_waits() noexcept {
+template <class Wake>
+void put_off_watch::wake(Wake wake_an_m) noexcept {
   std::int32_t const idle_before = sched_.idle_procs.load(relaxed);
   bool const nobody_searched = sched_.spinning.load(relaxed) == 0;
-  wake_if_idle(sched_);
+  wake_an_m();
   bool const is_in_vain = nobody_searched && idle_before != 0 && sched_.idle_procs.load(relaxed) >= idle_before &&
                           sched_.spinning.load(relaxed) == 0;
   in_vain_ = is_in_vain ? std::min(in_vain_ + 1, in_vain_max) : 0;

@@ -55,7 +55,9 @@ class put_off_watch {
   using sighting = sightings::put_off_wake_ups;
   [[nodiscard]] bool look_at_timers(std::int64_t now_ns) noexcept;
   void look_at(P& p, sighting& seen, bool timer_was_left_by_mistake) noexcept;
-  void wake_for_what_waits() noexcept;
+  // Calls wake_an_m, and notes whether that was in vain.
+  template <class Wake>
+  void wake(Wake wake_an_m) noexcept;
   void learn_from_mistake(P& p, sighting& seen) const noexcept;
   [[nodiscard]] bool anything_waits() const noexcept;
 

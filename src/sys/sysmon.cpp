@@ -189,6 +189,9 @@ bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) 
 // While all Ps are idle there is nothing to see. But a P that is used for a moment every millisecond should not have to
 // ring each time. So before sysmon relies on the bell, it dozes once, and must have seen nothing move meanwhile. It
 // decides on the deep sleep under the lock, so an M that takes a P into use after this rings.
+//
+// At the limit of threads there may be no M to watch the timers and the poller. sysmon does not sleep deeply then,
+// because a thread that computes without a P could run them, and only sysmon can make it do so (sys/without_p.h).
 sysmon::rest sysmon::choose_rest() noexcept {
   if (!all_idle()) {
     has_dozed_ = false;
@@ -197,8 +200,10 @@ sysmon::rest sysmon::choose_rest() noexcept {
   if (!std::exchange(has_dozed_, true) || !all_still_ || next_trace_ns_ != never_ns || slices_.suspects_deadlock())
     return rest::doze;
   os::lock_guard const guard(sched_.lock);
-  sched_.sysmon_in_deep_sleep = all_idle();
-  return sched_.sysmon_in_deep_sleep ? rest::deep_sleep : rest::pause;
+  if (!all_idle()) return rest::pause;
+  if (earliest_unwatched_timer(sched_) != never_ns || poll_is_unwatched(sched_)) return rest::doze;
+  sched_.sysmon_in_deep_sleep = true;
+  return rest::deep_sleep;
 }
 
 verdict sysmon::look() noexcept {

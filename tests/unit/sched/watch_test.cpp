@@ -1,0 +1,92 @@
+// Which thread watches a timer when Ps change hands, on a scheduler that does not run.
+#include "os/clock.h"
+#include "sched/queues.h"
+#include "sched/threads.h"
+#include "sched/timekeeper.h"
+#include "sched/wake.h"
+#include "support/bare_sched.h"
+#include "support/fake_gs.h"
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace thrum::rt {
+namespace {
+
+using test::bare_sched;
+using test::fake_gs;
+
+// Sets a timer of P 0 without a check whether it is watched. sysmon sleeps for long.
+std::int64_t set_timer(bare_sched& s, G& sleeper) {
+  EXPECT_TRUE(s.p(0).timers.reserve(1));
+  sleeper.status.store(g_status::waiting, relaxed);
+  std::int64_t const when_ns = os::monotonic_ns() + 1'000'000;
+  static_cast<void>(s.p(0).timers.add(sleeper, when_ns));
+  s->sysmon_looks_by_ns.store(never_ns, relaxed);
+  return when_ns;
+}
+
+// Puts P `number` into the idle list. Its M is away.
+void make_idle_without_m(bare_sched& s, int number) {
+  os::lock_guard const guard(s->lock);
+  s.m(number).p = nullptr;
+  put_idle_p(*s, s.p(number));
+}
+
+// The M that sets a timer has seen an idle P, which is taken before the M gets the lock.
+TEST(watch, S27_sysmon_is_told_of_a_timer_if_the_last_idle_p_is_taken_meanwhile) {
+  bare_sched s(2);
+  fake_gs gs(1);
+  std::int64_t const when_ns = set_timer(s, gs[0]);
+  EXPECT_FALSE(see_that_timers_are_watched(*s));
+  EXPECT_EQ(s->sysmon_looks_by_ns.load(relaxed), when_ns);
+}
+
+TEST(watch, S27_where_a_p_changes_hands_sysmon_is_told_of_the_timers_if_no_p_is_idle) {
+  bare_sched s(2);
+  fake_gs gs(1);
+  std::int64_t const when_ns = set_timer(s, gs[0]);
+  EXPECT_FALSE(see_that_all_is_watched(*s));
+  EXPECT_EQ(s->sysmon_looks_by_ns.load(relaxed), when_ns);
+}
+
+// The M may find work, so that no P is idle then.
+TEST(watch, S27_an_m_that_is_started_to_search_owes_a_look_at_the_timers) {
+  bare_sched s(2);
+  fake_gs gs(1);
+  s.make_idle(1);
+  std::int64_t const when_ns = set_timer(s, gs[0]);
+  EXPECT_TRUE(see_that_timers_are_watched(*s));
+  ASSERT_TRUE(s.m(1).spinning);
+  ASSERT_TRUE(s.m(1).owes_watch);
+  acquire_p(s.m(1), s.p(1));
+  s.m(1).spinning = false;
+  s->spinning.store(0, relaxed);
+  pay_owed_watch(s.m(1));
+  EXPECT_EQ(s->sysmon_looks_by_ns.load(relaxed), when_ns);
+}
+
+// No M rests, so the P goes to the thread of a goroutine that was paused, which watches nothing.
+TEST(watch, S27_a_p_that_goes_to_a_paused_goroutine_does_not_end_the_watch) {
+  bare_sched s(3);
+  fake_gs gs(2);
+  make_idle_without_m(s, 1);
+  make_idle_without_m(s, 2);
+  std::int64_t const when_ns = set_timer(s, gs[0]);
+  G& paused = gs[1];
+  paused.locked_to = &s.m(1);
+  {
+    os::lock_guard const guard(s->lock);
+    begin_pause_locked(s.m(1));
+    put_global_locked(*s, entry::locked(&paused));
+  }
+  EXPECT_TRUE(see_that_timers_are_watched(*s));
+  EXPECT_TRUE(s.m(1).park.is_woken());
+  EXPECT_EQ(s->idle_procs.load(relaxed), 0) << "an M is made for the other P, and will watch";
+  EXPECT_EQ(s->spinning.load(relaxed), 1);
+  static_cast<void>(when_ns);
+}
+
+}  // namespace
+}  // namespace thrum::rt
