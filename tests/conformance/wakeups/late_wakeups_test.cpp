@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,71 +51,57 @@ bool others_are_idle() {
 
 // --- wake-ups that are put off ---
 
-// From the send to the receiver's first step, with a sender that goes on to compute, beside an idle P.
-nanoseconds time_to_start_beside_a_computing_waker() {
+struct wake_up {
+  bool was_nudged;             // the send ended a long sleep of sysmon
+  std::uint64_t sysmon_looks;  // how often sysmon looked before it woke the idle P
+};
+
+// A receiver is made runnable by a sender that goes on to compute, beside an idle P.
+wake_up wake_up_beside_a_computing_waker() {
+  rt::Sched const& s = this_sched();
   chan<int> const c;
-  std::atomic<std::int64_t> started_ns{0};
+  std::atomic<bool> has_started{false};
   wait_group receiver;
   receiver.go([&] {
     static_cast<void>(c.recv());
-    started_ns = rt::os::monotonic_ns();
+    has_started = true;
   });
   EXPECT_TRUE(wait_until_receivers(c, 1));
   EXPECT_TRUE(wait_until_sysmon_is_slow());
   EXPECT_TRUE(spin_until(others_are_idle));
   this_p().wakes_at_once.store(0, rt::relaxed);  // what the round before has taught it
-  std::int64_t const sent_ns = rt::os::monotonic_ns();
+  std::uint32_t const bell = s.sysmon_bell.load(rt::relaxed);
+  std::uint64_t const looks = s.sysmon_looks.load(rt::relaxed);
   c.send(1);
-  for (std::int64_t const until_ns = sent_ns + 1'000'000'000; started_ns == 0 && rt::os::monotonic_ns() < until_ns;)
-    rt::cpu_relax();
+  wake_up seen{s.sysmon_bell.load(rt::relaxed) != bell, 0};
+  EXPECT_TRUE(spin_until([&] { return has_started || !others_are_idle(); }));
+  seen.sysmon_looks = s.sysmon_looks.load(rt::relaxed) - looks;
+  EXPECT_TRUE(spin_until([&] { return has_started.load(); }));
   receiver.wait();
-  return nanoseconds(started_ns - sent_ns);
+  return seen;
 }
 
+// Times would tell what the machine does. So what counts is that sysmon does not sleep on, and that its second look at
+// the receiver wakes the P. How soon the looks follow each other is tested in unit.sys.put_off_watch.
 TEST(late_wakeups, a_receiver_starts_soon_beside_a_sender_that_computes) {
-  auto const limit = 4ms * slowness();  // 0.3 ms is usual
+  constexpr int rounds = 11;
   for (int const procs : {2, 8}) {
-    run_at(procs, [&] {
+    run_at(procs, [] {
       leave_the_first_thread();
-      auto const eleven_times = [] {
-        std::vector<nanoseconds> times;
-        for (int i = 0; i < 11; ++i) times.push_back(time_to_start_beside_a_computing_waker());
-        return spread_of(times);
-      };
-      spread const seen = in_one_of(5, eleven_times, [&](spread const& s) { return s.median <= limit; });
-      EXPECT_LE(seen.median, limit) << seen;
+      int nudges = 0;
+      std::vector<std::uint64_t> looks;
+      for (int i = 0; i < rounds; ++i) {
+        wake_up const seen = wake_up_beside_a_computing_waker();
+        nudges += seen.was_nudged ? 1 : 0;
+        looks.push_back(seen.sysmon_looks);
+      }
+      if (!limits_count()) return;  // what is delayed at random shows only that the receivers start at all
+      std::sort(looks.begin(), looks.end());
+      EXPECT_GE(nudges, rounds / 2) << "sysmon may have been awake by chance, but seldom";
+      // One look more, because a look may have begun before the send.
+      EXPECT_LE(looks[rounds / 2], 3U);
     });
   }
-}
-
-// What the waker learns from that is worth little if the next thousand wake-ups are right to be put off.
-TEST(late_wakeups, a_single_mistake_makes_a_p_cautious_for_a_few_wake_ups_only) {
-  if (!limits_count()) GTEST_SKIP() << "threads are off the CPU so often here that a P has reasons to be cautious";
-  run_at(2, [] {
-    leave_the_first_thread();
-    auto const mistake = [] {
-      static_cast<void>(time_to_start_beside_a_computing_waker());
-      return this_p().wakes_at_once.load(rt::relaxed);
-    };
-    EXPECT_TRUE(spin_until([&] { return mistake() != 0; }));
-    auto const caution_after_many_rightly_put_off = [&] {
-      chan<int> const there;
-      chan<int> const back;
-      go([=] {
-        for (auto const n : there) back.send(n);
-      });
-      for (int i = 0; i < 20'000; ++i) {
-        there.send(i);
-        EXPECT_EQ(back.recv(), i);
-      }
-      there.close();
-      std::uint32_t again = 0;
-      EXPECT_TRUE(spin_until([&] { return (again = mistake()) != 0; }));
-      return again;
-    };
-    // A thread that the kernel takes off the CPU for a moment looks like a waker that computes.
-    EXPECT_LE(in_one_of(10, caution_after_many_rightly_put_off, [](std::uint32_t n) { return n <= 16; }), 16U);
-  });
 }
 
 // --- goroutines that go to the global queue while their thread has something else to do ---
@@ -212,17 +199,37 @@ nanoseconds lateness_beside_a_call() {
   return late;
 }
 
+// How late a plain thread is that another thread wakes when the time has come. Beside a call, sysmon and the M that it
+// starts do the same.
+nanoseconds lateness_of_two_threads() {
+  gate due_now;
+  auto const due = clock::now() + 1ms;
+  nanoseconds late{};
+  std::thread woken([&] {
+    due_now.wait();
+    late = clock::now() - due;
+  });
+  std::thread waits([&] {
+    std::this_thread::sleep_for(due - clock::now());
+    due_now.open();
+  });
+  waits.join();
+  woken.join();
+  return late;
+}
+
 TEST(late_timers, a_sleeper_beside_a_system_call_on_the_only_p_wakes_in_time) {
   run_at(1, [] {
     leave_the_first_thread();
-    auto const limit = 2ms * slowness();  // 0.2 ms is usual
-    auto const fifteen_times = [] {
-      std::vector<nanoseconds> late;
-      for (int i = 0; i < 15; ++i) late.push_back(lateness_beside_a_call());
-      return spread_of(late);
-    };
-    spread const seen = in_one_of(5, fifteen_times, [&](spread const& s) { return s.median <= limit; });
-    EXPECT_LE(seen.median, limit) << seen;
+    std::vector<nanoseconds> late;
+    std::vector<nanoseconds> usual;
+    for (int i = 0; i < 15; ++i) {
+      late.push_back(lateness_beside_a_call());
+      usual.push_back(blocking(lateness_of_two_threads));
+    }
+    spread const seen = spread_of(late);
+    spread const of_threads = spread_of(usual);
+    EXPECT_LE(seen.median, 2ms * slowness() + 10 * of_threads.median) << seen << "; two threads: " << of_threads;
   });
 }
 
