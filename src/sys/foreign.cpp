@@ -135,6 +135,19 @@ bool runs_inside(foreign_seat const& seat) noexcept {
   return seat.g.status.load(relaxed) == g_status::running && is_active_inside(seat.m);
 }
 
+// Whether the thread waits for its turn, and an M has just given it a P. It will run as soon as it gets a CPU. The thread
+// first takes the P and then forgets next_p, so after the barrier one of the two is seen. Ms that are about to give it a
+// P do not exist when this is called.
+bool was_given_a_p(foreign_seat const& seat) noexcept {
+  if (seat.g.status.load(relaxed) != g_status::runnable) return false;
+  {
+    os::lock_guard const guard(seat.m.sched.lock);
+    if (hint_of(seat.m.next_p) != nullptr) return true;
+  }
+  if (os::has_barrier()) os::barrier_in_all_threads();
+  return hint_of(seat.m.p) != nullptr;
+}
+
 // A thread that was readied has got what it waited for, and needs only its turn. A thread that runs inside the runtime
 // is soon out of it. Both take a few of the kernel's time slices, which are long on a busy machine.
 constexpr std::int64_t until_its_turn_ns = 10'000'000'000;
@@ -200,7 +213,7 @@ void wait_for_threads_inside(Sched& s) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + until_its_turn_ns;
   for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
     os::short_wait wait;
-    while (runs_inside(*seat) && os::monotonic_ns() < until_ns) wait.pause();
+    while ((runs_inside(*seat) || was_given_a_p(*seat)) && os::monotonic_ns() < until_ns) wait.pause();
   }
 }
 

@@ -32,8 +32,8 @@ void admit_threads(Sched& s) noexcept;
 // meanwhile. Returns how many threads are inside the runtime after that. These stay there for good, and need the run's
 // memory.
 [[nodiscard]] int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept;
-// Waits for threads that compute inside the runtime, because goroutines that ran after the dismissal may have woken
-// them. The next run must not begin while they change objects in the name of this one (sync/stamp.h).
+// Called after end_all_ms. Waits for threads that are at work inside the runtime, or have just been given a P there,
+// because goroutines that ran after the dismissal may have woken them. The next run must not begin while they change objects in the name of this one (sync/stamp.h).
 void wait_for_threads_inside(Sched& s) noexcept;
 
 // After end_all_ms: how many foreign threads wait inside the runtime. They will never be woken.

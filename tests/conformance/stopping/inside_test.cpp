@@ -14,6 +14,8 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 namespace thrum {
@@ -68,26 +70,94 @@ TEST(inside_at_the_end, a_thread_that_sleeps_for_a_lock_of_the_runtime_is_waited
   of_the_program.unlock();
 }
 
-// --- exit() in an announced call, while the run ends ---
+// --- a thread that keeps the end of the run waiting ---
 
-std::atomic<bool> is_in_call{false};
 std::atomic<rt::M const*> foreign_m{nullptr};
+std::atomic<bool> moves_on{false};
 
-// Its move constructor does not return, so the thread that makes a goroutine of it keeps the end of the run waiting.
+// Its move constructor does not return for long, so the thread that makes a goroutine of it keeps the end of the run
+// waiting.
 struct slow_to_move {
   slow_to_move() = default;
   slow_to_move(slow_to_move&&) noexcept {
     foreign_m = rt::current_m();
-    for (;;) ::pause();
+    while (!moves_on) std::this_thread::yield();
   }
   void operator()() const {}
 };
 
 // The end of the run begins by telling foreign threads that it is over, and waits for them for a while.
+bool end_has_begun() {
+  return test::spin_until(
+      [] { return foreign_m.load() != nullptr && foreign_m.load()->run_is_over.load(rt::relaxed); });
+}
+
+// --- a foreign thread that is woken while the run ends ---
+
+std::atomic<bool> is_in_handler{false};
+std::atomic<bool> may_leave_handler{false};
+std::atomic<rt::M const*> receiver_m{nullptr};
+
+// The receiver is in a signal handler, as if it got no CPU. The goroutine wakes it after the end of the run has looked
+// at it, and an M gives it a P. It will change the channel in the name of this run.
+TEST(inside_at_the_end, a_foreign_thread_that_was_given_a_processor_is_waited_for) {
+  if (rt::with_tsan) GTEST_SKIP() << "TSan delivers the signal only after the thread was woken";
+  struct sigaction mine {};
+  mine.sa_handler = [](int) {
+    is_in_handler = true;
+    while (!may_leave_handler) rt::cpu_relax();
+  };
+  ::sigaction(SIGUSR1, &mine, nullptr);
+  std::atomic<bool> returned{false};
+  std::atomic<bool> was_early{true};
+  std::thread receiver;
+  std::thread slow;
+  std::thread watcher;
+  {
+    chan<int> numbers;
+    run_at(2, [&] {
+      slow = std::thread([] { go(slow_to_move()); });
+      EXPECT_TRUE(test::spin_until([] { return foreign_m.load() != nullptr; }));
+      receiver = std::thread([&] {  // comes after the slow one, so the end of the run looks at it first
+        receiver_m = rt::callers_m();
+        static_cast<void>(numbers.recv());
+      });
+      EXPECT_TRUE(test::spin_until([] { return sleeps_inside(receiver_m); }));
+      ::pthread_kill(receiver.native_handle(), SIGUSR1);
+      EXPECT_TRUE(test::spin_until([] { return is_in_handler.load(); }));
+      watcher = std::thread([&] {
+        static_cast<void>(test::wait_until([] { return rt::hint_of(receiver_m.load()->next_p) != nullptr; }));
+        moves_on = true;
+        auto const until = std::chrono::steady_clock::now() + 600ms;
+        while (!returned && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+        was_early = returned.load();
+        may_leave_handler = true;
+      });
+      go([&] {
+        EXPECT_TRUE(end_has_begun());
+        // By then the end of the run has looked at the receiver, and waits for the slow thread, for up to 200 ms.
+        auto const until = std::chrono::steady_clock::now() + 100ms;
+        while (std::chrono::steady_clock::now() < until) rt::cpu_relax();
+        numbers.send(1);
+      });
+    });
+    returned = true;
+    watcher.join();
+    slow.join();
+    receiver.join();
+  }
+  EXPECT_FALSE(was_early);
+  foreign_m = nullptr;
+  moves_on = false;
+}
+
+// --- exit() in an announced call, while the run ends ---
+
+std::atomic<bool> is_in_call{false};
+
 void exit_when_the_end_has_begun() {
   is_in_call = true;
-  static_cast<void>(
-      test::spin_until([] { return foreign_m.load() != nullptr && foreign_m.load()->run_is_over.load(rt::relaxed); }));
+  static_cast<void>(end_has_begun());
   std::exit(7);
 }
 
