@@ -1,0 +1,103 @@
+// The buckets in which calls wait for descriptors by number. posix/watch.h has the protocol.
+#pragma once
+
+#include "core/entry.h"
+#include "os/lock.h"
+#include "posix/watch.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace thrum::posix {
+
+using namespace rt;
+
+// The part of `waiter` that the buckets use.
+class waiters {
+ public:
+  static std::uint32_t epoch(watch const& one) noexcept { return one.whose->epoch_; }
+  static bool is_in_turn(watch const& one) noexcept { return one.whose->how_ == standing::in_turn; }
+
+  static void clear_word(waiter& its) noexcept;
+  // Called under the lock of the bucket in which `one` stands.
+  static void set_word(watch& one, g_list& runnable) noexcept;
+};
+
+struct alignas(cache_line_bytes) fd_bucket {
+  os::lock lock{lock_rank::descriptor};
+  // Under the lock. Whether `first` is null is also read without the lock.
+  atomic<watch*> first{nullptr};
+  watch* last = nullptr;
+  ticket newest = 0;
+
+  void enter(watch& one, waiter& whose) noexcept {
+    one.whose = &whose;
+    one.its_ticket = ++newest;
+    one.is_in_bucket = true;
+    one.before = std::exchange(last, &one);
+    if (one.before == nullptr) {
+      first.store(&one, relaxed);  // relaxed: outside the lock it is only a hint; enter_if_new has the barrier
+    } else {
+      one.before->next = &one;
+    }
+  }
+
+  void leave(watch& one) noexcept {
+    if (!std::exchange(one.is_in_bucket, false)) return;
+    if (one.asked != 0) {
+      if (watch* const heir = find(one.next, one.fd, waiters::epoch(one))) heir->asked |= one.asked;
+    }
+    if (one.before == nullptr) {
+      first.store(one.next, relaxed);
+    } else {
+      one.before->next = one.next;
+    }
+    (one.next == nullptr ? last : one.next->before) = one.before;
+  }
+
+  // The first watch of this run from `one` on that waits for fd.
+  static watch* find(watch* one, int fd, std::uint32_t epoch) noexcept {
+    while (one != nullptr && !(one->fd == fd && waiters::epoch(*one) == epoch && !one->was_closed.load(relaxed))) {
+      one = one->next;
+    }
+    return one;
+  }
+  watch* find(int fd, std::uint32_t epoch) const noexcept { return find(first.load(relaxed), fd, epoch); }
+  watch* find_in_turn(int fd, std::uint32_t epoch) const noexcept {
+    watch* one = find(fd, epoch);
+    while (one != nullptr && !waiters::is_in_turn(*one)) one = find(one->next, fd, epoch);
+    return one;
+  }
+
+  // Visits all watches of this run. Drops those of other runs.
+  template <class F>
+  void for_each(std::uint32_t epoch, F visit) noexcept {
+    for (watch* each = first.load(relaxed); each != nullptr;) {
+      watch& one = *std::exchange(each, each->next);
+      if (waiters::epoch(one) != epoch) {
+        leave(one);
+      } else {
+        visit(one);
+      }
+    }
+  }
+};
+
+inline constexpr std::size_t bucket_count = 1024;
+extern constinit std::array<fd_bucket, bucket_count> buckets;
+
+[[nodiscard]] inline std::size_t index_of(int fd) noexcept { return static_cast<unsigned>(fd) % bucket_count; }
+[[nodiscard]] inline fd_bucket& bucket_of(int fd) noexcept { return buckets[index_of(fd)]; }
+
+// One bit for each bucket. It is set if close has called a watch there (watch::is_called).
+inline constexpr std::size_t calls_bits = 64;
+extern constinit std::array<atomic<std::uint64_t>, bucket_count / calls_bits> calls;
+
+// Arms the number for these events. Returns 0 or the errno. Called under the bucket's lock. If the kernel does not know
+// the number as before, the watches that it knew are marked as closed.
+[[nodiscard]] int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t epoch,
+                              g_list& runnable) noexcept;
+
+}  // namespace thrum::posix
