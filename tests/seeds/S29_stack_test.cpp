@@ -61,15 +61,14 @@ TEST(stacks, S29_a_goroutine_that_waits_costs_one_page_of_stack) {
     wait_group gate;
     gate.add(1);
     wait_group all;
-    std::vector<rt::G*> parked;
-    for (int i = 0; i < count; ++i) {
+    std::vector<rt::G*> parked(count);
+    for (rt::G*& mine : parked) {
       all.go([&] {
-        parked.push_back(&this_g());
+        mine = &this_g();
         gate.wait();
       });
     }
-    thrum::yield();
-    ASSERT_EQ(parked.size(), static_cast<std::size_t>(count));
+    EXPECT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::wait_group) == count; }));
     std::size_t pages = 0;
     for (rt::G const* const g : parked) pages += resident_pages(*g->on);
     // Frames of unoptimised and instrumented code are larger; 64 pages each is what was reserved.
