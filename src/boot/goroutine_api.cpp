@@ -123,7 +123,7 @@ int num_threads() {
   inside const here("num_threads");
   rt::Sched& s = here.m.sched;
   rt::os::lock_guard const guard(s.lock);
-  return s.ms_total;
+  return s.ms.total();
 }
 
 void lock_os_thread() {
@@ -145,8 +145,9 @@ int set_max_threads(int limit) {
   rt::Sched& s = here.m.sched;
   rt::os::lock_guard const guard(s.lock);
   int const before = s.threads_max.exchange(limit, rt::relaxed);  // written under the lock
-  if (s.ms_total > limit) {
-    rt::fatal("program has %d threads already, which exceeds the %d-thread limit (set_max_threads)", s.ms_total, limit);
+  if (s.ms.total() > limit) {
+    rt::fatal("program has %d threads already, which exceeds the %d-thread limit (set_max_threads)", s.ms.total(),
+              limit);
   }
   return before;
 }
@@ -210,10 +211,10 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   rt::os::lock_guard const guard(s.lock);
   to.global_queue = s.global_queue.size();
   to.idle_procs = s.idle_procs.load(rt::relaxed);
-  to.threads = s.ms_total;
-  to.idle_threads = s.ms_resting();
+  to.threads = s.ms.total();
+  to.idle_threads = s.ms.without_work();
   to.spinning_threads = s.spinning.load(rt::relaxed);
-  to.paused_threads = s.ms_paused.load(rt::relaxed);
+  to.paused_threads = s.ms.paused();
   to.sysmon_looks = s.sysmon_looks.load(rt::relaxed);
   to.retaken = s.retaken.load(rt::relaxed);
   to.unannounced = s.unannounced.load(rt::relaxed);

@@ -22,7 +22,7 @@ void forget_queued_entries(Sched& s) noexcept {
       end_with_its_run(g);
     }
   };
-  while (entry const e = s.global_queue.pop()) forget(e);
+  while (entry const e = s.global_queue.pop_plain()) forget(e);
   for (P* const p : s.procs.all()) {
     while (entry const e = p->queue.take_next()) forget(e);
     while (entry const e = p->queue.pop()) forget(e);

@@ -45,11 +45,14 @@ struct main_call {
 };
 
 M& make_m0(Sched& s) {
-  M* const m0 = s.m_slab.make(s, s.ms_made++);
+  M* m0 = nullptr;
+  {
+    os::lock_guard const guard(s.lock);
+    m0 = s.ms.make(s);
+  }
   if (m0 == nullptr) throw_system_error(ENOMEM, "the first M");
-  s.ms_total = 1;
-  s.all_ms = m0;
   os::lock_guard const guard(s.lock);
+  s.ms.has_started(*m0);
   acquire_p(*m0, *take_idle_p(s));
   return *m0;
 }
@@ -102,7 +105,7 @@ constinit struct {
   P* const p = std::exchange(m0.p, nullptr);
   {
     os::lock_guard const guard(s.lock);
-    s.m0_waits = true;
+    s.ms.wait_for_end(m0);
     // the P was lost in a system call; main may have run and parked on another thread
     if (p == nullptr) check_deadlock_locked(s);
   }
@@ -115,7 +118,7 @@ constinit struct {
 void part_from_last_p(M& m0) noexcept {
   Sched& s = m0.sched;
   s.lock.acquire();
-  bool const others_need_it = s.ms_foreign != 0;
+  bool const others_need_it = s.ms.foreign() != 0;
   s.lock.release();
   if (others_need_it) {
     hand_off(s, *std::exchange(m0.p, nullptr));
@@ -175,7 +178,9 @@ options without_deadlock_detection(options chosen) {
 
 struct runtime::impl {
   explicit impl(options const& chosen) : around(without_deadlock_detection(chosen)) {
-    ++around.sched().ms_made;  // 0 is the number of a caller that becomes an M; this caller does not become one
+    static_cast<void>(
+        around.sched()
+            .ms.take_number());  // 0 is the number of a caller that becomes an M; this caller does not become one
     around.start_services();
   }
   ~impl() { around.end(); }

@@ -3,18 +3,17 @@
 // It consists of three lists:
 //
 //  - plain entries: goroutines that any M may run;
-//  - locked entries: goroutines that can continue only on their own thread, which sleeps in their frames. They are
-//    linked through G::link, so the oldest of them can be taken before its turn (T05), and queueing one needs no
-//    memory;
-//  - called Ms: Ms that rest while goroutines that are at home there are runnable (sched/home.h). When the turn of such
-//    an M comes, the first of these goroutines is returned, as a locked entry.
+//  - Ms that sleep, or are about to, in the frames of a goroutine which can continue only there: it is locked to the
+//    thread, or was paused in the middle of user code. The oldest of them can be taken before its turn (T05);
+//  - called Ms: Ms that rest while goroutines that are at home there are runnable (sched/home.h).
 //
-// The M of a locked entry, and a called M, remembers in M::turn how many plain entries had come before. Its turn comes
+// An M of either kind wants a P. It remembers in M::turn how many plain entries had come before it, and its turn comes
 // when as many plain entries have gone.
 //
 // Not synchronised: it is accessed under sched.lock.
 #pragma once
 
+#include "base/check.h"
 #include "core/blocks.h"
 #include "core/entry.h"
 #include "core/m.h"
@@ -23,19 +22,59 @@
 
 namespace thrum::rt {
 
+// A queue of Ms that want a P.
+class m_queue {
+ public:
+  [[nodiscard]] M* front() const noexcept { return head_; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+
+  void push_back(M& m) noexcept { insert(m, tail_, nullptr); }
+  void push_front(M& m) noexcept { insert(m, nullptr, head_); }
+
+  void remove(M& m) noexcept {
+    (m.queue_back != nullptr ? m.queue_back->queue_link : head_) = m.queue_link;
+    (m.queue_link != nullptr ? m.queue_link->queue_back : tail_) = m.queue_back;
+    m.wants_p = false;
+    --size_;
+  }
+
+  M* pop_front() noexcept {
+    M* const first = head_;
+    if (first != nullptr) remove(*first);
+    return first;
+  }
+
+ private:
+  void insert(M& m, M* before, M* behind) noexcept {
+    THRUM_DCHECK(!m.wants_p);
+    m.queue_back = before;
+    m.queue_link = behind;
+    (before != nullptr ? before->queue_link : head_) = &m;
+    (behind != nullptr ? behind->queue_back : tail_) = &m;
+    m.wants_p = true;
+    ++size_;
+  }
+
+  M* head_ = nullptr;
+  M* tail_ = nullptr;
+  std::uint32_t size_ = 0;
+};
+
 class global_run_queue {
  public:
   // Makes room for so many plain entries. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t entries) noexcept { return plain_.reserve(entries); }
-  [[nodiscard]] std::uint32_t size() const noexcept { return plain_.size() + locked_.size() + called_; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return plain_.size() + in_frames_.size() + called_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
-  [[nodiscard]] bool has_locked_or_called() const noexcept { return !locked_.empty() || called_ != 0; }
+  [[nodiscard]] bool has_ms() const noexcept { return in_frames_.size() + called_.size() != 0; }
 
+  // In the place of a locked entry stands the M to which its goroutine is locked.
   void push(entry e) noexcept {
     if (e.is_locked()) {
-      e.g()->locked_to->turn = came_;
-      locked_.push_back(*e.g());
+      M& m = *e.g()->locked_to;
+      m.turn = came_;
+      in_frames_.push_back(m);
     } else {
       ++came_;
       plain_.push(e.bits());
@@ -45,21 +84,32 @@ class global_run_queue {
   // Puts e before all others.
   void push_front(entry e) noexcept {
     if (e.is_locked()) {
-      e.g()->locked_to->turn = went_;
-      locked_.push_front(*e.g());
+      M& m = *e.g()->locked_to;
+      m.turn = went_;
+      in_frames_.push_front(m);
     } else {
       --went_;  // the entries that stand here come after it
       plain_.push_front(e.bits());
     }
   }
 
-  // Whether pop would return a locked entry.
-  [[nodiscard]] bool next_is_locked() const noexcept {
-    G const* const first = locked_.front();
-    return (first != nullptr && first->locked_to->turn <= went_) || (calls_ != nullptr && calls_->turn <= went_);
+  // call: m rests, or is about to under the same lock, while residents are runnable. It waits here for a P. withdraw: it
+  // waits no longer.
+  void call(M& m) noexcept {
+    m.turn = came_;
+    called_.push_back(m);
   }
+  void withdraw(M& m) noexcept {
+    THRUM_DCHECK(m.rests());
+    called_.remove(m);
+  }
+  [[nodiscard]] M* first_called() const noexcept { return called_.front(); }
 
-  entry pop() noexcept { return next_is_locked() ? entry::locked(pop_locked()) : pop_plain(); }
+  // Whether the next turn is that of an M, which pop_m takes. Otherwise it is that of a plain entry.
+  [[nodiscard]] bool next_is_m() const noexcept {
+    M const* const first = oldest();
+    return first != nullptr && first->turn <= went_;
+  }
 
   // Takes the first plain entry.
   entry pop_plain() noexcept {
@@ -68,51 +118,30 @@ class global_run_queue {
     return entry::from_bits(plain_.pop());
   }
 
-  // Takes the goroutine that has waited longest for its own thread, before the plain entries that precede it. nullptr:
-  // there is none.
-  G* pop_locked() noexcept {
-    G const* const first = locked_.front();
-    bool const is_called = calls_ != nullptr && (first == nullptr || calls_->turn < first->locked_to->turn);
-    return is_called ? pop_called() : locked_.pop_front();
+  // Takes the M that has waited longest for a P, before the plain entries that precede it. nullptr: there is none.
+  M* pop_m() noexcept {
+    M* const m = oldest();
+    if (m != nullptr) (m == called_.front() ? called_ : in_frames_).remove(*m);
+    return m;
   }
 
-  // The same, but only of the locked entries, whose threads sleep in their frames.
-  G* pop_in_its_frames() noexcept { return locked_.pop_front(); }
-
-  // call: puts m into the queue, to wait for a P; it has goroutines in its inbox. uncall: takes it out.
-  void call(M& m) noexcept {
-    m.is_called = true;
-    m.turn = came_;
-    m.call_link = nullptr;
-    M** link = &calls_;
-    while (*link != nullptr) link = &(*link)->call_link;
-    *link = &m;
-    ++called_;
-  }
-  void uncall(M& m) noexcept {
-    M** link = &calls_;
-    while (*link != &m) link = &(*link)->call_link;
-    *link = m.call_link;
-    m.is_called = false;
-    --called_;
-  }
-  [[nodiscard]] M* first_called() const noexcept { return calls_; }
+  // The same, but only of the Ms that sleep in a goroutine's frames.
+  M* pop_in_frames() noexcept { return in_frames_.pop_front(); }
 
  private:
-  G* pop_called() noexcept {
-    M& m = *calls_;
-    uncall(m);
-    m.ready_at_home.fetch_sub(1U, relaxed);  // relaxed: the list is under the lock
-    return m.home_inbox.pop_front();
+  [[nodiscard]] M* oldest() const noexcept {
+    M* const in_frames = in_frames_.front();
+    M* const called = called_.front();
+    bool const is_called = called != nullptr && (in_frames == nullptr || called->turn < in_frames->turn);
+    return is_called ? called : in_frames;
   }
 
   word_queue plain_;
-  g_list locked_;
-  M* calls_ = nullptr;                                      // called Ms; there are few
-  std::uint32_t called_ = 0;                                // their number
-  static constexpr std::uint64_t nobody_yet = 1ULL << 32U;  // not 0, because push_front counts went_ down
-  std::uint64_t came_ = nobody_yet;                         // plain entries that were pushed, so far
-  std::uint64_t went_ = nobody_yet;                         // plain entries that were taken, so far
+  m_queue in_frames_;
+  m_queue called_;
+  static constexpr std::uint64_t nothing_yet = 1ULL << 32U;  // not 0, because push_front counts went_ down
+  std::uint64_t came_ = nothing_yet;                         // plain entries that were pushed, so far
+  std::uint64_t went_ = nothing_yet;                         // plain entries that were taken, so far
 };
 
 }  // namespace thrum::rt

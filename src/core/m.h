@@ -5,6 +5,7 @@
 #include "arch/thread_globals.h"
 #include "core/entry.h"
 #include "core/g.h"
+#include "core/status.h"
 #include "os/note.h"
 #include "os/thread.h"
 #include "stack/signal_stack.h"
@@ -136,26 +137,39 @@ struct M {
   // written by any thread
   atomic<std::uint32_t> ready_at_home{0};  // how many goroutines are in home_queue and home_inbox
 
-  // written by the thread that starts this M, before it wakes the note
+  // written under sched.lock by the thread that gives this M a P, before it wakes the note
   P* next_p = nullptr;
-  bool must_end = false;
-  bool is_let_go = false;  // with must_end: the record is kept for another thread
   os::note park;
+
+  // Written under sched.lock, by the pool only. This thread may read it without the lock when it has been woken, because
+  // other threads change it only while this thread sleeps.
+  m_status status = m_status::threadless;
 
   // under sched.lock
   g_list home_inbox;
-  bool is_called = false;  // it rests while residents are runnable, and stands in the global queue for a P
-  M* call_link = nullptr;
-  bool is_idle = false;  // it is in the idle list
-  M* idle_link = nullptr;
+  M* all_link = nullptr;     // in the list of all Ms
+  M* idle_link = nullptr;    // in the list of idle Ms
+  M* idle_back = nullptr;    // the idle M before it
+  M* thread_link = nullptr;  // in a list of Ms whose thread is to be made, is ending or has ended
+  M* end_link = nullptr;     // in the list of Ms that are told to end
+  M* queue_link = nullptr;   // in the global queue: the next M that wants a P
+  M* queue_back = nullptr;   // the one before it
+  bool wants_p = false;      // it stands in the global queue for a P
+  std::uint64_t turn = 0;    // its turn there: see global_run_queue.h
   std::int64_t idle_since_ns = 0;
-  M* all_link = nullptr;
-  std::uint64_t turn = 0;             // its own turn in the global queue, or its goroutine's: see global_run_queue.h
-  bool is_paused = false;             // it sleeps in the middle of user code, until its goroutine's turn
-  bool is_paused_in_libc = false;     // it is paused, and may hold a lock of the C library that other threads need
+  // The place where it was interrupted may hold a lock of the C library that other threads need.
+  bool is_interrupted_in_libc = false;
   void const* interrupted = nullptr;  // where it was paused: the handler's ucontext
-  bool rests_in_place = false;        // its locked goroutine is parked, and it sleeps until that goroutine runs
-  bool is_unborn = false;             // its thread has not reached next_p yet, so next_p can be taken back
+
+  // To be called like a read of `status`.
+  [[nodiscard]] bool is_paused() const noexcept {
+    return status == m_status::paused || status == m_status::paused_in_libc;
+  }
+  [[nodiscard]] bool is_to_end() const noexcept { return status == m_status::dismissed || status == m_status::let_go; }
+  // Whether it has nothing to do. Its thread sleeps, or was woken to look whether there is anything to watch.
+  [[nodiscard]] bool rests() const noexcept {
+    return status == m_status::idle || status == m_status::timekeeper || status == m_status::roused;
+  }
 };
 
 }  // namespace thrum::rt

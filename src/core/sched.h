@@ -14,6 +14,7 @@
 #include "core/entry.h"
 #include "core/global_run_queue.h"
 #include "core/m.h"
+#include "core/m_pool.h"
 #include "core/p.h"
 #include "core/pauses.h"
 #include "core/proc_table.h"
@@ -80,9 +81,6 @@ struct Sched {
     return g.task.stack_bytes == 0 ? options.stack_size : g.task.stack_bytes;
   }
 
-  // Under lock: the number of idle Ms, plus one if there is a timekeeper.
-  [[nodiscard]] std::int32_t ms_resting() const noexcept { return ms_idle + (timekeeper != nullptr ? 1 : 0); }
-
   // T05: the number of goroutines that should at most be paused in the middle of user code, each on a thread of its
   // own: see sys/preempt.h. From half of that on, many are paused.
   [[nodiscard]] std::int32_t paused_max() const noexcept {
@@ -91,10 +89,10 @@ struct Sched {
   // Whether `more` goroutines can be paused within threads_max. Every P needs a thread, M0 is one, and one is kept for
   // a system call.
   [[nodiscard]] bool may_be_paused(std::int32_t more) const noexcept {
-    return ms_paused.load(relaxed) + more + procs.size() + 2 <= threads_max.load(relaxed);
+    return ms.paused() + more + procs.size() + 2 <= threads_max.load(relaxed);
   }
-  [[nodiscard]] bool many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max() / 2; }
-  [[nodiscard]] bool too_many_are_paused() const noexcept { return ms_paused.load(relaxed) >= paused_max(); }
+  [[nodiscard]] bool many_are_paused() const noexcept { return ms.paused() >= paused_max() / 2; }
+  [[nodiscard]] bool too_many_are_paused() const noexcept { return ms.paused() >= paused_max(); }
 
   // fixed
   settings const options;
@@ -139,25 +137,10 @@ struct Sched {
   plain_turn turn_of_plain = plain_turn::none;
   std::int32_t plain_turns_missed = 0;  // turns that unstarted goroutines have missed since too many are paused
   P* idle_p_list = nullptr;
-  M* idle_m_list = nullptr;
-  M* all_ms = nullptr;
-  M* unborn_ms = nullptr;              // Ms that have no thread yet, and are to get one: see sched/thread_maker.h
-  M* ended_ms = nullptr;               // Ms that were let go, and whose threads have to be joined
-  M* threadless_ms = nullptr;          // Ms for reuse: their thread has ended, or could not be made
-  std::int32_t ms_expected = 0;        // unborn Ms without a P: it was taken back, or they are spare
-  bool wants_spare = false;            // a thread without a P is to be made, to be idle
-  std::int32_t ms_paused_in_libc = 0;  // those of ms_paused that may hold a lock of the C library. See commit_move
-  slab<M> m_slab;
+  m_pool ms;                                              // see core/m_pool.h
+  bool wants_spare = false;                               // a thread without a P is to be made, to be idle
   atomic<std::int32_t> threads_max{options.threads_max};  // see set_max_threads
-  std::int32_t ms_made = 0;                               // the next M's id
-  std::int32_t ms_total = 0;                              // made and not ended, M0 included
-  std::int32_t ms_idle = 0;
-  std::int32_t ms_foreign = 0;    // Ms of foreign threads; not part of ms_total
-  std::int32_t ms_in_place = 0;   // Ms that sleep with a parked, locked goroutine: M::rests_in_place
-  M* timekeeper = nullptr;        // sleeps until the next timer is due; it is in no list and not counted as idle
-  bool timekeeper_awake = false;  // it was woken to look for the next timer, and is about to take the lock
-  bool timekeeper_polls = false;  // it sleeps in the poller: see sched/poll.h
-  bool m0_waits = false;          // the main goroutine has left M0, which waits for the end of the run
+  bool timekeeper_polls = false;                          // it sleeps in the poller: see sched/poll.h
   bool deadlock_is_reported = false;
   bool stopping = false;
   g_list waiting_for_stack;                // unstarted Gs for which there was no memory for a stack
@@ -237,11 +220,7 @@ struct Sched {
 
   // the end
   atomic<std::int32_t> ms_running{0};  // threads of Ms that have not reached their end, M0 not counted
-  atomic<std::int32_t> ms_paused{0};   // those of ms_running that sleep in the middle of user code: sys/preempt.h
-  // Added to ms_paused when the threads that sleep for good have been counted. A thread that finds it there came later,
-  // and counts itself.
-  static constexpr std::int32_t paused_are_counted = 1 << 30;
-  atomic<bool> is_over{false};  // the same as `stopping`, for threads that cannot take the lock
+  atomic<bool> is_over{false};         // the same as `stopping`, for threads that cannot take the lock
   // Set at the end of a run that leaves goroutines behind: they do not come back from the runtime (sync/wait.h).
   atomic<bool> leaves_behind{false};
   // Decides between exit() on a goroutine and the return of run() when both happen at once: the first of them to write

@@ -2,12 +2,18 @@
 
 #include "base/check.h"
 
+#include <iterator>
+
 namespace thrum::rt {
 namespace {
 
+template <class... S>
+constexpr std::uint32_t bits(S... statuses) {
+  return (... | (1U << static_cast<std::uint32_t>(statuses)));
+}
 template <class S>
 constexpr std::uint32_t bit(S status) {
-  return 1U << static_cast<std::uint32_t>(status);
+  return bits(status);
 }
 
 // Each row is a state; its bits are the states that may follow.
@@ -31,8 +37,38 @@ constexpr std::uint32_t p_edges[] = {
     /* dead    */ bit(p_status::stopped),
 };
 
+using m = m_status;
+constexpr std::uint32_t m_edges[] = {
+    // awake: M0, and the Ms of foreign threads
+    /* threadless         */ bits(m::starting, m::starting_without_p, m::awake),
+    /* starting           */ bits(m::awake, m::starting_without_p),
+    // threadless: the thread could not be made
+    /* starting_without_p */ bits(m::awake, m::starting, m::threadless),
+    // promised: its goroutine was readied before the thread came to sleep, or it was called and has just been taken from
+    // rest; dismissed: it was taken from rest, or comes to rest after the end of the run; threadless: a foreign thread has
+    // ended
+    /* awake              */
+    bits(m::idle, m::timekeeper, m::in_place, m::queued, m::paused, m::paused_in_libc, m::promised, m::waits_for_end,
+         m::dismissed, m::let_go, m::threadless),
+    /* idle               */ bits(m::awake, m::let_go),
+    /* timekeeper         */ bits(m::awake, m::roused, m::idle),
+    /* roused             */ bits(m::awake),
+    /* in_place           */ bits(m::awake, m::promised, m::dismissed),
+    /* queued             */ bits(m::promised, m::dismissed),
+    /* paused             */ bits(m::promised, m::dismissed),
+    /* paused_in_libc     */ bits(m::promised, m::dismissed),
+    /* promised           */ bits(m::awake),
+    /* waits_for_end      */ 0,
+    /* dismissed          */ bits(m::waits_for_end),  // M0, whose goroutine the run has left behind
+    /* let_go             */ bits(m::threadless),
+};
+static_assert(std::size(m_edges) == m_statuses);
+
 }  // namespace
 
+bool is_legal(m_status from, m_status to) noexcept {
+  return (m_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0;
+}
 bool is_legal(g_status from, g_status to) noexcept {
   return (g_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0;
 }
@@ -61,6 +97,27 @@ char const* name_of(p_status status) noexcept {
     case p_status::running: return "running";
     case p_status::syscall: return "syscall";
     case p_status::dead: return "dead";
+  }
+  return "?";
+}
+
+char const* name_of(m_status status) noexcept {
+  switch (status) {
+    case m_status::threadless: return "threadless";
+    case m_status::starting: return "starting";
+    case m_status::starting_without_p: return "starting without P";
+    case m_status::awake: return "awake";
+    case m_status::idle: return "idle";
+    case m_status::timekeeper: return "timekeeper";
+    case m_status::roused: return "roused";
+    case m_status::in_place: return "in place";
+    case m_status::queued: return "queued";
+    case m_status::paused: return "paused";
+    case m_status::paused_in_libc: return "paused in libc";
+    case m_status::promised: return "promised";
+    case m_status::waits_for_end: return "waits for end";
+    case m_status::dismissed: return "dismissed";
+    case m_status::let_go: return "let go";
   }
   return "?";
 }

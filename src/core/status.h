@@ -1,4 +1,4 @@
-// The states of G and P, and the legal changes between them (S28).
+// The states of G, M and P, and the legal changes between them (S28).
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,32 @@ enum class g_status : std::uint32_t {
 
 enum class p_status : std::uint32_t { stopped, idle, running, syscall, dead };
 
+// What the thread of an M is doing. Changed under sched.lock, by the pool of Ms only (core/m_pool.h).
+enum class m_status : std::uint8_t {
+  threadless,          // the record has no thread: it is new, or kept for another thread
+  starting,            // its thread is being made, and will begin with the P that was promised to it
+  starting_without_p,  // its thread is being made, to be idle: a spare thread, or one whose P was taken back
+  awake,               // it holds a P, looks for work, or is in user code without a P, for example in a system call
+  idle,                // it sleeps until it gets a P
+  timekeeper,          // it sleeps until a timer is due or a descriptor is ready: see sched/timekeeper.h
+  roused,              // it was the timekeeper, and was woken to look again
+  in_place,            // it sleeps with its locked goroutine, until that goroutine was readied: see sched/own_thread.h
+  queued,              // it sleeps in its goroutine's frames, until the goroutine's turn in the global queue
+  paused,              // the same in the middle of user code: see sys/preempt.h
+  paused_in_libc,      // the same, and it may hold a lock of the C library that other threads need
+  promised,            // its turn in the global queue has come, and it is about to be given a P
+  waits_for_end,       // M0, after the main goroutine has left it
+  dismissed,           // the run is over, and it gets no P any more
+  let_go,              // its thread ends before the run does, and leaves the record to others
+};
+inline constexpr int m_statuses = static_cast<int>(m_status::let_go) + 1;
+
 [[nodiscard]] char const* name_of(g_status status) noexcept;
 [[nodiscard]] char const* name_of(p_status status) noexcept;
+[[nodiscard]] char const* name_of(m_status status) noexcept;
 [[nodiscard]] bool is_legal(g_status from, g_status to) noexcept;
 [[nodiscard]] bool is_legal(p_status from, p_status to) noexcept;
+[[nodiscard]] bool is_legal(m_status from, m_status to) noexcept;
 
 // Ends the program with a message that names both states. An illegal change means that an invariant of the scheduler is
 // broken.

@@ -57,7 +57,7 @@ bool is_alive(G const& g) noexcept {
 }
 
 M const* m_that_runs(Sched const& s, G const& g) noexcept {
-  M const* m = s.all_ms;
+  M const* m = s.ms.newest();
   while (m != nullptr && hint_of(m->current) != &g) m = m->all_link;
   return m;
 }
@@ -112,7 +112,7 @@ void for_each_alive(Sched& s, F visit) noexcept {
       if (is_alive(g)) visit(g);
     });
   }
-  for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+  for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     // A foreign thread counts while it is inside.
     if (m->is_foreign && m->current != nullptr && m->in_runtime.load(relaxed)) visit(*m->current);
   }

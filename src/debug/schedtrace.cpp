@@ -105,14 +105,15 @@ void add_summary(report_text& out, Sched& s, std::int64_t since_start_ns) noexce
   out.add(
       "SCHED %lldms: gomaxprocs=%d idleprocs=%d threads=%d spinningthreads=%d needspinning=0 idlethreads=%d runqueue=%u",
       static_cast<long long>(since_start_ns / 1'000'000), s.procs.size(), s.idle_procs.load(relaxed),
-      s.ms_total + s.own_threads, s.spinning.load(relaxed), s.ms_resting(), s.global_queue.size());
+      s.ms.total() + s.own_threads, s.spinning.load(relaxed), s.ms.without_work(), s.global_queue.size());
 }
 
 // Called under sched.lock. The Ps that are left to stop are known only while the world is being stopped.
 void add_rest_of_summary(report_text& out, Sched const& s) noexcept {
   bool const stops = s.world_holders > 0;
-  out.add(" gcwaiting=%s nmidlelocked=%d stopwait=%d sysmonwait=%s stopping=%s\n", yes_or_no(stops), s.ms_in_place,
-          stops ? s.procs_to_stop : 0, yes_or_no(s.sysmon_in_deep_sleep), yes_or_no(s.stopping));
+  out.add(" gcwaiting=%s nmidlelocked=%d stopwait=%d sysmonwait=%s stopping=%s\n", yes_or_no(stops),
+          s.ms.count(m_status::in_place), stops ? s.procs_to_stop : 0, yes_or_no(s.sysmon_in_deep_sleep),
+          yes_or_no(s.stopping));
 }
 
 void add_line_of_ps(report_text& out, Sched const& s) noexcept {
@@ -140,7 +141,7 @@ void add_ps(report_text& out, Sched const& s) noexcept {
 // Called under sched.lock. An M inside the runtime is shown as one that holds a lock in Go, because it is not
 // preempted.
 void add_ms(report_text& out, seats_of_gs& seats, Sched const& s) noexcept {
-  for (M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+  for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     G const* const runs = hint_of(m->current);
     seats.note(runs, *m);
     bool const is_locked = runs != nullptr && hint_of(runs->detour.is_locked);
@@ -188,7 +189,7 @@ void add_gs(report_text& out, seats_of_gs const& seats, Sched& s) noexcept {
 // Includes a margin for Ms that are made meanwhile.
 std::size_t ms_at_most(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
-  return static_cast<std::size_t>(s.ms_made) + 16;
+  return static_cast<std::size_t>(s.ms.made()) + 16;
 }
 std::size_t room_for(Sched& s, std::size_t ms) noexcept {
   os::lock_guard const guard(s.free_lock);

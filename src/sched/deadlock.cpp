@@ -11,23 +11,11 @@ namespace {
 // Belongs to the process, not to a run, because the process ends as a whole.
 constinit atomic<bool> program_dies{false};
 
-// An M is at rest when it waits in the idle list or for its parked goroutine. M0 is also at rest when it waits for the
-// end of main.
-bool everybody_rests(Sched const& s) noexcept {
-  int const resting = s.ms_idle + s.ms_in_place + (s.m0_waits ? 1 : 0);
-  int const all = s.ms_total + s.ms_foreign;
-  if (resting > all || s.ms_idle < 0 || s.ms_in_place < 0) {
-    fatal("internal error: inconsistent counts of threads: %d idle, %d resting in place, %d in all", s.ms_idle,
-          s.ms_in_place, all);
-  }
-  return resting == all;
-}
-
 // A thread that thrum did not make may yet call `go`, or release what the goroutines wait for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {
   int const threads = os::count_process_threads();
   return threads < 0 ||
-         threads > s.ms_total + s.ms_foreign + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
+         threads > s.ms.total() + s.ms.foreign() + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
 }
 
 // All Ms rest, so the counters of the Ps do not change.
@@ -46,7 +34,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.idle_procs.load(relaxed) != s.procs.size()) return;
   if (s.world_holders != 0) return;    // idle Ps will be started, and the thread that stopped the world will check
   if (s.deadlock_is_reported) return;  // the thread maker checks as well
-  if (!everybody_rests(s) || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
+  if (!s.ms.all_are_at_rest() || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
   // an event may come; relaxed: a goroutine that waits was counted before, by the lock
   if (s.poll_waiters.load(relaxed) != 0) return;

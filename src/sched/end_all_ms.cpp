@@ -23,6 +23,7 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "sched/exit_stage.h"
+#include "sched/home.h"
 #include "sched/library_frames.h"
 #include "sched/queues.h"
 #include "sched/safe_point.h"
@@ -48,38 +49,44 @@ constexpr int signals_min = 3;
 // Under sched.lock, for a thread that is paused in user code: whether it stays there for good. If that cannot be told
 // yet, because the thread is on its way to sleep, it goes on, and is stopped like the threads that compute.
 bool stays_paused(M const& m, G const& g) noexcept {
-  if (m.is_paused_in_libc || malloc_cannot_be_told(m.sched)) return false;
+  if (m.is_interrupted_in_libc || malloc_cannot_be_told(m.sched)) return false;
   if (m.interrupted != nullptr) return !has_frames_of_libc(g, os::interrupted_registers(m.interrupted));
   // pairs with call_with_context
   return told(g.saved.pc) != nullptr && !has_frames_of_libc(g, registers_of(g.saved));
 }
 
-// Under sched.lock: puts those threads in front of the list that wait for their goroutine's turn and have to go on.
-// They go on to their end, or, if they are paused where they may hold a lock of the C library, until they are out of
-// there. Threads that are paused elsewhere stay where they are.
-M* with_those_who_wait_for_a_p(Sched& s, M* list) noexcept {
-  while (G* const g = s.global_queue.pop_in_its_frames()) {
-    M* const its = g->locked_to;
-    if (its->is_foreign || its->rests_in_place || (its->is_paused && stays_paused(*its, *g))) continue;
-    end_pause_locked(*its);
-    its->idle_link = list;
-    list = its;
+// The Ms that sleep and have to be woken, so that they end.
+class told_ms {
+ public:
+  void add(Sched& s, M& m) noexcept {
+    if (m.rests()) withdraw_call(s, m);
+    s.ms.dismiss(m);
+    m.end_link = std::exchange(first_, &m);
+  }
+  void wake_all() noexcept {
+    while (first_ != nullptr) std::exchange(first_, first_->end_link)->park.wake();
+  }
+
+ private:
+  M* first_ = nullptr;
+};
+
+// Under sched.lock: tells those threads that wait for their goroutine's turn and have to go on. They go on to their
+// end, or, if they are paused where they may hold a lock of the C library, until they are out of there. Threads that
+// are paused elsewhere stay where they are.
+void tell_those_that_want_a_p(Sched& s, told_ms& told) noexcept {
+  while (M* const m = s.global_queue.pop_in_frames()) {
+    bool const waits = m->status == m_status::queued || (m->is_paused() && !stays_paused(*m, *m->current));
+    if (waits && !m->is_foreign) told.add(s, *m);
   }
   s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
-  return list;
 }
 
-// Under sched.lock: the same for threads whose locked goroutine is parked. A thread that has just been given a P ends
-// as well.
-M* with_those_in_place(Sched& s, M* list) noexcept {
-  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (!m->rests_in_place || m->is_foreign) continue;
-    m->must_end = true;
-    if (m->next_p != nullptr) continue;  // the thread that gave it that P wakes it
-    m->idle_link = list;
-    list = m;
+// Under sched.lock: the same for threads whose locked goroutine is parked.
+void tell_those_in_place(Sched& s, told_ms& told) noexcept {
+  for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
+    if (m->status == m_status::in_place && !m->is_foreign) told.add(s, *m);
   }
-  return list;
 }
 
 // Under sched.lock: takes the Ps of Ms in system calls. An M that returns from its call finds its P gone. An M that is
@@ -91,32 +98,26 @@ void take_back_from_calls_locked(Sched& s) noexcept {
   });
 }
 
-// After this no M gets a P. `told` are the Ms that sleep and have to be woken. False: scheduling was stopped before, by
-// exit() on a goroutine or by the end of the run, and the M that did so wakes them.
-bool stop_scheduling(Sched& s, M*& told) noexcept {
+// After this no M gets a P. The caller has to wake the Ms in `told`. False: scheduling was stopped before, by exit() on
+// a goroutine or by the end of the run, and the M that did so wakes them.
+bool stop_scheduling(Sched& s, told_ms& told) noexcept {
   os::lock_guard const guard(s.lock);
   if (std::exchange(s.stopping, true)) return false;
   s.is_over.store(true, seq_cst);  // pairs with pause()
   // relaxed: seen at the next safe point
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);
   take_back_from_calls_locked(s);
-  M* idle = std::exchange(s.idle_m_list, nullptr);
-  if (M* const keeper = s.timekeeper; keeper != nullptr && relieve_timekeeper(s)) {
-    keeper->idle_link = idle;
-    idle = keeper;
-  }
-  told = with_those_in_place(s, with_those_who_wait_for_a_p(s, idle));
-  for (M* m = told; m != nullptr; m = m->idle_link) {
-    m->is_idle = false;
-    m->must_end = true;
-  }
+  while (M* const idle = s.ms.first_idle()) told.add(s, *idle);
+  // a timekeeper that was roused sees for itself that the run is over
+  if (M* const keeper = s.ms.timekeeper(); keeper != nullptr && take_from_rest_locked(*keeper)) told.add(s, *keeper);
+  tell_those_that_want_a_p(s, told);
+  tell_those_in_place(s, told);
   return true;
 }
 
 bool all_rest(Sched const& s) noexcept {
-  // acquire pairs with the end of m_main. seq_cst pairs with the threads that take a paused goroutine out of the queue,
-  // and with end_pause_locked: a thread that goes on after this sees is_over.
-  return s.ms_running.load(acquire) == s.ms_paused.load(seq_cst);
+  // acquire pairs with the end of m_main
+  return s.ms_running.load(acquire) == s.ms.stopped();
 }
 
 // Visits all threads of Ms except the caller's, which is M0's at the end of a run, and that of a goroutine that has
@@ -125,7 +126,7 @@ template <class F>
 void for_each_thread(Sched& s, M const* caller, F visit) noexcept {
   M const* const exits = s.exits_on.load(relaxed);  // relaxed: if it is missed, a signal does not stop that thread
   s.lock.acquire();
-  M* const newest = s.all_ms;  // a foreign thread may take a seat meanwhile; the links behind this M do not change
+  M* const newest = s.ms.newest();  // a foreign thread may take a seat meanwhile; the links behind this M do not change
   s.lock.release();
   for (M* m = newest; m != nullptr; m = m->all_link) {
     bool const exists = m->id == 0 ? caller != nullptr : m->thread_exists.load(acquire);
@@ -207,28 +208,20 @@ void join_or_detach(M& m, std::int64_t until_ns) noexcept {
   }
 }
 
-void wake_all(M* told) noexcept {
-  while (told != nullptr) {
-    M* const next = told->idle_link;
-    told->park.wake();
-    told = next;
-  }
-}
-
-// False: the run belongs to an object of class runtime.
-bool has_m0_locked(Sched const& s) noexcept {
-  M const* m = s.all_ms;
+// nullptr: the run belongs to an object of class runtime.
+M* find_m0_locked(Sched const& s) noexcept {
+  M* m = s.ms.newest();
   while (m != nullptr && m->id != 0) m = m->all_link;
-  return m != nullptr;
+  return m;
 }
 
 // Whether all threads rest except the caller's, whose goroutine has called exit(). Unlike at the end of a run, M0 may
-// be in user code. It is not counted in ms_running, but it is counted in ms_paused if it was paused or stopped there.
+// be in user code. It is not counted in ms_running, but it is counted as stopped if it was paused or stopped there.
 bool all_others_rest(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
-  bool const m0_is_at_work = has_m0_locked(s) && !s.m0_waits;
-  std::int32_t const paused = s.ms_paused.load(seq_cst) % Sched::paused_are_counted;
-  return s.ms_running.load(acquire) + (m0_is_at_work ? 1 : 0) - 1 == paused;
+  M const* const m0 = find_m0_locked(s);
+  bool const m0_is_at_work = m0 != nullptr && m0->status != m_status::waits_for_end;
+  return s.ms_running.load(acquire) + (m0_is_at_work ? 1 : 0) - 1 == s.ms.stopped();
 }
 
 }  // namespace
@@ -236,7 +229,7 @@ bool all_others_rest(Sched& s) noexcept {
 bool is_active_inside(M const& m) noexcept {
   if (!m.in_runtime.load(acquire) || m.rests_inside.load(relaxed)) return false;
   os::lock_guard const guard(m.sched.lock);
-  return !m.is_paused;
+  return !m.is_paused();
 }
 
 void stop_all_but(M& exiting) noexcept {
@@ -244,9 +237,9 @@ void stop_all_but(M& exiting) noexcept {
   constexpr std::int64_t look_every_ns = 1'000'000;
   constexpr int looks_in_vain_max = 20;  // after so many, all others sleep in the kernel, perhaps for long
   Sched& s = exiting.sched;
-  M* told = nullptr;
+  told_ms told;
   bool const is_first = stop_scheduling(s, told);  // if false, the run ends at this moment, and M0 stops the others
-  wake_all(told);
+  told.wake_all();
   bool const signals = is_first && s.options.async_preemption;
   std::int64_t next_look_ns = os::monotonic_ns() + look_every_ns;
   int in_vain = 0;
@@ -267,18 +260,18 @@ void stop_all_but(M& exiting) noexcept {
 }
 
 end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept {
-  M* told = nullptr;
+  told_ms told;
   bool const is_first = stop_scheduling(s, told);
   {
     os::lock_guard const guard(s.lock);
-    s.m0_waits = has_m0_locked(s);  // M0 is here
+    if (M* const m0 = find_m0_locked(s)) s.ms.wait_for_end(*m0);  // M0 is here
   }
   if (world_is_kept) s.safe_point_lock.release();  // the threads that wait for the lock see that the run is over
   if (!is_first) return {};                        // exit() on a goroutine has stopped the others
-  wake_all(told);
+  told.wake_all();
   wait_until_all_rest(s, patience_ns);
   if (!all_rest(s)) wait_for_those_inside(s);
-  std::int32_t const asleep = s.ms_paused.fetch_add(Sched::paused_are_counted, acq_rel);
+  std::int32_t const asleep = s.ms.count_stopped();
   int const left = s.ms_running.load(acquire);  // pairs with m_main's end
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
   // A thread that is nearly always in the C library may not have been met outside of it in time.
@@ -287,7 +280,7 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
     for_each_thread(s, nullptr, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
   }
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
+  for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {
       join_or_detach(*m, until_ns);

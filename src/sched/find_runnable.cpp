@@ -21,40 +21,40 @@ namespace {
 
 // At every 61st tick the global queue has its turn before the run queue, with exactly one goroutine. Otherwise two
 // goroutines that keep readying each other would hold the P for ever.
-G* take_turn_of_global(Sched& s, P& p) noexcept {
+found take_turn_of_global(Sched& s, P& p) noexcept {
   while (p.ticks_to_global == 0 && s.global_size.load(relaxed) != 0) {  // relaxed: only a hint, decided under the lock
     s.lock.acquire();
-    entry const e = take_global_one_locked(s, p);
+    global_turn const turn = take_global_one_locked(s, p);
     s.lock.release();
-    if (!e) return nullptr;
-    if (G* const g = take_over(p, e)) return g;
+    if (!turn || turn.wants_p != nullptr) return {nullptr, false, turn.wants_p};
+    if (G* const g = take_over(p, turn.plain)) return {g};
   }
-  return nullptr;
+  return {};
 }
 
-G* take_global_batch(Sched& s, P& p) noexcept {
+found take_global_batch(Sched& s, P& p) noexcept {
   while (s.global_size.load(relaxed) != 0) {
     s.lock.acquire();
-    entry const e = take_global_batch_locked(s, p);
+    global_turn const turn = take_global_batch_locked(s, p);
     s.lock.release();
-    if (!e) return nullptr;
+    if (!turn || turn.wants_p != nullptr) return {nullptr, false, turn.wants_p};
     if (!p.queue.is_empty_to_owner()) {
       // On their way from one queue to the other, the remaining goroutines were in neither. So this is a publication
       // like any other.
       store_load_fence();
       wake_if_idle(s);
     }
-    if (G* const g = take_over(p, e)) return g;
-    if (found const local = take_local(p); local.g != nullptr) return local.g;
+    if (G* const g = take_over(p, turn.plain)) return {g};
+    if (found const local = take_local(p)) return {local.g};
   }
-  return nullptr;
+  return {};
 }
 
 // `next` has its turn before the goroutines in the run queue. If this search has put a single event's or due timer's
 // goroutine there, no P was woken for it, because m was about to run it. From here on it is a publication like any
 // other.
 found before_the_ring(Sched& s, P const& p, found next) noexcept {
-  if (next.g == nullptr || p.queue.size() == 0) return next;
+  if (!next || p.queue.size() == 0) return next;
   store_load_fence();
   wake_if_idle(s);
   return next;
@@ -77,7 +77,7 @@ found take_polled(Sched& s, M& m) noexcept {
   m.polls_in_vain = 0;
   run_polled(m, runnable);
   found const resident = before_the_ring(s, *m.p, take_at_home(m));
-  return resident.g != nullptr ? resident : take_local(*m.p);
+  return resident ? resident : take_local(*m.p);
 }
 
 // A goroutine that made way for others and came here with the P (sched/home.h). If the P has other requests to serve,
@@ -117,21 +117,21 @@ constexpr std::uint32_t patience_max = 256;  // some ten microseconds with two P
 found search_as_spinner(Sched& s, M& m) noexcept {
   bool const has_others = s.procs.size() > 1;  // with a single P there is no P to steal from
   found next = has_others ? steal_work(m) : found{};
-  if (next.g != nullptr) {
+  if (next) {
     m.patience = std::max(m.patience, patience_first);
     return next;
   }
   std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.procs.size());
   for (std::uint32_t i = 0;
-       i < limit && next.g == nullptr && m.p->attention.load(relaxed) == 0 && m.ready_at_home.load(relaxed) == 0; ++i) {
+       i < limit && !next && m.p->attention.load(relaxed) == 0 && m.ready_at_home.load(relaxed) == 0; ++i) {
     cpu_relax();
     if (s.global_size.load(relaxed) != 0) {
-      next = {take_global_batch(s, *m.p)};
+      next = take_global_batch(s, *m.p);
     } else if (has_others) {
       next = steal_work(m);
     }
   }
-  m.patience = next.g != nullptr ? std::min(m.patience * 2, patience_max) : m.patience / 2;
+  m.patience = next ? std::min(m.patience * 2, patience_max) : m.patience / 2;
   return next;
 }
 
@@ -187,7 +187,7 @@ found find_runnable(M& m) noexcept {
   Sched& s = m.sched;
   for (;;) {
     P& p = *m.p;
-    if (found const brought = take_brought(m); brought.g != nullptr) return brought;
+    if (found const brought = take_brought(m)) return brought;
     if (std::uint32_t const wanted = p.attention.load(relaxed); wanted != 0) {
       if ((wanted & attend::stopping) != 0) return {};
       if ((wanted & attend::stop_world) != 0) {
@@ -200,22 +200,22 @@ found find_runnable(M& m) noexcept {
 
     if (m.spinning && m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();  // it was started to search
     look_at_timers(m);
-    found next{take_turn_of_global(s, p)};
+    found next = take_turn_of_global(s, p);
     if (s.too_many_are_paused()) set_unstarted_aside(p);
-    if (next.g == nullptr) next = take_at_home(m);
+    if (!next) next = take_at_home(m);
     next = before_the_ring(s, p, next);
-    if (next.g == nullptr) next = take_local(p);
-    if (next.g == nullptr) next = {take_global_batch(s, p)};
-    if (next.g == nullptr) {
+    if (!next) next = take_local(p);
+    if (!next) next = take_global_batch(s, p);
+    if (!next) {
       if (p.pace.in_batch()) p.pace.end_batch(os::monotonic_ns(), p.counters.runs());
       next = take_polled(s, m);
     }
-    if (next.g == nullptr && (m.spinning || may_spin(s))) {
+    if (!next && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
       if (m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();
       next = search_as_spinner(s, m);
     }
-    if (next.g != nullptr) {
+    if (next) {
       if (m.spinning) end_spinning_with_work(s, m);
       return next;
     }

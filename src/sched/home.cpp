@@ -101,16 +101,23 @@ void give_p_to_resting(Sched& s, M& home, P& p) noexcept {
   if (sleeps) home.park.wake();
 }
 
+// Has m wait for a P in the global queue, for its residents. m rests, or is about to under the same lock.
+void call_locked(M& m) noexcept {
+  Sched& s = m.sched;
+  s.global_queue.call(m);
+  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
+}
+
 // `home` has a resident to run. Called with sched.lock held; releases it.
 void see_that_it_runs(Sched& s, M& home) noexcept {
-  if (s.stopping || home.is_called || !rests_locked(home)) {
+  // an M that was roused comes to takes_p_for_residents by itself
+  if (s.stopping || home.wants_p || !home.rests() || home.status == m_status::roused) {
     s.lock.release();
     return;
   }
   P* const p = take_idle_p(s);
   if (p == nullptr) {
-    s.global_queue.call(home);
-    s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
+    call_locked(home);
     s.lock.release();
     return;
   }
@@ -155,41 +162,17 @@ found take_at_home(M& m) noexcept {
   return {g, false};
 }
 
-void give_p_to_home_of(P& p, G& g) noexcept {
-  M& home = *g.locked_to;
-  Sched& s = p.sched;
-  p.m = nullptr;
-  // The global queue has had its turn. Otherwise `home` would serve the global queue first, and give the P to the next
-  // called M.
-  p.tick();
-  s.lock.acquire();
-  home.home_inbox.push_front(g);
-  home.ready_at_home.fetch_add(1U, relaxed);
-  if (s.stopping || !rests_locked(home)) {  // it has a P, or looks at its inbox before it rests
-    s.lock.release();
-    hand_off(s, p);
-    return;
-  }
-  give_p_to_resting(s, home, p);
-}
-
 bool takes_p_for_residents(Sched& s, M& m) noexcept {
   s.lock.assert_held();
   if (m.ready_at_home.load(relaxed) == 0) [[likely]]
     return false;
   if (P* const p = take_idle_p(s)) {
-    if (s.timekeeper == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again
-    withdraw_call(s, m);
+    if (s.ms.timekeeper() == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again
     acquire_p(m, *p);
     m.owes_watch = true;
     return true;
   }
-  if (m.is_called) return false;
-  // All go to the inbox, because the M that takes the call from the global queue takes the first of them with it.
-  while (G* const g = m.home_inbox.pop_front()) m.home_queue.push_back(*g);
-  std::swap(m.home_queue, m.home_inbox);
-  s.global_queue.call(m);
-  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
+  call_locked(m);
   return false;
 }
 
@@ -207,10 +190,11 @@ struct move {
 bool is_as_wanted(M const& m, to which) noexcept { return (m.residents != 0) == (which == to::somebodys_home); }
 
 M* find_resting_locked(Sched const& s, to which) noexcept {
-  for (M* m = s.idle_m_list; m != nullptr; m = m->idle_link) {
+  for (M* m = s.ms.first_idle(); m != nullptr; m = m->idle_link) {
     if (is_as_wanted(*m, which)) return m;
   }
-  return s.timekeeper != nullptr && is_as_wanted(*s.timekeeper, which) ? s.timekeeper : nullptr;
+  M* const keeper = s.ms.timekeeper();
+  return keeper != nullptr && is_as_wanted(*keeper, which) ? keeper : nullptr;
 }
 
 // `left` waits for its turn in the global queue, and tries to move when it comes.
@@ -232,7 +216,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   if (s.stopping || is_to_stop(p)) return try_later(m, left, false);
   bool const stands_in = its.which == to::nobodys_home;
   M* const rested = find_resting_locked(s, its.which);
-  if (rested == nullptr && (!stands_in || !may_have_unborn_locked(s))) {
+  if (rested == nullptr && (!stands_in || !may_have_starting_m_locked(s))) {
     its.no_thread = true;
     s.lock.release();
     m.brought = &left;
@@ -240,9 +224,9 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   }
   // A thread is made only after the goroutines that may be paused while they hold a lock of the C library have gone on:
   // see whose_turn_comes_first_locked. A spare thread takes no P from them.
-  if (rested == nullptr && s.ms_paused_in_libc != 0) return try_later(m, left, true);
+  if (rested == nullptr && s.ms.count(m_status::paused_in_libc) != 0) return try_later(m, left, true);
   bool const sleeps = rested != nullptr && take_from_rest_locked(*rested);
-  M& next = rested != nullptr ? *rested : unborn_m_locked(s);
+  M& next = rested != nullptr ? *rested : starting_m_locked(s);
   if (rested == nullptr) attend_to(p);  // it may take long until its thread exists
   // From here on the goroutine may run, and its frame, which contains `its`, may be gone.
   m.p = nullptr;

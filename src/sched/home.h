@@ -36,7 +36,8 @@
 // Each side's steps are one critical section, so the second side sees what the first did. An M that neither rests nor
 // holds a P is on its way to step 2. A call is work in the global queue like any other. So no P goes idle beside it
 // (wake.h), and the M that takes it from the queue gives its own P to the called M. The call is withdrawn when the
-// called M gets a P in another way.
+// called M gets a P in another way, when it is roused as the timekeeper, because it then comes to step 2 by itself, and
+// when the run ends.
 //
 // Why a P does not go round among the called Ms. An M that gives its P to a called M may itself be called a moment
 // later. So the turn in which a call was found ends with that (P::tick), and the M that gets the P looks at its
@@ -81,19 +82,16 @@ void send_home(M* by, G& g) noexcept;
 // with a P.
 [[nodiscard]] found take_at_home(M& m) noexcept;
 
-// Gives p to the home of g. That M was called, and its turn has come.
-void give_p_to_home_of(P& p, G& g) noexcept;
-
 // --- under sched.lock ---
 
 // Called when m is about to rest, without a P. True: residents are runnable, and m has taken a P for them.
 [[nodiscard]] bool takes_p_for_residents(Sched& s, M& m) noexcept;
 
-// Called when m has a P, or is about to get one.
+// Called when m, which rests, gets a P or is woken: no P has to be found for it.
 inline void withdraw_call(Sched& s, M& m) noexcept {
-  if (!m.is_called) [[likely]]
+  if (!m.wants_p) [[likely]]
     return;
-  s.global_queue.uncall(m);
+  s.global_queue.withdraw(m);
   s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
 }
 

@@ -31,24 +31,24 @@ bool rest_in_place(M& m) noexcept {
   bool is_over = false;
   {
     os::lock_guard const guard(s.lock);
-    m.rests_in_place = true;
-    ++s.ms_in_place;
-    is_over = m.must_end = s.stopping;  // if it is over, m came too late to be told
-    check_deadlock_locked(s);
+    // The goroutine may have been readied before its thread sleeps. Then m has a P, or is about to get one.
+    bool const has_its_turn = m.status == m_status::promised || m.next_p != nullptr;
+    is_over = s.stopping && !has_its_turn;  // no other thread tells m, because m was not asleep when the run ended
+    if (is_over) {
+      s.ms.dismiss(m);
+    } else if (!has_its_turn) {
+      s.ms.rest_in_place(m);
+      check_deadlock_locked(s);
+    }
   }
   os::chaos_point("own_thread.rests");
-  if (!is_over) m.park.sleep();
+  if (is_over) return false;
+  m.park.sleep();
   m.park.clear();
   os::chaos_point("own_thread.woken");
-  {
-    os::lock_guard const guard(s.lock);
-    m.rests_in_place = false;
-    --s.ms_in_place;
-    is_over = m.must_end;
-  }
-  if (m.next_p != nullptr) acquire_p(m, *m.next_p);
-  if (is_over && m.p != nullptr) retire_p(m);
-  return !is_over;
+  if (m.is_to_end()) return false;
+  acquire_p(m, *m.next_p);
+  return true;
 }
 
 void lock_once_more(G& g) noexcept {
@@ -119,10 +119,9 @@ void end_lock(M& m, G& g) noexcept {
 
 void give_up_own_thread(M& m) noexcept {
   Sched& s = m.sched;
-  m.is_let_go = true;
   {
     os::lock_guard const guard(s.lock);
-    --s.ms_total;  // first, because its P may need a new thread
+    s.ms.let_go(m);  // first, because its P may need a new thread
   }
   hand_off(s, *std::exchange(m.p, nullptr));
 }
@@ -159,8 +158,9 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   return m;
 }
 
-void queue_on_own_thread_locked(M& m, g_status from) noexcept {
+void queue_on_own_thread_locked(M& m, g_status from, m_status as) noexcept {
   G& g = *m.current;
+  m.sched.ms.queue(m, as);
   g.locked_to = &m;
   g.saved.pc = nullptr;  // until it sleeps
   g.transition(from, g_status::runnable);
@@ -171,7 +171,7 @@ bool sleep_until_its_turn(M& m) noexcept {
   call_with_context(
       m.current->saved, [](void* its) noexcept { static_cast<M*>(its)->park.sleep(); }, &m);
   m.park.clear();
-  if (m.must_end) return false;
+  if (m.is_to_end()) return false;
   G& g = *m.current;
   acquire_p(m, *m.next_p);
   if (!g.keeps_its_m()) g.locked_to = nullptr;

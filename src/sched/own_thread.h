@@ -7,8 +7,8 @@
 //   (sys/blocking.h).
 //
 // None of them leaves its stack, unlike the goroutines that are at home on an M (sched/home.h). The thread gives its P
-// away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry. The M that takes that
-// entry gives its P to the thread, and goes on without one (give_p_to_thread_of).
+// away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry; in the global queue
+// its M stands in its place. The M that takes it from the queue gives its P to that M, and goes on without one (give_p).
 //
 // Invariants:
 //  1. Such a goroutine remains its M's current goroutine. No other thread touches its stack, and its saved context may
@@ -51,8 +51,9 @@ M& leave_thread(M& m) noexcept;
 // What suspend() does for a locked goroutine.
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;
 
-// Under sched.lock: queues m's goroutine, which is in state `from`, to wait for its turn on this thread.
-void queue_on_own_thread_locked(M& m, g_status from) noexcept;
+// Under sched.lock: queues m's goroutine, which is in state `from`, to wait for its turn on this thread. `as` is queued,
+// or the state of an M that is paused in user code.
+void queue_on_own_thread_locked(M& m, g_status from, m_status as) noexcept;
 
 // Sleeps until the goroutine's turn has come; m has a P then. False: the run is over.
 [[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;

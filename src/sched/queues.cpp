@@ -1,8 +1,8 @@
 #include "sched/queues.h"
 
 #include "base/check.h"
-#include "os/loaded_code.h"
 #include "sched/home.h"
+#include "sched/threads.h"
 #include "sched/wake.h"
 
 #include <algorithm>
@@ -140,46 +140,36 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
   return {};
 }
 
-// g leaves the queue, and its thread is about to be woken, so it does not count as paused.
-G* no_longer_paused(G* g) noexcept {
-  if (g != nullptr) end_pause_locked(*g->locked_to);
-  return g;
+// m, which has left the queue, is about to be woken. So it rests no more, and does not count as paused.
+M* promised(M* m) noexcept {
+  if (m == nullptr || m->is_to_end()) return m;  // give_p does not give the P to an M that is to end
+  if (m->rests()) {
+    [[maybe_unused]] bool const sleeps = take_from_rest_locked(*m);
+    THRUM_DCHECK(sleeps);  // give_p wakes it. An M that was roused does not sleep, but it is not called either
+  }
+  m->sched.ms.promise(*m);
+  return m;
 }
 
 // Takes entries in the order in which they came. But if many goroutines are paused, those go first, until sys/preempt.h
 // says otherwise (T05).
-entry pop_global(Sched& s) noexcept {
+global_turn pop_global(Sched& s) noexcept {
   if (!s.many_are_paused()) {
-    entry const first = s.global_queue.pop();
-    if (first.is_locked()) no_longer_paused(first.g());
-    return first;
+    if (s.global_queue.next_is_m()) return {{}, promised(s.global_queue.pop_m())};
+    return {s.global_queue.pop_plain()};
   }
   if (auto const whose = std::exchange(s.turn_of_plain, plain_turn::none); whose != plain_turn::none) {
-    if (entry const plain = pop_plain(s, whose)) return plain;
+    if (entry const plain = pop_plain(s, whose)) return {plain};
   }
-  G* const oldest = no_longer_paused(s.global_queue.pop_locked());
-  return oldest != nullptr ? entry::locked(oldest) : s.global_queue.pop_plain();
+  M* const oldest = promised(s.global_queue.pop_m());
+  return oldest != nullptr ? global_turn{{}, oldest} : global_turn{s.global_queue.pop_plain()};
 }
 
 }  // namespace
 
-bool may_hold_libc_locks(M const& m) noexcept { return m.is_paused_in_libc || os::libc_is_in_the_program(); }
-
-void begin_pause_locked(M& m) noexcept {
-  m.is_paused = true;
-  m.sched.ms_paused.fetch_add(1, relaxed);
-  if (may_hold_libc_locks(m)) ++m.sched.ms_paused_in_libc;
-}
-
-void end_pause_locked(M& m) noexcept {
-  if (!std::exchange(m.is_paused, false)) return;
-  m.sched.ms_paused.fetch_sub(1, seq_cst);  // pairs with all_rest
-  if (may_hold_libc_locks(m)) --m.sched.ms_paused_in_libc;
-}
-
-G* take_oldest_locked(Sched& s) noexcept {
+M* take_oldest_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  G* const oldest = no_longer_paused(s.global_queue.pop_locked());
+  M* const oldest = promised(s.global_queue.pop_m());
   s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
   return oldest;
 }
@@ -208,9 +198,9 @@ void set_unstarted_aside(P& p) noexcept {
   wake_if_idle(s);
 }
 
-entry take_global_one_locked(Sched& s, P& p) noexcept {
+global_turn take_global_one_locked(Sched& s, P& p) noexcept {
   s.lock.assert_held();
-  entry const first = pop_global(s);
+  global_turn const first = pop_global(s);
   if (first) {
     s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
     count(p.counters.global_takes);
@@ -218,14 +208,14 @@ entry take_global_one_locked(Sched& s, P& p) noexcept {
   return first;
 }
 
-entry take_global_batch_locked(Sched& s, P& p) noexcept {
+global_turn take_global_batch_locked(Sched& s, P& p) noexcept {
   std::uint32_t share = 1;  // if many are paused, the others get one turn at a time
   if (!s.many_are_paused()) {
     share = global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.procs.size()), p.queue.capacity());
   }
-  entry const first = take_global_one_locked(s, p);
-  if (first.is_locked()) return first;
-  for (; share > 1 && !s.global_queue.next_is_locked(); --share) {
+  global_turn const first = take_global_one_locked(s, p);
+  if (first.wants_p != nullptr) return first;
+  for (; share > 1 && !s.global_queue.next_is_m(); --share) {
     entry const more = s.global_queue.pop_plain();
     if (!more) break;
     // The run queue is empty, and the share is at most half of it.

@@ -37,26 +37,28 @@ void let_others_pass_runnext(P& p) noexcept;
 // global queue (T05).
 void set_unstarted_aside(P& p) noexcept;
 
-// Under sched.lock. begin_pause_locked: m's thread is about to sleep in the middle of user code until its goroutine's
-// turn. end_pause_locked: that turn has come.
-void begin_pause_locked(M& m) noexcept;
-void end_pause_locked(M& m) noexcept;
-// Whether m, which is paused, may have been stopped while it held a lock of the C library that other threads need.
-[[nodiscard]] bool may_hold_libc_locks(M const& m) noexcept;
-
-// Under sched.lock: takes the goroutine that has waited longest for its own thread, before its turn. nullptr: there is
-// none.
-[[nodiscard]] G* take_oldest_locked(Sched& s) noexcept;
+// Under sched.lock: takes the M that has waited longest for a P, before its turn. The caller gives it one (give_p).
+// nullptr: there is none.
+[[nodiscard]] M* take_oldest_locked(Sched& s) noexcept;
 
 // Under sched.lock: puts e at the tail of the global queue.
 void put_global_locked(Sched& s, entry e) noexcept;
 // A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. A P is woken for it,
 // because the goroutine that m finds next, perhaps one of its residents, may run for long.
 void commit_to_global(M& m, G& left, void*) noexcept;
+
+// What has its turn in the global queue: a plain entry, or an M that wants a P. The caller gives the M its own P
+// (give_p).
+struct global_turn {
+  entry plain;
+  M* wants_p = nullptr;
+
+  explicit operator bool() const noexcept { return plain || wants_p != nullptr; }
+};
 // The share of the global queue for a P with an empty run queue: n = min(len, len/procs + 1, capacity/2). The first
-// entry is returned, and the others are put into p's run queue. A locked entry ends the batch, and is returned alone.
-[[nodiscard]] entry take_global_batch_locked(Sched& s, P& p) noexcept;
-[[nodiscard]] entry take_global_one_locked(Sched& s, P& p) noexcept;
+// entry is returned, and the others are put into p's run queue. An M ends the batch, and is returned alone.
+[[nodiscard]] global_turn take_global_batch_locked(Sched& s, P& p) noexcept;
+[[nodiscard]] global_turn take_global_one_locked(Sched& s, P& p) noexcept;
 
 // The size of that share.
 [[nodiscard]] std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept;

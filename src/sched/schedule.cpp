@@ -1,5 +1,6 @@
 #include "sched/schedule.h"
 
+#include "base/check.h"
 #include "os/clock.h"
 #include "sched/home.h"
 #include "sched/own_thread.h"
@@ -65,13 +66,16 @@ void schedule_until_end(M& m) noexcept {
       stand_back(m);
     if (m.p == nullptr && !stop_m(m)) return;  // its P went with a system call, or to another thread
     found next = take_handed(m);
-    if (next.g == nullptr) next = find_runnable(m);
-    if (next.g == nullptr) return;
+    if (!next) next = find_runnable(m);
+    if (!next) return;
     pay_owed_watch(m);
-    if (M const* const its = next.g->locked_to; its == nullptr || its == &m) {
+    // a locked goroutine continues only on its own thread
+    THRUM_DCHECK(next.wants_p != &m);
+    M* const its = next.wants_p != nullptr ? next.wants_p : next.g->locked_to;
+    if (its == nullptr || its == &m) {
       execute(m, next);
     } else {
-      give_p_to_thread_of(*std::exchange(m.p, nullptr), *next.g);  // the goroutine continues only on its own thread
+      give_p(*its, *std::exchange(m.p, nullptr));
     }
   }
 }

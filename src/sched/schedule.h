@@ -7,10 +7,13 @@
 namespace thrum::rt {
 
 // The result of a search: a G that belongs to the caller, and whether it inherits the time slice of the goroutine that
-// readied it.
+// readied it; or an M that wants a P, to which the caller gives its own.
 struct found {
   G* g = nullptr;
   bool inherits_slice = false;
+  M* wants_p = nullptr;
+
+  explicit operator bool() const noexcept { return g != nullptr || wants_p != nullptr; }
 };
 
 // Takes from runnext, then from the run queue.
@@ -43,7 +46,7 @@ struct found {
   return take_local(p);
 }
 
-// The search in the order of S10. Runs on g0 and blocks until it has found a goroutine. g == nullptr: the run is over.
+// The search in the order of S10. Runs on g0 and blocks until it has found something. False: the run is over.
 [[nodiscard]] found find_runnable(M& m) noexcept;
 
 // The work stealing of that search: four rounds over all Ps in random order, runnext only in the last round.

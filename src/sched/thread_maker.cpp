@@ -28,14 +28,14 @@ void thread_maker::look_at_those_that_left(bool gives_up) noexcept {
   check_deadlock_locked(sched_);
 }
 
-void thread_maker::bury_those_that_ended(bool gives_up) noexcept {
+void thread_maker::join_those_that_ended(bool gives_up) noexcept {
   for (M** link = &ending_; *link != nullptr;) {
     M& m = **link;
-    M* const next = m.idle_link;
-    if (bury_thread(sched_, m, gives_up)) {
+    M* const next = m.thread_link;
+    if (join_ended_thread(sched_, m, gives_up)) {
       *link = next;
     } else {
-      link = &m.idle_link;
+      link = &m.thread_link;
     }
   }
 }
@@ -44,21 +44,18 @@ void thread_maker::bury_those_that_ended(bool gives_up) noexcept {
 std::int64_t thread_maker::look_at_those_that_end() noexcept {
   std::int64_t const waited_ns = os::monotonic_ns() - last_left_ns_;
   look_at_those_that_left(waited_ns >= waited_for_ns);
-  bury_those_that_ended(waited_ns >= waited_for_ns);
+  join_those_that_ended(waited_ns >= waited_for_ns);
   if (leaving_.empty() && ending_ == nullptr) return -1;
   return std::clamp(waited_ns / 4, look_again_ns, look_again_max_ns);
 }
 
 thread_maker::orders thread_maker::take_orders() noexcept {
   os::lock_guard const guard(sched_.lock);
-  bool const is_news = !sched_.threads_that_left.empty() || sched_.ended_ms != nullptr;
+  bool const is_news = !sched_.threads_that_left.empty() || sched_.ms.any_ended();
   if (is_news) last_left_ns_ = os::monotonic_ns();
   leaving_.take_from(sched_.threads_that_left);
-  while (M* const m = sched_.ended_ms) {
-    sched_.ended_ms = m->idle_link;
-    m->idle_link = std::exchange(ending_, m);
-  }
-  return {std::exchange(sched_.unborn_ms, nullptr), std::exchange(sched_.wants_spare, false)};
+  while (M* const m = sched_.ms.take_ended()) m->thread_link = std::exchange(ending_, m);
+  return {sched_.ms.take_orders(), std::exchange(sched_.wants_spare, false)};
 }
 
 thread_maker::thread_maker(Sched& s) : sched_(s) {
@@ -109,7 +106,7 @@ void thread_maker::make_threads() noexcept {
       if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
       static_cast<void>(os::futex_wait(sched_.thread_maker_bell, bell, next_look_ns));
     }
-    while (next != nullptr) start_thread(sched_, *std::exchange(next, next->idle_link));
+    while (next != nullptr) start_thread(sched_, *std::exchange(next, next->thread_link));
     if (spare) start_spare_thread(sched_);
   }
 }

@@ -4,7 +4,7 @@
 // must not wait for a lock of a goroutine whose turn may depend on this M (T01). The same holds for sysmon and signal
 // handlers. So they put the new M, which already has its P, into a list and ring the thread maker. No thread waits for
 // the new thread: it comes when it can. But if goroutines are paused, perhaps while they hold such a lock, a P is not
-// given to an unborn M, or is taken back from it: see start_m_locked and get_p_in_user_code.
+// given to an M whose thread is being made, or is taken back from it: see start_m_locked and get_p_in_user_code.
 //
 // The thread maker also asks the kernel for bytes of files on behalf of goroutines that wait for them:
 // sched/ring_asker.h.
@@ -30,13 +30,13 @@ class thread_maker {
   static void* thread_main(void* self);
   void make_threads() noexcept;
   struct orders {
-    M* unborn;
+    M* starting;
     bool spare;
   };
   [[nodiscard]] orders take_orders() noexcept;
   [[nodiscard]] std::int64_t look_at_those_that_end() noexcept;
   void look_at_those_that_left(bool gives_up) noexcept;
-  void bury_those_that_ended(bool gives_up) noexcept;
+  void join_those_that_ended(bool gives_up) noexcept;
 
   Sched& sched_;
   os::thread thread_{};
@@ -45,12 +45,12 @@ class thread_maker {
   bool runs_ = false;
   os::note ended_;
   ended_threads leaving_;          // foreign threads that are ending; the kernel lists them
-  M* ending_ = nullptr;            // Ms whose threads are ending, linked by idle_link
+  M* ending_ = nullptr;            // Ms whose threads are ending, linked by thread_link
   std::int64_t last_left_ns_ = 0;  // when one of both kinds was last added
   bool stays_ = false;             // its thread sleeps for good (see end_ring); written before the note is woken
 };
 
-// Wakes the thread maker, because something is in sched.unborn_ms or ended_ms, a spare thread is wanted, a cold read is
+// Wakes the thread maker, because a thread is ordered or has ended, a spare thread is wanted, a cold read is
 // queued, or an errand is to be done. May be called by any thread.
 void ring_thread_maker(Sched& s) noexcept;
 

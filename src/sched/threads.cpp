@@ -33,19 +33,18 @@ void leave_record(M& m) noexcept {
   Sched& s = m.sched;
   {
     os::lock_guard const guard(s.lock);
-    m.idle_link = std::exchange(s.ended_ms, &m);
+    s.ms.note_end(m);
   }
   ring_thread_maker(s);
 }
 
 // m begins with the P that it was made for. If there is none, or it was taken back, m rests, and does so without a gap,
 // because at the limit of threads it may be the only M that can be had. False: m ends.
-bool be_born(M& m) noexcept {
+bool begin(M& m) noexcept {
   Sched& s = m.sched;
   enter(m);
   s.lock.acquire();
-  bool const is_expected = std::exchange(m.is_unborn, false) && m.next_p == nullptr;
-  if (is_expected) --s.ms_expected;
+  s.ms.has_started(m);
   if (m.next_p == nullptr) return stop_m_locked(m);
   s.lock.release();
   acquire_p(m, *m.next_p);
@@ -62,11 +61,11 @@ void* m_main(void* argument) {
   if (int const error = adopt_thread(m)) {
     fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
   }
-  if (be_born(m)) schedule_until_end(m);
+  if (begin(m)) schedule_until_end(m);
   check_that_exit_does_not_wait(m);
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
-  bool const is_let_go = m.is_let_go;
+  bool const is_let_go = m.status == m_status::let_go;
   // relaxed: if it is missed, the thread ends at that very moment and destroys its thread-locals, as threads do
   bool const program_exits = s.exits_on.load(relaxed) != nullptr;
   release_thread(m);
@@ -77,54 +76,29 @@ void* m_main(void* argument) {
   return nullptr;
 }
 
-// A new M, known to sched but without a thread. nullptr: there is no memory, or the limit of threads is reached. Under
-// sched.lock, because checking the limit and entering the list are one decision.
-M* new_m_locked(Sched& s) noexcept {
-  if (s.ms_total >= s.threads_max.load(relaxed)) return nullptr;
-  if (M* const kept = s.threadless_ms) {
-    s.threadless_ms = std::exchange(kept->idle_link, nullptr);
-    ++s.ms_total;
-    return kept;
-  }
-  M* const m = s.m_slab.make(s, s.ms_made);
-  if (m == nullptr) return nullptr;
-  ++s.ms_made;
-  ++s.ms_total;
-  m->all_link = s.all_ms;
-  s.all_ms = m;
-  return m;
-}
-
-M& new_m_or_fail_locked(Sched& s) noexcept {
-  M* const m = new_m_locked(s);
-  if (m != nullptr) return *m;
-  if (s.ms_total >= s.threads_max.load(relaxed)) {
-    fatal("program exceeds %d-thread limit (options::max_threads, set_max_threads)", s.threads_max.load(relaxed));
-  }
-  fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms_total, ENOMEM);
-}
+bool may_make_thread_locked(Sched const& s) noexcept { return s.ms.total() < s.threads_max.load(relaxed); }
 
 }  // namespace
 
-// Takes an M whose thread is on its way without a P (the P was taken back, or it is a spare thread), else a new M.
-M& unborn_m_locked(Sched& s) noexcept {
-  if (s.ms_expected != 0) {
-    M* expected = s.all_ms;
-    while (!expected->is_unborn || expected->next_p != nullptr) expected = expected->all_link;
-    --s.ms_expected;
-    return *expected;
+// Takes an M whose thread is being made without a P (the P was taken back, or it is a spare thread), else a new M.
+M& starting_m_locked(Sched& s) noexcept {
+  if (M* const m = s.ms.take_starting_without_p()) return *m;
+  if (!may_make_thread_locked(s)) {
+    fatal("program exceeds %d-thread limit (options::max_threads, set_max_threads)", s.threads_max.load(relaxed));
   }
-  M& m = new_m_or_fail_locked(s);
-  m.is_unborn = true;
-  m.idle_link = std::exchange(s.unborn_ms, &m);
-  return m;
+  M* const m = s.ms.start(s, m_status::starting);
+  if (m == nullptr) {
+    fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms.total(), ENOMEM);
+  }
+  s.ms.order(*m);
+  return *m;
 }
 
 namespace {
 
 // Keeps the record for another thread, because its thread could not be made or has ended.
 void keep_record_locked(Sched& s, M& m) noexcept {
-  m.idle_link = std::exchange(s.threadless_ms, &m);
+  s.ms.keep(m);
   check_deadlock_locked(s);  // until here m counted as an M that does not rest, or its thread as an unknown thread
 }
 
@@ -148,23 +122,20 @@ int try_to_start_thread(Sched& s, M& m) noexcept {
 bool is_no_longer_needed(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (m.next_p != nullptr) return false;
-  m.is_unborn = false;
-  --s.ms_expected;
-  --s.ms_total;
   keep_record_locked(s, m);
   return true;
 }
 
 bool is_one_short_locked(Sched const& s) noexcept {
-  M const* m = s.idle_m_list;
+  M const* m = s.ms.first_idle();
   while (m != nullptr && m->residents != 0) m = m->idle_link;
-  return m == nullptr && s.ms_expected == 0 && !s.stopping;
+  return m == nullptr && s.ms.count(m_status::starting_without_p) == 0 && !s.stopping;
 }
 
 }  // namespace
 
 bool order_spare_locked(Sched& s, std::int32_t more) noexcept {
-  bool const may_be_more = s.may_be_paused(more) && s.ms_total + more <= s.threads_max.load(relaxed);
+  bool const may_be_more = s.may_be_paused(more) && s.ms.total() + more <= s.threads_max.load(relaxed);
   if (s.wants_spare || !is_one_short_locked(s) || !may_be_more) return false;
   s.wants_spare = true;
   return true;
@@ -180,30 +151,19 @@ void see_that_one_is_spare(Sched& s) noexcept {
 
 void start_spare_thread(Sched& s) noexcept {
   s.lock.acquire();
-  M* const spare = is_one_short_locked(s) ? new_m_locked(s) : nullptr;
-  if (spare != nullptr) {
-    spare->is_unborn = true;  // at the limit of threads it is the M that can be had
-    ++s.ms_expected;
-  }
+  bool const is_wanted = is_one_short_locked(s) && may_make_thread_locked(s);
+  M* const spare = is_wanted ? s.ms.start(s, m_status::starting_without_p) : nullptr;
   s.lock.release();
   if (spare != nullptr) start_thread(s, *spare);
 }
 
-void let_thread_go(M& m) noexcept {
-  m.is_let_go = true;
-  m.must_end = true;
-  m.park.wake();
-}
-
-bool bury_thread(Sched& s, M& m, bool gives_up) noexcept {
+bool join_ended_thread(Sched& s, M& m, bool gives_up) noexcept {
   if (!os::join_thread_if_ended(m.thread, m.tid)) {
     if (!gives_up) return false;
     os::detach_thread(m.thread);
   }
   m.thread_exists.store(false, relaxed);  // relaxed: end_all_ms comes after the end of the thread maker
   m.tid = 0;
-  m.must_end = false;
-  m.is_let_go = false;
   m.ends_with_goroutine = false;
   m.stands_in = false;
   m.leaves = m.usual_leaving();
@@ -226,7 +186,7 @@ namespace {
 // Called with sched.lock held; releases it. m sleeps in the idle list.
 void rest_until_started(M& m) noexcept {
   Sched& s = m.sched;
-  put_idle_m_locked(s, m);
+  s.ms.rest(m, os::monotonic_ns());
   rouse_timekeeper_in_vain(s);
   check_deadlock_locked(s);
   s.lock.release();
@@ -238,50 +198,32 @@ void rest_until_started(M& m) noexcept {
 
 }  // namespace
 
-// Ms that are home to goroutines stand first in the list. So a thread that needs any M takes one of these, and the
-// others remain for goroutines that make way. Within each kind, the M that came last is first.
-void put_idle_m_locked(Sched& s, M& m) noexcept {
-  M** link = &s.idle_m_list;
-  while (m.residents == 0 && *link != nullptr && (*link)->residents != 0) link = &(*link)->idle_link;
-  m.idle_link = std::exchange(*link, &m);
-  m.is_idle = true;
-  m.idle_since_ns = os::monotonic_ns();
-  ++s.ms_idle;
-}
-
 bool take_from_rest_locked(M& m) noexcept {
   Sched& s = m.sched;
   s.lock.assert_held();
   withdraw_call(s, m);
-  if (!m.is_idle) return relieve_timekeeper(s);
-  M** link = &s.idle_m_list;
-  while (*link != &m) link = &(*link)->idle_link;
-  *link = std::exchange(m.idle_link, nullptr);
-  m.is_idle = false;
-  --s.ms_idle;
-  return true;
+  return m.status == m_status::idle ? s.ms.take(m) : relieve_timekeeper(s);
 }
 
 // A called M comes first because it has work. If it gets this P, no other M need pass a P on to it.
 resting_m take_resting_m_locked(Sched& s) noexcept {
   s.lock.assert_held();
   M* m = s.global_queue.first_called();
-  if (m == nullptr) m = s.idle_m_list;
-  if (m == nullptr) m = s.timekeeper;
+  if (m == nullptr) m = s.ms.first_idle();
+  if (m == nullptr) m = s.ms.timekeeper();
   return m != nullptr ? resting_m{m, take_from_rest_locked(*m)} : resting_m{};
 }
 
-bool may_have_unborn_locked(Sched const& s) noexcept {
-  return s.ms_expected != 0 || s.ms_total < s.threads_max.load(relaxed);
+bool may_have_starting_m_locked(Sched const& s) noexcept {
+  return s.ms.count(m_status::starting_without_p) != 0 || may_make_thread_locked(s);
 }
 
 bool a_thread_can_be_had_locked(Sched const& s) noexcept {
-  return s.idle_m_list != nullptr || s.timekeeper != nullptr || may_have_unborn_locked(s) ||
-         s.global_queue.has_locked_or_called();
+  return s.ms.without_work() != 0 || may_have_starting_m_locked(s) || s.global_queue.has_ms();
 }
 
 bool may_start_m_locked(Sched const& s) noexcept {
-  std::int32_t const preempted = s.ms_paused.load(relaxed) + s.ms_without_p.load(relaxed);
+  std::int32_t const preempted = s.ms.paused() + s.ms_without_p.load(relaxed);
   bool const others_will_come = preempted != 0 && preempted >= s.idle_procs.load(relaxed);
   return !s.stopping && (a_thread_can_be_had_locked(s) || !others_will_come);
 }
@@ -289,23 +231,23 @@ bool may_start_m_locked(Sched const& s) noexcept {
 namespace {
 
 // Under sched.lock, if no M rests: chooses the thread that sleeps in a goroutine's frames and is to get the next P.
-// nullptr: an unborn M may get it.
+// nullptr: an M whose thread is being made may get it.
 //
 // Making a thread needs locks of the C library. A goroutine that was paused while it held such a lock must go on, and
-// if all Ps went to unborn Ms it never would. So its turn, or that of others before it, comes first. The place where a
+// if all Ps went to Ms without a thread it never would. So its turn, or that of others before it, comes first. The place where a
 // goroutine was paused does not tell whether it holds such a lock: the loader calls functions of the program with its
 // locks held, and a thread that holds a lock which thread creation needs may wait for one of the loader's.
-G* whose_turn_comes_first_locked(Sched& s) noexcept {
-  return s.ms_paused.load(relaxed) != 0 || !may_have_unborn_locked(s) ? take_oldest_locked(s) : nullptr;
+M* whose_turn_comes_first_locked(Sched& s) noexcept {
+  return s.ms.paused() != 0 || !may_have_starting_m_locked(s) ? take_oldest_locked(s) : nullptr;
 }
 
 // Called with sched.lock held; releases it.
-void give_p_before_its_turn(Sched& s, P& p, G& g, start_as how) noexcept {
+void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
   if (how == start_as::spinning) s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
-  bool const orders_spare = s.ms_total < s.threads_max.load(relaxed);
+  bool const orders_spare = may_make_thread_locked(s);
   s.wants_spare = s.wants_spare || orders_spare;
   s.lock.release();
-  give_p_to_thread_of(p, g);
+  give_p(m, p);
   if (orders_spare) ring_thread_maker(s);
   if (how == start_as::working) return;
   // Other threads may have relied on the M that was to search, for work, for timers and for the poller.
@@ -318,13 +260,13 @@ void give_p_before_its_turn(Sched& s, P& p, G& g, start_as how) noexcept {
 void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   resting_m const rested = take_resting_m_locked(s);
   if (rested.m == nullptr) {
-    if (G* const has_thread = whose_turn_comes_first_locked(s)) {
+    if (M* const has_thread = whose_turn_comes_first_locked(s)) {
       give_p_before_its_turn(s, p, *has_thread, how);
       return;
     }
     attend_to(p);  // it may take long until its thread exists
   }
-  M& m = rested.m != nullptr ? *rested.m : unborn_m_locked(s);
+  M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
   m.next_p = &p;
   m.spinning = how == start_as::spinning;
   if (m.spinning) m.owes_watch = true;  // a thread may rely on it for a timer: timekeeper.h
@@ -336,33 +278,35 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   }
 }
 
-P* take_back_from_unborn_locked(M& m) noexcept {
+P* take_back_from_starting_locked(M& m) noexcept {
   m.sched.lock.assert_held();
-  if (!m.is_unborn || m.next_p == nullptr) return nullptr;
+  if (m.status != m_status::starting) return nullptr;
   if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
-  ++m.sched.ms_expected;
+  m.sched.ms.p_was_taken_back(m);
   if (G* const waits = std::exchange(m.brought, nullptr)) put_global_locked(m.sched, entry::plain(waits));
   stand_in_no_more(m);  // the thread that gives m another P may want it for other work
   return std::exchange(m.next_p, nullptr);
 }
 
-void give_p_to_thread_of(P& p, G& g) noexcept {
-  if (g.comes_home) return give_p_to_home_of(p, g);
-  attend_to(p);  // user code goes on with p, without a safe point first
-  M& its = *g.locked_to;
+void give_p(M& m, P& p) noexcept {
+  attend_to(p);  // user code may go on with p, without a safe point first
   p.m = nullptr;
+  // The global queue has had its turn. Otherwise a called M would serve the global queue first, and give the P to the
+  // next called M.
   p.tick();
   Sched& s = p.sched;
   {
     os::lock_guard const guard(s.lock);
-    if (its.must_end) {  // the thread was told to end, or has ended, so p goes to the idle list
+    if (m.is_to_end()) {
       if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
       return;
     }
-    its.next_p = &p;
+    s.ms.end_rest(m);
+    m.next_p = &p;
+    m.spinning = false;
   }
   os::chaos_point("threads.promised");
-  its.park.wake();
+  m.park.wake();
 }
 
 void hand_off(Sched& s, P& p) noexcept {
@@ -410,7 +354,7 @@ bool stop_m_locked(M& m) noexcept {
   Sched& s = m.sched;
   stand_in_no_more(m);
   for (;; s.lock.acquire()) {
-    if (s.stopping || m.must_end || m.next_p != nullptr) break;  // m may have been taken while it was the timekeeper
+    if (s.stopping || m.is_to_end() || m.next_p != nullptr) break;  // m may have been taken while it was the timekeeper
     if (takes_p_for_residents(s, m)) {
       s.lock.release();
       return true;
@@ -418,7 +362,7 @@ bool stop_m_locked(M& m) noexcept {
     watch const its = take_the_watch(s, m);
     if (!its) {
       rest_until_started(m);
-      if (m.must_end) return false;
+      if (m.is_to_end()) return false;
       acquire_p(m, *m.next_p);
       return true;
     }

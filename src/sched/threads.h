@@ -25,17 +25,13 @@ struct resting_m {
   bool sleeps = false;
 };
 [[nodiscard]] resting_m take_resting_m_locked(Sched& s) noexcept;
-// The same for an M that the caller chooses. rests_locked says whether m rests. take_from_rest_locked takes an M that
-// does, and returns whether it sleeps.
-[[nodiscard]] inline bool rests_locked(M const& m) noexcept { return m.is_idle || m.sched.timekeeper == &m; }
+// The same for an M that the caller chooses, and that rests. Returns whether it sleeps.
 [[nodiscard]] bool take_from_rest_locked(M& m) noexcept;
-// Puts m into the idle list.
-void put_idle_m_locked(Sched& s, M& m) noexcept;
 
-// Under sched.lock: whether an M without a thread can be had for a P, and such an M. It is an M whose thread is on its
-// way without a P, or a new one within the limit of threads.
-[[nodiscard]] bool may_have_unborn_locked(Sched const& s) noexcept;
-[[nodiscard]] M& unborn_m_locked(Sched& s) noexcept;
+// Under sched.lock: whether an M whose thread is being made can be had for a P, and such an M. It is an M that is
+// starting without a P, or a new one within the limit of threads. The caller rings the thread maker.
+[[nodiscard]] bool may_have_starting_m_locked(Sched const& s) noexcept;
+[[nodiscard]] M& starting_m_locked(Sched& s) noexcept;
 
 // Under sched.lock: whether start_m_locked would find a thread, or may make one.
 [[nodiscard]] bool a_thread_can_be_had_locked(Sched const& s) noexcept;
@@ -49,11 +45,11 @@ void put_idle_m_locked(Sched& s, M& m) noexcept;
 // Under sched.lock: takes back the P with which m is to begin, if m's thread has not yet taken it, and returns it. m
 // gets the next P for which no M rests; if there is none, it becomes a spare thread. nullptr: there was no P to take
 // back.
-[[nodiscard]] P* take_back_from_unborn_locked(M& m) noexcept;
+[[nodiscard]] P* take_back_from_starting_locked(M& m) noexcept;
 
-// Gives p to the thread that sleeps in the frames of g, whose locked entry was taken from the global queue, or to the
-// home of g.
-void give_p_to_thread_of(P& p, G& g) noexcept;
+// Gives p to m, which wants a P and was taken from the global queue; or to the M of a locked goroutine that was taken
+// from another queue. If the run is over for m, p goes to the idle list.
+void give_p(M& m, P& p) noexcept;
 
 // Gives p to an M if there is work for it, or to an M that searches if no P is idle and no M searches. Otherwise p goes
 // to the idle list.
@@ -80,11 +76,9 @@ void see_that_one_is_spare(Sched& s) noexcept;
 // be more threads.
 void start_spare_thread(Sched& s) noexcept;
 
-// Ends m, which sleeps and was taken out of the idle list.
-void let_thread_go(M& m) noexcept;
 // Joins m's thread if it has ended, and keeps the record for reuse. False: the thread has not ended. If `gives_up` is
 // set, such a thread is detached instead. Runs on the thread maker.
-[[nodiscard]] bool bury_thread(Sched& s, M& m, bool gives_up) noexcept;
+[[nodiscard]] bool join_ended_thread(Sched& s, M& m, bool gives_up) noexcept;
 
 // m takes p, which no thread holds.
 void acquire_p(M& m, P& p) noexcept;

@@ -18,13 +18,12 @@ constexpr std::int64_t looking = 0;
 
 // Wakes the timekeeper. It comes to take_the_watch and computes its time limit anew.
 void rouse(Sched& s) noexcept {
-  s.timekeeper_awake = true;
+  M& keeper = *s.ms.timekeeper();
+  withdraw_call(s, keeper);  // it looks at its residents, too
+  s.ms.rouse_timekeeper();
   s.timekeeper_until_ns.store(looking, seq_cst);
-  s.timekeeper->park.wake();
+  keeper.park.wake();
 }
-
-// The timekeeper goes on sleeping as an idle M. No thread relies on its time limit any more.
-void demote_timekeeper(Sched& s) noexcept { put_idle_m_locked(s, *s.timekeeper); }
 
 bool somebody_waits_for_io(Sched const& s) noexcept { return s.poll_waiters.load(seq_cst) != 0; }
 
@@ -68,13 +67,13 @@ namespace {
 // Wakes an M, which looks at everything and becomes the timekeeper. False: an M was about to do so, or no M can be had.
 bool call_the_watch(Sched& s) noexcept {
   s.lock.acquire();
-  if (s.timekeeper == nullptr) {
+  if (s.ms.timekeeper() == nullptr) {
     s.lock.release();
     store_load_fence();  // before wake_one checks whether an M spins
     return wake_one(s);  // that M will find nothing, and become the timekeeper
   }
-  bool const does_not_do = !s.timekeeper_awake && (s.timekeeper_until_ns.load(relaxed) > earliest_timer(s) ||
-                                                   (!s.timekeeper_polls && somebody_waits_for_io(s)));
+  bool const does_not_do = !s.ms.timekeeper_is_roused() && (s.timekeeper_until_ns.load(relaxed) > earliest_timer(s) ||
+                                                            (!s.timekeeper_polls && somebody_waits_for_io(s)));
   if (does_not_do) rouse(s);
   s.lock.release();
   return does_not_do;
@@ -140,31 +139,27 @@ void timer_was_left(M& m, added_as place) noexcept {
 watch take_the_watch(Sched& s, M& m) noexcept {
   s.lock.assert_held();
   bool const owes_watch = std::exchange(m.owes_watch, false);
-  bool const was_roused = s.timekeeper == &m;
-  if (was_roused) {
-    s.timekeeper = nullptr;
-    s.timekeeper_awake = false;
-  }
+  bool const was_roused = s.ms.timekeeper() == &m;
+  if (was_roused) static_cast<void>(s.ms.take(m));
   if (s.idle_p_list == nullptr) {  // an M that gives a P up later looks at the timers; until then sysmon does
-    if (s.timekeeper == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
+    if (s.ms.timekeeper() == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
     if (was_roused || owes_watch) have_sysmon_watch(s, earliest_timer(s));
     return {};
   }
   bool const polls = somebody_waits_for_io(s);
-  if (s.timekeeper != nullptr) {
-    if (s.timekeeper_awake) return {};
+  if (s.ms.timekeeper() != nullptr) {
+    if (s.ms.timekeeper_is_roused()) return {};
     if (s.timekeeper_until_ns.load(relaxed) <= earliest_timer(s) && (s.timekeeper_polls || !polls)) return {};
     if (s.timekeeper_polls) {
       rouse(s);
       return {};
     }
-    demote_timekeeper(s);
-    s.timekeeper = nullptr;
+    // It goes on sleeping as an idle M. No thread relies on its time limit any more.
+    s.ms.rest(*s.ms.timekeeper(), os::monotonic_ns());
   }
   watch const taken{publish_watch(s, earliest_timer(s)), polls};
   if (taken) {
-    s.timekeeper = &m;
-    s.timekeeper_awake = false;
+    s.ms.make_timekeeper(m);
     s.timekeeper_polls = polls;
   }
   return taken;
@@ -172,16 +167,14 @@ watch take_the_watch(Sched& s, M& m) noexcept {
 
 bool relieve_timekeeper(Sched& s) noexcept {
   s.lock.assert_held();
-  bool const sleeps = !s.timekeeper_awake;
-  s.timekeeper = nullptr;
-  s.timekeeper_awake = false;
   s.timekeeper_until_ns.store(never_ns, seq_cst);
-  return sleeps;
+  return s.ms.take(*s.ms.timekeeper());
 }
 
 void rouse_timekeeper_in_vain(Sched& s) noexcept {
   s.lock.assert_held();
-  if (s.timekeeper != nullptr && !s.timekeeper_awake && earliest_timer(s) == never_ns && !somebody_waits_for_io(s)) {
+  if (s.ms.timekeeper() != nullptr && !s.ms.timekeeper_is_roused() && earliest_timer(s) == never_ns &&
+      !somebody_waits_for_io(s)) {
     rouse(s);
   }
 }
@@ -192,8 +185,8 @@ namespace {
 // queued.
 bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
-  static_cast<void>(relieve_timekeeper(s));
   withdraw_call(s, m);  // with or without a P, m looks at its residents
+  static_cast<void>(relieve_timekeeper(s));
   P* const p = s.stopping ? nullptr : take_idle_p(s);
   s.lock.release();
   if (p != nullptr) {
@@ -221,7 +214,7 @@ watch_ends keep_time(M& m, watch its) noexcept {
   m.busy_since_ns = 0;
   if (!end.woken) {
     s.lock.acquire();
-    if (s.timekeeper == &m && !s.timekeeper_awake) {
+    if (s.ms.timekeeper() == &m && !s.ms.timekeeper_is_roused()) {
       return end_watch(m, end.time_has_come, polled) ? watch_ends::with_p : watch_ends::look_again;
     }
     s.lock.release();

@@ -35,8 +35,8 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
     if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // relaxed: seen at the next safe point
   }
   while (P* const p = take_idle_p(s)) stop_locked(s, *p);
-  for (M* m = s.all_ms; m != nullptr; m = m->all_link) {
-    if (P* const p = take_back_from_unborn_locked(*m)) stop_locked(s, *p);
+  for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
+    if (P* const p = take_back_from_starting_locked(*m)) stop_locked(s, *p);
   }
   if (--s.procs_to_stop == 0) s.world_stopped.wake();
 }
@@ -53,7 +53,7 @@ void wait_in_place(M& m) noexcept {
   bool const stops = stop_if_asked_locked(s, *m.p);
   if (stops) {
     m.p = nullptr;
-    queue_on_own_thread_locked(m, g_status::running);
+    queue_on_own_thread_locked(m, g_status::running, m_status::queued);
   }
   s.lock.release();
   if (stops && !sleep_until_its_turn(m)) leave_it_there(m);

@@ -189,7 +189,7 @@ void is_back_from_the_queue(M& m) noexcept {
 [[nodiscard]] bool comes_back_on_this_thread(M& m) noexcept {
   came const how = come_back_at_once(m);
   if (how == came::with_p) return true;
-  if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall);
+  if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall, m_status::queued);
   m.sched.lock.release();
   if (how == came::after_the_end || !sleep_until_its_turn(m)) return false;
   is_back_from_the_queue(m);
@@ -267,10 +267,10 @@ namespace {
 // Under sched.lock. m may hold a lock that the threads which are being made, and already have Ps, need in order to
 // start. So m must not wait for their Ps. It may hold such a lock in a malloc of the program's own, or in a function
 // that the C library has called, for example a callback that the loader calls under its locks (dl_iterate_phdr).
-bool take_p_of_unborn_locked(M& m) noexcept {
+bool take_p_of_starting_m_locked(M& m) noexcept {
   P* p = nullptr;
-  for (M* other = m.sched.all_ms; other != nullptr && p == nullptr; other = other->all_link) {
-    p = take_back_from_unborn_locked(*other);
+  for (M* other = m.sched.ms.newest(); other != nullptr && p == nullptr; other = other->all_link) {
+    p = take_back_from_starting_locked(*other);
   }
   if (p == nullptr) return false;
   p->tick();
@@ -278,22 +278,21 @@ bool take_p_of_unborn_locked(M& m) noexcept {
   return true;
 }
 
-came come_back_before_the_unborn(M& m) noexcept {
+came come_back_before_those_that_start(M& m) noexcept {
   came const how = come_back_at_once(m);
-  if (how != came::without_p || !take_p_of_unborn_locked(m)) return how;
+  if (how != came::without_p || !take_p_of_starting_m_locked(m)) return how;
   m.sched.lock.release();
   is_back(m, g_status::syscall);
-  wake_if_work_is_left(m.sched);  // other threads may have relied on the unborn M to search
+  wake_if_work_is_left(m.sched);  // other threads may have relied on that M to search
   return came::with_p;
 }
 
 }  // namespace
 
 void get_p_in_user_code(M& m) noexcept {
-  came const how = come_back_before_the_unborn(m);
+  came const how = come_back_before_those_that_start(m);
   if (how == came::without_p) {
-    begin_pause_locked(m);
-    queue_on_own_thread_locked(m, g_status::syscall);
+    queue_on_own_thread_locked(m, g_status::syscall, paused_status(m));
   }
   if (how != came::with_p) m.sched.lock.release();
   if (how == came::after_the_end) {

@@ -76,7 +76,7 @@ foreign_seat* take_seat(Sched& s) noexcept {
   int id = 0;
   {
     os::lock_guard const guard(s.lock);
-    id = s.ms_made++;
+    id = s.ms.take_number();
   }
   if (seat == nullptr) {
     seat = registry.all.make(s, id);
@@ -87,7 +87,7 @@ foreign_seat* take_seat(Sched& s) noexcept {
   }
   seat->next = std::exchange(s.seats, seat);
   os::lock_guard const guard(s.lock);
-  seat->m.all_link = std::exchange(s.all_ms, &seat->m);
+  s.ms.add(seat->m);
   return seat;
 }
 
@@ -108,7 +108,7 @@ void leave_seat(void*) noexcept {
   {
     os::lock_guard const of_sched(s->lock);
     s->threads_that_left.add(seat->m.tid);
-    --s->ms_foreign;
+    s->ms.foreign_thread_ended(seat->m);
   }
   ring_thread_maker(*s);
 }
@@ -187,7 +187,7 @@ M* seat_thread() noexcept {
   os::lock_guard const of_sched(s.lock);  // the M may already be in the list
   seat_goroutine(*seat, id);
   seat_m(*seat);
-  ++s.ms_foreign;
+  s.ms.admit(seat->m);
   return &seat->m;
 }
 

@@ -3,9 +3,9 @@
 #include "os/thread.h"
 #include "sched/stack_wait.h"
 #include "sched/thread_maker.h"
-#include "sched/threads.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -71,7 +71,7 @@ std::int64_t housekeeping::next_ns() noexcept {
   // This is a hint. A P that is taken into use rings.
   bool const has_caches =
       std::any_of(sched_.procs.begin(), sched_.procs.end(), [](auto const& p) { return p->stacks.count_hint() != 0; });
-  bool const has_threads = sched_.ms_idle != 0 && sched_.ms_total > threads_to_keep(sched_);
+  bool const has_threads = sched_.ms.first_idle() != nullptr && sched_.ms.total() > threads_to_keep(sched_);
   bool const has_parked = quiet_looks_ < 2 || switches_of(sched_) != switches_;
   bool const has_ages = switches_of(sched_) != switches_at_ages_;
   return std::min({has_stacks || has_caches || has_parked ? stacks_due_ns_ : never_ns,
@@ -85,34 +85,21 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
   {
     os::lock_guard const guard(sched_.lock);
     if (sched_.stopping) return never_ns;
-    std::int32_t surplus = sched_.ms_total - threads_to_keep(sched_);
-    for (M** link = &sched_.idle_m_list; *link != nullptr && surplus > 0;) {
-      M& m = **link;
+    std::int32_t surplus = sched_.ms.total() - threads_to_keep(sched_);
+    for (M* idle = sched_.ms.first_idle(); idle != nullptr && surplus > 0;) {
+      M& m = *std::exchange(idle, idle->idle_link);
       std::int64_t const due_ns = m.idle_since_ns + sched_.options.idle_thread_after_ns;
       // acquire: pairs with the creation of the thread, which may not be complete yet
       if (due_ns > now_ns || !m.thread_exists.load(acquire)) {
         next_ns = std::min(next_ns, due_ns);
-        link = &m.idle_link;
-        continue;
+      } else if (m.residents == 0) {  // otherwise goroutines will continue on this M: see sched/home.h
+        sched_.ms.let_go(m);
+        m.end_link = std::exchange(ends, &m);
+        --surplus;
       }
-      if (m.residents != 0) {  // goroutines will continue on this M: see sched/home.h
-        link = &m.idle_link;
-        continue;
-      }
-      *link = m.idle_link;
-      m.is_idle = false;
-      m.idle_link = ends;
-      ends = &m;
-      --surplus;
-      --sched_.ms_idle;
-      --sched_.ms_total;
     }
   }
-  while (ends != nullptr) {
-    M& m = *ends;
-    ends = m.idle_link;
-    let_thread_go(m);
-  }
+  while (ends != nullptr) std::exchange(ends, ends->end_link)->park.wake();
   return next_ns;
 }
 

@@ -91,7 +91,7 @@ bool parked_stacks::look_at_some() noexcept {
   }
   os::barrier_in_all_threads();
   sched_.lock.acquire();
-  M const* const ms = sched_.all_ms;
+  M const* const ms = sched_.ms.newest();
   sched_.lock.release();
   some.drop_if([&](G const& g) { return any_m(ms, [&](M const& m) { return hint_of(m.current) == &g; }); });
   os::barrier_in_all_threads();

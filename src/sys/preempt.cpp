@@ -33,7 +33,7 @@ bool others_wait(Sched const& s, P const& p) noexcept {
 // paused before.
 struct heir {
   resting_m rested;
-  G* paused = nullptr;
+  M* paused = nullptr;
   bool orders_spare = false;  // the thread maker is to be rung
 
   explicit operator bool() const noexcept { return rested.m != nullptr || paused != nullptr; }
@@ -43,7 +43,7 @@ struct heir {
 bool is_turn_of_others(Sched& s, P& p) noexcept {
   constexpr std::uint32_t slices = 4;
   if (++p.slices_ended % slices != 0 || !others_wait(s, p)) return false;
-  std::int32_t const too_many = s.ms_paused.load(relaxed) - s.paused_max();
+  std::int32_t const too_many = s.ms.paused() - s.paused_max();
   // If the goroutine that is started also computes for long, other goroutines must still get their turn.
   bool const may_start_one = s.may_be_paused(2);
   bool const starts_one = too_many < 0 || (may_start_one && ++s.plain_turns_missed >= 2 + too_many / 4);
@@ -65,7 +65,7 @@ heir choose_heir_locked(Sched& s, P& p) noexcept {
 
 void give_p_to(heir const& next, P& p) noexcept {
   if (next.paused != nullptr) {
-    give_p_to_thread_of(p, *next.paused);
+    give_p(*next.paused, p);
   } else if (next.rested.sleeps) {
     next.rested.m->park.wake();
   }
@@ -91,8 +91,7 @@ void pause(M& m) noexcept {
   count(p.counters.preempted);
   m.p = nullptr;
   p.m = nullptr;
-  begin_pause_locked(m);
-  queue_on_own_thread_locked(m, g_status::running);
+  queue_on_own_thread_locked(m, g_status::running, paused_status(m));
   if (world_stops) static_cast<void>(stop_if_asked_locked(s, p));
   if (next.rested.m != nullptr) {
     next.rested.m->next_p = &p;
@@ -179,7 +178,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   m->in_runtime.store(true, relaxed);
   signal_fence();
   std::uint32_t const seen = m->attention.load(acquire);  // pairs with take_p_of_sleeper
-  m->is_paused_in_libc = may_hold_a_lock;
+  m->is_interrupted_in_libc = may_hold_a_lock;
   m->interrupted = ucontext;
   constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
   bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
@@ -192,7 +191,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
     attend_to(*m->p);  // this does not stop the thread
     if (may_be_stopped && is_still_asked(*m)) pause(*m);
   }
-  m->is_paused_in_libc = false;
+  m->is_interrupted_in_libc = false;
   m->interrupted = nullptr;
   clear_mark(*m);
 }
@@ -214,9 +213,14 @@ void pause_if_still_asked(M& m) noexcept {
   clear_mark(m);
 }
 
+m_status paused_status(M const& m) noexcept {
+  bool const may_hold_libc_locks = m.is_interrupted_in_libc || os::libc_is_in_the_program();
+  return may_hold_libc_locks ? m_status::paused_in_libc : m_status::paused;
+}
+
 void end_pause(M& m) noexcept {
-  // The M that took this goroutine out of the queue has counted m as awake. So either all_rest saw that count, or m
-  // sees is_over here.
+  // The M that took m out of the queue has promised it a P, and m has not counted as paused since then. So either
+  // all_rest saw that, or m sees is_over here.
   if (m.sched.is_over.load(seq_cst)) stop_for_good_if_possible(m);
 }
 
@@ -248,12 +252,12 @@ bool was_called_by_libc(M& m) noexcept {
 
 void stop_for_good_if_possible(M& m) noexcept {
   if (m.sched.exits_on.load(relaxed) == &m) return;  // relaxed: it was written by this thread, or it does not matter
-  if (malloc_cannot_be_told(m.sched) || m.is_paused_in_libc || was_called_by_libc(m)) return;
+  if (malloc_cannot_be_told(m.sched) || m.is_interrupted_in_libc || was_called_by_libc(m)) return;
   // the P that it left behind, if any, belongs to other threads
   if (m.p == nullptr) m.in_runtime.store(false, release);
   m.rests_inside.store(true, relaxed);  // relaxed: it only tells that no thread need wait for this one
   // seq_cst: see end_pause. If all other threads rest, this is the last access to the run's memory.
-  bool const is_late = m.sched.ms_paused.fetch_add(1, seq_cst) >= Sched::paused_are_counted;
+  bool const is_late = m.sched.ms.stop_for_good();
   if (is_late) Sched::threads_asleep_for_good.fetch_add(1, relaxed);
   os::sleep_for_good();
 }

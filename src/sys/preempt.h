@@ -2,9 +2,9 @@
 //
 // C++ has no safe points. At an arbitrary instruction a goroutine cannot leave its stack, because it may be in the
 // middle of an access to a thread-local, or hold a lock of the C library. So thrum pauses the thread instead of leaving
-// the stack. The signal handler puts the goroutine into the global queue as a locked entry (core/global_run_queue.h),
-// gives the P to another M and sleeps, inside the handler, until the goroutine's turn comes. The M that pops the entry
-// hands its P to that thread.
+// the stack. The signal handler puts its M into the global queue (core/global_run_queue.h), gives the P to another M
+// and sleeps, inside the handler, until the goroutine's turn comes. The M that takes this M from the queue gives its P
+// to it.
 //
 // Invariants:
 //  1. The handler acts only if the M's mark is clear, because the thread then holds no lock of the runtime. Otherwise
@@ -57,8 +57,10 @@ void pause_if_still_asked(M& m) noexcept;
 // leaves m by way of g0, where m restores its own mask.
 void look_at_mask(M& m) noexcept;
 
-// Ends what begin_pause_locked (sched/queues.h) began. Between the two, m sleeps in user code, and it stays asleep if
-// the run ends.
+// The state of m while it sleeps in user code. It says whether m may have been interrupted while it held a lock of the C
+// library that other threads need.
+[[nodiscard]] m_status paused_status(M const& m) noexcept;
+// Ends that sleep. If the run has ended meanwhile, m stays asleep.
 void end_pause(M& m) noexcept;
 
 // The run is over, and the thread, which slept in a pause, is at a place where it must not be stopped. It goes on until

@@ -61,10 +61,10 @@ THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::ui
 // A thread that waits for a lock of user code may wait for a goroutine that was paused while it held that lock (T05).
 void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
   s.lock.acquire();
-  G* const oldest = !s.stopping && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
+  M* const oldest = !s.stopping && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
   s.lock.release();
   if (oldest != nullptr) {
-    give_p_to_thread_of(p, *oldest);
+    give_p(*oldest, p);
   } else {
     hand_off(s, p);
   }

@@ -71,7 +71,7 @@ bool without_p_watch::begin_round(std::int64_t now_ns) noexcept {
   if (now_ns - round_began_ns_ < sched_.options.slice_ns) return false;
   round_began_ns_ = now_ns;
   os::lock_guard const guard(sched_.lock);
-  next_ = sched_.all_ms;
+  next_ = sched_.ms.newest();
   return true;
 }
 

@@ -123,7 +123,7 @@ TEST(seeds_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
     EXPECT_EQ(rt::current_m()->tid, caller);
     EXPECT_TRUE(this_g().is_main);
     test::lock_of_sched const guard(this_sched().lock);
-    EXPECT_EQ(this_sched().ms_total, 1) << "no thread is woken before main has started";
+    EXPECT_EQ(this_sched().ms.total(), 1) << "no thread is woken before main has started";
   });
 }
 
@@ -197,7 +197,7 @@ TEST_P(seeds_sched, S04_when_all_but_main_sleep_every_other_p_is_idle_and_every_
     EXPECT_TRUE(test::spin_until([&] {
       test::lock_of_sched const guard(s.lock);
       return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0 &&
-             s.ms_idle == s.ms_total - 2;  // less this one, and M0
+             s.ms.count(rt::m_status::idle) == s.ms.total() - 2;  // less this one, and M0
     }));
   });
 }
@@ -227,10 +227,11 @@ census said_by(stats const& all) {
   return said;
 }
 
-int length_of(rt::M const* first, rt::M* rt::M::*next) {
-  int length = 0;
-  for (rt::M const* m = first; m != nullptr; m = m->*next) ++length;
-  return length;
+template <class F>
+int ms_that(rt::Sched const& s, F are) {
+  int count = 0;
+  for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) count += are(*m) ? 1 : 0;
+  return count;
 }
 
 // Counts Ps, threads and queued goroutines one by one while the world is stopped. Checks that the caches and the store
@@ -250,9 +251,9 @@ census count_in_a_stopped_world() {
     }
     {
       rt::os::lock_guard const guard(s.lock);
-      found.threads = length_of(s.all_ms, &rt::M::all_link) - length_of(s.threadless_ms, &rt::M::idle_link) -
-                      length_of(s.ended_ms, &rt::M::idle_link);
-      found.idle_threads = length_of(s.idle_m_list, &rt::M::idle_link) + (s.timekeeper != nullptr ? 1 : 0);
+      found.threads = ms_that(
+          s, [](rt::M const& m) { return m.status != rt::m_status::threadless && m.status != rt::m_status::let_go; });
+      found.idle_threads = ms_that(s, [](rt::M const& m) { return m.rests(); });
       found.global_queue = s.global_queue.size();
     }
     rt::os::lock_guard const guard(s.free_lock);

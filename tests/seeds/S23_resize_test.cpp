@@ -68,7 +68,7 @@ TEST(resizing, S20_S23_no_thread_watches_for_a_timer_that_is_gone_when_the_world
     rt::Sched& s = this_sched();
     auto const somebody_watches = [&s] {
       test::lock_of_sched const guard(s.lock);
-      return s.timekeeper != nullptr;
+      return s.ms.timekeeper() != nullptr;
     };
     wait_group end;
     end.add(1);
@@ -80,7 +80,7 @@ TEST(resizing, S20_S23_no_thread_watches_for_a_timer_that_is_gone_when_the_world
       is_over = true;
       EXPECT_TRUE(test::wait_until([&] {
         rt::os::lock_guard const guard(s.lock);  // no goroutine
-        return s.timekeeper == nullptr;
+        return s.ms.timekeeper() == nullptr;
       }));
       end.done();
     });
@@ -312,7 +312,7 @@ TEST_P(resize, S23_many_stop_the_world_at_once) {
   });
 }
 
-// When the world stops, the P of an unborn M is taken back. The M must not be forgotten, because otherwise every stop
+// When the world stops, the P of an M whose thread is being made is taken back. The M must not be forgotten, because otherwise every stop
 // would order new threads.
 TEST_P(resize, S23_S31_threads_on_their_way_when_the_world_stops_are_not_ordered_again) {
   run([] {

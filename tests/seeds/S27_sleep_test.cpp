@@ -96,7 +96,7 @@ TEST_P(seeds_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
 
 bool somebody_keeps_the_time() {
   test::lock_of_sched const guard(this_sched().lock);
-  return this_sched().timekeeper != nullptr;
+  return this_sched().ms.timekeeper() != nullptr;
 }
 
 // An M that arms an earlier timer while all other Ps are idle makes sure that the timer is watched.

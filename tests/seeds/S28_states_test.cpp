@@ -161,15 +161,13 @@ TEST(states, S28_an_m_is_seen_running_spinning_and_parked) {
     auto const ms_that = [&](auto are) {
       test::lock_of_sched const guard(s.lock);
       int count = 0;
-      for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) count += are(*m) ? 1 : 0;
+      for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) count += are(*m) ? 1 : 0;
       return count;
     };
     auto const runs = [](rt::M const& m) { return rt::hint_of(m.current) != nullptr; };
     auto const spins = [](rt::M const& m) { return rt::hint_of(m.spinning); };
     auto const is_parked = [&](rt::M const& m) {
-      rt::M const* idle = s.idle_m_list;
-      while (idle != nullptr && idle != &m) idle = idle->idle_link;
-      return idle != nullptr && rt::hint_of(m.p) == nullptr && rt::hint_of(m.current) == nullptr;
+      return m.status == rt::m_status::idle && rt::hint_of(m.p) == nullptr && rt::hint_of(m.current) == nullptr;
     };
     EXPECT_GE(ms_that(runs), 1) << "this one";
     EXPECT_TRUE(test::spin_until([&] {

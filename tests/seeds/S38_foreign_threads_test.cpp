@@ -220,7 +220,7 @@ TEST_P(foreign_threads, SS10_seats_are_used_again) {
     }
     int made = 0;
     test::lock_of_sched const guard(this_sched().lock);
-    for (rt::M const* m = this_sched().all_ms; m != nullptr; m = m->all_link) made += m->is_foreign ? 1 : 0;
+    for (rt::M const* m = this_sched().ms.newest(); m != nullptr; m = m->all_link) made += m->is_foreign ? 1 : 0;
     EXPECT_EQ(made, 1);
   });
 }
@@ -290,7 +290,7 @@ TEST_P(foreign_threads, S38_a_thread_goes_from_run_to_run) {
 
 rt::M* thread_from_outside_that_waits() {
   test::lock_of_sched const guard(this_sched().lock);
-  for (rt::M* m = this_sched().all_ms; m != nullptr; m = m->all_link) {
+  for (rt::M* m = this_sched().ms.newest(); m != nullptr; m = m->all_link) {
     rt::G const* const g = m->is_foreign ? rt::hint_of(m->current) : nullptr;
     if (g != nullptr && g->status.load(rt::relaxed) == rt::g_status::waiting) return m;
   }

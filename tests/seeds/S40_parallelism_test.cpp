@@ -37,7 +37,7 @@ struct in_user_code {
 
 in_user_code look_locked(rt::Sched const& s) {
   in_user_code seen;
-  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+  for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     if (rt::hint_of(m->current) == nullptr || m->in_runtime.load(rt::acquire)) continue;
     std::uint32_t const attention =
         m->attention.load(rt::acquire);  // pairs with take_p_of_sleeper: it was counted before

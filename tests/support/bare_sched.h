@@ -30,7 +30,8 @@ class bare_sched {
     for (int i = 0; i < procs; ++i) {
       p(i).transition(rt::p_status::stopped, rt::p_status::running);
       ms_.push_back(std::make_unique<rt::M>(*s_, i + 1));
-      ++s_->ms_total;
+      s_->ms.add(*ms_.back());
+      s_->ms.has_started(*ms_.back());
       rt::acquire_p(*ms_.back(), p(i));
       p(i).ticks_to_global = 30;  // halfway between two turns of the global queue
     }
@@ -46,7 +47,7 @@ class bare_sched {
     rt::os::lock_guard const guard(s_->lock);
     m(number).p = nullptr;
     rt::put_idle_p(*s_, p(number));
-    rt::put_idle_m_locked(*s_, m(number));
+    s_->ms.rest(m(number), 0);
   }
 
   void put_global(rt::entry e) {
@@ -58,7 +59,7 @@ class bare_sched {
   std::vector<long> drain_global() {
     std::vector<long> left;
     rt::os::lock_guard const guard(s_->lock);
-    while (rt::entry const e = rt::take_global_one_locked(*s_, p(0))) left.push_back(number_of(e));
+    while (rt::global_turn const turn = rt::take_global_one_locked(*s_, p(0))) left.push_back(number_of(turn.plain));
     return left;
   }
   std::vector<long> drain_ring(int number) {

@@ -152,7 +152,7 @@ inline void leave_the_first_thread() {
 [[nodiscard]] inline bool nobody_is_at_home() {
   rt::Sched& s = this_sched();
   lock_of_sched const guard(s.lock);
-  for (rt::M const* m = s.all_ms; m != nullptr; m = m->all_link) {
+  for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     if (rt::hint_of(m->residents) != 0) return false;
   }
   return true;

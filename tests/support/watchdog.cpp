@@ -83,20 +83,20 @@ watched_run::watched_run() {
 watched_run::~watched_run() { watched.store(nullptr, rt::release); }
 
 THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
-  print_error(
-      "scheduler: procs=%d idle_procs=%d spinning=%d global=%u threads=%d idle_threads=%d m0_waits=%d stopping=%d",
-      s.procs.size(), s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed), s.global_size.load(rt::relaxed),
-      s.ms_total, s.ms_idle, s.m0_waits ? 1 : 0, s.stopping ? 1 : 0);
+  print_error("scheduler: procs=%d idle_procs=%d spinning=%d global=%u threads=%d idle_threads=%d stopping=%d",
+              s.procs.size(), s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed),
+              s.global_size.load(rt::relaxed), s.ms.total(), s.ms.without_work(), s.stopping ? 1 : 0);
   for (auto const& p : s.procs) {
     if (p->status.load(rt::relaxed) == rt::p_status::idle && p->queue.looks_empty()) continue;
     print_error("P %d [%s] queued=%u%s tick=%u attention=%u m=%d", p->id, rt::name_of(p->status.load(rt::relaxed)),
                 p->queue.size(), p->queue.peek_next() ? "+next" : "", p->schedtick.load(rt::relaxed),
                 p->attention.load(rt::relaxed), p->m != nullptr ? p->m->id : -1);
   }
-  for (rt::M* m = s.all_ms; m != nullptr; m = m->all_link) {
+  for (rt::M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     rt::G const* const g = m->current;
-    print_error("M %d tid=%d p=%d%s%s runs=%lld", m->id, m->tid, m->p != nullptr ? m->p->id : -1,
-                m->spinning ? " spinning" : "", m->in_runtime.load(rt::relaxed) ? " in_runtime" : "",
+    print_error("M %d [%s] tid=%d p=%d%s%s runs=%lld", m->id, rt::name_of(m->status), m->tid,
+                m->p != nullptr ? m->p->id : -1, m->spinning ? " spinning" : "",
+                m->in_runtime.load(rt::relaxed) ? " in_runtime" : "",
                 g != nullptr ? static_cast<long long>(g->id) : -1LL);
   }
   s.g_slab.for_each([](rt::G& g) THRUM_NO_TSAN {

@@ -98,6 +98,39 @@ TEST_P(exit_on_a_goroutine, main_is_stopped_too) {
       testing::ExitedWithCode(7), "");
 }
 
+// Main is locked to the first thread, which sleeps in main's frames and is told to end.
+TEST_P(exit_on_a_goroutine, main_is_stopped_where_it_waits_on_its_own_thread) {
+  EXPECT_EXIT(
+      {
+        run_at(GetParam(), [] {
+          lock_os_thread();
+          chan<int> never;
+          go([] { std::exit(7); });
+          static_cast<void>(never.recv());
+        });
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_P(exit_on_a_goroutine, main_is_stopped_where_it_comes_back_from_a_call) {
+  EXPECT_EXIT(
+      {
+        run_at(GetParam(), [] {
+          lock_os_thread();
+          std::atomic<bool> exits{false};
+          go([&] {
+            exits = true;
+            std::exit(7);
+          });
+          blocking([&] {
+            while (!exits) ::sched_yield();
+          });
+          for (;;) thrum::yield();
+        });
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 TEST_P(exit_on_a_goroutine, of_several_that_call_it_one_wins) {
   EXPECT_EXIT(
       {

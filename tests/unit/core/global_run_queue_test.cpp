@@ -25,16 +25,19 @@ class global_line : public testing::Test {
     ms_.push_back(static_cast<M*>(std::memset(memory, 0, sizeof(M))));
     return *ms_.back();
   }
-  // An M that wants a P, for so many goroutines that are at home there.
-  M& calling(int goroutines) {
+  // An M that wants a P, for goroutines that are at home there.
+  M& calling() {
     M& called = m();
-    for (int i = 0; i < goroutines; ++i) {
-      gs_.emplace_back().locked_to = &called;
-      called.home_inbox.push_back(gs_.back());
-      called.ready_at_home.fetch_add(1U, relaxed);
-    }
     line_.call(called);
     return called;
+  }
+  // What has its turn: the goroutine of an entry, or the M that stands for a locked one.
+  static void const* who_is(entry e) {
+    return e.is_locked() ? static_cast<void const*>(e.g()->locked_to) : static_cast<void const*>(e.g());
+  }
+  void const* pop() {
+    return line_.next_is_m() ? static_cast<void const*>(line_.pop_m())
+                             : static_cast<void const*>(line_.pop_plain().g());
   }
   ~global_line() override {
     for (M* const m : ms_) ::operator delete (m, std::align_val_t{alignof(M)});
@@ -53,11 +56,11 @@ TEST_F(global_line, S19_both_kinds_leave_in_the_order_of_their_coming) {
   }
   EXPECT_EQ(line_.size(), 100U);
   for (entry const expected : came) {
-    EXPECT_EQ(line_.next_is_locked(), expected.is_locked());
-    EXPECT_EQ(line_.pop(), expected);
+    EXPECT_EQ(line_.next_is_m(), expected.is_locked());
+    EXPECT_EQ(pop(), who_is(expected));
   }
   EXPECT_TRUE(line_.empty());
-  EXPECT_FALSE(line_.pop());
+  EXPECT_EQ(pop(), nullptr);
 }
 
 TEST_F(global_line, S19_also_when_they_come_and_go_in_turns) {
@@ -66,11 +69,11 @@ TEST_F(global_line, S19_also_when_they_come_and_go_in_turns) {
     waiting.push_back(i % 5 == 0 ? locked() : plain());
     line_.push(waiting.back());
     if (i % 2 == 0) {
-      EXPECT_EQ(line_.pop(), waiting.front());
+      EXPECT_EQ(pop(), who_is(waiting.front()));
       waiting.pop_front();
     }
   }
-  for (entry const expected : waiting) EXPECT_EQ(line_.pop(), expected);
+  for (entry const expected : waiting) EXPECT_EQ(pop(), who_is(expected));
 }
 
 TEST_F(global_line, T05_the_oldest_that_is_locked_can_be_had_before_its_turn) {
@@ -79,36 +82,49 @@ TEST_F(global_line, T05_the_oldest_that_is_locked_can_be_had_before_its_turn) {
   entry const third = plain();
   entry const fourth = locked();
   for (entry const e : {first, second, third, fourth}) line_.push(e);
-  EXPECT_EQ(line_.pop_locked(), second.g());
+  EXPECT_EQ(line_.pop_m(), second.g()->locked_to);
   EXPECT_EQ(line_.size(), 3U);
-  for (entry const e : {first, third, fourth}) EXPECT_EQ(line_.pop(), e);
-  EXPECT_EQ(line_.pop_locked(), nullptr);
+  for (entry const e : {first, third, fourth}) EXPECT_EQ(pop(), who_is(e));
+  EXPECT_EQ(line_.pop_m(), nullptr);
 }
 
 TEST_F(global_line, T08_an_m_that_is_called_has_its_turn_among_the_others) {
   entry const first = plain();
   line_.push(first);
-  M& second = calling(2);
+  M& second = calling();
   entry const third = locked();
   line_.push(third);
   entry const fourth = plain();
   line_.push(fourth);
-  M& fifth = calling(1);
-  M& sixth = calling(1);
+  M& fifth = calling();
+  M& sixth = calling();
   EXPECT_EQ(line_.size(), 6U);
-  G* const resident = second.home_inbox.front();
-  EXPECT_EQ(line_.pop(), first);
-  EXPECT_TRUE(line_.next_is_locked());
-  EXPECT_EQ(line_.pop_locked(), third.g()) << "of two with the same turn, the one whose thread sleeps in its frames";
+  EXPECT_EQ(pop(), who_is(first));
+  EXPECT_TRUE(line_.next_is_m());
+  EXPECT_EQ(line_.pop_m(), third.g()->locked_to)
+      << "of two with the same turn, the one whose thread sleeps in its frames";
   EXPECT_EQ(line_.first_called(), &second);
-  EXPECT_EQ(line_.pop(), entry::locked(resident));
-  EXPECT_FALSE(second.is_called);
-  EXPECT_EQ(second.ready_at_home.load(relaxed), 1U) << "the other one is its own affair";
-  line_.uncall(fifth);
+  EXPECT_TRUE(second.wants_p);
+  EXPECT_EQ(pop(), &second);
+  EXPECT_FALSE(second.wants_p);
+  line_.withdraw(fifth);
   EXPECT_EQ(line_.first_called(), &sixth);
-  EXPECT_EQ(line_.pop(), fourth);
-  EXPECT_EQ(line_.pop_locked()->locked_to, &sixth);
+  EXPECT_EQ(pop(), who_is(fourth));
+  EXPECT_EQ(line_.pop_m(), &sixth);
   EXPECT_TRUE(line_.empty());
+}
+
+// An M that leaves from the middle leaves the others in their order.
+TEST_F(global_line, T08_a_call_that_is_withdrawn_leaves_the_others_in_their_order) {
+  M& first = calling();
+  M& second = calling();
+  M& third = calling();
+  line_.withdraw(second);
+  EXPECT_EQ(pop(), &first);
+  M& fourth = calling();
+  EXPECT_EQ(pop(), &third);
+  EXPECT_EQ(pop(), &fourth);
+  EXPECT_EQ(pop(), nullptr);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "core/sched.h"
 #include "support/fatal.h"
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -41,6 +42,42 @@ std::set<std::pair<p_status, p_status>> const p_edges = {
     {p_status::syscall, p_status::stopped}, {p_status::dead, p_status::stopped},
 };
 
+constexpr m_status m_states[] = {
+    m_status::threadless,     m_status::starting, m_status::starting_without_p, m_status::awake,     m_status::idle,
+    m_status::timekeeper,     m_status::roused,   m_status::in_place,           m_status::queued,    m_status::paused,
+    m_status::paused_in_libc, m_status::promised, m_status::waits_for_end,      m_status::dismissed, m_status::let_go};
+static_assert(std::size(m_states) == m_statuses);
+
+// The states that may follow each one, as the picture in docs/internals.md shows them.
+std::map<m_status, std::set<m_status>> const m_edges = {
+    {m_status::threadless, {m_status::starting, m_status::starting_without_p, m_status::awake}},
+    {m_status::starting, {m_status::awake, m_status::starting_without_p}},
+    {m_status::starting_without_p, {m_status::awake, m_status::starting, m_status::threadless}},
+    {m_status::awake,
+     {m_status::idle, m_status::timekeeper, m_status::in_place, m_status::queued, m_status::paused,
+      m_status::paused_in_libc, m_status::promised, m_status::waits_for_end, m_status::dismissed, m_status::let_go,
+      m_status::threadless}},
+    {m_status::idle, {m_status::awake, m_status::let_go}},
+    {m_status::timekeeper, {m_status::awake, m_status::roused, m_status::idle}},
+    {m_status::roused, {m_status::awake}},
+    {m_status::in_place, {m_status::awake, m_status::promised, m_status::dismissed}},
+    {m_status::queued, {m_status::promised, m_status::dismissed}},
+    {m_status::paused, {m_status::promised, m_status::dismissed}},
+    {m_status::paused_in_libc, {m_status::promised, m_status::dismissed}},
+    {m_status::promised, {m_status::awake}},
+    {m_status::waits_for_end, {}},
+    {m_status::dismissed, {m_status::waits_for_end}},
+    {m_status::let_go, {m_status::threadless}},
+};
+
+TEST(states, S28_an_m_changes_along_the_table_and_no_other_way) {
+  for (auto const from : m_states) {
+    for (auto const to : m_states) {
+      EXPECT_EQ(is_legal(from, to), m_edges.at(from).contains(to)) << name_of(from) << " to " << name_of(to);
+    }
+  }
+}
+
 TEST(states, S28_a_goroutine_changes_along_the_table_and_no_other_way) {
   for (auto const from : g_states) {
     for (auto const to : g_states) {
@@ -62,6 +99,8 @@ TEST(states, every_state_and_reason_has_a_name_of_its_own) {
   for (auto const state : g_states) EXPECT_TRUE(names.insert(name_of(state)).second) << name_of(state);
   names.clear();
   for (auto const state : p_states) EXPECT_TRUE(names.insert(name_of(state)).second) << name_of(state);
+  names.clear();
+  for (auto const state : m_states) EXPECT_TRUE(names.insert(name_of(state)).second) << name_of(state);
   names.clear();
   for (auto const reason :
        {wait_reason::none, wait_reason::semaphore, wait_reason::mutex, wait_reason::wait_group, wait_reason::once,

@@ -115,7 +115,7 @@ TEST_P(global_batch, S11_SC_07_the_first_runs_and_the_rest_goes_to_the_ring) {
   entry first;
   {
     os::lock_guard const guard(s->lock);
-    first = take_global_batch_locked(*s, s.p(0));
+    first = take_global_batch_locked(*s, s.p(0)).plain;
   }
   EXPECT_EQ(number_of(first), 0);
   EXPECT_EQ(s.p(0).counters.global_takes.load(relaxed), static_cast<std::uint64_t>(taken));

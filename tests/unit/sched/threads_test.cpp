@@ -63,7 +63,7 @@ TEST(idle_lists, S13_wake_one_starts_an_idle_m_as_a_spinner) {
   EXPECT_TRUE(s.m(1).spinning);
   EXPECT_EQ(s.m(1).next_p, &s.p(1));
   EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
-  EXPECT_EQ(s->ms_idle, 0);
+  EXPECT_EQ(s->ms.count(rt::m_status::idle), 0);
 }
 
 TEST(idle_lists, S13_while_an_m_spins_no_other_is_woken) {
@@ -104,9 +104,11 @@ TEST(idle_lists, S15_a_p_without_work_searches_if_no_other_is_idle_or_searches) 
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));
   EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
-  ASSERT_NE(s->unborn_ms, nullptr);
-  EXPECT_EQ(s->unborn_ms->next_p, &s.p(0));
-  EXPECT_TRUE(s->unborn_ms->spinning);
+  rt::M const* const ordered = s->ms.take_orders();
+  ASSERT_NE(ordered, nullptr);
+  EXPECT_EQ(ordered->status, rt::m_status::starting);
+  EXPECT_EQ(ordered->next_p, &s.p(0));
+  EXPECT_TRUE(ordered->spinning);
 }
 
 TEST(idle_lists, S15_otherwise_it_goes_to_the_idle_list) {

@@ -78,7 +78,7 @@ TEST(watch, S27_a_p_that_goes_to_a_paused_goroutine_does_not_end_the_watch) {
   paused.locked_to = &s.m(1);
   {
     os::lock_guard const guard(s->lock);
-    begin_pause_locked(s.m(1));
+    s->ms.queue(s.m(1), m_status::paused);
     put_global_locked(*s, entry::locked(&paused));
   }
   EXPECT_TRUE(see_that_timers_are_watched(*s));

@@ -1,0 +1,151 @@
+#include "core/m_pool.h"
+
+#include "base/check.h"
+
+#include <utility>
+
+namespace thrum::rt {
+void m_pool::change(M& m, m_status to) noexcept {
+  m_status const from = m.status;
+  bool const was_paused = m.is_paused();
+  if (!is_legal(from, to)) {
+    illegal_transition("M", static_cast<std::uint64_t>(m.id), name_of(from), name_of(from), name_of(to));
+  }
+  m.status = to;
+  if (from != m_status::threadless) --counts_[index(from)];
+  if (to != m_status::threadless) ++counts_[index(to)];
+  (m.is_foreign ? foreign_ : total_) += (counts(to) ? 1 : 0) - (counts(from) ? 1 : 0);
+  // seq_cst: either the thread that ends the run sees that m is not paused any more, or m sees is_over (end_pause)
+  if (m.is_paused()) paused_.fetch_add(1, relaxed);
+  if (was_paused) paused_.fetch_sub(1, seq_cst);
+}
+
+// --- all Ms ---
+
+M* m_pool::make(Sched& s) noexcept {
+  M* const m = records_.make(s, made_);
+  if (m == nullptr) return nullptr;
+  ++made_;
+  add(*m);
+  return m;
+}
+
+void m_pool::add(M& m) noexcept { m.all_link = std::exchange(all_, &m); }
+
+// --- numbers ---
+
+bool m_pool::all_are_at_rest() const noexcept {
+  if constexpr (debug_checks) check();
+  return count(m_status::idle) + count(m_status::in_place) + count(m_status::waits_for_end) +
+             count(m_status::dismissed) ==
+         total_ + foreign_;
+}
+
+void m_pool::check() const noexcept {
+  std::array<std::int32_t, m_statuses> found{};
+  int total = 0;
+  int foreign = 0;
+  for (M const* m = all_; m != nullptr; m = m->all_link) {
+    if (m->status != m_status::threadless) ++found[index(m->status)];
+    (m->is_foreign ? foreign : total) += counts(m->status) ? 1 : 0;
+  }
+  if (found == counts_ && total == total_ && foreign == foreign_) return;
+  fatal("internal error: inconsistent counts of threads: %d of %d, and of %d foreign ones", total_, total, foreign);
+}
+
+// --- Ms without a thread ---
+
+M* m_pool::start(Sched& s, m_status as) noexcept {
+  M* m = threadless_;
+  if (m != nullptr) {
+    threadless_ = std::exchange(m->thread_link, nullptr);
+  } else {
+    m = make(s);
+    if (m == nullptr) return nullptr;
+  }
+  change(*m, as);
+  return m;
+}
+
+void m_pool::order(M& m) noexcept { m.thread_link = std::exchange(orders_, &m); }
+
+M* m_pool::take_orders() noexcept { return std::exchange(orders_, nullptr); }
+
+M* m_pool::take_starting_without_p() noexcept {
+  if (count(m_status::starting_without_p) == 0) return nullptr;
+  M* m = all_;
+  while (m->status != m_status::starting_without_p) m = m->all_link;
+  change(*m, m_status::starting);
+  return m;
+}
+
+void m_pool::let_go(M& m) noexcept {
+  if (m.status == m_status::idle) remove_from_idle(m);
+  change(m, m_status::let_go);
+}
+
+void m_pool::note_end(M& m) noexcept { m.thread_link = std::exchange(ended_, &m); }
+
+M* m_pool::take_ended() noexcept {
+  M* const m = ended_;
+  if (m != nullptr) ended_ = std::exchange(m->thread_link, nullptr);
+  return m;
+}
+
+void m_pool::keep(M& m) noexcept {
+  change(m, m_status::threadless);
+  m.thread_link = std::exchange(threadless_, &m);
+}
+
+// --- Ms that rest ---
+
+void m_pool::rest(M& m, std::int64_t now_ns) noexcept {
+  if (timekeeper_ == &m) timekeeper_ = nullptr;
+  change(m, m_status::idle);
+  M* before = nullptr;
+  M* behind = idle_;
+  while (m.residents == 0 && behind != nullptr && behind->residents != 0) {
+    before = std::exchange(behind, behind->idle_link);
+  }
+  m.idle_back = before;
+  m.idle_link = behind;
+  (before != nullptr ? before->idle_link : idle_) = &m;
+  if (behind != nullptr) behind->idle_back = &m;
+  m.idle_since_ns = now_ns;
+}
+
+void m_pool::remove_from_idle(M& m) noexcept {
+  (m.idle_back != nullptr ? m.idle_back->idle_link : idle_) = m.idle_link;
+  if (m.idle_link != nullptr) m.idle_link->idle_back = m.idle_back;
+}
+
+void m_pool::make_timekeeper(M& m) noexcept {
+  THRUM_DCHECK(timekeeper_ == nullptr);
+  change(m, m_status::timekeeper);
+  timekeeper_ = &m;
+}
+
+bool m_pool::take(M& m) noexcept {
+  bool const sleeps = m.status != m_status::roused;
+  if (m.status == m_status::idle) {
+    remove_from_idle(m);
+  } else {
+    THRUM_DCHECK(timekeeper_ == &m);
+    timekeeper_ = nullptr;
+  }
+  change(m, m_status::awake);
+  return sleeps;
+}
+
+// --- the end of a run ---
+
+void m_pool::wait_for_end(M& m0) noexcept {
+  if (m0.status != m_status::waits_for_end) change(m0, m_status::waits_for_end);
+}
+
+void m_pool::dismiss(M& m) noexcept {
+  if (m.rests()) static_cast<void>(take(m));
+  change(m, m_status::dismissed);
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,151 @@
+// The Ms of one run: their states, their numbers, and the lists that they stand in (S22, S28, S31).
+//
+// Every change of an M's state is an operation of this class, and only these operations keep the numbers. So the check
+// for deadlocks can rely on the numbers, and checked builds count the Ms anew to prove it.
+//
+// The pool is passive. It takes no lock, wakes no thread and makes none. The caller does that when it has changed the
+// state. Everything is under sched.lock, except where a comment says otherwise.
+//
+// The table of legal changes is in core/status.cpp, and a picture of it in docs/internals.md.
+#pragma once
+
+#include "core/m.h"
+#include "core/slab.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::rt {
+
+class m_pool {
+ public:
+  // --- all Ms ---
+
+  // A new M, without a thread. nullptr: there is no memory.
+  [[nodiscard]] M* make(Sched& s) noexcept;
+  // The number of the next M. It is taken by an M that is not made here: a foreign one, or an M0 that there is not.
+  [[nodiscard]] int take_number() noexcept { return made_++; }
+  void add(M& m) noexcept;  // an M that was not made here
+  // The M that was made last. The others follow by M::all_link, and these links do not change.
+  [[nodiscard]] M* newest() const noexcept { return all_; }
+  [[nodiscard]] int made() const noexcept { return made_; }
+
+  // --- numbers ---
+
+  [[nodiscard]] int count(m_status status) const noexcept { return counts_[index(status)]; }
+  // Ms that have a thread or are about to get one, M0 included. Ms of foreign threads are not counted.
+  [[nodiscard]] int total() const noexcept { return total_; }
+  [[nodiscard]] int foreign() const noexcept { return foreign_; }  // Ms of foreign threads
+  [[nodiscard]] int without_work() const noexcept {                // what the statistics call idle threads
+    return count(m_status::idle) + (timekeeper_ != nullptr ? 1 : 0);
+  }
+  // Whether no M can make a goroutine run by itself: each is idle, sleeps with a parked goroutine, waits for the end of
+  // the run or was dismissed.
+  [[nodiscard]] bool all_are_at_rest() const noexcept;
+  // Checked builds: ends the program if the numbers are not those of the Ms.
+  void check() const noexcept;
+
+  // --- Ms without a thread ---
+
+  // Takes a record without a thread, or makes one. nullptr: there is no memory. The caller orders the thread (order) or
+  // makes it.
+  [[nodiscard]] M* start(Sched& s, m_status as) noexcept;
+  // order: m's thread has to be made. take_orders: the Ms that were ordered, linked by thread_link.
+  void order(M& m) noexcept;
+  [[nodiscard]] M* take_orders() noexcept;
+  [[nodiscard]] bool has_orders() const noexcept { return orders_ != nullptr; }
+  // An M that is starting without a P, and that is to start with one from now on. nullptr: there is none.
+  [[nodiscard]] M* take_starting_without_p() noexcept;
+  void p_was_taken_back(M& m) noexcept { change(m, m_status::starting_without_p); }
+  void has_started(M& m) noexcept { change(m, m_status::awake); }
+  // m is awake or idle. Its thread is to end, and it will leave the record to others.
+  void let_go(M& m) noexcept;
+  // note_end: m's thread is about to end. take_ended: the next such M, whose thread has to be joined.
+  void note_end(M& m) noexcept;
+  [[nodiscard]] M* take_ended() noexcept;
+  [[nodiscard]] bool any_ended() const noexcept { return ended_ != nullptr; }
+  // m's thread has ended or could not be made. The record is kept for another thread.
+  void keep(M& m) noexcept;
+
+  // --- Ms that rest ---
+
+  // The first idle M; the others follow by idle_link. Ms that are home to goroutines stand first. So a thread that
+  // needs any M takes one of these, and the others remain for goroutines that make way (sched/home.h). Within each kind
+  // the M that came last is first.
+  [[nodiscard]] M* first_idle() const noexcept { return idle_; }
+  // m is awake, or is the timekeeper and goes on sleeping.
+  void rest(M& m, std::int64_t now_ns) noexcept;
+
+  [[nodiscard]] M* timekeeper() const noexcept { return timekeeper_; }
+  [[nodiscard]] bool timekeeper_is_roused() const noexcept {
+    return timekeeper_ != nullptr && timekeeper_->status == m_status::roused;
+  }
+  void make_timekeeper(M& m) noexcept;
+  void rouse_timekeeper() noexcept { change(*timekeeper_, m_status::roused); }
+
+  // m rests, and is taken for work or wakes up by itself. Returns whether its thread sleeps, so that its note has to be
+  // woken.
+  [[nodiscard]] bool take(M& m) noexcept;
+
+  // --- Ms that sleep with a goroutine ---
+
+  void rest_in_place(M& m) noexcept { change(m, m_status::in_place); }
+  // `as` is queued, paused or paused_in_libc.
+  void queue(M& m, m_status as) noexcept { change(m, as); }
+  // m's turn in the global queue has come. The caller is about to give it a P.
+  void promise(M& m) noexcept { change(m, m_status::promised); }
+  // m gets a P. It was promised one or sleeps in place. If it is awake, it is on its way to sleep in place.
+  void end_rest(M& m) noexcept {
+    if (m.status != m_status::awake) change(m, m_status::awake);
+  }
+
+  // The number of threads that sleep in the middle of user code. May be read by any thread.
+  [[nodiscard]] std::int32_t paused() const noexcept { return paused_.load(relaxed); }
+
+  // --- the end of a run ---
+
+  void wait_for_end(M& m0) noexcept;
+  // Takes an M that rests or sleeps with a goroutine, or that is awake and calls this itself.
+  void dismiss(M& m) noexcept;
+
+  // The calling thread stops in the middle of user code for good. May be called by any thread. If all other threads
+  // rest, this is the last access to the run's memory. True: count_stopped came before.
+  [[nodiscard]] bool stop_for_good() noexcept { return paused_.fetch_add(1, seq_cst) >= stopped_are_counted; }
+  // How many threads sleep in the middle of user code. From now on a thread that stops counts itself. Any thread.
+  [[nodiscard]] std::int32_t count_stopped() noexcept { return paused_.fetch_add(stopped_are_counted, acq_rel); }
+  // How many, without that change. seq_cst pairs with promise: a paused thread that goes on after this sees is_over.
+  [[nodiscard]] std::int32_t stopped() const noexcept { return paused_.load(seq_cst) % stopped_are_counted; }
+
+  // --- foreign threads ---
+
+  void admit(M& m) noexcept { change(m, m_status::awake); }
+  void foreign_thread_ended(M& m) noexcept { change(m, m_status::threadless); }
+
+ private:
+  static constexpr std::int32_t stopped_are_counted = 1 << 30;
+
+  static constexpr std::size_t index(m_status status) noexcept { return static_cast<std::size_t>(status); }
+  // Whether an M in this state has a thread or is about to get one.
+  static constexpr bool counts(m_status status) noexcept {
+    return status != m_status::threadless && status != m_status::let_go;
+  }
+  void change(M& m, m_status to) noexcept;
+  void remove_from_idle(M& m) noexcept;
+
+  alignas(cache_line_bytes) atomic<std::int32_t> paused_{0};  // in user code: paused, or stopped for good
+  slab<M> records_;
+  M* all_ = nullptr;
+  int made_ = 0;  // the next M's id
+
+  alignas(cache_line_bytes) M* idle_ = nullptr;
+  M* timekeeper_ = nullptr;
+  M* orders_ = nullptr;      // Ms whose thread is to be made
+  M* ended_ = nullptr;       // Ms whose thread has to be joined
+  M* threadless_ = nullptr;  // records for reuse
+  int total_ = 0;
+  int foreign_ = 0;
+  std::array<std::int32_t, m_statuses> counts_{};  // without `threadless`
+};
+
+}  // namespace thrum::rt
