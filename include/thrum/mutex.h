@@ -34,8 +34,9 @@ class mutex {
   mutex& operator=(mutex const&) = delete;
 
   void lock() {
-    std::uint32_t const before = set_locked();
-    if ((before & (locked | starving)) != 0) return lock_slow(before);
+    std::uint32_t seen = 0;
+    // acquire pairs with the release of the last unlock
+    if (!state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) return lock_slow(seen);
     holder_.is_this_goroutine();
   }
 
@@ -51,10 +52,9 @@ class mutex {
 
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t seen = state_.load(detail::relaxed);
-    if ((seen & (promised | starving)) != 0) return try_lock_slow();
+    if ((seen & ~locked) != 0) return try_lock_slow();
     // acquire pairs with the release of the last unlock
-    if ((seen & locked) != 0 || !state_.compare_exchange(seen, seen | locked, detail::acquire, detail::relaxed))
-      return false;
+    if (seen != 0 || !state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) return false;
     holder_.is_this_goroutine();
     return true;
   }
@@ -72,24 +72,12 @@ class mutex {
   static constexpr std::uint32_t locked = 1;
   static constexpr std::uint32_t waiters = 2;  // a goroutine stands in the wait table; changed under the bucket's lock
   static constexpr std::uint32_t woken = 4;    // a waiter was woken and has not tried yet, so unlock wakes no other
-  // A goroutine has waited too long: newcomers queue, and unlock hands the mutex over. `locked` then tells a newcomer
-  // nothing, because set_locked() may have set it for that newcomer itself.
+  // A goroutine has waited too long: newcomers queue, and unlock hands the mutex over.
   static constexpr std::uint32_t starving = 8;
   static constexpr std::uint32_t promised = 16;  // locked for a goroutine that was handed the mutex and has not run yet
   // If a flag is set, the bits above hold the number of the run in which it was set. Flags of an ended run mean
   // nothing, because its waiters never come.
   static constexpr unsigned epoch_shift = 16;
-
-  // Returns the previous state. If that had neither `locked` nor `starving`, the caller owns the mutex.
-  std::uint32_t set_locked() noexcept {
-#if defined(__x86_64__)
-    // x86 has no fetch_or that returns the whole word. Guessing that the state is 0 saves the load before the CAS.
-    std::uint32_t seen = 0;
-    if (state_.compare_exchange(seen, locked, detail::acquire, detail::relaxed)) return 0;
-    if ((seen & locked) != 0) return seen;
-#endif
-    return state_.fetch_or(locked, detail::acquire);  // acquire pairs with the release of the last unlock
-  }
 
   void lock_slow(std::uint32_t before);
   [[nodiscard]] bool try_lock_until_ns(std::int64_t deadline_ns);

@@ -127,7 +127,7 @@ class shared_mutex {
   [[nodiscard]] bool take_if_free() noexcept;
   [[nodiscard]] bool wait_to_write(char const* what, std::int64_t deadline_ns);
   [[nodiscard]] bool wait_to_read(std::uint64_t before, char const* what, std::int64_t deadline_ns);
-  [[nodiscard]] bool writer_leaves_soon() const noexcept;
+  [[nodiscard]] bool enter_if_open() noexcept;
   void uncount_readers(std::uint64_t count) noexcept;
   void let_writer_in(std::uint32_t epoch) noexcept;
   void let_writer_in_locked(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;

@@ -202,6 +202,7 @@ void house::end() noexcept {
   // behind.
   if (!s.ender.compare_exchange(before, ended_by::run, acq_rel, relaxed)) os::sleep_for_good();
   // goroutines that wait at this point wait for good; the caller's thread learns of it when this returns
+  s.leaves_behind.store(true, relaxed);  // if end_all_ms has not, because no goroutine was left in user code
   Sched::live_epoch.store(0, relaxed);
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;

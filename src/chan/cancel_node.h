@@ -16,8 +16,8 @@
 // allocated, freed or called under it (T01).
 #pragma once
 
-#include "core/current.h"
 #include "os/spin_lock.h"
+#include "sync/wait.h"
 #include <thrum/context.h>
 
 #include <cstdint>
@@ -70,22 +70,16 @@ struct cancel_node : context_node, cancel_link {
 void enter_list(cancel_node& node) noexcept;
 void leave_list(cancel_node& node) noexcept;
 
-// Holds a node's lock. On a goroutine, it is inside the runtime meanwhile.
+// Holds a node's lock.
 class [[nodiscard]] node_guard {
  public:
-  explicit node_guard(cancel_node& node) noexcept : m_(rt::current_m()), lock_(node.lock) {
-    if (m_ != nullptr) rt::enter(*m_);
-    lock_.acquire();
-  }
-  ~node_guard() {
-    lock_.release();
-    if (m_ != nullptr) rt::leave(*m_);
-  }
+  explicit node_guard(cancel_node& node) noexcept : lock_(node.lock) { lock_.acquire(); }
+  ~node_guard() { lock_.release(); }
   node_guard(node_guard const&) = delete;
   node_guard& operator=(node_guard const&) = delete;
 
  private:
-  rt::M* const m_;
+  rt::uninterrupted mark_;
   rt::os::spin_lock& lock_;
 };
 

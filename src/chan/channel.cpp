@@ -3,10 +3,10 @@
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/chaos.h"
-#include "os/short_wait.h"
 #include "sched/park.h"
 #include "sched/queues.h"
 #include "sched/timers.h"
+#include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/chan.h>
 
@@ -275,6 +275,7 @@ closing close_and_leave(M& m, channel& c) noexcept {
 // Called on a thread that found no run alive. No goroutine waits then, except those that an earlier run has left
 // behind. Returns false if a run has begun since, and goroutines of that run wait here.
 bool close_between_runs(channel& c) noexcept {
+  uninterrupted const mark;  // the caller may be a goroutine that its run has left behind
   c.lock.acquire();
   // relaxed: a goroutine that waits here knew its run's epoch, and held the lock
   bool const are_left_behind = c.epoch != Sched::live_epoch.load(relaxed);
@@ -294,16 +295,13 @@ void close(channel* c) {
 }
 
 void close_if_open(channel* c) {
-  os::short_wait wait;
   while (!is_closed(c)) {
-    if (M* const m = callers_m()) {
-      enter(*m);
+    if (M* const m = enter_to_wake(live_epoch())) {
       static_cast<void>(close_and_leave(*m, *c));
       return;
     }
     os::chaos_point("chan.found_no_run");
     if (close_between_runs(*c)) return;
-    wait.pause();  // a run that is ending seats no foreign threads
   }
 }
 

@@ -221,7 +221,8 @@ struct Sched {
   // the end
   atomic<std::int32_t> ms_running{0};  // threads of Ms that have not reached their end, M0 not counted
   atomic<bool> is_over{false};         // the same as `stopping`, for threads that cannot take the lock
-  // Set at the end of a run that leaves goroutines behind: they do not come back from the runtime (sync/wait.h).
+  // Set before live_epoch ceases to name this run. Goroutines that the run leaves behind find it set, and do not come
+  // back from the runtime (sync/wait.h).
   atomic<bool> leaves_behind{false};
   // Decides between exit() on a goroutine and the return of run() when both happen at once: the first of them to write
   // it ends the run.

@@ -18,7 +18,7 @@ void forget_links(sudog& waiter) noexcept {
 }
 
 // Whether the thread that took this waiter out may wake its goroutine.
-bool is_ours(sudog& taken) noexcept { return !taken.in_race || taken.g->race.win(); }
+[[gnu::always_inline]] inline bool is_ours(sudog& taken) noexcept { return !taken.in_race || taken.g->race.win(); }
 
 }  // namespace
 
@@ -112,12 +112,12 @@ sudog* wait_bucket::take_first(sudog** slot) noexcept {
 
 sudog* wait_bucket::dequeue(void const* address, bool& more) noexcept {
   sudog** const slot = slot_of(address);  // all waiters of the address share this place in the tree
-  while (*slot != nullptr && (*slot)->address == address) {
+  more = *slot != nullptr;
+  while (more) {
     more = (*slot)->next != nullptr;
     sudog* const first = take_first(slot);
     if (is_ours(*first)) return first;
   }
-  more = false;
   return nullptr;
 }
 

@@ -29,6 +29,7 @@ namespace {
 
 std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
   if (!lock.owns_lock()) fatal("condition_variable::wait without holding the mutex");
+  if (is_left_behind()) lock.mutex()->unlock();  // the caller waits for good below, and others may need the mutex
   M* m = &enter_to_wait("condition_variable::wait");
   sudog& waiter = prepare_to_wait(*m);
   waiter.still_runs = true;

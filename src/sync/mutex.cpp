@@ -11,7 +11,9 @@
 //     up only a mutex that is locked, so the next unlock finds the flag clear.
 //  4. After the release, an unlock touches the mutex only under the bucket's lock, and only if a goroutine stands there
 //     under the mutex's key, because a goroutine that waits for a mutex keeps it alive.
-//  5. With `starving` set, only an owner's unlock gives the mutex away, and only to the first waiter in the bucket.
+//  5. With `starving` set, only an owner's unlock gives the mutex away, and only to the first waiter in the bucket. No
+//     other goroutine sets `locked` meanwhile. Otherwise, if the run ended between the two steps of that unlock, the next
+//     run would find a mutex that is locked and has no owner.
 //  6. What a run that is over left behind means nothing in the next one: neither its flags, nor a `locked` that was
 //     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
@@ -87,8 +89,8 @@ bool mutex::take_or_mark(std::uint32_t mark, std::uint32_t done_with, std::uint3
 }
 
 // A waiter that was not woken in time is out of the bucket, which is locked. If it was the last waiter, `waiters` is
-// cleared. But a mutex that starves is given away by its owner only, because newcomers may have set `locked` without
-// owning it.
+// cleared. But a mutex that starves is given away by its owner only, which may be on its way to the bucket, and writes
+// the whole word there.
 void mutex::leave_queue(wait_bucket& bucket, std::uint32_t epoch) noexcept {
   std::uint32_t seen = state_.load(relaxed);
   while (!bucket.has_waiters(key())) {
@@ -107,16 +109,15 @@ void mutex::lock_slow(std::uint32_t before) {
 
 bool mutex::try_lock_until_ns(std::int64_t deadline_ns) {
   if (detail::clock_ns() >= deadline_ns) return try_lock();
-  std::uint32_t const before = set_locked();
-  bool const is_ours = (before & (locked | starving)) == 0 || wait_to_own(before, "mutex::try_lock_for", deadline_ns);
+  bool const is_ours = wait_to_own(state_.load(relaxed), "mutex::try_lock_for", deadline_ns);  // relaxed: a first look
   if (is_ours) holder_.is_this_goroutine();
   return is_ours;
 }
 
 bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t deadline_ns) {
-  // The mutex was free, and the flag belongs to a run that is over, so the caller owns the mutex.
-  if ((before & locked) == 0 && (flags_of(before, live_epoch_after_release()) & starving) == 0) return true;
-  if ((before & promised) != 0 && try_lock()) return true;
+  // Flags of a run that is over, and a `locked` that it has promised, mean nothing.
+  bool const may_be_free = (before & locked) == 0 || (before & promised) != 0;
+  if (may_be_free && try_lock()) return true;
   M* m = &enter_to_wait(what);
   std::uint32_t const epoch = m->sched.epoch;
   if ((before & starving) == 0 && poll(*m, newcomer_patience_ns, [this] { return try_lock(); })) {

@@ -25,26 +25,18 @@ void semaphore::refuse(char const* what, std::int64_t n) noexcept {
 
 // Releases what an earlier run has promised to goroutines that never came. Every caller does so before it waits.
 //
-// A goroutine does both steps inside the runtime. Between them it could otherwise be stopped for good by the end of its
-// run, or find out too late that its run has left it behind, and the permits would be lost.
+// While a run is alive, both steps are done inside the runtime, because a goroutine could be stopped for good between
+// them by the end of its run, and the permits would be lost. While no run is alive, a goroutine that its run has left
+// behind does nothing, for the same reason.
 void semaphore::settle() noexcept {
   if (!has_broken_promise(promised_)) return;
-  M* const m = callers_m();
-  if (m == nullptr) {
-    if (word const permits = take_broken_promise(promised_)) release_slow(static_cast<std::int64_t>(permits));
-    return;
-  }
-  enter(*m);
-  sleep_if_left_behind(*m);
-  wait_bucket& bucket = m->sched.waiters.bucket_of(&state_);
-  g_list woken;
-  bucket.acquire();
-  if (word const permits = take_broken_promise(promised_)) {
-    give_locked(bucket, static_cast<std::int64_t>(permits), woken, m->sched.epoch);
-  }
-  bucket.release();
-  ready_all(*m, woken);
-  leave(*m);
+  std::uint32_t const epoch = live_epoch();
+  bool const is_done = wake_in_bucket(epoch, &state_, [&](wait_bucket& bucket, g_list& woken) {
+    word const permits = take_broken_promise(promised_);
+    if (permits != 0) give_locked(bucket, static_cast<std::int64_t>(permits), woken, epoch);
+  });
+  if (is_done || is_left_behind()) return;
+  if (word const permits = take_broken_promise(promised_)) release_slow(static_cast<std::int64_t>(permits));
 }
 
 // Releases n permits under the bucket's lock, so that `waited_for` cannot change meanwhile.
@@ -157,18 +149,13 @@ void semaphore::release_slow(std::int64_t n) noexcept {
 
 // Returns false if the waiters have been served meanwhile, or if their run is over.
 bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept {
-  M* const found = enter_to_wake(epoch);
-  if (found == nullptr) return false;
-  M& m = *found;
-  wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
-  g_list woken;
-  bucket.acquire();
-  bool const they_wait = bucket.has_waiters(&state_);
-  if (they_wait) serve(bucket, n, woken, epoch);
-  bucket.release();  // the semaphore may be gone from here on
-  ready_all(m, woken);
-  leave(m);
-  return they_wait;
+  bool they_wait = false;
+  return wake_in_bucket(epoch, &state_,
+                        [&](wait_bucket& bucket, g_list& woken) {
+                          they_wait = bucket.has_waiters(&state_);
+                          if (they_wait) serve(bucket, n, woken, epoch);
+                        }) &&
+         they_wait;
 }
 
 }  // namespace thrum

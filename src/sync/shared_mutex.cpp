@@ -32,33 +32,25 @@ void const* shared_mutex::readers_key() const noexcept { return key_of(this, loc
 
 // Unlocks what an earlier run has promised to goroutines that never came. Every caller does so before it waits.
 //
-// A goroutine does both steps inside the runtime. Between them it could otherwise be stopped for good by the end of its
-// run, or find out too late that its run has left it behind, and the shared_mutex would stay locked.
+// While a run is alive, both steps are done inside the runtime, because a goroutine could be stopped for good between
+// them by the end of its run, and the shared_mutex would stay locked. While no run is alive, a goroutine that its run
+// has left behind does nothing, for the same reason.
 void shared_mutex::settle() noexcept {
   if (!has_broken_promise(promised_)) return;
-  M* const m = callers_m();
-  if (m == nullptr) {
+  std::uint32_t const epoch = live_epoch();
+  bool const is_done = wake_in_bucket(epoch, this, [&](wait_bucket& bucket, g_list& woken) {
     word const promised = take_broken_promise(promised_);
-    if ((promised & held) != 0) unlock_slow();
-    if ((promised & readers) != 0) uncount_readers(promised & readers);
-    return;
-  }
-  enter(*m);
-  sleep_if_left_behind(*m);
-  std::uint32_t const epoch = m->sched.epoch;
-  wait_bucket& bucket = m->sched.waiters.bucket_of(this);
-  g_list woken;
-  bucket.acquire();
-  word const promised = take_broken_promise(promised_);
-  if ((promised & held) != 0) unlock_locked(bucket, woken, epoch);
-  if (word const count = promised & readers; count != 0) {
+    if ((promised & held) != 0) unlock_locked(bucket, woken, epoch);
+    word const count = promised & readers;
+    if (count == 0) return;
     word const before = state_.fetch_sub(count, acq_rel);  // release as unlock_shared; acquire: rule 1 of sync/stamp.h
     word const was = unstamped(before, flags, epoch) & (held | writers_wait | readers);
     if (was == (writers_wait | count)) let_writer_in_locked(bucket, woken, epoch);
-  }
-  bucket.release();
-  ready_all(*m, woken);
-  leave(*m);
+  });
+  if (is_done || is_left_behind()) return;
+  word const promised = take_broken_promise(promised_);
+  if ((promised & held) != 0) unlock_slow();
+  if ((promised & readers) != 0) uncount_readers(promised & readers);
 }
 
 // --- giving it away: under the bucket's lock, while it is held for the goroutine that gives it away, or free ---
@@ -185,37 +177,35 @@ void shared_mutex::unlock_locked(wait_bucket& bucket, g_list& woken, std::uint32
 }
 
 void shared_mutex::unlock_slow() noexcept {
-  M* found = nullptr;
-  for (run_stamp<word> seen(state_, flags); found == nullptr;) {
+  for (run_stamp<word> seen(state_, flags);;) {
     if (!seen.has(held)) {
       fatal("unlock of %s",
             seen.has(readers) ? "a shared_mutex that is read-locked, not write-locked" : "an unlocked shared_mutex");
     }
     if (!seen.has(flags)) {
       if (seen.change_to(seen.now() & ~held)) return;  // readers that are just coming see that it is free
-    } else if ((found = enter_to_wake(seen.epoch())) == nullptr) {
-      seen.look_again();
+      continue;
     }
+    auto const hand_on = [&, epoch = seen.epoch()](wait_bucket& bucket, g_list& woken) {
+      unlock_locked(bucket, woken, epoch);
+    };
+    if (wake_in_bucket(seen.epoch(), this, hand_on)) return;
+    seen.look_again();
   }
-  M& m = *found;
-  std::uint32_t const epoch = m.sched.epoch;
-  wait_bucket& bucket = m.sched.waiters.bucket_of(this);
-  g_list woken;
-  bucket.acquire();
-  unlock_locked(bucket, woken, epoch);
-  bucket.release();  // the shared_mutex may be gone from here on
-  ready_all(m, woken);
-  leave(m);
 }
 
 // --- readers ---
 
-bool shared_mutex::try_lock_shared_slow() noexcept {
-  settle();
+bool shared_mutex::enter_if_open() noexcept {
   for (run_stamp<word> seen(state_, flags);;) {
     if (seen.now() > readers) return false;
     if (seen.change_to(seen.now() + reader)) return true;
   }
+}
+
+bool shared_mutex::try_lock_shared_slow() noexcept {
+  settle();
+  return enter_if_open();
 }
 
 void shared_mutex::lock_shared_slow(word before) {
@@ -231,12 +221,14 @@ bool shared_mutex::try_lock_shared_until_ns(std::int64_t deadline_ns) {
 // The caller is counted as a reader, and is not inside.
 bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t deadline_ns) {
   if (unstamped(before, flags, live_epoch()) <= readers) return true;  // these were flags of a run that is over
-  settle();
-  if (run_stamp<word>(state_, flags).now() <= readers) return true;  // its acquire pairs with the writer's release
-  if ((before & writers_wait) == 0 && writer_leaves_soon()) return true;
-  uncount_readers(reader);
+  uncount_readers(reader);  // first, because the caller may never come back from the runtime
+  if (try_lock_shared_slow()) return true;
   M& m = enter_to_wait(what);
   std::uint32_t const epoch = m.sched.epoch;
+  if ((before & writers_wait) == 0 && poll(m, newcomer_patience_ns, [&] { return enter_if_open(); })) {
+    leave(m);
+    return true;
+  }
   sudog& waiter = prepare_to_wait(m);
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
@@ -259,18 +251,6 @@ bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t dead
   }
   end_wait(*end.m, waiter, end.how);
   return end.how == wait_outcome::woken;
-}
-
-// A writer was inside when the caller was counted. Returns true if the writer has left; by invariant 1 the caller is
-// inside then.
-bool shared_mutex::writer_leaves_soon() const noexcept {
-  M* const m = callers_m();
-  if (m == nullptr) return false;
-  enter(*m);
-  bool const left =
-      poll(*m, newcomer_patience_ns, [this] { return (state_.load(acquire) & held) == 0; });  // pairs with its release
-  leave(*m);
-  return left;
 }
 
 void shared_mutex::uncount_readers(word count) noexcept {
@@ -297,16 +277,9 @@ void shared_mutex::unlock_shared_slow(word before) noexcept {
 // The last reader has left, and a writer waits. Or the writer has been let in meanwhile, and the shared_mutex may be
 // gone.
 void shared_mutex::let_writer_in(std::uint32_t epoch) noexcept {
-  M* const found = enter_to_wake(epoch);
-  if (found == nullptr) return;
-  M& m = *found;
-  wait_bucket& bucket = m.sched.waiters.bucket_of(this);
-  g_list woken;
-  bucket.acquire();
-  let_writer_in_locked(bucket, woken, epoch);
-  bucket.release();
-  ready_all(m, woken);
-  leave(m);
+  // If that run is over, the writer does not wait.
+  static_cast<void>(wake_in_bucket(
+      epoch, this, [&](wait_bucket& bucket, g_list& woken) { let_writer_in_locked(bucket, woken, epoch); }));
 }
 
 void shared_mutex::let_writer_in_locked(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {

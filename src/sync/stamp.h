@@ -12,9 +12,9 @@
 //     could take the flags of a run that has begun meanwhile for those of a run that is over, and forget its waiters.
 //  2. What the caller does about it is a compare-and-swap of the word that it has seen. If that fails, it reads both
 //     again.
-//  3. Inside the runtime the number is that of the caller's M. The run cannot end meanwhile: prepare_to_wait and
-//     enter_to_wake do not return to a goroutine whose run is over, and the end of a run waits for the threads that are
-//     inside the runtime (sched/end_all_ms.cpp).
+//  3. Inside the runtime the number is that of the caller's M. The run cannot end meanwhile: prepare_to_wait does not
+//     return to a goroutine whose run is over, enter_to_wake enters the run that it is asked for, and the end of a run
+//     waits for the threads that are inside the runtime (sched/end_all_ms.cpp).
 //
 // What was given to a goroutine that had not yet run to take it when its run ended must come back too. A waker that
 // hands something over writes it into a second word, `promised`, and the woken goroutine takes it out there before it
@@ -68,43 +68,53 @@ template <class Word>
   return (plain & flags) != 0 ? plain | static_cast<Word>(epoch) << stamp_shift_of<Word> : plain;
 }
 
-// One read of such a word, and the attempt to change what was read.
+// One read of such a word, and the attempt to change what was read. It is meant to be kept in registers: no member's
+// address is taken. If no flag is set, which is the usual case, the number of the run is not asked for.
 template <class Word>
 class run_stamp {
  public:
-  // For a caller outside the runtime.
-  run_stamp(atomic<Word>& state, Word flags) noexcept : state_(state), flags_(flags), seen_(state.load(acquire)) {
-    epoch_ = live_epoch();
+  // For a caller outside the runtime, which sets no flags.
+  [[gnu::always_inline]] run_stamp(atomic<Word>& state, Word flags) noexcept : state_(state), flags_(flags) {
+    look_again();
   }
   // For a caller inside the runtime, in the run `epoch`.
-  run_stamp(atomic<Word>& state, Word flags, std::uint32_t epoch) noexcept
-      : state_(state), flags_(flags), seen_(state.load(acquire)), epoch_(epoch), is_inside_(true) {}
+  [[gnu::always_inline]] run_stamp(atomic<Word>& state, Word flags, std::uint32_t epoch) noexcept
+      : state_(state), flags_(flags), epoch_(epoch), is_inside_(true) {
+    look_again();
+  }
 
   // The word without the stamp, and without the flags of a run that is over.
-  [[nodiscard]] Word now() const noexcept { return unstamped(seen_, flags_, epoch_); }
-  [[nodiscard]] bool has(Word flag) const noexcept { return (now() & flag) != 0; }
+  [[nodiscard]] Word now() const noexcept { return now_; }
+  [[nodiscard]] bool has(Word flag) const noexcept { return (now_ & flag) != 0; }
   [[nodiscard]] Word raw() const noexcept { return seen_; }
-  // The run whose flags count; 0: no run was alive.
+  // The run to which the flags in now() belong.
   [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
 
-  void look_again() noexcept {
-    seen_ = state_.load(acquire);
-    if (!is_inside_) epoch_ = live_epoch();
-  }
+  [[gnu::always_inline]] void look_again() noexcept { note(state_.load(acquire)); }
 
   // Changes the word to `next`, with the stamp if it has a flag. Returns false if the word has changed, or if the
   // attempt failed spuriously; now() is the result of a new read then. acquire and release: for rule 1, and for what
   // the primitives hand over.
-  [[nodiscard]] bool change_to(Word next) noexcept {
-    if (state_.compare_exchange_weak(seen_, stamped(next, flags_, epoch_), acq_rel, acquire)) return true;
-    if (!is_inside_) epoch_ = live_epoch();
+  [[nodiscard, gnu::always_inline]] bool change_to(Word next) noexcept {
+    Word seen = seen_;
+    if (state_.compare_exchange_weak(seen, stamped(next, flags_, epoch_), acq_rel, acquire)) return true;
+    note(seen);
     return false;
   }
 
  private:
+  [[gnu::always_inline]] void note(Word seen) noexcept {
+    seen_ = seen;
+    now_ = seen & ~stamp_mask_of<Word>;
+    if ((seen & flags_) == 0) return;
+    if (!is_inside_) epoch_ = live_epoch();
+    now_ = unstamped(seen, flags_, epoch_);
+  }
+
   atomic<Word>& state_;
   Word const flags_;
-  Word seen_;
+  Word seen_ = 0;
+  Word now_ = 0;
   std::uint32_t epoch_ = 0;
   bool const is_inside_ = false;
 };

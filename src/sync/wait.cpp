@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "core/forked.h"
 #include "os/chaos.h"
-#include "os/short_wait.h"
 
 #include <new>
 #include <stdexcept>
@@ -64,18 +63,6 @@ g_list take_all(wait_bucket& bucket, void const* address) noexcept {
     if (sudog* const next = bucket.dequeue(address, more)) taken.push_back(*next->g);
   }
   return taken;
-}
-
-M* enter_to_wake(std::uint32_t epoch) noexcept {
-  if (M* const m = callers_m()) {
-    enter(*m);
-    sleep_if_left_behind(*m);
-    if (m->sched.epoch == epoch) return m;
-    leave(*m);
-  }
-  os::short_wait wait;
-  while (Sched::live_epoch.load(relaxed) == epoch) wait.pause();  // that run is coming to its end
-  return nullptr;
 }
 
 }  // namespace thrum::rt

@@ -12,6 +12,7 @@
 #include "core/wait_table.h"
 #include "sched/park.h"
 #include "sched/records.h"
+#include "sys/foreign.h"
 #include "wait/release_all.h"
 #include "wait/timed_wait.h"
 
@@ -33,11 +34,10 @@ namespace thrum::rt {
 
 // Does not return on a goroutine that its run has left behind. Such a goroutine must not write into objects that
 // goroutines of a later run use, because it would do so under the locks of the earlier run's wait table.
-[[gnu::cold]] void sleep_unless_exiting(M& m) noexcept;
+void sleep_unless_exiting(M& m) noexcept;
 [[gnu::always_inline]] inline void sleep_if_left_behind(M& m) noexcept {
   // relaxed: ordered by the barrier of end_all_ms
-  bool const is_left = m.sched.leaves_behind.load(relaxed) || m.sched.epoch != Sched::live_epoch.load(relaxed);
-  if (is_left) [[unlikely]]
+  if (m.sched.leaves_behind.load(relaxed)) [[unlikely]]
     sleep_unless_exiting(m);
 }
 
@@ -63,10 +63,76 @@ inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::m
 // Takes all waiters of the address out of the bucket, which is locked. For queues that are known to be short.
 [[nodiscard]] g_list take_all(wait_bucket& bucket, void const* address) noexcept;
 
-// Returns the M on which goroutines that wait in this run can be woken, with the mark set. Returns nullptr on a foreign
-// thread if that run is over, because what its waiters left in the object's state then means nothing. Does not return
-// on a goroutine whose run is over, because it cannot wake goroutines of another run.
-[[nodiscard]] M* enter_to_wake(std::uint32_t epoch) noexcept;
+// Returns the M on which goroutines that wait in the run `epoch` can be woken, with the mark set. Returns nullptr if that
+// run is over, because what its waiters left in the object's state then means nothing.
+//
+// A goroutine that an earlier run has left behind wakes goroutines of a later run as a foreign thread does. Otherwise an
+// object that it has released would have waiters and no holder that wakes them. But it never waits in a later run.
+//
+// Does not return on a goroutine of the run `epoch` itself if that run is coming to its end, because the goroutines that
+// it would wake do not go on either.
+[[nodiscard, gnu::always_inline]] inline M* enter_to_wake(std::uint32_t epoch) noexcept {
+  M* const m = current_m();
+  // If a foreign thread's seat is over, its run's memory may be gone. So m.sched is not read on a foreign thread.
+  bool const is_of_that_run = m != nullptr && m->current != nullptr && !m->is_foreign && m->sched.epoch == epoch;
+  if (!is_of_that_run) [[unlikely]]
+    return enter_from_outside(epoch);
+  enter(*m);
+  sleep_if_left_behind(*m);
+  return m;
+}
+
+// Runs step(bucket, woken) under the lock of the address's bucket in the run `epoch`, and wakes the goroutines that step
+// has put into `woken`. Returns false, without calling step, if that run is over. The object may be gone on return.
+template <class Step>
+[[nodiscard]] bool wake_in_bucket(std::uint32_t epoch, void const* address, Step step) noexcept {
+  M* const m = enter_to_wake(epoch);
+  if (m == nullptr) return false;
+  wait_bucket& bucket = m->sched.waiters.bucket_of(address);
+  g_list woken;
+  bucket.acquire();
+  step(bucket, woken);
+  bucket.release();
+  ready_all(*m, woken);
+  leave(*m);
+  return true;
+}
+
+// Whether the caller is a goroutine that its run has left behind. What it begins outside the runtime, it may not end,
+// because a signal may stop it for good.
+[[nodiscard]] inline bool is_left_behind() noexcept {
+  M const* const m = current_m();
+  return m != nullptr && !m->is_foreign && m->sched.leaves_behind.load(relaxed);  // relaxed: as above
+}
+
+// While it lives, no signal stops the calling goroutine, so the goroutine may hold a spin lock that foreign threads and
+// goroutines of other runs take as well. A goroutine that its run has left behind does not enter the runtime, because it
+// might not come back, and only sets the mark. Foreign threads are never stopped, so it does nothing on them.
+class [[nodiscard]] uninterrupted {
+ public:
+  uninterrupted() noexcept : m_(current_m()), is_left_(is_left_behind()) {
+    if (m_ != nullptr && m_->is_foreign) m_ = nullptr;
+    if (is_left_) {
+      m_->in_runtime.store(true, relaxed);  // relaxed: only the signal handler of this thread reads it
+      signal_fence();
+    } else if (m_ != nullptr) {
+      enter(*m_);
+    }
+  }
+  ~uninterrupted() {
+    if (is_left_) {
+      clear_mark(*m_);
+    } else if (m_ != nullptr) {
+      leave(*m_);
+    }
+  }
+  uninterrupted(uninterrupted const&) = delete;
+  uninterrupted& operator=(uninterrupted const&) = delete;
+
+ private:
+  M* m_;
+  bool const is_left_;
+};
 
 // Runs decide() under the bucket's lock. If decide() returns true, waits there until released; if false, returns at
 // once. If the deadline comes first and no other goroutine waits, gave_up() runs under the lock. Returns false if the

@@ -12,19 +12,18 @@ using namespace rt;
 
 constexpr word waited_for = 1;  // of the run whose number stands above (sync/stamp.h); changed under the bucket's lock
 constexpr word one = 2;
-constexpr std::int64_t count_max = (std::int64_t{1} << (stamp_shift - 1)) - 1;
+constexpr word count_max = (word{1} << (stamp_shift - 1)) - 1;
 
 constexpr std::int64_t count_of(word state) { return static_cast<std::int64_t>((state & ~stamp_mask) / one); }
 
-[[noreturn, gnu::noinline]] void throw_negative() { throw std::logic_error("thrum: negative wait_group counter"); }
-
 [[noreturn, gnu::noinline]] void throw_out_of_range(std::int64_t delta) {
+  if (delta < 0) throw std::logic_error("thrum: negative wait_group counter");
   throw std::logic_error("thrum: wait_group::add(" + std::to_string(delta) + ") takes the count out of its range");
 }
 
 // The count falls to zero while goroutines wait. So the state changes and the waiters leave under the bucket's lock.
 // Returns false if the count has changed meanwhile, or if the run of the waiters is over.
-bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
+[[nodiscard]] bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return false;
   M& m = *found;
@@ -41,26 +40,44 @@ bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
   return last;
 }
 
+// One attempt to add.
+struct addition {
+  [[gnu::always_inline]] addition(atomic<word>& state, std::int64_t delta) noexcept
+      : seen(state, waited_for), count(seen.now() / one + static_cast<word>(delta)) {}
+
+  // A sum that is negative or overflows is also greater than count_max.
+  [[nodiscard]] bool is_in_range() const noexcept { return count <= count_max; }
+  [[nodiscard]] bool releases_waiters() const noexcept { return count == 0 && seen.has(waited_for); }
+  // The last done() sees what all others did before theirs.
+  [[nodiscard, gnu::always_inline]] bool is_made() noexcept {
+    return seen.change_to(one * count | (seen.now() & waited_for));
+  }
+
+  run_stamp<word> seen;
+  word const count;
+};
+
+[[gnu::noinline]] void add_slow(atomic<word>& state, std::int64_t delta) {
+  for (;;) {
+    addition next(state, delta);
+    if (!next.is_in_range()) throw_out_of_range(delta);
+    if (next.releases_waiters() ? release_waiters(state, next.seen.raw(), next.seen.epoch()) : next.is_made()) return;
+  }
+}
+
+[[gnu::noinline]] void release_or_add(atomic<word>& state, word seen, std::uint32_t epoch, std::int64_t delta) {
+  if (!release_waiters(state, seen, epoch)) add_slow(state, delta);
+}
+
 }  // namespace
 
-// As run_stamp does it, written out because every goroutine of a group comes here: the word first, with acquire, then
-// the run.
+// Every goroutine of a group comes here. So what is not the usual case is left to functions that are called last, for
+// which this one need not save registers.
 void wait_group::add(std::int64_t delta) {
-  for (word seen = state_.load(acquire);;) {
-    auto const epoch = static_cast<std::uint32_t>(seen >> stamp_shift);
-    bool const they_wait = (seen & waited_for) != 0 && epoch == live_epoch();
-    std::int64_t count = 0;
-    if (__builtin_add_overflow(count_of(seen), delta, &count) || count > count_max) throw_out_of_range(delta);
-    if (count < 0) throw_negative();
-    if (count == 0 && they_wait) {
-      if (release_waiters(state_, seen, epoch)) return;
-      seen = state_.load(acquire);
-      continue;
-    }
-    word const kept = they_wait ? seen & (stamp_mask | waited_for) : 0;
-    // acq_rel: the last done() sees what all others did before theirs
-    if (state_.compare_exchange_weak(seen, one * static_cast<word>(count) | kept, acq_rel, acquire)) return;
-  }
+  addition next(state_, delta);
+  if (next.releases_waiters()) return release_or_add(state_, next.seen.raw(), next.seen.epoch(), delta);
+  if (!next.is_in_range() || !next.is_made()) [[unlikely]]
+    add_slow(state_, delta);
 }
 
 void wait_group::wait() {

@@ -15,6 +15,7 @@
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sys/foreign.h"
 #include "sys/preempt.h"
 #include "sys/unannounced.h"
 #include <thrum/blocking.h>
@@ -83,6 +84,7 @@ void thread_from_outside_goes_away(M& m) noexcept {
   }
   m.attention.store(m_attend::away, release);  // pairs with is_inside, as does the next store:
   m.in_runtime.store(false, release);          // the thread is done with the run's memory
+  end_visit();
 }
 
 // --- the way back ---
@@ -178,13 +180,6 @@ void is_back_from_the_queue(M& m) noexcept {
   m.attention.store(0, relaxed);
 }
 
-// A foreign thread came back after the end of the run. No other code counts it.
-[[noreturn]] void sleep_as_left_behind(M& m) noexcept {
-  Sched::threads_asleep_for_good.fetch_add(1, relaxed);
-  m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
-  leave_it_there(m);
-}
-
 // False: the run is over. m has no P.
 [[nodiscard]] bool comes_back_on_this_thread(M& m) noexcept {
   came const how = come_back_at_once(m);
@@ -197,8 +192,23 @@ void is_back_from_the_queue(M& m) noexcept {
 }
 
 void come_back_on_this_thread(M& m) noexcept {
-  if (comes_back_on_this_thread(m)) return;
-  if (m.is_foreign) sleep_as_left_behind(m);
+  if (!comes_back_on_this_thread(m)) leave_it_there(m);
+}
+
+// m belongs to a foreign thread, which has set its mark. Returns false, with the mark clear, if the run is over.
+[[nodiscard]] bool comes_from_outside(M& m) noexcept {
+  bool const comes = !m.run_is_over.load(relaxed) && comes_back_on_this_thread(m);  // relaxed: see sys/foreign.h
+  if (comes) {
+    m.attention.store(m_attend::visits, relaxed);
+  } else {
+    m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
+  }
+  return comes;
+}
+
+// A foreign thread came back after the end of the run. No other code counts it.
+[[noreturn]] void sleep_as_left_behind(M& m) noexcept {
+  Sched::threads_asleep_for_good.fetch_add(1, relaxed);
   leave_it_there(m);
 }
 
@@ -245,7 +255,10 @@ void entered_with_attention(M& m) noexcept {
   std::uint32_t const seen = settle_who_has_the_p(m);
   if ((seen & m_attend::pause) != 0) look_at_mask(m);
   if ((seen & m_attend::away) == 0) return;
-  if (m.run_is_over.load(relaxed)) sleep_as_left_behind(m);  // only foreign threads: see sys/foreign.h
+  if (m.is_foreign) {
+    if (!comes_from_outside(m)) sleep_as_left_behind(m);
+    return;
+  }
   come_back_on_this_thread(m);
   came_back_from(m, seen);
 }
@@ -260,6 +273,12 @@ void entered_to_exit(M& m) noexcept {
   if (g.status.load(relaxed) != g_status::runnable) return;
   g.transition(g_status::runnable, g_status::running);
   g.transition(g_status::running, g_status::syscall);
+}
+
+bool enter_if_alive(M& m) noexcept {
+  m.in_runtime.store(true, relaxed);
+  signal_fence();  // the mark is set before m looks whether its seat is over: see sys/foreign.h
+  return comes_from_outside(m);
 }
 
 namespace {

@@ -40,6 +40,10 @@ namespace thrum::rt {
 // here, or waits for one here. The caller has set the mark.
 void get_p_in_user_code(M& m) noexcept;
 
+// m belongs to a foreign thread that is outside the runtime. Enters the runtime as enter() does. Returns false, with the
+// mark clear, if the run is over.
+[[nodiscard]] bool enter_if_alive(M& m) noexcept;
+
 // The functions that boot puts into m_hooks.
 void entered_with_attention(M& m) noexcept;
 void entered_to_exit(M& m) noexcept;

@@ -8,6 +8,7 @@
 #include "os/thread.h"
 #include "sched/thread_maker.h"
 #include "sched/threads.h"
+#include "sys/blocking.h"
 
 #include <new>
 #include <utility>
@@ -26,6 +27,7 @@ struct foreign_seat {
   M** thread_has = nullptr;       // where the thread keeps its M; nullptr: no thread has the seat
   foreign_seat* next = nullptr;   // in the list of the run's seats
   foreign_seat* spare = nullptr;  // in the list of seats that no thread has
+  M* visitor = nullptr;           // the thread's M in an earlier run, whose goroutine visits this run
 };
 
 namespace {
@@ -91,8 +93,9 @@ foreign_seat* take_seat(Sched& s) noexcept {
   return seat;
 }
 
-// Called when the thread ends.
-void leave_seat(void*) noexcept {
+enum class because : bool { its_thread_ends, its_visit_ends };
+
+void leave_seat(because why) noexcept {
   foreign_seat* const seat = std::exchange(own_seat, nullptr);
   if (seat == nullptr || forked_inside_run()) return;  // the parent may have held the lock
   os::lock_guard const guard(registry.lock);
@@ -107,11 +110,13 @@ void leave_seat(void*) noexcept {
   seat->spare = std::exchange(s->seats_left, seat);
   {
     os::lock_guard const of_sched(s->lock);
-    s->threads_that_left.add(seat->m.tid);
+    if (why == because::its_thread_ends) s->threads_that_left.add(seat->m.tid);
     s->ms.foreign_thread_ended(seat->m);
   }
   ring_thread_maker(*s);
 }
+
+void leave_seat_at_thread_end(void*) noexcept { leave_seat(because::its_thread_ends); }
 
 // A thread whose mark is clear may be on its way in or out. Only a thread that is away is outside. acquire pairs with
 // thread_from_outside_goes_away.
@@ -126,13 +131,16 @@ bool needs_run(foreign_seat const& seat) noexcept { return is_inside(seat) || se
 bool is_about_to_leave(foreign_seat const& seat) noexcept {
   if (seat.m.keeps_run.load(acquire) != 0) return true;  // pairs with let_run_go
   auto const status = seat.g.status.load(relaxed);
-  bool const has_just_come = status == g_status::syscall && (seat.m.attention.load(relaxed) & m_attend::away) == 0;
-  return is_inside(seat) && (status == g_status::running || status == g_status::runnable || has_just_come);
+  // In `syscall` it is on its way in or out.
+  return is_inside(seat) &&
+         (status == g_status::running || status == g_status::runnable || status == g_status::syscall);
 }
 
 // Whether the thread is at work inside the runtime, as opposed to a thread that waits there or sleeps for good.
 bool runs_inside(foreign_seat const& seat) noexcept {
-  return seat.g.status.load(relaxed) == g_status::running && is_active_inside(seat.m);
+  auto const status = seat.g.status.load(relaxed);
+  bool const is_at_work = status == g_status::running || status == g_status::syscall;  // or on its way in or out
+  return is_at_work && is_active_inside(seat.m);
 }
 
 // Whether the thread waits for its turn, and an M has just given it a P. It will run as soon as it gets a CPU. The thread
@@ -163,10 +171,11 @@ void admit_threads(Sched& s) noexcept {
   registry.admitting = &s;
 }
 
-M* seat_thread() noexcept {
-  if (current_m() != nullptr) return nullptr;  // the caller is on the scheduler's own stack
+namespace {
+
+// The calling thread has no M.
+M* give_seat(M* visitor) noexcept {
   if (forked_inside_run()) return nullptr;
-  if (!os::call_at_thread_end(leave_seat)) return nullptr;
   os::lock_guard const guard(registry.lock);
   if (registry.admitting == nullptr) return nullptr;
   Sched& s = *registry.admitting;
@@ -177,6 +186,7 @@ M* seat_thread() noexcept {
     own_seat->spare = std::exchange(registry.of_nobody, own_seat);
   }
   own_seat = seat;
+  seat->visitor = visitor;
   set_current_m(&seat->m);
   seat->thread_has = own_m_place();
   std::uint64_t id = 0;
@@ -189,6 +199,52 @@ M* seat_thread() noexcept {
   seat_m(*seat);
   s.ms.admit(seat->m);
   return &seat->m;
+}
+
+// `own` is the M of a goroutine that its run has left behind. While the thread has no M or that of a seat, a signal of
+// the earlier run does not stop it (sys/preempt.cpp), so it can hold locks of this run.
+M* begin_visit(M& own) noexcept {
+  if (own.current == nullptr) return nullptr;  // the caller is on the scheduler's own stack
+  set_current_m(nullptr);
+  M* const m = give_seat(&own);
+  if (m == nullptr) set_current_m(&own);
+  return m;
+}
+
+}  // namespace
+
+M* seat_thread() noexcept {
+  if (current_m() != nullptr) return nullptr;  // the caller is on the scheduler's own stack
+  return os::call_at_thread_end(leave_seat_at_thread_end) ? give_seat(nullptr) : nullptr;
+}
+
+M* enter_from_outside(std::uint32_t epoch) noexcept {
+  if (epoch == 0) return nullptr;
+  os::short_wait wait;
+  for (; Sched::live_epoch.load(relaxed) == epoch; wait.pause()) {
+    M* m = current_m();
+    if (m == nullptr) {
+      m = seat_thread();
+    } else if (!m->is_foreign) {
+      m = begin_visit(*m);
+    }
+    if (m == nullptr) continue;
+    if (!enter_if_alive(*m)) {
+      end_visit();
+      continue;
+    }
+    if (m->sched.epoch == epoch) return m;
+    leave(*m);
+    break;
+  }
+  return nullptr;
+}
+
+void end_visit() noexcept {
+  if (own_seat == nullptr || own_seat->visitor == nullptr) return;
+  M* const own = std::exchange(own_seat->visitor, nullptr);
+  leave_seat(because::its_visit_ends);
+  set_current_m(own);
 }
 
 int threads_inside(Sched& s) noexcept {

@@ -14,7 +14,8 @@
 //   the end of the run                              the thread
 //   1. takes the M from the thread, and marks       1. reads its M
 //      the seat as over                             2. sets its mark, and looks whether the seat is over
-//   2. makes all threads pass a barrier             3. if it is over, sleeps for good
+//   2. makes all threads pass a barrier             3. if it is over, clears its mark and does not enter. A call that
+//                                                      would have to wait sleeps for good.
 //   3. if the thread's mark is set, or the thread
 //      has not gone away yet, the run's memory
 //      stays for good
@@ -22,10 +23,23 @@
 
 #include "core/sched.h"
 
+#include <cstdint>
+
 namespace thrum::rt {
 
 // From this call until the end of the run, foreign threads can get a seat. One run at a time admits threads.
 void admit_threads(Sched& s) noexcept;
+
+// Enters the run `epoch`. The caller is no goroutine of that run. It is on a foreign thread, or on a goroutine that an
+// earlier run has left behind. Such a goroutine visits the run: its thread takes a seat like a foreign thread, and gives
+// the seat up when it leaves the runtime. It must not park meanwhile.
+//
+// Returns the M of the seat, with the mark set. Returns nullptr if that run is over. If the run is coming to its end and
+// gives out no seats, waits for its end.
+[[nodiscard]] M* enter_from_outside(std::uint32_t epoch) noexcept;
+
+// The calling thread has left the runtime. If it was there for a visit, its goroutine is in its own run after this.
+void end_visit() noexcept;
 
 // Ends the admission of threads. The threads that are outside the runtime lose their M. `patience_ns` says how long the
 // call waits for threads that are about to leave the runtime or have got what they waited for; goroutines run

@@ -6,18 +6,24 @@
 namespace thrum::rt {
 namespace {
 
-// Under the bucket's lock: `waiter` has left its queue. nullptr: it has given up meanwhile.
+// Under the bucket's lock: `waiter` has left its queue. nullptr: it has given up meanwhile. Returns the goroutine that
+// has to be woken, if there is one.
+G* let_go(sudog* waiter) noexcept {
+  if (waiter == nullptr) return nullptr;
+  if (!waiter->still_runs) return waiter->g;
+  waiter->handed_over = true;
+  return nullptr;
+}
+
 void let_go(sudog* waiter, g_list& released) noexcept {
-  if (waiter == nullptr) return;
-  if (waiter->still_runs) {
-    waiter->handed_over = true;
-  } else {
-    released.push_back(*waiter->g);
-  }
+  if (G* const g = let_go(waiter)) released.push_back(*g);
 }
 
 // Releases the bucket's lock now and then, so that other threads do not spin for long.
-void release_many(wait_bucket& bucket, void const* address, g_list& released, crowd_to_wake& crowd) noexcept {
+[[gnu::noinline]] void release_many(M& m, wait_bucket& bucket, void const* address, sudog* first) noexcept {
+  crowd_to_wake crowd(m);
+  g_list released;
+  let_go(first, released);
   detached_queue waiters;
   bucket.detach(address, waiters);
   for (bool more = true; more;) {
@@ -34,14 +40,13 @@ void release_many(wait_bucket& bucket, void const* address, g_list& released, cr
 
 // Usually one goroutine waits, and it needs no queue of its own.
 void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
-  crowd_to_wake crowd(m);
-  g_list released;
   bool more = false;
-  let_go(bucket.dequeue(address, more), released);
-  if (more) return release_many(bucket, address, released, crowd);
+  sudog* const first = bucket.dequeue(address, more);
+  if (more) return release_many(m, bucket, address, first);
+  G* const g = let_go(first);
   bucket.release();
   os::chaos_point("sync.released");
-  crowd.wake(released);
+  if (g != nullptr) ready(m, *g);
 }
 
 }  // namespace thrum::rt

@@ -39,7 +39,7 @@ TEST_F(run_stamps, a_word_without_a_flag_has_no_stamp) {
   while (!seen.change_to(seen.now() + one)) {
   }
   EXPECT_EQ(state.load(relaxed), 2 * one);
-  run_stamp<word> again(state, waits);
+  run_stamp<word> again(state, waits, 7);
   while (!again.change_to(again.now() | waits)) {
   }
   EXPECT_EQ(state.load(relaxed), 2 * one | waits | word{7} << stamp_shift);
@@ -48,7 +48,7 @@ TEST_F(run_stamps, a_word_without_a_flag_has_no_stamp) {
 TEST_F(run_stamps, words_of_32_bits_have_16_of_their_own) {
   Sched::live_epoch.store(0xffff, relaxed);
   atomic<std::uint32_t> state{0x7fff};
-  run_stamp<std::uint32_t> seen(state, 0x8000U);
+  run_stamp<std::uint32_t> seen(state, 0x8000U, 0xffff);
   while (!seen.change_to(0xffffU)) {
   }
   EXPECT_EQ(state.load(relaxed), 0xffff'ffffU);
