@@ -37,6 +37,8 @@ class run_queue {
   // with one P the owner has only one flag to test.
   void set_randomised() noexcept { has_thieves_ = is_randomised_ = true; }
   [[nodiscard]] bool is_randomised() const noexcept { return has_thieves_ && is_randomised_; }
+  // False only if there is one P.
+  [[nodiscard]] bool has_thieves() const noexcept { return has_thieves_; }
 
   // --- owner only ---
 

@@ -47,6 +47,7 @@ void ready(M& m, G& g) noexcept {
   if (g.is_at_home) [[unlikely]]
     return send_home(&m, g);
   bool const crowded = put_next(p, entry::runnable(g));
+  if (!p.queue.has_thieves()) return;  // there is no other P that could be woken
   if (crowded || !may_put_off_waking(p)) {
     wake_if_idle(m.sched);
   } else {

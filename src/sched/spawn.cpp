@@ -115,7 +115,7 @@ void start_task(task& filled) noexcept {
   g.transition(g_status::dead, g_status::unstarted);
   count(p.counters.created);
   static_cast<void>(put_next(p, entry_of_unstarted(g)));
-  wake_if_idle(m->sched);
+  if (p.queue.has_thieves()) wake_if_idle(m->sched);  // otherwise there is no other P
   leave(*m);
 }
 

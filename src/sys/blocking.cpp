@@ -357,19 +357,39 @@ using namespace rt;
 
 // Both run on a goroutine, in user code. On other threads they do nothing. They nest. Each may change the M.
 
+namespace {
+
+[[gnu::noinline]] void begin_blocking_slow(M& here, blocking_hint hint, std::uintptr_t call_site) noexcept {
+  M& m = here.residents != 0 ? make_way(here) : here;
+  m.call_site = call_site;
+  if (hint == blocking_hint::long_call) {
+    give_p_away(m);
+  } else {
+    leave_p_behind(m);
+  }
+  is_away(m);
+}
+
+[[gnu::noinline]] void end_blocking_slow(M& m) noexcept {
+  M& here = come_back(m);
+  leave(here.stands_in ? go_back(here) : here);
+}
+
+}  // namespace
+
+// What is not the usual case is left to functions that are called last, for which these two need not save registers.
+
 [[gnu::noinline]] void begin_blocking(blocking_hint hint) noexcept {
-  M* m = current_m();
+  M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // a foreign thread is always away in user code
   if (m->current->blocking_depth++ != 0) return;
   enter(*m);
-  if (m->residents != 0) [[unlikely]]
-    m = &make_way(*m);
-  m->call_site = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
-  if (hint == blocking_hint::long_call) {
-    give_p_away(*m);
-  } else {
-    leave_p_behind(*m);
-  }
+  auto const site =
+      reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
+  if (m->residents != 0 || hint == blocking_hint::long_call) [[unlikely]]
+    return begin_blocking_slow(*m, hint, site);
+  m->call_site = site;
+  leave_p_behind(*m);
   is_away(*m);
 }
 
@@ -380,8 +400,12 @@ void end_blocking() noexcept {
   // The M is not away if the goroutine has used the runtime inside the call and has parked there.
   if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
   m->in_runtime.store(true, relaxed);
-  M& here = come_back(*m);
-  leave(here.stands_in ? go_back(here) : here);
+  bool const is_usual = m->leaves != leaving::in_place && !m->current->is_at_home && !m->stands_in;
+  m->current->saved.pc = nullptr;
+  if (!is_usual || !take_old_p(*m)) [[unlikely]]
+    return end_blocking_slow(*m);
+  is_back(*m, g_status::syscall);
+  leave(*m);
 }
 
 }  // namespace thrum::detail
