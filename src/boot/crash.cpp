@@ -20,7 +20,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <limits>
 
 namespace thrum::rt {
 namespace {
@@ -32,48 +31,43 @@ constexpr std::int64_t others_wait_ns = report_ns_max + 5'000'000'000;
 
 // A process makes at most one report, because it ends after it.
 struct {
-  atomic<int> reporter{0};           // the tid of the thread that reports, or 0
-  atomic<int> ends_by{0};            // the signal that ends the program after the report; 0: die()
-  atomic<std::uint32_t> is_over{0};  // 1: the report is complete or has been given up
+  atomic<int> reporter{0};      // the tid of the thread that reports, or 0
+  atomic<int> ends_by{0};       // the signal that ends the program after the report; 0: die()
+  atomic<bool> is_over{false};  // the report is complete or has been given up; used by the reporter only
   places all;
   os::note written;
 } constinit request;
 
-// Lets the thread that reports go on. Without a limit, all threads might wait for each other.
-void wait_for_report() noexcept {
-  std::int64_t const deadline_ns = os::monotonic_ns() + others_wait_ns;
-  while (request.is_over.load(relaxed) == 0 && os::monotonic_ns() < deadline_ns) {
-    os::futex_wait_until(request.is_over, 0, deadline_ns);
-  }
-}
+// Waits for the thread that reports to end the program. That thread calls the terminate handler after the report. Without
+// a limit, all threads might wait for each other.
+void wait_for_end_of_program() noexcept { static_cast<void>(os::note().sleep_for(others_wait_ns)); }
 
-// Returns false if another thread is the reporter, after the end of its report, or if this thread has already reported.
+// If another thread is the reporter, waits and returns false. Also returns false if this thread has already reported.
 bool become_reporter(int ends_by) noexcept {
   int first = 0;
   // relaxed: it decides which thread reports, and nothing is ordered by it
   if (!request.reporter.compare_exchange(first, os::current_tid(), relaxed, relaxed)) {
-    if (first != os::current_tid()) wait_for_report();
+    if (first != os::current_tid()) wait_for_end_of_program();
     return false;
   }
-  request.ends_by.store(ends_by, relaxed);  // relaxed: read by this thread and, after 10 s, by another
+  request.ends_by.store(ends_by, relaxed);  // relaxed: read by this thread only
   os::start_report_deadline(report_ns_max);
   return true;
 }
 
 void end_report() noexcept {
   os::stop_report_deadline();
-  request.is_over.store(1, relaxed);
-  os::futex_wake(request.is_over, std::numeric_limits<int>::max());
+  request.is_over.store(true, relaxed);
 }
 
 bool reports_here() noexcept {
   int const reporter = request.reporter.load(relaxed);
-  return reporter != 0 && request.is_over.load(relaxed) == 0 && reporter == os::current_tid();
+  return reporter != 0 && !request.is_over.load(relaxed) && reporter == os::current_tid();
 }
 
 // Ends the program as it would have ended after the report.
 [[noreturn]] void give_report_up(char const* why) noexcept {
-  request.is_over.store(1, relaxed);
+  request.is_over.store(true, relaxed);
   if (!stderr_would_wait()) print_error("thrum: this report is not complete: %s", why);
   int const signal = request.ends_by.load(relaxed);
   if (signal == 0) die();
@@ -259,7 +253,7 @@ bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
   if (!hits_signal_stack && !os::goes_to_default(signal)) return false;
   if (m == nullptr || is_another_process(*m)) {
     // The reader of symbols is such a thread. If it faults, the reporter goes on without it.
-    if (request.reporter.load(relaxed) != 0) wait_for_report();
+    if (request.reporter.load(relaxed) != 0) wait_for_end_of_program();
     return false;
   }
   if (!become_reporter(signal)) return false;

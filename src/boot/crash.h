@@ -15,8 +15,8 @@
 //
 // Every report comes to an end. The walk of a damaged stack is a guarded call (os/guarded_call.h). A timer ends a report
 // that waits, for the loader's lock or for the reader of standard error. A fault in the report ends it as well. In each
-// case the program ends as it would have after the report. Other threads that crash meanwhile wait for that, and die by
-// their own signal if it does not come.
+// case the program ends as it would have after the report. Other threads that crash meanwhile wait for the end of the
+// program, and die by their own signal after fifteen seconds.
 #pragma once
 
 #include "os/signal.h"

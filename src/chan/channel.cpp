@@ -272,8 +272,13 @@ closing close_and_leave(M& m, channel& c) noexcept {
   return closing::done;
 }
 
-// Called on a thread that found no run alive. No goroutine waits then, except those that an earlier run has left
-// behind. Returns false if a run has begun since, and goroutines of that run wait here.
+bool is_on_goroutine_of_live_run() noexcept {
+  M const* const m = current_m();
+  return m != nullptr && m->current != nullptr && !m->is_foreign && m->sched.epoch == live_epoch();
+}
+
+// Called on a thread that runs no goroutine of the live run, if there is one. Returns false if goroutines of the live run
+// wait here. Goroutines that an earlier run has left behind do not count.
 bool close_between_runs(channel& c) noexcept {
   uninterrupted const mark;  // the caller may be a goroutine that its run has left behind
   c.lock.acquire();
@@ -296,12 +301,13 @@ void close(channel* c) {
 
 void close_if_open(channel* c) {
   while (!is_closed(c)) {
+    // A caller outside the live run need not enter it unless goroutines of that run wait here.
+    if (!is_on_goroutine_of_live_run() && close_between_runs(*c)) return;
     if (M* const m = enter_to_wake(live_epoch())) {
       static_cast<void>(close_and_leave(*m, *c));
       return;
     }
     os::chaos_point("chan.found_no_run");
-    if (close_between_runs(*c)) return;
   }
 }
 

@@ -42,6 +42,8 @@ Sched::Sched(settings const& chosen)
 }
 
 Sched::~Sched() {
+  // relaxed: a run whose start has failed has no threads. A run that has ended did this before
+  if (live_epoch.load(relaxed) == epoch) live_epoch.store(0, relaxed);
   for (P* const p : procs.all()) delete p;  // NOLINT(cppcoreguidelines-owning-memory)
 }
 

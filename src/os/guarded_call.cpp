@@ -71,6 +71,7 @@ THRUM_OPAQUE bool leave_guarded_call(void* ucontext) noexcept {
 #else
   machine.sp = guarded_sp;
   machine.pc = end_of_call;
+  machine.pstate &= ~(3ULL << 10U);  // BTYPE: the fault may be at the target of an indirect call
 #endif
   guarded_sp = 0;  // a fault after this is not the function's
   return true;

@@ -29,7 +29,7 @@ bool call_guarded(void (*f)(void*) noexcept, void* argument) noexcept;
 // end of that call and returns true.
 [[nodiscard]] bool leave_guarded_call(void* ucontext) noexcept;
 
-// walk_stack as a guarded call. After a fault, the result are the frames that were found before it.
+// walk_stack as a guarded call. After a fault, the result is the number of frames that were found before it.
 [[nodiscard]] std::size_t walk_stack_guarded(stack_registers const& from, stack_range on, std::uintptr_t* pcs,
                                              std::size_t max) noexcept;
 

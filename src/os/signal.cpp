@@ -151,6 +151,8 @@ constinit atomic<int> deadline_timer{-1};
 
 // Makes the system calls itself, because the C library's timer_create allocates memory.
 bool start_report_deadline(std::int64_t after_ns) noexcept {
+  // The program may have replaced the handler since. It ends after the report, and no longer needs its own.
+  static_cast<void>(put_in_force(handled[0], on_fault, SA_ONSTACK));
   sigset_t only;
   ::sigemptyset(&only);
   ::sigaddset(&only, SIGSEGV);

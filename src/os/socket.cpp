@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace thrum::rt::os {
@@ -176,11 +177,12 @@ THRUM_OPAQUE bool lingers(int fd) noexcept {
          asked.l_linger > 0;
 }
 
-THRUM_OPAQUE bool is_terminal(int fd) noexcept {
+THRUM_OPAQUE bool is_pipe_or_anonymous(int fd) noexcept {
+  struct stat what {};
   int const errno_before = errno;
-  bool const is_one = ::isatty(fd) == 1;
+  bool const is_known = ::fstat(fd, &what) == 0;
   errno = errno_before;
-  return is_one;
+  return is_known && (S_ISFIFO(what.st_mode) || (what.st_mode & S_IFMT) == 0);
 }
 
 THRUM_OPAQUE int get_option(int fd, int level, int name, int& value) noexcept {

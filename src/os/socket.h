@@ -38,7 +38,8 @@ enum class direction : bool { read, write };
 void reset_when_closed(int fd) noexcept;
 // Whether close() waits until the peer has received everything (SO_LINGER).
 [[nodiscard]] bool lingers(int fd) noexcept;
-[[nodiscard]] bool is_terminal(int fd) noexcept;
+// Whether it is a pipe, or has no inode of its own, as an eventfd, a signalfd or an epoll descriptor.
+[[nodiscard]] bool is_pipe_or_anonymous(int fd) noexcept;
 [[nodiscard]] int local_address(int fd, void* address, std::uint32_t& bytes) noexcept;
 [[nodiscard]] int peer_address(int fd, void* address, std::uint32_t& bytes) noexcept;
 

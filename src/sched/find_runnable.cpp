@@ -104,6 +104,7 @@ void account_for_spinning(M& m) noexcept {
 
 void begin_spinning(Sched& s, M& m) noexcept {
   m.spinning = true;
+  m.owes_watch = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
   s.spinning.fetch_add(1, seq_cst);
   count(m.p->counters.spins);
 }
@@ -177,7 +178,6 @@ bool take_p_back(Sched& s, M& m) noexcept {
   if (p == nullptr) return false;  // the M that has the P looks at everything before it sleeps
   acquire_p(m, *p);
   begin_spinning(s, m);
-  m.owes_watch = true;  // while the P was idle, a thread may have relied on m for a timer: timekeeper.h
   return true;
 }
 

@@ -20,9 +20,7 @@ void throw_not_a_goroutine(char const* what) {
 }
 
 void sleep_unless_exiting(M& m) noexcept {
-  // relaxed: the M itself has written it. A goroutine that has called exit() goes on.
-  bool const goes_on = m.sched.exits_on.load(relaxed) == &m && m.sched.epoch == Sched::live_epoch.load(relaxed);
-  if (!goes_on) sleep_for_good(m);
+  if (!goes_on_to_exit(m)) sleep_for_good(m);
 }
 
 sudog& prepare_to_wait(M& m) {

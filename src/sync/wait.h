@@ -35,6 +35,11 @@ namespace thrum::rt {
 // Does not return on a goroutine that its run has left behind. Such a goroutine must not write into objects that
 // goroutines of a later run use, because it would do so under the locks of the earlier run's wait table.
 void sleep_unless_exiting(M& m) noexcept;
+// Whether m's goroutine has called exit(), and goes on although its run leaves goroutines behind.
+[[nodiscard]] inline bool goes_on_to_exit(M const& m) noexcept {
+  // relaxed: the M itself has written it
+  return m.sched.exits_on.load(relaxed) == &m && m.sched.epoch == Sched::live_epoch.load(relaxed);
+}
 [[gnu::always_inline]] inline void sleep_if_left_behind(M& m) noexcept {
   // relaxed: ordered by the barrier of end_all_ms
   if (m.sched.leaves_behind.load(relaxed)) [[unlikely]]
@@ -102,7 +107,8 @@ template <class Step>
 // because a signal may stop it for good.
 [[nodiscard]] inline bool is_left_behind() noexcept {
   M const* const m = current_m();
-  return m != nullptr && !m->is_foreign && m->sched.leaves_behind.load(relaxed);  // relaxed: as above
+  // relaxed: as above
+  return m != nullptr && !m->is_foreign && m->sched.leaves_behind.load(relaxed) && !goes_on_to_exit(*m);
 }
 
 // While it lives, no signal stops the calling goroutine, so the goroutine may hold a spin lock that foreign threads and

@@ -257,6 +257,7 @@ void entered_with_attention(M& m) noexcept {
   if ((seen & m_attend::away) == 0) return;
   if (m.is_foreign) {
     if (!comes_from_outside(m)) sleep_as_left_behind(m);
+    if ((seen & m_attend::unannounced) != 0) m.sched.ms_without_p.fetch_sub(1, relaxed);
     return;
   }
   come_back_on_this_thread(m);
@@ -302,7 +303,8 @@ came come_back_before_those_that_start(M& m) noexcept {
   if (how != came::without_p || !take_p_of_starting_m_locked(m)) return how;
   m.sched.lock.release();
   is_back(m, g_status::syscall);
-  wake_if_work_is_left(m.sched);  // other threads may have relied on that M to search
+  wake_if_work_is_left(m.sched);                        // other threads may have relied on that M to search,
+  static_cast<void>(see_that_all_is_watched(m.sched));  // and to watch timers and the poller
   return came::with_p;
 }
 

@@ -76,7 +76,7 @@ bool put_off_watch::look_at_timers(std::int64_t now_ns) noexcept {
     anything_waits_ = true;
   }
   if (is_unwatched) {
-    wake([this] { static_cast<void>(see_that_timers_are_watched(sched_)); });
+    wake([this] { return see_that_timers_are_watched(sched_); });
   }
   return is_unwatched && unwatched_ns != left_to_us_ns_;
 }
@@ -114,7 +114,10 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   if (next_stands || (still && timer_was_left_by_mistake)) learn_from_mistake(p, seen);
   if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
   if (next_stands || ring_is_left) {
-    wake([this] { wake_if_idle(sched_); });
+    wake([this] {
+      wake_if_idle(sched_);
+      return false;
+    });
   }
 }
 
@@ -122,9 +125,9 @@ template <class Wake>
 void put_off_watch::wake(Wake wake_an_m) noexcept {
   std::int32_t const idle_before = sched_.idle_procs.load(relaxed);
   bool const nobody_searched = sched_.spinning.load(relaxed) == 0;
-  wake_an_m();
-  bool const is_in_vain = nobody_searched && idle_before != 0 && sched_.idle_procs.load(relaxed) >= idle_before &&
-                          sched_.spinning.load(relaxed) == 0;
+  bool const has_acted = wake_an_m();  // for example by rousing the timekeeper, which changes none of these numbers
+  bool const is_in_vain = !has_acted && nobody_searched && idle_before != 0 &&
+                          sched_.idle_procs.load(relaxed) >= idle_before && sched_.spinning.load(relaxed) == 0;
   in_vain_ = is_in_vain ? std::min(in_vain_ + 1, in_vain_max) : 0;
 }
 

@@ -24,17 +24,17 @@ void free_record(poll_desc& d) noexcept {
   free_poll_desc(d);
 }
 
-// Whether the kernel makes the thread wait in close(fd), although the descriptor is non-blocking: because the program has
-// set SO_LINGER, or because a terminal's output is awaited.
+// Whether the kernel may make the thread wait in close(fd), although the descriptor is non-blocking: in a socket for which
+// the program has set SO_LINGER, or in a device, for example a terminal or a file of FUSE.
 bool closes_slowly(int fd, poll_kind kind) noexcept {
-  return kind == poll_kind::tcp_socket ? os::lingers(fd) : kind == poll_kind::other && os::is_terminal(fd);
+  return kind == poll_kind::other ? !os::is_pipe_or_anonymous(fd) : os::lingers(fd);
 }
 
-// close(fd), announced if the kernel makes the thread wait in it because of SO_LINGER.
+// close(fd), announced if the kernel may make the thread wait in it.
 template <class Close>
 void close_file(int fd, poll_kind kind, Close close) noexcept {
   os::poll_remove(fd);
-  if (kind != poll_kind::tcp_socket || !os::lingers(fd)) return close(fd);
+  if (!closes_slowly(fd, kind)) return close(fd);
   blocking_scope const announced(blocking_hint::long_call);
   close(fd);
 }

@@ -170,6 +170,12 @@ TEST_F(m_pools, S20_numbers_that_are_not_those_of_the_ms_end_the_program) {
   EXPECT_FATAL(pool_.check(), "internal error: inconsistent counts of threads");
 }
 
+// run() throws if its threads cannot be made. Threads that ask for the live run must not be told of that one.
+TEST(a_run_that_did_not_begin, is_not_the_live_run) {
+  { Sched const s(settings{.procs = 1}); }
+  EXPECT_EQ(Sched::live_epoch.load(relaxed), 0U);
+}
+
 // The picture in docs/internals.md is a Mermaid diagram; each of its arrows is one line.
 TEST(m_states_in_the_docs, S28_the_picture_shows_exactly_the_legal_changes) {
   std::ifstream page(THRUM_SOURCE_DIR "/docs/internals.md");
