@@ -53,10 +53,10 @@ struct alignas(cache_line_bytes) P {
   atomic<std::uint32_t> attention{0};
 
   // Written by the owner. It counts down, by one for each goroutine that runs with or without a slice of its own, to
-  // the next look at the timers and at the goroutines behind runnext, which is due at 0 and below. sysmon writes 0 when
-  // a timer is due. The owner may overwrite that 0 with its own next number; sysmon then sees at its next look that the
-  // timer is due, and writes 0 once more.
-  atomic<std::int32_t> runs_to_look{global_tick};
+  // the next look at the timers and at the goroutines behind runnext. sysmon writes 0 when a timer is due. The owner
+  // may overwrite that 0 with its own next number; sysmon then sees at its next look that the timer is due, and writes
+  // 0 once more.
+  atomic<std::uint32_t> runs_to_look{global_tick};
 
   // Set by the owner when it puts a wake-up off, cleared by sysmon: see sys/put_off_watch.h.
   atomic<bool> has_put_off{false};

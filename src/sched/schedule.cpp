@@ -50,7 +50,7 @@ void execute(M& m, found next) noexcept {
     return;
   }
   g.await_scan();
-  begin_run(m, *m.p, next);
+  begin_run(m, next);
   end_turn(m, g);
   switch_context(m.g0, g.saved, departure::comes_back);
   arrive();

@@ -39,7 +39,7 @@ struct found {
   P& p = *m.p;
   if (p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0) return {};
   if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
-  if (p.runs_to_look.load(relaxed) <= 0) [[unlikely]] {
+  if (p.runs_to_look.load(relaxed) == 0) [[unlikely]] {
     if (p.timers.any()) return {};
     let_others_pass_runnext(p);
   }
@@ -59,16 +59,16 @@ void schedule_until_end(M& m) noexcept;
 void execute(M& m, found next) noexcept;
 
 // relaxed: the 0 that sysmon writes there is a hint
-[[gnu::always_inline]] inline void count_down(atomic<std::int32_t>& runs_to_look) noexcept {
-  runs_to_look.store(runs_to_look.load(relaxed) - 1, relaxed);
+[[gnu::always_inline]] inline void count_down(atomic<std::uint32_t>& runs_to_look) noexcept {
+  if (std::uint32_t const left = runs_to_look.load(relaxed); left != 0) runs_to_look.store(left - 1, relaxed);
 }
 
-// Marks next.g as the goroutine that runs on m, which holds p.
-[[gnu::always_inline]] inline void begin_run(M& m, P& p, found next) noexcept {
+// Marks next.g as the goroutine that runs on m.
+[[gnu::always_inline]] inline void begin_run(M& m, found next) noexcept {
   G& g = *next.g;
-  // A claimed goroutine is already `running`. Without checks, storing that once more is cheaper than looking.
-  auto const before = debug_checks ? g.status.load(relaxed) : g_status::runnable;
+  auto const before = g.status.load(relaxed);  // a claimed goroutine is already `running`
   if (before != g_status::running) g.transition(before, g_status::running);
+  P& p = *m.p;
   if (!next.inherits_slice) p.tick();
   count_down(p.runs_to_look);
   m.current = &g;

@@ -46,7 +46,7 @@ void set_commit(M& m, G& g, commit_step commit, void* argument) noexcept {
     count(p.counters.switches_via_g0);
     return m.g0;
   }
-  begin_run(m, p, next);
+  begin_run(m, next);
   count(p.counters.switches_direct);
   return next.g->saved;
 }

@@ -106,7 +106,7 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
 
 void look_at_timers(M& m) noexcept {
   P& own = *m.p;
-  if (own.runs_to_look.load(relaxed) <= 0) let_others_pass_runnext(own);
+  if (own.runs_to_look.load(relaxed) == 0) let_others_pass_runnext(own);
   if (m.timers_are_due) {
     m.timers_are_due = false;
     std::int64_t const now_ns = timer_clock_ns();

@@ -42,7 +42,7 @@ void commit_yield(M& m, G& left, void*) noexcept {
   if (m.sched.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0)
     return false;
   count_down(p.runs_to_look);
-  return p.runs_to_look.load(relaxed) > 0 || !timers_have_their_turn(p);
+  return p.runs_to_look.load(relaxed) != 0 || !timers_have_their_turn(p);
 }
 
 [[noreturn, gnu::noinline]] void throw_not_a_goroutine() {
@@ -50,31 +50,25 @@ void commit_yield(M& m, G& left, void*) noexcept {
   throw std::logic_error("thrum::yield: only a goroutine can yield");
 }
 
-void make_room_and_leave(M& m, commit_step where) noexcept {
-  m.current->transition(g_status::running, g_status::runnable);
-  leave(suspend(m, where, nullptr, commit_holds::nothing));
-}
-
-[[gnu::noinline]] void yield_beside_empty_queue(M& m) noexcept {
-  if (is_alone(m)) {
-    m.p->tick();
-    leave(m);
-  } else {
-    make_room_and_leave(m, commit_to_global);  // it lets the goroutines in the global queue go first
-  }
-}
-
 }  // namespace
 
-// The other case is left to a function that is called last, for which this one need not save registers.
 void yield() {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) throw_not_a_goroutine();
   enter(*m);
   P& p = *m->p;
   count(p.counters.yields);
-  if (p.queue.is_empty_to_owner()) return yield_beside_empty_queue(*m);
-  make_room_and_leave(*m, commit_yield);
+  commit_step where = commit_yield;
+  if (p.queue.is_empty_to_owner()) {
+    if (is_alone(*m)) {
+      p.tick();
+      leave(*m);
+      return;
+    }
+    where = commit_to_global;  // with nothing on its own P it lets the goroutines in the global queue go first
+  }
+  m->current->transition(g_status::running, g_status::runnable);
+  leave(suspend(*m, where, nullptr, commit_holds::nothing));
 }
 
 }  // namespace thrum

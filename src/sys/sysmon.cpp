@@ -266,7 +266,7 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
   // If a P is idle, the timekeeper watches the timers.
   bool const timer_is_due = p.timers.next_when() <= now_ns && sched_.idle_procs.load(relaxed) == 0;
   if (p.status.load(relaxed) != p_status::syscall) {  // relaxed: a hint
-    if (timer_is_due && p.runs_to_look.load(relaxed) > 0) p.runs_to_look.store(0, relaxed);
+    if (timer_is_due && p.runs_to_look.load(relaxed) != 0) p.runs_to_look.store(0, relaxed);
     return verdict::nothing;
   }
   all_still_ = false;
