@@ -1,4 +1,4 @@
-// SIGPIPE ends a program whose standard output has no reader, but not a server whose clients leave.
+// SIGPIPE ends a program whose standard output or standard error has no reader, but not a server whose clients leave.
 #include "support/fatal.h"
 #include "support/sockets.h"
 #include <thrum/thrum.h>
@@ -14,11 +14,11 @@ namespace {
 
 constexpr int lives = 7;
 
-// Makes the program's own standard output a pipe without a reader.
-void break_output() {
+// Makes the program's own standard output, or another descriptor, a pipe without a reader.
+void break_output(int descriptor = STDOUT_FILENO) {
   int ends[2]{};
   if (::pipe(ends) != 0) ::_exit(1);
-  ::dup2(ends[1], STDOUT_FILENO);
+  ::dup2(ends[1], descriptor);
   ::close(ends[0]);
   ::close(ends[1]);
   ::signal(SIGPIPE, SIG_DFL);
@@ -57,6 +57,19 @@ TEST_F(broken_output, ends_a_program_that_prints_with_an_fd) {
                 out.write_all("a line\n", error);
               }),
               by_sigpipe(), "");
+}
+
+TEST_F(broken_output, ends_a_program_whose_standard_error_has_no_reader) {
+  EXPECT_EXIT(
+      {
+        break_output(STDERR_FILENO);
+        run([] {
+          open_a_descriptor();
+          for (int i = 0; i < 1'000; ++i) std::fputs("a line\n", stderr);
+        });
+        ::_exit(lives);
+      },
+      by_sigpipe(), "");
 }
 
 void write_to_other_broken_descriptors() {
