@@ -3,17 +3,17 @@
 #include "os/barrier.h"
 #include "os/thread.h"
 
+#include <vector>
+
 namespace thrum::rt {
 
 namespace {
 
-// One run at a time is alive, so no other thread writes these. relaxed: the threads that read them are started later,
-// or learn of the run in other ways.
+// relaxed: one run at a time begins
 std::uint32_t next_epoch() noexcept {
   static constinit atomic<std::uint32_t> newest{0};
   std::uint32_t const next = newest.load(relaxed) % 0xffffU + 1;
   newest.store(next, relaxed);
-  Sched::live_epoch.store(next, relaxed);
   return next;
 }
 
@@ -37,8 +37,13 @@ Sched::Sched(settings const& chosen)
       steal_steps(static_cast<std::uint32_t>(chosen.procs)),
       stacks(chosen.stack_size) {
   os::prepare_barrier();
-  for (int i = 0; i < chosen.procs; ++i) procs.add(*make_proc(i).release());
+  std::vector<std::unique_ptr<P>> made;  // so that they are freed if there is no memory for one of them
+  for (int i = 0; i < chosen.procs; ++i) made.push_back(make_proc(i));
+  for (std::unique_ptr<P>& p : made) procs.add(*p.release());
   use_procs(chosen.procs);
+  // Last, because a run whose construction fails is not the live run. relaxed: the threads that read it are started
+  // later, or learn of the run in other ways.
+  live_epoch.store(epoch, relaxed);
 }
 
 Sched::~Sched() {

@@ -177,12 +177,18 @@ THRUM_OPAQUE bool lingers(int fd) noexcept {
          asked.l_linger > 0;
 }
 
-THRUM_OPAQUE bool is_pipe_or_anonymous(int fd) noexcept {
-  struct stat what {};
+THRUM_OPAQUE bool is_internet_or_unix(int fd) noexcept {
+  int family = 0;
+  if (get_option(fd, SOL_SOCKET, SO_DOMAIN, family) < 0) return false;
+  return family == AF_INET || family == AF_INET6 || family == AF_UNIX;
+}
+
+THRUM_OPAQUE bool is_pipe(int fd) noexcept {
+  struct statx what {};
   int const errno_before = errno;
-  bool const is_known = ::fstat(fd, &what) == 0;
+  bool const is_known = ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &what) == 0;
   errno = errno_before;
-  return is_known && (S_ISFIFO(what.st_mode) || (what.st_mode & S_IFMT) == 0);
+  return is_known && S_ISFIFO(what.stx_mode);
 }
 
 THRUM_OPAQUE int get_option(int fd, int level, int name, int& value) noexcept {

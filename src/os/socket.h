@@ -38,8 +38,10 @@ enum class direction : bool { read, write };
 void reset_when_closed(int fd) noexcept;
 // Whether close() waits until the peer has received everything (SO_LINGER).
 [[nodiscard]] bool lingers(int fd) noexcept;
-// Whether it is a pipe, or has no inode of its own, as an eventfd, a signalfd or an epoll descriptor.
-[[nodiscard]] bool is_pipe_or_anonymous(int fd) noexcept;
+// Whether it is a socket of the internet or a Unix socket. The kernel waits in the close of some others (AF_PACKET).
+[[nodiscard]] bool is_internet_or_unix(int fd) noexcept;
+// Whether it is a pipe, with a name or without. Asks no file server for news, so it does not wait.
+[[nodiscard]] bool is_pipe(int fd) noexcept;
 [[nodiscard]] int local_address(int fd, void* address, std::uint32_t& bytes) noexcept;
 [[nodiscard]] int peer_address(int fd, void* address, std::uint32_t& bytes) noexcept;
 

@@ -331,17 +331,21 @@ void get_p_in_user_code(M& m) noexcept {
   m.sched.ms_without_p.fetch_sub(1, relaxed);
 }
 
-// The mark is clear, and sysmon may be about to take the P. So the M uses the P only after it has entered the runtime
-// anew.
+// The mark is clear. The P cannot be taken as long as `visits` is set (sys/unannounced.h), so the mark is set before
+// `visits` is cleared. Otherwise sysmon could take the P in between, if a signal handler of the program slept there; and
+// if the run ended meanwhile, a foreign thread would never return from a call that it has completed.
 void left_with_attention(M& m) noexcept {
   std::uint32_t const seen = m.attention.load(relaxed);
   // A foreign thread gives its P up in a moment. It must not be paused, because if the run ended meanwhile, it would
   // stay in the pause.
   if ((seen & m_attend::pause) != 0 && !m.is_foreign) pause_if_still_asked(m);
   if ((seen & m_attend::visits) == 0) return;
-  m.attention.fetch_and(~m_attend::visits, relaxed);
-  if (m.current == nullptr || m.current->blocking_depth == 0) return;  // the visit was another goroutine's
+  if (m.current == nullptr || m.current->blocking_depth == 0) {  // the visit was another goroutine's
+    m.attention.fetch_and(~m_attend::visits, relaxed);
+    return;
+  }
   enter(m);
+  m.attention.fetch_and(~m_attend::visits, relaxed);
   m.call_site = 0;  // the call site may belong to another M's call
   if (m.is_foreign) {
     thread_from_outside_goes_away(m);

@@ -24,17 +24,26 @@ void free_record(poll_desc& d) noexcept {
   free_poll_desc(d);
 }
 
-// Whether the kernel may make the thread wait in close(fd), although the descriptor is non-blocking: in a socket for which
-// the program has set SO_LINGER, or in a device, for example a terminal or a file of FUSE.
-bool closes_slowly(int fd, poll_kind kind) noexcept {
-  return kind == poll_kind::other ? !os::is_pipe_or_anonymous(fd) : os::lingers(fd);
+// How long the kernel may make the thread wait in close(fd), although the descriptor is non-blocking.
+enum class closing : std::uint8_t {
+  at_once,   // not at all
+  lingers,   // until the peer has received everything: the program has set SO_LINGER
+  may_wait,  // not known: a terminal, another device, a file of FUSE, an inotify descriptor, a packet socket
+};
+
+closing how_it_closes(int fd, poll_kind kind) noexcept {
+  if (kind == poll_kind::other) return os::is_pipe(fd) ? closing::at_once : closing::may_wait;
+  if (os::lingers(fd)) return closing::lingers;
+  return kind == poll_kind::tcp_socket || os::is_internet_or_unix(fd) ? closing::at_once : closing::may_wait;
 }
 
-// close(fd), announced if the kernel may make the thread wait in it.
+// A close that lingers is announced, so the goroutine may continue on another thread. Other closes are not announced,
+// because a caller may hold a lock of its thread (T06). If the thread sleeps in one of them nevertheless, sysmon takes
+// its P (sys/unannounced.h).
 template <class Close>
-void close_file(int fd, poll_kind kind, Close close) noexcept {
+void close_file(int fd, closing how, Close close) noexcept {
   os::poll_remove(fd);
-  if (!closes_slowly(fd, kind)) return close(fd);
+  if (how != closing::lingers) return close(fd);
   blocking_scope const announced(blocking_hint::long_call);
   close(fd);
 }
@@ -64,23 +73,22 @@ void sleep_as_left_behind_by_run(M& m) noexcept {
 }
 
 // If the end of the run stopped the goroutine between the change of the word and close, the number would be lost. So
-// the mark is set meanwhile. It is not set if the kernel makes the thread wait in close, because the thread would keep
-// its P.
+// the mark is set meanwhile. It is not set if the kernel may make the thread wait in close, because the thread would keep
+// its P, and could be neither preempted nor stopped.
 bool close_as_last(poll_desc& d, use_word& seen, use_word next) noexcept {
   auto const leaves = [&] {
     return d.use.compare_exchange_weak(seen, next, acq_rel, relaxed);
   };  // as in leave_unless_changed
   int const fd = d.fd;
-  if (closes_slowly(fd, d.kind)) {
+  if (closing const how = how_it_closes(fd, d.kind); how != closing::at_once) {
     if (!leaves()) return false;
-    close_file(fd, d.kind, os::close);
+    close_file(fd, how, os::close);
     return true;
   }
   goroutines_mark const mark;
   if (!leaves()) return false;
   os::chaos_point("poll_close.going");
-  os::poll_remove(fd);
-  os::close(fd);
+  close_file(fd, closing::at_once, os::close);
   return true;
 }
 
@@ -158,7 +166,7 @@ bool close_poll_desc(poll_desc& d) noexcept {
   // acquire pairs with leave_unless_changed, as for the last user. The caller's share keeps the number from being given to another
   // file.
   if (!last.is_lost() && users_in(d.use.load(acquire)) > 1) {
-    close_file(d.fd, d.kind, os::close_but_keep_number);
+    close_file(d.fd, how_it_closes(d.fd, d.kind), os::close_but_keep_number);
     closed_in_use_ns.store(os::monotonic_ns(), relaxed);  // relaxed: it is a hint
   }
   last.end(d);

@@ -7,6 +7,7 @@
 #include <thrum/thrum.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -304,6 +306,31 @@ TEST(net_kinds_alone, T06_deadlines_and_close_never_switch) {
       reader.join();
       EXPECT_TRUE(has_ended);
     }
+  });
+}
+
+// The caller may hold a lock of its thread over the close of any descriptor. The kernel may wait in the close of a
+// terminal.
+TEST(net_kinds_alone, T06_close_of_a_terminal_stays_on_its_thread) {
+  constexpr int rounds = 50;
+  auto const open_terminal = [] { return ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC); };
+  int const first = open_terminal();
+  if (first < 0) GTEST_SKIP() << "there are no terminals here";
+  ::close(first);
+  test::run_at(1, [&] {
+    std::atomic<bool> is_over = false;
+    auto other = spawn([&] {
+      while (!is_over) yield();
+    });
+    for (int i = 0; i < rounds; ++i) {
+      fd one(open_terminal());
+      yield();
+      auto const before = ::gettid();
+      one.close();
+      EXPECT_EQ(::gettid(), before);
+    }
+    is_over = true;
+    other.join();
   });
 }
 

@@ -1,9 +1,10 @@
-// A goroutine that thrum itself starts has no caller to which it could report that there is no memory. The program must
-// not end for that reason.
+// What happens when there is no memory. A goroutine that thrum itself starts has no caller to which it could report
+// that, and the program must not end for that reason. A run that cannot begin reports it to the caller of run().
 //
-// This program replaces the C library's lookup of names, and operator new, which throws on all goroutines except main
-// when it is told to.
+// This program replaces the C library's lookup of names, and operator new. When told to, operator new throws on all
+// goroutines except main, or on this thread after some calls.
 #include "core/current.h"
+#include "core/sched.h"
 #include "support/fatal.h"
 #include <thrum/thrum.h>
 
@@ -24,7 +25,11 @@ std::atomic<bool> others_have_no_memory{false};
 
 [[maybe_unused]] bool const c_library_is_asked = ::setenv("THRUM_DEBUG", "netdns=c", 1) == 0;
 
+constexpr int never = -1;
+thread_local int calls_before_refusal = never;
+
 bool is_refused() noexcept {
+  if (calls_before_refusal != never && calls_before_refusal-- == 0) return true;
   thrum::rt::M const* const m = thrum::rt::current_m();
   return others_have_no_memory && m != nullptr && m->current != nullptr && m->current->id != main_id;
 }
@@ -84,6 +89,23 @@ TEST_F(no_memory, NE_a_dial_in_both_families_does_not_end_the_program) {
     });
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+TEST(no_memory_for_a_run, is_not_taken_for_a_run_that_is_alive) {
+  int refused = 0;
+  bool is_made = false;
+  for (int calls = 0; !is_made; ++calls) {
+    calls_before_refusal = calls;
+    try {
+      rt::Sched const s(rt::settings{.procs = 2});
+      is_made = true;
+    } catch (std::bad_alloc const&) {
+      ++refused;
+    }
+    calls_before_refusal = never;
+    EXPECT_EQ(rt::Sched::live_epoch.load(rt::relaxed), 0U) << calls;
+  }
+  EXPECT_NE(refused, 0);
 }
 
 }  // namespace
