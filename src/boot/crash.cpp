@@ -10,6 +10,7 @@
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/guarded_call.h"
+#include "os/interrupted_code.h"
 #include "os/memory.h"
 #include "os/note.h"
 #include "os/signal.h"

@@ -7,8 +7,8 @@
 #include "os/call_name.h"
 #include "os/clock.h"
 #include "os/guarded_call.h"
+#include "os/interrupted_code.h"
 #include "os/memory.h"
-#include "os/signal.h"
 #include "stack/stack.h"
 
 #include <algorithm>

@@ -1,12 +1,13 @@
 #include "os/guarded_call.h"
 
 #include "base/platform.h"
-#include "os/signal.h"
+#include "os/interrupted_code.h"
 
 #include <algorithm>
 #include <initializer_list>
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>

@@ -2,16 +2,17 @@
 
 #include "base/atomic.h"
 #include "os/futex.h"
-#include "os/thread.h"
 
 #include <cstdint>
+
+#include <sched.h>
 
 namespace thrum::rt::os {
 
 void short_wait::pause() noexcept {
   if (yields_left_ > 0) {
     --yields_left_;
-    yield_thread();
+    ::sched_yield();
     return;
   }
   constexpr std::int64_t nap_ns = 50'000;

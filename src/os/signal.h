@@ -1,4 +1,4 @@
-// Signal stacks, the handler of faults, signal masks, and the state of the code that a signal interrupted.
+// Signal stacks, the handler of faults, and signal masks.
 //
 // A goroutine that overflows its stack faults in the guard. The handler cannot run on that stack, so every M has an
 // alternate signal stack. The handler function itself belongs to a higher layer. This file installs it, saves the
@@ -8,8 +8,6 @@
 // install_fault_handler and remove_fault_handler, one call at a time. The functions of the alternate stack concern the
 // calling thread only.
 #pragma once
-
-#include "arch/stack_walk.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -102,18 +100,5 @@ class signal_mask {
 
   sigset_t blocked_;
 };
-
-// Whether the interrupted code ran on the thread's signal stack, so that it was a signal handler itself.
-[[nodiscard]] bool was_on_signal_stack(void const* ucontext) noexcept;
-
-// The registers of the interrupted code. `ucontext` is the third argument of a signal handler.
-[[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;
-// Whether the instruction before this address is a system call instruction. If so, the thread was interrupted on its
-// way out of a system call. The address must be in the code of the C library.
-[[nodiscard]] bool is_behind_a_system_call(std::uintptr_t program_counter) noexcept;
-[[nodiscard]] std::uintptr_t program_counter_of(void const* ucontext) noexcept;
-
-// All general-purpose registers of the interrupted code. A walk of its stack can start from them.
-[[nodiscard]] stack_registers interrupted_registers(void const* ucontext) noexcept;
 
 }  // namespace thrum::rt::os

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/platform.h"
+#include "os/interrupted_code.h"
 #include "stack/arena.h"
 #include "stack/registry.h"
 #include "stack/stack.h"

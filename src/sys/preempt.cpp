@@ -6,6 +6,7 @@
 #include "core/current.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "os/interrupted_code.h"
 #include "os/loaded_code.h"
 #include "os/signal.h"
 #include "sched/library_frames.h"

@@ -2,6 +2,7 @@
 #include "child_test.h"
 #include "core/current.h"
 #include "core/sched.h"
+#include "os/interrupted_code.h"
 #include "os/late_code.h"
 #include "os/pause_signal.h"
 #include "os/thread.h"

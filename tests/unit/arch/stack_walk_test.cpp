@@ -4,6 +4,7 @@
 
 #include "arch/context.h"
 #include "base/platform.h"
+#include "os/interrupted_code.h"
 #include "os/signal.h"
 #include "os/thread.h"
 #include "support/scale.h"

@@ -2,6 +2,7 @@
 
 #include "base/platform.h"
 #include "os/fault.h"
+#include "os/interrupted_code.h"
 #include "os/memory.h"
 #include "os/thread.h"
 
