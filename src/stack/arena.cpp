@@ -4,7 +4,6 @@
 #include "os/memory.h"
 #include "stack/guard.h"
 #include "stack/instrument.h"
-#include "stack/registry.h"
 
 #include <bit>
 #include <new>
@@ -51,7 +50,7 @@ std::uint32_t arena::take_cold() noexcept {
   }
 }
 
-arena* create_arena(slot_geometry geometry, std::uint32_t slots) noexcept {
+arena* map_arena(slot_geometry geometry, std::uint32_t slots) noexcept {
   THRUM_CHECK(slots > 0 && slots <= arena_slots_max);
   std::size_t const header = record_bytes();
   // Checked for each arena, because the program may call mlockall at any time. It costs a few system calls for many
@@ -71,19 +70,16 @@ arena* create_arena(slot_geometry geometry, std::uint32_t slots) noexcept {
   fresh->end = place.address + bytes;
   fresh->geometry = geometry;
   fresh->slots = slots;
-  if (register_arena(fresh)) return fresh;
-  (void)os::unmap(place.address, bytes);
-  return nullptr;
+  return fresh;
 }
 
-void destroy_arena(arena* dead) noexcept {
+void unmap_arena(arena* dead) noexcept {
   if (stacks_are_watched()) {
     std::uint32_t const carved = dead->carved.load(relaxed);  // relaxed: no thread carves slots of a dead arena
     for (std::uint32_t slot = 0; slot < carved; ++slot) {
       if (!dead->is_cold(slot)) unwatch_stack(*dead->descriptor(slot));
     }
   }
-  unregister_arena(dead);
   std::size_t const protections = dead->protected_guards.load(relaxed);  // relaxed for the same reason
   auto* const begin = reinterpret_cast<char*>(dead);
   if (os::unmap(begin, static_cast<std::size_t>(dead->end - begin)) == 0) protections_unmapped(protections);
@@ -111,12 +107,6 @@ bool unmake_stack(arena& home, stack* idle) noexcept {
   if (os::give_back(was.low, static_cast<std::size_t>(home.slot_end(slot) - was.low)) == 0) return true;
   (void)make_stack(home, slot, was.size);
   return false;
-}
-
-arena& arena_of(stack const& one) noexcept {
-  arena* const home = arena_by_number(one.slot >> arena_slot_bits);
-  THRUM_CHECK(home != nullptr);
-  return *home;
 }
 
 }  // namespace thrum::rt

@@ -10,11 +10,10 @@
 //  - Within its page, the top moves down by one cache line from slot to slot, in 16 steps. Otherwise a cache that is
 //    indexed by the page offset alone would hold the most used part of a thousand stacks in a few sets.
 //
-// The registry (stack/registry.h) numbers the arenas, so that stack::slot, of 32 bits, holds both the number of the
-// arena and the number of the slot.
+// The registry (stack/registry.h) creates and numbers the arenas, so that stack::slot, of 32 bits, holds both the number
+// of the arena and the number of the slot.
 //
-// The functions here take no lock, except that create_arena and destroy_arena take the registry's. They run on g0, on a
-// goroutine's stack or on sysmon.
+// The functions here take no lock. They run on g0, on a goroutine's stack or on sysmon.
 #pragma once
 
 #include "base/atomic.h"
@@ -66,13 +65,13 @@ struct arena {
   [[nodiscard]] bool is_cold(std::uint32_t slot) const noexcept { return (cold[slot / 64] >> (slot % 64) & 1U) != 0; }
 };
 
-// Reserves and registers an arena of `slots` slots, or of fewer if the system cannot reserve that much address space.
-// Returns nullptr if it cannot even reserve one slot, or if the registry has no entry left.
-[[nodiscard]] arena* create_arena(slot_geometry geometry, std::uint32_t slots) noexcept;
+// Reserves an arena of `slots` slots, or of fewer if the system cannot reserve that much address space. The arena has no
+// number. Returns nullptr if the system cannot even reserve one slot. Called by create_arena (stack/registry.h).
+[[nodiscard]] arena* map_arena(slot_geometry geometry, std::uint32_t slots) noexcept;
 
-// Tells the sanitizers and valgrind that the stacks are gone, and unregisters and unmaps the arena. No stack of it may
-// be in use.
-void destroy_arena(arena* dead) noexcept;
+// Tells the sanitizers and valgrind that the stacks are gone, and unmaps the arena. No stack of it may be in use. Called
+// by destroy_arena (stack/registry.h).
+void unmap_arena(arena* dead) noexcept;
 
 // Writes the descriptor of a slot. This is the first access to the slot's memory.
 [[nodiscard]] stack* make_stack(arena& home, std::uint32_t slot, std::size_t size) noexcept;
@@ -83,6 +82,5 @@ void destroy_arena(arena* dead) noexcept;
 [[nodiscard]] bool unmake_stack(arena& home, stack* idle) noexcept;
 
 [[nodiscard]] inline std::uint32_t slot_of(stack const& one) noexcept { return one.slot % arena_slots_max; }
-[[nodiscard]] arena& arena_of(stack const& one) noexcept;
 
 }  // namespace thrum::rt

@@ -40,8 +40,7 @@ entry* entry_or_chunk(std::uint32_t number) noexcept {
   return entry_at(number);
 }
 
-}  // namespace
-
+// Gives the arena its number. Returns false if all numbers are in use or a new chunk cannot be mapped.
 bool register_arena(arena* fresh) noexcept {
   os::lock_guard const guard(registry_lock);
   for (std::uint32_t number = first_free; number < registry_chunk_entries * registry_chunks; ++number) {
@@ -68,9 +67,29 @@ void unregister_arena(arena* dead) noexcept {
   if (dead->number < first_free) first_free = dead->number;
 }
 
+}  // namespace
+
+arena* create_arena(slot_geometry geometry, std::uint32_t slots) noexcept {
+  arena* const fresh = map_arena(geometry, slots);
+  if (fresh == nullptr || register_arena(fresh)) return fresh;
+  unmap_arena(fresh);
+  return nullptr;
+}
+
+void destroy_arena(arena* dead) noexcept {
+  unregister_arena(dead);
+  unmap_arena(dead);
+}
+
 arena* arena_by_number(std::uint32_t number) noexcept {
   entry const* const place = entry_at(number);
   return place == nullptr ? nullptr : place->home.load(acquire);  // pairs with register_arena's release
+}
+
+arena& arena_of(stack const& one) noexcept {
+  arena* const home = arena_by_number(one.slot >> arena_slot_bits);
+  THRUM_CHECK(home != nullptr);
+  return *home;
 }
 
 arena* arena_by_address(char const* address) noexcept {

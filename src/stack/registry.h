@@ -1,4 +1,4 @@
-// All arenas of the process, so that the stack of a fault address can be found.
+// Creates, numbers and finds all arenas of the process. The stack of a fault address is found here.
 //
 // The lookup runs in a SIGSEGV handler, at any time and on any thread. So it takes no lock and follows no pointer that
 // may be stale. Entries are in chunks, which are mapped when they are needed and never unmapped. An arena's number is
@@ -20,11 +20,14 @@ namespace thrum::rt {
 inline constexpr std::uint32_t registry_chunk_entries = 4096;
 inline constexpr std::uint32_t registry_chunks = 256;  // enough for all numbers of 32 - arena_slot_bits bits
 
-// Gives the arena its number. False if all numbers are in use or a new chunk cannot be mapped.
-[[nodiscard]] bool register_arena(arena* fresh) noexcept;
-void unregister_arena(arena* dead) noexcept;
+// Reserves an arena as map_arena does, and registers it. Returns nullptr if no address space can be reserved, if all
+// numbers are in use, or if a new chunk cannot be mapped.
+[[nodiscard]] arena* create_arena(slot_geometry geometry, std::uint32_t slots) noexcept;
+// Unregisters and unmaps the arena. No stack of it may be in use.
+void destroy_arena(arena* dead) noexcept;
 
 [[nodiscard]] arena* arena_by_number(std::uint32_t number) noexcept;
+[[nodiscard]] arena& arena_of(stack const& one) noexcept;
 
 // The arena that this address belongs to, or nullptr. Lock-free, for signal handlers.
 [[nodiscard]] arena* arena_by_address(char const* address) noexcept;

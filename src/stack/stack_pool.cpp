@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/lock_rank.h"
 #include "os/memory.h"
+#include "stack/registry.h"
 
 #include <algorithm>
 #include <bit>
