@@ -9,6 +9,7 @@
 #include "boot/panic.h"
 #include "boot/quota.h"
 #include "boot/settings.h"
+#include "boot/start_error.h"
 #include "core/current.h"
 #include "core/forked.h"
 #include "debug/dump.h"
@@ -20,14 +21,13 @@
 #include "sched/threads.h"
 #include "sched/world.h"
 #include "stack/registry.h"
-#include "sys/blocking.h"
+#include "sys/attention.h"
 #include "sys/foreign.h"
 #include "sys/preempt.h"
 #include "wait/poll_use.h"
 
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 namespace thrum::rt {
 namespace {
@@ -106,10 +106,6 @@ void report_dead_world(Sched& s) noexcept {
 }
 
 }  // namespace
-
-void throw_system_error(int error, char const* what) {
-  throw std::system_error(error, std::generic_category(), std::string("thrum::run: ") + what);
-}
 
 one_run_at_a_time::one_run_at_a_time() {
   if (forked_inside_run())

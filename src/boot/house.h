@@ -16,8 +16,6 @@
 
 namespace thrum::rt {
 
-[[noreturn]] void throw_system_error(int error, char const* what);
-
 // One run at a time, because the fault handler and the hooks belong to the process.
 struct one_run_at_a_time {
   one_run_at_a_time();

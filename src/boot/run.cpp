@@ -1,5 +1,6 @@
 // run() and runtime: the users of the house (boot/house.h).
 #include "boot/house.h"
+#include "boot/start_error.h"
 #include "core/current.h"
 #include "core/forked.h"
 #include "os/process.h"
