@@ -44,7 +44,7 @@ arming ask_kernel(fd_bucket& bucket, watch& one, std::uint32_t epoch, g_list& ru
 std::int64_t now_ns() noexcept { return timer_clock_ns(); }
 
 waiter::waiter(watch* all, std::size_t count, unwatched what_then, standing how) noexcept
-    : run_(current_m()->sched), epoch_(run_.epoch), all_(all), count_(count), what_then_(what_then), how_(how) {}
+    : call_(current_m()->sched, how), all_(all), count_(count), what_then_(what_then) {}
 
 waiter::~waiter() {
   if (!has_entered_) return;
@@ -56,10 +56,10 @@ waiter::~waiter() {
     if (one.whose == nullptr) continue;
     fd_bucket& bucket = bucket_of(one.fd);
     os::lock_guard const guard(bucket.lock);
-    bool const had_turn = how_ == standing::in_turn && bucket.find_in_turn(one.fd, epoch_) == &one;
+    bool const had_turn = call_.how == standing::in_turn && bucket.find_in_turn(one.fd, call_.epoch) == &one;
     bucket.leave(one);
-    if (watch* const next = had_turn ? bucket.find_in_turn(one.fd, epoch_) : nullptr)
-      waiters::set_word(*next, runnable);
+    if (watch* const next = had_turn ? bucket.find_in_turn(one.fd, call_.epoch) : nullptr)
+      next->whose->set_word(runnable);
   }
   ready_all(m, runnable);
   leave(m);
@@ -68,22 +68,9 @@ waiter::~waiter() {
 // Called under the bucket's lock.
 void waiter::enter_if_new(watch& one) noexcept {
   if (one.whose != nullptr) return;
-  bucket_of(one.fd).enter(one, *this);
+  bucket_of(one.fd).enter(one, call_);
   has_entered_ = true;
   store_load_fence();  // pairs with say_closed
-}
-
-// Called inside the runtime (with the mark set); outside it on return. Returns true if the call was woken before the
-// deadline. Throws as wait_if does.
-bool waiter::park_until_set(std::int64_t deadline_ns) {
-  struct counted {
-    explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }
-    ~counted() { s.poll_waiters.fetch_sub(1, seq_cst); }
-    Sched& s;
-  } const counts(run_);
-  return wait_if(
-      *current_m(), &is_set_, wait_reason::io, deadline_ns == without_limit ? no_deadline : deadline_ns,
-      [&] { return !is_set_; }, [] {});
 }
 
 bool waiter::any_was_closed() const noexcept {
@@ -99,7 +86,8 @@ void waiter::look_whether_it_is_gone(watch& one) noexcept {
   {
     fd_bucket& bucket = bucket_of(one.fd);
     os::lock_guard const guard(bucket.lock);
-    if (one.is_known && !one.was_closed.load(relaxed)) static_cast<void>(ask_kernel(bucket, one, epoch_, runnable));
+    if (one.is_known && !one.was_closed.load(relaxed))
+      static_cast<void>(ask_kernel(bucket, one, call_.epoch, runnable));
   }
   ready_all(m, runnable);
   leave(m);
@@ -108,7 +96,7 @@ void waiter::look_whether_it_is_gone(watch& one) noexcept {
 woken waiter::wait(std::int64_t deadline_ns) noexcept {
   M& m = *current_m();
   enter(m);
-  waiters::clear_word(*this);
+  call_.clear_word();
   g_list runnable;
   auto armed = has_bell() ? arming::done : arming::impossible;
   for (std::size_t i = 0; i < count_ && armed == arming::done; ++i) {
@@ -117,20 +105,22 @@ woken waiter::wait(std::int64_t deadline_ns) noexcept {
     fd_bucket& bucket = bucket_of(one.fd);
     os::lock_guard const guard(bucket.lock);
     enter_if_new(one);
-    auto const is_its_turn = [&] { return how_ == standing::together || bucket.find_in_turn(one.fd, epoch_) == &one; };
+    auto const is_its_turn = [&] {
+      return call_.how == standing::together || bucket.find_in_turn(one.fd, call_.epoch) == &one;
+    };
     if (one.was_closed.load(relaxed)) {
       armed = arming::is_ready;
     } else if (!is_its_turn()) {
-      armed = ask_kernel(bucket, one, epoch_, runnable);
+      armed = ask_kernel(bucket, one, call_.epoch, runnable);
     }
-    if (armed == arming::done && is_its_turn()) armed = arm(bucket, one, epoch_, what_then_, runnable);
+    if (armed == arming::done && is_its_turn()) armed = arm(bucket, one, call_.epoch, what_then_, runnable);
   }
   ready_all(m, runnable);
   auto how = woken::by_event;
   if (armed == arming::done) {
     os::chaos_point("posix.watches");
     try {
-      if (!park_until_set(deadline_ns)) how = woken::by_time;
+      if (!call_.park_until_set(deadline_ns == without_limit ? no_deadline : deadline_ns)) how = woken::by_time;
     } catch (...) {
       how = woken::impossible;
     }
@@ -151,7 +141,7 @@ bool waiter::has_turn() noexcept {
   fd_bucket& bucket = bucket_of(one.fd);
   os::lock_guard const guard(bucket.lock);
   enter_if_new(one);
-  return bucket.find_in_turn(one.fd, epoch_) == &one;
+  return bucket.find_in_turn(one.fd, call_.epoch) == &one;
 }
 
 bool waiter::is_alone() noexcept {
@@ -159,8 +149,8 @@ bool waiter::is_alone() noexcept {
   watch& one = *all_;
   fd_bucket& bucket = bucket_of(one.fd);
   os::lock_guard const guard(bucket.lock);
-  watch const* other = bucket.find(one.fd, epoch_);
-  if (other == &one) other = fd_bucket::find(one.next, one.fd, epoch_);
+  watch const* other = bucket.find(one.fd, call_.epoch);
+  if (other == &one) other = fd_bucket::find(one.next, one.fd, call_.epoch);
   return other == nullptr;
 }
 

@@ -52,44 +52,13 @@
 // stack frame. Calls of a run that is over stay in their buckets until a thread meets them there and drops them (T12).
 #pragma once
 
-#include "base/atomic.h"
 #include "core/entry.h"
+#include "posix/waiting_call.h"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::rt {
-struct Sched;
-}
-
 namespace thrum::posix {
-
-class waiter;
-
-// The order in which calls came to a bucket.
-using ticket = std::uint64_t;
-
-// One descriptor that a call waits for. Lives as long as the call.
-struct watch {
-  int fd = -1;               // negative: none
-  std::uint32_t events = 0;  // as poll(2) names them
-
-  // The number was closed while the call stood in the bucket. It is never cleared. Written under the bucket's lock.
-  // relaxed is enough, because the flag publishes no other data; it only says that the number stands for something
-  // else.
-  rt::atomic<bool> was_closed{false};
-
-  // under the lock of its bucket
-  waiter* whose = nullptr;  // set when it enters the bucket
-  watch* before = nullptr;
-  watch* next = nullptr;
-  ticket its_ticket = 0;
-  bool is_in_bucket = false;
-  bool is_armed = false;    // the kernel was asked for an event and none has come since
-  bool is_known = false;    // the kernel knows the number as the file that this call waits for
-  bool is_called = false;   // close has asked the M that polls to wake this call
-  std::uint32_t asked = 0;  // in the first watch of a number: the events that the kernel was asked for, or a superset
-};
 
 enum class woken : std::uint8_t {
   by_event,  // or spuriously; the call has to be tried
@@ -100,7 +69,6 @@ enum class woken : std::uint8_t {
 
 // What happens if the kernel does not watch a descriptor, such as that of a regular file, whose state never changes.
 enum class unwatched : bool { is_left_out, makes_it_impossible };
-enum class standing : bool { together, in_turn };
 
 inline constexpr std::int64_t without_limit = INT64_MAX;
 
@@ -121,22 +89,15 @@ class waiter {
   [[nodiscard]] bool is_alone() noexcept;
 
  private:
-  friend class waiters;
   void enter_if_new(watch& one) noexcept;
   void look_whether_it_is_gone(watch& one) noexcept;
-  [[nodiscard]] bool park_until_set(std::int64_t deadline_ns);
   [[nodiscard]] bool any_was_closed() const noexcept;
 
-  rt::Sched& run_;
-  std::uint32_t const epoch_;  // the run's
+  waiting_call call_;
   watch* const all_;
   std::size_t const count_;
   unwatched const what_then_;
-  standing const how_;
   bool has_entered_ = false;
-  // The word on which the call parks. It is accessed under the lock of its bucket in the wait table. It is aligned like
-  // a word, because other addresses are those of locks (sync/lock_holders.h).
-  alignas(8) bool is_set_ = false;
 };
 
 // Says that the numbers from `first` to `last` were closed or are about to be. Calls that wait for one of them and have

@@ -1,8 +1,6 @@
 #include "posix/watch_buckets.h"
 
-#include "core/sched.h"
 #include "os/descriptor_watch.h"
-#include "sync/wait.h"
 
 #include <errno.h>
 
@@ -10,23 +8,6 @@ namespace thrum::posix {
 
 constinit std::array<fd_bucket, bucket_count> buckets{};
 constinit std::array<atomic<std::uint64_t>, bucket_count / calls_bits> calls{};
-
-void waiters::clear_word(waiter& its) noexcept {
-  wait_bucket& bucket = its.run_.waiters.bucket_of(&its.is_set_);
-  bucket.acquire();
-  its.is_set_ = false;
-  bucket.release();
-}
-
-void waiters::set_word(watch& one, g_list& runnable) noexcept {
-  waiter& its = *one.whose;
-  wait_bucket& bucket = its.run_.waiters.bucket_of(&its.is_set_);
-  bucket.acquire();
-  its.is_set_ = true;
-  g_list taken = take_all(bucket, &its.is_set_);
-  bucket.release();
-  while (G* const g = taken.pop_front()) runnable.push_back(*g);
-}
 
 int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t epoch, g_list& runnable) noexcept {
   auto const [error, is_new] = os::watch_descriptor(fd, events);
@@ -36,7 +17,7 @@ int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t e
     bucket.for_each(epoch, [&](watch& one) {
       if (one.fd != fd || !one.is_known || one.was_closed.load(relaxed)) return;
       one.was_closed.store(true, relaxed);
-      waiters::set_word(one, runnable);
+      one.whose->set_word(runnable);
     });
   }
   return error;

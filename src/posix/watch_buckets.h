@@ -3,7 +3,7 @@
 
 #include "core/entry.h"
 #include "os/lock.h"
-#include "posix/watch.h"
+#include "posix/waiting_call.h"
 
 #include <array>
 #include <cstddef>
@@ -14,17 +14,6 @@ namespace thrum::posix {
 
 using namespace rt;
 
-// The part of `waiter` that the buckets use.
-class waiters {
- public:
-  static std::uint32_t epoch(watch const& one) noexcept { return one.whose->epoch_; }
-  static bool is_in_turn(watch const& one) noexcept { return one.whose->how_ == standing::in_turn; }
-
-  static void clear_word(waiter& its) noexcept;
-  // Called under the lock of the bucket in which `one` stands.
-  static void set_word(watch& one, g_list& runnable) noexcept;
-};
-
 struct alignas(cache_line_bytes) fd_bucket {
   os::lock lock{lock_rank::descriptor};
   // Under the lock. Whether `first` is null is also read without the lock.
@@ -32,7 +21,7 @@ struct alignas(cache_line_bytes) fd_bucket {
   watch* last = nullptr;
   ticket newest = 0;
 
-  void enter(watch& one, waiter& whose) noexcept {
+  void enter(watch& one, waiting_call& whose) noexcept {
     one.whose = &whose;
     one.its_ticket = ++newest;
     one.is_in_bucket = true;
@@ -47,7 +36,7 @@ struct alignas(cache_line_bytes) fd_bucket {
   void leave(watch& one) noexcept {
     if (!std::exchange(one.is_in_bucket, false)) return;
     if (one.asked != 0) {
-      if (watch* const heir = find(one.next, one.fd, waiters::epoch(one))) heir->asked |= one.asked;
+      if (watch* const heir = find(one.next, one.fd, one.whose->epoch)) heir->asked |= one.asked;
     }
     if (one.before == nullptr) {
       first.store(one.next, relaxed);
@@ -59,7 +48,7 @@ struct alignas(cache_line_bytes) fd_bucket {
 
   // The first watch of this run from `one` on that waits for fd.
   static watch* find(watch* one, int fd, std::uint32_t epoch) noexcept {
-    while (one != nullptr && !(one->fd == fd && waiters::epoch(*one) == epoch && !one->was_closed.load(relaxed))) {
+    while (one != nullptr && !(one->fd == fd && one->whose->epoch == epoch && !one->was_closed.load(relaxed))) {
       one = one->next;
     }
     return one;
@@ -67,7 +56,7 @@ struct alignas(cache_line_bytes) fd_bucket {
   watch* find(int fd, std::uint32_t epoch) const noexcept { return find(first.load(relaxed), fd, epoch); }
   watch* find_in_turn(int fd, std::uint32_t epoch) const noexcept {
     watch* one = find(fd, epoch);
-    while (one != nullptr && !waiters::is_in_turn(*one)) one = find(one->next, fd, epoch);
+    while (one != nullptr && one->whose->how != standing::in_turn) one = find(one->next, fd, epoch);
     return one;
   }
 
@@ -76,7 +65,7 @@ struct alignas(cache_line_bytes) fd_bucket {
   void for_each(std::uint32_t epoch, F visit) noexcept {
     for (watch* each = first.load(relaxed); each != nullptr;) {
       watch& one = *std::exchange(each, each->next);
-      if (waiters::epoch(one) != epoch) {
+      if (one.whose->epoch != epoch) {
         leave(one);
       } else {
         visit(one);

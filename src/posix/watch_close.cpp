@@ -1,6 +1,7 @@
 // The thread that closes a descriptor finds the calls that wait for its number (posix/watch.h).
 #include "os/descriptor_watch.h"
 #include "posix/signals_blocked.h"
+#include "posix/watch.h"
 #include "posix/watch_buckets.h"
 
 namespace thrum::posix {

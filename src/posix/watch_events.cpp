@@ -2,6 +2,7 @@
 #include "core/current.h"
 #include "core/poll_table.h"
 #include "os/descriptor_watch.h"
+#include "posix/watch.h"
 #include "posix/watch_buckets.h"
 
 #include <new>
@@ -27,7 +28,7 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
   for_each_armed([&](watch& one) {
     if ((event.what & (one.events | always)) != 0) {
       one.is_armed = false;
-      waiters::set_word(one, runnable);
+      one.whose->set_word(runnable);
     } else {
       left |= one.events;
       are_left = true;
@@ -36,7 +37,7 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
   if (watch* const first = bucket.find(event.fd, epoch)) first->asked = left;
   // If the number cannot be armed, the watches that are left are woken, and their calls find the error themselves.
   if (!are_left || tell_kernel(bucket, event.fd, left, epoch, runnable) == 0) return;
-  for_each_armed([&](watch& one) { waiters::set_word(one, runnable); });
+  for_each_armed([&](watch& one) { one.whose->set_word(runnable); });
 }
 
 void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
@@ -46,7 +47,7 @@ void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
       fd_bucket& bucket = buckets[i * calls_bits + static_cast<std::size_t>(__builtin_ctzll(noted))];
       os::lock_guard const guard(bucket.lock);
       bucket.for_each(epoch, [&](watch& one) {
-        if (std::exchange(one.is_called, false)) waiters::set_word(one, runnable);
+        if (std::exchange(one.is_called, false)) one.whose->set_word(runnable);
       });
     }
   }

@@ -2,7 +2,7 @@
 //
 // For glibc the owner is a thread. But several goroutines share a thread. A second goroutine on it could lock a
 // recursive mutex that the first one holds, or would be told by an errorcheck mutex that it holds it already. So while
-// a goroutine holds such a mutex, a record in the bucket of its address (stand.h) names the goroutine. glibc also
+// a goroutine holds such a mutex, a record in the bucket of its address (address_buckets.h) names the goroutine. glibc also
 // checks at the unlock that the thread is the same. So the goroutine is at home from the lock to the unlock
 // (sched/home.h).
 //
@@ -12,7 +12,7 @@
 // a run that is over mean nothing in the next run, where such a mutex belongs to its thread.
 #pragma once
 
-#include "posix_locks/stand.h"
+#include "posix_locks/address_buckets.h"
 
 #include <cstdint>
 

@@ -18,10 +18,6 @@ namespace thrum::posix {
 
 using namespace rt;
 
-constinit std::array<address_bucket, 2 * buckets_of_each> address_buckets{};
-
-constinit atomic<bool> buckets_are_used{false};
-
 // The part of `place` that the bucket table uses. All functions are called under the bucket's lock.
 class places {
  public:

@@ -66,11 +66,10 @@
 #include "core/status.h"
 #include "os/lock.h"
 #include "posix/watch.h"
+#include "posix_locks/address_buckets.h"
 #include "posix_locks/caller.h"
 #include "sched/park.h"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include <errno.h>
@@ -78,43 +77,7 @@
 
 namespace thrum::posix {
 
-class place;
-struct owned_mutex;
-
-struct alignas(rt::cache_line_bytes) address_bucket {
-  rt::os::lock lock{rt::lock_rank::descriptor};
-  // Under the lock. Whether `first` is null is also read without the lock.
-  rt::atomic<place*> first{nullptr};
-  place* last = nullptr;
-  owned_mutex* owned = nullptr;  // the list of records of mutexes that goroutines own (owners.h)
-};
-
 enum class how_many : bool { one, all };
-enum class about : bool { mutex, condition };
-
-// Waiters for mutexes and waiters for condition variables have separate buckets. There may be many waiters for
-// conditions, for a long time, and every unlock looks whether its bucket is empty.
-inline constexpr unsigned bucket_bits = 10;
-inline constexpr std::size_t buckets_of_each = std::size_t{1} << bucket_bits;
-extern std::array<address_bucket, 2 * buckets_of_each> address_buckets;
-
-[[nodiscard]] inline address_bucket& bucket_of(void const* address, about what) noexcept {
-  auto const key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
-  // Fibonacci hashing, because objects lie at regular distances.
-  std::size_t const index = key * 0x9E3779B97F4A7C15U >> (64 - bucket_bits);
-  return address_buckets[what == about::mutex ? index : buckets_of_each + index];
-}
-
-// As bucket_of, for a caller that is about to take the bucket's lock. It notes that the buckets are in use, so that a
-// child of fork resets them.
-extern rt::atomic<bool> buckets_are_used;
-[[nodiscard]] inline address_bucket& bucket_to_lock(void const* address, about what) noexcept {
-  if (!buckets_are_used.load(rt::relaxed)) [[unlikely]] {
-    buckets_are_used.store(true, rt::relaxed);
-    rt::store_load_fence();  // before the lock is taken, because another thread may fork at any moment after that
-  }
-  return bucket_of(address, what);
-}
 
 // The place of one waiting goroutine, for the length of a call. Used on a goroutine, in user code, at home
 // (sched/home.h).
