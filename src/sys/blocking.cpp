@@ -15,9 +15,7 @@
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
-#include "sys/foreign.h"
-#include "sys/preempt.h"
-#include "sys/unannounced.h"
+#include "sys/pause.h"
 #include <thrum/blocking.h>
 
 #include <utility>
@@ -72,19 +70,6 @@ namespace {
 [[gnu::always_inline]] inline void is_away(M& m) noexcept {
   m.attention.store(m_attend::away, relaxed);
   clear_mark(m);
-}
-
-// The thread may not call the runtime for a long time, so the goroutines that it has made runnable go to other Ms at
-// once.
-void thread_from_outside_goes_away(M& m) noexcept {
-  if (m.p->queue.is_empty_to_owner()) {
-    leave_p_behind(m);
-  } else {
-    give_p_away(m);
-  }
-  m.attention.store(m_attend::away, release);  // pairs with is_inside, as does the next store:
-  m.in_runtime.store(false, release);          // the thread is done with the run's memory
-  end_visit();
 }
 
 // --- the way back ---
@@ -180,38 +165,6 @@ void is_back_from_the_queue(M& m) noexcept {
   m.attention.store(0, relaxed);
 }
 
-// False: the run is over. m has no P.
-[[nodiscard]] bool comes_back_on_this_thread(M& m) noexcept {
-  came const how = come_back_at_once(m);
-  if (how == came::with_p) return true;
-  if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall, m_status::queued);
-  m.sched.lock.release();
-  if (how == came::after_the_end || !sleep_until_its_turn(m)) return false;
-  is_back_from_the_queue(m);
-  return true;
-}
-
-void come_back_on_this_thread(M& m) noexcept {
-  if (!comes_back_on_this_thread(m)) leave_it_there(m);
-}
-
-// m belongs to a foreign thread, which has set its mark. Returns false, with the mark clear, if the run is over.
-[[nodiscard]] bool comes_from_outside(M& m) noexcept {
-  bool const comes = !m.run_is_over.load(relaxed) && comes_back_on_this_thread(m);  // relaxed: see sys/foreign.h
-  if (comes) {
-    m.attention.store(m_attend::visits, relaxed);
-  } else {
-    m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
-  }
-  return comes;
-}
-
-// A foreign thread came back after the end of the run. No other code counts it.
-[[noreturn]] void sleep_as_left_behind(M& m) noexcept {
-  Sched::threads_asleep_for_good.fetch_add(1, relaxed);
-  leave_it_there(m);
-}
-
 // The second and the third way back.
 [[gnu::noinline]] M& come_back_without_old_p(M& m) noexcept {
   came const how = come_back_with_idle_p(m);
@@ -235,54 +188,6 @@ void come_back_on_this_thread(M& m) noexcept {
   is_back(m, g_status::syscall);
   return m;
 }
-
-}  // namespace
-
-namespace {
-
-// m is back from the call only to use the runtime. If the call was not announced, m stays.
-void came_back_from(M& m, std::uint32_t attention) noexcept {
-  if ((attention & m_attend::unannounced) != 0) {
-    m.sched.ms_without_p.fetch_sub(1, relaxed);
-  } else {
-    m.attention.store(m_attend::visits, relaxed);
-  }
-}
-
-}  // namespace
-
-void entered_with_attention(M& m) noexcept {
-  std::uint32_t const seen = settle_who_has_the_p(m);
-  if ((seen & m_attend::pause) != 0) look_at_mask(m);
-  if ((seen & m_attend::away) == 0) return;
-  if (m.is_foreign) {
-    if (!comes_from_outside(m)) sleep_as_left_behind(m);
-    if ((seen & m_attend::unannounced) != 0) m.sched.ms_without_p.fetch_sub(1, relaxed);
-    return;
-  }
-  come_back_on_this_thread(m);
-  came_back_from(m, seen);
-}
-
-void entered_to_exit(M& m) noexcept {
-  std::uint32_t const seen = settle_who_has_the_p(m);
-  if ((seen & m_attend::away) == 0) return;
-  if (comes_back_on_this_thread(m)) return came_back_from(m, seen);
-  // The run has ended meanwhile. The goroutine is in its call as before.
-  G& g = *m.current;
-  if (!g.keeps_its_m()) g.locked_to = nullptr;
-  if (g.status.load(relaxed) != g_status::runnable) return;
-  g.transition(g_status::runnable, g_status::running);
-  g.transition(g_status::running, g_status::syscall);
-}
-
-bool enter_if_alive(M& m) noexcept {
-  m.in_runtime.store(true, relaxed);
-  signal_fence();  // the mark is set before m looks whether its seat is over: see sys/foreign.h
-  return comes_from_outside(m);
-}
-
-namespace {
 
 // Under sched.lock. m may hold a lock that the threads which are being made, and already have Ps, need in order to
 // start. So m must not wait for their Ps. It may hold such a lock in a malloc of the program's own, or in a function
@@ -310,6 +215,33 @@ came come_back_before_those_that_start(M& m) noexcept {
 
 }  // namespace
 
+void leave_p(M& m, blocking_hint hint) noexcept {
+  if (hint == blocking_hint::long_call) {
+    give_p_away(m);
+  } else {
+    leave_p_behind(m);
+  }
+}
+
+void go_away(M& m, blocking_hint hint) noexcept {
+  leave_p(m, hint);
+  is_away(m);
+}
+
+bool comes_back_on_this_thread(M& m) noexcept {
+  came const how = come_back_at_once(m);
+  if (how == came::with_p) return true;
+  if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall, m_status::queued);
+  m.sched.lock.release();
+  if (how == came::after_the_end || !sleep_until_its_turn(m)) return false;
+  is_back_from_the_queue(m);
+  return true;
+}
+
+void come_back_on_this_thread(M& m) noexcept {
+  if (!comes_back_on_this_thread(m)) leave_it_there(m);
+}
+
 void get_p_in_user_code(M& m) noexcept {
   came const how = come_back_before_those_that_start(m);
   if (how == came::without_p) {
@@ -331,30 +263,6 @@ void get_p_in_user_code(M& m) noexcept {
   m.sched.ms_without_p.fetch_sub(1, relaxed);
 }
 
-// The mark is clear. The P cannot be taken as long as `visits` is set (sys/unannounced.h), so the mark is set before
-// `visits` is cleared. Otherwise sysmon could take the P in between, if a signal handler of the program slept there; and
-// if the run ended meanwhile, a foreign thread would never return from a call that it has completed.
-void left_with_attention(M& m) noexcept {
-  std::uint32_t const seen = m.attention.load(relaxed);
-  // A foreign thread gives its P up in a moment. It must not be paused, because if the run ended meanwhile, it would
-  // stay in the pause.
-  if ((seen & m_attend::pause) != 0 && !m.is_foreign) pause_if_still_asked(m);
-  if ((seen & m_attend::visits) == 0) return;
-  if (m.current == nullptr || m.current->blocking_depth == 0) {  // the visit was another goroutine's
-    m.attention.fetch_and(~m_attend::visits, relaxed);
-    return;
-  }
-  enter(m);
-  m.attention.fetch_and(~m_attend::visits, relaxed);
-  m.call_site = 0;  // the call site may belong to another M's call
-  if (m.is_foreign) {
-    thread_from_outside_goes_away(m);
-  } else {
-    leave_p_behind(m);
-    is_away(m);
-  }
-}
-
 }  // namespace thrum::rt
 
 namespace thrum::detail {
@@ -368,12 +276,7 @@ namespace {
 [[gnu::noinline]] void begin_blocking_slow(M& here, blocking_hint hint, std::uintptr_t call_site) noexcept {
   M& m = here.residents != 0 ? make_way(here) : here;
   m.call_site = call_site;
-  if (hint == blocking_hint::long_call) {
-    give_p_away(m);
-  } else {
-    leave_p_behind(m);
-  }
-  is_away(m);
+  go_away(m, hint);
 }
 
 [[gnu::noinline]] void end_blocking_slow(M& m) noexcept {

@@ -33,20 +33,26 @@
 #pragma once
 
 #include "core/sched.h"
+#include <thrum/blocking.h>
 
 namespace thrum::rt {
+
+// --- the way out: m has set its mark and has a P. Afterwards it has none ---
+
+// Leaves the P where m may find it on the way back, or gives it away if the call is declared long.
+void leave_p(M& m, blocking_hint hint) noexcept;
+// The same. Then m is away: its mark is clear, and its next way into the runtime leads through entered_with_attention.
+void go_away(M& m, blocking_hint hint) noexcept;
+
+// --- the way back of a goroutine that must stay on its thread. The caller has set the mark ---
+
+// Returns false if the run is over; m has no P then.
+[[nodiscard]] bool comes_back_on_this_thread(M& m) noexcept;
+// The same. If the run is over, it does not return.
+void come_back_on_this_thread(M& m) noexcept;
 
 // m's thread was found in user code without a P, after a call that was not announced (sys/unannounced.h). It gets a P
 // here, or waits for one here. The caller has set the mark.
 void get_p_in_user_code(M& m) noexcept;
-
-// m belongs to a foreign thread that is outside the runtime. Enters the runtime as enter() does. Returns false, with the
-// mark clear, if the run is over.
-[[nodiscard]] bool enter_if_alive(M& m) noexcept;
-
-// The functions that boot puts into m_hooks.
-void entered_with_attention(M& m) noexcept;
-void entered_to_exit(M& m) noexcept;
-void left_with_attention(M& m) noexcept;
 
 }  // namespace thrum::rt

@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
+#include "sched/own_thread.h"
 #include "sched/thread_maker.h"
 #include "sched/threads.h"
 #include "sys/blocking.h"
@@ -119,7 +120,7 @@ void leave_seat(because why) noexcept {
 void leave_seat_at_thread_end(void*) noexcept { leave_seat(because::its_thread_ends); }
 
 // A thread whose mark is clear may be on its way in or out. Only a thread that is away is outside. acquire pairs with
-// thread_from_outside_goes_away.
+// go_outside.
 bool is_inside(foreign_seat const& seat) noexcept {
   return seat.m.in_runtime.load(acquire) || (seat.m.attention.load(acquire) & m_attend::away) == 0;
 }
@@ -216,6 +217,43 @@ M* begin_visit(M& own) noexcept {
 M* seat_thread() noexcept {
   if (current_m() != nullptr) return nullptr;  // the caller is on the scheduler's own stack
   return os::call_at_thread_end(leave_seat_at_thread_end) ? give_seat(nullptr) : nullptr;
+}
+
+namespace {
+
+// m belongs to a foreign thread, which has set its mark. Returns false, with the mark clear, if the run is over.
+[[nodiscard]] bool comes_from_outside(M& m) noexcept {
+  bool const comes = !m.run_is_over.load(relaxed) && comes_back_on_this_thread(m);  // relaxed: see sys/foreign.h
+  if (comes) {
+    m.attention.store(m_attend::visits, relaxed);
+  } else {
+    m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
+  }
+  return comes;
+}
+
+// Enters the runtime as enter() does. Returns false, with the mark clear, if the run is over.
+[[nodiscard]] bool enter_if_alive(M& m) noexcept {
+  m.in_runtime.store(true, relaxed);
+  signal_fence();  // the mark is set before m looks whether its seat is over: see sys/foreign.h
+  return comes_from_outside(m);
+}
+
+}  // namespace
+
+void come_in_from_outside(M& m) noexcept {
+  if (comes_from_outside(m)) return;
+  Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // no other code counts this thread
+  leave_it_there(m);
+}
+
+void go_outside(M& m) noexcept {
+  // The thread may not call the runtime for a long time, so the goroutines that it has made runnable go to other Ms at
+  // once.
+  leave_p(m, m.p->queue.is_empty_to_owner() ? blocking_hint::may_be_short : blocking_hint::long_call);
+  m.attention.store(m_attend::away, release);  // pairs with is_inside, as does the next store:
+  m.in_runtime.store(false, release);          // the thread is done with the run's memory
+  end_visit();
 }
 
 M* enter_from_outside(std::uint32_t epoch) noexcept {

@@ -38,6 +38,13 @@ void admit_threads(Sched& s) noexcept;
 // gives out no seats, waits for its end.
 [[nodiscard]] M* enter_from_outside(std::uint32_t epoch) noexcept;
 
+// m belongs to the calling thread, which is foreign and is about to call the runtime. The thread has set its mark.
+// Afterwards m has a P. If the run is over, it does not return.
+void come_in_from_outside(M& m) noexcept;
+
+// The reverse, at the end of the call: gives the P up and clears the mark. Ends the visit, if this was one.
+void go_outside(M& m) noexcept;
+
 // The calling thread has left the runtime. If it was there for a visit, its goroutine is in its own run after this.
 void end_visit() noexcept;
 

@@ -51,28 +51,8 @@ void pause_where_it_is(void const* ucontext) noexcept;
 // Handles a request that came while the mark was set. Called by leave(), with the mark clear.
 void pause_if_still_asked(M& m) noexcept;
 
-// --- also used by blocking.cpp ---
-
 // m's goroutine, which was asked to make room, has entered the runtime. If it has changed the mask of the thread, it
 // leaves m by way of g0, where m restores its own mask.
 void look_at_mask(M& m) noexcept;
-
-// The state of m while it sleeps in user code. It says whether m may have been interrupted while it held a lock of the C
-// library that other threads need.
-[[nodiscard]] m_status paused_status(M const& m) noexcept;
-// Ends that sleep. If the run has ended meanwhile, m stays asleep.
-void end_pause(M& m) noexcept;
-
-// The run is over, and the thread, which slept in a pause, is at a place where it must not be stopped. It goes on until
-// the next signal finds it elsewhere. If it enters the runtime before that, it ends there.
-void go_on_without_p(M& m) noexcept;
-
-// The run is over, and the thread stays where it is for good. Returns if the thread could hold a lock that the end of
-// the program needs, which is so in three cases:
-//  - The thread is in the C library or the vDSO.
-//  - It is in a function that the C library has called, for example a constructor of a library that is being loaded
-//    (sched/library_frames.h).
-//  - malloc is in the program itself, so that its locks cannot be recognised.
-void stop_for_good_if_possible(M& m) noexcept;
 
 }  // namespace thrum::rt

@@ -1,0 +1,72 @@
+#include "sys/attention.h"
+
+#include "core/current.h"
+#include "sys/blocking.h"
+#include "sys/foreign.h"
+#include "sys/preempt.h"
+#include "sys/unannounced.h"
+
+namespace thrum::rt {
+
+namespace {
+
+// m is back from the call only to use the runtime. If the call was not announced, m stays.
+void came_back_from(M& m, std::uint32_t attention) noexcept {
+  if ((attention & m_attend::unannounced) != 0) {
+    m.sched.ms_without_p.fetch_sub(1, relaxed);
+  } else {
+    m.attention.store(m_attend::visits, relaxed);
+  }
+}
+
+}  // namespace
+
+void entered_with_attention(M& m) noexcept {
+  std::uint32_t const seen = settle_who_has_the_p(m);
+  if ((seen & m_attend::pause) != 0) look_at_mask(m);
+  if ((seen & m_attend::away) == 0) return;
+  if (m.is_foreign) {
+    come_in_from_outside(m);
+    if ((seen & m_attend::unannounced) != 0) m.sched.ms_without_p.fetch_sub(1, relaxed);
+    return;
+  }
+  come_back_on_this_thread(m);
+  came_back_from(m, seen);
+}
+
+void entered_to_exit(M& m) noexcept {
+  std::uint32_t const seen = settle_who_has_the_p(m);
+  if ((seen & m_attend::away) == 0) return;
+  if (comes_back_on_this_thread(m)) return came_back_from(m, seen);
+  // The run has ended meanwhile. The goroutine is in its call as before.
+  G& g = *m.current;
+  if (!g.keeps_its_m()) g.locked_to = nullptr;
+  if (g.status.load(relaxed) != g_status::runnable) return;
+  g.transition(g_status::runnable, g_status::running);
+  g.transition(g_status::running, g_status::syscall);
+}
+
+// The mark is clear. The P cannot be taken as long as `visits` is set (sys/unannounced.h), so the mark is set before
+// `visits` is cleared. Otherwise sysmon could take the P in between, if a signal handler of the program slept there; and
+// if the run ended meanwhile, a foreign thread would never return from a call that it has completed.
+void left_with_attention(M& m) noexcept {
+  std::uint32_t const seen = m.attention.load(relaxed);
+  // A foreign thread gives its P up in a moment. It must not be paused, because if the run ended meanwhile, it would
+  // stay in the pause.
+  if ((seen & m_attend::pause) != 0 && !m.is_foreign) pause_if_still_asked(m);
+  if ((seen & m_attend::visits) == 0) return;
+  if (m.current == nullptr || m.current->blocking_depth == 0) {  // the visit was another goroutine's
+    m.attention.fetch_and(~m_attend::visits, relaxed);
+    return;
+  }
+  enter(m);
+  m.attention.fetch_and(~m_attend::visits, relaxed);
+  m.call_site = 0;  // the call site may belong to another M's call
+  if (m.is_foreign) {
+    go_outside(m);
+  } else {
+    go_away(m, blocking_hint::may_be_short);
+  }
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,62 @@
+#include "sys/pause.h"
+
+#include "arch/context.h"
+#include "arch/stack_walk.h"
+#include "os/futex.h"
+#include "os/interrupted_code.h"
+#include "os/loaded_code.h"
+#include "sched/library_frames.h"
+#include "sched/suspend.h"
+
+namespace thrum::rt {
+
+m_status paused_status(M const& m) noexcept {
+  bool const may_hold_libc_locks = m.is_interrupted_in_libc || os::libc_is_in_the_program();
+  return may_hold_libc_locks ? m_status::paused_in_libc : m_status::paused;
+}
+
+void end_pause(M& m) noexcept {
+  // The M that took m out of the queue has promised it a P, and m has not counted as paused since then. So either
+  // all_rest saw that, or m sees is_over here.
+  if (m.sched.is_over.load(seq_cst)) stop_for_good_if_possible(m);
+}
+
+void go_on_without_p(M& m) noexcept {
+  if (!m.current->keeps_its_m()) m.current->locked_to = nullptr;
+  m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
+}
+
+namespace {
+
+bool was_called_by_libc(M& m) noexcept {
+  G& g = *m.current;
+  if (m.interrupted != nullptr) return has_frames_of_libc(g, os::interrupted_registers(m.interrupted));
+  struct {
+    G& g;
+    bool was_called;
+  } look{g, false};
+  call_with_context(
+      g.saved,
+      [](void* its) noexcept {
+        auto& of = *static_cast<decltype(look)*>(its);
+        of.was_called = has_frames_of_libc(of.g, registers_of(of.g.saved));
+      },
+      &look);
+  return look.was_called;
+}
+
+}  // namespace
+
+void stop_for_good_if_possible(M& m) noexcept {
+  if (m.sched.exits_on.load(relaxed) == &m) return;  // relaxed: it was written by this thread, or it does not matter
+  if (malloc_cannot_be_told(m.sched) || m.is_interrupted_in_libc || was_called_by_libc(m)) return;
+  // the P that it left behind, if any, belongs to other threads
+  if (m.p == nullptr) m.in_runtime.store(false, release);
+  m.rests_inside.store(true, relaxed);  // relaxed: it only tells that no thread need wait for this one
+  // seq_cst: see end_pause. If all other threads rest, this is the last access to the run's memory.
+  bool const is_late = m.sched.ms.stop_for_good();
+  if (is_late) Sched::threads_asleep_for_good.fetch_add(1, relaxed);
+  os::sleep_for_good();
+}
+
+}  // namespace thrum::rt
