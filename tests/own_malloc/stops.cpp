@@ -1,8 +1,13 @@
-// T03: beside a malloc of the program's own, loops are stopped at the end of a run if the program asks for it.
+// T03: the end of a run stops loops if run() can tell that they are outside of malloc, or if
+// options::stop_beside_own_malloc asks for it.
+//
+// The program is linked with several mallocs (CMakeLists.txt). The argument "own" says that malloc is a part of the
+// program, and "shared" that it is in a shared library.
 #include "own_malloc.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <string_view>
 
 namespace {
 
@@ -26,23 +31,16 @@ bool goes_on_after_the_run(thrum::options chosen) {
 
 }  // namespace
 
-extern "C" void* malloc(std::size_t bytes) noexcept {
-  ::pthread_mutex_lock(&own_malloc::lock);
-  void* const got = __libc_malloc(bytes);
-  ::pthread_mutex_unlock(&own_malloc::lock);
-  return got;
-}
-
-extern "C" void free(void* gone) noexcept {
-  ::pthread_mutex_lock(&own_malloc::lock);
-  __libc_free(gone);
-  ::pthread_mutex_unlock(&own_malloc::lock);
-}
-
-int main() {
+int main(int count, char** arguments) {
+  std::string_view const malloc_is = count == 2 ? arguments[1] : "";
+  if (malloc_is != "own" && malloc_is != "shared") own_malloc::fail("the argument is own or shared\n");
   thrum::options stops;
   stops.stop_beside_own_malloc = true;
   if (goes_on_after_the_run(stops)) own_malloc::fail("a loop goes on after the run\n");
-  if (!goes_on_after_the_run({})) own_malloc::fail("a loop was stopped that may be inside malloc\n");
+  // The last one, because a loop that goes on counts on for good.
+  bool const goes_on = goes_on_after_the_run({});
+  if (goes_on && malloc_is == "shared")
+    own_malloc::fail("a loop goes on after the run, although malloc is elsewhere\n");
+  if (!goes_on && malloc_is == "own") own_malloc::fail("a loop was stopped that may be inside malloc\n");
   ::_exit(0);
 }
