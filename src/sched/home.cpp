@@ -180,12 +180,7 @@ bool takes_p_for_residents(Sched& s, M& m) noexcept {
 
 namespace {
 
-enum class to : std::uint8_t { nobodys_home, somebodys_home };
-
-struct move {
-  to which;
-  bool no_thread = false;  // no other thread can be had, so the goroutine stays
-};
+using to = home_move::to;
 
 bool is_as_wanted(M const& m, to which) noexcept { return (m.residents != 0) == (which == to::somebodys_home); }
 
@@ -207,9 +202,10 @@ void try_later(M& m, G& left, bool orders_spare) noexcept {
   if (orders_spare) ring_thread_maker(s);
 }
 
-// A commit step: the goroutine that left continues with m's P on another M.
+}  // namespace
+
 void commit_move(M& m, G& left, void* argument) noexcept {
-  auto& its = *static_cast<move*>(argument);
+  auto& its = *static_cast<home_move*>(argument);
   Sched& s = m.sched;
   P& p = *m.p;
   s.lock.acquire();
@@ -245,7 +241,9 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   }
 }
 
-M& move_on(M& m, move& its) noexcept {
+namespace {
+
+M& move_on(M& m, home_move& its) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
   return suspend_without_p(m, commit_move, &its);
 }
@@ -261,7 +259,7 @@ M& make_way(M& m) noexcept {
   M* here = &m;
   // also a goroutine that was locked here at the limit of threads, because no other M could run it
   if (here->current->keeps_its_m()) return m;
-  for (move its{to::nobodys_home}; here->residents != 0 && !its.no_thread;) here = &move_on(*here, its);
+  for (home_move its{to::nobodys_home}; here->residents != 0 && !its.no_thread;) here = &move_on(*here, its);
   return *here;
 }
 
@@ -270,7 +268,7 @@ M& go_back(M& m) noexcept {
   if (m.leaves == leaving::in_place || g.is_at_home || g.blocking_depth != 0) return m;
   stand_in_no_more(m);
   if (!somebodys_home_rests(m.sched)) return m;
-  move its{to::somebodys_home};
+  home_move its{to::somebodys_home};
   return move_on(m, its);
 }
 

@@ -47,6 +47,8 @@
 #include "core/sched.h"
 #include "sched/schedule.h"
 
+#include <cstdint>
+
 namespace thrum::rt {
 
 // stay_home: from here on m's goroutine continues on this thread only, until leave_home was called as many times as
@@ -106,6 +108,15 @@ M& make_way(M& m) noexcept;
 M& go_back(M& m) noexcept;
 // The same for the P alone, when the goroutine has left the thread. On g0.
 void stand_back(M& m) noexcept;
+// The commit step of make_way and go_back: the goroutine that left continues with m's P on another M. `argument` is a
+// home_move. It is declared here for tests.
+struct home_move {
+  enum class to : std::uint8_t { nobodys_home, somebodys_home };
+  to which;
+  bool no_thread = false;  // no other thread can be had, so the goroutine stays
+};
+void commit_move(M& m, G& left, void* argument) noexcept;
+
 inline void stand_in_no_more(M& m) noexcept {
   m.stands_in = false;
   m.leaves = m.usual_leaving();
