@@ -15,7 +15,11 @@ namespace thrum::rt {
 namespace {
 
 constinit atomic<bool> crash_on_fatal{false};
-constinit atomic<bool> dying{false};
+
+// The number of the thread if it ends the program. Not a bool, because a child of vfork uses the variable of its parent.
+thread_local int dying_as __attribute__((tls_model("initial-exec"))) = 0;
+
+int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
 
 void write_line(char const* prefix, char const* format, std::va_list arguments) noexcept {
   char line[1024];
@@ -50,9 +54,9 @@ bool stderr_would_wait() noexcept {
 // relaxed: it is set once, while the run starts
 void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relaxed); }
 
-// relaxed: the thread that called note_dying sees its own store, and for other threads the value is a hint
-bool is_dying() noexcept { return dying.load(relaxed); }
-void note_dying() noexcept { dying.store(true, relaxed); }
+// Opaque, because they use the address of a thread-local variable.
+THRUM_OPAQUE bool is_dying() noexcept { return dying_as == current_tid(); }
+THRUM_OPAQUE void note_dying() noexcept { dying_as = current_tid(); }
 
 void die() noexcept {
   note_dying();

@@ -26,7 +26,7 @@ void print_error(char const* format, ...) noexcept __attribute__((format(printf,
 [[noreturn]] void die() noexcept;
 void set_crash_on_fatal(bool crash) noexcept;
 
-// Whether the program is ending with a report, by `die` or by a panic. A crash that follows needs no report of its own.
+// Whether the calling thread is in `die`, or has called note_dying. If abort follows, it needs no report of its own.
 [[nodiscard]] bool is_dying() noexcept;
 void note_dying() noexcept;
 

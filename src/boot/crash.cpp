@@ -7,12 +7,12 @@
 #include "boot/places.h"
 #include "boot/start_error.h"
 #include "core/current.h"
-#include "os/clock.h"
-#include "os/futex.h"
+#include "core/ender.h"
 #include "os/guarded_call.h"
 #include "os/interrupted_code.h"
 #include "os/memory.h"
 #include "os/note.h"
+#include "os/report_deadline.h"
 #include "os/signal.h"
 #include "os/thread.h"
 #include "sched/goroutine.h"
@@ -28,52 +28,35 @@ namespace {
 constexpr std::int64_t slower_by = with_asan || with_tsan ? 3 : 1;
 constexpr std::int64_t names_ns_max = slower_by * 5'000'000'000;    // until the thread maker has looked up the names
 constexpr std::int64_t report_ns_max = slower_by * 10'000'000'000;  // until the whole report is written
-constexpr std::int64_t others_wait_ns = report_ns_max + 5'000'000'000;
 
-// A process makes at most one report, because it ends after it.
+// The report of the ender (core/ender.h).
 struct {
-  atomic<int> reporter{0};      // the tid of the thread that reports, or 0
-  atomic<int> ends_by{0};       // the signal that ends the program after the report; 0: die()
-  atomic<bool> is_over{false};  // the report is complete or has been given up; used by the reporter only
+  atomic<int> made_by{0};  // the thread that makes the report; 0: no report is being made
   places all;
   os::note written;
-} constinit request;
+} constinit report;
 
-// Waits for the thread that reports to end the program. That thread calls the terminate handler after the report. Without
-// a limit, all threads might wait for each other.
-void wait_for_end_of_program() noexcept { static_cast<void>(os::note().sleep_for(others_wait_ns)); }
-
-// If another thread is the reporter, waits and returns false. Also returns false if this thread has already reported.
-bool become_reporter(int ends_by) noexcept {
-  int first = 0;
-  // relaxed: it decides which thread reports, and nothing is ordered by it
-  if (!request.reporter.compare_exchange(first, os::current_tid(), relaxed, relaxed)) {
-    if (first != os::current_tid()) wait_for_end_of_program();
-    return false;
-  }
-  request.ends_by.store(ends_by, relaxed);  // relaxed: read by this thread only
-  os::start_report_deadline(report_ns_max);
-  return true;
+void begin_report(os::after_report what) noexcept {
+  report.made_by.store(os::current_tid(), relaxed);  // relaxed: it matters to this thread only
+  os::start_report_deadline(report_ns_max, what);
 }
 
 void end_report() noexcept {
   os::stop_report_deadline();
-  request.is_over.store(true, relaxed);
+  report.made_by.store(0, relaxed);
 }
 
-bool reports_here() noexcept {
-  int const reporter = request.reporter.load(relaxed);
-  return reporter != 0 && !request.is_over.load(relaxed) && reporter == os::current_tid();
-}
+bool reports_here() noexcept { return report.made_by.load(relaxed) == os::current_tid() && is_ender(); }
 
 // Ends the program as it would have ended after the report.
 [[noreturn]] void give_report_up(char const* why) noexcept {
-  request.is_over.store(true, relaxed);
+  report.made_by.store(0, relaxed);
   if (!stderr_would_wait()) print_error("thrum: this report is not complete: %s", why);
-  int const signal = request.ends_by.load(relaxed);
+  int const signal = how_program_ends().signal;
   if (signal == 0) die();
-  if (signal == SIGABRT) std::abort();  // the program may have a handler for it
-  os::end_by_signal(signal);
+  if (signal != SIGABRT) os::end_by_signal(signal);
+  note_dying();
+  std::abort();  // the program may have a handler for it
 }
 
 // The M of the calling thread, or nullptr if it runs no goroutine or is a foreign thread. A crash of a foreign thread
@@ -83,23 +66,26 @@ M* crashing_m() noexcept {
   return m != nullptr && m->current != nullptr && !m->is_foreign ? m : nullptr;
 }
 
-// Whether the thread is a child of vfork, which runs in its parent's memory, or of _Fork. It is not the thread that the
-// M belongs to, and its end is not the end of the program.
-bool is_another_process(M const& m) noexcept { return os::current_tid() != m.tid; }
+// Asks to end the program if the crash is reported. A thread whose crash is not reported does not become the ender, but
+// does not cut an ender off either. The reader of symbols is such a thread. If it faults, the ender goes on without it.
+end_turn turn_of(M const* m, way_to_end how) noexcept {
+  if (m != nullptr) return ask_to_end(how);
+  return another_is_ender() ? end_turn::after_another : end_turn::again;
+}
 
-// Prints the places in request.all.
+// Prints the places in report.all.
 void print_noted(M const& m) noexcept {
   Sched& s = m.sched;
   if (!s.end_is_near.load(relaxed)) {
     auto const errand = [](Sched&) noexcept {
-      with_symbols(print_places, &request.all);
-      request.written.wake();
+      with_symbols(print_places, &report.all);
+      report.written.wake();
     };
     s.errand.store(errand, release);  // pairs with the thread maker's load
     ring_thread_maker(s);
-    if (request.written.sleep_for(names_ns_max)) return;
+    if (report.written.sleep_for(names_ns_max)) return;
   }
-  print_places_plainly(request.all);
+  print_places_plainly(report.all);
 }
 
 // After a call through an invalid pointer, the stack walk cannot start at the program counter. The return address of
@@ -117,7 +103,7 @@ void step_out_of_wild_call(stack_registers& at, stack_range on) noexcept {
 }
 
 void note_frames(stack_registers const& from, stack_range on) noexcept {
-  places& all = request.all;
+  places& all = report.all;
   all.count = os::walk_stack_guarded(from, on, all.frames, places::frames_max);
   if (all.count > 1) return;
   stack_registers caller = from;
@@ -128,7 +114,14 @@ void note_frames(stack_registers const& from, stack_range on) noexcept {
 
 // --- overflow ---
 
-void begin_overflow_report() noexcept { static_cast<void>(become_reporter(0)); }
+void begin_overflow_report() noexcept {
+  switch (ask_to_end({})) {
+    case end_turn::first:
+    case end_turn::again: return begin_report(os::after_report::program_ends);
+    case end_turn::after_another: wait_for_end_of_program(); die();
+    case end_turn::in_child: return;
+  }
+}
 
 overflow_victim running_on(stack const& on) noexcept {
   M const* const m = crashing_m();
@@ -176,8 +169,8 @@ void report_signal_stack(M const& m, siginfo_t const& info, void const* ucontext
       "(fault at %p)",
       os::alt_stack_bytes(), info.si_addr);
   print_head(*m.current);
-  request.all.frames[0] = os::program_counter_of(ucontext);
-  request.all.count = 1;
+  report.all.frames[0] = os::program_counter_of(ucontext);
+  report.all.count = 1;
   print_noted(m);
 }
 
@@ -217,9 +210,17 @@ void report_terminate(M const& m) noexcept {
 
 void on_terminate() {
   M const* const m = crashing_m();
-  if (m != nullptr && !is_dying() && become_reporter(SIGABRT)) {
-    report_terminate(*m);
-    end_report();
+  switch (turn_of(m, {.signal = SIGABRT, .function = "terminate handler"})) {
+    case end_turn::first:
+      begin_report(os::after_report::program_goes_on);
+      report_terminate(*m);
+      end_report();
+      break;
+    case end_turn::after_another:
+      wait_for_end_of_program();
+      os::end_by_signal(SIGABRT);  // the terminate handler may be what the ender waits in
+    case end_turn::again:
+    case end_turn::in_child: break;
   }
   if (auto const previous = previous_terminate.load(acquire)) previous();
   std::abort();
@@ -242,7 +243,7 @@ void unlink_terminate() noexcept {
 
 bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
   if (os::is_report_deadline(*info)) {
-    if (request.is_over.load(relaxed) != 0) return true;  // it was stopped too late
+    if (report.made_by.load(relaxed) == 0) return true;  // it was stopped too late
     give_report_up("it has waited too long for a lock or for the reader of standard error");
   }
   if (reports_here()) give_report_up(words_for(signal));
@@ -252,12 +253,10 @@ bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
   bool const hits_signal_stack =
       m != nullptr && signal == SIGSEGV && m->signal_stack.guard_holds(static_cast<char const*>(info->si_addr));
   if (!hits_signal_stack && !os::goes_to_default(signal)) return false;
-  if (m == nullptr || is_another_process(*m)) {
-    // The reader of symbols is such a thread. If it faults, the reporter goes on without it.
-    if (request.reporter.load(relaxed) != 0) wait_for_end_of_program();
-    return false;
-  }
-  if (!become_reporter(signal)) return false;
+  end_turn const turn = turn_of(m, {.signal = signal});
+  if (turn == end_turn::after_another) wait_for_end_of_program();
+  if (turn != end_turn::first) return false;
+  begin_report(os::after_report::program_ends);
   if (hits_signal_stack) {
     report_signal_stack(*m, *info, ucontext);
     return false;
@@ -266,12 +265,13 @@ bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
   G const& g = *m->current;
   print_head(g);
   if (g.on != nullptr) note_frames(os::interrupted_registers(ucontext), {g.on->low, g.on->top});
-  request.all.note_creation(g);
+  report.all.note_creation(g);
   print_noted(*m);
   return false;
 }
 
 crash_reports::crash_reports() {
+  note_process_of_run();
   set_overflow_hooks({begin_overflow_report, running_on, print_frames});
   if (int const error = os::install_fault_handler(report_fault)) {
     set_overflow_hooks({});
@@ -284,6 +284,7 @@ crash_reports::~crash_reports() {
   unlink_terminate();
   os::remove_fault_handler();
   set_overflow_hooks({});
+  if (report.made_by.load(relaxed) == 0) forget_ender();  // otherwise a thread that was left behind makes the report
 }
 
 }  // namespace thrum::rt

@@ -15,8 +15,11 @@
 //
 // Every report comes to an end. The walk of a damaged stack is a guarded call (os/guarded_call.h). A timer ends a report
 // that waits, for the loader's lock or for the reader of standard error. A fault in the report ends it as well. In each
-// case the program ends as it would have after the report. Other threads that crash meanwhile wait for the end of the
-// program, and die by their own signal after fifteen seconds.
+// case the program ends as it would have after the report. Goroutines and threads that crash meanwhile wait for the end of
+// the program (core/ender.h).
+//
+// A report on std::terminate leaves all signal handlers of the program in force, because the terminate handler may need
+// them (os/report_deadline.h).
 #pragma once
 
 #include "os/signal.h"

@@ -5,8 +5,7 @@
 #include "boot/places.h"
 #include "boot/report.h"
 #include "core/current.h"
-#include "core/forked.h"
-#include "sched/deadlock.h"
+#include "core/ender.h"
 #include "sched/park.h"
 #include <thrum/go.h>
 
@@ -67,27 +66,24 @@ char const* what_of_current() noexcept {
 }
 
 void report_panic() noexcept {
-  // The first goroutine that panics makes the report. If that goroutine panics a second time, the program ends at once.
-  // Other goroutines that panic park until the reporter has ended the program. Their threads do not sleep in their
-  // place, because deadlock detection would take such a thread for one that may yet wake the reporter (S20). `reporter`
-  // is a goroutine and not a thread, because the on_panic function may park and continue on another thread.
-  static constinit atomic<G const*> reporter{nullptr};
-  if (current_m() == nullptr && forked_inside_run()) {
-    print_error("panic: %s", what_of_current());
-    print_error("in a child of fork, on the goroutine that called fork");
-    die();
+  switch (ask_to_end({.function = "on_panic function"})) {
+    case end_turn::first: break;
+    case end_turn::again: die();
+    case end_turn::after_another: {
+      // The thread does not sleep in the goroutine's place, because deadlock detection would take such a thread for one
+      // that may yet wake the ender (S20).
+      M& m = *current_m();
+      enter(m);
+      sleep_for_good(m);
+    }
+    case end_turn::in_child:
+      print_error("panic: %s", what_of_current());
+      print_error("in a child of fork, on the goroutine that called fork");
+      die();
   }
   M& m = *current_m();
   Sched& s = m.sched;
   G const& g = *m.current;
-  G const* first = nullptr;
-  if (!reporter.compare_exchange(first, &g, acq_rel, acquire)) {
-    if (first == &g) die();
-    enter(m);
-    sleep_for_good(m);
-  }
-  note_that_program_dies();
-  note_dying();
   char const* const what = what_of_current();
   print_error("panic: %s", what);
   print_panic_hint(m);

@@ -141,40 +141,21 @@ void end_by_signal(int signal) noexcept {
   ::_exit(128 + signal);  // a sandbox has refused the call; this is how shells show a death by a signal
 }
 
-namespace {
-
-char mark_of_deadline;  // the signal carries its address
-constinit atomic<int> deadline_timer{-1};
-
-}  // namespace
-
-// Makes the system calls itself, because the C library's timer_create allocates memory.
-bool start_report_deadline(std::int64_t after_ns) noexcept {
-  // The program may have replaced the handler since. It ends after the report, and no longer needs its own.
-  static_cast<void>(put_in_force(handled[0], on_fault, SA_ONSTACK));
-  sigset_t only;
-  ::sigemptyset(&only);
-  ::sigaddset(&only, SIGSEGV);
-  ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-  sigevent event{};
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event._sigev_un._tid = static_cast<int>(::syscall(SYS_gettid));
-  event.sigev_signo = SIGSEGV;
-  event.sigev_value.sival_ptr = &mark_of_deadline;
-  int timer = -1;
-  if (::syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return false;
-  deadline_timer.store(timer, relaxed);  // relaxed: the same thread stops it
-  itimerspec const once{{}, {after_ns / 1'000'000'000, after_ns % 1'000'000'000}};
-  return ::syscall(SYS_timer_settime, timer, 0, &once, nullptr) == 0;
+int signal_of_fault_handler() noexcept {
+  for (chained_signal const& signal : handled) {
+    struct sigaction now {};
+    if (::sigaction(signal.number, nullptr, &now) == 0 && now.sa_sigaction == on_fault) return signal.number;
+  }
+  return 0;
 }
 
-void stop_report_deadline() noexcept {
-  int const timer = deadline_timer.exchange(-1, relaxed);
-  if (timer != -1) ::syscall(SYS_timer_delete, timer);
-}
-
-bool is_report_deadline(siginfo_t const& information) noexcept {
-  return information.si_code == SI_TIMER && information.si_value.sival_ptr == &mark_of_deadline;
+// Changes no chained_signal, because a thread that starts or ends a run may be using it.
+void put_fault_handler_in_force(int signal) noexcept {
+  struct sigaction ours {};
+  ours.sa_sigaction = on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  ::sigaction(signal, &ours, nullptr);
 }
 
 signal_mask signal_mask::of_this_thread() noexcept {

@@ -72,12 +72,11 @@ int remove_fault_handler() noexcept;
 // thread blocks the signal. May be called in a signal handler.
 [[noreturn]] void end_by_signal(int signal) noexcept;
 
-// Makes the kernel send SIGSEGV to the calling thread after this time, and unblocks SIGSEGV for the thread. It is for a
-// report that may wait for ever, for a lock or for the reader of a pipe. A process has one such timer. Returns false if
-// the kernel has none.
-bool start_report_deadline(std::int64_t after_ns) noexcept;
-void stop_report_deadline() noexcept;
-[[nodiscard]] bool is_report_deadline(siginfo_t const& information) noexcept;
+// For the deadline of a report (os/report_deadline.h), also in a signal handler. A signal whose action is thrum's handler
+// of faults, or 0 if the program has replaced all of these actions.
+[[nodiscard]] int signal_of_fault_handler() noexcept;
+// Makes the handler of faults the action of this signal, whatever action is in force.
+void put_fault_handler_in_force(int signal) noexcept;
 
 // The set of signals that a thread blocks.
 class signal_mask {

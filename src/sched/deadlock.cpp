@@ -1,15 +1,14 @@
 #include "sched/deadlock.h"
 
 #include "base/check.h"
+#include "core/ender.h"
+#include "os/signal.h"
 #include "os/thread.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
 
 namespace thrum::rt {
 namespace {
-
-// Belongs to the process, not to a run, because the process ends as a whole.
-constinit atomic<bool> program_dies{false};
 
 // A thread that thrum did not make may yet call `go`, or release what the goroutines wait for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {
@@ -23,6 +22,16 @@ bool goroutines_exist(Sched const& s) noexcept {
   std::uint64_t alive = 0;
   for (P const* const p : s.procs.all()) alive += p->counters.created.load(relaxed) - p->counters.ended.load(relaxed);
   return alive != 0;
+}
+
+// Called if all Ms rest, also that of the ender. The report of the ender waits for no goroutine, so it is a function of
+// the program that waits.
+void end_in_place_of_ender() noexcept {
+  way_to_end const how = how_program_ends();
+  if (how.function == nullptr) return;  // the report is made on a thread that is no M at rest
+  print_error("thrum: the %s waits, and nobody can wake it", how.function);
+  if (how.signal == 0) die();
+  os::end_by_signal(how.signal);
 }
 
 }  // namespace
@@ -40,12 +49,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.poll_waiters.load(relaxed) != 0) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
-  // relaxed: the thread that reports the panic wrote this before its M came to rest, under the lock. Its M rests like
-  // all others, so it is the on_panic function that waits, because the report itself waits for no goroutine.
-  if (program_dies.load(relaxed)) {
-    print_error("thrum: the on_panic function waits, and nobody can wake it");
-    die();
-  }
+  if (has_ender()) return end_in_place_of_ender();
   bool const is_empty = s.main_exited && !goroutines_exist(s);
   print_error("thrum: fatal error: %s - deadlock!",
               is_empty ? "no goroutines (main called goexit)" : "all goroutines are asleep");
@@ -54,7 +58,5 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.report_goroutines != nullptr) s.report_goroutines(s);
   die();
 }
-
-void note_that_program_dies() noexcept { program_dies.store(true, relaxed); }
 
 }  // namespace thrum::rt

@@ -1,0 +1,67 @@
+#include "core/ender.h"
+
+#include "base/atomic.h"
+#include "base/platform.h"
+#include "core/current.h"
+#include "os/note.h"
+#include "os/thread.h"
+
+namespace thrum::rt {
+namespace {
+
+// relaxed everywhere: the word decides which goroutine or thread is the ender. The ender itself reads `signal`. Of the
+// other threads only one that detects a deadlock reads it and `function`, after the M of the ender has come to rest
+// under the lock of the scheduler.
+struct {
+  atomic<int> process{0};                 // the process whose goroutines run
+  atomic<std::uintptr_t> ender{0};        // see callers_name; 0: none
+  atomic<int> signal{0};                  // way_to_end::signal
+  atomic<char const*> function{nullptr};  // way_to_end::function
+} constinit state;
+
+// The address of the goroutine, which is even, or an odd number made of the number of a thread that runs none. The
+// record of an ender is not used for another goroutine, because an ender does not end before the program.
+std::uintptr_t callers_name() noexcept {
+  static_assert(alignof(G) > 1);
+  M const* const m = current_m();
+  if (m != nullptr && m->current != nullptr && !m->is_foreign) return reinterpret_cast<std::uintptr_t>(m->current);
+  return static_cast<std::uintptr_t>(os::current_tid()) << 1U | 1U;
+}
+
+bool is_in_child() noexcept { return os::process_id() != state.process.load(relaxed); }
+
+}  // namespace
+
+end_turn ask_to_end(way_to_end how) noexcept {
+  if (is_in_child()) return end_turn::in_child;
+  std::uintptr_t const self = callers_name();
+  std::uintptr_t first = 0;
+  if (!state.ender.compare_exchange(first, self, relaxed, relaxed)) {
+    return first == self ? end_turn::again : end_turn::after_another;
+  }
+  state.signal.store(how.signal, relaxed);
+  state.function.store(how.function, relaxed);
+  return end_turn::first;
+}
+
+bool is_ender() noexcept { return !is_in_child() && state.ender.load(relaxed) == callers_name(); }
+
+bool another_is_ender() noexcept {
+  std::uintptr_t const ender = state.ender.load(relaxed);
+  return ender != 0 && ender != callers_name() && !is_in_child();
+}
+
+bool has_ender() noexcept { return state.ender.load(relaxed) != 0; }
+
+way_to_end how_program_ends() noexcept { return {state.signal.load(relaxed), state.function.load(relaxed)}; }
+
+void wait_for_end_of_program() noexcept {
+  // A report takes at most ten seconds (boot/crash.cpp), and the program's function needs time as well.
+  constexpr std::int64_t patience_ns = (with_asan || with_tsan ? 35 : 15) * std::int64_t{1'000'000'000};
+  static_cast<void>(os::note().sleep_for(patience_ns));
+}
+
+void note_process_of_run() noexcept { state.process.store(os::process_id(), relaxed); }
+void forget_ender() noexcept { state.ender.store(0, relaxed); }
+
+}  // namespace thrum::rt

@@ -1,0 +1,66 @@
+// Which goroutine or thread ends the program, and what the others do meanwhile.
+//
+// A program that crashes has one ender, the first goroutine or thread that asks. The ender makes a report, then a
+// function of the program may run, and then the program ends:
+//
+//   what has happened   ender                  report is made on      function of the program   the program ends by
+//   ------------------  ---------------------  ---------------------  ------------------------  -------------------
+//   panic               goroutine              its stack              on_panic function         die()
+//   std::terminate      goroutine              its stack              terminate handler         SIGABRT
+//   fault, abort()      goroutine              the signal stack       none                      that signal
+//   stack overflow      goroutine, or thread   the signal stack, or   none                      die()
+//                       that runs none         its stack
+//
+// The ender is a goroutine and not its thread, because the functions of the program may park and continue on another
+// thread, while the first thread runs other goroutines. Only a thread that runs no goroutine is an ender itself.
+//
+// Each goroutine or thread that has to end the program asks for its turn (ask_to_end) and gets one of four answers:
+// - first: it is the ender.
+// - again: it has been the ender for some time. A crash in the on_panic function or in the terminate handler ends the
+//   program at once, without a report of its own. A stack overflow is reported there as well.
+// - after_another: another goroutine or thread is the ender, and must not be cut off. A goroutine that panics parks for
+//   good. In all other cases the thread sleeps (wait_for_end_of_program), also if it is a foreign thread, whose crashes
+//   are not reported. After fifteen seconds it ends the program without a report.
+// - in_child: the caller runs in a child of fork, _Fork or vfork. It is neither the ender, nor does it wait for one,
+//   because the ender is not in the child and the end of the child is not the end of the program. A child of vfork runs
+//   in the memory of its parent and must leave no trace there.
+//
+// Four things end the program at once, without asking: fatal(), because the thread may hold locks that the ender needs;
+// a deadlock, because no goroutine can go on; SIGQUIT and exit(), because they are asked for. So does the return of
+// main. A program that goes on after its run has no ender (forget_ender).
+//
+// No locks, no allocation. All functions may be called in a signal handler.
+#pragma once
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+enum class end_turn : std::uint8_t { first, again, after_another, in_child };
+
+// What the ender does after its report.
+struct way_to_end {
+  int signal = 0;                  // the signal that ends the program; 0: die()
+  char const* function = nullptr;  // what runs before that and may park, for a message
+};
+
+[[nodiscard]] end_turn ask_to_end(way_to_end how) noexcept;
+
+// Whether the calling goroutine or thread is the ender.
+[[nodiscard]] bool is_ender() noexcept;
+// Whether another goroutine or thread is the ender. False in a child.
+[[nodiscard]] bool another_is_ender() noexcept;
+
+[[nodiscard]] bool has_ender() noexcept;
+// How the ender ends the program, if there is one.
+[[nodiscard]] way_to_end how_program_ends() noexcept;
+
+// Returns after fifteen seconds. Without a limit, all threads might wait for each other.
+void wait_for_end_of_program() noexcept;
+
+// Called when a run begins. The process of the caller is the one that an ender ends.
+void note_process_of_run() noexcept;
+// Called when a run is over. If its ender was a goroutine, it has been stopped before it could end the program.
+void forget_ender() noexcept;
+
+}  // namespace thrum::rt
