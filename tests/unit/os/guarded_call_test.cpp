@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <ucontext.h>
 
 namespace thrum::rt::os {
 namespace {
@@ -83,6 +84,40 @@ TEST_F(guarded_calls, also_where_the_signal_is_blocked) {
   EXPECT_FALSE(call_guarded(take_steps, &s));
   EXPECT_TRUE(is_blocked(SIGSEGV));
   ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+}
+
+// The handler returns to the end of the call by these registers. On aarch64 the two BTYPE bits of the processor state
+// must be clear, because the end of the call is no landing pad of an indirect branch. They are set if the fault is at
+// the target of one.
+TEST_F(guarded_calls, the_end_of_a_call_is_reached_with_its_stack_pointer_and_not_as_by_an_indirect_branch) {
+  struct {
+    bool is_left = false;
+    bool reaches_end = false;
+    bool has_flags = false;
+  } seen;
+  static_cast<void>(call_guarded(
+      [](void* its) noexcept {
+        auto& out = *static_cast<decltype(seen)*>(its);
+        ucontext_t made_up{};
+        auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+#if defined(__x86_64__)
+        made_up.uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(here);
+        out.is_left = leave_guarded_call(&made_up);
+        out.has_flags = true;
+#else
+        constexpr unsigned long long btype = 3ULL << 10U;
+        constexpr unsigned long long flags = 0x6000'0000;
+        made_up.uc_mcontext.sp = here;
+        made_up.uc_mcontext.pstate = btype | flags;
+        out.is_left = leave_guarded_call(&made_up);
+        out.has_flags = made_up.uc_mcontext.pstate == flags;
+#endif
+        out.reaches_end = program_counter_of(&made_up) != 0 && stack_pointer_of(&made_up) > here;
+      },
+      &seen));
+  EXPECT_TRUE(seen.is_left);
+  EXPECT_TRUE(seen.reaches_end);
+  EXPECT_TRUE(seen.has_flags) << "BTYPE is not clear, or other bits have changed";
 }
 
 }  // namespace
