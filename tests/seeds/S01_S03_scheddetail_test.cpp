@@ -1,7 +1,9 @@
 // S01 to S04: scheddetail shows every field of a goroutine, a thread and a processor, as it is; the form of the lines:
 // S34_schedtrace_test.cpp.
+#include "base/check.h"
 #include "core/sched.h"
 #include "debug/schedtrace.h"
+#include "sched/queues.h"
 #include "sched/world.h"
 #include "stack/stack.h"
 #include "support/goroutines.h"
@@ -13,9 +15,11 @@
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -156,6 +160,35 @@ TEST_P(scheddetail, S02_a_thread_that_rests_sleeps_on_its_note) {
   });
 }
 
+// What a P's queue has, and the line that shows it, at one moment.
+struct shown_queue {
+  std::uint64_t next = 0;  // the id of the goroutine in runnext; 0: none
+  std::uint32_t size = 0;
+  std::string line;
+};
+
+// Makes the two goroutines runnable on the caller's P, which is p, and looks after each. All of this is one stay in the
+// runtime. If this goroutine lost its P in between, they would run, and the queue would be empty.
+std::pair<shown_queue, shown_queue> queue_after_each(rt::P& p, rt::G& first, rt::G& second) {
+  shown_queue with_one;
+  shown_queue with_two;
+  testing::internal::CaptureStderr();
+  {
+    rt::runtime_mark const mark;
+    for (auto const& [g, seen] : {std::pair{&first, &with_one}, std::pair{&second, &with_two}}) {
+      static_cast<void>(rt::put_next(p, rt::entry_of_unstarted(*g)));
+      if (rt::entry const next = p.queue.peek_next()) seen->next = next.g()->id;
+      seen->size = p.queue.size();
+      print_trace(this_sched());
+      rt::print_error("then");
+    }
+  }
+  std::string const all = testing::internal::GetCapturedStderr();
+  with_one.line = line_of(all, 'P', p.id);
+  with_two.line = line_of(all.substr(all.find("\nthen\n")), 'P', p.id);
+  return {with_one, with_two};
+}
+
 TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmon_saw) {
   run([] {
     wait_group all;
@@ -171,13 +204,19 @@ TEST_P(scheddetail, S03_shows_a_ps_queue_runnext_caches_and_the_ticks_that_sysmo
     EXPECT_EQ(value_of(before, "sudogs"), std::to_string(p.sudogs.size())) << before;
     EXPECT_EQ(value_of(before, "gfreecnt"), std::to_string(p.free_g_count)) << before;
     EXPECT_NE(value_of(before, "seensyscall"), "") << before;
-    if (max_procs() == 1) {  // no other M takes it away
-      all.go([] {});
-      std::string const with = line_of(printed(), 'P', p.id);
-      EXPECT_EQ(value_of(with, "runnext"), std::to_string(p.queue.peek_next().g()->id)) << with;
-      EXPECT_EQ(value_of(with, "runqsize"), "0") << "runnext is not counted. " << with;
-      all.go([] {});
-      EXPECT_EQ(value_of(line_of(printed(), 'P', p.id), "runqsize"), "1") << "it was kicked out of runnext";
+    if (max_procs() == 1) {  // no other M takes goroutines away
+      all.add(2);
+      rt::G& first = test::make_unqueued([&] { all.done(); });
+      rt::G& second = test::make_unqueued([&] { all.done(); });
+      auto const [with_one, with_two] = queue_after_each(p, first, second);
+      EXPECT_EQ(value_of(with_one.line, "runnext"), with_one.next == 0 ? "nil" : std::to_string(with_one.next));
+      EXPECT_EQ(value_of(with_one.line, "runqsize"), std::to_string(with_one.size)) << with_one.line;
+      EXPECT_EQ(value_of(with_two.line, "runqsize"), std::to_string(with_two.size)) << with_two.line;
+      if (!p.queue.is_randomised()) {
+        EXPECT_NE(with_one.next, 0U);
+        EXPECT_EQ(with_one.size, 0U) << "runnext is not counted";
+        EXPECT_EQ(with_two.size, 1U) << "it was kicked out of runnext";
+      }
       all.wait();
     }
     // sysmon looks at Ps that are in use.
