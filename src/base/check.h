@@ -8,13 +8,23 @@
 #include "base/platform.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace thrum::rt {
 
-// Writes the whole text to standard error by direct system calls, unless the kernel reports an error.
+// Writes the text to standard error by direct system calls, unless the kernel reports an error.
+//
+// All reports go through this function. Standard error may be a pipe or a terminal that is full and that no process
+// reads. Then a program that is to end with its report must end all the same, and a program that goes on after a report
+// must not stop for ever, because the thread that reports may hold a lock or a P. So a write waits until standard error
+// takes something, but for 10 s at most. After that the rest of the text is lost, and later writes do not wait at all,
+// until standard error takes something. Only if another thread fills the pipe between the question and the write, the
+// write waits like that thread.
 void write_to_stderr(char const* text, std::size_t length) noexcept;
 // Whether a write to it, of less than a page, would wait: it is a pipe that is full, say, and its reader does not read.
 [[nodiscard]] bool stderr_would_wait() noexcept;
+// For tests, in place of the 10 s.
+void set_stderr_patience(std::int64_t ns) noexcept;
 
 // Writes "thrum: <message>\n" to standard error and ends the program with exit code 2, as Go's fatal errors do.
 [[noreturn]] void fatal(char const* format, ...) noexcept __attribute__((format(printf, 1, 2)));

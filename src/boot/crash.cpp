@@ -208,6 +208,16 @@ void report_terminate(M const& m) noexcept {
   with_symbols(print_places, &all);
 }
 
+// The handler of the C++ library writes a line to standard error, without a time limit.
+bool is_of_cxx_library(std::terminate_handler handler) noexcept {
+#if defined(__GLIBCXX__)
+  return handler == __gnu_cxx::__verbose_terminate_handler;
+#else
+  static_cast<void>(handler);
+  return false;
+#endif
+}
+
 void on_terminate() {
   M const* const m = crashing_m();
   switch (turn_of(m, {.signal = SIGABRT, .function = "terminate handler"})) {
@@ -222,7 +232,8 @@ void on_terminate() {
     case end_turn::again:
     case end_turn::in_child: break;
   }
-  if (auto const previous = previous_terminate.load(acquire)) previous();
+  auto const previous = previous_terminate.load(acquire);
+  if (previous != nullptr && !(is_of_cxx_library(previous) && stderr_would_wait())) previous();
   std::abort();
 }
 

@@ -1,4 +1,5 @@
-// Reports of sysmon's own thread (sys/report_text.h) do not wait for a reader of stderr that does not read.
+// A reader of standard error that does not read. Reports of sysmon's own thread (sys/report_text.h) do not wait for it,
+// and all other reports (base/check.h) wait for a limited time, so a program that is to end with a report ends.
 #include "base/check.h"
 #include "base/platform.h"
 #include "conformance/child_test.h"
@@ -9,14 +10,19 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 namespace thrum::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 // Standard error is a pipe as long as this lives.
 class piped_stderr {
@@ -40,6 +46,11 @@ class piped_stderr {
     }
   }
   void write_blocks() const { ::fcntl(ends_[1], F_SETFL, 0); }
+  std::size_t read_some() const {
+    char some[4096];
+    ssize_t const n = ::read(ends_[0], some, sizeof some);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
   std::string read_all() const {
     std::string all;
     char some[4096];
@@ -115,7 +126,129 @@ TEST(full_stderr, of_a_report_without_room_only_whole_lines_are_written) {
   EXPECT_EQ(got, "first line\n");
 }
 
-class full_stderr_of_a_run : public child_test {};
+// --- reports of other threads ---
+
+constexpr auto patience = 50ms;
+
+class short_patience {
+ public:
+  short_patience() { rt::set_stderr_patience(std::chrono::nanoseconds(patience).count()); }
+  ~short_patience() { rt::set_stderr_patience(std::chrono::nanoseconds(10s).count()); }
+  short_patience(short_patience const&) = delete;
+  short_patience& operator=(short_patience const&) = delete;
+};
+
+TEST(full_stderr, holds_up_one_write_for_a_limited_time_and_the_next_ones_not_at_all) {
+  constexpr int more = 200;
+  clock::time_point began;
+  clock::time_point first_ended;
+  clock::time_point all_ended;
+  std::string got;
+  {
+    short_patience const limit;
+    piped_stderr const pipe;
+    pipe.fill();
+    pipe.write_blocks();
+    began = clock::now();
+    rt::print_error("lost");
+    first_ended = clock::now();
+    for (int i = 0; i < more; ++i) rt::print_error("lost too");
+    all_ended = clock::now();
+    static_cast<void>(pipe.read_all());
+    rt::print_error("taken");
+    got = pipe.read_all();
+  }
+  EXPECT_GE(first_ended - began, patience);
+  EXPECT_LT(all_ended - first_ended, more * patience / 2) << "these would wait " << more << " times as long";
+  EXPECT_EQ(got, "taken\n");
+}
+
+TEST(full_stderr, that_is_read_slowly_takes_a_long_text_without_a_gap) {
+  std::string const text(500'000, 'x');
+  std::size_t got = 0;
+  {
+    piped_stderr const pipe;
+    pipe.write_blocks();
+    std::atomic<bool> is_written{false};
+    std::thread writer([&] {
+      rt::write_to_stderr(text.data(), text.size());
+      is_written = true;
+    });
+    while (!is_written) {
+      got += pipe.read_some();
+      std::this_thread::yield();
+    }
+    writer.join();
+    got += pipe.read_all().size();
+  }
+  EXPECT_EQ(got, text.size());
+}
+
+class full_stderr_of_a_run : public child_test {
+ protected:
+  // Called in a child process. Standard error stays full.
+  static void fill_stderr() {
+    rt::set_stderr_patience(std::chrono::nanoseconds(patience).count());
+    static piped_stderr const pipe;
+    pipe.fill();
+    pipe.write_blocks();
+  }
+};
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_panic_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] {
+          go([] { throw std::runtime_error("no process reads this"); });
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_panic_that_shows_all_goroutines_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] {
+          for (int i = 0; i < 100; ++i) go([] { sleep_for(1h); });
+          go([] { throw std::runtime_error("no process reads this"); });
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_fatal_error_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] { mutex().unlock(); });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_deadlock_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] { static_cast<void>(chan<int>().recv()); });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_SIGQUIT_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] {
+          ::kill(::getpid(), SIGQUIT);
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
 
 // With one P, main gets its turn only if sysmon ends the slice of the goroutine that loops.
 TEST_F(full_stderr_of_a_run, does_not_stop_sysmon_that_has_a_trace_to_write) {
