@@ -54,7 +54,6 @@ class m_pool {
   // order: m's thread has to be made. take_orders: the Ms that were ordered, linked by thread_link.
   void order(M& m) noexcept;
   [[nodiscard]] M* take_orders() noexcept;
-  [[nodiscard]] bool has_orders() const noexcept { return orders_ != nullptr; }
   // An M that is starting without a P, and that is to start with one from now on. nullptr: there is none.
   [[nodiscard]] M* take_starting_without_p() noexcept;
   void p_was_taken_back(M& m) noexcept { change(m, m_status::starting_without_p); }

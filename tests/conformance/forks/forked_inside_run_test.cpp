@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -54,26 +53,7 @@ TEST_P(forked_inside_run, objects_for_which_the_parent_waits_are_released) {
   });
 }
 
-TEST_P(forked_inside_run, what_needs_a_runtime_says_why_there_is_none) {
-  run([] {
-    EXPECT_EQ(in_child(look_at_everything), as_expected) << "main";
-    EXPECT_EQ(blocking([] { return in_child(look_at_everything); }), as_expected) << "inside a call";
-    test::leave_the_first_thread();
-    EXPECT_EQ(in_child(look_at_everything), as_expected) << "main, on another thread";
-    int code = 0;
-    wait_group all;
-    all.go([&] { code = in_child(look_at_everything); });
-    all.wait();
-    EXPECT_EQ(code, as_expected) << "another goroutine";
-    blocking([&] {
-      std::thread([&] {
-        go([] {});
-        code = in_child(look_at_everything);
-      }).join();
-    });
-    EXPECT_EQ(code, as_expected) << "a thread from outside";
-  });
-}
+TEST_P(forked_inside_run, what_needs_a_runtime_says_why_there_is_none) { run(fork_from_everywhere); }
 
 TEST_P(forked_inside_run, a_joiner_goes_on_after_a_goroutine_that_it_ran_in_place) {
   run([] {

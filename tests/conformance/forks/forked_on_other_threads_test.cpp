@@ -26,26 +26,7 @@ class forked_on_other_threads : public test::at_every_width {
 THRUM_AT_EVERY_WIDTH(forked_on_other_threads);
 
 TEST_P(forked_on_other_threads, what_needs_a_runtime_says_why_there_is_none) {
-  on_another_thread([] {
-    run([] {
-      EXPECT_EQ(in_child(look_at_everything), as_expected) << "main";
-      test::leave_the_first_thread();
-      EXPECT_EQ(in_child(look_at_everything), as_expected) << "main, on another thread";
-      int code = 0;
-      wait_group all;
-      all.go([&] { code = in_child(look_at_everything); });
-      all.wait();
-      EXPECT_EQ(code, as_expected) << "another goroutine";
-      blocking([&] {
-        on_another_thread([&] {
-          go([] {});
-          code = in_child(look_at_everything);
-        });
-      });
-      EXPECT_EQ(code, as_expected) << "a thread from outside";
-      EXPECT_EQ(spawn([] { return 5; }).join(), 5) << "the parent goes on";
-    });
-  });
+  on_another_thread([] { run(fork_from_everywhere); });
 }
 
 TEST_P(forked_on_other_threads, the_child_may_exit) {

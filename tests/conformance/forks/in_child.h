@@ -1,12 +1,15 @@
 // Children of fork: how they end, and what they see of the runtime.
 #pragma once
 
+#include "support/goroutines.h"
 #include <thrum/thrum.h>
 
 #include <cerrno>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +58,27 @@ inline int look_at_everything() {
   if (!says_that_it_is_a_fork([] { runtime const embedded; })) return 25;
   if (!says_that_it_is_a_fork([] { yield(); })) return 26;
   return as_expected;
+}
+
+// Called by main. Forks from it, from another goroutine and from a foreign thread.
+inline void fork_from_everywhere() {
+  EXPECT_EQ(in_child(look_at_everything), as_expected) << "main";
+  EXPECT_EQ(blocking([] { return in_child(look_at_everything); }), as_expected) << "inside a call";
+  test::leave_the_first_thread();
+  EXPECT_EQ(in_child(look_at_everything), as_expected) << "main, on another thread";
+  int code = 0;
+  wait_group all;
+  all.go([&] { code = in_child(look_at_everything); });
+  all.wait();
+  EXPECT_EQ(code, as_expected) << "another goroutine";
+  blocking([&] {
+    std::thread([&] {
+      go([] {});
+      code = in_child(look_at_everything);
+    }).join();
+  });
+  EXPECT_EQ(code, as_expected) << "a thread from outside";
+  EXPECT_EQ(spawn([] { return 5; }).join(), 5) << "the parent goes on";
 }
 
 }  // namespace thrum

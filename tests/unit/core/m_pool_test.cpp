@@ -136,7 +136,7 @@ TEST_F(m_pools, S22_a_p_that_is_taken_back_leaves_an_m_for_the_next_p) {
   EXPECT_EQ(pool_.take_starting_without_p(), m);
   EXPECT_EQ(m->status, m_status::starting);
   EXPECT_EQ(pool_.take_orders(), m);
-  EXPECT_FALSE(pool_.has_orders());
+  EXPECT_EQ(pool_.take_orders(), nullptr);
 }
 
 TEST_F(m_pools, S38_ms_of_foreign_threads_are_counted_apart) {
