@@ -161,9 +161,31 @@ std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uin
   }
 }
 
+std::uint32_t p_timers::take_any_of(timer_entry* out, std::uint32_t limit) noexcept {
+  std::uint32_t taken = 0;
+  os::lock_guard const guard(lock_);
+  std::uint32_t const size = heap_.size();
+  for (std::uint32_t i = 1; i <= std::min(size, limit); ++i) {
+    __builtin_prefetch(reinterpret_cast<void const*>(heap_.at(size - i).target & ~std::uintptr_t{1}), 1);
+  }
+  while (taken < limit && !heap_.empty()) {
+    timer_entry const e = heap_.take_last();
+    if (e.is_record()) {
+      if (is_dead(e)) {
+        drop_dead(e);
+        continue;
+      }
+      e.record().in.store(nullptr, release);  // as in take_due
+    }
+    out[taken++] = e;
+  }
+  tell_next();
+  return taken;
+}
+
 timer_record* p_timers::take_any() noexcept {
   timer_entry e{};
-  while (take_due(never_ns, &e, 1) != 0) {
+  while (take_any_of(&e, 1) != 0) {
     if (e.is_record()) return &e.record();
   }
   return nullptr;

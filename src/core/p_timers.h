@@ -68,6 +68,10 @@ class alignas(cache_line_bytes) p_timers {
   // are dead.
   [[nodiscard]] std::uint32_t take_due(std::int64_t now_ns, timer_entry* out, std::uint32_t limit) noexcept;
 
+  // The same for a heap that is to be emptied: whether the entries are due or not, and in no order. Looks at each entry
+  // once, while take_due has to keep the heap in order.
+  [[nodiscard]] std::uint32_t take_any_of(timer_entry* out, std::uint32_t limit) noexcept;
+
   // After the end of a run: returns the record of the next entry, with the entry's reference. nullptr: all entries are
   // gone.
   [[nodiscard]] timer_record* take_any() noexcept;

@@ -16,6 +16,7 @@
 #include "sched/wake.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace thrum::rt {
@@ -214,12 +215,15 @@ void move_record(timer_record& r, p_timers& to, std::uint32_t epoch) noexcept {
 }
 
 void move_timers(Sched const& s, p_timers& from, p_timers& to) noexcept {
-  timer_entry e{};
-  while (from.take_due(never_ns, &e, 1) != 0) {
-    if (e.is_record()) {
-      move_record(e.record(), to, s.epoch);
-    } else {
-      static_cast<void>(to.add(e.sleeper(), e.when_ns));
+  constexpr std::uint32_t at_once = 64;
+  timer_entry taken[at_once];
+  while (std::uint32_t const count = from.take_any_of(taken, at_once)) {
+    for (timer_entry const& e : std::span(taken, count)) {
+      if (e.is_record()) {
+        move_record(e.record(), to, s.epoch);
+      } else {
+        static_cast<void>(to.add(e.sleeper(), e.when_ns));
+      }
     }
   }
 }

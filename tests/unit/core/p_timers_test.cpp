@@ -129,6 +129,41 @@ TEST(p_timers, S27_an_earlier_time_takes_a_new_entry_a_later_one_keeps_the_old) 
   drop_reference(r);
 }
 
+// As for a P that is removed. Entries that are dead are dropped, and the first time is right all along.
+TEST(p_timers, S23_a_heap_is_emptied_in_any_order) {
+  constexpr int timers_in_all = 1000;
+  p_timers timers;
+  test::fake_gs gs(1);
+  ASSERT_TRUE(timers.reserve(1));
+  EXPECT_EQ(timers.add(gs[0], 1), added_as::first);
+  std::vector<timer_record*> records;
+  for (int i = 0; i < timers_in_all; ++i) {
+    records.push_back(&new_record());
+    static_cast<void>(arm(timers, *records.back(), 10 + (i * 7919) % timers_in_all));
+  }
+  for (int i = 0; i < timers_in_all; i += 10) stop(*records[static_cast<std::size_t>(i)]);
+  int left = timers_in_all - timers_in_all / 10 + 1;
+  bool found_sleeper = false;
+  timer_entry taken[7];
+  while (std::uint32_t const count = timers.take_any_of(taken, 7)) {
+    left -= static_cast<int>(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!taken[i].is_record()) {
+        found_sleeper = true;
+        continue;
+      }
+      EXPECT_EQ(taken[i].record().in.load(relaxed), nullptr);
+      EXPECT_EQ(taken[i].record().armed_in, epoch) << "it was stopped";
+      drop_reference(taken[i].record());
+    }
+    EXPECT_EQ(timers.next_when(), left == 0 ? never_ns : 1) << "the first entry is taken last";
+  }
+  EXPECT_TRUE(found_sleeper);
+  EXPECT_EQ(left, 0);
+  expect_sizes(timers, 0, 0);
+  for (timer_record* const r : records) drop_reference(*r);
+}
+
 TEST(p_timers, S27_a_timer_moves_to_the_heap_of_the_p_that_sets_it_earlier) {
   p_timers one;
   p_timers other;
