@@ -60,16 +60,15 @@ void goexit() { rt::unwind_goroutine(*on_goroutine("goexit").current); }
 std::uint64_t this_goroutine::id() { return on_goroutine("this_goroutine::id").current->id; }
 
 void this_goroutine::set_name(std::string_view name) {
-  rt::G& g = *on_goroutine("this_goroutine::set_name").current;
+  static_cast<void>(on_goroutine("this_goroutine::set_name"));
   auto* const copy = static_cast<char*>(std::malloc(name.size() + 1));
   if (copy == nullptr) throw std::bad_alloc();
   std::memcpy(copy, name.data(), name.size());
   copy[name.size()] = '\0';
-  char* before = nullptr;
-  {
-    rt::runtime_mark const mark;  // a dump reads the name while no goroutine is inside the runtime
-    before = std::exchange(g.name, copy);
-  }
+  rt::M& m = *rt::current_m();
+  rt::enter(m);  // a dump reads the name while no goroutine is inside the runtime
+  char* const before = std::exchange(m.current->name, copy);
+  rt::leave(m);
   std::free(before);
 }
 

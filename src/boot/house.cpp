@@ -26,6 +26,7 @@
 #include "sys/preempt.h"
 #include "wait/poll_use.h"
 
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -41,7 +42,7 @@ constexpr std::int64_t end_patience_ns = 200'000'000;
 // this, because a run may begin in a constructor that runs before this initialisation.
 bool fill_hooks() noexcept {
   static bool const are_filled = [] {
-    m_hooks = {entered_with_attention, entered_to_exit, left_with_attention, seat_thread};
+    m_hooks = {entered_with_attention, entered_if_alive, entered_to_exit, left_with_attention, seat_thread};
     set_bounds_hook(bounds_by_address);
     return true;
   }();
@@ -200,6 +201,7 @@ void house::end() noexcept {
   // goroutines that wait at this point wait for good; the caller's thread learns of it when this returns
   s.leaves_behind.store(true, relaxed);  // if end_all_ms has not, because no goroutine was left in user code
   Sched::live_epoch.store(0, relaxed);
+  static_cast<void>(os::futex_wake(Sched::live_epoch, std::numeric_limits<int>::max()));  // see enter_from_outside
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;
   if (end.threads_left != 0) {

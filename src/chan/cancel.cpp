@@ -60,7 +60,9 @@ void claim(cancel_node& node, context_errc error, std::exception_ptr& cause) noe
 }
 
 void start_once(context_call& call) noexcept {
-  if (!call.is_over.exchange(true, acq_rel)) call.start();  // pairs with stop_call's
+  if (call.is_over.exchange(true, acq_rel)) return;  // pairs with stop_call's
+  rt::as_outsider const caller;
+  call.start();
 }
 
 // The position of a cancellation in the tree. It holds one reference to every node between `top` and `at`, except

@@ -79,7 +79,7 @@ class [[nodiscard]] node_guard {
   node_guard& operator=(node_guard const&) = delete;
 
  private:
-  rt::uninterrupted mark_;
+  rt::runtime_mark mark_;
   rt::os::spin_lock& lock_;
 };
 

@@ -280,7 +280,7 @@ bool is_on_goroutine_of_live_run() noexcept {
 // Called on a thread that runs no goroutine of the live run, if there is one. Returns false if goroutines of the live run
 // wait here. Goroutines that an earlier run has left behind do not count.
 bool close_between_runs(channel& c) noexcept {
-  uninterrupted const mark;  // the caller may be a goroutine that its run has left behind
+  runtime_mark const mark;  // the caller may be a goroutine that its run has left behind
   c.lock.acquire();
   // relaxed: a goroutine that waits here knew its run's epoch, and held the lock
   bool const are_left_behind = c.epoch != Sched::live_epoch.load(relaxed);

@@ -12,7 +12,7 @@ namespace thrum::rt {
 
 constinit atomic<bool> is_forked_inside_run{false};
 
-constinit higher_hooks m_hooks{nullptr, nullptr, nullptr, []() noexcept -> M* { return nullptr; }};
+constinit higher_hooks m_hooks{nullptr, nullptr, nullptr, nullptr, []() noexcept -> M* { return nullptr; }};
 
 void set_current_m(M* m) noexcept { thrum_current_m = m; }
 M** own_m_place() noexcept { return &thrum_current_m; }

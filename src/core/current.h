@@ -42,11 +42,12 @@ void set_current_m(M* m) noexcept;
 [[nodiscard]] M** own_m_place() noexcept;  // the address of the calling thread's variable
 
 // Functions of higher layers, filled in by boot. `entered` and `left` handle M::attention on the M itself; `entered`
-// returns with the mark set and with a P. `entered_to_exit` is the same for a goroutine that has called exit(), which
-// goes on without a P if the run is over and no P is idle. `seat` makes an M for a thread that has none
-// (sys/foreign.h), or returns nullptr.
+// returns with the mark set and with a P. `entered_if_alive` is the same for enter_if_alive. `entered_to_exit` is the
+// same for a goroutine that has called exit(), which goes on without a P if the run is over and no P is idle. `seat`
+// makes an M for a thread that has none (sys/foreign.h), or returns nullptr.
 struct higher_hooks {
   void (*entered)(M& m) noexcept;
+  bool (*entered_if_alive)(M& m) noexcept;
   void (*entered_to_exit)(M& m) noexcept;
   void (*left)(M& m) noexcept;
   M* (*seat)() noexcept;
@@ -76,19 +77,57 @@ void end_slice_by_chance(M& m) noexcept;
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.entered(m);
 }
+// The same for calls that a foreign thread may make just as its run ends, and that have nothing to wait for. enter()
+// does not return there. This returns false, with the mark clear, and the caller must not touch the run's memory.
+[[nodiscard, gnu::always_inline]] inline bool enter_if_alive(M& m) noexcept {
+  m.in_runtime.store(true, relaxed);
+  signal_fence();
+  if (m.attention.load(relaxed) != 0) [[unlikely]]
+    return m_hooks.entered_if_alive(m);
+  return true;
+}
 // Only clears the mark, for callers that look at the attention themselves.
 [[gnu::always_inline]] inline void clear_mark(M& m) noexcept {
   signal_fence();  // orders what the M did inside before this store, for a thread that uses the barrier
   // release only for ThreadSanitizer, which does not know sysmon's barrier
   m.in_runtime.store(false, with_tsan ? release : relaxed);
 }
-[[gnu::always_inline]] inline void leave(M& m) noexcept {
-  if constexpr (debug_checks) end_slice_by_chance(m);
+[[gnu::always_inline]] inline void clear_mark_and_attend(M& m) noexcept {
   clear_mark(m);
   signal_fence();
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.left(m);
 }
+[[gnu::always_inline]] inline void leave(M& m) noexcept {
+  if constexpr (debug_checks) end_slice_by_chance(m);
+  clear_mark_and_attend(m);
+}
+
+// While it lives, no signal pauses or stops the calling goroutine. So the goroutine may hold a lock that foreign
+// threads and goroutines of any run take as well, although it is in user code: the next goroutine to want the lock may
+// run on the only P (T01).
+//
+// It sets the mark without entering the runtime, so the goroutine may have no P, and must not use the one it has. That
+// is why it also serves a goroutine that its run has left behind, which would not come back from the runtime. What may
+// be used under it: objects that outlive runs, and memory of the run that a lock keeps from ending (timer_record.h). A
+// foreign thread is never stopped, so on such a thread it does nothing. It does not nest.
+class [[nodiscard]] runtime_mark {
+ public:
+  runtime_mark() noexcept : m_(current_m()) {
+    if (m_ != nullptr && m_->is_foreign) m_ = nullptr;
+    if (m_ == nullptr) return;
+    m_->in_runtime.store(true, relaxed);  // relaxed: as in enter
+    signal_fence();
+  }
+  ~runtime_mark() {
+    if (m_ != nullptr) clear_mark_and_attend(*m_);
+  }
+  runtime_mark(runtime_mark const&) = delete;
+  runtime_mark& operator=(runtime_mark const&) = delete;
+
+ private:
+  M* m_;  // nothing under the mark switches
+};
 
 // keep_run: a foreign thread is about to leave the runtime and come back, and needs the run's memory meanwhile. Called
 // inside the runtime. let_run_go undoes it, and may be called anywhere.

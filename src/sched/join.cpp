@@ -136,8 +136,7 @@ bool task_finished(task const& joined) noexcept {
 void release_task(task& joined) noexcept {
   G& g = G::of(joined);
   M* const m = g.is_orphan() ? nullptr : callers_m();
-  if (m == nullptr) return;  // the handle outlived its run, so the record stays where it is
-  enter(*m);
+  if (m == nullptr || !enter_if_alive(*m)) return;  // the handle outlived its run, so the record stays where it is
   drop_reference(*m->p, g);
   leave(*m);
 }

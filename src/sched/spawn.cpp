@@ -1,6 +1,7 @@
 // `go f()`: a record, an entry in a queue, and perhaps a wake-up (S06).
 #include "core/current.h"
 #include "core/forked.h"
+#include "core/left_behind.h"
 #include "sched/queues.h"
 #include "sched/records.h"
 #include "sched/wake.h"
@@ -26,8 +27,7 @@ using namespace rt;
 // Not inlined, so that its return address is where the user wrote `go`.
 [[gnu::noinline]] task& new_task(joinable kind, std::size_t stack_bytes) {
   M* const m = callers_m();
-  if (m == nullptr) throw_no_runtime();
-  enter(*m);
+  if (m == nullptr || !enter_if_alive(*m)) throw_no_runtime();
   P& p = *m->p;
   G* const g = take_dead_g(p);
   if (g == nullptr) {
@@ -61,11 +61,11 @@ void give_back_and_leave(M& m, task& unused) noexcept {
   leave(m);
 }
 
-// The calling thread's M, if `own` belongs to a run that is alive. On a foreign thread that run may have ended
-// meanwhile. If the thread has no M, the record is not read, because it may be gone.
-M* m_for(task& own) noexcept {
+// Enters the runtime and returns the calling thread's M, if `own` belongs to a run that is alive. On a foreign thread
+// that run may have ended meanwhile. If the thread has no M, the record is not read, because it may be gone.
+[[gnu::always_inline]] inline M* enter_for(task& own) noexcept {
   M* const m = current_m();
-  return m == nullptr || G::of(own).is_orphan() ? nullptr : m;
+  return m == nullptr || G::of(own).is_orphan() || !enter_if_alive(*m) ? nullptr : m;
 }
 
 // The callable is in the record, or will never be. If the run has ended meanwhile, the thread has no M. But the thread
@@ -78,18 +78,18 @@ void let_run_go_without_m(task& own) noexcept {
 }  // namespace
 
 void discard_task(task& unused) noexcept {
-  M* const m = m_for(unused);
+  M* const m = enter_for(unused);
   if (m == nullptr) return let_run_go_without_m(unused);
-  enter(*m);
   let_run_go(*m);
   give_back_and_leave(*m, unused);
 }
 
-void recycle_task(task& unused) noexcept {
-  M* const m = m_for(unused);
-  if (m == nullptr) return;
-  enter(*m);
-  give_back_and_leave(*m, unused);
+void recycle_task(task& unused, std::uint32_t epoch) noexcept {
+  if (is_left_behind()) return;  // the record stays with its run, until that ends
+  M* const m = callers_m();
+  if (m == nullptr || !enter_if_alive(*m)) return;
+  if (m->sched.epoch == epoch) return give_back_and_leave(*m, unused);
+  leave(*m);
 }
 
 namespace {
@@ -104,10 +104,9 @@ void attend_to_start(M& m, G& g) noexcept {
 }  // namespace
 
 void start_task(task& filled) noexcept {
-  M* const m = m_for(filled);
+  M* const m = enter_for(filled);
   if (m == nullptr) [[unlikely]]
     return let_run_go_without_m(filled);
-  enter(*m);
   G& g = G::of(filled);
   if (m->at_start != 0) [[unlikely]]
     attend_to_start(*m, g);

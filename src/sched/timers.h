@@ -26,23 +26,9 @@ void look_at_timers(M& m) noexcept;
 bool stop_locked(timer_record& r) noexcept;
 
 // --- in user code, on a goroutine or elsewhere ---
-// All of these set the in-runtime mark if there is an M to set it on, because a goroutine that holds one of these locks
-// must not be preempted: the next goroutine to want the lock may run on the only P (T01).
-
-class runtime_mark {
- public:
-  runtime_mark() noexcept : m_(current_m()) {
-    if (m_ != nullptr) enter(*m_);
-  }
-  ~runtime_mark() {
-    if (m_ != nullptr) leave(*m_);
-  }
-  runtime_mark(runtime_mark const&) = delete;
-  runtime_mark& operator=(runtime_mark const&) = delete;
-
- private:
-  M* m_;  // nothing under the mark switches
-};
+// All of these set the mark of a goroutine that calls them (runtime_mark), and need neither a P nor a run. Stopping a
+// timer touches the heap of a run that may be ending. The heap is there until the record's lock has been released,
+// because the end of a run takes that lock for each record in its heaps (end_with_its_run in wait/run_end.h).
 
 class [[nodiscard]] timer_guard {
  public:

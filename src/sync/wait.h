@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/current.h"
+#include "core/left_behind.h"
 #include "core/sched.h"
 #include "core/wait_table.h"
 #include "sched/park.h"
@@ -35,11 +36,6 @@ namespace thrum::rt {
 // Does not return on a goroutine that its run has left behind. Such a goroutine must not write into objects that
 // goroutines of a later run use, because it would do so under the locks of the earlier run's wait table.
 void sleep_unless_exiting(M& m) noexcept;
-// Whether m's goroutine has called exit(), and goes on although its run leaves goroutines behind.
-[[nodiscard]] inline bool goes_on_to_exit(M const& m) noexcept {
-  // relaxed: the M itself has written it
-  return m.sched.exits_on.load(relaxed) == &m && m.sched.epoch == Sched::live_epoch.load(relaxed);
-}
 [[gnu::always_inline]] inline void sleep_if_left_behind(M& m) noexcept {
   // relaxed: ordered by the barrier of end_all_ms
   if (m.sched.leaves_behind.load(relaxed)) [[unlikely]]
@@ -102,43 +98,6 @@ template <class Step>
   leave(*m);
   return true;
 }
-
-// Whether the caller is a goroutine that its run has left behind. What it begins outside the runtime, it may not end,
-// because a signal may stop it for good.
-[[nodiscard]] inline bool is_left_behind() noexcept {
-  M const* const m = current_m();
-  // relaxed: as above
-  return m != nullptr && !m->is_foreign && m->sched.leaves_behind.load(relaxed) && !goes_on_to_exit(*m);
-}
-
-// While it lives, no signal stops the calling goroutine, so the goroutine may hold a spin lock that foreign threads and
-// goroutines of other runs take as well. A goroutine that its run has left behind does not enter the runtime, because it
-// might not come back, and only sets the mark. Foreign threads are never stopped, so it does nothing on them.
-class [[nodiscard]] uninterrupted {
- public:
-  uninterrupted() noexcept : m_(current_m()), is_left_(is_left_behind()) {
-    if (m_ != nullptr && m_->is_foreign) m_ = nullptr;
-    if (is_left_) {
-      m_->in_runtime.store(true, relaxed);  // relaxed: only the signal handler of this thread reads it
-      signal_fence();
-    } else if (m_ != nullptr) {
-      enter(*m_);
-    }
-  }
-  ~uninterrupted() {
-    if (is_left_) {
-      clear_mark(*m_);
-    } else if (m_ != nullptr) {
-      leave(*m_);
-    }
-  }
-  uninterrupted(uninterrupted const&) = delete;
-  uninterrupted& operator=(uninterrupted const&) = delete;
-
- private:
-  M* m_;
-  bool const is_left_;
-};
 
 // Runs decide() under the bucket's lock. If decide() returns true, waits there until released; if false, returns at
 // once. If the deadline comes first and no other goroutine waits, gave_up() runs under the lock. Returns false if the

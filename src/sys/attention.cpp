@@ -21,17 +21,22 @@ void came_back_from(M& m, std::uint32_t attention) noexcept {
 
 }  // namespace
 
-void entered_with_attention(M& m) noexcept {
+bool entered_if_alive(M& m) noexcept {
   std::uint32_t const seen = settle_who_has_the_p(m);
   if ((seen & m_attend::pause) != 0) look_at_mask(m);
-  if ((seen & m_attend::away) == 0) return;
+  if ((seen & m_attend::away) == 0) return true;
   if (m.is_foreign) {
-    come_in_from_outside(m);
+    if (!comes_in_from_outside(m)) return false;
     if ((seen & m_attend::unannounced) != 0) m.sched.ms_without_p.fetch_sub(1, relaxed);
-    return;
+    return true;
   }
   come_back_on_this_thread(m);
   came_back_from(m, seen);
+  return true;
+}
+
+void entered_with_attention(M& m) noexcept {
+  if (!entered_if_alive(m)) sleep_outside(m);
 }
 
 void entered_to_exit(M& m) noexcept {
@@ -51,9 +56,17 @@ void entered_to_exit(M& m) noexcept {
 // if the run ended meanwhile, a foreign thread would never return from a call that it has completed.
 void left_with_attention(M& m) noexcept {
   std::uint32_t const seen = m.attention.load(relaxed);
-  // A foreign thread gives its P up in a moment. It must not be paused, because if the run ended meanwhile, it would
-  // stay in the pause.
-  if ((seen & m_attend::pause) != 0 && !m.is_foreign) pause_if_still_asked(m);
+  if ((seen & m_attend::pause) != 0) {
+    // An M that has no P, or is about to lose it, need not make room. It has set the mark without entering the runtime
+    // (runtime_mark), and would have to wait for a P to be paused. A foreign thread gives its P up in a moment. It must
+    // not be paused, because if the run ended meanwhile, it would stay in the pause.
+    constexpr std::uint32_t without_p = m_attend::away | m_attend::being_taken;
+    if ((seen & without_p) != 0) {
+      m.attention.fetch_and(~m_attend::pause, relaxed);
+    } else if (!m.is_foreign) {
+      pause_if_still_asked(m);
+    }
+  }
   if ((seen & m_attend::visits) == 0) return;
   if (m.current == nullptr || m.current->blocking_depth == 0) {  // the visit was another goroutine's
     m.attention.fetch_and(~m_attend::visits, relaxed);

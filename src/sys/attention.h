@@ -13,6 +13,8 @@ namespace thrum::rt {
 
 // m has set its mark. Afterwards it has a P.
 void entered_with_attention(M& m) noexcept;
+// The same. But if m belongs to a foreign thread and the run is over, returns false, with the mark clear.
+[[nodiscard]] bool entered_if_alive(M& m) noexcept;
 // The same for exit(), which goes on without a P if the run has ended meanwhile.
 void entered_to_exit(M& m) noexcept;
 // m has cleared its mark.

@@ -2,8 +2,10 @@
 
 #include "core/current.h"
 #include "core/forked.h"
+#include "core/left_behind.h"
 #include "os/barrier.h"
 #include "os/clock.h"
+#include "os/futex.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
 #include "sched/own_thread.h"
@@ -212,6 +214,14 @@ M* begin_visit(M& own) noexcept {
   return m;
 }
 
+// Waits until the run `epoch` is over, which the end of the run tells (boot/house.cpp). Returns before that while the
+// wait is short, and after 10 ms, because the run may just begin, or there was no memory for a seat.
+void wait_for_end_of(std::uint32_t epoch, os::short_wait& wait) noexcept {
+  constexpr std::int64_t nap_ns = 10'000'000;
+  if (!wait.is_long()) return wait.pause();
+  static_cast<void>(os::futex_wait(Sched::live_epoch, epoch, nap_ns));
+}
+
 }  // namespace
 
 M* seat_thread() noexcept {
@@ -219,32 +229,22 @@ M* seat_thread() noexcept {
   return os::call_at_thread_end(leave_seat_at_thread_end) ? give_seat(nullptr) : nullptr;
 }
 
-namespace {
-
-// m belongs to a foreign thread, which has set its mark. Returns false, with the mark clear, if the run is over.
-[[nodiscard]] bool comes_from_outside(M& m) noexcept {
-  bool const comes = !m.run_is_over.load(relaxed) && comes_back_on_this_thread(m);  // relaxed: see sys/foreign.h
-  if (comes) {
-    m.attention.store(m_attend::visits, relaxed);
-  } else {
-    m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
-  }
-  return comes;
-}
-
-// Enters the runtime as enter() does. Returns false, with the mark clear, if the run is over.
-[[nodiscard]] bool enter_if_alive(M& m) noexcept {
-  m.in_runtime.store(true, relaxed);
-  signal_fence();  // the mark is set before m looks whether its seat is over: see sys/foreign.h
-  return comes_from_outside(m);
-}
-
-}  // namespace
-
-void come_in_from_outside(M& m) noexcept {
-  if (comes_from_outside(m)) return;
+void sleep_outside(M& m) noexcept {
   Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // no other code counts this thread
   leave_it_there(m);
+}
+
+bool comes_in_from_outside(M& m) noexcept {
+  bool const is_over = m.run_is_over.load(relaxed);  // relaxed: see sys/foreign.h
+  if (!is_over && comes_back_on_this_thread(m)) {
+    m.attention.store(m_attend::visits, relaxed);
+    return true;
+  }
+  // While the mark is set, the run's memory stays. relaxed: scheduling was stopped after exits_on was written
+  bool const program_exits = !is_over && m.sched.exits_on.load(relaxed) != nullptr;
+  m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
+  if (program_exits) sleep_outside(m);
+  return false;
 }
 
 void go_outside(M& m) noexcept {
@@ -259,7 +259,7 @@ void go_outside(M& m) noexcept {
 M* enter_from_outside(std::uint32_t epoch) noexcept {
   if (epoch == 0) return nullptr;
   os::short_wait wait;
-  for (; Sched::live_epoch.load(relaxed) == epoch; wait.pause()) {
+  for (; Sched::live_epoch.load(relaxed) == epoch; wait_for_end_of(epoch, wait)) {
     M* m = current_m();
     if (m == nullptr) {
       m = seat_thread();
@@ -276,6 +276,16 @@ M* enter_from_outside(std::uint32_t epoch) noexcept {
     break;
   }
   return nullptr;
+}
+
+as_outsider::as_outsider() noexcept : own_(is_left_behind() ? current_m() : nullptr) {
+  if (own_ != nullptr) set_current_m(nullptr);
+}
+
+as_outsider::~as_outsider() {
+  if (own_ == nullptr) return;
+  leave_seat(because::its_visit_ends);
+  set_current_m(own_);
 }
 
 void end_visit() noexcept {

@@ -39,14 +39,32 @@ void admit_threads(Sched& s) noexcept;
 [[nodiscard]] M* enter_from_outside(std::uint32_t epoch) noexcept;
 
 // m belongs to the calling thread, which is foreign and is about to call the runtime. The thread has set its mark.
-// Afterwards m has a P. If the run is over, it does not return.
-void come_in_from_outside(M& m) noexcept;
+// True: m has a P. False: the run is over, and the mark is clear. Does not return if a goroutine has called exit(),
+// because no thread gets a P any more and the run does not end either.
+[[nodiscard]] bool comes_in_from_outside(M& m) noexcept;
+// The run of m, which belongs to the calling foreign thread, is over, and the thread would have to wait there.
+[[noreturn]] void sleep_outside(M& m) noexcept;
 
 // The reverse, at the end of the call: gives the P up and clears the mark. Ends the visit, if this was one.
 void go_outside(M& m) noexcept;
 
 // The calling thread has left the runtime. If it was there for a visit, its goroutine is in its own run after this.
 void end_visit() noexcept;
+
+// While it lives, a goroutine that its run has left behind is to the runtime what its thread would be if thrum had not
+// made it: it gets a seat in the run that is alive, or none. So `go` starts a goroutine in that run. In its own run, the
+// goroutine would not come back from `go`, or would start a goroutine that never runs. On other threads, and on
+// goroutines of the run that is alive, it does nothing.
+class [[nodiscard]] as_outsider {
+ public:
+  as_outsider() noexcept;
+  ~as_outsider();
+  as_outsider(as_outsider const&) = delete;
+  as_outsider& operator=(as_outsider const&) = delete;
+
+ private:
+  M* const own_;
+};
 
 // Ends the admission of threads. The threads that are outside the runtime lose their M. `patience_ns` says how long the
 // call waits for threads that are about to leave the runtime or have got what they waited for; goroutines run

@@ -62,12 +62,7 @@ void retain_func_timer(func_timer_state& s) noexcept {
 void release_func_timer(func_timer_state& s) noexcept {
   // acq_rel: what other threads did with the state is over before it is destroyed
   if (s.references.fetch_sub(1U, acq_rel) != 1) return;
-  if (M* const m = callers_m()) {
-    enter(*m);
-    bool const is_of_this_run = has_goroutine_of(s, m->sched.epoch);
-    leave(*m);
-    if (is_of_this_run) recycle_task(*s.prepared);
-  }
+  if (s.prepared != nullptr) recycle_task(*s.prepared, s.prepared_in);
   if (s.timer != nullptr) end_timer(*s.timer);
   s.destroy(s);
 }
@@ -91,8 +86,10 @@ bool needs_goroutine(func_timer_state& s) noexcept {
 
 func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh) {
   M* const m = callers_m();
-  if (m == nullptr) throw std::logic_error("thrum: after_func and reset need a runtime that is alive: thrum::run");
-  enter(*m);
+  if (m == nullptr || !enter_if_alive(*m)) {
+    if (fresh != nullptr) discard_task(*fresh);
+    throw std::logic_error("thrum: after_func and reset need a runtime that is alive: thrum::run");
+  }
   if (fresh != nullptr && G::of(*fresh).is_orphan()) fresh = nullptr;  // it was made in a run that has ended since
   if (!m->p->timers.reserve(1)) {
     leave(*m);

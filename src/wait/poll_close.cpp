@@ -48,23 +48,6 @@ void close_file(int fd, closing how, Close close) noexcept {
   close(fd);
 }
 
-// The mark keeps the end of a run from stopping a goroutine. A foreign thread is not stopped.
-class [[nodiscard]] goroutines_mark {
- public:
-  goroutines_mark() noexcept : m_(current_m()) {
-    if (m_ != nullptr && m_->is_foreign) m_ = nullptr;
-    if (m_ != nullptr) enter(*m_);
-  }
-  ~goroutines_mark() {
-    if (m_ != nullptr) leave(*m_);
-  }
-  goroutines_mark(goroutines_mark const&) = delete;
-  goroutines_mark& operator=(goroutines_mark const&) = delete;
-
- private:
-  M* m_;
-};
-
 }  // namespace
 
 void sleep_as_left_behind_by_run(M& m) noexcept {
@@ -85,7 +68,7 @@ bool close_as_last(poll_desc& d, use_word& seen, use_word next) noexcept {
     close_file(fd, how, os::close);
     return true;
   }
-  goroutines_mark const mark;
+  runtime_mark const mark;
   if (!leaves()) return false;
   os::chaos_point("poll_close.going");
   close_file(fd, closing::at_once, os::close);

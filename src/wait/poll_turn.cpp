@@ -71,8 +71,7 @@ wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_
 void let_others_look(poll_desc& d, poll_side_name which) noexcept {
   uses_inside_run const inside;
   M* const m = inside.callers_m();
-  if (m == nullptr) return;  // no call waits then
-  enter(*m);
+  if (m == nullptr || !enter_if_alive(*m)) return;  // no call waits then
   wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
   bucket.acquire();
   release_all(*m, bucket, &d.side(which));
@@ -151,9 +150,8 @@ bool poll_use::begin(poll_desc& d, poll_side_name which) {
 poll_use::handing poll_use::hand_over(poll_side_name which) noexcept {
   uses_inside_run const inside;
   M* const m = inside.callers_m();
-  if (m == nullptr || share_ != use_share::of_run) return handing::impossible;
+  if (m == nullptr || share_ != use_share::of_run || !enter_if_alive(*m)) return handing::impossible;
   poll_desc& d = *d_;
-  enter(*m);
   auto result = handing::impossible;
   sudog* next = nullptr;
   if (m->sched.epoch == epoch_) {

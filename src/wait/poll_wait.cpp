@@ -153,13 +153,11 @@ bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns)
   uses_inside_run inside;
   timer_record* const timer = timer_of(side);
   if (timer == nullptr) return false;
-  M* const m = inside.callers_m();
-  if (m != nullptr) {
-    enter(*m);
-    if (!m->p->timers.reserve(1)) {
-      leave(*m);
-      return false;
-    }
+  M* m = inside.callers_m();
+  if (m != nullptr && !enter_if_alive(*m)) m = nullptr;
+  if (m != nullptr && !m->p->timers.reserve(1)) {
+    leave(*m);
+    return false;
   }
   G* late = nullptr;
   auto place = added_as::later;
@@ -202,8 +200,7 @@ void wake_poll_waiters(poll_desc& d) noexcept {
     poll_word const seen = payload(side.word.load(seq_cst));
     if (seen == nothing || seen == event_came) continue;
     M* const m = inside.callers_m();
-    if (m == nullptr) return;  // no run is alive, so no goroutine waits that could go on
-    enter(*m);
+    if (m == nullptr || !enter_if_alive(*m)) return;  // no run is alive, so no goroutine waits that could go on
     if (G* const g = take_poll_waiter(side, m->sched.epoch)) ready(*m, *g);
     leave(*m);
   }

@@ -488,7 +488,7 @@ TEST(posix_closing, one_that_was_woken_for_nothing_is_still_told_of_a_close) {
     EXPECT_EQ(::write(other.second, "B", 1), 1);
     EXPECT_EQ(::write(pipe.second, "A", 1), 1);
     {
-      rt::runtime_mark const mark;
+      test::inside_runtime const inside;
       rt::g_list runnable;
       rt::look_at_poll(this_sched(), runnable);
       rt::run_polled(*rt::current_m(), runnable);

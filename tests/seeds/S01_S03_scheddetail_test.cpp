@@ -256,7 +256,7 @@ TEST_P(scheddetail, S04_of_a_stopped_world_all_other_ps_are_stopped) {
     testing::internal::CaptureStderr();
     int own = 0;
     {
-      rt::runtime_mark const mark;
+      test::inside_runtime const inside;
       rt::stopped_world const world(*rt::current_m());
       own = this_p().id;
       print_trace(this_sched());

@@ -242,7 +242,7 @@ census count_in_a_stopped_world() {
   std::uint32_t dead = 0;
   std::uint32_t cached = 0;
   {
-    rt::runtime_mark const mark;
+    test::inside_runtime const inside;
     rt::stopped_world const world(*rt::current_m());
     for (rt::P* const p : s.procs) {
       if (p->m == nullptr) ++found.idle_procs;

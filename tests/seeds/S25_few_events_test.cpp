@@ -44,7 +44,7 @@ void spread_for(std::uint32_t times) {
 
 // As if goroutines had been quick of late. Else it would depend on the machine, and with a sanitizer none ever is.
 void forget_what_was_slow() {
-  rt::runtime_mark const mark;
+  test::inside_runtime const inside;
   rt::for_each_proc(
       *rt::current_m(),
       [](rt::P& p, void*) noexcept {

@@ -139,7 +139,7 @@ TEST_P(states_of_all, S28_in_a_stopped_world_every_p_is_stopped_but_the_callers)
     int stopped = 0;
     rt::p_status own = rt::p_status::dead;
     {
-      rt::runtime_mark const mark;
+      test::inside_runtime const inside;
       rt::stopped_world const world(*rt::current_m());
       all_ps = this_sched().procs.size();
       for (rt::P const* const p : this_sched().procs) {

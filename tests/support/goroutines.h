@@ -18,10 +18,23 @@
 namespace thrum::test {
 
 inline rt::Sched& this_sched() { return rt::current_m()->sched; }
+// The calling goroutine is inside the runtime, with a P, while this object lives.
+class inside_runtime {
+ public:
+  inside_runtime() { rt::enter(m_); }
+  ~inside_runtime() { rt::leave(m_); }
+  inside_runtime(inside_runtime const&) = delete;
+  inside_runtime& operator=(inside_runtime const&) = delete;
+
+ private:
+  rt::M& m_ = *rt::current_m();
+};
+
 inline rt::P& this_p() {
-  if (rt::M& m = *rt::current_m(); m.in_runtime.load(rt::relaxed)) return *m.p;
-  rt::runtime_mark const mark;  // without it sysmon might take the P at this moment, if the thread slept in the kernel
-  return *rt::current_m()->p;
+  rt::M& m = *rt::current_m();
+  if (m.in_runtime.load(rt::relaxed)) return *m.p;
+  inside_runtime const inside;  // sysmon may have taken the P, if the thread slept in the kernel
+  return *m.p;
 }
 // Holds a lock of the scheduler on a goroutine. It sets the mark, because a goroutine that is paused while it holds the
 // lock would stop all threads.

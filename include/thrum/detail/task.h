@@ -31,8 +31,10 @@ enum class joinable : bool { no, yes };
 // stack has the runtime's default size.
 task& new_task(joinable kind, std::size_t stack_bytes);
 void discard_task(task& unused) noexcept;  // for a task whose callable could not be moved in
-void recycle_task(task& unused) noexcept;  // for a task that was kept and will not be started
-void start_task(task& filled) noexcept;    // puts it into this P's runnext, and wakes an idle P if there is one
+// For a task that was kept and will not be started. `epoch` is the run in which it was made. If that run is over, the
+// record is not touched.
+void recycle_task(task& unused, std::uint32_t epoch) noexcept;
+void start_task(task& filled) noexcept;  // puts it into this P's runnext, and wakes an idle P if there is one
 
 // The handle's side of a joinable task.
 void join_task(task& joined);  // returns when it has finished; may run it in place

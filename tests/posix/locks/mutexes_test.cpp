@@ -289,7 +289,7 @@ TEST_P(posix_mutexes, T08_an_unlock_inside_the_runtime_wakes_all_the_same) {
       wait_group all;
       ASSERT_TRUE(let_wait(all, guarded, 3));
       if (is_inside) {
-        rt::runtime_mark const mark;
+        test::inside_runtime const inside;
         EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), 0);
       } else {
         changed_mask const mask;

@@ -2,16 +2,15 @@
 // goroutines of that run as a foreign thread does, and it never waits there.
 #include "core/current.h"
 #include "core/sched.h"
-#include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/kept.h"
 #include "support/run_at.h"
+#include "support/straggler.h"
 #include "support/wait_until.h"
 #include "sync/wait.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
-#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -21,54 +20,11 @@ namespace thrum {
 namespace {
 
 using test::kept;
+using test::left_in;
 using test::run_at;
 using test::run_with;
+using test::straggler;
 using test::wait_until;
-
-enum class left_in : bool { a_loop, a_system_call };
-
-// Such a goroutine. It carries out orders during later runs. It never ends, and keeps what it uses.
-class straggler {
- public:
-  explicit straggler(left_in place) : place_(place) {
-    // With one P and a plain read, sysmon takes the P away from the goroutine before the run ends. Without the signal,
-    // which would stop a goroutine in a loop for good.
-    int const procs = place == left_in::a_loop ? 2 : 1;
-    run_with({.max_procs = procs, .async_preemption = false}, [this] {
-      go([this] { obey(); });
-      EXPECT_TRUE(wait_until([this] { return is_there_.load(); }));
-    });
-  }
-
-  // Returns false if it has not carried out the order within the limit of wait_until.
-  [[nodiscard]] bool does(std::function<void()> const& order) {
-    begins(order);
-    return wait_until([this] { return done_ == given_; });
-  }
-  void begins(std::function<void()> const& order) {
-    order_ = order;
-    ++given_;
-    if (place_ == left_in::a_system_call) gate_.open();
-  }
-
- private:
-  void obey() {
-    is_there_ = true;
-    for (int next = 1;; ++next) {
-      if (place_ == left_in::a_system_call) gate_.wait_by_number();
-      while (given_ != next) rt::cpu_relax();
-      order_();
-      done_ = next;
-    }
-  }
-
-  left_in const place_;
-  std::atomic<bool> is_there_{false};
-  std::atomic<int> given_{0};
-  std::atomic<int> done_{0};
-  std::function<void()> order_;
-  test::gate gate_;
-};
 
 class left_behind : public testing::TestWithParam<left_in> {
  protected:

@@ -1,0 +1,180 @@
+// Contexts with a deadline or with an after_func, cancelled by a goroutine that an earlier run has left behind (T12), or
+// by a foreign thread whose run ends at that moment (S38). The caller returns, and everything below the context learns
+// of the cancellation.
+#include "core/current.h"
+#include "core/sched.h"
+#include "support/goroutines.h"
+#include "support/kept.h"
+#include "support/run_at.h"
+#include "support/straggler.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::kept;
+using test::left_in;
+using test::run_at;
+using test::run_with;
+using test::straggler;
+using test::wait_until;
+
+class canceled_by_one_left_behind : public testing::TestWithParam<left_in> {
+ protected:
+  straggler& other = kept<straggler>(GetParam());
+  ~canceled_by_one_left_behind() override {
+    run_at(1, [this] { other.begins([] { kept<semaphore>(0).acquire(); }); });  // it sleeps for good
+  }
+};
+INSTANTIATE_TEST_SUITE_P(in, canceled_by_one_left_behind, testing::Values(left_in::a_loop, left_in::a_system_call),
+                         [](auto const& in) { return in.param == left_in::a_loop ? "a_loop" : "a_system_call"; });
+
+TEST_P(canceled_by_one_left_behind, T12_a_context_with_a_deadline_tells_its_children_and_stops_its_timer) {
+  run_at(2, [this] {
+    auto& parent = kept<cancelable>(with_timeout(context::background(), 1h));
+    auto& child = kept<cancelable>(with_cancel(parent.ctx));
+    auto& is_told = kept<std::atomic<bool>>(false);
+    go([&] {
+      static_cast<void>(child.ctx.done().recv());
+      is_told = true;
+    });
+    ASSERT_TRUE(wait_until([] { return test::waiting_for(rt::wait_reason::chan_receive) == 1; }));
+    EXPECT_EQ(test::timers_pending(), 1U);
+    EXPECT_TRUE(other.does([&parent] { parent.cancel(); })) << "it has not come back";
+    EXPECT_TRUE(wait_until([&] { return is_told.load(); }));
+    EXPECT_EQ(test::timers_pending(), 0U);
+  });
+}
+
+TEST_P(canceled_by_one_left_behind, T12_a_context_with_a_deadline_may_be_destroyed_there) {
+  run_at(2, [this] {
+    auto& last = kept<std::optional<cancelable>>(with_timeout(context::background(), 1h));
+    EXPECT_TRUE(other.does([&last] { last.reset(); })) << "it has not come back";
+    EXPECT_EQ(test::timers_pending(), 0U);
+  });
+}
+
+TEST_P(canceled_by_one_left_behind, T12_the_function_of_after_func_runs_in_the_run_that_is_alive) {
+  run_at(2, [this] {
+    auto& made = kept<cancelable>(with_cancel(context::background()));
+    auto& called_in = kept<std::atomic<std::uint32_t>>(0U);
+    auto const call = after_func(made.ctx, [&called_in] {
+      yield();  // it is on a goroutine
+      called_in = rt::current_m()->sched.epoch;
+    });
+    EXPECT_TRUE(other.does([&made] { made.cancel(); })) << "it has not come back";
+    EXPECT_TRUE(wait_until([&] { return called_in != 0; }));
+    EXPECT_EQ(called_in, test::this_sched().epoch);
+  });
+}
+
+TEST_P(canceled_by_one_left_behind, T12_without_a_run_the_function_of_after_func_is_called_directly) {
+  auto& made = kept<cancelable>(with_cancel(context::background()));
+  auto& is_called = kept<std::atomic<bool>>(false);
+  auto const call = after_func(made.ctx, [&is_called] { is_called = true; });
+  EXPECT_TRUE(other.does([&made] { made.cancel(); })) << "it has not come back";
+  EXPECT_TRUE(is_called);
+}
+
+// Calls `act` on a foreign thread that has read its M, and that the end of the run dismisses before it enters the
+// runtime. `prepare` is called by main. A goroutine that computes keeps the run from ending meanwhile.
+void act_as_run_ends(std::function<void()> const& prepare, std::function<void()> const& act) {
+  struct shared {
+    std::function<void()> act;
+    std::atomic<rt::M*> seat{nullptr};
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> came_back{false};
+  };
+  auto& both = kept<shared>();
+  both.act = act;
+  std::thread([&both] {
+    rt::M* m = nullptr;
+    while ((m = rt::callers_m()) == nullptr) std::this_thread::yield();
+    both.seat = m;
+    while (!m->run_is_over.load(rt::relaxed)) std::this_thread::yield();
+    rt::set_current_m(m);
+    both.act();
+    rt::set_current_m(nullptr);
+    both.came_back = true;
+  }).detach();
+  run_with({.max_procs = 2, .async_preemption = false}, [&] {
+    prepare();
+    auto& computes = kept<std::atomic<bool>>(false);
+    go([&both, &computes] {
+      computes = true;
+      while (!both.may_end) rt::cpu_relax();
+    });
+    EXPECT_TRUE(wait_until([&] { return both.seat != nullptr && computes; }));
+  });
+  both.may_end = true;
+  EXPECT_TRUE(wait_until([&] { return both.came_back.load(); })) << "the foreign thread has not come back";
+}
+
+TEST(canceled_as_run_ends, S38_a_context_with_a_deadline_tells_its_children) {
+  auto& parent = kept<std::optional<cancelable>>();
+  auto& child = kept<std::optional<cancelable>>();
+  act_as_run_ends(
+      [&] {
+        parent = with_timeout(context::background(), 1h);
+        child = with_cancel(parent->ctx);
+      },
+      [&] { parent->cancel(); });
+  EXPECT_TRUE(child->ctx.err());
+}
+
+TEST(canceled_as_run_ends, S38_a_context_with_a_deadline_may_be_destroyed) {
+  auto& last = kept<std::optional<cancelable>>();
+  act_as_run_ends([&] { last = with_timeout(context::background(), 1h); }, [&] { last.reset(); });
+}
+
+TEST(canceled_as_run_ends, S38_the_function_of_after_func_is_called) {
+  auto& made = kept<cancelable>(with_cancel(context::background()));
+  auto& is_called = kept<std::atomic<bool>>(false);
+  auto const call = after_func(made.ctx, [&is_called] { is_called = true; });
+  act_as_run_ends([] {}, [&] { made.cancel(); });
+  EXPECT_TRUE(is_called);
+}
+
+// The siblings: calls that release something, and have nothing to wait for.
+TEST(released_as_run_ends, S38_the_handle_of_a_goroutine_may_be_dropped) {
+  auto& handle = kept<std::optional<join_handle<int>>>();
+  act_as_run_ends([&] { handle = spawn([] { return 1; }); }, [&] { handle.reset(); });
+}
+
+TEST(released_as_run_ends, S38_a_descriptor_for_which_a_goroutine_waits_may_be_closed) {
+  auto& reader = kept<std::optional<fd>>();
+  act_as_run_ends(
+      [&] {
+        int ends[2]{};
+        ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+        std::error_code error;
+        reader.emplace(ends[0], error);
+        go([&reader] {
+          char byte = 0;
+          std::error_code failed;
+          static_cast<void>(reader->read_some({&byte, 1}, failed));
+        });
+        ASSERT_TRUE(wait_until([] { return test::waiting_for(rt::wait_reason::io) == 1; }));
+      },
+      [&] {
+        std::error_code error;
+        reader->close(error);
+      });
+}
+
+}  // namespace
+}  // namespace thrum
