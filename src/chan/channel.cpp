@@ -4,7 +4,6 @@
 #include "core/sched.h"
 #include "os/chaos.h"
 #include "sched/park.h"
-#include "sched/queues.h"
 #include "sched/timers.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"

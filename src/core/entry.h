@@ -14,6 +14,7 @@
 #pragma once
 
 #include "core/g.h"
+#include "core/push_key.h"
 
 #include <cstdint>
 
@@ -81,6 +82,15 @@ class g_list {
 
   [[nodiscard]] G* front() const noexcept { return head_; }
 
+  // Moves all Gs of `other` to the end of this list.
+  void append(g_list& other) noexcept {
+    if (other.empty()) return;
+    (tail_ != nullptr ? tail_->link : head_) = other.head_;
+    tail_ = other.tail_;
+    size_ += other.size_;
+    other = {};
+  }
+
   template <class F>
   void for_each(F visit) const noexcept {
     for (G* g = head_; g != nullptr; g = g->link) visit(*g);
@@ -100,6 +110,21 @@ class g_list {
   G* head_ = nullptr;
   G* tail_ = nullptr;
   std::uint32_t size_ = 0;
+};
+
+// Runnable goroutines that are at home on an M (sched/home.h).
+class resident_list {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
+  [[nodiscard]] std::uint32_t size() const noexcept { return list_.size(); }
+  [[nodiscard]] G* front() const noexcept { return list_.front(); }
+
+  void push_back(push_key, G& g) noexcept { list_.push_back(g); }
+  G* pop_front() noexcept { return list_.pop_front(); }
+  void append(resident_list& other) noexcept { list_.append(other.list_); }
+
+ private:
+  g_list list_;
 };
 
 }  // namespace thrum::rt

@@ -17,6 +17,7 @@
 #include "core/blocks.h"
 #include "core/entry.h"
 #include "core/m.h"
+#include "core/push_key.h"
 
 #include <cstdint>
 
@@ -70,7 +71,7 @@ class global_run_queue {
   [[nodiscard]] bool has_ms() const noexcept { return in_frames_.size() + called_.size() != 0; }
 
   // In the place of a locked entry stands the M to which its goroutine is locked.
-  void push(entry e) noexcept {
+  void push(push_key, entry e) noexcept {
     if (e.is_locked()) {
       M& m = *e.g()->locked_to;
       m.turn = came_;
@@ -82,7 +83,7 @@ class global_run_queue {
   }
 
   // Puts e before all others.
-  void push_front(entry e) noexcept {
+  void push_front(push_key, entry e) noexcept {
     if (e.is_locked()) {
       M& m = *e.g()->locked_to;
       m.turn = went_;
@@ -116,6 +117,19 @@ class global_run_queue {
     if (plain_.empty()) return {};
     ++went_;
     return entry::from_bits(plain_.pop());
+  }
+
+  // Takes the first plain entry for which may_go(entry) is true, if it is among the first `looked_at` plain entries. The
+  // entries before it go to the end.
+  template <class F>
+  entry pop_plain_if(std::uint32_t looked_at, F may_go) noexcept {
+    for (; looked_at > 0; --looked_at) {
+      entry const e = pop_plain();
+      if (!e || may_go(e)) return e;
+      ++came_;
+      plain_.push(e.bits());
+    }
+    return {};
   }
 
   // Takes the M that has waited longest for a P, before the plain entries that precede it. nullptr: there is none.

@@ -109,7 +109,7 @@ struct M {
   bool home_was_last = false;   // the goroutine that ran last came from home_queue
   // turns in which it did not look at home_inbox although a goroutine is there: see take_at_home
   std::uint8_t turns_past_inbox = 0;
-  g_list home_queue;  // runnable residents; others are in home_inbox
+  resident_list home_queue;  // runnable residents; others are in home_inbox
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;
@@ -146,7 +146,7 @@ struct M {
   m_status status = m_status::threadless;
 
   // under sched.lock
-  g_list home_inbox;
+  resident_list home_inbox;
   M* all_link = nullptr;     // in the list of all Ms
   M* idle_link = nullptr;    // in the list of idle Ms
   M* idle_back = nullptr;    // the idle M before it

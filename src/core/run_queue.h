@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "core/entry.h"
+#include "core/push_key.h"
 
 #include <array>
 #include <cstdint>
@@ -45,7 +46,7 @@ class run_queue {
   // Makes e the next to run. Returns the entry that it replaces, which the caller puts at the tail. seq_cst: this is
   // the publication that the wake-up protocol orders before its look at the spinning Ms (wake.h). Without other Ps
   // there is no P to wake, so a relaxed store is enough.
-  [[nodiscard]] entry swap_next(entry e) noexcept {
+  [[nodiscard]] entry swap_next(push_key, entry e) noexcept {
     if (has_thieves_) return entry::from_bits(next_.exchange(e.bits(), seq_cst));
     entry const before = peek_next();
     next_.store(e.bits(), relaxed);
@@ -66,7 +67,7 @@ class run_queue {
     return next_.load(relaxed) == expected && next_.compare_exchange(expected, 0, relaxed, relaxed);
   }
 
-  [[nodiscard]] put_result put(entry e) noexcept {
+  [[nodiscard]] put_result put(push_key, entry e) noexcept {
     std::uint32_t const tail = tail_.load(relaxed);  // relaxed: only the owner writes it
     if (tail - head_seen_ > mask_) {
       head_seen_ = head_.load(acquire);  // pairs with the thieves' release: they have read the slots they passed

@@ -4,7 +4,7 @@
 #include "os/clock.h"
 #include "sched/home.h"
 #include "sched/poll.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
@@ -34,29 +34,17 @@ found take_turn_of_global(Sched& s, P& p) noexcept {
 
 found take_global_batch(Sched& s, P& p) noexcept {
   while (s.global_size.load(relaxed) != 0) {
-    s.lock.acquire();
-    global_turn const turn = take_global_batch_locked(s, p);
-    s.lock.release();
+    global_turn const turn = take_from_global(p);
     if (!turn || turn.wants_p != nullptr) return {nullptr, false, turn.wants_p};
-    if (!p.queue.is_empty_to_owner()) {
-      // On their way from one queue to the other, the remaining goroutines were in neither. So this is a publication
-      // like any other.
-      store_load_fence();
-      wake_if_idle(s);
-    }
     if (G* const g = take_over(p, turn.plain)) return {g};
     if (found const local = take_local(p)) return {local.g};
   }
   return {};
 }
 
-// `next` has its turn before the goroutines in the run queue. If this search has put a single event's or due timer's
-// goroutine there, no P was woken for it, because m was about to run it. From here on it is a publication like any
-// other.
-found before_the_ring(Sched& s, P const& p, found next) noexcept {
-  if (!next || p.queue.size() == 0) return next;
-  store_load_fence();
-  wake_if_idle(s);
+// `next` has its turn before the goroutines in the run queue.
+found before_the_ring(P& p, found next) noexcept {
+  if (next) publish_what_waits(p);
   return next;
 }
 
@@ -76,7 +64,7 @@ found take_polled(Sched& s, M& m) noexcept {
   }
   m.polls_in_vain = 0;
   run_polled(m, runnable);
-  found const resident = before_the_ring(s, *m.p, take_at_home(m));
+  found const resident = before_the_ring(*m.p, take_at_home(m));
   return resident ? resident : take_local(*m.p);
 }
 
@@ -85,7 +73,7 @@ found take_polled(Sched& s, M& m) noexcept {
 found take_brought(M& m) noexcept {
   G* const g = std::exchange(m.brought, nullptr);
   if (g == nullptr || m.p->attention.load(relaxed) == 0) return {g};
-  commit_to_global(m, *g, nullptr);
+  make_runnable(m, *g, goes::global);
   return {};
 }
 
@@ -203,7 +191,7 @@ found find_runnable(M& m) noexcept {
     found next = take_turn_of_global(s, p);
     if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (!next) next = take_at_home(m);
-    next = before_the_ring(s, p, next);
+    next = before_the_ring(p, next);
     if (!next) next = take_local(p);
     if (!next) next = take_global_batch(s, p);
     if (!next) {

@@ -4,7 +4,7 @@
 #include "core/current.h"
 #include "os/chaos.h"
 #include "sched/own_thread.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/safe_point.h"
 #include "sched/suspend.h"
 #include "sched/thread_maker.h"
@@ -126,17 +126,17 @@ void see_that_it_runs(Sched& s, M& home) noexcept {
 
 }  // namespace
 
-void send_home(M* by, G& g) noexcept {
+void send_home(push_key key, M* by, G& g) noexcept {
   M& home = *g.locked_to;
   g.comes_home = true;
   if (by == &home) {  // that M looks at its queue before it rests
-    home.home_queue.push_back(g);
+    home.home_queue.push_back(key, g);
     home.ready_at_home.fetch_add(1U, relaxed);
     return;
   }
   Sched& s = home.sched;
   s.lock.acquire();
-  home.home_inbox.push_back(g);
+  home.home_inbox.push_back(key, g);
   home.ready_at_home.fetch_add(1U, relaxed);  // relaxed: a hint outside of the lock
   see_that_it_runs(s, home);
 }
@@ -148,11 +148,11 @@ found take_at_home(M& m) noexcept {
   if (std::exchange(m.home_was_last, false) && !m.p->queue.is_empty_to_owner()) return {};
   if (m.home_queue.empty()) {
     os::lock_guard const guard(m.sched.lock);
-    std::swap(m.home_queue, m.home_inbox);
+    m.home_queue.append(m.home_inbox);
   } else if (m.home_queue.size() < ready && ++m.turns_past_inbox >= turns_between_looks) {
     m.turns_past_inbox = 0;
     os::lock_guard const guard(m.sched.lock);
-    while (G* const g = m.home_inbox.pop_front()) m.home_queue.push_back(*g);
+    m.home_queue.append(m.home_inbox);
   }
   G* const g = m.home_queue.pop_front();
   if (g == nullptr) return {};
@@ -192,13 +192,12 @@ M* find_resting_locked(Sched const& s, to which) noexcept {
   return keeper != nullptr && is_as_wanted(*keeper, which) ? keeper : nullptr;
 }
 
-// `left` waits for its turn in the global queue, and tries to move when it comes.
+// `left` waits for its turn in the global queue, and tries to move when it comes. Called with sched.lock held; releases
+// it. A P is woken for `left`, because m keeps its P, and what it finds next may run for long.
 void try_later(M& m, G& left, bool orders_spare) noexcept {
   Sched& s = m.sched;
   s.wants_spare = s.wants_spare || orders_spare;
-  put_global_locked(s, entry::plain(&left));
-  s.lock.release();
-  wake_if_idle(s);  // m keeps its P, and what it finds next may run for long
+  global_publication(s, global_publication::lock_is_held()).put(left);
   if (orders_spare) ring_thread_maker(s);
 }
 

@@ -45,7 +45,7 @@
 #pragma once
 
 #include "core/sched.h"
-#include "sched/schedule.h"
+#include "sched/found.h"
 
 #include <cstdint>
 
@@ -76,9 +76,9 @@ class [[nodiscard]] at_home {
   bool is_ = false;
 };
 
-// Sends g, which is at home and runnable, to its M. Called on the thread of the M `by`; nullptr: the thread has no M,
-// or it does not matter which.
-void send_home(M* by, G& g) noexcept;
+// Sends g, which is at home and runnable, to its M. Called by sched/runnable.* only, on the thread of the M `by`; nullptr:
+// the thread has no M, or it does not matter which.
+void send_home(push_key key, M* by, G& g) noexcept;
 
 // Takes the next resident that can run. If other goroutines wait on the P, it does so only every other time. On g0,
 // with a P.

@@ -7,7 +7,7 @@
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
 #include "sched/home.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/suspend.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
@@ -158,13 +158,13 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   return m;
 }
 
-void queue_on_own_thread_locked(M& m, g_status from, m_status as) noexcept {
+void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_status as) noexcept {
   G& g = *m.current;
   m.sched.ms.queue(m, as);
   g.locked_to = &m;
   g.saved.pc = nullptr;  // until it sleeps
   g.transition(from, g_status::runnable);
-  put_global_locked(m.sched, entry::locked(&g));
+  locked.put_on_own_thread(g);
 }
 
 bool sleep_until_its_turn(M& m) noexcept {

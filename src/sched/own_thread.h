@@ -24,6 +24,8 @@
 
 namespace thrum::rt {
 
+class global_publication;
+
 // Locks m's current goroutine to its thread once more. Returns the M on which the goroutine is then:
 // - A goroutine that main joined in place, and that therefore runs on M0, first moves to another thread, because M0's
 //   thread is not thrum's to end.
@@ -51,9 +53,9 @@ M& leave_thread(M& m) noexcept;
 // What suspend() does for a locked goroutine.
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;
 
-// Under sched.lock: queues m's goroutine, which is in state `from`, to wait for its turn on this thread. `as` is queued,
-// or the state of an M that is paused in user code.
-void queue_on_own_thread_locked(M& m, g_status from, m_status as) noexcept;
+// Queues m's goroutine, which is in state `from`, to wait for its turn on this thread. `as` is queued, or the state of an
+// M that is paused in user code.
+void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_status as) noexcept;
 
 // Sleeps until the goroutine's turn has come; m has a P then. False: the run is over.
 [[nodiscard]] bool sleep_until_its_turn(M& m) noexcept;

@@ -2,10 +2,8 @@
 
 #include "base/check.h"
 #include "os/chaos.h"
-#include "sched/home.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/schedule.h"
-#include "sched/wake.h"
 
 namespace thrum::rt {
 namespace {
@@ -42,17 +40,7 @@ void sleep_for_good(M& m, wait_reason reason) noexcept {
 
 void ready(M& m, G& g) noexcept {
   g.end_wait();
-  P& p = *m.p;
-  count(p.counters.readies);
-  if (g.is_at_home) [[unlikely]]
-    return send_home(&m, g);
-  bool const crowded = put_next(p, entry::runnable(g));
-  if (!p.queue.has_thieves()) return;  // there is no other P that could be woken
-  if (crowded || !may_put_off_waking(p)) {
-    wake_if_idle(m.sched);
-  } else {
-    see_that_put_off_is_watched(p);
-  }
+  make_runnable(m, g, goes::next);
 }
 
 void ready_all(M& m, g_list& waiting) noexcept { crowd_to_wake(m).wake(waiting); }

@@ -4,8 +4,7 @@
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "os/short_wait.h"
-#include "sched/home.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/wake.h"
 
 #include <algorithm>
@@ -87,14 +86,6 @@ bool can_run_alone(M& m, std::uint32_t count_of_events, std::int64_t now_ns) noe
          may_put_off(m.p->spreads_at_once);
 }
 
-void put_here_or_home(M& m, G& g) noexcept {
-  if (g.is_at_home) [[unlikely]] {
-    send_home(&m, g);
-  } else {
-    put_tail(*m.p, entry::runnable(g));
-  }
-}
-
 }  // namespace
 
 void run_polled(M& m, g_list& runnable) noexcept {
@@ -106,19 +97,18 @@ void run_polled(M& m, g_list& runnable) noexcept {
   P& own = *m.p;
   count(own.counters.readies, runnable.size());
   if (runnable.size() == 1 || m.sched.procs.size() == 1) {
-    while (G* const g = runnable.pop_front()) put_here_or_home(m, *g);
+    search_batch all(m);
+    while (G* const g = runnable.pop_front()) all.add(*g);
     return;
   }
   std::int64_t const now_ns = os::monotonic_ns();
   own.pace.begin_batch(now_ns, own.counters.runs());
   if (can_run_alone(m, runnable.size(), now_ns)) {
     count(own.counters.put_off);
-    while (G* const g = runnable.pop_front()) put_here_or_home(m, *g);
-    store_load_fence();
-    see_that_put_off_is_watched(own);
+    keep_on_own_p(m, runnable);
     return;
   }
-  put_here_or_home(m, *runnable.pop_front());
+  search_batch(m).add(*runnable.pop_front());
   inject(m.sched, &m, runnable);
 }
 

@@ -1,8 +1,14 @@
-// Putting goroutines into queues and taking them out: the P's run queue and the global queue (S07, S08, S11, S39).
+// The P's run queue and the global queue: putting goroutines in and taking them out (S07, S08, S11, S39).
+//
+// The functions that put something in wake no M. They are called by sched/runnable.*, which does that, and which alone
+// can make the push_key that they take.
 #pragma once
 
+#include "core/push_key.h"
 #include "core/sched.h"
 #include "sched/records.h"
+
+#include <utility>
 
 namespace thrum::rt {
 
@@ -23,29 +29,19 @@ namespace thrum::rt {
 // its last check once more. Both take microseconds, and a store is seen within less than one. If it were not, sysmon
 // would find the goroutine in the run queue (sys/put_off_watch.h). A fence here would make a `go` that moves another
 // goroutine out of runnext a quarter slower at two Ps.
-inline bool put_next(P& p, entry e) noexcept;
+inline bool put_next(push_key key, P& p, entry e) noexcept;
 
 // Called by the owner of p: puts e at the tail of the run queue. A full run queue first drops its stale entries. If it
 // had none, it sends its older half and e to the tail of the global queue in one batch.
-inline void put_tail(P& p, entry e) noexcept;
-
-// Called by the owner of p after 61 runs: ends the slice that goroutines in runnext inherit from each other. If other
-// goroutines wait, the one in runnext goes behind them, and later begins a slice of its own.
-void let_others_pass_runnext(P& p) noexcept;
-
-// Called by the owner of p when too many goroutines are paused: goroutines that have not started go to the end of the
-// global queue (T05).
-void set_unstarted_aside(P& p) noexcept;
+inline void put_tail(push_key key, P& p, entry e) noexcept;
 
 // Under sched.lock: takes the M that has waited longest for a P, before its turn. The caller gives it one (give_p).
 // nullptr: there is none.
 [[nodiscard]] M* take_oldest_locked(Sched& s) noexcept;
 
-// Under sched.lock: puts e at the tail of the global queue.
-void put_global_locked(Sched& s, entry e) noexcept;
-// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. A P is woken for it,
-// because the goroutine that m finds next, perhaps one of its residents, may run for long.
-void commit_to_global(M& m, G& left, void*) noexcept;
+// Under sched.lock: puts e at the tail, or at the head, of the global queue. This is a publication: see wake.h.
+void put_global_locked(push_key key, Sched& s, entry e) noexcept;
+void put_global_first_locked(push_key key, Sched& s, entry e) noexcept;
 
 // What has its turn in the global queue: a plain entry, or an M that wants a P. The caller gives the M its own P
 // (give_p).
@@ -57,36 +53,39 @@ struct global_turn {
 };
 // The share of the global queue for a P with an empty run queue: n = min(len, len/procs + 1, capacity/2). The first
 // entry is returned, and the others are put into p's run queue. An M ends the batch, and is returned alone.
-[[nodiscard]] global_turn take_global_batch_locked(Sched& s, P& p) noexcept;
+[[nodiscard]] global_turn take_global_batch_locked(push_key key, Sched& s, P& p) noexcept;
 [[nodiscard]] global_turn take_global_one_locked(Sched& s, P& p) noexcept;
 
 // The size of that share.
 [[nodiscard]] std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept;
 
-// Queues a list of runnable Gs from the poller, a timer or a crowd that was released at once, so that they fill idle
-// Ps. On an M with a P, as many Gs as there are idle Ps go to the global queue, as many Ms are started, and the rest go
-// to the M's own run queue. Without a P, all go to the global queue.
-void inject(Sched& s, M* m, g_list& runnable) noexcept;
+[[nodiscard]] inline bool is_unstarted(entry e) noexcept { return e.g()->status.load(relaxed) == g_status::unstarted; }
+
+// Fisher and Yates' shuffle: every order is equally likely. For the randomised mode.
+template <class T>
+void shuffle(random_source& random, T* all, std::uint32_t count) noexcept {
+  for (std::uint32_t left = count; left > 1; --left) std::swap(all[left - 1], all[random.below(left)]);
+}
 
 // The G of an entry that was popped; the caller runs it. nullptr: the entry was stale, and is dropped.
 [[nodiscard]] inline G* take_over(P& p, entry e) noexcept;
 
 // --- inline, because every `go`, `ready` and switch uses them ---
 
-void put_tail_slow(P& p, entry e) noexcept;
+void put_tail_slow(push_key key, P& p, entry e) noexcept;
 // put_next in the randomised mode: half of the entries go to the tail instead.
-bool put_next_or_last(P& p, entry e) noexcept;
+bool put_next_or_last(push_key key, P& p, entry e) noexcept;
 
-inline void put_tail(P& p, entry e) noexcept {
-  if (p.queue.put(e) == run_queue::put_result::full) put_tail_slow(p, e);
+inline void put_tail(push_key key, P& p, entry e) noexcept {
+  if (p.queue.put(key, e) == run_queue::put_result::full) put_tail_slow(key, p, e);
 }
 
-inline bool put_next(P& p, entry e) noexcept {
+inline bool put_next(push_key key, P& p, entry e) noexcept {
   if (p.queue.is_randomised()) [[unlikely]]
-    return put_next_or_last(p, e);
-  entry const kicked_out = p.queue.swap_next(e);
+    return put_next_or_last(key, p, e);
+  entry const kicked_out = p.queue.swap_next(key, e);
   if (!kicked_out) return false;
-  put_tail(p, kicked_out);
+  put_tail(key, p, kicked_out);
   return true;
 }
 

@@ -2,7 +2,7 @@
 
 #include "os/clock.h"
 #include "os/note.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 
 namespace thrum::rt {
 namespace {

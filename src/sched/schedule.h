@@ -2,19 +2,10 @@
 #pragma once
 
 #include "core/sched.h"
-#include "sched/queues.h"
+#include "sched/found.h"
+#include "sched/runnable.h"
 
 namespace thrum::rt {
-
-// The result of a search: a G that belongs to the caller, and whether it inherits the time slice of the goroutine that
-// readied it; or an M that wants a P, to which the caller gives its own.
-struct found {
-  G* g = nullptr;
-  bool inherits_slice = false;
-  M* wants_p = nullptr;
-
-  explicit operator bool() const noexcept { return g != nullptr || wants_p != nullptr; }
-};
 
 // Takes from runnext, then from the run queue.
 [[nodiscard, gnu::always_inline]] inline found take_local(P& p) noexcept {

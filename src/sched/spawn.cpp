@@ -2,9 +2,8 @@
 #include "core/current.h"
 #include "core/forked.h"
 #include "core/left_behind.h"
-#include "sched/queues.h"
 #include "sched/records.h"
-#include "sched/wake.h"
+#include "sched/runnable.h"
 #include <thrum/detail/task.h>
 
 #include <new>
@@ -110,11 +109,7 @@ void start_task(task& filled) noexcept {
   G& g = G::of(filled);
   if (m->at_start != 0) [[unlikely]]
     attend_to_start(*m, g);
-  P& p = *m->p;
-  g.transition(g_status::dead, g_status::unstarted);
-  count(p.counters.created);
-  static_cast<void>(put_next(p, entry_of_unstarted(g)));
-  if (p.queue.has_thieves()) wake_if_idle(m->sched);  // otherwise there is no other P
+  make_unstarted_runnable(*m, g);
   leave(*m);
 }
 

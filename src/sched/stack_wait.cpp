@@ -1,19 +1,18 @@
 #include "sched/stack_wait.h"
 
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/suspend.h"
-#include "sched/wake.h"
 
 namespace thrum::rt {
 
 namespace {
 
-// Under sched.lock: the goroutine that has waited longest gets the stack and becomes runnable.
-void start_first_locked(Sched& s, stack& own) noexcept {
+// The goroutine that has waited longest gets the stack and becomes runnable.
+void start_first(global_publication& locked, Sched& s, stack& own) noexcept {
   G& first = *s.waiting_for_stack.pop_front();
   bind(first, own);
   first.transition(g_status::waiting, g_status::runnable);
-  put_global_locked(s, entry::plain(&first));
+  locked.put(first);
 }
 
 }  // namespace
@@ -22,32 +21,29 @@ void start_first_locked(Sched& s, stack& own) noexcept {
 // time. Under the lock only the pool's free list is asked. A goroutine leaves the list only with a stack. So either the
 // thread that frees a stack sees the list, or the freed stack is seen here.
 void start_those_who_wait_for_stacks(Sched& s) noexcept {
-  s.lock.acquire();
+  global_publication locked(s);
   for (std::uint32_t left = s.waiting_for_stack.size(); left > 0 && !s.waiting_for_stack.empty(); --left) {
     std::size_t const size = s.stack_size_of(*s.waiting_for_stack.front());
-    s.lock.release();
+    locked.release_lock();
     stack* const fresh = s.stacks.allocate(size);
-    s.lock.acquire();
+    locked.acquire_lock();
     G* const first = s.waiting_for_stack.front();
     if (fresh != nullptr && (first == nullptr || s.stack_size_of(*first) != size)) {  // other threads were faster
-      s.lock.release();
+      locked.release_lock();
       s.stacks.release(fresh);
-      s.lock.acquire();
+      locked.acquire_lock();
       continue;
     }
     if (first == nullptr) break;
     stack* const own = fresh != nullptr ? fresh : s.stacks.take_recycled(s.stack_size_of(*first));
     if (own != nullptr) {
-      start_first_locked(s, *own);
+      start_first(locked, s, *own);
     } else {
       s.waiting_for_stack.push_back(
           *s.waiting_for_stack.pop_front());  // a goroutine that wants another size may find a stack
     }
   }
   s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // relaxed: a hint; the list is under the lock
-  s.lock.release();
-  store_load_fence();
-  wake_if_idle(s);
 }
 
 void wait_for_stack(M& m, G& g) noexcept {

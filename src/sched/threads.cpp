@@ -11,6 +11,7 @@
 #include "sched/exit_stage.h"
 #include "sched/home.h"
 #include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/safe_point.h"
 #include "sched/schedule.h"
 #include "sched/stack_wait.h"
@@ -283,7 +284,7 @@ P* take_back_from_starting_locked(M& m) noexcept {
   if (m.status != m_status::starting) return nullptr;
   if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
   m.sched.ms.p_was_taken_back(m);
-  if (G* const waits = std::exchange(m.brought, nullptr)) put_global_locked(m.sched, entry::plain(waits));
+  if (G* const waits = std::exchange(m.brought, nullptr)) put_while_no_p_is_idle_locked(m.sched, *waits);
   stand_in_no_more(m);  // the thread that gives m another P may want it for other work
   return std::exchange(m.next_p, nullptr);
 }

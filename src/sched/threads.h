@@ -42,7 +42,7 @@ struct resting_m {
 // more idle Ps than such threads, the program needs more threads than it may have, whatever these threads do.
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
-// Under sched.lock: takes back the P with which m is to begin, if m's thread has not yet taken it, and returns it. m
+// Under sched.lock, while no P is idle: takes back the P with which m is to begin, if m's thread has not yet taken it, and returns it. m
 // gets the next P for which no M rests; if there is none, it becomes a spare thread. nullptr: there was no P to take
 // back.
 [[nodiscard]] P* take_back_from_starting_locked(M& m) noexcept;

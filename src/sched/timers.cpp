@@ -1,10 +1,8 @@
 #include "sched/timers.h"
 
 #include "os/clock.h"
-#include "sched/home.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/timekeeper.h"
-#include "sched/wake.h"
 
 #include <algorithm>
 #include <new>
@@ -65,9 +63,6 @@ void prefetch_frames(G const& g) noexcept {
   }
 }
 
-// Whether there is more than the goroutine that m itself will run next, so that other Ms may help.
-bool has_work_for_others(P const& p) noexcept { return p.queue.waiting() > 1; }
-
 }  // namespace
 
 std::int64_t timer_clock_ns() noexcept { return os::monotonic_ns(); }
@@ -81,6 +76,7 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
   if (&whose != &own && !own.timers.reserve(limit)) return;
   std::uint32_t const count_due = whose.timers.take_due(now_ns, due, limit);
   if (count_due == 0) return;
+  search_batch runnable(m);
   std::uint64_t sleepers = 0;
   for (std::uint32_t i = 0; i < count_due; ++i) {
     if (due[i].is_record()) {
@@ -91,17 +87,10 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
     prefetch_frames(g);
     g.end_wait();
     ++sleepers;
-    if (g.is_at_home) [[unlikely]] {
-      send_home(&m, g);
-    } else {
-      put_tail(own, entry::runnable(g));
-    }
+    runnable.add(g);
   }
   count(own.counters.readies, sleepers);
   count(own.counters.timers_run, count_due);
-  if (!has_work_for_others(own)) return;
-  store_load_fence();
-  wake_if_idle(m.sched);
 }
 
 void look_at_timers(M& m) noexcept {

@@ -8,7 +8,7 @@
 #include "sched/exit_stage.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/safe_point.h"
 #include "sched/stack_wait.h"
 #include "sched/threads.h"
@@ -50,13 +50,15 @@ void stop_those_in_system_calls(Sched& s) noexcept {
 // m's goroutine waits on its own thread until the world runs again.
 void wait_in_place(M& m) noexcept {
   Sched& s = m.sched;
-  s.lock.acquire();
-  bool const stops = stop_if_asked_locked(s, *m.p);
-  if (stops) {
-    m.p = nullptr;
-    queue_on_own_thread_locked(m, g_status::running, m_status::queued);
+  bool stops = false;
+  {
+    global_publication locked(s);
+    stops = stop_if_asked_locked(s, *m.p);
+    if (stops) {
+      m.p = nullptr;
+      queue_on_own_thread(locked, m, g_status::running, m_status::queued);
+    }
   }
-  s.lock.release();
   if (stops && !sleep_until_its_turn(m)) leave_it_there(m);
 }
 
@@ -194,16 +196,6 @@ void acquire_world(M& m) noexcept {
 
 namespace {
 
-// Moves the P's queue to the head of the global queue. The goroutine that would have run next is first.
-void move_queue_locked(Sched& s, P& from) noexcept {
-  std::array<entry, ring_capacity_max + 1> taken;
-  std::size_t count = 0;
-  while (entry const next = from.queue.take_next()) taken[count++] = next;
-  while (entry const e = from.queue.pop()) taken[count++] = e;
-  while (count > 0) s.global_queue.push_front(taken[--count]);
-  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
-}
-
 // The record has no entry in any heap, because the caller has taken it out.
 void move_record(timer_record& r, p_timers& to, std::uint32_t epoch) noexcept {
   {
@@ -232,7 +224,7 @@ void empty(P& p, P& heir) noexcept {
   Sched& s = p.sched;
   {
     os::lock_guard const guard(s.lock);
-    move_queue_locked(s, p);
+    move_queue_to_global_locked(p);
   }
   move_timers(s, p.timers, heir.timers);
   give_up_records(p);

@@ -1,11 +1,9 @@
 // yield (Go's Gosched): the current goroutine goes to the tail of its P's run queue.
 #include "core/forked.h"
-#include "sched/home.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/schedule.h"
 #include "sched/suspend.h"
 #include "sched/timers.h"
-#include "sched/wake.h"
 #include <thrum/go.h>
 
 #include <stdexcept>
@@ -19,15 +17,7 @@ using namespace rt;
 // A goroutine that yielded has left its stack, so it can be queued. Its P had something else to run, and has as much as
 // before. But while the goroutine was in no queue, a searching M may have found nothing and gone to sleep, so this is a
 // publication like any other.
-void commit_yield(M& m, G& left, void*) noexcept {
-  if (left.is_at_home) [[unlikely]]
-    return send_home(&m, left);
-  P& p = *m.p;
-  put_tail(p, entry::runnable(left));
-  if (m.sched.procs.size() == 1) return;
-  store_load_fence();
-  wake_if_idle(m.sched);
-}
+void commit_yield(M& m, G& left, void*) noexcept { make_runnable(m, left, goes::tail); }
 
 // The P has nothing in its own queue, and it is time to look at its timers. True: a timer is due.
 [[gnu::noinline]] bool timers_have_their_turn(P& p) noexcept {

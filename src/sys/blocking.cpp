@@ -9,7 +9,7 @@
 #include "sched/home.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/safe_point.h"
 #include "sched/suspend.h"
 #include "sched/threads.h"
@@ -131,14 +131,10 @@ void is_back(M& m, g_status from) noexcept {
 
 // The third way back, for a goroutine that may go on on another thread.
 void commit_return(M& m, G& left, void*) noexcept {
-  Sched& s = m.sched;
-  {
-    os::lock_guard const guard(s.lock);
-    // under the lock, because there is no P that could be stopped
-    left.transition(g_status::syscall, g_status::runnable);
-    put_global_locked(s, entry::plain(&left));
-  }
-  wake_if_idle(s);
+  global_publication locked(m.sched);
+  left.transition(g_status::syscall,
+                  g_status::runnable);  // under the lock, because there is no P that could be stopped
+  locked.put(left);
 }
 
 // The first two ways back. Afterwards m holds sched.lock, unless it has a P.
@@ -163,6 +159,12 @@ came come_back_at_once(M& m) noexcept {
 void is_back_from_the_queue(M& m) noexcept {
   if (was_announced(m)) count(m.p->counters.returns_queued);
   m.attention.store(0, relaxed);
+}
+
+// m has come back without a P, or after the end. Called with sched.lock held; releases it.
+void queue_if_without_p(M& m, came how, m_status as) noexcept {
+  global_publication locked(m.sched, global_publication::lock_is_held{});
+  if (how == came::without_p) queue_on_own_thread(locked, m, g_status::syscall, as);
 }
 
 // The second and the third way back.
@@ -231,8 +233,7 @@ void go_away(M& m, blocking_hint hint) noexcept {
 bool comes_back_on_this_thread(M& m) noexcept {
   came const how = come_back_at_once(m);
   if (how == came::with_p) return true;
-  if (how == came::without_p) queue_on_own_thread_locked(m, g_status::syscall, m_status::queued);
-  m.sched.lock.release();
+  queue_if_without_p(m, how, m_status::queued);
   if (how == came::after_the_end || !sleep_until_its_turn(m)) return false;
   is_back_from_the_queue(m);
   return true;
@@ -244,10 +245,7 @@ void come_back_on_this_thread(M& m) noexcept {
 
 void get_p_in_user_code(M& m) noexcept {
   came const how = come_back_before_those_that_start(m);
-  if (how == came::without_p) {
-    queue_on_own_thread_locked(m, g_status::syscall, paused_status(m));
-  }
-  if (how != came::with_p) m.sched.lock.release();
+  if (how != came::with_p) queue_if_without_p(m, how, paused_status(m));
   if (how == came::after_the_end) {
     stop_for_good_if_possible(m);
     return;

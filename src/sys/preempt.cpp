@@ -9,7 +9,7 @@
 #include "os/loaded_code.h"
 #include "os/signal.h"
 #include "sched/own_thread.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/safe_point.h"
 #include "sched/suspend.h"
 #include "sched/thread_maker.h"
@@ -91,16 +91,17 @@ void pause(M& m) noexcept {
   count(p.counters.preempted);
   m.p = nullptr;
   p.m = nullptr;
-  queue_on_own_thread_locked(m, g_status::running, paused_status(m));
-  if (world_stops) static_cast<void>(stop_if_asked_locked(s, p));
-  if (next.rested.m != nullptr) {
-    next.rested.m->next_p = &p;
-    next.rested.m->spinning = false;
+  {
+    global_publication locked(s, global_publication::lock_is_held{});
+    queue_on_own_thread(locked, m, g_status::running, paused_status(m));
+    if (world_stops) static_cast<void>(stop_if_asked_locked(s, p));
+    if (next.rested.m != nullptr) {
+      next.rested.m->next_p = &p;
+      next.rested.m->spinning = false;
+    }
   }
-  s.lock.release();
   if (!world_stops) give_p_to(next, p);
   if (next.orders_spare) ring_thread_maker(s);
-  wake_if_idle(s);  // the goroutine was published, under the lock
   pay_owed_watch(m);
   if (sleep_until_its_turn(m)) {
     end_pause(m);

@@ -4,7 +4,7 @@
 #include "os/futex.h"
 #include "os/lock.h"
 #include "sched/poll.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"

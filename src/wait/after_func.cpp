@@ -1,9 +1,8 @@
 // after_func (Go's time.AfterFunc): a timer that starts a goroutine.
 #include "core/current.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/timekeeper.h"
 #include "sched/timers.h"
-#include "sched/wake.h"
 #include "wait/run_end.h"
 #include <thrum/detail/func_timer.h>
 
@@ -22,9 +21,7 @@ void start_call(timer_record& fired, M& m, std::int64_t) noexcept {
   auto& s = *static_cast<func_timer_state*>(fired.argument);
   G& g = G::of(*std::exchange(s.prepared, nullptr));
   s.is_pending = false;
-  g.transition(g_status::dead, g_status::unstarted);
-  count(m.p->counters.created);
-  put_tail(*m.p, entry::plain(&g));
+  make_unstarted_runnable_by_timer(m, g);
 }
 
 func_timer_state& state_of(task& its_goroutine) noexcept {
@@ -108,10 +105,6 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
     before = set_locked(s, *m, ns, place);
   }
   timer_was_added(*m, place);
-  if (ns <= 0) {
-    store_load_fence();
-    wake_if_idle(m->sched);
-  }
   leave(*m);
   if (fresh != nullptr) discard_task(*fresh);  // another setting has brought a goroutine
   return before;

@@ -6,6 +6,7 @@
 #include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
+#include "support/push_key.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
@@ -185,13 +186,13 @@ TEST(resizing, S23_what_a_removed_p_had_goes_to_the_global_head_in_order) {
       rt::P& goes = *s.procs[1];
       rt::P& holder = m.p == &goes ? *m.p : other;
       for (int i = 1; i < 4; ++i)
-        ASSERT_EQ(holder.queue.put(rt::entry::plain(made[static_cast<std::size_t>(i)])),
+        ASSERT_EQ(holder.queue.put(test::push, rt::entry::plain(made[static_cast<std::size_t>(i)])),
                   rt::run_queue::put_result::done);
-      static_cast<void>(holder.queue.swap_next(rt::entry::plain(made[0])));
+      static_cast<void>(holder.queue.swap_next(test::push, rt::entry::plain(made[0])));
       {
         rt::os::lock_guard const guard(s.lock);
-        rt::put_global_locked(s, rt::entry::plain(made[4]));
-        rt::put_global_locked(s, rt::entry::plain(made[5]));
+        rt::put_global_locked(test::push, s, rt::entry::plain(made[4]));
+        rt::put_global_locked(test::push, s, rt::entry::plain(made[5]));
       }
       ASSERT_TRUE(rt::resize(m, 1, none));
       EXPECT_EQ(goes.status.load(rt::relaxed), rt::p_status::dead);

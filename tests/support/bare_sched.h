@@ -5,7 +5,7 @@
 
 #include "core/m.h"
 #include "core/sched.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
 #include "support/fake_gs.h"
@@ -52,7 +52,7 @@ class bare_sched {
 
   void put_global(rt::entry e) {
     rt::os::lock_guard const guard(s_->lock);
-    rt::put_global_locked(*s_, e);
+    rt::put_global_locked(test::push, *s_, e);
   }
 
   // Empties the queue and returns the numbers of the goroutines that were in it.

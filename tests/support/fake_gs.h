@@ -3,6 +3,7 @@
 
 #include "core/entry.h"
 #include "core/g.h"
+#include "support/push_key.h"
 
 #include <cstddef>
 #include <memory>

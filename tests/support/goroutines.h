@@ -3,7 +3,7 @@
 
 #include "core/current.h"
 #include "core/sched.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/timers.h"
 #include <thrum/detail/callable.h>
 #include <thrum/go.h>

@@ -1,6 +1,8 @@
 // The global run queue: one line for those that any M runs and those that wait for their own thread.
 #include "core/global_run_queue.h"
 
+#include "support/push_key.h"
+
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -52,7 +54,7 @@ TEST_F(global_line, S19_both_kinds_leave_in_the_order_of_their_coming) {
   std::vector<entry> came;
   for (int i = 0; i < 100; ++i) {
     came.push_back(i % 3 == 0 || i % 7 == 0 ? locked() : plain());
-    line_.push(came.back());
+    line_.push(test::push, came.back());
   }
   EXPECT_EQ(line_.size(), 100U);
   for (entry const expected : came) {
@@ -67,7 +69,7 @@ TEST_F(global_line, S19_also_when_they_come_and_go_in_turns) {
   std::deque<entry> waiting;
   for (int i = 0; i < 300; ++i) {
     waiting.push_back(i % 5 == 0 ? locked() : plain());
-    line_.push(waiting.back());
+    line_.push(test::push, waiting.back());
     if (i % 2 == 0) {
       EXPECT_EQ(pop(), who_is(waiting.front()));
       waiting.pop_front();
@@ -81,7 +83,7 @@ TEST_F(global_line, T05_the_oldest_that_is_locked_can_be_had_before_its_turn) {
   entry const second = locked();
   entry const third = plain();
   entry const fourth = locked();
-  for (entry const e : {first, second, third, fourth}) line_.push(e);
+  for (entry const e : {first, second, third, fourth}) line_.push(test::push, e);
   EXPECT_EQ(line_.pop_m(), second.g()->locked_to);
   EXPECT_EQ(line_.size(), 3U);
   for (entry const e : {first, third, fourth}) EXPECT_EQ(pop(), who_is(e));
@@ -90,12 +92,12 @@ TEST_F(global_line, T05_the_oldest_that_is_locked_can_be_had_before_its_turn) {
 
 TEST_F(global_line, T08_an_m_that_is_called_has_its_turn_among_the_others) {
   entry const first = plain();
-  line_.push(first);
+  line_.push(test::push, first);
   M& second = calling();
   entry const third = locked();
-  line_.push(third);
+  line_.push(test::push, third);
   entry const fourth = plain();
-  line_.push(fourth);
+  line_.push(test::push, fourth);
   M& fifth = calling();
   M& sixth = calling();
   EXPECT_EQ(line_.size(), 6U);

@@ -44,7 +44,7 @@ TEST_P(ring_races, S12_SY14_each_goroutine_is_found_exactly_once_by_owner_or_thi
   // The owner puts in bursts, takes some back, and now and then empties half of a full ring, as an overflow does.
   std::size_t next = 0;
   while (next < total) {
-    if (victim.put(gs.plain(next)) == run_queue::put_result::done) {
+    if (victim.put(test::push, gs.plain(next)) == run_queue::put_result::done) {
       if (next++ % 3 == 0) {
         if (entry const e = victim.pop()) note(e);
       }
@@ -83,7 +83,7 @@ TEST(runnext_race, S12_owner_and_thief_never_both_get_runnext) {
   });
   std::int64_t kept = 0;
   for (std::int64_t i = 0; i < rounds; ++i) {
-    if (queue.swap_next(gs.plain(0))) FAIL() << "runnext was not emptied";
+    if (queue.swap_next(test::push, gs.plain(0))) FAIL() << "runnext was not emptied";
     if (i % 256 == 0) std::this_thread::yield();
     if (queue.take_next()) ++kept;
   }

@@ -19,7 +19,7 @@ constexpr auto done = run_queue::put_result::done;
 constexpr auto full = run_queue::put_result::full;
 
 void fill(run_queue& queue, fake_gs& gs, long from, long to) {
-  for (long i = from; i < to; ++i) ASSERT_EQ(queue.put(gs.plain(static_cast<std::size_t>(i))), done);
+  for (long i = from; i < to; ++i) ASSERT_EQ(queue.put(test::push, gs.plain(static_cast<std::size_t>(i))), done);
 }
 
 std::vector<long> drain(run_queue& queue) {
@@ -55,8 +55,8 @@ TEST_P(rings, S07_S08_without_thieves_the_owner_gets_the_same) {
   entry const second = gs.plain(GetParam() + 1);
   for (int times = 0; times < 3; ++times) {
     fill(queue, gs, 0, capacity());
-    EXPECT_FALSE(queue.swap_next(first));
-    EXPECT_EQ(queue.swap_next(second), first);
+    EXPECT_FALSE(queue.swap_next(test::push, first));
+    EXPECT_EQ(queue.swap_next(test::push, second), first);
     EXPECT_EQ(queue.waiting(), GetParam() + 1);
     EXPECT_EQ(queue.take_next(), second);
     EXPECT_FALSE(queue.take_next());
@@ -69,10 +69,10 @@ TEST_P(rings, S07_a_ring_takes_exactly_its_capacity) {
   run_queue queue(GetParam());
   fake_gs gs(GetParam() + 1);
   fill(queue, gs, 0, capacity());
-  EXPECT_EQ(queue.put(gs.plain(GetParam())), full);
+  EXPECT_EQ(queue.put(test::push, gs.plain(GetParam())), full);
   EXPECT_EQ(queue.size(), GetParam()) << "a put that was refused changes nothing";
   EXPECT_EQ(number_of(queue.pop()), 0);
-  EXPECT_EQ(queue.put(gs.plain(GetParam())), done) << "a pop made room";
+  EXPECT_EQ(queue.put(test::push, gs.plain(GetParam())), done) << "a pop made room";
   EXPECT_EQ(drain(queue), numbers(1, capacity() + 1));
 }
 
@@ -124,7 +124,7 @@ TEST_P(rings, S12_a_steal_leaves_runnext_alone) {
   fake_gs gs(1);
   run_queue victim(GetParam());
   run_queue thief(GetParam());
-  EXPECT_FALSE(victim.swap_next(gs.plain(0)));
+  EXPECT_FALSE(victim.swap_next(test::push, gs.plain(0)));
   EXPECT_FALSE(thief.steal_half_from(victim));
   EXPECT_EQ(victim.peek_next(), gs.plain(0));
 }
@@ -151,8 +151,8 @@ INSTANTIATE_TEST_SUITE_P(capacity, rings, testing::Values(4U, 8U, 64U, 256U), te
 TEST(runnext, S08_a_newer_one_kicks_the_older_out) {
   run_queue queue;
   fake_gs gs(2);
-  EXPECT_FALSE(queue.swap_next(gs.plain(0)));
-  EXPECT_EQ(queue.swap_next(gs.plain(1)), gs.plain(0));
+  EXPECT_FALSE(queue.swap_next(test::push, gs.plain(0)));
+  EXPECT_EQ(queue.swap_next(test::push, gs.plain(1)), gs.plain(0));
   EXPECT_EQ(queue.take_next(), gs.plain(1));
   EXPECT_FALSE(queue.take_next());
 }
@@ -160,19 +160,19 @@ TEST(runnext, S08_a_newer_one_kicks_the_older_out) {
 TEST(runnext, S08_it_stands_outside_the_ring_but_counts_as_work) {
   run_queue queue(4);
   fake_gs gs(5);
-  EXPECT_FALSE(queue.swap_next(gs.plain(4)));
+  EXPECT_FALSE(queue.swap_next(test::push, gs.plain(4)));
   EXPECT_EQ(queue.size(), 0U);
   EXPECT_FALSE(queue.looks_empty());
   EXPECT_FALSE(queue.is_empty_to_owner());
   EXPECT_FALSE(queue.pop());
   fill(queue, gs, 0, 4);  // there is still room for as many
-  EXPECT_EQ(queue.put(gs.plain(4)), full);
+  EXPECT_EQ(queue.put(test::push, gs.plain(4)), full);
 }
 
 TEST(runnext, S12_a_thief_takes_it_only_while_it_is_the_one_that_it_saw) {
   run_queue queue;
   fake_gs gs(2);
-  EXPECT_FALSE(queue.swap_next(gs.plain(0)));
+  EXPECT_FALSE(queue.swap_next(test::push, gs.plain(0)));
   EXPECT_FALSE(queue.steal_next(gs.plain(1)));
   EXPECT_TRUE(queue.steal_next(gs.plain(0)));
   EXPECT_FALSE(queue.steal_next(gs.plain(0)));
@@ -182,7 +182,7 @@ TEST(runnext, S12_a_thief_takes_it_only_while_it_is_the_one_that_it_saw) {
 TEST(runnext, T07_a_joiner_removes_its_child_and_no_other_goroutine) {
   run_queue queue;
   fake_gs gs(2);
-  EXPECT_FALSE(queue.swap_next(gs.claimable(0)));
+  EXPECT_FALSE(queue.swap_next(test::push, gs.claimable(0)));
   EXPECT_FALSE(queue.remove_next(entry::claimable(&gs[1])));
   EXPECT_FALSE(queue.remove_next(entry::plain(&gs[0]))) << "another kind of entry";
   EXPECT_TRUE(queue.remove_next(entry::claimable(&gs[0])));

@@ -40,7 +40,7 @@ TEST(claim, T07_a_plain_entry_is_never_stale) {
 class full_rings : public testing::TestWithParam<std::uint32_t> {
  protected:
   full_rings() : queue_(GetParam()), gs_(GetParam()) {
-    for (std::uint32_t i = 0; i < GetParam(); ++i) static_cast<void>(queue_.put(gs_.claimable(i)));
+    for (std::uint32_t i = 0; i < GetParam(); ++i) static_cast<void>(queue_.put(test::push, gs_.claimable(i)));
   }
 
   // Drops the stale; answers whether there is room.
@@ -77,7 +77,7 @@ TEST_P(full_rings, T07_all_may_be_stale) {
   EXPECT_TRUE(drop());
   EXPECT_EQ(dropped_, numbers(0, static_cast<long>(GetParam())));
   EXPECT_TRUE(queue_.looks_empty());
-  EXPECT_EQ(queue_.put(gs_.plain(0)), run_queue::put_result::done);
+  EXPECT_EQ(queue_.put(test::push, gs_.plain(0)), run_queue::put_result::done);
 }
 
 TEST_P(full_rings, T07_a_few_stale_ones_are_not_worth_the_walk) {
@@ -101,7 +101,7 @@ TEST_P(full_rings, T07_it_works_at_every_position_of_the_ring) {
     dropped_.clear();
     static_cast<void>(drain());
     for (std::uint32_t i = 0; i < GetParam(); ++i) {
-      ASSERT_EQ(queue_.put(gs_.claimable(i)), run_queue::put_result::done);
+      ASSERT_EQ(queue_.put(test::push, gs_.claimable(i)), run_queue::put_result::done);
     }
     for (std::uint32_t i = 0; i < GetParam(); i += 2) ASSERT_TRUE(claim(gs_[i]));
     ASSERT_TRUE(drop());

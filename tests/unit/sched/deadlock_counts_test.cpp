@@ -1,6 +1,6 @@
 // S20: what would mean that the scheduler itself is wrong has messages of its own.
 #include "sched/deadlock.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/wake.h"
 #include "support/fake_gs.h"
 #include "support/fatal.h"
@@ -28,7 +28,7 @@ class deadlock_counts : public test::fatal_test {
     }
     if (with_work) {
       ASSERT_TRUE(s.global_queue.reserve(1));
-      put_global_locked(s, gs.plain(0));
+      put_global_locked(test::push, s, gs.plain(0));
     }
     check_deadlock_locked(s);
   }

@@ -54,7 +54,7 @@ TEST_P(due_sleepers, S27_a_full_run_queue_does_not_keep_them_in_the_heap) {
   fake_gs others(capacity);
   fake_gs gs(1);
   gs[0].id = 999;
-  for (std::size_t i = 0; i < capacity; ++i) put_tail(s.p(0), others.plain(i));
+  for (std::size_t i = 0; i < capacity; ++i) put_tail(test::push, s.p(0), others.plain(i));
   put_to_sleep(s.p(0), gs, 1);
   run_due_timers(s.m(0), s.p(0), now_ns);
   EXPECT_FALSE(s.p(0).timers.any());

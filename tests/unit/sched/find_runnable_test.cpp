@@ -33,13 +33,13 @@ std::vector<long> search(bare_sched& s, int count) {
 TEST(find_runnable, S10_runnext_then_the_ring_then_the_global_queue_then_stealing) {
   bare_sched s(2);
   fake_gs gs(10);
-  static_cast<void>(s.p(0).queue.swap_next(gs.plain(0)));
-  static_cast<void>(s.p(0).queue.put(gs.plain(1)));
-  static_cast<void>(s.p(0).queue.put(gs.plain(2)));
+  static_cast<void>(s.p(0).queue.swap_next(test::push, gs.plain(0)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(1)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(2)));
   s.put_global(gs.plain(3));
   s.put_global(gs.plain(4));
-  for (std::size_t i = 5; i < 8; ++i) static_cast<void>(s.p(1).queue.put(gs.plain(i)));
-  static_cast<void>(s.p(1).queue.swap_next(gs.plain(8)));
+  for (std::size_t i = 5; i < 8; ++i) static_cast<void>(s.p(1).queue.put(test::push, gs.plain(i)));
+  static_cast<void>(s.p(1).queue.swap_next(test::push, gs.plain(8)));
 
   EXPECT_EQ(search(s, 3), numbers(0, 3)) << "local";
   EXPECT_EQ(s.p(0).counters.global_takes.load(relaxed), 0U);
@@ -56,10 +56,10 @@ TEST(find_runnable, S10_runnext_then_the_ring_then_the_global_queue_then_stealin
 TEST(find_runnable, S08_only_runnext_inherits_the_slice) {
   bare_sched s(2);
   fake_gs gs(4);
-  static_cast<void>(s.p(0).queue.swap_next(gs.plain(0)));
-  static_cast<void>(s.p(0).queue.put(gs.plain(1)));
+  static_cast<void>(s.p(0).queue.swap_next(test::push, gs.plain(0)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(1)));
   s.put_global(gs.plain(2));
-  static_cast<void>(s.p(1).queue.put(gs.plain(3)));
+  static_cast<void>(s.p(1).queue.put(test::push, gs.plain(3)));
   EXPECT_TRUE(find_runnable(s.m(0)).inherits_slice);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(find_runnable(s.m(0)).inherits_slice) << i;
 }
@@ -68,8 +68,8 @@ TEST(find_runnable, S09_at_its_turn_the_global_queue_comes_first_with_exactly_on
   test::without_slices const uninterrupted;
   bare_sched s(1);
   fake_gs gs(6);
-  static_cast<void>(s.p(0).queue.swap_next(gs.plain(0)));
-  static_cast<void>(s.p(0).queue.put(gs.plain(1)));
+  static_cast<void>(s.p(0).queue.swap_next(test::push, gs.plain(0)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(1)));
   for (std::size_t i = 2; i < 6; ++i) s.put_global(gs.plain(i));
   s.p(0).ticks_to_global = 0;
   EXPECT_EQ(search(s, 1), numbers(2, 3));
@@ -97,14 +97,14 @@ TEST(find_runnable, S09_the_turn_of_an_empty_global_queue_is_the_ring_s) {
   bare_sched s(1);
   fake_gs gs(1);
   s.p(0).ticks_to_global = 0;
-  static_cast<void>(s.p(0).queue.put(gs.plain(0)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(0)));
   EXPECT_EQ(search(s, 1), numbers(0, 1));
 }
 
 TEST(find_runnable, S13_a_thief_counts_as_spinning_while_it_looks_and_not_afterwards) {
   bare_sched s(2);
   fake_gs gs(1);
-  static_cast<void>(s.p(1).queue.put(gs.plain(0)));
+  static_cast<void>(s.p(1).queue.put(test::push, gs.plain(0)));
   EXPECT_EQ(search(s, 1), numbers(0, 1));
   EXPECT_EQ(s.p(0).counters.spins.load(relaxed), 1U);
   EXPECT_EQ(s->spinning.load(relaxed), 0);
@@ -115,7 +115,7 @@ TEST(find_runnable, S13_a_spinner_that_finds_work_wakes_the_next) {
   bare_sched s(3);
   fake_gs gs(1);
   s.make_idle(2);
-  static_cast<void>(s.p(1).queue.put(gs.plain(0)));
+  static_cast<void>(s.p(1).queue.put(test::push, gs.plain(0)));
   EXPECT_EQ(search(s, 1), numbers(0, 1));
   EXPECT_TRUE(s.m(2).park.is_woken());
   EXPECT_TRUE(s.m(2).spinning);
@@ -127,7 +127,7 @@ TEST(find_runnable, S13_local_work_is_found_without_spinning_and_wakes_no_thread
   bare_sched s(2);
   fake_gs gs(2);
   s.make_idle(1);
-  static_cast<void>(s.p(0).queue.put(gs.plain(0)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(0)));
   s.put_global(gs.plain(1));
   EXPECT_EQ(search(s, 2), numbers(0, 2));
   EXPECT_EQ(s.p(0).counters.spins.load(relaxed), 0U);
@@ -137,14 +137,14 @@ TEST(find_runnable, S13_local_work_is_found_without_spinning_and_wakes_no_thread
 TEST(find_runnable, T07_stale_entries_are_skipped_wherever_they_stand) {
   bare_sched s(2);
   fake_gs gs(8);
-  static_cast<void>(s.p(0).queue.swap_next(gs.claimable(0)));
-  static_cast<void>(s.p(0).queue.put(gs.claimable(1)));
-  static_cast<void>(s.p(0).queue.put(gs.plain(2)));
+  static_cast<void>(s.p(0).queue.swap_next(test::push, gs.claimable(0)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.claimable(1)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(2)));
   s.put_global(gs.claimable(3));
   s.put_global(gs.plain(4));
-  static_cast<void>(s.p(1).queue.put(gs.plain(5)));
-  static_cast<void>(s.p(1).queue.put(gs.claimable(6)));  // the last of the three that are stolen from five
-  static_cast<void>(s.p(1).queue.put(gs.plain(7)));
+  static_cast<void>(s.p(1).queue.put(test::push, gs.plain(5)));
+  static_cast<void>(s.p(1).queue.put(test::push, gs.claimable(6)));  // the last of the three that are stolen from five
+  static_cast<void>(s.p(1).queue.put(test::push, gs.plain(7)));
   for (std::size_t const joined : {0U, 1U, 3U, 6U}) ASSERT_TRUE(claim(gs[joined]));
   EXPECT_EQ(search(s, 4), (std::vector<long>{2, 4, 5, 7}));
   for (std::size_t const joined : {0U, 1U, 3U, 6U}) {
@@ -158,7 +158,8 @@ TEST(find_runnable, S10_the_thief_begins_at_a_random_victim) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     bare_sched s(procs, ring_capacity_max, seed);
     fake_gs gs(procs);
-    for (int i = 1; i < procs; ++i) static_cast<void>(s.p(i).queue.put(gs.plain(static_cast<std::size_t>(i))));
+    for (int i = 1; i < procs; ++i)
+      static_cast<void>(s.p(i).queue.put(test::push, gs.plain(static_cast<std::size_t>(i))));
     first_victims.insert(search(s, 1).front());
   }
   EXPECT_EQ(first_victims.size(), 7U) << "each is first for some seed";
@@ -168,7 +169,7 @@ TEST(find_runnable, the_seed_decides_the_order_of_stealing) {
   auto const order = [](std::uint64_t seed) {
     bare_sched s(16, ring_capacity_max, seed);
     fake_gs gs(16);
-    for (int i = 1; i < 16; ++i) static_cast<void>(s.p(i).queue.put(gs.plain(static_cast<std::size_t>(i))));
+    for (int i = 1; i < 16; ++i) static_cast<void>(s.p(i).queue.put(test::push, gs.plain(static_cast<std::size_t>(i))));
     return search(s, 15);
   };
   EXPECT_EQ(order(42), order(42));
@@ -184,7 +185,7 @@ TEST(find_runnable, S10_S13_an_m_that_gave_its_p_up_looks_at_every_queue_once_mo
   for (int round = 0; round < 10'000 && !looked_again; ++round) {
     bare_sched s(2);
     fake_gs gs(1);
-    static_cast<void>(s.p(1).queue.swap_next(gs.plain(0)));
+    static_cast<void>(s.p(1).queue.swap_next(test::push, gs.plain(0)));
     atomic<bool> over{false};
     std::thread busy([&] {
       while (!over.load(relaxed) && s.p(0).counters.spins.load(relaxed) < 3) count(s.p(1).counters.switches_direct);
@@ -210,7 +211,7 @@ TEST(find_runnable, S10_a_run_that_is_over_ends_the_search) {
   EXPECT_EQ(find_runnable(s.m(0)).g, nullptr);
   s.p(1).attention.fetch_or(attend::stopping, relaxed);
   fake_gs gs(1);
-  static_cast<void>(s.p(1).queue.put(gs.plain(0)));
+  static_cast<void>(s.p(1).queue.put(test::push, gs.plain(0)));
   EXPECT_EQ(find_runnable(s.m(1)).g, nullptr) << "even beside work";
 }
 

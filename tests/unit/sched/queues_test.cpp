@@ -1,6 +1,5 @@
 // Local and global queue together: overflow, shares, injected lists, on a scheduler that does not run.
-#include "sched/queues.h"
-
+#include "sched/runnable.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
 
@@ -22,7 +21,7 @@ using test::operator+;
 
 // As `go` does it: each goroutine goes to runnext, and the goroutine that was there goes to the tail.
 void make(bare_sched& s, fake_gs& gs, long from, long to) {
-  for (long i = from; i < to; ++i) put_next(s.p(0), gs.plain(static_cast<std::size_t>(i)));
+  for (long i = from; i < to; ++i) put_next(test::push, s.p(0), gs.plain(static_cast<std::size_t>(i)));
 }
 
 // --- S07, SC-04 ---
@@ -64,7 +63,7 @@ TEST_P(overflow, S07_a_put_at_the_tail_overflows_as_well) {
   auto const capacity = static_cast<long>(GetParam());
   bare_sched s(1, GetParam());
   fake_gs gs(GetParam() + 1);
-  for (std::size_t i = 0; i <= GetParam(); ++i) put_tail(s.p(0), gs.plain(i));
+  for (std::size_t i = 0; i <= GetParam(); ++i) put_tail(test::push, s.p(0), gs.plain(i));
   EXPECT_EQ(s.drain_ring(0), numbers(capacity / 2, capacity));
   EXPECT_EQ(s.drain_global(), numbers(0, capacity / 2) + numbers(capacity, capacity + 1));
 }
@@ -73,11 +72,11 @@ TEST_P(overflow, T07_a_ring_full_of_joined_children_forgets_them_instead) {
   bare_sched s(1, GetParam());
   fake_gs gs(GetParam() + 1);
   for (std::size_t i = 0; i < GetParam(); ++i) {
-    put_tail(s.p(0), gs.claimable(i));
+    put_tail(test::push, s.p(0), gs.claimable(i));
     ASSERT_TRUE(claim(gs[i]));
     gs[i].references.store(1, relaxed);  // the handle is gone
   }
-  put_tail(s.p(0), gs.plain(GetParam()));
+  put_tail(test::push, s.p(0), gs.plain(GetParam()));
   EXPECT_EQ(s->global_size.load(relaxed), 0U);
   EXPECT_EQ(s.p(0).counters.overflows.load(relaxed), 0U);
   EXPECT_EQ(s.drain_ring(0), numbers(static_cast<long>(GetParam()), static_cast<long>(GetParam()) + 1));
@@ -115,7 +114,7 @@ TEST_P(global_batch, S11_SC_07_the_first_runs_and_the_rest_goes_to_the_ring) {
   entry first;
   {
     os::lock_guard const guard(s->lock);
-    first = take_global_batch_locked(*s, s.p(0)).plain;
+    first = take_global_batch_locked(test::push, *s, s.p(0)).plain;
   }
   EXPECT_EQ(number_of(first), 0);
   EXPECT_EQ(s.p(0).counters.global_takes.load(relaxed), static_cast<std::uint64_t>(taken));
@@ -136,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(of, global_batch,
 TEST(global_batch, S11_an_empty_queue_gives_nothing) {
   bare_sched s(2);
   os::lock_guard const guard(s->lock);
-  EXPECT_FALSE(take_global_batch_locked(*s, s.p(0)));
+  EXPECT_FALSE(take_global_batch_locked(test::push, *s, s.p(0)));
   EXPECT_EQ(s.p(0).counters.global_takes.load(relaxed), 0U);
 }
 

@@ -1,6 +1,6 @@
 // S07, S08: the randomised mode (THRUM_DEBUG=randomize=1), on a scheduler that does not run. Goroutines that are put
 // into a queue, overflow or are injected come out in an order that depends only on the seed.
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
 
@@ -29,7 +29,7 @@ std::vector<bool> where_puts_go(std::uint64_t seed, std::size_t count) {
   fake_gs gs(count);
   std::vector<bool> next;
   for (std::size_t i = 0; i < count; ++i) {
-    bool const says_somebody_can_be_woken = put_next(s.p(0), gs.plain(i));
+    bool const says_somebody_can_be_woken = put_next(test::push, s.p(0), gs.plain(i));
     entry const in_next = s.p(0).queue.take_next();
     entry const in_ring = s.p(0).queue.pop();
     EXPECT_NE(static_cast<bool>(in_next), static_cast<bool>(in_ring)) << "in one of them";
@@ -55,7 +55,7 @@ TEST(randomised, S08_in_the_randomised_mode_the_seed_repeats_it) {
 std::vector<long> overflown(std::uint64_t seed) {
   bare_sched s(randomised(1, seed));
   fake_gs gs(257);
-  for (std::size_t i = 0; i < 257; ++i) put_tail(s.p(0), gs.plain(i));
+  for (std::size_t i = 0; i < 257; ++i) put_tail(test::push, s.p(0), gs.plain(i));
   EXPECT_EQ(s.drain_ring(0), numbers(128, 256)) << "the younger half stays, in order";
   return s.drain_global();
 }

@@ -90,7 +90,7 @@ TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
     rt::os::lock_guard const guard(s->lock);  // P 1 stays out: only its M is needed
     static_cast<void>(rt::take_idle_p(*s));
   }
-  static_cast<void>(s.p(0).queue.put(gs.plain(0)));
+  static_cast<void>(s.p(0).queue.put(test::push, gs.plain(0)));
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));
   EXPECT_TRUE(s.m(1).park.is_woken());
@@ -125,10 +125,10 @@ TEST(idle_lists, S10_work_anywhere_sees_every_queue) {
   bare_sched s(3);
   test::fake_gs gs(3);
   EXPECT_FALSE(rt::work_anywhere(*s));
-  static_cast<void>(s.p(2).queue.swap_next(gs.plain(0)));
+  static_cast<void>(s.p(2).queue.swap_next(test::push, gs.plain(0)));
   EXPECT_TRUE(rt::work_anywhere(*s)) << "a runnext";
   static_cast<void>(s.p(2).queue.take_next());
-  static_cast<void>(s.p(1).queue.put(gs.plain(1)));
+  static_cast<void>(s.p(1).queue.put(test::push, gs.plain(1)));
   EXPECT_TRUE(rt::work_anywhere(*s)) << "a ring";
   static_cast<void>(s.p(1).queue.pop());
   s.put_global(gs.plain(2));

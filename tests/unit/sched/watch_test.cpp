@@ -1,6 +1,6 @@
 // Which thread watches a timer when Ps change hands, on a scheduler that does not run.
 #include "os/clock.h"
-#include "sched/queues.h"
+#include "sched/runnable.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
@@ -79,7 +79,7 @@ TEST(watch, S27_a_p_that_goes_to_a_paused_goroutine_does_not_end_the_watch) {
   {
     os::lock_guard const guard(s->lock);
     s->ms.queue(s.m(1), m_status::paused);
-    put_global_locked(*s, entry::locked(&paused));
+    put_global_locked(test::push, *s, entry::locked(&paused));
   }
   EXPECT_TRUE(see_that_timers_are_watched(*s));
   EXPECT_TRUE(s.m(1).park.is_woken());

@@ -21,7 +21,7 @@ TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_for_an_idle_p) {
   }
   sched->ms_without_p.store(1, rt::relaxed);  // it has a goroutine, and will come: no thread is made for the P
   fake_gs gs(1);
-  static_cast<void>(sched.p(0).queue.swap_next(gs.plain(0)));
+  static_cast<void>(sched.p(0).queue.swap_next(test::push, gs.plain(0)));
   rt::put_off_watch watch(*sched);
   constexpr int looks = 40;
   std::int64_t slept_ns = 0;
@@ -69,7 +69,7 @@ class beside_an_idle_p {
 
   // sysmon finds the goroutine there at two looks. Returns how many wake-ups the P does not put off after that.
   std::uint32_t caution_after_mistake() {
-    static_cast<void>(sched.p(0).queue.swap_next(gs.plain(0)));
+    static_cast<void>(sched.p(0).queue.swap_next(test::push, gs.plain(0)));
     watch.look(rt::os::monotonic_ns());
     watch.look(rt::os::monotonic_ns());
     static_cast<void>(sched.p(0).queue.take_next());
@@ -101,7 +101,7 @@ TEST(put_off_watch, a_mistake_after_many_wake_ups_without_one_makes_a_p_cautious
 
 TEST(put_off_watch, looks_again_within_some_hundred_microseconds_while_a_goroutine_waits) {
   beside_an_idle_p a;
-  static_cast<void>(a.sched.p(0).queue.swap_next(a.gs.plain(0)));
+  static_cast<void>(a.sched.p(0).queue.swap_next(test::push, a.gs.plain(0)));
   for (int i = 0; i < 10; ++i) {
     EXPECT_LE(a.watch.nap_ns(10'000'000), 250'000);
     a.watch.look(rt::os::monotonic_ns());

@@ -1,0 +1,16 @@
+// The right to put a goroutine into a run queue.
+//
+// Every function that puts a goroutine into a queue takes a push_key, and only sched/runnable.* can make one. So no
+// other code can publish a goroutine and forget the store-load or the wake-up that the publication needs.
+#pragma once
+
+namespace thrum::rt {
+
+class push_key {
+ private:
+  constexpr push_key() noexcept {}
+  friend struct runnable_room;  // sched/runnable.h
+  friend struct test_room;      // tests/support/push_key.h
+};
+
+}  // namespace thrum::rt
