@@ -16,7 +16,7 @@
 #include "os/signal.h"
 #include "os/thread.h"
 #include "sched/goroutine.h"
-#include "sched/thread_maker.h"
+#include "sched/notify.h"
 #include "stack/overflow.h"
 
 #include <cstdlib>

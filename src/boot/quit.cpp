@@ -5,7 +5,7 @@
 #include "core/forked.h"
 #include "os/quit_signal.h"
 #include "os/short_wait.h"
-#include "sched/thread_maker.h"
+#include "sched/notify.h"
 
 namespace thrum::rt {
 namespace {

@@ -5,7 +5,7 @@
 #include "os/clock.h"
 #include "os/note.h"
 #include "os/pause_signal.h"
-#include "sched/thread_maker.h"
+#include "sched/notify.h"
 #include "sched/world.h"
 #include "sys/preempt.h"
 

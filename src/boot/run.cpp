@@ -7,11 +7,12 @@
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
 #include "sched/goroutine.h"
+#include "sched/idle_ps.h"
+#include "sched/m_thread.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
-#include "sched/suspend.h"
+#include "sched/switch.h"
 #include "sched/threads.h"
-#include "sched/wake.h"
 #include <thrum/detail/forced_unwind.h>
 #include <thrum/run.h>
 

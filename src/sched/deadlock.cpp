@@ -4,8 +4,8 @@
 #include "core/ender.h"
 #include "os/signal.h"
 #include "os/thread.h"
-#include "sched/timekeeper.h"
-#include "sched/wake.h"
+#include "sched/idle_ps.h"
+#include "sched/watch.h"
 
 namespace thrum::rt {
 namespace {

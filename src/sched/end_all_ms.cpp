@@ -23,14 +23,11 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "sched/exit_stage.h"
-#include "sched/home.h"
+#include "sched/idle_ps.h"
 #include "sched/library_frames.h"
-#include "sched/queues.h"
-#include "sched/safe_point.h"
+#include "sched/requests.h"
+#include "sched/resting_ms.h"
 #include "sched/threads.h"
-#include "sched/timekeeper.h"
-#include "sched/wake.h"
-#include "sched/world.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,13 +2,14 @@
 
 #include "base/check.h"
 #include "base/sanitizer_of_program.h"
+#include "sched/home.h"
 #include "sched/locals.h"
-#include "sched/own_thread.h"
 #include "sched/park.h"
+#include "sched/pick.h"
 #include "sched/records.h"
-#include "sched/schedule.h"
 #include "sched/stack_wait.h"
 #include "sched/suspend.h"
+#include "sched/switch.h"
 
 #include <array>
 #include <cstddef>

@@ -5,10 +5,6 @@
 
 namespace thrum::rt {
 
-// The first function on every goroutine stack. It runs the current goroutine, and then each unstarted goroutine that
-// takes the stack over. It leaves for good when there is none.
-void goroutine_main();
-
 // A function that boot fills in while run() waits for main. It makes run() return in this process, which is a child of
 // fork. It does not return itself.
 using child_exit = void (*)() noexcept;

@@ -47,8 +47,6 @@
 #include "core/sched.h"
 #include "sched/found.h"
 
-#include <cstdint>
-
 namespace thrum::rt {
 
 // stay_home: from here on m's goroutine continues on this thread only, until leave_home was called as many times as
@@ -63,6 +61,10 @@ void stay_for_good(M& m) noexcept;
 // g, the current goroutine of m, is at home no more, because its last reason has ended or the goroutine has ended.
 void end_home(M& m, G& g) noexcept;
 
+// g, the current goroutine of m, has ended, so it no longer belongs to a thread. If it was locked to m, m's thread ends
+// with it as soon as the thread comes to g0. M0's thread does not end, because it belongs to the caller of run. A
+// thread that is home to other goroutines does not end either: g was locked there at the limit of threads.
+void end_lock(M& m, G& g) noexcept;
 // For the length of a call: wherever the goroutine parks in it, it continues on this thread. Used in user code. On a
 // thread that runs no goroutine it does nothing. It must be destroyed on the goroutine that made it.
 class [[nodiscard]] at_home {
@@ -88,47 +90,5 @@ void send_home(push_key key, M* by, G& g) noexcept;
 
 // Called when m is about to rest, without a P. True: residents are runnable, and m has taken a P for them.
 [[nodiscard]] bool takes_p_for_residents(Sched& s, M& m) noexcept;
-
-// Called when m, which rests, gets a P or is woken: no P has to be found for it.
-inline void withdraw_call(Sched& s, M& m) noexcept {
-  if (!m.wants_p) [[likely]]
-    return;
-  s.global_queue.withdraw(m);
-  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
-}
-
-// --- making way, on a goroutine, inside the runtime ---
-
-// If m is home to other goroutines, moves m's goroutine and its P to an M that is no goroutine's home. A goroutine that
-// is at home or locked stays, and so do all at the limit of threads. Returns the M on which the goroutine is then.
-M& make_way(M& m) noexcept;
-
-// Moves the goroutine back to an M that is home to others, when the call is over or the lock undone. So an M that stood
-// in for such calls remains free for them, and residents do not spread over all threads.
-M& go_back(M& m) noexcept;
-// The same for the P alone, when the goroutine has left the thread. On g0.
-void stand_back(M& m) noexcept;
-// The commit step of make_way and go_back: the goroutine that left continues with m's P on another M. `argument` is a
-// home_move. It is declared here for tests.
-struct home_move {
-  enum class to : std::uint8_t { nobodys_home, somebodys_home };
-  to which;
-  bool no_thread = false;  // no other thread can be had, so the goroutine stays
-};
-void commit_move(M& m, G& left, void* argument) noexcept;
-
-inline void stand_in_no_more(M& m) noexcept {
-  m.stands_in = false;
-  m.leaves = m.usual_leaving();
-}
-
-// g has arrived on m. If g is inside an announced call, it goes away again when it leaves the runtime, which must not
-// happen on an M that is home to others; so g makes way first.
-M& arrive_announced(M& m, G& g) noexcept;
-[[gnu::always_inline]] inline M& settle(M& m, G& g) noexcept {
-  if (g.blocking_depth == 0) [[likely]]
-    return m;
-  return arrive_announced(m, g);
-}
 
 }  // namespace thrum::rt

@@ -9,9 +9,11 @@
 #include "core/forked.h"
 #include "sched/goroutine.h"
 #include "sched/home.h"
-#include "sched/own_thread.h"
+#include "sched/lock_os_thread.h"
+#include "sched/make_way.h"
 #include "sched/park.h"
 #include "sched/records.h"
+#include "sched/suspend.h"
 #include "stack/stack.h"
 #include <thrum/detail/task.h>
 

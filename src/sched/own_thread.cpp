@@ -6,9 +6,9 @@
 #include "os/futex.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
-#include "sched/home.h"
+#include "sched/idle_ps.h"
 #include "sched/runnable.h"
-#include "sched/suspend.h"
+#include "sched/switch.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 
@@ -16,14 +16,6 @@
 
 namespace thrum::rt {
 namespace {
-
-void unlock(M& m, G& g) noexcept {
-  g.lock_depth = 0;
-  g.home_depth = 0;
-  g.detour.is_locked = false;
-  g.locked_to = nullptr;
-  m.leaves = m.usual_leaving();
-}
 
 // Sleeps until the goroutine was readied and another M has given its P to this thread. False: the run is over.
 bool rest_in_place(M& m) noexcept {
@@ -51,71 +43,7 @@ bool rest_in_place(M& m) noexcept {
   return true;
 }
 
-void lock_once_more(G& g) noexcept {
-  if (++g.lock_depth == 0)
-    fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
-}
-
 }  // namespace
-
-M& lock_to_thread(M& m) noexcept {
-  // The goroutine may hold a lock that belongs to this thread. So it stays, and is at home here for one more reason.
-  if (m.current->is_at_home) {
-    stay_home(m);
-    lock_once_more(*m.current);
-    return m;
-  }
-  M& elsewhere = m.id == 0 && !m.current->is_main ? leave_thread(m) : m;
-  M& here = elsewhere.residents != 0 ? arrive_announced(elsewhere, *elsewhere.current) : elsewhere;
-  lock_where_it_is(here);
-  return here;
-}
-
-void lock_where_it_is(M& m) noexcept {
-  G& g = *m.current;
-  THRUM_CHECK(!g.is_at_home);  // its thread may be home to others: see sched/home.h
-  if (g.lock_depth == 0) {
-    g.detour.is_locked = true;
-    g.locked_to = &m;
-    g.saved.pc = nullptr;  // from here on it is set only while other threads may read the context
-    m.leaves = leaving::in_place;
-  }
-  lock_once_more(g);
-}
-
-void unlock_from_thread(M& m) noexcept {
-  G& g = *m.current;
-  if (g.is_at_home) {
-    if (g.lock_depth == 0) return;
-    --g.lock_depth;
-    leave_home(m);
-  } else if (g.lock_depth > g.home_depth) {  // the other locks are not lock_os_thread's: see stay_home
-    unlock_where_it_is(m);
-  }
-}
-
-void unlock_where_it_is(M& m) noexcept {
-  G& g = *m.current;
-  if (g.lock_depth > 1) {
-    --g.lock_depth;
-  } else if (g.detour.is_locked && !m.is_foreign) {
-    unlock(m, g);
-  }
-}
-
-M& leave_thread(M& m) noexcept {
-  m.current->transition(g_status::running, g_status::runnable);
-  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
-}
-
-void end_lock(M& m, G& g) noexcept {
-  if (g.is_at_home) end_home(m, g);
-  if (!g.detour.is_locked) return;
-  unlock(m, g);
-  if (m.id == 0 || m.residents != 0) return;
-  m.ends_with_goroutine = true;
-  m.leaves = leaving::through_g0;
-}
 
 void give_up_own_thread(M& m) noexcept {
   Sched& s = m.sched;
@@ -181,7 +109,7 @@ bool sleep_until_its_turn(M& m) noexcept {
 
 void leave_it_there(M& m) noexcept {
   if (m.is_foreign) os::sleep_for_good();
-  static_cast<void>(suspend_without_p(
+  static_cast<void>(suspend_to_g0(
       m, [](M&, G&, void*) noexcept {}, nullptr));
   fatal("internal error: a goroutine that its run has left behind went on");
 }

@@ -26,29 +26,9 @@ namespace thrum::rt {
 
 class global_publication;
 
-// Locks m's current goroutine to its thread once more. Returns the M on which the goroutine is then:
-// - A goroutine that main joined in place, and that therefore runs on M0, first moves to another thread, because M0's
-//   thread is not thrum's to end.
-// - If other goroutines are at home here (sched/home.h), it also moves to another thread.
-// - A goroutine that is at home itself stays, for one more reason, among the other residents.
-M& lock_to_thread(M& m) noexcept;
-// Undoes one lock. One call too many does nothing, because the other reasons that keep the goroutine there
-// (G::home_depth) end by themselves.
-void unlock_from_thread(M& m) noexcept;
-// The same without moving to another thread, for a short time. The goroutine on M0, for example, remains there.
-void lock_where_it_is(M& m) noexcept;
-void unlock_where_it_is(M& m) noexcept;
-
-// g, the current goroutine of m, has ended, so it no longer belongs to a thread. If it was locked to m, m's thread ends
-// with it as soon as the thread comes to g0. M0's thread does not end, because it belongs to the caller of run. A
-// thread that is home to other goroutines does not end either: g was locked there at the limit of threads.
-void end_lock(M& m, G& g) noexcept;
-// Called on g0 when such a thread has come there. Gives its P away; the thread has to end afterwards.
+// Called on g0 of an M whose goroutine has ended locked (end_lock). Gives the M's P away; the thread has to end
+// afterwards.
 void give_up_own_thread(M& m) noexcept;
-
-// m's current goroutine leaves m by way of the global queue, because m will not run it any further: m is about to end,
-// or is M0. Returns the M on which the goroutine is then.
-M& leave_thread(M& m) noexcept;
 
 // What suspend() does for a locked goroutine.
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "os/chaos.h"
 #include "sched/runnable.h"
-#include "sched/schedule.h"
+#include "sched/suspend.h"
 
 namespace thrum::rt {
 namespace {

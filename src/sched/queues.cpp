@@ -1,7 +1,7 @@
 #include "sched/queues.h"
 
 #include "base/check.h"
-#include "sched/threads.h"
+#include "sched/resting_ms.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,10 @@
 #include "sched/runnable.h"
 
 #include "base/check.h"
+#include "sched/home.h"
+#include "sched/notify.h"
+#include "sched/queues.h"
+#include "sched/wake.h"
 
 #include <algorithm>
 #include <array>

@@ -24,6 +24,7 @@
 
 #include "core/sched.h"
 #include "sched/home.h"
+#include "sched/notify.h"
 #include "sched/queues.h"
 #include "sched/wake.h"
 

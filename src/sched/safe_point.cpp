@@ -2,21 +2,12 @@
 
 #include "core/claims.h"
 #include "sched/exit_stage.h"
+#include "sched/notify.h"
+#include "sched/requests.h"
 #include "sched/threads.h"
-#include "sched/wake.h"
 #include "sched/world.h"
 
 namespace thrum::rt {
-namespace {
-
-// Takes the request of p, if it is there. The owner and, for an idle P, the caller of for_each_proc compete for it.
-bool take_request(P& p) noexcept {
-  // acquire pairs with for_each_proc's release: the function is set.
-  return (p.attention.fetch_and(~attend::safe_point, acquire) & attend::safe_point) != 0;
-}
-
-}  // namespace
-
 void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   Sched& s = m.sched;
   acquire_world(m);
@@ -44,15 +35,6 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   // Ps that are not in use
   for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);
   s.safe_point_lock.release();
-}
-
-void attend_to(P& p) noexcept {
-  if (!take_request(p)) return;
-  Sched& s = p.sched;
-  s.safe_point_function(p, s.safe_point_argument);
-  // release pairs with the acquire of the thread that comes last, and with the note: the caller sees what f did on this
-  // P.
-  if (s.safe_points_left.fetch_sub(1, acq_rel) == 1) s.safe_points_done.wake();
 }
 
 }  // namespace thrum::rt

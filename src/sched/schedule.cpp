@@ -2,12 +2,14 @@
 
 #include "base/check.h"
 #include "os/clock.h"
-#include "sched/home.h"
+#include "sched/make_way.h"
 #include "sched/own_thread.h"
+#include "sched/pick.h"
 #include "sched/stack_wait.h"
-#include "sched/suspend.h"
+#include "sched/switch.h"
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
+#include "sched/wake.h"
 
 #include <utility>
 

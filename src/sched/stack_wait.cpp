@@ -1,7 +1,7 @@
 #include "sched/stack_wait.h"
 
 #include "sched/runnable.h"
-#include "sched/suspend.h"
+#include "sched/switch.h"
 
 namespace thrum::rt {
 

@@ -18,6 +18,7 @@
 
 #include "core/current.h"
 #include "core/sched.h"
+#include "sched/switch.h"
 
 namespace thrum::rt {
 
@@ -28,30 +29,7 @@ enum class commit_holds : bool { nothing, lock };
 // status.
 M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept;
 
-// The same on an M without a P. It always switches to g0, which finds no P either.
-M& suspend_without_p(M& m, commit_step commit, void* argument) noexcept;
-
 // The same for a goroutine that has ended. Its stack belongs to the commit step.
 [[noreturn]] void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcept;
-
-// Whether sp, the stack pointer of g, lies in the stack of another goroutine. May be called in signal handlers.
-[[nodiscard]] bool has_left_its_stack(G const& g, char const* sp) noexcept;
-// g is the current goroutine: ends the program with a report if it has left its stack.
-void check_stack_pointer(G const& g) noexcept;
-
-// The first call after every switch: runs the pending commit step.
-inline M& arrive() noexcept {
-  M& m = *current_m();
-  if (commit_step const commit = m.commit) {
-    m.commit = nullptr;
-    commit(m, *m.committed, m.commit_argument);
-  }
-  return m;
-}
-
-// Gives a G that has not started a stack, and a context that begins in goroutine_main. False: there is no memory for a
-// stack.
-[[nodiscard]] bool bind_stack(P& p, G& g) noexcept;
-void bind(G& g, stack& own) noexcept;
 
 }  // namespace thrum::rt

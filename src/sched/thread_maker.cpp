@@ -3,8 +3,9 @@
 #include "os/clock.h"
 #include "os/futex.h"
 #include "sched/deadlock.h"
+#include "sched/m_thread.h"
+#include "sched/notify.h"
 #include "sched/ring_asker.h"
-#include "sched/threads.h"
 
 #include <algorithm>
 #include <system_error>
@@ -109,11 +110,6 @@ void thread_maker::make_threads() noexcept {
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->thread_link));
     if (spare) start_spare_thread(sched_);
   }
-}
-
-void ring_thread_maker(Sched& s) noexcept {
-  s.thread_maker_bell.fetch_add(1U, release);  // pairs with the thread maker's load of the bell
-  os::futex_wake(s.thread_maker_bell, 1);
 }
 
 }  // namespace thrum::rt

@@ -50,8 +50,4 @@ class thread_maker {
   bool stays_ = false;             // its thread sleeps for good (see end_ring); written before the note is woken
 };
 
-// Wakes the thread maker, because a thread is ordered or has ended, a spare thread is wanted, a cold read is
-// queued, or an errand is to be done. May be called by any thread.
-void ring_thread_maker(Sched& s) noexcept;
-
 }  // namespace thrum::rt

@@ -55,35 +55,9 @@
 #pragma once
 
 #include "core/sched.h"
+#include "sched/watch.h"
 
 namespace thrum::rt {
-
-// The earliest live timer of all Ps; never_ns: there is none.
-[[nodiscard]] std::int64_t earliest_timer(Sched& s) noexcept;
-
-// Nudges sysmon if it would sleep past `first_ns`, the time of a timer. The timer was set with seq_cst before this
-// call, and sysmon looks at the timers after it has stored until when it sleeps.
-void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
-
-// The earliest timer if a P is idle and no timekeeper watches that timer, else never_ns. The answer holds at this
-// moment only: another M may be about to watch it.
-[[nodiscard]] std::int64_t earliest_unwatched_timer(Sched& s) noexcept;
-
-// Step 2 of the left column, for the timers of all Ps, after a P was seen idle. True: they were not watched, and an M was
-// woken to do so.
-bool see_that_timers_are_watched(Sched& s) noexcept;
-
-// The same, and also makes sure that an M sleeps in the poller if a P is idle and a goroutine waits for a descriptor.
-// It is for places where a P was given up and no M comes to the right column. If no P is idle, sysmon is told of the
-// earliest timer.
-bool see_that_all_is_watched(Sched& s) noexcept;
-[[nodiscard]] bool poll_is_unwatched(Sched const& s) noexcept;
-
-// Whether the timer is so far off that it can be left to sysmon.
-[[nodiscard]] inline bool is_far_off(Sched const& s, std::int64_t when_ns, std::int64_t now_ns) noexcept {
-  // three, because a pause may be longer than it should be
-  return when_ns - now_ns > 3 * s.sysmon_pause_ns.load(relaxed);
-}
 
 // Step 2 of the left column, on an M that goes on with other work.
 void pay_owed_watch_now(M& m) noexcept;
@@ -98,26 +72,6 @@ inline void pay_owed_watch(M& m) noexcept {
 void timer_was_added(M& m, added_as place) noexcept;
 // The same in the commit step of a goroutine that waits for the timer.
 void timer_was_left(M& m, added_as place) noexcept;
-
-// --- under sched.lock ---
-
-// The right column. A result that is false (never_ns and no poll) means that m is not the timekeeper. Otherwise m is
-// the timekeeper, and sleeps as the result says.
-struct watch {
-  std::int64_t until_ns = never_ns;
-  bool polls = false;
-
-  explicit operator bool() const noexcept { return until_ns != never_ns || polls; }
-};
-[[nodiscard]] watch take_the_watch(Sched& s, M& m) noexcept;
-
-// The timekeeper gives up its task, because another thread takes it for other work or the run ends. Returns whether its
-// note has to be woken.
-[[nodiscard]] bool relieve_timekeeper(Sched& s) noexcept;
-
-// If nothing is left to wait for, but the timekeeper sleeps for a timer that was stopped or a descriptor that was
-// closed, wakes the timekeeper. It looks again, and may find a deadlock.
-void rouse_timekeeper_in_vain(Sched& s) noexcept;
 
 // --- the timekeeper ---
 

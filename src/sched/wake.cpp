@@ -2,50 +2,14 @@
 
 #include "core/current.h"
 #include "os/chaos.h"
-#include "os/futex.h"
-#include "sched/threads.h"
-#include "sched/timekeeper.h"
+#include "sched/idle_ps.h"
+#include "sched/notify.h"
+#include "sched/queues.h"
+#include "sched/requests.h"
+#include "sched/resting_ms.h"
+#include "sched/watch.h"
 
 namespace thrum::rt {
-
-void put_idle_p(Sched& s, P& p) noexcept {
-  s.lock.assert_held();
-  p.transition(p_status::running, p_status::idle);
-  p.m = nullptr;
-  p.pace.forget_batch();
-  p.idle_link = s.idle_p_list;
-  s.idle_p_list = &p;
-  s.idle_procs.fetch_add(1, seq_cst);  // step 1 of the right column in wake.h
-}
-
-P* take_idle_p(Sched& s) noexcept {
-  s.lock.assert_held();
-  P* const p = s.idle_p_list;
-  if (p == nullptr) return nullptr;
-  s.idle_p_list = p->idle_link;
-  p->idle_link = nullptr;
-  s.idle_procs.fetch_sub(1, seq_cst);
-  p->transition(p_status::idle, p_status::running);
-  if (s.sysmon_in_deep_sleep) {
-    s.sysmon_in_deep_sleep = false;
-    ring_sysmon(s);
-  }
-  return p;
-}
-
-void ring_sysmon(Sched& s) noexcept {
-  s.sysmon_bell.fetch_add(1U << 16U, release);  // pairs with sysmon's load of the bell
-  os::futex_wake(s.sysmon_bell, 1);
-}
-
-void nudge_sysmon(Sched& s) noexcept {
-  s.sysmon_bell.fetch_add(1U, release);  // pairs with sysmon's load of the bell
-  os::futex_wake(s.sysmon_bell, 1);
-}
-
-void have_put_off_watched(Sched& s) noexcept {
-  if (s.put_off_is_unwatched.exchange(false, seq_cst)) nudge_sysmon(s);  // otherwise another M nudges it
-}
 
 bool wake_one(Sched& s) noexcept {
   std::int32_t none = 0;
@@ -75,17 +39,111 @@ void start_idle_p(Sched& s) noexcept {
   start_m_locked(s, *p, start_as::working);
 }
 
-bool work_anywhere(Sched& s) noexcept {
-  if (s.global_size.load(seq_cst) != 0) return true;
-  for (auto const& p : s.procs) {
-    if (!p->queue.looks_empty()) return true;
-  }
-  return false;
-}
-
 void wake_if_work_is_left(Sched& s) noexcept {
   store_load_fence();
   if (work_anywhere(s)) wake_if_idle(s);
+}
+
+// --- starting an M ---
+
+namespace {
+
+// Under sched.lock, if no M rests: chooses the thread that sleeps in a goroutine's frames and is to get the next P.
+// nullptr: an M whose thread is being made may get it.
+//
+// Making a thread needs locks of the C library. A goroutine that was paused while it held such a lock must go on, and
+// if all Ps went to Ms without a thread it never would. So its turn, or that of others before it, comes first. The place where a
+// goroutine was paused does not tell whether it holds such a lock: the loader calls functions of the program with its
+// locks held, and a thread that holds a lock which thread creation needs may wait for one of the loader's.
+M* whose_turn_comes_first_locked(Sched& s) noexcept {
+  return s.ms.paused() != 0 || !may_have_starting_m_locked(s) ? take_oldest_locked(s) : nullptr;
+}
+
+// Called with sched.lock held; releases it.
+void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
+  if (how == start_as::spinning) s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+  bool const orders_spare = may_make_thread_locked(s);
+  s.wants_spare = s.wants_spare || orders_spare;
+  s.lock.release();
+  give_p(m, p);
+  if (orders_spare) ring_thread_maker(s);
+  if (how == start_as::working) return;
+  // Other threads may have relied on the M that was to search, for work, for timers and for the poller.
+  wake_if_work_is_left(s);
+  static_cast<void>(see_that_all_is_watched(s));
+}
+
+}  // namespace
+
+void start_m_locked(Sched& s, P& p, start_as how) noexcept {
+  resting_m const rested = take_resting_m_locked(s);
+  if (rested.m == nullptr) {
+    if (M* const has_thread = whose_turn_comes_first_locked(s)) {
+      give_p_before_its_turn(s, p, *has_thread, how);
+      return;
+    }
+    attend_to(p);  // it may take long until its thread exists
+  }
+  M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
+  m.next_p = &p;
+  m.spinning = how == start_as::spinning;
+  if (m.spinning) m.owes_watch = true;  // a thread may rely on it for a timer: timekeeper.h
+  s.lock.release();
+  if (rested.m == nullptr) {
+    ring_thread_maker(s);
+  } else if (rested.sleeps) {
+    m.park.wake();
+  }
+}
+
+void give_p(M& m, P& p) noexcept {
+  attend_to(p);  // user code may go on with p, without a safe point first
+  p.m = nullptr;
+  // The global queue has had its turn. Otherwise a called M would serve the global queue first, and give the P to the
+  // next called M.
+  p.tick();
+  Sched& s = p.sched;
+  {
+    os::lock_guard const guard(s.lock);
+    if (m.is_to_end()) {
+      if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
+      return;
+    }
+    s.ms.end_rest(m);
+    m.next_p = &p;
+    m.spinning = false;
+  }
+  os::chaos_point("threads.promised");
+  m.park.wake();
+}
+
+// --- the watch over timers and the poller ---
+
+bool call_the_watch(Sched& s) noexcept {
+  s.lock.acquire();
+  if (s.ms.timekeeper() == nullptr) {
+    s.lock.release();
+    store_load_fence();  // before wake_one checks whether an M spins
+    return wake_one(s);  // that M will find nothing, and become the timekeeper
+  }
+  bool const was_roused = rouse_timekeeper_if_needed(s);
+  s.lock.release();
+  return was_roused;
+}
+
+// Does not check once more whether a P is idle. If the last idle P is taken meanwhile, sysmon must be told, and wake_one
+// or the timekeeper that is woken does so.
+bool see_that_timers_are_watched(Sched& s) noexcept {
+  std::int64_t const earliest_ns = earliest_timer(s);
+  return s.timekeeper_until_ns.load(seq_cst) > earliest_ns && call_the_watch(s);
+}
+
+bool see_that_all_is_watched(Sched& s) noexcept {
+  if (s.idle_procs.load(seq_cst) == 0) {
+    have_sysmon_watch(s, earliest_timer(s));
+    return false;
+  }
+  return see_that_timers_are_watched(s) || (poll_is_unwatched(s) && call_the_watch(s));
 }
 
 }  // namespace thrum::rt

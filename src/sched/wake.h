@@ -53,6 +53,25 @@ bool wake_one(Sched& s) noexcept;
 // Does nothing if no P is idle.
 void start_idle_p(Sched& s) noexcept;
 
+// --- starting an M ---
+
+enum class start_as : bool { working, spinning };
+
+// Starts an M on p. It takes the first of these that there is:
+// - an M that rests, as take_resting_m_locked finds it;
+// - while goroutines are paused, or at the limit of threads, the thread that sleeps in the frames of the goroutine that
+//   has waited longest for its turn;
+// - an M with a new thread, which the thread maker makes. Going beyond the limit of threads ends the program.
+//
+// Called with sched.lock held; releases it. For `spinning` the caller has counted the new spinning M.
+void start_m_locked(Sched& s, P& p, start_as how) noexcept;
+
+// Gives p to m, which wants a P and was taken from the global queue; or to the M of a locked goroutine that was taken
+// from another queue. If the run is over for m, p goes to the idle list.
+void give_p(M& m, P& p) noexcept;
+
+// --- the publisher's side ---
+
 // Step 3 of the left column. The publication before it was a seq_cst operation or was followed by store_load_fence.
 inline void wake_if_idle(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) wake_one(s);
@@ -68,33 +87,22 @@ inline bool may_put_off(atomic<std::uint32_t>& at_once) noexcept {
 }
 inline bool may_put_off_waking(P& p) noexcept { return may_put_off(p.wakes_at_once); }
 
-// Ends any sleep of sysmon, so that it looks at everything at once. May be called by any thread.
-void ring_sysmon(Sched& s) noexcept;
-
-// Makes sysmon, if it sleeps, only decide anew how long it sleeps. For that it looks at the put-off wake-ups and at the
-// timers. May be called by any thread.
-void nudge_sysmon(Sched& s) noexcept;
-// The part of sysmon's bell that counts the calls of ring_sysmon; the nudges are counted in the lower half. One in
-// 65,536 nudges looks like a ring, because it carries over.
-[[nodiscard]] constexpr std::uint32_t rings_of(std::uint32_t bell) noexcept { return bell >> 16U; }
-
-void have_put_off_watched(Sched& s) noexcept;
-// Step 3 of the left column of the second table. Called by the owner of p.
-inline void see_that_put_off_is_watched(P& p) noexcept {
-  p.has_put_off.store(true, relaxed);  // relaxed: sysmon only chooses its pace by it
-  if (p.sched.put_off_is_unwatched.load(seq_cst) && p.sched.idle_procs.load(seq_cst) != 0) [[unlikely]]
-    have_put_off_watched(p.sched);
-}
-
-// Under sched.lock: the idle list.
-void put_idle_p(Sched& s, P& p) noexcept;
-[[nodiscard]] P* take_idle_p(Sched& s) noexcept;
-
-// Step 3 of the right column: whether any queue shows work.
-[[nodiscard]] bool work_anywhere(Sched& s) noexcept;
-
 // Steps 2 and 3 of the right column, for a thread that puts a P into the idle list or ends a count of spinning on
 // behalf of another thread. It checks the queues, and wakes a P instead of searching itself.
 void wake_if_work_is_left(Sched& s) noexcept;
+
+// --- the watch over timers and the poller: see sched/timekeeper.h ---
+
+// Wakes an M, which looks at everything and becomes the timekeeper. False: an M was about to do so, or no M can be had.
+bool call_the_watch(Sched& s) noexcept;
+
+// Step 2 of the left column there, for the timers of all Ps, after a P was seen idle. True: they were not watched, and an M was
+// woken to do so.
+bool see_that_timers_are_watched(Sched& s) noexcept;
+
+// The same, and also makes sure that an M sleeps in the poller if a P is idle and a goroutine waits for a descriptor.
+// It is for places where a P was given up and no M comes to the right column. If no P is idle, sysmon is told of the
+// earliest timer.
+bool see_that_all_is_watched(Sched& s) noexcept;
 
 }  // namespace thrum::rt

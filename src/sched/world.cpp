@@ -6,14 +6,17 @@
 #include "os/short_wait.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
+#include "sched/idle_ps.h"
+#include "sched/notify.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
+#include "sched/requests.h"
+#include "sched/resting_ms.h"
 #include "sched/runnable.h"
-#include "sched/safe_point.h"
 #include "sched/stack_wait.h"
 #include "sched/threads.h"
-#include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sched/watch.h"
 
 #include <algorithm>
 #include <span>
@@ -22,12 +25,6 @@
 namespace thrum::rt {
 namespace {
 
-void stop_locked(Sched& s, P& p) noexcept {
-  p.m = nullptr;
-  p.transition(p_status::running, p_status::stopped);
-  if (--s.procs_to_stop == 0) s.world_stopped.wake();
-}
-
 void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   ++s.world_holders;
   s.world_stopped.clear();
@@ -35,9 +32,9 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   for (P* const p : s.procs) {
     if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // relaxed: seen at the next safe point
   }
-  while (P* const p = take_idle_p(s)) stop_locked(s, *p);
+  while (P* const p = take_idle_p(s)) static_cast<void>(stop_if_asked_locked(s, *p));
   for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (P* const p = take_back_from_starting_locked(*m)) stop_locked(s, *p);
+    if (P* const p = take_back_from_starting_locked(*m)) static_cast<void>(stop_if_asked_locked(s, *p));
   }
   if (--s.procs_to_stop == 0) s.world_stopped.wake();
 }
@@ -151,13 +148,6 @@ bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
     wait.pause();
   }
   return false;
-}
-
-bool stop_if_asked_locked(Sched& s, P& p) noexcept {
-  s.lock.assert_held();
-  if (!is_to_stop(p)) return false;
-  stop_locked(s, p);
-  return true;
 }
 
 bool stop_on_g0(M& m) noexcept {

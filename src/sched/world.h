@@ -55,14 +55,6 @@ class [[nodiscard]] stopped_world {
 
 // --- for the threads that have to stop ---
 
-[[nodiscard]] inline bool is_to_stop(P const& p) noexcept {
-  return (p.attention.load(relaxed) & attend::stop_world) != 0;
-}
-
-// Under sched.lock: stops p, which the caller holds, if that was asked for. True: p was stopped, and does not belong to
-// the caller any more.
-[[nodiscard]] bool stop_if_asked_locked(Sched& s, P& p) noexcept;
-
 // On g0, with a P that has to stop. False: the run is over.
 [[nodiscard]] bool stop_on_g0(M& m) noexcept;
 

@@ -1,7 +1,7 @@
 // yield (Go's Gosched): the current goroutine goes to the tail of its P's run queue.
 #include "core/forked.h"
+#include "sched/pick.h"
 #include "sched/runnable.h"
-#include "sched/schedule.h"
 #include "sched/suspend.h"
 #include "sched/timers.h"
 #include <thrum/go.h>

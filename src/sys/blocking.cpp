@@ -6,15 +6,17 @@
 #include "os/chaos.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
-#include "sched/home.h"
+#include "sched/idle_ps.h"
+#include "sched/make_way.h"
+#include "sched/notify.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
+#include "sched/requests.h"
 #include "sched/runnable.h"
-#include "sched/safe_point.h"
-#include "sched/suspend.h"
+#include "sched/switch.h"
 #include "sched/threads.h"
-#include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sched/watch.h"
 #include "sys/pause.h"
 #include <thrum/blocking.h>
 
@@ -174,7 +176,7 @@ void queue_if_without_p(M& m, came how, m_status as) noexcept {
   m.sched.lock.release();
   if (how == came::after_the_end) leave_it_there(m);
   m.attention.store(0, relaxed);
-  M& here = suspend_without_p(m, commit_return, nullptr);
+  M& here = suspend_to_g0(m, commit_return, nullptr);
   count(here.p->counters.returns_queued);
   return here;
 }

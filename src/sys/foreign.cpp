@@ -8,8 +8,8 @@
 #include "os/futex.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
+#include "sched/notify.h"
 #include "sched/own_thread.h"
-#include "sched/thread_maker.h"
 #include "sched/threads.h"
 #include "sys/blocking.h"
 

@@ -1,8 +1,8 @@
 #include "sys/housekeeping.h"
 
 #include "os/thread.h"
+#include "sched/notify.h"
 #include "sched/stack_wait.h"
-#include "sched/thread_maker.h"
 
 #include <algorithm>
 #include <utility>

@@ -6,7 +6,6 @@
 #include "os/interrupted_code.h"
 #include "os/loaded_code.h"
 #include "sched/library_frames.h"
-#include "sched/suspend.h"
 
 namespace thrum::rt {
 

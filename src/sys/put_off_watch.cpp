@@ -1,8 +1,8 @@
 #include "sys/put_off_watch.h"
 
 #include "os/clock.h"
-#include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sched/watch.h"
 
 #include <algorithm>
 #include <utility>

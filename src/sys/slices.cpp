@@ -3,8 +3,8 @@
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/pause_signal.h"
-#include "sched/threads.h"
-#include "sched/world.h"
+#include "sched/requests.h"
+#include "sched/resting_ms.h"
 #include "sys/unannounced.h"
 
 #include <algorithm>

@@ -3,11 +3,12 @@
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/lock.h"
+#include "sched/notify.h"
 #include "sched/poll.h"
 #include "sched/runnable.h"
 #include "sched/threads.h"
-#include "sched/timekeeper.h"
 #include "sched/wake.h"
+#include "sched/watch.h"
 
 #include <algorithm>
 #include <system_error>

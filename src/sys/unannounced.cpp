@@ -6,9 +6,10 @@
 #include "os/loaded_code.h"
 #include "os/short_wait.h"
 #include "sched/queues.h"
+#include "sched/requests.h"
+#include "sched/resting_ms.h"
 #include "sched/threads.h"
 #include "sched/wake.h"
-#include "sched/world.h"
 #include "stack/stack.h"
 
 namespace thrum::rt {

@@ -2,9 +2,9 @@
 
 #include "os/epoll.h"
 #include "os/note.h"
+#include "sched/notify.h"
 #include "sched/park.h"
 #include "sched/ring_asker.h"
-#include "sched/thread_maker.h"
 #include "sched/timers.h"
 #include <thrum/blocking.h>
 

@@ -7,6 +7,7 @@
 #include "sched/world.h"
 #include "stack/stack.h"
 #include "support/goroutines.h"
+#include "support/push_key.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include "support/with_debug.h"
@@ -176,7 +177,7 @@ std::pair<shown_queue, shown_queue> queue_after_each(rt::P& p, rt::G& first, rt:
   {
     rt::runtime_mark const mark;
     for (auto const& [g, seen] : {std::pair{&first, &with_one}, std::pair{&second, &with_two}}) {
-      static_cast<void>(rt::put_next(p, rt::entry_of_unstarted(*g)));
+      static_cast<void>(rt::put_next(test::push, p, rt::entry_of_unstarted(*g)));
       if (rt::entry const next = p.queue.peek_next()) seen->next = next.g()->id;
       seen->size = p.queue.size();
       print_trace(this_sched());

@@ -1,6 +1,8 @@
 // S23, GM-*, TR-04: stopping the world, and changing the number of Ps while it runs.
 #include "core/current.h"
 #include "core/sched.h"
+#include "sched/queues.h"
+#include "sched/requests.h"
 #include "sched/world.h"
 #include "support/child.h"
 #include "support/gate.h"

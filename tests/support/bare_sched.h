@@ -5,9 +5,8 @@
 
 #include "core/m.h"
 #include "core/sched.h"
-#include "sched/runnable.h"
-#include "sched/threads.h"
-#include "sched/wake.h"
+#include "sched/idle_ps.h"
+#include "sched/queues.h"
 #include "support/fake_gs.h"
 
 #include <cstddef>

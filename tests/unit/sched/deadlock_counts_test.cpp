@@ -1,7 +1,7 @@
 // S20: what would mean that the scheduler itself is wrong has messages of its own.
 #include "sched/deadlock.h"
-#include "sched/runnable.h"
-#include "sched/wake.h"
+#include "sched/idle_ps.h"
+#include "sched/queues.h"
 #include "support/fake_gs.h"
 #include "support/fatal.h"
 

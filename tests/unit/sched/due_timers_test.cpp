@@ -1,4 +1,5 @@
 // Where due sleepers go, on a scheduler that does not run.
+#include "sched/queues.h"
 #include "sched/timers.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"

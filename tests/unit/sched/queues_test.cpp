@@ -1,4 +1,6 @@
 // Local and global queue together: overflow, shares, injected lists, on a scheduler that does not run.
+#include "sched/queues.h"
+
 #include "sched/runnable.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"

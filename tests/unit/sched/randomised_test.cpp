@@ -1,5 +1,6 @@
 // S07, S08: the randomised mode (THRUM_DEBUG=randomize=1), on a scheduler that does not run. Goroutines that are put
 // into a queue, overflow or are injected come out in an order that depends only on the seed.
+#include "sched/queues.h"
 #include "sched/runnable.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"

@@ -1,6 +1,8 @@
 // S21, and what starting and stopping Ms does to the idle lists.
 #include "sched/threads.h"
 
+#include "sched/idle_ps.h"
+#include "sched/wake.h"
 #include "support/bare_sched.h"
 #include "support/fatal.h"
 #include "support/run_at.h"

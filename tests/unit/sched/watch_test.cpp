@@ -1,7 +1,7 @@
 // Which thread watches a timer when Ps change hands, on a scheduler that does not run.
 #include "os/clock.h"
-#include "sched/runnable.h"
-#include "sched/threads.h"
+#include "sched/idle_ps.h"
+#include "sched/queues.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
 #include "support/bare_sched.h"

@@ -1,0 +1,40 @@
+#include "sched/lock_os_thread.h"
+
+#include "sched/home.h"
+#include "sched/make_way.h"
+#include "sched/runnable.h"
+#include "sched/suspend.h"
+#include "sched/thread_lock.h"
+
+namespace thrum::rt {
+
+M& lock_to_thread(M& m) noexcept {
+  // The goroutine may hold a lock that belongs to this thread. So it stays, and is at home here for one more reason.
+  if (m.current->is_at_home) {
+    stay_home(m);
+    lock_once_more(*m.current);
+    return m;
+  }
+  M& elsewhere = m.id == 0 && !m.current->is_main ? leave_thread(m) : m;
+  M& here = elsewhere.residents != 0 ? arrive_announced(elsewhere, *elsewhere.current) : elsewhere;
+  lock_where_it_is(here);
+  return here;
+}
+
+void unlock_from_thread(M& m) noexcept {
+  G& g = *m.current;
+  if (g.is_at_home) {
+    if (g.lock_depth == 0) return;
+    --g.lock_depth;
+    leave_home(m);
+  } else if (g.lock_depth > g.home_depth) {  // the other locks are not lock_os_thread's: see stay_home
+    unlock_where_it_is(m);
+  }
+}
+
+M& leave_thread(M& m) noexcept {
+  m.current->transition(g_status::running, g_status::runnable);
+  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,31 @@
+// Waking the threads that have no P: sysmon and the thread maker.
+#pragma once
+
+#include "core/sched.h"
+
+namespace thrum::rt {
+
+// Ends any sleep of sysmon, so that it looks at everything at once. May be called by any thread.
+void ring_sysmon(Sched& s) noexcept;
+
+// Makes sysmon, if it sleeps, only decide anew how long it sleeps. For that it looks at the put-off wake-ups and at the
+// timers. May be called by any thread.
+void nudge_sysmon(Sched& s) noexcept;
+// The part of sysmon's bell that counts the calls of ring_sysmon; the nudges are counted in the lower half. One in
+// 65,536 nudges looks like a ring, because it carries over.
+[[nodiscard]] constexpr std::uint32_t rings_of(std::uint32_t bell) noexcept { return bell >> 16U; }
+
+// Nudges sysmon if it does not watch for put-off wake-ups.
+void have_put_off_watched(Sched& s) noexcept;
+// Step 3 of the left column of the second table in sched/wake.h. Called by the owner of p.
+inline void see_that_put_off_is_watched(P& p) noexcept {
+  p.has_put_off.store(true, relaxed);  // relaxed: sysmon only chooses its pace by it
+  if (p.sched.put_off_is_unwatched.load(seq_cst) && p.sched.idle_procs.load(seq_cst) != 0) [[unlikely]]
+    have_put_off_watched(p.sched);
+}
+
+// Wakes the thread maker, because a thread is ordered or has ended, a spare thread is wanted, a cold read is
+// queued, or an errand is to be done. May be called by any thread.
+void ring_thread_maker(Sched& s) noexcept;
+
+}  // namespace thrum::rt

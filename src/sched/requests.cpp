@@ -1,0 +1,37 @@
+#include "sched/requests.h"
+
+namespace thrum::rt {
+
+namespace {
+
+// Takes the request of p, if it is there. The owner and, for an idle P, the caller of for_each_proc compete for it.
+bool take_request(P& p) noexcept {
+  // acquire pairs with for_each_proc's release: the function is set.
+  return (p.attention.fetch_and(~attend::safe_point, acquire) & attend::safe_point) != 0;
+}
+
+void stop_locked(Sched& s, P& p) noexcept {
+  p.m = nullptr;
+  p.transition(p_status::running, p_status::stopped);
+  if (--s.procs_to_stop == 0) s.world_stopped.wake();
+}
+
+}  // namespace
+
+void attend_to(P& p) noexcept {
+  if (!take_request(p)) return;
+  Sched& s = p.sched;
+  s.safe_point_function(p, s.safe_point_argument);
+  // release pairs with the acquire of the thread that comes last, and with the note: the caller sees what f did on this
+  // P.
+  if (s.safe_points_left.fetch_sub(1, acq_rel) == 1) s.safe_points_done.wake();
+}
+
+bool stop_if_asked_locked(Sched& s, P& p) noexcept {
+  s.lock.assert_held();
+  if (!is_to_stop(p)) return false;
+  stop_locked(s, p);
+  return true;
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,103 @@
+#include "sched/resting_ms.h"
+
+#include "base/check.h"
+#include "os/chaos.h"
+#include "sched/notify.h"
+
+#include <cerrno>
+
+namespace thrum::rt {
+
+bool relieve_timekeeper(Sched& s) noexcept {
+  s.lock.assert_held();
+  s.timekeeper_until_ns.store(never_ns, seq_cst);
+  return s.ms.take(*s.ms.timekeeper());
+}
+
+bool take_from_rest_locked(M& m) noexcept {
+  Sched& s = m.sched;
+  s.lock.assert_held();
+  withdraw_call(s, m);
+  return m.status == m_status::idle ? s.ms.take(m) : relieve_timekeeper(s);
+}
+
+// A called M comes first because it has work. If it gets this P, no other M need pass a P on to it.
+resting_m take_resting_m_locked(Sched& s) noexcept {
+  s.lock.assert_held();
+  M* m = s.global_queue.first_called();
+  if (m == nullptr) m = s.ms.first_idle();
+  if (m == nullptr) m = s.ms.timekeeper();
+  return m != nullptr ? resting_m{m, take_from_rest_locked(*m)} : resting_m{};
+}
+
+bool may_have_starting_m_locked(Sched const& s) noexcept {
+  return s.ms.count(m_status::starting_without_p) != 0 || may_make_thread_locked(s);
+}
+
+bool a_thread_can_be_had_locked(Sched const& s) noexcept {
+  return s.ms.without_work() != 0 || may_have_starting_m_locked(s) || s.global_queue.has_ms();
+}
+
+bool may_start_m_locked(Sched const& s) noexcept {
+  std::int32_t const preempted = s.ms.paused() + s.ms_without_p.load(relaxed);
+  bool const others_will_come = preempted != 0 && preempted >= s.idle_procs.load(relaxed);
+  return !s.stopping && (a_thread_can_be_had_locked(s) || !others_will_come);
+}
+
+// Takes an M whose thread is being made without a P (the P was taken back, or it is a spare thread), else a new M.
+M& starting_m_locked(Sched& s) noexcept {
+  if (M* const m = s.ms.take_starting_without_p()) return *m;
+  if (!may_make_thread_locked(s)) {
+    fatal("program exceeds %d-thread limit (options::max_threads, set_max_threads)", s.threads_max.load(relaxed));
+  }
+  M* const m = s.ms.start(s, m_status::starting);
+  if (m == nullptr) {
+    fatal("failed to create new OS thread (have %d already; errno=%d): no memory", s.ms.total(), ENOMEM);
+  }
+  s.ms.order(*m);
+  return *m;
+}
+
+bool may_make_thread_locked(Sched const& s) noexcept { return s.ms.total() < s.threads_max.load(relaxed); }
+
+void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
+  bool const sleeps = take_from_rest_locked(m);
+  m.next_p = &p;
+  m.spinning = false;
+  s.lock.release();
+  os::chaos_point("home.promised");
+  if (sleeps) m.park.wake();
+}
+
+namespace {
+
+bool is_one_short_locked(Sched const& s) noexcept {
+  M const* m = s.ms.first_idle();
+  while (m != nullptr && m->residents != 0) m = m->idle_link;
+  return m == nullptr && s.ms.count(m_status::starting_without_p) == 0 && !s.stopping;
+}
+
+}  // namespace
+
+bool order_spare_locked(Sched& s, std::int32_t more) noexcept {
+  bool const may_be_more = s.may_be_paused(more) && s.ms.total() + more <= s.threads_max.load(relaxed);
+  if (s.wants_spare || !is_one_short_locked(s) || !may_be_more) return false;
+  s.wants_spare = true;
+  return true;
+}
+
+void see_that_one_is_spare(Sched& s) noexcept {
+  s.lock.acquire();
+  // 2: the last thread within the limit is kept for an M that is needed at once
+  bool const is_ordered = order_spare_locked(s, 2);
+  s.lock.release();
+  if (is_ordered) ring_thread_maker(s);
+}
+
+M* start_spare_locked(Sched& s) noexcept {
+  s.lock.assert_held();
+  bool const is_wanted = is_one_short_locked(s) && may_make_thread_locked(s);
+  return is_wanted ? s.ms.start(s, m_status::starting_without_p) : nullptr;
+}
+
+}  // namespace thrum::rt

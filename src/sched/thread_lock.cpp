@@ -1,0 +1,41 @@
+#include "sched/thread_lock.h"
+
+#include "base/check.h"
+
+namespace thrum::rt {
+
+void unlock(M& m, G& g) noexcept {
+  g.lock_depth = 0;
+  g.home_depth = 0;
+  g.detour.is_locked = false;
+  g.locked_to = nullptr;
+  m.leaves = m.usual_leaving();
+}
+
+void lock_once_more(G& g) noexcept {
+  if (++g.lock_depth == 0)
+    fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
+}
+
+void lock_where_it_is(M& m) noexcept {
+  G& g = *m.current;
+  THRUM_CHECK(!g.is_at_home);  // its thread may be home to others: see sched/home.h
+  if (g.lock_depth == 0) {
+    g.detour.is_locked = true;
+    g.locked_to = &m;
+    g.saved.pc = nullptr;  // from here on it is set only while other threads may read the context
+    m.leaves = leaving::in_place;
+  }
+  lock_once_more(g);
+}
+
+void unlock_where_it_is(M& m) noexcept {
+  G& g = *m.current;
+  if (g.lock_depth > 1) {
+    --g.lock_depth;
+  } else if (g.detour.is_locked && !m.is_foreign) {
+    unlock(m, g);
+  }
+}
+
+}  // namespace thrum::rt
