@@ -74,7 +74,7 @@ void chaos::make_disorder() noexcept {
   constexpr std::uint32_t storm_ns_max = 450'000;
   while (!stopping_.load(acquire)) {  // pairs with stop
     sleep_for(random_.below(storms_ ? storm_ns_max : between_stops_ns_max));
-    if (sched_.end_is_near.load(relaxed)) continue;
+    if (sched_.world.is_forbidden()) continue;
     if (storms_) preempt_somebody();
     bool const stops_now = stops_ && (!storms_ || random_.below(between_stops_ns_max / storm_ns_max) == 0);
     if (stops_now) stop_world();

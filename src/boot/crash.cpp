@@ -76,7 +76,7 @@ end_turn turn_of(M const* m, way_to_end how) noexcept {
 // Prints the places in report.all.
 void print_noted(M const& m) noexcept {
   Sched& s = m.sched;
-  if (!s.end_is_near.load(relaxed)) {
+  if (!s.world.is_forbidden()) {
     auto const errand = [](Sched&) noexcept {
       with_symbols(print_places, &report.all);
       report.written.wake();

@@ -29,21 +29,16 @@ bool sleeps_in_kernel(M const& m) noexcept {
 }  // namespace
 
 gauges count_goroutines(M& m) noexcept {
-  constexpr int at_once = 1024;  // other threads need the lock to make goroutines
+  constexpr std::size_t at_once = 1024;  // other threads need the lock to make goroutines
   Sched& s = m.sched;
   gauges result;
-  s.free_lock.acquire();
-  auto walk = s.g_slab.begin_walk();
-  for (int visited = 1;; ++visited) {
-    G const* const g = s.g_slab.step(walk);
-    if (g == nullptr) break;
-    add(result, g->status.load(relaxed));
-    if (visited % at_once == 0) {
-      s.free_lock.release();
-      s.free_lock.acquire();
-    }
+  auto walk = s.records.begin_walk();
+  auto const add_it = [&](G const& g) {
+    add(result, g.status.load(relaxed));
+    return true;
+  };
+  while (s.records.walk_on(walk, at_once, add_it)) {
   }
-  s.free_lock.release();
   for (P* const p : s.procs) {
     M const* const on = m_seen_on(*p);
     if (on == nullptr || on == &m || hint_of(on->current) == nullptr || !sleeps_in_kernel(*on)) continue;

@@ -113,7 +113,7 @@ int made_and_not_ended(rt::Sched& s) noexcept {
 
 int num_goroutines() {
   rt::M& m = of_caller("num_goroutines");
-  if (!m.is_foreign && rt::hint_of(m.sched.seats) == nullptr) return made_and_not_ended(m.sched);
+  if (!m.is_foreign && m.sched.foreign.none_has_come()) return made_and_not_ended(m.sched);
   inside const here("num_goroutines");  // so that a goroutine that is frozen does not hold the lock of the seats
   return made_and_not_ended(here.m.sched) + rt::threads_inside(here.m.sched) - (here.m.is_foreign ? 1 : 0);
 }
@@ -214,15 +214,15 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.idle_threads = s.ms.without_work();
   to.spinning_threads = s.spinning.load(rt::relaxed);
   to.paused_threads = s.ms.paused();
-  to.sysmon_looks = s.sysmon_looks.load(rt::relaxed);
-  to.retaken = s.retaken.load(rt::relaxed);
-  to.unannounced = s.unannounced.load(rt::relaxed);
-  to.preemptions_asked = s.preemptions_asked.load(rt::relaxed);
+  to.sysmon_looks = s.sysmon.looks.load(rt::relaxed);
+  to.retaken = s.sysmon.retaken.load(rt::relaxed);
+  to.unannounced = s.unannounced.count.load(rt::relaxed);
+  to.preemptions_asked = s.sysmon.preemptions_asked.load(rt::relaxed);
   to.file_reads_waited = s.cold_reads.waited.load(rt::relaxed);
   to.file_reads_handed_off = s.cold_reads.handed_off.load(rt::relaxed);
-  sites = s.blocking_sites;
-  add_durations(s.stopping_took, to.stopping_took);
-  add_durations(s.stopped_for, to.stopped_for);
+  sites = s.unannounced.sites;
+  add_durations(s.world.stopping_took, to.stopping_took);
+  add_durations(s.world.stopped_for, to.stopped_for);
 }
 
 }  // namespace

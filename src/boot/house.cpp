@@ -178,10 +178,10 @@ void house::end() noexcept {
     return;
   }
   Sched& s = *sched_;
-  if (s.ender.load(acquire) == ended_by::exit) {  // pairs with stop_others_if_goroutine_exits
+  if (s.end.is_by_exit()) {
     M const* const self = current_m();
-    // relaxed: it matters only if this thread wrote it. On the thread of any other M, the program ends by exit().
-    if (self == nullptr || s.exits_on.load(relaxed) != self) os::sleep_for_good();
+    // On the thread of any other M, the program ends by exit().
+    if (self == nullptr || !s.end.exits_on(*self)) os::sleep_for_good();
     abandon_all();  // exit() destroys a static object that owns this house; all other threads are already stopped
     return;
   }
@@ -194,12 +194,11 @@ void house::end() noexcept {
   watching_->stop_looking();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
   wait_for_threads_inside(s);
-  ended_by before = ended_by::nobody;
   // If a goroutine has called exit() meanwhile, it ends the program. A goroutine that calls exit() later was left
   // behind.
-  if (!s.ender.compare_exchange(before, ended_by::run, acq_rel, relaxed)) os::sleep_for_good();
+  if (!s.end.claim_for_run()) os::sleep_for_good();
   // goroutines that wait at this point wait for good; the caller's thread learns of it when this returns
-  s.leaves_behind.store(true, relaxed);  // if end_all_ms has not, because no goroutine was left in user code
+  s.end.leave_behind();  // if end_all_ms has not, because no goroutine was left in user code
   Sched::live_epoch.store(0, relaxed);
   static_cast<void>(os::futex_wake(Sched::live_epoch, std::numeric_limits<int>::max()));  // see enter_from_outside
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);

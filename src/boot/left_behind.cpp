@@ -60,7 +60,7 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
   }
   bool frames = false;
   bool records = false;
-  s.g_slab.for_each([&](G& g) {
+  s.records.for_each_g_unlocked([&](G& g) {
     auto const status = g.status.load(relaxed);  // relaxed: no other thread runs
     bool const its_frames_stay = has_frames(status);
     bool const has_handle = g.is_joinable && g.references.load(relaxed) != 0;
@@ -73,14 +73,13 @@ void leave_behind_what_is_referred_to(Sched& s) noexcept {
     tell_leak_checker(g);
   });
   if (frames) s.stacks.abandon();
-  if (records) s.g_slab.abandon();
+  if (records) s.records.abandon_gs();
 }
 
 void abandon(Sched* s) noexcept {
   static constinit atomic<Sched*> abandoned{nullptr};
   s->next_abandoned = abandoned.exchange(s, acq_rel);
-  os::lock_guard const guard(s->free_lock);
-  s->g_slab.for_each([](G& g) {
+  s->records.for_each_g([](G& g) {
     g.was_orphaned.store(true, relaxed);
     tell_leak_checker(g);
   });

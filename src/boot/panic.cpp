@@ -93,7 +93,7 @@ void report_panic() noexcept {
   all.note_callers();
   all.note_creation(g);
   with_symbols(print_places, &all);
-  if (s.options.panic_shows_all && !s.end_is_near.load(relaxed)) {
+  if (s.options.panic_shows_all && !s.world.is_forbidden()) {
     print_error("%s", "");
     report_other_goroutines(s, g.id);
   }

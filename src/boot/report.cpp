@@ -33,7 +33,7 @@ struct {
 void let_signals_stop_loops(Sched& s) noexcept {
   if (s.options.async_preemption || with_tsan) return;  // TSan puts signals off until the next call (T15)
   if (os::install_pause_signal(s.options.preempt_signal, pause_where_it_is) != 0) return;
-  s.signals_for_report.store(true, release);  // pairs with slice_watch: the handler is in force
+  s.world.interrupt_loops();  // the handler is in force
 }
 
 void report(Sched& s, std::uint64_t but, atomic<bool>* noted) noexcept {
@@ -64,7 +64,7 @@ void report_other_goroutines(Sched& s, std::uint64_t but) noexcept {
   std::int64_t const began_ns = os::monotonic_ns();
   while (!request.written.sleep_for(look_up_every_ns)) {
     bool const is_noted = request.is_noted.load(relaxed);
-    if (!is_noted && s.end_is_near.load(relaxed)) return;  // soon there will be no thread maker
+    if (!is_noted && s.world.is_forbidden()) return;  // soon there will be no thread maker
     if (os::monotonic_ns() - began_ns > (is_noted ? patience_to_write_ns : patience_to_note_ns)) return;
   }
 }

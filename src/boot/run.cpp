@@ -42,7 +42,7 @@ struct main_call {
       if (detail::is_forced_unwind()) throw;  // goexit: the other goroutines go on
       call.error = std::current_exception();
     }
-    call.sched.main_completed = true;
+    call.sched.end.main_completes();
   }
 };
 
@@ -103,7 +103,7 @@ constinit struct {
   if (forked_inside_run()) return;
   execute(m0, {&main, false});
   check_that_exit_does_not_wait(m0);
-  if (s.main_ended.is_woken()) return;
+  if (s.end.run_is_woken()) return;
   P* const p = std::exchange(m0.p, nullptr);
   {
     os::lock_guard const guard(s.lock);
@@ -112,7 +112,7 @@ constinit struct {
     if (p == nullptr) check_deadlock_locked(s);
   }
   if (p != nullptr) hand_off(s, *p);
-  s.main_ended.sleep();
+  s.end.wait_for_main();
 }
 
 // Main ended here and never left this thread. A foreign thread whose wait is over needs a P to come out of the runtime

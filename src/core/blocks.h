@@ -144,6 +144,7 @@ class word_stack {
  public:
   [[nodiscard]] bool reserve(std::size_t words) noexcept { return pool_.reserve(words); }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t size_hint() const noexcept { return hint_of(size_); }  // for any thread
 
   void push(std::uintptr_t word) noexcept {
     if (top_ == nullptr || at_ == word_block::capacity) {

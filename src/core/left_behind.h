@@ -9,16 +9,15 @@ namespace thrum::rt {
 
 // Whether m's goroutine has called exit(), and goes on although its run leaves goroutines behind.
 [[nodiscard]] inline bool goes_on_to_exit(M const& m) noexcept {
-  // relaxed: the M itself has written it
-  return m.sched.exits_on.load(relaxed) == &m && m.sched.epoch == Sched::live_epoch.load(relaxed);
+  return m.sched.end.exits_on(m) && m.sched.epoch == Sched::live_epoch.load(relaxed);
 }
 
 // Whether the caller is a goroutine that its run has left behind. What it begins outside the runtime, it may not end,
 // because a signal may stop it for good.
 [[nodiscard]] inline bool is_left_behind() noexcept {
   M const* const m = current_m();
-  // relaxed: ordered by the barrier of end_all_ms. If a foreign thread's seat is over, its run's memory may be gone.
-  return m != nullptr && !m->is_foreign && m->sched.leaves_behind.load(relaxed) && !goes_on_to_exit(*m);
+  // If a foreign thread's seat is over, its run's memory may be gone.
+  return m != nullptr && !m->is_foreign && m->sched.end.leaves_behind() && !goes_on_to_exit(*m);
 }
 
 }  // namespace thrum::rt

@@ -15,7 +15,7 @@ void m_pool::change(M& m, m_status to) noexcept {
   if (from != m_status::threadless) --counts_[index(from)];
   if (to != m_status::threadless) ++counts_[index(to)];
   (m.is_foreign ? foreign_ : total_) += (counts(to) ? 1 : 0) - (counts(from) ? 1 : 0);
-  // seq_cst: either the thread that ends the run sees that m is not paused any more, or m sees is_over (end_pause)
+  // seq_cst: either the thread that ends the run sees that m is not paused any more, or m sees the end of the run (end_pause)
   if (m.is_paused()) paused_.fetch_add(1, relaxed);
   if (was_paused) paused_.fetch_sub(1, seq_cst);
 }

@@ -113,7 +113,7 @@ class m_pool {
   [[nodiscard]] bool stop_for_good() noexcept { return paused_.fetch_add(1, seq_cst) >= stopped_are_counted; }
   // How many threads sleep in the middle of user code. From now on a thread that stops counts itself. Any thread.
   [[nodiscard]] std::int32_t count_stopped() noexcept { return paused_.fetch_add(stopped_are_counted, acq_rel); }
-  // How many, without that change. seq_cst pairs with promise: a paused thread that goes on after this sees is_over.
+  // How many, without that change. seq_cst pairs with promise: a paused thread that goes on after this sees the end.
   [[nodiscard]] std::int32_t stopped() const noexcept { return paused_.load(seq_cst) % stopped_are_counted; }
 
   // --- foreign threads ---

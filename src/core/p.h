@@ -68,7 +68,7 @@ struct alignas(cache_line_bytes) P {
   std::uint32_t slices_ended = 0;     // slices that preemption ended here
   std::uint32_t free_g_count = 0;
   std::array<G*, free_g_cache_max> free_gs{};  // dead Gs; the last one is used first
-  std::uint64_t next_id = 0;                   // goroutine ids are taken from Sched::next_id in batches
+  std::uint64_t next_id = 0;                   // goroutine ids are taken from Sched::records in batches
   std::uint64_t id_batch_end = 0;
   stack_cache stacks;
   std::uint32_t trim_round = 0;  // the last of Sched::trim_rounds in which this P's cached stacks went to the pool

@@ -2,26 +2,40 @@
 //
 // There is one Sched per run(). None of it is global, so a goroutine that an earlier run left behind can never reach
 // the next run.
+//
+// A part that has operations of its own is a class in a file of its own, which says which lock and which threads:
+//
+//   ms            the Ms, their states and lists               core/m_pool.h
+//   records       dead Gs, sudogs and goroutine ids            core/record_pool.h
+//   world         the right to stop the world, and a stop      core/world_stop.h
+//   safe_points   a function that runs once on every P         core/safe_point_round.h
+//   sysmon        what sysmon and other threads tell           core/sysmon_link.h
+//   unannounced   threads that run user code without a P       core/unannounced_calls.h
+//   foreign       threads that thrum did not make              core/foreign_threads.h
+//   end           how far the end of the run has come          core/run_end.h
+//
+// The other fields are grouped by the threads that may touch them.
 #pragma once
 
 #include "arch/fp_control.h"
 #include "base/limits.h"
 #include "base/random.h"
-#include "core/blocking_sites.h"
-#include "core/blocks.h"
 #include "core/cold_reads.h"
-#include "core/ended_threads.h"
 #include "core/entry.h"
+#include "core/foreign_threads.h"
 #include "core/global_run_queue.h"
 #include "core/m.h"
 #include "core/m_pool.h"
 #include "core/p.h"
-#include "core/pauses.h"
 #include "core/proc_table.h"
-#include "core/slab.h"
+#include "core/record_pool.h"
+#include "core/run_end.h"
+#include "core/safe_point_round.h"
+#include "core/sysmon_link.h"
+#include "core/unannounced_calls.h"
 #include "core/wait_table.h"
+#include "core/world_stop.h"
 #include "os/lock.h"
-#include "os/note.h"
 #include "os/signal.h"
 #include "stack/stack_pool.h"
 
@@ -30,8 +44,6 @@
 #include <memory>
 
 namespace thrum::rt {
-
-struct foreign_seat;
 
 struct settings {
   int procs = 1;
@@ -58,9 +70,6 @@ struct settings {
 // While many goroutines are paused, the global queue serves the paused ones first. This says which plain entries the
 // next turn may be for instead: none, only goroutines that have started, or all. See sys/preempt.h.
 enum class plain_turn : std::uint8_t { none, started_only, all };
-
-// What ends a run: the return of run(), or exit() on a goroutine. `nobody`: the run has not ended.
-enum class ended_by : std::uint8_t { nobody, run, exit };
 
 struct Sched {
   explicit Sched(settings const& chosen);
@@ -142,68 +151,25 @@ struct Sched {
   atomic<std::int32_t> threads_max{options.threads_max};  // see set_max_threads
   bool timekeeper_polls = false;                          // it sleeps in the poller: see sched/poll.h
   bool deadlock_is_reported = false;
-  bool stopping = false;
   g_list waiting_for_stack;                // unstarted Gs for which there was no memory for a stack
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock
 
-  // the pools behind the Ps' caches
-  alignas(cache_line_bytes) os::lock free_lock{lock_rank::free_lists};
-  slab<G> g_slab;
-  slab<sudog> sudog_slab;
-  word_stack free_gs;  // dead Gs
-  std::uint32_t gs_made = 0;
-  std::uint32_t gs_reserved = 0;  // for so many Gs there is room in the global queue and in free_gs
-  sudog_list free_sudogs;
-  std::uint64_t next_id = 1;  // goroutine ids; the main goroutine has 1
+  alignas(cache_line_bytes) record_pool records;  // behind the Ps' caches
 
   // Rounds of trimming. In each round every P passes its cached stacks to the pool once (sys/housekeeping.h).
   atomic<std::uint32_t> trim_rounds{0};
 
-  // sysmon, which watches the Ps from a thread without a P: see sys/sysmon.h
-  atomic<std::uint32_t> sysmon_bell{0};        // see ring_sysmon and nudge_sysmon
+  sysmon_link sysmon;
+  unannounced_calls unannounced;
+
   atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
   // The number of threads that are no Ms: sysmon, the thread maker, chaos. It is fixed before main starts, and under
   // lock once sysmon has begun to look.
   int own_threads = 0;
-  counter sysmon_looks;
-  counter retaken;                       // Ps that sysmon took from system calls
-  counter preemptions_asked;             // requests to pause; one slice may need several
-  counter unannounced;                   // Ps taken from threads that slept in an unannounced call: sys/unannounced.h
-  atomic<std::int32_t> ms_without_p{0};  // threads that came to run user code without a P because of that
-  bool sysmon_in_deep_sleep = false;     // under lock
-  rt::blocking_sites blocking_sites;     // under lock
-  atomic<bool> sysmon_is_slow{false};    // sysmon will not look within some ten microseconds
-  // The longest pause that sysmon makes at present, unless all Ps are idle. 10 ms until sysmon has written it.
-  atomic<std::int64_t> sysmon_pause_ns{10'000'000};
-  // The time by which sysmon looks at the timers of all Ps if none is idle: see have_sysmon_watch in
-  // sched/timekeeper.h.
-  atomic<std::int64_t> sysmon_looks_by_ns{0};
 
-  // foreign threads: see sys/foreign.h
-  foreign_seat* seats = nullptr;
-  foreign_seat* seats_left = nullptr;  // seats whose thread has ended, for reuse
-  // under lock; the thread maker reads it to find out whether a thread is left that could end a deadlock
-  ended_threads threads_that_left;
-
-  // stop the world: see sched/world.h
-  std::int32_t procs_to_stop = 0;  // under lock
-  // Under lock: the number of threads that have stopped the world and not finished restarting it. It is 2 only for a
-  // moment, because one thread at a time stops the world.
-  std::int32_t world_holders = 0;
-  os::note world_stopped;
-  // True for a report with which the program ends: loops are interrupted by signal even if preemption by signal is off
-  // (boot/report.h).
-  atomic<bool> signals_for_report{false};
-  atomic<bool> end_is_near{false};  // no thread may begin to stop the world
-  durations stopping_took;          // from the request until all Ps had stopped
-  durations stopped_for;            // from the request until they were started
-
-  // for_each_proc; the lock is also held by the thread that stops the world
-  os::lock safe_point_lock{lock_rank::safe_point};
-  void (*safe_point_function)(P&, void*) noexcept = nullptr;
-  void* safe_point_argument = nullptr;
-  atomic<std::int32_t> safe_points_left{0};
-  os::note safe_points_done;
+  foreign_threads foreign;
+  world_stop world;              // see sched/world.h
+  safe_point_round safe_points;  // see sched/safe_point.h
 
   stack_pool stacks;
   wait_table waiters;
@@ -218,22 +184,8 @@ struct Sched {
   // boot/report.h.
   atomic<void (*)(Sched& s) noexcept> errand{nullptr};
 
-  // the end
-  atomic<std::int32_t> ms_running{0};  // threads of Ms that have not reached their end, M0 not counted
-  atomic<bool> is_over{false};         // the same as `stopping`, for threads that cannot take the lock
-  // Set before live_epoch ceases to name this run. Goroutines that the run leaves behind find it set, and do not come
-  // back from the runtime (sync/wait.h).
-  atomic<bool> leaves_behind{false};
-  // Decides between exit() on a goroutine and the return of run() when both happen at once: the first of them to write
-  // it ends the run.
-  atomic<ended_by> ender{ended_by::nobody};
-  // The M whose goroutine has called exit(); all others are stopped (sched/exit_stage.h). nullptr: there is none.
-  // Written by that M.
-  atomic<M*> exits_on{nullptr};
-  os::note main_ended;
-  bool main_completed = false;      // main returned or threw; written by the main goroutine before it ends
-  Sched* next_abandoned = nullptr;  // see boot/run.cpp
-  bool main_exited = false;         // main left by goexit, and the other goroutines continue. Under lock
+  run_end end;
+  Sched* next_abandoned = nullptr;  // see boot/left_behind.cpp
 };
 
 // Returns the M that runs on p, or nullptr if there is none. A hint: the M may have left p by the time of the return.

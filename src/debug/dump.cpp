@@ -106,12 +106,9 @@ std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexce
 // lock.
 template <class F>
 void for_each_alive(Sched& s, F visit) noexcept {
-  {
-    os::lock_guard const guard(s.free_lock);
-    s.g_slab.for_each([&](G& g) {
-      if (is_alive(g)) visit(g);
-    });
-  }
+  s.records.for_each_g([&](G& g) {
+    if (is_alive(g)) visit(g);
+  });
   for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     // A foreign thread counts while it is inside.
     if (m->is_foreign && m->current != nullptr && m->in_runtime.load(relaxed)) visit(*m->current);

@@ -110,10 +110,10 @@ void add_summary(report_text& out, Sched& s, std::int64_t since_start_ns) noexce
 
 // Called under sched.lock. The Ps that are left to stop are known only while the world is being stopped.
 void add_rest_of_summary(report_text& out, Sched const& s) noexcept {
-  bool const stops = s.world_holders > 0;
+  bool const stops = s.world.is_under_way();
   out.add(" gcwaiting=%s nmidlelocked=%d stopwait=%d sysmonwait=%s stopping=%s\n", yes_or_no(stops),
-          s.ms.count(m_status::in_place), stops ? s.procs_to_stop : 0, yes_or_no(s.sysmon_in_deep_sleep),
-          yes_or_no(s.stopping));
+          s.ms.count(m_status::in_place), stops ? s.world.procs_left() : 0, yes_or_no(s.sysmon.is_in_deep_sleep()),
+          yes_or_no(s.end.has_begun()));
 }
 
 void add_line_of_ps(report_text& out, Sched const& s) noexcept {
@@ -169,10 +169,10 @@ void add_age(report_text& out, G const& g, std::int64_t now_ns) noexcept {
   if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - g.waits_since_ns.load(relaxed)) / 1'000'000));
 }
 
-// Called under free_lock. Unused records are left out.
+// Unused records are left out.
 void add_gs(report_text& out, seats_of_gs const& seats, Sched& s) noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
-  s.g_slab.for_each([&](G& g) {
+  s.records.for_each_g([&](G& g) {
     auto const status = g.status.load(relaxed);
     if (status == g_status::idle || status == g_status::dead) return;
     bool const waits = status == g_status::waiting;
@@ -191,9 +191,8 @@ std::size_t ms_at_most(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
   return static_cast<std::size_t>(s.ms.made()) + 16;
 }
-std::size_t room_for(Sched& s, std::size_t ms) noexcept {
-  os::lock_guard const guard(s.free_lock);
-  return (s.procs.size() + ms + s.gs_made) * bytes_per_line;
+std::size_t room_for(Sched const& s, std::size_t ms) noexcept {
+  return (s.procs.size() + ms + s.records.gs_made()) * bytes_per_line;
 }
 
 void print_in_detail(Sched& s, std::int64_t since_start_ns, report_text& out) noexcept {
@@ -211,10 +210,7 @@ void print_in_detail(Sched& s, std::int64_t since_start_ns, report_text& out) no
     add_ms(out, seats, s);
   }
   seats.sort();
-  {
-    os::lock_guard const guard(s.free_lock);
-    add_gs(out, seats, s);
-  }
+  add_gs(out, seats, s);
   out.send();
 }
 

@@ -41,16 +41,16 @@ void check_deadlock_locked(Sched& s) noexcept {
   // A P that is not idle is held by a thread that is no M at work, for example sysmon. That thread will hand it off,
   // and check.
   if (s.idle_procs.load(relaxed) != s.procs.size()) return;
-  if (s.world_holders != 0) return;    // idle Ps will be started, and the thread that stopped the world will check
+  if (s.world.is_under_way()) return;  // idle Ps will be started, and the thread that stopped the world will check
   if (s.deadlock_is_reported) return;  // the thread maker checks as well
-  if (!s.ms.all_are_at_rest() || s.main_ended.is_woken() || !s.options.detect_deadlock) return;
+  if (!s.ms.all_are_at_rest() || s.end.run_is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
   // an event may come; relaxed: a goroutine that waits was counted before, by the lock
   if (s.poll_waiters.load(relaxed) != 0) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
   if (has_ender()) return end_in_place_of_ender();
-  bool const is_empty = s.main_exited && !goroutines_exist(s);
+  bool const is_empty = s.end.main_has_left_by_goexit() && !goroutines_exist(s);
   print_error("thrum: fatal error: %s - deadlock!",
               is_empty ? "no goroutines (main called goexit)" : "all goroutines are asleep");
   s.deadlock_is_reported = true;

@@ -99,8 +99,7 @@ void take_back_from_calls_locked(Sched& s) noexcept {
 // a goroutine or by the end of the run, and the M that did so wakes them.
 bool stop_scheduling(Sched& s, told_ms& told) noexcept {
   os::lock_guard const guard(s.lock);
-  if (std::exchange(s.stopping, true)) return false;
-  s.is_over.store(true, seq_cst);  // pairs with pause()
+  if (!s.end.begin()) return false;
   // relaxed: seen at the next safe point
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);
   take_back_from_calls_locked(s);
@@ -112,16 +111,13 @@ bool stop_scheduling(Sched& s, told_ms& told) noexcept {
   return true;
 }
 
-bool all_rest(Sched const& s) noexcept {
-  // acquire pairs with the end of m_main
-  return s.ms_running.load(acquire) == s.ms.stopped();
-}
+bool all_rest(Sched const& s) noexcept { return s.end.threads_left() == s.ms.stopped(); }
 
 // Visits all threads of Ms except the caller's, which is M0's at the end of a run, and that of a goroutine that has
 // called exit().
 template <class F>
 void for_each_thread(Sched& s, M const* caller, F visit) noexcept {
-  M const* const exits = s.exits_on.load(relaxed);  // relaxed: if it is missed, a signal does not stop that thread
+  M const* const exits = s.end.exiting_m();  // if it is missed, a signal does not stop that thread
   s.lock.acquire();
   M* const newest = s.ms.newest();  // a foreign thread may take a seat meanwhile; the links behind this M do not change
   s.lock.release();
@@ -180,10 +176,10 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
 // before all are out, because they would drop the flags of goroutines that are still inside.
 void wait_for_those_inside(Sched& s) noexcept {
   constexpr std::int64_t patience_ns = 10'000'000'000;
-  s.leaves_behind.store(true, seq_cst);
+  s.end.leave_behind();
   bool const has_barrier = os::has_barrier();
   if (has_barrier)
-    os::barrier_in_all_threads();  // after it, a mark that was set before the load of leaves_behind is seen
+    os::barrier_in_all_threads();  // after it, a mark that was set before the load in leaves_behind() is seen
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for_each_thread(s, nullptr, [&](M& m) noexcept {
     os::short_wait wait;
@@ -213,12 +209,12 @@ M* find_m0_locked(Sched const& s) noexcept {
 }
 
 // Whether all threads rest except the caller's, whose goroutine has called exit(). Unlike at the end of a run, M0 may
-// be in user code. It is not counted in ms_running, but it is counted as stopped if it was paused or stopped there.
+// be in user code. It is not counted in threads_left(), but it is counted as stopped if it was paused or stopped there.
 bool all_others_rest(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
   M const* const m0 = find_m0_locked(s);
   bool const m0_is_at_work = m0 != nullptr && m0->status != m_status::waits_for_end;
-  return s.ms_running.load(acquire) + (m0_is_at_work ? 1 : 0) - 1 == s.ms.stopped();
+  return s.end.threads_left() + (m0_is_at_work ? 1 : 0) - 1 == s.ms.stopped();
 }
 
 }  // namespace
@@ -263,13 +259,13 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
     os::lock_guard const guard(s.lock);
     if (M* const m0 = find_m0_locked(s)) s.ms.wait_for_end(*m0);  // M0 is here
   }
-  if (world_is_kept) s.safe_point_lock.release();  // the threads that wait for the lock see that the run is over
-  if (!is_first) return {};                        // exit() on a goroutine has stopped the others
+  if (world_is_kept) s.world.give_back();  // the threads that wait for the right see that the run is over
+  if (!is_first) return {};                // exit() on a goroutine has stopped the others
   told.wake_all();
   wait_until_all_rest(s, patience_ns);
   if (!all_rest(s)) wait_for_those_inside(s);
   std::int32_t const asleep = s.ms.count_stopped();
-  int const left = s.ms_running.load(acquire);  // pairs with m_main's end
+  int const left = s.end.threads_left();
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);
   // A thread that is nearly always in the C library may not have been met outside of it in time.
   bool const can_be_met = s.options.async_preemption && !malloc_cannot_be_told(s);

@@ -38,13 +38,9 @@ void keep_thread_and_p(M& m) noexcept {
 THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign || !is_on_stack_of(*m->current)) return;
-  if (forked_inside_run()) return;          // the other goroutines are not in this process
-  if (m->in_runtime.load(relaxed)) return;  // a signal handler that has interrupted the runtime
-  Sched& s = m->sched;
-  ended_by before = ended_by::nobody;
-  // A goroutine that its run has left behind goes on with exit() alone. acq_rel pairs with house::end
-  if (!s.ender.compare_exchange(before, ended_by::exit, acq_rel, relaxed)) return;
-  s.exits_on.store(m, release);  // pairs with sysmon's load
+  if (forked_inside_run()) return;               // the other goroutines are not in this process
+  if (m->in_runtime.load(relaxed)) return;       // a signal handler that has interrupted the runtime
+  if (!m->sched.end.claim_for_exit(*m)) return;  // a goroutine that its run has left behind goes on with exit() alone
   enter_to_exit(*m);
   keep_thread_and_p(*m);
   stop_all_but(*m);
@@ -55,9 +51,7 @@ THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
   }
 }
 
-bool exits(M const& m) noexcept {
-  return m.sched.exits_on.load(relaxed) == &m;  // relaxed: written by this thread, or not equal to &m in any case
-}
+bool exits(M const& m) noexcept { return m.sched.end.exits_on(m); }
 
 [[noreturn]] void report_wait(char const* reason) noexcept {
   fatal(

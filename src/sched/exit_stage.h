@@ -17,7 +17,7 @@
 // it. If one waits for a lock that is not thrum's, which a stopped goroutine may hold, sysmon reports it
 // (sys/exit_watch.h).
 //
-// exit() and the end of the run may come at the same time. Sched::ender decides: until run() is about to return, exit()
+// exit() and the end of the run may come at the same time. Sched::end decides: until run() is about to return, exit()
 // wins, and the thread that called run() sleeps for good. A goroutine that calls exit() later was left behind by its
 // run, and exits without stopping any other.
 //

@@ -143,7 +143,7 @@ enum class last_look : std::uint8_t { look_again, sleep, over };
 // request is seen here. If none of these holds, the P is given up.
 last_look give_up_p(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
-  if (s.stopping) return last_look::over;
+  if (s.end.has_begun()) return last_look::over;
   if (!s.global_queue.empty() || m.p->attention.load(relaxed) != 0) return last_look::look_again;
   if (m.ready_at_home.load(relaxed) != 0) return last_look::look_again;  // the right column of home.h
   P& p = *m.p;
@@ -164,7 +164,7 @@ bool take_p_back(Sched& s, M& m) noexcept {
   // Another M searches. It will find the work, or come here itself. One more searching M would only exceed the limit.
   if (!was_spinning && s.spinning.load(seq_cst) != 0) return false;
   s.lock.acquire();
-  P* const p = s.stopping ? nullptr : take_idle_p(s);
+  P* const p = s.end.has_begun() ? nullptr : take_idle_p(s);
   s.lock.release();
   if (p == nullptr) return false;  // the M that has the P looks at everything before it sleeps
   acquire_p(m, *p);

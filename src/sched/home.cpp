@@ -104,7 +104,7 @@ void call_locked(M& m) noexcept {
 // `home` has a resident to run. Called with sched.lock held; releases it.
 void see_that_it_runs(Sched& s, M& home) noexcept {
   // an M that was roused comes to takes_p_for_residents by itself
-  if (s.stopping || home.wants_p || !home.rests() || home.status == m_status::roused) {
+  if (s.end.has_begun() || home.wants_p || !home.rests() || home.status == m_status::roused) {
     s.lock.release();
     return;
   }

@@ -1,7 +1,6 @@
 #include "sched/idle_ps.h"
 
 #include "base/check.h"
-#include "sched/notify.h"
 
 namespace thrum::rt {
 
@@ -23,10 +22,7 @@ P* take_idle_p(Sched& s) noexcept {
   p->idle_link = nullptr;
   s.idle_procs.fetch_sub(1, seq_cst);
   p->transition(p_status::idle, p_status::running);
-  if (s.sysmon_in_deep_sleep) {
-    s.sysmon_in_deep_sleep = false;
-    ring_sysmon(s);
-  }
+  s.sysmon.end_deep_sleep();
   return p;
 }
 

@@ -61,12 +61,12 @@ void* m_main(void* argument) {
   if (m.p != nullptr) retire_p(m);
   Sched& s = m.sched;
   bool const is_let_go = m.status == m_status::let_go;
-  // relaxed: if it is missed, the thread ends at that very moment and destroys its thread-locals, as threads do
-  bool const program_exits = s.exits_on.load(relaxed) != nullptr;
+  // If it is missed, the thread ends at that very moment and destroys its thread-locals, as threads do.
+  bool const program_exits = s.end.exiting_m() != nullptr;
   release_thread(m);
   m.in_runtime.store(false, relaxed);  // destructors of thread-locals run outside; read by end_all_ms
   if (is_let_go && !program_exits) leave_record(m);
-  s.ms_running.fetch_sub(1, acq_rel);  // pairs with end_all_ms's acquire: after this the thread touches nothing of s
+  s.end.thread_ends();
   if (program_exits) os::sleep_for_good();
   return nullptr;
 }
@@ -81,12 +81,12 @@ void keep_record_locked(Sched& s, M& m) noexcept {
 // that cannot be made.
 int try_to_start_thread(Sched& s, M& m) noexcept {
   if (int const error = map_signal_stack(m.signal_stack)) return error;
-  s.ms_running.fetch_add(1, relaxed);  // before the thread can end; ordered by the thread's creation
+  s.end.thread_is_made();  // before the thread can end
   int const error = os::create_thread(m.thread, m_main, &m);
   if (error == 0) {
     m.thread_exists.store(true, release);  // pairs with end_all_ms: the handle is written
   } else {
-    s.ms_running.fetch_sub(1, relaxed);
+    s.end.thread_was_not_made();
     unmap_signal_stack(m.signal_stack);
   }
   return error;
@@ -128,8 +128,7 @@ bool join_ended_thread(Sched& s, M& m, bool gives_up) noexcept {
 void start_thread(Sched& s, M& m) noexcept {
   int const error = try_to_start_thread(s, m);
   if (error == 0 || is_no_longer_needed(s, m)) return;
-  print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.ms_running.load(relaxed) + 1,
-              error);
+  print_error("thrum: failed to create new OS thread (have %d already; errno=%d)", s.end.threads_left() + 1, error);
   if (error == EAGAIN) print_error("thrum: may need to increase max user processes (ulimit -u)");
   die();
 }

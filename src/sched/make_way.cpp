@@ -42,7 +42,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
   s.lock.acquire();
-  if (s.stopping || is_to_stop(p)) return try_later(m, left, false);
+  if (s.end.has_begun() || is_to_stop(p)) return try_later(m, left, false);
   bool const stands_in = its.which == to::nobodys_home;
   M* const rested = find_resting_locked(s, its.which);
   if (rested == nullptr && (!stands_in || !may_have_starting_m_locked(s))) {
@@ -109,7 +109,7 @@ void stand_back(M& m) noexcept {
   Sched& s = m.sched;
   stand_in_no_more(m);
   s.lock.acquire();
-  M* const home = s.stopping || is_to_stop(*m.p) ? nullptr : find_resting_locked(s, to::somebodys_home);
+  M* const home = s.end.has_begun() || is_to_stop(*m.p) ? nullptr : find_resting_locked(s, to::somebodys_home);
   if (home == nullptr) {
     s.lock.release();
     return;

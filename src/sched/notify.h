@@ -1,19 +1,10 @@
-// Waking the threads that have no P: sysmon and the thread maker.
+// Waking the threads that have no P: sysmon for put-off wake-ups, and the thread maker. core/sysmon_link.h has the
+// other ways to wake sysmon.
 #pragma once
 
 #include "core/sched.h"
 
 namespace thrum::rt {
-
-// Ends any sleep of sysmon, so that it looks at everything at once. May be called by any thread.
-void ring_sysmon(Sched& s) noexcept;
-
-// Makes sysmon, if it sleeps, only decide anew how long it sleeps. For that it looks at the put-off wake-ups and at the
-// timers. May be called by any thread.
-void nudge_sysmon(Sched& s) noexcept;
-// The part of sysmon's bell that counts the calls of ring_sysmon; the nudges are counted in the lower half. One in
-// 65,536 nudges looks like a ring, because it carries over.
-[[nodiscard]] constexpr std::uint32_t rings_of(std::uint32_t bell) noexcept { return bell >> 16U; }
 
 // Nudges sysmon if it does not watch for put-off wake-ups.
 void have_put_off_watched(Sched& s) noexcept;

@@ -25,7 +25,8 @@ bool rest_in_place(M& m) noexcept {
     os::lock_guard const guard(s.lock);
     // The goroutine may have been readied before its thread sleeps. Then m has a P, or is about to get one.
     bool const has_its_turn = m.status == m_status::promised || m.next_p != nullptr;
-    is_over = s.stopping && !has_its_turn;  // no other thread tells m, because m was not asleep when the run ended
+    // no other thread tells m, because m was not asleep when the run ended
+    is_over = s.end.has_begun() && !has_its_turn;
     if (is_over) {
       s.ms.dismiss(m);
     } else if (!has_its_turn) {

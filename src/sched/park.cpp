@@ -61,11 +61,11 @@ void crowd_to_wake::wake(g_list& waiting) noexcept {
 void main_goroutine_ended(M& m, G& main) noexcept {
   Sched& s = m.sched;
   main.is_main = false;  // the record will be used for another goroutine
-  if (s.main_completed) {
-    s.main_ended.wake();
+  if (s.end.main_has_completed()) {
+    s.end.wake_run();
   } else {
     os::lock_guard const guard(s.lock);
-    s.main_exited = true;
+    s.end.note_goexit_of_main();
   }
 }
 

@@ -1,7 +1,7 @@
-// Dead Gs, sudogs and goroutine ids: taken from a P's cache first, and from the runtime's pool behind it (S06, S26,
-// S30).
+// Dead Gs, sudogs and goroutine ids: taken from a P's cache first, and from the run's pool behind it (S06, S26, S30;
+// core/record_pool.h).
 //
-// All functions run on the P's owner, on a G or on g0. They take free_lock only when a cache is empty or full.
+// All functions run on the P's owner, on a G or on g0. They take the pool's lock only when a cache is empty or full.
 #pragma once
 
 #include "core/m.h"

@@ -13,18 +13,13 @@ bool take_request(P& p) noexcept {
 void stop_locked(Sched& s, P& p) noexcept {
   p.m = nullptr;
   p.transition(p_status::running, p_status::stopped);
-  if (--s.procs_to_stop == 0) s.world_stopped.wake();
+  s.world.one_has_stopped();
 }
 
 }  // namespace
 
 void attend_to(P& p) noexcept {
-  if (!take_request(p)) return;
-  Sched& s = p.sched;
-  s.safe_point_function(p, s.safe_point_argument);
-  // release pairs with the acquire of the thread that comes last, and with the note: the caller sees what f did on this
-  // P.
-  if (s.safe_points_left.fetch_sub(1, acq_rel) == 1) s.safe_points_done.wake();
+  if (take_request(p)) p.sched.safe_points.run_on(p);
 }
 
 bool stop_if_asked_locked(Sched& s, P& p) noexcept {

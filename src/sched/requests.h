@@ -8,7 +8,7 @@
 
 namespace thrum::rt {
 
-using proc_function = void (*)(P& p, void* argument) noexcept;
+using proc_function = safe_point_round::function;
 
 // At a safe point of p: runs the function if p has not run it yet. Called by the P's owner or, for an idle P, by any
 // thread under sched.lock.

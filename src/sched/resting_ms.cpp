@@ -39,9 +39,9 @@ bool a_thread_can_be_had_locked(Sched const& s) noexcept {
 }
 
 bool may_start_m_locked(Sched const& s) noexcept {
-  std::int32_t const preempted = s.ms.paused() + s.ms_without_p.load(relaxed);
+  std::int32_t const preempted = s.ms.paused() + s.unannounced.without_p();
   bool const others_will_come = preempted != 0 && preempted >= s.idle_procs.load(relaxed);
-  return !s.stopping && (a_thread_can_be_had_locked(s) || !others_will_come);
+  return !s.end.has_begun() && (a_thread_can_be_had_locked(s) || !others_will_come);
 }
 
 // Takes an M whose thread is being made without a P (the P was taken back, or it is a spare thread), else a new M.
@@ -74,7 +74,7 @@ namespace {
 bool is_one_short_locked(Sched const& s) noexcept {
   M const* m = s.ms.first_idle();
   while (m != nullptr && m->residents != 0) m = m->idle_link;
-  return m == nullptr && s.ms.count(m_status::starting_without_p) == 0 && !s.stopping;
+  return m == nullptr && s.ms.count(m_status::starting_without_p) == 0 && !s.end.has_begun();
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "core/claims.h"
 #include "sched/exit_stage.h"
-#include "sched/notify.h"
 #include "sched/requests.h"
 #include "sched/threads.h"
 #include "sched/world.h"
@@ -11,10 +10,7 @@ namespace thrum::rt {
 void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   Sched& s = m.sched;
   acquire_world(m);
-  s.safe_point_function = f;
-  s.safe_point_argument = argument;
-  s.safe_points_left.store(s.procs.size(), relaxed);  // relaxed: published by the fetch_or below
-  s.safe_points_done.clear();
+  s.safe_points.begin(f, argument, s.procs.size());
   for (auto const& p : s.procs) p->attention.fetch_or(attend::safe_point, release);
   attend_to(*m.p);
   {
@@ -30,11 +26,11 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   }
   // Nor can a P whose M is in a system call. A P whose M is just entering or leaving one is left to sysmon.
   take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
-  if (!s.safe_points_done.is_woken()) ring_sysmon(s);  // loops without calls are interrupted
-  wait_for_other_ps(m, s.safe_points_done);
+  if (!s.safe_points.is_over().is_woken()) s.sysmon.ring();  // loops without calls are interrupted
+  wait_for_other_ps(m, s.safe_points.is_over());
   // Ps that are not in use
   for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);
-  s.safe_point_lock.release();
+  s.world.give_back();
 }
 
 }  // namespace thrum::rt

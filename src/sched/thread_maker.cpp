@@ -52,9 +52,9 @@ std::int64_t thread_maker::look_at_those_that_end() noexcept {
 
 thread_maker::orders thread_maker::take_orders() noexcept {
   os::lock_guard const guard(sched_.lock);
-  bool const is_news = !sched_.threads_that_left.empty() || sched_.ms.any_ended();
+  bool const is_news = !sched_.foreign.ended.empty() || sched_.ms.any_ended();
   if (is_news) last_left_ns_ = os::monotonic_ns();
-  leaving_.take_from(sched_.threads_that_left);
+  leaving_.take_from(sched_.foreign.ended);
   while (M* const m = sched_.ms.take_ended()) m->thread_link = std::exchange(ending_, m);
   return {sched_.ms.take_orders(), std::exchange(sched_.wants_spare, false)};
 }

@@ -90,7 +90,8 @@ bool stop_m_locked(M& m) noexcept {
   Sched& s = m.sched;
   stand_in_no_more(m);
   for (;; s.lock.acquire()) {
-    if (s.stopping || m.is_to_end() || m.next_p != nullptr) break;  // m may have been taken while it was the timekeeper
+    // m may have been taken while it was the timekeeper
+    if (s.end.has_begun() || m.is_to_end() || m.next_p != nullptr) break;
     if (takes_p_for_residents(s, m)) {
       s.lock.release();
       return true;

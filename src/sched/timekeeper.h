@@ -25,7 +25,7 @@
 // microseconds. sysmon makes up for that, as it does for the put-off wake-ups of wake.h.
 //
 // While a P is busy, sysmon watches a far-off timer. It looks at least twice before that timer is due
-// (Sched::sysmon_pause_ns), and wakes an M in time. So an M that slept in the poller and has found an event there wakes
+// (sysmon_link::longest_pause_ns), and wakes an M in time. So an M that slept in the poller and has found an event there wakes
 // no other M to watch in its place, because it usually comes back to that sleep within some microseconds. Otherwise a
 // server with time limits of seconds, or with something to do ten times a second, would pay for every event with a
 // wake-up, and would then have two Ms taking turns in the poller.

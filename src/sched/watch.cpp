@@ -1,7 +1,6 @@
 #include "sched/watch.h"
 
 #include "os/clock.h"
-#include "sched/notify.h"
 #include "sched/resting_ms.h"
 
 #include <algorithm>
@@ -44,12 +43,7 @@ std::int64_t earliest_timer(Sched& s) noexcept {
   return earliest;
 }
 
-void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept {
-  if (first_ns >= s.sysmon_looks_by_ns.load(seq_cst)) return;
-  // relaxed: it only saves other threads a nudge; sysmon overwrites it with the time until which it really sleeps
-  s.sysmon_looks_by_ns.store(first_ns, relaxed);
-  nudge_sysmon(s);
-}
+void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept { s.sysmon.watch_timer(first_ns); }
 
 std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) == 0) return never_ns;

@@ -24,7 +24,7 @@ void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 // Whether the timer is so far off that it can be left to sysmon.
 [[nodiscard]] inline bool is_far_off(Sched const& s, std::int64_t when_ns, std::int64_t now_ns) noexcept {
   // three, because a pause may be longer than it should be
-  return when_ns - now_ns > 3 * s.sysmon_pause_ns.load(relaxed);
+  return when_ns - now_ns > 3 * s.sysmon.longest_pause_ns();
 }
 
 // --- under sched.lock ---

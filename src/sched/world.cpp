@@ -7,7 +7,6 @@
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
 #include "sched/idle_ps.h"
-#include "sched/notify.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/requests.h"
@@ -26,9 +25,7 @@ namespace thrum::rt {
 namespace {
 
 void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
-  ++s.world_holders;
-  s.world_stopped.clear();
-  s.procs_to_stop = s.procs.size() + (own == nullptr ? 1 : 0);  // one too many, until all were asked
+  s.world.begin(s.procs.size() + (own == nullptr ? 1 : 0));  // one too many, until all were asked
   for (P* const p : s.procs) {
     if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // relaxed: seen at the next safe point
   }
@@ -36,7 +33,7 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     if (P* const p = take_back_from_starting_locked(*m)) static_cast<void>(stop_if_asked_locked(s, *p));
   }
-  if (--s.procs_to_stop == 0) s.world_stopped.wake();
+  s.world.one_has_stopped();
 }
 
 // A P whose M is just entering or leaving a system call is left to sysmon.
@@ -83,16 +80,16 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   s.lock.release();
   os::chaos_point("world.asked");
   stop_those_in_system_calls(s);
-  if (!s.world_stopped.is_woken()) ring_sysmon(s);
-  wait_for_other_ps(m, s.world_stopped);
-  s.stopping_took.add(os::monotonic_ns() - began_ns_);
+  if (!s.world.all_have_stopped().is_woken()) s.sysmon.ring();
+  wait_for_other_ps(m, s.world.all_have_stopped());
+  s.world.stopping_took.add(os::monotonic_ns() - began_ns_);
 }
 
 stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
     : sched_(s), began_ns_(os::monotonic_ns()), is_complete_(false) {
   std::int64_t const until_ns = began_ns_ + patience_ns;
   os::short_wait wait;
-  while (!s.safe_point_lock.try_acquire()) {
+  while (!s.world.try_to_take()) {
     holds_lock_ = os::monotonic_ns() <= until_ns;
     if (!holds_lock_) return;
     wait.pause();
@@ -101,8 +98,8 @@ stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
   ask_all_to_stop_locked(s, nullptr);
   s.lock.release();
   stop_those_in_system_calls(s);
-  ring_sysmon(s);
-  is_complete_ = s.world_stopped.sleep_until(until_ns);
+  s.sysmon.ring();
+  is_complete_ = s.world.all_have_stopped().sleep_until(until_ns);
 }
 
 stopped_world::~stopped_world() {
@@ -126,8 +123,8 @@ stopped_world::~stopped_world() {
       s.lock.release();
     }
   }
-  s.stopped_for.add(os::monotonic_ns() - began_ns_);
-  s.safe_point_lock.release();
+  s.world.stopped_for.add(os::monotonic_ns() - began_ns_);
+  s.world.give_back();
   auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle_procs.load(relaxed)));
   for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_idle_p(s);
   wake_if_work_is_left(s);  // goroutines that were stopped were queued, and others may have become runnable
@@ -135,16 +132,16 @@ stopped_world::~stopped_world() {
   // removed Ps have left their stacks to the pool
   if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);
   os::lock_guard const guard(s.lock);
-  --s.world_holders;
+  s.world.has_restarted();
   rouse_timekeeper_in_vain(s);  // an M that gave up a P which was to stop did neither of these two checks
   check_deadlock_locked(s);
 }
 
 bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
-  s.end_is_near.store(true, relaxed);
+  s.world.forbid();
   os::short_wait wait;
   for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; os::monotonic_ns() < until_ns;) {
-    if (s.safe_point_lock.try_acquire()) return true;
+    if (s.world.try_to_take()) return true;
     wait.pause();
   }
   return false;
@@ -171,7 +168,7 @@ bool stop_on_g0(M& m) noexcept {
 void acquire_world(M& m) noexcept {
   Sched& s = m.sched;
   os::short_wait wait;
-  while (s.end_is_near.load(relaxed) || !s.safe_point_lock.try_acquire()) {
+  while (s.world.is_forbidden() || !s.world.try_to_take()) {
     if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
     attend_to(*m.p);
     if (is_to_stop(*m.p)) {

@@ -37,8 +37,7 @@ namespace thrum::rt {
 // goroutines of a later run use, because it would do so under the locks of the earlier run's wait table.
 void sleep_unless_exiting(M& m) noexcept;
 [[gnu::always_inline]] inline void sleep_if_left_behind(M& m) noexcept {
-  // relaxed: ordered by the barrier of end_all_ms
-  if (m.sched.leaves_behind.load(relaxed)) [[unlikely]]
+  if (m.sched.end.leaves_behind()) [[unlikely]]
     sleep_unless_exiting(m);
 }
 

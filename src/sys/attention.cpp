@@ -13,7 +13,7 @@ namespace {
 // m is back from the call only to use the runtime. If the call was not announced, m stays.
 void came_back_from(M& m, std::uint32_t attention) noexcept {
   if ((attention & m_attend::unannounced) != 0) {
-    m.sched.ms_without_p.fetch_sub(1, relaxed);
+    m.sched.unannounced.p_is_back();
   } else {
     m.attention.store(m_attend::visits, relaxed);
   }
@@ -27,7 +27,7 @@ bool entered_if_alive(M& m) noexcept {
   if ((seen & m_attend::away) == 0) return true;
   if (m.is_foreign) {
     if (!comes_in_from_outside(m)) return false;
-    if ((seen & m_attend::unannounced) != 0) m.sched.ms_without_p.fetch_sub(1, relaxed);
+    if ((seen & m_attend::unannounced) != 0) m.sched.unannounced.p_is_back();
     return true;
   }
   come_back_on_this_thread(m);

@@ -8,7 +8,6 @@
 #include "os/thread.h"
 #include "sched/idle_ps.h"
 #include "sched/make_way.h"
-#include "sched/notify.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/requests.h"
@@ -59,11 +58,11 @@ namespace {
   m.away_from.store(&p, relaxed);
   // Other goroutines wait for this P. If the call takes long, sysmon has to see that soon.
   bool const rings =
-      m.sched.sysmon_is_slow.load(relaxed) && (!p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0);
+      m.sched.sysmon.is_slow() && (!p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0);
   bool const has_timers = p.timers.any();
   p.status.store(p_status::syscall, release);  // pairs with owner_outside
   if (rings) [[unlikely]]
-    ring_sysmon(m.sched);
+    m.sched.sysmon.ring();
   if (has_timers) [[unlikely]]
     have_timers_watched(m.sched, p);
 }
@@ -145,8 +144,8 @@ enum class came : std::uint8_t { with_p, without_p, after_the_end };
 [[gnu::noinline]] came come_back_with_idle_p(M& m) noexcept {
   Sched& s = m.sched;
   s.lock.acquire();
-  bool const may_have_one = !s.stopping || s.exits_on.load(relaxed) == &m;  // relaxed: m itself has written it
-  if (!may_have_one || !take_idle_p_locked(m)) return s.stopping ? came::after_the_end : came::without_p;
+  bool const may_have_one = !s.end.has_begun() || s.end.exits_on(m);
+  if (!may_have_one || !take_idle_p_locked(m)) return s.end.has_begun() ? came::after_the_end : came::without_p;
   s.lock.release();
   is_back(m, g_status::syscall);
   return came::with_p;
@@ -260,7 +259,7 @@ void get_p_in_user_code(M& m) noexcept {
     is_back_from_the_queue(m);
     end_pause(m);
   }
-  m.sched.ms_without_p.fetch_sub(1, relaxed);
+  m.sched.unannounced.p_is_back();
 }
 
 }  // namespace thrum::rt

@@ -15,7 +15,7 @@ namespace thrum::rt {
 
 class exit_watch {
  public:
-  // Runs on sysmon's thread. `exiting` is the M in Sched::exits_on. While standard error takes no report, it is tried
+  // Runs on sysmon's thread. `exiting` is Sched::end.exiting_m(). While standard error takes no report, it is tried
   // later.
   void look(M const& exiting, report_text& out, std::int64_t now_ns) noexcept;
 

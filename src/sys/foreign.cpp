@@ -18,21 +18,6 @@
 
 namespace thrum::rt {
 
-struct foreign_seat {
-  foreign_seat(Sched& of, int number) noexcept : run(&of), m(of, number) {
-    m.is_foreign = true;
-    m.at_start = m_start::foreign;
-  }
-
-  Sched* run;  // nullptr: the seat belongs to no run, or to one that is over
-  M m;
-  G g;
-  M** thread_has = nullptr;       // where the thread keeps its M; nullptr: no thread has the seat
-  foreign_seat* next = nullptr;   // in the list of the run's seats
-  foreign_seat* spare = nullptr;  // in the list of seats that no thread has
-  M* visitor = nullptr;           // the thread's M in an earlier run, whose goroutine visits this run
-};
-
 namespace {
 
 // Threads may end after the destructors of statics, so the registry's memory is never unmapped.
@@ -70,10 +55,7 @@ void seat_m(foreign_seat& seat) noexcept {
 
 // Takes a seat of this run that its thread has left. If there is none, takes another seat and makes it anew.
 foreign_seat* take_seat(Sched& s) noexcept {
-  if (foreign_seat* const left = s.seats_left) {
-    s.seats_left = std::exchange(left->spare, nullptr);
-    return left;
-  }
+  if (foreign_seat* const left = s.foreign.take_left()) return left;
   foreign_seat* seat = std::exchange(own_seat, nullptr);
   if (seat == nullptr && registry.of_nobody != nullptr) {
     seat = std::exchange(registry.of_nobody, registry.of_nobody->spare);
@@ -90,7 +72,7 @@ foreign_seat* take_seat(Sched& s) noexcept {
     seat->~foreign_seat();
     ::new (seat) foreign_seat(s, id);
   }
-  seat->next = std::exchange(s.seats, seat);
+  s.foreign.add(*seat);
   os::lock_guard const guard(s.lock);
   s.ms.add(seat->m);
   return seat;
@@ -110,10 +92,10 @@ void leave_seat(because why) noexcept {
   }
   set_current_m(nullptr);
   seat->g.status.store(g_status::dead, relaxed);
-  seat->spare = std::exchange(s->seats_left, seat);
+  s->foreign.leave(*seat);
   {
     os::lock_guard const of_sched(s->lock);
-    if (why == because::its_thread_ends) s->threads_that_left.add(seat->m.tid);
+    if (why == because::its_thread_ends) s->foreign.ended.add(seat->m.tid);
     s->ms.foreign_thread_ended(seat->m);
   }
   ring_thread_maker(*s);
@@ -192,11 +174,7 @@ M* give_seat(M* visitor) noexcept {
   seat->visitor = visitor;
   set_current_m(&seat->m);
   seat->thread_has = own_m_place();
-  std::uint64_t id = 0;
-  {
-    os::lock_guard const of_ids(s.free_lock);
-    id = s.next_id++;
-  }
+  std::uint64_t const id = s.records.take_ids(1);
   os::lock_guard const of_sched(s.lock);  // the M may already be in the list
   seat_goroutine(*seat, id);
   seat_m(*seat);
@@ -240,8 +218,8 @@ bool comes_in_from_outside(M& m) noexcept {
     m.attention.store(m_attend::visits, relaxed);
     return true;
   }
-  // While the mark is set, the run's memory stays. relaxed: scheduling was stopped after exits_on was written
-  bool const program_exits = !is_over && m.sched.exits_on.load(relaxed) != nullptr;
+  // While the mark is set, the run's memory stays. Scheduling was stopped after exiting_m was written.
+  bool const program_exits = !is_over && m.sched.end.exiting_m() != nullptr;
   m.in_runtime.store(false, release);  // the P that it left behind belongs to other threads
   if (program_exits) sleep_outside(m);
   return false;
@@ -298,14 +276,14 @@ void end_visit() noexcept {
 int threads_inside(Sched& s) noexcept {
   os::lock_guard const guard(registry.lock);
   int inside = 0;
-  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) inside += is_inside(*seat) ? 1 : 0;
+  for (foreign_seat* seat = s.foreign.first(); seat != nullptr; seat = seat->next) inside += is_inside(*seat) ? 1 : 0;
   return inside;
 }
 
 int threads_left_waiting(Sched& s) noexcept {
   os::lock_guard const guard(registry.lock);
   int waiting = 0;
-  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+  for (foreign_seat* seat = s.foreign.first(); seat != nullptr; seat = seat->next) {
     auto const status = seat->g.status.load(relaxed);
     bool const waits = status == g_status::waiting || status == g_status::runnable;
     waiting += waits && is_inside(*seat) ? 1 : 0;
@@ -315,7 +293,7 @@ int threads_left_waiting(Sched& s) noexcept {
 
 void wait_for_threads_inside(Sched& s) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + until_its_turn_ns;
-  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+  for (foreign_seat* seat = s.foreign.first(); seat != nullptr; seat = seat->next) {
     os::short_wait wait;
     while ((runs_inside(*seat) || was_given_a_p(*seat)) && os::monotonic_ns() < until_ns) wait.pause();
   }
@@ -325,7 +303,7 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
   {
     os::lock_guard const guard(registry.lock);
     registry.admitting = nullptr;
-    for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+    for (foreign_seat* seat = s.foreign.first(); seat != nullptr; seat = seat->next) {
       seat->run = nullptr;
       if (seat->thread_has != nullptr) {
         *seat->thread_has = nullptr;
@@ -334,14 +312,14 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
         seat->spare = std::exchange(registry.of_nobody, seat);
       }
     }
-    s.seats_left = nullptr;
+    s.foreign.give_up_left();
   }
-  if (s.seats == nullptr) return 0;
+  if (s.foreign.first() == nullptr) return 0;
   bool const all_are_seen = os::has_barrier();  // without a barrier, a thread may be about to enter
   if (all_are_seen) os::barrier_in_all_threads();
   int inside = 0;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for (foreign_seat* seat = s.seats; seat != nullptr; seat = seat->next) {
+  for (foreign_seat* seat = s.foreign.first(); seat != nullptr; seat = seat->next) {
     os::short_wait wait;
     while (is_about_to_leave(*seat) &&
            (os::monotonic_ns() < until_ns || os::monotonic_ns() < until_ns + more_patience_ns(*seat))) {

@@ -84,7 +84,7 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
   std::int64_t next_ns = never_ns;
   {
     os::lock_guard const guard(sched_.lock);
-    if (sched_.stopping) return never_ns;
+    if (sched_.end.has_begun()) return never_ns;
     std::int32_t surplus = sched_.ms.total() - threads_to_keep(sched_);
     for (M* idle = sched_.ms.first_idle(); idle != nullptr && surplus > 0;) {
       M& m = *std::exchange(idle, idle->idle_link);

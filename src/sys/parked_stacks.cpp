@@ -11,7 +11,7 @@ namespace thrum::rt {
 namespace {
 
 constexpr std::size_t batch_max = 64;  // these goroutines are kept from running meanwhile
-// The number of goroutines, parked or not, that are looked at under free_lock, which other threads need to make
+// The number of goroutines, parked or not, that are looked at under the pool's lock, which other threads need to make
 // goroutines. The ages are looked at more often.
 constexpr std::size_t looked_at_for_depths = 4096;
 constexpr std::size_t looked_at_for_ages = 512;
@@ -54,26 +54,21 @@ bool any_m(M const* first, Test test) noexcept {
 }  // namespace
 
 void parked_stacks::begin() noexcept {
-  os::lock_guard const guard(sched_.free_lock);
-  if (os::has_barrier()) walk_ = sched_.g_slab.begin_walk();
+  if (os::has_barrier()) walk_ = sched_.records.begin_walk();
 }
 
 bool parked_stacks::look_at_some() noexcept {
   batch some;
-  bool more = false;
-  {
-    os::lock_guard const guard(sched_.free_lock);
-    std::size_t const looked_at_max = what_for_ == purpose::ages ? looked_at_for_ages : looked_at_for_depths;
-    for (std::size_t i = 0; i < looked_at_max && some.count < batch_max; ++i) {
-      G* const g = sched_.g_slab.step(walk_);
-      more = g != nullptr;
-      if (!more) break;
-      if (g->status.load(relaxed) != g_status::waiting) continue;
-      if (what_for_ == purpose::ages && (g->attention.load(relaxed) & g_attend::aged) != 0) continue;
-      g->attention.fetch_or(g_attend::scanned, relaxed);  // ordered by the barrier
-      some.gs[some.count++] = g;
+  std::size_t const looked_at_max = what_for_ == purpose::ages ? looked_at_for_ages : looked_at_for_depths;
+  bool const more = sched_.records.walk_on(walk_, looked_at_max, [&](G& g) {
+    bool const is_asked = g.status.load(relaxed) == g_status::waiting &&
+                          (what_for_ == purpose::depths || (g.attention.load(relaxed) & g_attend::aged) == 0);
+    if (is_asked) {
+      g.attention.fetch_or(g_attend::scanned, relaxed);  // ordered by the barrier
+      some.gs[some.count++] = &g;
     }
-  }
+    return some.count < batch_max;
+  });
   if (some.count == 0) return more;
   os::barrier_in_all_threads();
   some.drop_if([](G const& g) {

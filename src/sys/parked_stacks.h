@@ -43,7 +43,7 @@ class parked_stacks {
  private:
   Sched& sched_;
   purpose const what_for_;
-  slab<G>::walk walk_{};
+  record_pool::walk walk_{};
 };
 
 }  // namespace thrum::rt

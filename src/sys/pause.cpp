@@ -16,8 +16,8 @@ m_status paused_status(M const& m) noexcept {
 
 void end_pause(M& m) noexcept {
   // The M that took m out of the queue has promised it a P, and m has not counted as paused since then. So either
-  // all_rest saw that, or m sees is_over here.
-  if (m.sched.is_over.load(seq_cst)) stop_for_good_if_possible(m);
+  // all_rest saw that, or m sees the end here.
+  if (m.sched.end.is_seen_in_order()) stop_for_good_if_possible(m);
 }
 
 void go_on_without_p(M& m) noexcept {
@@ -47,7 +47,7 @@ bool was_called_by_libc(M& m) noexcept {
 }  // namespace
 
 void stop_for_good_if_possible(M& m) noexcept {
-  if (m.sched.exits_on.load(relaxed) == &m) return;  // relaxed: it was written by this thread, or it does not matter
+  if (m.sched.end.exits_on(m)) return;
   if (malloc_cannot_be_told(m.sched) || m.is_interrupted_in_libc || was_called_by_libc(m)) return;
   // the P that it left behind, if any, belongs to other threads
   if (m.p == nullptr) m.in_runtime.store(false, release);

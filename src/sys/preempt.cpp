@@ -76,7 +76,7 @@ void pause(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
   s.lock.acquire();
-  if (s.stopping) {
+  if (s.end.has_begun()) {
     s.lock.release();
     stop_for_good_if_possible(m);
     return;
@@ -172,7 +172,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
     G const& g = *m->current;
     report_jump({*g.on, g.id, g.task.created_at}, os::interrupted_registers(ucontext));
   }
-  bool const is_over = m->sched.is_over.load(relaxed);
+  bool const is_over = m->sched.end.is_seen();
   bool const may_hold_a_lock = place != pause_in::program;
   bool const may_be_stopped = !may_hold_a_lock || (!is_over && place <= m->pause_reach.load(relaxed));
   THRUM_DCHECK(ranks_held() == 0);
@@ -208,7 +208,7 @@ void pause_if_still_asked(M& m) noexcept {
   m.attention.fetch_and(~m_attend::pause, relaxed);
   if (m.current == nullptr || is_on_signal_stack(m) || !m.sched.ms_signals.is_in_force()) return;
   enter(m);
-  if (m.sched.is_over.load(relaxed)) stop_for_good_if_possible(m);
+  if (m.sched.end.is_seen()) stop_for_good_if_possible(m);
   attend_to(*m.p);
   if (is_still_asked(m)) pause(m);
   clear_mark(m);

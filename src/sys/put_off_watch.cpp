@@ -33,7 +33,7 @@ constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
 }  // namespace
 
 void put_off_watch::look(std::int64_t now_ns) noexcept {
-  count(sched_.sysmon_looks);
+  count(sched_.sysmon.looks);
   came_soon_ = std::exchange(is_sighted_, false);
   is_active_ = false;
   anything_waits_ = false;

@@ -280,7 +280,7 @@ bool slice_watch::set_timer(M const& m, slice& seen, std::int64_t now_ns) noexce
     if (!is_gone) give_timers_up(now_ns);  // the kernel has no such timers, or none left
     return false;
   }
-  count(sched_.preemptions_asked);
+  count(sched_.sysmon.preemptions_asked);
   return true;
 }
 
@@ -311,13 +311,13 @@ bool slice_watch::request_is_on_its_way(M const& m, slice& seen, std::int64_t no
 bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
   constexpr std::int64_t fresh_ns = 10'000;
   constexpr int refusals_max = 3;  // where a look takes longer than fresh_ns, it is never fresh
-  if (!sched_.options.async_preemption && !sched_.signals_for_report.load(acquire)) {  // pairs with boot/report.cpp
+  if (!sched_.options.async_preemption && !sched_.world.loops_are_interrupted()) {
     m.attention.fetch_or(m_attend::pause, relaxed);
   } else {
     if (os::monotonic_ns() - looked_at_ns > fresh_ns && ++seen.refused <= refusals_max) return false;
     static_cast<void>(os::send_pause_signal(hint_of(m.tid)));
   }
-  count(sched_.preemptions_asked);
+  count(sched_.sysmon.preemptions_asked);
   return true;
 }
 

@@ -1,9 +1,7 @@
 #include "sys/sysmon.h"
 
 #include "os/clock.h"
-#include "os/futex.h"
 #include "os/lock.h"
-#include "sched/notify.h"
 #include "sched/poll.h"
 #include "sched/runnable.h"
 #include "sched/threads.h"
@@ -56,7 +54,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
 void sysmon::stop_looking() noexcept {
   if (!runs_) return;
   stopping_.store(true, release);  // pairs with watch()
-  ring_sysmon(sched_);
+  sched_.sysmon.ring();
   has_stopped_.sleep();
 }
 
@@ -78,8 +76,8 @@ void* sysmon::thread_main(void* self) {
 
 void sysmon::watch() noexcept {
   for (;;) {
-    std::uint32_t const bell = sched_.sysmon_bell.load(acquire);  // pairs with ring_sysmon
-    if (stopping_.load(acquire)) return;                          // pairs with stop_looking()
+    std::uint32_t const bell = sched_.sysmon.bell();
+    if (stopping_.load(acquire)) return;  // pairs with stop_looking()
     trace_if_due();
     rest const how = choose_rest();
     std::int64_t const limit_ns = say_how_long(how, limit_of(how));
@@ -100,17 +98,17 @@ void sysmon::watch() noexcept {
 bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept {
   if (how == rest::deep_sleep) {  // sysmon looks as soon as a P is used
     put_off_.let_sleep();
-    sched_.sysmon_looks_by_ns.store(0, relaxed);
-    return os::futex_wait(sched_.sysmon_bell, bell, limit_ns) != os::wait_result::timed_out;
+    sched_.sysmon.knows_timers_from(0);
+    return sched_.sysmon.sleep(bell, limit_ns);
   }
   std::int64_t now_ns = os::monotonic_ns();
   bool was_nudged = false;
   for (std::int64_t until_ns = now_ns + limit_ns;;) {
     until_ns = until_next_timer(until_ns, now_ns, was_nudged);
     std::int64_t const nap_ns = put_off_.nap_ns(std::max<std::int64_t>(until_ns - now_ns, 0));
-    static_cast<void>(os::futex_wait(sched_.sysmon_bell, bell, nap_ns));
-    std::uint32_t const bell_now = sched_.sysmon_bell.load(acquire);  // pairs with ring_sysmon
-    if (rings_of(bell_now) != rings_of(bell)) return true;
+    static_cast<void>(sched_.sysmon.sleep(bell, nap_ns));
+    std::uint32_t const bell_now = sched_.sysmon.bell();
+    if (sysmon_link::was_rung(bell, bell_now)) return true;
     was_nudged = bell_now != bell;
     bell = bell_now;
     now_ns = os::monotonic_ns();
@@ -120,18 +118,17 @@ bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept
 }
 
 // Returns the end of the sleep, which is earlier than `until_ns` if a timer is due before that and no P is idle. The
-// time that sysmon announces in sysmon_looks_by_ns is at the latest the time of that timer, so that no M nudges sysmon
+// time that sysmon announces (sysmon_link) is at the latest the time of that timer, so that no M nudges sysmon
 // for the same timer.
 //
 // While a P is idle, the timekeeper watches the timers. If sysmon was nudged all the same, that P was busy a moment ago
 // and may soon be busy again. If goroutines sleep and wake up on one P in turn, each of them would nudge sysmon. So
 // sysmon looks once more after timer_pace_ns at the latest, and no M nudges it until then.
 std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns, bool was_nudged) noexcept {
-  sched_.sysmon_looks_by_ns.store(until_ns, seq_cst);
-  store_load_fence();  // pairs with the seq_cst of the M that sets a timer: see have_sysmon_watch
+  sched_.sysmon.will_look_by(until_ns);
   if (sched_.idle_procs.load(seq_cst) != 0) {
     if (!was_nudged) return until_ns;
-    sched_.sysmon_looks_by_ns.store(now_ns, relaxed);
+    sched_.sysmon.knows_timers_from(now_ns);
     return std::min(until_ns, now_ns + timer_pace_ns);
   }
   std::int64_t first_ns = until_ns;
@@ -141,7 +138,7 @@ std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns
     first_ns = std::min(first_ns, when_ns);
     until_ns = std::min(until_ns, std::max(when_ns, now_ns + (is_away ? pause_min_ns : timer_pace_ns)));
   }
-  if (first_ns < sched_.sysmon_looks_by_ns.load(relaxed)) sched_.sysmon_looks_by_ns.store(first_ns, relaxed);
+  sched_.sysmon.knows_timers_from(first_ns);
   return until_ns;
 }
 
@@ -156,10 +153,8 @@ std::int64_t sysmon::longest_pause_ns() const noexcept { return puts_off_ ? paus
 // Ms rely on sysmon's next look (is_far_off), so a pause is at most as long as sysmon announced before the previous
 // pause. A deep sleep ends when a P is taken into use.
 std::int64_t sysmon::say_how_long(rest how, std::int64_t limit_ns) noexcept {
-  sched_.sysmon_is_slow.store(limit_ns != pause_min_ns, relaxed);  // relaxed: a hint, see leave_p_behind
-  std::int64_t const longest_ns = longest_pause_ns();
-  std::int64_t const said_ns = sched_.sysmon_pause_ns.load(relaxed);
-  sched_.sysmon_pause_ns.store(longest_ns, relaxed);
+  std::int64_t const said_ns = sched_.sysmon.longest_pause_ns();
+  sched_.sysmon.say_pace(limit_ns != pause_min_ns, longest_pause_ns());
   return how == rest::deep_sleep ? limit_ns : std::min(limit_ns, said_ns);
 }
 
@@ -203,14 +198,13 @@ sysmon::rest sysmon::choose_rest() noexcept {
   os::lock_guard const guard(sched_.lock);
   if (!all_idle()) return rest::pause;
   if (earliest_unwatched_timer(sched_) != never_ns || poll_is_unwatched(sched_)) return rest::doze;
-  sched_.sysmon_in_deep_sleep = true;
+  sched_.sysmon.begin_deep_sleep();
   return rest::deep_sleep;
 }
 
 verdict sysmon::look() noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
-  // acquire pairs with stop_others_if_goroutine_exits
-  if (M const* const exiting = sched_.exits_on.load(acquire)) exit_.look(*exiting, reports_, now_ns);
+  if (M const* const exiting = sched_.end.exiting_m()) exit_.look(*exiting, reports_, now_ns);
   put_off_.look(now_ns);
   auto const [all_still, puts_off] = put_off_.take_news();
   all_still_ = all_still;
@@ -252,7 +246,7 @@ verdict sysmon::look_at_syscalls(std::int64_t now_ns) noexcept {
   for (P* const p : sched_.procs) most = std::max(most, look_at_syscall(*p, p->seen, now_ns, wanted));
   wanted.settle();
   while (P* const p = wanted.take()) {
-    count(sched_.retaken);
+    count(sched_.sysmon.retaken);
     hand_off(sched_, *p);
     most = verdict::acted;
   }

@@ -28,8 +28,8 @@ bool win(M& m, P const& p) noexcept {
       os::chaos_point("unannounced.takes");
       os::barrier_in_all_threads();
       bool const is_untouched = m.attention.load(acquire) == m_attend::being_taken;
-      // An M whose goroutine has called exit() since the caller looked keeps its P. relaxed: seen after the barrier
-      bool const exits = m.sched.exits_on.load(relaxed) == &m;
+      // An M whose goroutine has called exit() since the caller looked keeps its P. It is seen after the barrier.
+      bool const exits = m.sched.end.exits_on(m);
       if (is_untouched && hint_of(m.p) == &p && hint_of(m.current) != nullptr && !exits) return true;
       // This clears only its own bit, because a `pause` may have come meanwhile. m waits until being_taken is cleared.
       m.attention.fetch_and(~m_attend::being_taken, release);
@@ -62,7 +62,8 @@ THRUM_NO_ASAN THRUM_NO_TSAN std::uintptr_t caller_in_program(G const& g, std::ui
 // A thread that waits for a lock of user code may wait for a goroutine that was paused while it held that lock (T05).
 void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
   s.lock.acquire();
-  M* const oldest = !s.stopping && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
+  M* const oldest =
+      !s.end.has_begun() && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
   s.lock.release();
   if (oldest != nullptr) {
     give_p(*oldest, p);
@@ -76,7 +77,8 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
 taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
   s.lock.acquire();
   // At the limit of threads the P stays where it is, unless it is only wanted for a moment.
-  bool const somebody_could_use_it = !s.stopping && (p.attention.load(relaxed) != 0 || a_thread_can_be_had_locked(s));
+  bool const somebody_could_use_it =
+      !s.end.has_begun() && (p.attention.load(relaxed) != 0 || a_thread_can_be_had_locked(s));
   s.lock.release();
   if (!somebody_could_use_it) return taking::no_thread;
   if (!win(m, p)) return taking::is_awake;
@@ -87,13 +89,12 @@ taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) no
   THRUM_DCHECK(m.away_from.load(relaxed) == nullptr);
   os::chaos_point("unannounced.taken");
   p.m = nullptr;
-  s.ms_without_p.fetch_add(1, relaxed);
+  s.unannounced.p_is_taken();
   // release pairs with settle_who_has_the_p and the signal handler: m's fields are as they should be
   m.attention.store(m_attend::away | m_attend::unannounced, release);
-  count(s.unannounced);
   {
     os::lock_guard const guard(s.lock);
-    s.blocking_sites.add(state.call, caller);
+    s.unannounced.sites.add(state.call, caller);
   }
   hand_on(s, p, state);
   return taking::done;

@@ -37,7 +37,7 @@ void forget(M& m) noexcept {
 }  // namespace
 
 void without_p_watch::look(std::int64_t now_ns) noexcept {
-  if (sched_.ms_without_p.load(relaxed) == 0) {
+  if (sched_.unannounced.without_p() == 0) {
     next_ = nullptr;
     rounds_to_go_ = 0;
     return;

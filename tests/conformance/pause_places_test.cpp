@@ -103,7 +103,7 @@ TEST_F(places_to_stop, T03_at_the_end_of_the_run_no_thread_is_stopped_in_the_vds
             ::sigfillset(&all);
             ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
             has_begun = true;
-            while (!rt::current_m()->sched.is_over.load(rt::acquire)) rt::cpu_relax();
+            while (!rt::current_m()->sched.end.is_seen()) rt::cpu_relax();
             is_asked_at(vdso(), rt::pause_in::libc);
             ++passed;
             is_signalled_at(some_place_in_the_program());

@@ -96,8 +96,8 @@ bool are_reached_beside_a_mark(void (*reach_all)()) {
     rt::os::barrier_in_all_threads();  // a thread that claims the P from now on sees the mark
     while (left != nullptr && left->claimed.load(rt::acquire) != rt::claim_for::nobody) rt::os::yield_thread();
     is_seen = m.away_from.load(rt::relaxed) != nullptr;
-    std::thread interrupts([&, looks = s.sysmon_looks.load(rt::relaxed)] {
-      EXPECT_TRUE(test::wait_until([&] { return s.sysmon_looks.load(rt::relaxed) > looks + 10 || is_done; }));
+    std::thread interrupts([&, looks = s.sysmon.looks.load(rt::relaxed)] {
+      EXPECT_TRUE(test::wait_until([&] { return s.sysmon.looks.load(rt::relaxed) > looks + 10 || is_done; }));
       EXPECT_FALSE(is_seen && is_done) << "not without that P";
       m.in_runtime.store(false, rt::release);
     });

@@ -142,9 +142,9 @@ TEST(unannounced_calls, S40_one_that_comes_back_into_the_c_library_does_not_stay
         asm volatile("" : : "r"(block.data()) : "memory");
       }
     });
-    EXPECT_TRUE(test::wait_until([&] { return s.ms_without_p.load(rt::relaxed) == 1; }));
+    EXPECT_TRUE(test::wait_until([&] { return s.unannounced.without_p() == 1; }));
     kernel.open();
-    EXPECT_TRUE(test::wait_until([&] { return s.ms_without_p.load(rt::relaxed) == 0; }));
+    EXPECT_TRUE(test::wait_until([&] { return s.unannounced.without_p() == 0; }));
     stop = true;
     all.wait();
   });
@@ -246,9 +246,9 @@ TEST(unannounced_calls, S40_one_that_comes_back_without_a_p_gets_one_although_it
       kernel.wait();
       while (!stop) rt::cpu_relax();
     });
-    while (s.ms_without_p.load(rt::relaxed) == 0) sleep_for(1ms);
+    while (s.unannounced.without_p() == 0) sleep_for(1ms);
     kernel.open();
-    while (s.ms_without_p.load(rt::relaxed) != 0) sleep_for(1ms);
+    while (s.unannounced.without_p() != 0) sleep_for(1ms);
     stop = true;
     all.wait();
   });

@@ -125,7 +125,7 @@ TEST_F(threads, S21_passing_the_limit_ends_the_program_beside_a_thread_that_slee
                        for (;;) ::pause();
                      });
                      rt::Sched& s = this_sched();
-                     EXPECT_TRUE(wait_until([&] { return s.ms_without_p.load(rt::relaxed) != 0; }));
+                     EXPECT_TRUE(wait_until([&] { return s.unannounced.without_p() != 0; }));
                      for (int i = 0; i < 7; ++i) {
                        go([] {
                          for (;;) rt::os::yield_thread();  // keeps its P

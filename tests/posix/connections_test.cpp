@@ -122,9 +122,9 @@ TEST_P(posix_connections, of_many_accepts_each_gets_one) {
 }
 
 int in_announced_calls() {
-  lock_of_sched const guard(this_sched().free_lock);
+  rt::runtime_mark const mark;
   int count = 0;
-  this_sched().g_slab.for_each([&](rt::G const& g) {
+  this_sched().records.for_each_g([&](rt::G const& g) {
     if (g.status.load(rt::relaxed) == rt::g_status::syscall) ++count;
   });
   return count;

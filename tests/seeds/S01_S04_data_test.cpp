@@ -256,9 +256,8 @@ census count_in_a_stopped_world() {
       found.idle_threads = ms_that(s, [](rt::M const& m) { return m.rests(); });
       found.global_queue = s.global_queue.size();
     }
-    rt::os::lock_guard const guard(s.free_lock);
-    cached += s.free_gs.size();
-    s.g_slab.for_each([&](rt::G const& g) {
+    cached += s.records.gs_dead();
+    s.records.for_each_g([&](rt::G const& g) {
       switch (status_of(g)) {
         case rt::g_status::idle:
         case rt::g_status::dead: ++dead; break;

@@ -44,7 +44,7 @@ TEST_P(ages, S01_one_that_waits_is_seen_and_keeps_the_time_of_that) {
     std::int64_t const since_ns = waiter.load()->waits_since_ns.load(rt::relaxed);
     EXPECT_GE(since_ns, begin_ns);
     EXPECT_LE(since_ns, rt::os::monotonic_ns());
-    auto const& looks = test::this_sched().sysmon_looks;
+    auto const& looks = test::this_sched().sysmon.looks;
     auto const before = looks.load(rt::relaxed);
     ASSERT_TRUE(sleep_until_so([&] { return looks.load(rt::relaxed) >= before + 5; }));  // it has been seen again
     EXPECT_TRUE(has_age(*waiter.load()));

@@ -66,11 +66,11 @@ TEST(spawning, S06_records_and_stacks_are_used_again) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
     spawn_and_wait(1000);
-    std::uint32_t const records = this_sched().gs_made;
+    std::uint32_t const records = this_sched().records.gs_made();
     std::size_t const stacks = this_sched().stacks.stats().carved;
     rt::os::count_calls();
     for (int round = 0; round < 20; ++round) spawn_and_wait(1000);
-    EXPECT_EQ(this_sched().gs_made, records);
+    EXPECT_EQ(this_sched().records.gs_made(), records);
     EXPECT_EQ(this_sched().stacks.stats().carved, stacks);
     EXPECT_EQ(rt::os::calls_made(rt::os::call::mmap), 0U);
     rt::os::clear_faults();

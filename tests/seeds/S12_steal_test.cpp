@@ -84,9 +84,9 @@ TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_rin
     observation seen;
     std::uint64_t taken_from_sleepers = 0;
     do {
-      taken_from_sleepers = this_sched().unannounced.load(rt::relaxed);
+      taken_from_sleepers = this_sched().unannounced.count.load(rt::relaxed);
       seen = watch_a_thief(expected.queued);
-    } while (this_sched().unannounced.load(rt::relaxed) != taken_from_sleepers);
+    } while (this_sched().unannounced.count.load(rt::relaxed) != taken_from_sleepers);
     EXPECT_EQ(seen.queued, static_cast<std::uint32_t>(expected.queued));
     EXPECT_EQ(seen.runs_first, expected.runs_first);
     EXPECT_EQ(seen.queued_by_thief, static_cast<std::uint32_t>(expected.taken - 1));

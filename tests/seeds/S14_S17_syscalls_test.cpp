@@ -141,14 +141,14 @@ TEST(syscalls, S17_SS_04_without_other_work_a_p_is_taken_after_ten_milliseconds)
     rt::Sched& s = test::this_sched();
     ASSERT_TRUE(spin_until([&] { return s.idle_procs.load(rt::relaxed) + s.spinning.load(rt::relaxed) > 0; }));
     for (int i = 0; i < 5; ++i) {  // having taken one it looks often, and could be too early for the next
-      auto const before = s.retaken.load(rt::relaxed);
+      auto const before = s.sysmon.retaken.load(rt::relaxed);
       auto const since = clock::now();
       auto taken = since;
       blocking([&] {
         EXPECT_TRUE(spin_until([&] {
           sit_in_the_kernel_for(500us);
           taken = clock::now();  // later than it was
-          return s.retaken.load(rt::relaxed) != before;
+          return s.sysmon.retaken.load(rt::relaxed) != before;
         }));
       });
       EXPECT_GE(taken - since, 10ms);

@@ -68,9 +68,9 @@ TEST(sysmon, S16_SS_07_it_does_not_look_at_an_idle_program) {
     run_at(procs, [] {
       rt::Sched& s = this_sched();
       auto const looks_while_asleep = [&] {
-        std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
+        std::uint64_t const before = s.sysmon.looks.load(rt::relaxed);
         sleep_for(200ms);
-        return s.sysmon_looks.load(rt::relaxed) - before;  // 20 at its slowest pace, 10,000 at its fastest
+        return s.sysmon.looks.load(rt::relaxed) - before;  // 20 at its slowest pace, 10,000 at its fastest
       };
       int tries = 0;
       while (looks_while_asleep() > 5) ASSERT_LT(++tries, 50);
@@ -88,7 +88,7 @@ TEST(sysmon, S16_SS_07_it_does_not_look_at_a_program_that_sleeps_in_the_kernel) 
     std::thread opener([&] {
       sleeps_deeply = test::wait_until([&] {
         rt::os::lock_guard const guard(s.lock);
-        return s.sysmon_in_deep_sleep;
+        return s.sysmon.is_in_deep_sleep();
       });
       kernel.open();
     });
@@ -102,8 +102,8 @@ TEST(sysmon, S16_SS_07_it_does_not_look_at_a_program_that_sleeps_in_the_kernel) 
 TEST(sysmon, S16_it_looks_at_a_busy_program) {
   run_at(2, [] {
     rt::Sched& s = this_sched();
-    std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
-    EXPECT_TRUE(spin_until([&] { return s.sysmon_looks.load(rt::relaxed) - before >= 10; }));
+    std::uint64_t const before = s.sysmon.looks.load(rt::relaxed);
+    EXPECT_TRUE(spin_until([&] { return s.sysmon.looks.load(rt::relaxed) - before >= 10; }));
     EXPECT_GE(read_stats().sysmon_looks, 10U);
   });
 }
@@ -115,10 +115,10 @@ std::vector<std::chrono::nanoseconds> times_between_looks(std::size_t count) {
   rt::Sched& s = this_sched();
   std::vector<std::chrono::nanoseconds> between;
   between.reserve(count);
-  std::uint64_t looks = s.sysmon_looks.load(rt::relaxed);
+  std::uint64_t looks = s.sysmon.looks.load(rt::relaxed);
   auto const looks_more = [&] {
     std::uint64_t now = looks;
-    while (now == looks) now = s.sysmon_looks.load(rt::relaxed);
+    while (now == looks) now = s.sysmon.looks.load(rt::relaxed);
     return now - std::exchange(looks, now);
   };
   static_cast<void>(looks_more());
@@ -133,7 +133,7 @@ std::vector<std::chrono::nanoseconds> times_between_looks(std::size_t count) {
 
 bool is_in_deep_sleep(rt::Sched& s) {
   rt::os::lock_guard const guard(s.lock);
-  return s.sysmon_in_deep_sleep;
+  return s.sysmon.is_in_deep_sleep();
 }
 
 // For fifty looks after sysmon was woken, the time is 20 us plus what the kernel adds to so short a sleep.
@@ -189,8 +189,8 @@ TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
     });
     auto const time_of = [&](std::uint64_t looks) {
       auto const since = clock::now();
-      std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
-      EXPECT_TRUE(spin_until([&] { return s.sysmon_looks.load(rt::relaxed) - before >= looks; }));
+      std::uint64_t const before = s.sysmon.looks.load(rt::relaxed);
+      EXPECT_TRUE(spin_until([&] { return s.sysmon.looks.load(rt::relaxed) - before >= looks; }));
       return clock::now() - since;
     };
     constexpr std::uint64_t until_it_is_slow = 50 + 10;
@@ -202,9 +202,9 @@ TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
       static_cast<void>(time_of(until_it_is_slow));
       auto const slow = time_of(some);  // 100 ms, at the least if nothing happens
       auto fast = slow;
-      std::uint64_t const taken = s.retaken.load(rt::relaxed);
+      std::uint64_t const taken = s.sysmon.retaken.load(rt::relaxed);
       blocking([&] {  // with the other P busy, this one is wanted
-        EXPECT_TRUE(spin_until([&] { return s.retaken.load(rt::relaxed) != taken; }));
+        EXPECT_TRUE(spin_until([&] { return s.sysmon.retaken.load(rt::relaxed) != taken; }));
         fast = time_of(some);
       });
       if (slow >= 90ms) ++slow_rounds;
@@ -260,7 +260,7 @@ bool sleeps_deeply(int naps) {
       }
       stop = true;
     });
-    EXPECT_TRUE(test::wait_until([&] { return s.sysmon_looks.load(rt::relaxed) > 0; }));  // it has begun
+    EXPECT_TRUE(test::wait_until([&] { return s.sysmon.looks.load(rt::relaxed) > 0; }));  // it has begun
     for (int i = 0; i < naps && !stop; ++i) sleep_for(100ms);
     stop = true;
     blocking([&] { watcher.join(); });

@@ -36,9 +36,9 @@ TEST_P(reuse, S30_what_was_created_has_ended_and_lies_in_the_free_lists) {
     for (auto const& p : s.procs) ended += p->counters.ended.load(rt::relaxed);
     EXPECT_EQ(ended, count);
     std::uint32_t dead = 0;
-    test::lock_of_sched const guard(s.free_lock);
-    s.g_slab.for_each([&](rt::G& g) { dead += g.status.load(rt::relaxed) == rt::g_status::dead ? 1U : 0U; });
-    EXPECT_EQ(dead, s.gs_made - 1) << "all but main";
+    rt::runtime_mark const mark;
+    s.records.for_each_g([&](rt::G& g) { dead += g.status.load(rt::relaxed) == rt::g_status::dead ? 1U : 0U; });
+    EXPECT_EQ(dead, s.records.gs_made() - 1) << "all but main";
   });
 }
 
@@ -64,7 +64,7 @@ TEST_P(reuse, SY14_records_that_all_ps_take_and_give_back_are_neither_lost_nor_s
     all.wait();
     EXPECT_EQ(ran, workers * rounds);
     constexpr int cached_max = 64;
-    EXPECT_LE(this_sched().gs_made, static_cast<std::uint32_t>(2 * workers + (procs() + 1) * cached_max + 1));
+    EXPECT_LE(this_sched().records.gs_made(), static_cast<std::uint32_t>(2 * workers + (procs() + 1) * cached_max + 1));
   });
 }
 
@@ -88,7 +88,7 @@ TEST(reuse, S30_an_m_goes_on_with_the_next_goroutine) {
 TEST(reuse, S30_goexit_ends_a_goroutine_like_a_return) {
   run_at(1, [] {
     std::uint64_t const before = this_p().counters.ended.load(rt::relaxed);
-    std::uint32_t const records = this_sched().gs_made;
+    std::uint32_t const records = this_sched().records.gs_made();
     wait_group all;
     int cleaned = 0;
     for (int round = 0; round < 10; ++round) {
@@ -103,7 +103,7 @@ TEST(reuse, S30_goexit_ends_a_goroutine_like_a_return) {
     thrum::yield();
     EXPECT_EQ(cleaned, 1000);
     EXPECT_EQ(this_p().counters.ended.load(rt::relaxed) - before, 1000U);
-    EXPECT_LE(this_sched().gs_made, records + 128U) << "and its record is used again";
+    EXPECT_LE(this_sched().records.gs_made(), records + 128U) << "and its record is used again";
   });
 }
 

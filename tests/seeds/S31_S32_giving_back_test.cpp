@@ -64,9 +64,9 @@ TEST(surplus_threads, S31_end_while_the_program_sleeps) {
     std::uint64_t looks = 0;
     tries = 0;
     do {
-      std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
+      std::uint64_t const before = s.sysmon.looks.load(rt::relaxed);
       sleep_for(200ms);
-      looks = s.sysmon_looks.load(rt::relaxed) - before;
+      looks = s.sysmon.looks.load(rt::relaxed) - before;
     } while (looks > 5 && ++tries < 50);
     EXPECT_LE(looks, 5U) << "with nothing left to give back it sleeps deeply";
   });
@@ -226,7 +226,7 @@ TEST_P(just_parking, SK05_deep_then_blocked_senders_keep_their_values) {
       }
       if (round % 4 == 0) {  // all of them are blocked for so long that their stacks are looked at
         ASSERT_TRUE(test::wait_until([] { return test::waiting_for(rt::wait_reason::chan_send) == senders; }));
-        auto const& looks = test::this_sched().sysmon_looks;
+        auto const& looks = test::this_sched().sysmon.looks;
         ASSERT_TRUE(test::wait_until([&looks, before = looks.load(rt::relaxed), since = clock::now()] {
           sleep_for(1ms);
           return looks.load(rt::relaxed) >= before + 3 && clock::now() >= since + 3ms;

@@ -1,4 +1,4 @@
-// S40: there are never more goroutines in user code than Ps. The one exception is counted in Sched::ms_without_p: a
+// S40: there are never more goroutines in user code than Ps. The one exception is counted in Sched::unannounced: a
 // thread that came back from an unannounced call runs without a P until its next use of the runtime or sysmon's next
 // look.
 #include "core/current.h"
@@ -51,7 +51,7 @@ in_user_code look_locked(rt::Sched const& s) {
 }
 
 bool is_kept(rt::Sched const& s, in_user_code const& seen) {
-  return seen.by_right <= s.procs.size() && seen.without_p <= s.ms_without_p.load(rt::relaxed);
+  return seen.by_right <= s.procs.size() && seen.without_p <= s.unannounced.without_p();
 }
 
 // Called with sched.lock held. No P changes its owner meanwhile, because a thread that pauses a goroutine, hands a P

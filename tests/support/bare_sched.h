@@ -25,7 +25,7 @@ class bare_sched {
 
   explicit bare_sched(rt::settings const& chosen) : s_(std::make_unique<rt::Sched>(chosen)) {
     int const procs = chosen.procs;
-    EXPECT_TRUE(s_->global_queue.reserve(100'000) && s_->free_gs.reserve(100'000));
+    EXPECT_TRUE(s_->global_queue.reserve(100'000) && s_->records.reserve(100'000));
     for (int i = 0; i < procs; ++i) {
       p(i).transition(rt::p_status::stopped, rt::p_status::running);
       ms_.push_back(std::make_unique<rt::M>(*s_, i + 1));

@@ -88,9 +88,8 @@ inline bool somebody_is_parked_on(void const* object) {
 // queue's lock until it has.
 inline int waiting_for(rt::wait_reason reason) {
   rt::runtime_mark const mark;
-  rt::os::lock_guard const guard(this_sched().free_lock);
   int waiting = 0;
-  this_sched().g_slab.for_each([&](rt::G const& g) {
+  this_sched().records.for_each_g([&](rt::G const& g) {
     if (g.status.load(rt::relaxed) == rt::g_status::waiting && rt::hint_of(g.waits_for) == reason) ++waiting;
   });
   return waiting;

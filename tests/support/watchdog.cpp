@@ -85,7 +85,7 @@ watched_run::~watched_run() { watched.store(nullptr, rt::release); }
 THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
   print_error("scheduler: procs=%d idle_procs=%d spinning=%d global=%u threads=%d idle_threads=%d stopping=%d",
               s.procs.size(), s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed),
-              s.global_size.load(rt::relaxed), s.ms.total(), s.ms.without_work(), s.stopping ? 1 : 0);
+              s.global_size.load(rt::relaxed), s.ms.total(), s.ms.without_work(), s.end.has_begun() ? 1 : 0);
   for (auto const& p : s.procs) {
     if (p->status.load(rt::relaxed) == rt::p_status::idle && p->queue.looks_empty()) continue;
     print_error("P %d [%s] queued=%u%s tick=%u attention=%u m=%d", p->id, rt::name_of(p->status.load(rt::relaxed)),
@@ -99,7 +99,7 @@ THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
                 m->in_runtime.load(rt::relaxed) ? " in_runtime" : "",
                 g != nullptr ? static_cast<long long>(g->id) : -1LL);
   }
-  s.g_slab.for_each([](rt::G& g) THRUM_NO_TSAN {
+  s.records.for_each_g_unlocked([](rt::G& g) THRUM_NO_TSAN {
     auto const status = g.status.load(rt::relaxed);
     if (status == rt::g_status::idle || status == rt::g_status::dead) return;
     print_error("goroutine %llu [%s%s%s] %s", static_cast<unsigned long long>(g.id), rt::name_of(status),

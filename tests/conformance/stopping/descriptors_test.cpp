@@ -57,7 +57,7 @@ TEST(descriptors_at_the_end, NE13_a_goroutine_that_is_stopped_while_it_closes_on
       rt::os::lock& of_timer = d->side(rt::poll_side_name::read).timer.load(rt::acquire)->lock;
       of_timer.acquire();
       is_held = true;
-      bool const is_over = test::wait_until([&] { return s.is_over.load(rt::seq_cst); });
+      bool const is_over = test::wait_until([&] { return s.end.is_seen_in_order(); });
       EXPECT_TRUE(is_over);
       rt::os::send_pause_signal(closer.load()->tid);
       of_timer.release();

@@ -39,9 +39,9 @@ void compute_for(nanoseconds length) {
 bool wait_until_sysmon_is_slow() {
   rt::Sched const& s = this_sched();
   return spin_until([&] {
-    std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
+    std::uint64_t const before = s.sysmon.looks.load(rt::relaxed);
     compute_for(5ms);
-    return s.sysmon_looks.load(rt::relaxed) == before;
+    return s.sysmon.looks.load(rt::relaxed) == before;
   });
 }
 
@@ -105,12 +105,12 @@ wake_up wake_up_beside_a_computing_waker() {
   EXPECT_TRUE(wait_until_sysmon_is_slow());
   EXPECT_TRUE(spin_until(others_are_idle));
   this_p().wakes_at_once.store(0, rt::relaxed);  // what the round before has taught it
-  std::uint32_t const bell = s.sysmon_bell.load(rt::relaxed);
-  std::uint64_t const looks = s.sysmon_looks.load(rt::relaxed);
+  std::uint32_t const bell = s.sysmon.bell();
+  std::uint64_t const looks = s.sysmon.looks.load(rt::relaxed);
   way.wake();
-  wake_up seen{s.sysmon_bell.load(rt::relaxed) != bell, 0};
+  wake_up seen{s.sysmon.bell() != bell, 0};
   EXPECT_TRUE(spin_until([&] { return has_started || !others_are_idle(); }));
-  seen.sysmon_looks = s.sysmon_looks.load(rt::relaxed) - looks;
+  seen.sysmon_looks = s.sysmon.looks.load(rt::relaxed) - looks;
   EXPECT_TRUE(spin_until([&] { return has_started.load(); }));
   woken.wait();
   return seen;

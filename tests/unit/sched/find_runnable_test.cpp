@@ -206,7 +206,7 @@ TEST(find_runnable, S10_a_run_that_is_over_ends_the_search) {
   bare_sched s(2);
   {
     os::lock_guard const guard(s->lock);
-    s->stopping = true;
+    ASSERT_TRUE(s->end.begin());
   }
   EXPECT_EQ(find_runnable(s.m(0)).g, nullptr);
   s.p(1).attention.fetch_or(attend::stopping, relaxed);

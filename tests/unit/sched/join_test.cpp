@@ -109,9 +109,9 @@ TEST(join_in_place, T07_the_entry_left_behind_is_dropped_and_the_record_used_aga
       EXPECT_EQ(sum, 199 * 200 / 2);
     };
     for (int i = 0; i < 10; ++i) burst();
-    std::uint32_t const records = this_sched().gs_made;
+    std::uint32_t const records = this_sched().records.gs_made();
     for (int i = 0; i < 200; ++i) burst();
-    EXPECT_LE(this_sched().gs_made, records + 512U) << "40,000 children later";
+    EXPECT_LE(this_sched().records.gs_made(), records + 512U) << "40,000 children later";
   });
 }
 

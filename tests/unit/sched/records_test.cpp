@@ -40,27 +40,27 @@ TEST(dead_gs, SC_26_a_p_keeps_at_most_64_and_sends_32_on) {
   bare_sched s(1);
   auto const gs = take_gs(s.p(0), 200);
   while (s.p(0).free_g_count > 0) static_cast<void>(take_dead_g(s.p(0)));  // the rest of the batch
-  std::uint32_t const global_before = s->free_gs.size();
+  std::uint32_t const global_before = s->records.gs_dead();
   for (std::size_t i = 0; i < 64; ++i) put_dead_g(s.p(0), *gs[i]);
   EXPECT_EQ(s.p(0).free_g_count, 64U);
-  EXPECT_EQ(s->free_gs.size(), global_before);
+  EXPECT_EQ(s->records.gs_dead(), global_before);
   put_dead_g(s.p(0), *gs[64]);
   EXPECT_EQ(s.p(0).free_g_count, 33U);
-  EXPECT_EQ(s->free_gs.size(), global_before + 32);
+  EXPECT_EQ(s->records.gs_dead(), global_before + 32);
 }
 
 TEST(dead_gs, SC_26_an_empty_cache_takes_at_most_32_from_the_global_list) {
   bare_sched s(2);
   auto const gs = take_gs(s.p(0), 320);
   for (G* const g : gs) put_dead_g(s.p(0), *g);
-  std::uint32_t const before = s->free_gs.size();
+  std::uint32_t const before = s->records.gs_dead();
   ASSERT_GE(before, 100U);
-  std::uint32_t const made = s->gs_made;
+  std::uint32_t const made = s->records.gs_made();
   G* const first = take_dead_g(s.p(1));
   EXPECT_NE(first, nullptr);
   EXPECT_EQ(s.p(1).free_g_count, 31U);
-  EXPECT_EQ(s->free_gs.size(), before - 32);
-  EXPECT_EQ(s->gs_made, made) << "none is made while others lie idle";
+  EXPECT_EQ(s->records.gs_dead(), before - 32);
+  EXPECT_EQ(s->records.gs_made(), made) << "none is made while others lie idle";
 }
 
 TEST(dead_gs, S06_every_record_is_handed_out_once) {
@@ -72,10 +72,10 @@ TEST(dead_gs, S06_every_record_is_handed_out_once) {
     ASSERT_TRUE(out.insert(g).second);
   }
   for (G* const g : out) put_dead_g(s.p(0), *g);
-  std::uint32_t const made = s->gs_made;
+  std::uint32_t const made = s->records.gs_made();
   std::set<G*> again;
   for (int i = 0; i < 5000; ++i) ASSERT_TRUE(again.insert(take_dead_g(s.p(i % 2))).second);
-  EXPECT_LE(s->gs_made, made + 64) << "what had died was used again";
+  EXPECT_LE(s->records.gs_made(), made + 64) << "what had died was used again";
 }
 
 TEST(dead_gs, without_memory_there_is_none_and_later_there_is) {
@@ -110,20 +110,20 @@ TEST(sudogs, S26_a_p_keeps_at_most_128_and_gives_half_of_them_away) {
   auto const all = take_sudogs(s.p(0), 129);
   for (std::size_t i = 0; i < 128; ++i) put_sudog(s.p(0), all[i]);
   EXPECT_EQ(s.p(0).sudogs.size(), 128U);
-  EXPECT_EQ(s->free_sudogs.size(), 0U);
+  EXPECT_EQ(s->records.sudogs_free(), 0U);
   put_sudog(s.p(0), all[128]);
   EXPECT_EQ(s.p(0).sudogs.size(), 64U);
-  EXPECT_EQ(s->free_sudogs.size(), 65U);
+  EXPECT_EQ(s->records.sudogs_free(), 65U);
 }
 
 TEST(sudogs, S26_an_empty_cache_is_filled_with_half_from_the_global_pool) {
   bare_sched s(2);
   for (sudog* const one : take_sudogs(s.p(0), 300)) put_sudog(s.p(0), one);
-  std::uint32_t const before = s->free_sudogs.size();
+  std::uint32_t const before = s->records.sudogs_free();
   ASSERT_GE(before, 64U);
   EXPECT_NE(take_sudog(s.p(1)), nullptr);
   EXPECT_EQ(s.p(1).sudogs.size(), 63U);
-  EXPECT_EQ(s->free_sudogs.size(), before - 64);
+  EXPECT_EQ(s->records.sudogs_free(), before - 64);
 }
 
 TEST(sudogs, S26_one_that_comes_back_is_clean) {

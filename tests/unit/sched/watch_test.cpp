@@ -23,7 +23,7 @@ std::int64_t set_timer(bare_sched& s, G& sleeper) {
   sleeper.status.store(g_status::waiting, relaxed);
   std::int64_t const when_ns = os::monotonic_ns() + 1'000'000;
   static_cast<void>(s.p(0).timers.add(sleeper, when_ns));
-  s->sysmon_looks_by_ns.store(never_ns, relaxed);
+  s->sysmon.will_look_by(never_ns);
   return when_ns;
 }
 
@@ -40,7 +40,7 @@ TEST(watch, S27_sysmon_is_told_of_a_timer_if_the_last_idle_p_is_taken_meanwhile)
   fake_gs gs(1);
   std::int64_t const when_ns = set_timer(s, gs[0]);
   EXPECT_FALSE(see_that_timers_are_watched(*s));
-  EXPECT_EQ(s->sysmon_looks_by_ns.load(relaxed), when_ns);
+  EXPECT_EQ(s->sysmon.looks_by_ns(), when_ns);
 }
 
 TEST(watch, S27_where_a_p_changes_hands_sysmon_is_told_of_the_timers_if_no_p_is_idle) {
@@ -48,7 +48,7 @@ TEST(watch, S27_where_a_p_changes_hands_sysmon_is_told_of_the_timers_if_no_p_is_
   fake_gs gs(1);
   std::int64_t const when_ns = set_timer(s, gs[0]);
   EXPECT_FALSE(see_that_all_is_watched(*s));
-  EXPECT_EQ(s->sysmon_looks_by_ns.load(relaxed), when_ns);
+  EXPECT_EQ(s->sysmon.looks_by_ns(), when_ns);
 }
 
 // The M may find work, so that no P is idle then.
@@ -64,7 +64,7 @@ TEST(watch, S27_an_m_that_is_started_to_search_owes_a_look_at_the_timers) {
   s.m(1).spinning = false;
   s->spinning.store(0, relaxed);
   pay_owed_watch(s.m(1));
-  EXPECT_EQ(s->sysmon_looks_by_ns.load(relaxed), when_ns);
+  EXPECT_EQ(s->sysmon.looks_by_ns(), when_ns);
 }
 
 // No M rests, so the P goes to the thread of a goroutine that was paused, which watches nothing.

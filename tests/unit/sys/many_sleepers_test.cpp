@@ -90,9 +90,9 @@ TEST(many_sleepers, T04_one_that_computes_among_them_gets_a_p) {
         kernel.wait();
         while (!stop) rt::cpu_relax();
       });
-      while (s.ms_without_p.load(rt::relaxed) <= sleepers) sleep_for(1ms);
+      while (s.unannounced.without_p() <= sleepers) sleep_for(1ms);
       kernel.open();
-      while (s.ms_without_p.load(rt::relaxed) > sleepers) sleep_for(1ms);
+      while (s.unannounced.without_p() > sleepers) sleep_for(1ms);
       stop = true;
       all.wait();
     });
@@ -111,9 +111,9 @@ TEST(many_sleepers, T04_at_the_limit_of_threads_sysmon_does_not_look_all_the_tim
     std::atomic<bool> is_counted{false};
     std::thread counts([&] {
       while (begun < threads - 1) std::this_thread::sleep_for(1ms);  // M0 is none of them
-      std::uint64_t const before = s.sysmon_looks.load(rt::relaxed);
+      std::uint64_t const before = s.sysmon.looks.load(rt::relaxed);
       std::this_thread::sleep_for(500ms);
-      looks = s.sysmon_looks.load(rt::relaxed) - before;
+      looks = s.sysmon.looks.load(rt::relaxed) - before;
       is_counted = true;
       for (int i = 0; i < threads + 2; ++i) kernel.open();
     });

@@ -19,7 +19,7 @@ TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_for_an_idle_p) {
     sched.m(1).p = nullptr;
     rt::put_idle_p(*sched, sched.p(1));  // its M is away, and there is no other
   }
-  sched->ms_without_p.store(1, rt::relaxed);  // it has a goroutine, and will come: no thread is made for the P
+  sched->unannounced.p_is_taken();  // it has a goroutine, and will come: no thread is made for the P
   fake_gs gs(1);
   static_cast<void>(sched.p(0).queue.swap_next(test::push, gs.plain(0)));
   rt::put_off_watch watch(*sched);
@@ -41,7 +41,7 @@ TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_to_watch_a_timer
     sched.m(1).p = nullptr;
     rt::put_idle_p(*sched, sched.p(1));  // its M is away, and there is no other
   }
-  sched->ms_without_p.store(1, rt::relaxed);  // it has a goroutine, and will come: no thread is made for the P
+  sched->unannounced.p_is_taken();  // it has a goroutine, and will come: no thread is made for the P
   fake_gs gs(1);
   ASSERT_TRUE(sched.p(0).timers.reserve(1));
   static_cast<void>(sched.p(0).timers.add(gs[0], rt::os::monotonic_ns()));

@@ -60,7 +60,7 @@ class one_busy_thread {
 
   rt::M& m() { return sched_.m(0); }
   rt::sightings::time_slice& seen() { return sched_.p(0).seen.slice; }
-  std::uint64_t asked() { return sched_->preemptions_asked.load(rt::relaxed); }
+  std::uint64_t asked() { return sched_->sysmon.preemptions_asked.load(rt::relaxed); }
 
   // Looks until `holds`.
   template <class F>

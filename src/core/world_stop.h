@@ -1,0 +1,80 @@
+// A stop of the world, as a state: which thread may stop the world, and how many Ps have to stop. sched/world.h has the
+// protocol.
+//
+// One thread at a time has the right to stop the world or to call a function on every P (core/safe_point_round.h). The
+// right is a lock, so that a thread which wants it can try without blocking. A thread waits for it only at a safe point,
+// because the holder may be waiting for that thread's P.
+//
+// The numbers are under sched.lock. This class takes no lock by itself except the one that is the right.
+#pragma once
+
+#include "base/atomic.h"
+#include "core/pauses.h"
+#include "os/lock.h"
+#include "os/note.h"
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+class world_stop {
+ public:
+  // --- the right to stop the world. Any thread ---
+
+  // Returns false if another thread has the right.
+  [[nodiscard]] bool try_to_take() noexcept { return lock_.try_acquire(); }
+  void give_back() noexcept { lock_.release(); }
+
+  // The run is about to end. After this no goroutine asks for the right. relaxed: a thread that sees it late tries to
+  // acquire the right, and the thread that ends the run waits until it has the right itself.
+  void forbid() noexcept { is_forbidden_.store(true, relaxed); }
+  [[nodiscard]] bool is_forbidden() const noexcept { return is_forbidden_.load(relaxed); }
+
+  // --- a stop. Under sched.lock ---
+
+  // The thread that has the right asks `procs` Ps to stop.
+  void begin(int procs) noexcept {
+    ++holders_;
+    all_have_stopped_.clear();
+    procs_left_ = procs;
+  }
+  // A P has stopped. Wakes the thread that stops the world if it was the last one.
+  void one_has_stopped() noexcept {
+    if (--procs_left_ == 0) all_have_stopped_.wake();
+  }
+  // The world runs again, and the thread that had stopped it has started what it had to start.
+  void has_restarted() noexcept { --holders_; }
+
+  // Whether a thread has stopped the world, or is stopping or restarting it.
+  [[nodiscard]] bool is_under_way() const noexcept { return holders_ != 0; }
+  [[nodiscard]] std::int32_t procs_left() const noexcept { return procs_left_; }
+
+  // The note on which the thread that stops the world sleeps until all Ps have stopped. Not under the lock.
+  [[nodiscard]] os::note& all_have_stopped() noexcept { return all_have_stopped_; }
+
+  // --- reports. Any thread ---
+
+  // For a report with which the program ends: loops are interrupted by signal even if preemption by signal is off
+  // (boot/report.h).
+  void interrupt_loops() noexcept { loops_are_interrupted_.store(true, release); }
+  // acquire pairs with interrupt_loops: the handler of the signal is in force
+  [[nodiscard]] bool loops_are_interrupted() const noexcept { return loops_are_interrupted_.load(acquire); }
+
+  // Statistics, written by the thread that has the right.
+  durations stopping_took;  // from the request until all Ps had stopped
+  durations stopped_for;    // from the request until they were started
+
+ private:
+  os::lock lock_{lock_rank::safe_point};
+  atomic<bool> is_forbidden_{false};
+  atomic<bool> loops_are_interrupted_{false};
+  // under sched.lock
+  std::int32_t procs_left_ = 0;  // Ps that have not stopped
+  // The number of threads that have stopped the world and not finished restarting it. It is 2 only for a moment, because
+  // a thread gives the right back before it has finished.
+  std::int32_t holders_ = 0;
+
+  os::note all_have_stopped_;
+};
+
+}  // namespace thrum::rt
