@@ -16,6 +16,7 @@
 namespace thrum::posix {
 
 class place;
+struct bucket_walk;
 struct owned_mutex;
 
 struct alignas(rt::cache_line_bytes) address_bucket {
@@ -23,6 +24,8 @@ struct alignas(rt::cache_line_bytes) address_bucket {
   // Under the lock. Whether `first` is null is also read without the lock.
   rt::atomic<place*> first{nullptr};
   place* last = nullptr;
+  std::uint64_t entered = 0;     // how many places have entered
+  bucket_walk* walks = nullptr;  // the list of walks that are under way
   owned_mutex* owned = nullptr;  // the list of records of mutexes that goroutines own (owners.h)
 };
 

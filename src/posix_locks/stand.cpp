@@ -8,6 +8,7 @@
 #include "posix_locks/owners.h"
 #include "sched/timers.h"
 #include "sync/wait.h"
+#include "wait/release_all.h"
 
 #include <new>
 #include <utility>
@@ -24,6 +25,7 @@ class places {
   static void enter(place& one) noexcept {
     address_bucket& bucket = one.bucket_;
     one.is_in_bucket_ = true;
+    one.number_ = ++bucket.entered;
     one.next_ = nullptr;
     one.before_ = std::exchange(bucket.last, &one);
     if (one.before_ == nullptr) {
@@ -36,6 +38,9 @@ class places {
   static void leave(place& one) noexcept {
     if (!std::exchange(one.is_in_bucket_, false)) return;
     address_bucket& bucket = one.bucket_;
+    for (bucket_walk* walk = bucket.walks; walk != nullptr; walk = walk->next) {
+      if (walk->at == &one) walk->at = one.next_;
+    }
     if (one.before_ == nullptr) {
       bucket.first.store(one.next_, relaxed);  // relaxed: an unlock that sees the old value only looks in vain
     } else {
@@ -57,16 +62,67 @@ class places {
     }
   }
 
-  // Chooses one or all of the places for this address that are not chosen, and calls chosen(place) for each.
+  // Chooses the first place for this address that is not chosen, and calls chosen(place) for it.
   template <class F>
-  static void choose(address_bucket& bucket, void const* address, std::uint32_t epoch, how_many count,
-                     F chosen) noexcept {
+  static void choose_one(address_bucket& bucket, void const* address, std::uint32_t epoch, F chosen) noexcept {
     for_each(bucket, epoch, [&](place& one) {
-      if (one.address_ != address || one.is_chosen_) return true;
+      if (one.address_ != address || one.is_chosen_ || is_about_to_be_chosen(one)) return true;
       one.is_chosen_ = true;
       chosen(one);
-      return count == how_many::all;
+      return false;
     });
+  }
+
+  // Whether a broadcast that is under way has yet to choose this place.
+  static bool is_about_to_be_chosen(place const& one) noexcept {
+    if (!one.is_in_bucket_ || one.is_chosen_) return false;
+    bucket_walk const* walk = one.bucket_.walks;
+    while (walk != nullptr && (walk->broadcast_to != one.address_ || one.number_ > walk->until)) walk = walk->next;
+    return walk != nullptr;
+  }
+
+  // Calls visit(place), under the bucket's lock, for the places of this run that are in the bucket. The lock is not
+  // held on entry, between chunks and on return. It calls released() each time that it has released the lock. Drops the
+  // places of runs that are over.
+  template <class Visit, class Released>
+  static void visit_in_chunks(address_bucket& bucket, std::uint32_t epoch, void const* broadcast_to, Visit visit,
+                              Released released) noexcept {
+    bucket.lock.acquire();
+    bucket_walk walk{broadcast_to, bucket.entered, bucket.first.load(relaxed), bucket.walks};
+    begin(bucket, walk);
+    auto const is_over = [&] { return walk.at == nullptr || walk.at->number_ > walk.until; };
+    for (;;) {
+      for (std::uint32_t left = woken_at_once; left > 0 && !is_over(); --left) {
+        place& one = *std::exchange(walk.at, walk.at->next_);
+        if (one.epoch_ == epoch) {
+          visit(one);
+        } else {
+          leave(one);
+        }
+      }
+      bool const more = !is_over();
+      if (!more) end(bucket, walk);
+      bucket.lock.release();
+      os::chaos_point("locks.released");
+      released();
+      if (!more) return;
+      for (int i = 0; i < 16; ++i) cpu_relax();  // half a microsecond, in which threads that spin see the lock free
+      bucket.lock.acquire();
+    }
+  }
+
+  // Chooses all places for this address that are not chosen, and calls chosen(place) for each, as above.
+  template <class Chosen, class Released>
+  static void choose_all(address_bucket& bucket, void const* address, std::uint32_t epoch, Chosen chosen,
+                         Released released) noexcept {
+    visit_in_chunks(
+        bucket, epoch, address,
+        [&](place& one) {
+          if (one.address_ != address || one.is_chosen_) return;
+          one.is_chosen_ = true;
+          chosen(one);
+        },
+        released);
   }
 
   static void set_word(place& one, g_list& runnable) noexcept {
@@ -94,6 +150,15 @@ class places {
       return !any;
     });
     return any;
+  }
+
+ private:
+  // Not inlined, because gcc 12 would warn of a local variable that stays in the list.
+  [[gnu::noinline]] static void begin(address_bucket& bucket, bucket_walk& walk) noexcept { bucket.walks = &walk; }
+  static void end(address_bucket& bucket, bucket_walk const& walk) noexcept {
+    bucket_walk** link = &bucket.walks;
+    while (*link != &walk) link = &(*link)->next;
+    *link = walk.next;
   }
 };
 
@@ -129,12 +194,8 @@ constinit bucket_set to_look_at{};  // all waiters there have to be woken and tr
 void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
   auto const wake_in_each = [&](bucket_set& of, void (*wake)(place&, g_list&) noexcept) {
     of.take_each([&](std::size_t index) {
-      address_bucket& bucket = address_buckets[index];
-      os::lock_guard const guard(bucket.lock);
-      places::for_each(bucket, epoch, [&](place& one) {
-        wake(one, runnable);
-        return true;
-      });
+      places::visit_in_chunks(
+          address_buckets[index], epoch, nullptr, [&](place& one) { wake(one, runnable); }, [] {});
     });
   };
   wake_in_each(called, places::wake_if_called);
@@ -208,7 +269,7 @@ void place::forget_choice() noexcept {
 void place::leave_locked() noexcept { places::leave(*this); }
 
 void place::choose_another(g_list& runnable) noexcept {
-  places::choose(bucket_, address_, epoch_, how_many::one, [&](place& one) { places::set_word(one, runnable); });
+  places::choose_one(bucket_, address_, epoch_, [&](place& one) { places::set_word(one, runnable); });
 }
 
 bool place::park(std::int64_t deadline_ns) noexcept {
@@ -242,15 +303,16 @@ bool place::is_chosen() noexcept {
 bool place::leave() noexcept {
   runtime_mark const mark;
   os::lock_guard const guard(bucket_.lock);
+  bool const was_chosen = is_chosen_ || places::is_about_to_be_chosen(*this);
   places::leave(*this);
-  return is_chosen_;
+  return was_chosen;
 }
 
 // --- the thread that unlocks or signals ---
 
 namespace {
 
-void choose_and_ready(address_bucket& bucket, void const* address, about what, how_many count) noexcept {
+void choose_one_and_ready(address_bucket& bucket, void const* address, about what) noexcept {
   M& m = *current_m();
   enter(m);
   g_list runnable;
@@ -258,7 +320,7 @@ void choose_and_ready(address_bucket& bucket, void const* address, about what, h
   {
     os::lock_guard const guard(bucket.lock);
     gives_way = what == about::mutex && places::any_chosen_waits_for(m, bucket, address);
-    places::choose(bucket, address, m.sched.epoch, count, [&](place& one) { places::set_word(one, runnable); });
+    places::choose_one(bucket, address, m.sched.epoch, [&](place& one) { places::set_word(one, runnable); });
   }
   os::chaos_point("locks.chosen");
   ready_all(m, runnable);
@@ -268,14 +330,35 @@ void choose_and_ready(address_bucket& bucket, void const* address, about what, h
   thrum::yield();
 }
 
+void choose_all_and_ready(address_bucket& bucket, void const* address) noexcept {
+  M& m = *current_m();
+  enter(m);
+  crowd_to_wake crowd(m);
+  g_list runnable;
+  places::choose_all(
+      bucket, address, m.sched.epoch,
+      [&](place& one) {
+        places::leave(one);  // so that later signals do not have to pass over it
+        places::set_word(one, runnable);
+      },
+      [&] { crowd.wake(runnable); });
+  leave(m);
+}
+
 bool choose_and_call(address_bucket& bucket, void const* address, how_many count) noexcept {
   signals_blocked const quiet;
-  os::lock_guard const guard(bucket.lock);
+  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
   bool any = false;
-  places::choose(bucket, address, Sched::live_epoch.load(relaxed), count, [&](place& one) {
+  auto const call = [&](place& one) {
     places::call(one);
     any = true;
-  });
+  };
+  if (count == how_many::all) {
+    places::choose_all(bucket, address, epoch, call, [] {});
+  } else {
+    os::lock_guard const guard(bucket.lock);
+    places::choose_one(bucket, address, epoch, call);
+  }
   return any;
 }
 
@@ -285,7 +368,11 @@ THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) n
   int const errno_before = errno;
   address_bucket& bucket = bucket_of(address, what);
   if (locks_park() && !must_not_park()) {
-    choose_and_ready(bucket, address, what, count);
+    if (count == how_many::one) {
+      choose_one_and_ready(bucket, address, what);
+    } else {
+      choose_all_and_ready(bucket, address);
+    }
   } else if (is_process_of_waiters()) {
     if (!holds_no_bucket()) {
       to_look_at.add(bucket);

@@ -57,6 +57,12 @@
 // and locks the mutex. A thread that changes what the goroutine waits for does so under the mutex, so after that
 // unlock, and therefore finds the goroutine in the bucket. The goroutine leaves its place under the bucket's lock and
 // sees there whether it was chosen. So a timeout takes no signal away from other waiters.
+//
+// A broadcast has many waiters, and so may the bell, so both visit a bucket in chunks and release its lock in between
+// (bucket_walk). A broadcast wakes the waiters that were in the bucket when it began, and counts as done from that
+// moment: goroutines that enter meanwhile wait for the next one, a signal passes over the waiters that the broadcast
+// has yet to choose, and such a waiter was signalled even if its time is over before it is chosen. Otherwise a signal
+// could be spent on a waiter that is woken anyway, and a goroutine that came later would wait for ever.
 #pragma once
 
 #include "base/atomic.h"
@@ -76,6 +82,15 @@
 #include <pthread.h>
 
 namespace thrum::posix {
+
+// A visit of all places that were in a bucket when it began. The thread that walks releases the bucket's lock between
+// chunks, so places may enter and leave meanwhile. It lives on that thread's stack. All fields are under the lock.
+struct bucket_walk {
+  void const* broadcast_to;  // it chooses all waiters for this address; nullptr if it is no broadcast
+  std::uint64_t until;       // the number of the last place that it visits
+  place* at;                 // the place that it visits next. A place that leaves moves it on
+  bucket_walk* next;
+};
 
 enum class how_many : bool { one, all };
 
@@ -117,7 +132,7 @@ class place {
   [[nodiscard]] bool park(std::int64_t deadline_ns) noexcept;
 
   [[nodiscard]] bool is_chosen() noexcept;
-  // Leaves the bucket. Returns true if it was chosen.
+  // Leaves the bucket. Returns true if it was chosen, or a broadcast that is under way has yet to choose it.
   bool leave() noexcept;
 
  private:
@@ -136,6 +151,7 @@ class place {
   // under the bucket's lock
   place* before_ = nullptr;
   place* next_ = nullptr;
+  std::uint64_t number_ = 0;  // how many places had entered the bucket when this one had
   bool is_in_bucket_ = false;
   bool is_chosen_ = false;
   bool is_called_ = false;  // the M that polls has to wake it
