@@ -1,6 +1,7 @@
 #include "os/guarded_call.h"
 
 #include "base/platform.h"
+#include "os/interrupted_code.h"
 #include "os/signal.h"
 
 #include <cstddef>
