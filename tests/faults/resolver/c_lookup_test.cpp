@@ -24,6 +24,10 @@
 namespace {
 
 std::atomic<bool> answers_come{true};
+void let_answers_come() {
+  answers_come = true;
+  answers_come.notify_all();
+}
 std::atomic<int> under_way{0};
 std::atomic<int> most_under_way{0};
 std::atomic<int> asked{0};
@@ -40,7 +44,7 @@ extern "C" int getaddrinfo(char const*, char const*, addrinfo const*, addrinfo**
   int most = most_under_way;
   while (now > most && !most_under_way.compare_exchange_weak(most, now)) {
   }
-  while (!answers_come) ::usleep(1000);
+  answers_come.wait(false);  // asleep, because hundreds of threads do this at a time
   struct whole {
     addrinfo info;
     sockaddr_in address;
@@ -75,12 +79,12 @@ using namespace std::chrono_literals;
 class c_lookups : public test::at_every_width {
  protected:
   void SetUp() override {
-    answers_come = true;
+    let_answers_come();
     most_under_way = 0;
     asked = 0;
   }
   void TearDown() override {
-    answers_come = true;
+    let_answers_come();
     EXPECT_TRUE(test::wait_until([] { return under_way == 0; }));
   }
 };
@@ -109,7 +113,7 @@ TEST_P(c_lookups, NE_each_ends_by_its_callers_time_limit_and_its_late_answer_is_
     std::error_code error;
     EXPECT_FALSE(tcp_conn::dial("a.name:80", 20ms, error));
     EXPECT_EQ(error, std::errc::timed_out);
-    answers_come = true;
+    let_answers_come();
     EXPECT_TRUE(is_found(error)) << error.message();
     EXPECT_EQ(resolve("a.name", 80, 30s, error).size(), 1U);
     EXPECT_FALSE(error);
@@ -133,7 +137,7 @@ TEST_P(c_lookups, NE_some_hundred_run_at_a_time_and_the_others_wait_for_their_tu
     static_cast<void>(resolve("a.name", 80, 10ms, error));
     EXPECT_EQ(error, std::errc::timed_out) << "while it waits for its turn";
     EXPECT_EQ(asked, rt::lookups_max);
-    answers_come = true;
+    let_answers_come();
     all.wait();
     EXPECT_EQ(found, callers);
     EXPECT_EQ(most_under_way, rt::lookups_max);
@@ -159,7 +163,7 @@ TEST_F(c_lookups_left_behind, NE_take_no_turn_of_the_next_run) {
       std::error_code error;
       static_cast<void>(resolve("a.name", 80, 20ms, error));
       if (asked != rt::lookups_max + 1) std::_Exit(2);  // it did not get its turn at once
-      answers_come = true;
+      let_answers_come();
       std::_Exit(is_found(error) ? 0 : 3);
     });
   };
@@ -231,7 +235,7 @@ TEST_P(c_lookups, NE_keep_the_order_of_coming_when_the_limit_of_threads_is_raise
     static_cast<void>(resolve("a.name", 80, 20ms, error));
     EXPECT_EQ(error, std::errc::timed_out) << "the place that is free belongs to the one that waits";
     EXPECT_TRUE(test::wait_until([] { return asked == 9; }));
-    answers_come = true;
+    let_answers_come();
     all.wait();
     EXPECT_EQ(found, 9) << "and the tenth gave its own back";
     EXPECT_EQ(asked, 9);
@@ -262,7 +266,7 @@ TEST_P(c_lookups, NE_a_thread_from_outside_has_a_time_limit_too) {
         std::error_code error;
         static_cast<void>(resolve("a.name", 80, 10ms, error));
         EXPECT_EQ(error, std::errc::timed_out);
-        answers_come = true;
+        let_answers_come();
         EXPECT_TRUE(is_found(error)) << error.message();
         EXPECT_EQ(resolve("a.name", 80, 30s, error).size(), 1U);
       }).join();
