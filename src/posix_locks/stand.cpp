@@ -49,14 +49,30 @@ class places {
     (one.next_ == nullptr ? bucket.last : one.next_->before_) = one.before_;
   }
 
-  // Visits the places of this run until visit(place) returns false. Drops those of runs that are over.
+  // The run whose places a caller visits, and the run that is alive. Places of other runs are dropped.
+  //
+  // It is made under the bucket's lock. A place enters under that lock while its run is alive, so a caller that reads
+  // live_epoch under the lock knows of the run of every place in the bucket. A caller that had read it before could take
+  // a place of the next run for one of a run that is over, and drop it. Its goroutine would never be woken.
+  struct runs {
+    explicit runs(std::uint32_t visited) noexcept : own(visited == live_run ? live : visited) {}
+    [[nodiscard]] bool visits(place const& one) const noexcept { return one.epoch_ == own; }
+    [[nodiscard]] bool is_over(place const& one) const noexcept { return one.epoch_ != own && one.epoch_ != live; }
+
+    std::uint32_t const live = Sched::live_epoch.load(relaxed);
+    std::uint32_t const own;
+  };
+  static constexpr std::uint32_t live_run = 0;  // a caller that belongs to no run visits the run that is alive
+
+  // Visits the places of a run until visit(place) returns false. Drops those of runs that are over.
   template <class F>
   static void for_each(address_bucket& bucket, std::uint32_t epoch, F visit) noexcept {
+    runs const seen(epoch);
     for (place* each = bucket.first.load(relaxed); each != nullptr;) {
       place& one = *std::exchange(each, each->next_);
-      if (one.epoch_ != epoch) {
+      if (seen.is_over(one)) {
         leave(one);
-      } else if (!visit(one)) {
+      } else if (seen.visits(one) && !visit(one)) {
         return;
       }
     }
@@ -88,16 +104,17 @@ class places {
   static void visit_in_chunks(address_bucket& bucket, std::uint32_t epoch, void const* broadcast_to, Visit visit,
                               Released released) noexcept {
     bucket.lock.acquire();
+    runs const seen(epoch);  // no place of a later run is visited: its number is higher
     bucket_walk walk{broadcast_to, bucket.entered, bucket.first.load(relaxed), bucket.walks};
     begin(bucket, walk);
     auto const is_over = [&] { return walk.at == nullptr || walk.at->number_ > walk.until; };
     for (;;) {
       for (std::uint32_t left = woken_at_once; left > 0 && !is_over(); --left) {
         place& one = *std::exchange(walk.at, walk.at->next_);
-        if (one.epoch_ == epoch) {
-          visit(one);
-        } else {
+        if (seen.is_over(one)) {
           leave(one);
+        } else if (seen.visits(one)) {
+          visit(one);
         }
       }
       bool const more = !is_over();
@@ -347,17 +364,16 @@ void choose_all_and_ready(address_bucket& bucket, void const* address) noexcept 
 
 bool choose_and_call(address_bucket& bucket, void const* address, how_many count) noexcept {
   signals_blocked const quiet;
-  std::uint32_t const epoch = Sched::live_epoch.load(relaxed);
   bool any = false;
   auto const call = [&](place& one) {
     places::call(one);
     any = true;
   };
   if (count == how_many::all) {
-    places::choose_all(bucket, address, epoch, call, [] {});
+    places::choose_all(bucket, address, places::live_run, call, [] {});
   } else {
     os::lock_guard const guard(bucket.lock);
-    places::choose_one(bucket, address, epoch, call);
+    places::choose_one(bucket, address, places::live_run, call);
   }
   return any;
 }
