@@ -124,21 +124,26 @@ void keep_on_own_p(M& m, g_list& runnable) noexcept {
 
 // --- under sched.lock ---
 
-global_publication::~global_publication() {
+global_publication::~global_publication() { release_lock(); }
+
+void global_publication::release_lock() noexcept {
   sched_.lock.release();
-  if (has_put_) wake_if_idle(sched_);
+  if (std::exchange(has_to_wake_, false)) wake_if_idle(sched_);
+}
+
+void global_publication::put_entry(entry e) noexcept {
+  put_global_locked(runnable_room::key(), sched_, e);
+  if (sched_.idle_p_list != nullptr) has_to_wake_ = true;
 }
 
 void global_publication::put(G& g) noexcept {
   THRUM_DCHECK(!g.keeps_its_m());
-  put_global_locked(runnable_room::key(), sched_, entry::plain(&g));
-  has_put_ = true;
+  put_entry(entry::plain(&g));
 }
 
 void global_publication::put_on_own_thread(G& g) noexcept {
   THRUM_DCHECK(g.locked_to != nullptr);
-  put_global_locked(runnable_room::key(), sched_, entry::locked(&g));
-  has_put_ = true;
+  put_entry(entry::locked(&g));
 }
 
 void put_while_no_p_is_idle_locked(Sched& s, G& g) noexcept {

@@ -15,8 +15,9 @@
 //   global_publication             global_size, seq_cst                  one for an idle P, after sched.lock is released
 //   put_while_no_p_is_idle_locked  global_size, seq_cst                  none, because no P is idle
 //
-// A resident of an M goes to that M's own queue, wherever else the caller sends it. If the M rests, it gets an idle P and
-// is woken, or it waits in the global queue for a P.
+// A resident of an M goes to that M's own queue, wherever else the caller sends it, unless it was interrupted and its
+// thread sleeps in its frames (put_on_own_thread). If the M rests, it gets an idle P and is woken, or it waits in the
+// global queue for a P.
 //
 // The functions at the end move goroutines that are runnable already. On its way a goroutine is in no queue for a moment,
 // so a searching M may have missed it. That makes its arrival a publication like any other.
@@ -80,7 +81,8 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept;
 void keep_on_own_p(M& m, g_list& runnable) noexcept;
 
 // Puts goroutines into the global queue together with other changes under sched.lock. Holds that lock from its
-// beginning to its end, and then wakes a P if it has put something.
+// beginning to its end. Each time that it has released the lock, it wakes a P if it has put something while a P was
+// idle. If none was, the M that gives up the next P checks the global queue, under the same lock.
 class [[nodiscard]] global_publication {
  public:
   explicit global_publication(Sched& s) noexcept : sched_(s) { s.lock.acquire(); }
@@ -92,17 +94,19 @@ class [[nodiscard]] global_publication {
 
   // g has left its stack or has none, and is not at home.
   void put(G& g) noexcept;
-  // g, which is at home nowhere, continues only on its own thread, which is about to sleep in g's frames
-  // (sched/own_thread.h).
+  // g continues only on its own thread, which is about to sleep in g's frames (sched/own_thread.h). It may be a resident
+  // of that thread's M.
   void put_on_own_thread(G& g) noexcept;
 
   // For the time between these two the lock is free.
-  void release_lock() noexcept { sched_.lock.release(); }
+  void release_lock() noexcept;
   void acquire_lock() noexcept { sched_.lock.acquire(); }
 
  private:
+  void put_entry(entry e) noexcept;
+
   Sched& sched_;
-  bool has_put_ = false;
+  bool has_to_wake_ = false;
 };
 
 // Under sched.lock, while no P is idle: puts g, which is not at home, into the global queue. No P has to be woken. An M

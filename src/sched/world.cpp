@@ -1,5 +1,6 @@
 #include "sched/world.h"
 
+#include "base/check.h"
 #include "core/claims.h"
 #include "os/chaos.h"
 #include "os/clock.h"
@@ -29,9 +30,9 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   for (P* const p : s.procs) {
     if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // relaxed: seen at the next safe point
   }
-  while (P* const p = take_idle_p(s)) static_cast<void>(stop_if_asked_locked(s, *p));
+  while (P* const p = take_idle_p(s)) THRUM_CHECK(stop_if_asked_locked(s, *p));
   for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (P* const p = take_back_from_starting_locked(*m)) static_cast<void>(stop_if_asked_locked(s, *p));
+    if (P* const p = take_back_from_starting_locked(*m)) THRUM_CHECK(stop_if_asked_locked(s, *p));
   }
   s.world.one_has_stopped();
 }
