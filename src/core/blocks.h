@@ -8,6 +8,7 @@
 // Not synchronised: each queue or stack is protected by a lock of its user.
 #pragma once
 
+#include "base/atomic.h"
 #include "base/check.h"
 #include "os/memory.h"
 
