@@ -29,7 +29,7 @@ bool goroutines_exist(Sched const& s) noexcept {
 void end_in_place_of_ender() noexcept {
   way_to_end const how = how_program_ends();
   if (how.function == nullptr) return;  // the report is made on a thread that is no M at rest
-  print_error("thrum: the %s waits, and nobody can wake it", how.function);
+  print_error("thrum: the %s waits, and no goroutine can wake it", how.function);
   if (how.signal == 0) die();
   os::end_by_signal(how.signal);
 }

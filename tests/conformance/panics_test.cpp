@@ -191,7 +191,7 @@ TEST_F(panic_reports, DL11_S20_a_last_word_that_no_goroutine_can_wake) {
       });
       panic_beside_a_quiet_one([] { thrower(); });
     };
-    EXPECT_FATAL(child(), "^panic: boom\n(.*\n)*thrum: the on_panic function waits, and nobody can wake it\n$");
+    EXPECT_FATAL(child(), "^panic: boom\n(.*\n)*thrum: the on_panic function waits, and no goroutine can wake it\n$");
     EXPECT_FATAL(child(), has_not("] quiet:\n", "deadlock"));
   }
 }

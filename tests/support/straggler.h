@@ -3,10 +3,12 @@
 
 #include "base/atomic.h"
 #include "support/gate.h"
+#include "support/kept.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include <thrum/go.h>
 #include <thrum/run.h>
+#include <thrum/sync.h>
 
 #include <atomic>
 #include <functional>
@@ -59,5 +61,18 @@ class straggler {
   std::function<void()> order_;
   test::gate gate_;
 };
+
+// A fixture with a straggler, which sleeps for good when the test is over.
+class with_straggler : public testing::TestWithParam<left_in> {
+ protected:
+  straggler& other = kept<straggler>(GetParam());
+  ~with_straggler() override {
+    run_at(1, [this] { other.begins([] { kept<semaphore>(0).acquire(); }); });
+  }
+};
+#define THRUM_WITH_EACH_STRAGGLER(suite)                                                                 \
+  INSTANTIATE_TEST_SUITE_P(                                                                              \
+      in, suite, testing::Values(::thrum::test::left_in::a_loop, ::thrum::test::left_in::a_system_call), \
+      [](auto const& in) { return in.param == ::thrum::test::left_in::a_loop ? "a_loop" : "a_system_call"; })
 
 }  // namespace thrum::test

@@ -214,7 +214,7 @@ TEST_F(enders, S20_a_terminate_handler_that_no_goroutine_can_wake) {
         std::set_terminate([] { static_cast<void>(chan<int>().recv()); });
         run_named(terminates);
       },
-      KilledBySignal(SIGABRT), "thrum: the terminate handler waits, and nobody can wake it\n$");
+      KilledBySignal(SIGABRT), "thrum: the terminate handler waits, and no goroutine can wake it\n$");
 }
 
 // --- children ---

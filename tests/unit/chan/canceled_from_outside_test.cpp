@@ -27,21 +27,12 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::kept;
-using test::left_in;
 using test::run_at;
 using test::run_with;
-using test::straggler;
 using test::wait_until;
 
-class canceled_by_one_left_behind : public testing::TestWithParam<left_in> {
- protected:
-  straggler& other = kept<straggler>(GetParam());
-  ~canceled_by_one_left_behind() override {
-    run_at(1, [this] { other.begins([] { kept<semaphore>(0).acquire(); }); });  // it sleeps for good
-  }
-};
-INSTANTIATE_TEST_SUITE_P(in, canceled_by_one_left_behind, testing::Values(left_in::a_loop, left_in::a_system_call),
-                         [](auto const& in) { return in.param == left_in::a_loop ? "a_loop" : "a_system_call"; });
+class canceled_by_one_left_behind : public test::with_straggler {};
+THRUM_WITH_EACH_STRAGGLER(canceled_by_one_left_behind);
 
 TEST_P(canceled_by_one_left_behind, T12_a_context_with_a_deadline_tells_its_children_and_stops_its_timer) {
   run_at(2, [this] {

@@ -20,19 +20,12 @@ namespace thrum {
 namespace {
 
 using test::kept;
-using test::left_in;
 using test::run_at;
 using test::run_with;
-using test::straggler;
 using test::wait_until;
 
-class left_behind : public testing::TestWithParam<left_in> {
+class left_behind : public test::with_straggler {
  protected:
-  straggler& other = kept<straggler>(GetParam());
-  ~left_behind() override {
-    run_at(1, [this] { other.begins([] { kept<semaphore>(0).acquire(); }); });  // it sleeps for good
-  }
-
   // A goroutine of a later run waits by `wait`. The straggler has done `before`, and then wakes it by `release`.
   template <class Before, class Wait, class Release>
   void wakes(rt::wait_reason reason, Before before, Wait wait, Release release) {
@@ -54,8 +47,7 @@ class left_behind : public testing::TestWithParam<left_in> {
         reason, [] {}, wait, release);
   }
 };
-INSTANTIATE_TEST_SUITE_P(in, left_behind, testing::Values(left_in::a_loop, left_in::a_system_call),
-                         [](auto const& in) { return in.param == left_in::a_loop ? "a_loop" : "a_system_call"; });
+THRUM_WITH_EACH_STRAGGLER(left_behind);
 
 TEST_P(left_behind, T12_its_unlock_of_a_mutex_wakes_a_waiter_of_a_later_run) {
   auto& m = kept<mutex>();
