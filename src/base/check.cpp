@@ -8,7 +8,10 @@
 #include <ctime>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +28,7 @@ int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 constinit atomic<std::int64_t> stderr_patience_ns{10 * ns_per_s};
 constinit atomic<bool> stderr_was_given_up{false};
-constexpr std::size_t taken_at_once = 4096;  // a pipe that is ready for writing has room for a page
+constinit atomic<std::uint32_t> steps_of_reports{0};
 
 std::int64_t now_ns() noexcept {
   timespec now{};
@@ -34,23 +37,75 @@ std::int64_t now_ns() noexcept {
 }
 
 // The system call and not `poll`, behind which thrum::posix may stand. Returns 0 if the time was over, and a negative
-// number if the call failed.
-long poll_stderr(std::int64_t patience_ns) noexcept {
-  pollfd place{STDERR_FILENO, POLLOUT, 0};
+// number if the call failed. A negative descriptor only lets the time pass.
+long poll_for_writing(int fd, std::int64_t patience_ns) noexcept {
+  pollfd place{fd, POLLOUT, 0};
   timespec const limit{patience_ns / ns_per_s, patience_ns % ns_per_s};
   return ::syscall(SYS_ppoll, &place, 1, &limit, nullptr, 0);
 }
 
-// Returns false if standard error has taken nothing until then. If the question fails, the write tells.
+// Writes to standard error without blocking, although standard error is usually open for blocking writes. The flag
+// O_NONBLOCK belongs to the open file, which other processes share, so it cannot be set there.
+//
+// - A terminal says that it is ready as soon as it has room for one byte, and a longer write sleeps. Another thread may
+//   fill a pipe after the question whether it is ready. So terminals and pipes are opened once more, without blocking.
+// - A socket has a flag for it in each call.
+// - A file takes every write. It is not opened once more, because its position belongs to the open file.
+//
+// A terminal or a pipe that cannot be opened (no /proc, no descriptor left, another owner) is written to as it is, and
+// the write may sleep. The descriptor is opened for each report line and not kept, because the program may redirect
+// standard error or close descriptors that it does not know.
+class stderr_writer {
+ public:
+  stderr_writer() noexcept {
+    struct stat is {};
+    if (::fstat(STDERR_FILENO, &is) != 0) return;
+    is_socket_ = S_ISSOCK(is.st_mode);
+    if (!S_ISFIFO(is.st_mode) && !(S_ISCHR(is.st_mode) && ::isatty(STDERR_FILENO) == 1)) return;
+    own_ = static_cast<int>(
+        ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0));
+  }
+  ~stderr_writer() {
+    if (own_ >= 0) ::syscall(SYS_close, own_);
+  }
+  stderr_writer(stderr_writer const&) = delete;
+  stderr_writer& operator=(stderr_writer const&) = delete;
+
+  // Returns what the system call returns.
+  [[nodiscard]] long write(char const* text, std::size_t length) const noexcept {
+    constexpr std::size_t taken_at_once = 4096;  // a pipe that is ready for writing has room for a page
+    std::size_t const piece = length < taken_at_once ? length : taken_at_once;
+    if (is_socket_) return ::syscall(SYS_sendto, STDERR_FILENO, text, piece, MSG_DONTWAIT, nullptr, 0);
+    return ::syscall(SYS_write, own_ >= 0 ? own_ : STDERR_FILENO, text, piece);
+  }
+
+ private:
+  int own_ = -1;
+  bool is_socket_ = false;
+};
+
+// Waits until standard error says that it is ready, or returns false when the time is over. If the question fails, the
+// write tells.
 bool wait_for_stderr(std::int64_t until_ns) noexcept {
   for (;;) {
     // relaxed: nothing is ordered by it. A thread that sees the old value waits as if it were the first
     std::int64_t const left_ns = stderr_was_given_up.load(relaxed) ? 0 : until_ns - now_ns();
-    long const found = poll_stderr(left_ns > 0 ? left_ns : 0);
-    if (found < 0 && errno == EINTR) continue;
-    if (stderr_was_given_up.load(relaxed) != (found == 0)) stderr_was_given_up.store(found == 0, relaxed);
-    return found != 0;
+    long const found = poll_for_writing(STDERR_FILENO, left_ns > 0 ? left_ns : 0);
+    if (found >= 0 || errno != EINTR) return found != 0;
   }
+}
+
+// Standard error says that it is ready, and has taken nothing. A terminal with room for one byte does so before a new
+// line, which it writes as two. Returns false when the time is over.
+bool nap_before_next_write(std::int64_t until_ns) noexcept {
+  constexpr std::int64_t nap_ns = 1'000'000;
+  if (stderr_was_given_up.load(relaxed) || now_ns() >= until_ns) return false;
+  static_cast<void>(poll_for_writing(-1, nap_ns));
+  return true;
+}
+
+void note_given_up(bool is_given_up) noexcept {
+  if (stderr_was_given_up.load(relaxed) != is_given_up) stderr_was_given_up.store(is_given_up, relaxed);
 }
 
 void write_line(char const* prefix, char const* format, std::va_list arguments) noexcept {
@@ -69,19 +124,44 @@ void write_line(char const* prefix, char const* format, std::va_list arguments) 
 // `write` may be thrum::posix's, which can park the goroutine.
 void write_to_stderr(char const* text, std::size_t length) noexcept {
   std::int64_t const patience_ns = stderr_patience_ns.load(relaxed);  // relaxed: set before the test begins
+  stderr_writer const out;
   for (std::int64_t until_ns = now_ns() + patience_ns; length > 0;) {
-    if (!wait_for_stderr(until_ns)) return;
-    std::size_t const piece = length < taken_at_once ? length : taken_at_once;
-    auto const written = ::syscall(SYS_write, STDERR_FILENO, text, piece);
-    if (written < 0 && (errno == EINTR || errno == EAGAIN) && now_ns() < until_ns) continue;
-    if (written <= 0) return;
-    text += written;
-    length -= static_cast<std::size_t>(written);
-    until_ns = now_ns() + patience_ns;
+    long const written = wait_for_stderr(until_ns) ? out.write(text, length) : 0;
+    bool const takes_nothing = written == 0 || (written < 0 && (errno == EAGAIN || errno == EINTR));
+    if (written > 0) {
+      text += written;
+      length -= static_cast<std::size_t>(written);
+      until_ns = now_ns() + patience_ns;
+      note_given_up(false);
+      note_step_of_report();
+    } else if (!takes_nothing) {
+      return;
+    } else if (!nap_before_next_write(until_ns)) {
+      note_given_up(true);
+      note_step_of_report();
+      return;
+    }
   }
 }
 
-bool stderr_would_wait() noexcept { return poll_stderr(0) == 0; }
+std::size_t write_to_stderr_at_once(char const* text, std::size_t length) noexcept {
+  stderr_writer const out;
+  std::size_t done = 0;
+  while (done < length && poll_for_writing(STDERR_FILENO, 0) != 0) {
+    long const written = out.write(text + done, length - done);
+    if (written < 0 && errno != EAGAIN && errno != EINTR) return length;
+    if (written <= 0) break;
+    done += static_cast<std::size_t>(written);
+  }
+  return done;
+}
+
+bool stderr_would_wait() noexcept { return poll_for_writing(STDERR_FILENO, 0) == 0; }
+bool stderr_is_given_up() noexcept { return stderr_was_given_up.load(relaxed); }
+
+// relaxed: the number orders nothing
+void note_step_of_report() noexcept { steps_of_reports.fetch_add(1U, relaxed); }
+std::uint32_t count_steps_of_reports() noexcept { return steps_of_reports.load(relaxed); }
 
 void set_stderr_patience(std::int64_t ns) noexcept { stderr_patience_ns.store(ns, relaxed); }
 

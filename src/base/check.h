@@ -18,13 +18,23 @@ namespace thrum::rt {
 // reads. Then a program that is to end with its report must end all the same, and a program that goes on after a report
 // must not stop for ever, because the thread that reports may hold a lock or a P. So a write waits until standard error
 // takes something, but for 10 s at most. After that the rest of the text is lost, and later writes do not wait at all,
-// until standard error takes something. Only if another thread fills the pipe between the question and the write, the
-// write waits like that thread.
+// until standard error takes something.
 void write_to_stderr(char const* text, std::size_t length) noexcept;
-// Whether a write to it, of less than a page, would wait: it is a pipe that is full, say, and its reader does not read.
+// Writes what standard error takes without waiting. Returns how many bytes the caller is done with, which is all of them
+// if the kernel reports an error.
+[[nodiscard]] std::size_t write_to_stderr_at_once(char const* text, std::size_t length) noexcept;
+// Whether standard error says that it takes nothing. A pipe that is full does, if its reader does not read. A terminal
+// may say that it is ready and take only a few bytes.
 [[nodiscard]] bool stderr_would_wait() noexcept;
+// Whether the last text was lost, because standard error took nothing for 10 s.
+[[nodiscard]] bool stderr_is_given_up() noexcept;
 // For tests, in place of the 10 s.
 void set_stderr_patience(std::int64_t ns) noexcept;
+
+// Counts the steps of reports, so that a thread which waits for the end of a report can tell a slow report from one that
+// is stuck (core/ender.h). write_to_stderr notes one step for each piece that it has written, and one when it gives up.
+void note_step_of_report() noexcept;
+[[nodiscard]] std::uint32_t count_steps_of_reports() noexcept;
 
 // Writes "thrum: <message>\n" to standard error and ends the program with exit code 2, as Go's fatal errors do.
 [[noreturn]] void fatal(char const* format, ...) noexcept __attribute__((format(printf, 1, 2)));

@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "os/memory.h"
 
-#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -36,14 +35,8 @@ void report_text::send() noexcept {
   write_some();
 }
 
-// A pipe that is ready for writing has room for a page.
 void report_text::write_some() noexcept {
-  constexpr std::size_t at_once = 4096;
-  while (written_ < used_ && !stderr_would_wait()) {
-    std::size_t const length = std::min(used_ - written_, at_once);
-    write_to_stderr(text_ + written_, length);
-    written_ += length;
-  }
+  if (written_ < used_) written_ += write_to_stderr_at_once(text_ + written_, used_ - written_);
   if (written_ == used_) drop();
 }
 

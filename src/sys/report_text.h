@@ -1,12 +1,8 @@
 // Text that sysmon writes to standard error. sysmon must not wait: if standard error is a pipe that is full and that no
 // process reads, slices would end no more, and no system call would lose its P.
 //
-// So a report begins only if standard error takes some of it. What it does not take is kept, and the next look of sysmon
-// goes on with it. All reports of sysmon go through one object, so that their lines do not mix. A report that is short
-// may be printed by print_error instead of begin, add and send, if can_begin has returned true: standard error has then
-// room for a page.
-//
-// Another thread may fill the pipe between the question and the write. Then sysmon waits like that thread.
+// So a report begins only if standard error says that it takes some of it. What it does not take is kept, and the next
+// look of sysmon goes on with it. All reports of sysmon go through one object, so that their lines do not mix.
 //
 // Used by sysmon's thread only. No locks. The text is in memory of its own, because sysmon must not allocate (T01).
 #pragma once
@@ -31,6 +27,10 @@ class report_text {
   void add(char const* format, ...) noexcept __attribute__((format(printf, 2, 3)));
   // Writes what standard error takes.
   void send() noexcept;
+  // The same for what is left of a report.
+  void go_on() noexcept {
+    if (text_ != nullptr) write_some();
+  }
 
  private:
   void write_some() noexcept;

@@ -172,10 +172,10 @@ std::int64_t sysmon::limit_of(rest how) noexcept {
 }
 
 void sysmon::trace_if_due() noexcept {
+  reports_.go_on();
   if (next_trace_ns_ == never_ns) return;
   std::int64_t const now_ns = os::monotonic_ns();
-  bool const can_trace = reports_.can_begin();  // what is left of the last trace is written in any case
-  if (now_ns < next_trace_ns_ || !can_trace) return;
+  if (now_ns < next_trace_ns_ || !reports_.can_begin()) return;
   trace_(sched_, now_ns - started_ns_, reports_);
   next_trace_ns_ = now_ns + sched_.options.schedtrace_every_ns;
 }

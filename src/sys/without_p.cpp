@@ -1,9 +1,9 @@
 #include "sys/without_p.h"
 
-#include "base/check.h"
 #include "os/thread_state.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace thrum::rt {
@@ -116,13 +116,16 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
     resident = m.home_inbox.front()->id;
   }
   --reports_left_;
-  print_error(
+  constexpr std::size_t bytes_max = 4096;
+  reports_.begin(bytes_max);
+  reports_.add(
       "thrum: goroutine %llu is runnable, but it is in a call of thrum::posix that must end on thread thrum-m%d, and there "
       "goroutine %llu has been waiting for a lock for more than a second.\n"
       "thrum: if goroutine %llu holds that lock, both wait for ever. It may be a std::mutex (link thrum::posix_locks), a "
       "std::shared_mutex or a semaphore (use thrum's own), std::call_once (use thrum::once) or a function-local static that is "
-      "being initialised: none of these may be held over a call that waits. SIGQUIT shows where all goroutines are.",
+      "being initialised: none of these may be held over a call that waits. SIGQUIT shows where all goroutines are.\n",
       resident, m.id, waiter, resident);
+  reports_.send();
 }
 
 // There are only a few timers, and each one is used for the next thread that needs one. A thread whose timer was taken

@@ -186,6 +186,21 @@ TEST(full_stderr, that_is_read_slowly_takes_a_long_text_without_a_gap) {
 
 class full_stderr_of_a_run : public child_test {
  protected:
+  // Called in a child process. Standard error is a terminal that no process reads. It says that it is ready as long as it
+  // has room for one byte.
+  static void fill_terminal() {
+    rt::set_stderr_patience(std::chrono::nanoseconds(patience).count());
+    int const reader = ::posix_openpt(O_RDWR | O_NOCTTY);
+    if (reader < 0 || ::grantpt(reader) != 0 || ::unlockpt(reader) != 0) ::_exit(no_terminal);
+    int const terminal = ::open(::ptsname(reader), O_WRONLY | O_NOCTTY);
+    if (terminal < 0 || ::dup2(terminal, STDERR_FILENO) != STDERR_FILENO) ::_exit(no_terminal);
+    for (int i = 0; i < 2000 && !rt::stderr_is_given_up(); ++i) {
+      rt::print_error("a line of some length, of which a terminal that is not read takes a few hundred");
+    }
+    if (!rt::stderr_is_given_up()) ::_exit(9);
+  }
+  static constexpr int no_terminal = 8;
+
   // Called in a child process. Standard error stays full.
   static void fill_stderr() {
     rt::set_stderr_patience(std::chrono::nanoseconds(patience).count());
@@ -249,6 +264,45 @@ TEST_F(full_stderr_of_a_run, does_not_keep_SIGQUIT_from_ending_the_program) {
       },
       testing::ExitedWithCode(2), "");
 }
+
+// --- a terminal ---
+
+TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_hold_a_report_up_for_ever) {
+  EXPECT_EXIT(
+      {
+        fill_terminal();
+        for (int i = 0; i < 200; ++i) rt::print_error("lost");
+        rt::report_text out;
+        out.begin(500'000);
+        for (int i = 0; i < 10'000; ++i) out.add("line %d of a report of sysmon\n", i);
+        out.send();
+        ::_exit(7);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_keep_a_panic_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_terminal();
+        thrum::run([] {
+          go([] { throw std::runtime_error("no process reads this"); });
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_keep_a_deadlock_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_terminal();
+        thrum::run([] { static_cast<void>(chan<int>().recv()); });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+// --- sysmon ---
 
 // With one P, main gets its turn only if sysmon ends the slice of the goroutine that loops.
 TEST_F(full_stderr_of_a_run, does_not_stop_sysmon_that_has_a_trace_to_write) {
