@@ -26,8 +26,10 @@ namespace thrum::rt {
 namespace {
 
 constexpr std::int64_t slower_by = with_asan || with_tsan ? 3 : 1;
-constexpr std::int64_t names_ns_max = slower_by * 5'000'000'000;    // until the thread maker has looked up the names
-constexpr std::int64_t report_ns_max = slower_by * 10'000'000'000;  // until the whole report is written
+constexpr std::int64_t names_ns_max = slower_by * 5'000'000'000;  // until the thread maker has looked up the names
+// Until the whole report is written. It is longer than the 10 s for which a write waits for standard error (base/check.h),
+// because the writes that follow do not wait, and then the terminate handler has to be called.
+constexpr std::int64_t report_ns_max = slower_by * 15'000'000'000;
 
 // The report of the ender (core/ender.h).
 struct {
@@ -233,7 +235,9 @@ void on_terminate() {
     case end_turn::in_child: break;
   }
   auto const previous = previous_terminate.load(acquire);
-  if (previous != nullptr && !(is_of_cxx_library(previous) && stderr_would_wait())) previous();
+  if (previous != nullptr && !(is_of_cxx_library(previous) && (stderr_would_wait() || stderr_is_given_up()))) {
+    previous();
+  }
   std::abort();
 }
 

@@ -135,6 +135,19 @@ TEST_F(reports_end, a_report_on_terminate_that_cannot_be_written_ends_the_progra
               KilledBySignal(SIGABRT), "");
 }
 
+// The time limits are those of every program, so this test takes ten seconds.
+TEST_F(reports_end, a_report_on_terminate_that_cannot_be_written_is_followed_by_the_programs_terminate_handler) {
+  EXPECT_EXIT(
+      {
+        std::set_terminate([] { ::_exit(7); });
+        run_named([] {
+          fill_standard_error();
+          std::terminate();
+        });
+      },
+      ExitedWithCode(7), "");
+}
+
 // --- handlers of the program's own ---
 
 struct handler_call {
