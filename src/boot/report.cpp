@@ -63,6 +63,7 @@ void report_other_goroutines(Sched& s, std::uint64_t but) noexcept {
   ring_thread_maker(s);
   std::int64_t const began_ns = os::monotonic_ns();
   while (!request.written.sleep_for(look_up_every_ns)) {
+    note_step_of_report();  // threads that wait for the end of the program wait for this as well
     bool const is_noted = request.is_noted.load(relaxed);
     if (!is_noted && s.world.is_forbidden()) return;  // soon there will be no thread maker
     if (os::monotonic_ns() - began_ns > (is_noted ? patience_to_write_ns : patience_to_note_ns)) return;

@@ -1,9 +1,12 @@
 #include "core/ender.h"
 
 #include "base/atomic.h"
+#include "base/check.h"
 #include "base/platform.h"
 #include "core/current.h"
+#include "os/clock.h"
 #include "os/note.h"
+#include "os/signal.h"
 #include "os/thread.h"
 
 namespace thrum::rt {
@@ -56,9 +59,23 @@ bool has_ender() noexcept { return state.ender.load(relaxed) != 0; }
 way_to_end how_program_ends() noexcept { return {state.signal.load(relaxed), state.function.load(relaxed)}; }
 
 void wait_for_end_of_program() noexcept {
-  // A report takes at most ten seconds (boot/crash.cpp), and the program's function needs time as well.
-  constexpr std::int64_t patience_ns = (with_asan || with_tsan ? 35 : 15) * std::int64_t{1'000'000'000};
-  static_cast<void>(os::note().sleep_for(patience_ns));
+  constexpr std::int64_t second_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{1'000'000'000};
+  // Longer than any step of a report: a report on a crash has 15 s in all (boot/crash.cpp), and a write has 10 s.
+  constexpr std::int64_t without_step_ns = 20 * second_ns;
+  constexpr std::int64_t in_all_ns = 120 * second_ns;
+  std::int64_t const until_ns = os::monotonic_ns() + in_all_ns;
+  os::note never_woken;
+  std::uint32_t seen = 0;
+  do {
+    seen = count_steps_of_reports();
+    static_cast<void>(never_woken.sleep_for(without_step_ns));
+  } while (seen != count_steps_of_reports() && os::monotonic_ns() < until_ns);
+}
+
+void end_in_place_of_ender() noexcept {
+  int const signal = how_program_ends().signal;
+  if (signal == 0) die();
+  os::end_by_signal(signal);
 }
 
 void note_process_of_run() noexcept { state.process.store(os::process_id(), relaxed); }

@@ -20,7 +20,7 @@
 //   program at once, without a report of its own. A stack overflow is reported there as well.
 // - after_another: another goroutine or thread is the ender, and must not be cut off. A goroutine that panics parks for
 //   good. In all other cases the thread sleeps (wait_for_end_of_program), also if it is a foreign thread, whose crashes
-//   are not reported. After fifteen seconds it ends the program without a report.
+//   are not reported. If the ender makes no step for twenty seconds, it ends the program without a report.
 // - in_child: the caller runs in a child of fork, _Fork or vfork. It is neither the ender, nor does it wait for one,
 //   because the ender is not in the child and the end of the child is not the end of the program. A child of vfork runs
 //   in the memory of its parent and must leave no trace there.
@@ -55,8 +55,11 @@ struct way_to_end {
 // How the ender ends the program, if there is one.
 [[nodiscard]] way_to_end how_program_ends() noexcept;
 
-// Returns after fifteen seconds. Without a limit, all threads might wait for each other.
+// Returns when no report has made a step (base/check.h) for twenty seconds, and after two minutes in any case. The first
+// limit also holds for the program's function. Without a limit, all threads might wait for each other.
 void wait_for_end_of_program() noexcept;
+// Ends the program as the ender would have. For a thread that has waited for the ender for too long.
+[[noreturn]] void end_in_place_of_ender() noexcept;
 
 // Called when a run begins. The process of the caller is the one that an ender ends.
 void note_process_of_run() noexcept;

@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "core/ender.h"
-#include "os/signal.h"
 #include "os/thread.h"
 #include "sched/idle_ps.h"
 #include "sched/watch.h"
@@ -26,12 +25,11 @@ bool goroutines_exist(Sched const& s) noexcept {
 
 // Called if all Ms rest, also that of the ender. The report of the ender waits for no goroutine, so it is a function of
 // the program that waits.
-void end_in_place_of_ender() noexcept {
+void end_for_waiting_ender() noexcept {
   way_to_end const how = how_program_ends();
   if (how.function == nullptr) return;  // the report is made on a thread that is no M at rest
   print_error("thrum: the %s waits, and no goroutine can wake it", how.function);
-  if (how.signal == 0) die();
-  os::end_by_signal(how.signal);
+  end_in_place_of_ender();
 }
 
 }  // namespace
@@ -49,7 +47,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.poll_waiters.load(relaxed) != 0) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep beside a runnable goroutine");
   if (foreign_threads_exist(s)) return;
-  if (has_ender()) return end_in_place_of_ender();
+  if (has_ender()) return end_for_waiting_ender();
   bool const is_empty = s.end.main_has_left_by_goexit() && !goroutines_exist(s);
   print_error("thrum: fatal error: %s - deadlock!",
               is_empty ? "no goroutines (main called goexit)" : "all goroutines are asleep");
