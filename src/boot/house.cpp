@@ -11,6 +11,7 @@
 #include "boot/settings.h"
 #include "boot/start_error.h"
 #include "core/current.h"
+#include "core/ender.h"
 #include "core/forked.h"
 #include "debug/dump.h"
 #include "debug/schedtrace.h"
@@ -184,6 +185,12 @@ void house::end() noexcept {
     if (self == nullptr || !s.end.exits_on(*self)) os::sleep_for_good();
     abandon_all();  // exit() destroys a static object that owns this house; all other threads are already stopped
     return;
+  }
+  // Otherwise a program that has panicked could end with exit code 0, in the middle of its report. A function of the
+  // program may wait for the end of the run, so the wait has a limit. Goroutines run meanwhile.
+  if (another_is_ender()) {
+    wait_for_end_of_program();
+    end_in_place_of_ender();
   }
   disorder_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);

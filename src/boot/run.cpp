@@ -2,6 +2,7 @@
 #include "boot/house.h"
 #include "boot/start_error.h"
 #include "core/current.h"
+#include "core/ender.h"
 #include "core/forked.h"
 #include "os/process.h"
 #include "sched/deadlock.h"
@@ -116,11 +117,11 @@ constinit struct {
 }
 
 // Main ended here and never left this thread. A foreign thread whose wait is over needs a P to come out of the runtime
-// (S38). Other uses of the P are not wanted at this point.
+// (S38). So does the ender, for which the end of the run waits. Other uses of the P are not wanted at this point.
 void part_from_last_p(M& m0) noexcept {
   Sched& s = m0.sched;
   s.lock.acquire();
-  bool const others_need_it = s.ms.foreign() != 0;
+  bool const others_need_it = s.ms.foreign() != 0 || has_ender();
   s.lock.release();
   if (others_need_it) {
     hand_off(s, *std::exchange(m0.p, nullptr));

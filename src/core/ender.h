@@ -26,8 +26,10 @@
 //   in the memory of its parent and must leave no trace there.
 //
 // Four things end the program at once, without asking: fatal(), because the thread may hold locks that the ender needs;
-// a deadlock, because no goroutine can go on; SIGQUIT and exit(), because they are asked for. So does the return of
-// main. A program that goes on after its run has no ender (forget_ender).
+// a deadlock, because no goroutine can go on; SIGQUIT and exit(), because they are asked for. The return of main does
+// not: the end of the run waits for the ender, with the same limit (boot/house.cpp). Only if a goroutine becomes the
+// ender while the run is ending, the run may stop it before it ends the program. Then the program goes on after its run
+// and has no ender (forget_ender).
 //
 // No locks, no allocation. All functions may be called in a signal handler.
 #pragma once

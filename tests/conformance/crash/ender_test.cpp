@@ -168,6 +168,26 @@ TEST_F(enders, an_on_panic_function_is_not_cut_off_by_terminate) {
       "panic: boom\n(.*\n)*the last words are complete\n");
 }
 
+TEST_F(enders, an_on_panic_function_is_not_cut_off_by_the_return_of_main) {
+  static std::atomic<bool> main_returns{false};
+  EXPECT_EXIT(
+      {
+        on_panic([](panic_info const&) {
+          last_words_begin = true;
+          while (!main_returns) sleep_for(std::chrono::milliseconds(1));
+          sleep_for(std::chrono::seconds(1));  // far longer than run needs to return
+          std::fprintf(stderr, "the last words are complete\n");
+        });
+        thrum::run([] {
+          go(panics);
+          while (!last_words_begin) sleep_for(std::chrono::milliseconds(1));
+          main_returns = true;
+        });
+        ::_exit(0);
+      },
+      ExitedWithCode(2), "the last words are complete\n$");
+}
+
 // --- the ender does not wait for itself ---
 
 TEST_F(enders, a_terminate_handler_that_goes_on_on_another_thread_ends_the_program_at_once) {
