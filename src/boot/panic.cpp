@@ -6,6 +6,7 @@
 #include "boot/report.h"
 #include "core/current.h"
 #include "core/ender.h"
+#include "os/thread.h"
 #include "sched/park.h"
 #include <thrum/go.h>
 
@@ -45,6 +46,29 @@ void print_causes() noexcept {
   }
 }
 
+// Starts a thread that ends the program if the ender makes no progress. The goroutine that panics second parks, and the
+// ender may wait for a lock that this goroutine holds. Deadlock detection does not count the thread, because the thread
+// wakes no goroutine. If no thread can be made, the wait has no limit.
+void limit_wait_for_ender() noexcept {
+  static constinit atomic<bool> is_limited{false};
+  auto const body = [](void*) -> void* {
+    wait_for_end_of_program();
+    if (has_ender()) end_in_place_of_ender();
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // the ender was forgotten when its run ended
+    is_limited.store(false, relaxed);
+    return nullptr;
+  };
+  if (is_limited.exchange(true, relaxed)) return;        // relaxed: the flag publishes no other data
+  Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread is there
+  os::thread limiter{};
+  if (os::create_thread(limiter, body, nullptr, os::takes_signals::only_its_own) == 0) {
+    os::detach_thread(limiter);
+  } else {
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
+    is_limited.store(false, relaxed);
+  }
+}
+
 }  // namespace
 
 char const* what_of_current() noexcept {
@@ -72,6 +96,7 @@ void report_panic() noexcept {
     case end_turn::after_another: {
       // The thread does not sleep in the goroutine's place, because deadlock detection would take such a thread for one
       // that may yet wake the ender (S20).
+      limit_wait_for_ender();
       M& m = *current_m();
       enter(m);
       sleep_for_good(m);

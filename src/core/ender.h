@@ -19,7 +19,7 @@
 // - again: it has been the ender for some time. A crash in the on_panic function or in the terminate handler ends the
 //   program at once, without a report of its own. A stack overflow is reported there as well.
 // - after_another: another goroutine or thread is the ender, and must not be cut off. A goroutine that panics parks for
-//   good. In all other cases the thread sleeps (wait_for_end_of_program), also if it is a foreign thread, whose crashes
+//   good, and a thread made for it sleeps. In all other cases the thread sleeps (wait_for_end_of_program), also if it is a foreign thread, whose crashes
 //   are not reported. If the ender makes no step for twenty seconds, it ends the program without a report.
 // - in_child: the caller runs in a child of fork, _Fork or vfork. It is neither the ender, nor does it wait for one,
 //   because the ender is not in the child and the end of the child is not the end of the program. A child of vfork runs

@@ -188,6 +188,26 @@ TEST_F(enders, an_on_panic_function_is_not_cut_off_by_the_return_of_main) {
       ExitedWithCode(2), "the last words are complete\n$");
 }
 
+// --- the wait for the ender has a limit ---
+
+// The limit is that of every program, so this test takes twenty seconds.
+TEST_F(enders, an_on_panic_function_that_waits_for_a_goroutine_that_has_panicked_does_not_keep_the_program_alive) {
+  static mutex held;
+  EXPECT_EXIT(
+      {
+        on_panic([](panic_info const&) {
+          last_words_begin = true;
+          while (!a_panic_is_parked()) sleep_for(std::chrono::milliseconds(1));
+          held.lock();
+        });
+        run_both(panics, [] {
+          held.lock();
+          panics();
+        });
+      },
+      ExitedWithCode(2), "panic: boom\n");
+}
+
 // --- the ender does not wait for itself ---
 
 TEST_F(enders, a_terminate_handler_that_goes_on_on_another_thread_ends_the_program_at_once) {
