@@ -78,7 +78,10 @@ void end_in_place_of_ender() noexcept {
   os::end_by_signal(signal);
 }
 
-void note_process_of_run() noexcept { state.process.store(os::process_id(), relaxed); }
+void note_process_of_run() noexcept {
+  if (is_in_child()) forget_ender();  // the ender of the parent is not in this process
+  state.process.store(os::process_id(), relaxed);
+}
 void forget_ender() noexcept { state.ender.store(0, relaxed); }
 
 }  // namespace thrum::rt

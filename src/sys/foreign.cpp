@@ -213,7 +213,7 @@ void sleep_outside(M& m) noexcept {
 }
 
 bool comes_in_from_outside(M& m) noexcept {
-  bool const is_over = m.run_is_over.load(relaxed);  // relaxed: see sys/foreign.h
+  bool const is_over = m.run_is_over.load(acquire);  // pairs with dismiss_threads
   if (!is_over && comes_back_on_this_thread(m)) {
     m.attention.store(m_attend::visits, relaxed);
     return true;
@@ -263,7 +263,7 @@ as_outsider::as_outsider() noexcept : own_(is_left_behind() ? current_m() : null
 as_outsider::~as_outsider() {
   if (own_ == nullptr) return;
   leave_seat(because::its_visit_ends);
-  set_current_m(own_);
+  if (!forked_inside_run()) set_current_m(own_);  // in a child, the thread does not belong to the scheduler
 }
 
 void end_visit() noexcept {
@@ -307,7 +307,7 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
       seat->run = nullptr;
       if (seat->thread_has != nullptr) {
         *seat->thread_has = nullptr;
-        seat->m.run_is_over.store(true, relaxed);  // ordered by the barrier below
+        seat->m.run_is_over.store(true, release);  // a thread that misses it is seen after the barrier below
       } else {
         seat->spare = std::exchange(registry.of_nobody, seat);
       }

@@ -142,7 +142,7 @@ void see_old_deadline(poll_side& side, M* m) noexcept {
     if (when_ns > 0 && when_ns <= timer_clock_ns()) side.deadline.store(poll_deadline_passed, seq_cst);
   }
   if (m == nullptr || side.deadline.load(relaxed) <= 0) return;  // relaxed: see watch_deadline
-  enter(*m);
+  if (!enter_if_alive(*m)) return;
   static_cast<void>(watch_deadline(*m, side));  // if it fails, a goroutine that waits tries again
   leave(*m);
 }
