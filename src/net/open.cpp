@@ -26,29 +26,31 @@ std::error_code refusal(int failed) noexcept {
   return system_error_of(ENOBUFS);
 }
 
-}  // namespace
-
-poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
+// Returns nullptr and sets `refused` to epoll's errno, or sets it to 0 if there is no memory.
+poll_desc* open_under_mark(int fd, poll_kind kind, int& refused) noexcept {
   // While the mark is set, the goroutine is neither preempted nor stopped at the end of the run. Otherwise it could
   // keep the locks of the record stores for good.
   runtime_mark const mark;
   os::survive_broken_pipes();
-  error.clear();
-  if (int const failed = os::open_poll()) {
-    error = refusal(failed);
-    return nullptr;
-  }
+  refused = os::open_poll();
+  if (refused != 0) return nullptr;
   poll_desc* const d = take_poll_desc(fd, kind);
-  if (d == nullptr) {
-    error = system_error_of(ENOMEM);
-    return nullptr;
-  }
+  if (d == nullptr) return nullptr;
   own_poll_desc(*d);
-  if (int const failed = os::poll_add(fd, poll_data_of(*d))) {
-    free_poll_desc(*d);
-    error = refusal(failed);
-    return nullptr;
-  }
+  refused = os::poll_add(fd, poll_data_of(*d));
+  if (refused == 0) return d;
+  free_poll_desc(*d);
+  return nullptr;
+}
+
+}  // namespace
+
+poll_desc* open_poll_desc(int fd, poll_kind kind, std::error_code& error) noexcept {
+  error.clear();
+  int refused = 0;
+  poll_desc* const d = open_under_mark(fd, kind, refused);
+  if (d == nullptr)
+    error = refused != 0 ? refusal(refused) : system_error_of(ENOMEM);  // without the mark: it may print
   return d;
 }
 
