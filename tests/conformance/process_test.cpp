@@ -7,6 +7,7 @@
 #include "support/scale.h"
 #include "support/slices.h"
 #include "support/sockets.h"
+#include "support/threads_at_work.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -242,7 +243,6 @@ int io_waiters() { return test::waiting_for(rt::wait_reason::io); }
 TEST_P(processes, PR05_two_hundred_children_and_their_waiters_cost_no_thread) {
   test::without_slices const uninterrupted;
   run([] {
-    int const before = num_threads();
     constexpr int children = 200;
     std::vector<process> all(children);
     wait_group ended;
@@ -254,11 +254,10 @@ TEST_P(processes, PR05_two_hundred_children_and_their_waiters_cost_no_thread) {
       });
     }
     EXPECT_TRUE(wait_until([] { return io_waiters() == children; }));
-    EXPECT_LE(num_threads(), before + 2 * procs() + 8);
+    EXPECT_TRUE(few_threads_work(procs() + 4)) << threads_at_work();
     for (process& each : all) each.in().close();
     ended.wait();
     EXPECT_EQ(good, children);
-    EXPECT_LE(num_threads(), before + 2 * procs() + 8);
   });
 }
 
