@@ -25,7 +25,8 @@
 // looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
 // event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does not,
 // because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so. That
-// look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within 10 ms otherwise.
+// look comes within 0.5 ms: where events are frequent, sysmon's pauses are that short, and otherwise the M nudges sysmon
+// when it leaves the poller for other work (pay_owed_watch).
 //
 // When no P is woken for the events that came. Waking an M costs both sides some microseconds, and the M arrives when a
 // goroutine that only answers a question has long done so. So the M that has fetched several events keeps them all in
