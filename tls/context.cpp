@@ -90,8 +90,8 @@ int choose_ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPH
     if (EVP_EncryptInit_ex(cipher, aes, nullptr, key.cipher.data(), iv) != 1) return -1;
   } else {
     auto const found = keys.find(name, now_ns, key);
-    if (found == ticket_keys::found::none) return 0;
-    if (found == ticket_keys::found::older) answer = 2;
+    if (found == ticket_keys::key_age::none) return 0;
+    if (found == ticket_keys::key_age::older) answer = 2;
     if (EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key.cipher.data(), iv) != 1) return -1;
   }
   char digest[] = "sha256";
@@ -146,7 +146,8 @@ bool set_up_server(tls_context_state& state, tls_server_options const& chosen, s
   SSL_CTX_set_cert_cb(ctx, &choose_identity, &state);
   SSL_CTX_set_app_data(ctx, &state);
   if (SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, &choose_ticket_key) != 1) return false;
-  // The first key is made before the first handshake, so that no handshake finds the day claimed and the key not yet there.
+  // The first key is made before the first handshake, so that no handshake finds the day claimed and the key not yet
+  // there.
   ticket_key first;
   if (!state.tickets.newest(clock::now().time_since_epoch().count(), first)) return false;
   if (!state.protocols.empty()) SSL_CTX_set_alpn_select_cb(ctx, &choose_protocol, &state);

@@ -14,23 +14,23 @@ std::error_code canceled() noexcept { return std::make_error_code(std::errc::ope
 std::error_code timed_out() noexcept { return std::make_error_code(std::errc::timed_out); }
 
 // How long close waits for a peer that does not read. Go's value.
-constexpr auto goodbye_time_max = std::chrono::seconds(5);
+constexpr auto close_notify_time_max = std::chrono::seconds(5);
 
 // Long enough for the call whose deadline has passed to notice it.
 constexpr auto a_moment = std::chrono::microseconds(20);
 
 class input_wait {
  public:
-  input_wait(tls_deadlines& deadlines, direction whose) : deadlines_(deadlines), whose_(whose) {
-    deadlines_.begin_input(whose_);
+  input_wait(tls_deadlines& deadlines, direction side) : deadlines_(deadlines), side_(side) {
+    deadlines_.begin_input(side_);
   }
-  ~input_wait() { deadlines_.end_input(whose_); }
+  ~input_wait() { deadlines_.end_input(side_); }
   input_wait(input_wait const&) = delete;
   input_wait& operator=(input_wait const&) = delete;
 
  private:
   tls_deadlines& deadlines_;
-  direction whose_;
+  direction side_;
 };
 
 }  // namespace
@@ -74,13 +74,13 @@ class tls_link::feed_turn {
   bool is_mine_ = false;
 };
 
-bool tls_link::feed(direction whose, std::uint64_t inputs, std::error_code& error) {
-  input_wait const wait(deadlines_, whose);
+bool tls_link::feed(direction side, std::uint64_t inputs, std::error_code& error) {
+  input_wait const wait(deadlines_, side);
   feed_turn turn(*this, inputs);
   if (!turn) return true;  // another call has brought input
   std::uint64_t const changes = deadlines_.changes();
   std::size_t const came = below_->read_some(session_->space(), error);
-  if (error == std::errc::timed_out && !deadlines_.is_mine(whose, changes)) {
+  if (error == std::errc::timed_out && !deadlines_.is_mine(side, changes)) {
     error.clear();
     turn.end();
     sleep_for(a_moment);  // lets the call whose deadline has passed take its turn
@@ -95,10 +95,10 @@ bool tls_link::feed(direction whose, std::uint64_t inputs, std::error_code& erro
   return true;
 }
 
-void tls_link::send(patience how, std::error_code& error) {
+void tls_link::send(send_wait how, std::error_code& error) {
   do {
     std::unique_lock turn(send_turn_, std::defer_lock);
-    if (how == patience::until_the_deadline) {
+    if (how == send_wait::until_the_deadline) {
       turn.lock();
     } else if (!turn.try_lock()) {
       return;
@@ -107,7 +107,7 @@ void tls_link::send(patience how, std::error_code& error) {
       if (sending_.empty()) session_->take_output(sending_);
       if (sending_.empty()) break;
       const_buffer const rest(sending_.data() + sent_, sending_.size() - sent_);
-      std::size_t const went = how == patience::none ? below_->write_now(rest, error) : below_->write_all(rest, error);
+      std::size_t const went = how == send_wait::none ? below_->write_now(rest, error) : below_->write_all(rest, error);
       sent_ += went;
       unsent_.store(went != rest.size(), relaxed);  // relaxed: a call that misses it leaves it to the next
       if (went != rest.size()) return;
@@ -118,9 +118,9 @@ void tls_link::send(patience how, std::error_code& error) {
 }
 
 // Errors are ignored, because they concern writers. The reader's own read reports a broken connection.
-void tls_link::send_by_the_way() {
+void tls_link::send_if_possible() {
   std::error_code ignored;
-  send(patience::none, ignored);
+  send(send_wait::none, ignored);
 }
 
 void tls_link::handshake(std::error_code& error) {
@@ -131,20 +131,20 @@ void tls_link::handshake(std::error_code& error) {
   static_cast<void>(shake_hands(direction::read, error));
 }
 
-bool tls_link::shake_hands(direction whose, std::error_code& error) {
+bool tls_link::shake_hands(direction side, std::error_code& error) {
   while (!is_established()) {
-    if (!may_begin(whose, error)) return false;
+    if (!may_begin(side, error)) return false;
     tls_outcome const outcome = session_->perform([](SSL* ssl) { return SSL_do_handshake(ssl); });
     std::error_code send_error;
-    send(patience::until_the_deadline, send_error);  // this also sends the alert that says why the handshake failed
+    send(send_wait::until_the_deadline, send_error);  // this also sends the alert that says why the handshake failed
     switch (outcome.how) {
-      case came_to::failure: error = outcome.error; return false;
-      case came_to::end: error = tls_errc::unexpected_end; return false;
-      case came_to::wants_input:
+      case tls_result::failure: error = outcome.error; return false;
+      case tls_result::end: error = tls_errc::unexpected_end; return false;
+      case tls_result::wants_input:
         error = send_error;
-        if (error || !feed(whose, outcome.inputs, error)) return false;
+        if (error || !feed(side, outcome.inputs, error)) return false;
         break;
-      case came_to::success:
+      case tls_result::success:
         if (send_error == std::errc::timed_out || send_error == std::errc::operation_canceled) {
           error = send_error;
           return false;
@@ -162,24 +162,24 @@ void tls_link::close(std::error_code& error) {
     error = std::make_error_code(std::errc::bad_file_descriptor);
     return;
   }
-  say_goodbye();
+  send_close_notify();
   below_->close(error);
 }
 
 // Sends close_notify, unless another call is sending or a handshake message is half read. A call that is sending may be
 // stuck, and close has to end it.
-void tls_link::say_goodbye() {
+void tls_link::send_close_notify() {
   if (!is_established()) return;
   std::error_code ignored;
-  deadlines_.set_last(clock::now() + goodbye_time_max, ignored);
-  send(below_->can_write_now() ? patience::none : patience::for_the_connection, ignored);
+  deadlines_.set_last(clock::now() + close_notify_time_max, ignored);
+  send(below_->can_write_now() ? send_wait::none : send_wait::for_the_connection, ignored);
   std::unique_lock const turn(send_turn_, std::try_to_lock);
   if (!turn || !sending_.empty() || session_->has_output()) return;
   tls_outcome const outcome = session_->perform([](SSL* ssl) {
     bool const cannot = SSL_in_init(ssl) != 0 || (SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0;
     return cannot || SSL_shutdown(ssl) >= 0 ? 1 : -1;
   });
-  if (outcome.how != came_to::success || !outcome.has_output) return;
+  if (outcome.how != tls_result::success || !outcome.has_output) return;
   session_->take_output(sending_);
   below_->write_all(const_buffer(sending_), ignored);
   sending_.clear();

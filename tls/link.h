@@ -57,7 +57,7 @@ class tls_link {
   // Returns false, with an error, if the stream is closed or the deadline has passed.
   [[nodiscard]] bool may_begin(direction which, std::error_code& error);
   // Completes the handshake. Returns false, with an error, if that fails.
-  [[nodiscard]] bool shake_hands(direction whose, std::error_code& error);
+  [[nodiscard]] bool shake_hands(direction side, std::error_code& error);
   std::size_t read_once(mutable_buffer to, std::error_code& error);
   // Returns false, with an error, if too many bytes of answers wait to be sent.
   [[nodiscard]] bool has_room_for_answers(std::error_code& error);
@@ -68,16 +68,16 @@ class tls_link {
   [[nodiscard]] bool perform_writing(Call call, std::error_code& error);
   // Reads input from the connection, or waits until another call has done so. Returns true if the call of OpenSSL is to
   // be repeated. `inputs` is tls_outcome::inputs of the call that asked for more.
-  [[nodiscard]] bool feed(direction whose, std::uint64_t inputs, std::error_code& error);
+  [[nodiscard]] bool feed(direction side, std::uint64_t inputs, std::error_code& error);
   class feed_turn;
-  enum class patience : std::uint8_t {
+  enum class send_wait : std::uint8_t {
     none,
     for_the_connection,  // waits until the connection takes the output, but does not wait for another call that sends
     until_the_deadline,  // waits for both
   };
-  void send(patience how, std::error_code& error);
-  void send_by_the_way();
-  void say_goodbye();
+  void send(send_wait how, std::error_code& error);
+  void send_if_possible();
+  void send_close_notify();
 
   std::unique_ptr<tls_transport> const below_;
   std::unique_ptr<tls_session> const session_;
@@ -88,7 +88,7 @@ class tls_link {
 
   mutex read_turn_;
   mutex write_turn_;
-  bool said_goodbye_ = false;  // under write_turn_
+  bool sent_close_notify_ = false;  // under write_turn_
   mutex feed_lock_;
   condition_variable feed_changed_;
   bool is_feeding_ = false;  // under feed_lock_

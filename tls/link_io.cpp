@@ -62,10 +62,10 @@ std::size_t tls_link::read_once(mutable_buffer to, std::error_code& error) {
     std::size_t came = 0;
     tls_outcome const outcome =
         session_->perform([&](SSL* ssl) { return SSL_read_ex(ssl, to.data(), to.size(), &came); });
-    if (outcome.has_output || unsent_.load(relaxed)) send_by_the_way();  // relaxed: otherwise a later call sends it
-    if (outcome.how == came_to::success) return came;
+    if (outcome.has_output || unsent_.load(relaxed)) send_if_possible();  // relaxed: otherwise a later call sends it
+    if (outcome.how == tls_result::success) return came;
     error = outcome.error;
-    if (outcome.how != came_to::wants_input || !feed(direction::read, outcome.inputs, error)) break;
+    if (outcome.how != tls_result::wants_input || !feed(direction::read, outcome.inputs, error)) break;
   }
   return 0;
 }
@@ -73,7 +73,7 @@ std::size_t tls_link::read_once(mutable_buffer to, std::error_code& error) {
 // Without this limit, a peer that asks for answers and does not read them would make the output grow without bound.
 bool tls_link::has_room_for_answers(std::error_code& error) {
   if (session_->output_bytes() <= answer_bytes_max) return true;
-  send_by_the_way();
+  send_if_possible();
   if (session_->output_bytes() <= answer_bytes_max) return true;
   error = tls_errc::answers_not_taken;
   return false;
@@ -85,13 +85,13 @@ std::size_t tls_link::write(std::span<const_buffer const> from, amount wanted, s
   std::size_t taken = 0;
   rest_of rest(from);
   while (!rest.is_empty() && may_begin(direction::write, error)) {
-    if (said_goodbye_) {
+    if (sent_close_notify_) {
       error = std::make_error_code(std::errc::broken_pipe);
       break;
     }
     // What an earlier call could not send goes first, because otherwise it could grow without bound. relaxed: if the
     // flag is seen too late, at most one chunk is added.
-    if (unsent_.load(relaxed)) send(patience::until_the_deadline, error);
+    if (unsent_.load(relaxed)) send(send_wait::until_the_deadline, error);
     for (std::size_t room = chunk_bytes_max; room != 0 && !rest.is_empty() && !error;) {
       std::size_t const more = encrypt(rest.front(room), error);
       if (more == 0) break;
@@ -100,7 +100,7 @@ std::size_t tls_link::write(std::span<const_buffer const> from, amount wanted, s
       taken += more;
     }
     std::error_code send_error;
-    send(patience::until_the_deadline, send_error);
+    send(send_wait::until_the_deadline, send_error);
     if (!error) error = send_error;
     if (error || wanted == amount::some) break;
   }
@@ -119,12 +119,12 @@ template <class Call>
 bool tls_link::perform_writing(Call call, std::error_code& error) {
   for (;;) {
     tls_outcome const outcome = session_->perform(call);
-    if (outcome.how == came_to::success) return true;
+    if (outcome.how == tls_result::success) return true;
     error = outcome.error;
-    if (outcome.how == came_to::end) error = std::make_error_code(std::errc::broken_pipe);
+    if (outcome.how == tls_result::end) error = std::make_error_code(std::errc::broken_pipe);
     if (error && !is_open())
       error = std::make_error_code(std::errc::operation_canceled);  // close has sent close_notify
-    if (outcome.has_output) send_by_the_way();
+    if (outcome.has_output) send_if_possible();
     if (error || !feed(direction::write, outcome.inputs, error) || !may_begin(direction::write, error)) return false;
   }
 }
@@ -136,8 +136,8 @@ void tls_link::shutdown(std::error_code& error) {
   }
   std::lock_guard const turn(write_turn_);
   if (!may_begin(direction::write, error)) return;
-  if (!said_goodbye_) {
-    said_goodbye_ = perform_writing(
+  if (!sent_close_notify_) {
+    sent_close_notify_ = perform_writing(
         [](SSL* ssl) {
           if (SSL_in_init(ssl) != 0) {  // half of a handshake message has come, so the rest has to be read first
             if (int const answer = SSL_do_handshake(ssl); answer <= 0) return answer;
@@ -146,7 +146,7 @@ void tls_link::shutdown(std::error_code& error) {
         },
         error);
   }
-  if (!error) send(patience::until_the_deadline, error);
+  if (!error) send(send_wait::until_the_deadline, error);
 }
 
 }  // namespace thrum::detail

@@ -79,12 +79,12 @@ bool tls_session::set_up(std::string const& host) {
 }
 
 tls_outcome tls_session::judge(int answer) noexcept {
-  tls_outcome outcome{came_to::success, false, inputs_, {}};
+  tls_outcome outcome{tls_result::success, false, inputs_, {}};
   switch (SSL_get_error(ssl_.get(), answer)) {
     case SSL_ERROR_NONE: break;
-    case SSL_ERROR_WANT_READ: outcome.how = came_to::wants_input; break;
-    case SSL_ERROR_ZERO_RETURN: outcome.how = came_to::end; break;
-    default: outcome.how = came_to::failure; outcome.error = broken_ = take_openssl_error(ssl_.get());
+    case SSL_ERROR_WANT_READ: outcome.how = tls_result::wants_input; break;
+    case SSL_ERROR_ZERO_RETURN: outcome.how = tls_result::end; break;
+    default: outcome.how = tls_result::failure; outcome.error = broken_ = take_openssl_error(ssl_.get());
   }
   outcome.has_output = !wire_.output.empty();
   return outcome;

@@ -28,7 +28,7 @@
 
 namespace thrum::detail {
 
-enum class came_to : std::uint8_t {
+enum class tls_result : std::uint8_t {
   success,
   wants_input,  // the call has to be repeated when more input has come
   end,          // the peer's close_notify
@@ -36,10 +36,10 @@ enum class came_to : std::uint8_t {
 };
 
 struct tls_outcome {
-  came_to how = came_to::failure;
+  tls_result how = tls_result::failure;
   bool has_output = false;     // there are bytes to send
   std::uint64_t inputs = 0;    // how many times input had come before the call
-  std::error_code error = {};  // set for came_to::failure
+  std::error_code error = {};  // set for tls_result::failure
 };
 
 class tls_session {
@@ -52,7 +52,7 @@ class tls_session {
   template <class Call>
   [[nodiscard]] tls_outcome perform(Call call) {
     std::lock_guard const guard(lock_);
-    if (broken_) return {came_to::failure, !wire_.output.empty(), inputs_, broken_};
+    if (broken_) return {tls_result::failure, !wire_.output.empty(), inputs_, broken_};
     ERR_clear_error();
     int const answer = call(ssl_.get());
     return judge(answer);

@@ -49,15 +49,15 @@ class ticket_keys {
     return read(slots_[made_.load(acquire) % slots_.size()], now_ns, to);  // pairs with make
   }
 
-  enum class found : std::uint8_t { none, newest, older };
-  [[nodiscard]] found find(unsigned char const* name, std::int64_t now_ns, ticket_key& to) noexcept {
+  enum class key_age : std::uint8_t { none, newest, older };
+  [[nodiscard]] key_age find(unsigned char const* name, std::int64_t now_ns, ticket_key& to) noexcept {
     std::size_t const newest = made_.load(acquire) % slots_.size();  // pairs with make
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (!read(slots_[i], now_ns, to) || std::memcmp(to.name.data(), name, to.name.size()) != 0) continue;
-      return i == newest && now_ns < next_ns_.load(relaxed) ? found::newest
-                                                            : found::older;  // relaxed: publishes no other data
+      return i == newest && now_ns < next_ns_.load(relaxed) ? key_age::newest
+                                                            : key_age::older;  // relaxed: publishes no other data
     }
-    return found::none;
+    return key_age::none;
   }
 
  private:

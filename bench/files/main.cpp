@@ -121,16 +121,16 @@ int main(int argc, char** argv) {
   std::printf("%-26s %-9s %12s %12s %8s   %s\n", "4 KiB each, P=2", "", "us per read", "CPU us", "threads",
               "of all rounds: waited without a thread, with one");
   for (workload const& work : workloads) {
-    measured by_ring;
+    measured by_uring;
     measured by_thread;
     for (std::size_t round = 0; round < bench::round_count; ++round) {
       ::unsetenv("THRUM_DEBUG");
-      measure(path, work, round, by_ring);
+      measure(path, work, round, by_uring);
       ::setenv("THRUM_DEBUG", "iouringoff=1", 1);
       measure(path, work, round, by_thread);
     }
-    for (auto* const way : {&by_ring, &by_thread}) {
-      std::printf("%-26s %-9s %12.2f %12.2f %8d   %llu, %llu\n", work.name, way == &by_ring ? "ring" : "hand-off",
+    for (auto* const way : {&by_uring, &by_thread}) {
+      std::printf("%-26s %-9s %12.2f %12.2f %8d   %llu, %llu\n", work.name, way == &by_uring ? "uring" : "hand-off",
                   bench::quantile(way->wall_us, 0.5), bench::quantile(way->cpu_us, 0.5), way->threads_max,
                   static_cast<unsigned long long>(way->waited), static_cast<unsigned long long>(way->kept_thread));
     }

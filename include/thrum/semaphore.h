@@ -107,7 +107,7 @@ class semaphore {
   enum class more_to_serve : bool { no, perhaps };
   [[nodiscard]] more_to_serve serve_some(rt::wait_bucket& bucket, std::int64_t given, rt::g_list& woken,
                                          std::uint32_t epoch) noexcept;
-  void settle() noexcept;
+  void release_broken_promises() noexcept;
   void give_locked(rt::wait_bucket& bucket, std::int64_t n, rt::g_list& woken, std::uint32_t epoch) noexcept;
 
   detail::atomic<std::uint64_t> state_;

@@ -138,7 +138,7 @@ class shared_mutex {
   void change(std::uint32_t epoch, Next next) noexcept;
   void reader_gave_up(rt::wait_bucket& bucket, std::uint32_t epoch) noexcept;
   void writer_gave_up(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
-  void settle() noexcept;
+  void release_broken_promises() noexcept;
   [[nodiscard]] void const* writers_key() const noexcept;
   [[nodiscard]] void const* readers_key() const noexcept;
 

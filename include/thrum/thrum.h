@@ -9,9 +9,11 @@
 #include <thrum/local.h>
 #include <thrum/net.h>
 #include <thrum/on_stop.h>
+#include <thrum/options.h>
 #include <thrum/process.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>
 #include <thrum/select.h>
+#include <thrum/stats.h>
 #include <thrum/sync.h>
 #include <thrum/time.h>

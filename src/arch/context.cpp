@@ -136,9 +136,10 @@ THRUM_NO_TSAN THRUM_NO_ASAN void call_with_context(context& own, void (*f)(void*
   note_where_we_are(here);
   own.sp = here.sp;
   own.fp = here.fp;
-  tell(own.pc, here.pc);
+  publish_pointer(own.pc, here.pc);
   f(argument);
-  tell(own.pc, static_cast<void*>(nullptr));  // also keeps the call of f from being a tail call, so the frame stays
+  publish_pointer(own.pc,
+                  static_cast<void*>(nullptr));  // also keeps the call of f from being a tail call, so the frame stays
 }
 
 THRUM_NO_TSAN THRUM_NO_ASAN void switch_context(context& from, context const& to,

@@ -48,7 +48,7 @@ THRUM_OPAQUE void switch_context(context& from, context const& to, departure how
 
 // Calls f(argument) with `own` set to the present context. During the call another thread may walk this stack from
 // there (arch/stack_walk.h), but no thread may switch to `own`. own.pc is null before and after the call and is written
-// last, so a reader that finds it set with `told` also sees the other two words.
+// last, so a reader that finds it set with `published_pointer` also sees the other two words.
 THRUM_OPAQUE void call_with_context(context& own, void (*f)(void*) noexcept, void* argument) noexcept;
 
 // Prepares `fresh` so that the first switch to it calls entry() on an empty stack that ends at `top`, a multiple of 16.

@@ -64,14 +64,14 @@ inline void cpu_relax() noexcept {
 }
 
 // Publish a pointer in a plain word that its owner otherwise reads and writes without atomics. A thread that reads the
-// pointer with `told` sees everything that the owner wrote before `tell`: the release in `tell` pairs with the acquire
-// in `told`.
+// pointer with `published_pointer` sees everything that the owner wrote before `publish_pointer`: the release in
+// `publish_pointer` pairs with the acquire in `published_pointer`.
 template <class T>
-void tell(T*& word, T* value) noexcept {
+void publish_pointer(T*& word, T* value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
 template <class T>
-[[nodiscard]] T* told(T* const& word) noexcept {
+[[nodiscard]] T* published_pointer(T* const& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 

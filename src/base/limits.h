@@ -9,8 +9,9 @@ namespace thrum::rt {
 inline constexpr int procs_max = 1024;  // more than known machines have; Go's TestBigGOMAXPROCS asks for 1024
 inline constexpr int threads_max_default = 10'000;  // Go's limit of Ms
 
-inline constexpr std::uint32_t ring_capacity_max = 256;  // Go's run queue
-inline constexpr std::uint32_t ring_capacity_min = 4;    // the smallest run queue in which a test can see an overflow
+inline constexpr std::uint32_t run_queue_capacity_max = 256;  // Go's run queue
+inline constexpr std::uint32_t run_queue_capacity_min =
+    4;  // the smallest run queue in which a test can see an overflow
 
 inline constexpr std::uint32_t global_tick =
     61;                                 // Go's value; prime, so that loops of the user do not fall into step with it

@@ -5,7 +5,8 @@
 // program without it pays a load and a branch per switch.
 //
 // ThreadSanitizer does not work, because it derives the order of events from atomics that it has instrumented, and
-// thrum's are not instrumented. Such a program is ended with a message when its first run begins (boot/house.cpp).
+// thrum's are not instrumented. Such a program is ended with a message when its first run begins
+// (boot/run_services.cpp).
 #pragma once
 
 #include "base/platform.h"

@@ -75,7 +75,7 @@ void chaos::make_disorder() noexcept {
   while (!stopping_.load(acquire)) {  // pairs with stop
     sleep_for(random_.below(storms_ ? storm_ns_max : between_stops_ns_max));
     if (sched_.world.is_forbidden()) continue;
-    if (storms_) preempt_somebody();
+    if (storms_) preempt_one_m();
     bool const stops_now = stops_ && (!storms_ || random_.below(between_stops_ns_max / storm_ns_max) == 0);
     if (stops_now) stop_world();
   }
@@ -91,7 +91,7 @@ void chaos::stop_world() noexcept {
 
 // Does what sysmon does at the end of a slice, and with the same care: a thread that sleeps in the kernel, or is on its
 // way out of it, is not signalled (T04).
-void chaos::preempt_somebody() noexcept {
+void chaos::preempt_one_m() noexcept {
   constexpr std::int64_t watched_for_ns = 50'000;
   P& p = *sched_.procs.all()[random_.below(static_cast<std::uint32_t>(sched_.procs.all().size()))];
   M* const m = m_seen_on(p);

@@ -26,7 +26,7 @@ class chaos {
  private:
   static void* thread_main(void* self);
   void make_disorder() noexcept;
-  void preempt_somebody() noexcept;
+  void preempt_one_m() noexcept;
   void stop_world() noexcept;
   void sleep_for(std::int64_t ns) noexcept;
 

@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::int64_t slower_by = with_asan || with_tsan ? 3 : 1;
 constexpr std::int64_t names_ns_max = slower_by * 5'000'000'000;  // until the thread maker has looked up the names
-// Until the whole report is written. It is longer than the 10 s for which a write waits for standard error (base/check.h),
-// because the writes that follow do not wait, and then the terminate handler has to be called.
+// Until the whole report is written. It is longer than the 10 s for which a write waits for standard error
+// (base/check.h), because the writes that follow do not wait, and then the terminate handler has to be called.
 constexpr std::int64_t report_ns_max = slower_by * 15'000'000'000;
 
 // The report of the ender (core/ender.h).
@@ -70,9 +70,9 @@ M* crashing_m() noexcept {
 
 // Asks to end the program if the crash is reported. A thread whose crash is not reported does not become the ender, but
 // does not cut an ender off either. The reader of symbols is such a thread. If it faults, the ender goes on without it.
-end_turn turn_of(M const* m, way_to_end how) noexcept {
+ender_turn turn_of(M const* m, way_to_end how) noexcept {
   if (m != nullptr) return ask_to_end(how);
-  return another_is_ender() ? end_turn::after_another : end_turn::again;
+  return another_is_ender() ? ender_turn::after_another : ender_turn::again;
 }
 
 // Prints the places in report.all.
@@ -84,7 +84,7 @@ void print_noted(M const& m) noexcept {
       report.written.wake();
     };
     s.errand.store(errand, release);  // pairs with the thread maker's load
-    ring_thread_maker(s);
+    notify_thread_maker(s);
     if (report.written.sleep_for(names_ns_max)) return;
   }
   print_places_plainly(report.all);
@@ -118,10 +118,10 @@ void note_frames(stack_registers const& from, stack_range on) noexcept {
 
 void begin_overflow_report() noexcept {
   switch (ask_to_end({})) {
-    case end_turn::first:
-    case end_turn::again: return begin_report(os::after_report::program_ends);
-    case end_turn::after_another: wait_for_end_of_program(); die();
-    case end_turn::in_child: return;
+    case ender_turn::first:
+    case ender_turn::again: return begin_report(os::after_report::program_ends);
+    case ender_turn::after_another: wait_for_end_of_program(); die();
+    case ender_turn::in_child: return;
   }
 }
 
@@ -223,16 +223,16 @@ bool is_of_cxx_library(std::terminate_handler handler) noexcept {
 void on_terminate() {
   M const* const m = crashing_m();
   switch (turn_of(m, {.signal = SIGABRT, .function = "terminate handler"})) {
-    case end_turn::first:
+    case ender_turn::first:
       begin_report(os::after_report::program_goes_on);
       report_terminate(*m);
       end_report();
       break;
-    case end_turn::after_another:
+    case ender_turn::after_another:
       wait_for_end_of_program();
       os::end_by_signal(SIGABRT);  // the terminate handler may be what the ender waits in
-    case end_turn::again:
-    case end_turn::in_child: break;
+    case ender_turn::again:
+    case ender_turn::in_child: break;
   }
   auto const previous = previous_terminate.load(acquire);
   if (previous != nullptr && !(is_of_cxx_library(previous) && (stderr_would_wait() || stderr_is_given_up()))) {
@@ -268,9 +268,9 @@ bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
   bool const hits_signal_stack =
       m != nullptr && signal == SIGSEGV && m->signal_stack.guard_holds(static_cast<char const*>(info->si_addr));
   if (!hits_signal_stack && !os::goes_to_default(signal)) return false;
-  end_turn const turn = turn_of(m, {.signal = signal});
-  if (turn == end_turn::after_another) wait_for_end_of_program();
-  if (turn != end_turn::first) return false;
+  ender_turn const turn = turn_of(m, {.signal = signal});
+  if (turn == ender_turn::after_another) wait_for_end_of_program();
+  if (turn != ender_turn::first) return false;
   begin_report(os::after_report::program_ends);
   if (hits_signal_stack) {
     report_signal_stack(*m, *info, ucontext);

@@ -39,12 +39,12 @@ void dump_goroutines(std::FILE* out) {
   dump made;
   made.m = rt::callers_m();
   if (made.m == nullptr) throw std::logic_error(std::string("thrum: dump_goroutines while ") + rt::why_no_runtime());
-  rt::enter(*made.m);
+  rt::enter_runtime(*made.m);
   {
     rt::stopped_world const world(*made.m);
     rt::call_with_context(made.m->current->saved, dump::note, &made);  // the caller is shown in its own dump
   }
-  rt::leave(*made.m);
+  rt::leave_runtime(*made.m);
   blocking(
       [&] {
         rt::with_symbols(dump::write, &made);

@@ -46,8 +46,8 @@ rt::M& of_caller(char const* what) {
 // Holds the caller's M inside the runtime, because a foreign thread may touch the run only there.
 class inside {
  public:
-  explicit inside(char const* what) : m(of_caller(what)) { rt::enter(m); }
-  ~inside() { rt::leave(m); }
+  explicit inside(char const* what) : m(of_caller(what)) { rt::enter_runtime(m); }
+  ~inside() { rt::leave_runtime(m); }
   inside(inside const&) = delete;
   inside& operator=(inside const&) = delete;
   rt::M& m;
@@ -66,9 +66,9 @@ void this_goroutine::set_name(std::string_view name) {
   std::memcpy(copy, name.data(), name.size());
   copy[name.size()] = '\0';
   rt::M& m = *rt::current_m();
-  rt::enter(m);  // a dump reads the name while no goroutine is inside the runtime
+  rt::enter_runtime(m);  // a dump reads the name while no goroutine is inside the runtime
   char* const before = std::exchange(m.current->name, copy);
-  rt::leave(m);
+  rt::leave_runtime(m);
   std::free(before);
 }
 
@@ -83,10 +83,10 @@ int set_max_procs(int n) {
     throw std::invalid_argument("thrum::set_max_procs: " + std::to_string(n) + " is more than " +
                                 std::to_string(rt::procs_max));
   }
-  rt::enter(m);
+  rt::enter_runtime(m);
   int const now = m.sched.procs.size();
   if (n > 0) m.sched.procs_by_hand.store(true, rt::relaxed);  // from here on the number does not follow the machine
-  rt::leave(m);
+  rt::leave_runtime(m);
   return n <= 0 || n == now ? now : rt::change_procs(n);
 }
 
@@ -127,15 +127,15 @@ int num_threads() {
 
 void lock_os_thread() {
   rt::M& m = of_caller("lock_os_thread");
-  rt::enter(m);
-  rt::leave(rt::lock_to_thread(m));
+  rt::enter_runtime(m);
+  rt::leave_runtime(rt::lock_to_thread(m));
 }
 
 void unlock_os_thread() {
   rt::M& m = of_caller("unlock_os_thread");
-  rt::enter(m);
+  rt::enter_runtime(m);
   rt::unlock_from_thread(m);
-  rt::leave(m.stands_in ? rt::go_back(m) : m);
+  rt::leave_runtime(m.stands_in ? rt::go_back(m) : m);
 }
 
 int set_max_threads(int limit) {
@@ -187,10 +187,10 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.preempted = read(c.preempted);
 }
 
-void add_durations(rt::durations const& from, durations& to) noexcept {
+void add_durations(rt::duration_histogram const& from, durations& to) noexcept {
   to.total += std::chrono::nanoseconds(from.total_ns.load(rt::relaxed));
   to.longest = std::max(to.longest, std::chrono::nanoseconds(from.longest_ns.load(rt::relaxed)));
-  static_assert(durations::buckets == rt::durations::buckets);
+  static_assert(durations::buckets == rt::duration_histogram::buckets);
   for (std::size_t i = 0; i < durations::buckets; ++i) {
     std::uint64_t const more = from.by_time[i].load(rt::relaxed);
     to.by_time[i] += more;
@@ -232,15 +232,15 @@ stats read_stats() {
   rt::Sched& s = m.sched;
   stats result;
   rt::blocking_sites sites;
-  rt::enter(m);
+  rt::enter_runtime(m);
   std::size_t const procs = s.procs.all().size();
-  rt::leave(m);
+  rt::leave_runtime(m);
   result.procs.resize(procs);
-  rt::enter(m);
+  rt::enter_runtime(m);
   rt::gauges const now = rt::count_goroutines(m);  // first, because what follows interrupts the goroutines that run
   rt::for_each_proc(m, copy_counters, &result.procs);
   copy_totals(s, result, sites);
-  rt::leave(m);
+  rt::leave_runtime(m);
   result.running = now.running;
   result.runnable = now.runnable;
   result.in_calls = now.in_calls;

@@ -53,7 +53,7 @@ void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
 
 }  // namespace
 
-void leave_behind_what_is_referred_to(Sched& s) noexcept {
+void keep_referenced_memory(Sched& s) noexcept {
   forget_queued_entries(s);
   for (P* const p : s.procs.all()) {
     while (timer_record* const r = p->timers.take_any()) end_with_its_run(*r);

@@ -8,7 +8,7 @@ namespace thrum::rt {
 // All Ms are joined. A goroutine that did not end may have left its address in wait queues, and references into its
 // frames elsewhere. A handle may outlive the run. What they point to stays mapped for good. If there are none of these,
 // nothing stays mapped.
-void leave_behind_what_is_referred_to(Sched& s) noexcept;
+void keep_referenced_memory(Sched& s) noexcept;
 
 // Threads are left that may touch anything of the run. So it stays for good, where a debugger and a leak checker can
 // find it.

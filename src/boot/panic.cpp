@@ -91,17 +91,17 @@ char const* what_of_current() noexcept {
 
 void report_panic() noexcept {
   switch (ask_to_end({.function = "on_panic function"})) {
-    case end_turn::first: break;
-    case end_turn::again: die();
-    case end_turn::after_another: {
+    case ender_turn::first: break;
+    case ender_turn::again: die();
+    case ender_turn::after_another: {
       // The thread does not sleep in the goroutine's place, because deadlock detection would take such a thread for one
       // that may yet wake the ender (S20).
       limit_wait_for_ender();
       M& m = *current_m();
-      enter(m);
+      enter_runtime(m);
       sleep_for_good(m);
     }
-    case end_turn::in_child:
+    case ender_turn::in_child:
       print_error("panic: %s", what_of_current());
       print_error("in a child of fork, on the goroutine that called fork");
       die();

@@ -15,7 +15,7 @@ constinit atomic<std::int32_t> handlers_at_work{0};
 
 void quit(Sched& s) noexcept {
   print_error("SIGQUIT: quit");
-  report_goroutines(s, nobody);
+  report_goroutines(s, no_goroutine_id);
   die();
 }
 
@@ -25,7 +25,7 @@ void on_signal() noexcept {
   handlers_at_work.fetch_add(1, seq_cst);
   if (Sched* const s = asked.load(seq_cst)) {
     s->errand.store(quit, release);  // pairs with the thread maker's look
-    ring_thread_maker(*s);
+    notify_thread_maker(*s);
   }
   handlers_at_work.fetch_sub(1, seq_cst);
 }

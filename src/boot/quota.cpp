@@ -54,16 +54,16 @@ void follow_cpus(Sched& s) noexcept {
 int change_procs(int n, std::uint32_t followed_in) {
   M* m = callers_m();
   if (m == nullptr) throw std::logic_error("thrum::set_max_procs: the run has just ended");
-  enter(*m);
+  enter_runtime(*m);
   Sched& s = m->sched;
   kept_run const kept(*m);
-  leave(*m);
+  leave_runtime(*m);
   auto fresh = make_procs(s, n);
   m = callers_m();
   if (m == nullptr || &m->sched != &s) throw std::logic_error("thrum::set_max_procs: the run has just ended");
   int before = 0;
   bool is_done = false;
-  enter(*m);
+  enter_runtime(*m);
   {
     stopped_world const world(*m);
     before = s.procs.size();
@@ -71,7 +71,7 @@ int change_procs(int n, std::uint32_t followed_in) {
     bool const is_late = followed_in != 0 && (followed_in != s.epoch || s.procs_by_hand.load(relaxed));
     is_done = is_late || resize(*m, n, fresh);
   }
-  leave(*m);
+  leave_runtime(*m);
   if (!is_done) throw std::bad_alloc();
   return before;
 }

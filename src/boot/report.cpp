@@ -23,7 +23,7 @@ constexpr std::int64_t look_up_every_ns = second_ns / 100;
 // This is a static object and not in the frame of the goroutine that panics, because that frame may be gone when a
 // report comes too late.
 struct {
-  atomic<std::uint64_t> but{nobody};
+  atomic<std::uint64_t> except_id{no_goroutine_id};
   atomic<bool> is_noted{false};
   os::note written;
 } constinit request;
@@ -36,31 +36,31 @@ void let_signals_stop_loops(Sched& s) noexcept {
   s.world.interrupt_loops();  // the handler is in force
 }
 
-void report(Sched& s, std::uint64_t but, atomic<bool>* noted) noexcept {
+void report(Sched& s, std::uint64_t except_id, atomic<bool>* noted) noexcept {
   let_signals_stop_loops(s);
   goroutine_list all;
   {
     stopped_world const world(s, patience_to_stop_ns);
     if (!world.is_complete()) print_error("thrum: not every goroutine could be stopped");
-    all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, but);
+    all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, except_id);
   }
   if (noted != nullptr) noted->store(true, relaxed);  // relaxed: it only prolongs the wait
   print_goroutines(all);
 }
 
 void run_errand(Sched& s) noexcept {
-  report(s, request.but.load(relaxed), &request.is_noted);  // ordered by the errand
+  report(s, request.except_id.load(relaxed), &request.is_noted);  // ordered by the errand
   request.written.wake();
 }
 
 }  // namespace
 
-void report_goroutines(Sched& s, std::uint64_t but) noexcept { report(s, but, nullptr); }
+void report_goroutines(Sched& s, std::uint64_t except_id) noexcept { report(s, except_id, nullptr); }
 
-void report_other_goroutines(Sched& s, std::uint64_t but) noexcept {
-  request.but.store(but, relaxed);
+void report_other_goroutines(Sched& s, std::uint64_t except_id) noexcept {
+  request.except_id.store(except_id, relaxed);
   s.errand.store(run_errand, release);  // pairs with the thread maker's look
-  ring_thread_maker(s);
+  notify_thread_maker(s);
   std::int64_t const began_ns = os::monotonic_ns();
   while (!request.written.sleep_for(look_up_every_ns)) {
     note_step_of_report();  // threads that wait for the end of the program wait for this as well

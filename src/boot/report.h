@@ -7,11 +7,11 @@
 
 namespace thrum::rt {
 
-inline constexpr std::uint64_t nobody = 0;  // no goroutine's id
+inline constexpr std::uint64_t no_goroutine_id = 0;  // no goroutine's id
 
-// Writes the report to standard error, without the goroutine whose id is `but`. Runs on a thread that is no M. A
+// Writes the report to standard error, without the goroutine whose id is `except_id`. Runs on a thread that is no M. A
 // goroutine that cannot be stopped within a second is shown as it is found.
-void report_goroutines(Sched& s, std::uint64_t but) noexcept;
+void report_goroutines(Sched& s, std::uint64_t except_id) noexcept;
 
 // The same for a goroutine that panics, about the other goroutines. Called on its own thread, in user code. The thread
 // maker makes the report, and sysmon takes the P of the calling thread, which sleeps meanwhile. So this works wherever
@@ -19,6 +19,6 @@ void report_goroutines(Sched& s, std::uint64_t but) noexcept;
 //
 // Returns when the report is written, or after a time limit, because neither the end of the run nor a thread that
 // delays the report may keep the program from ending. It is called once in the life of the process.
-void report_other_goroutines(Sched& s, std::uint64_t but) noexcept;
+void report_other_goroutines(Sched& s, std::uint64_t except_id) noexcept;
 
 }  // namespace thrum::rt

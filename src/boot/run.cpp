@@ -1,5 +1,5 @@
-// run() and runtime: the users of the house (boot/house.h).
-#include "boot/house.h"
+// run() and runtime: the users of run_services (boot/run_services.h).
+#include "boot/run_services.h"
 #include "boot/start_error.h"
 #include "core/current.h"
 #include "core/ender.h"
@@ -138,32 +138,32 @@ namespace thrum::detail {
 using namespace rt;
 
 void run_main(void (*main)(void*), void* context, options const& chosen) {
-  house around(chosen);
-  Sched& s = around.sched();
+  run_services services(chosen);
+  Sched& s = services.sched();
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
   if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
   try {
-    around.start_services();
+    services.start();
   } catch (...) {
     release_thread(m0);
     throw;
   }
   auto const callers = goroutine_globals::saved_from(m0.globals);  // run may be called inside a catch block
-  enter(m0);
+  enter_runtime(m0);
   run_on_m0(m0, main_g);
   return_from_run_in_child = nullptr;
   if (forked_inside_run()) {
     callers.restore_to(thread_globals::of_this_thread());
-    around.end();
+    services.end();
     if (call.error) std::rethrow_exception(call.error);
     return;
   }
   if (m0.p != nullptr) part_from_last_p(m0);
   callers.restore_to(m0.globals);
   release_thread(m0);
-  around.end();
+  services.end();
   if (call.error) std::rethrow_exception(call.error);
 }
 
@@ -180,14 +180,14 @@ options without_deadlock_detection(options chosen) {
 }  // namespace
 
 struct runtime::impl {
-  explicit impl(options const& chosen) : around(without_deadlock_detection(chosen)) {
+  explicit impl(options const& chosen) : services(without_deadlock_detection(chosen)) {
     static_cast<void>(
-        around.sched()
+        services.sched()
             .ms.take_number());  // 0 is the number of a caller that becomes an M; this caller does not become one
-    around.start_services();
+    services.start();
   }
-  ~impl() { around.end(); }
-  rt::house around;
+  ~impl() { services.end(); }
+  rt::run_services services;
 };
 
 runtime::runtime(options chosen) : impl_(std::make_unique<impl>(chosen)) {}

@@ -54,8 +54,8 @@ settings checked_settings(options const& chosen) {
   require_range("options::max_procs", chosen.max_procs, 0, procs_max);
   require_range("options::max_threads", chosen.max_threads, 1, 1'000'000);
   require_range("options::stack_size", chosen.stack_size, stack_size_min, stack_size_max);
-  require_range("options::local_queue_capacity", chosen.local_queue_capacity, static_cast<int>(ring_capacity_min),
-                static_cast<int>(ring_capacity_max));
+  require_range("options::local_queue_capacity", chosen.local_queue_capacity, static_cast<int>(run_queue_capacity_min),
+                static_cast<int>(run_queue_capacity_max));
   if (!std::has_single_bit(static_cast<unsigned>(chosen.local_queue_capacity))) {
     throw std::invalid_argument("thrum: options::local_queue_capacity = " +
                                 std::to_string(chosen.local_queue_capacity) + " must be a power of two");
@@ -69,7 +69,7 @@ settings checked_settings(options const& chosen) {
   result.procs = by_hand != 0 ? by_hand : procs_of_machine();
   result.threads_max = chosen.max_threads;
   result.stack_size = chosen.stack_size;
-  result.ring_capacity = static_cast<std::uint32_t>(chosen.local_queue_capacity);
+  result.run_queue_capacity = static_cast<std::uint32_t>(chosen.local_queue_capacity);
   result.detect_deadlock = chosen.deadlock_detection;
   result.seed = os::random_seed();
   std::int64_t value = 0;

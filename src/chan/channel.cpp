@@ -44,21 +44,21 @@ bool win(channel_waiter& waiter) noexcept {
   waiter.g = m.current;
   queue.push_back(waiter);
   os::chaos_point("chan.queued");
-  leave(park(m, reason, release_lock, &c, commit_holds::lock));
+  leave_runtime(park(m, reason, release_lock, &c, commit_holds::lock));
   return waiter.completed;
 }
 
 void ready_and_leave(M& m, G* other) noexcept {
   os::chaos_point("chan.unlocked");
   if (other != nullptr) ready(m, *other);
-  leave(m);
+  leave_runtime(m);
 }
 
 // For calls that might have waited. Requests to make room usually arrive during the call, so they are looked at last.
 void ready_make_room_and_leave(M& m, G* other) noexcept {
   os::chaos_point("chan.unlocked");
   if (other != nullptr) ready(m, *other);
-  leave(make_room_if_asked(m));
+  leave_runtime(make_room_if_asked(m));
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ attempt try_receive(channel* c, void* parcel) {
 
 namespace {
 
-enum class closing : bool { done, was_closed };
+enum class close_outcome : bool { done, was_closed };
 
 // How many waiters a close takes out before it releases the lock for a moment. A waiter lies on its goroutine's stack,
 // which is usually in no cache, so each costs up to a microsecond while other threads spin for the lock.
@@ -244,20 +244,20 @@ void release_waiters(M& m, channel& c, detached_waiters& receivers, detached_wai
 }
 
 // Called on a goroutine, inside the runtime. Leaves the runtime.
-closing close_and_leave(M& m, channel& c) noexcept {
+close_outcome close_and_leave(M& m, channel& c) noexcept {
   lock(m, c);
   if (c.closed.load(relaxed)) {
     c.lock.release();
-    leave(m);
-    return closing::was_closed;
+    leave_runtime(m);
+    return close_outcome::was_closed;
   }
   c.closed.store(true, rt::release);  // pairs with the try forms and is_closed
   os::chaos_point("chan.closes");
   bool const is_waited_for = !c.receivers.is_empty() || !c.senders.is_empty();
   if (!is_waited_for) {
     c.lock.release();
-    leave(m);
-    return closing::done;
+    leave_runtime(m);
+    return close_outcome::done;
   }
   retain_channel(&c);  // the goroutines that are woken first may drop all other references
   // One of the queues is empty, unless selects stand in both.
@@ -266,9 +266,9 @@ closing close_and_leave(M& m, channel& c) noexcept {
   c.receivers.detach(receivers);
   c.senders.detach(senders);
   release_waiters(m, c, receivers, senders);
-  leave(m);
+  leave_runtime(m);
   release_channel(&c);  // outside the runtime, because it may be the last reference
-  return closing::done;
+  return close_outcome::done;
 }
 
 bool is_on_goroutine_of_live_run() noexcept {
@@ -276,8 +276,8 @@ bool is_on_goroutine_of_live_run() noexcept {
   return m != nullptr && m->current != nullptr && !m->is_foreign && m->sched.epoch == live_epoch();
 }
 
-// Called on a thread that runs no goroutine of the live run, if there is one. Returns false if goroutines of the live run
-// wait here. Goroutines that an earlier run has left behind do not count.
+// Called on a thread that runs no goroutine of the live run, if there is one. Returns false if goroutines of the live
+// run wait here. Goroutines that an earlier run has left behind do not count.
 bool close_between_runs(channel& c) noexcept {
   runtime_mark const mark;  // the caller may be a goroutine that its run has left behind
   c.lock.acquire();
@@ -293,7 +293,7 @@ bool close_between_runs(channel& c) noexcept {
 
 void close(channel* c) {
   if (c == nullptr) throw channel_closed("thrum: close of the nil channel");
-  if (close_and_leave(enter_to_wait("chan::close"), *c) == closing::was_closed) {
+  if (close_and_leave(enter_to_wait("chan::close"), *c) == close_outcome::was_closed) {
     throw channel_closed("thrum: close of a closed channel");
   }
 }

@@ -217,7 +217,7 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
     wait_timer limit;
     bool const limited = patience_ns != 0 && patience_ns != for_ever_ns;
     if (limited && !limit.prepare(*m, time_after(timer_clock_ns(), patience_ns))) {
-      leave(*m);
+      leave_runtime(*m);
       throw std::bad_alloc();
     }
     list.lock_all(*m);
@@ -233,7 +233,7 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
   }
   if (other != nullptr) ready(*m, *other);
   if (patience_ns != 0) m = &make_room_if_asked(*m);
-  leave(*m);
+  leave_runtime(*m);
   if (has_waited) {
     // outside the runtime, because it may be the last reference
     list.for_each_channel([](channel& c) { release_channel(&c); });

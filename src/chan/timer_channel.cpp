@@ -61,7 +61,7 @@ bool set_timer(time_receiver const& of, std::int64_t ns, std::int64_t period_ns)
   if (c == nullptr) throw std::logic_error("thrum: reset of a timer that was moved away");
   M& m = enter_to_wait("setting a timer");
   if (!m.p->timers.reserve(1)) {
-    leave(m);
+    leave_runtime(m);
     throw std::bad_alloc();
   }
   timer_record& r = *c->timer;
@@ -81,7 +81,7 @@ bool set_timer(time_receiver const& of, std::int64_t ns, std::int64_t period_ns)
     }
   }
   timer_was_added(m, place);
-  leave(m);
+  leave_runtime(m);
   return was_set;
 }
 

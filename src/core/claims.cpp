@@ -10,13 +10,13 @@ namespace thrum::rt {
 namespace {
 
 void end_claim(P& p) noexcept {
-  p.claimed.store(claim_for::nobody, release);  // pairs with take_old_p: what was done to its M is seen there
+  p.claimed.store(claim_for::none, release);  // pairs with take_old_p: what was done to its M is seen there
 }
 
 // Returns the M of a P in a system call, if that M is outside of the runtime. Tested once before the barriers, because
 // a P whose M has its mark set for long would otherwise cost the barriers at every look.
 M* owner_outside(P const& p) noexcept {
-  if (p.status.load(acquire) != p_status::syscall) return nullptr;  // pairs with leave_p_behind: P::m is written
+  if (p.status.load(acquire) != p_status::syscall) return nullptr;  // pairs with leave_p_claimable: P::m is written
   M* const m = hint_of(p.m);
   return m != nullptr && !m->in_runtime.load(relaxed) ? m : nullptr;
 }
@@ -24,8 +24,8 @@ M* owner_outside(P const& p) noexcept {
 }  // namespace
 
 bool claims::add(P& p, claim_for why) noexcept {
-  claim_for nobody = claim_for::nobody;
-  if (p.status.load(relaxed) != p_status::syscall || !p.claimed.compare_exchange(nobody, why, acquire, relaxed))
+  claim_for unclaimed = claim_for::none;
+  if (p.status.load(relaxed) != p_status::syscall || !p.claimed.compare_exchange(unclaimed, why, acquire, relaxed))
     return false;
   M* const m = owner_outside(p);
   if (m == nullptr) {

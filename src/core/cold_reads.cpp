@@ -35,7 +35,7 @@ bool cold_reads::are_few() const noexcept { return begun_.load(relaxed) <= few.l
 
 bool cold_reads::claim_room() noexcept {
   // relaxed: only the number matters
-  if (claimed_.fetch_add(1U, relaxed) < os::ring_questions_max) return true;
+  if (claimed_.fetch_add(1U, relaxed) < os::uring_questions_max) return true;
   claimed_.fetch_sub(1U, relaxed);
   return false;
 }
@@ -46,21 +46,22 @@ bool cold_reads::put(cold_read& r) noexcept {
   bool const is_first = first_queued_ == nullptr;
   (is_first ? first_queued_ : last_queued_->queued) = &r;
   last_queued_ = &r;
-  if (is_first) are_queued_.store(1, relaxed);  // relaxed: the bell is rung after it
+  if (is_first) are_queued_.store(1, relaxed);  // relaxed: the thread maker is notified after it
   return is_first;
 }
 
 cold_read* cold_reads::take_queued() noexcept {
-  if (are_queued_.load(relaxed) == 0) return nullptr;  // relaxed: the thread that sets it rings the bell
+  if (are_queued_.load(relaxed) == 0) return nullptr;  // relaxed: the thread that sets it notifies the thread maker
   os::lock_guard const guard(lock_);
   are_queued_.store(0, relaxed);
   return std::exchange(first_queued_, nullptr);
 }
 
-bool cold_reads::ring_is_open() noexcept {
-  // release pairs with take_answered: the ring is completely set up
-  if (way_.load(relaxed) == way::untried) way_.store(ring_.open() == 0 ? way::open : way::refused, release);
-  return way_.load(relaxed) == way::open;
+bool cold_reads::uring_is_open() noexcept {
+  // release pairs with take_answered: the uring is completely set up
+  if (uring_state_.load(relaxed) == uring_state::untried)
+    uring_state_.store(uring_.open() == 0 ? uring_state::open : uring_state::refused, release);
+  return uring_state_.load(relaxed) == uring_state::open;
 }
 
 void cold_reads::refuse(cold_read& r, g_list& refused) noexcept {
@@ -74,7 +75,7 @@ void cold_reads::ask_some(cold_read* const* some, std::uint32_t count, g_list& r
     os::lock_guard const guard(lock_);
     unanswered_ += count;  // before the first answer can come
   }
-  unsigned const left = ring_.hand_in();
+  unsigned const left = uring_.hand_in();
   os::chaos_point("cold_reads.asked");
   if (left == 0) return;
   os::lock_guard const guard(lock_);
@@ -89,7 +90,7 @@ void cold_reads::ask(cold_read* first, g_list& refused) noexcept {
   while (first != nullptr) {
     std::uint32_t count = 0;
     for (; first != nullptr && count < at_once; first = first->queued) {
-      ring_.ask(first->fd, first->offset, first);
+      uring_.ask(first->fd, first->offset, first);
       some[count++] = first;
     }
     ask_some(some, count, refused);
@@ -98,13 +99,14 @@ void cold_reads::ask(cold_read* first, g_list& refused) noexcept {
 
 void cold_reads::take_answered(g_list& answered) noexcept {
   constexpr int at_once = 64;
-  os::ring_answer answers[at_once];
+  os::uring_answer answers[at_once];
   os::lock_guard const guard(lock_);
-  if (way_.load(acquire) != way::open || !ring_.is_open()) return;  // the ring is being opened, or closed
+  if (uring_state_.load(acquire) != uring_state::open || !uring_.is_open())
+    return;  // the uring is being opened, or closed
   for (int count = at_once; count == at_once;) {
-    count = ring_.take_answers(answers, at_once);
+    count = uring_.take_answers(answers, at_once);
     for (int i = 0; i < count; ++i) {
-      auto& r = *static_cast<cold_read*>(answers[i].who);
+      auto& r = *static_cast<cold_read*>(answers[i].tag);
       r.answer = answers[i].result;
       answered.push_back(*r.g);
     }
@@ -116,13 +118,13 @@ void cold_reads::take_answered(g_list& answered) noexcept {
 bool cold_reads::close_if_answered() noexcept {
   os::lock_guard const guard(lock_);
   if (unanswered_ != 0) return false;
-  ring_.close();
+  uring_.close();
   return true;
 }
 
 void cold_reads::abandon() noexcept {
   os::lock_guard const guard(lock_);
-  ring_.abandon();
+  uring_.abandon();
 }
 
 }  // namespace thrum::rt

@@ -20,7 +20,7 @@ struct p_counters {
   counter parks;
   counter readies;
   counter yields;
-  counter overflows;        // a full ring sent half to the global queue
+  counter overflows;        // a full run queue sent half to the global queue
   counter global_takes;     // goroutines taken from the global queue
   counter steals;           // successful steals
   counter stolen;           // goroutines taken by them

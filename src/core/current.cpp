@@ -15,7 +15,7 @@ constinit atomic<bool> is_forked_inside_run{false};
 constinit higher_hooks m_hooks{nullptr, nullptr, nullptr, nullptr, []() noexcept -> M* { return nullptr; }};
 
 void set_current_m(M* m) noexcept { thrum_current_m = m; }
-M** own_m_place() noexcept { return &thrum_current_m; }
+M** address_of_current_m() noexcept { return &thrum_current_m; }
 
 void end_slice_by_chance(M& m) noexcept {
   if (!os::chaos_ends_slice() || m.current == nullptr || m.p == nullptr) return;

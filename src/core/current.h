@@ -39,7 +39,7 @@ namespace thrum::rt {
 }
 
 void set_current_m(M* m) noexcept;
-[[nodiscard]] M** own_m_place() noexcept;  // the address of the calling thread's variable
+[[nodiscard]] M** address_of_current_m() noexcept;  // the address of the calling thread's variable
 
 // Functions of higher layers, filled in by boot. `entered` and `left` handle M::attention on the M itself; `entered`
 // returns with the mark set and with a P. `entered_if_alive` is the same for enter_if_alive. `entered_to_exit` is the
@@ -71,14 +71,15 @@ void end_slice_by_chance(M& m) noexcept;
 // Both enter and leave read M::attention after they have written the mark. A signal handler on the M's thread, or
 // another thread with a process-wide barrier, sets the attention first and reads the mark afterwards. So either it sees
 // the new mark, or the M sees the attention.
-[[gnu::always_inline]] inline void enter(M& m) noexcept {
+[[gnu::always_inline]] inline void enter_runtime(M& m) noexcept {
   m.in_runtime.store(true, relaxed);
   signal_fence();
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.entered(m);
 }
-// The same for calls that a foreign thread may make just as its run ends, and that have nothing to wait for. enter()
-// does not return there. This returns false, with the mark clear, and the caller must not touch the run's memory.
+// The same for calls that a foreign thread may make just as its run ends, and that have nothing to wait for.
+// enter_runtime() does not return there. This returns false, with the mark clear, and the caller must not touch the
+// run's memory.
 [[nodiscard, gnu::always_inline]] inline bool enter_if_alive(M& m) noexcept {
   m.in_runtime.store(true, relaxed);
   signal_fence();
@@ -98,7 +99,7 @@ void end_slice_by_chance(M& m) noexcept;
   if (m.attention.load(relaxed) != 0) [[unlikely]]
     m_hooks.left(m);
 }
-[[gnu::always_inline]] inline void leave(M& m) noexcept {
+[[gnu::always_inline]] inline void leave_runtime(M& m) noexcept {
   if constexpr (debug_checks) end_slice_by_chance(m);
   clear_mark_and_attend(m);
 }

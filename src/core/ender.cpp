@@ -35,16 +35,16 @@ bool is_in_child() noexcept { return os::process_id() != state.process.load(rela
 
 }  // namespace
 
-end_turn ask_to_end(way_to_end how) noexcept {
-  if (is_in_child()) return end_turn::in_child;
+ender_turn ask_to_end(way_to_end how) noexcept {
+  if (is_in_child()) return ender_turn::in_child;
   std::uintptr_t const self = callers_name();
   std::uintptr_t first = 0;
   if (!state.ender.compare_exchange(first, self, relaxed, relaxed)) {
-    return first == self ? end_turn::again : end_turn::after_another;
+    return first == self ? ender_turn::again : ender_turn::after_another;
   }
   state.signal.store(how.signal, relaxed);
   state.function.store(how.function, relaxed);
-  return end_turn::first;
+  return ender_turn::first;
 }
 
 bool is_ender() noexcept { return !is_in_child() && state.ender.load(relaxed) == callers_name(); }

@@ -19,17 +19,18 @@
 // - again: it has been the ender for some time. A crash in the on_panic function or in the terminate handler ends the
 //   program at once, without a report of its own. A stack overflow is reported there as well.
 // - after_another: another goroutine or thread is the ender, and must not be cut off. A goroutine that panics parks for
-//   good, and a thread made for it sleeps. In all other cases the thread sleeps (wait_for_end_of_program), also if it is a foreign thread, whose crashes
-//   are not reported. If the ender makes no step for twenty seconds, it ends the program without a report.
+//   good, and a thread made for it sleeps. In all other cases the thread sleeps (wait_for_end_of_program), also if it
+//   is a foreign thread, whose crashes are not reported. If the ender makes no step for twenty seconds, it ends the
+//   program without a report.
 // - in_child: the caller runs in a child of fork, _Fork or vfork. It is neither the ender, nor does it wait for one,
 //   because the ender is not in the child and the end of the child is not the end of the program. A child of vfork runs
 //   in the memory of its parent and must leave no trace there.
 //
 // Four things end the program at once, without asking: fatal(), because the thread may hold locks that the ender needs;
 // a deadlock, because no goroutine can go on; SIGQUIT and exit(), because they are asked for. The return of main does
-// not: the end of the run waits for the ender, with the same limit (boot/house.cpp). Only if a goroutine becomes the
-// ender while the run is ending, the run may stop it before it ends the program. Then the program goes on after its run
-// and has no ender (forget_ender).
+// not: the end of the run waits for the ender, with the same limit (boot/run_services.cpp). Only if a goroutine becomes
+// the ender while the run is ending, the run may stop it before it ends the program. Then the program goes on after its
+// run and has no ender (forget_ender).
 //
 // No locks, no allocation. All functions may be called in a signal handler.
 #pragma once
@@ -38,7 +39,7 @@
 
 namespace thrum::rt {
 
-enum class end_turn : std::uint8_t { first, again, after_another, in_child };
+enum class ender_turn : std::uint8_t { first, again, after_another, in_child };
 
 // What the ender does after its report.
 struct way_to_end {
@@ -46,7 +47,7 @@ struct way_to_end {
   char const* function = nullptr;  // what runs before that and may park, for a message
 };
 
-[[nodiscard]] end_turn ask_to_end(way_to_end how) noexcept;
+[[nodiscard]] ender_turn ask_to_end(way_to_end how) noexcept;
 
 // Whether the calling goroutine or thread is the ender.
 [[nodiscard]] bool is_ender() noexcept;
@@ -57,8 +58,8 @@ struct way_to_end {
 // How the ender ends the program, if there is one.
 [[nodiscard]] way_to_end how_program_ends() noexcept;
 
-// Returns when no report has made a step (base/check.h) for twenty seconds, and after two minutes in any case. The first
-// limit also holds for the program's function. Without a limit, all threads might wait for each other.
+// Returns when no report has made a step (base/check.h) for twenty seconds, and after two minutes in any case. The
+// first limit also holds for the program's function. Without a limit, all threads might wait for each other.
 void wait_for_end_of_program() noexcept;
 // Ends the program as the ender would have. For a thread that has waited for the ender for too long.
 [[noreturn]] void end_in_place_of_ender() noexcept;

@@ -1,4 +1,5 @@
-// The seats of foreign threads in one run, and the foreign threads that have left it (S38). sys/foreign.h has the rules.
+// The seats of foreign threads in one run, and the foreign threads that have left it (S38). sys/foreign.h has the
+// rules.
 //
 // The seats are under the lock of the registry of all seats (sys/foreign.cpp). The threads that have left are under
 // sched.lock. This class takes no lock.
@@ -23,7 +24,7 @@ struct foreign_seat {
   Sched* run;  // nullptr: the seat belongs to no run, or to one that is over
   M m;
   G g;
-  M** thread_has = nullptr;       // where the thread keeps its M; nullptr: no thread has the seat
+  M** threads_m = nullptr;        // where the thread keeps its M; nullptr: no thread has the seat
   foreign_seat* next = nullptr;   // in the list of the run's seats
   foreign_seat* spare = nullptr;  // in the list of seats that no thread has
   M* visitor = nullptr;           // the thread's M in an earlier run, whose goroutine visits this run
@@ -41,15 +42,15 @@ class foreign_threads {
   [[nodiscard]] bool none_has_come() const noexcept { return hint_of(seats_) == nullptr; }
 
   // The thread of this seat has left it, so that another thread can take the seat.
-  void leave(foreign_seat& seat) noexcept { seat.spare = std::exchange(left_, &seat); }
+  void release(foreign_seat& seat) noexcept { seat.spare = std::exchange(free_, &seat); }
   // Takes a seat that its thread has left. nullptr: there is none.
-  [[nodiscard]] foreign_seat* take_left() noexcept {
-    foreign_seat* const seat = left_;
-    if (seat != nullptr) left_ = std::exchange(seat->spare, nullptr);
+  [[nodiscard]] foreign_seat* take_free() noexcept {
+    foreign_seat* const seat = free_;
+    if (seat != nullptr) free_ = std::exchange(seat->spare, nullptr);
     return seat;
   }
   // The run is about to end. The seats that threads have left go to the registry.
-  void give_up_left() noexcept { left_ = nullptr; }
+  void forget_free() noexcept { free_ = nullptr; }
 
   // --- threads that have left. Under sched.lock. The thread maker uses them to find out whether there is a thread that
   // could end a deadlock ---
@@ -58,7 +59,7 @@ class foreign_threads {
 
  private:
   foreign_seat* seats_ = nullptr;
-  foreign_seat* left_ = nullptr;  // linked by `spare`
+  foreign_seat* free_ = nullptr;  // linked by `spare`
 };
 
 }  // namespace thrum::rt

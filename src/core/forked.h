@@ -10,7 +10,7 @@
 
 namespace thrum::rt {
 
-// Set by the first code that runs in the child (boot/house.cpp), before the child has a second thread.
+// Set by the first code that runs in the child (boot/run_services.cpp), before the child has a second thread.
 extern constinit atomic<bool> is_forked_inside_run;
 [[nodiscard]] inline bool forked_inside_run() noexcept { return is_forked_inside_run.load(relaxed); }
 

@@ -17,7 +17,7 @@ namespace thrum::rt {
 [[nodiscard]] inline bool is_left_behind() noexcept {
   M const* const m = current_m();
   // If a foreign thread's seat is over, its run's memory may be gone.
-  return m != nullptr && !m->is_foreign && m->sched.end.leaves_behind() && !goes_on_to_exit(*m);
+  return m != nullptr && !m->is_foreign && m->sched.end.goroutines_are_left_behind() && !goes_on_to_exit(*m);
 }
 
 }  // namespace thrum::rt

@@ -46,7 +46,7 @@ inline constexpr std::uint8_t timed = 2;    // the time that the next goroutine 
 }  // namespace m_start
 
 // How a goroutine leaves an M when it parks, yields or ends.
-enum class leaving : std::uint8_t {
+enum class suspend_mode : std::uint8_t {
   directly,  // it chooses its successor itself
   // g0 chooses, because the M runs only main, is a stand-in, has a changed signal mask, or is about to end
   through_g0,
@@ -56,8 +56,8 @@ enum class leaving : std::uint8_t {
 struct M {
   M(Sched& owner, int number) noexcept : sched(owner), id(number) {}
 
-  [[nodiscard]] leaving usual_leaving() const noexcept {
-    return id == 0 || stands_in || mask_was_changed ? leaving::through_g0 : leaving::directly;
+  [[nodiscard]] suspend_mode usual_suspend_mode() const noexcept {
+    return id == 0 || stands_in || mask_was_changed ? suspend_mode::through_g0 : suspend_mode::directly;
   }
 
   // fixed once it runs
@@ -89,21 +89,21 @@ struct M {
   bool stands_in = false;
   // Its goroutine has left it a signal mask that differs from the one that Ms have: see sys/preempt.h.
   bool mask_was_changed = false;
-  leaving leaves = usual_leaving();  // how its current goroutine leaves it
-  bool ends_with_goroutine = false;  // the goroutine that ended here was locked, so the thread ends too
-  bool spinning = false;             // it searches for work and is counted in sched.spinning
-  std::int64_t spins_since_ns = 0;   // the time before that is in its P's counter; 0: it has not begun
-  std::uint32_t patience = 0;        // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t polls_in_vain = 0;   // polls of the network in a row that found nothing: see find_runnable
-  std::uint32_t poor_steals = 0;  // steals in a row that kept it busy for hardly longer than they took: see steal.cpp
-  std::int64_t stole_at_ns = 0;   // when its last steal was; 0: it has been accounted for
+  suspend_mode suspend_by = usual_suspend_mode();  // how its current goroutine leaves it
+  bool ends_with_goroutine = false;                // the goroutine that ended here was locked, so the thread ends too
+  bool spinning = false;                           // it searches for work and is counted in sched.spinning
+  std::int64_t spins_since_ns = 0;                 // the time before that is in its P's counter; 0: it has not begun
+  std::uint32_t patience = 0;       // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t polls_in_vain = 0;  // polls of the network in a row that found nothing: see find_runnable
+  std::uint32_t poor_steals = 0;    // steals in a row that kept it busy for hardly longer than they took: see steal.cpp
+  std::int64_t stole_at_ns = 0;     // when its last steal was; 0: it has been accounted for
   // since when it has handled events without a sleep; 0: it has slept. See sched/poll.cpp
   std::int64_t busy_since_ns = 0;
-  G* handed = nullptr;           // what g0 runs next, chosen by the goroutine that left
-  bool handed_inherits = false;  // whether that goroutine inherits the time slice
-  G* brought = nullptr;          // comes with next_p: it has left a thread that is home to others
-  bool owes_watch = false;       // it must have the timers watched before it runs other work: see timekeeper.h
-  bool timers_are_due = false;   // it was the timekeeper, and a timer is due on some P
+  G* handed = nullptr;               // what g0 runs next, chosen by the goroutine that left
+  bool handed_inherits = false;      // whether that goroutine inherits the time slice
+  G* brought = nullptr;              // comes with next_p: it has left a thread that is home to others
+  bool watch_check_pending = false;  // it must have the timers watched before it runs other work: see timekeeper.h
+  bool timers_are_due = false;       // it was the timekeeper, and a timer is due on some P
   // Goroutines that are at home here: see sched/home.h.
   std::uint32_t residents = 0;  // their number; other threads read it under sched.lock while this M rests
   bool home_was_last = false;   // the goroutine that ran last came from home_queue
@@ -139,10 +139,10 @@ struct M {
 
   // written under sched.lock by the thread that gives this M a P, before it wakes the note
   P* next_p = nullptr;
-  os::note park;
+  os::note wake_note;
 
-  // Written under sched.lock, by the pool only. This thread may read it without the lock when it has been woken, because
-  // other threads change it only while this thread sleeps.
+  // Written under sched.lock, by the pool only. This thread may read it without the lock when it has been woken,
+  // because other threads change it only while this thread sleeps.
   m_status status = m_status::threadless;
 
   // under sched.lock

@@ -93,7 +93,7 @@ class m_pool {
   // `as` is queued, paused or paused_in_libc.
   void queue(M& m, m_status as) noexcept { change(m, as); }
   // m's turn in the global queue has come. The caller is about to give it a P.
-  void promise(M& m) noexcept { change(m, m_status::promised); }
+  void resume(M& m) noexcept { change(m, m_status::resuming); }
   // m gets a P. It was promised one or sleeps in place. If it is awake, it is on its way to sleep in place.
   void end_rest(M& m) noexcept {
     if (m.status != m_status::awake) change(m, m_status::awake);
@@ -113,7 +113,7 @@ class m_pool {
   [[nodiscard]] bool stop_for_good() noexcept { return paused_.fetch_add(1, seq_cst) >= stopped_are_counted; }
   // How many threads sleep in the middle of user code. From now on a thread that stops counts itself. Any thread.
   [[nodiscard]] std::int32_t count_stopped() noexcept { return paused_.fetch_add(stopped_are_counted, acq_rel); }
-  // How many, without that change. seq_cst pairs with promise: a paused thread that goes on after this sees the end.
+  // How many, without that change. seq_cst pairs with resume: a paused thread that goes on after this sees the end.
   [[nodiscard]] std::int32_t stopped() const noexcept { return paused_.load(seq_cst) % stopped_are_counted; }
 
   // --- foreign threads ---

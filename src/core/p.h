@@ -8,9 +8,9 @@
 #include "base/platform.h"
 #include "base/random.h"
 #include "core/counters.h"
+#include "core/duration_histogram.h"
 #include "core/p_timers.h"
 #include "core/pace.h"
-#include "core/pauses.h"
 #include "core/run_queue.h"
 #include "core/sightings.h"
 #include "core/status.h"
@@ -33,10 +33,10 @@ inline constexpr std::uint32_t give_up_stacks = 4;
 inline constexpr std::uint32_t stop_world = 8;  // stop this P: see sched/world.h
 }  // namespace attend
 
-// Why a thread claims a P from an M that is in a system call. `nobody`: the P is not claimed. `call`: other goroutines
+// Why a thread claims a P from an M that is in a system call. `none`: the P is not claimed. `call`: other goroutines
 // need the P. `slice`: the time slice is over, so an M that comes back from the call during the claim gives the P up
 // itself.
-enum class claim_for : std::uint8_t { nobody, call, slice };
+enum class claim_for : std::uint8_t { none, call, slice };
 
 struct alignas(cache_line_bytes) P {
   P(Sched& owner_sched, int number, std::uint32_t capacity, std::uint64_t seed)
@@ -63,7 +63,7 @@ struct alignas(cache_line_bytes) P {
 
   // owner only
   std::uint32_t ticks_to_global = 0;  // 0: schedtick is a multiple of 61, so the global queue is served first
-  std::uint32_t looks_up = 0;         // how often runs_to_look reached 0
+  std::uint32_t look_count = 0;       // how often runs_to_look reached 0
   M* m = nullptr;                     // the owner; also read by threads that claim this P
   std::uint32_t slices_ended = 0;     // slices that preemption ended here
   std::uint32_t free_g_count = 0;
@@ -79,7 +79,7 @@ struct alignas(cache_line_bytes) P {
   // written by the owner, read by any thread
   atomic<std::uint32_t> schedtick{0};  // goroutines started here, except those that inherited a time slice
   p_counters counters;
-  durations ready_to_run;  // of the goroutines that were timed and ran here: see G::begin_turn
+  duration_histogram ready_to_run;  // of the goroutines that were timed and ran here: see G::begin_turn
 
   // written by sysmon and the owner: how many more times the owner wakes another P at once, because sysmon found that
   // putting the wake-up off was a mistake
@@ -93,7 +93,7 @@ struct alignas(cache_line_bytes) P {
 
   // Written by the thread that is about to take this P from an M in a system call (core/claims.h). The thread that
   // holds the claim owns the two fields below.
-  atomic<claim_for> claimed{claim_for::nobody};
+  atomic<claim_for> claimed{claim_for::none};
   P* claim_link = nullptr;
   M* claimed_from = nullptr;
 

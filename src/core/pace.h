@@ -1,8 +1,8 @@
 // pace: how long a goroutine has run at a time recently on one P. An M that has fetched events decides by it whether to
 // wake other Ps: sched/poll.h.
 //
-// It is a decayed mean over *batches*. The time from the moment when a batch came into the P's ring until the P had
-// nothing left to run is divided by the number of goroutines that ran there meanwhile.
+// It is a decayed mean over *batches*. The time from the moment when a batch came into the P's run queue until the P
+// had nothing left to run is divided by the number of goroutines that ran there meanwhile.
 //
 //  - Every batch is measured, including one that other Ps helped with, so the mean falls after a slow goroutine as fast
 //    as it rose.
@@ -23,7 +23,7 @@ class pace {
   // Two goroutines of this pace are slow enough to wake another P. Longer times would say nothing more.
   static constexpr std::int64_t slow_ns = 50'000;
 
-  // A batch is in the ring. If another one is being measured, that measurement is dropped.
+  // A batch is in the run queue. If another one is being measured, that measurement is dropped.
   void begin_batch(std::int64_t now_ns, std::uint64_t runs_before) noexcept {
     began_ns_ = now_ns;
     runs_before_ = runs_before;

@@ -93,15 +93,15 @@ G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept {
   return waiter(seen);
 }
 
-bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept {
-  auto rang = bell::silent;
+poll_notified take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept {
+  auto notified = poll_notified::no;
   for (int i = 0; i < count; ++i) {
     std::uint32_t const what = events[i].what;
-    if ((what & os::poll_says::bell) != 0) {
-      rang = bell::rang;
+    if ((what & os::poll_says::notified) != 0) {
+      notified = poll_notified::yes;
       continue;
     }
-    if ((what & os::poll_says::ring) != 0) continue;  // not about a descriptor: see sched/poll.cpp
+    if ((what & os::poll_says::uring) != 0) continue;  // not about a descriptor: see sched/poll.cpp
     if (events[i].data == inner_poll_data) [[unlikely]] {
       fetch_from_inner.load(relaxed)(epoch, runnable);  // relaxed: set before its descriptor was added
       continue;
@@ -120,7 +120,7 @@ bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g
       if (G* const g = make_ready(d.side(poll_side_name::write), meant, epoch)) runnable.push_back(*g);
     }
   }
-  return rang;
+  return notified;
 }
 
 }  // namespace thrum::rt

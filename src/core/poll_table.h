@@ -28,9 +28,9 @@ void free_poll_desc(poll_desc& d) noexcept;
 [[nodiscard]] G* take_poll_waiter(poll_side& side, std::uint32_t epoch) noexcept;
 
 // Applies the events. Appends the goroutines of this run that waited for them to `runnable`; their status is still
-// waiting. Returns whether the poller's bell was among the events.
-enum class bell : bool { silent, rang };
-bell take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept;
+// waiting. Returns whether a notification of the poller was among the events.
+enum class poll_notified : bool { no, yes };
+poll_notified take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept;
 
 // The inner poll: a second epoll instance inside this one, which a library above (src/posix) uses. inner_poll_data is
 // the word that its descriptor's events carry. The function `fetch` fetches its events and appends to `runnable`, as

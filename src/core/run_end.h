@@ -1,9 +1,10 @@
 // The end of a run, as a state: what main has done, which of run() and exit() ends the run, and which threads have not
-// reached their end. sched/end_all_ms.cpp and boot/house.cpp have the order of events:
+// reached their end. sched/end_all_ms.cpp and boot/run_services.cpp have the order of events:
 //
 //   1. main has ended            run() wakes
 //   2. scheduling stops          begin(): no M gets a P after this
-//   3. goroutines are left       leave_behind(): a goroutine that is in user code does not come back from the runtime
+//   3. goroutines are left       note_goroutines_are_left_behind(): a goroutine that is in user code does not come back
+//                                from the runtime
 //   4. the run is over           claim_for_run(): a goroutine that calls exit() after this was left behind
 //
 // exit() on a goroutine does only steps 2 and 4, in the reverse order: claim_for_exit(), and then begin().
@@ -51,21 +52,23 @@ class run_end {
   // The same for threads that cannot take the lock, also in a signal handler. relaxed: a thread that sees it late meets
   // it at its next scheduling point, or is signalled a second time.
   [[nodiscard]] bool is_seen() const noexcept { return is_seen_.load(relaxed); }
-  // The same for a thread that has just ceased to count as paused: it sees the end here, or the thread that ends the run
-  // sees that it is not paused (m_pool).
+  // The same for a thread that has just ceased to count as paused: it sees the end here, or the thread that ends the
+  // run sees that it is not paused (m_pool).
   [[nodiscard]] bool is_seen_in_order() const noexcept { return is_seen_.load(seq_cst); }
 
   // --- which of the two ends the run: the return of run(), or exit() on a goroutine. The first of them decides ---
 
   // Returns false if the run has ended already. The goroutine that called exit() runs on m.
   [[nodiscard]] bool claim_for_exit(M& m) noexcept {
-    if (!claim(ender::exit)) return false;
+    if (!claim(claimant::exit)) return false;
     exits_on_.store(&m, release);  // pairs with exiting_m
     return true;
   }
   // Returns false if a goroutine has called exit() meanwhile.
-  [[nodiscard]] bool claim_for_run() noexcept { return claim(ender::run); }
-  [[nodiscard]] bool is_by_exit() const noexcept { return ender_.load(acquire) == ender::exit; }  // pairs with claim
+  [[nodiscard]] bool claim_for_run() noexcept { return claim(claimant::run); }
+  [[nodiscard]] bool is_by_exit() const noexcept {
+    return claimant_.load(acquire) == claimant::exit;  // pairs with claim
+  }
 
   // The M whose goroutine has called exit(). All others are stopped (sched/exit_stage.h). nullptr: there is none.
   [[nodiscard]] M* exiting_m() const noexcept { return exits_on_.load(acquire); }  // pairs with claim_for_exit
@@ -74,10 +77,12 @@ class run_end {
 
   // --- goroutines that the run leaves behind ---
 
-  // Called before live_epoch ceases to name this run. Goroutines that the run leaves behind see it, and do not come back
-  // from the runtime (sync/wait.h).
-  void leave_behind() noexcept { leaves_behind_.store(true, seq_cst); }
-  [[nodiscard]] bool leaves_behind() const noexcept { return leaves_behind_.load(relaxed); }  // ordered by a barrier
+  // Called before live_epoch ceases to name this run. Goroutines that the run leaves behind see it, and do not come
+  // back from the runtime (sync/wait.h).
+  void note_goroutines_are_left_behind() noexcept { goroutines_are_left_behind_.store(true, seq_cst); }
+  [[nodiscard]] bool goroutines_are_left_behind() const noexcept {
+    return goroutines_are_left_behind_.load(relaxed);  // ordered by a barrier
+  }
 
   // --- threads of Ms, M0's not counted ---
 
@@ -88,18 +93,18 @@ class run_end {
   [[nodiscard]] std::int32_t threads_left() const noexcept { return threads_.load(acquire); }
 
  private:
-  enum class ender : std::uint8_t { none, run, exit };
+  enum class claimant : std::uint8_t { none, run, exit };
 
   // acq_rel: the thread that loses sees what the winner did before
-  [[nodiscard]] bool claim(ender as) noexcept {
-    ender before = ender::none;
-    return ender_.compare_exchange(before, as, acq_rel, relaxed);
+  [[nodiscard]] bool claim(claimant as) noexcept {
+    claimant before = claimant::none;
+    return claimant_.compare_exchange(before, as, acq_rel, relaxed);
   }
 
   atomic<std::int32_t> threads_{0};
   atomic<bool> is_seen_{false};
-  atomic<bool> leaves_behind_{false};
-  atomic<ender> ender_{ender::none};
+  atomic<bool> goroutines_are_left_behind_{false};
+  atomic<claimant> claimant_{claimant::none};
   atomic<M*> exits_on_{nullptr};
   os::note main_ended_;
   bool main_completed_ = false;  // written by the main goroutine

@@ -1,4 +1,4 @@
-// A P's run queue: a circular buffer ("ring") of at most 256 entries, and the slot `runnext` (S07, S08, S12).
+// A P's run queue: a circular buffer of at most 256 entries, and the slot `runnext` (S07, S08, S12).
 //
 // The owner P puts at the tail and takes at the head. Thieves take at the head. There are no locks.
 //
@@ -6,8 +6,8 @@
 //  1. Only the owner writes `tail_` and the slots. It writes a slot before it publishes the tail that covers the slot.
 //  2. `head_` only grows, by compare-and-swap. The thread that moves it owns the entries it passed. A thief reads the
 //     slots first and moves the head afterwards; if the head has moved meanwhile, the thief discards what it read.
-//  3. tail_ - head_ <= capacity. Both counters wrap around freely; the low bits are the index into the ring.
-//  4. `next_`, which the rest of the source calls runnext, is one entry outside the ring, which the owner runs next.
+//  3. tail_ - head_ <= capacity. Both counters wrap around freely; the low bits are the index into the buffer.
+//  4. `next_`, which the rest of the source calls runnext, is one entry outside the buffer, which the owner runs next.
 //     Thieves may take it, but only in their last round, because the goroutine that readied it usually blocks within a
 //     moment, and then the owner runs it at once.
 //  5. With one P there are no thieves (has_thieves_), so the owner uses plain loads and stores instead of
@@ -30,7 +30,7 @@ class run_queue {
  public:
   enum class put_result : std::uint8_t { done, full };
 
-  explicit run_queue(std::uint32_t capacity = ring_capacity_max) noexcept : mask_(capacity - 1) {}
+  explicit run_queue(std::uint32_t capacity = run_queue_capacity_max) noexcept : mask_(capacity - 1) {}
 
   // Only while no thread uses the queue.
   void set_has_thieves(bool thieves) noexcept { has_thieves_ = thieves || is_randomised_; }
@@ -117,7 +117,7 @@ class run_queue {
     return next_.load(relaxed) == 0 && tail_.load(relaxed) == head_.load(relaxed);
   }
 
-  // For a full ring: takes its older half out, as the indices [first, first + capacity/2) of `at`, which stay valid
+  // For a full buffer: takes its older half out, as the indices [first, first + capacity/2) of `at`, which stay valid
   // until the next put. Returns false if a thief took entries first, so that there is room.
   [[nodiscard]] bool claim_older_half(std::uint32_t& first) noexcept {
     first = head_.load(acquire);
@@ -126,9 +126,9 @@ class run_queue {
   }
   [[nodiscard]] entry at(std::uint32_t index) const noexcept { return entry::from_bits(slot(index).load(relaxed)); }
 
-  // For a full ring: takes out the stale entries (of goroutines that were joined in place) and calls drop(G&) for each.
-  // The others keep their order. Does nothing if fewer than a quarter of the entries are stale. Returns whether there
-  // is room afterwards.
+  // For a full buffer: takes out the stale entries (of goroutines that were joined in place) and calls drop(G&) for
+  // each. The others keep their order. Does nothing if fewer than a quarter of the entries are stale. Returns whether
+  // there is room afterwards.
   template <class Drop>
   [[nodiscard]] bool drop_stale(Drop drop) noexcept {
     std::uint32_t head = head_.load(acquire);
@@ -153,9 +153,9 @@ class run_queue {
     return true;
   }
 
-  // Steals half of the victim's ring into this one, which is empty: the oldest ceil(n/2) entries, from the victim's
-  // head. Returns the last of them, to be run; the others are in this ring. Returns an empty entry if there was nothing
-  // to take.
+  // Steals half of the victim's buffer into this one, which is empty: the oldest ceil(n/2) entries, from the victim's
+  // head. Returns the last of them, to be run; the others are in this buffer. Returns an empty entry if there was
+  // nothing to take.
   [[nodiscard]] entry steal_half_from(run_queue& victim) noexcept;
 
   // --- any thread ---
@@ -166,17 +166,17 @@ class run_queue {
     return next_.compare_exchange(bits, 0, acq_rel, relaxed);  // acquire pairs with swap_next: the G is written
   }
 
-  // Counts runnext and the ring.
+  // Counts runnext and the buffer.
   [[nodiscard]] std::uint32_t waiting() const noexcept { return size() + (peek_next() ? 1U : 0U); }
 
-  // Counts the ring only. Exact for the owner; for other threads the number may be out of date at once.
+  // Counts the buffer only. Exact for the owner; for other threads the number may be out of date at once.
   [[nodiscard]] std::uint32_t size() const noexcept {
     std::uint32_t const head = head_.load(acquire);
     return tail_.load(acquire) - head;
   }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return mask_ + 1; }
 
-  // Grows with every entry that leaves the ring, so two calls show whether the goroutines in it get their turns.
+  // Grows with every entry that leaves the buffer, so two calls show whether the goroutines in it get their turns.
   // relaxed: it says nothing else.
   [[nodiscard]] std::uint32_t taken() const noexcept { return head_.load(relaxed); }
 
@@ -206,7 +206,7 @@ class run_queue {
   bool is_randomised_ = false;
   // owner only: a value that head_ has had; the present head_ is equal or ahead
   std::uint32_t head_seen_ = 0;
-  std::array<atomic<entry_bits>, ring_capacity_max> slots_{};
+  std::array<atomic<entry_bits>, run_queue_capacity_max> slots_{};
 };
 
 }  // namespace thrum::rt

@@ -73,7 +73,7 @@ void Sched::use_procs(int count) noexcept {
 
 std::unique_ptr<P> Sched::make_proc(int id) {
   random_source seeds(options.seed + static_cast<std::uint64_t>(id));
-  return std::make_unique<P>(*this, id, options.ring_capacity, seeds.next());
+  return std::make_unique<P>(*this, id, options.run_queue_capacity, seeds.next());
 }
 
 }  // namespace thrum::rt

@@ -49,7 +49,7 @@ struct settings {
   int procs = 1;
   int threads_max = threads_max_default;
   std::size_t stack_size = stack_size_default;
-  std::uint32_t ring_capacity = ring_capacity_max;
+  std::uint32_t run_queue_capacity = run_queue_capacity_max;
   bool detect_deadlock = true;
   std::uint64_t seed = 0;
   bool randomize = false;                // S07, S08: shuffle the orders that are unspecified
@@ -162,7 +162,7 @@ struct Sched {
   sysmon_link sysmon;
   unannounced_calls unannounced;
 
-  atomic<std::uint32_t> thread_maker_bell{0};  // rung by adding 1
+  atomic<std::uint32_t> thread_maker_notify_word{0};  // notified by adding 1
   // The number of threads that are no Ms: sysmon, the thread maker, chaos. It is fixed before main starts, and under
   // lock once sysmon has begun to look.
   int own_threads = 0;

@@ -15,8 +15,8 @@ struct sightings {
     entry_bits next = 0;  // the entry in runnext
     std::uint64_t runs = 0;
     std::uint64_t put_off = 0;
-    bool ring_waits = false;               // a goroutine waited in the ring
-    std::uint32_t ring_taken = 0;          // run_queue::taken
+    bool queue_waits = false;              // a goroutine waited in the run queue
+    std::uint32_t queue_taken = 0;         // run_queue::taken
     std::uint32_t at_once = 0;             // the value that P::wakes_at_once was set to at the last mistake
     std::uint64_t readies_at_mistake = 0;  // the number of readies at that time
   } put_off;

@@ -44,20 +44,20 @@ constexpr std::uint32_t m_edges[] = {
     /* starting           */ bits(m::awake, m::starting_without_p),
     // threadless: the thread could not be made
     /* starting_without_p */ bits(m::awake, m::starting, m::threadless),
-    // promised: its goroutine was readied before the thread came to sleep, or it was called and has just been taken from
-    // rest; dismissed: it was taken from rest, or comes to rest after the end of the run; threadless: a foreign thread has
-    // ended
+    // resuming: its goroutine was readied before the thread came to sleep, or it was called and has just been taken
+    // from rest; dismissed: it was taken from rest, or comes to rest after the end of the run; threadless: a foreign
+    // thread has ended
     /* awake              */
-    bits(m::idle, m::timekeeper, m::in_place, m::queued, m::paused, m::paused_in_libc, m::promised, m::waits_for_end,
+    bits(m::idle, m::timekeeper, m::in_place, m::queued, m::paused, m::paused_in_libc, m::resuming, m::waits_for_end,
          m::dismissed, m::let_go, m::threadless),
     /* idle               */ bits(m::awake, m::let_go),
     /* timekeeper         */ bits(m::awake, m::roused, m::idle),
     /* roused             */ bits(m::awake),
-    /* in_place           */ bits(m::awake, m::promised, m::dismissed),
-    /* queued             */ bits(m::promised, m::dismissed),
-    /* paused             */ bits(m::promised, m::dismissed),
-    /* paused_in_libc     */ bits(m::promised, m::dismissed),
-    /* promised           */ bits(m::awake),
+    /* in_place           */ bits(m::awake, m::resuming, m::dismissed),
+    /* queued             */ bits(m::resuming, m::dismissed),
+    /* paused             */ bits(m::resuming, m::dismissed),
+    /* paused_in_libc     */ bits(m::resuming, m::dismissed),
+    /* resuming           */ bits(m::awake),
     /* waits_for_end      */ 0,
     /* dismissed          */ bits(m::waits_for_end),  // M0, whose goroutine the run has left behind
     /* let_go             */ bits(m::threadless),
@@ -114,7 +114,7 @@ char const* name_of(m_status status) noexcept {
     case m_status::queued: return "queued";
     case m_status::paused: return "paused";
     case m_status::paused_in_libc: return "paused in libc";
-    case m_status::promised: return "promised";
+    case m_status::resuming: return "resuming";
     case m_status::waits_for_end: return "waits for end";
     case m_status::dismissed: return "dismissed";
     case m_status::let_go: return "let go";

@@ -31,7 +31,7 @@ enum class m_status : std::uint8_t {
   queued,              // it sleeps in its goroutine's frames, until the goroutine's turn in the global queue
   paused,              // the same in the middle of user code: see sys/preempt.h
   paused_in_libc,      // the same, and it may hold a lock of the C library that other threads need
-  promised,            // its turn in the global queue has come, and it is about to be given a P
+  resuming,            // its turn in the global queue has come, and it is about to be given a P
   waits_for_end,       // M0, after the main goroutine has left it
   dismissed,           // the run is over, and it gets no P any more
   let_go,              // its thread ends before the run does, and leaves the record to others

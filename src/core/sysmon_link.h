@@ -1,7 +1,7 @@
 // What sysmon and the other threads of a run tell each other. sysmon watches the Ps from a thread without a P
 // (sys/sysmon.h).
 //
-// Other threads wake sysmon by its bell, a futex word. They rely on what sysmon has said about its next look, so that
+// Other threads notify sysmon by a futex word. They rely on what sysmon has said about its next look, so that
 // they need not wake it. No operation takes a lock. Those that are called under sched.lock say so.
 #pragma once
 
@@ -15,25 +15,25 @@ namespace thrum::rt {
 
 class sysmon_link {
  public:
-  // --- the bell. Any thread ---
+  // --- notifications. Any thread ---
 
   // Ends any sleep of sysmon, so that it looks at everything at once.
-  void ring() noexcept { wake(one_ring); }
-  // Makes sysmon, if it sleeps, only decide anew how long it sleeps. For that it looks at the put-off wake-ups and at the
-  // timers.
+  void notify() noexcept { wake(one_notification); }
+  // Makes sysmon, if it sleeps, only decide anew how long it sleeps. For that it looks at the put-off wake-ups and at
+  // the timers.
   void nudge() noexcept { wake(1U); }
 
-  // --- the bell, on sysmon's thread ---
+  // --- notifications, on sysmon's thread ---
 
-  [[nodiscard]] std::uint32_t bell() const noexcept { return bell_.load(acquire); }  // pairs with wake
-  // Sleeps until the bell is not `seen` any more, for at most `limit_ns`. Returns false if the time is over.
+  [[nodiscard]] std::uint32_t notify_word() const noexcept { return notify_word_.load(acquire); }  // pairs with wake
+  // Sleeps until the word is not `seen` any more, for at most `limit_ns`. Returns false if the time is over.
   bool sleep(std::uint32_t seen, std::int64_t limit_ns) noexcept {
-    return os::futex_wait(bell_, seen, limit_ns) != os::wait_result::timed_out;
+    return os::futex_wait(notify_word_, seen, limit_ns) != os::wait_result::timed_out;
   }
-  // Whether the bell was rung, and not only nudged, between these two values of it. One in 65,536 nudges looks like a
-  // ring, because it carries over.
-  [[nodiscard]] static bool was_rung(std::uint32_t before, std::uint32_t now) noexcept {
-    return before / one_ring != now / one_ring;
+  // Whether sysmon was notified, and not only nudged, between these two values of the word. One in 65,536 nudges looks
+  // like a notification, because it carries over.
+  [[nodiscard]] static bool was_notified(std::uint32_t before, std::uint32_t now) noexcept {
+    return before / one_notification != now / one_notification;
   }
 
   // --- deep sleep, while all Ps are idle. Under sched.lock ---
@@ -44,7 +44,7 @@ class sysmon_link {
   void end_deep_sleep() noexcept {
     if (!is_in_deep_sleep_) return;
     is_in_deep_sleep_ = false;
-    ring();
+    notify();
   }
 
   // --- the pace. Written by sysmon, read by any thread. All relaxed, because these are hints ---
@@ -58,7 +58,7 @@ class sysmon_link {
     longest_pause_ns_.store(longest_pause_ns, relaxed);
   }
 
-  // --- timers, while no P is idle, and the poller, while one is: see have_sysmon_watch in sched/watch.h ---
+  // --- timers, while no P is idle, and the poller, while one is: see make_sysmon_watch in sched/watch.h ---
 
   // On an M that has a timer for `when_ns`: sysmon looks at it in time.
   void watch_timer(std::int64_t when_ns) noexcept {
@@ -67,14 +67,14 @@ class sysmon_link {
     looks_by_ns_.store(when_ns, relaxed);
     nudge();
   }
-  // On sysmon's thread: it looks at the timers of all Ps now, and then sleeps until this time at the latest. Either sysmon
-  // sees a timer that an M has set, or that M sees this time.
+  // On sysmon's thread: it looks at the timers of all Ps now, and then sleeps until this time at the latest. Either
+  // sysmon sees a timer that an M has set, or that M sees this time.
   void will_look_by(std::int64_t until_ns) noexcept {
     looks_by_ns_.store(until_ns, seq_cst);
     store_load_fence();
   }
-  // On sysmon's thread: it knows of a timer at this time, so no M has to nudge it for that one or a later one. relaxed: it
-  // only saves nudges.
+  // On sysmon's thread: it knows of a timer at this time, so no M has to nudge it for that one or a later one. relaxed:
+  // it only saves nudges.
   void knows_timers_from(std::int64_t when_ns) noexcept {
     if (when_ns < looks_by_ns_.load(relaxed)) looks_by_ns_.store(when_ns, relaxed);
   }
@@ -87,14 +87,14 @@ class sysmon_link {
   counter preemptions_asked;  // requests to pause; one slice may need several
 
  private:
-  static constexpr std::uint32_t one_ring = 1U << 16U;  // the lower half of the bell counts nudges
+  static constexpr std::uint32_t one_notification = 1U << 16U;  // the lower half of the word counts nudges
 
   void wake(std::uint32_t by) noexcept {
-    bell_.fetch_add(by, release);  // pairs with bell()
-    os::futex_wake(bell_, 1);
+    notify_word_.fetch_add(by, release);  // pairs with notify_word()
+    os::futex_wake(notify_word_, 1);
   }
 
-  atomic<std::uint32_t> bell_{0};
+  atomic<std::uint32_t> notify_word_{0};
   bool is_in_deep_sleep_ = false;  // under sched.lock
   atomic<bool> is_slow_{false};
   atomic<std::int64_t> longest_pause_ns_{10'000'000};  // until sysmon has written it

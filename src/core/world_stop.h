@@ -2,14 +2,14 @@
 // protocol.
 //
 // One thread at a time has the right to stop the world or to call a function on every P (core/safe_point_round.h). The
-// right is a lock, so that a thread which wants it can try without blocking. A thread waits for it only at a safe point,
-// because the holder may be waiting for that thread's P.
+// right is a lock, so that a thread which wants it can try without blocking. A thread waits for it only at a safe
+// point, because the holder may be waiting for that thread's P.
 //
 // The numbers are under sched.lock. This class takes no lock by itself except the one that is the right.
 #pragma once
 
 #include "base/atomic.h"
-#include "core/pauses.h"
+#include "core/duration_histogram.h"
 #include "os/lock.h"
 #include "os/note.h"
 
@@ -61,8 +61,8 @@ class world_stop {
   [[nodiscard]] bool loops_are_interrupted() const noexcept { return loops_are_interrupted_.load(acquire); }
 
   // Statistics, written by the thread that has the right.
-  durations stopping_took;  // from the request until all Ps had stopped
-  durations stopped_for;    // from the request until they were started
+  duration_histogram stopping_took;  // from the request until all Ps had stopped
+  duration_histogram stopped_for;    // from the request until they were started
 
  private:
   os::lock lock_{lock_rank::safe_point};
@@ -70,8 +70,8 @@ class world_stop {
   atomic<bool> loops_are_interrupted_{false};
   // under sched.lock
   std::int32_t procs_left_ = 0;  // Ps that have not stopped
-  // The number of threads that have stopped the world and not finished restarting it. It is 2 only for a moment, because
-  // a thread gives the right back before it has finished.
+  // The number of threads that have stopped the world and not finished restarting it. It is 2 only for a moment,
+  // because a thread gives the right back before it has finished.
   std::int32_t holders_ = 0;
 
   os::note all_have_stopped_;

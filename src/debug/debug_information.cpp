@@ -21,7 +21,7 @@ std::string demangled(char const* name) {
 
 namespace {
 
-Dwfl* open_what_is_loaded() {
+Dwfl* open_loaded_objects() {
   libdw const& dw = libdw::loaded();
   if (!dw.is_complete) return nullptr;
   static Dwfl_Callbacks const callbacks{
@@ -172,7 +172,7 @@ void set_source(code_place& place, unit const& in, source_line const& source) {
 }  // namespace
 
 debug_information::debug_information(wanted is_wanted)
-    : is_wanted_(is_wanted == wanted::yes), reader_(is_wanted_ ? open_what_is_loaded() : nullptr) {}
+    : is_wanted_(is_wanted == wanted::yes), reader_(is_wanted_ ? open_loaded_objects() : nullptr) {}
 
 debug_information::~debug_information() {
   if (reader_ != nullptr) libdw::loaded().dwfl_end(reader_);

@@ -68,12 +68,12 @@ bool is_current(G const& g) noexcept {
 }
 
 // The context from which its stack can be walked, or nullptr if a thread may run on the stack.
-context const* where_it_stands(G const& g) noexcept {
+context const* location_of(G const& g) noexcept {
   auto const status = g.status.load(relaxed);
   bool const has_left = status == g_status::waiting || status == g_status::runnable;
-  // told() pairs with call_with_context. For a goroutine that has switched away, the stop of the world, or whatever
-  // else led here, orders its writes before this read.
-  return (has_left || is_current(g)) && told(g.saved.pc) != nullptr ? &g.saved : nullptr;
+  // published_pointer() pairs with call_with_context. For a goroutine that has switched away, the stop of the world, or
+  // whatever else led here, orders its writes before this read.
+  return (has_left || is_current(g)) && published_pointer(g.saved.pc) != nullptr ? &g.saved : nullptr;
 }
 
 // A thread in a system call may come back at any moment, and runs without a P until it asks for one, so its stack
@@ -98,7 +98,7 @@ std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexce
   if (status == g_status::runnable && g.locked_to != nullptr && !g.comes_home && g.locked_to->interrupted != nullptr) {
     return os::walk_stack_guarded(os::interrupted_registers(g.locked_to->interrupted), range, pcs, max);
   }
-  context const* const where = where_it_stands(g);
+  context const* const where = location_of(g);
   return where != nullptr ? os::walk_stack_guarded(registers_of(*where), range, pcs, max) : 0;
 }
 

@@ -67,35 +67,35 @@ char const* reason_of(G const& g, g_status status) noexcept {
 
 // Which M runs which goroutine, noted when the Ms are written, because a G does not know it. Sorted, because there may
 // be thousands of both.
-class seats_of_gs {
+class ms_of_gs {
  public:
-  explicit seats_of_gs(std::size_t ms_max) noexcept
-      : bytes_(ms_max * sizeof(seat)), seats_(reinterpret_cast<seat*>(os::map(bytes_).address)), room_(ms_max) {}
-  ~seats_of_gs() {
-    if (seats_ != nullptr) os::unmap(reinterpret_cast<char*>(seats_), bytes_);
+  explicit ms_of_gs(std::size_t ms_max) noexcept
+      : bytes_(ms_max * sizeof(g_on_m)), pairs_(reinterpret_cast<g_on_m*>(os::map(bytes_).address)), room_(ms_max) {}
+  ~ms_of_gs() {
+    if (pairs_ != nullptr) os::unmap(reinterpret_cast<char*>(pairs_), bytes_);
   }
-  seats_of_gs(seats_of_gs const&) = delete;
-  seats_of_gs& operator=(seats_of_gs const&) = delete;
+  ms_of_gs(ms_of_gs const&) = delete;
+  ms_of_gs& operator=(ms_of_gs const&) = delete;
 
   void note(G const* g, M const& m) noexcept {
-    if (g != nullptr && seats_ != nullptr && count_ < room_) seats_[count_++] = {g, &m};
+    if (g != nullptr && pairs_ != nullptr && count_ < room_) pairs_[count_++] = {g, &m};
   }
-  void sort() noexcept { std::sort(seats_, seats_ + count_, is_before); }
+  void sort() noexcept { std::sort(pairs_, pairs_ + count_, is_before); }
   // Returns nullptr if no M runs g.
   [[nodiscard]] M const* m_of(G const& g) const noexcept {
-    seat const* const found = std::lower_bound(seats_, seats_ + count_, seat{&g, nullptr}, is_before);
-    return found != seats_ + count_ && found->g == &g ? found->m : nullptr;
+    g_on_m const* const found = std::lower_bound(pairs_, pairs_ + count_, g_on_m{&g, nullptr}, is_before);
+    return found != pairs_ + count_ && found->g == &g ? found->m : nullptr;
   }
 
  private:
-  struct seat {
+  struct g_on_m {
     G const* g;
     M const* m;
   };
-  static bool is_before(seat const& a, seat const& b) noexcept { return std::less<>{}(a.g, b.g); }
+  static bool is_before(g_on_m const& a, g_on_m const& b) noexcept { return std::less<>{}(a.g, b.g); }
 
   std::size_t const bytes_;
-  seat* const seats_;
+  g_on_m* const pairs_;
   std::size_t const room_;
   std::size_t count_ = 0;
 };
@@ -140,14 +140,14 @@ void add_ps(report_text& out, Sched const& s) noexcept {
 
 // Called under sched.lock. An M inside the runtime is shown as one that holds a lock in Go, because it is not
 // preempted.
-void add_ms(report_text& out, seats_of_gs& seats, Sched const& s) noexcept {
+void add_ms(report_text& out, ms_of_gs& ms_by_g, Sched const& s) noexcept {
   for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     G const* const runs = hint_of(m->current);
-    seats.note(runs, *m);
+    ms_by_g.note(runs, *m);
     bool const is_locked = runs != nullptr && hint_of(runs->detour.is_locked);
     out.add("  M%d: p=%s curg=%s mallocing=0 throwing=0 preemptoff= locks=%d dying=0 spinning=%s blocked=%s lockedg=%s",
             m->id, number_text(hint_of(m->p)).text, number_text(runs).text, m->in_runtime.load(relaxed) ? 1 : 0,
-            yes_or_no(hint_of(m->spinning)), yes_or_no(m->park.is_slept_on()),
+            yes_or_no(hint_of(m->spinning)), yes_or_no(m->wake_note.is_slept_on()),
             number_text(is_locked ? runs : nullptr).text);
     out.add(" nextp=%s sigstack=%p\n", number_text(hint_of(m->next_p)).text,
             static_cast<void const*>(hint_of(m->signal_stack.low)));
@@ -170,14 +170,14 @@ void add_age(report_text& out, G const& g, std::int64_t now_ns) noexcept {
 }
 
 // Unused records are left out.
-void add_gs(report_text& out, seats_of_gs const& seats, Sched& s) noexcept {
+void add_gs(report_text& out, ms_of_gs const& ms_by_g, Sched& s) noexcept {
   std::int64_t const now_ns = os::monotonic_ns();
   s.records.for_each_g([&](G& g) {
     auto const status = g.status.load(relaxed);
     if (status == g_status::idle || status == g_status::dead) return;
     bool const waits = status == g_status::waiting;
     out.add("  G%s: status=%d(%s) m=%s lockedm=%s", number_text(&g).text, go_number_of(status), reason_of(g, status),
-            number_text(seats.m_of(g)).text, number_text(hint_of(g.locked_to)).text);
+            number_text(ms_by_g.m_of(g)).text, number_text(hint_of(g.locked_to)).text);
     add_stack(out, g, waits || status == g_status::runnable);
     out.add(" entry=%p creator=%llu createdat=%p", reinterpret_cast<void*>(hint_of(g.task.step)),
             static_cast<unsigned long long>(hint_of(g.task.created_by)), hint_of(g.task.created_at));
@@ -197,7 +197,7 @@ std::size_t room_for(Sched const& s, std::size_t ms) noexcept {
 
 void print_in_detail(Sched& s, std::int64_t since_start_ns, report_text& out) noexcept {
   std::size_t const ms = ms_at_most(s);
-  seats_of_gs seats(ms);
+  ms_of_gs ms_by_g(ms);
   out.begin(room_for(s, ms));
   {
     os::lock_guard const guard(s.lock);
@@ -207,10 +207,10 @@ void print_in_detail(Sched& s, std::int64_t since_start_ns, report_text& out) no
   add_ps(out, s);
   {
     os::lock_guard const guard(s.lock);
-    add_ms(out, seats, s);
+    add_ms(out, ms_by_g, s);
   }
-  seats.sort();
-  add_gs(out, seats, s);
+  ms_by_g.sort();
+  add_gs(out, ms_by_g, s);
   out.send();
 }
 

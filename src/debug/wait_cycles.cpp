@@ -37,7 +37,7 @@ void note_stack(G const& g, wait_cycles::wait& out) noexcept {
   if (g.on != nullptr) {
     out.first = mark_of(g.on->low);
     out.last = mark_of(g.on->top - 1);
-  } else if (told(g.saved.pc) != nullptr) {
+  } else if (published_pointer(g.saved.pc) != nullptr) {
     out.first = mark_of(g.saved.sp);
     out.last = out.first + foreign_marks;
   }
@@ -88,13 +88,13 @@ void wait_cycles::note(Sched& s) noexcept {
     one = {.waiter = g.id, .first = 0, .last = 0, .lock = lock, .walk = 0};
     note_stack(g, one);
   });
-  keep_what_is_still_so(s, until_ns);
+  keep_confirmed_waits(s, until_ns);
 }
 
 // While the world runs, the waits were seen at different moments, and a stack may have belonged to one goroutine first
 // and to another later. A wait that is seen in both passes existed during the whole time between them, so all of these
 // existed at once.
-void wait_cycles::keep_what_is_still_so(Sched& s, std::int64_t until_ns) noexcept {
+void wait_cycles::keep_confirmed_waits(Sched& s, std::int64_t until_ns) noexcept {
   constexpr std::size_t seen_again = 1;
   std::sort(all_, all_ + count_, [](wait const& a, wait const& b) { return a.waiter < b.waiter; });
   for_each_lock_wait(s, until_ns, [&](G const& g, lock_wait const& lock) {

@@ -37,7 +37,7 @@ class wait_cycles {
   struct wait;
 
  private:
-  void keep_what_is_still_so(Sched& s, std::int64_t until_ns) noexcept;
+  void keep_confirmed_waits(Sched& s, std::int64_t until_ns) noexcept;
   [[nodiscard]] wait* holder_of(wait const& one) noexcept;
 
   wait* all_ = nullptr;

@@ -85,7 +85,7 @@ struct lookup {
 // Turns are in the order in which the callers came, also if options::max_threads is raised meanwhile. A place that
 // becomes free is given to the first waiter under the lock. A caller that comes while others wait enters the queue
 // behind them, even if a place is free.
-class turnstile {
+class lookup_limit {
  public:
   // Waits for a turn, on a goroutine. Returns false if the time was over first.
   [[nodiscard]] bool enter_by(std::int64_t until_ns) {
@@ -131,8 +131,8 @@ class turnstile {
 
   class [[nodiscard]] locked {
    public:
-    explicit locked(turnstile& of) noexcept : m_(*callers_m()), of_(of) {
-      rt::enter(m_);
+    explicit locked(lookup_limit& of) noexcept : m_(*callers_m()), of_(of) {
+      rt::enter_runtime(m_);
       of_.lock_.acquire();
       std::uint32_t const epoch = m_.sched.epoch;
       if (epoch != Sched::live_epoch.load(relaxed)) {  // relaxed: the lock orders it after a later run's use
@@ -145,7 +145,7 @@ class turnstile {
     }
     ~locked() {
       of_.lock_.release();
-      rt::leave(m_);
+      rt::leave_runtime(m_);
     }
     locked(locked const&) = delete;
     locked& operator=(locked const&) = delete;
@@ -157,7 +157,7 @@ class turnstile {
 
    private:
     M& m_;
-    turnstile& of_;
+    lookup_limit& of_;
   };
 
   // Returns true if the caller has its turn. Otherwise it puts `mine` into the queue, unless that is null.
@@ -210,7 +210,7 @@ class turnstile {
   waiter* first_ = nullptr;
   waiter* last_ = nullptr;
 };
-constinit turnstile turns;
+constinit lookup_limit turns;
 
 class [[nodiscard]] kept_turn {
  public:
@@ -249,7 +249,7 @@ void on_goroutine(lookup& its, std::int64_t until_ns) {
     turns.leave();
     throw;
   }
-  if (turnstile::receive_by(shared->done, until_ns)) {
+  if (lookup_limit::receive_by(shared->done, until_ns)) {
     its.found = std::move(shared->found);
     its.error = shared->error;
   } else {

@@ -44,7 +44,7 @@ struct result {
 // The state that the goroutines of the two families share; each family is a lane, 0 or 1. An exception in these
 // goroutines could not be reported to a caller, so the functions here do not allocate. That is why the lock is taken by
 // try_lock and yield: waiting in the mutex's queue may allocate. The lock is held only for a moment.
-struct contest {
+struct dial_race {
   mutex lock;
   bool is_over = false;
   std::array<poll_desc*, 2> under_way{};
@@ -83,7 +83,7 @@ std::int64_t share_of(std::int64_t until_ns, std::size_t left) noexcept {
   return std::min(until_ns, now_ns + share);
 }
 
-poll_desc* dial_one(endpoint const& to, std::int64_t until_ns, contest* race, std::size_t lane,
+poll_desc* dial_one(endpoint const& to, std::int64_t until_ns, dial_race* race, std::size_t lane,
                     std::error_code& error) {
   if (race == nullptr) return open_connected(SOCK_STREAM, to, until_ns, error);
   bool is_done = false;
@@ -105,7 +105,7 @@ poll_desc* dial_one(endpoint const& to, std::int64_t until_ns, contest* race, st
 
 // Tries the addresses one after another. Reports the first error, because later addresses are often of a kind that this
 // machine cannot reach at all.
-poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, contest* race, std::size_t lane,
+poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, dial_race* race, std::size_t lane,
                     std::error_code& error) {
   std::error_code first;
   for (std::size_t i = 0; i < to.size(); ++i) {
@@ -122,7 +122,7 @@ poll_desc* dial_all(std::vector<endpoint> const& to, std::int64_t until_ns, cont
 // numbers, and its elements need no memory, so the send neither waits nor allocates.
 poll_desc* dial_both(std::vector<endpoint> first, std::vector<endpoint> second, std::int64_t until_ns,
                      std::error_code& error) {
-  auto const race = std::make_shared<contest>();
+  auto const race = std::make_shared<dial_race>();
   chan<std::size_t> ended(2);
   auto const start = [&](std::vector<endpoint> to, std::size_t lane) {
     go([=, to = std::move(to)] {

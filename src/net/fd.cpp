@@ -213,7 +213,7 @@ namespace {
 void wait_until(poll_desc* d, poll_side_name which, std::error_code& error) {
   io_call call(d, which, error);
   if (!call) return;
-  call.forget_what_was_found();
+  call.forget_drained();
   static_cast<void>(call.perform(0, error, [=](int descriptor) -> long {
     bool const reads = which == poll_side_name::read;
     return os::would_block(descriptor, reads ? os::direction::read : os::direction::write) ? -EAGAIN : 0;

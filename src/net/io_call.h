@@ -109,7 +109,7 @@ class io_call {
   }
 
   // Makes the next perform try the system call, even if the last read has taken all that had arrived.
-  void forget_what_was_found() noexcept { d_->side(which_).drained = false; }
+  void forget_drained() noexcept { d_->side(which_).drained = false; }
 
  private:
   // Throws if this call does not count as a user of the descriptor. A foreign thread may lose its share when the run

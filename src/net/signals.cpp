@@ -1,12 +1,12 @@
 // Delivers the program's signals over channels.
 //
 // The subscriptions belong to the process. Each run that has a subscriber has one goroutine, `serve`. It reads the
-// eventfd to which the signal handler writes (the bell), and sends on the channels. It ends with the last subscription
+// eventfd to which the signal handler writes, and sends on the channels. It ends with the last subscription
 // that was made in its run, because otherwise the runtime could not detect a deadlock of that run.
 //
-// Invariant: the switchboard's lock is held only inside the runtime, where the end of a run stops no goroutine. So no
-// run leaves it locked. For that reason no code under it allocates, frees or sends. A subscription enters and leaves
-// the map as a node.
+// Invariant: the signal_subscriptions's lock is held only inside the runtime, where the end of a run stops no
+// goroutine. So no run leaves it locked. For that reason no code under it allocates, frees or sends. A subscription
+// enters and leaves the map as a node.
 #include "base/first_made.h"
 #include "core/current.h"
 #include "core/forked.h"
@@ -44,7 +44,7 @@ using subscribers = std::map<detail::channel const*, subscriber>;
 
 std::uint64_t bit_of(int number) noexcept { return std::uint64_t{1} << static_cast<unsigned>(number); }
 
-struct switchboard {
+struct signal_subscriptions {
   os::lock lock{lock_rank::leaf};
 
   // under the lock
@@ -55,45 +55,45 @@ struct switchboard {
   std::size_t count_in_latest = 0;  // the number of subscriptions that were made in that run
 };
 
-constinit first_made<switchboard> the_board;
-constinit first_made<fd> the_bell;
+constinit first_made<signal_subscriptions> the_subscriptions;
+constinit first_made<fd> the_eventfd;
 
 detail::channel const* key_of(chan<int> const& c) noexcept { return c.channel_handle::core(); }
 
-switchboard& board() {
-  return the_board.get([] { return std::make_unique<switchboard>(); });
+signal_subscriptions& subscriptions() {
+  return the_subscriptions.get([] { return std::make_unique<signal_subscriptions>(); });
 }
 
-// Holds the switchboard's lock, on a goroutine or a foreign thread, inside the runtime. Between runs any thread may
-// take the lock directly. A goroutine whose run is over sleeps here for good, because what it knows of runs and
+// Holds the lock of the subscriptions, on a goroutine or a foreign thread, inside the runtime. Between runs any thread
+// may take the lock directly. A goroutine whose run is over sleeps here for good, because what it knows of runs and
 // subscriptions does not hold in a later run.
-class [[nodiscard]] locked_board {
+class [[nodiscard]] locked_subscriptions {
  public:
-  explicit locked_board(switchboard& b) noexcept : m_(callers_m()), board_(b) {
-    if (m_ != nullptr) enter(*m_);
-    board_.lock.acquire();
+  explicit locked_subscriptions(signal_subscriptions& b) noexcept : m_(callers_m()), subscriptions_(b) {
+    if (m_ != nullptr) enter_runtime(*m_);
+    subscriptions_.lock.acquire();
     // relaxed: the lock orders it after a later run's use
     if (m_ == nullptr || m_->sched.epoch == Sched::live_epoch.load(relaxed)) return;
-    board_.lock.release();
+    subscriptions_.lock.release();
     sleep_for_good(*m_);
   }
-  ~locked_board() {
-    board_.lock.release();
-    if (m_ != nullptr) leave(*m_);
+  ~locked_subscriptions() {
+    subscriptions_.lock.release();
+    if (m_ != nullptr) leave_runtime(*m_);
   }
-  locked_board(locked_board const&) = delete;
-  locked_board& operator=(locked_board const&) = delete;
+  locked_subscriptions(locked_subscriptions const&) = delete;
+  locked_subscriptions& operator=(locked_subscriptions const&) = delete;
 
   // 0 if no run is alive.
   [[nodiscard]] std::uint32_t epoch() const noexcept { return m_ == nullptr ? 0 : m_->sched.epoch; }
 
  private:
   M* const m_;
-  switchboard& board_;
+  signal_subscriptions& subscriptions_;
 };
 
 // Counts one subscriber less for each of these signals. Called under the lock.
-void give_up(switchboard& b, std::uint64_t wants) noexcept {
+void give_up(signal_subscriptions& b, std::uint64_t wants) noexcept {
   for (int number = 1; number <= os::watched_signal_max; ++number) {
     if ((wants & bit_of(number)) == 0) continue;
     if (--b.wanted_by[static_cast<std::size_t>(number)] == 0) os::unwatch_signal(number);
@@ -101,7 +101,7 @@ void give_up(switchboard& b, std::uint64_t wants) noexcept {
 }
 
 // Puts `made` into the map and returns 0, or returns the errno. Called under the lock.
-[[nodiscard]] int subscribe(switchboard& b, subscribers::node_type& made) noexcept {
+[[nodiscard]] int subscribe(signal_subscriptions& b, subscribers::node_type& made) noexcept {
   subscriber const& s = made.mapped();
   std::uint64_t watched = 0;
   for (int number = 1; number <= os::watched_signal_max; ++number) {
@@ -122,8 +122,8 @@ void give_up(switchboard& b, std::uint64_t wants) noexcept {
 
 // The next subscriber in the map's order that wants one of these signals.
 std::optional<chan<int>> next_to_tell(detail::channel const* after, std::uint64_t came, std::uint64_t& wants) noexcept {
-  switchboard& b = board();
-  locked_board const locked(b);
+  signal_subscriptions& b = subscriptions();
+  locked_subscriptions const locked(b);
   for (auto each = b.all.upper_bound(after); each != b.all.end(); ++each) {
     wants = each->second.wants & came;
     if (wants != 0) return each->second.to;
@@ -154,34 +154,34 @@ void tell_all(std::uint64_t came) {
 }
 
 // Returns true if the calling goroutine is the first of its run that serves. Any other one ends at once.
-[[nodiscard]] bool begin_serving(switchboard& b, std::uint32_t epoch) noexcept {
-  locked_board const locked(b);
+[[nodiscard]] bool begin_serving(signal_subscriptions& b, std::uint32_t epoch) noexcept {
+  locked_subscriptions const locked(b);
   return std::exchange(b.served_in, epoch) != epoch;
 }
 // Returns false if a subscriber of this run is left.
-[[nodiscard]] bool end_serving(switchboard& b, std::uint32_t epoch) noexcept {
-  locked_board const locked(b);
+[[nodiscard]] bool end_serving(signal_subscriptions& b, std::uint32_t epoch) noexcept {
+  locked_subscriptions const locked(b);
   if (b.counted_in == epoch && b.count_in_latest != 0) return false;
   b.served_in = 0;
   return true;
 }
 
-void serve(fd& bell, std::uint32_t epoch) {
-  switchboard& b = board();
+void serve(fd& eventfd, std::uint32_t epoch) {
+  signal_subscriptions& b = subscriptions();
   if (!begin_serving(b, epoch)) return;
   while (!end_serving(b, epoch)) {
-    std::uint64_t rings = 0;
+    std::uint64_t count = 0;
     std::error_code error;
-    bell.read_some({&rings, sizeof rings}, error);
-    if (error) return;  // does not happen, because the bell is never closed and has no deadline
+    eventfd.read_some({&count, sizeof count}, error);
+    if (error) return;  // does not happen, because the eventfd is never closed and has no deadline
     tell_all(os::take_noted_signals());
   }
 }
 
-fd* bell(std::error_code& error) {
-  fd* const found = the_bell.get_if_made();
+fd* signal_eventfd(std::error_code& error) {
+  fd* const found = the_eventfd.get_if_made();
   if (found != nullptr) return found;
-  int const descriptor = os::make_signal_bell();
+  int const descriptor = os::make_signal_eventfd();
   if (descriptor < 0) {
     error = system_error_of(-descriptor);
     return nullptr;
@@ -191,7 +191,7 @@ fd* bell(std::error_code& error) {
     os::kernel::close(descriptor);
     return nullptr;
   }
-  return &the_bell.publish(std::move(mine));
+  return &the_eventfd.publish(std::move(mine));
 }
 
 // True for signals that the runtime itself needs. These are the faults, by which it detects stack overflows, and the
@@ -218,11 +218,11 @@ chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   }
   if (wants == 0) error = system_error_of(EINVAL);
   if (error) return nullptr;
-  fd* const rung = bell(error);
+  fd* const eventfd = signal_eventfd(error);
   if (error) return nullptr;
-  os::ring_signal_bell_at(rung->native_handle());
+  os::set_signal_eventfd(eventfd->native_handle());
 
-  switchboard& b = board();
+  signal_subscriptions& b = subscriptions();
   chan<int> to(capacity);
   subscribers made;
   made.emplace(key_of(to), subscriber{to, wants});
@@ -230,7 +230,7 @@ chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   bool is_served = false;
   std::uint32_t epoch = 0;  // read under the lock, because a foreign thread may see one run end and another begin
   {
-    locked_board const locked(b);
+    locked_subscriptions const locked(b);
     epoch = node.mapped().epoch = locked.epoch();
     if (int const failed = subscribe(b, node)) error = system_error_of(failed);
     is_served = epoch != 0 && b.served_in == epoch;
@@ -238,7 +238,7 @@ chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   if (error) return nullptr;
   if (is_served) return to;
   try {
-    go([rung, epoch] { serve(*rung, epoch); });
+    go([eventfd, epoch] { serve(*eventfd, epoch); });
   } catch (...) {
     stop_signals(to);
     throw;
@@ -247,11 +247,11 @@ chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
 }
 
 void stop_signals(chan<int> const& subscribed) {
-  switchboard& b = board();
+  signal_subscriptions& b = subscriptions();
   subscribers::node_type removed;  // destroyed outside the runtime
   bool is_last = false;
   {
-    locked_board const locked(b);
+    locked_subscriptions const locked(b);
     auto const found = b.all.find(key_of(subscribed));
     if (found == b.all.end()) return;
     removed = b.all.extract(found);
@@ -259,7 +259,7 @@ void stop_signals(chan<int> const& subscribed) {
     give_up(b, s.wants);
     is_last = s.epoch == b.counted_in && --b.count_in_latest == 0;
   }
-  if (is_last) os::ring_signal_bell();  // wakes the goroutine that serves, so that it ends
+  if (is_last) os::notify_signal_goroutine();  // wakes the goroutine that serves, so that it ends
 }
 
 }  // namespace thrum

@@ -19,8 +19,8 @@ namespace {
 
 struct open_instance {
   os::lock lock{lock_rank::leaf};
-  atomic<int> fd{-1};  // written under `lock`, after `bell`
-  atomic<int> bell{-1};
+  atomic<int> fd{-1};  // written under `lock`, after `notify_fd`
+  atomic<int> notify_fd{-1};
 };
 constinit open_instance process;
 
@@ -28,16 +28,16 @@ int control(int instance, int operation, int fd, std::uint32_t events) noexcept 
   if (int injected = 0; should_fail(call::epoll_ctl, injected)) return injected;
   epoll_event event{};
   event.events = events;
-  event.data.fd = (events & EPOLLONESHOT) != 0 ? fd : watch_bell;
+  event.data.fd = (events & EPOLLONESHOT) != 0 ? fd : watch_notified;
   return ::epoll_ctl(instance, operation, fd, &event) == 0 ? 0 : errno;
 }
 
 // 0 or the errno.
-int make_bell(int instance, int& bell) noexcept {
+int make_eventfd(int instance, int& notify_fd) noexcept {
   int injected = 0;
-  bell = should_fail(call::eventfd, injected) ? -1 : ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (bell < 0) return injected != 0 ? injected : errno;
-  return control(instance, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET);
+  notify_fd = should_fail(call::eventfd, injected) ? -1 : ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (notify_fd < 0) return injected != 0 ? injected : errno;
+  return control(instance, EPOLL_CTL_ADD, notify_fd, EPOLLIN | EPOLLET);
 }
 
 int open_once(std::uint64_t data) noexcept {
@@ -46,15 +46,15 @@ int open_once(std::uint64_t data) noexcept {
   int injected = 0;
   int const instance = should_fail(call::epoll_create, injected) ? -1 : ::epoll_create1(EPOLL_CLOEXEC);
   if (instance < 0) return injected != 0 ? injected : errno;
-  int bell = -1;
-  int error = make_bell(instance, bell);
+  int notify_fd = -1;
+  int error = make_eventfd(instance, notify_fd);
   if (error == 0) error = poll_add(instance, data);
   if (error == 0) {
-    process.bell.store(bell, relaxed);    // published by the next store
-    process.fd.store(instance, release);  // pairs with the acquire in each function that uses the instance
+    process.notify_fd.store(notify_fd, relaxed);  // published by the next store
+    process.fd.store(instance, release);          // pairs with the acquire in each function that uses the instance
   } else {
     kernel::close(instance);
-    if (bell >= 0) kernel::close(bell);
+    if (notify_fd >= 0) kernel::close(notify_fd);
   }
   return error;
 }
@@ -63,9 +63,9 @@ int open_once(std::uint64_t data) noexcept {
 void forget_in_child() noexcept {
   int const errno_before = errno;
   int const instance = process.fd.exchange(-1, relaxed);  // relaxed: a child of fork has only one thread
-  int const bell = process.bell.exchange(-1, relaxed);
+  int const notify_fd = process.notify_fd.exchange(-1, relaxed);
   if (instance >= 0) kernel::close(instance);
-  if (bell >= 0) kernel::close(bell);
+  if (notify_fd >= 0) kernel::close(notify_fd);
   errno = errno_before;
 }
 
@@ -106,12 +106,12 @@ THRUM_OPAQUE int take_watch_events(watch_event* out) noexcept {
   return found > 0 ? found : 0;
 }
 
-THRUM_OPAQUE void ring_watch_bell() noexcept {
+THRUM_OPAQUE void notify_inner_poll() noexcept {
   if (process.fd.load(acquire) < 0) return;  // pairs with open_once
   int const errno_before = errno;
   std::uint64_t const one = 1;
   // Makes the system call directly, because the program's `write` may be one that parks.
-  static_cast<void>(::syscall(SYS_write, process.bell.load(relaxed), &one, sizeof one));
+  static_cast<void>(::syscall(SYS_write, process.notify_fd.load(relaxed), &one, sizeof one));
   errno = errno_before;
 }
 

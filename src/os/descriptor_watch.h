@@ -11,8 +11,8 @@
 // It is made at the first use. A child of fork closes it, as it does with the poller's. No function allocates or
 // throws. All may be called with runtime locks held, except locks of rank leaf.
 //
-// A thread outside the runtime can ring a bell here. The bell is an eventfd in the instance. It is edge-triggered, so
-// every ring is an event of its own and no thread needs to read it.
+// A thread outside the runtime can notify the thread that polls here, by an eventfd in the instance. It is
+// edge-triggered, so every notification is an event of its own and no thread needs to read it.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 namespace thrum::rt::os {
 
 struct watch_event {
-  int fd;              // the descriptor, or watch_bell if the bell was rung
+  int fd;              // the descriptor, or watch_notified for a notification
   std::uint32_t what;  // the events, as bits of poll(2)
 };
 
 inline constexpr int watch_events_max = 64;
-inline constexpr int watch_bell = -1;
+inline constexpr int watch_notified = -1;
 
 // Makes the instance unless it exists. Returns 0 or the errno. After an error the next call makes another attempt.
 [[nodiscard]] int open_watch(std::uint64_t data) noexcept;
@@ -41,7 +41,7 @@ struct watch_answer {
 // Writes the events to `out`, which has space for watch_events_max, and returns their number. Does not wait.
 [[nodiscard]] int take_watch_events(watch_event* out) noexcept;
 
-// Rings the bell. The next thread that polls takes its event. Async-signal-safe. Does nothing if there is no instance.
-void ring_watch_bell() noexcept;
+// Notifies the next thread that polls, which takes the event. Async-signal-safe. Does nothing if there is no instance.
+void notify_inner_poll() noexcept;
 
 }  // namespace thrum::rt::os

@@ -20,14 +20,14 @@
 namespace thrum::rt::os {
 namespace {
 
-// The `data` of the bell and of the ring. They differ from the `data` of all descriptors, which are addresses.
-constexpr std::uint64_t bell_data = 0;
-constexpr std::uint64_t ring_data = 1;
+// The `data` of a notification and of io_uring. They differ from the `data` of all descriptors, which are addresses.
+constexpr std::uint64_t notify_data = 0;
+constexpr std::uint64_t uring_data = 1;
 
 struct open_descriptors {
   os::lock lock{lock_rank::leaf};
-  atomic<int> poll{-1};  // written under `lock`, after `bell`
-  atomic<int> bell{-1};
+  atomic<int> poll{-1};  // written under `lock`, after `notify_fd`
+  atomic<int> notify_fd{-1};
 };
 constinit open_descriptors process;
 
@@ -53,7 +53,7 @@ int make_poll() noexcept {
                                                    : static_cast<int>(error_or(::epoll_create1(EPOLL_CLOEXEC)));
 }
 
-int make_bell() noexcept {
+int make_eventfd() noexcept {
   int injected = 0;
   return should_fail(call::eventfd, injected) ? -injected
                                               : static_cast<int>(error_or(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
@@ -97,9 +97,9 @@ long wait_for_events(int poll, epoll_event* events, std::int64_t timeout_ns) noe
 void forget_in_child() noexcept {
   int const errno_before = errno;
   int const poll = process.poll.exchange(-1, relaxed);  // relaxed: a child of fork has only one thread
-  int const bell = process.bell.exchange(-1, relaxed);
+  int const notify_fd = process.notify_fd.exchange(-1, relaxed);
   if (poll >= 0) kernel::close(poll);
-  if (bell >= 0) kernel::close(bell);
+  if (notify_fd >= 0) kernel::close(notify_fd);
   errno = errno_before;
 }
 
@@ -115,15 +115,15 @@ THRUM_OPAQUE int open_poll() noexcept {
   if (poll_is_open()) return 0;
   int error = 0;
   int const poll = make_poll();
-  int const bell = poll < 0 ? poll : make_bell();
-  if (bell < 0) error = -bell;
-  if (error == 0) error = control(poll, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET, bell_data);
+  int const notify_fd = poll < 0 ? poll : make_eventfd();
+  if (notify_fd < 0) error = -notify_fd;
+  if (error == 0) error = control(poll, EPOLL_CTL_ADD, notify_fd, EPOLLIN | EPOLLET, notify_data);
   if (error == 0) {
-    process.bell.store(bell, relaxed);  // published by the next store
-    process.poll.store(poll, release);  // pairs with poll_is_open
+    process.notify_fd.store(notify_fd, relaxed);  // published by the next store
+    process.poll.store(poll, release);            // pairs with poll_is_open
   } else {
     if (poll >= 0) kernel::close(poll);
-    if (bell >= 0) kernel::close(bell);
+    if (notify_fd >= 0) kernel::close(notify_fd);
   }
   errno = errno_before;
   return error;
@@ -133,7 +133,7 @@ bool poll_is_open() noexcept { return process.poll.load(acquire) >= 0; }  // pai
 
 THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
   int const errno_before = errno;
-  THRUM_DCHECK(data != bell_data && data != ring_data);
+  THRUM_DCHECK(data != notify_data && data != uring_data);
   added.fetch_add(1U, release);  // pairs with poll_wait
   int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, fd,
                             EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, data);
@@ -141,10 +141,10 @@ THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
   return error;
 }
 
-THRUM_OPAQUE int poll_add_ring(int event) noexcept {
+THRUM_OPAQUE int poll_add_uring(int event) noexcept {
   int const errno_before = errno;
   added.fetch_add(1U, release);  // pairs with poll_wait
-  int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, event, EPOLLIN | EPOLLET, ring_data);
+  int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, event, EPOLLIN | EPOLLET, uring_data);
   errno = errno_before;
   return error;
 }
@@ -171,25 +171,25 @@ THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
   epoll_event events[poll_events_max];
   long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);  // pairs with open_poll
   errno = errno_before;
-  static_cast<void>(added.load(acquire));  // pairs with poll_add and poll_add_ring
+  static_cast<void>(added.load(acquire));  // pairs with poll_add and poll_add_uring
   if (found < 0) {
     if (found == -EINTR) return 0;
     fatal("internal error: epoll_wait failed; errno=%d", static_cast<int>(-found));
   }
   for (long i = 0; i < found; ++i) {
     std::uint64_t const data = events[i].data.u64;
-    out[i] = {data, data == bell_data   ? poll_says::bell
-                    : data == ring_data ? poll_says::ring
-                                        : meaning_of(events[i].events)};
+    out[i] = {data, data == notify_data  ? poll_says::notified
+                    : data == uring_data ? poll_says::uring
+                                         : meaning_of(events[i].events)};
   }
   return static_cast<int>(found);
 }
 
-THRUM_OPAQUE void ring_poll_bell() noexcept {
+THRUM_OPAQUE void notify_poller() noexcept {
   int const errno_before = errno;
   std::uint64_t const one = 1;
-  // The result does not matter: even EAGAIN, after 2^64 rings, means that the eventfd is readable.
-  static_cast<void>(kernel::write(process.bell.load(relaxed), &one, sizeof one));
+  // The result does not matter: even EAGAIN, after 2^64 notifications, means that the eventfd is readable.
+  static_cast<void>(kernel::write(process.notify_fd.load(relaxed), &one, sizeof one));
   errno = errno_before;
 }
 

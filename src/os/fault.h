@@ -48,11 +48,11 @@ enum class call : std::uint8_t {
   kill,
   pipe,
   duplicate,
-  ring_setup,    // any error stands for a kernel without io_uring
-  ring_enter,    // the kernel takes none of the questions
-  ring_answers,  // the kernel has no answers
-  memory_read,   // EAGAIN: the bytes are not in memory
-  membarrier,    // any error stands for a kernel without membarrier
+  uring_setup,    // any error stands for a kernel without io_uring
+  uring_enter,    // the kernel takes none of the questions
+  uring_answers,  // the kernel has no answers
+  memory_read,    // EAGAIN: the bytes are not in memory
+  membarrier,     // any error stands for a kernel without membarrier
   count_
 };
 

@@ -10,7 +10,7 @@
 // goroutine may need a thread that the thread maker has to make (T01). A goroutine that is stopped there at the end of
 // a run never releases the lock.
 //
-// glibc before 2.35 has no such table. There, code that is loaded later has code_owner::nobody until the next run.
+// glibc before 2.35 has no such table. There, code that is loaded later has code_owner::none until the next run.
 #pragma once
 
 #include <cstdint>

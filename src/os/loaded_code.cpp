@@ -106,7 +106,7 @@ code_owner owner_in_list(std::uintptr_t address) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     if (address >= ranges[i].low && address < ranges[i].high) return ranges[i].owner;
   }
-  return code_owner::nobody;
+  return code_owner::none;
 }
 
 // In an executable that is linked at a fixed address, the address of a library's function may be that of a jump (PLT
@@ -145,20 +145,20 @@ void trust_the_programs_malloc() noexcept { malloc_is_trusted.store(true, relaxe
 bool libc_is_in_the_program() noexcept { return malloc_is_in_the_program.load(relaxed); }
 
 code_owner owner_of_code(std::uintptr_t address) noexcept {
-  if (code_owner const listed = owner_in_list(address); listed != code_owner::nobody) return listed;
+  if (code_owner const listed = owner_in_list(address); listed != code_owner::none) return listed;
   loaded_object later;
-  if (!find_object(address, later)) return code_owner::nobody;
+  if (!find_object(address, later)) return code_owner::none;
   bool const is_kin = has_such_a_name(*later.path) || has_entry_point(later.low, later.high);
   return is_kin ? code_owner::libc_kin : code_owner::program;
 }
 
 bool is_code(std::uintptr_t word) noexcept {
   loaded_object later;
-  return owner_in_list(word) != code_owner::nobody || (find_object(word, later) && is_executable(later, word));
+  return owner_in_list(word) != code_owner::none || (find_object(word, later) && is_executable(later, word));
 }
 
 bool is_code_of_the_program(std::uintptr_t word) noexcept {
-  if (code_owner const listed = owner_in_list(word); listed != code_owner::nobody) return listed == code_owner::program;
+  if (code_owner const listed = owner_in_list(word); listed != code_owner::none) return listed == code_owner::program;
   loaded_object later;
   return find_object(word, later) && !has_entry_point(later.low, later.high) && is_executable(later, word);
 }

@@ -12,7 +12,7 @@
 namespace thrum::rt::os {
 
 enum class code_owner : std::uint8_t {
-  nobody,    // not code, or code that the loader did not map, for example that of a JIT compiler
+  none,      // not code, or code that the loader did not map, for example that of a JIT compiler
   program,   // the executable and its libraries
   libc_kin,  // C library, loader, C++ runtime, unwinder, malloc library: a thread must not be stopped there
   kernel,    // the vDSO, which reads the time; an allocator may be calling it with its lock held

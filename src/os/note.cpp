@@ -12,7 +12,7 @@ namespace thrum::rt::os {
 bool note::announce(std::uint32_t how) noexcept {
   std::uint32_t seen = empty;
   // The acquire on failure pairs with wake()'s exchange. The release has no partner in the program. It is for the way
-  // through the kernel, because the thread that rings the bell has seen this value.
+  // through the kernel, because the thread that notifies the poller has seen this value.
   if (word_.compare_exchange(seen, how, acq_rel, acquire)) return true;
   THRUM_CHECK(seen == woken);  // any other value means a second sleeper
   return false;
@@ -59,7 +59,7 @@ void note::wake() noexcept {
   if (before == sleeping) {
     futex_wake(word_, 1);
   } else if (before == polling) {
-    ring_poll_bell();
+    notify_poller();
   } else if (before == woken) {
     fatal("internal error: a note was woken twice");
   }

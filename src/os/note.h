@@ -41,11 +41,11 @@ class note {
 
   void wake() noexcept;
 
-  // For a sleeper that is about to sleep in os::poll_wait: makes wake() ring the poller's bell. Returns false if the
+  // For a sleeper that is about to sleep in os::poll_wait: makes wake() notify the poller. Returns false if the
   // note is already woken.
   [[nodiscard]] bool begin_poll() noexcept;
   // To be called after that sleep. Returns whether the note was woken. If not, the note is clear, and a later wake()
-  // does not ring the bell.
+  // does not notify the poller.
   [[nodiscard]] bool end_poll() noexcept;
 
   // Makes the note usable for the next sleep. Only the sleeper calls it, after its sleep and before it tells the next
@@ -66,7 +66,7 @@ class note {
   static constexpr std::uint32_t empty = 0;
   static constexpr std::uint32_t woken = 1;
   static constexpr std::uint32_t sleeping = 2;  // not woken, and wake() has to call futex_wake
-  static constexpr std::uint32_t polling = 3;   // not woken, and wake() has to ring the poller's bell
+  static constexpr std::uint32_t polling = 3;   // not woken, and wake() has to notify the poller
 
   // Stores that a thread is about to sleep. Returns false if the wake came first.
   [[nodiscard]] bool announce(std::uint32_t how) noexcept;

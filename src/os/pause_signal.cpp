@@ -44,12 +44,12 @@ THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* cont
   bool const has_lost_its_mark = information->si_code == SI_USER && information->si_pid == 0;
   bool const came_without =
       information->si_code == SI_TKILL && marks_are_refused.load(relaxed) && information->si_pid == ::getpid();
-  bool const is_anybodys = has_lost_its_mark || came_without;
-  if (is_ours || is_anybodys) {
+  bool const may_be_anothers = has_lost_its_mark || came_without;
+  if (is_ours || may_be_anothers) {
     // Pairs with the release in install_pause_signal, so that everything that the handler relies on is visible here.
     current_handler.load(acquire)(context);
   }
-  if (!is_ours && (!is_anybodys || has_handler(below))) pass_on(below, information, context);
+  if (!is_ours && (!may_be_anothers || has_handler(below))) pass_on(below, information, context);
   errno = errno_before;
 }
 

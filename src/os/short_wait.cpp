@@ -16,8 +16,8 @@ void short_wait::pause() noexcept {
     return;
   }
   constexpr std::int64_t nap_ns = 50'000;
-  atomic<std::uint32_t> nobody_wakes{0};
-  static_cast<void>(futex_wait(nobody_wakes, 0, nap_ns));
+  atomic<std::uint32_t> never_woken{0};
+  static_cast<void>(futex_wait(never_woken, 0, nap_ns));
 }
 
 }  // namespace thrum::rt::os

@@ -13,7 +13,7 @@
 namespace thrum::rt::os {
 namespace {
 
-constinit atomic<int> bell{-1};
+constinit atomic<int> notify_fd{-1};
 constinit atomic<std::uint64_t> noted{0};
 struct sigaction before[watched_signal_max + 1];  // the program's actions, by signal number
 
@@ -22,26 +22,26 @@ std::uint64_t bit_of(int number) noexcept { return std::uint64_t{1} << static_ca
 THRUM_SIGNAL_ENTRY void note_signal(int number) {
   int const errno_before = errno;
   noted.fetch_or(bit_of(number), release);  // pairs with take_noted_signals
-  ring_signal_bell();
+  notify_signal_goroutine();
   errno = errno_before;
 }
 
 }  // namespace
 
-int make_signal_bell() noexcept {
+int make_signal_eventfd() noexcept {
   int injected = 0;
   if (should_fail(call::eventfd, injected)) return -injected;
   int const made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   return made < 0 ? -errno : made;
 }
 
-void ring_signal_bell_at(int descriptor) noexcept {
-  bell.store(descriptor, relaxed);  // relaxed: a handler can run only after the sigaction that follows
+void set_signal_eventfd(int descriptor) noexcept {
+  notify_fd.store(descriptor, relaxed);  // relaxed: a handler can run only after the sigaction that follows
 }
 
-void ring_signal_bell() noexcept {
+void notify_signal_goroutine() noexcept {
   std::uint64_t const one = 1;
-  static_cast<void>(kernel::write(bell.load(relaxed), &one, sizeof one));  // relaxed: see ring_signal_bell_at
+  static_cast<void>(kernel::write(notify_fd.load(relaxed), &one, sizeof one));  // relaxed: see set_signal_eventfd
 }
 
 int watch_signal(int number) noexcept {

@@ -2,9 +2,9 @@
 
 #include "base/check.h"
 #include "os/fault.h"
-#include "os/ring.h"
 #include "os/short_wait.h"
 #include "os/text_file.h"
+#include "os/uring.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ void let_in_its_own(sigset_t& blocked, sigset_t const& by_creator) noexcept {
   }
 }
 
-// Whether it is a worker thread of the kernel for io_uring (os/ring.h), which runs no code of this process.
+// Whether it is a worker thread of the kernel for io_uring (os/uring.h), which runs no code of this process.
 bool is_kernels_own(char const* tid) noexcept {
   char path[64];
   char name[16];
@@ -68,7 +68,7 @@ int count_entries(int directory) noexcept {
     if (got == 0) return count;
     for (long at = 0; at < got;) {
       auto const* const entry = reinterpret_cast<dirent64 const*>(buffer + at);
-      if (entry->d_name[0] != '.' && !(ring_was_used() && is_kernels_own(entry->d_name))) ++count;
+      if (entry->d_name[0] != '.' && !(uring_was_used() && is_kernels_own(entry->d_name))) ++count;
       at += entry->d_reclen;
     }
   }
@@ -160,7 +160,7 @@ void set_timer_slack_ns(unsigned long ns) noexcept {
   ::prctl(PR_SET_TIMERSLACK, ns);  // the result is ignored, because it only makes sleeps more exact
 }
 
-stack_bounds current_thread_stack() noexcept {
+thread_stack_bounds current_thread_stack() noexcept {
   pthread_attr_t attributes;
   if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return {nullptr, nullptr};
   void* low = nullptr;

@@ -60,14 +60,14 @@ void ask_for_short_turns() noexcept;
 inline constexpr unsigned long usual_timer_slack_ns = 0;
 void set_timer_slack_ns(unsigned long ns) noexcept;
 
-struct stack_bounds {
+struct thread_stack_bounds {
   char* low;
   char* high;
 };
 
 // The stack of the calling thread. The low end of the main thread's stack is where it may grow to under the present
 // limit. Both are null if libc cannot tell, which happens for the main thread without /proc.
-[[nodiscard]] stack_bounds current_thread_stack() noexcept;
+[[nodiscard]] thread_stack_bounds current_thread_stack() noexcept;
 
 // Whether the kernel has a thread of this process with this tid.
 [[nodiscard]] bool thread_is_listed(int tid) noexcept;

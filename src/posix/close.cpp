@@ -23,9 +23,9 @@ int as_number(unsigned fd) noexcept {
 THRUM_POSIX_FILE(close);
 
 THRUM_POSIX_CALL int close(int fd) {
-  say_closed(fd, fd, everybody);  // before the close, because afterwards the number may belong to another file
+  say_closed(fd, fd, every_ticket);  // before the close, because afterwards the number may belong to another file
   int const r = plain::close(fd);
-  say_closed(fd, fd, nobody);
+  say_closed(fd, fd, no_ticket);
   return r;
 }
 
@@ -47,17 +47,17 @@ THRUM_POSIX_CALL int close_range(unsigned first, unsigned last, int flags) noexc
   constexpr int only_marks = 4;      // CLOSE_RANGE_CLOEXEC
   constexpr int of_this_thread = 2;  // CLOSE_RANGE_UNSHARE: closes in a table of the thread's own
   if (first > last || (flags & (only_marks | of_this_thread)) != 0) return plain::close_range(first, last, flags);
-  say_closed(as_number(first), as_number(last), everybody);
+  say_closed(as_number(first), as_number(last), every_ticket);
   int const r = plain::close_range(first, last, flags);
-  say_closed(as_number(first), as_number(last), nobody);
+  say_closed(as_number(first), as_number(last), no_ticket);
   return r;
 }
 
 THRUM_POSIX_CALL void closefrom(int first) noexcept {
   constexpr int last = std::numeric_limits<int>::max();
-  say_closed(first > 0 ? first : 0, last, everybody);
+  say_closed(first > 0 ? first : 0, last, every_ticket);
   plain::closefrom(first);
-  say_closed(first > 0 ? first : 0, last, nobody);
+  say_closed(first > 0 ? first : 0, last, no_ticket);
 }
 
 THRUM_POSIX_CALL int __close(int fd) { return close(fd); }

@@ -25,7 +25,7 @@ int accept_when_ready(int fd, Plain plain) noexcept {
   errno_kept const kept;
   auto const result = [&](int r) { return static_cast<int>(kept.result(r)); };
   if (!listens(fd) || is_nonblocking(fd) || must_not_park()) return result(plain());
-  patience waits(fd, POLLIN, SO_RCVTIMEO, standing::in_turn);
+  blocked_call waits(fd, POLLIN, SO_RCVTIMEO, turn_order::in_turn);
   // The helper may start late, and the number may belong to another file by then.
   auto const unless_closed = [&] {
     if (!waits.was_closed()) return plain();
@@ -35,9 +35,9 @@ int accept_when_ready(int fd, Plain plain) noexcept {
   for (;;) {
     if (waits.has_turn() && look_at(fd, POLLIN) != 0) return result(by_helper(unless_closed));
     switch (waits.wait()) {
-      case patience::next::try_again: break;
-      case patience::next::give_up: return -1;
-      case patience::next::call_helper: return result(by_helper(unless_closed));
+      case blocked_call::next_step::try_again: break;
+      case blocked_call::next_step::give_up: return -1;
+      case blocked_call::next_step::call_helper: return result(by_helper(unless_closed));
     }
   }
 }

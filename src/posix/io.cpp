@@ -30,14 +30,14 @@
 namespace thrum::posix {
 namespace {
 
-enum class kind : std::uint8_t { file, pipe, terminal, other };
+enum class fd_kind : std::uint8_t { file, pipe, terminal, other };
 
-kind kind_of(int fd) noexcept {
+fd_kind kind_of(int fd) noexcept {
   struct stat its {};
-  if (::fstat(fd, &its) != 0) return kind::file;  // the plain call reports the error
-  if (S_ISREG(its.st_mode) || S_ISDIR(its.st_mode) || S_ISBLK(its.st_mode)) return kind::file;
-  if (S_ISFIFO(its.st_mode)) return kind::pipe;
-  return S_ISCHR(its.st_mode) && ::isatty(fd) == 1 ? kind::terminal : kind::other;
+  if (::fstat(fd, &its) != 0) return fd_kind::file;  // the plain call reports the error
+  if (S_ISREG(its.st_mode) || S_ISDIR(its.st_mode) || S_ISBLK(its.st_mode)) return fd_kind::file;
+  if (S_ISFIFO(its.st_mode)) return fd_kind::pipe;
+  return S_ISCHR(its.st_mode) && ::isatty(fd) == 1 ? fd_kind::terminal : fd_kind::other;
 }
 
 bool is_unknown_to_kernel(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS; }
@@ -96,10 +96,10 @@ ssize_t try_read(int fd, iovec const* parts, int count) noexcept {
 // Reads from a descriptor that is not a socket. errno is as the caller had it.
 ssize_t read_other(int fd, iovec const* parts, int count) noexcept {
   int const errno_before = errno;
-  kind const its = kind_of(fd);
+  fd_kind const its = kind_of(fd);
   errno = errno_before;
   auto const plainly = [&] { return plain::readv(fd, parts, count); };
-  if (its == kind::file) return plainly();
+  if (its == fd_kind::file) return plainly();
   return until_done(
       fd, POLLIN, 0, [&] { return try_read(fd, parts, count); }, plainly);
 }
@@ -136,14 +136,14 @@ ssize_t try_write_to_pipe(int fd, iovec const* parts, int count, std::size_t fro
 
 ssize_t write_other(int fd, iovec const* parts, int count) noexcept {
   int const errno_before = errno;
-  kind const its = kind_of(fd);
+  fd_kind const its = kind_of(fd);
   errno = errno_before;
   auto const plainly = [&] { return plain::writev(fd, parts, count); };
   auto const used = static_cast<std::size_t>(count);
   std::size_t const total = bytes_in(parts, used);
-  if (its == kind::file || total == 0) return plainly();
-  if (its == kind::terminal) return is_nonblocking(fd) ? plainly() : by_helper(plainly);
-  if (its == kind::other) {  // each write is one message
+  if (its == fd_kind::file || total == 0) return plainly();
+  if (its == fd_kind::terminal) return is_nonblocking(fd) ? plainly() : by_helper(plainly);
+  if (its == fd_kind::other) {  // each write is one message
     return until_done(
         fd, POLLOUT, 0, [&] { return try_write_whole(fd, parts, count); }, plainly);
   }

@@ -9,7 +9,7 @@
 namespace thrum::posix {
 namespace {
 
-bool asks_nobody(char const* node, addrinfo const* hints) noexcept {
+bool needs_no_server(char const* node, addrinfo const* hints) noexcept {
   return node == nullptr || (hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0);
 }
 
@@ -27,7 +27,7 @@ THRUM_POSIX_FILE(names);
 
 THRUM_POSIX_CALL int getaddrinfo(char const* node, char const* service, addrinfo const* hints, addrinfo** found) {
   auto const plainly = [&] { return plain::getaddrinfo(node, service, hints, found); };
-  return asks_nobody(node, hints) || !on_goroutine() ? plainly() : by_lookup_helper(plainly);
+  return needs_no_server(node, hints) || !on_goroutine() ? plainly() : by_lookup_helper(plainly);
 }
 
 THRUM_POSIX_CALL int getnameinfo(sockaddr const* address, socklen_t bytes, char* host, socklen_t host_bytes,

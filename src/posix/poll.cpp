@@ -45,13 +45,13 @@ template <class Look, class Stuck, class Plain>
 int look_until(watch* all, std::size_t count, std::int64_t deadline_ns, Look look, Stuck is_stuck,
                Plain plain) noexcept {
   rt::at_home const here;
-  waiter waits(all, count, unwatched::is_left_out);
+  waiter waits(all, count, if_unwatchable::is_left_out);
   for (;;) {
     switch (waits.wait(deadline_ns)) {
-      case woken::by_event:
-      case woken::by_close: break;
-      case woken::by_time: return look();
-      case woken::impossible: return by_helper([&] { return uninterrupted(plain); });
+      case watch_outcome::by_event:
+      case watch_outcome::by_close: break;
+      case watch_outcome::by_time: return look();
+      case watch_outcome::impossible: return by_helper([&] { return uninterrupted(plain); });
     }
     if (int const found = look(); found != 0) return found;
     if (is_stuck()) return by_helper([&] { return uninterrupted(plain); });

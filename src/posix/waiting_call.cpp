@@ -8,7 +8,7 @@ namespace thrum::posix {
 
 using namespace rt;
 
-waiting_call::waiting_call(Sched& its_run, standing its_way) noexcept
+waiting_call::waiting_call(Sched& its_run, turn_order its_way) noexcept
     : run(its_run), epoch(its_run.epoch), how(its_way) {}
 
 void waiting_call::clear_word() noexcept {

@@ -29,7 +29,7 @@ struct watch {
   rt::atomic<bool> was_closed{false};
 
   // under the lock of its bucket
-  waiting_call* whose = nullptr;  // set when it enters the bucket
+  waiting_call* owner = nullptr;  // set when it enters the bucket
   watch* before = nullptr;
   watch* next = nullptr;
   ticket its_ticket = 0;
@@ -41,25 +41,25 @@ struct watch {
 };
 
 // Calls that stand together are woken together. Calls that stand in turn are served in order.
-enum class standing : bool { together, in_turn };
+enum class turn_order : bool { together, in_turn };
 
-// Lives as long as the call. `run`, `epoch` and `how` are fixed. The word is changed under the lock of its bucket in the
-// wait table (core/wait_table.h), inside the runtime.
+// Lives as long as the call. `run`, `epoch` and `how` are fixed. The word is changed under the lock of its bucket in
+// the wait table (core/wait_table.h), inside the runtime.
 class waiting_call {
  public:
-  waiting_call(rt::Sched& its_run, standing its_way) noexcept;
+  waiting_call(rt::Sched& its_run, turn_order its_way) noexcept;
 
   rt::Sched& run;
   std::uint32_t const epoch;  // the run's
-  standing const how;
+  turn_order const how;
 
   void clear_word() noexcept;
   // Sets the word. If the goroutine has parked on it, appends the goroutine to `runnable`. Called under the lock of a
   // bucket in which a watch of this call stands.
   void set_word(rt::g_list& runnable) noexcept;
 
-  // Parks until the word is set or the monotonic clock shows deadline_ns. The caller has set the mark, and it is clear on
-  // return. Returns true if the word was set in time. Throws as wait_if does.
+  // Parks until the word is set or the monotonic clock shows deadline_ns. The caller has set the mark, and it is clear
+  // on return. Returns true if the word was set in time. Throws as wait_if does.
   [[nodiscard]] bool park_until_set(std::int64_t deadline_ns);
 
  private:

@@ -11,63 +11,64 @@
 namespace thrum::posix {
 namespace {
 
-enum class arming : std::uint8_t { done, is_ready, impossible };
+enum class arm_outcome : std::uint8_t { done, is_ready, impossible };
 
 // Arms `one`. Called under the bucket's lock.
-arming arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, unwatched what_then, g_list& runnable) noexcept {
+arm_outcome arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, if_unwatchable what_then,
+                g_list& runnable) noexcept {
   std::uint32_t const asked = bucket.find(one.fd, epoch)->asked | one.events;
   int const error = tell_kernel(bucket, one.fd, asked, epoch, runnable);
-  if (one.was_closed.load(relaxed)) return arming::is_ready;  // the caller looks at the mark
-  bucket.find(one.fd, epoch)->asked |= asked;                 // tell_kernel may have changed which watch is the first
+  if (one.was_closed.load(relaxed)) return arm_outcome::is_ready;  // the caller looks at the mark
+  bucket.find(one.fd, epoch)->asked |= asked;  // tell_kernel may have changed which watch is the first
   one.is_armed = error == 0;
   one.is_known = one.is_known || error == 0;
   switch (error) {
-    case 0: return arming::done;
-    case EBADF: return arming::is_ready;  // the next try fails with EBADF
-    case EPERM: return what_then == unwatched::is_left_out ? arming::done : arming::impossible;
-    default: return arming::impossible;
+    case 0: return arm_outcome::done;
+    case EBADF: return arm_outcome::is_ready;  // the next try fails with EBADF
+    case EPERM: return what_then == if_unwatchable::is_left_out ? arm_outcome::done : arm_outcome::impossible;
+    default: return arm_outcome::impossible;
   }
 }
 
 // As arm, for a watch whose turn it is not, so that it gets no events. Finds out whether the number stands for the same
 // file.
-arming ask_kernel(fd_bucket& bucket, watch& one, std::uint32_t epoch, g_list& runnable) noexcept {
+arm_outcome ask_kernel(fd_bucket& bucket, watch& one, std::uint32_t epoch, g_list& runnable) noexcept {
   int const error = tell_kernel(bucket, one.fd, bucket.find(one.fd, epoch)->asked, epoch, runnable);
   if (error == EBADF) one.was_closed.store(true, relaxed);
-  if (one.was_closed.load(relaxed)) return arming::is_ready;
+  if (one.was_closed.load(relaxed)) return arm_outcome::is_ready;
   one.is_known = one.is_known || error == 0;
-  return error == 0 ? arming::done : arming::impossible;
+  return error == 0 ? arm_outcome::done : arm_outcome::impossible;
 }
 
 }  // namespace
 
 std::int64_t now_ns() noexcept { return timer_clock_ns(); }
 
-waiter::waiter(watch* all, std::size_t count, unwatched what_then, standing how) noexcept
+waiter::waiter(watch* all, std::size_t count, if_unwatchable what_then, turn_order how) noexcept
     : call_(current_m()->sched, how), all_(all), count_(count), what_then_(what_then) {}
 
 waiter::~waiter() {
   if (!has_entered_) return;
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   g_list runnable;
   for (std::size_t i = 0; i < count_; ++i) {
     watch& one = all_[i];
-    if (one.whose == nullptr) continue;
+    if (one.owner == nullptr) continue;
     fd_bucket& bucket = bucket_of(one.fd);
     os::lock_guard const guard(bucket.lock);
-    bool const had_turn = call_.how == standing::in_turn && bucket.find_in_turn(one.fd, call_.epoch) == &one;
+    bool const had_turn = call_.how == turn_order::in_turn && bucket.find_in_turn(one.fd, call_.epoch) == &one;
     bucket.leave(one);
     if (watch* const next = had_turn ? bucket.find_in_turn(one.fd, call_.epoch) : nullptr)
-      next->whose->set_word(runnable);
+      next->owner->set_word(runnable);
   }
   ready_all(m, runnable);
-  leave(m);
+  leave_runtime(m);
 }
 
 // Called under the bucket's lock.
 void waiter::enter_if_new(watch& one) noexcept {
-  if (one.whose != nullptr) return;
+  if (one.owner != nullptr) return;
   bucket_of(one.fd).enter(one, call_);
   has_entered_ = true;
   store_load_fence();  // pairs with say_closed
@@ -79,9 +80,9 @@ bool waiter::any_was_closed() const noexcept {
   return closed;
 }
 
-void waiter::look_whether_it_is_gone(watch& one) noexcept {
+void waiter::check_if_closed(watch& one) noexcept {
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   g_list runnable;
   {
     fd_bucket& bucket = bucket_of(one.fd);
@@ -90,53 +91,53 @@ void waiter::look_whether_it_is_gone(watch& one) noexcept {
       static_cast<void>(ask_kernel(bucket, one, call_.epoch, runnable));
   }
   ready_all(m, runnable);
-  leave(m);
+  leave_runtime(m);
 }
 
-woken waiter::wait(std::int64_t deadline_ns) noexcept {
+watch_outcome waiter::wait(std::int64_t deadline_ns) noexcept {
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   call_.clear_word();
   g_list runnable;
-  auto armed = has_bell() ? arming::done : arming::impossible;
-  for (std::size_t i = 0; i < count_ && armed == arming::done; ++i) {
+  auto armed = has_inner_poll() ? arm_outcome::done : arm_outcome::impossible;
+  for (std::size_t i = 0; i < count_ && armed == arm_outcome::done; ++i) {
     watch& one = all_[i];
     if (one.fd < 0) continue;
     fd_bucket& bucket = bucket_of(one.fd);
     os::lock_guard const guard(bucket.lock);
     enter_if_new(one);
     auto const is_its_turn = [&] {
-      return call_.how == standing::together || bucket.find_in_turn(one.fd, call_.epoch) == &one;
+      return call_.how == turn_order::together || bucket.find_in_turn(one.fd, call_.epoch) == &one;
     };
     if (one.was_closed.load(relaxed)) {
-      armed = arming::is_ready;
+      armed = arm_outcome::is_ready;
     } else if (!is_its_turn()) {
       armed = ask_kernel(bucket, one, call_.epoch, runnable);
     }
-    if (armed == arming::done && is_its_turn()) armed = arm(bucket, one, call_.epoch, what_then_, runnable);
+    if (armed == arm_outcome::done && is_its_turn()) armed = arm(bucket, one, call_.epoch, what_then_, runnable);
   }
   ready_all(m, runnable);
-  auto how = woken::by_event;
-  if (armed == arming::done) {
+  auto how = watch_outcome::by_event;
+  if (armed == arm_outcome::done) {
     os::chaos_point("posix.watches");
     try {
-      if (!call_.park_until_set(deadline_ns == without_limit ? no_deadline : deadline_ns)) how = woken::by_time;
+      if (!call_.park_until_set(deadline_ns == without_limit ? no_deadline : deadline_ns)) how = watch_outcome::by_time;
     } catch (...) {
-      how = woken::impossible;
+      how = watch_outcome::impossible;
     }
   } else {
-    leave(m);
-    if (armed == arming::impossible) how = woken::impossible;
+    leave_runtime(m);
+    if (armed == arm_outcome::impossible) how = watch_outcome::impossible;
   }
   // The last try must be made on the file for which the call has waited. poll, select and epoll_wait only look, so they
   // do not ask.
-  if (how == woken::by_time && what_then_ == unwatched::makes_it_impossible) look_whether_it_is_gone(*all_);
-  return any_was_closed() ? woken::by_close : how;
+  if (how == watch_outcome::by_time && what_then_ == if_unwatchable::makes_it_impossible) check_if_closed(*all_);
+  return any_was_closed() ? watch_outcome::by_close : how;
 }
 
 bool waiter::has_turn() noexcept {
   runtime_mark const mark;
-  if (!has_bell()) return false;
+  if (!has_inner_poll()) return false;
   watch& one = *all_;
   fd_bucket& bucket = bucket_of(one.fd);
   os::lock_guard const guard(bucket.lock);

@@ -33,7 +33,7 @@
 // the calls that were in the bucket before dup2 are marked after it, and their tickets tell which calls those are.
 //
 // close may be called anywhere: on threads that thrum did not make, which must not wait for a P, in signal handlers,
-// and when a thread ends. So it does not make the calls runnable itself. It notes the bucket and rings the bell of the
+// and when a thread ends. So it does not make the calls runnable itself. It notes the bucket and notifies the
 // inner poll, and the M that polls next wakes the calls. close holds the bucket's lock with all signals blocked, so
 // that it is not paused and no signal handler on its own thread waits for that lock. Inside the runtime, where its
 // thread may hold the lock, close does nothing here.
@@ -44,9 +44,9 @@
 // latest by the first call that waits for the new file. A call whose time limit has passed asks the kernel as well,
 // before its last try.
 //
-// Calls that wait in turn (standing::in_turn) are served in order. They make system calls that cannot be tried without
-// blocking. The first of them has the number armed, and the others wait until those before them have left. They ask the
-// kernel too, because the calls before them may wait for a file that is gone.
+// Calls that wait in turn (turn_order::in_turn) are served in order. They make system calls that cannot be tried
+// without blocking. The first of them has the number armed, and the others wait until those before them have left. They
+// ask the kernel too, because the calls before them may wait for a file that is gone.
 //
 // A call leaves the buckets under their locks, because until then a thread that holds such a lock may access the call's
 // stack frame. Calls of a run that is over stay in their buckets until a thread meets them there and drops them (T12).
@@ -60,7 +60,7 @@
 
 namespace thrum::posix {
 
-enum class woken : std::uint8_t {
+enum class watch_outcome : std::uint8_t {
   by_event,  // or spuriously; the call has to be tried
   by_close,  // one of the descriptors was closed
   by_time,
@@ -68,20 +68,20 @@ enum class woken : std::uint8_t {
 };
 
 // What happens if the kernel does not watch a descriptor, such as that of a regular file, whose state never changes.
-enum class unwatched : bool { is_left_out, makes_it_impossible };
+enum class if_unwatchable : bool { is_left_out, makes_it_impossible };
 
 inline constexpr std::int64_t without_limit = INT64_MAX;
 
 // A call that waits. It is used on a goroutine, in user code, at home (sched/home.h).
 class waiter {
  public:
-  waiter(watch* all, std::size_t count, unwatched what_then, standing how = standing::together) noexcept;
+  waiter(watch* all, std::size_t count, if_unwatchable what_then, turn_order how = turn_order::together) noexcept;
   ~waiter();
   waiter(waiter const&) = delete;
   waiter& operator=(waiter const&) = delete;
 
   // Parks until one of the descriptors is ready, or the monotonic clock shows deadline_ns.
-  [[nodiscard]] woken wait(std::int64_t deadline_ns) noexcept;
+  [[nodiscard]] watch_outcome wait(std::int64_t deadline_ns) noexcept;
 
   // True if this is the first of the calls that wait in turn for the descriptor. Only for a waiter with one descriptor.
   [[nodiscard]] bool has_turn() noexcept;
@@ -90,36 +90,37 @@ class waiter {
 
  private:
   void enter_if_new(watch& one) noexcept;
-  void look_whether_it_is_gone(watch& one) noexcept;
+  void check_if_closed(watch& one) noexcept;
   [[nodiscard]] bool any_was_closed() const noexcept;
 
   waiting_call call_;
   watch* const all_;
   std::size_t const count_;
-  unwatched const what_then_;
+  if_unwatchable const what_then_;
   bool has_entered_ = false;
 };
 
 // Says that the numbers from `first` to `last` were closed or are about to be. Calls that wait for one of them and have
 // a ticket up to `last_ticket` are marked as closed. All other calls that wait for them are woken and try again. May be
 // called anywhere, and does not park.
-inline constexpr ticket nobody = 0;
-inline constexpr ticket everybody = UINT64_MAX;
+inline constexpr ticket no_ticket = 0;
+inline constexpr ticket every_ticket = UINT64_MAX;
 void say_closed(int first, int last, ticket last_ticket) noexcept;
 
-// The newest ticket of the bucket of this number, or `nobody` if the bucket is empty.
+// The newest ticket of the bucket of this number, or `no_ticket` if the bucket is empty.
 [[nodiscard]] ticket newest_at(int fd) noexcept;
 
 [[nodiscard]] std::int64_t now_ns() noexcept;
 
-// --- the bell, also for src/posix_locks, which wakes goroutines from any thread ---
+// --- notifications, also for src/posix_locks, which wakes goroutines from any thread ---
 
-// True if the inner poll, to which the bell belongs, exists. Creates it if necessary. Called inside the runtime.
-[[nodiscard]] bool has_bell() noexcept;
-// Sets the function that the polling M calls each time after the bell rang (os::ring_watch_bell). f appends the
+// True if the inner poll, by which the polling M is notified, exists. Creates it if necessary. Called inside the
+// runtime.
+[[nodiscard]] bool has_inner_poll() noexcept;
+// Sets the function that the polling M calls after each notification (os::notify_inner_poll). f appends the
 // goroutines to be woken to `runnable`.
-using when_rung = void (*)(std::uint32_t epoch, rt::g_list& runnable) noexcept;
-void at_bell(when_rung f) noexcept;
+using notify_function = void (*)(std::uint32_t epoch, rt::g_list& runnable) noexcept;
+void on_notify(notify_function f) noexcept;
 
 // True if a call has waited in this process. False in a child of vfork, which shares the parent's memory.
 [[nodiscard]] bool is_process_of_waiters() noexcept;

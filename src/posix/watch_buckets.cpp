@@ -17,7 +17,7 @@ int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t e
     bucket.for_each(epoch, [&](watch& one) {
       if (one.fd != fd || !one.is_known || one.was_closed.load(relaxed)) return;
       one.was_closed.store(true, relaxed);
-      one.whose->set_word(runnable);
+      one.owner->set_word(runnable);
     });
   }
   return error;

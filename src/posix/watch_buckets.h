@@ -21,8 +21,8 @@ struct alignas(cache_line_bytes) fd_bucket {
   watch* last = nullptr;
   ticket newest = 0;
 
-  void enter(watch& one, waiting_call& whose) noexcept {
-    one.whose = &whose;
+  void enter(watch& one, waiting_call& owner) noexcept {
+    one.owner = &owner;
     one.its_ticket = ++newest;
     one.is_in_bucket = true;
     one.before = std::exchange(last, &one);
@@ -36,7 +36,7 @@ struct alignas(cache_line_bytes) fd_bucket {
   void leave(watch& one) noexcept {
     if (!std::exchange(one.is_in_bucket, false)) return;
     if (one.asked != 0) {
-      if (watch* const heir = find(one.next, one.fd, one.whose->epoch)) heir->asked |= one.asked;
+      if (watch* const heir = find(one.next, one.fd, one.owner->epoch)) heir->asked |= one.asked;
     }
     if (one.before == nullptr) {
       first.store(one.next, relaxed);
@@ -48,7 +48,7 @@ struct alignas(cache_line_bytes) fd_bucket {
 
   // The first watch of this run from `one` on that waits for fd.
   static watch* find(watch* one, int fd, std::uint32_t epoch) noexcept {
-    while (one != nullptr && !(one->fd == fd && one->whose->epoch == epoch && !one->was_closed.load(relaxed))) {
+    while (one != nullptr && !(one->fd == fd && one->owner->epoch == epoch && !one->was_closed.load(relaxed))) {
       one = one->next;
     }
     return one;
@@ -56,7 +56,7 @@ struct alignas(cache_line_bytes) fd_bucket {
   watch* find(int fd, std::uint32_t epoch) const noexcept { return find(first.load(relaxed), fd, epoch); }
   watch* find_in_turn(int fd, std::uint32_t epoch) const noexcept {
     watch* one = find(fd, epoch);
-    while (one != nullptr && one->whose->how != standing::in_turn) one = find(one->next, fd, epoch);
+    while (one != nullptr && one->owner->how != turn_order::in_turn) one = find(one->next, fd, epoch);
     return one;
   }
 
@@ -65,7 +65,7 @@ struct alignas(cache_line_bytes) fd_bucket {
   void for_each(std::uint32_t epoch, F visit) noexcept {
     for (watch* each = first.load(relaxed); each != nullptr;) {
       watch& one = *std::exchange(each, each->next);
-      if (one.whose->epoch != epoch) {
+      if (one.owner->epoch != epoch) {
         leave(one);
       } else {
         visit(one);

@@ -10,7 +10,7 @@ namespace {
 
 bool may_take_locks() noexcept { return is_process_of_waiters() && holds_no_bucket(); }
 
-bool call_those(fd_bucket& bucket, int first, int last, ticket last_ticket) noexcept {
+bool call_waiters(fd_bucket& bucket, int first, int last, ticket last_ticket) noexcept {
   os::lock_guard const guard(bucket.lock);
   bool found = false;
   for (watch* one = bucket.first.load(relaxed); one != nullptr; one = one->next) {
@@ -38,14 +38,14 @@ void say_closed(int first, int last, ticket last_ticket) noexcept {
     if (bucket.first.load(acquire) == nullptr) continue;
     if (!may_take_locks()) return;
     signals_blocked const quiet;
-    is_called = call_those(bucket, first, last, last_ticket) || is_called;
+    is_called = call_waiters(bucket, first, last, last_ticket) || is_called;
   }
-  if (is_called) os::ring_watch_bell();
+  if (is_called) os::notify_inner_poll();
 }
 
 ticket newest_at(int fd) noexcept {
   fd_bucket& bucket = bucket_of(fd);
-  if (fd < 0 || bucket.first.load(acquire) == nullptr || !may_take_locks()) return nobody;
+  if (fd < 0 || bucket.first.load(acquire) == nullptr || !may_take_locks()) return no_ticket;
   signals_blocked const quiet;
   os::lock_guard const guard(bucket.lock);
   return bucket.newest;

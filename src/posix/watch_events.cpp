@@ -1,4 +1,4 @@
-// The inner poll and its bell: what the M that fetches events does for the calls that wait (posix/watch.h).
+// The inner poll and its notifications: what the M that fetches events does for the calls that wait (posix/watch.h).
 #include "core/current.h"
 #include "core/poll_table.h"
 #include "os/descriptor_watch.h"
@@ -28,7 +28,7 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
   for_each_armed([&](watch& one) {
     if ((event.what & (one.events | always)) != 0) {
       one.is_armed = false;
-      one.whose->set_word(runnable);
+      one.owner->set_word(runnable);
     } else {
       left |= one.events;
       are_left = true;
@@ -37,32 +37,33 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
   if (watch* const first = bucket.find(event.fd, epoch)) first->asked = left;
   // If the number cannot be armed, the watches that are left are woken, and their calls find the error themselves.
   if (!are_left || tell_kernel(bucket, event.fd, left, epoch, runnable) == 0) return;
-  for_each_armed([&](watch& one) { one.whose->set_word(runnable); });
+  for_each_armed([&](watch& one) { one.owner->set_word(runnable); });
 }
 
 void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    std::uint64_t noted = calls[i].exchange(0, acquire);  // pairs with call_those
+    std::uint64_t noted = calls[i].exchange(0, acquire);  // pairs with call_waiters
     for (; noted != 0; noted &= noted - 1) {
       fd_bucket& bucket = buckets[i * calls_bits + static_cast<std::size_t>(__builtin_ctzll(noted))];
       os::lock_guard const guard(bucket.lock);
       bucket.for_each(epoch, [&](watch& one) {
-        if (std::exchange(one.is_called, false)) one.whose->set_word(runnable);
+        if (std::exchange(one.is_called, false)) one.owner->set_word(runnable);
       });
     }
   }
 }
 
-constinit atomic<when_rung> also_at_bell{nullptr};
+constinit atomic<notify_function> other_notify_function{nullptr};
 
 void take_all_events(std::uint32_t epoch, g_list& runnable) noexcept {
   os::watch_event events[os::watch_events_max];
   for (int count = os::watch_events_max; count == os::watch_events_max;) {
     count = os::take_watch_events(events);
     for (int i = 0; i < count; ++i) {
-      if (events[i].fd == os::watch_bell) {
+      if (events[i].fd == os::watch_notified) {
         wake_called(epoch, runnable);
-        if (when_rung const others = also_at_bell.load(acquire)) others(epoch, runnable);  // pairs with at_bell
+        if (notify_function const others = other_notify_function.load(acquire))
+          others(epoch, runnable);  // pairs with on_notify
       } else {
         take_event(events[i], epoch, runnable);
       }
@@ -84,7 +85,7 @@ void forget_in_child() noexcept {
 
 }  // namespace
 
-bool has_bell() noexcept {
+bool has_inner_poll() noexcept {
   if (process.load(acquire) != 0) return true;  // pairs with the release below
   set_inner_poll(take_all_events);              // before the first event can come
   if (os::open_watch(inner_poll_data) != 0) return false;
@@ -92,7 +93,7 @@ bool has_bell() noexcept {
   return true;
 }
 
-void at_bell(when_rung f) noexcept { also_at_bell.store(f, release); }  // pairs with take_all_events
+void on_notify(notify_function f) noexcept { other_notify_function.store(f, release); }  // pairs with take_all_events
 bool is_process_of_waiters() noexcept { return process.load(relaxed) == ::getpid(); }
 bool holds_no_bucket() noexcept {
   M const* const m = current_m();

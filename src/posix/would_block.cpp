@@ -31,13 +31,13 @@ bool is_nonblocking(int fd) noexcept {
   return flags >= 0 && (flags & O_NONBLOCK) != 0;
 }
 
-patience::next patience::wait() noexcept {
+blocked_call::next_step blocked_call::wait() noexcept {
   // A read often fails because another reader was quicker, and is_alone() does not see readers that are at their first
   // try. So more failed tries are allowed for reading than for writing.
   int const in_vain_max = (what_.events & POLLOUT) != 0 ? 3 : 100;
   if (is_over_) {
     errno = EAGAIN;
-    return next::give_up;
+    return next_step::give_up;
   }
   if (deadline_ns_ == 0) {
     deadline_ns_ = deadline_of(what_.fd, limit_);
@@ -45,17 +45,17 @@ patience::next patience::wait() noexcept {
     bool const was_in_vain =
         in_vain_ >= 0 && look_at(what_.fd, what_.events) != 0 && ((what_.events & POLLOUT) != 0 || waits_.is_alone());
     in_vain_ = was_in_vain ? in_vain_ + 1 : 0;
-    if (in_vain_ >= in_vain_max) return next::call_helper;
+    if (in_vain_ >= in_vain_max) return next_step::call_helper;
   }
   switch (waits_.wait(deadline_ns_)) {
-    case woken::by_event: break;
-    case woken::by_close: errno = EBADF; return next::give_up;
-    case woken::by_time:
+    case watch_outcome::by_event: break;
+    case watch_outcome::by_close: errno = EBADF; return next_step::give_up;
+    case watch_outcome::by_time:
       is_over_ = true;
       break;  // one last try, as the kernel makes one, because this goroutine may have had no CPU before the deadline
-    case woken::impossible: return next::call_helper;
+    case watch_outcome::impossible: return next_step::call_helper;
   }
-  return next::try_again;
+  return next_step::try_again;
 }
 
 }  // namespace thrum::posix

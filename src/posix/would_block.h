@@ -27,18 +27,18 @@ namespace thrum::posix {
 [[nodiscard]] bool is_nonblocking(int fd) noexcept;
 
 // The waits of one call: it decides after each failed try what the call does next.
-class patience {
+class blocked_call {
  public:
-  enum class next : std::uint8_t {
+  enum class next_step : std::uint8_t {
     try_again,
     give_up,      // errno says why
     call_helper,  // let another thread make the plain call
   };
 
   // `limit` is SO_RCVTIMEO or SO_SNDTIMEO, or 0 for none.
-  patience(int fd, std::uint32_t events, int limit, standing how = standing::together) noexcept
-      : what_{fd, events}, waits_(&what_, 1, unwatched::makes_it_impossible, how), limit_(limit) {}
-  [[nodiscard]] next wait() noexcept;
+  blocked_call(int fd, std::uint32_t events, int limit, turn_order how = turn_order::together) noexcept
+      : what_{fd, events}, waits_(&what_, 1, if_unwatchable::makes_it_impossible, how), limit_(limit) {}
+  [[nodiscard]] next_step wait() noexcept;
   [[nodiscard]] bool has_turn() noexcept { return waits_.has_turn(); }
   [[nodiscard]] bool was_closed() const noexcept { return what_.was_closed.load(rt::relaxed); }
   // Says that the last try has transferred something.
@@ -88,11 +88,11 @@ template <class Attempt, class Plain>
     return -1;
   }
   if (must_not_park()) return kept.result(plain());
-  for (patience waits(fd, events, limit);;) {
+  for (blocked_call waits(fd, events, limit);;) {
     switch (waits.wait()) {
-      case patience::next::try_again: break;
-      case patience::next::give_up: return -1;
-      case patience::next::call_helper: return kept.result(by_helper(plain));
+      case blocked_call::next_step::try_again: break;
+      case blocked_call::next_step::give_up: return -1;
+      case blocked_call::next_step::call_helper: return kept.result(by_helper(plain));
     }
     r = attempt();
     if (r >= 0 || errno != EAGAIN) return kept.result(r);
@@ -124,12 +124,12 @@ template <class Attempt, class Plain>
     while (!ends_with(r));
     return r == 0 ? kept.result(static_cast<ssize_t>(done)) : so_far();
   }
-  for (patience waits(fd, events, limit);;) {
+  for (blocked_call waits(fd, events, limit);;) {
     bool by_another = false;
     switch (waits.wait()) {
-      case patience::next::try_again: break;
-      case patience::next::give_up: return so_far();
-      case patience::next::call_helper: by_another = true; break;
+      case blocked_call::next_step::try_again: break;
+      case blocked_call::next_step::give_up: return so_far();
+      case blocked_call::next_step::call_helper: by_another = true; break;
     }
     // A socket error ends the call with the bytes that are done. The next call reports the error.
     if (limit != 0 && done > 0 && (look_at(fd, events) & POLLERR) != 0) return so_far();

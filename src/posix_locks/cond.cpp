@@ -2,36 +2,36 @@
 #include "posix/here.h"
 #include "posix/interpose.h"
 #include "posix/limit.h"
+#include "posix_locks/lock_waiters.h"
 #include "posix_locks/mutex.h"
 #include "posix_locks/plain.h"
-#include "posix_locks/stand.h"
 
 #include <errno.h>
 
 namespace thrum::posix {
 namespace {
 
-// Makes the plain call, in which glibc unlocks the mutex without this library ((d) in stand.h). It is not noexcept,
-// because a thread may be cancelled in the call.
+// Makes the plain call, in which glibc unlocks the mutex without this library ((d) in lock_waiters.h). It is not
+// noexcept, because a thread may be cancelled in the call.
 template <class Plain>
 int wait_plainly(pthread_mutex_t& mutex, Plain plain) {
   unlocked_unseen const note(mutex);
   return plain();
 }
 
-enum class outcome : bool { signalled, late };
+enum class cond_outcome : bool { signalled, late };
 
-outcome park_until_chosen(place& here, std::int64_t deadline_ns) noexcept {
+cond_outcome park_until_chosen(lock_waiter& here, std::int64_t deadline_ns) noexcept {
   bool has_parked = false;
   while (!here.is_chosen() && !is_over(deadline_ns)) {
     has_parked = here.park(deadline_ns);
     if (!has_parked) {  // without memory this is a spurious wake-up, after which the caller checks its condition
       static_cast<void>(here.leave());
-      return outcome::signalled;
+      return cond_outcome::signalled;
     }
   }
   if (!has_parked) thrum::yield();  // for callers that wait in a loop with limits that have passed
-  return here.leave() ? outcome::signalled : outcome::late;
+  return here.leave() ? cond_outcome::signalled : cond_outcome::late;
 }
 
 // A call that has waited must return with the mutex locked, whatever its result is. A mutex with an owner needs memory
@@ -49,21 +49,21 @@ THRUM_OPAQUE int wait_on_goroutine(pthread_cond_t& condition, pthread_mutex_t& m
   rt::at_home const here;
   int const errno_before = errno;
   std::int64_t const deadline_ns = limit.deadline_ns();
-  place its(&condition, about::condition);
+  lock_waiter its(&condition, waited_object::condition);
   if (!its.enter()) return -1;
   if (int const error = unlock_on_goroutine(mutex)) {
     static_cast<void>(its.leave());
     return error;
   }
-  outcome const how = park_until_chosen(its, deadline_ns);
+  cond_outcome const how = park_until_chosen(its, deadline_ns);
   int const error = lock_again(mutex);
   errno = errno_before;
   if (error != 0) return error;
-  return how == outcome::late ? ETIMEDOUT : 0;
+  return how == cond_outcome::late ? ETIMEDOUT : 0;
 }
 
 template <class Plain>
-int wait_somehow(pthread_cond_t& condition, pthread_mutex_t& mutex, time_limit limit, Plain plain) {
+int wait_for_caller(pthread_cond_t& condition, pthread_mutex_t& mutex, time_limit limit, Plain plain) {
   bool const parks = locks_park();
   if (!parks && !in_announced_call()) return wait_plainly(mutex, plain);
   bool const is_ours = limit.is_valid() && !is_shared(condition) && kind_of(mutex) != mutex_kind::other;
@@ -83,18 +83,18 @@ using namespace thrum::posix;
 THRUM_POSIX_FILE(cond);
 
 THRUM_POSIX_CALL int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return wait_somehow(*condition, *mutex, {}, [&] { return plain::cond_wait(condition, mutex); });
+  return wait_for_caller(*condition, *mutex, {}, [&] { return plain::cond_wait(condition, mutex); });
 }
 
 THRUM_POSIX_CALL int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, timespec const* moment) {
-  return wait_somehow(*condition, *mutex, {clock_of(*condition), moment},
-                      [&] { return plain::cond_timedwait(condition, mutex, moment); });
+  return wait_for_caller(*condition, *mutex, {clock_of(*condition), moment},
+                         [&] { return plain::cond_timedwait(condition, mutex, moment); });
 }
 
 THRUM_POSIX_CALL int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                             timespec const* moment) {
-  return wait_somehow(*condition, *mutex, {clock, moment},
-                      [&] { return plain::cond_clockwait(condition, mutex, clock, moment); });
+  return wait_for_caller(*condition, *mutex, {clock, moment},
+                         [&] { return plain::cond_clockwait(condition, mutex, clock, moment); });
 }
 
 // Wakes one thread and one goroutine. POSIX allows that more than one waiter is woken, because each waiter checks its

@@ -16,9 +16,9 @@
 namespace thrum::posix {
 
 enum class mutex_kind : std::uint8_t {
-  anybodys,  // normal, adaptive: any thread may unlock it
-  owned,     // recursive, errorcheck: it belongs to a thread or, here, to a goroutine (owners.h)
-  other,     // robust, with priority protocol, shared with other processes, destroyed, or unknown here
+  unowned,  // normal, adaptive: any thread may unlock it
+  owned,    // recursive, errorcheck: it belongs to a thread or, here, to a goroutine (owners.h)
+  other,    // robust, with priority protocol, shared with other processes, destroyed, or unknown here
 };
 
 [[nodiscard]] inline int bits_of(pthread_mutex_t const& mutex) noexcept { return rt::hint_of(mutex.__data.__kind); }
@@ -27,7 +27,7 @@ enum class mutex_kind : std::uint8_t {
   constexpr int elision = 256 | 512;  // the flags for lock elision, which make no difference here
   switch (bits_of(mutex) & ~elision) {
     case PTHREAD_MUTEX_TIMED_NP:
-    case PTHREAD_MUTEX_ADAPTIVE_NP: return mutex_kind::anybodys;
+    case PTHREAD_MUTEX_ADAPTIVE_NP: return mutex_kind::unowned;
     case PTHREAD_MUTEX_RECURSIVE_NP:
     case PTHREAD_MUTEX_ERRORCHECK_NP: return mutex_kind::owned;
     default: return mutex_kind::other;

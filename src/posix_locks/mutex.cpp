@@ -4,9 +4,9 @@
 #include "posix/here.h"
 #include "posix/interpose.h"
 #include "posix/limit.h"
+#include "posix_locks/lock_waiters.h"
 #include "posix_locks/owners.h"
 #include "posix_locks/plain.h"
-#include "posix_locks/stand.h"
 #include "sched/timers.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ using at_once = plain_call<int(pthread_mutex_t*)>;
 // Tries to lock a mutex with an owner. Called inside the runtime, under the bucket's lock. If the calling goroutine
 // holds the mutex, the result is that of if_mine. Returns EBUSY if another goroutine or thread holds it.
 int try_owned(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
-  address_bucket& bucket = bucket_of(&mutex, about::mutex);
+  address_bucket& bucket = bucket_of(&mutex, waited_object::mutex);
   switch (look_at_owner(bucket, mutex)) {
     case ownership::mine: return if_mine(&mutex);
     case ownership::anothers: return EBUSY;
@@ -60,13 +60,13 @@ int try_owned(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
 
 int try_owned_once(pthread_mutex_t& mutex, at_once& if_mine) noexcept {
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   int result = 0;
   {
-    os::lock_guard const guard(bucket_to_lock(&mutex, about::mutex).lock);
+    os::lock_guard const guard(bucket_to_lock(&mutex, waited_object::mutex).lock);
     result = try_owned(mutex, if_mine);
   }
-  leave(m);
+  leave_runtime(m);
   return result;
 }
 
@@ -76,8 +76,8 @@ int lock_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   return plain::mutex_clocklock(&mutex, limit.clock, limit.moment);
 }
 
-// The lengths of short waits, for a waiter that may not be told of the unlock ((d) in stand.h). They grow, because the
-// thread that is about to unlock may have lost its CPU.
+// The lengths of short waits, for a waiter that may not be told of the unlock ((d) in lock_waiters.h). They grow,
+// because the thread that is about to unlock may have lost its CPU.
 class short_waits {
  public:
   [[nodiscard]] std::int64_t next_deadline_ns() noexcept {
@@ -98,12 +98,12 @@ constexpr int cannot_wait = -1;  // no errno
 // cannot_wait if the goroutine cannot park.
 template <class Try>
 int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tries) noexcept {
-  place here(&mutex, about::mutex);
+  lock_waiter here(&mutex, waited_object::mutex);
   if (!here.enter()) return cannot_wait;
   bool has_parked = false;
   for (short_waits unseen;;) {
     bool const is_late = is_over(deadline_ns);
-    int const result = here.attempt(is_late ? place::last_time::yes : place::last_time::no, tries);
+    int const result = here.attempt(is_late ? lock_waiter::last_time::yes : lock_waiter::last_time::no, tries);
     if (result != EBUSY) return result;
     if (is_late) {
       if (!has_parked) thrum::yield();  // for callers that try in a loop with limits that have passed
@@ -111,7 +111,7 @@ int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tri
     }
     bool const looks_again = may_be_unlocked_unseen(mutex);
     if (!here.park(looks_again ? std::min(deadline_ns, unseen.next_deadline_ns()) : deadline_ns)) {
-      int const last = here.attempt(place::last_time::yes, tries);
+      int const last = here.attempt(lock_waiter::last_time::yes, tries);
       return last == EBUSY ? cannot_wait : last;
     }
     has_parked = true;
@@ -123,19 +123,19 @@ int stand_until_locked(pthread_mutex_t& mutex, std::int64_t deadline_ns, Try tri
 // could not continue to unlock the mutex, and glibc would take the two for one owner.
 int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
   int const is_neighbours = is_recursive(mutex) ? EAGAIN : EDEADLK;
-  address_bucket& bucket = bucket_to_lock(&mutex, about::mutex);
+  address_bucket& bucket = bucket_to_lock(&mutex, waited_object::mutex);
   M& m = *current_m();
   int result = 0;
-  enter(m);
+  enter_runtime(m);
   stay_home(m);
   {
     os::lock_guard const guard(bucket.lock);
     if (look_at_owner(bucket, mutex) == ownership::anothers && owner_of(mutex) == m.tid) result = is_neighbours;
   }
-  leave(m);
+  leave_runtime(m);
   if (result == 0) result = lock_plainly(mutex, limit);
   bool was_had = false;
-  enter(m);
+  enter_runtime(m);
   if (result == 0) {
     os::lock_guard const guard(bucket.lock);
     // No other goroutine has run on this thread meanwhile, so no other goroutine owns the mutex. The call drops an
@@ -149,7 +149,7 @@ int lock_owned_plainly(pthread_mutex_t& mutex, time_limit limit) noexcept {
     }
   }
   if (result != 0) leave_home(m);
-  leave(m);
+  leave_runtime(m);
   if (was_had) was_unlocked(&mutex);
   return result;
 }
@@ -161,11 +161,11 @@ THRUM_OPAQUE int wait_for(pthread_mutex_t& mutex, mutex_kind kind, time_limit li
   at_home const here;
   int const errno_before = errno;
   int result =
-      kind == mutex_kind::anybodys
+      kind == mutex_kind::unowned
           ? stand_until_locked(mutex, limit.deadline_ns(), [&] { return plain::mutex_trylock(&mutex); })
           : stand_until_locked(mutex, limit.deadline_ns(), [&] { return try_owned(mutex, plain::mutex_lock); });
   if (result == cannot_wait) {
-    result = kind == mutex_kind::anybodys ? lock_plainly(mutex, limit) : lock_owned_plainly(mutex, limit);
+    result = kind == mutex_kind::unowned ? lock_plainly(mutex, limit) : lock_owned_plainly(mutex, limit);
   }
   errno = errno_before;
   return result;
@@ -173,11 +173,11 @@ THRUM_OPAQUE int wait_for(pthread_mutex_t& mutex, mutex_kind kind, time_limit li
 
 int unlock_owned(pthread_mutex_t& mutex) noexcept {
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   bool was_mine = false;
   bool is_last = true;
   {
-    address_bucket& bucket = bucket_to_lock(&mutex, about::mutex);
+    address_bucket& bucket = bucket_to_lock(&mutex, waited_object::mutex);
     os::lock_guard const guard(bucket.lock);
     switch (look_at_owner(bucket, mutex)) {
       case ownership::anothers: is_last = false; break;
@@ -191,16 +191,16 @@ int unlock_owned(pthread_mutex_t& mutex) noexcept {
         break;
     }
   }
-  leave(m);
+  leave_runtime(m);
   if (!was_mine && !is_last) return EPERM;
   int const result = plain::mutex_unlock(&mutex);
   if (result != 0 || !is_last) return result;
   was_unlocked(&mutex);
   if (was_mine) {
     M& same = *current_m();
-    enter(same);
+    enter_runtime(same);
     leave_home(same);
-    leave(same);
+    leave_runtime(same);
   }
   return 0;
 }
@@ -212,7 +212,7 @@ int lock_on_goroutine(pthread_mutex_t& mutex, time_limit limit) noexcept {
   int first = 0;
   switch (kind) {
     case mutex_kind::other: return lock_plainly(mutex, limit);
-    case mutex_kind::anybodys: first = plain::mutex_trylock(&mutex); break;
+    case mutex_kind::unowned: first = plain::mutex_trylock(&mutex); break;
     case mutex_kind::owned: first = try_owned_once(mutex, plain::mutex_lock); break;
   }
   return first == EBUSY ? wait_for(mutex, kind, limit) : first;
@@ -231,7 +231,7 @@ bool is_owned_in_announced_call(pthread_mutex_t const& mutex) noexcept {
   return kind_of(mutex) == mutex_kind::owned && in_announced_call();
 }
 
-int lock_somehow(pthread_mutex_t& mutex, time_limit limit) noexcept {
+int lock_for_caller(pthread_mutex_t& mutex, time_limit limit) noexcept {
   if (locks_park()) return lock_on_goroutine(mutex, limit);
   return is_owned_in_announced_call(mutex) ? lock_in_announced_call(mutex, limit) : lock_plainly(mutex, limit);
 }
@@ -248,7 +248,7 @@ int unlock_on_goroutine(pthread_mutex_t& mutex) noexcept {
 owner_set_aside::owner_set_aside(pthread_mutex_t& mutex) noexcept {
   if (kind_of(mutex) != mutex_kind::owned) return;
   runtime_mark const mark;
-  address_bucket& bucket = bucket_to_lock(&mutex, about::mutex);
+  address_bucket& bucket = bucket_to_lock(&mutex, waited_object::mutex);
   os::lock_guard const guard(bucket.lock);
   if (look_at_owner(bucket, mutex) != ownership::mine) return;
   forget_owner(bucket, mutex);
@@ -258,7 +258,7 @@ owner_set_aside::owner_set_aside(pthread_mutex_t& mutex) noexcept {
 owner_set_aside::~owner_set_aside() {
   if (its_ == nullptr) return;
   runtime_mark const mark;
-  address_bucket& bucket = bucket_to_lock(its_, about::mutex);
+  address_bucket& bucket = bucket_to_lock(its_, waited_object::mutex);
   os::lock_guard const guard(bucket.lock);
   static_cast<void>(note_owner(bucket, *its_));  // succeeds with the record that the constructor has put back
 }
@@ -269,7 +269,7 @@ using namespace thrum::posix;
 
 THRUM_POSIX_FILE(mutex);
 
-THRUM_POSIX_CALL int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return lock_somehow(*mutex, {}); }
+THRUM_POSIX_CALL int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return lock_for_caller(*mutex, {}); }
 
 THRUM_POSIX_CALL int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   bool const is_owned = kind_of(*mutex) == mutex_kind::owned && (locks_park() || in_announced_call());
@@ -277,12 +277,12 @@ THRUM_POSIX_CALL int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
 }
 
 THRUM_POSIX_CALL int pthread_mutex_timedlock(pthread_mutex_t* mutex, timespec const* moment) noexcept {
-  return lock_somehow(*mutex, {wall_clock, moment});
+  return lock_for_caller(*mutex, {wall_clock, moment});
 }
 
 THRUM_POSIX_CALL int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, timespec const* moment) noexcept {
   bool const is_known = clock == wall_clock || clock == CLOCK_MONOTONIC;
-  return is_known ? lock_somehow(*mutex, {clock, moment}) : plain::mutex_clocklock(mutex, clock, moment);
+  return is_known ? lock_for_caller(*mutex, {clock, moment}) : plain::mutex_clocklock(mutex, clock, moment);
 }
 
 THRUM_POSIX_CALL int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {

@@ -1,5 +1,5 @@
-// Locking and unlocking mutexes of the C library on a goroutine. See stand.h for waiting and owners.h for mutexes with
-// an owner.
+// Locking and unlocking mutexes of the C library on a goroutine. See lock_waiters.h for waiting and owners.h for
+// mutexes with an owner.
 #pragma once
 
 #include "posix_locks/kinds.h"

@@ -49,11 +49,11 @@ bool stays_paused(M const& m, G const& g) noexcept {
   if (m.is_interrupted_in_libc || malloc_cannot_be_told(m.sched)) return false;
   if (m.interrupted != nullptr) return !has_frames_of_libc(g, os::interrupted_registers(m.interrupted));
   // pairs with call_with_context
-  return told(g.saved.pc) != nullptr && !has_frames_of_libc(g, registers_of(g.saved));
+  return published_pointer(g.saved.pc) != nullptr && !has_frames_of_libc(g, registers_of(g.saved));
 }
 
 // The Ms that sleep and have to be woken, so that they end.
-class told_ms {
+class ms_to_end {
  public:
   void add(Sched& s, M& m) noexcept {
     if (m.rests()) withdraw_call(s, m);
@@ -61,7 +61,7 @@ class told_ms {
     m.end_link = std::exchange(first_, &m);
   }
   void wake_all() noexcept {
-    while (first_ != nullptr) std::exchange(first_, first_->end_link)->park.wake();
+    while (first_ != nullptr) std::exchange(first_, first_->end_link)->wake_note.wake();
   }
 
  private:
@@ -71,18 +71,18 @@ class told_ms {
 // Under sched.lock: tells those threads that wait for their goroutine's turn and have to go on. They go on to their
 // end, or, if they are paused where they may hold a lock of the C library, until they are out of there. Threads that
 // are paused elsewhere stay where they are.
-void tell_those_that_want_a_p(Sched& s, told_ms& told) noexcept {
+void end_ms_that_want_a_p(Sched& s, ms_to_end& to_end) noexcept {
   while (M* const m = s.global_queue.pop_in_frames()) {
     bool const waits = m->status == m_status::queued || (m->is_paused() && !stays_paused(*m, *m->current));
-    if (waits && !m->is_foreign) told.add(s, *m);
+    if (waits && !m->is_foreign) to_end.add(s, *m);
   }
   s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
 }
 
 // Under sched.lock: the same for threads whose locked goroutine is parked.
-void tell_those_in_place(Sched& s, told_ms& told) noexcept {
+void end_ms_in_place(Sched& s, ms_to_end& to_end) noexcept {
   for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (m->status == m_status::in_place && !m->is_foreign) told.add(s, *m);
+    if (m->status == m_status::in_place && !m->is_foreign) to_end.add(s, *m);
   }
 }
 
@@ -97,17 +97,17 @@ void take_back_from_calls_locked(Sched& s) noexcept {
 
 // After this no M gets a P. The caller has to wake the Ms in `told`. False: scheduling was stopped before, by exit() on
 // a goroutine or by the end of the run, and the M that did so wakes them.
-bool stop_scheduling(Sched& s, told_ms& told) noexcept {
+bool stop_scheduling(Sched& s, ms_to_end& to_end) noexcept {
   os::lock_guard const guard(s.lock);
   if (!s.end.begin()) return false;
   // relaxed: seen at the next safe point
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);
   take_back_from_calls_locked(s);
-  while (M* const idle = s.ms.first_idle()) told.add(s, *idle);
+  while (M* const idle = s.ms.first_idle()) to_end.add(s, *idle);
   // a timekeeper that was roused sees for itself that the run is over
-  if (M* const keeper = s.ms.timekeeper(); keeper != nullptr && take_from_rest_locked(*keeper)) told.add(s, *keeper);
-  tell_those_that_want_a_p(s, told);
-  tell_those_in_place(s, told);
+  if (M* const keeper = s.ms.timekeeper(); keeper != nullptr && take_from_rest_locked(*keeper)) to_end.add(s, *keeper);
+  end_ms_that_want_a_p(s, to_end);
+  end_ms_in_place(s, to_end);
   return true;
 }
 
@@ -174,12 +174,13 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
 // thread may wait long for a CPU, and the next run must not begin before that (sync/stamp.h, rule 3). A goroutine that
 // enters the runtime after this finds that its run leaves it behind. Foreign threads are not told that the run is over
 // before all are out, because they would drop the flags of goroutines that are still inside.
-void wait_for_those_inside(Sched& s) noexcept {
+void wait_for_ms_inside(Sched& s) noexcept {
   constexpr std::int64_t patience_ns = 10'000'000'000;
-  s.end.leave_behind();
+  s.end.note_goroutines_are_left_behind();
   bool const has_barrier = os::has_barrier();
   if (has_barrier)
-    os::barrier_in_all_threads();  // after it, a mark that was set before the load in leaves_behind() is seen
+    os::barrier_in_all_threads();  // after it, a mark that was set before the load in goroutines_are_left_behind() is
+                                   // seen
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   for_each_thread(s, nullptr, [&](M& m) noexcept {
     os::short_wait wait;
@@ -230,9 +231,9 @@ void stop_all_but(M& exiting) noexcept {
   constexpr std::int64_t look_every_ns = 1'000'000;
   constexpr int looks_in_vain_max = 20;  // after so many, all others sleep in the kernel, perhaps for long
   Sched& s = exiting.sched;
-  told_ms told;
-  bool const is_first = stop_scheduling(s, told);  // if false, the run ends at this moment, and M0 stops the others
-  told.wake_all();
+  ms_to_end to_end;
+  bool const is_first = stop_scheduling(s, to_end);  // if false, the run ends at this moment, and M0 stops the others
+  to_end.wake_all();
   bool const signals = is_first && s.options.async_preemption;
   std::int64_t next_look_ns = os::monotonic_ns() + look_every_ns;
   int in_vain = 0;
@@ -253,17 +254,17 @@ void stop_all_but(M& exiting) noexcept {
 }
 
 end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept {
-  told_ms told;
-  bool const is_first = stop_scheduling(s, told);
+  ms_to_end to_end;
+  bool const is_first = stop_scheduling(s, to_end);
   {
     os::lock_guard const guard(s.lock);
     if (M* const m0 = find_m0_locked(s)) s.ms.wait_for_end(*m0);  // M0 is here
   }
   if (world_is_kept) s.world.give_back();  // the threads that wait for the right see that the run is over
   if (!is_first) return {};                // exit() on a goroutine has stopped the others
-  told.wake_all();
+  to_end.wake_all();
   wait_until_all_rest(s, patience_ns);
-  if (!all_rest(s)) wait_for_those_inside(s);
+  if (!all_rest(s)) wait_for_ms_inside(s);
   std::int32_t const asleep = s.ms.count_stopped();
   int const left = s.end.threads_left();
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);

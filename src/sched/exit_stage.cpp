@@ -45,7 +45,7 @@ THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
   keep_thread_and_p(*m);
   stop_all_but(*m);
   if (m->p != nullptr) {
-    leave(*m);
+    leave_runtime(*m);
   } else {
     clear_mark(*m);
   }

@@ -24,7 +24,7 @@ namespace {
 
 // At every 61st tick the global queue has its turn before the run queue, with exactly one goroutine. Otherwise two
 // goroutines that keep readying each other would hold the P for ever.
-found take_turn_of_global(Sched& s, P& p) noexcept {
+search_result take_turn_of_global(Sched& s, P& p) noexcept {
   while (p.ticks_to_global == 0 && s.global_size.load(relaxed) != 0) {  // relaxed: only a hint, decided under the lock
     s.lock.acquire();
     global_turn const turn = take_global_one_locked(s, p);
@@ -35,18 +35,18 @@ found take_turn_of_global(Sched& s, P& p) noexcept {
   return {};
 }
 
-found take_global_batch(Sched& s, P& p) noexcept {
+search_result take_global_batch(Sched& s, P& p) noexcept {
   while (s.global_size.load(relaxed) != 0) {
     global_turn const turn = take_from_global(p);
     if (!turn || turn.wants_p != nullptr) return {nullptr, false, turn.wants_p};
     if (G* const g = take_over(p, turn.plain)) return {g};
-    if (found const local = take_local(p)) return {local.g};
+    if (search_result const local = take_local(p)) return {local.g};
   }
   return {};
 }
 
 // `next` has its turn before the goroutines in the run queue.
-found before_the_ring(P& p, found next) noexcept {
+search_result before_run_queue(P& p, search_result next) noexcept {
   if (next) publish_what_waits(p);
   return next;
 }
@@ -56,7 +56,7 @@ found before_the_ring(P& p, found next) noexcept {
 constexpr std::uint32_t polls_in_vain_max = 4;
 constexpr std::uint32_t polls_left_out = 8;
 
-found take_polled(Sched& s, M& m) noexcept {
+search_result take_polled(Sched& s, M& m) noexcept {
   if (!poll_is_worth_a_look(s)) return {};
   if (m.polls_in_vain >= polls_in_vain_max && ++m.polls_in_vain % polls_left_out != 0) return {};
   g_list runnable;
@@ -67,16 +67,16 @@ found take_polled(Sched& s, M& m) noexcept {
   }
   m.polls_in_vain = 0;
   run_polled(m, runnable);
-  found const resident = before_the_ring(*m.p, take_at_home(m));
+  search_result const resident = before_run_queue(*m.p, take_at_home(m));
   return resident ? resident : take_local(*m.p);
 }
 
 // A goroutine that made way for others and came here with the P (sched/home.h). If the P has other requests to serve,
 // the goroutine waits for its turn in the global queue.
-found take_brought(M& m) noexcept {
+search_result take_brought(M& m) noexcept {
   G* const g = std::exchange(m.brought, nullptr);
   if (g == nullptr || m.p->attention.load(relaxed) == 0) return {g};
-  make_runnable(m, *g, goes::global);
+  make_runnable(m, *g, queue_place::global);
   return {};
 }
 
@@ -95,7 +95,7 @@ void account_for_spinning(M& m) noexcept {
 
 void begin_spinning(Sched& s, M& m) noexcept {
   m.spinning = true;
-  m.owes_watch = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
+  m.watch_check_pending = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
   s.spinning.fetch_add(1, seq_cst);
   count(m.p->counters.spins);
 }
@@ -106,9 +106,9 @@ void begin_spinning(Sched& s, M& m) noexcept {
 constexpr std::uint32_t patience_first = 8;
 constexpr std::uint32_t patience_max = 256;  // some ten microseconds with two Ps
 
-found search_as_spinner(Sched& s, M& m) noexcept {
+search_result search_as_spinner(Sched& s, M& m) noexcept {
   bool const has_others = s.procs.size() > 1;  // with a single P there is no P to steal from
-  found next = has_others ? steal_work(m) : found{};
+  search_result next = has_others ? steal_work(m) : search_result{};
   if (next) {
     m.patience = std::max(m.patience, patience_first);
     return next;
@@ -174,11 +174,11 @@ bool take_p_back(Sched& s, M& m) noexcept {
 
 }  // namespace
 
-found find_runnable(M& m) noexcept {
+search_result find_runnable(M& m) noexcept {
   Sched& s = m.sched;
   for (;;) {
     P& p = *m.p;
-    if (found const brought = take_brought(m)) return brought;
+    if (search_result const brought = take_brought(m)) return brought;
     if (std::uint32_t const wanted = p.attention.load(relaxed); wanted != 0) {
       if ((wanted & attend::stopping) != 0) return {};
       if ((wanted & attend::stop_world) != 0) {
@@ -191,10 +191,10 @@ found find_runnable(M& m) noexcept {
 
     if (m.spinning && m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();  // it was started to search
     look_at_timers(m);
-    found next = take_turn_of_global(s, p);
+    search_result next = take_turn_of_global(s, p);
     if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (!next) next = take_at_home(m);
-    next = before_the_ring(p, next);
+    next = before_run_queue(p, next);
     if (!next) next = take_local(p);
     if (!next) next = take_global_batch(s, p);
     if (!next) {

@@ -119,7 +119,7 @@ void end_goroutine(M& m) noexcept {
   count(p.counters.ended);
   end_lock(m, g);
   if (g.is_main) main_goroutine_ended(m, g);
-  found next = m.leaves == leaving::directly ? pick_local(m) : found();
+  search_result next = m.suspend_by == suspend_mode::directly ? pick_local(m) : search_result();
   bool const needs_stack = next.g != nullptr && next.g->on == nullptr && !next.g->takes_detour();
   if (needs_stack && g.on->size == s.stack_size_of(*next.g)) {
     take_stack_over(m, g, *next.g);
@@ -147,12 +147,12 @@ void goroutine_main() {
     G& g = *m->current;
     goroutine_globals().restore_to(m->globals);
     m->sched.initial_fp.restore();
-    leave(*m);
+    leave_runtime(*m);
     run_user_code(g);
     m = current_m();
     if (m == nullptr) [[unlikely]]
       end_in_child_of_fork(g);
-    enter(*m);
+    enter_runtime(*m);
     end_goroutine(*m);
   }
 }

@@ -69,27 +69,27 @@ void stay_for_good(M& m) noexcept {
 void end_lock(M& m, G& g) noexcept {
   if (g.is_at_home) end_home(m, g);
   if (!g.detour.is_locked) return;
-  unlock(m, g);
+  undo_all_thread_locks(m, g);
   if (m.id == 0 || m.residents != 0) return;
   m.ends_with_goroutine = true;
-  m.leaves = leaving::through_g0;
+  m.suspend_by = suspend_mode::through_g0;
 }
 
 at_home::at_home() noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return;
-  enter(*m);
+  enter_runtime(*m);
   stay_home(*m);
-  leave(*m);
-  is_ = true;
+  leave_runtime(*m);
+  is_at_home_ = true;
 }
 
 at_home::~at_home() {
-  if (!is_) return;
+  if (!is_at_home_) return;
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   leave_home(m);
-  leave(m);
+  leave_runtime(m);
 }
 
 namespace {
@@ -102,7 +102,7 @@ void call_locked(M& m) noexcept {
 }
 
 // `home` has a resident to run. Called with sched.lock held; releases it.
-void see_that_it_runs(Sched& s, M& home) noexcept {
+void ensure_home_runs(Sched& s, M& home) noexcept {
   // an M that was roused comes to takes_p_for_residents by itself
   if (s.end.has_begun() || home.wants_p || !home.rests() || home.status == m_status::roused) {
     s.lock.release();
@@ -131,10 +131,10 @@ void send_home(push_key key, M* by, G& g) noexcept {
   s.lock.acquire();
   home.home_inbox.push_back(key, g);
   home.ready_at_home.fetch_add(1U, relaxed);  // relaxed: a hint outside of the lock
-  see_that_it_runs(s, home);
+  ensure_home_runs(s, home);
 }
 
-found take_at_home(M& m) noexcept {
+search_result take_at_home(M& m) noexcept {
   // relaxed: checked under the lock before the P is given up
   std::uint32_t const ready = m.ready_at_home.load(relaxed);
   if (ready == 0) return {};
@@ -162,7 +162,7 @@ bool takes_p_for_residents(Sched& s, M& m) noexcept {
   if (P* const p = take_idle_p(s)) {
     if (s.ms.timekeeper() == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again
     acquire_p(m, *p);
-    m.owes_watch = true;
+    m.watch_check_pending = true;
     return true;
   }
   call_locked(m);

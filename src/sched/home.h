@@ -45,7 +45,7 @@
 #pragma once
 
 #include "core/sched.h"
-#include "sched/found.h"
+#include "sched/search_result.h"
 
 namespace thrum::rt {
 
@@ -75,16 +75,16 @@ class [[nodiscard]] at_home {
   at_home& operator=(at_home const&) = delete;
 
  private:
-  bool is_ = false;
+  bool is_at_home_ = false;
 };
 
-// Sends g, which is at home and runnable, to its M. Called by sched/runnable.* only, on the thread of the M `by`; nullptr:
-// the thread has no M, or it does not matter which.
+// Sends g, which is at home and runnable, to its M. Called by sched/runnable.* only, on the thread of the M `by`;
+// nullptr: the thread has no M, or it does not matter which.
 void send_home(push_key key, M* by, G& g) noexcept;
 
 // Takes the next resident that can run. If other goroutines wait on the P, it does so only every other time. On g0,
 // with a P.
-[[nodiscard]] found take_at_home(M& m) noexcept;
+[[nodiscard]] search_result take_at_home(M& m) noexcept;
 
 // --- under sched.lock ---
 

@@ -51,7 +51,7 @@ void run_in_place(M& m, G& host, G& child) {
   m.current = &child;
   goroutine_globals().restore_to(m.globals);
   m.sched.initial_fp.restore();
-  leave(m);
+  leave_runtime(m);
 
   run_user_code(child);
 
@@ -61,7 +61,7 @@ void run_in_place(M& m, G& host, G& child) {
     return;
   }
   M& here = *after;
-  enter(here);
+  enter_runtime(here);
   child.transition(g_status::running, g_status::dead);
   child.is_hosted = false;
   child.on = nullptr;
@@ -74,7 +74,7 @@ void run_in_place(M& m, G& host, G& child) {
   // relaxed: no other thread can see it, because there is no entry and the joiner holds the handle
   if (entry_is_ours) child.references.store(1, relaxed);
   end_lock(here, child);
-  static_cast<void>(here.ends_with_goroutine ? leave_thread(here) : settle(here, host));
+  static_cast<void>(here.ends_with_goroutine ? leave_m_by_global_queue(here) : settle_announced(here, host));
 }
 
 // The commit step of a goroutine that waits in join: tells the child which goroutine to wake, unless the child has
@@ -100,9 +100,9 @@ void publish_finished(G& g) {
   }
   M* const m = current_m();
   if (m == nullptr) return;  // in a child of fork: the goroutine that waits is the parent's
-  enter(*m);
+  enter_runtime(*m);
   ready(*m, *reinterpret_cast<G*>(before));
-  leave(*m);
+  leave_runtime(*m);
 }
 
 }  // namespace thrum::rt
@@ -120,7 +120,7 @@ void join_task(task& joined) {
   M* m = callers_m();
   if (m == nullptr && task_finished(joined)) return;
   if (m == nullptr) throw std::logic_error(std::string("thrum: join() while ") + why_no_runtime());
-  enter(*m);
+  enter_runtime(*m);
   if (may_host(*m, *m->current, child) && claim(child)) {
     run_in_place(*m, *m->current, child);
     m = current_m();
@@ -128,7 +128,7 @@ void join_task(task& joined) {
   } else if (child.join.load(acquire) != join_finished) {  // pairs with publish_finished: the result is there
     m = &park(*m, wait_reason::join, commit_join, &child, commit_holds::nothing);
   }
-  leave(*m);
+  leave_runtime(*m);
 }
 
 bool task_finished(task const& joined) noexcept {
@@ -140,7 +140,7 @@ void release_task(task& joined) noexcept {
   M* const m = g.is_orphan() ? nullptr : callers_m();
   if (m == nullptr || !enter_if_alive(*m)) return;  // the handle outlived its run, so the record stays where it is
   drop_reference(*m->p, g);
-  leave(*m);
+  leave_runtime(*m);
 }
 
 void detach_task(task& joined) noexcept {

@@ -15,7 +15,7 @@ M& lock_to_thread(M& m) noexcept {
     lock_once_more(*m.current);
     return m;
   }
-  M& elsewhere = m.id == 0 && !m.current->is_main ? leave_thread(m) : m;
+  M& elsewhere = m.id == 0 && !m.current->is_main ? leave_m_by_global_queue(m) : m;
   M& here = elsewhere.residents != 0 ? arrive_announced(elsewhere, *elsewhere.current) : elsewhere;
   lock_where_it_is(here);
   return here;
@@ -32,7 +32,7 @@ void unlock_from_thread(M& m) noexcept {
   }
 }
 
-M& leave_thread(M& m) noexcept {
+M& leave_m_by_global_queue(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
   return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
 }

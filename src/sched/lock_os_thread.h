@@ -16,6 +16,6 @@ M& lock_to_thread(M& m) noexcept;
 void unlock_from_thread(M& m) noexcept;
 // m's current goroutine leaves m by way of the global queue, because m will not run it any further: m is about to end,
 // or is M0. Returns the M on which the goroutine is then.
-M& leave_thread(M& m) noexcept;
+M& leave_m_by_global_queue(M& m) noexcept;
 
 }  // namespace thrum::rt

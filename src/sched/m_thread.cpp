@@ -30,14 +30,14 @@ void leave_record(M& m) noexcept {
     os::lock_guard const guard(s.lock);
     s.ms.note_end(m);
   }
-  ring_thread_maker(s);
+  notify_thread_maker(s);
 }
 
 // m begins with the P that it was made for. If there is none, or it was taken back, m rests, and does so without a gap,
 // because at the limit of threads it may be the only M that can be had. False: m ends.
 bool begin(M& m) noexcept {
   Sched& s = m.sched;
-  enter(m);
+  enter_runtime(m);
   s.lock.acquire();
   s.ms.has_started(m);
   if (m.next_p == nullptr) return stop_m_locked(m);
@@ -119,7 +119,7 @@ bool join_ended_thread(Sched& s, M& m, bool gives_up) noexcept {
   m.tid = 0;
   m.ends_with_goroutine = false;
   m.stands_in = false;
-  m.leaves = m.usual_leaving();
+  m.suspend_by = m.usual_suspend_mode();
   os::lock_guard const guard(s.lock);
   keep_record_locked(s, m);
   return true;

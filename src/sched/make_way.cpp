@@ -14,11 +14,13 @@ namespace thrum::rt {
 
 namespace {
 
-using to = home_move::to;
+using move_target = home_move::move_target;
 
-bool is_as_wanted(M const& m, to which) noexcept { return (m.residents != 0) == (which == to::somebodys_home); }
+bool is_as_wanted(M const& m, move_target which) noexcept {
+  return (m.residents != 0) == (which == move_target::m_with_residents);
+}
 
-M* find_resting_locked(Sched const& s, to which) noexcept {
+M* find_resting_locked(Sched const& s, move_target which) noexcept {
   for (M* m = s.ms.first_idle(); m != nullptr; m = m->idle_link) {
     if (is_as_wanted(*m, which)) return m;
   }
@@ -32,58 +34,58 @@ void try_later(M& m, G& left, bool orders_spare) noexcept {
   Sched& s = m.sched;
   s.wants_spare = s.wants_spare || orders_spare;
   global_publication(s, global_publication::lock_is_held()).put(left);
-  if (orders_spare) ring_thread_maker(s);
+  if (orders_spare) notify_thread_maker(s);
 }
 
 }  // namespace
 
 void commit_move(M& m, G& left, void* argument) noexcept {
-  auto& its = *static_cast<home_move*>(argument);
+  auto& request = *static_cast<home_move*>(argument);
   Sched& s = m.sched;
   P& p = *m.p;
   s.lock.acquire();
   if (s.end.has_begun() || is_to_stop(p)) return try_later(m, left, false);
-  bool const stands_in = its.which == to::nobodys_home;
-  M* const rested = find_resting_locked(s, its.which);
+  bool const stands_in = request.which == move_target::m_without_residents;
+  M* const rested = find_resting_locked(s, request.which);
   if (rested == nullptr && (!stands_in || !may_have_starting_m_locked(s))) {
-    its.no_thread = true;
+    request.no_thread = true;
     s.lock.release();
     m.brought = &left;
     return;
   }
   // A thread is made only after the goroutines that may be paused while they hold a lock of the C library have gone on:
-  // see whose_turn_comes_first_locked. A spare thread takes no P from them.
+  // see m_with_first_turn_locked. A spare thread takes no P from them.
   if (rested == nullptr && s.ms.count(m_status::paused_in_libc) != 0) return try_later(m, left, true);
   bool const sleeps = rested != nullptr && take_from_rest_locked(*rested);
   M& next = rested != nullptr ? *rested : starting_m_locked(s);
   if (rested == nullptr) attend_to(p);  // it may take long until its thread exists
-  // From here on the goroutine may run, and its frame, which contains `its`, may be gone.
+  // From here on the goroutine may run, and its frame, which contains `request`, may be gone.
   m.p = nullptr;
   p.m = nullptr;
   next.next_p = &p;
   next.brought = &left;
   next.stands_in = stands_in;
-  next.leaves = next.usual_leaving();
+  next.suspend_by = next.usual_suspend_mode();
   next.spinning = false;
   s.lock.release();
   os::chaos_point("home.moved");
   if (rested == nullptr) {
-    ring_thread_maker(s);
+    notify_thread_maker(s);
   } else if (sleeps) {
-    next.park.wake();
+    next.wake_note.wake();
   }
 }
 
 namespace {
 
-M& move_on(M& m, home_move& its) noexcept {
+M& move_on(M& m, home_move& request) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
-  return suspend_to_g0(m, commit_move, &its);
+  return suspend_to_g0(m, commit_move, &request);
 }
 
-bool somebodys_home_rests(Sched& s) noexcept {
+bool m_with_residents_rests(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
-  return find_resting_locked(s, to::somebodys_home) != nullptr;
+  return find_resting_locked(s, move_target::m_with_residents) != nullptr;
 }
 
 }  // namespace
@@ -92,24 +94,26 @@ M& make_way(M& m) noexcept {
   M* here = &m;
   // also a goroutine that was locked here at the limit of threads, because no other M could run it
   if (here->current->keeps_its_m()) return m;
-  for (home_move its{to::nobodys_home}; here->residents != 0 && !its.no_thread;) here = &move_on(*here, its);
+  for (home_move request{move_target::m_without_residents}; here->residents != 0 && !request.no_thread;)
+    here = &move_on(*here, request);
   return *here;
 }
 
 M& go_back(M& m) noexcept {
   G const& g = *m.current;
-  if (m.leaves == leaving::in_place || g.is_at_home || g.blocking_depth != 0) return m;
-  stand_in_no_more(m);
-  if (!somebodys_home_rests(m.sched)) return m;
-  home_move its{to::somebodys_home};
-  return move_on(m, its);
+  if (m.suspend_by == suspend_mode::in_place || g.is_at_home || g.blocking_depth != 0) return m;
+  end_stand_in(m);
+  if (!m_with_residents_rests(m.sched)) return m;
+  home_move request{move_target::m_with_residents};
+  return move_on(m, request);
 }
 
 void stand_back(M& m) noexcept {
   Sched& s = m.sched;
-  stand_in_no_more(m);
+  end_stand_in(m);
   s.lock.acquire();
-  M* const home = s.end.has_begun() || is_to_stop(*m.p) ? nullptr : find_resting_locked(s, to::somebodys_home);
+  M* const home =
+      s.end.has_begun() || is_to_stop(*m.p) ? nullptr : find_resting_locked(s, move_target::m_with_residents);
   if (home == nullptr) {
     s.lock.release();
     return;

@@ -21,8 +21,8 @@ void stand_back(M& m) noexcept;
 // The commit step of make_way and go_back: the goroutine that left continues with m's P on another M. `argument` is a
 // home_move. It is declared here for tests.
 struct home_move {
-  enum class to : std::uint8_t { nobodys_home, somebodys_home };
-  to which;
+  enum class move_target : std::uint8_t { m_without_residents, m_with_residents };
+  move_target which;
   bool no_thread = false;  // no other thread can be had, so the goroutine stays
 };
 void commit_move(M& m, G& left, void* argument) noexcept;
@@ -30,7 +30,7 @@ void commit_move(M& m, G& left, void* argument) noexcept;
 // g has arrived on m. If g is inside an announced call, it goes away again when it leaves the runtime, which must not
 // happen on an M that is home to others; so g makes way first.
 M& arrive_announced(M& m, G& g) noexcept;
-[[gnu::always_inline]] inline M& settle(M& m, G& g) noexcept {
+[[gnu::always_inline]] inline M& settle_announced(M& m, G& g) noexcept {
   if (g.blocking_depth == 0) [[likely]]
     return m;
   return arrive_announced(m, g);

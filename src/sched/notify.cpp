@@ -4,13 +4,13 @@
 
 namespace thrum::rt {
 
-void have_put_off_watched(Sched& s) noexcept {
+void make_sysmon_watch_put_off(Sched& s) noexcept {
   if (s.put_off_is_unwatched.exchange(false, seq_cst)) s.sysmon.nudge();  // otherwise another M nudges it
 }
 
-void ring_thread_maker(Sched& s) noexcept {
-  s.thread_maker_bell.fetch_add(1U, release);  // pairs with the thread maker's load of the bell
-  os::futex_wake(s.thread_maker_bell, 1);
+void notify_thread_maker(Sched& s) noexcept {
+  s.thread_maker_notify_word.fetch_add(1U, release);  // pairs with the thread maker's load of the word
+  os::futex_wake(s.thread_maker_notify_word, 1);
 }
 
 }  // namespace thrum::rt

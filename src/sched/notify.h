@@ -7,16 +7,16 @@
 namespace thrum::rt {
 
 // Nudges sysmon if it does not watch for put-off wake-ups.
-void have_put_off_watched(Sched& s) noexcept;
+void make_sysmon_watch_put_off(Sched& s) noexcept;
 // Step 3 of the left column of the second table in sched/wake.h. Called by the owner of p.
-inline void see_that_put_off_is_watched(P& p) noexcept {
+inline void ensure_put_off_is_watched(P& p) noexcept {
   p.has_put_off.store(true, relaxed);  // relaxed: sysmon only chooses its pace by it
   if (p.sched.put_off_is_unwatched.load(seq_cst) && p.sched.idle_procs.load(seq_cst) != 0) [[unlikely]]
-    have_put_off_watched(p.sched);
+    make_sysmon_watch_put_off(p.sched);
 }
 
 // Wakes the thread maker, because a thread is ordered or has ended, a spare thread is wanted, a cold read is
 // queued, or an errand is to be done. May be called by any thread.
-void ring_thread_maker(Sched& s) noexcept;
+void notify_thread_maker(Sched& s) noexcept;
 
 }  // namespace thrum::rt

@@ -24,7 +24,7 @@ bool rest_in_place(M& m) noexcept {
   {
     os::lock_guard const guard(s.lock);
     // The goroutine may have been readied before its thread sleeps. Then m has a P, or is about to get one.
-    bool const has_its_turn = m.status == m_status::promised || m.next_p != nullptr;
+    bool const has_its_turn = m.status == m_status::resuming || m.next_p != nullptr;
     // no other thread tells m, because m was not asleep when the run ended
     is_over = s.end.has_begun() && !has_its_turn;
     if (is_over) {
@@ -36,8 +36,8 @@ bool rest_in_place(M& m) noexcept {
   }
   os::chaos_point("own_thread.rests");
   if (is_over) return false;
-  m.park.sleep();
-  m.park.clear();
+  m.wake_note.sleep();
+  m.wake_note.clear();
   os::chaos_point("own_thread.woken");
   if (m.is_to_end()) return false;
   acquire_p(m, *m.next_p);
@@ -75,11 +75,11 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
         of.commit(of.m, *of.m.current, of.argument);
         os::chaos_point("own_thread.committed");
         hand_off(of.m.sched, *std::exchange(of.m.p, nullptr));
-        pay_owed_watch(of.m);
+        do_pending_watch_check(of.m);
         of.goes_on = rest_in_place(of.m);
       },
       &rest);
-  if (!rest.goes_on) leave_it_there(m);
+  if (!rest.goes_on) leave_goroutine_behind(m);
   g.await_scan();
   g.transition(g_status::runnable, g_status::running);
   mine.restore_to(m.globals);
@@ -98,8 +98,8 @@ void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_stat
 
 bool sleep_until_its_turn(M& m) noexcept {
   call_with_context(
-      m.current->saved, [](void* its) noexcept { static_cast<M*>(its)->park.sleep(); }, &m);
-  m.park.clear();
+      m.current->saved, [](void* its) noexcept { static_cast<M*>(its)->wake_note.sleep(); }, &m);
+  m.wake_note.clear();
   if (m.is_to_end()) return false;
   G& g = *m.current;
   acquire_p(m, *m.next_p);
@@ -108,7 +108,7 @@ bool sleep_until_its_turn(M& m) noexcept {
   return true;
 }
 
-void leave_it_there(M& m) noexcept {
+void leave_goroutine_behind(M& m) noexcept {
   if (m.is_foreign) os::sleep_for_good();
   static_cast<void>(suspend_to_g0(
       m, [](M&, G&, void*) noexcept {}, nullptr));

@@ -8,7 +8,8 @@
 //
 // None of them leaves its stack, unlike the goroutines that are at home on an M (sched/home.h). The thread gives its P
 // away and sleeps on its M's note. The goroutine is queued like any other, as a locked entry; in the global queue
-// its M stands in its place. The M that takes it from the queue gives its P to that M, and goes on without one (give_p).
+// its M stands in its place. The M that takes it from the queue gives its P to that M, and goes on without one
+// (give_p).
 //
 // Invariants:
 //  1. Such a goroutine remains its M's current goroutine. No other thread touches its stack, and its saved context may
@@ -33,8 +34,8 @@ void give_up_own_thread(M& m) noexcept;
 // What suspend() does for a locked goroutine.
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;
 
-// Queues m's goroutine, which is in state `from`, to wait for its turn on this thread. `as` is queued, or the state of an
-// M that is paused in user code.
+// Queues m's goroutine, which is in state `from`, to wait for its turn on this thread. `as` is queued, or the state of
+// an M that is paused in user code.
 void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_status as) noexcept;
 
 // Sleeps until the goroutine's turn has come; m has a P then. False: the run is over.
@@ -42,6 +43,6 @@ void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_stat
 
 // The run is over. The goroutine goes no further. Its thread, which has no P, comes to its end; a foreign thread sleeps
 // for good.
-[[noreturn]] void leave_it_there(M& m) noexcept;
+[[noreturn]] void leave_goroutine_behind(M& m) noexcept;
 
 }  // namespace thrum::rt

@@ -25,7 +25,7 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 }
 
 M& make_room(M& m) noexcept {
-  // The request is about an earlier slice, or only asks to look at the P, which leave() does.
+  // The request is about an earlier slice, or only asks to look at the P, which leave_runtime() does.
   if (m.is_foreign || m.p->schedtick.load(relaxed) != m.pause_tick.load(relaxed)) return m;
   m.attention.fetch_and(~m_attend::pause, relaxed);
   count(m.p->counters.preempted);
@@ -40,7 +40,7 @@ void sleep_for_good(M& m, wait_reason reason) noexcept {
 
 void ready(M& m, G& g) noexcept {
   g.end_wait();
-  make_runnable(m, g, goes::next);
+  make_runnable(m, g, queue_place::next);
 }
 
 void ready_all(M& m, g_list& waiting) noexcept { crowd_to_wake(m).wake(waiting); }

@@ -13,7 +13,7 @@ namespace thrum::rt {
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept;
 
 // The goroutine's slice is over, and it is in a call that may switch anyway. So it switches, as if it had yielded, and
-// no thread has to be paused (sys/preempt.h). Otherwise leave() handles the request. Returns the M on which the
+// no thread has to be paused (sys/preempt.h). Otherwise leave_runtime() handles the request. Returns the M on which the
 // goroutine runs then. On a G, inside the runtime.
 [[gnu::noinline]] M& make_room(M& m) noexcept;
 [[nodiscard, gnu::always_inline]] inline M& make_room_if_asked(M& m) noexcept {

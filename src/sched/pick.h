@@ -3,14 +3,14 @@
 #pragma once
 
 #include "core/sched.h"
-#include "sched/found.h"
 #include "sched/queues.h"
 #include "sched/runnable.h"
+#include "sched/search_result.h"
 
 namespace thrum::rt {
 
 // Takes from runnext, then from the run queue.
-[[nodiscard, gnu::always_inline]] inline found take_local(P& p) noexcept {
+[[nodiscard, gnu::always_inline]] inline search_result take_local(P& p) noexcept {
   while (entry const next = p.queue.take_next()) {
     if (G* const g = take_over(p, next)) return {g, true};
   }
@@ -28,7 +28,7 @@ namespace thrum::rt {
 // Two goroutines that keep readying each other never end their slice, so the tick does not move. Therefore after every
 // 61 runs of any kind the P looks at its timers and at the goroutines behind runnext. If these runs are long, sysmon
 // makes the P look when a timer is due.
-[[nodiscard, gnu::always_inline]] inline found pick_local(M const& m) noexcept {
+[[nodiscard, gnu::always_inline]] inline search_result pick_local(M const& m) noexcept {
   P& p = *m.p;
   if (p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0) return {};
   if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
@@ -45,7 +45,7 @@ namespace thrum::rt {
 }
 
 // Marks next.g as the goroutine that runs on m.
-[[gnu::always_inline]] inline void begin_run(M& m, found next) noexcept {
+[[gnu::always_inline]] inline void begin_run(M& m, search_result next) noexcept {
   G& g = *next.g;
   auto const before = g.status.load(relaxed);  // a claimed goroutine is already `running`
   if (before != g_status::running) g.transition(before, g_status::running);

@@ -12,39 +12,39 @@
 namespace thrum::rt {
 namespace {
 
-// Fetches the events that there are, waiting for at most `timeout_ns`. Returns whether the bell was among them.
-bell fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
+// Fetches the events that there are, waiting for at most `timeout_ns`. Returns whether a notification was among them.
+poll_notified fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
   os::poll_event events[os::poll_events_max];
   s.polls.fetch_add(1U, relaxed);  // relaxed: sysmon only checks whether it changes
   int const count = os::poll_wait(events, timeout_ns);
   os::chaos_point("poll.fetched");
   g_list waiting;
-  bell const rang = take_events(events, count, s.epoch, waiting);
+  poll_notified const notified = take_events(events, count, s.epoch, waiting);
   for (int i = 0; i < count; ++i) {
-    if (events[i].what == os::poll_says::ring) s.cold_reads.take_answered(waiting);
+    if (events[i].what == os::poll_says::uring) s.cold_reads.take_answered(waiting);
   }
   while (G* const g = waiting.pop_front()) {
     g->end_wait();
     runnable.push_back(*g);
   }
-  return rang;
+  return notified;
 }
 
 }  // namespace
 
 void look_at_poll(Sched& s, g_list& runnable) noexcept {
-  if (fetch(s, 0, runnable) == bell::silent) return;
-  if (s.in_poll.load(seq_cst) != 0) os::ring_poll_bell();  // it was meant for that M: see poll.h
+  if (fetch(s, 0, runnable) == poll_notified::no) return;
+  if (s.in_poll.load(seq_cst) != 0) os::notify_poller();  // it was meant for that M: see poll.h
 }
 
 namespace {
 
-// The bell was rung for one of the other Ms in the poller, which are all woken and on their way out: see poll.h.
+// The notification was for one of the other Ms in the poller, which are all woken and on their way out: see poll.h.
 void let_others_leave(M const& m) noexcept {
   Sched const& s = m.sched;
-  os::ring_poll_bell();
+  os::notify_poller();
   os::short_wait wait;
-  while (s.in_poll.load(seq_cst) > 1 && !m.park.is_woken()) wait.pause();
+  while (s.in_poll.load(seq_cst) > 1 && !m.wake_note.is_woken()) wait.pause();
 }
 
 }  // namespace
@@ -53,20 +53,21 @@ poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept
   Sched& s = m.sched;
   s.in_poll.fetch_add(1, seq_cst);
   poll_sleep end{true, false};
-  auto rang = bell::silent;
-  if (m.park.begin_poll()) {
+  auto notified = poll_notified::no;
+  if (m.wake_note.begin_poll()) {
     for (;;) {
       std::int64_t timeout_ns = -1;
       if (until_ns != never_ns) timeout_ns = std::max<std::int64_t>(until_ns - os::monotonic_ns(), 0);
-      rang = fetch(s, timeout_ns, runnable);
+      notified = fetch(s, timeout_ns, runnable);
       end.time_has_come = until_ns != never_ns && (timeout_ns == 0 || os::monotonic_ns() >= until_ns);
-      if (!runnable.empty() || end.time_has_come || m.park.is_woken()) break;
-      if (rang == bell::rang && s.in_poll.load(seq_cst) > 1) let_others_leave(m);
+      if (!runnable.empty() || end.time_has_come || m.wake_note.is_woken()) break;
+      if (notified == poll_notified::yes && s.in_poll.load(seq_cst) > 1) let_others_leave(m);
     }
-    end.woken = m.park.end_poll();
+    end.woken = m.wake_note.end_poll();
   }
   bool const others_are_there = s.in_poll.fetch_sub(1, seq_cst) > 1;
-  if (rang == bell::rang && others_are_there) os::ring_poll_bell();  // two rings may have been one event
+  if (notified == poll_notified::yes && others_are_there)
+    os::notify_poller();  // two notifications may have been one event
   return end;
 }
 

@@ -21,12 +21,12 @@
 //      out of work, or sysmon polls
 //
 // poll_waiters and the idle list are seq_cst. If hand_off gives a P up, no M comes to the right column, so hand_off
-// calls see_that_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
+// calls ensure_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
 // looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
-// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does not,
-// because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so. That
-// look comes within 0.5 ms: where events are frequent, sysmon's pauses are that short, and otherwise the M nudges sysmon
-// when it leaves the poller for other work (pay_owed_watch).
+// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does
+// not, because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so.
+// That look comes within 0.5 ms: where events are frequent, sysmon's pauses are that short, and otherwise the M nudges
+// sysmon when it leaves the poller for other work (do_pending_watch_check).
 //
 // When no P is woken for the events that came. Waking an M costs both sides some microseconds, and the M arrives when a
 // goroutine that only answers a question has long done so. So the M that has fetched several events keeps them all in
@@ -46,23 +46,24 @@
 //   keeps that batch nudges it (sys/put_off_watch.h). An event that comes a moment later waits as long, because no M
 //   sleeps in the poller then. A goroutine that announces its call while others are behind it makes sysmon look at once
 //   (sys/blocking.cpp).
-// - The timers do not depend on this. The M that was the timekeeper owes a check, and makes it before it runs the first
-//   goroutine (M::owes_watch), so that another M watches the timers if there are any. Timers that are due at the same
-//   time as the events are run before them, and a P is woken for the goroutines that they make runnable.
+// - The timers do not depend on this. The M that was the timekeeper has a check pending, and makes it before it runs
+//   the first goroutine (M::watch_check_pending), so that another M watches the timers if there are any. Timers that
+//   are due at the same time as the events are run before them, and a P is woken for the goroutines that they make
+//   runnable.
 // - The global queue has its turn at every 61st tick, as always, and all of it is taken before the next poll.
 //
 // A slow goroutine makes the pace slow, and the next batches are spread at once. A dozen quick batches later it is
 // forgotten.
 //
 // Why no wake-up is lost. An M that sleeps in the poller has said so in its note (os/note.h) before, and a thread that
-// wakes the note rings the bell of the poller. But another thread can fetch that event: a thread that polls without
-// blocking, or the next M that sleeps in the poller, because the M for which the bell was meant takes some time to
+// wakes the note notifies the poller. But another thread can fetch that event: a thread that polls without
+// blocking, or the next M that sleeps in the poller, because the M that was to be notified takes some time to
 // leave.
 //
-// So a thread that finds the bell while other Ms are in the poller rings it again. `in_poll` grows before the note says
-// that the M polls, and the bell is rung after the waker has seen the note in that state. At most one M in the poller
-// has not been woken, because there is one timekeeper. If that M finds the bell, it first waits until the others are
-// out. A bell that no M needs ends the next sleep for nothing, and that M goes on sleeping.
+// So a thread that finds a notification while other Ms are in the poller repeats it. `in_poll` grows before the note
+// says that the M polls, and the poller is notified after the waker has seen the note in that state. At most one M in
+// the poller has not been woken, because there is one timekeeper. If that M finds a notification, it first waits until
+// the others are out. A notification that no M needs ends the next sleep for nothing, and that M goes on sleeping.
 #pragma once
 
 #include "core/sched.h"

@@ -13,7 +13,7 @@ namespace {
 
 // The randomised mode: puts the older half of p's run queue, and e, into the global queue in random order.
 void put_global_in_random_order_locked(push_key key, P& p, std::uint32_t first, std::uint32_t half, entry e) noexcept {
-  std::array<entry, ring_capacity_max / 2 + 1> batch;
+  std::array<entry, run_queue_capacity_max / 2 + 1> batch;
   for (std::uint32_t i = 0; i < half; ++i) batch[i] = p.queue.at(first + i);
   batch[half] = e;
   shuffle(p.random, batch.data(), half + 1);
@@ -79,13 +79,13 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
 }
 
 // m, which has left the queue, is about to be woken. So it rests no more, and does not count as paused.
-M* promised(M* m) noexcept {
+M* resumed(M* m) noexcept {
   if (m == nullptr || m->is_to_end()) return m;  // give_p does not give the P to an M that is to end
   if (m->rests()) {
     [[maybe_unused]] bool const sleeps = take_from_rest_locked(*m);
     THRUM_DCHECK(sleeps);  // give_p wakes it. An M that was roused does not sleep, but it is not called either
   }
-  m->sched.ms.promise(*m);
+  m->sched.ms.resume(*m);
   return m;
 }
 
@@ -93,13 +93,13 @@ M* promised(M* m) noexcept {
 // says otherwise (T05).
 global_turn pop_global(Sched& s) noexcept {
   if (!s.many_are_paused()) {
-    if (s.global_queue.next_is_m()) return {{}, promised(s.global_queue.pop_m())};
+    if (s.global_queue.next_is_m()) return {{}, resumed(s.global_queue.pop_m())};
     return {s.global_queue.pop_plain()};
   }
   if (auto const whose = std::exchange(s.turn_of_plain, plain_turn::none); whose != plain_turn::none) {
     if (entry const plain = pop_plain(s, whose)) return {plain};
   }
-  M* const oldest = promised(s.global_queue.pop_m());
+  M* const oldest = resumed(s.global_queue.pop_m());
   return oldest != nullptr ? global_turn{{}, oldest} : global_turn{s.global_queue.pop_plain()};
 }
 
@@ -107,7 +107,7 @@ global_turn pop_global(Sched& s) noexcept {
 
 M* take_oldest_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  M* const oldest = promised(s.global_queue.pop_m());
+  M* const oldest = resumed(s.global_queue.pop_m());
   s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
   return oldest;
 }

@@ -34,14 +34,14 @@ bool may_have_starting_m_locked(Sched const& s) noexcept {
   return s.ms.count(m_status::starting_without_p) != 0 || may_make_thread_locked(s);
 }
 
-bool a_thread_can_be_had_locked(Sched const& s) noexcept {
+bool thread_is_available_locked(Sched const& s) noexcept {
   return s.ms.without_work() != 0 || may_have_starting_m_locked(s) || s.global_queue.has_ms();
 }
 
 bool may_start_m_locked(Sched const& s) noexcept {
   std::int32_t const preempted = s.ms.paused() + s.unannounced.without_p();
   bool const others_will_come = preempted != 0 && preempted >= s.idle_procs.load(relaxed);
-  return !s.end.has_begun() && (a_thread_can_be_had_locked(s) || !others_will_come);
+  return !s.end.has_begun() && (thread_is_available_locked(s) || !others_will_come);
 }
 
 // Takes an M whose thread is being made without a P (the P was taken back, or it is a spare thread), else a new M.
@@ -66,7 +66,7 @@ void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
   m.spinning = false;
   s.lock.release();
   os::chaos_point("home.promised");
-  if (sleeps) m.park.wake();
+  if (sleeps) m.wake_note.wake();
 }
 
 namespace {
@@ -86,12 +86,12 @@ bool order_spare_locked(Sched& s, std::int32_t more) noexcept {
   return true;
 }
 
-void see_that_one_is_spare(Sched& s) noexcept {
+void ensure_spare_thread(Sched& s) noexcept {
   s.lock.acquire();
   // 2: the last thread within the limit is kept for an M that is needed at once
   bool const is_ordered = order_spare_locked(s, 2);
   s.lock.release();
-  if (is_ordered) ring_thread_maker(s);
+  if (is_ordered) notify_thread_maker(s);
 }
 
 M* start_spare_locked(Sched& s) noexcept {

@@ -1,7 +1,7 @@
 // Ms that can be had for a P: Ms that rest, and Ms whose thread is being made.
 //
-// All of this is under sched.lock, except where a comment says otherwise. Nothing here wakes a thread or makes one, except
-// where a comment says so. The caller does that when it has released the lock.
+// All of this is under sched.lock, except where a comment says otherwise. Nothing here wakes a thread or makes one,
+// except where a comment says so. The caller does that when it has released the lock.
 #pragma once
 
 #include "core/sched.h"
@@ -17,9 +17,9 @@ inline void withdraw_call(Sched& s, M& m) noexcept {
 }
 
 // m, which was a stand-in (sched/make_way.h), is an M like others from here on.
-inline void stand_in_no_more(M& m) noexcept {
+inline void end_stand_in(M& m) noexcept {
   m.stands_in = false;
-  m.leaves = m.usual_leaving();
+  m.suspend_by = m.usual_suspend_mode();
 }
 
 // The timekeeper gives up its task, because another thread takes it for other work or the run ends. Returns whether its
@@ -37,12 +37,12 @@ struct resting_m {
 [[nodiscard]] bool take_from_rest_locked(M& m) noexcept;
 
 // Under sched.lock: whether an M whose thread is being made can be had for a P, and such an M. It is an M that is
-// starting without a P, or a new one within the limit of threads. The caller rings the thread maker.
+// starting without a P, or a new one within the limit of threads. The caller notifies the thread maker.
 [[nodiscard]] bool may_have_starting_m_locked(Sched const& s) noexcept;
 [[nodiscard]] M& starting_m_locked(Sched& s) noexcept;
 
 // Under sched.lock: whether start_m_locked would find a thread, or may make one.
-[[nodiscard]] bool a_thread_can_be_had_locked(Sched const& s) noexcept;
+[[nodiscard]] bool thread_is_available_locked(Sched const& s) noexcept;
 
 // Under sched.lock: whether start_m_locked should be called. At the limit of threads a P stays idle, instead of ending
 // the program, if threads that were preempted can use it. These are the threads that are paused and those that compute
@@ -59,13 +59,14 @@ void give_p_to_resting(Sched& s, M& m, P& p) noexcept;
 // (T01): it takes the spare one and orders the next.
 //
 // Under sched.lock: orders a spare thread if there is none, none is on its way and none is ordered, and if `more` more
-// goroutines may be paused and as many more threads be made. True: it was ordered, and the caller has to ring the
-// thread maker.
+// goroutines may be paused and as many more threads be made. True: it was ordered, and the caller has to notify
+// the thread maker.
 [[nodiscard]] bool order_spare_locked(Sched& s, std::int32_t more) noexcept;
-// The same for a thread that sees that a slice will soon be over. It takes the lock and rings the thread maker itself.
-void see_that_one_is_spare(Sched& s) noexcept;
-// Under sched.lock: an M for the spare thread that was ordered, which the caller makes. nullptr: a spare thread has come
-// meanwhile, or there cannot be more threads.
+// The same for a thread that sees that a slice will soon be over. It takes the lock and notifies the thread maker
+// itself.
+void ensure_spare_thread(Sched& s) noexcept;
+// Under sched.lock: an M for the spare thread that was ordered, which the caller makes. nullptr: a spare thread has
+// come meanwhile, or there cannot be more threads.
 [[nodiscard]] M* start_spare_locked(Sched& s) noexcept;
 // Whether there may be more threads.
 [[nodiscard]] bool may_make_thread_locked(Sched const& s) noexcept;

@@ -32,7 +32,7 @@ void make_runnable_globally(M& m, G& g) noexcept {
   wake_if_idle(m.sched);
 }
 
-void commit_to_global(M& m, G& left, void*) noexcept { make_runnable(m, left, goes::global); }
+void commit_to_global(M& m, G& left, void*) noexcept { make_runnable(m, left, queue_place::global); }
 
 // --- what a search finds ---
 
@@ -119,7 +119,7 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept {
 void keep_on_own_p(M& m, g_list& runnable) noexcept {
   while (G* const g = runnable.pop_front()) put_here_or_home(runnable_room::key(), m, *g);
   store_load_fence();
-  see_that_put_off_is_watched(*m.p);
+  ensure_put_off_is_watched(*m.p);
 }
 
 // --- under sched.lock ---
@@ -159,7 +159,7 @@ namespace {
 // because this place is passed seldom.
 void time_one_now_and_then(P& p) noexcept {
   constexpr std::uint32_t one_look_in = 64;
-  if (++p.looks_up % one_look_in != 0 || p.m == nullptr) return;
+  if (++p.look_count % one_look_in != 0 || p.m == nullptr) return;
   if (G* const leaves = p.m->current) leaves->time_next_turn();
 }
 
@@ -221,7 +221,7 @@ global_turn take_from_global(P& p) noexcept {
 }
 
 void move_queue_to_global_locked(P& p) noexcept {
-  std::array<entry, ring_capacity_max + 1> taken;
+  std::array<entry, run_queue_capacity_max + 1> taken;
   std::size_t count = 0;
   while (entry const next = p.queue.take_next()) taken[count++] = next;
   while (entry const e = p.queue.pop()) taken[count++] = e;

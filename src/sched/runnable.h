@@ -5,11 +5,12 @@
 // M and nowhere else (sched/home.h). The functions below do all of that. Callers only say where the goroutine goes:
 //
 //   where                          how other Ms see it                   which M is woken
-//   goes::next                     exchange of runnext, seq_cst          one for an idle P, or this is put off (wake.h)
-//   goes::tail                     tail of the run queue, and a fence    one for an idle P
-//   goes::global                   global_size, seq_cst                  one for an idle P
+//   queue_place::next              exchange of runnext, seq_cst          one for an idle P, or this is put off (wake.h)
+//   queue_place::tail              tail of the run queue, and a fence    one for an idle P
+//   queue_place::global            global_size, seq_cst                  one for an idle P
 //   search_batch                   tail of the run queue                 none for a single goroutine, because the M that
-//                                                                        searches runs it; otherwise as for goes::tail
+//                                                                        searches runs it; otherwise as for
+//                                                                        queue_place::tail
 //   inject                         global_size; tail and a fence         one for each idle P, as far as there is work
 //   keep_on_own_p                  tail of the run queue, and a fence    none; sysmon watches it (poll.h)
 //   global_publication             global_size, seq_cst                  one for an idle P, after sched.lock is released
@@ -19,8 +20,8 @@
 // thread sleeps in its frames (put_on_own_thread). If the M rests, it gets an idle P and is woken, or it waits in the
 // global queue for a P.
 //
-// The functions at the end move goroutines that are runnable already. On its way a goroutine is in no queue for a moment,
-// so a searching M may have missed it. That makes its arrival a publication like any other.
+// The functions at the end move goroutines that are runnable already. On its way a goroutine is in no queue for a
+// moment, so a searching M may have missed it. That makes its arrival a publication like any other.
 #pragma once
 
 #include "core/sched.h"
@@ -31,15 +32,15 @@
 
 namespace thrum::rt {
 
-enum class goes : std::uint8_t {
+enum class queue_place : std::uint8_t {
   next,    // it is the next to run on m's P
   tail,    // behind the others in the run queue of m's P
   global,  // behind all others, to the global queue
 };
 
 // Makes g, which has run before and is in state `runnable`, known to the Ms. Called on m's thread. m holds a P, except
-// for goes::global. With goes::next, g counts as readied by m's P.
-inline void make_runnable(M& m, G& g, goes where) noexcept;
+// for queue_place::global. With queue_place::next, g counts as readied by m's P.
+inline void make_runnable(M& m, G& g, queue_place where) noexcept;
 
 // The same for a new goroutine, whose record is complete and in state `dead`. It is the next to run on m's P.
 inline void make_unstarted_runnable(M& m, G& g) noexcept;
@@ -94,8 +95,8 @@ class [[nodiscard]] global_publication {
 
   // g has left its stack or has none, and is not at home.
   void put(G& g) noexcept;
-  // g continues only on its own thread, which is about to sleep in g's frames (sched/own_thread.h). It may be a resident
-  // of that thread's M.
+  // g continues only on its own thread, which is about to sleep in g's frames (sched/own_thread.h). It may be a
+  // resident of that thread's M.
   void put_on_own_thread(G& g) noexcept;
 
   // For the time between these two the lock is free.
@@ -133,14 +134,14 @@ void move_queue_to_global_locked(P& p) noexcept;
 
 // --- inline, because every `go`, `ready` and `yield` uses them ---
 
-void make_runnable_globally(M& m, G& g) noexcept;  // goes::global
+void make_runnable_globally(M& m, G& g) noexcept;  // queue_place::global
 
 // The functions that put goroutines into queues. No others can.
 struct runnable_room {
  private:
   static constexpr push_key key() noexcept { return {}; }
 
-  friend void make_runnable(M& m, G& g, goes where) noexcept;
+  friend void make_runnable(M& m, G& g, queue_place where) noexcept;
   friend void make_unstarted_runnable(M& m, G& g) noexcept;
   friend void make_unstarted_runnable_by_timer(M& m, G& g) noexcept;
   friend void make_runnable_globally(M& m, G& g) noexcept;
@@ -155,19 +156,19 @@ struct runnable_room {
   friend class global_publication;
 };
 
-[[gnu::always_inline]] inline void make_runnable(M& m, G& g, goes where) noexcept {
-  if (where == goes::global) return make_runnable_globally(m, g);
+[[gnu::always_inline]] inline void make_runnable(M& m, G& g, queue_place where) noexcept {
+  if (where == queue_place::global) return make_runnable_globally(m, g);
   P& p = *m.p;
-  if (where == goes::next) count(p.counters.readies);
+  if (where == queue_place::next) count(p.counters.readies);
   if (g.is_at_home) [[unlikely]]
     return send_home(runnable_room::key(), &m, g);
-  if (where == goes::next) {
+  if (where == queue_place::next) {
     bool const crowded = put_next(runnable_room::key(), p, entry::runnable(g));
     if (!p.queue.has_thieves()) return;  // there is no other P that could be woken
     if (crowded || !may_put_off_waking(p)) {
       wake_if_idle(m.sched);
     } else {
-      see_that_put_off_is_watched(p);
+      ensure_put_off_is_watched(p);
     }
   } else {
     put_tail(runnable_room::key(), p, entry::runnable(g));

@@ -26,7 +26,7 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   }
   // Nor can a P whose M is in a system call. A P whose M is just entering or leaving one is left to sysmon.
   take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
-  if (!s.safe_points.is_over().is_woken()) s.sysmon.ring();  // loops without calls are interrupted
+  if (!s.safe_points.is_over().is_woken()) s.sysmon.notify();  // loops without calls are interrupted
   wait_for_other_ps(m, s.safe_points.is_over());
   // Ps that are not in use
   for (P* const p : s.procs.all().subspan(static_cast<std::size_t>(s.procs.size()))) f(*p, argument);

@@ -21,7 +21,7 @@ constexpr std::uint64_t timed_one_in = 64;
 
 // g gets its turn on m. If g is timed, notes how long it has waited. Now and then marks g so that its next turn is
 // timed.
-void end_turn(M& m, G& g) noexcept {
+void begin_turn(M& m, G& g) noexcept {
   P& p = *m.p;
   if (g.detour.is_timed != 0) {
     g.detour.is_timed = 0;
@@ -34,18 +34,18 @@ void end_turn(M& m, G& g) noexcept {
 [[gnu::noinline]] void take_own_mask_back(M& m) noexcept {
   m.sched.ms_signals.apply();
   m.mask_was_changed = false;
-  if (m.leaves == leaving::through_g0) m.leaves = m.usual_leaving();
+  if (m.suspend_by == suspend_mode::through_g0) m.suspend_by = m.usual_suspend_mode();
 }
 
-found take_handed(M& m) noexcept {
-  found const handed{m.handed, m.handed_inherits};
+search_result take_handed(M& m) noexcept {
+  search_result const handed{m.handed, m.handed_inherits};
   m.handed = nullptr;
   return handed;
 }
 
 }  // namespace
 
-void execute(M& m, found next) noexcept {
+void execute(M& m, search_result next) noexcept {
   G& g = *next.g;
   if (g.on == nullptr && !bind_stack(*m.p, g)) {
     wait_for_stack(m, g);
@@ -53,13 +53,13 @@ void execute(M& m, found next) noexcept {
   }
   g.await_scan();
   begin_run(m, next);
-  end_turn(m, g);
+  begin_turn(m, g);
   switch_context(m.g0, g.saved, departure::comes_back);
   arrive();
 }
 
 void schedule_until_end(M& m) noexcept {
-  enter(m);
+  enter_runtime(m);
   for (;;) {
     if (m.mask_was_changed) [[unlikely]]
       take_own_mask_back(m);
@@ -67,10 +67,10 @@ void schedule_until_end(M& m) noexcept {
     if (m.stands_in && m.p != nullptr && m.brought == nullptr) [[unlikely]]
       stand_back(m);
     if (m.p == nullptr && !stop_m(m)) return;  // its P went with a system call, or to another thread
-    found next = take_handed(m);
+    search_result next = take_handed(m);
     if (!next) next = find_runnable(m);
     if (!next) return;
-    pay_owed_watch(m);
+    do_pending_watch_check(m);
     // a locked goroutine continues only on its own thread
     THRUM_DCHECK(next.wants_p != &m);
     M* const its = next.wants_p != nullptr ? next.wants_p : next.g->locked_to;

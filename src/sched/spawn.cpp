@@ -30,7 +30,7 @@ using namespace rt;
   P& p = *m->p;
   G* const g = take_dead_g(p);
   if (g == nullptr) {
-    leave(*m);
+    leave_runtime(*m);
     throw std::bad_alloc();
   }
   g->id = next_goroutine_id(p);
@@ -47,7 +47,7 @@ using namespace rt;
     keep_run(*m);  // until the callable is in the record
     g->wake_parameter = m;
   }
-  leave(*m);
+  leave_runtime(*m);
   return g->task;
 }
 
@@ -57,7 +57,7 @@ namespace {
 void give_back_and_leave(M& m, task& unused) noexcept {
   G::of(unused).references.store(0, relaxed);
   put_dead_g(*m.p, G::of(unused));
-  leave(m);
+  leave_runtime(m);
 }
 
 // Enters the runtime and returns the calling thread's M, if `own` belongs to a run that is alive. On a foreign thread
@@ -88,7 +88,7 @@ void recycle_task(task& unused, std::uint32_t epoch) noexcept {
   M* const m = callers_m();
   if (m == nullptr || !enter_if_alive(*m)) return;
   if (m->sched.epoch == epoch) return give_back_and_leave(*m, unused);
-  leave(*m);
+  leave_runtime(*m);
 }
 
 namespace {
@@ -110,7 +110,7 @@ void start_task(task& filled) noexcept {
   if (m->at_start != 0) [[unlikely]]
     attend_to_start(*m, g);
   make_unstarted_runnable(*m, g);
-  leave(*m);
+  leave_runtime(*m);
 }
 
 }  // namespace thrum::detail

@@ -20,7 +20,7 @@ void start_first(global_publication& locked, Sched& s, stack& own) noexcept {
 // A new stack costs a guard and a page fault, so it is made without sched.lock, for the goroutine that is first at that
 // time. Under the lock only the pool's free list is asked. A goroutine leaves the list only with a stack. So either the
 // thread that frees a stack sees the list, or the freed stack is seen here.
-void start_those_who_wait_for_stacks(Sched& s) noexcept {
+void start_stack_waiters(Sched& s) noexcept {
   global_publication locked(s);
   for (std::uint32_t left = s.waiting_for_stack.size(); left > 0 && !s.waiting_for_stack.empty(); --left) {
     std::size_t const size = s.stack_size_of(*s.waiting_for_stack.front());
@@ -62,7 +62,7 @@ void wait_for_stack(M& m, G& g) noexcept {
       p->stacks.flush(s.stacks);
     }
   }
-  start_those_who_wait_for_stacks(s);
+  start_stack_waiters(s);
 }
 
 void put_stack(P& p, stack* freed) noexcept {
@@ -72,13 +72,13 @@ void put_stack(P& p, stack* freed) noexcept {
     return;
   }
   p.sched.stacks.release(freed);
-  start_those_who_wait_for_stacks(p.sched);
+  start_stack_waiters(p.sched);
 }
 
 void give_up_cached_stacks(P& p) noexcept {
   p.attention.fetch_and(~attend::give_up_stacks, acquire);  // pairs with wait_for_stack
   p.stacks.flush(p.sched.stacks);
-  start_those_who_wait_for_stacks(p.sched);
+  start_stack_waiters(p.sched);
 }
 
 }  // namespace thrum::rt

@@ -19,6 +19,6 @@ void give_up_cached_stacks(P& p) noexcept;
 
 // Gives a stack to each waiting goroutine for which there is one, and makes the goroutine runnable. Not under
 // sched.lock.
-void start_those_who_wait_for_stacks(Sched& s) noexcept;
+void start_stack_waiters(Sched& s) noexcept;
 
 }  // namespace thrum::rt

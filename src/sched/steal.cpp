@@ -71,7 +71,7 @@ entry steal_due_timers(M& m, P& victim) noexcept {
 
 }  // namespace
 
-found steal_work(M& m) noexcept {
+search_result steal_work(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
   judge_last_steal(m);

@@ -22,7 +22,7 @@ namespace {
 }
 
 // Chooses what runs after a goroutine that leaves, and returns the context to switch to.
-[[gnu::always_inline]] inline context const& successor(M& m, found next, commit_holds holds) noexcept {
+[[gnu::always_inline]] inline context const& successor(M& m, search_result next, commit_holds holds) noexcept {
   P& p = *m.p;
   bool const needs_g0 =
       next.g != nullptr &&
@@ -46,18 +46,18 @@ namespace {
 
 M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept {
   G& g = *m.current;
-  if (m.leaves == leaving::in_place) [[unlikely]]
+  if (m.suspend_by == suspend_mode::in_place) [[unlikely]]
     return suspend_in_place(m, commit, argument);
   check_depth(m, g);
   auto const mine = goroutine_globals::saved_from(m.globals);  // before a system call of thrum's can set errno
   set_commit(m, g, commit, argument);
-  found const next = m.leaves == leaving::directly ? pick_local(m) : found();
+  search_result const next = m.suspend_by == suspend_mode::directly ? pick_local(m) : search_result();
   context const& to = successor(m, next, holds);
   switch_context(g.saved, to, departure::comes_back);
   os::chaos_point("park.left");  // the goroutine has left its stack, and no other thread knows it yet
   M& here = arrive();
   mine.restore_to(here.globals);
-  return settle(here, g);
+  return settle_announced(here, g);
 }
 
 void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcept {

@@ -4,12 +4,12 @@
 
 namespace thrum::rt {
 
-void unlock(M& m, G& g) noexcept {
+void undo_all_thread_locks(M& m, G& g) noexcept {
   g.lock_depth = 0;
   g.home_depth = 0;
   g.detour.is_locked = false;
   g.locked_to = nullptr;
-  m.leaves = m.usual_leaving();
+  m.suspend_by = m.usual_suspend_mode();
 }
 
 void lock_once_more(G& g) noexcept {
@@ -24,7 +24,7 @@ void lock_where_it_is(M& m) noexcept {
     g.detour.is_locked = true;
     g.locked_to = &m;
     g.saved.pc = nullptr;  // from here on it is set only while other threads may read the context
-    m.leaves = leaving::in_place;
+    m.suspend_by = suspend_mode::in_place;
   }
   lock_once_more(g);
 }
@@ -34,7 +34,7 @@ void unlock_where_it_is(M& m) noexcept {
   if (g.lock_depth > 1) {
     --g.lock_depth;
   } else if (g.detour.is_locked && !m.is_foreign) {
-    unlock(m, g);
+    undo_all_thread_locks(m, g);
   }
 }
 

@@ -5,7 +5,7 @@
 #include "sched/deadlock.h"
 #include "sched/m_thread.h"
 #include "sched/notify.h"
-#include "sched/ring_asker.h"
+#include "sched/uring_submit.h"
 
 #include <algorithm>
 #include <system_error>
@@ -23,13 +23,13 @@ constexpr std::int64_t waited_for_ns = 10'000'000'000;
 }  // namespace
 
 // A thread that is gone may have been the last one that could have ended a deadlock.
-void thread_maker::look_at_those_that_left(bool gives_up) noexcept {
+void thread_maker::look_at_ended_foreign_threads(bool gives_up) noexcept {
   if (leaving_.forget_if([&](int tid) noexcept { return gives_up || !os::thread_is_listed(tid); }) == 0) return;
   os::lock_guard const guard(sched_.lock);
   check_deadlock_locked(sched_);
 }
 
-void thread_maker::join_those_that_ended(bool gives_up) noexcept {
+void thread_maker::join_ended_threads(bool gives_up) noexcept {
   for (M** link = &ending_; *link != nullptr;) {
     M& m = **link;
     M* const next = m.thread_link;
@@ -42,10 +42,10 @@ void thread_maker::join_those_that_ended(bool gives_up) noexcept {
 }
 
 // Returns how long it is until the next look is due, in ns; -1: there is no thread to look at.
-std::int64_t thread_maker::look_at_those_that_end() noexcept {
+std::int64_t thread_maker::look_at_ending_ms() noexcept {
   std::int64_t const waited_ns = os::monotonic_ns() - last_left_ns_;
-  look_at_those_that_left(waited_ns >= waited_for_ns);
-  join_those_that_ended(waited_ns >= waited_for_ns);
+  look_at_ended_foreign_threads(waited_ns >= waited_for_ns);
+  join_ended_threads(waited_ns >= waited_for_ns);
   if (leaving_.empty() && ending_ == nullptr) return -1;
   return std::clamp(waited_ns / 4, look_again_ns, look_again_max_ns);
 }
@@ -71,7 +71,7 @@ thread_maker::thread_maker(Sched& s) : sched_(s) {
 void thread_maker::stop() noexcept {
   if (!std::exchange(runs_, false)) return;
   stopping_.store(true, release);  // pairs with make_threads
-  ring_thread_maker(sched_);
+  notify_thread_maker(sched_);
   ended_.sleep();
   if (stays_) {
     os::detach_thread(thread_);
@@ -86,7 +86,7 @@ void* thread_maker::thread_main(void* self) {
   auto& me = *static_cast<thread_maker*>(self);
   me.tid_ = os::current_tid();
   me.make_threads();
-  bool const stays = !end_ring(me.sched_);
+  bool const stays = !shut_down_uring(me.sched_);
   me.stays_ = stays;
   me.ended_.wake();  // after this `me` may be gone
   if (stays) os::sleep_for_good();
@@ -95,17 +95,17 @@ void* thread_maker::thread_main(void* self) {
 
 void thread_maker::make_threads() noexcept {
   for (;;) {
-    std::uint32_t const bell = sched_.thread_maker_bell.load(acquire);  // pairs with ring_thread_maker
-    if (stopping_.load(acquire)) return;                                // pairs with stop()
-    ask_ring(sched_);
+    std::uint32_t const word = sched_.thread_maker_notify_word.load(acquire);  // pairs with notify_thread_maker
+    if (stopping_.load(acquire)) return;                                       // pairs with stop()
+    submit_to_uring(sched_);
     if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
       sched_.follow_cpus(sched_);
     auto [next, spare] = take_orders();
-    std::int64_t const next_look_ns = look_at_those_that_end();
+    std::int64_t const next_look_ns = look_at_ending_ms();
     if (next == nullptr && !spare) {
       // pairs with the thread that sets the errand
       if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
-      static_cast<void>(os::futex_wait(sched_.thread_maker_bell, bell, next_look_ns));
+      static_cast<void>(os::futex_wait(sched_.thread_maker_notify_word, word, next_look_ns));
     }
     while (next != nullptr) start_thread(sched_, *std::exchange(next, next->thread_link));
     if (spare) start_spare_thread(sched_);

@@ -2,12 +2,12 @@
 //
 // Making a thread allocates and takes locks of the C library. An M that needs another M is inside the runtime, where it
 // must not wait for a lock of a goroutine whose turn may depend on this M (T01). The same holds for sysmon and signal
-// handlers. So they put the new M, which already has its P, into a list and ring the thread maker. No thread waits for
-// the new thread: it comes when it can. But if goroutines are paused, perhaps while they hold such a lock, a P is not
-// given to an M whose thread is being made, or is taken back from it: see start_m_locked and get_p_in_user_code.
+// handlers. So they put the new M, which already has its P, into a list and notify the thread maker. No thread waits
+// for the new thread: it comes when it can. But if goroutines are paused, perhaps while they hold such a lock, a P is
+// not given to an M whose thread is being made, or is taken back from it: see start_m_locked and get_p_in_user_code.
 //
 // The thread maker also asks the kernel for bytes of files on behalf of goroutines that wait for them:
-// sched/ring_asker.h.
+// sched/uring_submit.h.
 #pragma once
 
 #include "core/sched.h"
@@ -34,9 +34,9 @@ class thread_maker {
     bool spare;
   };
   [[nodiscard]] orders take_orders() noexcept;
-  [[nodiscard]] std::int64_t look_at_those_that_end() noexcept;
-  void look_at_those_that_left(bool gives_up) noexcept;
-  void join_those_that_ended(bool gives_up) noexcept;
+  [[nodiscard]] std::int64_t look_at_ending_ms() noexcept;
+  void look_at_ended_foreign_threads(bool gives_up) noexcept;
+  void join_ended_threads(bool gives_up) noexcept;
 
   Sched& sched_;
   os::thread thread_{};
@@ -47,7 +47,7 @@ class thread_maker {
   ended_threads leaving_;          // foreign threads that are ending; the kernel lists them
   M* ending_ = nullptr;            // Ms whose threads are ending, linked by thread_link
   std::int64_t last_left_ns_ = 0;  // when one of both kinds was last added
-  bool stays_ = false;             // its thread sleeps for good (see end_ring); written before the note is woken
+  bool stays_ = false;             // its thread sleeps for good (see shut_down_uring); written before the note is woken
 };
 
 }  // namespace thrum::rt

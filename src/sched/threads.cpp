@@ -28,8 +28,8 @@ void rest_until_started(M& m) noexcept {
   check_deadlock_locked(s);
   s.lock.release();
   os::chaos_point("threads.rests");
-  m.park.sleep();
-  m.park.clear();
+  m.wake_note.sleep();
+  m.wake_note.clear();
   m.busy_since_ns = 0;
 }
 
@@ -41,7 +41,7 @@ P* take_back_from_starting_locked(M& m) noexcept {
   if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
   m.sched.ms.p_was_taken_back(m);
   if (G* const waits = std::exchange(m.brought, nullptr)) put_while_no_p_is_idle_locked(m.sched, *waits);
-  stand_in_no_more(m);  // the thread that gives m another P may want it for other work
+  end_stand_in(m);  // the thread that gives m another P may want it for other work
   return std::exchange(m.next_p, nullptr);
 }
 
@@ -56,7 +56,7 @@ void hand_off(Sched& s, P& p) noexcept {
   bool const may_start = may_start_m_locked(s);
   if (may_start && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
     start_m_locked(s, p, start_as::working);
-    static_cast<void>(see_that_all_is_watched(s));
+    static_cast<void>(ensure_all_is_watched(s));
     return;
   }
   // No P is idle and no M searches, so work may turn up that only this P could take.
@@ -77,7 +77,7 @@ void hand_off(Sched& s, P& p) noexcept {
   rouse_timekeeper_in_vain(s);
   s.lock.release();
   wake_if_work_is_left(s);
-  static_cast<void>(see_that_all_is_watched(s));
+  static_cast<void>(ensure_all_is_watched(s));
 }
 
 bool stop_m(M& m) noexcept {
@@ -88,7 +88,7 @@ bool stop_m(M& m) noexcept {
 bool stop_m_locked(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
-  stand_in_no_more(m);
+  end_stand_in(m);
   for (;; s.lock.acquire()) {
     // m may have been taken while it was the timekeeper
     if (s.end.has_begun() || m.is_to_end() || m.next_p != nullptr) break;
@@ -96,20 +96,20 @@ bool stop_m_locked(M& m) noexcept {
       s.lock.release();
       return true;
     }
-    watch const its = take_the_watch(s, m);
-    if (!its) {
+    timekeeper_task const task = take_the_watch(s, m);
+    if (!task) {
       rest_until_started(m);
       if (m.is_to_end()) return false;
       acquire_p(m, *m.next_p);
       return true;
     }
     s.lock.release();
-    if (keep_time(m, its) == watch_ends::with_p) return true;
+    if (keep_time(m, task) == watch_ends::with_p) return true;
   }
   s.lock.release();
   if (m.next_p == nullptr) return false;
   acquire_p(m, *m.next_p);
-  m.owes_watch = true;  // m was the timekeeper when it was taken
+  m.watch_check_pending = true;  // m was the timekeeper when it was taken
   return true;
 }
 

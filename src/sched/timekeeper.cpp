@@ -15,18 +15,18 @@ namespace thrum::rt {
 
 namespace {
 
-// No M sleeps in the poller, and m, which may have slept there, goes on with other work beside an idle P: see poll.h. If
-// sysmon looks soon anyway, as it does where events are frequent, this costs a look at the clock.
+// No M sleeps in the poller, and m, which may have slept there, goes on with other work beside an idle P: see poll.h.
+// If sysmon looks soon anyway, as it does where events are frequent, this costs a look at the clock.
 void leave_poll_to_sysmon(Sched& s) noexcept {
-  if (poll_is_unwatched(s)) have_sysmon_watch(s, os::monotonic_ns() + poll_unwatched_ns_max);
+  if (poll_is_unwatched(s)) make_sysmon_watch(s, os::monotonic_ns() + poll_unwatched_ns_max);
 }
 
 }  // namespace
 
-void pay_owed_watch_now(M& m) noexcept {
+void check_watch(M& m) noexcept {
   Sched& s = m.sched;
   if (s.idle_procs.load(seq_cst) == 0) {
-    if (s.procs.size() != 1) have_sysmon_watch(s, earliest_timer(s));  // as in timer_was_added
+    if (s.procs.size() != 1) make_sysmon_watch(s, earliest_timer(s));  // as in timer_was_added
     return;
   }
   std::int64_t const earliest_ns = earliest_timer(s);
@@ -36,7 +36,7 @@ void pay_owed_watch_now(M& m) noexcept {
     count(m.p->counters.put_off);
     leave_poll_to_sysmon(s);
   } else {
-    static_cast<void>(call_the_watch(s));
+    static_cast<void>(wake_a_watcher(s));
   }
 }
 
@@ -45,11 +45,11 @@ void timer_was_added(M& m, added_as place) noexcept {
   // at the latest when sysmon finds them due: telling sysmon of each would cost more than the work between two sleeps.
   if (place == added_as::later || m.sched.procs.size() == 1) return;
   if (m.current == nullptr) {
-    m.owes_watch = true;
+    m.watch_check_pending = true;
   } else if (m.sched.idle_procs.load(seq_cst) != 0) {
-    static_cast<void>(see_that_timers_are_watched(m.sched));
+    static_cast<void>(ensure_timers_are_watched(m.sched));
   } else {
-    have_sysmon_watch(m.sched, m.p->timers.next_when());
+    make_sysmon_watch(m.sched, m.p->timers.next_when());
   }
 }
 
@@ -60,9 +60,9 @@ void timer_was_left(M& m, added_as place) noexcept {
     timer_was_added(m, place);
     return;
   }
-  m.owes_watch = true;
+  m.watch_check_pending = true;
   m.p->runs_to_look.store(0, relaxed);  // what runs after m.current comes by way of g0, where the check is made
-  see_that_put_off_is_watched(*m.p);
+  ensure_put_off_is_watched(*m.p);
 }
 
 namespace {
@@ -78,9 +78,9 @@ bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   if (p != nullptr) {
     acquire_p(m, *p);
     m.timers_are_due = time_has_come;
-    m.owes_watch = true;
+    m.watch_check_pending = true;
   } else {
-    have_sysmon_watch(s, earliest_timer(s));  // every P is busy, and sysmon, which relied on m, may sleep
+    make_sysmon_watch(s, earliest_timer(s));  // every P is busy, and sysmon, which relied on m, may sleep
   }
   run_polled(m, polled);
   return p != nullptr;
@@ -88,14 +88,14 @@ bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
 
 }  // namespace
 
-watch_ends keep_time(M& m, watch its) noexcept {
+watch_ends keep_time(M& m, timekeeper_task task) noexcept {
   Sched& s = m.sched;
   g_list polled;
   poll_sleep end{false, true};
-  if (its.polls) {
-    end = sleep_in_poll(m, its.until_ns, polled);
+  if (task.polls) {
+    end = sleep_in_poll(m, task.until_ns, polled);
   } else {
-    end.woken = m.park.sleep_until(its.until_ns);
+    end.woken = m.wake_note.sleep_until(task.until_ns);
   }
   m.busy_since_ns = 0;
   if (!end.woken) {
@@ -107,8 +107,8 @@ watch_ends keep_time(M& m, watch its) noexcept {
   }
   run_polled(m, polled);
   // meanwhile m was taken, woken to look again or put among the idle Ms, so it is woken sooner or later
-  if (!end.woken) m.park.sleep();
-  m.park.clear();
+  if (!end.woken) m.wake_note.sleep();
+  m.wake_note.clear();
   return watch_ends::look_again;
 }
 

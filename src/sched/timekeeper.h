@@ -18,32 +18,33 @@
 //
 // The check on the left can be put off in two cases. First, a goroutine that sleeps or waits with a time limit leaves
 // its M to look for work. If there is none, the M comes to the right column anyway. So the check is put off
-// (M::owes_watch) until the M has found other work.
+// (M::watch_check_pending) until the M has found other work.
 //
 // Second, if the next goroutine is one that the sleeping goroutine has just readied, the check is put off until that
 // goroutine blocks. A goroutine that paces others in this way should not make them wait for a wake-up of some
 // microseconds. sysmon makes up for that, as it does for the put-off wake-ups of wake.h.
 //
 // While a P is busy, sysmon watches a far-off timer. It looks at least twice before that timer is due
-// (sysmon_link::longest_pause_ns), and wakes an M in time. So an M that slept in the poller and has found an event there wakes
-// no other M to watch in its place, because it usually comes back to that sleep within some microseconds. Otherwise a
-// server with time limits of seconds, or with something to do ten times a second, would pay for every event with a
-// wake-up, and would then have two Ms taking turns in the poller.
+// (sysmon_link::longest_pause_ns), and wakes an M in time. So an M that slept in the poller and has found an event
+// there wakes no other M to watch in its place, because it usually comes back to that sleep within some microseconds.
+// Otherwise a server with time limits of seconds, or with something to do ten times a second, would pay for every event
+// with a wake-up, and would then have two Ms taking turns in the poller.
 //
 // Where a P is given up and no M comes to the right column, all Ps may be idle afterwards, and sysmon asleep. There
-// every timer counts (see_that_all_is_watched).
+// every timer counts (ensure_all_is_watched).
 //
 // While no P is idle, no M becomes the timekeeper. Every P looks at its own timers after it has run 61 goroutines.
 // sysmon does not sleep past the next timer for longer than a millisecond; it makes a P whose timer is due look at its
 // next switch (P::runs_to_look). If the M of that P is in a system call, sysmon takes the P from it. sysmon is told of
-// a timer that it would sleep past (have_sysmon_watch):
-// - by the M that sets the timer, in place of step 2 on the left, unless there is only one P (timer_was_added says why);
+// a timer that it would sleep past (make_sysmon_watch):
+// - by the M that sets the timer, in place of step 2 on the left, unless there is only one P (timer_was_added says
+//   why);
 // - by an M that enters a system call and leaves timers behind;
 // - by an M that was the timekeeper, and that finds no idle P when its sleep is over, or was taken to use the last idle
 //   P;
 // - by an M that was started to search on the last idle P and has found work, and by a thread that wanted to start one
 //   and found that P taken (wake_one);
-// - where a P changes hands and no M comes to the right column (see_that_all_is_watched).
+// - where a P changes hands and no M comes to the right column (ensure_all_is_watched).
 //
 // If a goroutine waits for a descriptor, the timekeeper sleeps in the poller (sched/poll.h), also if there is no timer.
 // Only one M may sleep there, so an M that would take the watch over from it makes it look again instead.
@@ -60,12 +61,12 @@
 namespace thrum::rt {
 
 // Step 2 of the left column, on an M that goes on with other work.
-void pay_owed_watch_now(M& m) noexcept;
+void check_watch(M& m) noexcept;
 
-inline void pay_owed_watch(M& m) noexcept {
-  if (!m.owes_watch) return;
-  m.owes_watch = false;
-  pay_owed_watch_now(m);
+inline void do_pending_watch_check(M& m) noexcept {
+  if (!m.watch_check_pending) return;
+  m.watch_check_pending = false;
+  check_watch(m);
 }
 
 // Called after m, which holds a P, has added a timer.
@@ -78,6 +79,6 @@ void timer_was_left(M& m, added_as place) noexcept;
 enum class watch_ends : std::uint8_t { with_p, look_again };
 
 // Sleeps until its.until_ns, or until another thread has work for m. with_p: m holds a P.
-[[nodiscard]] watch_ends keep_time(M& m, watch its) noexcept;
+[[nodiscard]] watch_ends keep_time(M& m, timekeeper_task task) noexcept;
 
 }  // namespace thrum::rt

@@ -21,7 +21,7 @@ bool wake_one(Sched& s) noexcept {
     s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
     bool const all_are_busy = s.idle_p_list == nullptr;
     s.lock.release();
-    if (all_are_busy) have_sysmon_watch(s, earliest_timer(s));  // a thread may have relied on this M for a timer
+    if (all_are_busy) make_sysmon_watch(s, earliest_timer(s));  // a thread may have relied on this M for a timer
     return false;
   }
   if (M* const me = current_m(); me != nullptr && me->p != nullptr) count(me->p->counters.wakes);
@@ -52,10 +52,11 @@ namespace {
 // nullptr: an M whose thread is being made may get it.
 //
 // Making a thread needs locks of the C library. A goroutine that was paused while it held such a lock must go on, and
-// if all Ps went to Ms without a thread it never would. So its turn, or that of others before it, comes first. The place where a
-// goroutine was paused does not tell whether it holds such a lock: the loader calls functions of the program with its
-// locks held, and a thread that holds a lock which thread creation needs may wait for one of the loader's.
-M* whose_turn_comes_first_locked(Sched& s) noexcept {
+// if all Ps went to Ms without a thread it never would. So its turn, or that of others before it, comes first. The
+// place where a goroutine was paused does not tell whether it holds such a lock: the loader calls functions of the
+// program with its locks held, and a thread that holds a lock which thread creation needs may wait for one of the
+// loader's.
+M* m_with_first_turn_locked(Sched& s) noexcept {
   return s.ms.paused() != 0 || !may_have_starting_m_locked(s) ? take_oldest_locked(s) : nullptr;
 }
 
@@ -66,11 +67,11 @@ void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
   s.wants_spare = s.wants_spare || orders_spare;
   s.lock.release();
   give_p(m, p);
-  if (orders_spare) ring_thread_maker(s);
+  if (orders_spare) notify_thread_maker(s);
   if (how == start_as::working) return;
   // Other threads may have relied on the M that was to search, for work, for timers and for the poller.
   wake_if_work_is_left(s);
-  static_cast<void>(see_that_all_is_watched(s));
+  static_cast<void>(ensure_all_is_watched(s));
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
 void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   resting_m const rested = take_resting_m_locked(s);
   if (rested.m == nullptr) {
-    if (M* const has_thread = whose_turn_comes_first_locked(s)) {
+    if (M* const has_thread = m_with_first_turn_locked(s)) {
       give_p_before_its_turn(s, p, *has_thread, how);
       return;
     }
@@ -87,12 +88,12 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
   m.next_p = &p;
   m.spinning = how == start_as::spinning;
-  if (m.spinning) m.owes_watch = true;  // a thread may rely on it for a timer: timekeeper.h
+  if (m.spinning) m.watch_check_pending = true;  // a thread may rely on it for a timer: timekeeper.h
   s.lock.release();
   if (rested.m == nullptr) {
-    ring_thread_maker(s);
+    notify_thread_maker(s);
   } else if (rested.sleeps) {
-    m.park.wake();
+    m.wake_note.wake();
   }
 }
 
@@ -114,12 +115,12 @@ void give_p(M& m, P& p) noexcept {
     m.spinning = false;
   }
   os::chaos_point("threads.promised");
-  m.park.wake();
+  m.wake_note.wake();
 }
 
 // --- the watch over timers and the poller ---
 
-bool call_the_watch(Sched& s) noexcept {
+bool wake_a_watcher(Sched& s) noexcept {
   s.lock.acquire();
   if (s.ms.timekeeper() == nullptr) {
     s.lock.release();
@@ -131,19 +132,19 @@ bool call_the_watch(Sched& s) noexcept {
   return was_roused;
 }
 
-// Does not check once more whether a P is idle. If the last idle P is taken meanwhile, sysmon must be told, and wake_one
-// or the timekeeper that is woken does so.
-bool see_that_timers_are_watched(Sched& s) noexcept {
+// Does not check once more whether a P is idle. If the last idle P is taken meanwhile, sysmon must be told, and
+// wake_one or the timekeeper that is woken does so.
+bool ensure_timers_are_watched(Sched& s) noexcept {
   std::int64_t const earliest_ns = earliest_timer(s);
-  return s.timekeeper_until_ns.load(seq_cst) > earliest_ns && call_the_watch(s);
+  return s.timekeeper_until_ns.load(seq_cst) > earliest_ns && wake_a_watcher(s);
 }
 
-bool see_that_all_is_watched(Sched& s) noexcept {
+bool ensure_all_is_watched(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) == 0) {
-    have_sysmon_watch(s, earliest_timer(s));
+    make_sysmon_watch(s, earliest_timer(s));
     return false;
   }
-  return see_that_timers_are_watched(s) || (poll_is_unwatched(s) && call_the_watch(s));
+  return ensure_timers_are_watched(s) || (poll_is_unwatched(s) && wake_a_watcher(s));
 }
 
 }  // namespace thrum::rt

@@ -45,8 +45,8 @@
 
 namespace thrum::rt {
 
-// Starts an M on one idle P, if a P is idle and no M spins. Returns whether it did. Runs on any stack, with or without a
-// P.
+// Starts an M on one idle P, if a P is idle and no M spins. Returns whether it did. Runs on any stack, with or without
+// a P.
 bool wake_one(Sched& s) noexcept;
 
 // Starts an M on one idle P as a worker, whether or not an M spins. It is for a batch that is known to need several Ps.
@@ -94,15 +94,15 @@ void wake_if_work_is_left(Sched& s) noexcept;
 // --- the watch over timers and the poller: see sched/timekeeper.h ---
 
 // Wakes an M, which looks at everything and becomes the timekeeper. False: an M was about to do so, or no M can be had.
-bool call_the_watch(Sched& s) noexcept;
+bool wake_a_watcher(Sched& s) noexcept;
 
-// Step 2 of the left column there, for the timers of all Ps, after a P was seen idle. True: they were not watched, and an M was
-// woken to do so.
-bool see_that_timers_are_watched(Sched& s) noexcept;
+// Step 2 of the left column there, for the timers of all Ps, after a P was seen idle. True: they were not watched, and
+// an M was woken to do so.
+bool ensure_timers_are_watched(Sched& s) noexcept;
 
 // The same, and also makes sure that an M sleeps in the poller if a P is idle and a goroutine waits for a descriptor.
 // It is for places where a P was given up and no M comes to the right column. If no P is idle, sysmon is told of the
 // earliest timer.
-bool see_that_all_is_watched(Sched& s) noexcept;
+bool ensure_all_is_watched(Sched& s) noexcept;
 
 }  // namespace thrum::rt

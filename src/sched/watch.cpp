@@ -20,10 +20,10 @@ void rouse(Sched& s) noexcept {
   withdraw_call(s, keeper);  // it looks at its residents, too
   s.ms.rouse_timekeeper();
   s.timekeeper_until_ns.store(looking, seq_cst);
-  keeper.park.wake();
+  keeper.wake_note.wake();
 }
 
-bool somebody_waits_for_io(Sched const& s) noexcept { return s.poll_waiters.load(seq_cst) != 0; }
+bool io_is_waited_for(Sched const& s) noexcept { return s.poll_waiters.load(seq_cst) != 0; }
 
 // Steps 1 and 2 of the right column, repeated as long as an earlier timer turns up.
 std::int64_t publish_watch(Sched& s, std::int64_t until_ns) noexcept {
@@ -43,7 +43,7 @@ std::int64_t earliest_timer(Sched& s) noexcept {
   return earliest;
 }
 
-void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept { s.sysmon.watch_timer(first_ns); }
+void make_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept { s.sysmon.watch_timer(first_ns); }
 
 std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
   if (s.idle_procs.load(seq_cst) == 0) return never_ns;
@@ -52,20 +52,20 @@ std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
 }
 
 bool poll_is_unwatched(Sched const& s) noexcept {
-  return somebody_waits_for_io(s) && s.in_poll.load(seq_cst) == 0 && s.idle_procs.load(seq_cst) != 0;
+  return io_is_waited_for(s) && s.in_poll.load(seq_cst) == 0 && s.idle_procs.load(seq_cst) != 0;
 }
 
-watch take_the_watch(Sched& s, M& m) noexcept {
+timekeeper_task take_the_watch(Sched& s, M& m) noexcept {
   s.lock.assert_held();
-  bool const owes_watch = std::exchange(m.owes_watch, false);
+  bool const watch_check_pending = std::exchange(m.watch_check_pending, false);
   bool const was_roused = s.ms.timekeeper() == &m;
   if (was_roused) static_cast<void>(s.ms.take(m));
   if (s.idle_p_list == nullptr) {  // an M that gives a P up later looks at the timers; until then sysmon does
     if (s.ms.timekeeper() == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
-    if (was_roused || owes_watch) have_sysmon_watch(s, earliest_timer(s));
+    if (was_roused || watch_check_pending) make_sysmon_watch(s, earliest_timer(s));
     return {};
   }
-  bool const polls = somebody_waits_for_io(s);
+  bool const polls = io_is_waited_for(s);
   if (s.ms.timekeeper() != nullptr) {
     if (s.ms.timekeeper_is_roused()) return {};
     if (s.timekeeper_until_ns.load(relaxed) <= earliest_timer(s) && (s.timekeeper_polls || !polls)) return {};
@@ -76,7 +76,7 @@ watch take_the_watch(Sched& s, M& m) noexcept {
     // It goes on sleeping as an idle M. No thread relies on its time limit any more.
     s.ms.rest(*s.ms.timekeeper(), os::monotonic_ns());
   }
-  watch const taken{publish_watch(s, earliest_timer(s)), polls};
+  timekeeper_task const taken{publish_watch(s, earliest_timer(s)), polls};
   if (taken) {
     s.ms.make_timekeeper(m);
     s.timekeeper_polls = polls;
@@ -87,7 +87,7 @@ watch take_the_watch(Sched& s, M& m) noexcept {
 void rouse_timekeeper_in_vain(Sched& s) noexcept {
   s.lock.assert_held();
   if (s.ms.timekeeper() != nullptr && !s.ms.timekeeper_is_roused() && earliest_timer(s) == never_ns &&
-      !somebody_waits_for_io(s)) {
+      !io_is_waited_for(s)) {
     rouse(s);
   }
 }
@@ -95,7 +95,7 @@ void rouse_timekeeper_in_vain(Sched& s) noexcept {
 bool rouse_timekeeper_if_needed(Sched& s) noexcept {
   s.lock.assert_held();
   bool const does_not_do = !s.ms.timekeeper_is_roused() && (s.timekeeper_until_ns.load(relaxed) > earliest_timer(s) ||
-                                                            (!s.timekeeper_polls && somebody_waits_for_io(s)));
+                                                            (!s.timekeeper_polls && io_is_waited_for(s)));
   if (does_not_do) rouse(s);
   return does_not_do;
 }

@@ -15,9 +15,9 @@ inline constexpr std::int64_t poll_unwatched_ns_max = 500'000;
 [[nodiscard]] std::int64_t earliest_timer(Sched& s) noexcept;
 
 // Nudges sysmon if it would sleep past `first_ns`, the time of a timer, or the time by which it has to look at the
-// poller. The timer was set, or the poller left, with seq_cst before this call. sysmon looks at both after it has stored
-// until when it sleeps.
-void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
+// poller. The timer was set, or the poller left, with seq_cst before this call. sysmon looks at both after it has
+// stored until when it sleeps.
+void make_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 
 // The earliest timer if a P is idle and no timekeeper watches that timer, else never_ns. The answer holds at this
 // moment only: another M may be about to watch it.
@@ -36,20 +36,20 @@ void have_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 
 // The right column. A result that is false (never_ns and no poll) means that m is not the timekeeper. Otherwise m is
 // the timekeeper, and sleeps as the result says.
-struct watch {
+struct timekeeper_task {
   std::int64_t until_ns = never_ns;
   bool polls = false;
 
   explicit operator bool() const noexcept { return until_ns != never_ns || polls; }
 };
-[[nodiscard]] watch take_the_watch(Sched& s, M& m) noexcept;
+[[nodiscard]] timekeeper_task take_the_watch(Sched& s, M& m) noexcept;
 
 // If nothing is left to wait for, but the timekeeper sleeps for a timer that was stopped or a descriptor that was
 // closed, wakes the timekeeper. It looks again, and may find a deadlock.
 void rouse_timekeeper_in_vain(Sched& s) noexcept;
 
-// Wakes the timekeeper to look again, if it sleeps past the earliest timer, or if a goroutine waits for a descriptor and
-// the timekeeper does not sleep in the poller. Returns whether it did. There is a timekeeper.
+// Wakes the timekeeper to look again, if it sleeps past the earliest timer, or if a goroutine waits for a descriptor
+// and the timekeeper does not sleep in the poller. Returns whether it did. There is a timekeeper.
 [[nodiscard]] bool rouse_timekeeper_if_needed(Sched& s) noexcept;
 
 }  // namespace thrum::rt

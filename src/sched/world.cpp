@@ -38,7 +38,7 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
 }
 
 // A P whose M is just entering or leaving a system call is left to sysmon.
-void stop_those_in_system_calls(Sched& s) noexcept {
+void stop_ps_in_system_calls(Sched& s) noexcept {
   take_from_calls(s.procs, [&](P& p) { hand_off(s, p); });
 }
 
@@ -54,7 +54,7 @@ void wait_in_place(M& m) noexcept {
       queue_on_own_thread(locked, m, g_status::running, m_status::queued);
     }
   }
-  if (stops && !sleep_until_its_turn(m)) leave_it_there(m);
+  if (stops && !sleep_until_its_turn(m)) leave_goroutine_behind(m);
 }
 
 // Under sched.lock: starts p. If p has work, it is put in front of the list with_work. Returns the list.
@@ -80,8 +80,8 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   ask_all_to_stop_locked(s, m.p);
   s.lock.release();
   os::chaos_point("world.asked");
-  stop_those_in_system_calls(s);
-  if (!s.world.all_have_stopped().is_woken()) s.sysmon.ring();
+  stop_ps_in_system_calls(s);
+  if (!s.world.all_have_stopped().is_woken()) s.sysmon.notify();
   wait_for_other_ps(m, s.world.all_have_stopped());
   s.world.stopping_took.add(os::monotonic_ns() - began_ns_);
 }
@@ -98,8 +98,8 @@ stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
   s.lock.acquire();
   ask_all_to_stop_locked(s, nullptr);
   s.lock.release();
-  stop_those_in_system_calls(s);
-  s.sysmon.ring();
+  stop_ps_in_system_calls(s);
+  s.sysmon.notify();
   is_complete_ = s.world.all_have_stopped().sleep_until(until_ns);
 }
 
@@ -129,9 +129,9 @@ stopped_world::~stopped_world() {
   auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle_procs.load(relaxed)));
   for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_idle_p(s);
   wake_if_work_is_left(s);  // goroutines that were stopped were queued, and others may have become runnable
-  static_cast<void>(see_that_all_is_watched(s));
+  static_cast<void>(ensure_all_is_watched(s));
   // removed Ps have left their stacks to the pool
-  if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);
+  if (s.stack_waiters.load(relaxed) != 0) start_stack_waiters(s);
   os::lock_guard const guard(s.lock);
   s.world.has_restarted();
   rouse_timekeeper_in_vain(s);  // an M that gave up a P which was to stop did neither of these two checks

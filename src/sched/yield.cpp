@@ -17,7 +17,7 @@ using namespace rt;
 // A goroutine that yielded has left its stack, so it can be queued. Its P had something else to run, and has as much as
 // before. But while the goroutine was in no queue, a searching M may have found nothing and gone to sleep, so this is a
 // publication like any other.
-void commit_yield(M& m, G& left, void*) noexcept { make_runnable(m, left, goes::tail); }
+void commit_yield(M& m, G& left, void*) noexcept { make_runnable(m, left, queue_place::tail); }
 
 // The P has nothing in its own queue, and it is time to look at its timers. True: a timer is due.
 [[gnu::noinline]] bool timers_have_their_turn(P& p) noexcept {
@@ -45,20 +45,20 @@ void commit_yield(M& m, G& left, void*) noexcept { make_runnable(m, left, goes::
 void yield() {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) throw_not_a_goroutine();
-  enter(*m);
+  enter_runtime(*m);
   P& p = *m->p;
   count(p.counters.yields);
   commit_step where = commit_yield;
   if (p.queue.is_empty_to_owner()) {
     if (is_alone(*m)) {
       p.tick();
-      leave(*m);
+      leave_runtime(*m);
       return;
     }
     where = commit_to_global;  // with nothing on its own P it lets the goroutines in the global queue go first
   }
   m->current->transition(g_status::running, g_status::runnable);
-  leave(suspend(*m, where, nullptr, commit_holds::nothing));
+  leave_runtime(suspend(*m, where, nullptr, commit_holds::nothing));
 }
 
 }  // namespace thrum

@@ -29,7 +29,7 @@ void barrier_core::begin_next_phase_slow() noexcept {
   // release pairs with wait()'s acquire
   state_.store(next_phase(state_.load(rt::relaxed)), rt::release);
   release_all(m, bucket, &state_);  // the barrier may be gone from here on
-  leave(m);
+  leave_runtime(m);
 }
 
 void barrier_core::wait_slow(std::uint64_t phase) const {

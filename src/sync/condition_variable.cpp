@@ -41,12 +41,12 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
   bucket.release();
   Sched const& run = m->sched;
   keep_run(*m);
-  leave(*m);
+  leave_runtime(*m);
 
   lock.mutex()->unlock();
   m = callers_m();  // it may be another M than before
   if (m == nullptr || &m->sched != &run) wait_for_good();
-  enter(*m);
+  enter_runtime(*m);
   let_run_go(*m);
   sleep_if_left_behind(*m);
   bucket.acquire();
@@ -62,7 +62,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
     }
   }
   put_sudog(*end.m->p, &waiter);
-  leave(*end.m);
+  leave_runtime(*end.m);
   [&]() noexcept {  // the caller cannot go on without the mutex: as std::condition_variable
     try {
       lock.mutex()->lock();
@@ -98,7 +98,7 @@ void condition_variable::notify_slow(how_many which) noexcept {
     bucket.release();  // the object may be gone from here on
     if (is_parked) ready(m, *first->g);
   }
-  leave(m);
+  leave_runtime(m);
 }
 
 }  // namespace thrum

@@ -28,7 +28,7 @@ void latch::count_down_slow(std::ptrdiff_t n) noexcept {
   bucket.acquire();
   if (count_of(state_.exchange(0, acq_rel)) != n) refuse("latch::count_down", n);  // as in count_down
   release_all(m, bucket, &state_);                                                 // the latch may be gone from here on
-  leave(m);
+  leave_runtime(m);
 }
 
 void latch::wait_slow() const {

@@ -12,15 +12,15 @@
 //  4. After the release, an unlock touches the mutex only under the bucket's lock, and only if a goroutine stands there
 //     under the mutex's key, because a goroutine that waits for a mutex keeps it alive.
 //  5. With `starving` set, only an owner's unlock gives the mutex away, and only to the first waiter in the bucket. No
-//     other goroutine sets `locked` meanwhile. Otherwise, if the run ended between the two steps of that unlock, the next
-//     run would find a mutex that is locked and has no owner.
+//     other goroutine sets `locked` meanwhile. Otherwise, if the run ended between the two steps of that unlock, the
+//     next run would find a mutex that is locked and has no owner.
 //  6. What a run that is over left behind means nothing in the next one: neither its flags, nor a `locked` that was
 //     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sync/lock_holders.h"
-#include "sync/poll.h"
+#include "sync/spin.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/mutex.h>
@@ -33,7 +33,7 @@ namespace {
 
 // A waiter that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an owner
 // that locks and unlocks in a loop. If it parked and was woken once more, it would disturb the owner more.
-constexpr std::int64_t woken_patience_ns = 30'000;
+constexpr std::int64_t woken_spin_ns = 30'000;
 
 }  // namespace
 
@@ -120,8 +120,8 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
   if (may_be_free && try_lock()) return true;
   M* m = &enter_to_wait(what);
   std::uint32_t const epoch = m->sched.epoch;
-  if ((before & starving) == 0 && poll(*m, newcomer_patience_ns, [this] { return try_lock(); })) {
-    leave(*m);
+  if ((before & starving) == 0 && spin_before_park(*m, newcomer_spin_ns, [this] { return try_lock(); })) {
+    leave_runtime(*m);
     return true;
   }
   sudog& waiter = prepare_to_wait(*m);
@@ -152,7 +152,7 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
       break;
     }
     was_woken = true;
-    if (take_as_woken(epoch) || poll(*m, woken_patience_ns, [&] { return take_as_woken(epoch); })) break;
+    if (take_as_woken(epoch) || spin_before_park(*m, woken_spin_ns, [&] { return take_as_woken(epoch); })) break;
     if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) {
       bool const owned = take_or_mark(0, woken, epoch);
       end_wait(*m, waiter);
@@ -181,7 +181,7 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   } else {
     wake_first(m, bucket);
   }
-  leave(m);
+  leave_runtime(m);
 }
 
 // The caller owns the mutex until the exchange below, whatever `locked` says.

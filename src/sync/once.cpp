@@ -39,7 +39,7 @@ void once::finish() noexcept {
   bucket.acquire();
   state_.store(finished, release);  // as above
   release_all(m, bucket, &state_);  // the once may be gone from here on
-  leave(m);
+  leave_runtime(m);
 }
 
 }  // namespace thrum

@@ -28,7 +28,7 @@ void semaphore::refuse(char const* what, std::int64_t n) noexcept {
 // While a run is alive, both steps are done inside the runtime, because a goroutine could be stopped for good between
 // them by the end of its run, and the permits would be lost. While no run is alive, a goroutine that its run has left
 // behind does nothing, for the same reason.
-void semaphore::settle() noexcept {
+void semaphore::release_broken_promises() noexcept {
   if (!has_broken_promise(promised_)) return;
   std::uint32_t const epoch = live_epoch();
   bool const is_done = wake_in_bucket(epoch, &state_, [&](wait_bucket& bucket, g_list& woken) {
@@ -51,7 +51,7 @@ void semaphore::give_locked(wait_bucket& bucket, std::int64_t n, g_list& woken, 
 
 bool semaphore::try_acquire_slow(std::int64_t n) noexcept {
   if (!is_valid(n)) refuse("semaphore::acquire", n);
-  settle();
+  release_broken_promises();
   for (run_stamp<word> seen(state_, waited_for);;) {
     if (seen.has(waited_for) || n > count_of(seen.now())) return false;
     if (seen.change_to(seen.now() - one * static_cast<word>(n))) return true;

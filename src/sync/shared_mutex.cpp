@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "os/chaos.h"
 #include "sync/lock_holders.h"
-#include "sync/poll.h"
+#include "sync/spin.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/shared_mutex.h>
@@ -35,7 +35,7 @@ void const* shared_mutex::readers_key() const noexcept { return key_of(this, loc
 // While a run is alive, both steps are done inside the runtime, because a goroutine could be stopped for good between
 // them by the end of its run, and the shared_mutex would stay locked. While no run is alive, a goroutine that its run
 // has left behind does nothing, for the same reason.
-void shared_mutex::settle() noexcept {
+void shared_mutex::release_broken_promises() noexcept {
   if (!has_broken_promise(promised_)) return;
   std::uint32_t const epoch = live_epoch();
   bool const is_done = wake_in_bucket(epoch, this, [&](wait_bucket& bucket, g_list& woken) {
@@ -118,7 +118,7 @@ bool shared_mutex::take_if_free() noexcept {
 }
 
 bool shared_mutex::try_lock_slow() noexcept {
-  settle();
+  release_broken_promises();
   return take_if_free();
 }
 
@@ -130,8 +130,9 @@ bool shared_mutex::wait_to_write(char const* what, std::int64_t deadline_ns) {
   if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) return try_lock();
   M& m = enter_to_wait(what);
   std::uint32_t const epoch = m.sched.epoch;
-  if ((state_.load(relaxed) & writers_wait) == 0 && poll(m, newcomer_patience_ns, [&] { return take_if_free(); })) {
-    leave(m);
+  if ((state_.load(relaxed) & writers_wait) == 0 &&
+      spin_before_park(m, newcomer_spin_ns, [&] { return take_if_free(); })) {
+    leave_runtime(m);
     return true;
   }
   sudog& waiter = prepare_to_wait(m);
@@ -204,7 +205,7 @@ bool shared_mutex::enter_if_open() noexcept {
 }
 
 bool shared_mutex::try_lock_shared_slow() noexcept {
-  settle();
+  release_broken_promises();
   return enter_if_open();
 }
 
@@ -225,8 +226,8 @@ bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t dead
   if (try_lock_shared_slow()) return true;
   M& m = enter_to_wait(what);
   std::uint32_t const epoch = m.sched.epoch;
-  if ((before & writers_wait) == 0 && poll(m, newcomer_patience_ns, [&] { return enter_if_open(); })) {
-    leave(m);
+  if ((before & writers_wait) == 0 && spin_before_park(m, newcomer_spin_ns, [&] { return enter_if_open(); })) {
+    leave_runtime(m);
     return true;
   }
   sudog& waiter = prepare_to_wait(m);

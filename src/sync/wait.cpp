@@ -27,7 +27,7 @@ sudog& prepare_to_wait(M& m) {
   sleep_if_left_behind(m);
   sudog* const waiter = take_sudog(*m.p);
   if (waiter == nullptr) {
-    leave(m);
+    leave_runtime(m);
     throw std::bad_alloc();
   }
   waiter->g = m.current;
@@ -36,7 +36,7 @@ sudog& prepare_to_wait(M& m) {
 
 void end_wait(M& m, sudog& waiter, wait_outcome how) {
   put_sudog(*m.p, &waiter);
-  leave(m);
+  leave_runtime(m);
   if (how == wait_outcome::no_memory) throw std::bad_alloc();
 }
 

@@ -29,7 +29,7 @@ namespace thrum::rt {
   M* const m = callers_m();
   if (m == nullptr) [[unlikely]]
     throw_not_a_goroutine(what);
-  enter(*m);
+  enter_runtime(*m);
   return *m;
 }
 
@@ -37,7 +37,7 @@ namespace thrum::rt {
 // goroutines of a later run use, because it would do so under the locks of the earlier run's wait table.
 void sleep_unless_exiting(M& m) noexcept;
 [[gnu::always_inline]] inline void sleep_if_left_behind(M& m) noexcept {
-  if (m.sched.end.leaves_behind()) [[unlikely]]
+  if (m.sched.end.goroutines_are_left_behind()) [[unlikely]]
     sleep_unless_exiting(m);
 }
 
@@ -63,27 +63,28 @@ inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::m
 // Takes all waiters of the address out of the bucket, which is locked. For queues that are known to be short.
 [[nodiscard]] g_list take_all(wait_bucket& bucket, void const* address) noexcept;
 
-// Returns the M on which goroutines that wait in the run `epoch` can be woken, with the mark set. Returns nullptr if that
-// run is over, because what its waiters left in the object's state then means nothing.
+// Returns the M on which goroutines that wait in the run `epoch` can be woken, with the mark set. Returns nullptr if
+// that run is over, because what its waiters left in the object's state then means nothing.
 //
-// A goroutine that an earlier run has left behind wakes goroutines of a later run as a foreign thread does. Otherwise an
-// object that it has released would have waiters and no holder that wakes them. But it never waits in a later run.
+// A goroutine that an earlier run has left behind wakes goroutines of a later run as a foreign thread does. Otherwise
+// an object that it has released would have waiters and no holder that wakes them. But it never waits in a later run.
 //
-// Does not return on a goroutine of the run `epoch` itself if that run is coming to its end, because the goroutines that
-// it would wake do not go on either.
+// Does not return on a goroutine of the run `epoch` itself if that run is coming to its end, because the goroutines
+// that it would wake do not go on either.
 [[nodiscard, gnu::always_inline]] inline M* enter_to_wake(std::uint32_t epoch) noexcept {
   M* const m = current_m();
   // If a foreign thread's seat is over, its run's memory may be gone. So m.sched is not read on a foreign thread.
   bool const is_of_that_run = m != nullptr && m->current != nullptr && !m->is_foreign && m->sched.epoch == epoch;
   if (!is_of_that_run) [[unlikely]]
     return enter_from_outside(epoch);
-  enter(*m);
+  enter_runtime(*m);
   sleep_if_left_behind(*m);
   return m;
 }
 
-// Runs step(bucket, woken) under the lock of the address's bucket in the run `epoch`, and wakes the goroutines that step
-// has put into `woken`. Returns false, without calling step, if that run is over. The object may be gone on return.
+// Runs step(bucket, woken) under the lock of the address's bucket in the run `epoch`, and wakes the goroutines that
+// step has put into `woken`. Returns false, without calling step, if that run is over. The object may be gone on
+// return.
 template <class Step>
 [[nodiscard]] bool wake_in_bucket(std::uint32_t epoch, void const* address, Step step) noexcept {
   M* const m = enter_to_wake(epoch);
@@ -94,7 +95,7 @@ template <class Step>
   step(bucket, woken);
   bucket.release();
   ready_all(*m, woken);
-  leave(*m);
+  leave_runtime(*m);
   return true;
 }
 

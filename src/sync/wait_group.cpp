@@ -36,7 +36,7 @@ constexpr std::int64_t count_of(word state) { return static_cast<std::int64_t>((
   } else {
     bucket.release();
   }
-  leave(m);
+  leave_runtime(m);
   return last;
 }
 

@@ -22,7 +22,7 @@ void came_back_from(M& m, std::uint32_t attention) noexcept {
 }  // namespace
 
 bool entered_if_alive(M& m) noexcept {
-  std::uint32_t const seen = settle_who_has_the_p(m);
+  std::uint32_t const seen = decide_p_owner(m);
   if ((seen & m_attend::pause) != 0) look_at_mask(m);
   if ((seen & m_attend::away) == 0) return true;
   if (m.is_foreign) {
@@ -40,7 +40,7 @@ void entered_with_attention(M& m) noexcept {
 }
 
 void entered_to_exit(M& m) noexcept {
-  std::uint32_t const seen = settle_who_has_the_p(m);
+  std::uint32_t const seen = decide_p_owner(m);
   if ((seen & m_attend::away) == 0) return;
   if (comes_back_on_this_thread(m)) return came_back_from(m, seen);
   // The run has ended meanwhile. The goroutine is in its call as before.
@@ -52,8 +52,8 @@ void entered_to_exit(M& m) noexcept {
 }
 
 // The mark is clear. The P cannot be taken as long as `visits` is set (sys/unannounced.h), so the mark is set before
-// `visits` is cleared. Otherwise sysmon could take the P in between, if a signal handler of the program slept there; and
-// if the run ended meanwhile, a foreign thread would never return from a call that it has completed.
+// `visits` is cleared. Otherwise sysmon could take the P in between, if a signal handler of the program slept there;
+// and if the run ended meanwhile, a foreign thread would never return from a call that it has completed.
 void left_with_attention(M& m) noexcept {
   std::uint32_t const seen = m.attention.load(relaxed);
   if ((seen & m_attend::pause) != 0) {
@@ -72,7 +72,7 @@ void left_with_attention(M& m) noexcept {
     m.attention.fetch_and(~m_attend::visits, relaxed);
     return;
   }
-  enter(m);
+  enter_runtime(m);
   m.attention.fetch_and(~m_attend::visits, relaxed);
   m.call_site = 0;  // the call site may belong to another M's call
   if (m.is_foreign) {

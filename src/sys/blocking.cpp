@@ -46,25 +46,25 @@ namespace {
 
 // p's M is about to be away. While a P is idle, the timekeeper watches p's timers. Otherwise sysmon watches them, and
 // takes the P for them if need be.
-[[gnu::noinline]] void have_timers_watched(Sched& s, P const& p) noexcept {
-  if (s.idle_procs.load(seq_cst) == 0) have_sysmon_watch(s, p.timers.next_when());
+[[gnu::noinline]] void make_sysmon_watch_timers(Sched& s, P const& p) noexcept {
+  if (s.idle_procs.load(seq_cst) == 0) make_sysmon_watch(s, p.timers.next_when());
 }
 
 // The M may find the P there on the way back.
-[[gnu::always_inline]] inline void leave_p_behind(M& m) noexcept {
+[[gnu::always_inline]] inline void leave_p_claimable(M& m) noexcept {
   if (!os::has_barrier()) [[unlikely]]  // no thread could take the P
     return give_p_away(m);
   P& p = part_from_p(m);
   m.away_from.store(&p, relaxed);
   // Other goroutines wait for this P. If the call takes long, sysmon has to see that soon.
-  bool const rings =
+  bool const notifies =
       m.sched.sysmon.is_slow() && (!p.queue.is_empty_to_owner() || m.sched.global_size.load(relaxed) != 0);
   bool const has_timers = p.timers.any();
   p.status.store(p_status::syscall, release);  // pairs with owner_outside
-  if (rings) [[unlikely]]
-    m.sched.sysmon.ring();
+  if (notifies) [[unlikely]]
+    m.sched.sysmon.notify();
   if (has_timers) [[unlikely]]
-    have_timers_watched(m.sched, p);
+    make_sysmon_watch_timers(m.sched, p);
 }
 
 // The mark is clear from here on.
@@ -87,7 +87,7 @@ namespace {
 // As a rule this waits for as long as two barriers take.
 [[gnu::noinline]] void wait_for_claimant(M const& m, P const& p) noexcept {
   os::short_wait wait;
-  for (; p.claimed.load(acquire) != claim_for::nobody; wait.pause()) {  // pairs with end_claim
+  for (; p.claimed.load(acquire) != claim_for::none; wait.pause()) {  // pairs with end_claim
     if (wait.is_long() && os::current_tid() != m.tid) return;  // a child of fork has no thread that would end the claim
   }
 }
@@ -99,7 +99,7 @@ namespace {
   if (p == nullptr) return false;
   signal_fence();                                        // the mark is set before this: see sys/blocking.h
   claim_for const by_others = p->claimed.load(acquire);  // pairs with end_claim
-  if (by_others != claim_for::nobody) [[unlikely]]
+  if (by_others != claim_for::none) [[unlikely]]
     wait_for_claimant(m, *p);
   if (m.away_from.load(relaxed) == nullptr) return false;
   THRUM_DCHECK(p->status.load(relaxed) == p_status::syscall && p->m == &m);
@@ -139,22 +139,23 @@ void commit_return(M& m, G& left, void*) noexcept {
 }
 
 // The first two ways back. Afterwards m holds sched.lock, unless it has a P.
-enum class came : std::uint8_t { with_p, without_p, after_the_end };
+enum class return_outcome : std::uint8_t { with_p, without_p, after_the_end };
 
-[[gnu::noinline]] came come_back_with_idle_p(M& m) noexcept {
+[[gnu::noinline]] return_outcome come_back_with_idle_p(M& m) noexcept {
   Sched& s = m.sched;
   s.lock.acquire();
   bool const may_have_one = !s.end.has_begun() || s.end.exits_on(m);
-  if (!may_have_one || !take_idle_p_locked(m)) return s.end.has_begun() ? came::after_the_end : came::without_p;
+  if (!may_have_one || !take_idle_p_locked(m))
+    return s.end.has_begun() ? return_outcome::after_the_end : return_outcome::without_p;
   s.lock.release();
   is_back(m, g_status::syscall);
-  return came::with_p;
+  return return_outcome::with_p;
 }
 
-came come_back_at_once(M& m) noexcept {
+return_outcome come_back_at_once(M& m) noexcept {
   if (!take_old_p(m)) return come_back_with_idle_p(m);
   is_back(m, g_status::syscall);
-  return came::with_p;
+  return return_outcome::with_p;
 }
 
 void is_back_from_the_queue(M& m) noexcept {
@@ -163,17 +164,17 @@ void is_back_from_the_queue(M& m) noexcept {
 }
 
 // m has come back without a P, or after the end. Called with sched.lock held; releases it.
-void queue_if_without_p(M& m, came how, m_status as) noexcept {
+void queue_if_without_p(M& m, return_outcome how, m_status as) noexcept {
   global_publication locked(m.sched, global_publication::lock_is_held{});
-  if (how == came::without_p) queue_on_own_thread(locked, m, g_status::syscall, as);
+  if (how == return_outcome::without_p) queue_on_own_thread(locked, m, g_status::syscall, as);
 }
 
 // The second and the third way back.
 [[gnu::noinline]] M& come_back_without_old_p(M& m) noexcept {
-  came const how = come_back_with_idle_p(m);
-  if (how == came::with_p) return m;
+  return_outcome const how = come_back_with_idle_p(m);
+  if (how == return_outcome::with_p) return m;
   m.sched.lock.release();
-  if (how == came::after_the_end) leave_it_there(m);
+  if (how == return_outcome::after_the_end) leave_goroutine_behind(m);
   m.attention.store(0, relaxed);
   M& here = suspend_to_g0(m, commit_return, nullptr);
   count(here.p->counters.returns_queued);
@@ -182,7 +183,7 @@ void queue_if_without_p(M& m, came how, m_status as) noexcept {
 
 [[gnu::always_inline]] inline M& come_back(M& m) noexcept {
   m.current->saved.pc = nullptr;
-  if (m.leaves == leaving::in_place || m.current->is_at_home) [[unlikely]] {
+  if (m.suspend_by == suspend_mode::in_place || m.current->is_at_home) [[unlikely]] {
     come_back_on_this_thread(m);
     return m;
   }
@@ -206,14 +207,14 @@ bool take_p_of_starting_m_locked(M& m) noexcept {
   return true;
 }
 
-came come_back_before_those_that_start(M& m) noexcept {
-  came const how = come_back_at_once(m);
-  if (how != came::without_p || !take_p_of_starting_m_locked(m)) return how;
+return_outcome come_back_before_starting_ms(M& m) noexcept {
+  return_outcome const how = come_back_at_once(m);
+  if (how != return_outcome::without_p || !take_p_of_starting_m_locked(m)) return how;
   m.sched.lock.release();
   is_back(m, g_status::syscall);
-  wake_if_work_is_left(m.sched);                        // other threads may have relied on that M to search,
-  static_cast<void>(see_that_all_is_watched(m.sched));  // and to watch timers and the poller
-  return came::with_p;
+  wake_if_work_is_left(m.sched);                      // other threads may have relied on that M to search,
+  static_cast<void>(ensure_all_is_watched(m.sched));  // and to watch timers and the poller
+  return return_outcome::with_p;
 }
 
 }  // namespace
@@ -222,7 +223,7 @@ void leave_p(M& m, blocking_hint hint) noexcept {
   if (hint == blocking_hint::long_call) {
     give_p_away(m);
   } else {
-    leave_p_behind(m);
+    leave_p_claimable(m);
   }
 }
 
@@ -232,26 +233,26 @@ void go_away(M& m, blocking_hint hint) noexcept {
 }
 
 bool comes_back_on_this_thread(M& m) noexcept {
-  came const how = come_back_at_once(m);
-  if (how == came::with_p) return true;
+  return_outcome const how = come_back_at_once(m);
+  if (how == return_outcome::with_p) return true;
   queue_if_without_p(m, how, m_status::queued);
-  if (how == came::after_the_end || !sleep_until_its_turn(m)) return false;
+  if (how == return_outcome::after_the_end || !sleep_until_its_turn(m)) return false;
   is_back_from_the_queue(m);
   return true;
 }
 
 void come_back_on_this_thread(M& m) noexcept {
-  if (!comes_back_on_this_thread(m)) leave_it_there(m);
+  if (!comes_back_on_this_thread(m)) leave_goroutine_behind(m);
 }
 
 void get_p_in_user_code(M& m) noexcept {
-  came const how = come_back_before_those_that_start(m);
-  if (how != came::with_p) queue_if_without_p(m, how, paused_status(m));
-  if (how == came::after_the_end) {
+  return_outcome const how = come_back_before_starting_ms(m);
+  if (how != return_outcome::with_p) queue_if_without_p(m, how, paused_status(m));
+  if (how == return_outcome::after_the_end) {
     stop_for_good_if_possible(m);
     return;
   }
-  if (how == came::without_p) {
+  if (how == return_outcome::without_p) {
     if (!sleep_until_its_turn(m)) {
       go_on_without_p(m);
       return;
@@ -280,7 +281,7 @@ namespace {
 
 [[gnu::noinline]] void end_blocking_slow(M& m) noexcept {
   M& here = come_back(m);
-  leave(here.stands_in ? go_back(here) : here);
+  leave_runtime(here.stands_in ? go_back(here) : here);
 }
 
 }  // namespace
@@ -291,13 +292,13 @@ namespace {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return;  // a foreign thread is always away in user code
   if (m->current->blocking_depth++ != 0) return;
-  enter(*m);
+  enter_runtime(*m);
   auto const site =
       reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
   if (m->residents != 0 || hint == blocking_hint::long_call) [[unlikely]]
     return begin_blocking_slow(*m, hint, site);
   m->call_site = site;
-  leave_p_behind(*m);
+  leave_p_claimable(*m);
   is_away(*m);
 }
 
@@ -308,12 +309,12 @@ void end_blocking() noexcept {
   // The M is not away if the goroutine has used the runtime inside the call and has parked there.
   if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
   m->in_runtime.store(true, relaxed);
-  bool const is_usual = m->leaves != leaving::in_place && !m->current->is_at_home && !m->stands_in;
+  bool const is_usual = m->suspend_by != suspend_mode::in_place && !m->current->is_at_home && !m->stands_in;
   m->current->saved.pc = nullptr;
   if (!is_usual || !take_old_p(*m)) [[unlikely]]
     return end_blocking_slow(*m);
   is_back(*m, g_status::syscall);
-  leave(*m);
+  leave_runtime(*m);
 }
 
 }  // namespace thrum::detail

@@ -25,7 +25,7 @@ struct seat_registry {
   os::lock lock{lock_rank::foreign};
   Sched* admitting = nullptr;
   slab<foreign_seat> all;
-  foreign_seat* of_nobody = nullptr;
+  foreign_seat* free_seats = nullptr;
 
   ~seat_registry() { all.abandon(); }
 };
@@ -48,17 +48,17 @@ void seat_m(foreign_seat& seat) noexcept {
   M& m = seat.m;
   m.tid = os::current_tid();
   m.globals = thread_globals::of_this_thread();
-  m.leaves = leaving::in_place;
+  m.suspend_by = suspend_mode::in_place;
   m.current = &seat.g;
   m.attention.store(m_attend::away, relaxed);
 }
 
 // Takes a seat of this run that its thread has left. If there is none, takes another seat and makes it anew.
 foreign_seat* take_seat(Sched& s) noexcept {
-  if (foreign_seat* const left = s.foreign.take_left()) return left;
+  if (foreign_seat* const free_seat = s.foreign.take_free()) return free_seat;
   foreign_seat* seat = std::exchange(own_seat, nullptr);
-  if (seat == nullptr && registry.of_nobody != nullptr) {
-    seat = std::exchange(registry.of_nobody, registry.of_nobody->spare);
+  if (seat == nullptr && registry.free_seats != nullptr) {
+    seat = std::exchange(registry.free_seats, registry.free_seats->spare);
   }
   int id = 0;
   {
@@ -78,30 +78,30 @@ foreign_seat* take_seat(Sched& s) noexcept {
   return seat;
 }
 
-enum class because : bool { its_thread_ends, its_visit_ends };
+enum class seat_release : bool { its_thread_ends, its_visit_ends };
 
-void leave_seat(because why) noexcept {
+void release_seat(seat_release why) noexcept {
   foreign_seat* const seat = std::exchange(own_seat, nullptr);
   if (seat == nullptr || forked_inside_run()) return;  // the parent may have held the lock
   os::lock_guard const guard(registry.lock);
-  seat->thread_has = nullptr;
+  seat->threads_m = nullptr;
   Sched* const s = seat->run;
   if (s == nullptr) {
-    seat->spare = std::exchange(registry.of_nobody, seat);
+    seat->spare = std::exchange(registry.free_seats, seat);
     return;
   }
   set_current_m(nullptr);
   seat->g.status.store(g_status::dead, relaxed);
-  s->foreign.leave(*seat);
+  s->foreign.release(*seat);
   {
     os::lock_guard const of_sched(s->lock);
-    if (why == because::its_thread_ends) s->foreign.ended.add(seat->m.tid);
+    if (why == seat_release::its_thread_ends) s->foreign.ended.add(seat->m.tid);
     s->ms.foreign_thread_ended(seat->m);
   }
-  ring_thread_maker(*s);
+  notify_thread_maker(*s);
 }
 
-void leave_seat_at_thread_end(void*) noexcept { leave_seat(because::its_thread_ends); }
+void release_seat_at_thread_end(void*) noexcept { release_seat(seat_release::its_thread_ends); }
 
 // A thread whose mark is clear may be on its way in or out. Only a thread that is away is outside. acquire pairs with
 // go_outside.
@@ -128,9 +128,9 @@ bool runs_inside(foreign_seat const& seat) noexcept {
   return is_at_work && is_active_inside(seat.m);
 }
 
-// Whether the thread waits for its turn, and an M has just given it a P. It will run as soon as it gets a CPU. The thread
-// first takes the P and then forgets next_p, so after the barrier one of the two is seen. Ms that are about to give it a
-// P do not exist when this is called.
+// Whether the thread waits for its turn, and an M has just given it a P. It will run as soon as it gets a CPU. The
+// thread first takes the P and then forgets next_p, so after the barrier one of the two is seen. Ms that are about to
+// give it a P do not exist when this is called.
 bool was_given_a_p(foreign_seat const& seat) noexcept {
   if (seat.g.status.load(relaxed) != g_status::runnable) return false;
   {
@@ -167,13 +167,13 @@ M* give_seat(M* visitor) noexcept {
   foreign_seat* const seat = take_seat(s);
   if (seat == nullptr) return nullptr;
   if (own_seat != nullptr) {  // a seat of an earlier run
-    own_seat->thread_has = nullptr;
-    own_seat->spare = std::exchange(registry.of_nobody, own_seat);
+    own_seat->threads_m = nullptr;
+    own_seat->spare = std::exchange(registry.free_seats, own_seat);
   }
   own_seat = seat;
   seat->visitor = visitor;
   set_current_m(&seat->m);
-  seat->thread_has = own_m_place();
+  seat->threads_m = address_of_current_m();
   std::uint64_t const id = s.records.take_ids(1);
   os::lock_guard const of_sched(s.lock);  // the M may already be in the list
   seat_goroutine(*seat, id);
@@ -192,8 +192,8 @@ M* begin_visit(M& own) noexcept {
   return m;
 }
 
-// Waits until the run `epoch` is over, which the end of the run tells (boot/house.cpp). Returns before that while the
-// wait is short, and after 10 ms, because the run may just begin, or there was no memory for a seat.
+// Waits until the run `epoch` is over, which the end of the run tells (boot/run_services.cpp). Returns before that
+// while the wait is short, and after 10 ms, because the run may just begin, or there was no memory for a seat.
 void wait_for_end_of(std::uint32_t epoch, os::short_wait& wait) noexcept {
   constexpr std::int64_t nap_ns = 10'000'000;
   if (!wait.is_long()) return wait.pause();
@@ -204,12 +204,12 @@ void wait_for_end_of(std::uint32_t epoch, os::short_wait& wait) noexcept {
 
 M* seat_thread() noexcept {
   if (current_m() != nullptr) return nullptr;  // the caller is on the scheduler's own stack
-  return os::call_at_thread_end(leave_seat_at_thread_end) ? give_seat(nullptr) : nullptr;
+  return os::call_at_thread_end(release_seat_at_thread_end) ? give_seat(nullptr) : nullptr;
 }
 
 void sleep_outside(M& m) noexcept {
   Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // no other code counts this thread
-  leave_it_there(m);
+  leave_goroutine_behind(m);
 }
 
 bool comes_in_from_outside(M& m) noexcept {
@@ -250,7 +250,7 @@ M* enter_from_outside(std::uint32_t epoch) noexcept {
       continue;
     }
     if (m->sched.epoch == epoch) return m;
-    leave(*m);
+    leave_runtime(*m);
     break;
   }
   return nullptr;
@@ -262,14 +262,14 @@ as_outsider::as_outsider() noexcept : own_(is_left_behind() ? current_m() : null
 
 as_outsider::~as_outsider() {
   if (own_ == nullptr) return;
-  leave_seat(because::its_visit_ends);
+  release_seat(seat_release::its_visit_ends);
   if (!forked_inside_run()) set_current_m(own_);  // in a child, the thread does not belong to the scheduler
 }
 
 void end_visit() noexcept {
   if (own_seat == nullptr || own_seat->visitor == nullptr) return;
   M* const own = std::exchange(own_seat->visitor, nullptr);
-  leave_seat(because::its_visit_ends);
+  release_seat(seat_release::its_visit_ends);
   set_current_m(own);
 }
 
@@ -305,14 +305,14 @@ int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept {
     registry.admitting = nullptr;
     for (foreign_seat* seat = s.foreign.first(); seat != nullptr; seat = seat->next) {
       seat->run = nullptr;
-      if (seat->thread_has != nullptr) {
-        *seat->thread_has = nullptr;
+      if (seat->threads_m != nullptr) {
+        *seat->threads_m = nullptr;
         seat->m.run_is_over.store(true, release);  // a thread that misses it is seen after the barrier below
       } else {
-        seat->spare = std::exchange(registry.of_nobody, seat);
+        seat->spare = std::exchange(registry.free_seats, seat);
       }
     }
-    s.foreign.give_up_left();
+    s.foreign.forget_free();
   }
   if (s.foreign.first() == nullptr) return 0;
   bool const all_are_seen = os::has_barrier();  // without a barrier, a thread may be about to enter

@@ -58,8 +58,8 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
   if (is_noting_ages_ || now_ns >= ages_due_ns_) note_ages(now_ns);
   if (now_ns >= cpus_due_ns_ && !sched_.procs_by_hand.load(relaxed)) {
     cpus_due_ns_ = now_ns + cpus_every_ns;
-    sched_.cpus_may_have_changed.store(true, relaxed);  // ordered by the bell
-    ring_thread_maker(sched_);
+    sched_.cpus_may_have_changed.store(true, relaxed);  // ordered by the notification
+    notify_thread_maker(sched_);
   }
 }
 
@@ -68,7 +68,7 @@ std::int64_t housekeeping::next_ns() noexcept {
   stack_stats const stacks = sched_.stacks.stats();
   bool const has_stacks = stacks.free != 0;
   os::lock_guard const guard(sched_.lock);
-  // This is a hint. A P that is taken into use rings.
+  // This is a hint. sysmon is notified when a P is taken into use.
   bool const has_caches =
       std::any_of(sched_.procs.begin(), sched_.procs.end(), [](auto const& p) { return p->stacks.count_hint() != 0; });
   bool const has_threads = sched_.ms.first_idle() != nullptr && sched_.ms.total() > threads_to_keep(sched_);
@@ -99,7 +99,7 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
       }
     }
   }
-  while (ends != nullptr) std::exchange(ends, ends->end_link)->park.wake();
+  while (ends != nullptr) std::exchange(ends, ends->end_link)->wake_note.wake();
   return next_ns;
 }
 
@@ -117,9 +117,9 @@ namespace {
 
 // A goroutine may have found no stack while sysmon had a free one in its hands. The goroutine was counted as waiting
 // before it looked, and the stack is back in the pool.
-void start_those_who_missed_a_stack(Sched& s) noexcept {
+void start_missed_stack_waiters(Sched& s) noexcept {
   store_load_fence();
-  if (s.stack_waiters.load(relaxed) != 0) start_those_who_wait_for_stacks(s);  // relaxed: the fence orders it
+  if (s.stack_waiters.load(relaxed) != 0) start_stack_waiters(s);  // relaxed: the fence orders it
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ void housekeeping::trim(std::int64_t now_ns) noexcept {
     sched_.stacks.begin_trim();
   }
   is_trimming_ = sched_.stacks.trim(stacks_per_look) == stacks_per_look;
-  start_those_who_missed_a_stack(sched_);
+  start_missed_stack_waiters(sched_);
 }
 
 void housekeeping::scavenge(std::int64_t now_ns) noexcept {
@@ -148,7 +148,7 @@ void housekeeping::scavenge(std::int64_t now_ns) noexcept {
   }
   if (is_looking_at_parked_) is_looking_at_parked_ = parked_.look_at_some();
   is_giving_back_ = sched_.stacks.give_back(stacks_per_look) == stacks_per_look;
-  start_those_who_missed_a_stack(sched_);
+  start_missed_stack_waiters(sched_);
 }
 
 }  // namespace thrum::rt

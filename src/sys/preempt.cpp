@@ -34,7 +34,7 @@ bool others_wait(Sched const& s, P const& p) noexcept {
 struct heir {
   resting_m rested;
   M* paused = nullptr;
-  bool orders_spare = false;  // the thread maker is to be rung
+  bool orders_spare = false;  // the thread maker is to be notified
 
   explicit operator bool() const noexcept { return rested.m != nullptr || paused != nullptr; }
 };
@@ -67,7 +67,7 @@ void give_p_to(heir const& next, P& p) noexcept {
   if (next.paused != nullptr) {
     give_p(*next.paused, p);
   } else if (next.rested.sleeps) {
-    next.rested.m->park.wake();
+    next.rested.m->wake_note.wake();
   }
 }
 
@@ -85,7 +85,7 @@ void pause(M& m) noexcept {
   heir const next = world_stops ? heir() : choose_heir_locked(s, p);
   if (!next && !world_stops) {
     s.lock.release();
-    if (next.orders_spare) ring_thread_maker(s);
+    if (next.orders_spare) notify_thread_maker(s);
     return;
   }
   count(p.counters.preempted);
@@ -101,8 +101,8 @@ void pause(M& m) noexcept {
     }
   }
   if (!world_stops) give_p_to(next, p);
-  if (next.orders_spare) ring_thread_maker(s);
-  pay_owed_watch(m);
+  if (next.orders_spare) notify_thread_maker(s);
+  do_pending_watch_check(m);
   if (sleep_until_its_turn(m)) {
     end_pause(m);
   } else {
@@ -157,7 +157,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
   pause_in const place = place_of(ucontext);
   note_calls(*m, place, ucontext);
   if (m->in_runtime.load(relaxed)) {
-    m->attention.fetch_or(m_attend::pause, relaxed);  // leave() will see it, on this thread
+    m->attention.fetch_or(m_attend::pause, relaxed);  // leave_runtime() will see it, on this thread
     return;
   }
   // it is on its way out, or is out. It soon has no P, and is never paused (sys/blocking.cpp).
@@ -201,13 +201,13 @@ void look_at_mask(M& m) noexcept {
   if (m.is_foreign || m.mask_was_changed || m.sched.ms_signals.is_in_force()) return;
   if (m.current != nullptr && m.current->is_at_home) return;  // it resumes on this thread, and keeps the mask
   m.mask_was_changed = true;
-  if (m.leaves == leaving::directly) m.leaves = leaving::through_g0;
+  if (m.suspend_by == suspend_mode::directly) m.suspend_by = suspend_mode::through_g0;
 }
 
 void pause_if_still_asked(M& m) noexcept {
   m.attention.fetch_and(~m_attend::pause, relaxed);
   if (m.current == nullptr || is_on_signal_stack(m) || !m.sched.ms_signals.is_in_force()) return;
-  enter(m);
+  enter_runtime(m);
   if (m.sched.end.is_seen()) stop_for_good_if_possible(m);
   attend_to(*m.p);
   if (is_still_asked(m)) pause(m);

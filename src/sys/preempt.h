@@ -48,7 +48,7 @@ namespace thrum::rt {
 // The body of the signal handler.
 void pause_where_it_is(void const* ucontext) noexcept;
 
-// Handles a request that came while the mark was set. Called by leave(), with the mark clear.
+// Handles a request that came while the mark was set. Called by leave_runtime(), with the mark clear.
 void pause_if_still_asked(M& m) noexcept;
 
 // m's goroutine, which was asked to make room, has entered the runtime. If it has changed the mask of the thread, it

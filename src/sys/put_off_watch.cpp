@@ -51,7 +51,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
 namespace {
 
 // Whether p runs another goroutine within a moment. Waiting for that moment costs less than another sleep.
-bool gets_on(P const& p, std::uint64_t runs) noexcept {
+bool makes_progress(P const& p, std::uint64_t runs) noexcept {
   for (std::int64_t const until_ns = os::monotonic_ns() + moment_ns; os::monotonic_ns() < until_ns;) {
     cpu_relax();
     if (p.counters.runs() != runs) return true;
@@ -76,24 +76,24 @@ bool put_off_watch::look_at_timers(std::int64_t now_ns) noexcept {
     anything_waits_ = true;
   }
   if (is_unwatched) {
-    wake([this] { return see_that_timers_are_watched(sched_); });
+    wake([this] { return ensure_timers_are_watched(sched_); });
   }
   return is_unwatched && unwatched_ns != left_to_us_ns_;
 }
 
 void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake) noexcept {
   entry_bits const next = p.queue.peek_next().bits();
-  bool const ring_waits = p.queue.size() != 0;
-  std::uint32_t const ring_taken = p.queue.taken();
+  bool const queue_waits = p.queue.size() != 0;
+  std::uint32_t const queue_taken = p.queue.taken();
   std::uint64_t const runs = p.counters.runs();
   std::uint64_t const put_off = p.counters.put_off.load(relaxed);
   bool const still = runs == seen.runs;
   bool const next_waits = has_idle_p_ && next != 0;
   bool const next_stands = next_waits && still && next == seen.next;
-  anything_waits_ = anything_waits_ || next_waits || (has_idle_p_ && ring_waits);
+  anything_waits_ = anything_waits_ || next_waits || (has_idle_p_ && queue_waits);
   // This holds whatever else runs on the P, because two goroutines that ready each other may do so for a whole slice.
-  bool const ring_stands = has_idle_p_ && ring_waits && seen.ring_waits && ring_taken == seen.ring_taken;
-  bool const ring_is_left = ring_stands && sched_.spinning.load(relaxed) == 0;  // if an M spins, it is on its way
+  bool const queue_stands = has_idle_p_ && queue_waits && seen.queue_waits && queue_taken == seen.queue_taken;
+  bool const queue_is_left = queue_stands && sched_.spinning.load(relaxed) == 0;  // if an M spins, it is on its way
   if (p.has_put_off.load(relaxed)) {
     // a wake-up that is put off at this moment may be overlooked here; anything_waits finds it
     p.has_put_off.store(false, relaxed);
@@ -101,19 +101,19 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   }
   // A P that has another goroutine in runnext at a second look makes progress, so the usual pace is enough.
   bool const next_is_new = next_waits && !next_stands && !came_soon_;
-  is_sighted_ = is_sighted_ || (ring_stands && !ring_is_left) || (has_idle_p_ && still && ring_waits && !ring_stands) ||
-                (next_is_new && !gets_on(p, runs));
+  is_sighted_ = is_sighted_ || (queue_stands && !queue_is_left) ||
+                (has_idle_p_ && still && queue_waits && !queue_stands) || (next_is_new && !makes_progress(p, runs));
   news_.all_still = news_.all_still && still;
   news_.puts_off = news_.puts_off || put_off != seen.put_off;
   // an entry that was acted upon must be seen twice before sysmon acts upon it once more
   seen.next = next_stands ? 0 : next;
-  seen.ring_waits = ring_waits;
-  seen.ring_taken = ring_taken;
+  seen.queue_waits = queue_waits;
+  seen.queue_taken = queue_taken;
   seen.runs = runs;
   seen.put_off = put_off;
   if (next_stands || (still && timer_was_left_by_mistake)) learn_from_mistake(p, seen);
-  if (ring_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
-  if (next_stands || ring_is_left) {
+  if (queue_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
+  if (next_stands || queue_is_left) {
     wake([this] {
       wake_if_idle(sched_);
       return false;
@@ -124,9 +124,9 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
 template <class Wake>
 void put_off_watch::wake(Wake wake_an_m) noexcept {
   std::int32_t const idle_before = sched_.idle_procs.load(relaxed);
-  bool const nobody_searched = sched_.spinning.load(relaxed) == 0;
+  bool const no_m_searched = sched_.spinning.load(relaxed) == 0;
   bool const has_acted = wake_an_m();  // for example by rousing the timekeeper, which changes none of these numbers
-  bool const is_in_vain = !has_acted && nobody_searched && idle_before != 0 &&
+  bool const is_in_vain = !has_acted && no_m_searched && idle_before != 0 &&
                           sched_.idle_procs.load(relaxed) >= idle_before && sched_.spinning.load(relaxed) == 0;
   in_vain_ = is_in_vain ? std::min(in_vain_ + 1, in_vain_max) : 0;
 }

@@ -79,16 +79,16 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   M* const m = is_used ? hint_of(p.m) : nullptr;
   std::uint32_t const tick = p.schedtick.load(relaxed);
   // The P was handed to a thread that has no CPU yet. Its slice begins as soon as it has one.
-  if (is_used && m == nullptr && somebody_wants(p, now_ns)) look_again_at(now_ns + ask_again_after_ns);
+  if (is_used && m == nullptr && p_is_wanted(p, now_ns)) look_again_at(now_ns + ask_again_after_ns);
   if (m != seen.m || tick != seen.tick) return begin(p, seen, m, tick, now_ns);
   if (m == nullptr) return verdict::nothing;
   seen.ask_ns = is_urgent(p) ? std::min(seen.ask_ns, seen.asked_ns + ask_again_soon_ns)
                              : std::max(seen.ask_ns, asks_from_ns(seen));
-  bool const is_wanted = somebody_wants(p, now_ns);
+  bool const is_wanted = p_is_wanted(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
   if (is_wanted && !seen.has_heir && now_ns >= seen.ends_ns - sched_.options.slice_ns / 2) {
     seen.has_heir = true;
-    see_that_one_is_spare(sched_);
+    ensure_spare_thread(sched_);
   }
   if (m->in_runtime.load(relaxed)) {
     seen.cpu_ns = -1;
@@ -100,7 +100,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     }
     return is_urgent(p) ? verdict::hurry : verdict::nothing;
   }
-  bool const is_missed = is_wanted || nobody_could_help();
+  bool const is_missed = is_wanted || no_thread_could_help();
   if (!is_missed && now_ns < seen.ends_ns) return verdict::nothing;
   std::int64_t const looked_at_ns = os::monotonic_ns();
   thread_seen const at{seen.thread.look(hint_of(m->tid)), looked_at_ns, is_wanted};
@@ -129,7 +129,7 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
   seen.has_heir = false;
   seen.asked_by_timer = false;
   seen.timer_failed = false;
-  if (m != nullptr && somebody_wants(p, now_ns)) look_again_at(seen.ask_ns);
+  if (m != nullptr && p_is_wanted(p, now_ns)) look_again_at(seen.ask_ns);
   if (!is_urgent(p)) return verdict::nothing;
   if (m != nullptr) note_cpu(seen, os::thread_cpu_ns(hint_of(m->tid)), now_ns);  // for the next look
   return verdict::hurry;
@@ -148,9 +148,9 @@ verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const&
 // If no thread could use the P, there is no hurry, because nothing changes until a thread comes back from a call.
 verdict slice_watch::take_from(P& p, M& m, thread_seen const& at, verdict if_awake) noexcept {
   switch (take_p_of_sleeper(sched_, p, m, at.state)) {
-    case taking::done: return verdict::acted;
-    case taking::is_awake: return if_awake;
-    case taking::no_thread: break;
+    case take_p_outcome::done: return verdict::acted;
+    case take_p_outcome::is_awake: return if_awake;
+    case take_p_outcome::no_thread: break;
   }
   look_again_at(at.ns + no_thread_again_after_ns);
   return verdict::nothing;
@@ -247,11 +247,11 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   return is_urgent(p) ? verdict::acted : verdict::look_again_soon;  // the slice of the next goroutine begins
 }
 
-bool slice_watch::somebody_wants(P const& p, std::int64_t now_ns) const noexcept {
+bool slice_watch::p_is_wanted(P const& p, std::int64_t now_ns) const noexcept {
   return is_waited_for(sched_, p) || p.timers.next_when() <= now_ns;
 }
 
-bool slice_watch::nobody_could_help() const noexcept {
+bool slice_watch::no_thread_could_help() const noexcept {
   return sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
 }
 

@@ -52,8 +52,8 @@ class slice_watch {
  private:
   using slice = sightings::time_slice;
   [[nodiscard]] verdict look_at(P& p, slice& seen, std::int64_t now_ns) noexcept;
-  [[nodiscard]] bool somebody_wants(P const& p, std::int64_t now_ns) const noexcept;
-  [[nodiscard]] bool nobody_could_help() const noexcept;
+  [[nodiscard]] bool p_is_wanted(P const& p, std::int64_t now_ns) const noexcept;
+  [[nodiscard]] bool no_thread_could_help() const noexcept;
   struct thread_seen {
     os::thread_state state;
     std::int64_t ns;  // when the thread was looked at

@@ -43,7 +43,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
       pause_ns_(pause_min_ns),
       put_off_(s),
       slices_(s, reports_),
-      house_(s, started_ns_) {
+      housekeeping_(s, started_ns_) {
   ++s.own_threads;  // before the thread can look at it
   if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
@@ -55,7 +55,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
 void sysmon::stop_looking() noexcept {
   if (!runs_) return;
   stopping_.store(true, release);  // pairs with watch()
-  sched_.sysmon.ring();
+  sched_.sysmon.notify();
   has_stopped_.sleep();
 }
 
@@ -77,41 +77,41 @@ void* sysmon::thread_main(void* self) {
 
 void sysmon::watch() noexcept {
   for (;;) {
-    std::uint32_t const bell = sched_.sysmon.bell();
+    std::uint32_t const word = sched_.sysmon.notify_word();
     if (stopping_.load(acquire)) return;  // pairs with stop_looking()
     trace_if_due();
-    rest const how = choose_rest();
+    sleep_kind const how = choose_sleep_kind();
     std::int64_t const limit_ns = say_how_long(how, limit_of(how));
-    bool const rung = sleep(bell, how, limit_ns);
+    bool const notified = sleep(word, how, limit_ns);
     last_ = look();
-    if (rung || last_ >= verdict::hurry || (how != rest::pause && !all_idle())) {
+    if (notified || last_ >= verdict::hurry || (how != sleep_kind::pause && !all_idle())) {
       pause_ns_ = pause_min_ns;
       looks_in_vain_ = 0;
       pause_exactly(last_ >= verdict::hurry);
-    } else if (how == rest::pause && ++looks_in_vain_ >= looks_before_slower) {
+    } else if (how == sleep_kind::pause && ++looks_in_vain_ >= looks_before_slower) {
       pause_ns_ = std::min(pause_ns_ * 2, pause_max_ns);
       pause_exactly(false);
     }
   }
 }
 
-// Sleeps for `limit_ns`, and looks at the put-off wake-ups now and then meanwhile. Returns true if sysmon was rung.
-bool sysmon::sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept {
-  if (how == rest::deep_sleep) {  // sysmon looks as soon as a P is used
+// Sleeps for `limit_ns`, and looks at the put-off wake-ups now and then meanwhile. Returns true if sysmon was notified.
+bool sysmon::sleep(std::uint32_t word, sleep_kind how, std::int64_t limit_ns) noexcept {
+  if (how == sleep_kind::deep_sleep) {  // sysmon looks as soon as a P is used
     put_off_.let_sleep();
     sched_.sysmon.knows_timers_from(0);
-    return sched_.sysmon.sleep(bell, limit_ns);
+    return sched_.sysmon.sleep(word, limit_ns);
   }
   std::int64_t now_ns = os::monotonic_ns();
   bool was_nudged = false;
   for (std::int64_t until_ns = now_ns + limit_ns;;) {
     until_ns = until_next_timer(until_ns, now_ns, was_nudged);
     std::int64_t const nap_ns = put_off_.nap_ns(std::max<std::int64_t>(until_ns - now_ns, 0));
-    static_cast<void>(sched_.sysmon.sleep(bell, nap_ns));
-    std::uint32_t const bell_now = sched_.sysmon.bell();
-    if (sysmon_link::was_rung(bell, bell_now)) return true;
-    was_nudged = bell_now != bell;
-    bell = bell_now;
+    static_cast<void>(sched_.sysmon.sleep(word, nap_ns));
+    std::uint32_t const word_now = sched_.sysmon.notify_word();
+    if (sysmon_link::was_notified(word, word_now)) return true;
+    was_nudged = word_now != word;
+    word = word_now;
     now_ns = os::monotonic_ns();
     if (now_ns >= until_ns) return false;
     put_off_.look(now_ns);
@@ -158,17 +158,17 @@ std::int64_t sysmon::longest_pause_ns() const noexcept { return puts_off_ ? paus
 
 // Ms rely on sysmon's next look (is_far_off), so a pause is at most as long as sysmon announced before the previous
 // pause. A deep sleep ends when a P is taken into use.
-std::int64_t sysmon::say_how_long(rest how, std::int64_t limit_ns) noexcept {
+std::int64_t sysmon::say_how_long(sleep_kind how, std::int64_t limit_ns) noexcept {
   std::int64_t const said_ns = sched_.sysmon.longest_pause_ns();
   sched_.sysmon.say_pace(limit_ns != pause_min_ns, longest_pause_ns());
-  return how == rest::deep_sleep ? limit_ns : std::min(limit_ns, said_ns);
+  return how == sleep_kind::deep_sleep ? limit_ns : std::min(limit_ns, said_ns);
 }
 
-std::int64_t sysmon::limit_of(rest how) noexcept {
+std::int64_t sysmon::limit_of(sleep_kind how) noexcept {
   switch (how) {
-    case rest::deep_sleep: return until(house_.next_ns(), -1);
-    case rest::doze: break;
-    case rest::pause:
+    case sleep_kind::deep_sleep: return until(housekeeping_.next_ns(), -1);
+    case sleep_kind::doze: break;
+    case sleep_kind::pause:
       if (last_ == verdict::look_again_soon) return pause_min_ns;
       return std::min({pause_ns_, until(slices_.next_look_ns(), pause_max_ns), longest_pause_ns()});
   }
@@ -189,23 +189,23 @@ void sysmon::trace_if_due() noexcept {
 bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) == sched_.procs.size(); }
 
 // While all Ps are idle there is nothing to see. But a P that is used for a moment every millisecond should not have to
-// ring each time. So before sysmon relies on the bell, it dozes once, and must have seen nothing move meanwhile. It
-// decides on the deep sleep under the lock, so an M that takes a P into use after this rings.
+// notify sysmon each time. So before sysmon relies on notifications, it dozes once, and must have seen nothing move
+// meanwhile. It decides on the deep sleep under the lock, so an M that takes a P into use after this notifies it.
 //
 // At the limit of threads there may be no M to watch the timers and the poller. sysmon does not sleep deeply then,
 // because a thread that computes without a P could run them, and only sysmon can make it do so (sys/without_p.h).
-sysmon::rest sysmon::choose_rest() noexcept {
+sysmon::sleep_kind sysmon::choose_sleep_kind() noexcept {
   if (!all_idle()) {
     has_dozed_ = false;
-    return rest::pause;
+    return sleep_kind::pause;
   }
   if (!std::exchange(has_dozed_, true) || !all_still_ || next_trace_ns_ != never_ns || slices_.suspects_deadlock())
-    return rest::doze;
+    return sleep_kind::doze;
   os::lock_guard const guard(sched_.lock);
-  if (!all_idle()) return rest::pause;
-  if (earliest_unwatched_timer(sched_) != never_ns || poll_is_unwatched(sched_)) return rest::doze;
+  if (!all_idle()) return sleep_kind::pause;
+  if (earliest_unwatched_timer(sched_) != never_ns || poll_is_unwatched(sched_)) return sleep_kind::doze;
   sched_.sysmon.begin_deep_sleep();
-  return rest::deep_sleep;
+  return sleep_kind::deep_sleep;
 }
 
 verdict sysmon::look() noexcept {
@@ -217,7 +217,7 @@ verdict sysmon::look() noexcept {
   puts_off_ = puts_off;
   verdict most = look_at_network(now_ns);
   most = std::max(most, slices_.look(now_ns));
-  house_.look(now_ns);
+  housekeeping_.look(now_ns);
   return std::max(most, look_at_syscalls(now_ns));
 }
 
@@ -236,7 +236,7 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
   // A P is idle, and no M sleeps in the poller, because the M that did is busy with the events that came. If that takes
   // longer, another M shall sleep there.
   if (is_unwatched && now_ns - polls_seen_ns_ < unwatched_for_ns) return verdict::look_again_soon;
-  if (is_unwatched && see_that_all_is_watched(sched_)) return verdict::acted;
+  if (is_unwatched && ensure_all_is_watched(sched_)) return verdict::acted;
   if (!poll_is_worth_a_look(sched_)) polls_seen_ns_ = now_ns;
   if (now_ns - polls_seen_ns_ < poll_after_ns) return verdict::nothing;
   g_list runnable;
@@ -271,11 +271,11 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
     return verdict::nothing;
   }
   all_still_ = false;
-  bool const somebody_waits = is_waited_for(sched_, p) || timer_is_due;
-  bool const is_wanted = somebody_waits || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
+  bool const p_is_waited_for = is_waited_for(sched_, p) || timer_is_due;
+  bool const is_wanted = p_is_waited_for || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
   // This holds however short the calls are, because a goroutine that makes one call after the other, or uses the
   // runtime again and again from inside one call, would be seen in another call each time.
-  bool const slice_is_over = somebody_waits && now_ns - seen.tick_since_ns >= sched_.options.slice_ns;
+  bool const slice_is_over = p_is_waited_for && now_ns - seen.tick_since_ns >= sched_.options.slice_ns;
   if (std::uint64_t const call = p.counters.syscalls.load(relaxed); call != seen.syscall && !slice_is_over) {
     seen.syscall = call;
     seen.syscall_since_ns = os::monotonic_ns();  // not now_ns: this look may have begun long before the call

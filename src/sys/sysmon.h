@@ -55,13 +55,13 @@ class sysmon {
   static void* thread_main(void* self);
   void watch() noexcept;
   [[nodiscard]] verdict look() noexcept;
-  enum class rest : std::uint8_t { pause, doze, deep_sleep };
-  [[nodiscard]] rest choose_rest() noexcept;
+  enum class sleep_kind : std::uint8_t { pause, doze, deep_sleep };
+  [[nodiscard]] sleep_kind choose_sleep_kind() noexcept;
   [[nodiscard]] bool all_idle() const noexcept;
-  [[nodiscard]] std::int64_t limit_of(rest how) noexcept;
+  [[nodiscard]] std::int64_t limit_of(sleep_kind how) noexcept;
   [[nodiscard]] std::int64_t longest_pause_ns() const noexcept;
-  [[nodiscard]] std::int64_t say_how_long(rest how, std::int64_t limit_ns) noexcept;
-  [[nodiscard]] bool sleep(std::uint32_t bell, rest how, std::int64_t limit_ns) noexcept;
+  [[nodiscard]] std::int64_t say_how_long(sleep_kind how, std::int64_t limit_ns) noexcept;
+  [[nodiscard]] bool sleep(std::uint32_t word, sleep_kind how, std::int64_t limit_ns) noexcept;
   [[nodiscard]] std::int64_t until_next_timer(std::int64_t until_ns, std::int64_t now_ns, bool was_nudged) noexcept;
   void pause_exactly(bool wanted) noexcept;
   void trace_if_due() noexcept;
@@ -92,7 +92,7 @@ class sysmon {
   report_text reports_;
   put_off_watch put_off_;
   slice_watch slices_;
-  housekeeping house_;
+  housekeeping housekeeping_;
   exit_watch exit_;
 };
 

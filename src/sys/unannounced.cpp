@@ -74,14 +74,13 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
 
 }  // namespace
 
-taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
+take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
   s.lock.acquire();
   // At the limit of threads the P stays where it is, unless it is only wanted for a moment.
-  bool const somebody_could_use_it =
-      !s.end.has_begun() && (p.attention.load(relaxed) != 0 || a_thread_can_be_had_locked(s));
+  bool const p_can_be_used = !s.end.has_begun() && (p.attention.load(relaxed) != 0 || thread_is_available_locked(s));
   s.lock.release();
-  if (!somebody_could_use_it) return taking::no_thread;
-  if (!win(m, p)) return taking::is_awake;
+  if (!p_can_be_used) return take_p_outcome::no_thread;
+  if (!win(m, p)) return take_p_outcome::is_awake;
   G& g = *m.current;
   std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
   g.transition(g_status::running, g_status::syscall);
@@ -90,17 +89,17 @@ taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) no
   os::chaos_point("unannounced.taken");
   p.m = nullptr;
   s.unannounced.p_is_taken();
-  // release pairs with settle_who_has_the_p and the signal handler: m's fields are as they should be
+  // release pairs with decide_p_owner and the signal handler: m's fields are as they should be
   m.attention.store(m_attend::away | m_attend::unannounced, release);
   {
     os::lock_guard const guard(s.lock);
     s.unannounced.sites.add(state.call, caller);
   }
   hand_on(s, p, state);
-  return taking::done;
+  return take_p_outcome::done;
 }
 
-std::uint32_t settle_who_has_the_p(M& m) noexcept {
+std::uint32_t decide_p_owner(M& m) noexcept {
   os::short_wait wait;
   for (;;) {
     std::uint32_t seen = m.attention.load(acquire);  // pairs with take_p_of_sleeper

@@ -29,13 +29,13 @@
 namespace thrum::rt {
 
 // `no_thread`: the limit of threads is reached and no thread could use the P, so the P stays where it is.
-enum class taking : std::uint8_t { done, is_awake, no_thread };
+enum class take_p_outcome : std::uint8_t { done, is_awake, no_thread };
 
 // Runs on sysmon. `state` is what sysmon has just seen of m's thread. `done`: p was taken and handed on.
-[[nodiscard]] taking take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept;
+[[nodiscard]] take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept;
 
 // Runs on m's own thread, with its mark set. Returns M::attention as it is after the thread has declined the offer, or
 // after sysmon has taken the P.
-[[nodiscard]] std::uint32_t settle_who_has_the_p(M& m) noexcept;
+[[nodiscard]] std::uint32_t decide_p_owner(M& m) noexcept;
 
 }  // namespace thrum::rt

@@ -89,7 +89,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
   }
   if (fresh != nullptr && G::of(*fresh).is_orphan()) fresh = nullptr;  // it was made in a run that has ended since
   if (!m->p->timers.reserve(1)) {
-    leave(*m);
+    leave_runtime(*m);
     if (fresh != nullptr) discard_task(*fresh);
     throw std::bad_alloc();
   }
@@ -105,7 +105,7 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
     before = set_locked(s, *m, ns, place);
   }
   timer_was_added(*m, place);
-  leave(*m);
+  leave_runtime(*m);
   if (fresh != nullptr) discard_task(*fresh);  // another setting has brought a goroutine
   return before;
 }

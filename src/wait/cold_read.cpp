@@ -4,8 +4,8 @@
 #include "os/note.h"
 #include "sched/notify.h"
 #include "sched/park.h"
-#include "sched/ring_asker.h"
 #include "sched/timers.h"
+#include "sched/uring_submit.h"
 #include <thrum/blocking.h>
 
 namespace thrum::rt {
@@ -13,7 +13,7 @@ namespace {
 
 void commit_cold_read(M& m, G&, void* argument) noexcept {
   // From here on the goroutine may run, and its record may be gone.
-  if (m.sched.cold_reads.put(*static_cast<cold_read*>(argument))) ring_thread_maker(m.sched);
+  if (m.sched.cold_reads.put(*static_cast<cold_read*>(argument))) notify_thread_maker(m.sched);
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ bool pages_can_be_waited_for() noexcept {
   M const* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return false;
   // it keeps its thread in any case
-  if (m->leaves == leaving::in_place || m->current->blocking_depth != 0) return false;
+  if (m->suspend_by == suspend_mode::in_place || m->current->blocking_depth != 0) return false;
   return m->sched.options.io_uring && m->sched.cold_reads.may_be_asked();
 }
 
@@ -34,7 +34,7 @@ page_wait::~page_wait() {
 
 M& page_wait::begin() noexcept {
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   Sched& s = m.sched;
   // its run has ended and has left this goroutine behind
   if (s.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(m, wait_reason::io);
@@ -49,7 +49,7 @@ bool page_wait::keeps_thread() noexcept {
   M& m = begin();
   bool const keeps = m.sched.cold_reads.are_few();
   if (keeps) m.sched.cold_reads.handed_off.fetch_add(1U, relaxed);
-  leave(m);
+  leave_runtime(m);
   return keeps;
 }
 
@@ -58,7 +58,7 @@ bool page_wait::wait(std::uint64_t offset) noexcept {
   Sched& s = m->sched;
   if (!s.cold_reads.may_be_asked() || os::open_poll() != 0 || !s.cold_reads.claim_room()) {
     s.cold_reads.handed_off.fetch_add(1U, relaxed);
-    leave(*m);
+    leave_runtime(*m);
     return false;
   }
   read_.offset = offset;
@@ -68,7 +68,7 @@ bool page_wait::wait(std::uint64_t offset) noexcept {
   s.poll_waiters.fetch_sub(1, seq_cst);
   bool const is_there = read_.answer == 1;
   (is_there ? s.cold_reads.waited : s.cold_reads.handed_off).fetch_add(1U, relaxed);
-  leave(*m);
+  leave_runtime(*m);
   return is_there;
 }
 

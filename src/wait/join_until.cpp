@@ -60,16 +60,16 @@ bool join_task_until(task& joined, std::int64_t deadline_ns) {
   if (child.is_orphan()) throw std::logic_error("thrum: join_for() on a goroutine whose run ended before it did");
   M* m = callers_m();
   if (m == nullptr) throw std::logic_error(std::string("thrum: join_for() while ") + why_no_runtime());
-  enter(*m);
+  enter_runtime(*m);
   G& joiner = *m->current;
   limited_join wait{child, joiner, {}};
   if (!wait.limit.prepare(*m, deadline_ns, give_up, &wait)) {
-    leave(*m);
+    leave_runtime(*m);
     throw std::bad_alloc();
   }
   m = &park(*m, wait_reason::join, commit_limited_join, &wait, commit_holds::nothing);
   bool const gave_up = wait.limit.finish(joiner);
-  leave(*m);
+  leave_runtime(*m);
   return !gave_up;
 }
 

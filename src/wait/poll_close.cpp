@@ -51,13 +51,13 @@ void close_file(int fd, closing how, Close close) noexcept {
 }  // namespace
 
 void sleep_as_left_behind_by_run(M& m) noexcept {
-  enter(m);
+  enter_runtime(m);
   sleep_for_good(m);
 }
 
 // If the end of the run stopped the goroutine between the change of the word and close, the number would be lost. So
-// the mark is set meanwhile. It is not set if the kernel may make the thread wait in close, because the thread would keep
-// its P, and could be neither preempted nor stopped.
+// the mark is set meanwhile. It is not set if the kernel may make the thread wait in close, because the thread would
+// keep its P, and could be neither preempted nor stopped.
 bool close_as_last(poll_desc& d, use_word& seen, use_word next) noexcept {
   auto const leaves = [&] {
     return d.use.compare_exchange_weak(seen, next, acq_rel, relaxed);
@@ -103,7 +103,7 @@ void close_without_users(poll_desc& d, use_word seen, std::uint32_t epoch) noexc
 
 }  // namespace
 
-void close_what_is_left(std::uint32_t ended) noexcept {
+void close_abandoned_descriptors(std::uint32_t ended) noexcept {
   while (poll_desc* const d = find_poll_desc(
              [](poll_desc const& each, std::uint32_t run) noexcept {
                use_word const seen = each.use.load(relaxed);
@@ -146,8 +146,8 @@ bool close_poll_desc(poll_desc& d) noexcept {
   poll_use last;
   last.hold(d, whose, epoch, 0);
   wake_poll_waiters(d);
-  // acquire pairs with leave_unless_changed, as for the last user. The caller's share keeps the number from being given to another
-  // file.
+  // acquire pairs with leave_unless_changed, as for the last user. The caller's share keeps the number from being given
+  // to another file.
   if (!last.is_lost() && users_in(d.use.load(acquire)) > 1) {
     close_file(d.fd, how_it_closes(d.fd, d.kind), os::close_but_keep_number);
     closed_in_use_ns.store(os::monotonic_ns(), relaxed);  // relaxed: it is a hint

@@ -20,26 +20,26 @@ using namespace use_words;
 namespace {
 
 // What a goroutine that waited for a direction finds when it is woken.
-enum class wake_up : bool {
+enum class turn_wake_up : bool {
   with_lock,  // the holder has handed over the lock
   to_look,    // the lock may be free, or the descriptor was closed
 };
 
 // The caller is a user of the run `epoch` while it waits.
-wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_t epoch) {
+turn_wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_t epoch) {
   if (found == nullptr)
     throw std::logic_error(std::string("thrum: a descriptor is in use and would have to be waited for, but ") +
                            why_no_runtime());
   M* m = found;
-  enter(*m);
+  enter_runtime(*m);
   if (m->sched.epoch != epoch_alive()) sleep_for_good(*m);  // its run has left it behind
   if (m->sched.epoch != epoch) {                            // this is a foreign thread that is a user of an earlier run
-    leave(*m);
-    return wake_up::to_look;
+    leave_runtime(*m);
+    return turn_wake_up::to_look;
   }
   sudog* const waiter = take_sudog(*m->p);
   if (waiter == nullptr) {
-    leave(*m);
+    leave_runtime(*m);
     throw std::bad_alloc();
   }
   G& self = *m->current;
@@ -62,8 +62,8 @@ wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_
     bucket.release();
   }
   put_sudog(*m->p, waiter);
-  wake_up const how = self.wake_parameter == &d.side(which) ? wake_up::with_lock : wake_up::to_look;
-  leave(*m);
+  turn_wake_up const how = self.wake_parameter == &d.side(which) ? turn_wake_up::with_lock : turn_wake_up::to_look;
+  leave_runtime(*m);
   return how;
 }
 
@@ -75,7 +75,7 @@ void let_others_look(poll_desc& d, poll_side_name which) noexcept {
   wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
   bucket.acquire();
   release_all(*m, bucket, &d.side(which));
-  leave(*m);
+  leave_runtime(*m);
 }
 
 }  // namespace
@@ -93,15 +93,15 @@ bool poll_use::look_at_last_use(poll_side& side) noexcept {
 }
 
 // Another call holds the direction's lock.
-poll_use::turn poll_use::begin_after_others(poll_desc& d, poll_side_name which) {
+poll_use::turn_outcome poll_use::begin_after_others(poll_desc& d, poll_side_name which) {
   bool const is_outsider = callers_share() == use_share::outside;
   std::uint32_t const epoch = callers_epoch();
   switch (enter_use(d, use_share::of_run, epoch, 0)) {
     case entry_result::done: break;
-    case entry_result::is_closed: return turn::is_closed;
-    default: return turn::may_be_taken;
+    case entry_result::is_closed: return turn_outcome::is_closed;
+    default: return turn_outcome::may_be_taken;
   }
-  auto how = wake_up::to_look;
+  auto how = turn_wake_up::to_look;
   try {
     uses_inside_run const inside;
     how = wait_for_turn(d, which, inside.callers_m(), epoch);
@@ -109,16 +109,16 @@ poll_use::turn poll_use::begin_after_others(poll_desc& d, poll_side_name which) 
     leave_use(d, use_share::of_run, epoch);
     throw;
   }
-  if (how == wake_up::to_look) {
+  if (how == turn_wake_up::to_look) {
     leave_use(d, use_share::of_run, epoch);
-    return turn::may_be_taken;
+    return turn_outcome::may_be_taken;
   }
   hold(d, use_share::of_run, epoch, is_outsider ? held_outside(which) : 0);
   if (is_outsider) {
     if (!move_outside()) share_ = use_share::none;
     list();
   }
-  return !is_lost() && look_at_last_use(d.side(which)) ? turn::is_mine : turn::may_be_taken;
+  return !is_lost() && look_at_last_use(d.side(which)) ? turn_outcome::is_mine : turn_outcome::may_be_taken;
 }
 
 bool poll_use::begin(poll_desc& d, poll_side_name which) {
@@ -137,9 +137,9 @@ bool poll_use::begin(poll_desc& d, poll_side_name which) {
       case entry_result::is_taken: break;
     }
     switch (begin_after_others(d, which)) {
-      case turn::is_mine: return true;
-      case turn::is_closed: return false;
-      case turn::may_be_taken: unlist();
+      case turn_outcome::is_mine: return true;
+      case turn_outcome::is_closed: return false;
+      case turn_outcome::may_be_taken: unlist();
     }
   }
 }
@@ -147,12 +147,12 @@ bool poll_use::begin(poll_desc& d, poll_side_name which) {
 // Called by the holder when goroutines wait. The first of them gets the lock. Calls that come meanwhile find the
 // direction locked all the time, so calls have their turns in the order in which they came. `impossible`: the
 // descriptor was closed, so that all waiters have to look at it, or no run is alive in which they could go on.
-poll_use::handing poll_use::hand_over(poll_side_name which) noexcept {
+poll_use::hand_over_outcome poll_use::hand_over(poll_side_name which) noexcept {
   uses_inside_run const inside;
   M* const m = inside.callers_m();
-  if (m == nullptr || share_ != use_share::of_run || !enter_if_alive(*m)) return handing::impossible;
+  if (m == nullptr || share_ != use_share::of_run || !enter_if_alive(*m)) return hand_over_outcome::impossible;
   poll_desc& d = *d_;
-  auto result = handing::impossible;
+  auto result = hand_over_outcome::impossible;
   sudog* next = nullptr;
   if (m->sched.epoch == epoch_) {
     wait_bucket& bucket = m->sched.waiters.bucket_of(&d.side(which));
@@ -161,22 +161,22 @@ poll_use::handing poll_use::hand_over(poll_side_name which) noexcept {
     if (epoch_of(seen) == epoch_ && (seen & closed) == 0) {
       bool more = false;
       next = bucket.dequeue(&d.side(which), more);
-      result = next != nullptr ? handing::done : handing::none_waits;
+      result = next != nullptr ? hand_over_outcome::done : hand_over_outcome::none_waits;
       use_word changed = 0;
       do {
         if (epoch_of(seen) != epoch_) break;  // this is a foreign thread that the end of its run found here
         changed = next != nullptr ? with_one_less(seen, use_share::of_run) : seen;
         if (!more) changed &= ~crowded(which);
-        // release: what was done with the descriptor is done, as in leave_unless_changed. `crowded` is ordered by the bucket's
-        // lock
+        // release: what was done with the descriptor is done, as in leave_unless_changed. `crowded` is ordered by the
+        // bucket's lock
       } while (!d.use.compare_exchange_weak(seen, changed, acq_rel, relaxed));
     }
     if (next != nullptr) next->g->wake_parameter = &d.side(which);
     bucket.release();
   }
-  if (result == handing::done) share_ = use_share::none;
+  if (result == hand_over_outcome::done) share_ = use_share::none;
   if (next != nullptr) ready(*m, *next->g);
-  leave(*m);
+  leave_runtime(*m);
   return result;
 }
 
@@ -188,9 +188,9 @@ void poll_use::end(poll_desc& d, poll_side_name which) noexcept {
     if (!counts_in(seen)) return unlist();  // its run is over, or the use was lost
     bool const others_wait = (seen & (crowded(which) | closed)) == crowded(which) && epoch_of(seen) == epoch_alive();
     if (others_wait && in_order) {
-      handing const how = hand_over(which);
-      if (how == handing::done) return unlist();
-      in_order = how == handing::none_waits;
+      hand_over_outcome const how = hand_over(which);
+      if (how == hand_over_outcome::done) return unlist();
+      in_order = how == hand_over_outcome::none_waits;
       seen = d.use.load(relaxed);
       continue;
     }

@@ -31,8 +31,8 @@
 // In between the thread does not touch the descriptor. If the run has ended meanwhile and a later one has started a new
 // count, the uses are lost, and the call fails.
 //
-// The changes of the word are in wait/use_count.h, the order of calls in wait/poll_turn.cpp, and what the last user does
-// in wait/poll_close.cpp.
+// The changes of the word are in wait/use_count.h, the order of calls in wait/poll_turn.cpp, and what the last user
+// does in wait/poll_close.cpp.
 #pragma once
 
 #include "core/m.h"
@@ -71,10 +71,10 @@ class poll_use {
   void unlist() noexcept;
   [[nodiscard]] bool counts_in(use_word seen) const noexcept;
   [[nodiscard]] bool look_at_last_use(poll_side& side) noexcept;
-  enum class turn : std::uint8_t { is_mine, is_closed, may_be_taken };
-  [[nodiscard]] turn begin_after_others(poll_desc& d, poll_side_name which);
-  enum class handing : std::uint8_t { done, none_waits, impossible };
-  [[nodiscard]] handing hand_over(poll_side_name which) noexcept;
+  enum class turn_outcome : std::uint8_t { is_mine, is_closed, may_be_taken };
+  [[nodiscard]] turn_outcome begin_after_others(poll_desc& d, poll_side_name which);
+  enum class hand_over_outcome : std::uint8_t { done, none_waits, impossible };
+  [[nodiscard]] hand_over_outcome hand_over(poll_side_name which) noexcept;
   void move_into_run(std::uint32_t epoch) noexcept;
   [[nodiscard]] bool move_outside() noexcept;
 
@@ -125,6 +125,6 @@ void drop_poll_desc(poll_desc& d) noexcept;
 // Called when the run `ended` is over and all its goroutines rest. Closes the descriptors that were closed while these
 // goroutines used them, and those of earlier runs that no handle names. A goroutine of an earlier run that has not come
 // to rest may be about to close its descriptor itself, so one that a handle names is left to it.
-void close_what_is_left(std::uint32_t ended) noexcept;
+void close_abandoned_descriptors(std::uint32_t ended) noexcept;
 
 }  // namespace thrum::rt

@@ -98,7 +98,7 @@ M& enter_to_wait(uses_inside_run const& inside) {
   M* const m = inside.callers_m();
   if (m == nullptr)
     throw std::logic_error(std::string("thrum: a call on a descriptor would have to wait, but ") + why_no_runtime());
-  enter(*m);
+  enter_runtime(*m);
   // its run has ended and has left this goroutine behind
   if (m->sched.epoch != Sched::live_epoch.load(relaxed)) sleep_for_good(*m, wait_reason::io);
   return *m;
@@ -106,7 +106,7 @@ M& enter_to_wait(uses_inside_run const& inside) {
 
 }  // namespace
 
-void must_be_able_to_wait(uses_inside_run const& inside) { leave(enter_to_wait(inside)); }
+void must_be_able_to_wait(uses_inside_run const& inside) { leave_runtime(enter_to_wait(inside)); }
 
 poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
   uses_inside_run const inside;
@@ -114,7 +114,7 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
   Sched& s = m->sched;
   poll_side& side = d.side(which);
   if (!watch_deadline(*m, side)) {
-    leave(*m);
+    leave_runtime(*m);
     throw std::bad_alloc();
   }
   arrival its{side, 0};
@@ -129,7 +129,7 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
     }
     s.poll_waiters.fetch_sub(1, seq_cst);
   }
-  leave(*m);
+  leave_runtime(*m);
   return look_at_poll_side(d, side);
 }
 
@@ -144,7 +144,7 @@ void see_old_deadline(poll_side& side, M* m) noexcept {
   if (m == nullptr || side.deadline.load(relaxed) <= 0) return;  // relaxed: see watch_deadline
   if (!enter_if_alive(*m)) return;
   static_cast<void>(watch_deadline(*m, side));  // if it fails, a goroutine that waits tries again
-  leave(*m);
+  leave_runtime(*m);
 }
 
 bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns) noexcept {
@@ -156,7 +156,7 @@ bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns)
   M* m = inside.callers_m();
   if (m != nullptr && !enter_if_alive(*m)) m = nullptr;
   if (m != nullptr && !m->p->timers.reserve(1)) {
-    leave(*m);
+    leave_runtime(*m);
     return false;
   }
   G* late = nullptr;
@@ -180,7 +180,7 @@ bool set_poll_deadline(poll_desc& d, poll_side_name which, std::int64_t when_ns)
   }
   timer_was_added(*m, place);
   if (late != nullptr) ready(*m, *late);
-  leave(*m);
+  leave_runtime(*m);
   return true;
 }
 
@@ -202,7 +202,7 @@ void wake_poll_waiters(poll_desc& d) noexcept {
     M* const m = inside.callers_m();
     if (m == nullptr || !enter_if_alive(*m)) return;  // no run is alive, so no goroutine waits that could go on
     if (G* const g = take_poll_waiter(side, m->sched.epoch)) ready(*m, *g);
-    leave(*m);
+    leave_runtime(*m);
   }
 }
 

@@ -21,17 +21,17 @@ void commit_sleep(M& m, G& left, void* when_ns) noexcept {
 }
 
 void sleep_as_goroutine(M& m, std::int64_t when_ns) {
-  enter(m);
+  enter_runtime(m);
   if (!m.p->timers.reserve(1)) {
-    leave(m);
+    leave_runtime(m);
     throw std::bad_alloc();
   }
-  leave(park(m, wait_reason::sleep, commit_sleep, &when_ns, commit_holds::nothing));
+  leave_runtime(park(m, wait_reason::sleep, commit_sleep, &when_ns, commit_holds::nothing));
 }
 
 void sleep_as_thread(std::int64_t when_ns) noexcept {
-  os::note nobody_wakes_it;
-  static_cast<void>(nobody_wakes_it.sleep_until(when_ns));
+  os::note never_woken;
+  static_cast<void>(never_woken.sleep_until(when_ns));
 }
 
 void sleep_until_moment(std::int64_t when_ns) {

@@ -25,7 +25,7 @@ namespace thrum {
 namespace {
 
 using namespace std::chrono_literals;
-using test::leave_the_first_thread;
+using test::leave_m0;
 using test::run_at;
 using test::this_g;
 
@@ -359,7 +359,7 @@ TEST_F(locked_threads_fatal, DL07_the_limit_can_be_changed) {
   EXPECT_FATAL(thrum::run(
                    [] {
                      spawn([] { lock_os_thread(); }).join();
-                     leave_the_first_thread();
+                     leave_m0();
                      set_max_threads(1);
                    },
                    {.max_procs = 2}),

@@ -45,7 +45,7 @@ std::error_code write_error(fd& to) {
   return error;
 }
 
-bool somebody_waits_for_io() { return test::waiting_for(rt::wait_reason::io) != 0; }
+bool io_is_waited_for() { return test::waiting_for(rt::wait_reason::io) != 0; }
 
 // As nanoseconds it does not fit.
 TEST_P(net_deadline, NE01_a_day_of_a_far_year_is_not_in_the_past) {
@@ -110,7 +110,7 @@ TEST_P(net_deadline, NE02_a_deadline_that_is_cleared_lets_calls_wait_again_and_c
     EXPECT_EQ(read_error(a), std::errc::timed_out);
     a.set_read_deadline(fd::no_deadline);
     auto reader = spawn([&a] { return read_error(a); });
-    EXPECT_TRUE(wait_until(somebody_waits_for_io));
+    EXPECT_TRUE(wait_until(io_is_waited_for));
     EXPECT_FALSE(reader.join_for(100ms));
     a.close();
     EXPECT_EQ(reader.join(), std::errc::operation_canceled);
@@ -132,7 +132,7 @@ TEST_P(net_deadline, NE02_the_same_for_writes) {
     while (::send(a.native_handle(), much.data(), 1, MSG_DONTWAIT) > 0) {
     }
     auto writer = spawn([&a] { return write_error(a); });
-    EXPECT_TRUE(wait_until(somebody_waits_for_io));
+    EXPECT_TRUE(wait_until(io_is_waited_for));
     EXPECT_FALSE(writer.join_for(100ms));
     a.close();
     EXPECT_EQ(writer.join(), std::errc::operation_canceled);
@@ -175,7 +175,7 @@ TEST_P(net_deadline, NE05_a_past_deadline_set_by_another_wakes_the_waiter) {
         EXPECT_EQ(read_error(a), std::errc::timed_out);
         return clock::now();
       });
-      EXPECT_TRUE(wait_until(somebody_waits_for_io));
+      EXPECT_TRUE(wait_until(io_is_waited_for));
       auto const set = clock::now();
       a.set_read_deadline(set - 1s);
       best = std::min(best, reader.join() - set);
@@ -191,7 +191,7 @@ TEST_P(net_deadline, NE05_a_deadline_may_be_moved_while_a_goroutine_waits) {
     auto ab = test::socket_pair();
     fd& a = ab.a;
     auto reader = spawn([&a] { return read_error(a); });
-    EXPECT_TRUE(wait_until(somebody_waits_for_io));
+    EXPECT_TRUE(wait_until(io_is_waited_for));
     a.set_read_deadline(1h);
     a.set_read_deadline(2h);
     a.set_read_deadline(5ms);

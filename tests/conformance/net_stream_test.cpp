@@ -359,9 +359,9 @@ bool bring_late(std::uint64_t event_data) {
       woken.push_back(*g);
     }
   }
-  bool const somebody = !woken.empty();
-  if (somebody) test::inject_all(woken, test::from::this_p);
-  return somebody;
+  bool const any_woken = !woken.empty();
+  if (any_woken) test::inject_all(woken, test::inject_from::this_p);
+  return any_woken;
 }
 
 // A goroutine that is woken without an event tries its call once more, so the test counts the tries: one before the

@@ -21,9 +21,9 @@ namespace thrum {
 namespace {
 
 using namespace std::chrono_literals;
+using test::goroutine_is_parked_on;
 using test::preempted;
 using test::run_at;
-using test::somebody_is_parked_on;
 using test::wait_until;
 using test::with_slices_of;
 
@@ -155,7 +155,7 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_waits) {
     int woken = 0;
     wait_group all;
     lock_before_one(m, all, woken);
-    ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&m); }));
+    ASSERT_TRUE(wait_until([&] { return goroutine_is_parked_on(&m); }));
     expect_no_switch(woken, 1, [&] { m.unlock(); });
     all.wait();
   });
@@ -170,12 +170,12 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed
     int woken = 0;
     wait_group all;
     lock_before_one(m, all, woken);
-    ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&m); }));
+    ASSERT_TRUE(wait_until([&] { return goroutine_is_parked_on(&m); }));
     test::compute_for(2ms);
     m.unlock();  // wakes the waiter,
     m.lock();    // and locks the mutex before the waiter does
-    ASSERT_FALSE(somebody_is_parked_on(&m));
-    ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&m); }));
+    ASSERT_FALSE(goroutine_is_parked_on(&m));
+    ASSERT_TRUE(wait_until([&] { return goroutine_is_parked_on(&m); }));
     EXPECT_EQ(woken, 0);
     expect_no_switch(woken, 1, [&] {
       m.unlock();
@@ -241,7 +241,7 @@ TEST(calls_that_never_wait, T06_done_and_count_down_do_not_switch_to_those_that_
       reached.wait();
       ++woken;
     });
-    ASSERT_TRUE(wait_until([&] { return somebody_is_parked_on(&counted); }));
+    ASSERT_TRUE(wait_until([&] { return goroutine_is_parked_on(&counted); }));
     ASSERT_TRUE(wait_until([] { return test::waiting_for(rt::wait_reason::latch) == 1; }));
     expect_no_switch(woken, 1, [&] { counted.done(); });
     expect_no_switch(woken, 1, [&] { reached.count_down(); });

@@ -40,7 +40,8 @@ TEST_P(progress, SC17_one_that_polls_and_yields_sees_what_another_does) {
   });
 }
 
-// Two that yield to each other for ever keep neither a goroutine in the global queue nor one in the ring from running.
+// Two that yield to each other for ever keep neither a goroutine in the global queue nor one in the run queue from
+// running.
 TEST_P(progress, SC17_yielders_do_not_keep_others_from_running) {
   run([&] {
     rt::atomic<bool> over{false};
@@ -50,7 +51,7 @@ TEST_P(progress, SC17_yielders_do_not_keep_others_from_running) {
         while (!over.load(rt::relaxed)) yield();
       });
     }
-    constexpr std::int64_t many = 1000;  // more than the ring: most of them come through the global queue
+    constexpr std::int64_t many = 1000;  // more than the run queue: most of them come through the global queue
     wait_group others;
     for (std::int64_t i = 0; i < many; ++i) {
       others.go([] { yield(); });

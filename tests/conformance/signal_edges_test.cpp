@@ -50,7 +50,7 @@ TEST(masks, T15_what_main_does_to_its_mask_stays) {
 TEST(masks, T15_one_that_the_caller_has_blocked_is_blocked_on_every_thread) {
   change_one(SIG_BLOCK, SIGUSR1);
   run_at(2, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     EXPECT_FALSE(takes(SIGUSR1));
     EXPECT_TRUE(takes(SIGUSR2));
     EXPECT_TRUE(takes(SIGURG)) << "or slices would not end";

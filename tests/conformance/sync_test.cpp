@@ -160,7 +160,7 @@ std::int64_t handoffs(std::int64_t trials) {
       int none = 0;
       winner.compare_exchange_strong(none, 1);
     });
-    while (!somebody_is_parked_on(&handed)) thrum::yield();
+    while (!goroutine_is_parked_on(&handed)) thrum::yield();
     handed.release();
     EXPECT_FALSE(handed.try_acquire()) << "it is the waiter's";
     thrum::yield();

@@ -56,9 +56,9 @@ TEST_P(taken_from_calls, S14_a_p_has_one_owner_however_many_take_it) {
       all.go([&] {
         for (std::int64_t n = 0; n < rounds / callers; ++n) {
           blocking([] {});
-          rt::enter(*rt::current_m());
+          rt::enter_runtime(*rt::current_m());
           ++visits[static_cast<std::size_t>(rt::current_m()->p->id)];
-          rt::leave(*rt::current_m());
+          rt::leave_runtime(*rt::current_m());
         }
       });
     }
@@ -94,7 +94,7 @@ bool are_reached_beside_a_mark(void (*reach_all)()) {
     rt::P const* const left = m.away_from.load(rt::relaxed);
     m.in_runtime.store(true, rt::relaxed);
     rt::os::barrier_in_all_threads();  // a thread that claims the P from now on sees the mark
-    while (left != nullptr && left->claimed.load(rt::acquire) != rt::claim_for::nobody) rt::os::yield_thread();
+    while (left != nullptr && left->claimed.load(rt::acquire) != rt::claim_for::none) rt::os::yield_thread();
     is_seen = m.away_from.load(rt::relaxed) != nullptr;
     std::thread interrupts([&, looks = s.sysmon.looks.load(rt::relaxed)] {
       EXPECT_TRUE(test::wait_until([&] { return s.sysmon.looks.load(rt::relaxed) > looks + 10 || is_done; }));

@@ -46,19 +46,19 @@ class file_faults : public test::cold_reading {
 };
 THRUM_AT_EVERY_WIDTH(file_faults);
 
-TEST_P(file_faults, NE_a_kernel_that_refuses_the_ring_is_asked_once_in_a_run) {
+TEST_P(file_faults, NE_a_kernel_that_refuses_the_uring_is_asked_once_in_a_run) {
   cold_file const data(40 * page_bytes);
   for (int const error : {ENOSYS, EPERM, ENOMEM, EMFILE}) {
     run_without_threads([&] {
       auto in = data.open_cold();
-      inject_fault(call::ring_setup, error, 0, fault_for_good);
+      inject_fault(call::uring_setup, error, 0, fault_for_good);
       read_cold(data, in, 20);
-      EXPECT_EQ(calls_made(call::ring_setup), 1U);
+      EXPECT_EQ(calls_made(call::uring_setup), 1U);
       auto const first = calls_made(call::memory_read);
       EXPECT_LE(read_stats().file_reads_handed_off, 20U);
       EXPECT_GE(read_stats().file_reads_handed_off, 1U);
       read_cold(data, in, 20);
-      EXPECT_EQ(calls_made(call::ring_setup), 1U);
+      EXPECT_EQ(calls_made(call::uring_setup), 1U);
       EXPECT_EQ(calls_made(call::memory_read), first) << "and what cannot be waited for is not tried";
       EXPECT_EQ(read_stats().file_reads_waited, 0U);
       clear_faults();
@@ -66,7 +66,7 @@ TEST_P(file_faults, NE_a_kernel_that_refuses_the_ring_is_asked_once_in_a_run) {
   }
 }
 
-TEST_P(file_faults, NE_whatever_fails_on_the_way_to_a_ring_leaves_nothing_open) {
+TEST_P(file_faults, NE_whatever_fails_on_the_way_to_a_uring_leaves_nothing_open) {
   cold_file const data(40 * page_bytes);
   for (call const which : {call::eventfd, call::epoll_ctl}) {
     run_without_threads([&] {
@@ -83,29 +83,29 @@ TEST_P(file_faults, NE_whatever_fails_on_the_way_to_a_ring_leaves_nothing_open) 
 }
 
 TEST_P(file_faults, NE_what_the_kernel_does_not_take_is_read_on_a_thread) {
-  if (!test::ring_is_to_be_had()) GTEST_SKIP() << "this kernel has no io_uring for us";
+  if (!test::uring_is_available()) GTEST_SKIP() << "this kernel has no io_uring for us";
   cold_file const data(40 * page_bytes);
   for (int const error : {EAGAIN, EBUSY, ENOMEM}) {
     run_without_threads([&] {
       auto in = data.open_cold();
-      inject_fault(call::ring_enter, error, 0, fault_for_good);
+      inject_fault(call::uring_enter, error, 0, fault_for_good);
       read_cold(data, in, 20);
       EXPECT_EQ(read_stats().file_reads_handed_off, 20U);
       clear_faults();
       read_cold(data, in, 20);
       EXPECT_EQ(read_stats().file_reads_handed_off, 20U);
-      EXPECT_EQ(read_stats().file_reads_waited, 20U) << "the ring goes on";
+      EXPECT_EQ(read_stats().file_reads_waited, 20U) << "the uring goes on";
     });
   }
 }
 
-TEST_P(file_faults, NE_more_readers_than_a_ring_has_room_for) {
-  if (!test::ring_is_to_be_had()) GTEST_SKIP() << "this kernel has no io_uring for us";
-  constexpr int readers = static_cast<int>(rt::os::ring_questions_max) + 40;
+TEST_P(file_faults, NE_more_readers_than_a_uring_has_room_for) {
+  if (!test::uring_is_available()) GTEST_SKIP() << "this kernel has no io_uring for us";
+  constexpr int readers = static_cast<int>(rt::os::uring_questions_max) + 40;
   cold_file const data(readers * page_bytes);
   run_without_threads([&] {
     auto in = data.open_cold();
-    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);  // no read ends, until the ring is full
+    inject_fault(call::uring_answers, EAGAIN, 0, fault_for_good);  // no read ends, until the uring is full
     inject_fault(call::memory_read, EAGAIN, 0, readers);
     std::atomic<int> done{0};
     wait_group all;
@@ -129,11 +129,11 @@ TEST_P(file_faults, NE_more_readers_than_a_ring_has_room_for) {
         test::this_sched().cold_reads.take_answered(late);
         late.for_each([](rt::G& g) { g.end_wait(); });
       }
-      if (!late.empty()) test::inject_all(late, test::from::nowhere);
+      if (!late.empty()) test::inject_all(late, test::inject_from::nowhere);
       return done == readers;
     }));
     all.wait();
-    EXPECT_GE(read_stats().file_reads_waited, rt::os::ring_questions_max)
+    EXPECT_GE(read_stats().file_reads_waited, rt::os::uring_questions_max)
         << "a page may be gone again, and waited for anew";
   });
 }

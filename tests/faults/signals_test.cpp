@@ -82,10 +82,10 @@ TEST_P(signal_faults, NE_a_refused_subscriber_takes_nothing_from_the_others) {
 
 THRUM_AT_EVERY_WIDTH(signal_faults);
 
-class signal_bell : public test::fatal_test {};
+class signal_eventfd : public test::fatal_test {};
 
-// What the handlers ring is made once in a process: so in one of its own.
-TEST_F(signal_bell, NE_without_a_descriptor_or_a_place_in_the_poller_it_is_tried_again_by_the_next) {
+// The eventfd to which the handlers write is made once in a process: so in one of its own.
+TEST_F(signal_eventfd, NE_without_a_descriptor_or_a_place_in_the_poller_it_is_tried_again_by_the_next) {
   auto const child = [] {
     ::alarm(100);
     thrum::run([] {

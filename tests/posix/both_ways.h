@@ -106,7 +106,7 @@ void answers_alike(int procs, Scenario scenario) {
   for (bool on_first_thread : {false, true}) {
     answers as_goroutine;
     run_at(procs, [&] {
-      if (!on_first_thread) leave_the_first_thread();
+      if (!on_first_thread) leave_m0();
       caller c;
       as_goroutine = scenario(c);
     });

@@ -133,7 +133,7 @@ int in_announced_calls() {
 // All goroutines see the same new connections. The goroutines that get none must not keep a thread each.
 TEST_P(posix_connections, many_accepts_do_not_wait_on_threads_of_their_own) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     listener listens;
     constexpr int count = 50;
     constexpr int come = 20;
@@ -169,7 +169,7 @@ TEST_P(posix_connections, many_accepts_do_not_wait_on_threads_of_their_own) {
 // The goroutines that accept wait in a queue, and the first of them wait for a listener that is closed.
 TEST_P(posix_connections, a_new_listener_under_a_number_that_was_closed_unseen_has_its_turn) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     listener old;
     ::close(std::exchange(old.ends.first, high_up(old.fd())));
     listener listens;

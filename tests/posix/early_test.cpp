@@ -73,7 +73,7 @@ TEST(posix_early, T01_the_loader_is_not_asked_at_the_first_use) {
 // looks up names may need it.
 TEST(posix_early, a_call_by_another_has_as_much_stack) {
   run_at(2, [] {
-    leave_the_first_thread();
+    leave_m0();
     constexpr std::size_t bytes = 4U << 20U;
     spawn(stack_size{bytes}, [] {
       int const result = posix::by_helper([] {

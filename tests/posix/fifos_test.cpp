@@ -100,7 +100,7 @@ TEST_P(posix_fifos, more_than_it_holds_is_written_piece_by_piece) {
 
 TEST_P(posix_fifos, what_there_is_room_for_never_switches) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto ends = make_fifo();
     std::string some(20'000, 'x');
     auto const before = this_p().counters.parks.load(rt::relaxed);

@@ -88,7 +88,7 @@ void keeps_its_thread(void (*how)(std::function<void()> const&), std::function<v
 
 TEST_P(posix_handlers, T08_a_handler_that_waits_keeps_its_thread) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto ends = make_pipe();
     auto const write_it = [&] { EXPECT_EQ(::write(ends.second, "x", 1), 1); };
     char byte = 0;
@@ -124,7 +124,7 @@ TEST_P(posix_handlers, T08_a_handler_that_waits_keeps_its_thread) {
 
 TEST_P(posix_handlers, T08_a_handler_writes_to_a_terminal_itself) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     int master = -1;
     int slave = -1;
     ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
@@ -151,7 +151,7 @@ TEST_P(posix_handlers, T08_a_handler_writes_to_a_terminal_itself) {
 
 TEST_P(posix_handlers, T08_a_goroutine_that_has_changed_its_threads_mask_shares_the_thread_with_no_other) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto ends = make_pipe();
     char byte = 0;
     keeps_its_thread(
@@ -201,7 +201,7 @@ TEST(posix_own_threads, T15_no_handler_runs_on_threads_that_serve_the_runtime) {
 TEST_P(posix_handlers, T08_a_handler_allocates_nothing_to_wait_for_many) {
   if (!allocations_are_seen) GTEST_SKIP() << "a sanitizer has an allocator of its own";
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     std::vector<both_ends> pipes;
     std::vector<pollfd> many;
     fd_set in;

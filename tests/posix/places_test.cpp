@@ -86,7 +86,7 @@ TEST_P(posix_places, what_need_not_wait_never_switches) {
 
 TEST_P(posix_places, inside_blocking_the_thread_waits) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     std::atomic<int> tid{0};
     std::thread other([&] {
@@ -107,7 +107,7 @@ TEST_P(posix_places, inside_blocking_the_thread_waits) {
 // Nor does it wait for a processor: it has no seat in the run, and needs none.
 TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     wait_group waits;
     waits.go([&] {
@@ -135,7 +135,7 @@ TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
 
 TEST_P(posix_places, close_inside_blocking_stays_there) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     wait_group waits;
     waits.go([&] {
@@ -158,7 +158,7 @@ TEST_P(posix_places, close_inside_blocking_stays_there) {
 
 TEST_P(posix_places, one_that_is_locked_to_its_thread_waits_as_well) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     lock_os_thread();
     go([&] { EXPECT_EQ(::write(pipe.second, "x", 1), 1); });
@@ -170,7 +170,7 @@ TEST_P(posix_places, one_that_is_locked_to_its_thread_waits_as_well) {
 
 TEST_P(posix_places, a_child_of_fork_has_the_calls_as_they_were) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     auto back = make_pipe();
     auto idle = make_pipe();
@@ -230,7 +230,7 @@ TEST(posix_children, a_child_may_run_goroutines_of_its_own) {
 TEST(posix_switch, posixoff_leaves_the_calls_as_they_were) {
   with_debug const meanwhile("posixoff=1");
   run_at(2, [] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     std::atomic<int> tid{0};
     std::thread other([&] {

@@ -351,7 +351,7 @@ TEST_P(posix_polls, a_goroutine_that_begins_to_wait_while_its_number_is_closed_t
     });
     EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
     EXPECT_EQ(::syscall(SYS_close, pipe.first), 0);
-    posix::say_closed(pipe.first, pipe.first, posix::nobody);
+    posix::say_closed(pipe.first, pipe.first, posix::no_ticket);
     all.wait();
     pipe.first = -1;
   });
@@ -446,7 +446,7 @@ TEST_P(posix_polls, the_last_try_is_not_for_another_file) {
 // CLOSE_RANGE_UNSHARE: the thread closes copies of its own.
 TEST_P(posix_polls, a_goroutine_that_closes_its_own_copies_closes_nothing_for_others) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     wait_group all;
     all.go([&] {
@@ -469,7 +469,7 @@ TEST_P(posix_polls, a_goroutine_that_closes_its_own_copies_closes_nothing_for_ot
 TEST(posix_closing, one_that_was_woken_for_nothing_is_still_told_of_a_close) {
   without_slices const uninterrupted;
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     auto pipe = make_pipe();
     ::close(std::exchange(pipe.first, high_up(pipe.first)));
     wait_group all;

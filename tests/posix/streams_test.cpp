@@ -154,7 +154,7 @@ TEST_P(posix_streams, what_is_open_for_the_other_direction_says_so) {
 
 TEST_P(posix_streams, errno_stays_what_it_was_when_all_is_well) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto ends = make_pipe();
     auto sockets = make_sockets();
     caller c;
@@ -343,7 +343,7 @@ TEST_P(posix_streams, limits_of_centuries_are_limits) {
 // Its timer was first, but its thread had no time for it until the data was there.
 TEST(posix_limits, a_wait_whose_time_is_over_tries_once_more) {
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     int got = 0;
     for (int round = 0; round < 20; ++round) {
       auto ends = make_sockets();
@@ -366,7 +366,7 @@ TEST(posix_limits, a_wait_whose_time_is_over_tries_once_more) {
 // Each that was too late sees the next one come: no reason to go to another thread.
 TEST_P(posix_streams, many_receivers_of_one_socket_wait_for_it_together) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     auto ends = make_sockets(SOCK_DGRAM);
     constexpr int readers = 20;
     constexpr int count = 2000;

@@ -106,13 +106,13 @@ TEST_P(scheddetail, S01_of_one_that_has_not_started_there_is_no_stack_and_of_one
     EXPECT_EQ(value_of(own, "sp"), "") << own;
     rt::g_list list;
     list.push_back(unstarted);
-    test::inject_all(list, test::from::this_p);
+    test::inject_all(list, test::inject_from::this_p);
   });
 }
 
 TEST_P(scheddetail, S02_shows_a_threads_p_next_p_goroutines_note_and_signal_stack) {
   run([] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     {
       os_thread_lock const here;
       rt::M const& m = *rt::current_m();
@@ -138,7 +138,7 @@ TEST_P(scheddetail, S02_shows_a_threads_p_next_p_goroutines_note_and_signal_stac
 
 TEST_P(scheddetail, S02_a_thread_that_rests_sleeps_on_its_note) {
   run([] {
-    test::leave_the_first_thread();  // which then only waits for the end, on a note of another kind
+    test::leave_m0();  // which then only waits for the end, on a note of another kind
     wait_group never;
     never.add(1);
     std::atomic<rt::M*> sleeper{nullptr};

@@ -94,7 +94,7 @@ TEST(seeds_G, S01_a_goroutine_that_waits_for_its_first_turn_has_no_stack) {
 
 TEST(seeds_M, S02_an_m_is_a_thread_with_its_own_scheduling_and_signal_stack) {
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     rt::M const& m = *rt::current_m();
     EXPECT_EQ(m.tid, rt::os::current_tid());
     EXPECT_EQ(m.current, &this_g());
@@ -102,7 +102,7 @@ TEST(seeds_M, S02_an_m_is_a_thread_with_its_own_scheduling_and_signal_stack) {
     EXPECT_EQ(m.next_p, nullptr);
     EXPECT_FALSE(m.spinning);
     EXPECT_FALSE(m.in_runtime.load(rt::relaxed)) << "user code runs";
-    EXPECT_FALSE(m.park.is_woken());
+    EXPECT_FALSE(m.wake_note.is_woken());
     auto const thread = rt::os::current_thread_stack();
     EXPECT_GE(static_cast<char*>(m.g0.sp), thread.low) << "g0 is the thread's own stack";
     EXPECT_LT(static_cast<char*>(m.g0.sp), thread.high);

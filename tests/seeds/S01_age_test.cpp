@@ -88,7 +88,7 @@ TEST_P(ages, S01_a_mutex_knows_it_exactly_and_that_is_not_overwritten) {
       locked.lock();
       locked.unlock();
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&locked); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&locked); }));
     std::int64_t const since_ns = waiter.load()->waits_since_ns.load(rt::relaxed);
     ASSERT_TRUE(sleep_until_so([&] { return has_age(*waiter.load()); }));
     EXPECT_EQ(waiter.load()->waits_since_ns.load(rt::relaxed), since_ns);

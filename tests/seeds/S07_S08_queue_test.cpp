@@ -24,12 +24,12 @@ TEST(local_queue, S07_with_capacity_4_the_sixth_waiting_goroutine_overflows_not_
     wait_group all;
     for (int i = 0; i < 5; ++i) all.go([] {});
     EXPECT_EQ(p0().overflows, 0U);
-    EXPECT_EQ(p0().queued, 5U) << "four in the ring and one in runnext";
+    EXPECT_EQ(p0().queued, 5U) << "four in the run queue and one in runnext";
     EXPECT_EQ(read_stats().global_queue, 0U);
     all.go([] {});
     EXPECT_EQ(p0().overflows, 1U);
     EXPECT_EQ(p0().queued, 3U);
-    EXPECT_EQ(read_stats().global_queue, 3U) << "half of the ring, and the one that was kicked out of runnext";
+    EXPECT_EQ(read_stats().global_queue, 3U) << "half of the run queue, and the one that was kicked out of runnext";
     all.wait();
   });
 }
@@ -49,7 +49,7 @@ TEST(local_queue, S07_with_capacity_256_the_258th_overflows_with_129) {
   });
 }
 
-TEST(local_queue, S07_nothing_is_lost_however_small_the_ring) {
+TEST(local_queue, S07_nothing_is_lost_however_small_the_run_queue) {
   for (int capacity = 4; capacity <= 256; capacity *= 2) {
     for (int const procs : {1, 2, 8}) {
       std::atomic<int> ran{0};
@@ -85,7 +85,7 @@ TEST(runnext, S08_the_newest_runs_first_and_the_kicked_out_in_order_of_coming) {
 TEST(runnext, S08_a_pair_that_wakes_each_other_runs_in_one_time_slice) {
   test::without_slices const uninterrupted;
   run_with({.max_procs = 1}, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     constexpr int rounds = 500;
     std::vector<wait_group> turns(2 * rounds + 1);
     for (auto& turn : turns) turn.add(1);
@@ -112,7 +112,7 @@ TEST(runnext, S08_a_pair_that_wakes_each_other_runs_in_one_time_slice) {
 TEST(runnext, S09_a_yielder_begins_a_slice_each_time) {
   test::without_slices const uninterrupted;
   run_with({.max_procs = 1}, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     std::uint32_t const before = this_p().schedtick.load(rt::relaxed);
     wait_group all;
     for (int i = 0; i < 2; ++i) {

@@ -25,7 +25,7 @@ std::uint32_t tick() { return this_p().schedtick.load(rt::relaxed); }
 TEST(global_turn, S09_a_global_goroutine_runs_within_61_ticks_of_a_p_that_is_kept_busy_locally) {
   test::without_slices const uninterrupted;
   run_with({.max_procs = 1}, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     for (int start = 0; start < 61; start += 7) {  // wherever the tick stands
       for (int i = 0; i < start; ++i) thrum::yield();
       bool over = false;
@@ -42,7 +42,7 @@ TEST(global_turn, S09_a_global_goroutine_runs_within_61_ticks_of_a_p_that_is_kep
         ran = tick();
         over = true;
       }));
-      inject_all(list, test::from::nowhere);
+      inject_all(list, test::inject_from::nowhere);
       began = tick();
       busy.wait();
       EXPECT_LE(ran - began, 61U);
@@ -54,7 +54,7 @@ TEST(global_turn, S09_a_global_goroutine_runs_within_61_ticks_of_a_p_that_is_kep
 TEST(global_turn, S09_each_turn_takes_exactly_one) {
   test::without_slices const uninterrupted;
   run_with({.max_procs = 1}, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     std::vector<std::uint32_t> ran_at;
     bool over = false;
     wait_group busy;
@@ -70,7 +70,7 @@ TEST(global_turn, S09_each_turn_takes_exactly_one) {
         over = ran_at.size() == 4;
       }));
     }
-    inject_all(list, test::from::nowhere);
+    inject_all(list, test::inject_from::nowhere);
     busy.wait();
     ASSERT_EQ(ran_at.size(), 4U);
     for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(ran_at[i] - ran_at[i - 1], 61U);
@@ -80,7 +80,7 @@ TEST(global_turn, S09_each_turn_takes_exactly_one) {
 TEST(search_order, S10_local_goroutines_run_before_those_of_the_global_queue) {
   test::without_slices const uninterrupted;
   run_with({.max_procs = 1}, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     test::stay_clear_of_the_global_turn(20);
     std::vector<std::string> order;
     wait_group all;
@@ -92,7 +92,7 @@ TEST(search_order, S10_local_goroutines_run_before_those_of_the_global_queue) {
         all.done();
       }));
     }
-    inject_all(list, test::from::nowhere);
+    inject_all(list, test::inject_from::nowhere);
     for (int i = 0; i < 3; ++i) all.go([&, i] { order.push_back("local" + std::to_string(i)); });
     all.wait();
     EXPECT_EQ(order, (std::vector<std::string>{"local2", "local0", "local1", "global0", "global1", "global2"}));
@@ -112,9 +112,9 @@ TEST_P(global_batches, S11_an_empty_p_takes_its_share_and_runs_the_first_of_it) 
   std::uint32_t const length = GetParam().length;
   std::uint32_t const batch = GetParam().batch;
   run_with({.max_procs = 1, .local_queue_capacity = GetParam().capacity}, [length, batch] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     test::stay_clear_of_the_global_turn(20);
-    std::uint32_t in_ring = 0;
+    std::uint32_t in_run_queue = 0;
     std::uint32_t in_global = 0;
     std::vector<std::uint32_t> order;
     wait_group all;
@@ -123,16 +123,16 @@ TEST_P(global_batches, S11_an_empty_p_takes_its_share_and_runs_the_first_of_it) 
     for (std::uint32_t i = 0; i < length; ++i) {
       list.push_back(make_unqueued([&, i] {
         if (order.empty()) {
-          in_ring = this_p().queue.size();
+          in_run_queue = this_p().queue.size();
           in_global = this_sched().global_size.load(rt::relaxed);
         }
         order.push_back(i);
         all.done();
       }));
     }
-    inject_all(list, test::from::nowhere);
+    inject_all(list, test::inject_from::nowhere);
     all.wait();
-    EXPECT_EQ(in_ring, batch - 1);
+    EXPECT_EQ(in_run_queue, batch - 1);
     EXPECT_EQ(in_global, length - batch);
     ASSERT_EQ(order.size(), length);
     for (std::uint32_t i = 0; i < batch && i < 10; ++i) EXPECT_EQ(order[i], i) << "in order";

@@ -21,7 +21,7 @@ using test::this_p;
 using test::this_sched;
 
 struct steal_case {
-  int queued;      // goroutines in the victim's ring
+  int queued;      // goroutines in the victim's run queue
   int taken;       // of them, by the thief
   int runs_first;  // the one that the thief runs
 };
@@ -75,7 +75,7 @@ observation watch_a_thief(int queued) {
   return seen;
 }
 
-TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_rings_the_rest) {
+TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_queues_the_rest) {
   test::without_slices const uninterrupted;
   run_at(2, [&] {
     steal_case const expected = GetParam();

@@ -108,7 +108,7 @@ void hold_the_p_for(std::chrono::nanoseconds length) {
 TEST(latency_at_one_p, what_is_measured_begins_when_it_becomes_runnable_and_ends_when_it_runs) {
   test::without_slices const uninterrupted;
   test::run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     std::atomic<rt::G*> waiter{nullptr};
     wait_group event;
     event.add(1);
@@ -117,7 +117,7 @@ TEST(latency_at_one_p, what_is_measured_begins_when_it_becomes_runnable_and_ends
       waiter = &this_g();
       event.wait();
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&event); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&event); }));
     rt::G& g = *waiter.load();
     hold_the_p_for(30ms);  // it waits for the event: that does not count
     {
@@ -150,7 +150,7 @@ TEST(latency_at_one_p, one_that_is_locked_to_its_thread_is_not_measured) {
       event.wait();
       EXPECT_FALSE(this_g().detour.is_timed);
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&event); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&event); }));
     {
       rt::runtime_mark const mark;
       waiter.load()->time_next_turn();

@@ -155,12 +155,13 @@ usage used_in_two_idle_seconds(int procs) {
       sleep_for(50ms);
       return this_sched().idle_procs.load(rt::relaxed) == procs - 1 && this_sched().spinning.load(rt::relaxed) == 0;
     }));
-    long const watchdogs = test::voluntary_switches(test::of_whom::watchdog);  // costs more than all the rest
+    long const watchdogs = test::voluntary_switches(test::counted_threads::watchdog);  // costs more than all the rest
     usage const before = used();
     sleep_for(2s);
     usage const after = used();
     idle.cpu_us = after.cpu_us - before.cpu_us;
-    idle.switches = after.switches - before.switches - (test::voluntary_switches(test::of_whom::watchdog) - watchdogs);
+    idle.switches =
+        after.switches - before.switches - (test::voluntary_switches(test::counted_threads::watchdog) - watchdogs);
   });
   return idle;
 }

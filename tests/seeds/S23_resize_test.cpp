@@ -39,9 +39,9 @@ using test::this_sched;
 
 void stop_and_start() {
   rt::M& m = *rt::current_m();
-  rt::enter(m);
+  rt::enter_runtime(m);
   { rt::stopped_world const world(m); }
-  rt::leave(m);
+  rt::leave_runtime(m);
 }
 
 class resize : public test::at_every_width {};
@@ -181,7 +181,7 @@ TEST(resizing, S23_what_a_removed_p_had_goes_to_the_global_head_in_order) {
     rt::M& m = *rt::current_m();
     rt::Sched& s = m.sched;
     rt::fresh_procs none;
-    rt::enter(m);
+    rt::enter_runtime(m);
     {
       rt::stopped_world const world(m);
       rt::P& other = *s.procs[m.p->id == 0 ? 1 : 0];
@@ -200,7 +200,7 @@ TEST(resizing, S23_what_a_removed_p_had_goes_to_the_global_head_in_order) {
       EXPECT_EQ(goes.status.load(rt::relaxed), rt::p_status::dead);
       EXPECT_TRUE(goes.queue.looks_empty());
     }
-    rt::leave(m);
+    rt::leave_runtime(m);
     all.wait();
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5}));
   });
@@ -315,8 +315,8 @@ TEST_P(resize, S23_many_stop_the_world_at_once) {
   });
 }
 
-// When the world stops, the P of an M whose thread is being made is taken back. The M must not be forgotten, because otherwise every stop
-// would order new threads.
+// When the world stops, the P of an M whose thread is being made is taken back. The M must not be forgotten, because
+// otherwise every stop would order new threads.
 TEST_P(resize, S23_S31_threads_on_their_way_when_the_world_stops_are_not_ordered_again) {
   run([] {
     std::atomic<bool> ends{false};

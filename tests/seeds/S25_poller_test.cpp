@@ -157,7 +157,7 @@ struct activity {
 activity at_rest(rt::Sched& s) {
   EXPECT_TRUE(test::spin_until([&] { return is_at_rest(s); }));
   activity seen{};
-  long const switches = test::voluntary_switches(test::of_whom::others);
+  long const switches = test::voluntary_switches(test::counted_threads::others);
   rt::os::count_calls();
   timespec const some{.tv_sec = 0, .tv_nsec = 200'000'000};
   ::nanosleep(&some, nullptr);
@@ -165,7 +165,7 @@ activity at_rest(rt::Sched& s) {
     seen.calls += rt::os::calls_made(static_cast<rt::os::call>(kind));
   }
   rt::os::clear_faults();
-  seen.switches = test::voluntary_switches(test::of_whom::others) - switches;
+  seen.switches = test::voluntary_switches(test::counted_threads::others) - switches;
   return seen;
 }
 

@@ -17,7 +17,7 @@ namespace thrum {
 namespace {
 
 using namespace std::chrono_literals;
-using test::leave_the_first_thread;
+using test::leave_m0;
 using test::run_at;
 using test::this_sched;
 
@@ -57,7 +57,7 @@ TEST_P(seeds_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
 // An idle program with one sleeper: each sleep of the goroutine costs one sleep in the kernel, and no thread is woken.
 TEST(seeds_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wake) {
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     sleep_for(1ms);
     // One quiet interval out of many is enough, because sysmon looks at a thread that loses its CPU.
     EXPECT_TRUE(test::wait_until([] {
@@ -76,7 +76,7 @@ TEST(seeds_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wa
 
 TEST_P(seeds_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     EXPECT_TRUE(test::wait_until([] {  // until the Ms that searched for work have found none
       sleep_for(2ms);
       rt::Sched const& s = this_sched();

@@ -121,7 +121,7 @@ THRUM_AT_EVERY_WIDTH(stack_sizes);
 
 TEST(stacks, S29_g0_is_the_thread_s_own_stack_and_does_not_grow) {
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     auto const thread = rt::os::current_thread_stack();
     EXPECT_GE(thread.high - thread.low, 1 << 20) << "the pthread default, 8 MB unless ulimit -s says otherwise";
     auto const* const g0 = static_cast<char*>(rt::current_m()->g0.sp);

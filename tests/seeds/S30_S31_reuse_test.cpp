@@ -71,7 +71,7 @@ TEST_P(reuse, SY14_records_that_all_ps_take_and_give_back_are_neither_lost_nor_s
 TEST(reuse, S30_an_m_goes_on_with_the_next_goroutine) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     int const tid = rt::os::current_tid();
     std::set<int> tids;
     std::uint64_t const switches = this_p().counters.switches_via_g0.load(rt::relaxed);

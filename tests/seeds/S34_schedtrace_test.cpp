@@ -94,7 +94,7 @@ TEST_F(schedtrace, S34_TR_01_in_detail_one_line_per_p_thread_and_goroutine_as_go
   std::string const or_nil = "([0-9]+|nil)";
   std::string const flag = "(true|false)";
   std::string const stops =
-      std::getenv("THRUM_CHAOS") == nullptr ? "false" : flag;  // a thread that stops the world rings sysmon's bell
+      std::getenv("THRUM_CHAOS") == nullptr ? "false" : flag;  // a thread that stops the world notifies sysmon
   std::string const rest_of_summary =
       "gcwaiting=" + stops + " nmidlelocked=0 stopwait=0 sysmonwait=false stopping=false\n";
   std::string const p = ": status=[0-4] schedtick=" + number + " syscalltick=" + number + " m=" + or_nil +

@@ -43,7 +43,7 @@ TEST_P(injected, S39_a_list_from_a_p_fills_every_idle_p_at_once) {
         all.done();
       }));
     }
-    inject_all(list, test::from::this_p);
+    inject_all(list, test::inject_from::this_p);
     EXPECT_TRUE(list.empty());
     // The first ones went to the global queue, a P each was started for: they run while this P is kept.
     EXPECT_TRUE(spin_until([&] { return running >= idle; }));
@@ -54,7 +54,7 @@ TEST_P(injected, S39_a_list_from_a_p_fills_every_idle_p_at_once) {
 
 TEST_P(injected, S39_a_list_without_a_p_goes_through_the_global_queue) {
   run([&] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     std::atomic<int> ran{0};
     std::uint64_t before = 0;
     for (auto const& p : this_sched().procs) before += p->counters.global_takes.load(rt::relaxed);
@@ -68,7 +68,7 @@ TEST_P(injected, S39_a_list_without_a_p_goes_through_the_global_queue) {
         all.done();
       }));
     }
-    inject_all(list, test::from::nowhere);
+    inject_all(list, test::inject_from::nowhere);
     all.wait();
     EXPECT_EQ(ran.load(), count);
     std::uint64_t after = 0;
@@ -77,10 +77,10 @@ TEST_P(injected, S39_a_list_without_a_p_goes_through_the_global_queue) {
   });
 }
 
-TEST(injected, S39_at_one_p_a_list_from_the_p_stays_in_its_ring_in_order) {
+TEST(injected, S39_at_one_p_a_list_from_the_p_stays_in_its_run_queue_in_order) {
   test::without_slices const uninterrupted;
   test::run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     test::stay_clear_of_the_global_turn(20);
     std::uint64_t const takes = this_p().counters.global_takes.load(rt::relaxed);
     std::vector<int> order;
@@ -93,7 +93,7 @@ TEST(injected, S39_at_one_p_a_list_from_the_p_stays_in_its_ring_in_order) {
         all.done();
       }));
     }
-    inject_all(list, test::from::this_p);
+    inject_all(list, test::inject_from::this_p);
     EXPECT_EQ(this_p().queue.size(), 10U);
     all.wait();
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));

@@ -27,10 +27,10 @@ struct visits {
 
 void visit_all(visits& seen) {
   rt::M& m = *rt::current_m();
-  rt::enter(m);
+  rt::enter_runtime(m);
   rt::for_each_proc(
       m, [](rt::P& p, void* out) noexcept { ++static_cast<visits*>(out)->of[static_cast<std::size_t>(p.id)]; }, &seen);
-  rt::leave(m);
+  rt::leave_runtime(m);
 }
 
 class safe_points : public test::at_every_width {
@@ -113,14 +113,14 @@ TEST_P(safe_points, S41_what_the_function_wrote_is_seen_by_the_caller) {
     wait_group all;
     for (int i = 0; i < procs(); ++i) all.go([] { thrum::yield(); });
     rt::M& m = *rt::current_m();
-    rt::enter(m);
+    rt::enter_runtime(m);
     rt::for_each_proc(
         m,
         [](rt::P& p, void* out) noexcept {
           static_cast<plain_words*>(out)->of[static_cast<std::size_t>(p.id)] = p.id + 1;
         },
         &written);
-    rt::leave(m);
+    rt::leave_runtime(m);
     for (int i = 0; i < procs(); ++i)
       EXPECT_EQ(written.of[static_cast<std::size_t>(i)], i + 1);  // no atomics: TSan watches
     all.wait();

@@ -21,25 +21,25 @@ class baton {
  public:
   void take() {
     rt::M* m = rt::current_m();
-    rt::enter(*m);
+    rt::enter_runtime(*m);
     std::uintptr_t seen = lying;
     // acquire: what the passer did before is visible
     if (!word_.compare_exchange(seen, nobody, rt::acquire, rt::relaxed)) {
       m = &rt::park(*m, rt::wait_reason::semaphore, commit, this, rt::commit_holds::nothing);
     }
-    rt::leave(*m);
+    rt::leave_runtime(*m);
   }
 
   void pass() {
     rt::M& m = *rt::current_m();
-    rt::enter(m);
+    rt::enter_runtime(m);
     std::uintptr_t seen = nobody;
     if (!word_.compare_exchange(seen, lying, rt::acq_rel, rt::acquire)) {
       THRUM_CHECK(seen != lying);
       word_.store(nobody, rt::relaxed);  // the woken one is ordered by its queue
       rt::ready(m, *reinterpret_cast<rt::G*>(seen));
     }
-    rt::leave(m);
+    rt::leave_runtime(m);
   }
 
  private:

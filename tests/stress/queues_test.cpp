@@ -49,7 +49,7 @@ class list_of_names {
   std::unique_ptr<rt::atomic<std::uint8_t>[]> const crossed_off_;
 };
 
-// (procs, capacity of the rings)
+// (procs, capacity of the run queues)
 class queues : public testing::TestWithParam<std::tuple<int, int>> {
  protected:
   [[nodiscard]] static int procs() { return std::get<0>(GetParam()); }
@@ -61,11 +61,11 @@ class queues : public testing::TestWithParam<std::tuple<int, int>> {
 
 INSTANTIATE_TEST_SUITE_P(at, queues, testing::Combine(testing::Values(1, 2, 8, 64), testing::Values(4, 256)),
                          [](auto const& chosen) {
-                           return "P" + std::to_string(std::get<0>(chosen.param)) + "_ring" +
+                           return "P" + std::to_string(std::get<0>(chosen.param)) + "_queue" +
                                   std::to_string(std::get<1>(chosen.param));
                          });
 
-TEST_P(queues, S07_one_maker_overflows_its_ring_while_others_steal) {
+TEST_P(queues, S07_one_maker_overflows_its_run_queue_while_others_steal) {
   list_of_names names(scaled(500'000, 2000));
   std::uint64_t overflows = 0;
   run([&] {
@@ -134,7 +134,8 @@ TEST_P(queues, S39_crowds_that_are_released_together_run_once_each) {
   EXPECT_EQ(names.faults(), std::pair(std::int64_t{0}, std::int64_t{0}));
 }
 
-// Entries of children that were joined in place stay behind in the rings, and must neither run nor fill them for good.
+// Entries of children that were joined in place stay behind in the run queues, and must neither run nor fill them for
+// good.
 TEST_P(queues, T07_stale_entries_are_dropped_and_the_living_run_once) {
   constexpr std::int64_t brood = 2000;
   std::int64_t const rounds = scaled(100, 2);

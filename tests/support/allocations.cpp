@@ -81,7 +81,7 @@ void guard_the_runtime() {
   static_cast<void>(libc());
   // With link-time optimisation, this may be the only reference that makes the linker take the symbol from the archive,
   // which the asm of current_m names.
-  static_cast<void>(rt::own_m_place());
+  static_cast<void>(rt::address_of_current_m());
   rt::os::trust_the_programs_malloc();
   is_guarding.store(true, rt::relaxed);
 }

@@ -20,8 +20,8 @@ namespace thrum::test {
 
 class bare_sched {
  public:
-  explicit bare_sched(int procs, std::uint32_t capacity = rt::ring_capacity_max, std::uint64_t seed = 1)
-      : bare_sched({.procs = procs, .ring_capacity = capacity, .detect_deadlock = false, .seed = seed}) {}
+  explicit bare_sched(int procs, std::uint32_t capacity = rt::run_queue_capacity_max, std::uint64_t seed = 1)
+      : bare_sched({.procs = procs, .run_queue_capacity = capacity, .detect_deadlock = false, .seed = seed}) {}
 
   explicit bare_sched(rt::settings const& chosen) : s_(std::make_unique<rt::Sched>(chosen)) {
     int const procs = chosen.procs;
@@ -61,7 +61,7 @@ class bare_sched {
     while (rt::global_turn const turn = rt::take_global_one_locked(*s_, p(0))) left.push_back(number_of(turn.plain));
     return left;
   }
-  std::vector<long> drain_ring(int number) {
+  std::vector<long> drain_run_queue(int number) {
     std::vector<long> left;
     while (rt::entry const e = p(number).queue.pop()) left.push_back(number_of(e));
     return left;

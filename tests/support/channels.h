@@ -25,7 +25,7 @@ struct waiters {
 // each of its cases.
 inline waiters waiting_on(detail::channel_handle const& c) {
   rt::M& m = *rt::current_m();
-  rt::enter(m);
+  rt::enter_runtime(m);
   detail::channel& core = *c.core();
   core.lock.acquire();
   auto const length = [](detail::waiter_queue const& queue) {
@@ -35,7 +35,7 @@ inline waiters waiting_on(detail::channel_handle const& c) {
   };
   waiters const result{length(core.receivers), length(core.senders)};
   core.lock.release();
-  rt::leave(m);
+  rt::leave_runtime(m);
   return result;
 }
 

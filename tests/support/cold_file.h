@@ -3,7 +3,7 @@
 
 #include "os/epoll.h"
 #include "os/fault.h"
-#include "os/ring.h"
+#include "os/uring.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include <thrum/file.h>
@@ -77,8 +77,8 @@ class cold_reading : public at_every_width {
 };
 
 // True if this kernel lets the process use io_uring.
-[[nodiscard]] inline bool ring_is_to_be_had() {
-  rt::os::ring tried;
+[[nodiscard]] inline bool uring_is_available() {
+  rt::os::uring tried;
   return rt::os::open_poll() == 0 && tried.open() == 0;
 }
 

@@ -21,8 +21,8 @@ inline rt::Sched& this_sched() { return rt::current_m()->sched; }
 // The calling goroutine is inside the runtime, with a P, while this object lives.
 class inside_runtime {
  public:
-  inside_runtime() { rt::enter(m_); }
-  ~inside_runtime() { rt::leave(m_); }
+  inside_runtime() { rt::enter_runtime(m_); }
+  ~inside_runtime() { rt::leave_runtime(m_); }
   inside_runtime(inside_runtime const&) = delete;
   inside_runtime& operator=(inside_runtime const&) = delete;
 
@@ -62,20 +62,20 @@ rt::G& make_unqueued(F f) {
   return g;
 }
 
-enum class from : bool { this_p, nowhere };
+enum class inject_from : bool { this_p, nowhere };
 
 // Does what the poller or a timer does with a list of goroutines that became runnable.
-inline void inject_all(rt::g_list& list, from where) {
+inline void inject_all(rt::g_list& list, inject_from where) {
   rt::M& m = *rt::current_m();
-  rt::enter(m);
-  rt::inject(m.sched, where == from::this_p ? &m : nullptr, list);
-  rt::leave(m);
+  rt::enter_runtime(m);
+  rt::inject(m.sched, where == inject_from::this_p ? &m : nullptr, list);
+  rt::leave_runtime(m);
 }
 
 // True if a goroutine waits on this wait_group or once and has left its stack. The goroutine enters the bucket under
 // the bucket's lock, and the lock is released only after it has left its stack. Its status is `waiting` a little
 // earlier.
-inline bool somebody_is_parked_on(void const* object) {
+inline bool goroutine_is_parked_on(void const* object) {
   rt::runtime_mark const mark;
   rt::wait_bucket& bucket = this_sched().waiters.bucket_of(object);
   bucket.acquire();
@@ -96,8 +96,8 @@ inline int waiting_for(rt::wait_reason reason) {
 }
 
 // The same for a mutex, whose waiters are found under the address of a byte inside it (mutex::key).
-inline bool somebody_is_parked_on(mutex const* object) {
-  return somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(object) + 1));
+inline bool goroutine_is_parked_on(mutex const* object) {
+  return goroutine_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(object) + 1));
 }
 
 // Makes a goroutine that waits for a mutex while this object lives.
@@ -118,7 +118,7 @@ class waiter_for_mutex {
   waiter_for_mutex(waiter_for_mutex const&) = delete;
   waiter_for_mutex& operator=(waiter_for_mutex const&) = delete;
 
-  [[nodiscard]] bool is_parked() const { return somebody_is_parked_on(&held_); }
+  [[nodiscard]] bool is_parked() const { return goroutine_is_parked_on(&held_); }
   [[nodiscard]] rt::G const& g() const { return *g_.load(); }  // valid when is_parked()
 
  private:
@@ -152,7 +152,7 @@ inline void stay_clear_of_the_global_turn(std::uint32_t ticks) {
 }
 
 // Moves the main goroutine from M0 to another M.
-inline void leave_the_first_thread() {
+inline void leave_m0() {
   while (rt::current_m()->id == 0) {
     auto other = thrum::spawn([] {});
     thrum::yield();
@@ -161,7 +161,7 @@ inline void leave_the_first_thread() {
 }
 
 // True if no M has residents (sched/home.h).
-[[nodiscard]] inline bool nobody_is_at_home() {
+[[nodiscard]] inline bool no_goroutine_is_at_home() {
   rt::Sched& s = this_sched();
   lock_of_sched const guard(s.lock);
   for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {

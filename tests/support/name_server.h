@@ -48,7 +48,7 @@ class name_server {
   }
 
  private:
-  enum class over : std::uint8_t { datagram, stream };
+  enum class transport : std::uint8_t { datagram, stream };
   static constexpr std::size_t head_bytes = 12;
 
   static void put16(std::string& to, unsigned value) {
@@ -57,7 +57,7 @@ class name_server {
   }
 
   // The answer to a question. Empty if the server does not answer.
-  static std::string answer(std::string_view question, over how) {
+  static std::string answer(std::string_view question, transport how) {
     if (question.size() < head_bytes + 5) return {};
     std::size_t end = head_bytes;
     std::string const first(question.substr(head_bytes + 1, static_cast<unsigned char>(question[head_bytes])));
@@ -66,7 +66,7 @@ class name_server {
     end += 5;
     if (first == "silent") return {};
     bool const is_known = first == "two" || first == "four" || first == "big" || first == "late";
-    bool const is_cut = first == "big" && how == over::datagram;
+    bool const is_cut = first == "big" && how == transport::datagram;
     std::string address;
     if (type == 1 && is_known) address = std::string("\x7f\0\0\x01", 4);
     if (type == 28 && first == "two") {
@@ -106,7 +106,7 @@ class name_server {
   }
 
   void reply(std::string_view question, endpoint const& to) {
-    std::string const said = answer(question, over::datagram);
+    std::string const said = answer(question, transport::datagram);
     std::error_code ignored;
     if (!said.empty()) udp_.send_to(said, to, ignored);
   }
@@ -123,7 +123,7 @@ class name_server {
           std::string question(length[0] * 256U + length[1], '\0');
           conn.read_full(question, broken);
           ++asked_by_stream_;
-          std::string said = answer(question, over::stream);
+          std::string said = answer(question, transport::stream);
           std::string head;
           put16(head, static_cast<unsigned>(said.size()));
           conn.write_all(head + said, broken);

@@ -19,21 +19,21 @@ TEST(tls_ticket_keys, TLS_a_key_seals_for_a_day_and_opens_for_a_week_more) {
   ticket_keys keys;
   ticket_key first;
   ticket_key other;
-  EXPECT_EQ(keys.find(first.name.data(), start_ns, other), ticket_keys::found::none);
+  EXPECT_EQ(keys.find(first.name.data(), start_ns, other), ticket_keys::key_age::none);
   ASSERT_TRUE(keys.newest(start_ns, first));
   ASSERT_TRUE(keys.newest(start_ns + ticket_keys::day_ns - 1, other));
   EXPECT_EQ(first.name, other.name);
   EXPECT_EQ(first.cipher, other.cipher);
   EXPECT_EQ(first.mac, other.mac);
-  EXPECT_EQ(keys.find(first.name.data(), start_ns + 1, other), ticket_keys::found::newest);
+  EXPECT_EQ(keys.find(first.name.data(), start_ns + 1, other), ticket_keys::key_age::newest);
 
   ASSERT_TRUE(keys.newest(start_ns + ticket_keys::day_ns, other));
   EXPECT_NE(first.name, other.name);
   EXPECT_NE(first.cipher, other.cipher);
   EXPECT_NE(first.mac, other.mac);
-  EXPECT_EQ(keys.find(first.name.data(), start_ns + ticket_keys::accepted_ns - 1, other), ticket_keys::found::older);
+  EXPECT_EQ(keys.find(first.name.data(), start_ns + ticket_keys::accepted_ns - 1, other), ticket_keys::key_age::older);
   EXPECT_EQ(other.cipher, first.cipher);
-  EXPECT_EQ(keys.find(first.name.data(), start_ns + ticket_keys::accepted_ns, other), ticket_keys::found::none);
+  EXPECT_EQ(keys.find(first.name.data(), start_ns + ticket_keys::accepted_ns, other), ticket_keys::key_age::none);
 }
 
 TEST(tls_ticket_keys, TLS_a_key_is_gone_when_its_place_was_taken) {
@@ -42,7 +42,7 @@ TEST(tls_ticket_keys, TLS_a_key_is_gone_when_its_place_was_taken) {
   ticket_key other;
   ASSERT_TRUE(keys.newest(start_ns, first));
   for (int day = 1; day <= 20; ++day) ASSERT_TRUE(keys.newest(start_ns + day * ticket_keys::day_ns, other));
-  EXPECT_EQ(keys.find(first.name.data(), start_ns, other), ticket_keys::found::none);
+  EXPECT_EQ(keys.find(first.name.data(), start_ns, other), ticket_keys::key_age::none);
 }
 
 class tls_tickets : public test::at_every_width {};

@@ -74,7 +74,7 @@ TEST_P(forked_inside_run, run_returns_when_main_does) {
       bool has_thrown = false;
       try {
         run([&] {
-          if (leaves_its_thread) test::leave_the_first_thread();
+          if (leaves_its_thread) test::leave_m0();
           child = fork_with_a_limit();
           if (throws) throw std::runtime_error("as asked");
         });

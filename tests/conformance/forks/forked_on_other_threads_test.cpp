@@ -39,7 +39,7 @@ TEST_P(forked_on_other_threads, the_child_may_exit) {
         return exit_code_of(child);
       };
       EXPECT_EQ(exits(), as_expected) << "main";
-      test::leave_the_first_thread();
+      test::leave_m0();
       EXPECT_EQ(exits(), as_expected) << "main, on another thread";
       int code = 0;
       blocking([&] { on_another_thread([&] { code = exits(); }); });
@@ -71,7 +71,7 @@ TEST_P(forked_on_other_threads, run_does_not_return_on_another_thread_and_says_s
   on_another_thread([] {
     pid_t child = -1;
     run([&] {
-      test::leave_the_first_thread();
+      test::leave_m0();
       child = fork_with_a_limit();
     });
     if (child == 0) ::_exit(20);

@@ -64,7 +64,7 @@ inline int look_at_everything() {
 inline void fork_from_everywhere() {
   EXPECT_EQ(in_child(look_at_everything), as_expected) << "main";
   EXPECT_EQ(blocking([] { return in_child(look_at_everything); }), as_expected) << "inside a call";
-  test::leave_the_first_thread();
+  test::leave_m0();
   EXPECT_EQ(in_child(look_at_everything), as_expected) << "main, on another thread";
   int code = 0;
   wait_group all;

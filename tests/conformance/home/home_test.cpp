@@ -72,7 +72,7 @@ TEST_P(home, T08_it_goes_on_where_it_parked_whatever_it_waited_for) {
       });
     }
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -96,7 +96,7 @@ TEST_P(home, T08_errno_is_found_under_the_address_it_had) {
 
 TEST_P(home, T08_readied_by_a_timer_the_poller_a_deadline_and_threads_from_outside) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     for (int round = 0; round < scaled(20, 5); ++round) {
       call_at_home([] { sleep_for(1ms); });
       pipe_ends pipe;
@@ -147,7 +147,7 @@ TEST_P(home, T08_thousands_wait_on_few_threads) {
     start.close();
     all.wait();
     EXPECT_LE(num_threads(), 2 * procs() + 8);
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -164,11 +164,11 @@ TEST_P(home, T08_also_the_first_thread_and_one_that_is_locked) {
       call_at_home([] { sleep_for(1ms); });
       EXPECT_TRUE(this_g().detour.is_locked);
     }).join();
-    EXPECT_TRUE(nobody_is_at_home());
-    leave_the_first_thread();
+    EXPECT_TRUE(no_goroutine_is_at_home());
+    leave_m0();
     call_at_home([] { call_at_home([] { sleep_for(1ms); }); });
     blocking([] { call_at_home([] { sleep_for(1ms); }); });
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -177,7 +177,7 @@ TEST_P(home, T08_also_the_first_thread_and_one_that_is_locked) {
 // next home because of the same turn.
 TEST_P(home, T08_many_homes_do_not_pass_a_p_round) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     int const homes = procs() + 40;
     std::atomic<int> inside{0};
     std::atomic<int> back{0};
@@ -198,13 +198,13 @@ TEST_P(home, T08_many_homes_do_not_pass_a_p_round) {
       });
     }
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(home, T08_it_ends_with_the_call_however_that_is_left) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     EXPECT_THROW(call_at_home([] {
                    sleep_for(100us);
                    throw std::runtime_error("from inside");
@@ -218,14 +218,14 @@ TEST_P(home, T08_it_ends_with_the_call_however_that_is_left) {
       });
     });
     left.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(home, T08_others_run_on_the_thread_meanwhile_also_one_that_only_yields) {
   without_slices const uninterrupted;
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     std::atomic<bool> done{false};
     std::atomic<int> at{0};
     chan<int> news;
@@ -250,7 +250,7 @@ TEST_P(home, T08_others_run_on_the_thread_meanwhile_also_one_that_only_yields) {
 TEST_P(home, T08_behind_a_computation_on_its_thread) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     wait_group all;
     for (int i = 0; i < 2 * procs() && i < 8; ++i) {
       all.go([&] {
@@ -265,13 +265,13 @@ TEST_P(home, T08_behind_a_computation_on_its_thread) {
       });
     }
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(home, T08_its_thread_is_not_let_go) {
   run_with({.max_procs = procs(), .idle_thread_after = 5ms}, [] {
-    leave_the_first_thread();
+    leave_m0();
     constexpr int calls = 20;
     chan<int> news;
     wait_group waiters;
@@ -325,7 +325,7 @@ TEST_P(home, T08_a_run_ends_beside_goroutines_that_wait_at_home_or_have_just_bee
 
 TEST_P(home, T08_beside_stops_of_the_world_and_a_changing_number_of_ps) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     std::atomic<bool> stop{false};
     wait_group all;
     for (int i = 0; i < 16; ++i) {
@@ -340,20 +340,20 @@ TEST_P(home, T08_beside_stops_of_the_world_and_a_changing_number_of_ps) {
     for (int i = 0; i < rounds; ++i) {
       set_max_procs(1 + i % procs());
       rt::M& m = *rt::current_m();
-      rt::enter(m);
+      rt::enter_runtime(m);
       { rt::stopped_world const world(m); }
-      rt::leave(m);
+      rt::leave_runtime(m);
       sleep_for(200us);
     }
     stop = true;
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(home, T08_a_dump_shows_it_like_any_other) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     chan<int> news;
     auto waits = spawn([=]() mutable { call_at_home([&] { EXPECT_FALSE(news.recv()); }); });
     EXPECT_TRUE(wait_until([] { return waiting_for(rt::wait_reason::chan_receive) == 1; }));

@@ -58,13 +58,13 @@ void let_one_depend_on_the_other(F blocks) {
   }
   for (pair& its : pairs) its.news.send(1);
   all.wait();
-  EXPECT_TRUE(nobody_is_at_home());
+  EXPECT_TRUE(no_goroutine_is_at_home());
 }
 
 TEST_P(make_way, T08_in_a_call_that_is_announced) {
   for (auto const hint : {blocking_hint::may_be_short, blocking_hint::long_call}) {
     run([hint] {
-      leave_the_first_thread();
+      leave_m0();
       let_one_depend_on_the_other([hint](gate const& door, std::atomic<int>& blocked) {
         blocking(
             [&] {
@@ -79,7 +79,7 @@ TEST_P(make_way, T08_in_a_call_that_is_announced) {
 
 TEST_P(make_way, T08_in_a_call_inside_of_which_it_used_the_runtime) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     let_one_depend_on_the_other([](gate const& door, std::atomic<int>& blocked) {
       blocking([&] {
         sleep_for(100us);  // it may be anywhere after this
@@ -92,7 +92,7 @@ TEST_P(make_way, T08_in_a_call_inside_of_which_it_used_the_runtime) {
 
 TEST_P(make_way, T08_locked_to_its_thread) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     let_one_depend_on_the_other([](gate const& door, std::atomic<int>& blocked) {
       os_thread_lock const lock;
       blocked = rt::os::current_tid();
@@ -104,7 +104,7 @@ TEST_P(make_way, T08_locked_to_its_thread) {
 
 TEST_P(make_way, T08_locked_to_its_thread_and_parked) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     chan<int> news;
     chan<int> answer;
     auto at_home = spawn([=]() mutable {
@@ -125,7 +125,7 @@ TEST_P(make_way, T08_locked_to_its_thread_and_parked) {
 // A call that must block, made at home: others that are at home there would have to wait for it.
 TEST_P(make_way, T08_one_that_is_at_home_has_others_block_for_it) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     let_one_depend_on_the_other([](gate const& door, std::atomic<int>& blocked) {
       call_at_home([&] {
         spawn([&] {
@@ -144,7 +144,7 @@ TEST_P(make_way, T08_one_that_is_at_home_has_others_block_for_it) {
 // And if it blocks itself, it comes back on its thread.
 TEST_P(make_way, T08_one_that_is_at_home_comes_back_to_its_thread_from_a_call) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     wait_group all;
     for (int i = 0; i < 2 * procs(); ++i) {
       all.go([&, i] {
@@ -165,7 +165,7 @@ TEST_P(make_way, T08_one_that_is_at_home_comes_back_to_its_thread_from_a_call) {
 TEST_P(make_way, T08_residents_do_not_spread_over_more_and_more_threads) {
   without_slices const uninterrupted;
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     constexpr int goroutines = 100;
     std::atomic<int> blocked{0};
     std::atomic<int> blocked_max{0};
@@ -186,14 +186,14 @@ TEST_P(make_way, T08_residents_do_not_spread_over_more_and_more_threads) {
     all.wait();
     // On a busy machine a few more are on their way; if they spread it would be one for each goroutine.
     EXPECT_LE(num_threads(), 2 * procs() + blocked_max + goroutines / 4);
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 // With no thread to be had it stays, rather than end the program: what it waits for is not what others could do.
 TEST_P(make_way, T08_at_the_limit_of_threads_it_stays) {
   run_with({.max_procs = procs(), .max_threads = procs() + 2}, [] {
-    leave_the_first_thread();
+    leave_m0();
     wait_group all;
     for (int i = 0; i < 8; ++i) {
       all.go([i] {
@@ -211,9 +211,9 @@ TEST_P(make_way, T08_at_the_limit_of_threads_it_stays) {
 // There are M0 and one thread for all other goroutines, so a goroutine that is locked to the second thread is locked to
 // the home of another goroutine. Calls `locked` when everything is set up.
 template <class F>
-void lock_on_somebodys_home(F locked) {
+void lock_on_m_with_residents(F locked) {
   run_with({.max_procs = 1, .max_threads = 2}, [&] {
-    leave_the_first_thread();
+    leave_m0();
     chan<int> news;
     std::atomic<int> home{0};
     wait_group all;
@@ -230,12 +230,12 @@ void lock_on_somebodys_home(F locked) {
     EXPECT_TRUE(wait_until([] { return num_goroutines() == 2; }));
     news.send(1);
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST(make_way_at_the_limit, T08_one_that_is_locked_stays_when_threads_can_be_had_again) {
-  lock_on_somebodys_home([] {
+  lock_on_m_with_residents([] {
     int const tid = rt::os::current_tid();
     set_max_threads(100);
     for (auto const hint : {blocking_hint::may_be_short, blocking_hint::long_call}) {
@@ -248,8 +248,8 @@ TEST(make_way_at_the_limit, T08_one_that_is_locked_stays_when_threads_can_be_had
   });
 }
 
-TEST(make_way_at_the_limit, T08_one_that_ends_locked_does_not_take_somebodys_home_with_it) {
-  lock_on_somebodys_home([] {});
+TEST(make_way_at_the_limit, T08_one_that_ends_locked_does_not_take_an_m_with_residents_with_it) {
+  lock_on_m_with_residents([] {});
 }
 
 }  // namespace

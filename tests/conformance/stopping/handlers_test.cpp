@@ -300,7 +300,7 @@ TEST_P(changed_mask, the_next_goroutine_on_that_thread_is_preempted) {
         static int const signal = GetParam();
         static std::atomic<bool> computes{false};
         run_at(1, [] {
-          test::leave_the_first_thread();
+          test::leave_m0();
           go([] {
             sigset_t const blocked = only(signal);
             ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);

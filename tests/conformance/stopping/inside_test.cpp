@@ -36,7 +36,7 @@ bool returned_before_release(rt::Sched& s, rt::wait_bucket& bucket, std::atomic<
                              std::atomic<bool> const& returned) {
   bucket.acquire();
   is_held = true;
-  bool const has_begun = test::wait_until([&] { return s.end.leaves_behind() || returned; });
+  bool const has_begun = test::wait_until([&] { return s.end.goroutines_are_left_behind() || returned; });
   auto const until = std::chrono::steady_clock::now() + 100ms;
   while (!returned && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   bool const was_early = !has_begun || returned;

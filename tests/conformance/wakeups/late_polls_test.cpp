@@ -77,7 +77,7 @@ rounds read_beside_a_computing_reader(int count) {
   readers.go([&] {
     for (int i = 0; i < count; ++i) {
       first.take();
-      seen.nudges += s.sysmon.bell() != bell ? 1 : 0;
+      seen.nudges += s.sysmon.notify_word() != bell ? 1 : 0;
       auto const began = clock::now();
       second.put();
       EXPECT_TRUE(spin_until([&] { return second_done > i; }));
@@ -96,7 +96,7 @@ rounds read_beside_a_computing_reader(int count) {
     for (int i = 0; i < count; ++i) {
       EXPECT_TRUE(wait_until(
           [&] { return first_done == i && s.in_poll.load(rt::seq_cst) == 1 && s.idle_procs.load(rt::seq_cst) == 2; }));
-      bell = s.sysmon.bell();
+      bell = s.sysmon.notify_word();
       first.put();
     }
   });
@@ -109,7 +109,7 @@ rounds read_beside_a_computing_reader(int count) {
 TEST(late_polls, a_descriptor_is_watched_soon_beside_a_reader_that_computes) {
   constexpr int count = 15;
   run_at(2, [] {
-    leave_the_first_thread();
+    leave_m0();
     rounds const seen = read_beside_a_computing_reader(count);
     std::cout << "late: " << spread_of(seen.late) << "; " << seen.nudges << " nudges\n";
     if (!limits_count()) return;  // what is delayed at random shows only that the readers go on at all

@@ -57,8 +57,8 @@ struct wake_up {
   std::uint64_t sysmon_looks;  // how often sysmon looked before it woke the idle P
 };
 
-// Ways in which a goroutine makes another one runnable. `wait` ends when the goroutine that called the constructor calls
-// `wake`.
+// Ways in which a goroutine makes another one runnable. `wait` ends when the goroutine that called the constructor
+// calls `wake`.
 class by_sending {
  public:
   void wait() { static_cast<void>(c_.recv()); }
@@ -73,7 +73,7 @@ class by_unlocking {
  public:
   by_unlocking() { lock_.lock(); }
   void wait() { std::lock_guard const guard(lock_); }
-  [[nodiscard]] bool is_waited_for() const { return somebody_is_parked_on(&lock_); }
+  [[nodiscard]] bool is_waited_for() const { return goroutine_is_parked_on(&lock_); }
   void wake() { lock_.unlock(); }
 
  private:
@@ -83,7 +83,7 @@ class by_unlocking {
 class by_releasing {
  public:
   void wait() { permits_.acquire(); }
-  [[nodiscard]] bool is_waited_for() const { return somebody_is_parked_on(&permits_); }
+  [[nodiscard]] bool is_waited_for() const { return goroutine_is_parked_on(&permits_); }
   void wake() { permits_.release(); }
 
  private:
@@ -105,10 +105,10 @@ wake_up wake_up_beside_a_computing_waker() {
   EXPECT_TRUE(wait_until_sysmon_is_slow());
   EXPECT_TRUE(spin_until(others_are_idle));
   this_p().wakes_at_once.store(0, rt::relaxed);  // what the round before has taught it
-  std::uint32_t const bell = s.sysmon.bell();
+  std::uint32_t const word = s.sysmon.notify_word();
   std::uint64_t const looks = s.sysmon.looks.load(rt::relaxed);
   way.wake();
-  wake_up seen{s.sysmon.bell() != bell, 0};
+  wake_up seen{s.sysmon.notify_word() != word, 0};
   EXPECT_TRUE(spin_until([&] { return has_started || !others_are_idle(); }));
   seen.sysmon_looks = s.sysmon.looks.load(rt::relaxed) - looks;
   EXPECT_TRUE(spin_until([&] { return has_started.load(); }));
@@ -123,7 +123,7 @@ void expect_a_soon_start_beside_a_computing_waker() {
   constexpr int rounds = 11;
   for (int const procs : {2, 8}) {
     run_at(procs, [] {
-      leave_the_first_thread();
+      leave_m0();
       int nudges = 0;
       std::vector<std::uint64_t> looks;
       for (int i = 0; i < rounds; ++i) {
@@ -181,7 +181,7 @@ bool yields_to_a_resident_that_keeps_the_p() {
 TEST(late_wakeups, a_goroutine_that_yields_to_a_resident_goes_on_beside_an_idle_p) {
   with_slices_of const slices(10s);  // the end of a slice would help it
   run_at(2, [] {
-    leave_the_first_thread();
+    leave_m0();
     int tries = 0;
     for (int met = 0; met < 10 && !testing::Test::HasFailure(); met += yields_to_a_resident_that_keeps_the_p() ? 1 : 0)
       ASSERT_LT(++tries, 10'000);
@@ -194,7 +194,7 @@ TEST(late_wakeups, a_goroutine_that_yields_to_a_resident_goes_on_beside_an_idle_
 std::int64_t turns_during_a_sleep(int procs) {
   std::vector<std::int64_t> turns_of;
   run_at(procs, [&] {
-    leave_the_first_thread();
+    leave_m0();
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> turns{0};
     wait_group others;
@@ -268,7 +268,7 @@ nanoseconds lateness_of_two_threads() {
 
 TEST(late_timers, a_sleeper_beside_a_system_call_on_the_only_p_wakes_in_time) {
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     std::vector<nanoseconds> late;
     std::vector<nanoseconds> usual;
     for (int i = 0; i < 15; ++i) {
@@ -285,7 +285,7 @@ TEST(late_timers, a_sleeper_beside_a_system_call_on_the_only_p_wakes_in_time) {
 TEST(late_timers, a_sleeper_beside_one_short_system_call_after_another_wakes) {
   with_slices_of const slices(10ms);
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     std::atomic<bool> is_awake{false};
     wait_group sleeper;
     sleeper.go([&] {

@@ -17,7 +17,7 @@ THRUM_AT_WIDTHS(posix_announced_locks, 1, 2, 8);
 
 TEST_P(posix_announced_locks, T08_what_a_neighbour_has_is_not_had_inside_an_announced_call) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     mutex_of_kind wanted(PTHREAD_MUTEX_RECURSIVE);
     chan<int> may_go(0);
     std::atomic<int> home{0};
@@ -41,13 +41,13 @@ TEST_P(posix_announced_locks, T08_what_a_neighbour_has_is_not_had_inside_an_anno
     });
     may_go.send(1);
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(posix_announced_locks, T08_a_condition_waited_for_inside_gives_back_what_was_locked_outside) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
     pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
     bool is_changed = false;
@@ -76,7 +76,7 @@ TEST_P(posix_announced_locks, T08_a_condition_waited_for_inside_gives_back_what_
     call_on_thread(-home, [&] { EXPECT_EQ(::pthread_mutex_trylock(guarded.get()), EBUSY); });
     may_go.send(1);
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
     ::pthread_cond_destroy(&changed);
   });
 }
@@ -106,7 +106,7 @@ TEST_P(posix_announced_locks, T08_it_may_be_locked_inside_and_unlocked_outside_a
       });
     }
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 

@@ -1,7 +1,7 @@
 // pthread_cond_broadcast to a crowd. The waker releases the lock of the bucket in between, so timeouts end, goroutines
 // begin to wait and other threads signal in the middle of it.
 #include "posix/locks/locks.h"
-#include "posix_locks/stand.h"
+#include "posix_locks/lock_waiters.h"
 #include "support/tries.h"
 
 #include <atomic>
@@ -45,14 +45,14 @@ struct gate {
 
 enum class broadcaster : bool { goroutine, thread };
 
-// Broadcasts to many places, in which no goroutine parks. Returns true if a goroutine on the other P held the lock of the
-// bucket when the first place was chosen and the last was not.
+// Broadcasts to many waiters, in which no goroutine parks. Returns true if a goroutine on the other P held the lock of
+// the bucket when the first waiter was chosen and the last was not.
 bool others_have_the_lock_meanwhile(broadcaster which) {
   std::int64_t const count = scaled(20'000, 1'000);
   pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-  std::deque<posix::place> waiters;
+  std::deque<posix::lock_waiter> waiters;
   for (std::int64_t i = 0; i < count; ++i) {
-    EXPECT_TRUE(waiters.emplace_back(&changed, posix::about::condition).enter());
+    EXPECT_TRUE(waiters.emplace_back(&changed, posix::waited_object::condition).enter());
   }
   std::atomic<bool> looks = false;
   std::atomic<bool> is_over = false;
@@ -75,7 +75,7 @@ bool others_have_the_lock_meanwhile(broadcaster which) {
   is_over = true;
   all.wait();
   std::int64_t chosen = 0;
-  for (posix::place& each : waiters) chosen += each.leave() ? 1 : 0;
+  for (posix::lock_waiter& each : waiters) chosen += each.leave() ? 1 : 0;
   EXPECT_EQ(chosen, count);
   return seen;
 }
@@ -94,20 +94,20 @@ TEST(posix_broadcast, lets_others_have_the_lock_while_it_wakes_many_waiters) {
 TEST(posix_broadcast, leaves_a_signal_to_a_goroutine_that_came_after_it_began) {
   run_at(1, [] {
     pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-    posix::address_bucket& bucket = posix::bucket_to_lock(&changed, posix::about::condition);
+    posix::address_bucket& bucket = posix::bucket_to_lock(&changed, posix::waited_object::condition);
     auto const under_lock = [&](auto step) {
       rt::runtime_mark const mark;
       rt::os::lock_guard const guard(bucket.lock);
       step();
     };
-    posix::place before(&changed, posix::about::condition);
+    posix::lock_waiter before(&changed, posix::waited_object::condition);
     ASSERT_TRUE(before.enter());
     posix::bucket_walk walk{&changed, 0, &before, nullptr};
     under_lock([&] {
       walk.until = bucket.entered;
       bucket.walks = &walk;
     });
-    posix::place after(&changed, posix::about::condition);
+    posix::lock_waiter after(&changed, posix::waited_object::condition);
     ASSERT_TRUE(after.enter());
     EXPECT_EQ(::pthread_cond_signal(&changed), 0);
     EXPECT_TRUE(after.is_chosen());
@@ -115,15 +115,15 @@ TEST(posix_broadcast, leaves_a_signal_to_a_goroutine_that_came_after_it_began) {
     EXPECT_FALSE(before.is_chosen()) << "the broadcast is going to choose it";
     EXPECT_TRUE(before.leave()) << "a timeout before the broadcast has come to it changes nothing";
     under_lock([&] {
-      EXPECT_EQ(walk.at, &after) << "the broadcast goes on behind a place that has left";
+      EXPECT_EQ(walk.at, &after) << "the broadcast goes on behind a waiter that has left";
       bucket.walks = nullptr;
     });
     EXPECT_TRUE(after.leave());
   });
 }
 
-// There are as many tokens as goroutines. A goroutine that finds no token because another one was quicker waits a second
-// time, during the broadcast, and is woken by one of the signals.
+// There are as many tokens as goroutines. A goroutine that finds no token because another one was quicker waits a
+// second time, during the broadcast, and is woken by one of the signals.
 TEST(posix_broadcast, takes_no_signal_away_from_goroutines_that_come_meanwhile) {
   for (broadcaster const which : {broadcaster::goroutine, broadcaster::thread}) {
     run_at(4, [&] {

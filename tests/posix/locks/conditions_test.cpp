@@ -66,7 +66,7 @@ TEST_P(posix_conditions, T08_a_queue_between_goroutines_and_threads) {
     all.wait();
     for (std::thread& one : plain) one.join();
     EXPECT_EQ(sum, (goroutines + threads) * each * (each + 1) / 2);
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 

@@ -1,6 +1,6 @@
 // Locks in a child of fork: it has the goroutine that forked, but no scheduler.
 #include "posix/locks/locks.h"
-#include "posix_locks/stand.h"
+#include "posix_locks/lock_waiters.h"
 
 #include <array>
 #include <cerrno>
@@ -84,7 +84,7 @@ void in_child_first() {
 TEST_P(posix_locks_in_children, T04_a_child_of_one_that_has_lost_its_p_enters_nothing) {
   if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer's fork is a long way, and sysmon gives it a P meanwhile";
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     std::array<mutex_of_kind, 2> owned{mutex_of_kind(PTHREAD_MUTEX_RECURSIVE), mutex_of_kind(PTHREAD_MUTEX_ERRORCHECK)};
     std::atomic<bool> stop{false};
     wait_group all;

@@ -46,7 +46,7 @@ TEST_P(posix_mutexes, T08_a_lock_held_over_a_read_that_waits_keeps_only_its_wait
     EXPECT_EQ(::write(pipe.second, "x", 1), 1);
     all.wait();
     EXPECT_EQ(steps, 21);
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -72,7 +72,7 @@ void count_together(int procs, int kind) {
     for (int i = 0; i < goroutines; ++i) all.go([&] { body(true); });
     all.wait();
     for (std::thread& each : plain) each.join();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
   EXPECT_EQ(counter, (goroutines + threads) * rounds);
 }
@@ -328,7 +328,7 @@ TEST_P(posix_mutexes, other_kinds_are_what_they_always_were) {
 
 TEST_P(posix_mutexes, inside_blocking_the_thread_waits) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     std::mutex guarded;
     guarded.lock();
     std::atomic<int> step{0};

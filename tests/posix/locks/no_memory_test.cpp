@@ -38,7 +38,7 @@ class no_records {
 TEST(posix_locks_without_memory, T08_a_waiter_that_cannot_have_the_mutex_passes_it_on) {
   THRUM_SKIP_SO_MANY_MUTEXES();
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
     std::atomic<int> step{0};
     partner const owner([&] {
@@ -63,14 +63,14 @@ TEST(posix_locks_without_memory, T08_a_waiter_that_cannot_have_the_mutex_passes_
       EXPECT_TRUE(wait_until([&] { return refused == 3; })) << refused << " of 3";
     });
     all.wait();
-    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));
+    EXPECT_TRUE(wait_until([] { return no_goroutine_is_at_home(); }));
   });
 }
 
 TEST(posix_locks_without_memory, T08_a_wait_for_a_condition_ends_with_the_mutex) {
   THRUM_SKIP_SO_MANY_MUTEXES();
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
     pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
     std::atomic<bool> is_back{false};
@@ -92,7 +92,7 @@ TEST(posix_locks_without_memory, T08_a_wait_for_a_condition_ends_with_the_mutex)
       EXPECT_TRUE(wait_until([&] { return is_back.load(); }));
     });
     all.wait();
-    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));
+    EXPECT_TRUE(wait_until([] { return no_goroutine_is_at_home(); }));
   });
 }
 

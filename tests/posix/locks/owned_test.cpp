@@ -46,7 +46,7 @@ TEST_P(posix_owned_mutexes, T08_a_recursive_one_keeps_goroutines_of_one_thread_a
     all.wait();
     for (std::thread& each : threads) each.join();
     EXPECT_EQ(counter, 10 * rounds);
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -69,7 +69,7 @@ TEST_P(posix_owned_mutexes, T08_the_owner_stays_on_its_thread_whatever_it_waits_
     }
     for (int i = 0; i < 8; ++i) wakes.send(i);
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -109,12 +109,12 @@ void yield_beside_neighbours(int others) {
     });
   }
   all.wait();
-  EXPECT_TRUE(nobody_is_at_home());
+  EXPECT_TRUE(no_goroutine_is_at_home());
 }
 
 TEST_P(posix_owned_mutexes, T08_an_owner_that_yields_lets_its_neighbours_go_on) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     yield_beside_neighbours(0);
   });
 }
@@ -122,14 +122,14 @@ TEST_P(posix_owned_mutexes, T08_an_owner_that_yields_lets_its_neighbours_go_on) 
 TEST_P(posix_owned_mutexes, T08_and_so_it_does_in_a_crowd) {
   if (procs() > 2) GTEST_SKIP() << "two are a crowd";
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     for (int const others : {300, 301, 500, 501, 700, 1000}) yield_beside_neighbours(others);
   });
 }
 
 TEST_P(posix_owned_mutexes, T08_they_need_not_be_unlocked_in_the_order_in_which_they_were_locked) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     std::recursive_mutex first;
     std::recursive_mutex second;
     wait_group all;
@@ -146,14 +146,14 @@ TEST_P(posix_owned_mutexes, T08_they_need_not_be_unlocked_in_the_order_in_which_
       EXPECT_FALSE(g.keeps_its_m());
     });
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_it_stays_until_it_ends) {
   THRUM_SKIP_SO_MANY_MUTEXES();
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     wait_group all;
     all.go([] {
       std::vector<std::recursive_mutex> many(300);
@@ -165,13 +165,13 @@ TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_it_stays_until_it_
       EXPECT_TRUE(this_g().keeps_its_m());
     });
     all.wait();
-    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));
+    EXPECT_TRUE(wait_until([] { return no_goroutine_is_at_home(); }));
   });
 }
 
 TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     std::recursive_mutex guarded;
     wait_group all;
     all.go([&] {
@@ -202,7 +202,7 @@ TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
       EXPECT_FALSE(g.keeps_its_m());
     });
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -210,7 +210,7 @@ TEST_P(posix_owned_mutexes, T08_and_lock_os_thread_may_come_in_between) {
 TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_where_it_is_locked_to_its_thread) {
   THRUM_SKIP_SO_MANY_MUTEXES();
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     wait_group all;
     all.go([] {
       std::vector<std::recursive_mutex> many(300);
@@ -231,14 +231,14 @@ TEST_P(posix_owned_mutexes, T08_with_more_than_can_be_counted_where_it_is_locked
       EXPECT_EQ(this_g().lock_depth, depth);
     });
     all.wait();
-    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));
+    EXPECT_TRUE(wait_until([] { return no_goroutine_is_at_home(); }));
   });
 }
 
 TEST_P(posix_owned_mutexes, T08_errorcheck_knows_its_owner) {
   THRUM_SKIP_WHAT_IS_WRONG();
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     mutex_of_kind guarded(PTHREAD_MUTEX_ERRORCHECK);
     EXPECT_EQ(::pthread_mutex_unlock(guarded.get()), EPERM);
     chan<int> steps(0);
@@ -264,7 +264,7 @@ TEST_P(posix_owned_mutexes, T08_errorcheck_knows_its_owner) {
     guarded.lock();
     guarded.unlock();
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -272,7 +272,7 @@ TEST_P(posix_owned_mutexes, T08_errorcheck_knows_its_owner) {
 
 TEST_P(posix_owned_mutexes, T08_with_a_changed_mask_another_of_its_thread_is_told_that_it_cannot_have_it) {
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     for (int const kind : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
       int const expected = kind == PTHREAD_MUTEX_RECURSIVE ? EAGAIN : EDEADLK;
       mutex_of_kind guarded(kind);
@@ -299,14 +299,14 @@ TEST_P(posix_owned_mutexes, T08_with_a_changed_mask_another_of_its_thread_is_tol
       guarded.lock();  // it is free
       guarded.unlock();
     }
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(posix_owned_mutexes, T08_what_it_got_with_a_changed_mask_is_its_own_and_keeps_it_on_its_thread) {
   without_slices const uninterrupted;
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     for (int const kind : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
       mutex_of_kind guarded(kind);
       std::atomic<int> step{0};
@@ -342,14 +342,14 @@ TEST_P(posix_owned_mutexes, T08_what_it_got_with_a_changed_mask_is_its_own_and_k
       });
       all.wait();
     }
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(posix_owned_mutexes, T08_a_goroutine_that_ends_with_one_leaves_it_locked) {
   THRUM_SKIP_WHAT_IS_WRONG();
   run([] {
-    leave_the_first_thread();
+    leave_m0();
     mutex_of_kind guarded(PTHREAD_MUTEX_RECURSIVE);
     auto const ends_with_it = [&] {
       wait_group all;
@@ -357,7 +357,7 @@ TEST_P(posix_owned_mutexes, T08_a_goroutine_that_ends_with_one_leaves_it_locked)
       all.wait();
     };
     ends_with_it();
-    EXPECT_TRUE(wait_until([] { return nobody_is_at_home(); }));  // it has told that it is done before it ended
+    EXPECT_TRUE(wait_until([] { return no_goroutine_is_at_home(); }));  // it has told that it is done before it ended
     wait_group all;
     all.go([&] {
       EXPECT_EQ(::pthread_mutex_trylock(guarded.get()), EBUSY);
@@ -428,7 +428,7 @@ TEST_P(posix_owned_mutexes, T08_a_condition_gives_it_to_others_meanwhile) {
       });
     }
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 

@@ -72,7 +72,7 @@ TEST_P(posix_standard_locks, T08_mutexes_with_limits_of_time) {
     guarded.unlock();
     recursive.unlock();
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 

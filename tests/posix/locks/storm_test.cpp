@@ -107,7 +107,7 @@ TEST_P(posix_lock_storm, T08_nothing_is_lost_between_goroutines_and_threads) {
     for (std::uint64_t i = 0; i < 24; ++i) all.go([&, i] { trades(i); });
     all.wait();
     for (std::thread& each : threads) each.join();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
   EXPECT_EQ(all_accounts.sum(), before);
 }

@@ -96,7 +96,7 @@ TEST_P(home_storm, T08_pairs_that_wake_each_other) {
       });
     }
     all.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
@@ -147,23 +147,23 @@ TEST_P(home_storm, T08_beside_goroutines_that_block_lock_and_stop_the_world) {
     others.go([&] {
       while (!stop) {
         rt::M& m = *rt::current_m();
-        rt::enter(m);
+        rt::enter_runtime(m);
         { rt::stopped_world const world(m); }
-        rt::leave(*rt::current_m());
+        rt::leave_runtime(*rt::current_m());
         sleep_for(2ms);
       }
     });
     all.wait();
     stop = true;
     others.wait();
-    EXPECT_TRUE(nobody_is_at_home());
+    EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
 
 TEST_P(home_storm, T08_readied_by_threads_from_outside) {
   run([&] {
     std::int64_t const rounds = scaled(is_long() ? 20'000 : 2'000, 200);
-    leave_the_first_thread();
+    leave_m0();
     chan<int> there;
     chan<int> back;
     std::thread outside([&] {

@@ -99,7 +99,7 @@ TEST(parked_stack, T09_the_unwinder_walks_a_parked_goroutine_from_its_saved_cont
       parked = rt::current_m()->current;
       forever.wait();
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&forever); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&forever); }));
     rt::G const& g = *parked.load();
     std::uintptr_t pcs[100];
     std::size_t const count = rt::walk_stack(rt::registers_of(g.saved), {g.on->low, g.on->top}, pcs, std::size(pcs));
@@ -127,7 +127,7 @@ TEST(parked_stack, T09_a_parked_goroutine_can_be_walked_from_its_saved_context) 
       parked = rt::current_m()->current;
       forever.wait();
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&forever); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&forever); }));
     rt::G const& g = *parked.load();
     rt::stack const& on = *g.on;
     EXPECT_GE(static_cast<char*>(g.saved.sp), on.low);

@@ -6,9 +6,9 @@
 namespace thrum::rt {
 namespace {
 
-TEST(limits, S07_a_ring_holds_256_and_may_be_made_as_small_as_4) {
-  EXPECT_EQ(ring_capacity_max, 256U);
-  EXPECT_EQ(ring_capacity_min, 4U);
+TEST(limits, S07_a_run_queue_holds_256_and_may_be_made_as_small_as_4) {
+  EXPECT_EQ(run_queue_capacity_max, 256U);
+  EXPECT_EQ(run_queue_capacity_min, 4U);
 }
 
 TEST(limits, S09_the_global_queue_has_every_61st_turn) { EXPECT_EQ(global_tick, 61U); }

@@ -29,7 +29,7 @@ bool take(P& p) {
   P* const won = all.take();
   EXPECT_TRUE(won == nullptr || won == &p);
   EXPECT_EQ(all.take(), nullptr);
-  EXPECT_EQ(p.claimed.load(relaxed), claim_for::nobody) << "no M waits";
+  EXPECT_EQ(p.claimed.load(relaxed), claim_for::none) << "no M waits";
   return won != nullptr;
 }
 
@@ -71,7 +71,7 @@ TEST(claims, S14_one_whose_m_comes_back_meanwhile_is_left_to_it) {
   all.settle();
   EXPECT_EQ(all.take(), &stays);
   EXPECT_EQ(all.take(), nullptr);
-  EXPECT_EQ(returns.claimed.load(relaxed), claim_for::nobody);
+  EXPECT_EQ(returns.claimed.load(relaxed), claim_for::none);
   EXPECT_EQ(s.m(0).away_from.load(relaxed), &returns);
 }
 

@@ -82,7 +82,7 @@ TEST_F(m_pools, S20_ms_that_wait_for_a_p_are_not_at_rest) {
   EXPECT_FALSE(pool_.all_are_at_rest());
   pool_.rest_in_place(m);
   EXPECT_TRUE(pool_.all_are_at_rest());
-  pool_.promise(m);
+  pool_.resume(m);
   EXPECT_FALSE(pool_.all_are_at_rest());
   pool_.end_rest(m);
   pool_.queue(m, m_status::queued);
@@ -99,8 +99,8 @@ TEST_F(m_pools, T05_a_paused_m_is_counted_until_a_p_is_promised_to_it) {
   pool_.queue(other, m_status::paused_in_libc);
   EXPECT_EQ(pool_.paused(), 2);
   EXPECT_EQ(pool_.count(m_status::paused_in_libc), 1);
-  pool_.promise(m);
-  pool_.promise(other);
+  pool_.resume(m);
+  pool_.resume(other);
   EXPECT_EQ(pool_.paused(), 0);
   pool_.check();
 }
@@ -160,7 +160,7 @@ TEST_F(m_pools, S38_ms_of_foreign_threads_are_counted_apart) {
 TEST_F(m_pools, S28_an_illegal_change_names_both_states) {
   M& m = awake();
   pool_.rest(m, 0);
-  EXPECT_FATAL(pool_.promise(m), "internal error: M 0 cannot go from idle to promised");
+  EXPECT_FATAL(pool_.resume(m), "internal error: M 0 cannot go from idle to resuming");
 }
 
 TEST_F(m_pools, S20_numbers_that_are_not_those_of_the_ms_end_the_program) {

@@ -25,7 +25,7 @@ class poll_table : public testing::Test {
   g_list event(std::uint32_t what, std::uint64_t data) {
     os::poll_event const one{data, what};
     g_list found;
-    EXPECT_EQ(take_events(&one, 1, this_run, found), bell::silent);
+    EXPECT_EQ(take_events(&one, 1, this_run, found), poll_notified::no);
     return found;
   }
   g_list event(std::uint32_t what) { return event(what, poll_data_of(*d_)); }
@@ -94,10 +94,10 @@ TEST_F(poll_table, NE14_an_event_of_an_earlier_generation_changes_nothing) {
   EXPECT_EQ(event(os::poll_says::readable).size(), 1U);
 }
 
-TEST_F(poll_table, the_bell_is_told_apart) {
-  os::poll_event const both[]{{poll_data_of(*d_), os::poll_says::readable}, {0, os::poll_says::bell}};
+TEST_F(poll_table, a_notification_is_told_apart) {
+  os::poll_event const both[]{{poll_data_of(*d_), os::poll_says::readable}, {0, os::poll_says::notified}};
   g_list found;
-  EXPECT_EQ(take_events(both, 2, this_run, found), bell::rang);
+  EXPECT_EQ(take_events(both, 2, this_run, found), poll_notified::yes);
   EXPECT_EQ(state(poll_side_name::read), event_came);
 }
 

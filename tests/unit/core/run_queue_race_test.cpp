@@ -1,4 +1,4 @@
-// An owner and its thieves on one ring, with threads: every entry is found exactly once.
+// An owner and its thieves on one run queue, with threads: every entry is found exactly once.
 #include "core/run_queue.h"
 #include "support/fake_gs.h"
 #include "support/scale.h"
@@ -16,9 +16,9 @@ namespace {
 using test::fake_gs;
 using test::number_of;
 
-class ring_races : public testing::TestWithParam<std::uint32_t> {};
+class run_queue_races : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(ring_races, S12_SY14_each_goroutine_is_found_exactly_once_by_owner_or_thieves) {
+TEST_P(run_queue_races, S12_SY14_each_goroutine_is_found_exactly_once_by_owner_or_thieves) {
   auto const total = static_cast<std::size_t>(test::scaled(200'000, 2000));
   constexpr int thieves = 9;
   fake_gs gs(total);
@@ -41,7 +41,7 @@ TEST_P(ring_races, S12_SY14_each_goroutine_is_found_exactly_once_by_owner_or_thi
       }
     });
   }
-  // The owner puts in bursts, takes some back, and now and then empties half of a full ring, as an overflow does.
+  // The owner puts in bursts, takes some back, and now and then empties half of a full run queue, as an overflow does.
   std::size_t next = 0;
   while (next < total) {
     if (victim.put(test::push, gs.plain(next)) == run_queue::put_result::done) {
@@ -63,7 +63,7 @@ TEST_P(ring_races, S12_SY14_each_goroutine_is_found_exactly_once_by_owner_or_thi
   EXPECT_EQ(wrong, 0U) << "lost or found twice";
 }
 
-INSTANTIATE_TEST_SUITE_P(capacity, ring_races, testing::Values(4U, 256U), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(capacity, run_queue_races, testing::Values(4U, 256U), testing::PrintToStringParamName());
 
 TEST(runnext_race, S12_owner_and_thief_never_both_get_runnext) {
   std::int64_t const rounds = test::scaled(50'000, 2000);

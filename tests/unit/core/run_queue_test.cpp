@@ -28,12 +28,12 @@ std::vector<long> drain(run_queue& queue) {
   return order;
 }
 
-class rings : public testing::TestWithParam<std::uint32_t> {
+class run_queues : public testing::TestWithParam<std::uint32_t> {
  protected:
   [[nodiscard]] static long capacity() { return static_cast<long>(GetParam()); }
 };
 
-TEST_P(rings, SC_01_every_fill_comes_back_in_order) {
+TEST_P(run_queues, SC_01_every_fill_comes_back_in_order) {
   run_queue queue(GetParam());
   fake_gs gs(GetParam());
   for (long count = 0; count < capacity(); ++count) {
@@ -47,7 +47,7 @@ TEST_P(rings, SC_01_every_fill_comes_back_in_order) {
   }
 }
 
-TEST_P(rings, S07_S08_without_thieves_the_owner_gets_the_same) {
+TEST_P(run_queues, S07_S08_without_thieves_the_owner_gets_the_same) {
   run_queue queue(GetParam());
   queue.set_has_thieves(false);
   fake_gs gs(GetParam() + 2);
@@ -65,7 +65,7 @@ TEST_P(rings, S07_S08_without_thieves_the_owner_gets_the_same) {
   }
 }
 
-TEST_P(rings, S07_a_ring_takes_exactly_its_capacity) {
+TEST_P(run_queues, S07_a_run_queue_takes_exactly_its_capacity) {
   run_queue queue(GetParam());
   fake_gs gs(GetParam() + 1);
   fill(queue, gs, 0, capacity());
@@ -76,7 +76,7 @@ TEST_P(rings, S07_a_ring_takes_exactly_its_capacity) {
   EXPECT_EQ(drain(queue), numbers(1, capacity() + 1));
 }
 
-TEST_P(rings, S07_indices_wrap_around_for_ever) {
+TEST_P(run_queues, S07_indices_wrap_around_for_ever) {
   run_queue queue(GetParam());
   fake_gs gs(2);
   for (long round = 0; round < 10 * capacity(); ++round) {
@@ -85,7 +85,7 @@ TEST_P(rings, S07_indices_wrap_around_for_ever) {
   }
 }
 
-TEST_P(rings, SC_04_the_older_half_of_a_full_ring_can_be_taken_out_in_order) {
+TEST_P(run_queues, SC_04_the_older_half_of_a_full_run_queue_can_be_taken_out_in_order) {
   run_queue queue(GetParam());
   fake_gs gs(GetParam());
   fill(queue, gs, 0, capacity());
@@ -97,7 +97,7 @@ TEST_P(rings, SC_04_the_older_half_of_a_full_ring_can_be_taken_out_in_order) {
   EXPECT_EQ(drain(queue), numbers(capacity() / 2, capacity()));
 }
 
-TEST_P(rings, SC_04_a_ring_that_is_not_full_keeps_its_older_half) {
+TEST_P(run_queues, SC_04_a_run_queue_that_is_not_full_keeps_its_older_half) {
   run_queue queue(GetParam());
   fake_gs gs(GetParam());
   fill(queue, gs, 0, capacity() - 1);
@@ -106,7 +106,7 @@ TEST_P(rings, SC_04_a_ring_that_is_not_full_keeps_its_older_half) {
   EXPECT_EQ(drain(queue), numbers(0, capacity() - 1));
 }
 
-TEST_P(rings, SC_02_S12_a_steal_takes_the_oldest_half_rounded_up_and_runs_the_last_of_them) {
+TEST_P(run_queues, SC_02_S12_a_steal_takes_the_oldest_half_rounded_up_and_runs_the_last_of_them) {
   fake_gs gs(GetParam());
   for (long count = 0; count <= capacity(); ++count) {
     run_queue victim(GetParam());
@@ -120,7 +120,7 @@ TEST_P(rings, SC_02_S12_a_steal_takes_the_oldest_half_rounded_up_and_runs_the_la
   }
 }
 
-TEST_P(rings, S12_a_steal_leaves_runnext_alone) {
+TEST_P(run_queues, S12_a_steal_leaves_runnext_alone) {
   fake_gs gs(1);
   run_queue victim(GetParam());
   run_queue thief(GetParam());
@@ -129,7 +129,7 @@ TEST_P(rings, S12_a_steal_leaves_runnext_alone) {
   EXPECT_EQ(victim.peek_next(), gs.plain(0));
 }
 
-TEST_P(rings, S12_a_thief_whose_indices_have_wrapped_steals_as_well) {
+TEST_P(run_queues, S12_a_thief_whose_indices_have_wrapped_steals_as_well) {
   fake_gs gs(GetParam());
   run_queue victim(GetParam());
   run_queue thief(GetParam());
@@ -144,7 +144,7 @@ TEST_P(rings, S12_a_thief_whose_indices_have_wrapped_steals_as_well) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(capacity, rings, testing::Values(4U, 8U, 64U, 256U), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(capacity, run_queues, testing::Values(4U, 8U, 64U, 256U), testing::PrintToStringParamName());
 
 // --- runnext ---
 
@@ -157,7 +157,7 @@ TEST(runnext, S08_a_newer_one_kicks_the_older_out) {
   EXPECT_FALSE(queue.take_next());
 }
 
-TEST(runnext, S08_it_stands_outside_the_ring_but_counts_as_work) {
+TEST(runnext, S08_it_stands_outside_the_run_queue_but_counts_as_work) {
   run_queue queue(4);
   fake_gs gs(5);
   EXPECT_FALSE(queue.swap_next(test::push, gs.plain(4)));

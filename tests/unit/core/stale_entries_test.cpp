@@ -37,9 +37,9 @@ TEST(claim, T07_a_plain_entry_is_never_stale) {
   }
 }
 
-class full_rings : public testing::TestWithParam<std::uint32_t> {
+class full_run_queues : public testing::TestWithParam<std::uint32_t> {
  protected:
-  full_rings() : queue_(GetParam()), gs_(GetParam()) {
+  full_run_queues() : queue_(GetParam()), gs_(GetParam()) {
     for (std::uint32_t i = 0; i < GetParam(); ++i) static_cast<void>(queue_.put(test::push, gs_.claimable(i)));
   }
 
@@ -58,7 +58,7 @@ class full_rings : public testing::TestWithParam<std::uint32_t> {
   std::vector<long> dropped_;
 };
 
-TEST_P(full_rings, T07_a_full_ring_forgets_the_joined_and_keeps_the_order_of_the_rest) {
+TEST_P(full_run_queues, T07_a_full_run_queue_forgets_the_joined_and_keeps_the_order_of_the_rest) {
   std::vector<long> stale;
   std::vector<long> alive;
   for (std::uint32_t i = 0; i < GetParam(); ++i) {
@@ -72,7 +72,7 @@ TEST_P(full_rings, T07_a_full_ring_forgets_the_joined_and_keeps_the_order_of_the
   EXPECT_EQ(drain(), alive);
 }
 
-TEST_P(full_rings, T07_all_may_be_stale) {
+TEST_P(full_run_queues, T07_all_may_be_stale) {
   for (std::uint32_t i = 0; i < GetParam(); ++i) ASSERT_TRUE(claim(gs_[i]));
   EXPECT_TRUE(drop());
   EXPECT_EQ(dropped_, numbers(0, static_cast<long>(GetParam())));
@@ -80,7 +80,7 @@ TEST_P(full_rings, T07_all_may_be_stale) {
   EXPECT_EQ(queue_.put(test::push, gs_.plain(0)), run_queue::put_result::done);
 }
 
-TEST_P(full_rings, T07_a_few_stale_ones_are_not_worth_the_walk) {
+TEST_P(full_run_queues, T07_a_few_stale_ones_are_not_worth_the_walk) {
   std::uint32_t const few = GetParam() / 4 - 1;
   for (std::uint32_t i = 0; i < few; ++i) ASSERT_TRUE(claim(gs_[i]));
   EXPECT_FALSE(drop()) << "still full: its half has to move";
@@ -88,7 +88,7 @@ TEST_P(full_rings, T07_a_few_stale_ones_are_not_worth_the_walk) {
   EXPECT_EQ(drain(), numbers(0, static_cast<long>(GetParam())));
 }
 
-TEST_P(full_rings, T07_a_quarter_is) {
+TEST_P(full_run_queues, T07_a_quarter_is) {
   std::uint32_t const quarter = GetParam() / 4;
   for (std::uint32_t i = 0; i < quarter; ++i) ASSERT_TRUE(claim(gs_[GetParam() - 1 - i]));
   EXPECT_TRUE(drop());
@@ -96,7 +96,7 @@ TEST_P(full_rings, T07_a_quarter_is) {
   EXPECT_EQ(drain(), numbers(0, static_cast<long>(GetParam() - quarter)));
 }
 
-TEST_P(full_rings, T07_it_works_at_every_position_of_the_ring) {
+TEST_P(full_run_queues, T07_it_works_at_every_position_of_the_run_queue) {
   for (std::uint32_t round = 0; round < 3 * GetParam(); ++round) {
     dropped_.clear();
     static_cast<void>(drain());
@@ -111,7 +111,7 @@ TEST_P(full_rings, T07_it_works_at_every_position_of_the_ring) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(capacity, full_rings, testing::Values(4U, 16U, 256U), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(capacity, full_run_queues, testing::Values(4U, 16U, 256U), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace thrum::rt

@@ -45,7 +45,7 @@ std::set<std::pair<p_status, p_status>> const p_edges = {
 constexpr m_status m_states[] = {
     m_status::threadless,     m_status::starting, m_status::starting_without_p, m_status::awake,     m_status::idle,
     m_status::timekeeper,     m_status::roused,   m_status::in_place,           m_status::queued,    m_status::paused,
-    m_status::paused_in_libc, m_status::promised, m_status::waits_for_end,      m_status::dismissed, m_status::let_go};
+    m_status::paused_in_libc, m_status::resuming, m_status::waits_for_end,      m_status::dismissed, m_status::let_go};
 static_assert(std::size(m_states) == m_statuses);
 
 // The states that may follow each one, as the picture in docs/internals.md shows them.
@@ -55,16 +55,16 @@ std::map<m_status, std::set<m_status>> const m_edges = {
     {m_status::starting_without_p, {m_status::awake, m_status::starting, m_status::threadless}},
     {m_status::awake,
      {m_status::idle, m_status::timekeeper, m_status::in_place, m_status::queued, m_status::paused,
-      m_status::paused_in_libc, m_status::promised, m_status::waits_for_end, m_status::dismissed, m_status::let_go,
+      m_status::paused_in_libc, m_status::resuming, m_status::waits_for_end, m_status::dismissed, m_status::let_go,
       m_status::threadless}},
     {m_status::idle, {m_status::awake, m_status::let_go}},
     {m_status::timekeeper, {m_status::awake, m_status::roused, m_status::idle}},
     {m_status::roused, {m_status::awake}},
-    {m_status::in_place, {m_status::awake, m_status::promised, m_status::dismissed}},
-    {m_status::queued, {m_status::promised, m_status::dismissed}},
-    {m_status::paused, {m_status::promised, m_status::dismissed}},
-    {m_status::paused_in_libc, {m_status::promised, m_status::dismissed}},
-    {m_status::promised, {m_status::awake}},
+    {m_status::in_place, {m_status::awake, m_status::resuming, m_status::dismissed}},
+    {m_status::queued, {m_status::resuming, m_status::dismissed}},
+    {m_status::paused, {m_status::resuming, m_status::dismissed}},
+    {m_status::paused_in_libc, {m_status::resuming, m_status::dismissed}},
+    {m_status::resuming, {m_status::awake}},
     {m_status::waits_for_end, {}},
     {m_status::dismissed, {m_status::waits_for_end}},
     {m_status::let_go, {m_status::threadless}},

@@ -31,7 +31,7 @@ class epoll : public testing::Test {
     clear_faults();
   }
 
-  // What else may be there, such as bells of other tests.
+  // What else may be there, such as notifications by other tests.
   static void drain() {
     poll_event events[poll_events_max];
     while (poll_wait(events, 0) != 0) {
@@ -80,19 +80,19 @@ TEST_F(epoll, an_interrupted_sleep_brings_nothing) {
   EXPECT_EQ(poll_wait(events, -1), 0);
 }
 
-TEST_F(epoll, the_bell_ends_a_sleep_now_or_later_and_each_ring_is_an_event) {
+TEST_F(epoll, a_notification_ends_a_sleep_now_or_later_and_each_is_an_event) {
   poll_event events[poll_events_max];
   for (int round = 0; round < 3; ++round) {
-    ring_poll_bell();
+    notify_poller();
     ASSERT_EQ(poll_wait(events, -1), 1);
-    EXPECT_EQ(events[0].what, poll_says::bell);
+    EXPECT_EQ(events[0].what, poll_says::notified);
   }
-  std::thread other([] { ring_poll_bell(); });
+  std::thread other([] { notify_poller(); });
   EXPECT_EQ(poll_wait(events, -1), 1);
   other.join();
 }
 
-TEST_F(epoll, a_note_rings_the_bell_of_the_thread_that_polls_and_no_other) {
+TEST_F(epoll, a_note_notifies_the_thread_that_polls_and_no_other) {
   note n;
   ASSERT_TRUE(n.begin_poll());
   std::thread waker([&] { n.wake(); });

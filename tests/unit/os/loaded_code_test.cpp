@@ -70,7 +70,7 @@ TEST_F(loaded_code, T03_what_is_no_code_belongs_to_no_object) {
   int const on_the_stack = 0;
   for (std::uintptr_t const word :
        {address_of(nullptr), address_of(on_the_heap.get()), address_of(&on_the_stack), ~std::uintptr_t{0}}) {
-    EXPECT_EQ(owner_of_code(word), code_owner::nobody) << word;
+    EXPECT_EQ(owner_of_code(word), code_owner::none) << word;
     EXPECT_FALSE(is_code_of_the_program(word)) << word;
   }
   EXPECT_FALSE(is_code_of_the_program(address_of(&in_the_program)));
@@ -92,7 +92,7 @@ TEST_F(loaded_code, T03_a_plugin_is_the_program_as_soon_as_it_is_loaded) {
     stays = true;  // a sanitizer may keep it
     ::dlclose(again);
   }
-  EXPECT_EQ(owner_of_code(code), stays ? code_owner::program : code_owner::nobody);
+  EXPECT_EQ(owner_of_code(code), stays ? code_owner::program : code_owner::none);
 }
 
 // As the C library loads the unwinder's library when it first needs it.

@@ -105,7 +105,7 @@ TEST_F(fault_signals, a_fault_that_is_dealt_with_goes_on_where_it_happened) {
   EXPECT_EQ(seen.calls, 1);
   EXPECT_EQ(seen.signal, SIGSEGV);
   EXPECT_EQ(seen.address, page + 5);
-  stack_bounds const stack = current_thread_stack();
+  thread_stack_bounds const stack = current_thread_stack();
   EXPECT_GT(seen.stack_pointer, reinterpret_cast<std::uintptr_t>(stack.low));
   EXPECT_LT(seen.stack_pointer, reinterpret_cast<std::uintptr_t>(stack.high));
   auto const function = reinterpret_cast<std::uintptr_t>(&load);

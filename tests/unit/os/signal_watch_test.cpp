@@ -25,15 +25,15 @@ handler in_force(int number) {
 class signal_watch : public testing::Test {
  protected:
   void SetUp() override {
-    bell = make_signal_bell();
-    ASSERT_GE(bell, 0);
-    ring_signal_bell_at(bell);
+    eventfd = make_signal_eventfd();
+    ASSERT_GE(eventfd, 0);
+    set_signal_eventfd(eventfd);
   }
   void TearDown() override {
-    ring_signal_bell_at(-1);
-    ::close(bell);
+    set_signal_eventfd(-1);
+    ::close(eventfd);
   }
-  int bell = -1;
+  int eventfd = -1;
 };
 
 TEST_F(signal_watch, NE_what_the_program_had_is_in_force_again) {

@@ -161,7 +161,7 @@ TEST(thread, its_name_is_cut_to_what_the_kernel_keeps) {
 }
 
 void expect_inside_stack() {
-  stack_bounds const stack = current_thread_stack();
+  thread_stack_bounds const stack = current_thread_stack();
   auto* const here = static_cast<char*>(__builtin_frame_address(0));
   EXPECT_LT(stack.low, here);
   EXPECT_LT(here, stack.high);

@@ -26,7 +26,7 @@ class announced : public testing::Test {
 
   void expect_in_the_global_queue_and_p1_woken() {
     EXPECT_EQ(s_->idle_procs.load(relaxed), 0);
-    EXPECT_TRUE(s_.m(1).park.is_woken());
+    EXPECT_TRUE(s_.m(1).wake_note.is_woken());
     EXPECT_EQ(s_.m(1).next_p, &s_.p(1));
     EXPECT_EQ(s_.m(0).p, &s_.p(0)) << "which it keeps";
     EXPECT_EQ(s_.drain_global(), numbers(0, 1));
@@ -47,7 +47,7 @@ TEST_F(announced, a_goroutine_that_was_brought_to_a_p_with_requests) {
 
 TEST_F(announced, a_goroutine_that_cannot_make_way_while_the_world_is_to_stop) {
   s_.p(0).attention.store(attend::stop_world, relaxed);
-  home_move its{home_move::to::nobodys_home};
+  home_move its{home_move::move_target::m_without_residents};
   commit_move(s_.m(0), gs_[0], &its);
   EXPECT_FALSE(its.no_thread);
   expect_in_the_global_queue_and_p1_woken();
@@ -64,7 +64,7 @@ TEST_F(announced, a_goroutine_that_cannot_make_way_until_a_paused_one_has_gone_o
     s_->ms.queue(*paused, m_status::paused_in_libc);
   }
   s_.m(1).residents = 1;
-  home_move its{home_move::to::nobodys_home};
+  home_move its{home_move::move_target::m_without_residents};
   commit_move(s_.m(0), gs_[0], &its);
   EXPECT_FALSE(its.no_thread);
   EXPECT_TRUE(s_->wants_spare) << "for the next try";

@@ -30,7 +30,7 @@ std::vector<long> search(bare_sched& s, int count) {
   return order;
 }
 
-TEST(find_runnable, S10_runnext_then_the_ring_then_the_global_queue_then_stealing) {
+TEST(find_runnable, S10_runnext_then_the_run_queue_then_the_global_queue_then_stealing) {
   bare_sched s(2);
   fake_gs gs(10);
   static_cast<void>(s.p(0).queue.swap_next(test::push, gs.plain(0)));
@@ -92,7 +92,7 @@ TEST(find_runnable, S09_sixty_one_ticks_lie_between_two_turns) {
   EXPECT_EQ(between, 61);
 }
 
-TEST(find_runnable, S09_the_turn_of_an_empty_global_queue_is_the_ring_s) {
+TEST(find_runnable, S09_the_turn_of_an_empty_global_queue_is_the_run_queue_s) {
   test::without_slices const uninterrupted;
   bare_sched s(1);
   fake_gs gs(1);
@@ -117,7 +117,7 @@ TEST(find_runnable, S13_a_spinner_that_finds_work_wakes_the_next) {
   s.make_idle(2);
   static_cast<void>(s.p(1).queue.put(test::push, gs.plain(0)));
   EXPECT_EQ(search(s, 1), numbers(0, 1));
-  EXPECT_TRUE(s.m(2).park.is_woken());
+  EXPECT_TRUE(s.m(2).wake_note.is_woken());
   EXPECT_TRUE(s.m(2).spinning);
   EXPECT_EQ(s->spinning.load(relaxed), 1) << "the one that was woken";
   EXPECT_EQ(s->idle_procs.load(relaxed), 0);
@@ -131,7 +131,7 @@ TEST(find_runnable, S13_local_work_is_found_without_spinning_and_wakes_no_thread
   s.put_global(gs.plain(1));
   EXPECT_EQ(search(s, 2), numbers(0, 2));
   EXPECT_EQ(s.p(0).counters.spins.load(relaxed), 0U);
-  EXPECT_FALSE(s.m(1).park.is_woken());
+  EXPECT_FALSE(s.m(1).wake_note.is_woken());
 }
 
 TEST(find_runnable, T07_stale_entries_are_skipped_wherever_they_stand) {
@@ -156,7 +156,7 @@ TEST(find_runnable, S10_the_thief_begins_at_a_random_victim) {
   constexpr int procs = 8;
   std::set<long> first_victims;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    bare_sched s(procs, ring_capacity_max, seed);
+    bare_sched s(procs, run_queue_capacity_max, seed);
     fake_gs gs(procs);
     for (int i = 1; i < procs; ++i)
       static_cast<void>(s.p(i).queue.put(test::push, gs.plain(static_cast<std::size_t>(i))));
@@ -167,7 +167,7 @@ TEST(find_runnable, S10_the_thief_begins_at_a_random_victim) {
 
 TEST(find_runnable, the_seed_decides_the_order_of_stealing) {
   auto const order = [](std::uint64_t seed) {
-    bare_sched s(16, ring_capacity_max, seed);
+    bare_sched s(16, run_queue_capacity_max, seed);
     fake_gs gs(16);
     for (int i = 1; i < 16; ++i) static_cast<void>(s.p(i).queue.put(test::push, gs.plain(static_cast<std::size_t>(i))));
     return search(s, 15);

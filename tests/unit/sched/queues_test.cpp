@@ -40,12 +40,12 @@ TEST_P(overflow, S07_full_ring_sends_its_older_half_and_the_new_g_to_the_global_
   EXPECT_EQ(s->global_size.load(relaxed), 0U);
   EXPECT_EQ(s.p(0).counters.overflows.load(relaxed), 0U);
 
-  make(s, gs, capacity + 1, capacity + 2);  // kicks the one before it out, into a full ring
+  make(s, gs, capacity + 1, capacity + 2);  // kicks the one before it out, into a full run queue
   EXPECT_EQ(s.p(0).counters.overflows.load(relaxed), 1U);
   EXPECT_EQ(s->global_size.load(relaxed), GetParam() / 2 + 1) << "in one batch";
   EXPECT_EQ(s.p(0).queue.size(), GetParam() / 2);
   EXPECT_EQ(number_of(s.p(0).queue.take_next()), capacity + 1);
-  EXPECT_EQ(s.drain_ring(0), numbers(capacity / 2, capacity)) << "the younger half stays, in order";
+  EXPECT_EQ(s.drain_run_queue(0), numbers(capacity / 2, capacity)) << "the younger half stays, in order";
   EXPECT_EQ(s.drain_global(), numbers(0, capacity / 2) + numbers(capacity, capacity + 1))
       << "half, then the kicked out";
 }
@@ -66,11 +66,11 @@ TEST_P(overflow, S07_a_put_at_the_tail_overflows_as_well) {
   bare_sched s(1, GetParam());
   fake_gs gs(GetParam() + 1);
   for (std::size_t i = 0; i <= GetParam(); ++i) put_tail(test::push, s.p(0), gs.plain(i));
-  EXPECT_EQ(s.drain_ring(0), numbers(capacity / 2, capacity));
+  EXPECT_EQ(s.drain_run_queue(0), numbers(capacity / 2, capacity));
   EXPECT_EQ(s.drain_global(), numbers(0, capacity / 2) + numbers(capacity, capacity + 1));
 }
 
-TEST_P(overflow, T07_a_ring_full_of_joined_children_forgets_them_instead) {
+TEST_P(overflow, T07_a_run_queue_full_of_joined_children_forgets_them_instead) {
   bare_sched s(1, GetParam());
   fake_gs gs(GetParam() + 1);
   for (std::size_t i = 0; i < GetParam(); ++i) {
@@ -81,7 +81,7 @@ TEST_P(overflow, T07_a_ring_full_of_joined_children_forgets_them_instead) {
   put_tail(test::push, s.p(0), gs.plain(GetParam()));
   EXPECT_EQ(s->global_size.load(relaxed), 0U);
   EXPECT_EQ(s.p(0).counters.overflows.load(relaxed), 0U);
-  EXPECT_EQ(s.drain_ring(0), numbers(static_cast<long>(GetParam()), static_cast<long>(GetParam()) + 1));
+  EXPECT_EQ(s.drain_run_queue(0), numbers(static_cast<long>(GetParam()), static_cast<long>(GetParam()) + 1));
   EXPECT_GT(s.p(0).free_g_count, 0U) << "the records of the forgotten are reused";
 }
 
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(capacity, overflow, testing::Values(4U, 256U), testing:
 
 // --- S11, SC-07 ---
 
-TEST(global_share, S11_is_the_least_of_length_fair_share_and_half_a_ring) {
+TEST(global_share, S11_is_the_least_of_length_fair_share_and_half_a_run_queue) {
   EXPECT_EQ(global_share(1, 1, 256), 1U);
   EXPECT_EQ(global_share(3, 4, 4), 1U);
   EXPECT_EQ(global_share(3, 1, 4), 2U);
@@ -108,7 +108,7 @@ struct share_case {
 
 class global_batch : public testing::TestWithParam<share_case> {};
 
-TEST_P(global_batch, S11_SC_07_the_first_runs_and_the_rest_goes_to_the_ring) {
+TEST_P(global_batch, S11_SC_07_the_first_runs_and_the_rest_goes_to_the_run_queue) {
   auto const [length, procs, capacity, taken] = GetParam();
   bare_sched s(procs, capacity);
   fake_gs gs(length);
@@ -121,7 +121,7 @@ TEST_P(global_batch, S11_SC_07_the_first_runs_and_the_rest_goes_to_the_ring) {
   EXPECT_EQ(number_of(first), 0);
   EXPECT_EQ(s.p(0).counters.global_takes.load(relaxed), static_cast<std::uint64_t>(taken));
   EXPECT_EQ(s->global_size.load(relaxed), length - static_cast<std::size_t>(taken));
-  EXPECT_EQ(s.drain_ring(0), numbers(1, taken));
+  EXPECT_EQ(s.drain_run_queue(0), numbers(1, taken));
   EXPECT_EQ(s.drain_global(), numbers(taken, static_cast<long>(length)));
 }
 
@@ -158,13 +158,13 @@ TEST(inject, S39_without_a_p_all_go_to_the_global_queue) {
   EXPECT_EQ(s.drain_global(), numbers(0, 10));
 }
 
-TEST(inject, S39_from_a_p_with_no_idle_p_all_go_to_its_own_ring) {
+TEST(inject, S39_from_a_p_with_no_idle_p_all_go_to_its_own_run_queue) {
   bare_sched s(4);
   fake_gs gs(10);
   g_list list = list_of(gs, 10);
   inject(*s, &s.m(0), list);
   EXPECT_EQ(s.drain_global(), numbers(0, 0));
-  EXPECT_EQ(s.drain_ring(0), numbers(0, 10));
+  EXPECT_EQ(s.drain_run_queue(0), numbers(0, 10));
 }
 
 TEST(inject, S39_from_a_p_as_many_as_are_idle_go_to_the_global_queue_with_as_many_ms_started) {
@@ -175,14 +175,14 @@ TEST(inject, S39_from_a_p_as_many_as_are_idle_go_to_the_global_queue_with_as_man
   g_list list = list_of(gs, 10);
   inject(*s, &s.m(0), list);
   EXPECT_EQ(s.drain_global(), numbers(0, 2));
-  EXPECT_EQ(s.drain_ring(0), numbers(2, 10));
+  EXPECT_EQ(s.drain_run_queue(0), numbers(2, 10));
   EXPECT_EQ(s->idle_procs.load(relaxed), 0);
-  EXPECT_TRUE(s.m(1).park.is_woken());
-  EXPECT_TRUE(s.m(3).park.is_woken());
+  EXPECT_TRUE(s.m(1).wake_note.is_woken());
+  EXPECT_TRUE(s.m(3).wake_note.is_woken());
   EXPECT_NE(s.m(1).next_p, nullptr);
   EXPECT_NE(s.m(3).next_p, nullptr);
   EXPECT_NE(s.m(1).next_p, s.m(3).next_p);
-  EXPECT_FALSE(s.m(2).park.is_woken());
+  EXPECT_FALSE(s.m(2).wake_note.is_woken());
 }
 
 TEST(inject, S39_a_short_list_starts_no_more_ms_than_it_has_goroutines) {
@@ -192,7 +192,7 @@ TEST(inject, S39_a_short_list_starts_no_more_ms_than_it_has_goroutines) {
   g_list list = list_of(gs, 1);
   inject(*s, &s.m(0), list);
   EXPECT_EQ(s.drain_global(), numbers(0, 1));
-  EXPECT_EQ(s.drain_ring(0), numbers(0, 0));
+  EXPECT_EQ(s.drain_run_queue(0), numbers(0, 0));
   EXPECT_EQ(s->idle_procs.load(relaxed), 2);
 }
 

@@ -30,12 +30,13 @@ std::vector<bool> where_puts_go(std::uint64_t seed, std::size_t count) {
   fake_gs gs(count);
   std::vector<bool> next;
   for (std::size_t i = 0; i < count; ++i) {
-    bool const says_somebody_can_be_woken = put_next(test::push, s.p(0), gs.plain(i));
+    bool const says_an_m_can_be_woken = put_next(test::push, s.p(0), gs.plain(i));
     entry const in_next = s.p(0).queue.take_next();
-    entry const in_ring = s.p(0).queue.pop();
-    EXPECT_NE(static_cast<bool>(in_next), static_cast<bool>(in_ring)) << "in one of them";
-    EXPECT_EQ(says_somebody_can_be_woken, static_cast<bool>(in_ring)) << "others may take it from the ring at once";
-    EXPECT_EQ(number_of(in_next ? in_next : in_ring), static_cast<long>(i));
+    entry const in_run_queue = s.p(0).queue.pop();
+    EXPECT_NE(static_cast<bool>(in_next), static_cast<bool>(in_run_queue)) << "in one of them";
+    EXPECT_EQ(says_an_m_can_be_woken, static_cast<bool>(in_run_queue))
+        << "others may take it from the run queue at once";
+    EXPECT_EQ(number_of(in_next ? in_next : in_run_queue), static_cast<long>(i));
     next.push_back(static_cast<bool>(in_next));
   }
   return next;
@@ -57,7 +58,7 @@ std::vector<long> overflown(std::uint64_t seed) {
   bare_sched s(randomised(1, seed));
   fake_gs gs(257);
   for (std::size_t i = 0; i < 257; ++i) put_tail(test::push, s.p(0), gs.plain(i));
-  EXPECT_EQ(s.drain_ring(0), numbers(128, 256)) << "the younger half stays, in order";
+  EXPECT_EQ(s.drain_run_queue(0), numbers(128, 256)) << "the younger half stays, in order";
   return s.drain_global();
 }
 
@@ -81,7 +82,7 @@ std::vector<long> injected(injected_by whom, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) list.push_back(gs[i]);
   inject(*s, whom == injected_by::an_m ? &s.m(0) : nullptr, list);
   EXPECT_TRUE(list.empty());
-  return whom == injected_by::an_m ? s.drain_ring(0) : s.drain_global();
+  return whom == injected_by::an_m ? s.drain_run_queue(0) : s.drain_global();
 }
 
 TEST(randomised, S07_S39_in_the_randomised_mode_an_injected_batch_is_shuffled) {

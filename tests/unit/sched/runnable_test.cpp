@@ -58,21 +58,21 @@ class one_idle_p : public testing::Test {
 };
 
 TEST_F(one_idle_p, is_woken_for_a_goroutine_at_the_tail) {
-  make_runnable(s_.m(0), runnable(gs_, 0), goes::tail);
+  make_runnable(s_.m(0), runnable(gs_, 0), queue_place::tail);
   EXPECT_TRUE(is_woken(s_));
 }
 
 TEST_F(one_idle_p, is_woken_for_a_goroutine_in_the_global_queue) {
-  make_runnable(s_.m(0), runnable(gs_, 0), goes::global);
+  make_runnable(s_.m(0), runnable(gs_, 0), queue_place::global);
   EXPECT_TRUE(is_woken(s_));
   EXPECT_EQ(s_->global_size.load(relaxed), 1U);
 }
 
 TEST_F(one_idle_p, is_woken_for_the_second_goroutine_in_runnext) {
-  make_runnable(s_.m(0), runnable(gs_, 0), goes::next);
+  make_runnable(s_.m(0), runnable(gs_, 0), queue_place::next);
   EXPECT_FALSE(is_woken(s_)) << "the wake-up for the first one is put off";
   EXPECT_TRUE(s_.p(0).has_put_off.load(relaxed));
-  make_runnable(s_.m(0), runnable(gs_, 1), goes::next);
+  make_runnable(s_.m(0), runnable(gs_, 1), queue_place::next);
   EXPECT_TRUE(is_woken(s_));
 }
 
@@ -121,11 +121,11 @@ TEST_F(one_idle_p, is_left_alone_by_a_publication_of_nothing) {
 }
 
 TEST_F(one_idle_p, is_woken_for_a_goroutine_that_moves_out_of_runnext) {
-  make_runnable(s_.m(0), runnable(gs_, 0), goes::next);
+  make_runnable(s_.m(0), runnable(gs_, 0), queue_place::next);
   static_cast<void>(s_.p(0).queue.put(test::push, gs_.plain(1)));
   let_others_pass_runnext(s_.p(0));
   EXPECT_TRUE(is_woken(s_));
-  EXPECT_EQ(s_.drain_ring(0), (std::vector<long>{1, 0}));
+  EXPECT_EQ(s_.drain_run_queue(0), (std::vector<long>{1, 0}));
 }
 
 TEST_F(one_idle_p, is_woken_for_what_another_p_takes_from_the_global_queue) {
@@ -138,7 +138,7 @@ TEST_F(one_idle_p, is_woken_for_what_another_p_takes_from_the_global_queue) {
 
 // A resident of an M goes to that M, whichever way it was made runnable.
 TEST_F(one_idle_p, goes_to_the_m_whose_resident_becomes_runnable) {
-  for (goes const where : {goes::next, goes::tail, goes::global}) {
+  for (queue_place const where : {queue_place::next, queue_place::tail, queue_place::global}) {
     bare_sched s(2);
     s.make_idle(1);
     fake_gs gs(1);

@@ -38,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, ways const& w) {
 TEST(ways_to_leave, T11_two_that_yield_switch_straight_to_each_other) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     bool over = false;
     wait_group all;
     all.go([&] {
@@ -57,7 +57,7 @@ TEST(ways_to_leave, T11_two_that_yield_switch_straight_to_each_other) {
 TEST(ways_to_leave, T11_a_goroutine_that_ends_hands_its_stack_to_the_next_without_a_switch) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
     for (int i = 0; i < 10; ++i) thrum::go([] {});
     ways const before = ways::now();
@@ -70,7 +70,7 @@ TEST(ways_to_leave, T11_a_goroutine_that_ends_hands_its_stack_to_the_next_withou
 TEST(ways_to_leave, T11_a_stack_of_another_size_is_not_handed_over) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
     thrum::go([] {});
     thrum::go(stack_size{1 << 20U}, [] {});
@@ -85,7 +85,7 @@ TEST(ways_to_leave, T11_a_stack_of_another_size_is_not_handed_over) {
 TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted_goroutine) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
     wait_group signal;
     signal.add(1);
@@ -101,7 +101,7 @@ TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted
 TEST(ways_to_leave, T11_and_straight_to_one_that_has_begun) {
   test::without_slices const uninterrupted;
   run_at(1, [] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
     wait_group signal;
     signal.add(1);

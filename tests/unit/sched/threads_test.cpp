@@ -61,7 +61,7 @@ TEST(idle_lists, S13_wake_one_starts_an_idle_m_as_a_spinner) {
   bare_sched s(2);
   s.make_idle(1);
   rt::wake_one(*s);
-  EXPECT_TRUE(s.m(1).park.is_woken());
+  EXPECT_TRUE(s.m(1).wake_note.is_woken());
   EXPECT_TRUE(s.m(1).spinning);
   EXPECT_EQ(s.m(1).next_p, &s.p(1));
   EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
@@ -74,7 +74,7 @@ TEST(idle_lists, S13_while_an_m_spins_no_other_is_woken) {
   s->spinning.store(1, rt::relaxed);
   rt::wake_one(*s);
   rt::wake_if_idle(*s);
-  EXPECT_FALSE(s.m(1).park.is_woken());
+  EXPECT_FALSE(s.m(1).wake_note.is_woken());
   EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
 }
 
@@ -95,7 +95,7 @@ TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
   static_cast<void>(s.p(0).queue.put(test::push, gs.plain(0)));
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));
-  EXPECT_TRUE(s.m(1).park.is_woken());
+  EXPECT_TRUE(s.m(1).wake_note.is_woken());
   EXPECT_EQ(s.m(1).next_p, &s.p(0));
   EXPECT_FALSE(s.m(1).spinning);
   EXPECT_EQ(s->idle_procs.load(rt::relaxed), 0);
@@ -131,7 +131,7 @@ TEST(idle_lists, S10_work_anywhere_sees_every_queue) {
   EXPECT_TRUE(rt::work_anywhere(*s)) << "a runnext";
   static_cast<void>(s.p(2).queue.take_next());
   static_cast<void>(s.p(1).queue.put(test::push, gs.plain(1)));
-  EXPECT_TRUE(rt::work_anywhere(*s)) << "a ring";
+  EXPECT_TRUE(rt::work_anywhere(*s)) << "a run queue";
   static_cast<void>(s.p(1).queue.pop());
   s.put_global(gs.plain(2));
   EXPECT_TRUE(rt::work_anywhere(*s)) << "the global queue";

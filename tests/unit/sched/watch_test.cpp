@@ -39,7 +39,7 @@ TEST(watch, S27_sysmon_is_told_of_a_timer_if_the_last_idle_p_is_taken_meanwhile)
   bare_sched s(2);
   fake_gs gs(1);
   std::int64_t const when_ns = set_timer(s, gs[0]);
-  EXPECT_FALSE(see_that_timers_are_watched(*s));
+  EXPECT_FALSE(ensure_timers_are_watched(*s));
   EXPECT_EQ(s->sysmon.looks_by_ns(), when_ns);
 }
 
@@ -47,7 +47,7 @@ TEST(watch, S27_where_a_p_changes_hands_sysmon_is_told_of_the_timers_if_no_p_is_
   bare_sched s(2);
   fake_gs gs(1);
   std::int64_t const when_ns = set_timer(s, gs[0]);
-  EXPECT_FALSE(see_that_all_is_watched(*s));
+  EXPECT_FALSE(ensure_all_is_watched(*s));
   EXPECT_EQ(s->sysmon.looks_by_ns(), when_ns);
 }
 
@@ -57,13 +57,13 @@ TEST(watch, S27_an_m_that_is_started_to_search_owes_a_look_at_the_timers) {
   fake_gs gs(1);
   s.make_idle(1);
   std::int64_t const when_ns = set_timer(s, gs[0]);
-  EXPECT_TRUE(see_that_timers_are_watched(*s));
+  EXPECT_TRUE(ensure_timers_are_watched(*s));
   ASSERT_TRUE(s.m(1).spinning);
-  ASSERT_TRUE(s.m(1).owes_watch);
+  ASSERT_TRUE(s.m(1).watch_check_pending);
   acquire_p(s.m(1), s.p(1));
   s.m(1).spinning = false;
   s->spinning.store(0, relaxed);
-  pay_owed_watch(s.m(1));
+  do_pending_watch_check(s.m(1));
   EXPECT_EQ(s->sysmon.looks_by_ns(), when_ns);
 }
 
@@ -81,8 +81,8 @@ TEST(watch, S27_a_p_that_goes_to_a_paused_goroutine_does_not_end_the_watch) {
     s->ms.queue(s.m(1), m_status::paused);
     put_global_locked(test::push, *s, entry::locked(&paused));
   }
-  EXPECT_TRUE(see_that_timers_are_watched(*s));
-  EXPECT_TRUE(s.m(1).park.is_woken());
+  EXPECT_TRUE(ensure_timers_are_watched(*s));
+  EXPECT_TRUE(s.m(1).wake_note.is_woken());
   EXPECT_EQ(s->idle_procs.load(relaxed), 0) << "an M is made for the other P, and will watch";
   EXPECT_EQ(s->spinning.load(relaxed), 1);
   static_cast<void>(when_ns);

@@ -52,7 +52,7 @@ class in_runtime : public test::fatal_test {
 TEST_F(in_runtime, T01_malloc_with_the_mark_set_ends_the_program) {
   EXPECT_FATAL(test::run_at(1,
                             [] {
-                              rt::enter(*rt::current_m());
+                              rt::enter_runtime(*rt::current_m());
                               std::free(kept(std::malloc(1)));
                             }),
                "T01: malloc inside the runtime, on M 0");
@@ -61,7 +61,7 @@ TEST_F(in_runtime, T01_malloc_with_the_mark_set_ends_the_program) {
 TEST_F(in_runtime, T01_new_and_free_likewise) {
   EXPECT_FATAL(test::run_at(1,
                             [] {
-                              rt::enter(*rt::current_m());
+                              rt::enter_runtime(*rt::current_m());
                               auto const made = std::make_unique<int>(1);
                               kept(made.get());
                             }),
@@ -69,7 +69,7 @@ TEST_F(in_runtime, T01_new_and_free_likewise) {
   EXPECT_FATAL(test::run_at(1,
                             [] {
                               void* const made = kept(std::malloc(1));
-                              rt::enter(*rt::current_m());
+                              rt::enter_runtime(*rt::current_m());
                               std::free(made);
                             }),
                "T01: free inside the runtime");

@@ -92,7 +92,7 @@ TEST_P(barriers, arrive_gives_a_token_and_wait_takes_it) {
       step.wait(std::move(mine));
       passed = true;
     });
-    ASSERT_TRUE(test::wait_until([&] { return waits && test::somebody_is_parked_on(&step); }));
+    ASSERT_TRUE(test::wait_until([&] { return waits && test::goroutine_is_parked_on(&step); }));
     EXPECT_FALSE(passed);
     auto theirs = step.arrive();  // does not wait, and lets the other go
     all.wait();
@@ -175,7 +175,7 @@ TEST(barrier_outside, T12_waiters_of_an_earlier_run_need_no_wake_up) {
   run_at(1, [&] {
     thrum::go([&] { step->arrive_and_wait(); });
     thrum::yield();
-    EXPECT_TRUE(test::somebody_is_parked_on(step.get()));
+    EXPECT_TRUE(test::goroutine_is_parked_on(step.get()));
   });
   auto token = step->arrive();
   step->wait(std::move(token));

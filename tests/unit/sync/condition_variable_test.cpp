@@ -111,7 +111,7 @@ TEST_P(condition_variables, SY_08_a_signal_without_waiters_is_lost) {
       signal.wait(lock);
       woken = true;
     });
-    ASSERT_TRUE(test::wait_until([&] { return waits && test::somebody_is_parked_on(&signal); }));
+    ASSERT_TRUE(test::wait_until([&] { return waits && test::goroutine_is_parked_on(&signal); }));
     for (int i = 0; i < 50; ++i) thrum::yield();
     EXPECT_FALSE(woken);
     guard.lock();  // it has let the mutex go

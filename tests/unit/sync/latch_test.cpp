@@ -53,7 +53,7 @@ TEST_P(latches, all_waiters_are_released_and_none_before) {
         ++passed;
       });
     }
-    ASSERT_TRUE(test::wait_until([&] { return waiting == 100 && test::somebody_is_parked_on(&gate); }));
+    ASSERT_TRUE(test::wait_until([&] { return waiting == 100 && test::goroutine_is_parked_on(&gate); }));
     gate.count_down();
     for (int i = 0; i < 50; ++i) thrum::yield();
     EXPECT_EQ(passed.load(), 0);

@@ -259,7 +259,7 @@ TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_n
   test::without_slices const uninterrupted;
   auto const guard = std::make_unique<mutex>();
   run_at(1, [&] {
-    test::leave_the_first_thread();
+    test::leave_m0();
     guard->lock();
     thrum::go([&] {
       guard->lock();
@@ -294,7 +294,7 @@ TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_
   for (bool const first_outside : {false, true}) {
     auto const guard = std::make_unique<mutex>();
     run_at(1, [&] {
-      test::leave_the_first_thread();
+      test::leave_m0();
       guard->lock();
       thrum::go([&] { guard->lock(); });
       thrum::yield();  // it waits

@@ -108,7 +108,7 @@ TEST_P(semaphores, a_big_request_at_the_head_is_not_overtaken_by_small_ones) {
       order.push_back(4);
       slots.release(4);
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&slots); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&slots); }));
     EXPECT_FALSE(slots.try_acquire()) << "there is one, and a waiter that came first wants it";
     std::atomic<bool> small_came{false};
     all.go([&] {
@@ -218,7 +218,7 @@ TEST(semaphore_outside, T12_permits_that_a_goroutine_never_came_to_take_come_bac
   for (bool const first_outside : {false, true}) {
     auto const slots = std::make_unique<semaphore>();
     run_at(1, [&] {
-      test::leave_the_first_thread();
+      test::leave_m0();
       for (int i = 0; i < 3; ++i) thrum::go([&] { slots->acquire(2); });
       for (int i = 0; i < 10; ++i) thrum::yield();
       slots->release(5);  // two of them are served, the third waits on

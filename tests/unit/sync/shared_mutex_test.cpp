@@ -26,10 +26,10 @@ using test::scaled;
 
 // src/sync/shared_mutex.cpp says by which addresses the waiters are found in the wait table.
 bool a_writer_waits(shared_mutex const& m) {
-  return test::somebody_is_parked_on(reinterpret_cast<char const*>(&m) + 3);
+  return test::goroutine_is_parked_on(reinterpret_cast<char const*>(&m) + 3);
 }
 bool a_reader_waits(shared_mutex const& m) {
-  return test::somebody_is_parked_on(reinterpret_cast<char const*>(&m) + 2);
+  return test::goroutine_is_parked_on(reinterpret_cast<char const*>(&m) + 2);
 }
 
 class shared_mutexes : public test::at_every_width {};
@@ -302,7 +302,7 @@ TEST(shared_mutex_outside, T12_readers_that_were_let_in_and_never_came_are_not_i
   for (bool const first_outside : {false, true}) {
     auto const guard = std::make_unique<shared_mutex>();
     run_at(1, [&] {
-      test::leave_the_first_thread();
+      test::leave_m0();
       guard->lock();
       for (int i = 0; i < 3; ++i) thrum::go([&] { guard->lock_shared(); });
       for (int i = 0; i < 10; ++i) thrum::yield();
@@ -323,7 +323,7 @@ TEST(shared_mutex_outside, T12_a_writer_that_was_let_in_and_never_came_is_not_in
   for (bool const first_outside : {false, true}) {
     auto const guard = std::make_unique<shared_mutex>();
     run_at(1, [&] {
-      test::leave_the_first_thread();
+      test::leave_m0();
       guard->lock_shared();
       for (int i = 0; i < 2; ++i) thrum::go([&] { guard->lock(); });
       for (int i = 0; i < 10; ++i) thrum::yield();

@@ -28,10 +28,10 @@ using test::run_at;
 using test::scaled;
 
 bool a_writer_waits(shared_mutex const& m) {
-  return test::somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(&m) + 3));
+  return test::goroutine_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(&m) + 3));
 }
 bool a_reader_waits(shared_mutex const& m) {
-  return test::somebody_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(&m) + 2));
+  return test::goroutine_is_parked_on(static_cast<void const*>(reinterpret_cast<char const*>(&m) + 2));
 }
 
 class timed_locks : public test::at_every_width {};
@@ -45,7 +45,7 @@ TEST_P(timed_locks, a_mutex_that_is_free_or_comes_free_in_time_is_locked) {
       std::unique_lock const lock(guard, 1h);  // TimedLockable
       EXPECT_TRUE(lock.owns_lock());
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&guard); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&guard); }));
     guard.unlock();
     all.wait();
     EXPECT_TRUE(guard.try_lock_until(clock::now() - 1s)) << "it is free: the time does not matter";
@@ -63,7 +63,7 @@ TEST_P(timed_locks, a_mutex_that_stays_locked_is_given_up_in_time_and_not_before
     EXPECT_FALSE(guard.try_lock_for(-1h));
     EXPECT_FALSE(guard.try_lock_until(clock::now() + 1ms));
     EXPECT_FALSE(guard.try_lock_until(std::chrono::system_clock::now() + 1ms)) << "another clock will do";
-    EXPECT_FALSE(test::somebody_is_parked_on(&guard));
+    EXPECT_FALSE(test::goroutine_is_parked_on(&guard));
     guard.unlock();
     ASSERT_TRUE(guard.try_lock());
     guard.unlock();
@@ -79,7 +79,7 @@ TEST_P(timed_locks, a_time_that_never_comes_is_as_good_as_none) {
     wait_group all;
     all.go([&] { EXPECT_TRUE(guard.try_lock_for(std::chrono::hours::max())); });
     all.go([&] { EXPECT_TRUE(shared.try_lock_shared_until(clock::time_point::max())); });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&guard) && a_reader_waits(shared); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&guard) && a_reader_waits(shared); }));
     guard.unlock();
     shared.unlock();
     all.wait();
@@ -268,10 +268,10 @@ TEST(timed_mutex, one_that_starved_and_gave_up_does_not_hold_others_up) {
 // At P=1 no thread is made meanwhile that would miss the memory.
 TEST(timed_mutex, T10_without_memory_for_a_timer_nothing_has_happened) {
   run_at(1, [] {
-    test::leave_the_first_thread();
-    rt::enter(*rt::current_m());
+    test::leave_m0();
+    rt::enter_runtime(*rt::current_m());
     rt::put_sudog(test::this_p(), rt::take_sudog(test::this_p()));  // the waiter itself is there
-    rt::leave(*rt::current_m());
+    rt::leave_runtime(*rt::current_m());
     mutex guard;
     shared_mutex shared;
     guard.lock();

@@ -163,7 +163,7 @@ bool is_notified_by_a_clock_set_back(std::chrono::milliseconds limit) {
   bool const was_too_late = is_over;
   wall::set_back = std::chrono::nanoseconds(1h).count();
   // The waiter's time is over by the kernel's clock when it wants the mutex back.
-  EXPECT_TRUE(was_too_late || test::wait_until([&] { return test::somebody_is_parked_on(&guard); }));
+  EXPECT_TRUE(was_too_late || test::wait_until([&] { return test::goroutine_is_parked_on(&guard); }));
   ready = true;
   changed.notify_one();
   guard.unlock();

@@ -37,7 +37,7 @@ TEST_P(timed, a_semaphore_is_given_up_in_time_and_not_before) {
     EXPECT_TRUE(slots.try_acquire());
     wait_group all;
     all.go([&] { EXPECT_TRUE(slots.try_acquire_for(1h, 3)); });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&slots); }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&slots); }));
     slots.release(3);
     all.wait();
     EXPECT_FALSE(slots.try_acquire());
@@ -54,7 +54,7 @@ TEST_P(timed, a_big_request_that_gives_up_lets_those_behind_it_go) {
       EXPECT_FALSE(slots.try_acquire_for(50ms, 3));
       gave_up = true;
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::somebody_is_parked_on(&slots) || gave_up; }));
+    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&slots) || gave_up; }));
     for (int i = 0; i < 2; ++i) {
       all.go([&] {
         slots.acquire();
@@ -114,7 +114,7 @@ TEST_P(timed, a_condition_variable_says_whether_it_was_notified_or_the_time_was_
     EXPECT_FALSE(guard.try_lock()) << "it has the mutex again";
     EXPECT_FALSE(changed.wait_for(lock, 1ms, [] { return false; }));
     EXPECT_TRUE(changed.wait_for(lock, 0ms, [] { return true; }));
-    EXPECT_FALSE(test::somebody_is_parked_on(&changed));
+    EXPECT_FALSE(test::goroutine_is_parked_on(&changed));
 
     bool notified = false;
     wait_group all;

@@ -122,7 +122,7 @@ TEST_P(sleeping, S27_a_goroutine_that_sleeps_says_so) {
 // At P=1 no thread is made meanwhile that would miss the memory.
 TEST(sleeping_without_memory, T10_no_memory_for_a_timer_is_an_exception_and_nothing_else) {
   run_at(1, [] {
-    leave_the_first_thread();
+    leave_m0();
     rt::os::inject_fault(rt::os::call::mmap, ENOMEM, 0, rt::os::fault_for_good);
     bool thrown = false;
     try {

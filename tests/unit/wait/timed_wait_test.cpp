@@ -33,7 +33,7 @@ class gate {
   // Whether the object was there in time.
   wait_outcome pass_until(std::int64_t deadline_ns) {
     rt::M& m = *rt::current_m();
-    rt::enter(m);
+    rt::enter_runtime(m);
     rt::sudog& waiter = *rt::take_sudog(*m.p);
     waiter.g = m.current;
     rt::wait_bucket& bucket = m.sched.waiters.bucket_of(this);
@@ -46,7 +46,7 @@ class gate {
     }
     EXPECT_FALSE(waiter.in_race);
     rt::put_sudog(*end.m->p, &waiter);
-    rt::leave(*end.m);
+    rt::leave_runtime(*end.m);
     return end.how;
   }
   wait_outcome pass_for(clock::duration d) { return pass_until((clock::now() + d).time_since_epoch().count()); }
@@ -54,7 +54,7 @@ class gate {
   // Lets one goroutine through. Returns false if no goroutine waited.
   bool open() {
     rt::M& m = *rt::current_m();
-    rt::enter(m);
+    rt::enter_runtime(m);
     rt::wait_bucket& bucket = m.sched.waiters.bucket_of(this);
     bucket.acquire();
     bool more = false;
@@ -62,7 +62,7 @@ class gate {
     rt::G* const g = first == nullptr ? nullptr : first->g;
     bucket.release();
     if (g != nullptr) rt::ready(m, *g);
-    rt::leave(m);
+    rt::leave_runtime(m);
     return g != nullptr;
   }
 };
@@ -154,10 +154,10 @@ TEST_P(timed_waits, S26_the_race_of_waker_and_timer_has_one_winner) {
 // At P=1 no thread is made meanwhile that would miss the memory.
 TEST(timed_waits_without_memory, T10_without_memory_for_the_timer_nothing_has_happened) {
   run_at(1, [] {
-    leave_the_first_thread();
-    rt::enter(*rt::current_m());
+    leave_m0();
+    rt::enter_runtime(*rt::current_m());
     rt::put_sudog(this_p(), rt::take_sudog(this_p()));  // the waiter itself is there
-    rt::leave(*rt::current_m());
+    rt::leave_runtime(*rt::current_m());
     gate g;
     rt::os::inject_fault(rt::os::call::mmap, ENOMEM, 0, rt::os::fault_for_good);
     EXPECT_EQ(g.pass_for(1ms), wait_outcome::no_memory);

@@ -49,20 +49,20 @@
 // goroutine that never waits could keep the mutex from the waiters that share its thread.
 //
 // A goroutine in user code that chooses a waiter makes it ready itself. Any other thread that chooses may be one that
-// must not wait for a P, in a signal handler, or about to end. As close does (posix/watch.h), it marks the place with
-// signals blocked and rings the bell, and the M that polls wakes the waiter. Inside the runtime, where the thread may
-// hold the bucket's lock, it only notes the bucket. Then all waiters in that bucket are woken and try.
+// must not wait for a P, in a signal handler, or about to end. As close does (posix/watch.h), it marks the waiter with
+// signals blocked and notifies the inner poll, and the M that polls wakes the waiter. Inside the runtime, where the
+// thread may hold the bucket's lock, it only notes the bucket. Then all waiters in that bucket are woken and try.
 //
 // Condition variables have buckets of the same kind. A goroutine enters, unlocks the mutex, parks until it is chosen,
 // and locks the mutex. A thread that changes what the goroutine waits for does so under the mutex, so after that
 // unlock, and therefore finds the goroutine in the bucket. The goroutine leaves its place under the bucket's lock and
 // sees there whether it was chosen. So a timeout takes no signal away from other waiters.
 //
-// A broadcast has many waiters, and so may the bell, so both visit a bucket in chunks and release its lock in between
-// (bucket_walk). A broadcast wakes the waiters that were in the bucket when it began, and counts as done from that
-// moment: goroutines that enter meanwhile wait for the next one, a signal passes over the waiters that the broadcast
-// has yet to choose, and such a waiter was signalled even if its time is over before it is chosen. Otherwise a signal
-// could be spent on a waiter that is woken anyway, and a goroutine that came later would wait for ever.
+// A broadcast has many waiters, and so may a notification, so both visit a bucket in chunks and release its lock in
+// between (bucket_walk). A broadcast wakes the waiters that were in the bucket when it began, and counts as done from
+// that moment: goroutines that enter meanwhile wait for the next one, a signal passes over the waiters that the
+// broadcast has yet to choose, and such a waiter was signalled even if its time is over before it is chosen. Otherwise
+// a signal could be spent on a waiter that is woken anyway, and a goroutine that came later would wait for ever.
 #pragma once
 
 #include "base/atomic.h"
@@ -83,27 +83,27 @@
 
 namespace thrum::posix {
 
-// A visit of all places that were in a bucket when it began. The thread that walks releases the bucket's lock between
-// chunks, so places may enter and leave meanwhile. It lives on that thread's stack. All fields are under the lock.
+// A visit of all waiters that were in a bucket when it began. The thread that walks releases the bucket's lock between
+// chunks, so waiters may enter and leave meanwhile. It lives on that thread's stack. All fields are under the lock.
 struct bucket_walk {
   void const* broadcast_to;  // it chooses all waiters for this address; nullptr if it is no broadcast
-  std::uint64_t until;       // the number of the last place that it visits
-  place* at;                 // the place that it visits next. A place that leaves moves it on
+  std::uint64_t until;       // the number of the last waiter that it visits
+  lock_waiter* at;           // the waiter that it visits next. A waiter that leaves moves it on
   bucket_walk* next;
 };
 
 enum class how_many : bool { one, all };
 
-// The place of one waiting goroutine, for the length of a call. Used on a goroutine, in user code, at home
+// One waiting goroutine in a bucket, for the length of a call. Used on a goroutine, in user code, at home
 // (sched/home.h).
-class place {
+class lock_waiter {
  public:
-  place(void const* address, about what) noexcept;
-  ~place() { THRUM_DCHECK(!is_in_bucket_); }
-  place(place const&) = delete;
-  place& operator=(place const&) = delete;
+  lock_waiter(void const* address, waited_object what) noexcept;
+  ~lock_waiter() { THRUM_DCHECK(!is_in_bucket_); }
+  lock_waiter(lock_waiter const&) = delete;
+  lock_waiter& operator=(lock_waiter const&) = delete;
 
-  // Enters the bucket. Returns false, without entering, if there is no bell with which it could be woken.
+  // Enters the bucket. Returns false, without entering, if there is no inner poll by which it could be woken.
   [[nodiscard]] bool enter() noexcept;
 
   // Calls tries() under the bucket's lock, inside the runtime. Leaves the bucket if the result is not EBUSY, or if this
@@ -112,7 +112,7 @@ class place {
   template <class Try>
   [[nodiscard]] int attempt(last_time is_last, Try tries) noexcept {
     rt::M& m = *rt::current_m();
-    rt::enter(m);
+    rt::enter_runtime(m);
     rt::g_list runnable;
     int result = 0;
     {
@@ -123,7 +123,7 @@ class place {
       if (result != 0 && !is_in_bucket_) choose_another(runnable);
     }
     rt::ready_all(m, runnable);
-    rt::leave(m);
+    rt::leave_runtime(m);
     return result;
   }
 
@@ -136,7 +136,7 @@ class place {
   bool leave() noexcept;
 
  private:
-  friend class places;
+  friend class lock_waiters;
   // under the bucket's lock
   void forget_choice() noexcept;
   void leave_locked() noexcept;
@@ -146,12 +146,12 @@ class place {
   rt::M const& home_;
   rt::Sched& run_;
   std::uint32_t const epoch_;  // the run's
-  about const what_;
+  waited_object const what_;
   address_bucket& bucket_;
   // under the bucket's lock
-  place* before_ = nullptr;
-  place* next_ = nullptr;
-  std::uint64_t number_ = 0;  // how many places had entered the bucket when this one had
+  lock_waiter* before_ = nullptr;
+  lock_waiter* next_ = nullptr;
+  std::uint64_t number_ = 0;  // how many waiters had entered the bucket when this one had
   bool is_in_bucket_ = false;
   bool is_chosen_ = false;
   bool is_called_ = false;  // the M that polls has to wake it
@@ -161,21 +161,21 @@ class place {
 };
 
 // Chooses waiters for this address, if there are any.
-void choose_slow(void const* address, about what, how_many count) noexcept;
+void choose_slow(void const* address, waited_object what, how_many count) noexcept;
 
 // Says that a mutex at this address was unlocked. May be called anywhere.
 inline void was_unlocked(void const* address) noexcept {
-  rt::store_load_fence();  // pairs with place::enter
-  // acquire pairs with places::enter: the waiter has set the process of waiters (posix/watch.h) before it entered
-  if (bucket_of(address, about::mutex).first.load(rt::acquire) != nullptr) [[unlikely]]
-    choose_slow(address, about::mutex, how_many::one);
+  rt::store_load_fence();  // pairs with lock_waiter::enter
+  // acquire pairs with lock_waiters::enter: the waiter has set the process of waiters (posix/watch.h) before it entered
+  if (bucket_of(address, waited_object::mutex).first.load(rt::acquire) != nullptr) [[unlikely]]
+    choose_slow(address, waited_object::mutex, how_many::one);
 }
 
 // Says that a condition variable at this address was signalled. There is no barrier, because each waiter has held the
 // mutex before it waited.
 inline void was_signalled(void const* address, how_many count) noexcept {
-  if (bucket_of(address, about::condition).first.load(rt::acquire) != nullptr) [[unlikely]]  // acquire as above
-    choose_slow(address, about::condition, count);
+  if (bucket_of(address, waited_object::condition).first.load(rt::acquire) != nullptr) [[unlikely]]  // acquire as above
+    choose_slow(address, waited_object::condition, count);
 }
 
 // --- unlocked unseen: (d) ---

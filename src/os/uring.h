@@ -19,19 +19,19 @@ struct io_uring_cqe;
 
 namespace thrum::rt::os {
 
-inline constexpr unsigned ring_questions_max = 1024;
+inline constexpr unsigned uring_questions_max = 1024;
 
-struct ring_answer {
-  void* who;   // as given to ask()
+struct uring_answer {
+  void* tag;   // as given to ask()
   int result;  // 1: the byte is in memory; 0: the file ends before it; or -errno
 };
 
-class ring {
+class uring {
  public:
-  constexpr ring() noexcept = default;
-  ~ring() { close(); }
-  ring(ring const&) = delete;
-  ring& operator=(ring const&) = delete;
+  constexpr uring() noexcept = default;
+  ~uring() { close(); }
+  uring(uring const&) = delete;
+  uring& operator=(uring const&) = delete;
 
   // Returns 0 or the errno, such as ENOSYS or EPERM if the kernel or a sandbox does not allow io_uring. The poller must
   // be open.
@@ -45,8 +45,8 @@ class ring {
 
   // --- for the one thread that asks ---
 
-  // Prepares a question. At most ring_questions_max questions may be without an answer.
-  void ask(int fd, std::uint64_t offset, void* who) noexcept;
+  // Prepares a question. At most uring_questions_max questions may be without an answer.
+  void ask(int fd, std::uint64_t offset, void* tag) noexcept;
   // Gives the prepared questions to the kernel. Returns how many it did not take; these are the last ones, and they are
   // dropped.
   [[nodiscard]] unsigned hand_in() noexcept;
@@ -54,7 +54,7 @@ class ring {
   // --- for any thread, one at a time ---
 
   // Writes at most `room` answers to `out` and returns their number.
-  [[nodiscard]] int take_answers(ring_answer* out, int room) noexcept;
+  [[nodiscard]] int take_answers(uring_answer* out, int room) noexcept;
 
  private:
   void unmap() noexcept;
@@ -77,6 +77,6 @@ class ring {
 };
 
 // Whether the kernel may have made worker threads for io_uring, which /proc lists as threads of the process (T13).
-[[nodiscard]] bool ring_was_used() noexcept;
+[[nodiscard]] bool uring_was_used() noexcept;
 
 }  // namespace thrum::rt::os

@@ -39,17 +39,17 @@ using test::wait_until;
 
 constexpr std::size_t page_bytes = cold_file::page_bytes;
 
-class file_ring : public test::cold_reading {
+class file_uring : public test::cold_reading {
  protected:
   void SetUp() override {
     test::cold_reading::SetUp();
-    if (!test::ring_is_to_be_had()) GTEST_SKIP() << "this kernel has no io_uring for us";
+    if (!test::uring_is_available()) GTEST_SKIP() << "this kernel has no io_uring for us";
   }
 
   // From here on nothing seems to be in memory, whatever the file system does, for this many reads that wait.
   static void nothing_is_in_memory(std::uint64_t times = 1) { inject_fault(call::memory_read, EAGAIN, 0, times); }
 };
-THRUM_AT_EVERY_WIDTH(file_ring);
+THRUM_AT_EVERY_WIDTH(file_uring);
 
 // What pread says: bytes, or -errno.
 struct answer {
@@ -89,7 +89,7 @@ answer by_read_at(file& in, std::size_t bytes, std::uint64_t offset) {
   return {error ? -error.value() : got, room.beginning(got)};
 }
 
-TEST_P(file_ring, NE_reads_are_the_same_as_pread_while_pages_come_and_go) {
+TEST_P(file_uring, NE_reads_are_the_same_as_pread_while_pages_come_and_go) {
   constexpr std::size_t bytes = 300 * page_bytes + 123;
   cold_file const data(bytes);
   auto const seed = std::random_device{}();
@@ -122,7 +122,7 @@ TEST_P(file_ring, NE_reads_are_the_same_as_pread_while_pages_come_and_go) {
   });
 }
 
-TEST_P(file_ring, NE_a_hundred_cold_reads_at_once_keep_no_threads) {
+TEST_P(file_uring, NE_a_hundred_cold_reads_at_once_keep_no_threads) {
   constexpr int readers = 100;
   cold_file const data(readers * page_bytes);
   auto const read_all = [&](file& in, wait_group& all) {
@@ -136,7 +136,7 @@ TEST_P(file_ring, NE_a_hundred_cold_reads_at_once_keep_no_threads) {
   };
   run_without_threads([&] {
     auto in = data.open_cold();
-    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);
+    inject_fault(call::uring_answers, EAGAIN, 0, fault_for_good);
     nothing_is_in_memory(readers);
     wait_group all;
     read_all(in, all);
@@ -162,7 +162,7 @@ TEST_P(file_ring, NE_a_hundred_cold_reads_at_once_keep_no_threads) {
   }
 }
 
-TEST_P(file_ring, NE_errors_and_ends_are_those_of_pread) {
+TEST_P(file_uring, NE_errors_and_ends_are_those_of_pread) {
   cold_file const data(3 * page_bytes + 10);
   auto const fifo = data.path() + ".fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -204,7 +204,7 @@ TEST_P(file_ring, NE_errors_and_ends_are_those_of_pread) {
   std::filesystem::remove(fifo);
 }
 
-TEST_P(file_ring, NE_the_stats_tell_the_ways_and_iouringoff_leaves_the_ring_alone) {
+TEST_P(file_uring, NE_the_stats_tell_the_ways_and_iouringoff_leaves_the_uring_alone) {
   cold_file const data(4 * page_bytes);
   auto const read_three = [&] {
     auto in = data.open_cold();
@@ -224,11 +224,11 @@ TEST_P(file_ring, NE_the_stats_tell_the_ways_and_iouringoff_leaves_the_ring_alon
     rt::os::count_calls();
     read_three();
     EXPECT_EQ(read_stats().file_reads_waited + read_stats().file_reads_handed_off, 0U);
-    EXPECT_EQ(rt::os::calls_made(call::memory_read) + rt::os::calls_made(call::ring_setup), 0U);
+    EXPECT_EQ(rt::os::calls_made(call::memory_read) + rt::os::calls_made(call::uring_setup), 0U);
   });
 }
 
-TEST_P(file_ring, NE_a_goroutine_that_keeps_its_thread_reads_on_it) {
+TEST_P(file_uring, NE_a_goroutine_that_keeps_its_thread_reads_on_it) {
   cold_file const data(4 * page_bytes);
   run_without_threads([&] {
     auto in = data.open_cold();
@@ -248,7 +248,7 @@ TEST_P(file_ring, NE_a_goroutine_that_keeps_its_thread_reads_on_it) {
   });
 }
 
-TEST_P(file_ring, NE_the_end_of_a_run_leaves_nothing_of_reads_under_way) {
+TEST_P(file_uring, NE_the_end_of_a_run_leaves_nothing_of_reads_under_way) {
   cold_file const data(64 * page_bytes);
   run([&] { static_cast<void>(data.open_cold()); });
   int const before = test::open_descriptors();
@@ -274,34 +274,34 @@ TEST_P(file_ring, NE_the_end_of_a_run_leaves_nothing_of_reads_under_way) {
   }
 }
 
-TEST_P(file_ring, NE_a_disk_that_does_not_answer_does_not_keep_the_run_from_ending) {
+TEST_P(file_uring, NE_a_disk_that_does_not_answer_does_not_keep_the_run_from_ending) {
   cold_file const data(4 * page_bytes);
   auto in = data.open_cold();
   std::array<char, 10> bytes{};  // the goroutine that is left behind will not touch it
   run_without_threads([&] {
-    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);
+    inject_fault(call::uring_answers, EAGAIN, 0, fault_for_good);
     nothing_is_in_memory();
     go([&] { in.read_at(bytes, 0); });
-    ASSERT_TRUE(wait_until([&] { return rt::os::calls_made(call::ring_answers) != 0; }));
+    ASSERT_TRUE(wait_until([&] { return rt::os::calls_made(call::uring_answers) != 0; }));
   });
   clear_faults();
   run_without_threads([&] {
     nothing_is_in_memory();
-    EXPECT_EQ(in.read_at(bytes, 5), 10U) << "the next run has a ring of its own";
+    EXPECT_EQ(in.read_at(bytes, 5), 10U) << "the next run has a uring of its own";
     EXPECT_EQ(read_stats().file_reads_waited, 1U);
   });
 }
 
-TEST_P(file_ring, NE_a_file_that_is_closed_beside_a_reader_is_closed_after_it) {
+TEST_P(file_uring, NE_a_file_that_is_closed_beside_a_reader_is_closed_after_it) {
   if (rt::with_tsan) GTEST_SKIP() << "closing beside a reader is a race by design, and is said to be";
   cold_file const data(4 * page_bytes);
   run_without_threads([&] {
     auto in = data.open_cold();
     auto other = data.open_cold();
-    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);
+    inject_fault(call::uring_answers, EAGAIN, 0, fault_for_good);
     nothing_is_in_memory();
     auto reader = spawn([&] { return by_read_at(in, 10, 20); });
-    ASSERT_TRUE(wait_until([&] { return rt::os::calls_made(call::ring_answers) != 0; }));
+    ASSERT_TRUE(wait_until([&] { return rt::os::calls_made(call::uring_answers) != 0; }));
     int const number = in.native_handle();
     std::atomic<bool> is_closed{false};
     auto closer = spawn([&] {
@@ -319,14 +319,14 @@ TEST_P(file_ring, NE_a_file_that_is_closed_beside_a_reader_is_closed_after_it) {
   });
 }
 
-TEST_P(file_ring, NE_a_file_that_is_cut_short_while_it_is_waited_for_has_ended) {
+TEST_P(file_uring, NE_a_file_that_is_cut_short_while_it_is_waited_for_has_ended) {
   cold_file const data(4 * page_bytes);
   run_without_threads([&] {
     auto in = data.open_cold();
-    inject_fault(call::ring_answers, EAGAIN, 0, fault_for_good);
+    inject_fault(call::uring_answers, EAGAIN, 0, fault_for_good);
     nothing_is_in_memory();
     auto reader = spawn([&] { return by_read_at(in, 10, 2 * page_bytes); });
-    ASSERT_TRUE(wait_until([&] { return rt::os::calls_made(call::ring_answers) != 0; }));
+    ASSERT_TRUE(wait_until([&] { return rt::os::calls_made(call::uring_answers) != 0; }));
     std::filesystem::resize_file(data.path(), page_bytes);
     clear_faults();
     nothing_is_in_memory();
@@ -337,7 +337,7 @@ TEST_P(file_ring, NE_a_file_that_is_cut_short_while_it_is_waited_for_has_ended) 
   });
 }
 
-TEST_P(file_ring, NE_calls_that_a_signal_interrupts_are_made_again) {
+TEST_P(file_uring, NE_calls_that_a_signal_interrupts_are_made_again) {
   cold_file const data(4 * page_bytes);
   run_without_threads([&] {
     auto in = data.open_cold();
@@ -346,7 +346,7 @@ TEST_P(file_ring, NE_calls_that_a_signal_interrupts_are_made_again) {
   });
 }
 
-TEST_P(file_ring, NE_the_world_is_stopped_and_resized_beside_readers) {
+TEST_P(file_uring, NE_the_world_is_stopped_and_resized_beside_readers) {
   constexpr std::size_t pages = 64;
   cold_file const data(pages * page_bytes);
   run_without_threads([&] {
@@ -374,7 +374,7 @@ TEST_P(file_ring, NE_the_world_is_stopped_and_resized_beside_readers) {
   });
 }
 
-TEST_P(file_ring, NE_many_runs_leave_no_descriptor_and_no_thread) {
+TEST_P(file_uring, NE_many_runs_leave_no_descriptor_and_no_thread) {
   cold_file const data(4 * page_bytes);
   auto in = data.open_cold();  // outlives the runs
   auto const read_in_a_run = [&] {
@@ -394,7 +394,7 @@ TEST_P(file_ring, NE_many_runs_leave_no_descriptor_and_no_thread) {
   EXPECT_TRUE(wait_until([&] { return rt::os::count_process_threads() <= threads; }));
 }
 
-TEST_P(file_ring, NE_a_child_has_nothing_of_the_ring) {
+TEST_P(file_uring, NE_a_child_has_nothing_of_the_uring) {
   cold_file const data(4 * page_bytes);
   auto const rings = [] {
     return test::descriptors_of([](std::string const& what) { return what == "anon_inode:[io_uring]"; });

@@ -1,4 +1,4 @@
-#include "sched/ring_asker.h"
+#include "sched/uring_submit.h"
 
 #include "os/clock.h"
 #include "os/note.h"
@@ -7,7 +7,7 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::int64_t patience_ns = 200'000'000;  // as for goroutines that are in user code: boot/house.cpp
+constexpr std::int64_t patience_ns = 200'000'000;  // as for goroutines that are in user code: boot/run_services.cpp
 
 // The refused goroutines go on without io_uring.
 void go_on(Sched& s, g_list& refused) noexcept {
@@ -18,11 +18,11 @@ void go_on(Sched& s, g_list& refused) noexcept {
 
 }  // namespace
 
-void ask_ring(Sched& s) noexcept {
+void submit_to_uring(Sched& s) noexcept {
   cold_read* first = s.cold_reads.take_queued();
   if (first == nullptr) return;
   g_list refused;
-  if (s.cold_reads.ring_is_open()) {
+  if (s.cold_reads.uring_is_open()) {
     s.cold_reads.ask(first, refused);
   } else {
     for (; first != nullptr; first = first->queued) s.cold_reads.refuse(*first, refused);
@@ -30,7 +30,7 @@ void ask_ring(Sched& s) noexcept {
   go_on(s, refused);
 }
 
-bool end_ring(Sched& s) noexcept {
+bool shut_down_uring(Sched& s) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   while (!s.cold_reads.close_if_answered()) {
     if (os::monotonic_ns() > until_ns) {

@@ -11,7 +11,7 @@
 
 namespace thrum::rt {
 
-struct durations {
+struct duration_histogram {
   // Go's values: four buckets for each power of two. The first four are 64 ns wide each, and the last power of two ends
   // at 39 hours. Longer times have one more bucket. Go's bucket for negative times is left out.
   static constexpr unsigned parts_bits = 2;

@@ -40,21 +40,21 @@ class pause_signal {
   os::signal_mask const callers_ = os::signal_mask::of_this_thread();
 };
 
-class house {
+class run_services {
  public:
   // Throws std::invalid_argument for options outside the rules, and std::logic_error if another run is alive.
-  explicit house(options const& chosen);
-  house(house const&) = delete;
-  house& operator=(house const&) = delete;
-  ~house();
+  explicit run_services(options const& chosen);
+  run_services(run_services const&) = delete;
+  run_services& operator=(run_services const&) = delete;
+  ~run_services();
 
   [[nodiscard]] Sched& sched() noexcept { return *sched_; }
 
   // Starts the threads that are no Ms. Throws std::system_error. From then on until end(), foreign threads may enter
   // the runtime.
-  void start_services();
+  void start();
 
-  // Brings everything to rest. No goroutine goes on after this. Called on the thread that built the house. In a child
+  // Brings everything to rest. No goroutine goes on after this. Called on the thread that built the object. In a child
   // of fork there is nothing to bring to rest, so everything is left as it is.
   void end() noexcept;
 
@@ -62,14 +62,14 @@ class house {
   // Leaves everything as it is, for good, because the threads of these objects are not in this process or are stopped.
   void abandon_all() noexcept;
 
-  one_run_at_a_time alone_;
+  one_run_at_a_time one_run_;
   std::unique_ptr<Sched> sched_;
   crash_reports crashes_;
   pause_signal preemption_;
-  quit_signal quitting_;
-  std::unique_ptr<thread_maker> making_;
-  std::unique_ptr<sysmon> watching_;
-  std::unique_ptr<chaos> disorder_;
+  quit_signal quit_signal_;
+  std::unique_ptr<thread_maker> thread_maker_;
+  std::unique_ptr<sysmon> sysmon_;
+  std::unique_ptr<chaos> chaos_;
 };
 
 }  // namespace thrum::rt

@@ -1,4 +1,4 @@
-#include "os/ring.h"
+#include "os/uring.h"
 
 #include "base/atomic.h"
 #include "os/epoll.h"
@@ -26,7 +26,7 @@ constinit atomic<bool> used{false};
 
 }  // namespace
 
-bool ring_was_used() noexcept { return used.load(relaxed); }  // relaxed: a lock orders the store before the question
+bool uring_was_used() noexcept { return used.load(relaxed); }  // relaxed: a lock orders the store before the question
 
 #ifdef IORING_FEAT_NATIVE_WORKERS  // Linux 5.12
 
@@ -37,7 +37,7 @@ constexpr std::uint32_t features_needed = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_
 constinit char unread = 0;  // the kernel writes here and may do so until the process ends, so it is static
 
 // The descriptors of the run that is alive. A child of fork inherits them and closes them.
-constinit atomic<int> live_ring{-1};
+constinit atomic<int> live_uring{-1};
 constinit atomic<int> live_event{-1};
 
 void close_if_open(int fd) noexcept {
@@ -46,7 +46,7 @@ void close_if_open(int fd) noexcept {
 
 void forget_in_child() noexcept {
   int const errno_before = errno;
-  close_if_open(live_ring.exchange(-1, relaxed));  // relaxed: a child of fork has only one thread
+  close_if_open(live_uring.exchange(-1, relaxed));  // relaxed: a child of fork has only one thread
   close_if_open(live_event.exchange(-1, relaxed));
   errno = errno_before;
 }
@@ -61,8 +61,8 @@ atomic<std::uint32_t>& shared(std::uint32_t& word) noexcept {
 
 // A descriptor or -errno.
 int set_up(io_uring_params& made) noexcept {
-  if (int injected = 0; should_fail(call::ring_setup, injected)) return -injected;
-  auto const fd = static_cast<int>(::syscall(SYS_io_uring_setup, ring_questions_max, &made));
+  if (int injected = 0; should_fail(call::uring_setup, injected)) return -injected;
+  auto const fd = static_cast<int>(::syscall(SYS_io_uring_setup, uring_questions_max, &made));
   return fd >= 0 ? fd : -errno;
 }
 
@@ -72,7 +72,7 @@ int make_event() noexcept {
   return event >= 0 ? event : -errno;
 }
 
-// Maps a part of the ring, which a child of fork does not inherit. nullptr: no memory.
+// Maps a part of the uring, which a child of fork does not inherit. nullptr: no memory.
 void* map_part(int fd, std::size_t bytes, std::uint64_t which) noexcept {
   void* const at =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(which));
@@ -83,9 +83,9 @@ void* map_part(int fd, std::size_t bytes, std::uint64_t which) noexcept {
 
 }  // namespace
 
-std::uint32_t& ring::word(std::uint32_t at) const noexcept { return *reinterpret_cast<std::uint32_t*>(queues_ + at); }
+std::uint32_t& uring::word(std::uint32_t at) const noexcept { return *reinterpret_cast<std::uint32_t*>(queues_ + at); }
 
-THRUM_OPAQUE int ring::open() noexcept {
+THRUM_OPAQUE int uring::open() noexcept {
   int const errno_before = errno;
   io_uring_params made{};
   int error = 0;
@@ -115,27 +115,27 @@ THRUM_OPAQUE int ring::open() noexcept {
   if (error == 0 && ::syscall(SYS_io_uring_register, fd_, IORING_REGISTER_EVENTFD, &event_, 1) != 0) error = errno;
   if (error == 0) {
     used.store(true, relaxed);
-    live_ring.store(fd_, relaxed);
+    live_uring.store(fd_, relaxed);
     live_event.store(event_, relaxed);
-    error = poll_add_ring(event_);  // comes last, because other threads can take answers after it
+    error = poll_add_uring(event_);  // comes last, because other threads can take answers after it
   }
   errno = errno_before;
   if (error != 0) close();
   return error;
 }
 
-void ring::unmap() noexcept {
+void uring::unmap() noexcept {
   if (queues_ != nullptr) ::munmap(std::exchange(queues_, nullptr), queues_bytes_);
   if (questions_ != nullptr) ::munmap(std::exchange(questions_, nullptr), questions_bytes_);
 }
 
-THRUM_OPAQUE void ring::close() noexcept {
+THRUM_OPAQUE void uring::close() noexcept {
   if (fd_ < 0 && event_ < 0) return;
   int const errno_before = errno;
   unmap();
   int const fd = std::exchange(fd_, -1);
   int const event = std::exchange(event_, -1);
-  live_ring.store(-1, relaxed);  // a fork at this moment leaves the child with two open descriptors until it ends
+  live_uring.store(-1, relaxed);  // a fork at this moment leaves the child with two open descriptors until it ends
   live_event.store(-1, relaxed);
   // Closing the eventfd does not remove it from the poller if a child of fork has it too.
   if (event >= 0) poll_remove(event);
@@ -144,14 +144,14 @@ THRUM_OPAQUE void ring::close() noexcept {
   errno = errno_before;
 }
 
-void ring::abandon() noexcept {
+void uring::abandon() noexcept {
   queues_ = nullptr;
   questions_ = nullptr;
   fd_ = -1;  // it stays open, because closing it would wait for the kernel
   close();
 }
 
-void ring::ask(int fd, std::uint64_t offset, void* who) noexcept {
+void uring::ask(int fd, std::uint64_t offset, void* tag) noexcept {
   std::uint32_t& tail = word(asked_tail_);
   io_uring_sqe& question = questions_[tail & asked_mask_];
   question = {};
@@ -160,16 +160,16 @@ void ring::ask(int fd, std::uint64_t offset, void* who) noexcept {
   question.off = offset;
   question.addr = reinterpret_cast<std::uintptr_t>(&unread);
   question.len = 1;
-  question.user_data = reinterpret_cast<std::uintptr_t>(who);
+  question.user_data = reinterpret_cast<std::uintptr_t>(tag);
   shared(tail).store(tail + 1, release);  // pairs with the kernel's load in io_uring_enter (hand_in)
   ++not_handed_in_;
 }
 
-THRUM_OPAQUE unsigned ring::hand_in() noexcept {
+THRUM_OPAQUE unsigned uring::hand_in() noexcept {
   int const errno_before = errno;
   while (not_handed_in_ != 0) {
     int injected = 0;
-    long const taken = should_fail(call::ring_enter, injected)
+    long const taken = should_fail(call::uring_enter, injected)
                            ? -injected
                            : ::syscall(SYS_io_uring_enter, fd_, not_handed_in_, 0, 0, nullptr, 0);
     if (taken > 0) not_handed_in_ -= static_cast<unsigned>(taken);
@@ -182,8 +182,8 @@ THRUM_OPAQUE unsigned ring::hand_in() noexcept {
   return std::exchange(not_handed_in_, 0);
 }
 
-int ring::take_answers(ring_answer* out, int room) noexcept {
-  if (int injected = 0; should_fail(call::ring_answers, injected)) return 0;
+int uring::take_answers(uring_answer* out, int room) noexcept {
+  if (int injected = 0; should_fail(call::uring_answers, injected)) return 0;
   std::uint32_t head = word(answers_head_);
   std::uint32_t const tail = shared(word(answers_tail_)).load(acquire);  // pairs with the kernel's release
   int taken = 0;
@@ -198,14 +198,14 @@ int ring::take_answers(ring_answer* out, int room) noexcept {
 
 #else
 
-std::uint32_t& ring::word(std::uint32_t at) const noexcept { return *reinterpret_cast<std::uint32_t*>(queues_ + at); }
-void ring::unmap() noexcept {}
-int ring::open() noexcept { return ENOSYS; }
-void ring::close() noexcept {}
-void ring::abandon() noexcept {}
-void ring::ask(int, std::uint64_t, void*) noexcept {}
-unsigned ring::hand_in() noexcept { return 0; }
-int ring::take_answers(ring_answer*, int) noexcept { return 0; }
+std::uint32_t& uring::word(std::uint32_t at) const noexcept { return *reinterpret_cast<std::uint32_t*>(queues_ + at); }
+void uring::unmap() noexcept {}
+int uring::open() noexcept { return ENOSYS; }
+void uring::close() noexcept {}
+void uring::abandon() noexcept {}
+void uring::ask(int, std::uint64_t, void*) noexcept {}
+unsigned uring::hand_in() noexcept { return 0; }
+int uring::take_answers(uring_answer*, int) noexcept { return 0; }
 
 #endif
 

@@ -1,4 +1,4 @@
-#include "boot/house.h"
+#include "boot/run_services.h"
 
 #include "arch/context.h"
 #include "arch/entry.h"
@@ -136,7 +136,8 @@ pause_signal::~pause_signal() {
   callers_.apply_to(number_);  // what main has done to other signals stays
 }
 
-house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*sched_), quitting_(*sched_) {
+run_services::run_services(options const& chosen)
+    : sched_(make_sched(chosen)), preemption_(*sched_), quit_signal_(*sched_) {
   watch_for_exit();
   set_uncaught_hook(report_panic);
   prepare_stack_walks();
@@ -144,12 +145,12 @@ house::house(options const& chosen) : sched_(make_sched(chosen)), preemption_(*s
   sched_->follow_cpus = follow_cpus;
 }
 
-house::~house() = default;
+run_services::~run_services() = default;
 
-void house::start_services() {
-  making_ = std::make_unique<thread_maker>(*sched_);
-  watching_ = std::make_unique<sysmon>(*sched_, print_schedtrace);
-  disorder_ = std::make_unique<chaos>(*sched_);
+void run_services::start() {
+  thread_maker_ = std::make_unique<thread_maker>(*sched_);
+  sysmon_ = std::make_unique<sysmon>(*sched_, print_schedtrace);
+  chaos_ = std::make_unique<chaos>(*sched_);
   admit_threads(*sched_);
 }
 
@@ -166,14 +167,14 @@ struct {
 
 }  // namespace
 
-void house::abandon_all() noexcept {
-  abandoned.disorder = disorder_.release();
-  abandoned.watching = watching_.release();
-  abandoned.making = making_.release();
+void run_services::abandon_all() noexcept {
+  abandoned.disorder = chaos_.release();
+  abandoned.watching = sysmon_.release();
+  abandoned.making = thread_maker_.release();
   abandoned.sched = sched_.release();
 }
 
-void house::end() noexcept {
+void run_services::end() noexcept {
   if (forked_inside_run()) {
     abandon_all();
     return;
@@ -183,7 +184,7 @@ void house::end() noexcept {
     M const* const self = current_m();
     // On the thread of any other M, the program ends by exit().
     if (self == nullptr || !s.end.exits_on(*self)) os::sleep_for_good();
-    abandon_all();  // exit() destroys a static object that owns this house; all other threads are already stopped
+    abandon_all();  // exit() destroys a static object that owns this object; all other threads are already stopped
     return;
   }
   // Otherwise a program that has panicked could end with exit code 0, in the middle of its report. A function of the
@@ -192,20 +193,20 @@ void house::end() noexcept {
     wait_for_end_of_program();
     end_in_place_of_ender();
   }
-  disorder_->stop();
+  chaos_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
   bool const world_is_kept = keep_world_running(s, end_patience_ns);
   // A thread takes locks of the C library when it ends. While the thread maker ends, sysmon makes sure that a goroutine
   // that holds such a lock gets its turn. sysmon's own thread is joined when all other threads have come to rest.
-  making_->stop();
-  watching_->stop_looking();
+  thread_maker_->stop();
+  sysmon_->stop_looking();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
   wait_for_threads_inside(s);
   // If a goroutine has called exit() meanwhile, it ends the program. A goroutine that calls exit() later was left
   // behind.
   if (!s.end.claim_for_run()) os::sleep_for_good();
   // goroutines that wait at this point wait for good; the caller's thread learns of it when this returns
-  s.end.leave_behind();  // if end_all_ms has not, because no goroutine was left in user code
+  s.end.note_goroutines_are_left_behind();  // if end_all_ms has not, because no goroutine was left in user code
   Sched::live_epoch.store(0, relaxed);
   static_cast<void>(os::futex_wake(Sched::live_epoch, std::numeric_limits<int>::max()));  // see enter_from_outside
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
@@ -214,12 +215,12 @@ void house::end() noexcept {
     preemption_.may_still_be_sent(end.all_rest ? os::still_sent::perhaps : os::still_sent::for_good);
   }
   if (end.all_rest) {
-    leave_behind_what_is_referred_to(s);
-    close_what_is_left(s.epoch);
+    keep_referenced_memory(s);
+    close_abandoned_descriptors(s.epoch);
   }
-  disorder_.reset();
-  watching_.reset();
-  making_.reset();
+  chaos_.reset();
+  sysmon_.reset();
+  thread_maker_.reset();
   if (memory_is_used) abandon(sched_.release());  // threads sleep in its memory, or may touch any of it
 }
 

@@ -8,7 +8,7 @@ namespace thrum::rt {
 
 // A G that belongs to the caller, and whether it inherits the time slice of the goroutine that readied it; or an M that
 // wants a P, to which the caller gives its own.
-struct found {
+struct search_result {
   G* g = nullptr;
   bool inherits_slice = false;
   M* wants_p = nullptr;

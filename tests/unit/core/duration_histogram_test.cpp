@@ -1,5 +1,5 @@
 // The histogram of durations has the buckets of Go's runtime/metrics.
-#include "core/pauses.h"
+#include "core/duration_histogram.h"
 
 #include <thrum/runtime.h>
 
@@ -24,27 +24,27 @@ std::vector<std::int64_t> edges_of_go() {
   return edges;
 }
 
-TEST(durations, buckets_have_the_edges_of_Gos_runtime_metrics) {
+TEST(duration_histogram, buckets_have_the_edges_of_Gos_runtime_metrics) {
   auto const edges = edges_of_go();
   ASSERT_EQ(edges.size() + 2, 163U) << "with those that are infinite";
   ASSERT_EQ(edges.size(), thrum::durations::buckets);
-  ASSERT_EQ(thrum::durations::buckets, durations::buckets);
+  ASSERT_EQ(thrum::durations::buckets, duration_histogram::buckets);
   for (std::size_t i = 0; i < edges.size(); ++i) {
     auto const edge = static_cast<std::uint64_t>(edges[i]);
     ASSERT_EQ(thrum::durations::lower_edge(i).count(), edges[i]);
-    ASSERT_EQ(durations::bucket_of(edge), i) << "a time at the lower edge belongs to the bucket";
+    ASSERT_EQ(duration_histogram::bucket_of(edge), i) << "a time at the lower edge belongs to the bucket";
     if (i == 0) continue;
-    ASSERT_EQ(durations::bucket_of(edge - 1), i - 1) << "and one just below does not";
+    ASSERT_EQ(duration_histogram::bucket_of(edge - 1), i - 1) << "and one just below does not";
   }
-  EXPECT_EQ(durations::bucket_of(~std::uint64_t{0}), durations::buckets - 1);
+  EXPECT_EQ(duration_histogram::bucket_of(~std::uint64_t{0}), duration_histogram::buckets - 1);
 }
 
-TEST(durations, a_negative_time_counts_as_none) {
-  durations all;
+TEST(duration_histogram, a_negative_time_counts_as_none) {
+  duration_histogram all;
   all.add(-5);
   all.add(1000);
   EXPECT_EQ(all.by_time[0].load(relaxed), 1U);
-  EXPECT_EQ(all.by_time[durations::bucket_of(1000)].load(relaxed), 1U);
+  EXPECT_EQ(all.by_time[duration_histogram::bucket_of(1000)].load(relaxed), 1U);
   EXPECT_EQ(all.total_ns.load(relaxed), 1000U);
   EXPECT_EQ(all.longest_ns.load(relaxed), 1000U);
 }

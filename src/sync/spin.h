@@ -14,11 +14,11 @@ namespace thrum::rt {
 
 // A park costs some hundreds of nanoseconds here and more on the releasing side. So a short wait first pays off if the
 // owner runs on another P and this P has nothing else to do.
-inline constexpr std::int64_t newcomer_patience_ns = 2'000;
+inline constexpr std::int64_t newcomer_spin_ns = 2'000;
 
 // Repeats attempt(), ever more seldom, until it returns true, the time is over, or this P has something better to do.
 template <class Attempt>
-[[nodiscard]] bool poll(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
+[[nodiscard]] bool spin_before_park(M const& m, std::int64_t patience_ns, Attempt attempt) noexcept {
   constexpr int pauses_first = 16;
   constexpr int pauses_max = 2048;
   if (m.sched.procs.size() == 1) return false;

@@ -1,4 +1,4 @@
-#include "posix_locks/stand.h"
+#include "posix_locks/lock_waiters.h"
 
 #include "os/chaos.h"
 #include "os/descriptor_watch.h"
@@ -19,23 +19,23 @@ namespace thrum::posix {
 
 using namespace rt;
 
-// The part of `place` that the bucket table uses. All functions are called under the bucket's lock.
-class places {
+// The part of `lock_waiter` that the bucket table uses. All functions are called under the bucket's lock.
+class lock_waiters {
  public:
-  static void enter(place& one) noexcept {
+  static void enter(lock_waiter& one) noexcept {
     address_bucket& bucket = one.bucket_;
     one.is_in_bucket_ = true;
     one.number_ = ++bucket.entered;
     one.next_ = nullptr;
     one.before_ = std::exchange(bucket.last, &one);
     if (one.before_ == nullptr) {
-      bucket.first.store(&one, release);  // pairs with was_unlocked; place::enter has the barrier
+      bucket.first.store(&one, release);  // pairs with was_unlocked; lock_waiter::enter has the barrier
     } else {
       one.before_->next_ = &one;
     }
   }
 
-  static void leave(place& one) noexcept {
+  static void leave(lock_waiter& one) noexcept {
     if (!std::exchange(one.is_in_bucket_, false)) return;
     address_bucket& bucket = one.bucket_;
     for (bucket_walk* walk = bucket.walks; walk != nullptr; walk = walk->next) {
@@ -49,27 +49,29 @@ class places {
     (one.next_ == nullptr ? bucket.last : one.next_->before_) = one.before_;
   }
 
-  // The run whose places a caller visits, and the run that is alive. Places of other runs are dropped.
+  // The run whose waiters a caller visits, and the run that is alive. Waiters of other runs are dropped.
   //
-  // It is made under the bucket's lock. A place enters under that lock while its run is alive, so a caller that reads
-  // live_epoch under the lock knows of the run of every place in the bucket. A caller that had read it before could take
-  // a place of the next run for one of a run that is over, and drop it. Its goroutine would never be woken.
+  // It is made under the bucket's lock. A waiter enters under that lock while its run is alive, so a caller that reads
+  // live_epoch under the lock knows of the run of every waiter in the bucket. A caller that had read it before could
+  // take a waiter of the next run for one of a run that is over, and drop it. Its goroutine would never be woken.
   struct runs {
     explicit runs(std::uint32_t visited) noexcept : own(visited == live_run ? live : visited) {}
-    [[nodiscard]] bool visits(place const& one) const noexcept { return one.epoch_ == own; }
-    [[nodiscard]] bool is_over(place const& one) const noexcept { return one.epoch_ != own && one.epoch_ != live; }
+    [[nodiscard]] bool visits(lock_waiter const& one) const noexcept { return one.epoch_ == own; }
+    [[nodiscard]] bool is_over(lock_waiter const& one) const noexcept {
+      return one.epoch_ != own && one.epoch_ != live;
+    }
 
     std::uint32_t const live = Sched::live_epoch.load(relaxed);
     std::uint32_t const own;
   };
   static constexpr std::uint32_t live_run = 0;  // a caller that belongs to no run visits the run that is alive
 
-  // Visits the places of a run until visit(place) returns false. Drops those of runs that are over.
+  // Visits the waiters of a run until visit(waiter) returns false. Drops those of runs that are over.
   template <class F>
   static void for_each(address_bucket& bucket, std::uint32_t epoch, F visit) noexcept {
     runs const seen(epoch);
-    for (place* each = bucket.first.load(relaxed); each != nullptr;) {
-      place& one = *std::exchange(each, each->next_);
+    for (lock_waiter* each = bucket.first.load(relaxed); each != nullptr;) {
+      lock_waiter& one = *std::exchange(each, each->next_);
       if (seen.is_over(one)) {
         leave(one);
       } else if (seen.visits(one) && !visit(one)) {
@@ -78,10 +80,10 @@ class places {
     }
   }
 
-  // Chooses the first place for this address that is not chosen, and calls chosen(place) for it.
+  // Chooses the first waiter for this address that is not chosen, and calls chosen(waiter) for it.
   template <class F>
   static void choose_one(address_bucket& bucket, void const* address, std::uint32_t epoch, F chosen) noexcept {
-    for_each(bucket, epoch, [&](place& one) {
+    for_each(bucket, epoch, [&](lock_waiter& one) {
       if (one.address_ != address || one.is_chosen_ || is_about_to_be_chosen(one)) return true;
       one.is_chosen_ = true;
       chosen(one);
@@ -89,28 +91,28 @@ class places {
     });
   }
 
-  // Whether a broadcast that is under way has yet to choose this place.
-  static bool is_about_to_be_chosen(place const& one) noexcept {
+  // Whether a broadcast that is under way has yet to choose this waiter.
+  static bool is_about_to_be_chosen(lock_waiter const& one) noexcept {
     if (!one.is_in_bucket_ || one.is_chosen_) return false;
     bucket_walk const* walk = one.bucket_.walks;
     while (walk != nullptr && (walk->broadcast_to != one.address_ || one.number_ > walk->until)) walk = walk->next;
     return walk != nullptr;
   }
 
-  // Calls visit(place), under the bucket's lock, for the places of this run that are in the bucket. The lock is not
+  // Calls visit(waiter), under the bucket's lock, for the waiters of this run that are in the bucket. The lock is not
   // held on entry, between chunks and on return. It calls released() each time that it has released the lock. Drops the
-  // places of runs that are over.
+  // waiters of runs that are over.
   template <class Visit, class Released>
   static void visit_in_chunks(address_bucket& bucket, std::uint32_t epoch, void const* broadcast_to, Visit visit,
                               Released released) noexcept {
     bucket.lock.acquire();
-    runs const seen(epoch);  // no place of a later run is visited: its number is higher
+    runs const seen(epoch);  // no waiter of a later run is visited: its number is higher
     bucket_walk walk{broadcast_to, bucket.entered, bucket.first.load(relaxed), bucket.walks};
     begin(bucket, walk);
     auto const is_over = [&] { return walk.at == nullptr || walk.at->number_ > walk.until; };
     for (;;) {
       for (std::uint32_t left = woken_at_once; left > 0 && !is_over(); --left) {
-        place& one = *std::exchange(walk.at, walk.at->next_);
+        lock_waiter& one = *std::exchange(walk.at, walk.at->next_);
         if (seen.is_over(one)) {
           leave(one);
         } else if (seen.visits(one)) {
@@ -128,13 +130,13 @@ class places {
     }
   }
 
-  // Chooses all places for this address that are not chosen, and calls chosen(place) for each, as above.
+  // Chooses all waiters for this address that are not chosen, and calls chosen(waiter) for each, as above.
   template <class Chosen, class Released>
   static void choose_all(address_bucket& bucket, void const* address, std::uint32_t epoch, Chosen chosen,
                          Released released) noexcept {
     visit_in_chunks(
         bucket, epoch, address,
-        [&](place& one) {
+        [&](lock_waiter& one) {
           if (one.address_ != address || one.is_chosen_) return;
           one.is_chosen_ = true;
           chosen(one);
@@ -142,7 +144,7 @@ class places {
         released);
   }
 
-  static void set_word(place& one, g_list& runnable) noexcept {
+  static void set_word(lock_waiter& one, g_list& runnable) noexcept {
     wait_bucket& bucket = one.run_.waiters.bucket_of(&one.is_set_);
     bucket.acquire();
     one.is_set_ = true;
@@ -151,18 +153,18 @@ class places {
     while (G* const g = taken.pop_front()) runnable.push_back(*g);
   }
 
-  static void wake_if_called(place& one, g_list& runnable) noexcept {
+  static void wake_if_called(lock_waiter& one, g_list& runnable) noexcept {
     if (std::exchange(one.is_called_, false)) set_word(one, runnable);
   }
-  static void wake_anyway(place& one, g_list& runnable) noexcept {
+  static void wake_anyway(lock_waiter& one, g_list& runnable) noexcept {
     one.is_chosen_ = true;
     set_word(one, runnable);
   }
-  static void call(place& one) noexcept { one.is_called_ = true; }
+  static void call(lock_waiter& one) noexcept { one.is_called_ = true; }
 
   static bool any_chosen_waits_for(M const& m, address_bucket& bucket, void const* address) noexcept {
     bool any = false;
-    for_each(bucket, m.sched.epoch, [&](place& one) {
+    for_each(bucket, m.sched.epoch, [&](lock_waiter& one) {
       any = one.address_ == address && one.is_chosen_ && &one.home_ == &m;
       return !any;
     });
@@ -204,19 +206,19 @@ class bucket_set {
   std::array<atomic<std::uint64_t>, 2 * buckets_of_each / bits> words_{};
 };
 
-constinit bucket_set called{};      // a place there has is_called_ set
+constinit bucket_set called{};      // a waiter there has is_called_ set
 constinit bucket_set to_look_at{};  // all waiters there have to be woken and try
 
-// Called by the M that polls, after the bell rang.
+// Called by the M that polls, after a notification.
 void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
-  auto const wake_in_each = [&](bucket_set& of, void (*wake)(place&, g_list&) noexcept) {
+  auto const wake_in_each = [&](bucket_set& of, void (*wake)(lock_waiter&, g_list&) noexcept) {
     of.take_each([&](std::size_t index) {
-      places::visit_in_chunks(
-          address_buckets[index], epoch, nullptr, [&](place& one) { wake(one, runnable); }, [] {});
+      lock_waiters::visit_in_chunks(
+          address_buckets[index], epoch, nullptr, [&](lock_waiter& one) { wake(one, runnable); }, [] {});
     });
   };
-  wake_in_each(called, places::wake_if_called);
-  wake_in_each(to_look_at, places::wake_anyway);
+  wake_in_each(called, lock_waiters::wake_if_called);
+  wake_in_each(to_look_at, lock_waiters::wake_anyway);
 }
 
 // For each pair of a mutex and its owner, by a hash of both: how many such pairs are in a call in which glibc unlocks
@@ -251,7 +253,7 @@ void forget_in_child() noexcept {
 
 // --- the waiter ---
 
-place::place(void const* address, about what) noexcept
+lock_waiter::lock_waiter(void const* address, waited_object what) noexcept
     : address_(address),
       home_(*current_m()),
       run_(home_.sched),
@@ -259,22 +261,22 @@ place::place(void const* address, about what) noexcept
       what_(what),
       bucket_(bucket_to_lock(address, what)) {}
 
-bool place::enter() noexcept {
+bool lock_waiter::enter() noexcept {
   M& m = *current_m();
-  rt::enter(m);
-  bool const can_be_woken = has_bell();
+  rt::enter_runtime(m);
+  bool const can_be_woken = has_inner_poll();
   if (can_be_woken) {
-    at_bell(wake_called);
+    on_notify(wake_called);
     os::lock_guard const guard(bucket_.lock);
-    places::enter(*this);
+    lock_waiters::enter(*this);
     store_load_fence();  // pairs with was_unlocked, and with unlocked_unseen
   }
-  rt::leave(m);
+  rt::leave_runtime(m);
   os::chaos_point("locks.entered");
   return can_be_woken;
 }
 
-void place::forget_choice() noexcept {
+void lock_waiter::forget_choice() noexcept {
   is_chosen_ = false;
   is_called_ = false;
   wait_bucket& bucket = run_.waiters.bucket_of(&is_set_);
@@ -283,23 +285,23 @@ void place::forget_choice() noexcept {
   bucket.release();
 }
 
-void place::leave_locked() noexcept { places::leave(*this); }
+void lock_waiter::leave_locked() noexcept { lock_waiters::leave(*this); }
 
-void place::choose_another(g_list& runnable) noexcept {
-  places::choose_one(bucket_, address_, epoch_, [&](place& one) { places::set_word(one, runnable); });
+void lock_waiter::choose_another(g_list& runnable) noexcept {
+  lock_waiters::choose_one(bucket_, address_, epoch_, [&](lock_waiter& one) { lock_waiters::set_word(one, runnable); });
 }
 
-bool place::park(std::int64_t deadline_ns) noexcept {
+bool lock_waiter::park(std::int64_t deadline_ns) noexcept {
   struct counted {
     explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }  // see sched/poll.h
     ~counted() { s.poll_waiters.fetch_sub(1, seq_cst); }
     Sched& s;
   };
   M& m = *current_m();
-  rt::enter(m);
+  rt::enter_runtime(m);
   counted const counts(run_);
   os::chaos_point("locks.parks");
-  auto const reason = what_ == about::mutex ? wait_reason::mutex : wait_reason::condition_variable;
+  auto const reason = what_ == waited_object::mutex ? wait_reason::mutex : wait_reason::condition_variable;
   m.current->waits_since_ns.store(timer_clock_ns(), relaxed);  // relaxed: published with the status `waiting`
   try {
     static_cast<void>(wait_if(
@@ -311,17 +313,17 @@ bool place::park(std::int64_t deadline_ns) noexcept {
   return true;
 }
 
-bool place::is_chosen() noexcept {
+bool lock_waiter::is_chosen() noexcept {
   runtime_mark const mark;
   os::lock_guard const guard(bucket_.lock);
   return is_chosen_;
 }
 
-bool place::leave() noexcept {
+bool lock_waiter::leave() noexcept {
   runtime_mark const mark;
   os::lock_guard const guard(bucket_.lock);
-  bool const was_chosen = is_chosen_ || places::is_about_to_be_chosen(*this);
-  places::leave(*this);
+  bool const was_chosen = is_chosen_ || lock_waiters::is_about_to_be_chosen(*this);
+  lock_waiters::leave(*this);
   return was_chosen;
 }
 
@@ -329,19 +331,20 @@ bool place::leave() noexcept {
 
 namespace {
 
-void choose_one_and_ready(address_bucket& bucket, void const* address, about what) noexcept {
+void choose_one_and_ready(address_bucket& bucket, void const* address, waited_object what) noexcept {
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   g_list runnable;
   bool gives_way = false;
   {
     os::lock_guard const guard(bucket.lock);
-    gives_way = what == about::mutex && places::any_chosen_waits_for(m, bucket, address);
-    places::choose_one(bucket, address, m.sched.epoch, [&](place& one) { places::set_word(one, runnable); });
+    gives_way = what == waited_object::mutex && lock_waiters::any_chosen_waits_for(m, bucket, address);
+    lock_waiters::choose_one(bucket, address, m.sched.epoch,
+                             [&](lock_waiter& one) { lock_waiters::set_word(one, runnable); });
   }
   os::chaos_point("locks.chosen");
   ready_all(m, runnable);
-  leave(m);
+  leave_runtime(m);
   if (!gives_way) return;
   at_home const here;
   thrum::yield();
@@ -349,38 +352,38 @@ void choose_one_and_ready(address_bucket& bucket, void const* address, about wha
 
 void choose_all_and_ready(address_bucket& bucket, void const* address) noexcept {
   M& m = *current_m();
-  enter(m);
+  enter_runtime(m);
   crowd_to_wake crowd(m);
   g_list runnable;
-  places::choose_all(
+  lock_waiters::choose_all(
       bucket, address, m.sched.epoch,
-      [&](place& one) {
-        places::leave(one);  // so that later signals do not have to pass over it
-        places::set_word(one, runnable);
+      [&](lock_waiter& one) {
+        lock_waiters::leave(one);  // so that later signals do not have to pass over it
+        lock_waiters::set_word(one, runnable);
       },
       [&] { crowd.wake(runnable); });
-  leave(m);
+  leave_runtime(m);
 }
 
 bool choose_and_call(address_bucket& bucket, void const* address, how_many count) noexcept {
   signals_blocked const quiet;
   bool any = false;
-  auto const call = [&](place& one) {
-    places::call(one);
+  auto const call = [&](lock_waiter& one) {
+    lock_waiters::call(one);
     any = true;
   };
   if (count == how_many::all) {
-    places::choose_all(bucket, address, places::live_run, call, [] {});
+    lock_waiters::choose_all(bucket, address, lock_waiters::live_run, call, [] {});
   } else {
     os::lock_guard const guard(bucket.lock);
-    places::choose_one(bucket, address, places::live_run, call);
+    lock_waiters::choose_one(bucket, address, lock_waiters::live_run, call);
   }
   return any;
 }
 
 }  // namespace
 
-THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) noexcept {
+THRUM_OPAQUE void choose_slow(void const* address, waited_object what, how_many count) noexcept {
   int const errno_before = errno;
   address_bucket& bucket = bucket_of(address, what);
   if (locks_park() && !must_not_park()) {
@@ -392,10 +395,10 @@ THRUM_OPAQUE void choose_slow(void const* address, about what, how_many count) n
   } else if (is_process_of_waiters()) {
     if (!holds_no_bucket()) {
       to_look_at.add(bucket);
-      os::ring_watch_bell();
+      os::notify_inner_poll();
     } else if (choose_and_call(bucket, address, count)) {
       called.add(bucket);
-      os::ring_watch_bell();
+      os::notify_inner_poll();
     }
   }
   errno = errno_before;
