@@ -407,7 +407,7 @@ class Servers(WithScripts):
 
     def test_a_server_that_does_not_come_up_fails(self):
         program = Program("thrum", self.script("example_kv", "exit 1"), frozenset(), "")
-        with self.assertRaisesRegex(Failed, "nobody listens"), kv.served(program, 2):
+        with self.assertRaisesRegex(Failed, "no server listens"), kv.served(program, 2):
             pass
 
     def test_reads_the_version(self):

@@ -9,7 +9,7 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(THRUM_ARCH aarch64)
   set(THRUM_FOREIGN_ARCH x86_64)
 else()
-  message(FATAL_ERROR "thrum runs on x86_64 and aarch64, not on ${CMAKE_SYSTEM_PROCESSOR}")
+  message(FATAL_ERROR "thrum supports x86_64 and aarch64 only, not ${CMAKE_SYSTEM_PROCESSOR}")
 endif()
 
 if(THRUM_SANITIZE)

@@ -38,13 +38,13 @@ class category final : public std::error_category {
   [[nodiscard]] std::string message(int value) const override {
     switch (static_cast<tls_errc>(value)) {
       case tls_errc::unexpected_end: return "the connection ended without close_notify";
-      case tls_errc::no_reason: return "OpenSSL failed without a reason";
-      case tls_errc::wrong_role: return "the context is for the other side";
-      case tls_errc::no_host: return "no host name to verify the server by";
-      case tls_errc::no_identity: return "a server needs a certificate";
-      case tls_errc::bad_protocol_name: return "a protocol's name has 1 to 255 bytes";
-      case tls_errc::bad_host: return "no host has such a name";
-      case tls_errc::answers_not_taken: return "the peer asks for key updates and takes no answer";
+      case tls_errc::no_reason: return "OpenSSL failed without giving a reason";
+      case tls_errc::wrong_role: return "the tls_context is for the other role (client or server)";
+      case tls_errc::no_host: return "no host name was given with which the server could be verified";
+      case tls_errc::no_identity: return "a server needs a certificate (tls_server_options::identity)";
+      case tls_errc::bad_protocol_name: return "the name of a protocol must have 1 to 255 bytes";
+      case tls_errc::bad_host: return "this is not a valid host name";
+      case tls_errc::answers_not_taken: return "the peer requests key updates and does not read the answers";
       default: break;
     }
     if (value >= openssl_codes_from) return openssl_words(value);

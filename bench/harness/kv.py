@@ -101,7 +101,7 @@ def served(program: Program, procs: int) -> Iterator[tuple[int, int]]:
     server = subprocess.Popen(command_of(program, procs, port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         if not comes_up(server, port):
-            raise Failed(f"{' '.join(map(str, server.args))}: nobody listens on its port")
+            raise Failed(f"{' '.join(map(str, server.args))}: no server listens on its port")
         yield server.pid, port
         if server.poll() is not None:
             raise Failed(f"{program.path.name} ended under the load, exit status {server.returncode}")

@@ -50,7 +50,8 @@ class func_timer {
   // runtime is alive and for an empty handle, and std::bad_alloc.
   template <class Rep, class Period>
   [[gnu::always_inline]] bool reset(std::chrono::duration<Rep, Period> const& d) {
-    if (state_ == nullptr) throw std::logic_error("thrum: reset of an empty func_timer");
+    if (state_ == nullptr)
+      throw std::logic_error("thrum: func_timer::reset: the func_timer is empty; make one with after_func");
     return detail::arm_func_timer(*state_, detail::to_ns(d));
   }
 

@@ -98,7 +98,7 @@ class barrier_core {
 template <class CompletionFunction = detail::no_completion>
 class barrier {
   static_assert(std::is_nothrow_invocable_v<CompletionFunction&>,
-                "the completion function must be noexcept, as std::barrier's");
+                "the completion function of a thrum::barrier must be noexcept");
 
  public:
   class [[nodiscard]] arrival_token {

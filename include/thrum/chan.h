@@ -200,7 +200,7 @@ class chan : public detail::channel_handle,
   explicit chan(std::size_t capacity) : channel_handle(detail::make_channel(capacity, detail::parcel_type_of<T>())) {
     // This stands here and not in the class, because an element may hold a channel of its own type.
     static_assert(std::is_object_v<T> && std::same_as<T, std::remove_cv_t<T>> && std::move_constructible<T>,
-                  "the element of a channel must be a movable object");
+                  "the element type of a thrum::chan must be a movable object type");
   }
   chan() : chan(0) {}
 

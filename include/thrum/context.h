@@ -186,7 +186,7 @@ template <class Rep, class Period>
 template <class Key, class T>
 [[nodiscard]] context with_value(context const& parent, Key&& key, T&& value) {
   using stored_key = detail::key_of<std::remove_cvref_t<Key>>;
-  static_assert(std::equality_comparable<stored_key>, "the key of a context's value must be comparable");
+  static_assert(std::equality_comparable<stored_key>, "the key type of thrum::with_value must have operator==");
   return context(detail::context_reference(new detail::value_node<stored_key, std::decay_t<T>>(
       parent.node(), std::forward<Key>(key), std::forward<T>(value))));
 }

@@ -40,7 +40,7 @@ struct stack_size {
 // Thrown by join() if the goroutine left by goexit and therefore has no result.
 class goroutine_exited : public std::logic_error {
  public:
-  goroutine_exited() : std::logic_error("thrum: the goroutine left by goexit") {}
+  goroutine_exited() : std::logic_error("thrum: join: the goroutine ended by goexit, so it has no result") {}
 };
 
 // Starts f(args...) as a goroutine; f and args are decay-copied. An exception that leaves f ends the program with a
@@ -79,7 +79,9 @@ class [[nodiscard]] join_handle {
   // it may run right here, on the caller's stack. Throws std::logic_error if the handle is empty or was joined already,
   // and goroutine_exited after a goexit. Blocks the calling goroutine, never its thread.
   R join() {
-    if (task_ == nullptr) throw std::logic_error("thrum: join() on a handle without a goroutine");
+    if (task_ == nullptr)
+      throw std::logic_error(
+          "thrum: join: the join_handle has no goroutine, because it is empty or was joined, detached or moved from");
     detail::join_task(*task_);
     struct ender {
       detail::task& joined;
@@ -125,7 +127,10 @@ class [[nodiscard]] join_handle {
  private:
   template <class Wait>
   [[nodiscard]] bool ended_by(Wait wait) {
-    if (task_ == nullptr) throw std::logic_error("thrum: join_for() on a handle without a goroutine");
+    if (task_ == nullptr)
+      throw std::logic_error(
+          "thrum: join_for: the join_handle has no goroutine, because it is empty or was joined, detached or moved "
+          "from");
     return wait(*task_);
   }
 

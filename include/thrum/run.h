@@ -39,7 +39,7 @@ template <class F>
 requires std::invocable<F&>
 int run(F main, options chosen = {}) {
   static_assert(std::is_void_v<std::invoke_result_t<F&>> || std::is_convertible_v<std::invoke_result_t<F&>, int>,
-                "main returns an int or nothing");
+                "the function that thrum::run calls must return int or void");
   struct state {
     F& main;
     int result = 0;

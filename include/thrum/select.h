@@ -121,8 +121,9 @@ template <class... Cases>
 requires(!std::is_convertible_v<Cases&&, std::span<select_case>> && ...) std::size_t select(Cases&&... cases) {
   constexpr std::size_t count = sizeof...(Cases);
   constexpr std::size_t fallbacks = (0 + ... + (detail::is_fallback<std::remove_cvref_t<Cases>> ? 1 : 0));
-  static_assert(fallbacks <= 1, "a select has at most one `otherwise` or `on_timeout`");
-  static_assert((!std::is_same_v<std::remove_cvref_t<Cases>, select_case> && ...), "a select_case goes into a span");
+  static_assert(fallbacks <= 1, "a select can have only one `otherwise` or `on_timeout`");
+  static_assert((!std::is_same_v<std::remove_cvref_t<Cases>, select_case> && ...),
+                "pass objects of type thrum::select_case to select in a std::span");
   // the entry of a fallback is nil, so it is never picked
   std::array<detail::channel_waiter, count + (count == 0 ? 1 : 0)> waiters;
   std::int64_t patience_ns = detail::for_ever_ns;
@@ -166,7 +167,7 @@ inline std::size_t select(std::span<select_case> cases) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (cases[i].is_fallback()) {
       if (std::exchange(fallback, i) != cases.size()) {
-        throw channel_error("thrum: a select has at most one `otherwise` or `on_timeout`");
+        throw channel_error("thrum: a select can have only one `otherwise` or `on_timeout`");
       }
       patience_ns = cases[i].patience_ns();
     }

@@ -39,7 +39,7 @@ class fp_control {
   std::uint32_t sse_ = 0;
   std::uint16_t x87_ = 0;
 #else
-#error "thrum knows x86_64 and aarch64"
+#error "thrum supports x86_64 and aarch64 only"
 #endif
 };
 

@@ -47,7 +47,9 @@ chaos::chaos(Sched& s) noexcept : sched_(s) {
   runs_ = error == 0;
   if (runs_) return;
   count(-1);
-  print_error("thrum: no thread for chaos (error %d): nobody is stopped or interrupted from outside", error);
+  print_error(
+      "thrum: the chaos thread could not be created (errno=%d), so no goroutine is stopped or preempted at random",
+      error);
 }
 
 void chaos::stop() noexcept {

@@ -53,7 +53,7 @@ bool reports_here() noexcept { return report.made_by.load(relaxed) == os::curren
 // Ends the program as it would have ended after the report.
 [[noreturn]] void give_report_up(char const* why) noexcept {
   report.made_by.store(0, relaxed);
-  if (!stderr_would_wait()) print_error("thrum: this report is not complete: %s", why);
+  if (!stderr_would_wait()) print_error("thrum: this report is incomplete: %s", why);
   int const signal = how_program_ends().signal;
   if (signal == 0) die();
   if (signal != SIGABRT) os::end_by_signal(signal);
@@ -167,7 +167,7 @@ void print_what(int signal, siginfo_t const& info, void const* ucontext) noexcep
 
 void report_signal_stack(M const& m, siginfo_t const& info, void const* ucontext) noexcept {
   print_error(
-      "thrum: fatal error: a signal handler has used up the signal stack of its thread, which has %zu bytes "
+      "thrum: fatal error: a signal handler has overflowed the signal stack of its thread, which has %zu bytes "
       "(fault at %p)",
       os::alt_stack_bytes(), info.si_addr);
   print_head(*m.current);
@@ -187,13 +187,14 @@ char const* why_terminate(G& g) noexcept {
   switch (obstacle_of_exit(g)) {
     case exit_obstacle::none: break;
     case exit_obstacle::noexcept_function:
-      return "goexit cannot leave a noexcept function, such as a destructor, that is among its callers";
+      return "goexit cannot unwind through a noexcept function, such as a destructor";
     case exit_obstacle::exception_in_flight:
       return "goexit was called in a destructor while an exception unwinds the goroutine";
     case exit_obstacle::exception_thrown: return "a destructor threw an exception while goexit unwinds the goroutine";
   }
   return std::current_exception() != nullptr
-             ? "an exception cannot leave a noexcept function, nor a destructor while another one unwinds"
+             ? "an exception left a noexcept function, or a destructor that was called while another exception "
+               "unwound the stack"
              : "called by the program, or by its C++ library";
 }
 

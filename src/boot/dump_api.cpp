@@ -38,7 +38,8 @@ struct dump {
 void dump_goroutines(std::FILE* out) {
   dump made;
   made.m = rt::callers_m();
-  if (made.m == nullptr) throw std::logic_error(std::string("thrum: dump_goroutines while ") + rt::why_no_runtime());
+  if (made.m == nullptr)
+    throw std::logic_error(std::string("thrum: dump_goroutines needs a runtime, but ") + rt::why_no_runtime());
   rt::enter_runtime(*made.m);
   {
     rt::stopped_world const world(*made.m);

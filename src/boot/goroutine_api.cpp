@@ -30,7 +30,7 @@ namespace {
 rt::M& on_goroutine(char const* what) {
   rt::M* const m = rt::current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) {
-    std::string const said = std::string("thrum: ") + what + " is for goroutines: ";
+    std::string const said = std::string("thrum: ") + what + " can only be called on a goroutine: ";
     throw std::logic_error(said + (rt::forked_inside_run() ? rt::why_no_runtime() : "call it inside thrum::run"));
   }
   return *m;

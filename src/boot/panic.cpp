@@ -89,6 +89,21 @@ char const* what_of_current() noexcept {
   }
 }
 
+void report_misuse(char const* what) noexcept {
+  ender_turn const turn = ask_to_end({});
+  if (turn == ender_turn::after_another) wait_for_end_of_program();
+  G const& g = *current_m()->current;
+  print_error("thrum: fatal error: goroutine %llu: %s", static_cast<unsigned long long>(g.id), what);
+  if (turn == ender_turn::first) {
+    print_head(g);
+    places all;
+    all.note_callers();
+    all.note_creation(g);
+    with_symbols(print_places, &all);
+  }
+  die();
+}
+
 void report_panic() noexcept {
   switch (ask_to_end({.function = "on_panic function"})) {
     case ender_turn::first: break;
@@ -103,7 +118,7 @@ void report_panic() noexcept {
     }
     case ender_turn::in_child:
       print_error("panic: %s", what_of_current());
-      print_error("in a child of fork, on the goroutine that called fork");
+      print_error("in a child process, on the goroutine that called fork");
       die();
   }
   M& m = *current_m();
@@ -127,7 +142,7 @@ void report_panic() noexcept {
     try {
       (*function)({g.id, what, g.task.created_at});
     } catch (...) {
-      print_error("thrum: the on_panic function threw");
+      print_error("thrum: the on_panic function threw an exception, which is ignored");
     }
   }
   die();

@@ -10,6 +10,10 @@ namespace thrum::rt {
 // Called on the throwing goroutine's stack, with the exception current and before anything is unwound. Does not return.
 void report_panic() noexcept;
 
+// Reports a fatal misuse by the calling goroutine, with its stack and the place where it was created, and ends the
+// program (sync/misuse.h). Called in user code.
+[[noreturn]] void report_misuse(char const* what) noexcept;
+
 // Called on m, inside a handler of the exception. Prints a line on the probable cause if the exception's message is
 // known to mislead.
 void print_panic_hint(struct M const& m) noexcept;

@@ -41,7 +41,8 @@ void report(Sched& s, std::uint64_t except_id, atomic<bool>* noted) noexcept {
   goroutine_list all;
   {
     stopped_world const world(s, patience_to_stop_ns);
-    if (!world.is_complete()) print_error("thrum: not every goroutine could be stopped");
+    if (!world.is_complete())
+      print_error("thrum: some goroutines could not be stopped within a second and are shown as they were found");
     all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, except_id);
   }
   if (noted != nullptr) noted->store(true, relaxed);  // relaxed: it only prolongs the wait

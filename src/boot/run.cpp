@@ -53,7 +53,7 @@ M& make_m0(Sched& s) {
     os::lock_guard const guard(s.lock);
     m0 = s.ms.make(s);
   }
-  if (m0 == nullptr) throw_system_error(ENOMEM, "the first M");
+  if (m0 == nullptr) throw_system_error(ENOMEM, "no memory for the first thread's record");
   os::lock_guard const guard(s.lock);
   s.ms.has_started(*m0);
   acquire_p(*m0, *take_idle_p(s));
@@ -62,14 +62,14 @@ M& make_m0(Sched& s) {
 
 G& make_main_goroutine(P& p, main_call& call) {
   G* const g = take_dead_g(p);
-  if (g == nullptr) throw_system_error(ENOMEM, "the main goroutine");
+  if (g == nullptr) throw_system_error(ENOMEM, "no memory for the main goroutine");
   g->id = next_goroutine_id(p);
   g->is_main = true;
   g->is_joinable = false;
   g->task.step = main_call::step;
   ::new (static_cast<void*>(g->task.storage)) main_call*(&call);
   g->transition(g_status::dead, g_status::unstarted);
-  if (!bind_stack(p, *g)) throw_system_error(ENOMEM, "the main stack");
+  if (!bind_stack(p, *g)) throw_system_error(ENOMEM, "no memory for the stack of the main goroutine");
   count(p.counters.created);
   return *g;
 }
@@ -84,14 +84,15 @@ constinit struct {
 [[noreturn]] void leave_run_in_child() noexcept {
   if (!way_out_of_child.stack.is_kept_in_child()) {
     fatal(
-        "run() cannot return in this child of fork: it was called on a thread that is not in the child. Call exec or _exit "
-        "there, or lock main to its thread (lock_os_thread)");
+        "run() cannot return in this child process, because it was called on a thread that fork has not copied. "
+        "Call exec or _exit "
+        "in the child, or lock main to its thread (lock_os_thread)");
   }
 #if THRUM_ASAN
   __asan_handle_no_return();
 #endif
   ::setcontext(way_out_of_child.context);
-  fatal("run() cannot return in this child of fork: errno %d", errno);
+  fatal("run() cannot return in this child process (setcontext: errno=%d)", errno);
 }
 
 // The first thread runs main until main first leaves it, and then only waits for the end of main (T02). This function
@@ -143,7 +144,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
   G& main_g = make_main_goroutine(*m0.p, call);
-  if (int const error = adopt_thread(m0)) throw_system_error(error, "the signal stack");
+  if (int const error = adopt_thread(m0)) throw_system_error(error, "cannot set up the signal stack");
   try {
     services.start();
   } catch (...) {

@@ -22,6 +22,7 @@
 #include "sched/threads.h"
 #include "sched/world.h"
 #include "stack/registry.h"
+#include "sync/misuse.h"
 #include "sys/attention.h"
 #include "sys/foreign.h"
 #include "sys/preempt.h"
@@ -45,6 +46,7 @@ bool fill_hooks() noexcept {
   static bool const are_filled = [] {
     m_hooks = {entered_with_attention, entered_if_alive, entered_to_exit, left_with_attention, seat_thread};
     set_bounds_hook(bounds_by_address);
+    set_misuse_report(report_misuse);
     return true;
   }();
   return are_filled;
@@ -56,7 +58,8 @@ bool fill_hooks() noexcept {
 void refuse_tsan_in_the_program_alone() noexcept {
   if (!program_has_tsan_alone()) return;
   fatal(
-      "this program has ThreadSanitizer, but its thrum was built without. TSan cannot follow goroutines then. Build thrum with "
+      "this program is built with ThreadSanitizer, but its thrum is not, so TSan cannot follow goroutines. Build "
+      "thrum with "
       "-DTHRUM_SANITIZE=thread (docs/sanitizers.md), or build the program without -fsanitize=thread");
 }
 
@@ -111,10 +114,12 @@ void report_dead_world(Sched& s) noexcept {
 
 one_run_at_a_time::one_run_at_a_time() {
   if (forked_inside_run())
-    throw std::logic_error(std::string("thrum::run: no run can be started: ") + why_no_runtime());
-  if (current_m() != nullptr) throw std::logic_error("thrum::run: called inside a goroutine of another run");
+    throw std::logic_error(std::string("thrum::run: a run cannot begin here: ") + why_no_runtime());
+  if (current_m() != nullptr)
+    throw std::logic_error(
+        "thrum::run: it was called on a goroutine of another run, and a process can have only one run at a time");
   if (run_is_alive.exchange(true, acq_rel)) {  // pairs with the destructor: the earlier run has left everything
-    throw std::logic_error("thrum::run: a runtime is alive already, and there is one at a time in a process");
+    throw std::logic_error("thrum::run: another run or runtime is alive, and a process can have only one at a time");
   }
 }
 
@@ -123,7 +128,7 @@ one_run_at_a_time::~one_run_at_a_time() { run_is_alive.store(false, release); }
 pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption ? s.options.preempt_signal : 0) {
   if (number_ == 0) return;
   if (int const error = os::install_pause_signal(number_, pause_where_it_is)) {
-    throw_system_error(error, "the preemption signal");
+    throw_system_error(error, "cannot install the handler of the preemption signal");
   }
   s.ms_signals.apply();
 }

@@ -24,7 +24,7 @@ constexpr std::int64_t slice_us_max = 10'000'000;
 template <class T>
 void require_range(char const* name, T value, T low, T high) {
   if (value >= low && value <= high) return;
-  throw std::invalid_argument(std::string("thrum: ") + name + " = " + std::to_string(value) + " must lie in " +
+  throw std::invalid_argument(std::string("thrum: ") + name + " = " + std::to_string(value) + " must be in the range " +
                               std::to_string(low) + ".." + std::to_string(high));
 }
 

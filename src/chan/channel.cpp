@@ -125,8 +125,8 @@ void throw_closed_for_sending() { throw channel_closed("thrum: send on a closed 
 
 channel* make_channel(std::size_t capacity, parcel_type const& type) {
   if (capacity > buffer_bytes_max / type.bytes) {
-    throw channel_error("thrum: a channel of capacity " + std::to_string(capacity) + " for elements of " +
-                        std::to_string(type.bytes) + " bytes does not fit any memory");
+    throw channel_error("thrum: a channel with the capacity " + std::to_string(capacity) + " for elements of " +
+                        std::to_string(type.bytes) + " bytes needs more memory than can be addressed");
   }
   void* const memory = ::operator new(sizeof(channel) + capacity * type.bytes);
   return ::new (memory) channel(capacity, type);

@@ -60,7 +60,7 @@ struct stop_node final : cancel_node {
       try {
         cancel(*held.get()->canceled_with, context_errc::canceled, nullptr);
       } catch (std::logic_error const& e) {
-        rt::fatal("a stop was requested for a context: %s", e.what());
+        rt::fatal("a std::stop_source has canceled a context, which failed: %s", e.what());
       }
     }
   };

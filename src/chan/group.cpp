@@ -25,7 +25,8 @@ group::~group() {
 }
 
 void group::limit(std::size_t n) {
-  if (n == 0) throw std::invalid_argument("thrum: a group with limit(0) could never start a member");
+  if (n == 0)
+    throw std::invalid_argument("thrum: group::limit(0): no member could start; the limit must be at least 1");
   places_ = n == unlimited ? places(nullptr) : places(n);
 }
 

@@ -200,7 +200,7 @@ std::size_t wait_for_one(M*& m, case_list list, wait_timer* limit) noexcept {
 
 std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patience_ns) {
   if (count > std::numeric_limits<std::uint16_t>::max()) {
-    throw channel_error("thrum: a select of more than 65535 cases");
+    throw channel_error("thrum: a select can have at most 65,535 cases");
   }
   M* m = &enter_to_wait("select");
   case_list list{cases, count};

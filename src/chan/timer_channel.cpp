@@ -58,7 +58,7 @@ time_receiver make_timer_channel() {
 
 bool set_timer(time_receiver const& of, std::int64_t ns, std::int64_t period_ns) {
   channel* const c = of.channel_handle::core();
-  if (c == nullptr) throw std::logic_error("thrum: reset of a timer that was moved away");
+  if (c == nullptr) throw std::logic_error("thrum: timer::reset: the timer was moved from");
   M& m = enter_to_wait("setting a timer");
   if (!m.p->timers.reserve(1)) {
     leave_runtime(m);

@@ -6,6 +6,7 @@
 //   what has happened   ender                  report is made on      function of the program   the program ends by
 //   ------------------  ---------------------  ---------------------  ------------------------  -------------------
 //   panic               goroutine              its stack              on_panic function         die()
+//   misuse              goroutine              its stack              none                      die()
 //   std::terminate      goroutine              its stack              terminate handler         SIGABRT
 //   fault, abort()      goroutine              the signal stack       none                      that signal
 //   stack overflow      goroutine, or thread   the signal stack, or   none                      die()

@@ -17,8 +17,8 @@ extern constinit atomic<bool> is_forked_inside_run;
 // The last part of the message of a call that needs a run while no run is alive.
 [[nodiscard]] inline char const* why_no_runtime() noexcept {
   return forked_inside_run()
-             ? "no runtime is alive: this process is a fork of one that was inside run(), and the scheduler's threads are not "
-               "in it; call exec or _exit here, or fork before run()"
+             ? "no runtime is alive: this process was forked inside run(), and the scheduler's threads do not exist "
+               "in it. Call exec or _exit here, or fork before run()"
              : "no runtime is alive";
 }
 

@@ -126,8 +126,10 @@ int accept_one(int from) noexcept {
 void say_once(std::error_code const& error) noexcept {
   static constinit atomic<bool> said{false};
   if (said.exchange(true, relaxed)) return;  // relaxed: the flag publishes no other data
-  print_error("thrum: accept: errno %d, no descriptor or no memory is left: it waits and tries again (said once)",
-              error.value());
+  print_error(
+      "thrum: accept failed with errno %d, because no descriptor or no memory is left. It waits and tries again. "
+      "Raise the limit of open files (ulimit -n) if need be. This message is printed once",
+      error.value());
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ class io_errors final : public std::error_category {
  public:
   [[nodiscard]] char const* name() const noexcept override { return "thrum.io"; }
   [[nodiscard]] std::string message(int code) const override {
-    return code == static_cast<int>(io_errc::unexpected_end) ? "the end came before all the bytes that were asked for"
+    return code == static_cast<int>(io_errc::unexpected_end) ? "the stream ended before all requested bytes were read"
                                                              : "unknown error";
   }
 };

@@ -116,7 +116,7 @@ class io_call {
   // ends while the thread waits inside the runtime, on this descriptor or on another one.
   void must_count() const {
     if (use_.is_lost()) [[unlikely]]
-      throw std::logic_error("thrum: the run ended in which a call on a descriptor waited");
+      throw std::logic_error("thrum: the run ended while a call on a descriptor waited");
   }
 
   // True if the system call would fail with EAGAIN. Otherwise an event that has come is consumed here, before the

@@ -14,8 +14,8 @@ void say_once_that_no_more_are_watched() noexcept {
   static constinit atomic<bool> said{false};
   if (said.exchange(true, relaxed)) return;  // relaxed: the flag publishes no other data
   print_error(
-      "thrum: the kernel watches no more descriptors for this user (epoll_ctl: ENOSPC): opening one fails with "
-      "no_buffer_space, and accept waits. Raise fs.epoll.max_user_watches (said once)");
+      "thrum: the kernel watches no more descriptors for this user (epoll_ctl: ENOSPC), so opening one fails with "
+      "no_buffer_space, and accept waits. Raise fs.epoll.max_user_watches. This message is printed once");
 }
 
 // The error for the caller when epoll refuses a descriptor. epoll's ENOSPC means that the user's limit of watched

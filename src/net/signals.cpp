@@ -207,7 +207,7 @@ bool is_ours(M const& m, int number) noexcept {
 chan<int> signals(std::initializer_list<int> numbers, std::error_code& error) {
   constexpr std::size_t capacity = 16;
   M const* const m = callers_m();
-  if (m == nullptr) throw std::logic_error(std::string("thrum: signals() while ") + why_no_runtime());
+  if (m == nullptr) throw std::logic_error(std::string("thrum: signals needs a runtime, but ") + why_no_runtime());
   error.clear();
   std::uint64_t wants = 0;
   for (int const number : numbers) {

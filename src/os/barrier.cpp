@@ -23,8 +23,10 @@ void prepare_barrier() noexcept {
 
 void barrier_in_all_threads() noexcept {
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-    fatal("membarrier failed (errno=%d): it worked when the run began; a sandbox that forbids it must do so before",
-          errno);
+    fatal(
+        "the system call membarrier failed (errno=%d), although it worked when the run began. A sandbox that "
+        "forbids it has to be set up before thrum::run",
+        errno);
   }
 }
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34)
-#error "thrum needs the GNU C library 2.34 or newer: posix_spawn_file_actions_addclosefrom_np"
+#error "thrum needs the GNU C library 2.34 or newer, because it uses posix_spawn_file_actions_addclosefrom_np"
 #endif
 
 namespace thrum::rt::os {

@@ -33,7 +33,7 @@ void say(char const* text) noexcept { static_cast<void>(::syscall(SYS_write, 2, 
 [[gnu::constructor(101)]] void find_all_early() {
   using namespace plain;
   if (rt::os::program_is_static()) {
-    say("thrum: thrum::posix cannot work in a statically linked program, because its functions stand in front of those of a shared "
+    say("thrum: thrum::posix cannot work in a statically linked program, because it replaces functions of a shared "
         "C library. Link the program without -static, or without thrum::posix.\n");
     std::abort();
   }
@@ -101,7 +101,7 @@ void* plain_function::find() noexcept {
   find_early();
   void* const found = found_.load(rt::relaxed);
   if (found == nullptr) {
-    say("thrum: thrum::posix does not find the C library's own function: ");
+    say("thrum: thrum::posix cannot find this function in the C library: ");
     say(name_);
     say("\n");
     std::abort();

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #ifndef __GLIBC__
-#error "thrum::posix_locks knows the mutexes of glibc"
+#error "thrum::posix_locks supports the mutexes of glibc only"
 #endif
 
 namespace thrum::posix {

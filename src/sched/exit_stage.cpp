@@ -55,8 +55,9 @@ bool exits(M const& m) noexcept { return m.sched.end.exits_on(m); }
 
 [[noreturn]] void report_wait(char const* reason) noexcept {
   fatal(
-      "a goroutine that called exit() waits (%s), in the destructor of a static object or in a function of atexit; the other "
-      "goroutines have been stopped and cannot wake it. End the run before the program exits, or do not wait there",
+      "a goroutine has called exit() and waits (%s) in the destructor of a static object or in a function of "
+      "atexit. The other "
+      "goroutines have been stopped and cannot wake it. Let the run end before the program exits, or do not wait there",
       reason);
 }
 

@@ -63,7 +63,9 @@ void start_unwinding(exit_unwinding& forced) {
   if (program_has_asan()) __asan_handle_no_return();
 #endif
   _Unwind_ForcedUnwind(&forced.header, before_each_frame, nullptr);
-  fatal("goexit reached the end of the stack: it was called below a frame without unwind information");
+  fatal(
+      "goexit could not unwind the whole stack, because a calling function has no unwind information; compile it "
+      "with -fasynchronous-unwind-tables");
 }
 
 // Called when a handler that caught the forced unwinding ends without rethrowing it.
@@ -133,8 +135,10 @@ void end_goroutine(M& m) noexcept {
 // There is no scheduler in this process, and only the main goroutine can return to a caller.
 [[noreturn, gnu::cold]] void end_in_child_of_fork(G const& g) noexcept {
   if (g.is_main && return_from_run_in_child != nullptr) return_from_run_in_child();
-  fatal("goroutine %llu called fork and has ended in the child, where no other goroutine is: call exec or _exit there",
-        static_cast<unsigned long long>(g.id));
+  fatal(
+      "goroutine %llu called fork and has ended in the child process, where no other goroutine exists; call exec "
+      "or _exit in the child",
+      static_cast<unsigned long long>(g.id));
 }
 
 }  // namespace

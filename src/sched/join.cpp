@@ -115,11 +115,11 @@ void join_task(task& joined) {
   G& child = G::of(joined);
   if (child.is_orphan()) {
     if (task_finished(joined)) return;
-    throw std::logic_error("thrum: join() on a goroutine whose run ended before it did");
+    throw std::logic_error("thrum: join: the run of the goroutine ended before the goroutine did");
   }
   M* m = callers_m();
   if (m == nullptr && task_finished(joined)) return;
-  if (m == nullptr) throw std::logic_error(std::string("thrum: join() while ") + why_no_runtime());
+  if (m == nullptr) throw std::logic_error(std::string("thrum: join would have to wait, but ") + why_no_runtime());
   enter_runtime(*m);
   if (may_host(*m, *m->current, child) && claim(child)) {
     run_in_place(*m, *m->current, child);

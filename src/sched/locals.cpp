@@ -20,7 +20,7 @@ namespace {
 G& current_goroutine() {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign)
-    throw std::logic_error("thrum::local used outside a goroutine");
+    throw std::logic_error("thrum::local can only be used on a goroutine: use it inside thrum::run");
   return *m->current;
 }
 

@@ -54,7 +54,10 @@ void* m_main(void* argument) {
   os::set_timer_slack_ns(1);  // m may become the timekeeper
   m.sched.ms_signals.apply();
   if (int const error = adopt_thread(m)) {
-    fatal("no signal stack for a new thread (errno=%d): stack overflows could not be reported", error);
+    fatal(
+        "cannot set up the signal stack of a new thread (errno=%d), without which a stack overflow could not be "
+        "reported",
+        error);
   }
   if (begin(m)) schedule_until_end(m);
   check_that_exit_does_not_wait(m);

@@ -35,7 +35,7 @@ M& make_room(M& m) noexcept {
 void sleep_for_good(M& m, wait_reason reason) noexcept {
   park(
       m, reason, [](M&, G&, void*) noexcept {}, nullptr, commit_holds::nothing);
-  fatal("internal error: a goroutine that waits for ever was woken");
+  fatal("internal error: a goroutine that sleeps for good was woken");
 }
 
 void ready(M& m, G& g) noexcept {

@@ -18,7 +18,7 @@ using namespace rt;
 
 [[noreturn, gnu::noinline]] void throw_no_runtime() {
   if (forked_inside_run()) throw std::logic_error(std::string("thrum::go: ") + why_no_runtime());
-  throw std::logic_error("thrum::go: no runtime is alive: call it while thrum::run or a thrum::runtime is");
+  throw std::logic_error("thrum::go: no runtime is alive: call go inside thrum::run or while a thrum::runtime exists");
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ void undo_all_thread_locks(M& m, G& g) noexcept {
 
 void lock_once_more(G& g) noexcept {
   if (++g.lock_depth == 0)
-    fatal("goroutine %llu: lock_os_thread nests too deeply", static_cast<unsigned long long>(g.id));
+    fatal("goroutine %llu: lock_os_thread was called 65,536 times without unlock_os_thread",
+          static_cast<unsigned long long>(g.id));
 }
 
 void lock_where_it_is(M& m) noexcept {

@@ -63,7 +63,7 @@ thread_maker::thread_maker(Sched& s) : sched_(s) {
   ++s.own_threads;
   if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
-    throw std::system_error(error, std::generic_category(), "thrum::run: the thread that makes threads");
+    throw std::system_error(error, std::generic_category(), "thrum::run: cannot create the thread maker's thread");
   }
   runs_ = true;
 }

@@ -59,14 +59,15 @@ void announce_unguarded(guard_policy const& policy, int error) noexcept {
   std::size_t const guards = mappings_used.load(relaxed) / mappings_per_guard;
   if (error == 0) {
     print_error(
-        "thrum: new stacks have no guard from now on, an overflow would run into the stack below: "
+        "thrum: new goroutine stacks have no guard from now on, so an overflow would overwrite the stack below: "
         "%zu are guarded by mprotect, which takes two memory mappings each, and guards may use %zu of the "
         "%zu that vm.max_map_count allows; raise vm.max_map_count, or run Linux 6.13 or newer, "
         "where guards are free",
         guards, mappings_max(policy), os::max_map_count());
   } else {
     print_error(
-        "thrum: a new stack has no guard, and more may follow; an overflow would run into the stack below: "
+        "thrum: a new goroutine stack has no guard, so an overflow would overwrite the stack below, and more such "
+        "stacks may follow: "
         "mprotect failed with %s after %zu guards, which take two memory mappings each (vm.max_map_count "
         "allows the process %zu); raise vm.max_map_count, or run Linux 6.13 or newer, where guards are free",
         strerrorname_np(error), guards, os::max_map_count());

@@ -95,7 +95,7 @@ void print_remedy(std::size_t size) noexcept {
   if (victim.goroutine_id == 0) {  // also if its memory was given back and reads as zero
     print_error(
         "thrum: fault at %p (pc 0x%zx, sp 0x%zx) in the guard of the stack [%p, %p), on which no goroutine "
-        "runs: a stray pointer",
+        "runs. This is probably a stray pointer",
         as_text(address), pc, sp, as_text(low), as_text(top));
     die();
   }

@@ -1,4 +1,5 @@
 #include "base/check.h"
+#include "sync/misuse.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/barrier.h>
@@ -8,7 +9,7 @@ namespace thrum::detail {
 using namespace rt;
 
 void barrier_core::refuse(char const* what, std::ptrdiff_t n) noexcept {
-  fatal("%s(%lld) takes the count out of its range", what, static_cast<long long>(n));
+  misuse("%s(%lld): the argument is out of range", what, static_cast<long long>(n));
 }
 
 // If `waited_for` is set, the next phase begins under the bucket's lock, and the waiters leave there (T14). All

@@ -6,6 +6,7 @@
 // sets handed_over, which the waiter finds when it has locked the bucket once more to park.
 #include "base/check.h"
 #include "os/futex.h"
+#include "sync/misuse.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/condition_variable.h>
@@ -28,7 +29,8 @@ namespace {
 }  // namespace
 
 std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
-  if (!lock.owns_lock()) fatal("condition_variable::wait without holding the mutex");
+  if (!lock.owns_lock())
+    misuse("condition_variable::wait: the caller does not hold the mutex; lock it before the call");
   if (is_left_behind()) lock.mutex()->unlock();  // the caller waits for good below, and others may need the mutex
   M* m = &enter_to_wait("condition_variable::wait");
   sudog& waiter = prepare_to_wait(*m);

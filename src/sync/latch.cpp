@@ -1,4 +1,5 @@
 #include "base/check.h"
+#include "sync/misuse.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/latch.h>
@@ -8,7 +9,7 @@ namespace thrum {
 using namespace rt;
 
 void latch::refuse(char const* what, std::ptrdiff_t n) noexcept {
-  fatal("%s(%lld) takes the count out of its range", what, static_cast<long long>(n));
+  misuse("%s(%lld): the argument is out of range", what, static_cast<long long>(n));
 }
 
 // If `waited_for` is set, the count falls to zero under the bucket's lock, and the waiters leave there (T14).

@@ -20,6 +20,7 @@
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sync/lock_holders.h"
+#include "sync/misuse.h"
 #include "sync/spin.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
@@ -165,7 +166,7 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
 }
 
 void mutex::unlock_slow(std::uint32_t before) noexcept {
-  if ((before & locked) == 0) fatal("unlock of an unlocked mutex");
+  if ((before & locked) == 0) misuse("mutex::unlock: the mutex is not locked");
   std::uint32_t const epoch = live_epoch_after_release();
   std::uint32_t const flags = flags_of(before, epoch);
   if ((flags & waiters) == 0) return;                 // no goroutine waits in this run

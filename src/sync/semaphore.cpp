@@ -9,6 +9,7 @@
 //  3. A goroutine that is woken has its permits.
 #include "base/check.h"
 #include "os/chaos.h"
+#include "sync/misuse.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
 #include <thrum/semaphore.h>
@@ -18,9 +19,9 @@ namespace thrum {
 using namespace rt;
 
 void semaphore::refuse(char const* what, std::int64_t n) noexcept {
-  if (n < 0) fatal("%s with a negative number of permits: %lld", what, static_cast<long long>(n));
-  fatal("%s with %lld permits: there can be %lld at most", what, static_cast<long long>(n),
-        static_cast<long long>(max()));
+  if (n < 0) misuse("%s: the number of permits must not be negative, but it is %lld", what, static_cast<long long>(n));
+  misuse("%s: %lld permits are too many; a semaphore can have at most %lld", what, static_cast<long long>(n),
+         static_cast<long long>(max()));
 }
 
 // Releases what an earlier run has promised to goroutines that never came. Every caller does so before it waits.

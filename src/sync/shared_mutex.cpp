@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "os/chaos.h"
 #include "sync/lock_holders.h"
+#include "sync/misuse.h"
 #include "sync/spin.h"
 #include "sync/stamp.h"
 #include "sync/wait.h"
@@ -180,8 +181,8 @@ void shared_mutex::unlock_locked(wait_bucket& bucket, g_list& woken, std::uint32
 void shared_mutex::unlock_slow() noexcept {
   for (run_stamp<word> seen(state_, flags);;) {
     if (!seen.has(held)) {
-      fatal("unlock of %s",
-            seen.has(readers) ? "a shared_mutex that is read-locked, not write-locked" : "an unlocked shared_mutex");
+      misuse("shared_mutex::unlock: the shared_mutex is %s",
+             seen.has(readers) ? "locked for reading only; call unlock_shared" : "not locked");
     }
     if (!seen.has(flags)) {
       if (seen.change_to(seen.now() & ~held)) return;  // readers that are just coming see that it is free
@@ -268,8 +269,8 @@ void shared_mutex::reader_gave_up(wait_bucket& bucket, std::uint32_t epoch) noex
 }
 
 void shared_mutex::unlock_shared_slow(word before) noexcept {
-  if ((before & held) != 0) fatal("unlock_shared of a shared_mutex that is write-locked, not read-locked");
-  if ((before & readers) == 0) fatal("unlock_shared of an unlocked shared_mutex");
+  if ((before & held) != 0) misuse("shared_mutex::unlock_shared: the shared_mutex is locked for writing; call unlock");
+  if ((before & readers) == 0) misuse("shared_mutex::unlock_shared: the shared_mutex is not locked");
   std::uint32_t const epoch = live_epoch_after_release();
   word const now = unstamped(before, flags, epoch);
   if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in(epoch);

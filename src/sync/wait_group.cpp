@@ -18,7 +18,7 @@ constexpr std::int64_t count_of(word state) { return static_cast<std::int64_t>((
 
 [[noreturn, gnu::noinline]] void throw_out_of_range(std::int64_t delta) {
   if (delta < 0) throw std::logic_error("thrum: negative wait_group counter");
-  throw std::logic_error("thrum: wait_group::add(" + std::to_string(delta) + ") takes the count out of its range");
+  throw std::logic_error("thrum: wait_group::add(" + std::to_string(delta) + "): the count would be too large");
 }
 
 // The count falls to zero while goroutines wait. So the state changes and the waiters leave under the bucket's lock.

@@ -47,7 +47,7 @@ sysmon::sysmon(Sched& s, trace_function trace)
   ++s.own_threads;  // before the thread can look at it
   if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
-    throw std::system_error(error, std::generic_category(), "thrum::run: the thread of sysmon");
+    throw std::system_error(error, std::generic_category(), "thrum::run: cannot create sysmon's thread");
   }
   runs_ = true;
 }

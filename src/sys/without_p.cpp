@@ -119,11 +119,15 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
   constexpr std::size_t bytes_max = 4096;
   reports_.begin(bytes_max);
   reports_.add(
-      "thrum: goroutine %llu is runnable, but it is in a call of thrum::posix that must end on thread thrum-m%d, and there "
+      "thrum: goroutine %llu is runnable, but it is in a call of thrum::posix that must end on thread thrum-m%d, "
+      "and there "
       "goroutine %llu has been waiting for a lock for more than a second.\n"
-      "thrum: if goroutine %llu holds that lock, both wait for ever. It may be a std::mutex (link thrum::posix_locks), a "
-      "std::shared_mutex or a semaphore (use thrum's own), std::call_once (use thrum::once) or a function-local static that is "
-      "being initialised: none of these may be held over a call that waits. SIGQUIT shows where all goroutines are.\n",
+      "thrum: if goroutine %llu holds that lock, both wait forever. It may be a std::mutex (link "
+      "thrum::posix_locks), a "
+      "std::shared_mutex or a semaphore (use thrum's own), std::call_once (use thrum::once) or a function-local "
+      "static that is "
+      "being initialised. None of these may be held during a call that waits. SIGQUIT shows where all goroutines "
+      "are.\n",
       resident, m.id, waiter, resident);
   reports_.send();
 }

@@ -85,7 +85,9 @@ func_timer_was set_func_timer(func_timer_state& s, std::int64_t ns, task* fresh)
   M* const m = callers_m();
   if (m == nullptr || !enter_if_alive(*m)) {
     if (fresh != nullptr) discard_task(*fresh);
-    throw std::logic_error("thrum: after_func and reset need a runtime that is alive: thrum::run");
+    throw std::logic_error(
+        "thrum: after_func and reset: no runtime is alive: call them inside thrum::run or while a thrum::runtime "
+        "exists");
   }
   if (fresh != nullptr && G::of(*fresh).is_orphan()) fresh = nullptr;  // it was made in a run that has ended since
   if (!m->p->timers.reserve(1)) {

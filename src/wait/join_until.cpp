@@ -57,9 +57,10 @@ using namespace rt;
 bool join_task_until(task& joined, std::int64_t deadline_ns) {
   if (task_finished(joined)) return true;
   G& child = G::of(joined);
-  if (child.is_orphan()) throw std::logic_error("thrum: join_for() on a goroutine whose run ended before it did");
+  if (child.is_orphan())
+    throw std::logic_error("thrum: join_for: the run of the goroutine ended before the goroutine did");
   M* m = callers_m();
-  if (m == nullptr) throw std::logic_error(std::string("thrum: join_for() while ") + why_no_runtime());
+  if (m == nullptr) throw std::logic_error(std::string("thrum: join_for would have to wait, but ") + why_no_runtime());
   enter_runtime(*m);
   G& joiner = *m->current;
   limited_join wait{child, joiner, {}};

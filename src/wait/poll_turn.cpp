@@ -28,7 +28,7 @@ enum class turn_wake_up : bool {
 // The caller is a user of the run `epoch` while it waits.
 turn_wake_up wait_for_turn(poll_desc& d, poll_side_name which, M* found, std::uint32_t epoch) {
   if (found == nullptr)
-    throw std::logic_error(std::string("thrum: a descriptor is in use and would have to be waited for, but ") +
+    throw std::logic_error(std::string("thrum: a call on a descriptor would have to wait for another call, but ") +
                            why_no_runtime());
   M* m = found;
   enter_runtime(*m);

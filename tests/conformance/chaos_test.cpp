@@ -129,7 +129,7 @@ TEST_F(disorder, one_that_has_no_thread_says_so) {
     }
     std::exit(0);
   };
-  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "thrum: no thread for chaos \\(error 11\\)");
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "thrum: the chaos thread could not be created \\(errno=11\\)");
 }
 
 }  // namespace

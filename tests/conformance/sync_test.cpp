@@ -95,48 +95,49 @@ class sync_misuse : public child_test {
 };
 
 TEST_F(sync_misuse, SY_02_of_a_mutex) {
-  EXPECT_FATAL(caught([] { mutex().unlock(); }), "thrum: unlock of an unlocked mutex");
+  EXPECT_FATAL(caught([] { mutex().unlock(); }), "mutex::unlock: the mutex is not locked");
   EXPECT_FATAL(caught([] {
                  mutex m;
                  m.lock();
                  m.unlock();
                  m.unlock();
                }),
-               "thrum: unlock of an unlocked mutex");
+               "mutex::unlock: the mutex is not locked");
 }
 
 TEST_F(sync_misuse, SY_02_unlock_of_a_shared_mutex) {
-  EXPECT_FATAL(caught([] { shared_mutex().unlock(); }), "thrum: unlock of an unlocked shared_mutex");
+  EXPECT_FATAL(caught([] { shared_mutex().unlock(); }), "shared_mutex::unlock: the shared_mutex is not locked");
   EXPECT_FATAL(caught([] {
                  shared_mutex m;
                  m.lock_shared();
                  m.unlock();
                }),
-               "thrum: unlock of a shared_mutex that is read-locked, not write-locked");
+               "shared_mutex::unlock: the shared_mutex is locked for reading only; call unlock_shared");
   EXPECT_FATAL(caught([] {
                  shared_mutex m;
                  m.lock();
                  m.unlock();
                  m.unlock();
                }),
-               "thrum: unlock of an unlocked shared_mutex");
+               "shared_mutex::unlock: the shared_mutex is not locked");
 }
 
 TEST_F(sync_misuse, SY_02_unlock_shared_of_a_shared_mutex) {
-  EXPECT_FATAL(caught([] { shared_mutex().unlock_shared(); }), "thrum: unlock_shared of an unlocked shared_mutex");
+  EXPECT_FATAL(caught([] { shared_mutex().unlock_shared(); }),
+               "shared_mutex::unlock_shared: the shared_mutex is not locked");
   EXPECT_FATAL(caught([] {
                  shared_mutex m;
                  m.lock();
                  m.unlock_shared();
                }),
-               "thrum: unlock_shared of a shared_mutex that is write-locked, not read-locked");
+               "shared_mutex::unlock_shared: the shared_mutex is locked for writing; call unlock");
   EXPECT_FATAL(caught([] {
                  shared_mutex m;
                  m.lock_shared();
                  m.unlock_shared();
                  m.unlock_shared();
                }),
-               "thrum: unlock_shared of an unlocked shared_mutex");
+               "shared_mutex::unlock_shared: the shared_mutex is not locked");
 }
 
 // --- SY-04, SY-05 ---

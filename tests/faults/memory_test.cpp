@@ -384,7 +384,7 @@ TEST_F(no_memory_for_good, a_new_thread_gets_no_signal_stack) {
                      never.wait();
                    },
                    {.max_procs = 2}),
-               "no signal stack for a new thread \\(errno=12\\)");
+               "cannot set up the signal stack of a new thread \\(errno=12\\)");
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ TEST_F(net_faults_in_a_child, S25_that_no_descriptor_is_left_is_said_once) {
     }
   };
   EXPECT_EXIT(::_exit(thrum::run(accept_with_faults)), testing::ExitedWithCode(0),
-              "^thrum: accept: errno 24, [^\n]*\n$");
+              "^thrum: accept failed with errno 24, [^\n]*\n$");
 }
 
 TEST_P(net_faults, S25_with_a_real_limit_of_descriptors_the_waiting_peer_is_served_when_one_is_free) {

@@ -53,7 +53,7 @@ class threads : public child_test {};
 constexpr int own_threads = 2;  // the first that a run makes: the thread maker and sysmon
 
 TEST_F(threads, S16_run_throws_when_a_thread_of_its_own_cannot_be_created) {
-  char const* const names[own_threads] = {"makes threads", "sysmon"};
+  char const* const names[own_threads] = {"thread maker", "sysmon"};
   for (int i = 0; i < own_threads; ++i) {
     inject_fault(call::thread_create, EAGAIN, i);
     try {

@@ -34,13 +34,13 @@ installs() { grep -qx -- "$1" "$work/installed"; }
 for verb in run test build bench instructions check format matrix; do
   dev 0 "^  \./dev $verb\b"
 done
-dev 2 'there is no verb dance' dance
-dev 2 'test does not know --slow' test --slow
+dev 2 'there is no command dance' dance
+dev 2 'test has no option --slow' test --slow
 dev 2 'there is no stage dance' test --only dance
 dev 2 '--within needs a number' test --all --within soon
 dev 2 '--within is for --all' test --within 5
 dev 2 '--minutes needs a number' test --chaos --minutes some
-dev 2 '--arch knows one value' test --arch mine
+dev 2 '--arch takes one value' test --arch mine
 [[ ! -s $work/installed ]] || fail "a mistake in the command line installs something: $(cat "$work/installed")"
 
 readonly servers=(redis-server postgresql nginx)

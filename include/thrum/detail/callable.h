@@ -23,8 +23,7 @@ std::size_t checked_stack_bytes(std::size_t bytes);
 template <class F>
 void require_callable(F const& f) {
   if constexpr (!std::is_function_v<F> && requires { static_cast<bool>(f == nullptr); }) {
-    if (f == nullptr)
-      throw std::invalid_argument("thrum: go, spawn and run need something to call, and this callable is empty");
+    if (f == nullptr) throw std::invalid_argument("thrum: the callable that was passed to go, spawn or run is empty");
   }
 }
 

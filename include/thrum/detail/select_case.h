@@ -74,7 +74,8 @@ class recv_case {
 };
 
 [[noreturn]] inline void throw_sent_already() {
-  throw channel_error("thrum: a sending case whose value is sent already was given to select again");
+  throw channel_error(
+      "thrum: select: the value of an on_send case has already been sent; make a new case for each value");
 }
 
 template <class T, class F>

@@ -114,17 +114,16 @@ void keep_the_loader_busy() {
 // The constructor of a plugin does not return, so the loader's lock stays locked, and no name can be looked up.
 TEST_F(reports_end, a_report_that_waits_for_the_loader_ends_the_program_by_its_signal_and_says_what_is_missing) {
   THRUM_SKIP_WITH_SANITIZERS();
-  EXPECT_EXIT(
-      run_named([] {
-        auto const address = reinterpret_cast<std::uintptr_t>(&keep_the_loader_busy);
-        ::setenv("THRUM_TEST_PLUGIN_CALLS", std::to_string(address).c_str(), 1);
-        std::thread([] { ::dlopen(plugin_file().c_str(), RTLD_NOW | RTLD_LOCAL); }).detach();
-        if (!wait_until([] { return loader_is_busy.load(); })) ::_exit(8);
-        writes_to_nowhere();
-      }),
-      KilledBySignal(SIGSEGV),
-      "SIGSEGV: .*\n(.*\n)*goroutine [0-9]+ .running. crasher\n(.*\n)*thrum: this report is not complete: it has "
-      "waited too long");
+  EXPECT_EXIT(run_named([] {
+                auto const address = reinterpret_cast<std::uintptr_t>(&keep_the_loader_busy);
+                ::setenv("THRUM_TEST_PLUGIN_CALLS", std::to_string(address).c_str(), 1);
+                std::thread([] { ::dlopen(plugin_file().c_str(), RTLD_NOW | RTLD_LOCAL); }).detach();
+                if (!wait_until([] { return loader_is_busy.load(); })) ::_exit(8);
+                writes_to_nowhere();
+              }),
+              KilledBySignal(SIGSEGV),
+              "SIGSEGV: .*\n(.*\n)*goroutine [0-9]+ .running. crasher\n(.*\n)*thrum: this report is incomplete: it has "
+              "waited too long");
 }
 
 TEST_F(reports_end, a_report_on_terminate_that_cannot_be_written_ends_the_program_by_SIGABRT) {

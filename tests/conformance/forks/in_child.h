@@ -43,7 +43,7 @@ bool says_that_it_is_a_fork(F f) {
   try {
     f();
   } catch (std::logic_error const& e) {
-    return std::string(e.what()).find("this process is a fork of one that was inside run()") != std::string::npos;
+    return std::string(e.what()).find("this process was forked inside run()") != std::string::npos;
   }
   return false;
 }

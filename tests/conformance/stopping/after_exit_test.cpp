@@ -144,7 +144,7 @@ TEST_F(after_exit_beside_a_loop, a_destructor_that_needs_all_processors_ends_the
           std::exit(7);
         });
       },
-      "called exit\\(\\) waits \\(for all processors\\)");
+      "has called exit\\(\\) and waits \\(for all processors\\)");
 }
 
 // --- a lock that a stopped goroutine holds ---

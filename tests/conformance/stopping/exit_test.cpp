@@ -213,7 +213,7 @@ TEST_P(exit_on_a_goroutine, a_destructor_that_waits_for_others_ends_the_program_
           std::exit(7);
         });
       },
-      "called exit\\(\\) waits");
+      "has called exit\\(\\) and waits");
 }
 
 // The static object is destroyed on the thread of the goroutine that has called exit().

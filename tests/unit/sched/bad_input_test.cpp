@@ -173,15 +173,15 @@ TEST(bad_joins, twice_or_of_nothing) {
   run_at(1, [] {
     join_handle<int> nothing;
     EXPECT_FALSE(nothing.joinable());
-    EXPECT_SAYS(message_of<std::logic_error>([&] { nothing.join(); }), "without a goroutine");
+    EXPECT_SAYS(message_of<std::logic_error>([&] { nothing.join(); }), "has no goroutine");
     auto once_only = spawn([] { return 5; });
     EXPECT_TRUE(once_only.joinable());
     EXPECT_EQ(once_only.join(), 5);
     EXPECT_FALSE(once_only.joinable());
-    EXPECT_SAYS(message_of<std::logic_error>([&] { once_only.join(); }), "without a goroutine");
+    EXPECT_SAYS(message_of<std::logic_error>([&] { once_only.join(); }), "has no goroutine");
     auto moved = spawn([] { return 6; });
     auto const taken = std::move(moved);
-    EXPECT_SAYS(message_of<std::logic_error>([&] { moved.join(); }), "without a goroutine");
+    EXPECT_SAYS(message_of<std::logic_error>([&] { moved.join(); }), "has no goroutine");
     auto gone = spawn([]() -> int { goexit(); });
     EXPECT_SAYS(message_of<goroutine_exited>([&] { gone.join(); }), "goexit");
   });

@@ -35,7 +35,7 @@ class deadlock_counts : public test::fatal_test {
 };
 
 TEST_F(deadlock_counts, S20_a_runnable_goroutine_while_no_thread_is_awake_is_its_own_message) {
-  EXPECT_FATAL(check(3, 3, true), "internal error: all threads are asleep beside a runnable goroutine");
+  EXPECT_FATAL(check(3, 3, true), "internal error: all threads are asleep although a goroutine is runnable");
 }
 
 TEST_F(deadlock_counts, S20_as_long_as_a_thread_is_awake_nothing_is_said) {

@@ -50,7 +50,7 @@ TEST(stack_guard, past_the_budget_stacks_go_unguarded_with_one_line_that_says_wh
   for (int i = 0; i < 30; ++i) taken.push_back(pool.allocate(stack_size_default));
   std::string const words = testing::internal::GetCapturedStderr();
   EXPECT_EQ(count_of(words, "\n"), 1U) << words;
-  EXPECT_EQ(count_of(words, "thrum: new stacks have no guard from now on"), 1U) << words;
+  EXPECT_EQ(count_of(words, "thrum: new goroutine stacks have no guard from now on"), 1U) << words;
   EXPECT_EQ(count_of(words, "10 are guarded"), 1U) << words;
   EXPECT_EQ(count_of(words, "may use 20"), 1U) << words;
   EXPECT_EQ(count_of(words, "raise vm.max_map_count"), 1U) << words;

@@ -134,7 +134,7 @@ TEST(stack_overflow_DeathTest, guard_of_a_free_stack_is_a_stray_pointer) {
         stack_pool pool(stack_size_default);
         write_into_the_guard(pool, 0, 1);
       },
-      ExitedWithCode(2), "thrum: fault at 0x[0-9a-f]+ .* on which no goroutine runs: a stray pointer");
+      ExitedWithCode(2), "thrum: fault at 0x[0-9a-f]+ .* on which no goroutine runs. This is probably a stray pointer");
 }
 
 TEST(stack_overflow_DeathTest, largest_stack_is_told_that_there_is_no_larger_one) {

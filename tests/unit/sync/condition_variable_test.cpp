@@ -283,7 +283,7 @@ TEST_F(condition_variable_misuse, SY_02_waiting_without_the_mutex_is_fatal) {
                         std::unique_lock lock(guard, std::defer_lock);
                         signal.wait(lock);
                       }),
-               "thrum: condition_variable::wait without holding the mutex");
+               "condition_variable::wait: the caller does not hold the mutex; lock it before the call");
 }
 
 }  // namespace

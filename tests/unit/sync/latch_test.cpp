@@ -125,9 +125,9 @@ TEST(latch_outside, T12_waiters_of_an_earlier_run_need_no_wake_up) {
 class latch_misuse : public test::fatal_test {};
 
 TEST_F(latch_misuse, SY_02_counting_below_zero_is_fatal) {
-  EXPECT_FATAL(latch(1).count_down(2), "thrum: latch::count_down\\(2\\) takes the count out of its range");
-  EXPECT_FATAL(latch(1).count_down(-1), "thrum: latch::count_down\\(-1\\) takes the count out of its range");
-  EXPECT_FATAL(latch(-1), "thrum: latch\\(-1\\) takes the count out of its range");
+  EXPECT_FATAL(latch(1).count_down(2), "latch::count_down\\(2\\): the argument is out of range");
+  EXPECT_FATAL(latch(1).count_down(-1), "latch::count_down\\(-1\\): the argument is out of range");
+  EXPECT_FATAL(latch(-1), "latch\\(-1\\): the argument is out of range");
 }
 
 }  // namespace

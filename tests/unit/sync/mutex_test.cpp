@@ -366,7 +366,7 @@ TEST_F(mutex_misuse, SY_02_unlock_of_an_unlocked_one_is_fatal) {
                         mutex guard;
                         guard.unlock();
                       }),
-               "thrum: unlock of an unlocked mutex");
+               "mutex::unlock: the mutex is not locked");
   EXPECT_FATAL(run_at(1,
                       [] {
                         mutex guard;
@@ -377,13 +377,13 @@ TEST_F(mutex_misuse, SY_02_unlock_of_an_unlocked_one_is_fatal) {
                         } catch (...) {  // cannot be caught
                         }
                       }),
-               "thrum: unlock of an unlocked mutex");
+               "mutex::unlock: the mutex is not locked");
   EXPECT_FATAL(
       {
         mutex guard;
         guard.unlock();
       },
-      "thrum: unlock of an unlocked mutex");
+      "mutex::unlock: the mutex is not locked");
 }
 
 }  // namespace

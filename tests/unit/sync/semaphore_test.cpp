@@ -243,12 +243,16 @@ TEST(semaphore_outside, T12_permits_that_a_goroutine_never_came_to_take_come_bac
 class semaphore_misuse : public test::fatal_test {};
 
 TEST_F(semaphore_misuse, SY_02_numbers_out_of_range_are_fatal) {
-  EXPECT_FATAL(semaphore(-1), "thrum: semaphore with a negative number of permits: -1");
-  EXPECT_FATAL(semaphore(1).acquire(-2), "thrum: semaphore::acquire with a negative number of permits: -2");
-  EXPECT_FATAL(static_cast<void>(semaphore(1).try_acquire(-2)), "thrum: semaphore::acquire with a negative");
-  EXPECT_FATAL(semaphore(1).release(-3), "thrum: semaphore::release with a negative number of permits: -3");
-  EXPECT_FATAL(semaphore(1).release(std::numeric_limits<std::int64_t>::max()), "there can be 140737488355327 at most");
-  EXPECT_FATAL(semaphore(1).release(semaphore::max()), "there can be 140737488355327 at most");
+  EXPECT_FATAL(semaphore(-1), "semaphore: the number of permits must not be negative, but it is -1");
+  EXPECT_FATAL(semaphore(1).acquire(-2),
+               "semaphore::acquire: the number of permits must not be negative, but it is -2");
+  EXPECT_FATAL(static_cast<void>(semaphore(1).try_acquire(-2)),
+               "semaphore::acquire: the number of permits must not be negative");
+  EXPECT_FATAL(semaphore(1).release(-3),
+               "semaphore::release: the number of permits must not be negative, but it is -3");
+  EXPECT_FATAL(semaphore(1).release(std::numeric_limits<std::int64_t>::max()),
+               "a semaphore can have at most 140737488355327");
+  EXPECT_FATAL(semaphore(1).release(semaphore::max()), "a semaphore can have at most 140737488355327");
 }
 
 }  // namespace
