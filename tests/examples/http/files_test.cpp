@@ -1,5 +1,5 @@
 // example_http: /file/ serves what is below its directory, whole and in parts, and nothing else.
-#include "client.h"
+#include "examples/http/client.h"
 
 #include <fstream>
 

@@ -1,5 +1,5 @@
 // example_http under load, and with the clients that people have.
-#include "client.h"
+#include "examples/http/client.h"
 #include "support/scale.h"
 
 #include <fstream>

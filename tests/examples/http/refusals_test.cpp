@@ -1,6 +1,6 @@
 // example_http: which requests it refuses, and that the client can read the reason. A refusal ends the connection,
 // because it is not certain where the next request would begin.
-#include "client.h"
+#include "examples/http/client.h"
 
 #include <chrono>
 

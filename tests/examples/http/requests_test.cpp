@@ -1,5 +1,5 @@
 // example_http: what it answers to requests that are as they should be.
-#include "client.h"
+#include "examples/http/client.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // example_http: how it starts and how it ends.
 #include "base/platform.h"
-#include "client.h"
+#include "examples/http/client.h"
 
 #include <csignal>
 

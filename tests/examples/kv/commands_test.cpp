@@ -1,5 +1,5 @@
 // Each group of commands, asked by redis-cli.
-#include "kv_test.h"
+#include "examples/kv/kv_test.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // A fresh example_kv for each test, at P = 1, 2 and 8. Where it was not built, the tests are skipped, visibly.
 #pragma once
 
-#include "resp_client.h"
+#include "examples/kv/resp_client.h"
 #include "support/child.h"
 #include "support/run_at.h"
 #include "support/server_process.h"

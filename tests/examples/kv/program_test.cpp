@@ -1,6 +1,6 @@
 // The program as a whole: arguments, signals, the load of redis-benchmark.
 #include "base/platform.h"
-#include "kv_test.h"
+#include "examples/kv/kv_test.h"
 #include "support/scale.h"
 
 #include <string>

@@ -1,5 +1,5 @@
 // Bytes on the wire, in all the pieces in which they can come.
-#include "kv_test.h"
+#include "examples/kv/kv_test.h"
 #include "support/scale.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "kv_test.h"
+#include "examples/kv/kv_test.h"
 #include "support/scale.h"
 
 #include <string>

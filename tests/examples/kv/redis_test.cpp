@@ -1,5 +1,5 @@
 // The same commands, at random, to example_kv and to a real redis-server: the same replies.
-#include "kv_test.h"
+#include "examples/kv/kv_test.h"
 #include "support/scale.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Several clients at once: what they do to the same keys.
-#include "kv_test.h"
+#include "examples/kv/kv_test.h"
 #include "support/scale.h"
 
 #include <string>

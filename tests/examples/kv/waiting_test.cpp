@@ -1,5 +1,5 @@
 // Clients that wait for lists, and keys that go when their time is over.
-#include "kv_test.h"
+#include "examples/kv/kv_test.h"
 
 #include <string>
 #include <vector>

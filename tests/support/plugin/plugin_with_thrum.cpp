@@ -1,4 +1,4 @@
-// A library that has thrum inside, and that a test loads at run time. See unit/os/plugin_with_thrum_test.cpp.
+// A library that has thrum inside, and that a test loads at run time. See os/plugin_with_thrum_test.cpp.
 #include <thrum/thrum.h>
 
 #define PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))

@@ -1,0 +1,333 @@
+// A reader of standard error that does not read. Reports of sysmon's own thread (sys/report_text.h) do not wait for it,
+// and all other reports (base/check.h) wait for a limited time, so a program that is to end with a report ends.
+#include "base/check.h"
+#include "base/platform.h"
+#include "support/child_test.h"
+#include "sys/report_text.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace thrum::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Standard error is a pipe as long as this lives.
+class piped_stderr {
+ public:
+  piped_stderr() {
+    EXPECT_EQ(::pipe2(ends_, O_NONBLOCK), 0);
+    EXPECT_EQ(::dup2(ends_[1], STDERR_FILENO), STDERR_FILENO);
+  }
+  ~piped_stderr() {
+    EXPECT_EQ(::dup2(before_, STDERR_FILENO), STDERR_FILENO);
+    ::close(before_);
+    ::close(ends_[1]);
+    close_reader();
+  }
+  piped_stderr(piped_stderr const&) = delete;
+  piped_stderr& operator=(piped_stderr const&) = delete;
+
+  void fill() const {
+    char const page[4096] = {};
+    while (::write(ends_[1], page, sizeof page) > 0) {
+    }
+  }
+  void write_blocks() const { ::fcntl(ends_[1], F_SETFL, 0); }
+  std::size_t read_some() const {
+    char some[4096];
+    ssize_t const n = ::read(ends_[0], some, sizeof some);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+  std::string read_all() const {
+    std::string all;
+    char some[4096];
+    for (ssize_t n = 0; (n = ::read(ends_[0], some, sizeof some)) > 0;) all.append(some, static_cast<std::size_t>(n));
+    return all;
+  }
+  void close_reader() {
+    if (ends_[0] >= 0) ::close(ends_[0]);
+    ends_[0] = -1;
+  }
+
+ private:
+  int const before_ = ::dup(STDERR_FILENO);
+  int ends_[2] = {-1, -1};
+};
+
+TEST(full_stderr, that_is_not_read_is_told_from_one_that_takes_a_report) {
+  bool waits_if_empty = true;
+  bool waits_if_full = false;
+  bool waits_without_reader = true;
+  {
+    piped_stderr pipe;
+    waits_if_empty = rt::stderr_would_wait();
+    pipe.fill();
+    waits_if_full = rt::stderr_would_wait();
+    pipe.close_reader();
+    waits_without_reader = rt::stderr_would_wait();
+  }
+  EXPECT_FALSE(waits_if_empty);
+  EXPECT_TRUE(waits_if_full);
+  EXPECT_FALSE(waits_without_reader) << "the write fails";
+}
+
+TEST(full_stderr, takes_a_long_report_in_pieces_and_no_other_report_comes_between_them) {
+  std::string expected;
+  std::string got;
+  bool begins_between = false;
+  {
+    piped_stderr const pipe;
+    pipe.write_blocks();
+    rt::report_text out;
+    EXPECT_TRUE(out.can_begin());
+    out.begin(500'000);
+    for (int i = 0; i < 10'000; ++i) {
+      expected += "line " + std::to_string(i) + " of a report\n";
+      out.add("line %d of a report\n", i);
+    }
+    out.send();
+    begins_between = out.can_begin();
+    for (std::string more = pipe.read_all(); !more.empty(); more = pipe.read_all()) {
+      got += more;
+      static_cast<void>(out.can_begin());
+    }
+    EXPECT_TRUE(out.can_begin());
+  }
+  EXPECT_FALSE(begins_between);
+  EXPECT_EQ(got, expected);
+}
+
+TEST(full_stderr, of_a_report_without_room_only_whole_lines_are_written) {
+  std::string got;
+  {
+    piped_stderr const pipe;
+    rt::report_text out;
+    out.begin(20);
+    out.add("first line\n");
+    out.add("second ");
+    out.add("line, which is too long\n");
+    out.add("third\n");
+    out.send();
+    got = pipe.read_all();
+  }
+  EXPECT_EQ(got, "first line\n");
+}
+
+// --- reports of other threads ---
+
+constexpr auto patience = 50ms;
+
+class short_patience {
+ public:
+  short_patience() { rt::set_stderr_patience(std::chrono::nanoseconds(patience).count()); }
+  ~short_patience() { rt::set_stderr_patience(std::chrono::nanoseconds(10s).count()); }
+  short_patience(short_patience const&) = delete;
+  short_patience& operator=(short_patience const&) = delete;
+};
+
+TEST(full_stderr, holds_up_one_write_for_a_limited_time_and_the_next_ones_not_at_all) {
+  constexpr int more = 200;
+  clock::time_point began;
+  clock::time_point first_ended;
+  clock::time_point all_ended;
+  std::string got;
+  {
+    short_patience const limit;
+    piped_stderr const pipe;
+    pipe.fill();
+    pipe.write_blocks();
+    began = clock::now();
+    rt::print_error("lost");
+    first_ended = clock::now();
+    for (int i = 0; i < more; ++i) rt::print_error("lost too");
+    all_ended = clock::now();
+    static_cast<void>(pipe.read_all());
+    rt::print_error("taken");
+    got = pipe.read_all();
+  }
+  EXPECT_GE(first_ended - began, patience);
+  EXPECT_LT(all_ended - first_ended, more * patience / 2) << "these would wait " << more << " times as long";
+  EXPECT_EQ(got, "taken\n");
+}
+
+TEST(full_stderr, that_is_read_slowly_takes_a_long_text_without_a_gap) {
+  std::string const text(500'000, 'x');
+  std::size_t got = 0;
+  {
+    piped_stderr const pipe;
+    pipe.write_blocks();
+    std::atomic<bool> is_written{false};
+    std::thread writer([&] {
+      rt::write_to_stderr(text.data(), text.size());
+      is_written = true;
+    });
+    while (!is_written) {
+      got += pipe.read_some();
+      std::this_thread::yield();
+    }
+    writer.join();
+    got += pipe.read_all().size();
+  }
+  EXPECT_EQ(got, text.size());
+}
+
+class full_stderr_of_a_run : public child_test {
+ protected:
+  // Called in a child process. Standard error is a terminal that no process reads. It says that it is ready as long as it
+  // has room for one byte.
+  static void fill_terminal() {
+    rt::set_stderr_patience(std::chrono::nanoseconds(patience).count());
+    int const reader = ::posix_openpt(O_RDWR | O_NOCTTY);
+    if (reader < 0 || ::grantpt(reader) != 0 || ::unlockpt(reader) != 0) ::_exit(no_terminal);
+    int const terminal = ::open(::ptsname(reader), O_WRONLY | O_NOCTTY);
+    if (terminal < 0 || ::dup2(terminal, STDERR_FILENO) != STDERR_FILENO) ::_exit(no_terminal);
+    for (int i = 0; i < 2000 && !rt::stderr_is_given_up(); ++i) {
+      rt::print_error("a line of some length, of which a terminal that is not read takes a few hundred");
+    }
+    if (!rt::stderr_is_given_up()) ::_exit(9);
+  }
+  static constexpr int no_terminal = 8;
+
+  // Called in a child process. Standard error stays full.
+  static void fill_stderr() {
+    rt::set_stderr_patience(std::chrono::nanoseconds(patience).count());
+    static piped_stderr const pipe;
+    pipe.fill();
+    pipe.write_blocks();
+  }
+};
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_panic_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] {
+          go([] { throw std::runtime_error("no process reads this"); });
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_panic_that_shows_all_goroutines_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] {
+          for (int i = 0; i < 100; ++i) go([] { sleep_for(1h); });
+          go([] { throw std::runtime_error("no process reads this"); });
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_fatal_error_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] { mutex().unlock(); });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_a_deadlock_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] { static_cast<void>(chan<int>().recv()); });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, does_not_keep_SIGQUIT_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_stderr();
+        thrum::run([] {
+          ::kill(::getpid(), SIGQUIT);
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+// --- a terminal ---
+
+TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_hold_a_report_up_for_ever) {
+  EXPECT_EXIT(
+      {
+        fill_terminal();
+        for (int i = 0; i < 200; ++i) rt::print_error("lost");
+        rt::report_text out;
+        out.begin(500'000);
+        for (int i = 0; i < 10'000; ++i) out.add("line %d of a report of sysmon\n", i);
+        out.send();
+        ::_exit(7);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_keep_a_panic_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_terminal();
+        thrum::run([] {
+          go([] { throw std::runtime_error("no process reads this"); });
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_keep_a_deadlock_from_ending_the_program) {
+  EXPECT_EXIT(
+      {
+        fill_terminal();
+        thrum::run([] { static_cast<void>(chan<int>().recv()); });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
+// --- sysmon ---
+
+// With one P, main gets its turn only if sysmon ends the slice of the goroutine that loops.
+TEST_F(full_stderr_of_a_run, does_not_stop_sysmon_that_has_a_trace_to_write) {
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals: loops without calls are not preempted";
+  EXPECT_EXIT(
+      {
+        ::setenv("THRUM_DEBUG", "schedtrace=1", 1);
+        piped_stderr const pipe;
+        pipe.fill();
+        pipe.write_blocks();
+        thrum::run(
+            [] {
+              sleep_for(std::chrono::milliseconds(20));  // traces are due
+              static std::atomic<bool> loops{false};
+              go([] {
+                loops = true;
+                for (;;) asm volatile("");
+              });
+              while (!loops) thrum::yield();
+              ::_exit(7);
+            },
+            {.max_procs = 1});
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+}  // namespace
+}  // namespace thrum::test

@@ -1,0 +1,159 @@
+// S27: sleeping goroutines cost a timer, not a thread; while Ps are idle one thread keeps the time for all.
+#include "os/fault.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/scale.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::leave_m0;
+using test::run_at;
+using test::this_sched;
+
+class rows_of_sleep : public test::at_every_width {};
+THRUM_AT_EVERY_WIDTH(rows_of_sleep);
+
+TEST_P(rows_of_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
+  run([] {
+    std::int64_t const count = test::scaled(20'000, 1000);
+    auto const start = clock::now();
+    auto const due = start + 1s;
+    std::atomic<std::int64_t> asleep{0};
+    std::atomic<std::int64_t> early{0};
+    wait_group all;
+    for (std::int64_t i = 0; i < count; ++i) {
+      all.go([&, due] {
+        ++asleep;
+        sleep_until(due);
+        if (clock::now() < due) ++early;
+      });
+    }
+    ASSERT_TRUE(test::wait_until([&] { return asleep == count; }));
+    yield();
+    int const threads = num_threads();
+    std::uint32_t const entries = test::timers_of_all().entries;
+    if (clock::now() < due) {
+      EXPECT_GE(entries, count - procs()) << "but for those that are on their way";
+      // Main's first thread and one that keeps the time; and an M that gives its P up is not idle at once.
+      EXPECT_LE(threads, 2 * procs() + 2);
+    }
+    all.wait();
+    EXPECT_EQ(early, 0);
+    EXPECT_EQ(test::timers_of_all().entries, 0U);
+  });
+}
+
+// An idle program with one sleeper: each sleep of the goroutine costs one sleep in the kernel, and no thread is woken.
+TEST(rows_of_the_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wake) {
+  run_at(1, [] {
+    leave_m0();
+    sleep_for(1ms);
+    // One quiet interval out of many is enough, because sysmon looks at a thread that loses its CPU.
+    EXPECT_TRUE(test::wait_until([] {
+      constexpr int sleeps = 50;
+      auto const before = clock::now();
+      rt::os::count_calls();
+      for (int i = 0; i < sleeps; ++i) sleep_for(1ms);
+      auto const waits = rt::os::calls_made(rt::os::call::futex);
+      auto const wakes = rt::os::calls_made(rt::os::call::futex_wake);
+      rt::os::clear_faults();
+      auto const of_sysmon = static_cast<std::uint64_t>((clock::now() - before) / 10ms) + 1;
+      return waits <= sleeps + of_sysmon && wakes == 0;
+    }));
+  });
+}
+
+TEST_P(rows_of_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
+  run([] {
+    leave_m0();
+    EXPECT_TRUE(test::wait_until([] {  // until the Ms that searched for work have found none
+      sleep_for(2ms);
+      rt::Sched const& s = this_sched();
+      return s.idle_procs.load(rt::relaxed) == s.procs.size() - 1 && s.spinning.load(rt::relaxed) == 0;
+    }));
+    auto const wakes = [] {
+      std::uint64_t sum = 0;
+      for (auto const& p : this_sched().procs) sum += p->counters.wakes.load(rt::relaxed);
+      return sum;
+    };
+    constexpr int sleeps = 50;
+    std::uint64_t const before = wakes();
+    for (int i = 0; i < sleeps; ++i) sleep_for(1ms);
+    EXPECT_LE(wakes() - before, sleeps / 10U) << "no other M is started for it";
+  });
+}
+
+bool somebody_keeps_the_time() {
+  test::lock_of_sched const guard(this_sched().lock);
+  return this_sched().ms.timekeeper() != nullptr;
+}
+
+// An M that arms an earlier timer while all other Ps are idle makes sure that the timer is watched.
+TEST(rows_of_the_timekeeper, S27_an_earlier_timer_is_not_overslept) {
+  for (int const procs : {2, 8}) {
+    run_at(procs, [] {
+      timer distant(1h);
+      // The timekeeper sleeps for an hour.
+      ASSERT_TRUE(test::wait_until(somebody_keeps_the_time));
+      std::atomic<bool> fired{false};
+      after_func(1ms, [&] { fired = true; });
+      EXPECT_TRUE(test::spin_until([&] { return fired.load(); })) << "we never leave our P";
+    });
+  }
+}
+
+TEST(rows_of_the_timekeeper, S27_a_timekeeper_is_taken_when_no_other_thread_is_idle) {
+  run_at(2, [] {
+    timer distant(1h);
+    for (int round = 0; round < 100; ++round) {
+      ASSERT_TRUE(test::wait_until(somebody_keeps_the_time));
+      std::atomic<bool> ran{false};
+      go([&] { ran = true; });
+      ASSERT_TRUE(test::spin_until([&] { return ran.load(); }));
+    }
+    EXPECT_LE(num_threads(), 4);
+  });
+}
+
+TEST_P(rows_of_sleep, S27_no_clock_is_read_and_nothing_is_watched_without_timers) {
+  run([] {
+    sleep_for(1ms);
+    wait_group all;
+    for (int i = 0; i < 100; ++i) all.go([] { yield(); });
+    all.wait();
+    for (auto const& p : this_sched().procs) {
+      EXPECT_FALSE(p->timers.any());
+      EXPECT_EQ(p->timers.next_when(), rt::never_ns);
+    }
+  });
+}
+
+TEST_P(rows_of_sleep, S27_due_timers_are_counted) {
+  run([] {
+    constexpr std::uint64_t count = 100;
+    wait_group all;
+    for (std::uint64_t i = 0; i < count / 2; ++i) {
+      all.go([] { sleep_for(1ms); });
+      all.add(1);
+      after_func(1ms, [&] { all.done(); });
+    }
+    all.wait();
+    std::uint64_t run_there = 0;
+    for (proc_stats const& p : read_stats().procs) run_there += p.timers_run;
+    EXPECT_EQ(run_there, count);
+  });
+}
+
+}  // namespace
+}  // namespace thrum
