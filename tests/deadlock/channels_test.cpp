@@ -1,5 +1,5 @@
 // Deadlocks in which every goroutine waits for a channel (DL-01). The report names the reason of each wait (DL-14).
-#include "support/child_test.h"
+#include "deadlock/deadlock.h"
 #include <thrum/chan.h>
 #include <thrum/go.h>
 #include <thrum/run.h>
@@ -12,12 +12,7 @@
 namespace thrum::test {
 namespace {
 
-#define DEADLOCK "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*"
-
-class channel_deadlock : public child_test {
- protected:
-  void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
-};
+class channel_deadlock : public deadlock_test {};
 
 TEST_F(channel_deadlock, DL01_main_receives_and_no_goroutine_will_send) {
   for (int const procs : {1, 2, 8, 64}) {

@@ -271,14 +271,18 @@ std::string const two_steps =
 
 TEST_F(lock_cycles_fatal, S20_in_the_report_on_a_full_deadlock) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
-  EXPECT_FATAL(thrum::run([] {
-                 circle<2, mutex> both;
-                 both.start();
-                 wait_group never;
-                 never.add(1);
-                 never.wait();
-               }),
-               "all goroutines are asleep - deadlock!\n" + two_steps);
+  for (int const procs : {1, 2, 8, 64}) {
+    EXPECT_FATAL(thrum::run(
+                     [] {
+                       circle<2, mutex> both;
+                       both.start();
+                       wait_group never;
+                       never.add(1);
+                       never.wait();
+                     },
+                     {.max_procs = procs}),
+                 "all goroutines are asleep - deadlock!\n" + two_steps);
+  }
 }
 
 TEST_F(lock_cycles_fatal, S01_when_SIGQUIT_comes) {

@@ -1,8 +1,8 @@
 // Descriptors and deadlock detection. A goroutine that waits for a descriptor is no deadlock, because an event may
 // come. A goroutine that has waited earlier does not hide a deadlock.
+#include "deadlock/deadlock.h"
 #include "os/epoll.h"
 #include "os/fault.h"
-#include "support/child_test.h"
 #include "support/cold_file.h"
 #include "support/goroutines.h"
 #include "support/sockets.h"
@@ -21,12 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-#define DEADLOCK "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*"
-
-class net_deadlock : public child_test {
- protected:
-  void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
-};
+class net_deadlock : public deadlock_test {};
 
 TEST_F(net_deadlock, S25_a_program_that_uses_no_descriptor_has_no_poll) {
   auto const child = [] {

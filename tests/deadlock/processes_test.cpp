@@ -1,7 +1,7 @@
 // Child processes and deadlock detection (related to DL-05). A goroutine that waits for a child is no deadlock, because
 // the child will end. A goroutine that has waited earlier does not hide a deadlock.
+#include "deadlock/deadlock.h"
 #include "os/fault.h"
-#include "support/child_test.h"
 #include <thrum/thrum.h>
 
 #include <cstdlib>
@@ -11,12 +11,7 @@
 namespace thrum::test {
 namespace {
 
-#define DEADLOCK "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*"
-
-class process_deadlock : public child_test {
- protected:
-  void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
-};
+class process_deadlock : public deadlock_test {};
 
 TEST_F(process_deadlock, PR07_a_goroutine_that_waits_for_a_child_is_no_deadlock) {
   for (int const procs : {1, 2, 8}) {

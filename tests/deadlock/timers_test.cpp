@@ -1,11 +1,9 @@
 // Timers and deadlock (DL-04): a pending timer is no deadlock, a stopped one does not hide it.
-#include "os/clock.h"
-#include "support/child_test.h"
+#include "deadlock/deadlock.h"
 #include "support/scale.h"
 #include <thrum/thrum.h>
 
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
 
 #include <gtest/gtest.h>
@@ -15,18 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-#define DEADLOCK "fatal error: all goroutines are asleep - deadlock!\n(.*\n)*"
-
-class time_deadlock : public child_test {
- protected:
-  void SetUp() override { THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN(); }
-};
-
-void wait_for_ever() {
-  wait_group never;
-  never.add(1);
-  never.wait();
-}
+class time_deadlock : public deadlock_test {};
 
 TEST_F(time_deadlock, DL04_everything_blocked_but_one_timer_pending_is_none) {
   for (int const procs : {1, 4}) {

@@ -367,14 +367,18 @@ class goexit_of_main : public child_test {};
 
 TEST_F(goexit_of_main, S20_the_others_go_on_and_the_last_one_ends_the_program) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
-  EXPECT_FATAL(thrum::run([] {
-                 go([] {
-                   for (int i = 0; i < 100; ++i) yield();
-                   std::fputs("the other one goes on\n", stderr);
-                 });
-                 goexit();
-               }),
-               "the other one goes on\n.*no goroutines \\(main called goexit\\) - deadlock!");
+  for (int const procs : {1, 2, 8, 64}) {
+    EXPECT_FATAL(thrum::run(
+                     [] {
+                       go([] {
+                         for (int i = 0; i < 100; ++i) yield();
+                         std::fputs("the other one goes on\n", stderr);
+                       });
+                       goexit();
+                     },
+                     {.max_procs = procs}),
+                 "the other one goes on\n.*no goroutines \\(main called goexit\\) - deadlock!");
+  }
 }
 
 TEST_F(goexit_of_main, S20_alone) {

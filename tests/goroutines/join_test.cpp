@@ -1,5 +1,4 @@
 // T07: joining in place, seen from inside.
-#include "stack/stack.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -9,8 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -70,15 +67,6 @@ TEST(join_in_place_inside, T07_a_child_that_has_ended_is_only_asked) {
     thrum::yield();
     EXPECT_TRUE(child.done());
     EXPECT_EQ(child.join(), 7);
-  });
-}
-
-TEST(join_in_place_inside, T07_a_child_that_needs_more_stack_than_is_left_gets_its_own) {
-  run_at(1, [] {
-    auto child = spawn(stack_size{4UL << 20U}, [] { return this_g().on->size; });
-    std::uint64_t const before = in_place();
-    EXPECT_EQ(child.join(), 4UL << 20U);
-    EXPECT_EQ(in_place(), before);
   });
 }
 
@@ -188,34 +176,6 @@ TEST_P(joins, T07_dropped_handles_detach_and_the_results_are_destroyed) {
   });
   EXPECT_EQ(ran.load(), count);
   EXPECT_EQ(alive.load(), 0);
-}
-
-TEST_P(joins, T07_exceptions_come_out_of_join_however_the_child_ran) {
-  run([&] {
-    for (int round = 0; round < 100; ++round) {
-      auto child = spawn([round]() -> int { throw std::runtime_error(std::to_string(round)); });
-      if (round % 2 == 0) thrum::yield();
-      try {
-        child.join();
-        ADD_FAILURE() << "nothing was thrown";
-      } catch (std::runtime_error const& e) {
-        EXPECT_EQ(e.what(), std::to_string(round));
-      }
-    }
-  });
-}
-
-TEST_P(joins, a_tree_of_children_adds_up) {
-  struct tree {
-    static std::int64_t leaves(int depth) {  // NOLINT(misc-no-recursion)
-      if (depth == 0) return 1;
-      auto left = spawn([depth] { return leaves(depth - 1); });
-      std::int64_t const right = leaves(depth - 1);
-      return left.join() + right;
-    }
-  };
-  int const depth = scaled(14, 8) > 10 ? 14 : 8;
-  run([&] { EXPECT_EQ(tree::leaves(depth), 1LL << depth); });
 }
 
 THRUM_AT_EVERY_WIDTH(joins);

@@ -193,19 +193,6 @@ TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
   });
 }
 
-TEST_P(poller, S25_a_goroutine_that_waits_for_a_descriptor_is_no_deadlock) {
-  run([] {
-    auto ab = test::pipe_pair();
-    fd& a = ab.a;
-    // The process has other threads of its own only after this: the writer is the kernel, by a timer.
-    a.set_read_deadline(20ms);
-    char byte = 0;
-    std::error_code error;
-    EXPECT_EQ(a.read_some({&byte, 1}, error), 0U);
-    EXPECT_EQ(error, std::errc::timed_out);
-  });
-}
-
 TEST_P(poller, S25_a_thread_from_outside_waits_as_a_thread) {
   run([] {
     auto ab = test::socket_pair();

@@ -112,33 +112,6 @@ TEST_P(parallelism, SC14_also_when_their_threads_must_still_be_made) {
   expect_quick(measure, 100 * ms * slowness, max_limit_ns());
 }
 
-// A crowd that one release_all wakes: S39's way to the Ps, not one wake-up at a time.
-TEST_P(parallelism, S39_a_crowd_released_at_once_fills_the_idle_Ps) {
-  run_at(procs(), [&] {
-    for (std::int64_t round = scaled(20, 3); round > 0; --round) {
-      wait_group gate;
-      gate.add(1);
-      wait_group ended;
-      rt::atomic<int> waiting{0};
-      rt::atomic<int> running{0};
-      for (int i = 1; i < procs(); ++i) {
-        ended.go([&] {
-          waiting.fetch_add(1, rt::relaxed);
-          gate.wait();
-          running.fetch_add(1, rt::relaxed);
-          while (running.load(rt::relaxed) < procs() - 1) rt::os::yield_thread();
-        });
-      }
-      ASSERT_TRUE(wait_until([&] { return waiting.load(rt::relaxed) == procs() - 1; }));
-      for (int i = 0; i < 10 * procs(); ++i) yield();  // they are parked now, or about to be
-      gate.done();
-      ASSERT_TRUE(spin_until([&] { return running.load(rt::relaxed) == procs() - 1; }))
-          << running.load(rt::relaxed) << " of " << procs() - 1 << " run";
-      ended.wait();
-    }
-  });
-}
-
 // Submits at random distances by a goroutine that spins: now the other Ps sleep, now they search, now they are just
 // giving up.
 TEST_P(parallelism, SC16_a_runnable_goroutine_and_an_idle_P_never_stay_side_by_side) {

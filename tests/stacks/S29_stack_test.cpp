@@ -49,12 +49,6 @@ std::size_t resident_pages(rt::stack const& one) {
   return depth == -1 ? 0 : without_end(depth + 1) + frame[0];
 }
 
-[[gnu::noinline]] int without_end_in_large_frames(int depth) {  // NOLINT(misc-no-recursion)
-  char volatile frame[64 * 1024];
-  frame[0] = static_cast<char>(depth);
-  return depth == -1 ? 0 : without_end_in_large_frames(depth + 1) + frame[0];
-}
-
 TEST(stacks, S29_a_goroutine_that_waits_costs_one_page_of_stack) {
   constexpr int count = 100;
   run_at(1, [] {
@@ -142,40 +136,8 @@ TEST_F(stack_overflows, S29_SK_01_endless_recursion_ends_in_a_diagnosis) {
                "thrum::go\\(thrum::stack_size\\{524288\\}");
 }
 
-TEST_F(stack_overflows, S29_SK_01_in_frames_of_64_KiB_too) {
-  EXPECT_FATAL(run_at(1,
-                      [] {
-                        auto child = spawn([] { return without_end_in_large_frames(0); });
-                        thrum::yield();
-                        child.join();
-                      }),
-               "goroutine [0-9]+ stack overflow");
-}
-
 TEST_F(stack_overflows, S29_of_main_names_goroutine_1) {
   EXPECT_FATAL(run_at(1, [] { without_end(0); }), "goroutine 1 stack overflow");
-}
-
-TEST_F(stack_overflows, S29_of_a_goroutine_with_its_own_size_names_that_size) {
-  EXPECT_FATAL(run_at(1,
-                      [] {
-                        wait_group all;
-                        all.add(1);
-                        thrum::go(stack_size{1 << 20U}, [] { without_end(0); });
-                        all.wait();
-                      }),
-               "stack overflow: the stack of 1048576 bytes");
-}
-
-TEST_F(stack_overflows, S29_a_null_pointer_is_not_called_an_overflow) {
-  if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "the sanitizer reports it in its own way";
-  EXPECT_EXIT(run_at(1,
-                     [] {
-                       int volatile* volatile nowhere = nullptr;
-                       *nowhere = 1;
-                     }),
-              testing::KilledBySignal(SIGSEGV), "^thrum: fatal error: SIGSEGV")
-      << "no overflow is spoken of; an emulator may say that the program died";
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "core/p.h"
 #include "os/thread.h"
 #include "support/run_at.h"
-#include "support/scale.h"
 #include "support/wait_until.h"
 #include <thrum/go.h>
 #include <thrum/wait_group.h>
@@ -28,39 +27,6 @@ TEST(current, T09_the_m_is_the_one_of_this_thread) {
     EXPECT_EQ(m->p->m, m);
   });
   EXPECT_EQ(rt::current_m(), nullptr);
-}
-
-class moves : public test::at_every_width {};
-
-// In one frame the M is read again and again across yields; what it names must always be this thread's and this
-// goroutine's. A compiler that kept the first answer would be found out as soon as the goroutine moves.
-TEST_P(moves, CP_01_current_is_right_after_every_switch) {
-  std::atomic<int> wrong{0};
-  std::atomic<int> moved{0};
-  run([&] {
-    std::uint64_t const main_id = this_goroutine::id();
-    EXPECT_EQ(main_id, 1U);
-    wait_group all;
-    for (int i = 0; i < 32; ++i) {
-      all.go([&] {
-        std::uint64_t const id = this_goroutine::id();
-        int tid = rt::os::current_tid();
-        for (std::int64_t round = 0; round < test::scaled(1000, 50); ++round) {
-          thrum::yield();
-          rt::M const* const m = rt::current_m();
-          int const now = rt::os::current_tid();
-          if (m->tid != now || m->current->id != id || this_goroutine::id() != id) ++wrong;
-          if (now != tid) ++moved;
-          tid = now;
-        }
-      });
-    }
-    all.wait();
-  });
-  EXPECT_EQ(wrong.load(), 0);
-  if (procs() == 1) {
-    EXPECT_EQ(moved.load(), 0) << "one P: one thread beside M0";
-  }
 }
 
 // Forces a move: the waker runs on another thread, readies the goroutine there and ends at once.
@@ -105,8 +71,6 @@ TEST(moves, T02_main_leaves_the_first_thread_when_it_first_waits_and_run_returns
   });
   EXPECT_EQ(rt::os::current_tid(), caller);
 }
-
-THRUM_AT_EVERY_WIDTH(moves);
 
 }  // namespace
 }  // namespace thrum

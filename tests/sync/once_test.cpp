@@ -1,4 +1,3 @@
-#include "support/fatal.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
@@ -197,18 +196,6 @@ TEST(once_outside, a_thread_that_began_it_before_the_run_wakes_the_goroutines_th
     all.wait();
   });
   outside.join();
-}
-
-class once_misuse : public test::fatal_test {};
-
-TEST_F(once_misuse, a_call_inside_itself_is_a_deadlock_and_reported_as_one) {
-  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
-  EXPECT_FATAL(test::run_at(1,
-                            [] {
-                              once init;
-                              init.call([&] { init.call([] {}); });
-                            }),
-               "all goroutines are asleep - deadlock!\ngoroutine 1 \\[waiting: once\\]");
 }
 
 }  // namespace

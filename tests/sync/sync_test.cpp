@@ -33,50 +33,6 @@ namespace {
 class sync_rows : public at_every_width {};
 THRUM_AT_EVERY_WIDTH(sync_rows);
 
-// Go's TestMutex: ten tasks that try first, and lock when that fails.
-TEST_P(sync_rows, SY_01_ten_tasks_mix_lock_and_try_lock) {
-  std::int64_t const rounds = scaled(1000, 100);
-  std::int64_t inside = 0;  // plain
-  run([&] {
-    mutex guard;
-    ASSERT_TRUE(guard.try_lock());
-    EXPECT_FALSE(guard.try_lock());
-    guard.unlock();
-    wait_group all;
-    for (int i = 0; i < 10; ++i) {
-      all.go([&] {
-        for (std::int64_t n = 0; n < rounds; ++n) {
-          if (n % 3 == 0 && guard.try_lock()) guard.unlock();
-          guard.lock();
-          ++inside;
-          guard.unlock();
-        }
-      });
-    }
-    all.wait();
-  });
-  EXPECT_EQ(inside, 10 * rounds);
-}
-
-// Go's TestSemaphore.
-TEST_P(sync_rows, SY_01_ten_tasks_acquire_and_release_a_semaphore_in_pairs) {
-  std::int64_t const rounds = scaled(1000, 100);
-  run([&] {
-    semaphore one(1);
-    wait_group all;
-    for (int i = 0; i < 10; ++i) {
-      all.go([&] {
-        for (std::int64_t n = 0; n < rounds; ++n) {
-          one.acquire();
-          one.release();
-        }
-      });
-    }
-    all.wait();
-    EXPECT_TRUE(one.try_acquire());
-  });
-}
-
 // --- SY-02: misuse ends the program, and cannot be caught ---
 
 class sync_misuse : public child_test {
@@ -93,17 +49,6 @@ class sync_misuse : public child_test {
     });
   }
 };
-
-TEST_F(sync_misuse, SY_02_of_a_mutex) {
-  EXPECT_FATAL(caught([] { mutex().unlock(); }), "mutex::unlock: the mutex is not locked");
-  EXPECT_FATAL(caught([] {
-                 mutex m;
-                 m.lock();
-                 m.unlock();
-                 m.unlock();
-               }),
-               "mutex::unlock: the mutex is not locked");
-}
 
 TEST_F(sync_misuse, SY_02_unlock_of_a_shared_mutex) {
   EXPECT_FATAL(caught([] { shared_mutex().unlock(); }), "shared_mutex::unlock: the shared_mutex is not locked");
