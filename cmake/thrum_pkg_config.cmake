@@ -34,7 +34,7 @@ if(THRUM_DEBUG_CHECKS)   # programs and the library must agree on the layout of 
   string(APPEND cflags " -DTHRUM_DEBUG_CHECKS=1")
 endif()
 set(options -pthread)
-if(NOT BUILD_SHARED_LIBS)   # a plugin with thrum inside is not unloaded: see src/CMakeLists.txt
+if(NOT BUILD_SHARED_LIBS)   # a plugin with thrum inside is not unloaded: see src/thrum/CMakeLists.txt
   string(APPEND options " -Wl,-z,nodelete")
 endif()
 thrum_pkg_config(thrum "${PROJECT_DESCRIPTION}" "" "${options}" "${cflags}")

@@ -25,9 +25,9 @@ std::size_t occurrences(std::string const& text, std::string const& word) {
 }
 
 TEST(elf_properties, T09_no_object_claims_a_shadow_stack_and_all_have_landing_pads) {
-  // build/bin/test_switching stands beside build/src/libthrum.a
+  // build/bin/test_switching stands beside build/src/thrum/libthrum.a
   auto const library =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "src" / "libthrum.a";
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "src" / "thrum" / "libthrum.a";
   if (!std::filesystem::exists(library)) GTEST_SKIP() << "no static library at " << library;
   if (output_of("readelf --version 2>/dev/null").empty()) GTEST_SKIP() << "readelf (binutils) is not installed";
   std::string const notes = output_of("readelf -nW '" + library.string() + "' 2>&1");

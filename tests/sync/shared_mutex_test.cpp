@@ -24,7 +24,7 @@ namespace {
 using test::run_at;
 using test::scaled;
 
-// src/sync/shared_mutex.cpp says by which addresses the waiters are found in the wait table.
+// sync/shared_mutex.cpp says by which addresses the waiters are found in the wait table.
 bool a_writer_waits(shared_mutex const& m) {
   return test::goroutine_is_parked_on(reinterpret_cast<char const*>(&m) + 3);
 }

@@ -133,7 +133,7 @@ bool is_plumbing(code_place const& place) noexcept {
   auto const lies_in = [&](std::string_view part) { return place.file.find(part) != std::string::npos; };
   return begins("thrum::rt::") || begins("thrum::detail::") || begins("thrum_goroutine_entry") || begins("std::") ||
          lies_in("/include/c++/") || lies_in("thrum/detail/") || lies_in("thrum/run.h") || lies_in("thrum/go.h") ||
-         lies_in("src/arch/") || lies_in("src/sched/") || lies_in("src/sync/wait.h");
+         lies_in("src/thrum/arch/") || lies_in("src/thrum/sched/") || lies_in("src/thrum/sync/wait.h");
 }
 
 void add_places(symbols& known, std::uintptr_t pc, std::string& out) {

@@ -1,4 +1,4 @@
-// Fault injection: before each system call, src/os asks here whether the call has to fail.
+// Fault injection: before each system call, os/ asks here whether the call has to fail.
 //
 // It is part of every build, so that tests run the same library as users. While no fault is set, the question costs one
 // relaxed load of a word that is not written.
@@ -8,7 +8,7 @@
 //   2. A plan is one 64-bit word that is changed by compare-and-swap. So exactly `skip` calls pass and exactly `times`
 //      calls fail, however many threads make calls. There is no lock, so a signal handler may ask too.
 //
-// inject_fault, count_calls and clear_faults are for tests. should_fail is for src/os.
+// inject_fault, count_calls and clear_faults are for tests. should_fail is for os/.
 #pragma once
 
 #include "base/atomic.h"
