@@ -254,7 +254,7 @@ TEST_P(processes, PR05_two_hundred_children_and_their_waiters_cost_no_thread) {
       });
     }
     EXPECT_TRUE(wait_until([] { return io_waiters() == children; }));
-    EXPECT_TRUE(few_threads_work(procs() + 4)) << threads_at_work();
+    EXPECT_TRUE(test::few_threads_work(procs() + 4)) << test::threads_at_work();
     for (process& each : all) each.in().close();
     ended.wait();
     EXPECT_EQ(good, children);
