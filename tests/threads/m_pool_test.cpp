@@ -65,7 +65,7 @@ TEST_F(m_pools, S27_the_timekeeper_is_roused_taken_or_demoted) {
   pool_.make_timekeeper(keeper);
   EXPECT_EQ(pool_.timekeeper(), &keeper);
   EXPECT_EQ(pool_.without_work(), 1);
-  EXPECT_FALSE(pool_.all_are_at_rest()) << "a pending timer is no deadlock";
+  EXPECT_FALSE(pool_.none_can_run_by_itself()) << "a pending timer is no deadlock";
   pool_.rouse_timekeeper();
   EXPECT_TRUE(pool_.timekeeper_is_roused());
   EXPECT_FALSE(pool_.take(keeper)) << "it is awake";
@@ -74,22 +74,22 @@ TEST_F(m_pools, S27_the_timekeeper_is_roused_taken_or_demoted) {
   pool_.rest(keeper, 0);
   EXPECT_EQ(pool_.timekeeper(), nullptr);
   EXPECT_EQ(keeper.status, m_status::idle);
-  EXPECT_TRUE(pool_.all_are_at_rest());
+  EXPECT_TRUE(pool_.none_can_run_by_itself());
 }
 
 TEST_F(m_pools, S20_ms_that_wait_for_a_p_are_not_at_rest) {
   M& m = awake();
-  EXPECT_FALSE(pool_.all_are_at_rest());
+  EXPECT_FALSE(pool_.none_can_run_by_itself());
   pool_.rest_in_place(m);
-  EXPECT_TRUE(pool_.all_are_at_rest());
+  EXPECT_TRUE(pool_.none_can_run_by_itself());
   pool_.resume(m);
-  EXPECT_FALSE(pool_.all_are_at_rest());
-  pool_.end_rest(m);
+  EXPECT_FALSE(pool_.none_can_run_by_itself());
+  pool_.got_p(m);
   pool_.queue(m, m_status::queued);
-  EXPECT_FALSE(pool_.all_are_at_rest());
+  EXPECT_FALSE(pool_.none_can_run_by_itself());
   pool_.dismiss(m);
   EXPECT_TRUE(m.is_to_end());
-  EXPECT_TRUE(pool_.all_are_at_rest());
+  EXPECT_TRUE(pool_.none_can_run_by_itself());
 }
 
 TEST_F(m_pools, T05_a_paused_m_is_counted_until_a_p_is_promised_to_it) {
@@ -147,13 +147,13 @@ TEST_F(m_pools, S38_ms_of_foreign_threads_are_counted_apart) {
   pool_.admit(foreign);
   EXPECT_EQ(pool_.total(), 1);
   EXPECT_EQ(pool_.foreign(), 1);
-  EXPECT_FALSE(pool_.all_are_at_rest());
+  EXPECT_FALSE(pool_.none_can_run_by_itself());
   pool_.rest_in_place(foreign);
-  EXPECT_TRUE(pool_.all_are_at_rest());
-  pool_.end_rest(foreign);
+  EXPECT_TRUE(pool_.none_can_run_by_itself());
+  pool_.got_p(foreign);
   pool_.foreign_thread_ended(foreign);
   EXPECT_EQ(pool_.foreign(), 0);
-  EXPECT_TRUE(pool_.all_are_at_rest());
+  EXPECT_TRUE(pool_.none_can_run_by_itself());
   EXPECT_EQ(own.status, m_status::idle);
 }
 

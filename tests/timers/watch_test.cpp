@@ -79,7 +79,7 @@ TEST(watch, S27_a_p_that_goes_to_a_paused_goroutine_does_not_end_the_watch) {
   {
     os::lock_guard const guard(s->lock);
     s->ms.queue(s.m(1), m_status::paused);
-    put_global_locked(test::push, *s, entry::locked(&paused));
+    put_global_locked(test::push, *s, entry::on_own_thread(&paused));
   }
   EXPECT_TRUE(ensure_timers_are_watched(*s));
   EXPECT_TRUE(s.m(1).wake_note.is_woken());

@@ -55,10 +55,10 @@ void ready_and_leave(M& m, G* other) noexcept {
 }
 
 // For calls that might have waited. Requests to make room usually arrive during the call, so they are looked at last.
-void ready_make_room_and_leave(M& m, G* other) noexcept {
+void ready_yield_and_leave(M& m, G* other) noexcept {
   os::chaos_point("chan.unlocked");
   if (other != nullptr) ready(m, *other);
-  leave_runtime(make_room_if_asked(m));
+  leave_runtime(yield_if_asked(m));
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ void send(channel* c, void* parcel) {
     return;
   }
   c->lock.release();
-  ready_make_room_and_leave(m, other);
+  ready_yield_and_leave(m, other);
   if (outcome == attempt::closed) [[unlikely]]
     throw_closed_for_sending();
 }
@@ -176,7 +176,7 @@ bool receive(channel* c, void* parcel) {
   attempt const outcome = receive_locked(*c, parcel, other);
   if (outcome == attempt::would_block) return wait_in_queue(m, *c, c->receivers, parcel, wait_reason::chan_receive);
   c->lock.release();
-  ready_make_room_and_leave(m, other);
+  ready_yield_and_leave(m, other);
   return outcome == attempt::done;
 }
 

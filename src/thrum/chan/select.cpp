@@ -232,7 +232,7 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
     }
   }
   if (other != nullptr) ready(*m, *other);
-  if (patience_ns != 0) m = &make_room_if_asked(*m);
+  if (patience_ns != 0) m = &yield_if_asked(*m);
   leave_runtime(*m);
   if (has_waited) {
     // outside the runtime, because it may be the last reference

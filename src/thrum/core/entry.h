@@ -6,7 +6,8 @@
 //  - A claimable entry names a joinable goroutine that has not started. join() may claim the goroutine first and run it
 //    in place. The claim is one compare-and-swap of the status. The entry that stays behind is stale; it holds a
 //    reference, so the record is not recycled while the entry exists.
-//  - A locked entry names a goroutine that can continue only on its own thread, which sleeps in the goroutine's frames
+//  - An entry on its own thread names a goroutine that can continue only on its own thread, which sleeps in the
+//    goroutine's frames, because the goroutine is locked or paused, or came back from a system call there
 //    (sched/own_thread.h).
 //
 // Queues store entries as words and do not link through the G, because by the time a stale entry is popped, the G
@@ -20,14 +21,14 @@
 
 namespace thrum::rt {
 
-using entry_bits = std::uintptr_t;  // the address of a G; bit 0: claimable, bit 1: locked
+using entry_bits = std::uintptr_t;  // the address of a G; bit 0: claimable, bit 1: on its own thread
 
 class entry {
  public:
   constexpr entry() noexcept = default;
   static entry plain(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g)); }
   static entry claimable(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 1U); }
-  static entry locked(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 2U); }
+  static entry on_own_thread(G* g) noexcept { return entry(reinterpret_cast<entry_bits>(g) | 2U); }
   // The entry of a goroutine that has run before and became runnable. A goroutine that is at home has no entry: see
   // sched/home.h.
   static entry runnable(G& g) noexcept {
@@ -37,7 +38,7 @@ class entry {
 
   explicit operator bool() const noexcept { return bits_ != 0; }
   [[nodiscard]] bool is_claimable() const noexcept { return (bits_ & 1U) != 0; }
-  [[nodiscard]] bool is_locked() const noexcept { return (bits_ & 2U) != 0; }
+  [[nodiscard]] bool is_on_own_thread() const noexcept { return (bits_ & 2U) != 0; }
   [[nodiscard]] G* g() const noexcept { return reinterpret_cast<G*>(bits_ & ~entry_bits{3}); }
   [[nodiscard]] entry_bits bits() const noexcept { return bits_; }
   bool operator==(entry const&) const noexcept = default;

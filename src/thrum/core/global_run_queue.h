@@ -5,7 +5,8 @@
 //  - plain entries: goroutines that any M may run;
 //  - Ms that sleep, or are about to, in the frames of a goroutine which can continue only there: it is locked to the
 //    thread, or was paused in the middle of user code. The oldest of them can be taken before its turn (T05);
-//  - called Ms: Ms that rest while goroutines that are at home there are runnable (sched/home.h).
+//  - Ms that rest, or are about to, and want a P for their residents: goroutines that are at home there are runnable
+//    (sched/home.h).
 //
 // An M of either kind wants a P. It remembers in M::turn how many plain entries had come before it, and its turn comes
 // when as many plain entries have gone.
@@ -65,14 +66,16 @@ class global_run_queue {
  public:
   // Makes room for so many plain entries. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t entries) noexcept { return plain_.reserve(entries); }
-  [[nodiscard]] std::uint32_t size() const noexcept { return plain_.size() + in_frames_.size() + called_.size(); }
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    return plain_.size() + in_frames_.size() + for_residents_.size();
+  }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
-  [[nodiscard]] bool has_ms() const noexcept { return in_frames_.size() + called_.size() != 0; }
+  [[nodiscard]] bool has_ms() const noexcept { return in_frames_.size() + for_residents_.size() != 0; }
 
-  // In the place of a locked entry stands the M to which its goroutine is locked.
+  // In the place of an entry on its own thread stands the M of that thread.
   void push(push_key, entry e) noexcept {
-    if (e.is_locked()) {
+    if (e.is_on_own_thread()) {
       M& m = *e.g()->locked_to;
       m.turn = came_;
       in_frames_.push_back(m);
@@ -84,7 +87,7 @@ class global_run_queue {
 
   // Puts e before all others.
   void push_front(push_key, entry e) noexcept {
-    if (e.is_locked()) {
+    if (e.is_on_own_thread()) {
       M& m = *e.g()->locked_to;
       m.turn = went_;
       in_frames_.push_front(m);
@@ -94,17 +97,18 @@ class global_run_queue {
     }
   }
 
-  // call: m rests, or is about to under the same lock, while residents are runnable. It waits here for a P. withdraw: it
-  // waits no longer.
-  void call(M& m) noexcept {
+  // queue_for_residents: m rests, or is about to under the same lock, and residents of it are runnable. m wants a P: it
+  // stands in this queue until another M gives it one. withdraw: m leaves the queue, because it gets a P in another
+  // way, is roused as the timekeeper, or has to end.
+  void queue_for_residents(M& m) noexcept {
     m.turn = came_;
-    called_.push_back(m);
+    for_residents_.push_back(m);
   }
   void withdraw(M& m) noexcept {
     THRUM_DCHECK(m.rests());
-    called_.remove(m);
+    for_residents_.remove(m);
   }
-  [[nodiscard]] M* first_called() const noexcept { return called_.front(); }
+  [[nodiscard]] M* first_for_residents() const noexcept { return for_residents_.front(); }
 
   // Whether the next turn is that of an M, which pop_m takes. Otherwise it is that of a plain entry.
   [[nodiscard]] bool next_is_m() const noexcept {
@@ -119,8 +123,8 @@ class global_run_queue {
     return entry::from_bits(plain_.pop());
   }
 
-  // Takes the first plain entry for which may_go(entry) is true, if it is among the first `looked_at` plain entries. The
-  // entries before it go to the end.
+  // Takes the first plain entry for which may_go(entry) is true, if it is among the first `looked_at` plain entries.
+  // The entries before it go to the end.
   template <class F>
   entry pop_plain_if(std::uint32_t looked_at, F may_go) noexcept {
     for (; looked_at > 0; --looked_at) {
@@ -135,7 +139,7 @@ class global_run_queue {
   // Takes the M that has waited longest for a P, before the plain entries that precede it. nullptr: there is none.
   M* pop_m() noexcept {
     M* const m = oldest();
-    if (m != nullptr) (m == called_.front() ? called_ : in_frames_).remove(*m);
+    if (m != nullptr) (m == for_residents_.front() ? for_residents_ : in_frames_).remove(*m);
     return m;
   }
 
@@ -145,14 +149,14 @@ class global_run_queue {
  private:
   [[nodiscard]] M* oldest() const noexcept {
     M* const in_frames = in_frames_.front();
-    M* const called = called_.front();
-    bool const is_called = called != nullptr && (in_frames == nullptr || called->turn < in_frames->turn);
-    return is_called ? called : in_frames;
+    M* const home = for_residents_.front();
+    bool const home_is_older = home != nullptr && (in_frames == nullptr || home->turn < in_frames->turn);
+    return home_is_older ? home : in_frames;
   }
 
   word_queue plain_;
   m_queue in_frames_;
-  m_queue called_;
+  m_queue for_residents_;
   static constexpr std::uint64_t nothing_yet = 1ULL << 32U;  // not 0, because push_front counts went_ down
   std::uint64_t came_ = nothing_yet;                         // plain entries that were pushed, so far
   std::uint64_t went_ = nothing_yet;                         // plain entries that were taken, so far

@@ -15,7 +15,8 @@ void m_pool::change(M& m, m_status to) noexcept {
   if (from != m_status::threadless) --counts_[index(from)];
   if (to != m_status::threadless) ++counts_[index(to)];
   (m.is_foreign ? foreign_ : total_) += (counts(to) ? 1 : 0) - (counts(from) ? 1 : 0);
-  // seq_cst: either the thread that ends the run sees that m is not paused any more, or m sees the end of the run (end_pause)
+  // seq_cst: either the thread that ends the run sees that m is not paused any more, or m sees the end of the run
+  // (stop_if_run_has_ended)
   if (m.is_paused()) paused_.fetch_add(1, relaxed);
   if (was_paused) paused_.fetch_sub(1, seq_cst);
 }
@@ -34,7 +35,7 @@ void m_pool::add(M& m) noexcept { m.all_link = std::exchange(all_, &m); }
 
 // --- numbers ---
 
-bool m_pool::all_are_at_rest() const noexcept {
+bool m_pool::none_can_run_by_itself() const noexcept {
   if constexpr (debug_checks) check();
   return count(m_status::idle) + count(m_status::in_place) + count(m_status::waits_for_end) +
              count(m_status::dismissed) ==

@@ -42,7 +42,7 @@ class m_pool {
   }
   // Whether no M can make a goroutine run by itself: each is idle, sleeps with a parked goroutine, waits for the end of
   // the run or was dismissed.
-  [[nodiscard]] bool all_are_at_rest() const noexcept;
+  [[nodiscard]] bool none_can_run_by_itself() const noexcept;
   // Checked builds: ends the program if the numbers are not those of the Ms.
   void check() const noexcept;
 
@@ -95,7 +95,7 @@ class m_pool {
   // m's turn in the global queue has come. The caller is about to give it a P.
   void resume(M& m) noexcept { change(m, m_status::resuming); }
   // m gets a P. It was promised one or sleeps in place. If it is awake, it is on its way to sleep in place.
-  void end_rest(M& m) noexcept {
+  void got_p(M& m) noexcept {
     if (m.status != m_status::awake) change(m, m_status::awake);
   }
 

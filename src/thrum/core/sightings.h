@@ -39,11 +39,11 @@ struct sightings {
     // The same over a longer time, for kernels where only the CPU time shows what the thread does.
     std::int64_t window_ns = 0;
     std::int64_t window_at_ns = 0;
-    os::thread_state slept;     // the call in which it slept at the last look
-    int asked = 0;              // how many times it was asked
-    int refused = 0;            // how many times it was not asked because the look at its thread was too old
-    std::int64_t again_ns = 0;  // how long after a request the next one follows
-    bool has_heir = false;      // sysmon has made sure that there is a thread for the P afterwards
+    os::thread_state slept;            // the call in which it slept at the last look
+    int asked = 0;                     // how many times it was asked
+    int refused = 0;                   // how many times it was not asked because the look at its thread was too old
+    std::int64_t again_ns = 0;         // how long after a request the next one follows
+    bool spare_was_asked_for = false;  // sysmon has made sure that there is a thread for the P afterwards
     os::thread_watch thread;
     os::pause_timer timer;
     bool asked_by_timer = false;           // the last request was a timer, not a signal from sysmon

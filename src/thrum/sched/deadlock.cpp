@@ -41,7 +41,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (s.idle_procs.load(relaxed) != s.procs.size()) return;
   if (s.world.is_under_way()) return;  // idle Ps will be started, and the thread that stopped the world will check
   if (s.deadlock_is_reported) return;  // the thread maker checks as well
-  if (!s.ms.all_are_at_rest() || s.end.run_is_woken() || !s.options.detect_deadlock) return;
+  if (!s.ms.none_can_run_by_itself() || s.end.run_is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
   // an event may come; relaxed: a goroutine that waits was counted before, by the lock
   if (s.poll_waiters.load(relaxed) != 0) return;

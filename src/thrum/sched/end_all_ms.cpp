@@ -56,7 +56,7 @@ bool stays_paused(M const& m, G const& g) noexcept {
 class ms_to_end {
  public:
   void add(Sched& s, M& m) noexcept {
-    if (m.rests()) withdraw_call(s, m);
+    if (m.rests()) leave_global_queue(s, m);
     s.ms.dismiss(m);
     m.end_link = std::exchange(first_, &m);
   }

@@ -95,9 +95,9 @@ at_home::~at_home() {
 namespace {
 
 // Has m wait for a P in the global queue, for its residents. m rests, or is about to under the same lock.
-void call_locked(M& m) noexcept {
+void queue_for_residents_locked(M& m) noexcept {
   Sched& s = m.sched;
-  s.global_queue.call(m);
+  s.global_queue.queue_for_residents(m);
   s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
 }
 
@@ -110,7 +110,7 @@ void ensure_home_runs(Sched& s, M& home) noexcept {
   }
   P* const p = take_idle_p(s);
   if (p == nullptr) {
-    call_locked(home);
+    queue_for_residents_locked(home);
     s.lock.release();
     return;
   }
@@ -165,7 +165,7 @@ bool takes_p_for_residents(Sched& s, M& m) noexcept {
     m.watch_check_pending = true;
     return true;
   }
-  call_locked(m);
+  queue_for_residents_locked(m);
   return false;
 }
 

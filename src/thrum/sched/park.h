@@ -15,11 +15,11 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 // The goroutine's slice is over, and it is in a call that may switch anyway. So it switches, as if it had yielded, and
 // no thread has to be paused (sys/preempt.h). Otherwise leave_runtime() handles the request. Returns the M on which the
 // goroutine runs then. On a G, inside the runtime.
-[[gnu::noinline]] M& make_room(M& m) noexcept;
-[[nodiscard, gnu::always_inline]] inline M& make_room_if_asked(M& m) noexcept {
+[[gnu::noinline]] M& yield_at_end_of_slice(M& m) noexcept;
+[[nodiscard, gnu::always_inline]] inline M& yield_if_asked(M& m) noexcept {
   if ((m.attention.load(relaxed) & m_attend::pause) == 0) [[likely]]
     return m;
-  return make_room(m);
+  return yield_at_end_of_slice(m);
 }
 
 // Parks the goroutine for ever, because what it waits for cannot come, or its run is over. With no lock held.

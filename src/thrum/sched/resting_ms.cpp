@@ -17,14 +17,14 @@ bool relieve_timekeeper(Sched& s) noexcept {
 bool take_from_rest_locked(M& m) noexcept {
   Sched& s = m.sched;
   s.lock.assert_held();
-  withdraw_call(s, m);
+  leave_global_queue(s, m);
   return m.status == m_status::idle ? s.ms.take(m) : relieve_timekeeper(s);
 }
 
 // A called M comes first because it has work. If it gets this P, no other M need pass a P on to it.
 resting_m take_resting_m_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  M* m = s.global_queue.first_called();
+  M* m = s.global_queue.first_for_residents();
   if (m == nullptr) m = s.ms.first_idle();
   if (m == nullptr) m = s.ms.timekeeper();
   return m != nullptr ? resting_m{m, take_from_rest_locked(*m)} : resting_m{};

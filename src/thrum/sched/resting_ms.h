@@ -9,7 +9,7 @@
 namespace thrum::rt {
 
 // Called when m, which rests, gets a P or is woken: no P has to be found for it.
-inline void withdraw_call(Sched& s, M& m) noexcept {
+inline void leave_global_queue(Sched& s, M& m) noexcept {
   if (!m.wants_p) [[likely]]
     return;
   s.global_queue.withdraw(m);

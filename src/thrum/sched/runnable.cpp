@@ -143,7 +143,7 @@ void global_publication::put(G& g) noexcept {
 
 void global_publication::put_on_own_thread(G& g) noexcept {
   THRUM_DCHECK(g.locked_to != nullptr);
-  put_entry(entry::locked(&g));
+  put_entry(entry::on_own_thread(&g));
 }
 
 void put_while_no_p_is_idle_locked(Sched& s, G& g) noexcept {

@@ -24,7 +24,7 @@ namespace {
 void rest_until_started(M& m) noexcept {
   Sched& s = m.sched;
   s.ms.rest(m, os::monotonic_ns());
-  rouse_timekeeper_in_vain(s);
+  rouse_timekeeper_without_task(s);
   check_deadlock_locked(s);
   s.lock.release();
   os::chaos_point("threads.rests");
@@ -74,7 +74,7 @@ void hand_off(Sched& s, P& p) noexcept {
   }
   put_idle_p(s, p);
   if (!work_anywhere(s)) check_deadlock_locked(s);
-  rouse_timekeeper_in_vain(s);
+  rouse_timekeeper_without_task(s);
   s.lock.release();
   wake_if_work_is_left(s);
   static_cast<void>(ensure_all_is_watched(s));

@@ -71,7 +71,7 @@ namespace {
 // queued.
 bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
-  withdraw_call(s, m);  // with or without a P, m looks at its residents
+  leave_global_queue(s, m);  // with or without a P, m looks at its residents
   static_cast<void>(relieve_timekeeper(s));
   P* const p = s.end.has_begun() ? nullptr : take_idle_p(s);
   s.lock.release();

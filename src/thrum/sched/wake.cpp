@@ -110,7 +110,7 @@ void give_p(M& m, P& p) noexcept {
       if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
       return;
     }
-    s.ms.end_rest(m);
+    s.ms.got_p(m);
     m.next_p = &p;
     m.spinning = false;
   }

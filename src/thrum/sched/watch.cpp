@@ -17,7 +17,7 @@ constexpr std::int64_t looking = 0;
 // Wakes the timekeeper. It comes to take_the_watch and computes its time limit anew.
 void rouse(Sched& s) noexcept {
   M& keeper = *s.ms.timekeeper();
-  withdraw_call(s, keeper);  // it looks at its residents, too
+  leave_global_queue(s, keeper);  // it looks at its residents, too
   s.ms.rouse_timekeeper();
   s.timekeeper_until_ns.store(looking, seq_cst);
   keeper.wake_note.wake();
@@ -84,7 +84,7 @@ timekeeper_task take_the_watch(Sched& s, M& m) noexcept {
   return taken;
 }
 
-void rouse_timekeeper_in_vain(Sched& s) noexcept {
+void rouse_timekeeper_without_task(Sched& s) noexcept {
   s.lock.assert_held();
   if (s.ms.timekeeper() != nullptr && !s.ms.timekeeper_is_roused() && earliest_timer(s) == never_ns &&
       !io_is_waited_for(s)) {

@@ -46,7 +46,7 @@ struct timekeeper_task {
 
 // If nothing is left to wait for, but the timekeeper sleeps for a timer that was stopped or a descriptor that was
 // closed, wakes the timekeeper. It looks again, and may find a deadlock.
-void rouse_timekeeper_in_vain(Sched& s) noexcept;
+void rouse_timekeeper_without_task(Sched& s) noexcept;
 
 // Wakes the timekeeper to look again, if it sleeps past the earliest timer, or if a goroutine waits for a descriptor
 // and the timekeeper does not sleep in the poller. Returns whether it did. There is a timekeeper.

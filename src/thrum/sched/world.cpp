@@ -134,7 +134,7 @@ stopped_world::~stopped_world() {
   if (s.stack_waiters.load(relaxed) != 0) start_stack_waiters(s);
   os::lock_guard const guard(s.lock);
   s.world.has_restarted();
-  rouse_timekeeper_in_vain(s);  // an M that gave up a P which was to stop did neither of these two checks
+  rouse_timekeeper_without_task(s);  // an M that gave up a P which was to stop did neither of these two checks
   check_deadlock_locked(s);
 }
 

@@ -258,7 +258,7 @@ void get_p_in_user_code(M& m) noexcept {
       return;
     }
     is_back_from_the_queue(m);
-    end_pause(m);
+    stop_if_run_has_ended(m);
   }
   m.sched.unannounced.p_is_back();
 }

@@ -13,7 +13,7 @@ namespace thrum::rt {
 // library that other threads need.
 [[nodiscard]] m_status paused_status(M const& m) noexcept;
 // Ends that sleep. If the run has ended meanwhile, m stays asleep.
-void end_pause(M& m) noexcept;
+void stop_if_run_has_ended(M& m) noexcept;
 
 // The run is over, and the thread, which slept in a pause, is at a place where it must not be stopped. It goes on until
 // the next signal finds it elsewhere. If it enters the runtime before that, it ends there.

@@ -33,10 +33,10 @@ bool others_wait(Sched const& s, P const& p) noexcept {
 // paused before.
 struct heir {
   resting_m rested;
-  M* paused = nullptr;
+  M* waited_longest = nullptr;
   bool orders_spare = false;  // the thread maker is to be notified
 
-  explicit operator bool() const noexcept { return rested.m != nullptr || paused != nullptr; }
+  explicit operator bool() const noexcept { return rested.m != nullptr || waited_longest != nullptr; }
 };
 
 // Whether the P goes to other goroutines at the end of this slice although many goroutines are paused.
@@ -54,18 +54,18 @@ bool is_turn_of_others(Sched& s, P& p) noexcept {
 
 heir choose_heir_locked(Sched& s, P& p) noexcept {
   heir next;
-  if (s.many_are_paused() && !is_turn_of_others(s, p)) next.paused = take_oldest_locked(s);
+  if (s.many_are_paused() && !is_turn_of_others(s, p)) next.waited_longest = take_oldest_locked(s);
   if (next) return next;
   if (s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
   // for the end of the next slice, or for the next try to end this one
   next.orders_spare = order_spare_locked(s, next ? 2 : 1);
-  if (!next) next.paused = take_oldest_locked(s);
+  if (!next) next.waited_longest = take_oldest_locked(s);
   return next;
 }
 
 void give_p_to(heir const& next, P& p) noexcept {
-  if (next.paused != nullptr) {
-    give_p(*next.paused, p);
+  if (next.waited_longest != nullptr) {
+    give_p(*next.waited_longest, p);
   } else if (next.rested.sleeps) {
     next.rested.m->wake_note.wake();
   }
@@ -104,7 +104,7 @@ void pause(M& m) noexcept {
   if (next.orders_spare) notify_thread_maker(s);
   do_pending_watch_check(m);
   if (sleep_until_its_turn(m)) {
-    end_pause(m);
+    stop_if_run_has_ended(m);
   } else {
     go_on_without_p(m);
   }

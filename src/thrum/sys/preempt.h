@@ -10,7 +10,7 @@
 //  1. The handler acts only if the M's mark is clear, because the thread then holds no lock of the runtime. Otherwise
 //     it sets m_attend::pause, and the goroutine is paused when the mark is cleared. A goroutine that is paused there
 //     does not migrate, because any call of the runtime may end a slice. Calls that may switch anyway look at the
-//     request before they leave the runtime, and switch (make_room_if_asked in sched/park.h).
+//     request before they leave the runtime, and switch (yield_if_asked in sched/park.h).
 //  2. The handler does not act while the program counter lies in the C library or its kin (T03); sysmon asks again
 //     soon. So a thread that sleeps in the handler holds no lock of theirs, as a rule. There are two exceptions,
 //     neither of which holds at the end of the run:

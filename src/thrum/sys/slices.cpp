@@ -86,8 +86,8 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
                              : std::max(seen.ask_ns, asks_from_ns(seen));
   bool const is_wanted = p_is_wanted(p, now_ns);
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
-  if (is_wanted && !seen.has_heir && now_ns >= seen.ends_ns - sched_.options.slice_ns / 2) {
-    seen.has_heir = true;
+  if (is_wanted && !seen.spare_was_asked_for && now_ns >= seen.ends_ns - sched_.options.slice_ns / 2) {
+    seen.spare_was_asked_for = true;
     ensure_spare_thread(sched_);
   }
   if (m->in_runtime.load(relaxed)) {
@@ -126,7 +126,7 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
   seen.slept = {};
   seen.asked = 0;
   seen.refused = 0;
-  seen.has_heir = false;
+  seen.spare_was_asked_for = false;
   seen.asked_by_timer = false;
   seen.timer_failed = false;
   if (m != nullptr && p_is_wanted(p, now_ns)) look_again_at(seen.ask_ns);
@@ -192,12 +192,12 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
     seen.window_ns = cpu_ns;
     seen.window_at_ns = at.ns;
   }
-  bool const rests = cpu_ns == seen.cpu_ns;
-  if (!rests) note_cpu(seen, cpu_ns, at.ns);
-  bool const sleeps = rests && at.ns - seen.cpu_at_ns >= (is_due ? computing_for_ns : sched_.options.slice_ns);
+  bool const used_no_cpu = cpu_ns == seen.cpu_ns;
+  if (!used_no_cpu) note_cpu(seen, cpu_ns, at.ns);
+  bool const sleeps = used_no_cpu && at.ns - seen.cpu_at_ns >= (is_due ? computing_for_ns : sched_.options.slice_ns);
   if (sleeps && os::has_barrier()) return take_from(p, m, at, verdict::look_again_soon);
   if (at.is_wanted) look_again_at(now_ns + (is_due ? computing_for_ns : ask_again_after_max_ns));
-  if (!rests && at.ns - seen.window_at_ns >= clock_tells_after_ns) {
+  if (!used_no_cpu && at.ns - seen.window_at_ns >= clock_tells_after_ns) {
     std::int64_t const used_ns = cpu_ns - std::exchange(seen.window_ns, cpu_ns);
     std::int64_t const since_ns = at.ns - std::exchange(seen.window_at_ns, at.ns);
     bool const is_long_due = now_ns - seen.ends_ns >= slices_before_any_sign_will_do * sched_.options.slice_ns;
