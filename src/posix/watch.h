@@ -8,10 +8,12 @@
 //   the waiting call                              the M that fetches events (sched/poll.h)
 //   1. clears its word                            for each number with an event, under its bucket's lock:
 //   2. for each of its descriptors, under the     1. sets the word of every call that has armed the number for
-//      bucket's lock: enters the bucket, if          this event, and takes the call out of the wait table, so
-//      this is its first wait; arms the number       that it is runnable
+//      bucket's lock: enters the bucket, if          this event, and takes the call's goroutine out of the wait
+//      this is its first wait; arms the number       table
 //      for all calls that have it armed           2. arms the number for the calls that are left
 //   3. parks, unless its word is set
+//
+// fetch in sched/poll.cpp then makes the goroutines runnable, and send_home sends each to its M.
 //
 // When a number is armed, the kernel reports at once what is ready, so an event that came before step 2 is not lost. If
 // a number was closed and belongs to another file, an event of the old file may come, if that file lives on under

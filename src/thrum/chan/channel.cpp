@@ -54,7 +54,7 @@ void ready_and_leave(M& m, G* other) noexcept {
   leave_runtime(m);
 }
 
-// For calls that might have waited. Requests to make room usually arrive during the call, so they are looked at last.
+// For calls that might have waited. Requests to pause usually arrive during the call, so they are looked at last.
 void ready_yield_and_leave(M& m, G* other) noexcept {
   os::chaos_point("chan.unlocked");
   if (other != nullptr) ready(m, *other);

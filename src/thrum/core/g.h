@@ -86,7 +86,7 @@ struct alignas(cache_line_bytes) G {
   void* locals = nullptr;          // the values of thrum::local<T>
   char* name = nullptr;            // set by this_goroutine::set_name
   // The only M on which it may continue, because it is locked to that M, is at home there, or that M's thread sleeps in
-  // its frames.
+  // its frames. It is set for locked, paused and resident goroutines, and not only for those of lock_os_thread.
   M* locked_to = nullptr;
   void* exit = nullptr;  // the unwinding that goexit started
   // When the wait began: exactly, if it waits for a mutex (written by the goroutine). Otherwise, with g_attend::aged, a

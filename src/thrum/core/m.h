@@ -27,7 +27,7 @@ using commit_step = void (*)(M& m, G& left, void* argument) noexcept;
 namespace m_attend {
 inline constexpr std::uint32_t away = 1;    // it has no P, because its goroutine is in a system call (sys/blocking.h)
 inline constexpr std::uint32_t visits = 2;  // it came back from the call only to use the runtime
-inline constexpr std::uint32_t pause = 4;   // its goroutine is to make room for others (sys/preempt.h)
+inline constexpr std::uint32_t pause = 4;   // its goroutine is to yield, or to be paused (sys/preempt.h)
 // sysmon is about to take its P, because the thread sleeps in the kernel (sys/unannounced.h). While this bit is set,
 // the M can keep its P by clearing the bit.
 inline constexpr std::uint32_t offered = 8;
@@ -35,7 +35,7 @@ inline constexpr std::uint32_t being_taken = 16;  // it is too late to keep the 
 inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not announced
 }  // namespace m_attend
 
-// Where a goroutine that is to make room for others may be stopped: in the code named here, and in all that precede it
+// Where a goroutine that is to be paused may be stopped: in the code named here, and in all that precede it
 // in the list. Usually that is the program's code alone (T03).
 enum class pause_in : std::uint8_t { program, vdso, libc };
 
@@ -85,7 +85,7 @@ struct M {
   atomic<bool> run_is_over{false};     // foreign thread: it must not enter the runtime
   atomic<std::uint32_t> keeps_run{0};  // foreign thread: it is outside of the runtime, and needs the memory of its run
   std::uint8_t at_start = 0;           // see m_start
-  // It is a stand-in: it was called to take over a goroutine that leaves an M with residents, and rests afterwards.
+  // It is a stand-in: it was started to take over a goroutine that leaves an M with residents, and rests afterwards.
   bool stands_in = false;
   // Its goroutine has left it a signal mask that differs from the one that Ms have: see sys/preempt.h.
   bool mask_was_changed = false;
@@ -141,8 +141,9 @@ struct M {
   P* next_p = nullptr;
   os::note wake_note;
 
-  // Written under sched.lock, by the pool only. This thread may read it without the lock when it has been woken,
-  // because other threads change it only while this thread sleeps.
+  // Written under sched.lock, by the pool only. When another thread has woken this thread to give it a P or to end it,
+  // this thread may read it without the lock, because no other thread changes it then. A timekeeper that was roused is
+  // awake and can be taken, so it reads its state under the lock.
   m_status status = m_status::threadless;
 
   // under sched.lock
@@ -166,7 +167,7 @@ struct M {
     return status == m_status::paused || status == m_status::paused_in_libc;
   }
   [[nodiscard]] bool is_to_end() const noexcept { return status == m_status::dismissed || status == m_status::let_go; }
-  // Whether it has nothing to do. Its thread sleeps, or was woken to look whether there is anything to watch.
+  // Whether it has no P and waits to be given one, or was roused: the timekeeper that was woken to look again.
   [[nodiscard]] bool rests() const noexcept {
     return status == m_status::idle || status == m_status::timekeeper || status == m_status::roused;
   }

@@ -41,7 +41,7 @@ class m_pool {
     return count(m_status::idle) + (timekeeper_ != nullptr ? 1 : 0);
   }
   // Whether no M can make a goroutine run by itself: each is idle, sleeps with a parked goroutine, waits for the end of
-  // the run or was dismissed.
+  // the run or was dismissed. The timekeeper can, because a timer or an event will wake it.
   [[nodiscard]] bool none_can_run_by_itself() const noexcept;
   // Checked builds: ends the program if the numbers are not those of the Ms.
   void check() const noexcept;
@@ -70,8 +70,8 @@ class m_pool {
   // --- Ms that rest ---
 
   // The first idle M; the others follow by idle_link. Ms that are home to goroutines stand first. So a thread that
-  // needs any M takes one of these, and the others remain for goroutines that make way (sched/home.h). Within each kind
-  // the M that came last is first.
+  // needs any M takes one of these, and the others remain for goroutines that make way (sched/make_way.h). Within each
+  // kind the M that came last is first.
   [[nodiscard]] M* first_idle() const noexcept { return idle_; }
   // m is awake, or is the timekeeper and goes on sleeping.
   void rest(M& m, std::int64_t now_ns) noexcept;
@@ -94,7 +94,7 @@ class m_pool {
   void queue(M& m, m_status as) noexcept { change(m, as); }
   // m's turn in the global queue has come. The caller is about to give it a P.
   void resume(M& m) noexcept { change(m, m_status::resuming); }
-  // m gets a P. It was promised one or sleeps in place. If it is awake, it is on its way to sleep in place.
+  // m gets a P. It is resuming or sleeps in place. If it is awake, it is on its way to sleep in place.
   void got_p(M& m) noexcept {
     if (m.status != m_status::awake) change(m, m_status::awake);
   }

@@ -13,8 +13,8 @@
 //      wakes spuriously, which every waiter has to handle anyway.
 //
 // Unlike Go's note, the word tells the waker whether a thread sleeps, so a wake that comes before the sleep costs no
-// system call. A note blocks the thread and not only the goroutine, so it is for g0, sysmon and foreign threads. No
-// locks, no allocation.
+// system call. A note blocks the thread and not only the goroutine, so it is for g0, sysmon, foreign threads, and the
+// threads of locked and paused goroutines. No locks, no allocation.
 #pragma once
 
 #include "base/atomic.h"

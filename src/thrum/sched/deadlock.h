@@ -5,8 +5,9 @@
 
 namespace thrum::rt {
 
-// Called with sched.lock held whenever an M goes to sleep. If all Ms sleep, nothing is runnable and no unknown thread
-// could help, it says so, lists the goroutines and ends the program with exit code 2.
+// Called with sched.lock held whenever an M goes to sleep. If no M can run by itself (m_pool::none_can_run_by_itself),
+// nothing is runnable and no unknown thread could help, it says so, lists the goroutines and ends the program with exit
+// code 2.
 //
 // If the program has an ender (core/ender.h), it is the on_panic function or the terminate handler that waits. Then a
 // line says so, and the program ends as it would have after that function.

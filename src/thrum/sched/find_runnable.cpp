@@ -22,8 +22,8 @@
 namespace thrum::rt {
 namespace {
 
-// At every 61st tick the global queue has its turn before the run queue, with exactly one goroutine. Otherwise two
-// goroutines that keep readying each other would hold the P for ever.
+// At every 61st tick the global queue has its turn before the run queue, with one entry: a goroutine, or an M that
+// wants a P. Otherwise two goroutines that keep readying each other would hold the P for ever.
 search_result take_turn_of_global(Sched& s, P& p) noexcept {
   while (p.ticks_to_global == 0 && s.global_size.load(relaxed) != 0) {  // relaxed: only a hint, decided under the lock
     s.lock.acquire();
@@ -71,8 +71,8 @@ search_result take_polled(Sched& s, M& m) noexcept {
   return resident ? resident : take_local(*m.p);
 }
 
-// A goroutine that made way for others and came here with the P (sched/home.h). If the P has other requests to serve,
-// the goroutine waits for its turn in the global queue.
+// A goroutine that made way for others and came here with the P (sched/make_way.h). If the P has other requests to
+// serve, the goroutine waits for its turn in the global queue.
 search_result take_brought(M& m) noexcept {
   G* const g = std::exchange(m.brought, nullptr);
   if (g == nullptr || m.p->attention.load(relaxed) == 0) return {g};
@@ -138,21 +138,22 @@ void end_spinning_with_work(Sched& s, M& m) noexcept {
 
 enum class last_look : std::uint8_t { look_again, sleep, over };
 
-// The last check, under the lock: whether the run is over, the global queue has got an entry, or a thread asks for a
+// The check under the lock: whether the run is over, the global queue has got an entry, or a thread asks for a
 // safe point of this P. That thread looks for idle Ps under the same lock, so either it finds this P idle, or its
 // request is seen here. If none of these holds, the P is given up.
 last_look give_up_p(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (s.end.has_begun()) return last_look::over;
   if (!s.global_queue.empty() || m.p->attention.load(relaxed) != 0) return last_look::look_again;
-  if (m.ready_at_home.load(relaxed) != 0) return last_look::look_again;  // the right column of home.h
+  if (m.ready_at_home.load(relaxed) != 0) return last_look::look_again;  // home.h, the table of residents, step 1
   P& p = *m.p;
   m.p = nullptr;
   put_idle_p(s, p);
   return last_look::sleep;
 }
 
-// Steps 2 and 3 of the right column of wake.h: the P is given up, so m checks every queue once more.
+// Steps 2 and 3 of the right column of the table of queues (wake.h): the P is given up, so m checks every queue once
+// more. True: m has taken an idle P and searches.
 bool take_p_back(Sched& s, M& m) noexcept {
   bool const was_spinning = m.spinning;
   if (was_spinning) {

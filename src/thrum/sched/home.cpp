@@ -94,7 +94,8 @@ at_home::~at_home() {
 
 namespace {
 
-// Has m wait for a P in the global queue, for its residents. m rests, or is about to under the same lock.
+// m wants a P for its residents: it stands in the global queue until another M gives it one. m rests, or is about to
+// under the same lock.
 void queue_for_residents_locked(M& m) noexcept {
   Sched& s = m.sched;
   s.global_queue.queue_for_residents(m);

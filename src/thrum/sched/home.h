@@ -24,24 +24,27 @@
 //     goroutine's home, because it runs only main. A goroutine that is to be at home on M0, or inside an announced
 //     call, is locked to the thread for that time.
 //
-// Why no wake-up is lost. Everything happens under sched.lock:
+// Why no wake-up is lost. The table of residents (each numbered step is one critical section under sched.lock):
 //
-//   the thread that readies a resident              the resident's M
-//   1. puts the resident into the inbox             1. checks its number of runnable residents
-//   2. checks whether the M rests. If so, the M     2. If there are none, it gives its P up; and later, if there
-//      gets an idle P and is woken. If no P is         are none then either, it rests. If there are some and it
-//      idle, the M is called: it stands in the         has no P, it takes an idle P, or it is called and rests
-//      global queue for a P
+//   another thread that readies a resident          the resident's M
+//   1. puts the resident into the inbox, and        1. in give_up_p: gives its P up, unless a resident is runnable
+//      checks whether the M rests. If so, the M     2. when it is about to rest (takes_p_for_residents): rests if no
+//      gets an idle P and is woken. If no P is         resident is runnable. Otherwise it takes an idle P; if no P
+//      idle, the M is put into the global queue        is idle, it is put into the global queue and rests
 //
-// Each side's steps are one critical section, so the second side sees what the first did. An M that neither rests nor
-// holds a P is on its way to step 2. A call is work in the global queue like any other. So no P goes idle beside it
-// (wake.h), and the M that takes it from the queue gives its own P to the called M. The call is withdrawn when the
-// called M gets a P in another way, when it is roused as the timekeeper, because it then comes to step 2 by itself, and
-// when the run ends.
+// The M checks ready_at_home under sched.lock twice: when it gives its P up and when it is about to rest. A thread that
+// readies a resident between these two finds an M that does not rest, and does nothing more, because the second check
+// sees the resident. If the M's own thread readies the resident, no lock is needed, because that thread makes both
+// checks later.
 //
-// Why a P does not go round among the called Ms. An M that gives its P to a called M may itself be called a moment
-// later. So the turn in which a call was found ends with that (P::tick), and the M that gets the P looks at its
-// residents before it looks at the next call.
+// An M in the global queue wants a P (M::wants_p): it stands there until another M gives it one. It is work like any
+// other, so no P goes idle beside it (wake.h), and the M that takes it from the queue gives it its own P. It leaves the
+// queue when it gets a P in another way, when it is roused as the timekeeper, because it then comes to step 2 by
+// itself, and when the run ends.
+//
+// Why a P does not go round among the Ms that want one for their residents. An M that gives its P to such an M may
+// itself want one a moment later. So the turn in which the M was found in the queue ends with that (P::tick), and the
+// M that gets the P looks at its residents before it looks at the global queue.
 #pragma once
 
 #include "core/sched.h"
@@ -78,8 +81,8 @@ class [[nodiscard]] at_home {
   bool is_at_home_ = false;
 };
 
-// Sends g, which is at home and runnable, to its M. Called by sched/runnable.* only, on the thread of the M `by`;
-// nullptr: the thread has no M, or it does not matter which.
+// Sends g, which is at home and runnable, to its M. Called by sched/runnable.* only. `by` is the M of the calling
+// thread. It may be nullptr if that thread is not the thread of g's M.
 void send_home(push_key key, M* by, G& g) noexcept;
 
 // Takes the next resident that can run. If other goroutines wait on the P, it does so only every other time. On g0,

@@ -91,7 +91,7 @@ void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_stat
   G& g = *m.current;
   m.sched.ms.queue(m, as);
   g.locked_to = &m;
-  g.saved.pc = nullptr;  // until it sleeps
+  g.saved.pc = nullptr;  // the context is not valid until sleep_until_its_turn has saved it
   g.transition(from, g_status::runnable);
   locked.put_on_own_thread(g);
 }

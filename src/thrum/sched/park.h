@@ -1,4 +1,5 @@
-// Waiting and being woken: park and ready (Go's gopark, goready).
+// Waiting and being woken: park and ready (Go's gopark, goready). Also the yield at the end of a slice, and what
+// happens when a goroutine that can be joined, or the main goroutine, has ended.
 #pragma once
 
 #include "core/sched.h"
@@ -12,9 +13,10 @@ namespace thrum::rt {
 // On a G, inside the runtime.
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept;
 
-// The goroutine's slice is over, and it is in a call that may switch anyway. So it switches, as if it had yielded, and
-// no thread has to be paused (sys/preempt.h). Otherwise leave_runtime() handles the request. Returns the M on which the
-// goroutine runs then. On a G, inside the runtime.
+// Called in a channel operation or a select, which may change the thread anyway. If the goroutine was asked to pause
+// and the request is about its present slice, it yields to the end of the global queue, so no thread has to be paused
+// (sys/preempt.h). Otherwise leave_runtime() handles the request. Returns the M on which the goroutine runs then. On a
+// G, inside the runtime.
 [[gnu::noinline]] M& yield_at_end_of_slice(M& m) noexcept;
 [[nodiscard, gnu::always_inline]] inline M& yield_if_asked(M& m) noexcept {
   if ((m.attention.load(relaxed) & m_attend::pause) == 0) [[likely]]

@@ -11,7 +11,7 @@
 //
 // Why no event is lost. The kernel keeps an event until a thread fetches it. The thread that fetches it writes it into
 // the descriptor's readiness word (core/poll_desc.h) before it does anything else. So it is enough that some thread
-// polls:
+// polls. The table of descriptors:
 //
 //   the goroutine that waits for a descriptor    the M that gives a P up, under sched.lock
 //   1. poll_waiters grows                        1. puts the P into the idle list
@@ -87,8 +87,9 @@ struct poll_sleep {
 };
 [[nodiscard]] poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept;
 
-// Puts the goroutines that a poll found where they can run. If m's own P is enough, all go there; otherwise the first
-// goes there, and the others go to idle Ps as well. If m has no P, all go to the global queue.
+// Puts the goroutines that a poll found where they can run. If m's own P is enough, all go there. Otherwise the
+// first goes there, and inject (runnable.h) spreads the others over idle Ps and m's P. If m has no P, all go to the
+// global queue.
 void run_polled(M& m, g_list& runnable) noexcept;
 
 }  // namespace thrum::rt

@@ -21,7 +21,8 @@ bool take_from_rest_locked(M& m) noexcept {
   return m.status == m_status::idle ? s.ms.take(m) : relieve_timekeeper(s);
 }
 
-// A called M comes first because it has work. If it gets this P, no other M need pass a P on to it.
+// An M that wants a P for its residents comes first because it has work. If it gets this P, no other M need pass a P on
+// to it.
 resting_m take_resting_m_locked(Sched& s) noexcept {
   s.lock.assert_held();
   M* m = s.global_queue.first_for_residents();

@@ -8,7 +8,8 @@
 
 namespace thrum::rt {
 
-// Called when m, which rests, gets a P or is woken: no P has to be found for it.
+// If m, which rests, stands in the global queue for a P (M::wants_p), takes it out, because it gets a P in another way,
+// is roused or has to end.
 inline void leave_global_queue(Sched& s, M& m) noexcept {
   if (!m.wants_p) [[likely]]
     return;
@@ -22,12 +23,12 @@ inline void end_stand_in(M& m) noexcept {
   m.suspend_by = m.usual_suspend_mode();
 }
 
-// The timekeeper gives up its task, because another thread takes it for other work or the run ends. Returns whether its
-// note has to be woken.
+// Ends the timekeeper's task. The caller takes the timekeeper for other work, or is the timekeeper itself. Returns
+// whether the timekeeper's note has to be woken.
 [[nodiscard]] bool relieve_timekeeper(Sched& s) noexcept;
 
-// An M that has nothing to do: an M that is called (sched/home.h), else an idle M, else the timekeeper. It belongs to
-// the caller, which gives it a P and, if `sleeps` is true, wakes its note. Under sched.lock.
+// An M that rests. The order is: an M that wants a P for its residents (sched/home.h), an idle M, the timekeeper. The M
+// belongs to the caller, which gives it a P and, if `sleeps` is true, wakes its note. Under sched.lock.
 struct resting_m {
   M* m = nullptr;
   bool sleeps = false;

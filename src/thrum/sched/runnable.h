@@ -1,8 +1,11 @@
-// Making goroutines runnable: the only code that puts them into queues (decision 020).
+// Making goroutines runnable: the only code that puts them into queues (decision 020), except for stealing. A thief
+// moves entries from one run queue to its own (run_queue::steal_half_from) and then wakes the next M
+// (end_spinning_with_work in sched/find_runnable.cpp).
 //
 // A goroutine that was put into a queue has to be found. So a publication needs more than the queue: a store-load, a
-// check whether a P has to be woken (sched/wake.h), and the knowledge that a goroutine which is at home goes to its own
-// M and nowhere else (sched/home.h). The functions below do all of that. Callers only say where the goroutine goes:
+// check whether an M has to be started on an idle P (sched/wake.h), and the knowledge that a goroutine which is at home
+// goes to its own M and nowhere else (sched/home.h). The functions below do all of that. Callers only say where the
+// goroutine goes:
 //
 //   where                          how other Ms see it                   which M is woken
 //   queue_place::next              exchange of runnext, seq_cst          one for an idle P, or this is put off (wake.h)
@@ -136,7 +139,7 @@ void move_queue_to_global_locked(P& p) noexcept;
 
 void make_runnable_globally(M& m, G& g) noexcept;  // queue_place::global
 
-// The functions that put goroutines into queues. No others can.
+// The functions that put goroutines into queues. No others can, except run_queue::steal_half_from.
 struct runnable_room {
  private:
   static constexpr push_key key() noexcept { return {}; }

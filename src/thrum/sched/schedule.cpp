@@ -71,8 +71,9 @@ void schedule_until_end(M& m) noexcept {
     if (!next) next = find_runnable(m);
     if (!next) return;
     do_pending_watch_check(m);
-    // a locked goroutine continues only on its own thread
     THRUM_DCHECK(next.wants_p != &m);
+    // The M that gets m's P: an M of the global queue, or the M of a locked goroutine that stood in a run queue.
+    // nullptr or m itself: the goroutine runs here.
     M* const its = next.wants_p != nullptr ? next.wants_p : next.g->locked_to;
     if (its == nullptr || its == &m) {
       execute(m, next);

@@ -109,7 +109,7 @@ bool stop_m_locked(M& m) noexcept {
   s.lock.release();
   if (m.next_p == nullptr) return false;
   acquire_p(m, *m.next_p);
-  m.watch_check_pending = true;  // m was the timekeeper when it was taken
+  m.watch_check_pending = true;  // m was the timekeeper when it fell asleep
   return true;
 }
 

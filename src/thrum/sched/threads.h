@@ -1,6 +1,7 @@
-// Ms and Ps that part: handing a P off, and an M without a P coming to rest (Go's handoffp, stopm; S22, S31).
+// Ms and Ps that part: handing a P off, an M without a P coming to rest, and the end of all Ms (Go's handoffp, stopm;
+// S22, S31).
 //
-// Ms are reused. An M without a P sleeps on its note in the idle list until another thread gives it a P.
+// Ms are reused. An M without a P rests: as the timekeeper, or in the idle list on its note.
 #pragma once
 
 #include "core/sched.h"
@@ -8,15 +9,18 @@
 namespace thrum::rt {
 
 // Under sched.lock, while no P is idle: takes back the P with which m is to begin, if m's thread has not yet taken it,
-// and returns it. m gets the next P for which no M rests; if there is none, it becomes a spare thread. nullptr: there was
-// no P to take back.
+// and returns it. m gets the next P for which no M rests; if there is none, it becomes a spare thread. nullptr: there
+// was no P to take back.
 [[nodiscard]] P* take_back_from_starting_locked(M& m) noexcept;
 
-// Gives p to an M if there is work for it, or to an M that searches if no P is idle and no M searches. Otherwise p goes
-// to the idle list.
+// Starts an M on p if p's run queue or the global queue has work. If neither has work, no other P is idle and no M
+// spins, starts an M on p that spins. Otherwise puts p into the idle list. If no M may be started
+// (may_start_m_locked), p goes to the idle list in any case. If the world is being stopped, p stops instead.
 void hand_off(Sched& s, P& p) noexcept;
 
-// Puts m, which holds no P, to sleep until another thread starts it. False: the run is over, and the thread must end.
+// m, which holds no P, rests. Returns true when m holds a P: another thread gave it one, m took one for its residents,
+// or m was the timekeeper and its time or an event came. False: the thread must end, because the run is over or because
+// sysmon has let this idle M go.
 [[nodiscard]] bool stop_m(M& m) noexcept;
 // The same, called with sched.lock held; releases it.
 [[nodiscard]] bool stop_m_locked(M& m) noexcept;

@@ -106,7 +106,8 @@ watch_ends keep_time(M& m, timekeeper_task task) noexcept {
     s.lock.release();
   }
   run_polled(m, polled);
-  // meanwhile m was taken, woken to look again or put among the idle Ms, so it is woken sooner or later
+  // Another thread has changed m's state under the lock, so it has woken m's note, or will when m gets a P or has to
+  // end. m must consume that wake, because a note is woken once per clear.
   if (!end.woken) m.wake_note.sleep();
   m.wake_note.clear();
   return watch_ends::look_again;

@@ -1,8 +1,11 @@
 // Which M watches the timers while Ps are idle (S27).
 //
-// The promise: while a P is idle, the earliest timer of all Ps, busy ones included, is watched, so an M will be awake
-// when it is due. No helper thread is needed for that. At most one M without a P, the *timekeeper*, sleeps with a time
-// limit. An idle program with one goroutine in a sleep loop costs one futex sleep per round.
+// The promise: while a P is idle, either the timekeeper or sysmon watches the earliest timer of all Ps, busy ones
+// included, so an M will be awake when it is due. The *timekeeper* is the one resting M that watches the timers and the
+// poller. sysmon watches far-off timers while a P is busy, and timers whose check was put off (see below). An idle
+// program with one goroutine in a sleep loop costs one futex sleep per round.
+//
+// The table of timers:
 //
 //   the M that adds a timer which becomes the      the M that has given a P up and goes to sleep, under sched.lock
 //   first of its P's heap
@@ -49,10 +52,10 @@
 // If a goroutine waits for a descriptor, the timekeeper sleeps in the poller (sched/poll.h), also if there is no timer.
 // Only one M may sleep there, so an M that would take the watch over from it makes it look again instead.
 //
-// The timekeeper is in no list of idle Ms, and it does not count as resting in the check for deadlocks, because pending
-// timers are no deadlock. When its time has come, it takes an idle P and runs the timers that are due. It does not
-// count as spinning then, because no thread relies on it. A thread that needs an M and finds none idle takes the
-// timekeeper, which owes a check from then on.
+// The timekeeper rests (M::rests), but it is in no list of idle Ms. While there is a timekeeper, none_can_run_by_itself
+// is false, because pending timers are no deadlock. When its time has come, it takes an idle P and runs the timers that
+// are due. It does not count as spinning then, because no thread relies on it. A thread that needs an M and finds none
+// idle takes the timekeeper, which owes a check from then on.
 #pragma once
 
 #include "core/sched.h"
@@ -60,7 +63,7 @@
 
 namespace thrum::rt {
 
-// Step 2 of the left column, on an M that goes on with other work.
+// Step 2 of the left column of the table of timers, on an M that goes on with other work.
 void check_watch(M& m) noexcept;
 
 inline void do_pending_watch_check(M& m) noexcept {
@@ -78,7 +81,7 @@ void timer_was_left(M& m, added_as place) noexcept;
 
 enum class watch_ends : std::uint8_t { with_p, look_again };
 
-// Sleeps until its.until_ns, or until another thread has work for m. with_p: m holds a P.
+// Sleeps until task.until_ns, or until another thread has work for m. with_p: m holds a P.
 [[nodiscard]] watch_ends keep_time(M& m, timekeeper_task task) noexcept;
 
 }  // namespace thrum::rt

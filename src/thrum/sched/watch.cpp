@@ -25,7 +25,8 @@ void rouse(Sched& s) noexcept {
 
 bool io_is_waited_for(Sched const& s) noexcept { return s.poll_waiters.load(seq_cst) != 0; }
 
-// Steps 1 and 2 of the right column, repeated as long as an earlier timer turns up.
+// Steps 1 and 2 of the right column of the table of timers (timekeeper.h), repeated as long as an earlier timer turns
+// up.
 std::int64_t publish_watch(Sched& s, std::int64_t until_ns) noexcept {
   for (;;) {
     s.timekeeper_until_ns.store(until_ns, seq_cst);

@@ -34,8 +34,8 @@ void make_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 
 // --- under sched.lock ---
 
-// The right column. A result that is false (never_ns and no poll) means that m is not the timekeeper. Otherwise m is
-// the timekeeper, and sleeps as the result says.
+// The right column of the table of timers (timekeeper.h). A result that is false (never_ns and no poll) means that m is
+// not the timekeeper. Otherwise m is the timekeeper, and sleeps as the result says.
 struct timekeeper_task {
   std::int64_t until_ns = never_ns;
   bool polls = false;

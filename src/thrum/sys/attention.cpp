@@ -57,7 +57,7 @@ void entered_to_exit(M& m) noexcept {
 void left_with_attention(M& m) noexcept {
   std::uint32_t const seen = m.attention.load(relaxed);
   if ((seen & m_attend::pause) != 0) {
-    // An M that has no P, or is about to lose it, need not make room. It has set the mark without entering the runtime
+    // An M that has no P, or is about to lose it, need not pause. It has set the mark without entering the runtime
     // (runtime_mark), and would have to wait for a P to be paused. A foreign thread gives its P up in a moment. It must
     // not be paused, because if the run ended meanwhile, it would stay in the pause.
     constexpr std::uint32_t without_p = m_attend::away | m_attend::being_taken;

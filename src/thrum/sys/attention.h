@@ -1,7 +1,7 @@
-// What an M does when it finds a bit in M::attention set on its way into or out of the runtime (core/current.h). These are
-// the functions that boot puts into m_hooks. They run on the M's own thread.
+// What an M does when it finds a bit in M::attention set on its way into or out of the runtime (core/current.h). These
+// are the functions that boot puts into m_hooks. They run on the M's own thread.
 //
-//   m_attend::pause         preemption has asked the goroutine to make room (sys/preempt.h)
+//   m_attend::pause         preemption has asked the goroutine to pause (sys/preempt.h)
 //   offered, being_taken    sysmon is about to take the P, because the thread slept in the kernel (sys/unannounced.h)
 //   away                    the M has no P: it is in a system call (sys/blocking.h), or outside (sys/foreign.h)
 //   visits                  the M is inside the runtime only for one call, and goes away again at its end

@@ -2,17 +2,19 @@
 //
 // Two kinds of threads sleep like this. The first is the thread of a goroutine that was preempted (sys/preempt.h). The
 // second is a thread that computed without a P and queues for one (get_p_in_user_code in sys/blocking.h). Both sleep in
-// the signal handler, or where the goroutine left the runtime. The functions here run on that thread, with its mark set.
+// the signal handler, or where the goroutine left the runtime. The functions here run on that thread, with its mark
+// set.
 #pragma once
 
 #include "core/sched.h"
 
 namespace thrum::rt {
 
-// The state of m while it sleeps in user code. It says whether m may have been interrupted while it held a lock of the C
-// library that other threads need.
+// The state of m while it sleeps in user code. It says whether m may have been interrupted while it held a lock of the
+// C library that other threads need.
 [[nodiscard]] m_status paused_status(M const& m) noexcept;
-// Ends that sleep. If the run has ended meanwhile, m stays asleep.
+// Called when m has woken and has a P. If the run has ended, the thread sleeps for good, unless it may hold a lock that
+// the program needs; then it returns.
 void stop_if_run_has_ended(M& m) noexcept;
 
 // The run is over, and the thread, which slept in a pause, is at a place where it must not be stopped. It goes on until

@@ -29,8 +29,8 @@ bool others_wait(Sched const& s, P const& p) noexcept {
          p.timers.next_when() <= os::monotonic_ns();
 }
 
-// The thread that gets the P of a goroutine that is paused: an M that rests, or the thread of a goroutine that was
-// paused before.
+// The M that gets the P of a goroutine that is paused: an M that rests, or the M that has waited longest in the global
+// queue.
 struct heir {
   resting_m rested;
   M* waited_longest = nullptr;
@@ -71,7 +71,9 @@ void give_p_to(heir const& next, P& p) noexcept {
   }
 }
 
-// The caller has set the mark and has a P.
+// Queues m's goroutine in the global queue, gives m's P away and sleeps until another M gives m a P. Returns at once if
+// no M can take the P. If the world is to stop, the P stops instead of going to another M. The caller has set the mark
+// and has a P.
 void pause(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
@@ -160,7 +162,7 @@ void pause_where_it_is(void const* ucontext) noexcept {
     m->attention.fetch_or(m_attend::pause, relaxed);  // leave_runtime() will see it, on this thread
     return;
   }
-  // it is on its way out, or is out. It soon has no P, and is never paused (sys/blocking.cpp).
+  // A foreign thread outside the runtime gives its P up in a moment, so it is never paused (sys/blocking.cpp).
   if (m->is_foreign) return;
   if (keeps_handlers_waiting(*m, ucontext)) {
     // The handler does nothing more here. Even a look at the P may need a lock of the runtime, and the holder of that
@@ -184,7 +186,8 @@ void pause_where_it_is(void const* ucontext) noexcept {
   constexpr std::uint32_t without_p = m_attend::away | m_attend::unannounced;
   bool const has_p = (seen & ~m_attend::pause) == 0 && m->p != nullptr;
   if (is_over && may_be_stopped) stop_for_good_if_possible(*m);
-  // otherwise the thread goes on without a P, because no thread waits for it
+  // A thread that was found in the C library must not wait for a P there, because it may hold a lock. It goes on
+  // without a P.
   bool const may_wait_here = place != pause_in::libc || may_be_stopped;
   if (may_wait_here && (seen & without_p) == without_p) {
     get_p_in_user_code(*m);

@@ -30,7 +30,7 @@ constexpr std::int64_t no_thread_again_after_ns = 2'000'000;
 constexpr int slices_before_any_sign_will_do = 10;
 // a timer counts as four requests, because more time passes until the next one: see asked_before_insisting
 constexpr int requests_per_timer = 4;
-// If a timer has not fired after this many ticks in which its thread had a CPU, it is taken as failed.
+// If a timer has not fired after this many kernel ticks in which its thread had a CPU, it is taken as failed.
 constexpr int ticks_to_answer = 2;
 constexpr int timers_without_answer_max = 16;
 // Signals are used for this long then. The next timer is a try. If it is not answered either, signals are used for the
@@ -207,8 +207,8 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
   return is_urgent(p) ? verdict::hurry : verdict::nothing;
 }
 
-// Returns the tick of the present slice if the goroutine is to pause. Otherwise returns that of a slice that is over,
-// so that the goroutine is interrupted only for a look at its P, and goes on.
+// Returns the schedtick of the present slice if the goroutine is to pause. Otherwise returns that of a slice that is
+// over, so that the goroutine is interrupted only for a look at its P, and goes on.
 std::uint32_t slice_watch::tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) const noexcept {
   return is_to_stop(p) || now_ns >= asks_from_ns(seen) ? seen.tick : seen.tick - 1;
 }
@@ -290,7 +290,7 @@ void slice_watch::give_timers_up(std::int64_t now_ns) noexcept {
   timers_without_answer_ = timers_without_answer_max - 1;
 }
 
-// Whether a timer was set and may still fire. That is so until the thread has had a CPU for some ticks.
+// Whether a timer was set and may still fire. That is so until the thread has had a CPU for some kernel ticks.
 bool slice_watch::request_is_on_its_way(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   if (!seen.asked_by_timer) return false;
   if (was_answered(m, seen)) {

@@ -1,21 +1,27 @@
 // Time slices, as sysmon sees them from outside (S18, T04).
 //
-// A P that is at the same schedtick at two looks runs the same goroutine, or one that inherited its slice. As long as
-// nothing else wants the P, the goroutine may go on. Otherwise:
-//  - If its thread sleeps in the kernel, sysmon takes the P at once (sys/unannounced.h). After a slice it takes the P
-//    even if nothing else wants it, so that sysmon need not look at it any more.
-//  - If it has run for a slice, counted from sysmon's first sight of it, sysmon asks it to pause, and repeats that
-//    until it does, because it may be at a place where it must not be stopped (sys/preempt.h).
+// A P that is at the same schedtick at two looks runs the same goroutine, or one that inherited its slice.
+//  - If its thread computes, and nothing else wants the P, the goroutine goes on.
+//  - If its thread computes, something else wants the P, and the goroutine has run for a slice, counted from sysmon's
+//    first sight of it, sysmon asks it to pause. sysmon repeats that until the goroutine does, because it may be at a
+//    place where it must not be stopped (sys/preempt.h).
+//  - If its thread sleeps in the kernel at two looks, and something else wants the P, or no P is idle and no M
+//    searches, sysmon takes the P (sys/unannounced.h). After a slice it takes the P in any case, so that sysmon need
+//    not look at it any more.
 //
 // A signal that comes to a thread inside a system call may end the call with EINTR, even a poll with a time limit of 0,
-// and whatever SA_RESTART says. So the first request comes from a timer on the thread's CPU clock (os/pause_signal.h),
-// which never does that. sysmon sets the timer half a tick before the slice is over, and the timer fires at most half a
-// tick after the end of the slice. If the request found the thread in the C library, sysmon asks once more. It uses the
-// timer if the thread was recently found on its way out of a system call, and otherwise signals, which arrive sooner.
+// and whatever SA_RESTART says. So the first request comes from a timer on the thread's CPU clock (os/pause_signal.h).
+// Its signal comes when the thread returns to user code, so it ends no call. Older kernels send it from the kernel's
+// tick, also inside a call, so sysmon asks a thread in either way only after it has seen the thread compute
+// (look_at_runner). sysmon sets the timer half a kernel tick before the slice is over, and the timer fires at most half
+// a kernel tick after the end of the slice. If the request found the thread in the C library, sysmon asks once more. It
+// uses the timer if the thread was recently found on its way out of a system call, and otherwise signals, which arrive
+// sooner.
 //
 // sysmon also uses signals if the world is to stop, if another thread waits for a look at the P, and if slices are
-// shorter than a tick. If a timer does not fire within two ticks of the thread's CPU time, sysmon sends a signal. If
-// timers cannot be set, or 16 in a row do not fire, sysmon uses signals alone for 10 s and then tries a timer.
+// shorter than a kernel tick. If a timer does not fire within two kernel ticks of the thread's CPU time, sysmon sends a
+// signal. If timers cannot be set, or 16 in a row do not fire, sysmon uses signals alone for 10 s and then tries a
+// timer.
 #pragma once
 
 #include "core/sched.h"

@@ -5,9 +5,10 @@
 // While every P is idle it dozes for about 10 ms. If nothing has moved by then, it sleeps until a P is taken into use,
 // so an idle program makes no system call.
 //
-// sysmon takes no P, allocates nothing and runs no user code. Its thread takes only fault signals and SIGABRT
-// (os/thread.h), so of the program's signal handlers only those for a fault of sysmon itself run there. Any other
-// handler could call close, which takes a lock that sysmon may hold (posix/watch.h).
+// sysmon never runs with a P. It takes Ps away from threads only to hand them off (hand_off in sched/threads.h). It
+// allocates nothing and runs no user code. Its thread takes only fault signals and SIGABRT (os/thread.h), so of the
+// program's signal handlers only those for a fault of sysmon itself run there. Any other handler could call close,
+// which takes a lock that sysmon may hold (posix/watch.h).
 //
 // What it looks for:
 //  - A P whose goroutine is in the same system call at two looks. sysmon takes this P if work waits for it, if no P is
@@ -16,7 +17,8 @@
 //  - A goroutine that stays in a P's runnext or run queue while another goroutine runs there and another P is idle, and
 //    timers that no M watches and that are due soon (sys/put_off_watch.h).
 //  - Timers that are due on a P that runs. sysmon has that P look at them at its next switch. While no P is idle, no M
-//    is the timekeeper, so sysmon does not sleep past the next timer (sched/timekeeper.h).
+//    becomes the timekeeper. An M that already is the timekeeper keeps sleeping, but the other Ms do not rely on it:
+//    sysmon does not sleep past the next timer (sched/timekeeper.h).
 //  - Descriptors that goroutines wait for, if no M has polled for 10 ms, or for 100 us while a P is idle
 //    (sched/poll.h).
 //  - A goroutine that has called exit() and waits for a lock (sys/exit_watch.h).
