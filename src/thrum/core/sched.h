@@ -133,7 +133,7 @@ struct Sched {
   // The network poller: see sched/poll.h. poll_waiters counts the goroutines that wait for a descriptor or are about
   // to.
   alignas(cache_line_bytes) atomic<std::int32_t> poll_waiters{0};
-  atomic<std::int32_t> in_poll{0};  // Ms that sleep in the poller; at most one of them is at rest
+  atomic<std::int32_t> in_poll{0};  // Ms that sleep in the poller; at most one of them rests
   atomic<std::uint32_t> polls{0};   // polls, by any thread
 
   rt::cold_reads cold_reads;  // their answers are also found by the poller

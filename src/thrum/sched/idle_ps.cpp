@@ -11,7 +11,7 @@ void put_idle_p(Sched& s, P& p) noexcept {
   p.pace.forget_batch();
   p.idle_link = s.idle_p_list;
   s.idle_p_list = &p;
-  s.idle_procs.fetch_add(1, seq_cst);  // step 1 of the right column in wake.h
+  s.idle_procs.fetch_add(1, seq_cst);  // wake.h, the table of queues, step 1 on the right
 }
 
 P* take_idle_p(Sched& s) noexcept {

@@ -9,7 +9,7 @@ namespace thrum::rt {
 void put_idle_p(Sched& s, P& p) noexcept;
 [[nodiscard]] P* take_idle_p(Sched& s) noexcept;
 
-// Step 3 of the right column in sched/wake.h: whether any queue shows work.
+// Step 3 of the right column of the table of queues (sched/wake.h): whether any queue shows work.
 [[nodiscard]] bool work_anywhere(Sched& s) noexcept;
 
 // m takes p, which no thread holds.
