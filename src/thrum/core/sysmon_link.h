@@ -58,7 +58,7 @@ class sysmon_link {
     longest_pause_ns_.store(longest_pause_ns, relaxed);
   }
 
-  // --- timers, while no P is idle, and the poller, while one is: see make_sysmon_watch in sched/watch.h ---
+  // --- timers, while no P is idle: see make_sysmon_watch in sched/watch.h ---
 
   // On an M that has a timer for `when_ns`: sysmon looks at it in time.
   void watch_timer(std::int64_t when_ns) noexcept {

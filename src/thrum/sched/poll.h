@@ -23,10 +23,9 @@
 // poll_waiters and the idle list are seq_cst. If hand_off gives a P up, no M comes to the right column, so hand_off
 // calls ensure_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
 // looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
-// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does
-// not, because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so.
-// That look comes within 0.5 ms: where events are frequent, sysmon's pauses are that short, and otherwise the M nudges
-// sysmon when it leaves the poller for other work (do_pending_watch_check).
+// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does not,
+// because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so. That
+// look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within 10 ms otherwise.
 //
 // When no P is woken for the events that came. Waking an M costs both sides some microseconds, and the M arrives when a
 // goroutine that only answers a question has long done so. So the M that has fetched several events keeps them all in

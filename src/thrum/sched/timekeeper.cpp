@@ -13,16 +13,6 @@
 
 namespace thrum::rt {
 
-namespace {
-
-// No M sleeps in the poller, and m, which may have slept there, goes on with other work beside an idle P: see poll.h.
-// If sysmon looks soon anyway, as it does where events are frequent, this costs a look at the clock.
-void leave_poll_to_sysmon(Sched& s) noexcept {
-  if (poll_is_unwatched(s)) make_sysmon_watch(s, os::monotonic_ns() + poll_unwatched_ns_max);
-}
-
-}  // namespace
-
 void check_watch(M& m) noexcept {
   Sched& s = m.sched;
   if (s.idle_procs.load(seq_cst) == 0) {
@@ -30,14 +20,12 @@ void check_watch(M& m) noexcept {
     return;
   }
   std::int64_t const earliest_ns = earliest_timer(s);
-  if (s.timekeeper_until_ns.load(seq_cst) <= earliest_ns) {
-    leave_poll_to_sysmon(s);
-  } else if (m.p != nullptr && is_far_off(s, earliest_ns, os::monotonic_ns())) {
+  if (s.timekeeper_until_ns.load(seq_cst) <= earliest_ns) return;
+  if (m.p != nullptr && is_far_off(s, earliest_ns, os::monotonic_ns())) {
     count(m.p->counters.put_off);
-    leave_poll_to_sysmon(s);
-  } else {
-    static_cast<void>(wake_a_watcher(s));
+    return;
   }
+  static_cast<void>(wake_a_watcher(s));
 }
 
 void timer_was_added(M& m, added_as place) noexcept {

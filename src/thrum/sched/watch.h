@@ -7,16 +7,11 @@
 
 namespace thrum::rt {
 
-// How long the poller may stay unwatched beside an idle P before sysmon looks at it: as long as sysmon's pauses where
-// events are frequent (sysmon.cpp), so that no M nudges sysmon there.
-inline constexpr std::int64_t poll_unwatched_ns_max = 500'000;
-
 // The earliest live timer of all Ps; never_ns: there is none.
 [[nodiscard]] std::int64_t earliest_timer(Sched& s) noexcept;
 
-// Nudges sysmon if it would sleep past `first_ns`, the time of a timer, or the time by which it has to look at the
-// poller. The timer was set, or the poller left, with seq_cst before this call. sysmon looks at both after it has
-// stored until when it sleeps.
+// Nudges sysmon if it would sleep past `first_ns`, the time of a timer. The timer was set with seq_cst before this
+// call, and sysmon looks at the timers after it has stored until when it sleeps.
 void make_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 
 // The earliest timer if a P is idle and no timekeeper watches that timer, else never_ns. The answer holds at this

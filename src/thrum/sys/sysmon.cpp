@@ -18,8 +18,7 @@ namespace {
 // Go's range.
 constexpr std::int64_t pause_min_ns = 20'000;
 constexpr std::int64_t pause_max_ns = 10'000'000;
-// while a P runs events alone and timers are left to sysmon
-constexpr std::int64_t pause_beside_put_off_ns = poll_unwatched_ns_max;
+constexpr std::int64_t pause_beside_put_off_ns = 500'000;  // while a P runs events alone and timers are left to sysmon
 constexpr std::int64_t retake_after_ns = 10'000'000;
 constexpr std::int64_t poll_after_ns = 10'000'000;
 // twice the time that a batch of events may take on one P: sched/poll.cpp
@@ -125,17 +124,12 @@ bool sysmon::sleep(std::uint32_t word, sleep_kind how, std::int64_t limit_ns) no
 // While a P is idle, the timekeeper watches the timers. If sysmon was nudged all the same, that P was busy a moment ago
 // and may soon be busy again. If goroutines sleep and wake up on one P in turn, each of them would nudge sysmon. So
 // sysmon looks once more after timer_pace_ns at the latest, and no M nudges it until then.
-//
-// If the M that slept in the poller has left it since sysmon's last look, sysmon looks soon whether that M goes on with
-// other work (sched/poll.h).
 std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns, bool was_nudged) noexcept {
   sched_.sysmon.will_look_by(until_ns);
   if (sched_.idle_procs.load(seq_cst) != 0) {
-    bool const poll_was_left =
-        until_ns - now_ns > poll_unwatched_ns_max && !poll_was_unwatched_ && poll_is_unwatched(sched_);
-    if (!was_nudged && !poll_was_left) return until_ns;
+    if (!was_nudged) return until_ns;
     sched_.sysmon.knows_timers_from(now_ns);
-    return std::min(until_ns, now_ns + (poll_was_left ? unwatched_for_ns : timer_pace_ns));
+    return std::min(until_ns, now_ns + timer_pace_ns);
   }
   std::int64_t first_ns = until_ns;
   for (P const* const p : sched_.procs) {
