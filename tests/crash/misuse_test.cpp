@@ -129,7 +129,7 @@ TEST_F(misuse_reports, in_a_child_of_fork_only_the_message_is_printed) {
                 ::waitpid(child, &status, 0);
                 ::_exit(WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 7 : 1);
               }),
-              ExitedWithCode(7), "^thrum: fatal error: goroutine 1: mutex::unlock: the mutex is not locked\n$");
+              ExitedWithCode(7), "^thrum: fatal error: mutex::unlock: the mutex is not locked\n$");
 }
 
 }  // namespace

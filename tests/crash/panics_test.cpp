@@ -178,7 +178,7 @@ TEST_F(panic_reports, DL11_the_last_word_may_yield_and_throw) {
         });
         panic_beside_a_quiet_one([] { thrower(); });
       },
-      "quiet:\n(.*\n)*last word on boom\n(.*\n)*thrum: the on_panic function threw\n");
+      "quiet:\n(.*\n)*last word on boom\n(.*\n)*thrum: the on_panic function threw an exception, which is ignored\n");
 }
 
 // If the on_panic function itself waits and no goroutine can wake it, the program ends as it would by the panic,

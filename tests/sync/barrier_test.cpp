@@ -191,10 +191,11 @@ class barrier_misuse : public test::fatal_test {};
 
 TEST_F(barrier_misuse, SY_02_more_arrivals_than_expected_are_fatal) {
   EXPECT_FATAL(static_cast<void>(barrier<>(1).arrive(2)),
-               "thrum: barrier::arrive\\(2\\): the argument is out of range");
+               "thrum: fatal error: barrier::arrive\\(2\\): the argument is out of range");
   EXPECT_FATAL(static_cast<void>(barrier<>(1).arrive(0)),
-               "thrum: barrier::arrive\\(0\\): the argument is out of range");
-  EXPECT_FATAL(barrier<>(0).arrive_and_drop(), "thrum: barrier::arrive_and_drop\\(1\\): the argument is out of range");
+               "thrum: fatal error: barrier::arrive\\(0\\): the argument is out of range");
+  EXPECT_FATAL(barrier<>(0).arrive_and_drop(),
+               "thrum: fatal error: barrier::arrive_and_drop\\(1\\): the argument is out of range");
   EXPECT_FATAL(barrier<>(-1), "barrier\\(-1\\): the argument is out of range");
 }
 
