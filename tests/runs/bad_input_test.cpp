@@ -161,7 +161,8 @@ TEST(outside_a_run, everything_that_needs_a_scheduler_says_so) {
 
 TEST(nested_runs, are_refused) {
   run_at(2, [] {
-    EXPECT_SAYS(message_of<std::logic_error>([] { run([] { ADD_FAILURE() << "it ran"; }); }), "on a goroutine of another run");
+    EXPECT_SAYS(message_of<std::logic_error>([] { run([] { ADD_FAILURE() << "it ran"; }); }),
+                "on a goroutine of another run");
     std::string said;
     std::thread([&] { said = message_of<std::logic_error>([] { run([] { ADD_FAILURE() << "it ran"; }); }); }).join();
     EXPECT_SAYS(said, "one at a time");
