@@ -4,6 +4,7 @@
 extern "C" void* malloc(std::size_t bytes) noexcept {
   ::pthread_mutex_lock(&own_malloc::lock);
   void* const got = __libc_malloc(bytes);
+  own_malloc::on_malloc(bytes);
   ::pthread_mutex_unlock(&own_malloc::lock);
   return got;
 }

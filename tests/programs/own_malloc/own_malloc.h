@@ -18,6 +18,9 @@ namespace own_malloc {
 
 inline pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+// Called by the malloc of locked.cpp while it holds the lock. A test sets it before the first goroutine allocates.
+inline void (*on_malloc)(std::size_t bytes) noexcept = [](std::size_t) noexcept {};
+
 inline void spin(long rounds) {
   for (long i = 0; i < rounds; ++i) {
     asm volatile("");
