@@ -18,7 +18,7 @@ arm_outcome arm(fd_bucket& bucket, watch& one, std::uint32_t epoch, if_unwatchab
                 g_list& runnable) noexcept {
   std::uint32_t const asked = bucket.find(one.fd, epoch)->asked | one.events;
   int const error = tell_kernel(bucket, one.fd, asked, epoch, runnable);
-  if (one.was_closed.load(relaxed)) return arm_outcome::is_ready;  // the caller looks at the mark
+  if (one.was_closed.load(relaxed)) return arm_outcome::is_ready;  // the caller looks at the flag
   bucket.find(one.fd, epoch)->asked |= asked;  // tell_kernel may have changed which watch is the first
   one.is_armed = error == 0;
   one.is_known = one.is_known || error == 0;

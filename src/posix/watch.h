@@ -1,16 +1,19 @@
 // Waiting for descriptors by number (S25).
 //
 // thrum::posix knows a descriptor only by its number. The calls that wait for a number stand in its bucket, which is a
-// list with a lock. A call enters the buckets of its numbers at its first wait and leaves them when it ends. For each
-// wait it arms its numbers in the inner poll (os/descriptor_watch.h), that is, it asks the kernel for one event of
-// each. Then it parks on the address of a word of its own (core/wait_table.h), with a time limit like any other wait:
+// list with a lock. A bucket holds the calls of all numbers that are equal modulo 1024. A call enters the buckets of
+// its numbers at its first wait and leaves them when it ends. For each wait it arms its numbers in the inner poll
+// (os/descriptor_watch.h), that is, it asks the kernel for one event of each. Then it parks on the address of a word of
+// its own (core/wait_table.h), with a time limit like any other wait. While it is parked, the call counts in
+// Sched::poll_waiters, so an M or sysmon polls (sched/poll.h).
 //
 //   the waiting call                              the M that fetches events (sched/poll.h)
 //   1. clears its word                            for each number with an event, under its bucket's lock:
 //   2. for each of its descriptors, under the     1. sets the word of every call that has armed the number for
 //      bucket's lock: enters the bucket, if          this event, and takes the call's goroutine out of the wait
 //      this is its first wait; arms the number       table
-//      for all calls that have it armed           2. arms the number for the calls that are left
+//      for its own events and for those that      2. arms the number for the calls that are left
+//      other calls have armed
 //   3. parks, unless its word is set
 //
 // fetch in sched/poll.cpp then makes the goroutines runnable, and send_home sends each to its M.
@@ -21,12 +24,12 @@
 //
 // Closing. A thread that is inside a system call keeps its file even if the descriptor is closed. A call that is parked
 // here has only the number, which may belong to another file at the next try. So the thread that closes a number marks
-// every call in its bucket (watch::was_closed), also the calls that are woken already and wait for their thread. Each
-// call looks at the mark before every try. A call that enters the bucket after the marking has tried the file that is
-// being closed, and is not marked:
+// the calls in the bucket that wait for this number as closed (watch::was_closed), also the calls that are woken
+// already and wait for their thread. Each call looks at this flag before every try. A call that enters the bucket later
+// has tried the file that is being closed, and is not marked:
 //
 //   the waiting call                              close
-//   1. enters the bucket                          1. marks the calls in the bucket
+//   1. enters the bucket                          1. marks the calls in the bucket that wait for the number
 //   2. arms the number                            2. closes the number
 //                                                 3. wakes the calls that have entered since; they try again and fail
 //
@@ -42,7 +45,7 @@
 //
 // A number that is closed by other means, by stdio for example, marks no call. But when the number is armed the next
 // time, the kernel says whether it knows the number. If it does not, the number is closed or belongs to another file,
-// and all calls in the bucket that were known to the kernel wait for a file that is gone. They are marked then, at the
+// and all calls for the number that were known to the kernel wait for a file that is gone. They are marked then, at the
 // latest by the first call that waits for the new file. A call whose time limit has passed asks the kernel as well,
 // before its last try.
 //

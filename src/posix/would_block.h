@@ -6,8 +6,8 @@
 //
 // A try may fail although the kernel has reported readiness. Usually another reader or writer was quicker. But it also
 // happens, for example, to datagrams for a socket whose queue is full, because the sender's own socket could take more.
-// After a few such tries another thread makes the plain call. That is not done while other calls wait to read from the
-// descriptor.
+// After 100 such reads in a row, or 3 such writes, another thread makes the plain call. A failed read counts only if no
+// other call waits for the descriptor.
 #pragma once
 
 #include "posix/here.h"

@@ -34,7 +34,8 @@ void discard_task(task& unused) noexcept;  // for a task whose callable could no
 // For a task that was kept and will not be started. `epoch` is the run in which it was made. If that run is over, the
 // record is not touched.
 void recycle_task(task& unused, std::uint32_t epoch) noexcept;
-void start_task(task& filled) noexcept;  // puts it into this P's runnext, and wakes an idle P if there is one
+// Puts it into this P's runnext, and starts an M on an idle P if there is one.
+void start_task(task& filled) noexcept;
 
 // The handle's side of a joinable task.
 void join_task(task& joined);  // returns when it has finished; may run it in place

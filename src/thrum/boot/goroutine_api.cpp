@@ -114,7 +114,8 @@ int made_and_not_ended(rt::Sched& s) noexcept {
 int num_goroutines() {
   rt::M& m = of_caller("num_goroutines");
   if (!m.is_foreign && m.sched.foreign.none_has_come()) return made_and_not_ended(m.sched);
-  inside const here("num_goroutines");  // so that a goroutine that is frozen does not hold the lock of the seats
+  // inside the runtime, so that a goroutine that is stopped for good does not hold the lock of the seats
+  inside const here("num_goroutines");
   return made_and_not_ended(here.m.sched) + rt::threads_inside(here.m.sched) - (here.m.is_foreign ? 1 : 0);
 }
 

@@ -20,7 +20,7 @@ namespace thrum::rt {
 
 class pace {
  public:
-  // Two goroutines of this pace are slow enough to wake another P. Longer times would say nothing more.
+  // Two goroutines of this pace are slow enough to start an M on an idle P. Longer times would say nothing more.
   static constexpr std::int64_t slow_ns = 50'000;
 
   // A batch is in the run queue. If another one is being measured, that measurement is dropped.

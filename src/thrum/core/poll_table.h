@@ -33,10 +33,8 @@ enum class poll_notified : bool { no, yes };
 poll_notified take_events(os::poll_event const* events, int count, std::uint32_t epoch, g_list& runnable) noexcept;
 
 // The inner poll: a second epoll instance inside this one, which a library above (src/posix) uses. inner_poll_data is
-// the word that its descriptor's events carry. The function `fetch` fetches its events and appends to `runnable`, as
-// take_events does.
-// differs from every record's, which are multiples of 64
-// address 1, which no record has, because they are aligned to 64
+// the word that its descriptor's events carry. It differs from the data of every record, because records are aligned to
+// 64 bytes. The function `fetch` fetches its events and appends to `runnable`, as take_events does.
 inline constexpr std::uint64_t inner_poll_data = std::uint64_t{1} << 16U;
 using inner_poll = void (*)(std::uint32_t epoch, g_list& runnable) noexcept;
 void set_inner_poll(inner_poll fetch) noexcept;

@@ -23,7 +23,8 @@ enum class m_status : std::uint8_t {
   threadless,          // the record has no thread: it is new, or kept for another thread
   starting,            // its thread is being made, and will begin with the P that was promised to it
   starting_without_p,  // its thread is being made, to be idle: a spare thread, or one whose P was taken back
-  awake,               // it holds a P, looks for work, or is in user code without a P, for example in a system call
+  awake,               // it holds a P, looks for work, or is in user code without a P, for example in a system call;
+                       // or it was promised a P (M::next_p) and has not woken yet
   idle,                // it sleeps until it gets a P
   timekeeper,          // it sleeps until a timer is due or a descriptor is ready: see sched/timekeeper.h
   roused,              // it was the timekeeper, and was woken to look again

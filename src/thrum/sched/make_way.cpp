@@ -29,7 +29,7 @@ M* find_resting_locked(Sched const& s, move_target which) noexcept {
 }
 
 // `left` waits for its turn in the global queue, and tries to move when it comes. Called with sched.lock held; releases
-// it. A P is woken for `left`, because m keeps its P, and what it finds next may run for long.
+// it. An M is started on an idle P for `left`, because m keeps its P, and what it finds next may run for long.
 void try_later(M& m, G& left, bool orders_spare) noexcept {
   Sched& s = m.sched;
   s.wants_spare = s.wants_spare || orders_spare;

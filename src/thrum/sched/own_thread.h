@@ -8,8 +8,8 @@
 //
 // None of them leaves its stack, unlike the goroutines that are at home on an M (sched/home.h). The thread gives its P
 // away and sleeps on its M's note. The goroutine is queued like any other, as an entry on its own thread
-// (core/entry.h); in the global queue its M stands in its place. The M that takes it from the queue gives its P to that
-// M, and goes on without one (give_p).
+// (core/entry.h); in the global queue its M stands in its place. The M that takes it from the queue gives up its P to
+// that M (give_p) and then rests.
 //
 // Invariants:
 //  1. Such a goroutine remains its M's current goroutine. No other thread touches its stack, and its saved context may

@@ -27,8 +27,8 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 // Parks the goroutine for ever, because what it waits for cannot come, or its run is over. With no lock held.
 [[noreturn]] void sleep_for_good(M& m, wait_reason reason = wait_reason::none) noexcept;
 
-// Makes a parked goroutine runnable, as the next to run on m's P, and wakes a P if one is idle (wake.h says when that
-// is put off). Never switches. m holds a P.
+// Makes a parked goroutine runnable, as the next to run on m's P, and starts an M on an idle P if there is one
+// (wake.h says when that is put off). Never switches. m holds a P.
 void ready(M& m, G& g) noexcept;
 
 // The same for a crowd: the first goroutine is the next to run, and the others fill idle Ps and m's own.

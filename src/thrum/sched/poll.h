@@ -23,13 +23,14 @@
 // poll_waiters and the idle list are seq_cst. If hand_off gives a P up, no M comes to the right column, so hand_off
 // calls ensure_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
 // looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
-// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does not,
-// because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so. That
-// look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within 10 ms otherwise.
+// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does
+// not, because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so.
+// That look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within 10 ms
+// otherwise.
 //
-// When no P is woken for the events that came. Waking an M costs both sides some microseconds, and the M arrives when a
-// goroutine that only answers a question has long done so. So the M that has fetched several events keeps them all in
-// the run queue of its own P, if
+// When no M is started on an idle P for the events that came. Waking an M costs both sides some microseconds, and the M
+// arrives when a goroutine that only answers a question has long done so. So the M that has fetched several events
+// keeps them all in the run queue of its own P, if
 // - at the recent pace (core/pace.h) they take hardly longer in all than another M takes to come and fetch its share;
 // - the M has slept within the last millisecond. An M that goes from batch to batch without a pause is not enough for
 //   what comes, however few events there are in each batch;
@@ -40,15 +41,15 @@
 //   queue like every other, and takes a part. Whatever takes the M away from this P (a call, the end of a slice, a
 //   locked goroutine) gives the P, with all that it has, to another M.
 // - If one of the goroutines computes or sleeps in the kernel, those behind it wait for sysmon. sysmon finds a run
-//   queue in which a goroutine waits and from which none was taken between two looks, beside an idle P, and wakes a P.
-//   It looks every 250 us while such batches come. If it sleeps for longer when the first of them comes, the M that
-//   keeps that batch nudges it (sys/put_off_watch.h). An event that comes a moment later waits as long, because no M
-//   sleeps in the poller then. A goroutine that announces its call while others are behind it makes sysmon look at once
-//   (sys/blocking.cpp).
+//   queue in which a goroutine waits and from which none was taken between two looks, beside an idle P, and starts an M
+//   on the idle P. It looks every 250 us while such batches come. If it sleeps for longer when the first of them comes,
+//   the M that keeps that batch nudges it (sys/put_off_watch.h). An event that comes a moment later waits as long,
+//   because no M sleeps in the poller then. A goroutine that announces its call while others are behind it makes sysmon
+//   look at once (sys/blocking.cpp).
 // - The timers do not depend on this. The M that was the timekeeper has a check pending, and makes it before it runs
 //   the first goroutine (M::watch_check_pending), so that another M watches the timers if there are any. Timers that
-//   are due at the same time as the events are run before them, and a P is woken for the goroutines that they make
-//   runnable.
+//   are due at the same time as the events are run before them, and an M is started on an idle P for the goroutines
+//   that they make runnable.
 // - The global queue has its turn at every 61st tick, as always, and all of it is taken before the next poll.
 //
 // A slow goroutine makes the pace slow, and the next batches are spread at once. A dozen quick batches later it is

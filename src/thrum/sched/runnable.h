@@ -11,12 +11,12 @@
 //   queue_place::next              exchange of runnext, seq_cst          one for an idle P, or this is put off (wake.h)
 //   queue_place::tail              tail of the run queue, and a fence    one for an idle P
 //   queue_place::global            global_size, seq_cst                  one for an idle P
-//   search_batch                   tail of the run queue                 none for a single goroutine, because the M that
-//                                                                        searches runs it; otherwise as for
+//   search_batch                   tail of the run queue                 none for a single goroutine, because the M
+//                                                                        that searches runs it; otherwise as for
 //                                                                        queue_place::tail
 //   inject                         global_size; tail and a fence         one for each idle P, as far as there is work
 //   keep_on_own_p                  tail of the run queue, and a fence    none; sysmon watches it (poll.h)
-//   global_publication             global_size, seq_cst                  one for an idle P, after sched.lock is released
+//   global_publication             global_size, seq_cst                  one for an idle P, once sched.lock is released
 //   put_while_no_p_is_idle_locked  global_size, seq_cst                  none, because no P is idle
 //
 // A resident of an M goes to that M's own queue, wherever else the caller sends it, unless it was interrupted and its
@@ -53,8 +53,8 @@ inline void make_unstarted_runnable(M& m, G& g) noexcept;
 // runnable.
 void make_unstarted_runnable_by_timer(M& m, G& g) noexcept;
 
-// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. A P is woken for it,
-// because the goroutine that m finds next, perhaps one of its residents, may run for long.
+// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. An M is started on
+// an idle P for it, because the goroutine that m finds next, perhaps one of its residents, may run for long.
 void commit_to_global(M& m, G& left, void*) noexcept;
 
 // Goroutines that an M finds while it searches for work, on g0 with a P: by timers that are due, or in the poller. They
@@ -85,8 +85,8 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept;
 void keep_on_own_p(M& m, g_list& runnable) noexcept;
 
 // Puts goroutines into the global queue together with other changes under sched.lock. Holds that lock from its
-// beginning to its end. Each time that it has released the lock, it wakes a P if it has put something while a P was
-// idle. If none was, the M that gives up the next P checks the global queue, under the same lock.
+// beginning to its end. Each time that it has released the lock, it starts an M on an idle P if it has put something
+// while a P was idle. If none was, the M that gives up the next P checks the global queue, under the same lock.
 class [[nodiscard]] global_publication {
  public:
   explicit global_publication(Sched& s) noexcept : sched_(s) { s.lock.acquire(); }
@@ -113,8 +113,8 @@ class [[nodiscard]] global_publication {
   bool has_to_wake_ = false;
 };
 
-// Under sched.lock, while no P is idle: puts g, which is not at home, into the global queue. No P has to be woken. An M
-// that gives a P up later checks the global queue.
+// Under sched.lock, while no P is idle: puts g, which is not at home, into the global queue. No M has to be started. An
+// M that gives a P up later checks the global queue.
 void put_while_no_p_is_idle_locked(Sched& s, G& g) noexcept;
 
 // --- moving goroutines that are runnable ---
@@ -167,7 +167,7 @@ struct runnable_room {
     return send_home(runnable_room::key(), &m, g);
   if (where == queue_place::next) {
     bool const crowded = put_next(runnable_room::key(), p, entry::runnable(g));
-    if (!p.queue.has_thieves()) return;  // there is no other P that could be woken
+    if (!p.queue.has_thieves()) return;  // there is no other P on which an M could be started
     if (crowded || !may_put_off_waking(p)) {
       wake_if_idle(m.sched);
     } else {

@@ -2,10 +2,10 @@
 //
 // A goroutine may stand in a P's runnext or run queue while another P is idle, because its wake-up was put off. As a
 // rule its P runs it within a microsecond. If it is there at two looks, and its P has run nothing in between, its waker
-// computes or sleeps, so sysmon wakes another P for it. The same goes for a timer that no M watches.
+// computes or sleeps, so sysmon starts an M on an idle P for it. The same goes for a timer that no M watches.
 //
 // The pace. While wake-ups are put off, sysmon looks every 250 us, and once more 20 us after a look that found a
-// goroutine waiting. So such a goroutine waits for less than 400 us. While no P can be woken, because the limit of
+// goroutine waiting. So such a goroutine waits for less than 400 us. While no M can be started, because the limit of
 // threads is reached, sysmon looks less often, every 2 ms. As soon as nothing is put off, sysmon tells the Ps that it
 // does not watch (Sched::put_off_is_unwatched) and sleeps for long; the next P that puts a wake-up off nudges it.
 //
@@ -17,11 +17,11 @@
 // 1,024 if mistakes follow each other closely. A mistake after many wake-ups that were put off rightly is probably due
 // to a thread that the kernel kept from running, so the number is 16 in that case.
 //
-// The alternatives. Waking a P at once whenever sysmon sleeps would cost more than a nudge for every goroutine that
+// The alternatives. Starting an M at once whenever sysmon sleeps would cost more than a nudge for every goroutine that
 // sends once in a while and then blocks, and would move the receiver to another CPU. A number of looks that grows while
 // there are no mistakes would make the one mistake that does come last for long.
 //
-// Runs on sysmon's thread. Takes sched.lock to wake a P.
+// Runs on sysmon's thread. Takes sched.lock to start an M on an idle P.
 #pragma once
 
 #include "core/sched.h"
@@ -34,7 +34,7 @@ class put_off_watch {
  public:
   explicit put_off_watch(Sched& s) noexcept : sched_(s) {}
 
-  // Looks at every P and at the timers. Wakes a P for what has waited too long.
+  // Looks at every P and at the timers. Starts an M on an idle P for what has waited too long.
   void look(std::int64_t now_ns) noexcept;
 
   // How long sysmon sleeps before the next call of look, at most `limit_ns`, which is the time until sysmon looks at
@@ -68,7 +68,7 @@ class put_off_watch {
   bool is_sighted_ = false;
   bool came_soon_ = false;         // this look came soon, because is_sighted_ was set
   bool anything_waits_ = false;    // at this look something waits beside an idle P
-  unsigned in_vain_ = 0;           // the number of wake-ups in a row that woke no P because no thread was available
+  unsigned in_vain_ = 0;           // the number of wake-ups in a row that started no M because no thread was available
   int patience_ = 0;               // the number of looks that may find nothing before sysmon stops looking
   std::int64_t active_at_ns_ = 0;  // when a look last found put-off wake-ups
   std::int64_t unwatched_ns_ = never_ns;   // the timer that no M watched at the last look
