@@ -225,7 +225,7 @@ void is_asked_at(interrupted_code const& code) {
   interrupted.uc_mcontext.pc = here();
   interrupted.uc_mcontext.sp = code.stack_pointer;
 #endif
-  rt::pause_where_it_is(&interrupted);
+  rt::answer_pause_signal(&interrupted);
 }
 
 // Whether another goroutine gets its turn. Without a thread for it the request is in vain, and one is ordered.

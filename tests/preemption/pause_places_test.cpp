@@ -43,7 +43,7 @@ void is_signalled_at(std::uintptr_t program_counter) {
   interrupted.uc_mcontext.pc = program_counter;
 #endif
   ASSERT_EQ(rt::os::program_counter_of(&interrupted), program_counter);
-  rt::pause_where_it_is(&interrupted);
+  rt::answer_pause_signal(&interrupted);
 }
 
 void is_asked_at(std::uintptr_t program_counter, rt::pause_in reach) {

@@ -32,7 +32,7 @@ struct {
 // report, so the signal is taken into use for it.
 void let_signals_stop_loops(Sched& s) noexcept {
   if (s.options.async_preemption || with_tsan) return;  // TSan puts signals off until the next call (T15)
-  if (os::install_pause_signal(s.options.preempt_signal, pause_where_it_is) != 0) return;
+  if (os::install_pause_signal(s.options.preempt_signal, answer_pause_signal) != 0) return;
   s.world.interrupt_loops();  // the handler is in force
 }
 

@@ -127,7 +127,7 @@ one_run_at_a_time::~one_run_at_a_time() { run_is_alive.store(false, release); }
 
 pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption ? s.options.preempt_signal : 0) {
   if (number_ == 0) return;
-  if (int const error = os::install_pause_signal(number_, pause_where_it_is)) {
+  if (int const error = os::install_pause_signal(number_, answer_pause_signal)) {
     throw_system_error(error, "cannot install the handler of the preemption signal");
   }
   s.ms_signals.apply();

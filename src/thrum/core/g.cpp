@@ -17,7 +17,7 @@ void G::end_attended_wait() noexcept {
   constexpr std::uint8_t until_now = g_attend::aged | g_attend::timed;
   auto const before = attention.fetch_and(static_cast<std::uint8_t>(~until_now), acquire);
   if ((before & g_attend::scanned) != 0) detour.is_scanned = 1;
-  if ((before & g_attend::timed) != 0) begin_turn();
+  if ((before & g_attend::timed) != 0) begin_ready_time();
 }
 
 void G::await_end_of_scan() noexcept {
@@ -29,7 +29,7 @@ void G::await_end_of_scan() noexcept {
   detour.is_scanned = 0;
 }
 
-void G::begin_turn() noexcept {
+void G::begin_ready_time() noexcept {
   if (detour.is_locked || locked_to != nullptr) return;
   runnable_since_ns = os::monotonic_ns();
   detour.is_timed = 1;
@@ -37,7 +37,7 @@ void G::begin_turn() noexcept {
 
 void G::time_next_turn() noexcept {
   auto const now = status.load(relaxed);
-  if (now == g_status::runnable) begin_turn();
+  if (now == g_status::runnable) begin_ready_time();
   if (now == g_status::waiting || now == g_status::running)
     attention.fetch_or(g_attend::timed, relaxed);  // relaxed: the bit says nothing about other memory
 }

@@ -59,7 +59,7 @@ struct alignas(cache_line_bytes) G {
   // them with one load.
   struct {
     bool is_locked = false;           // lock_os_thread has locked it to its thread: see sched/own_thread.h
-    std::uint8_t is_timed : 1 = 0;    // the time that it waits for its turn is measured: see begin_turn
+    std::uint8_t is_timed : 1 = 0;    // the time that it waits for its turn is measured: see begin_ready_time
     std::uint8_t is_scanned : 1 = 0;  // it was readied while sysmon looked at its stack: see await_scan
     std::uint8_t unused : 6 = 0;
   } detour;
@@ -134,9 +134,9 @@ struct alignas(cache_line_bytes) G {
   // when a goroutine becomes runnable (attention) and when it is run (detour), so it costs the other goroutines
   // nothing.
   //
-  // Called by the owner when the goroutine becomes runnable. A locked goroutine is not measured, because its thread has
-  // to be woken first.
-  void begin_turn() noexcept;
+  // Called by the owner when the goroutine becomes runnable. The M that runs it ends the measurement (execute). A
+  // locked goroutine is not measured, because its thread has to be woken first.
+  void begin_ready_time() noexcept;
   // Called by the owner when the goroutine leaves its P. Measures its next turn, which begins at once if the goroutine
   // is already runnable.
   void time_next_turn() noexcept;

@@ -124,15 +124,15 @@ struct M {
   int asked_without_p = 0;          // how many times it was asked to queue for a P
   std::int64_t stuck_since_ns = 0;  // since when it has slept while residents are runnable; 0: it does not
   atomic<pause_in> pause_reach{pause_in::program};  // where it may be stopped
-  atomic<std::uint32_t> pause_tick{0};              // the slice, by its P's schedtick, that m_attend::pause is about
+  atomic<std::uint32_t> pause_tick{0};  // the slice, by its P's schedtick, that the request to pause is about
 
   // Written by this thread, read by the thread that ends the run: it sleeps with the mark set, perhaps for good, and
   // changes no object when it wakes up. See is_active_inside.
   atomic<bool> rests_inside{false};
 
   // written by its signal handler, read by sysmon: see sys/slices.h
-  atomic<std::uint32_t> pauses_answered{0};  // how often the handler has run
-  atomic<std::uint8_t> makes_calls{0};       // not 0: recently the handler found the thread leaving a system call
+  atomic<std::uint32_t> signals_answered{0};  // how often the handler has run
+  atomic<std::uint8_t> makes_calls{0};        // not 0: recently the handler found the thread leaving a system call
 
   // written by any thread
   atomic<std::uint32_t> ready_at_home{0};  // how many goroutines are in home_queue and home_inbox

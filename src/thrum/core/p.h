@@ -79,10 +79,10 @@ struct alignas(cache_line_bytes) P {
   // written by the owner, read by any thread
   atomic<std::uint32_t> schedtick{0};  // goroutines started here, except those that inherited a time slice
   p_counters counters;
-  duration_histogram ready_to_run;  // of the goroutines that were timed and ran here: see G::begin_turn
+  duration_histogram ready_to_run;  // of the goroutines that were timed and ran here: see G::begin_ready_time
 
-  // written by sysmon and the owner: how many more times the owner wakes another P at once, because sysmon found that
-  // putting the wake-up off was a mistake
+  // written by sysmon and the owner: how many more times the owner starts an M on an idle P at once, because sysmon
+  // found that putting the wake-up off was a mistake
   atomic<std::uint32_t> wakes_at_once{0};    // by ready, and for a timer that was left behind
   atomic<std::uint32_t> spreads_at_once{0};  // for a few events: see sched/poll.h
 

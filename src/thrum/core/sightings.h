@@ -48,9 +48,9 @@ struct sightings {
     os::pause_timer timer;
     bool asked_by_timer = false;           // the last request was a timer, not a signal from sysmon
     bool timer_failed = false;             // in this slice the timer could not be set
-    std::uint32_t answers_seen = 0;        // M::pauses_answered when the timer was set
+    std::uint32_t answers_seen = 0;        // M::signals_answered when the timer was set
     std::int64_t cpu_when_asked_ns = 0;    // the CPU time of the thread when the timer was set
-    std::uint32_t answers_when_asked = 0;  // M::pauses_answered at the last request, by whatever means
+    std::uint32_t answers_when_asked = 0;  // M::signals_answered at the last request, by whatever means
   } slice;
 };
 

@@ -18,12 +18,12 @@ namespace {
 // thrum's.
 constinit atomic<pause_handler> current_handler{nullptr};
 constinit atomic<int> number_in_use{0};
-// relaxed: a sender sets it before it sends a signal without the mark, and the handler of that signal reads it.
-constinit atomic<bool> marks_are_refused{false};
+// relaxed: a sender sets it before it sends a signal without the tag, and the handler of that signal reads it.
+constinit atomic<bool> tags_are_refused{false};
 constinit atomic<bool> kept_for_good[_NSIG];  // relaxed: runs start and end one after the other
-// The address of this variable is the mark that thrum's signals carry. No other process can know the address, and no
+// The address of this variable is the tag that thrum's signals carry. No other process can know the address, and no
 // other code of this process uses it.
-char mark_of_ours;
+char tag_of_ours;
 
 // If a run finds an action of the program where an earlier run left thrum's action, it takes the signal over once more,
 // on top of the program's action. Each such layer has a handler function of its own, because the program's handler may
@@ -38,12 +38,12 @@ THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* cont
   int const errno_before = errno;
   chained_signal& below = handled[Layer][number];
   bool const may_be_ours = information->si_code == SI_QUEUE || information->si_code == SI_TIMER;
-  bool const is_ours = may_be_ours && information->si_value.sival_ptr == &mark_of_ours;
+  bool const is_ours = may_be_ours && information->si_value.sival_ptr == &tag_of_ours;
   // If too many signals are pending in the system, the kernel delivers a signal without its siginfo. If a sandbox
-  // refuses marks, thrum's signals come without them. In both cases the signal may be the program's as well.
+  // refuses tags, thrum's signals come without them. In both cases the signal may be the program's as well.
   bool const has_lost_its_mark = information->si_code == SI_USER && information->si_pid == 0;
   bool const came_without =
-      information->si_code == SI_TKILL && marks_are_refused.load(relaxed) && information->si_pid == ::getpid();
+      information->si_code == SI_TKILL && tags_are_refused.load(relaxed) && information->si_pid == ::getpid();
   bool const may_be_anothers = has_lost_its_mark || came_without;
   if (is_ours || may_be_anothers) {
     // Pairs with the release in install_pause_signal, so that everything that the handler relies on is visible here.
@@ -116,13 +116,13 @@ bool send_pause_signal(int tid) noexcept {
   information.si_code = SI_QUEUE;
   information.si_pid = ::getpid();
   information.si_uid = ::getuid();
-  information.si_value.sival_ptr = &mark_of_ours;
+  information.si_value.sival_ptr = &tag_of_ours;
   int const errno_before = errno;
   int const number = number_in_use.load(relaxed);
   bool sent = ::syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, number, &information) == 0;
   // A sandbox may allow tgkill, which raise and abort use, and refuse rt_tgsigqueueinfo.
   if (!sent && (errno == EPERM || errno == ENOSYS || errno == EACCES)) {
-    marks_are_refused.store(true, relaxed);
+    tags_are_refused.store(true, relaxed);
     sent = ::syscall(SYS_tgkill, information.si_pid, tid, number) == 0;
   }
   errno = errno_before;
@@ -140,7 +140,7 @@ int make_timer(int tid) noexcept {
   event.sigev_notify = SIGEV_THREAD_ID;
   event._sigev_un._tid = tid;
   event.sigev_signo = number_in_use.load(relaxed);
-  event.sigev_value.sival_ptr = &mark_of_ours;
+  event.sigev_value.sival_ptr = &tag_of_ours;
   int timer = no_timer;
   return ::syscall(SYS_timer_create, cpu_clock_of(tid), &event, &timer) == 0 ? timer : no_timer;
 }

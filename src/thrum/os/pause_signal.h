@@ -12,7 +12,7 @@ namespace thrum::rt::os {
 // Runs on the thread's signal stack, with this signal blocked. Its caller saves and restores errno.
 using pause_handler = void (*)(void const* ucontext) noexcept;
 
-// Takes the signal number into use. Signals that do not carry thrum's mark go to the previous action. Returns 0 or the
+// Takes the signal number into use. Signals that do not carry thrum's tag go to the previous action. Returns 0 or the
 // errno; EBUSY means that the program has put too many actions of its own on top of thrum's.
 [[nodiscard]] int install_pause_signal(int signal, pause_handler handler) noexcept;
 
@@ -28,8 +28,8 @@ int remove_pause_signal(still_sent some) noexcept;
 // Whether an earlier run has ended with still_sent::for_good for this signal number.
 [[nodiscard]] bool pause_signal_is_kept(int number) noexcept;
 
-// Sends the signal to one thread of this process. If a sandbox refuses to send it with thrum's mark, it is sent without
-// the mark. From then on, a signal with the same number that the program sends by tgkill or raise counts both as
+// Sends the signal to one thread of this process. If a sandbox refuses to send it with thrum's tag, it is sent without
+// the tag. From then on, a signal with the same number that the program sends by tgkill or raise counts both as
 // thrum's and as the program's. Returns false if the thread has ended, or if too many signals are pending and this is a
 // real-time signal.
 bool send_pause_signal(int tid) noexcept;

@@ -53,7 +53,7 @@ void give_up_records(P& p) noexcept {
 void refill_ids(P& p) noexcept {
   p.next_id = p.sched.records.take_ids(id_batch);
   p.id_batch_end = p.next_id + id_batch;
-  // One in 1,024 new goroutines is timed (G::begin_turn).
+  // One in 1,024 new goroutines is timed (G::begin_ready_time).
   if (p.id_batch_end / id_batch % timed_batches == 0 && p.m != nullptr) p.m->at_start |= m_start::timed;
 }
 

@@ -21,7 +21,7 @@ constexpr std::uint64_t timed_one_in = 64;
 
 // g gets its turn on m. If g is timed, notes how long it has waited. Now and then marks g so that its next turn is
 // timed.
-void begin_turn(M& m, G& g) noexcept {
+void end_ready_time(M& m, G& g) noexcept {
   P& p = *m.p;
   if (g.detour.is_timed != 0) {
     g.detour.is_timed = 0;
@@ -53,7 +53,7 @@ void execute(M& m, search_result next) noexcept {
   }
   g.await_scan();
   begin_run(m, next);
-  begin_turn(m, g);
+  end_ready_time(m, g);
   switch_context(m.g0, g.saved, departure::comes_back);
   arrive();
 }

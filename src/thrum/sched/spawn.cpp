@@ -97,7 +97,7 @@ void attend_to_start(M& m, G& g) noexcept {
   let_run_go(m);
   if ((m.at_start & m_start::timed) == 0) return;
   m.at_start &= static_cast<std::uint8_t>(~m_start::timed);
-  if (!g.is_joinable) g.begin_turn();  // a goroutine that is joined in place has no turn
+  if (!g.is_joinable) g.begin_ready_time();  // a goroutine that is joined in place has no turn
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ watch_ends keep_time(M& m, timekeeper_task task) noexcept {
   if (!end.woken) {
     s.lock.acquire();
     if (s.ms.timekeeper() == &m && !s.ms.timekeeper_is_roused()) {
-      return end_watch(m, end.time_has_come, polled) ? watch_ends::with_p : watch_ends::look_again;
+      return end_watch(m, end.time_has_come, polled) ? watch_ends::with_p : watch_ends::check_state;
     }
     s.lock.release();
   }
@@ -98,7 +98,7 @@ watch_ends keep_time(M& m, timekeeper_task task) noexcept {
   // end. m must consume that wake, because a note is woken once per clear.
   if (!end.woken) m.wake_note.sleep();
   m.wake_note.clear();
-  return watch_ends::look_again;
+  return watch_ends::check_state;
 }
 
 }  // namespace thrum::rt

@@ -17,7 +17,7 @@
 //
 // All of these accesses are seq_cst, so at least one of the two checks sees the write of the other side. A spinning M
 // counts as a watcher, because it comes to the right column, or finds work. In that case it wakes the next M to search
-// if a P is idle. An M that has begun to spin owes a check (begin_spinning, start_m_locked).
+// if a P is idle. An M that has begun to spin has a pending watch check (begin_spinning, start_m_locked).
 //
 // The check on the left can be put off in two cases. First, a goroutine that sleeps or waits with a time limit leaves
 // its M to look for work. If there is none, the M comes to the right column anyway. So the check is put off
@@ -55,7 +55,7 @@
 // The timekeeper rests (M::rests), but it is in no list of idle Ms. While there is a timekeeper, none_can_run_by_itself
 // is false, because pending timers are no deadlock. When its time has come, it takes an idle P and runs the timers that
 // are due. It does not count as spinning then, because no thread relies on it. A thread that needs an M and finds none
-// idle takes the timekeeper, which owes a check from then on.
+// idle takes the timekeeper, which has a pending watch check from then on.
 #pragma once
 
 #include "core/sched.h"
@@ -79,9 +79,12 @@ void timer_was_left(M& m, added_as place) noexcept;
 
 // --- the timekeeper ---
 
-enum class watch_ends : std::uint8_t { with_p, look_again };
+enum class watch_ends : std::uint8_t {
+  with_p,       // m holds a P
+  check_state,  // m's state says what comes next: m was given a P (M::next_p), has to end, or rests again
+};
 
-// Sleeps until task.until_ns, or until another thread has work for m. with_p: m holds a P.
+// Sleeps until task.until_ns, or until another thread has work for m.
 [[nodiscard]] watch_ends keep_time(M& m, timekeeper_task task) noexcept;
 
 }  // namespace thrum::rt

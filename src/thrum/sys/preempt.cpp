@@ -150,11 +150,11 @@ bool is_still_asked(M const& m) noexcept {
 
 }  // namespace
 
-void pause_where_it_is(void const* ucontext) noexcept {
+void answer_pause_signal(void const* ucontext) noexcept {
   M* const m = current_m();
   if (m == nullptr) return;
   // wherever the thread was found, because sysmon learns from this count that the request arrived
-  owner_add(m->pauses_answered, 1U);
+  owner_add(m->signals_answered, 1U);
   if (m->current == nullptr) return;
   pause_in const place = place_of(ucontext);
   note_calls(*m, place, ucontext);

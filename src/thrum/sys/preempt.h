@@ -12,12 +12,13 @@
 //     sched/park.h), so its goroutine may continue on another thread. Every other call pauses the thread when it leaves
 //     the runtime (pause_if_still_asked). There the goroutine stays on its thread, because its caller does not expect
 //     that this call changes the thread.
-//  2. The handler does not pause the thread while the program counter lies in the C library or its kin (T03). It only
-//     serves the requests in P::attention, and sysmon asks again soon. So a thread that sleeps in the handler holds no
-//     lock of theirs, as a rule. There are two exceptions, neither of which holds at the end of the run:
-//     - A thread that is never found outside of them, for example in a loop over memset, is paused there after a while.
-//       A thread that wants its lock then sleeps in the kernel, so sysmon gives that thread's P to the paused goroutine
-//       (T05).
+//  2. The handler does not pause the thread while the program counter lies in the C library or its kin (T03). It runs
+//     the function of for_each_proc, if one is asked for, and does nothing else. sysmon asks again soon. So a thread
+//     that sleeps in the handler holds no lock of theirs, as a rule. There are two exceptions, neither of which holds
+//     at the end of the run:
+//     - A thread that is never found outside of them, for example in a loop over memset, is paused there after 20
+//       requests, or after 3 if the world is to stop (slice_watch::ask). A thread that wants its lock then sleeps in
+//       the kernel, so sysmon gives that thread's P to the paused goroutine (T05).
 //     - In the vDSO, where loops over the clock are found, the second request pauses the thread, because few programs
 //       read the clock with a lock held.
 //  3. While the thread is in a signal handler of the program, or in a section that blocks a signal, on whichever stack,
@@ -48,8 +49,8 @@
 
 namespace thrum::rt {
 
-// The body of the signal handler.
-void pause_where_it_is(void const* ucontext) noexcept;
+// The body of the signal handler. Pauses the thread if it was asked to and may be stopped where it is.
+void answer_pause_signal(void const* ucontext) noexcept;
 
 // Handles a request that came while the mark was set. Called by leave_runtime(), with the mark clear.
 void pause_if_still_asked(M& m) noexcept;

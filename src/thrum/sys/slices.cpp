@@ -226,7 +226,7 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   m.pause_tick.store(tick, relaxed);  // ordered by the signal. If it is read too early, the thread is asked once more.
   // If there is no answer, the thread may have the signal blocked. The M then looks at its mask when it next enters the
   // runtime.
-  std::uint32_t const answers = m.pauses_answered.load(relaxed);
+  std::uint32_t const answers = m.signals_answered.load(relaxed);
   bool const was_answered = answers != std::exchange(seen.answers_when_asked, answers);
   if (seen.asked != 0 && !was_answered) m.attention.fetch_or(m_attend::pause, relaxed);
   seen.asked_by_timer = asks_by_timer(p, m, seen);
@@ -264,14 +264,14 @@ bool slice_watch::asks_by_timer(P const& p, M const& m, slice const& seen) const
 }
 
 bool slice_watch::was_answered(M const& m, slice const& seen) noexcept {
-  return m.pauses_answered.load(relaxed) != seen.answers_seen;
+  return m.signals_answered.load(relaxed) != seen.answers_seen;
 }
 
 // If this fails, sysmon does not send a signal at once instead, because the next look sees what the thread does then.
 bool slice_watch::set_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   int const tid = hint_of(m.tid);
   // This comes before the timer is set, because the timer may fire at once.
-  seen.answers_seen = m.pauses_answered.load(relaxed);
+  seen.answers_seen = m.signals_answered.load(relaxed);
   seen.cpu_when_asked_ns = os::thread_cpu_ns(tid);
   bool const is_gone = seen.cpu_when_asked_ns < 0;
   if (is_gone || !seen.timer.send_at_next_tick(tid)) {

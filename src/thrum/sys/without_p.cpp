@@ -139,10 +139,10 @@ bool without_p_watch::ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept 
   m.pause_reach.store(pause_in::vdso, relaxed);
   request& next = requests_[next_request_++ % requests_.size()];
   bool const is_cancelled =
-      next.of != nullptr && next.of != &m && next.of->pauses_answered.load(relaxed) == next.answers;
+      next.of != nullptr && next.of != &m && next.of->signals_answered.load(relaxed) == next.answers;
   if (is_cancelled && next.of->asked_without_p > 0) --next.of->asked_without_p;
   next.of = &m;
-  next.answers = m.pauses_answered.load(relaxed);  // before the timer is set, because it may fire at once
+  next.answers = m.signals_answered.load(relaxed);  // before the timer is set, because it may fire at once
   bool const is_set = next.timer.send_at_next_tick(tid);
   if (is_set) {
     ++m.asked_without_p;
