@@ -19,7 +19,7 @@ endif()
 
 # thrum_pkg_config(name description [requires] [libs before the library's own] [cflags])
 function(thrum_pkg_config name description requires options cflags)
-  set(requires_private "${ARGN}")
+  string(JOIN ", " requires_private ${ARGN})
   if(NOT BUILD_SHARED_LIBS)   # the program has to link what a static library needs
     string(JOIN ", " requires ${requires} ${requires_private})
     set(requires_private "")
