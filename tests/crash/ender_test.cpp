@@ -2,6 +2,8 @@
 // terminate handler, are not cut off by other goroutines and threads that crash meanwhile, and it does not wait for
 // itself.
 #include "base/platform.h"
+#include "core/current.h"
+#include "core/sched.h"
 #include "crash/crasher.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
@@ -74,6 +76,13 @@ void last_words_until(bool (*second_waits)()) {
 }
 void speak_until_a_thread_sleeps() { last_words_until(second_thread_sleeps); }
 void speak_until_a_panic_is_parked() { last_words_until(a_panic_is_parked); }
+
+// Blocks all signals of the calling thread, so that the goroutine is not stopped when its run ends.
+void block_all_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
 
 [[gnu::noinline]] void panics() { throw std::runtime_error("boom"); }
 void terminates() { std::terminate(); }
@@ -186,6 +195,55 @@ TEST_F(enders, an_on_panic_function_is_not_cut_off_by_the_return_of_main) {
         ::_exit(0);
       },
       ExitedWithCode(2), "the last words are complete\n$");
+}
+
+// Main returns, and the goroutine panics when the end of the run has begun. Ends the process with code 0 if run returns.
+void panic_while_the_run_ends() {
+  thrum::run(
+      [] {
+        static std::atomic<bool> is_there{false};
+        go([] {
+          rt::run_end const& end = rt::current_m()->sched.end;
+          block_all_signals();
+          is_there = true;
+          while (!end.is_seen()) {
+          }
+          panics();
+        });
+        while (!is_there) yield();
+      },
+      {.max_procs = 2});
+  ::_exit(0);
+}
+
+TEST_F(enders, a_panic_while_the_run_ends_ends_the_program_although_its_on_panic_function_waits_for_good) {
+  EXPECT_EXIT(
+      {
+        on_panic([](panic_info const&) {
+          sleep_for(std::chrono::milliseconds(1));
+          std::fprintf(stderr, "no M runs this\n");
+        });
+        panic_while_the_run_ends();
+      },
+      ExitedWithCode(2), "panic: boom\n");
+}
+
+TEST_F(enders, an_on_panic_function_that_does_not_wait_is_not_stopped_by_the_end_of_the_run) {
+  EXPECT_EXIT(
+      {
+        on_panic([](panic_info const&) {
+          sigset_t none;
+          ::sigemptyset(&none);
+          ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+          auto const until = clock::now() + std::chrono::seconds(1);  // far longer than run needs to return
+          while (clock::now() < until) {
+            for (int n = 0; n < 100'000; ++n) asm volatile("");
+          }
+          std::fprintf(stderr, "the last words are complete\n");
+        });
+        panic_while_the_run_ends();
+      },
+      ExitedWithCode(2), "panic: boom\n(.*\n)*the last words are complete\n$");
 }
 
 // --- the wait for the ender has a limit ---

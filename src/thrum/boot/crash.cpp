@@ -297,16 +297,9 @@ crash_reports::crash_reports() {
 }
 
 crash_reports::~crash_reports() {
-  // A goroutine that the run left behind makes a report. It ends the program, by its deadline at the latest. The signal
-  // of the deadline needs the handler of faults, so the handler stays until then.
-  if (report.made_by.load(relaxed) != 0 && another_is_ender()) {
-    wait_for_end_of_program();
-    end_in_place_of_ender();
-  }
   unlink_terminate();
   os::remove_fault_handler();
   set_overflow_hooks({});
-  forget_ender();
 }
 
 }  // namespace thrum::rt

@@ -50,22 +50,20 @@ void print_causes() noexcept {
 // ender may wait for a lock that this goroutine holds. Deadlock detection does not count the thread, because the thread
 // wakes no goroutine. If no thread can be made, the wait has no limit.
 void limit_wait_for_ender() noexcept {
-  static constinit atomic<bool> is_limited{false};
+  static constinit atomic<int> limited_in{0};  // the process that has the thread; a child of fork does not have it
   auto const body = [](void*) -> void* {
     wait_for_end_of_program();
-    if (has_ender()) end_in_place_of_ender();
-    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // the ender was forgotten when its run ended
-    is_limited.store(false, relaxed);
-    return nullptr;
+    end_in_place_of_ender();
   };
-  if (is_limited.exchange(true, relaxed)) return;        // relaxed: the flag publishes no other data
+  int const here = os::process_id();
+  if (limited_in.exchange(here, relaxed) == here) return;  // relaxed: the number publishes no other data
   Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread is there
   os::thread limiter{};
   if (os::create_thread(limiter, body, nullptr, os::takes_signals::only_its_own) == 0) {
     os::detach_thread(limiter);
   } else {
     Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
-    is_limited.store(false, relaxed);
+    limited_in.store(0, relaxed);
   }
 }
 

@@ -226,6 +226,15 @@ void run_services::end() noexcept {
   chaos_.reset();
   sysmon_.reset();
   thread_maker_.reset();
+  // A goroutine that has become the ender meanwhile is not stopped in user code. But if it waits, it has come to rest
+  // like all others, and does not end the program.
+  if (another_is_ender()) {
+    auto const is_in_vain = [](void const* of) noexcept {
+      return another_goroutine_is_ender() && all_ms_rest(*static_cast<Sched const*>(of));
+    };
+    wait_for_end_of_program(is_in_vain, &s);
+    end_in_place_of_ender();
+  }
   if (memory_is_used) abandon(sched_.release());  // threads sleep in its memory, or may touch any of it
 }
 

@@ -9,12 +9,17 @@
 #include "os/signal.h"
 #include "os/thread.h"
 
+#include <utility>
+
 namespace thrum::rt {
 namespace {
 
-// relaxed everywhere: the word decides which goroutine or thread is the ender. The ender itself reads `signal`. Of the
-// other threads only one that detects a deadlock reads it and `function`, after the M of the ender has come to rest
-// under the lock of the scheduler.
+// relaxed everywhere: the word `ender` decides which goroutine or thread is the ender, and publishes nothing else. The
+// ender writes `signal` and `function` right after it. They are read by
+// - the ender itself,
+// - a thread that detects a deadlock, after the M of the ender has come to rest under the lock of the scheduler,
+// - a thread that ends the program in place of the ender. It has waited for the ender for many seconds, or until the M of
+//   the ender has come to rest.
 struct {
   atomic<int> process{0};                 // the process whose goroutines run
   atomic<std::uintptr_t> ender{0};        // see callers_name; 0: none
@@ -49,9 +54,17 @@ ender_turn ask_to_end(way_to_end how) noexcept {
 
 bool is_ender() noexcept { return !is_in_child() && state.ender.load(relaxed) == callers_name(); }
 
+bool is_ender(G const& g) noexcept {
+  return state.ender.load(relaxed) == reinterpret_cast<std::uintptr_t>(&g) && !is_in_child();
+}
+
 bool another_is_ender() noexcept {
   std::uintptr_t const ender = state.ender.load(relaxed);
   return ender != 0 && ender != callers_name() && !is_in_child();
+}
+
+bool another_goroutine_is_ender() noexcept {
+  return another_is_ender() && (state.ender.load(relaxed) & 1U) == 0;  // see callers_name
 }
 
 bool has_ender() noexcept { return state.ender.load(relaxed) != 0; }
@@ -59,17 +72,26 @@ bool has_ender() noexcept { return state.ender.load(relaxed) != 0; }
 way_to_end how_program_ends() noexcept { return {state.signal.load(relaxed), state.function.load(relaxed)}; }
 
 void wait_for_end_of_program() noexcept {
+  wait_for_end_of_program([](void const*) noexcept { return false; }, nullptr);
+}
+
+void wait_for_end_of_program(bool (*is_in_vain)(void const* argument) noexcept, void const* argument) noexcept {
   constexpr std::int64_t second_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{1'000'000'000};
   // Longer than any step of a report: a report on a crash has 15 s in all (boot/crash.cpp), and a write has 10 s.
   constexpr std::int64_t without_step_ns = 20 * second_ns;
   constexpr std::int64_t in_all_ns = 120 * second_ns;
-  std::int64_t const until_ns = os::monotonic_ns() + in_all_ns;
+  constexpr std::int64_t look_every_ns = 10'000'000;
+  std::int64_t now_ns = os::monotonic_ns();
+  std::int64_t const until_ns = now_ns + in_all_ns;
+  std::int64_t last_step_ns = now_ns;
+  std::uint32_t seen = count_steps_of_reports();
   os::note never_woken;
-  std::uint32_t seen = 0;
-  do {
-    seen = count_steps_of_reports();
-    static_cast<void>(never_woken.sleep_for(without_step_ns));
-  } while (seen != count_steps_of_reports() && os::monotonic_ns() < until_ns);
+  while (now_ns < until_ns && now_ns - last_step_ns < without_step_ns && !is_in_vain(argument)) {
+    static_cast<void>(never_woken.sleep_for(look_every_ns));
+    now_ns = os::monotonic_ns();
+    std::uint32_t const steps = count_steps_of_reports();
+    if (std::exchange(seen, steps) != steps) last_step_ns = now_ns;
+  }
 }
 
 void end_in_place_of_ender() noexcept {
@@ -79,9 +101,8 @@ void end_in_place_of_ender() noexcept {
 }
 
 void note_process_of_run() noexcept {
-  if (is_in_child()) forget_ender();  // the ender of the parent is not in this process
+  if (is_in_child()) state.ender.store(0, relaxed);  // the ender of the parent is not in this process
   state.process.store(os::process_id(), relaxed);
 }
-void forget_ender() noexcept { state.ender.store(0, relaxed); }
 
 }  // namespace thrum::rt

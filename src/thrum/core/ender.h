@@ -28,10 +28,15 @@
 //   in the memory of its parent and must leave no trace there.
 //
 // Four things end the program at once, without asking: fatal(), because the thread may hold locks that the ender needs;
-// a deadlock, because no goroutine can go on; SIGQUIT and exit(), because they are asked for. The return of main does
-// not: the end of the run waits for the ender, with the same limit (boot/run_services.cpp). Only if a goroutine becomes
-// the ender while the run is ending, the run may stop it before it ends the program. Then the program goes on after its
-// run and has no ender (forget_ender).
+// a deadlock, because no goroutine can go on; SIGQUIT and exit(), because they are asked for.
+//
+// The return of main does not end the program at once. The end of the run waits for the ender, with the same limit
+// (boot/run_services.cpp), and goroutines run meanwhile. If a goroutine becomes the ender later, while the run is
+// ending, the run does not stop it in user code (sys/pause.cpp) and waits for it as well. If its function waits then, no
+// M runs it after that, and the end of the run ends the program in its place. So a run with an ender does not return.
+//
+// A goroutine that its run has left behind may become the ender when the run is over. Then the program has that ender
+// for good, also in later runs.
 //
 // No locks, no allocation. All functions may be called in a signal handler.
 #pragma once
@@ -39,6 +44,8 @@
 #include <cstdint>
 
 namespace thrum::rt {
+
+struct G;
 
 enum class ender_turn : std::uint8_t { first, again, after_another, in_child };
 
@@ -52,8 +59,12 @@ struct way_to_end {
 
 // Whether the calling goroutine or thread is the ender.
 [[nodiscard]] bool is_ender() noexcept;
+// Whether the goroutine is. False in a child.
+[[nodiscard]] bool is_ender(G const& g) noexcept;
 // Whether another goroutine or thread is the ender. False in a child.
 [[nodiscard]] bool another_is_ender() noexcept;
+// The same for a goroutine only. A thread that runs no goroutine does not come to rest when a run ends.
+[[nodiscard]] bool another_goroutine_is_ender() noexcept;
 
 [[nodiscard]] bool has_ender() noexcept;
 // How the ender ends the program, if there is one.
@@ -62,12 +73,13 @@ struct way_to_end {
 // Returns when no report has made a step (base/check.h) for twenty seconds, and after two minutes in any case. The
 // first limit also holds for the program's function. Without a limit, all threads might wait for each other.
 void wait_for_end_of_program() noexcept;
+// The same, but also returns when `is_in_vain(argument)` is true. It is called every ten milliseconds.
+void wait_for_end_of_program(bool (*is_in_vain)(void const* argument) noexcept, void const* argument) noexcept;
 // Ends the program as the ender would have. For a thread that has waited for the ender for too long.
 [[noreturn]] void end_in_place_of_ender() noexcept;
 
-// Called when a run begins. The process of the caller is the one that an ender ends.
+// Called when a run begins. The process of the caller is the one that an ender ends. In a child of fork, the ender of the
+// parent is forgotten.
 void note_process_of_run() noexcept;
-// Called when a run is over. If its ender was a goroutine, it has been stopped before it could end the program.
-void forget_ender() noexcept;
 
 }  // namespace thrum::rt

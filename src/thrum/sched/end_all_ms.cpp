@@ -10,11 +10,13 @@
 //   is paused in the C library or the vDSO, or in a function        it goes on, until it can be stopped outside of it
 //   that the C library has called, or where that cannot be told
 //   is in user code                                                 it is signalled, and stays asleep in the handler
+//   runs the ender (core/ender.h), and exit() was not called        it goes on, until its goroutine waits
 //   is in a signal handler, or in a section that blocks signals     it goes on, until it can be stopped outside of it
 //   is in the kernel, or in code in which it must not be stopped    it ends at its next scheduling point, or is
 //                                                                   signalled for as long as it computes, also when
 //                                                                   run() has returned
 #include "core/claims.h"
+#include "core/ender.h"
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/interrupted_code.h"
@@ -44,8 +46,10 @@ constexpr std::int64_t next_signal_after_max_ns = 2'000'000;
 constexpr int signals_min = 3;
 
 // Under sched.lock, for a thread that is paused in user code: whether it stays there for good. If that cannot be told
-// yet, because the thread is on its way to sleep, it goes on, and is stopped like the threads that compute.
+// yet, because the thread is on its way to sleep, it goes on, and is stopped like the threads that compute. The ender
+// goes on as well, unless the program ends by exit() (core/ender.h).
 bool stays_paused(M const& m, G const& g) noexcept {
+  if (is_ender(g) && !m.sched.end.is_by_exit()) return false;
   if (m.is_interrupted_in_libc || malloc_cannot_be_told(m.sched)) return false;
   if (m.interrupted != nullptr) return !has_frames_of_libc(g, os::interrupted_registers(m.interrupted));
   // pairs with call_with_context
@@ -111,8 +115,6 @@ bool stop_scheduling(Sched& s, ms_to_end& to_end) noexcept {
   return true;
 }
 
-bool all_rest(Sched const& s) noexcept { return s.end.threads_left() == s.ms.stopped(); }
-
 // Visits all threads of Ms except the caller's, which is M0's at the end of a run, and that of a goroutine that has
 // called exit().
 template <class F>
@@ -154,7 +156,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t next_signal_ns = now_ns + interval_ns;
   os::short_wait wait;
   int signals_due = s.options.async_preemption ? signals_min : 0;
-  for (; !all_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
+  for (; !all_ms_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (now_ns >= next_signal_ns) {
       {
         os::lock_guard const guard(s.lock);
@@ -220,6 +222,8 @@ bool all_others_rest(Sched& s) noexcept {
 
 }  // namespace
 
+bool all_ms_rest(Sched const& s) noexcept { return s.end.threads_left() == s.ms.stopped(); }
+
 bool is_active_inside(M const& m) noexcept {
   if (!m.in_runtime.load(acquire) || m.rests_inside.load(relaxed)) return false;
   os::lock_guard const guard(m.sched.lock);
@@ -264,7 +268,7 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   if (!is_first) return {};                // exit() on a goroutine has stopped the others
   to_end.wake_all();
   wait_until_all_rest(s, patience_ns);
-  if (!all_rest(s)) wait_for_ms_inside(s);
+  if (!all_ms_rest(s)) wait_for_ms_inside(s);
   std::int32_t const asleep = s.ms.count_stopped();
   int const left = s.end.threads_left();
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);

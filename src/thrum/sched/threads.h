@@ -38,6 +38,8 @@ struct end_of_ms {
   bool all_rest;
 };
 [[nodiscard]] end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept;
+// After end_all_ms: whether all threads of Ms have ended or were stopped, perhaps after the time limit.
+[[nodiscard]] bool all_ms_rest(Sched const& s) noexcept;
 
 // Whether m's thread is inside the runtime and will come out of it, or to its end, without any other thread's help.
 // Such a thread may be about to change an object that outlives the run. It may also sleep in the kernel at this moment,
