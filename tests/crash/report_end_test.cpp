@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -112,18 +113,37 @@ void keep_the_loader_busy() {
 }
 
 // The constructor of a plugin does not return, so the loader's lock stays locked, and no name can be looked up.
+void lock_the_loader_for_good() {
+  auto const address = reinterpret_cast<std::uintptr_t>(&keep_the_loader_busy);
+  ::setenv("THRUM_TEST_PLUGIN_CALLS", std::to_string(address).c_str(), 1);
+  std::thread([] { ::dlopen(plugin_file().c_str(), RTLD_NOW | RTLD_LOCAL); }).detach();
+  if (!wait_until([] { return loader_is_busy.load(); })) ::_exit(8);
+}
+
+// The time limits are those of every program, so the next two tests take fifteen and twelve seconds.
 TEST_F(reports_end, a_report_that_waits_for_the_loader_ends_the_program_by_its_signal_and_says_what_is_missing) {
   THRUM_SKIP_WITH_SANITIZERS();
   EXPECT_EXIT(run_named([] {
-                auto const address = reinterpret_cast<std::uintptr_t>(&keep_the_loader_busy);
-                ::setenv("THRUM_TEST_PLUGIN_CALLS", std::to_string(address).c_str(), 1);
-                std::thread([] { ::dlopen(plugin_file().c_str(), RTLD_NOW | RTLD_LOCAL); }).detach();
-                if (!wait_until([] { return loader_is_busy.load(); })) ::_exit(8);
+                lock_the_loader_for_good();
                 writes_to_nowhere();
               }),
               KilledBySignal(SIGSEGV),
               "SIGSEGV: .*\n(.*\n)*goroutine [0-9]+ .running. crasher\n(.*\n)*thrum: this report is incomplete: it has "
               "waited too long");
+}
+
+TEST_F(reports_end, a_panic_that_waits_for_the_loader_shows_addresses_and_calls_the_on_panic_function) {
+  EXPECT_EXIT(
+      {
+        on_panic([](panic_info const&) { std::fprintf(stderr, "the last words are complete\n"); });
+        run_named([] {
+          lock_the_loader_for_good();
+          throw std::runtime_error("boom");
+        });
+      },
+      ExitedWithCode(2),
+      "panic: boom\n(.*\n)*goroutine [0-9]+ .running. crasher\nthrum: the names of functions cannot be had.*\n"
+      "pc 0x[0-9a-f]+\n(.*\n)*created by goroutine 1\npc 0x[0-9a-f]+\nthe last words are complete\n$");
 }
 
 TEST_F(reports_end, a_report_on_terminate_that_cannot_be_written_ends_the_program_by_SIGABRT) {

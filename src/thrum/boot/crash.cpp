@@ -205,10 +205,11 @@ void report_terminate(M const& m) noexcept {
       obstacle_of_exit(g) == exit_obstacle::none || obstacle_of_exit(g) == exit_obstacle::exception_thrown;
   if (has_exception && std::current_exception() != nullptr) print_error("\twhat: %s", what_of_current());
   print_head(g);
-  places all;
+  places& all = report.all;  // not in this frame, because the program goes on
+  all.count = 0;
   all.note_callers();
   all.note_creation(g);
-  with_symbols(print_places, &all);
+  static_cast<void>(print_places_in_time(all));
 }
 
 // The handler of the C++ library writes a line to standard error, without a time limit.

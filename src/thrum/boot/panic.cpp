@@ -57,7 +57,7 @@ void limit_wait_for_ender() noexcept {
   };
   int const here = os::process_id();
   if (limited_in.exchange(here, relaxed) == here) return;  // relaxed: the number publishes no other data
-  Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread is there
+  Sched::threads_asleep_for_good.fetch_add(1, relaxed);    // before the thread is there
   os::thread limiter{};
   if (os::create_thread(limiter, body, nullptr, os::takes_signals::only_its_own) == 0) {
     os::detach_thread(limiter);
@@ -97,7 +97,7 @@ void report_misuse(char const* what) noexcept {
     places all;
     all.note_callers();
     all.note_creation(g);
-    with_symbols(print_places, &all);
+    static_cast<void>(print_places_in_time(all));
   }
   die();
 }
@@ -130,8 +130,8 @@ void report_panic() noexcept {
   places all;
   all.note_callers();
   all.note_creation(g);
-  with_symbols(print_places, &all);
-  if (s.options.panic_shows_all && !s.world.is_forbidden()) {
+  bool const has_names = print_places_in_time(all);  // if not, those of other goroutines cannot be had either
+  if (s.options.panic_shows_all && has_names && !s.world.is_forbidden()) {
     print_error("%s", "");
     report_other_goroutines(s, g.id);
   }

@@ -30,6 +30,8 @@ void print_place(symbols& known, std::uintptr_t pc) noexcept {
   }
 }
 
+void print_address(std::uintptr_t pc) noexcept { print_error("pc 0x%zx", pc); }
+
 void print_place_plainly(std::uintptr_t pc) noexcept {
   Dl_info symbol{};
   bool const is_known = ::dladdr(reinterpret_cast<void const*>(pc), &symbol) != 0;
@@ -40,13 +42,15 @@ void print_place_plainly(std::uintptr_t pc) noexcept {
     print_error("%.600s+0x%zx (pc 0x%zx)", symbol.dli_fname, pc - reinterpret_cast<std::uintptr_t>(symbol.dli_fbase),
                 pc);
   } else {
-    print_error("pc 0x%zx", pc);
+    print_address(pc);
   }
 }
 
-template <class Print>
-void print_each(places const& all, Print print) noexcept {
-  for (std::size_t i = 0; i < all.count; ++i) print(all.frames[i]);
+// Stops when is_left() is true.
+template <class Print, class IsLeft>
+void print_each(places const& all, Print print, IsLeft is_left) noexcept {
+  for (std::size_t i = 0; i < all.count && !is_left(); ++i) print(all.frames[i]);
+  if (is_left()) return;
   if (all.count == places::frames_max) print_error("...");
   if (all.created_at == 0) return;
   print_error("created by goroutine %llu", static_cast<unsigned long long>(all.created_by));
@@ -72,11 +76,28 @@ void print_head(G const& g) noexcept {
 }
 
 void print_places(symbols& known, void* its_places) noexcept {
-  print_each(*static_cast<places const*>(its_places), [&](std::uintptr_t pc) { print_place(known, pc); });
+  auto const& all = *static_cast<places const*>(its_places);
+  auto const are_left = [&all] { return all.are_left.load(relaxed); };
+  print_each(
+      all, [&known](std::uintptr_t pc) { print_place(known, pc); }, are_left);
+  if (are_left()) return;
   char const* const note = known.note_on_names();
   write_to_stderr(note, std::strlen(note));
 }
 
-void print_places_plainly(places const& all) noexcept { print_each(all, print_place_plainly); }
+bool print_places_in_time(places& all) noexcept {
+  // Longer than the 10 s for which a write waits for standard error (base/check.h), and shorter than the time limit of a
+  // report on std::terminate (boot/crash.cpp).
+  constexpr std::int64_t without_step_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{12'000'000'000};
+  if (with_symbols_in_time(without_step_ns, print_places, &all)) return true;
+  all.are_left.store(true, relaxed);  // relaxed: the worst is that a place is printed twice
+  print_error("thrum: the names of functions cannot be had: their reader has waited too long, probably for dlopen");
+  print_each(all, print_address, [] { return false; });
+  return false;
+}
+
+void print_places_plainly(places const& all) noexcept {
+  print_each(all, print_place_plainly, [] { return false; });
+}
 
 }  // namespace thrum::rt

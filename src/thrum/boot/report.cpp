@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "debug/dump.h"
 #include "os/clock.h"
+#include "os/futex.h"
 #include "os/note.h"
 #include "os/pause_signal.h"
 #include "sched/notify.h"
@@ -46,7 +47,9 @@ void report(Sched& s, std::uint64_t except_id, atomic<bool>* noted) noexcept {
     all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, except_id);
   }
   if (noted != nullptr) noted->store(true, relaxed);  // relaxed: it only prolongs the wait
-  print_goroutines(all);
+  if (print_goroutines(all)) return;
+  if (noted != nullptr) os::sleep_for_good();  // the goroutine that panics ends the program, and its wait has a limit
+  fatal("the goroutines cannot be shown: the reader of the names has waited too long, probably for dlopen");
 }
 
 void run_errand(Sched& s) noexcept {

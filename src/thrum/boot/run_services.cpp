@@ -103,11 +103,11 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   return made;
 }
 
-// Called when no goroutine runs.
+// Called when no goroutine runs. The program ends after it.
 void report_dead_world(Sched& s) noexcept {
   goroutine_list all;
   all.note(s, goroutine_list::frames::noted);
-  print_goroutines(all);
+  if (!print_goroutines(all)) die();  // the list must not be destroyed
 }
 
 }  // namespace

@@ -254,7 +254,9 @@ void goroutine_list::write(symbols& known, std::string& out) {
   if (count_ != 0) out += known.note_on_names();
 }
 
-void print_goroutines(goroutine_list& all) noexcept {
+bool print_goroutines(goroutine_list& all) noexcept {
+  // The names of all functions are read before the first line is written, and that takes a while in a large program.
+  constexpr std::int64_t without_step_ns = 60'000'000'000;
   auto const print = [](symbols& known, void* list) noexcept {
     try {
       std::string text;
@@ -264,7 +266,7 @@ void print_goroutines(goroutine_list& all) noexcept {
       print_error("thrum: no memory for the goroutine dump");
     }
   };
-  with_symbols(print, &all);
+  return with_symbols_in_time(without_step_ns, print, &all);
 }
 
 }  // namespace thrum::rt

@@ -41,7 +41,8 @@ class goroutine_list {
   wait_cycles cycles_;
 };
 
-// Prints to standard error. Blocks the calling thread.
-void print_goroutines(goroutine_list& all) noexcept;
+// Prints to standard error. Blocks the calling thread. Returns false if this takes too long (with_symbols_in_time). Then
+// the list has to live as long as the program.
+[[nodiscard]] bool print_goroutines(goroutine_list& all) noexcept;
 
 }  // namespace thrum::rt

@@ -1,8 +1,15 @@
 #include "debug/symbols.h"
 
+#include "base/atomic.h"
+#include "base/check.h"
+#include "core/sched.h"
 #include "debug/hexadecimal.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/note.h"
 #include "os/thread.h"
 
+#include <new>
 #include <utility>
 
 #include <dlfcn.h>
@@ -45,9 +52,92 @@ std::string symbols::lines_of(std::uintptr_t pc) {
   return text;
 }
 
-void with_symbols(void (*report)(symbols& known, void* argument) noexcept, void* argument) noexcept {
+namespace {
+
+void without_files(symbol_report report, void* argument) noexcept {
+  symbols of_loader(symbols::source::loader);
+  report(of_loader, argument);
+}
+
+// A call of with_symbols_in_time. The caller and the thread share it. If the caller has left it, the thread destroys it.
+// It is in memory of its own, because the report on a deadlock is made inside the runtime, where malloc is not called
+// (T01).
+struct limited_call {
+  enum class stage : std::uint8_t { reads, has_ended, is_left };
+
+  symbol_report function;
+  void* argument;
+  int tid = 0;
+  os::note ended{};
+  // acq_rel: the side that comes second destroys what the other side has used
+  atomic<stage> at{stage::reads};
+
+  // Returns nullptr if there is no memory.
+  static limited_call* make(symbol_report report, void* argument) noexcept {
+    char* const memory = os::map(sizeof(limited_call)).address;
+    return memory != nullptr ? ::new (static_cast<void*>(memory)) limited_call{report, argument} : nullptr;
+  }
+  static void destroy(limited_call* call) noexcept {
+    if (call != nullptr) os::unmap(reinterpret_cast<char*>(call), sizeof *call);
+  }
+
+  static void* body(void* its_call) {
+    auto& its = *static_cast<limited_call*>(its_call);
+    its.tid = os::current_tid();
+    {
+      symbols best;
+      its.function(best, its.argument);
+    }
+    if (its.at.exchange(stage::has_ended, acq_rel) == stage::is_left) {
+      destroy(&its);
+      Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // relaxed: a hint for deadlock detection
+    } else {
+      its.ended.wake();
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] bool ends_in_time(std::int64_t without_step_ns) noexcept {
+    constexpr std::int64_t look_every_ns = 100'000'000;
+    std::uint32_t seen = count_steps_of_reports();
+    std::int64_t last_step_ns = os::monotonic_ns();
+    while (!ended.sleep_for(look_every_ns)) {
+      std::int64_t const now_ns = os::monotonic_ns();
+      std::uint32_t const steps = count_steps_of_reports();
+      if (std::exchange(seen, steps) != steps) last_step_ns = now_ns;
+      if (now_ns - last_step_ns >= without_step_ns) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+bool with_symbols_in_time(std::int64_t without_step_ns, symbol_report report, void* argument) noexcept {
+  limited_call* const call = limited_call::make(report, argument);
+  os::thread reader;
+  if (call == nullptr || os::create_thread(reader, limited_call::body, call) != 0) {
+    limited_call::destroy(call);
+    without_files(report, argument);
+    return true;
+  }
+  if (!call->ends_in_time(without_step_ns)) {
+    Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
+    if (call->at.exchange(limited_call::stage::is_left, acq_rel) == limited_call::stage::reads) {
+      os::detach_thread(reader);
+      return false;
+    }
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
+    call->ended.sleep();
+  }
+  os::join_thread(reader, call->tid);
+  limited_call::destroy(call);
+  return true;
+}
+
+void with_symbols(symbol_report report, void* argument) noexcept {
   struct call {
-    decltype(report) function;
+    symbol_report function;
     void* argument;
     int tid;
   } whole{report, argument, 0};
@@ -62,8 +152,7 @@ void with_symbols(void (*report)(symbols& known, void* argument) noexcept, void*
   if (os::create_thread(reader, body, &whole) == 0) {
     os::join_thread(reader, whole.tid);
   } else {
-    symbols without_files(symbols::source::loader);
-    report(without_files, argument);
+    without_files(report, argument);
   }
 }
 

@@ -61,7 +61,14 @@ class symbols {
 
 // Calls report(symbols, argument) on a thread made for it, and waits for its end. If no thread can be made, calls it on
 // the calling thread, with what the loader knows. Blocks the calling thread, not only the goroutine.
-void with_symbols(void (*report)(symbols& known, void* argument) noexcept, void* argument) noexcept;
+using symbol_report = void (*)(symbols& known, void* argument) noexcept;
+void with_symbols(symbol_report report, void* argument) noexcept;
+
+// The same for a report after which the program ends. The thread waits for the loader's lock if another thread holds it,
+// perhaps for ever: the constructor of a library that dlopen loads may not return. So this function returns false when
+// no report has made a step (base/check.h) for `without_step_ns`. The thread goes on then, so `argument` has to live as
+// long as the program. Deadlock detection does not count that thread, because it wakes no goroutine.
+[[nodiscard]] bool with_symbols_in_time(std::int64_t without_step_ns, symbol_report report, void* argument) noexcept;
 
 // "function(int)\n\tfile.cpp:12 +0x1c\n"
 [[nodiscard]] std::string lines_of(code_place const& place);
