@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/platform.h"
 #include "support/child_test.h"
+#include "support/wait_until.h"
 #include "sys/report_text.h"
 #include <thrum/thrum.h>
 
@@ -300,6 +301,23 @@ TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_keep_a_deadlock_from_en
         thrum::run([] { static_cast<void>(chan<int>().recv()); });
       },
       testing::ExitedWithCode(2), "");
+}
+
+// The program has started a process on a terminal, for example, and its standard error is the master's side.
+TEST(full_stderr, that_is_the_master_of_a_terminal_takes_a_report) {
+  int const master = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0 || ::grantpt(master) != 0 || ::unlockpt(master) != 0) GTEST_SKIP() << "this machine has no terminals";
+  int const reader = ::open(::ptsname(master), O_RDWR | O_NOCTTY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  int const before = ::dup(STDERR_FILENO);
+  ASSERT_EQ(::dup2(master, STDERR_FILENO), STDERR_FILENO);
+  rt::print_error("taken");
+  ASSERT_EQ(::dup2(before, STDERR_FILENO), STDERR_FILENO);
+  char text[16] = {};
+  bool const is_read = wait_until([&] { return ::read(reader, text, sizeof text - 1) > 0; });
+  for (int const fd : {before, reader, master}) ::close(fd);
+  EXPECT_TRUE(is_read);
+  EXPECT_STREQ(text, "taken\n");
 }
 
 // --- sysmon ---

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -44,6 +45,12 @@ long poll_for_writing(int fd, std::int64_t patience_ns) noexcept {
   return ::syscall(SYS_ppoll, &place, 1, &limit, nullptr, 0);
 }
 
+// The request succeeds for masters only.
+bool is_pty_master() noexcept {
+  unsigned number = 0;
+  return ::syscall(SYS_ioctl, STDERR_FILENO, TIOCGPTN, &number) == 0;
+}
+
 // Writes to standard error without blocking, although standard error is usually open for blocking writes. The flag
 // O_NONBLOCK belongs to the open file, which other processes share, so it cannot be set there.
 //
@@ -53,7 +60,8 @@ long poll_for_writing(int fd, std::int64_t patience_ns) noexcept {
 // - A file takes every write. It is not opened once more, because its position belongs to the open file.
 //
 // A terminal or a pipe that cannot be opened (no /proc, no descriptor left, another owner) is written to as it is, and
-// the write may sleep. The descriptor is opened for each report line and not kept, because the program may redirect
+// the write may sleep. So is the master of a pseudo-terminal, because opening it once more makes another
+// pseudo-terminal, which no process reads. The descriptor is opened for each report line and not kept, because the program may redirect
 // standard error or close descriptors that it does not know.
 class stderr_writer {
  public:
@@ -61,7 +69,8 @@ class stderr_writer {
     struct stat is {};
     if (::fstat(STDERR_FILENO, &is) != 0) return;
     is_socket_ = S_ISSOCK(is.st_mode);
-    if (!S_ISFIFO(is.st_mode) && !(S_ISCHR(is.st_mode) && ::isatty(STDERR_FILENO) == 1)) return;
+    bool const is_terminal = S_ISCHR(is.st_mode) && ::isatty(STDERR_FILENO) == 1;
+    if (!S_ISFIFO(is.st_mode) && (!is_terminal || is_pty_master())) return;
     own_ = static_cast<int>(
         ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0));
   }
