@@ -185,6 +185,34 @@ TEST(full_stderr, that_is_read_slowly_takes_a_long_text_without_a_gap) {
   EXPECT_EQ(got, text.size());
 }
 
+// The reader takes a page whenever the writer has waited for a while. So the writer never waits for long at a time.
+TEST(full_stderr, that_is_read_very_slowly_does_not_hold_up_a_write_for_ever) {
+  std::string const text(20'000'000, 'x');
+  std::size_t got = 0;
+  bool is_given_up = false;
+  {
+    short_patience const limit;
+    piped_stderr const pipe;
+    pipe.write_blocks();
+    std::atomic<bool> is_written{false};
+    std::thread writer([&] {
+      rt::write_to_stderr(text.data(), text.size());
+      is_written = true;
+    });
+    while (!is_written) {
+      got += pipe.read_some();
+      std::this_thread::sleep_for(patience / 10);
+    }
+    writer.join();
+    is_given_up = rt::stderr_is_given_up();
+    got += pipe.read_all().size();
+    rt::print_error("taken");
+    EXPECT_FALSE(rt::stderr_is_given_up());
+  }
+  EXPECT_TRUE(is_given_up);
+  EXPECT_LT(got, text.size());
+}
+
 class full_stderr_of_a_run : public child_test {
  protected:
   // Called in a child process. Standard error is a terminal that no process reads. It says that it is ready as long as it

@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -80,10 +81,15 @@ class stderr_writer {
   stderr_writer(stderr_writer const&) = delete;
   stderr_writer& operator=(stderr_writer const&) = delete;
 
+  // How many bytes are written at once. A pipe that is ready for writing has room for a page.
+  [[nodiscard]] static std::size_t piece_of(std::size_t length) noexcept {
+    constexpr std::size_t page = 4096;
+    return length < page ? length : page;
+  }
+
   // Returns what the system call returns.
   [[nodiscard]] long write(char const* text, std::size_t length) const noexcept {
-    constexpr std::size_t taken_at_once = 4096;  // a pipe that is ready for writing has room for a page
-    std::size_t const piece = length < taken_at_once ? length : taken_at_once;
+    std::size_t const piece = piece_of(length);
     if (is_socket_) return ::syscall(SYS_sendto, STDERR_FILENO, text, piece, MSG_DONTWAIT, nullptr, 0);
     return ::syscall(SYS_write, own_ >= 0 ? own_ : STDERR_FILENO, text, piece);
   }
@@ -134,14 +140,18 @@ void write_line(char const* prefix, char const* format, std::va_list arguments) 
 void write_to_stderr(char const* text, std::size_t length) noexcept {
   std::int64_t const patience_ns = stderr_patience_ns.load(relaxed);  // relaxed: set before the test begins
   stderr_writer const out;
-  for (std::int64_t until_ns = now_ns() + patience_ns; length > 0;) {
+  std::int64_t until_ns = now_ns() + patience_ns;
+  std::int64_t const last_ns = until_ns + 5 * patience_ns;
+  while (length > 0) {
     long const written = wait_for_stderr(until_ns) ? out.write(text, length) : 0;
     bool const takes_nothing = written == 0 || (written < 0 && (errno == EAGAIN || errno == EINTR));
     if (written > 0) {
-      text += written;
-      length -= static_cast<std::size_t>(written);
-      until_ns = now_ns() + patience_ns;
-      note_given_up(false);
+      auto const taken = static_cast<std::size_t>(written);
+      // If a few bytes were enough, a terminal that takes a few at a time would hold up each line of a report anew.
+      if (taken == stderr_writer::piece_of(length)) note_given_up(false);
+      text += taken;
+      length -= taken;
+      until_ns = std::min(now_ns() + patience_ns, last_ns);
       note_step_of_report();
     } else if (!takes_nothing) {
       return;

@@ -17,8 +17,8 @@ namespace thrum::rt {
 // All reports go through this function. Standard error may be a pipe or a terminal that is full and that no process
 // reads. Then a program that is to end with its report must end all the same, and a program that goes on after a report
 // must not stop for ever, because the thread that reports may hold a lock or a P. So a write waits until standard error
-// takes something, but for 10 s at most. After that the rest of the text is lost, and later writes do not wait at all,
-// until standard error takes something.
+// takes something, but for 10 s at most, and for 60 s in all while it takes the text piece by piece. After that the rest
+// of the text is lost, and later writes do not wait at all, until standard error takes a whole piece of a text at once.
 void write_to_stderr(char const* text, std::size_t length) noexcept;
 // Writes what standard error takes without waiting. Returns how many bytes the caller is done with, which is all of them
 // if the kernel reports an error.
@@ -26,9 +26,9 @@ void write_to_stderr(char const* text, std::size_t length) noexcept;
 // Whether standard error says that it takes nothing. A pipe that is full does, if its reader does not read. A terminal
 // may say that it is ready and take only a few bytes.
 [[nodiscard]] bool stderr_would_wait() noexcept;
-// Whether the last text was lost, because standard error took nothing for 10 s.
+// Whether the end of a text was lost, because standard error took too long, and it has not taken a whole piece since then.
 [[nodiscard]] bool stderr_is_given_up() noexcept;
-// For tests, in place of the 10 s.
+// For tests, in place of the 10 s. The 60 s are six times as long.
 void set_stderr_patience(std::int64_t ns) noexcept;
 
 // Counts the steps of reports, so that a thread which waits for the end of a report can tell a slow report from one that
