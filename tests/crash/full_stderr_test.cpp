@@ -101,11 +101,13 @@ TEST(full_stderr, takes_a_long_report_in_pieces_and_no_other_report_comes_betwee
     }
     out.send();
     begins_between = out.can_begin();
+    EXPECT_TRUE(out.is_under_way()) << "sysmon stays awake for it";
     for (std::string more = pipe.read_all(); !more.empty(); more = pipe.read_all()) {
       got += more;
       static_cast<void>(out.can_begin());
     }
     EXPECT_TRUE(out.can_begin());
+    EXPECT_FALSE(out.is_under_way());
   }
   EXPECT_FALSE(begins_between);
   EXPECT_EQ(got, expected);

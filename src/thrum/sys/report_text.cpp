@@ -1,6 +1,7 @@
 #include "sys/report_text.h"
 
 #include "base/check.h"
+#include "os/clock.h"
 #include "os/memory.h"
 
 #include <cstdarg>
@@ -17,6 +18,7 @@ void report_text::begin(std::size_t bytes) noexcept {
   drop();
   text_ = os::map(bytes).address;
   bytes_ = bytes;
+  last_step_ns_ = os::monotonic_ns();
 }
 
 void report_text::add(char const* format, ...) noexcept {
@@ -35,8 +37,17 @@ void report_text::send() noexcept {
   write_some();
 }
 
+bool report_text::is_under_way() const noexcept {
+  constexpr std::int64_t patience_ns = 10'000'000'000;
+  return text_ != nullptr && os::monotonic_ns() - last_step_ns_ < patience_ns;
+}
+
 void report_text::write_some() noexcept {
-  if (written_ < used_) written_ += write_to_stderr_at_once(text_ + written_, used_ - written_);
+  if (written_ < used_) {
+    std::size_t const taken = write_to_stderr_at_once(text_ + written_, used_ - written_);
+    if (taken != 0) last_step_ns_ = os::monotonic_ns();
+    written_ += taken;
+  }
   if (written_ == used_) drop();
 }
 

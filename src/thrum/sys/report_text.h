@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace thrum::rt {
 
@@ -31,6 +32,9 @@ class report_text {
   void go_on() noexcept {
     if (text_ != nullptr) write_some();
   }
+  // Whether text is left that standard error may yet take. False after ten seconds in which it took nothing, because
+  // sysmon does not stay awake for a terminal that no process reads.
+  [[nodiscard]] bool is_under_way() const noexcept;
 
  private:
   void write_some() noexcept;
@@ -40,6 +44,7 @@ class report_text {
   std::size_t bytes_ = 0;
   std::size_t used_ = 0;
   std::size_t written_ = 0;
+  std::int64_t last_step_ns_ = 0;  // when the report began, or when standard error last took some of it
   bool is_full_ = false;
 };
 

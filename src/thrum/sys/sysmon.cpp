@@ -187,13 +187,15 @@ bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) 
 // meanwhile. It decides on the deep sleep under the lock, so an M that takes a P into use after this notifies it.
 //
 // At the limit of threads there may be no M to watch the timers and the poller. sysmon does not sleep deeply then,
-// because a thread that computes without a P could run them, and only sysmon can make it do so (sys/without_p.h).
+// because a thread that computes without a P could run them, and only sysmon can make it do so (sys/without_p.h). Nor
+// does it while standard error has not taken all of its last report.
 sysmon::sleep_kind sysmon::choose_sleep_kind() noexcept {
   if (!all_idle()) {
     has_dozed_ = false;
     return sleep_kind::pause;
   }
-  if (!std::exchange(has_dozed_, true) || !all_still_ || next_trace_ns_ != never_ns || slices_.suspects_deadlock())
+  if (!std::exchange(has_dozed_, true) || !all_still_ || next_trace_ns_ != never_ns || slices_.suspects_deadlock() ||
+      reports_.is_under_way())
     return sleep_kind::doze;
   os::lock_guard const guard(sched_.lock);
   if (!all_idle()) return sleep_kind::pause;
