@@ -30,6 +30,7 @@ class global_line : public testing::Test {
   // An M that wants a P, for goroutines that are at home there.
   M& wanting_p_for_residents() {
     M& home = m();
+    home.status = m_status::idle;
     line_.queue_for_residents(home);
     return home;
   }
@@ -117,7 +118,7 @@ TEST_F(global_line, T08_an_m_that_wants_a_p_for_its_residents_has_its_turn_among
 }
 
 // An M that leaves from the middle leaves the others in their order.
-TEST_F(global_line, T08_a_call_that_is_withdrawn_leaves_the_others_in_their_order) {
+TEST_F(global_line, T08_an_m_that_leaves_the_queue_leaves_the_others_in_their_order) {
   M& first = wanting_p_for_residents();
   M& second = wanting_p_for_residents();
   M& third = wanting_p_for_residents();
