@@ -143,7 +143,8 @@ TEST_F(reports_end, a_panic_that_waits_for_the_loader_shows_addresses_and_calls_
       },
       ExitedWithCode(2),
       "panic: boom\n(.*\n)*goroutine [0-9]+ .running. crasher\nthrum: the names of functions cannot be had.*\n"
-      "pc 0x[0-9a-f]+\n(.*\n)*created by goroutine 1\npc 0x[0-9a-f]+\nthe last words are complete\n$");
+      "thrum: to look an address up .*subtract 0x[0-9a-f]+\npc 0x[0-9a-f]+\n"
+      "(.*\n)*created by goroutine 1\npc 0x[0-9a-f]+\nthe last words are complete\n$");
 }
 
 TEST_F(reports_end, a_report_on_terminate_that_cannot_be_written_ends_the_program_by_SIGABRT) {

@@ -1,6 +1,7 @@
 #include "boot/places.h"
 
 #include "base/check.h"
+#include "os/loaded_code.h"
 
 #include <algorithm>
 #include <cstring>
@@ -92,6 +93,8 @@ bool print_places_in_time(places& all) noexcept {
   if (with_symbols_in_time(without_step_ns, print_places, &all)) return true;
   all.are_left.store(true, relaxed);  // relaxed: the worst is that a place is printed twice
   print_error("thrum: the names of functions cannot be had: their reader has waited too long, probably for dlopen");
+  print_error("thrum: to look an address up in the executable (addr2line), subtract 0x%zx",
+              os::load_bias_of_executable());
   print_each(all, print_address, [] { return false; });
   return false;
 }

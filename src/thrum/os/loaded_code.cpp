@@ -11,6 +11,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <unwind.h>
 
 namespace thrum::rt::os {
@@ -143,6 +144,15 @@ void note_loaded_code() noexcept {
 void trust_the_programs_malloc() noexcept { malloc_is_trusted.store(true, relaxed); }
 
 bool libc_is_in_the_program() noexcept { return malloc_is_in_the_program.load(relaxed); }
+
+std::uintptr_t load_bias_of_executable() noexcept {
+  auto const at = static_cast<std::uintptr_t>(::getauxval(AT_PHDR));
+  auto const* const headers = reinterpret_cast<ElfW(Phdr) const*>(at);
+  for (std::size_t i = 0; headers != nullptr && i < ::getauxval(AT_PHNUM); ++i) {
+    if (headers[i].p_type == PT_PHDR) return at - headers[i].p_vaddr;
+  }
+  return 0;
+}
 
 code_owner owner_of_code(std::uintptr_t address) noexcept {
   if (code_owner const listed = owner_in_list(address); listed != code_owner::none) return listed;

@@ -26,6 +26,10 @@ void note_loaded_code() noexcept;
 // anywhere, also in a signal handler.
 [[nodiscard]] bool libc_is_in_the_program() noexcept;
 
+// What the loader has added to the addresses in the executable's file; 0 if it is not position-independent. The kernel
+// tells it, so this takes no lock. May be called anywhere, also in a signal handler.
+[[nodiscard]] std::uintptr_t load_bias_of_executable() noexcept;
+
 // Says that the malloc in the executable only calls that of the C library. Has to be called before note_loaded_code.
 void trust_the_programs_malloc() noexcept;
 
