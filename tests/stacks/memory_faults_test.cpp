@@ -373,6 +373,28 @@ TEST_F(no_memory_for_good, T10_no_goroutine_can_ever_free_a_stack) {
                "deadlock!\n(.*\n)*goroutine [0-9]+ \\[waiting: stack memory\\]");
 }
 
+// The report is made inside the runtime, so it must not allocate, not even when no thread can be made to read the names.
+TEST_F(no_memory_for_good, T01_a_report_without_a_thread_that_reads_names_allocates_nothing) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  EXPECT_FATAL(thrum::run(
+                   [] {
+                     static wait_group never;
+                     never.add(1);
+                     for (int i = 0; i < 50; ++i) go([] { never.wait(); });
+                     for (int i = 0; i < 100; ++i) yield();
+                     inject_fault(call::mmap, ENOMEM, 0, fault_for_good);
+                     inject_fault(call::thread_create, EAGAIN, 0, fault_for_good);
+                     this_goroutine::set_name("the first");
+                     never.wait();
+                   },
+                   {.max_procs = 1}),
+               "deadlock!\nthrum: the names of functions cannot be had.*\n"
+               "(.*\n)*goroutine 1 \\[waiting: wait group\\] the first:\n(pc 0x[0-9a-f]+\n)+"
+               "(.*\n)*goroutine [0-9]+ \\[waiting: wait group\\]:\n(pc 0x[0-9a-f]+\n)+"
+               "created by goroutine 1\npc 0x[0-9a-f]+\n"
+               "(.*\n)*thrum: to look an address up in the executable .*, subtract 0x");
+}
+
 // A thread without a signal stack could not report an overflow.
 TEST_F(no_memory_for_good, a_new_thread_gets_no_signal_stack) {
   EXPECT_FATAL(thrum::run(

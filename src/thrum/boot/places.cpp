@@ -1,7 +1,6 @@
 #include "boot/places.h"
 
 #include "base/check.h"
-#include "os/loaded_code.h"
 
 #include <algorithm>
 #include <cstring>
@@ -90,11 +89,14 @@ bool print_places_in_time(places& all) noexcept {
   // Longer than the 10 s for which a write waits for standard error (base/check.h), and shorter than the time limit of a
   // report on std::terminate (boot/crash.cpp).
   constexpr std::int64_t without_step_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{12'000'000'000};
-  if (with_symbols_in_time(without_step_ns, print_places, &all)) return true;
+  switch (with_symbols_in_time(without_step_ns, print_places, &all)) {
+    case report_end::is_reached: return true;
+    case report_end::has_no_reader: with_symbols_of_loader(print_places, &all); return true;
+    case report_end::is_left: break;
+  }
   all.are_left.store(true, relaxed);  // relaxed: the worst is that a place is printed twice
   print_error("thrum: the names of functions cannot be had: their reader has waited too long, probably for dlopen");
-  print_error("thrum: to look an address up in the executable (addr2line), subtract 0x%zx",
-              os::load_bias_of_executable());
+  print_how_to_look_addresses_up();
   print_each(all, print_address, [] { return false; });
   return false;
 }

@@ -31,7 +31,8 @@ void print_head(G const& g) noexcept;
 void print_places(symbols& known, void* its_places) noexcept;
 
 // The same on a thread made for it. If that thread waits for too long, prints the addresses only and returns false. Then
-// the places have to live as long as the program. For the ender, in user code. Blocks the calling thread.
+// the places have to live as long as the program. If no thread can be made, prints what the loader knows. For the ender,
+// in user code. Blocks the calling thread.
 bool print_places_in_time(places& all) noexcept;
 
 // The same with only what the loader knows, without an allocation. For a signal handler in a program that is about to

@@ -12,6 +12,7 @@
 #include "stack/stack.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -115,17 +116,6 @@ void for_each_alive(Sched& s, F visit) noexcept {
   }
 }
 
-// Times below a second are not shown.
-void add_duration(std::string& out, std::int64_t ns) {
-  constexpr std::int64_t minute_ns = 60'000'000'000;
-  constexpr std::int64_t second_ns = 1'000'000'000;
-  if (ns >= 2 * minute_ns) {
-    out += ", " + std::to_string(ns / minute_ns) + " minutes";
-  } else if (ns >= second_ns) {
-    out += ", " + std::to_string(ns / second_ns) + " s";
-  }
-}
-
 // Whether the place is in the runtime or in the standard library. These frames show how the goroutine came to be called
 // and how it came to wait, and say nothing about the program. Go leaves them out as well.
 bool is_plumbing(code_place const& place) noexcept {
@@ -142,19 +132,33 @@ void add_places(symbols& known, std::uintptr_t pc, std::string& out) {
   }
 }
 
-void add_head(goroutine_list::entry_of const& e, std::string& out) {
-  out += "goroutine " + std::to_string(e.id) + " [" + name_of(e.status);
-  if (e.status == g_status::waiting) out += std::string(": ") + name_of(e.reason);
-  add_duration(out, e.waits_for_ns);
-  if (e.is_foreign) {
-    out += ", a thread from outside";
-  } else if (e.is_locked) {
-    out += ", locked to thread";
+// "goroutine 7 [waiting: chan receive, locked to thread] name:". Times below a second are not shown. Allocates nothing.
+class head_of {
+ public:
+  explicit head_of(goroutine_list::entry_of const& e) noexcept {
+    bool const waits = e.status == g_status::waiting;
+    char time[32] = "";
+    note_time(e.waits_for_ns, time, sizeof time);
+    char const* const thread = e.is_foreign ? ", a thread from outside" : e.is_locked ? ", locked to thread" : "";
+    std::snprintf(text_, sizeof text_, "goroutine %llu [%s%s%s%s%s]%s%s:", static_cast<unsigned long long>(e.id),
+                  name_of(e.status), waits ? ": " : "", waits ? name_of(e.reason) : "", time, thread,
+                  e.name[0] != '\0' ? " " : "", e.name);
   }
-  out += ']';
-  if (e.name[0] != '\0') out += std::string(" ") + e.name;
-  out += ":\n";
-}
+  [[nodiscard]] char const* text() const noexcept { return text_; }
+
+ private:
+  static void note_time(std::int64_t ns, char* out, std::size_t room) noexcept {
+    constexpr std::int64_t minute_ns = 60'000'000'000;
+    constexpr std::int64_t second_ns = 1'000'000'000;
+    if (ns >= 2 * minute_ns) {
+      std::snprintf(out, room, ", %lld minutes", static_cast<long long>(ns / minute_ns));
+    } else if (ns >= second_ns) {
+      std::snprintf(out, room, ", %lld s", static_cast<long long>(ns / second_ns));
+    }
+  }
+
+  char text_[256];
+};
 
 std::string places_of(symbols& known, std::vector<std::uintptr_t> const& pcs) {
   std::string text;
@@ -240,7 +244,8 @@ void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
 void goroutine_list::write(symbols& known, std::string& out) {
   cycles_.write(out);
   for (entry_of const* e = all_; e != all_ + count_; ++e) {
-    add_head(*e, out);
+    out += head_of(*e).text();
+    out += '\n';
     if (e->status == g_status::syscall) add_call(known, *e, out);
     for (std::uint32_t i = 0; i < e->frames; ++i) add_places(known, e->pcs[i], out);
     if (e->frames == entry_of::frames_max) out += "...\n";
@@ -252,6 +257,25 @@ void goroutine_list::write(symbols& known, std::string& out) {
   }
   if (left_out_ != 0) out += "... and " + std::to_string(left_out_) + " more\n";
   if (count_ != 0) out += known.note_on_names();
+}
+
+void goroutine_list::print_plainly() const noexcept {
+  auto const print_address = [](std::uintptr_t pc) { print_error("pc 0x%zx", pc); };
+  for (entry_of const* e = all_; e != all_ + count_; ++e) {
+    print_error("%s", head_of(*e).text());
+    if (e->asleep.is_known()) print_error("in system call %ld", e->asleep.call);
+    if (e->announced_at != 0) print_error("inside a call announced at");
+    if (e->announced_at != 0) print_address(e->announced_at);
+    for (std::uint32_t i = 0; i < e->frames; ++i) print_address(e->pcs[i]);
+    if (e->frames == entry_of::frames_max) print_error("...");
+    if (e->created_at != 0) {
+      print_error("created by goroutine %llu", static_cast<unsigned long long>(e->created_by));
+      print_address(e->created_at - 1);  // it is a return address
+    }
+    print_error("%s", "");
+  }
+  if (left_out_ != 0) print_error("... and %zu more", left_out_);
+  if (count_ != 0) print_how_to_look_addresses_up();
 }
 
 bool print_goroutines(goroutine_list& all) noexcept {
@@ -266,7 +290,14 @@ bool print_goroutines(goroutine_list& all) noexcept {
       print_error("thrum: no memory for the goroutine dump");
     }
   };
-  return with_symbols_in_time(without_step_ns, print, &all);
+  switch (with_symbols_in_time(without_step_ns, print, &all)) {
+    case report_end::is_reached: return true;
+    case report_end::is_left: return false;
+    case report_end::has_no_reader: break;
+  }
+  print_error("thrum: the names of functions cannot be had: no thread can be made to read them");
+  all.print_plainly();
+  return true;
 }
 
 }  // namespace thrum::rt

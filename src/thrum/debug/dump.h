@@ -28,6 +28,9 @@ class goroutine_list {
   // Writes the cycles of goroutines that wait for each other's locks. Then, for each goroutine, "goroutine 7 [waiting:
   // chan receive, locked to thread] name:", its frames, and the place where it was made.
   void write(symbols& known, std::string& out);
+  // Prints the same to standard error with addresses in place of names, and without the cycles. Allocates nothing and
+  // takes no lock.
+  void print_plainly() const noexcept;
 
   struct entry_of;
 
@@ -41,8 +44,9 @@ class goroutine_list {
   wait_cycles cycles_;
 };
 
-// Prints to standard error. Blocks the calling thread. Returns false if this takes too long (with_symbols_in_time). Then
-// the list has to live as long as the program.
+// Prints to standard error, plainly if no thread can be made to read the names. Blocks the calling thread. May be called
+// inside the runtime. Returns false if this takes too long (with_symbols_in_time). Then the list has to live as long as
+// the program.
 [[nodiscard]] bool print_goroutines(goroutine_list& all) noexcept;
 
 }  // namespace thrum::rt

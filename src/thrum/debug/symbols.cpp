@@ -5,6 +5,7 @@
 #include "core/sched.h"
 #include "debug/hexadecimal.h"
 #include "os/clock.h"
+#include "os/loaded_code.h"
 #include "os/memory.h"
 #include "os/note.h"
 #include "os/thread.h"
@@ -54,48 +55,20 @@ std::string symbols::lines_of(std::uintptr_t pc) {
 
 namespace {
 
-void without_files(symbol_report report, void* argument) noexcept {
-  symbols of_loader(symbols::source::loader);
-  report(of_loader, argument);
-}
-
-// A call of with_symbols_in_time. The caller and the thread share it. If the caller has left it, the thread destroys it.
-// It is in memory of its own, because the report on a deadlock is made inside the runtime, where malloc is not called
+// A call of with_symbols_in_time. The caller and the thread share it. If the caller has left it, the thread gives it
+// back. It is not on the heap, because the report on a deadlock is made inside the runtime, where malloc is not called
 // (T01).
 struct limited_call {
   enum class stage : std::uint8_t { reads, has_ended, is_left };
 
-  symbol_report function;
-  void* argument;
+  symbol_report function = nullptr;
+  void* argument = nullptr;
   int tid = 0;
   os::note ended{};
-  // acq_rel: the side that comes second destroys what the other side has used
+  // acq_rel: the side that comes second gives back what the other side has used
   atomic<stage> at{stage::reads};
 
-  // Returns nullptr if there is no memory.
-  static limited_call* make(symbol_report report, void* argument) noexcept {
-    char* const memory = os::map(sizeof(limited_call)).address;
-    return memory != nullptr ? ::new (static_cast<void*>(memory)) limited_call{report, argument} : nullptr;
-  }
-  static void destroy(limited_call* call) noexcept {
-    if (call != nullptr) os::unmap(reinterpret_cast<char*>(call), sizeof *call);
-  }
-
-  static void* body(void* its_call) {
-    auto& its = *static_cast<limited_call*>(its_call);
-    its.tid = os::current_tid();
-    {
-      symbols best;
-      its.function(best, its.argument);
-    }
-    if (its.at.exchange(stage::has_ended, acq_rel) == stage::is_left) {
-      destroy(&its);
-      Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // relaxed: a hint for deadlock detection
-    } else {
-      its.ended.wake();
-    }
-    return nullptr;
-  }
+  static void* body(void* its_call);
 
   [[nodiscard]] bool ends_in_time(std::int64_t without_step_ns) noexcept {
     constexpr std::int64_t look_every_ns = 100'000'000;
@@ -111,28 +84,82 @@ struct limited_call {
   }
 };
 
+// The record of one call at a time, so that a report needs no memory for it. A second call at the same time maps its
+// record, and so do all calls in a child of fork that was made during a call.
+struct {
+  atomic<bool> is_taken{false};
+  limited_call call;
+} constinit first_call;
+
+// Returns nullptr if there is no memory.
+limited_call* take_call(symbol_report report, void* argument) noexcept {
+  limited_call* call = nullptr;
+  if (!first_call.is_taken.exchange(true, acquire)) {  // pairs with give_back
+    call = &first_call.call;
+  } else if (char* const memory = os::map(sizeof(limited_call)).address; memory != nullptr) {
+    call = ::new (static_cast<void*>(memory)) limited_call;
+  } else {
+    return nullptr;
+  }
+  call->function = report;
+  call->argument = argument;
+  call->tid = 0;
+  call->ended.clear();
+  call->at.store(limited_call::stage::reads, relaxed);  // the thread does not exist yet
+  return call;
+}
+
+void give_back(limited_call& call) noexcept {
+  if (&call == &first_call.call) {
+    first_call.is_taken.store(false, release);  // pairs with take_call
+  } else {
+    os::unmap(reinterpret_cast<char*>(&call), sizeof call);
+  }
+}
+
+void* limited_call::body(void* its_call) {
+  auto& its = *static_cast<limited_call*>(its_call);
+  its.tid = os::current_tid();
+  {
+    symbols best;
+    its.function(best, its.argument);
+  }
+  if (its.at.exchange(stage::has_ended, acq_rel) == stage::is_left) {
+    give_back(its);
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // relaxed: a hint for deadlock detection
+  } else {
+    its.ended.wake();
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-bool with_symbols_in_time(std::int64_t without_step_ns, symbol_report report, void* argument) noexcept {
-  limited_call* const call = limited_call::make(report, argument);
+report_end with_symbols_in_time(std::int64_t without_step_ns, symbol_report report, void* argument) noexcept {
+  limited_call* const call = take_call(report, argument);
+  if (call == nullptr) return report_end::has_no_reader;
   os::thread reader;
-  if (call == nullptr || os::create_thread(reader, limited_call::body, call) != 0) {
-    limited_call::destroy(call);
-    without_files(report, argument);
-    return true;
+  if (os::create_thread(reader, limited_call::body, call) != 0) {
+    give_back(*call);
+    return report_end::has_no_reader;
   }
   if (!call->ends_in_time(without_step_ns)) {
     Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
     if (call->at.exchange(limited_call::stage::is_left, acq_rel) == limited_call::stage::reads) {
       os::detach_thread(reader);
-      return false;
+      return report_end::is_left;
     }
     Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
     call->ended.sleep();
   }
   os::join_thread(reader, call->tid);
-  limited_call::destroy(call);
-  return true;
+  give_back(*call);
+  return report_end::is_reached;
+}
+
+void with_symbols_of_loader(symbol_report report, void* argument) noexcept {
+  symbols of_loader(symbols::source::loader);
+  report(of_loader, argument);
 }
 
 void with_symbols(symbol_report report, void* argument) noexcept {
@@ -152,8 +179,13 @@ void with_symbols(symbol_report report, void* argument) noexcept {
   if (os::create_thread(reader, body, &whole) == 0) {
     os::join_thread(reader, whole.tid);
   } else {
-    without_files(report, argument);
+    with_symbols_of_loader(report, argument);
   }
+}
+
+void print_how_to_look_addresses_up() noexcept {
+  print_error("thrum: to look an address up in the executable (addr2line), subtract 0x%zx",
+              os::load_bias_of_executable());
 }
 
 std::string lines_of(code_place const& place) {

@@ -64,11 +64,23 @@ class symbols {
 using symbol_report = void (*)(symbols& known, void* argument) noexcept;
 void with_symbols(symbol_report report, void* argument) noexcept;
 
-// The same for a report after which the program ends. The thread waits for the loader's lock if another thread holds it,
-// perhaps for ever: the constructor of a library that dlopen loads may not return. So this function returns false when
-// no report has made a step (base/check.h) for `without_step_ns`. The thread goes on then, so `argument` has to live as
-// long as the program. Deadlock detection does not count that thread, because it wakes no goroutine.
-[[nodiscard]] bool with_symbols_in_time(std::int64_t without_step_ns, symbol_report report, void* argument) noexcept;
+// The same on the calling thread, with what the loader knows. It allocates, so it must not be called inside the runtime
+// (T01), and it waits for the loader's lock.
+void with_symbols_of_loader(symbol_report report, void* argument) noexcept;
+
+// The same as with_symbols for a report after which the program ends. May be called inside the runtime.
+//
+// The thread waits for the loader's lock if another thread holds it, perhaps for ever: the constructor of a library that
+// dlopen loads may not return. So this function returns is_left when no report has made a step (base/check.h) for
+// `without_step_ns`. The thread goes on then, so `argument` has to live as long as the program. Deadlock detection does
+// not count that thread, because it wakes no goroutine. It returns has_no_reader, without having called `report`, if no
+// thread can be made.
+enum class report_end : std::uint8_t { is_reached, is_left, has_no_reader };
+[[nodiscard]] report_end with_symbols_in_time(std::int64_t without_step_ns, symbol_report report,
+                                              void* argument) noexcept;
+
+// For a report that shows addresses: says how to get names from them. Allocates nothing and takes no lock.
+void print_how_to_look_addresses_up() noexcept;
 
 // "function(int)\n\tfile.cpp:12 +0x1c\n"
 [[nodiscard]] std::string lines_of(code_place const& place);
