@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <string>
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -27,22 +28,29 @@ bool is_never_unloaded(void const* address) {
   return false;
 }
 
-TEST(plugin_with_thrum, stays_loaded_after_dlclose_and_can_be_opened_again) {
+class plugin_with_thrum : public testing::TestWithParam<char const*> {};
+
+TEST_P(plugin_with_thrum, stays_loaded_after_dlclose_and_can_be_opened_again) {
   if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "the sanitizer takes a second thrum in the process for an error";
-  std::filesystem::path const file = this_program().parent_path() / "test_plugin_with_thrum.so";
+  std::filesystem::path const file = this_program().parent_path() / GetParam();
   for (int i = 0; i < 3; ++i) {
     void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(handle, nullptr) << ::dlerror();
     auto const runs = reinterpret_cast<int (*)(int)>(::dlsym(handle, "plugin_runs_goroutines"));
-    auto const where = reinterpret_cast<void const* (*)()>(::dlsym(handle, "plugin_address_in_thrum"));
+    auto const where = reinterpret_cast<void const* const* (*)()>(::dlsym(handle, "plugin_addresses_in_thrum"));
     ASSERT_TRUE(runs != nullptr && where != nullptr);
     EXPECT_EQ(runs(i), i + 1);
-    void const* const in_thrum = where();
+    void const* const* in_thrum = where();
     EXPECT_EQ(::dlclose(handle), 0);
-    EXPECT_TRUE(is_never_unloaded(in_thrum));
+    for (int at = 0; in_thrum[at] != nullptr; ++at) EXPECT_TRUE(is_never_unloaded(in_thrum[at])) << at;
     ASSERT_EQ(::raise(SIGURG), 0);  // the action of the preemption signal may be thrum's
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(alone, plugin_with_thrum, testing::Values("test_plugin_with_thrum.so"),
+                         [](auto const&) { return std::string("thrum"); });
+INSTANTIATE_TEST_SUITE_P(with, plugin_with_thrum, testing::Values("test_plugin_with_posix.so"),
+                         [](auto const&) { return std::string("posix_locks"); });
 
 }  // namespace
 }  // namespace thrum::test

@@ -1,6 +1,7 @@
 # cmake -DSOURCE=<thrum> -DWORK=<folder> -DCOMPILER=<c++> -DVERSION=<thrum's> -P shared.cmake: with BUILD_SHARED_LIBS, the
-# name that a program asks the loader for (SONAME) changes exactly when find_package would refuse the version. It configures
-# and compiles nothing; `./dev test --only plain` links such libraries.
+# name that a program asks the loader for (SONAME) changes exactly when find_package would refuse the version, and dlclose
+# unloads none of the libraries, because they keep pointers into each other. It configures and compiles nothing; `./dev test
+# --only plain` links such libraries.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK} -DCMAKE_CXX_COMPILER=${COMPILER} -DBUILD_SHARED_LIBS=ON
@@ -16,6 +17,17 @@ endforeach()
 foreach(name IN LISTS names)
   if(NOT name MATCHES "\\.so\\.${soversion}$")
     message(FATAL_ERROR "the version is ${VERSION}, but there is${name}")
+  endif()
+endforeach()
+
+file(STRINGS ${WORK}/build.ninja lines REGEX "^build |^ +(LINK_FLAGS|SONAME) = ")
+foreach(line IN LISTS lines)
+  if(line MATCHES "^build ")
+    set(flags "")
+  elseif(line MATCHES "LINK_FLAGS = (.*)")
+    set(flags ${CMAKE_MATCH_1})
+  elseif(NOT flags MATCHES "-z,nodelete")
+    message(FATAL_ERROR "a library is linked without -z nodelete:${line}")
   endif()
 endforeach()
 
