@@ -80,7 +80,7 @@ TEST_F(m_pools, S27_the_timekeeper_is_roused_taken_or_demoted) {
 TEST_F(m_pools, S20_ms_that_wait_for_a_p_are_not_at_rest) {
   M& m = awake();
   EXPECT_FALSE(pool_.none_can_run_by_itself());
-  pool_.rest_in_place(m);
+  pool_.sleep_in_place(m);
   EXPECT_TRUE(pool_.none_can_run_by_itself());
   pool_.resume(m);
   EXPECT_FALSE(pool_.none_can_run_by_itself());
@@ -148,7 +148,7 @@ TEST_F(m_pools, S38_ms_of_foreign_threads_are_counted_apart) {
   EXPECT_EQ(pool_.total(), 1);
   EXPECT_EQ(pool_.foreign(), 1);
   EXPECT_FALSE(pool_.none_can_run_by_itself());
-  pool_.rest_in_place(foreign);
+  pool_.sleep_in_place(foreign);
   EXPECT_TRUE(pool_.none_can_run_by_itself());
   pool_.got_p(foreign);
   pool_.foreign_thread_ended(foreign);

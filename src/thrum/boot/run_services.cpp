@@ -202,7 +202,7 @@ void run_services::end() noexcept {
   int const others_inside = dismiss_threads(s, end_patience_ns);
   bool const world_is_kept = keep_world_running(s, end_patience_ns);
   // A thread takes locks of the C library when it ends. While the thread maker ends, sysmon makes sure that a goroutine
-  // that holds such a lock gets its turn. sysmon's own thread is joined when all other threads have come to rest.
+  // that holds such a lock gets its turn. sysmon's own thread is joined when all others have ended or stopped.
   thread_maker_->stop();
   sysmon_->stop_looking();
   end_of_ms const end = end_all_ms(s, end_patience_ns, world_is_kept);
@@ -217,9 +217,9 @@ void run_services::end() noexcept {
   Sched::threads_asleep_for_good.fetch_add(threads_left_waiting(s), relaxed);
   bool const memory_is_used = end.threads_left + others_inside != 0;
   if (end.threads_left != 0) {
-    preemption_.may_still_be_sent(end.all_rest ? os::still_sent::perhaps : os::still_sent::for_good);
+    preemption_.may_still_be_sent(end.all_have_stopped ? os::still_sent::perhaps : os::still_sent::for_good);
   }
-  if (end.all_rest) {
+  if (end.all_have_stopped) {
     keep_referenced_memory(s);
     close_abandoned_descriptors(s.epoch);
   }
@@ -230,7 +230,7 @@ void run_services::end() noexcept {
   // like all others, and does not end the program.
   if (another_is_ender()) {
     auto const is_in_vain = [](void const* of) noexcept {
-      return another_goroutine_is_ender() && all_ms_rest(*static_cast<Sched const*>(of));
+      return another_goroutine_is_ender() && all_ms_have_stopped(*static_cast<Sched const*>(of));
     };
     wait_for_end_of_program(is_in_vain, &s);
     end_in_place_of_ender();

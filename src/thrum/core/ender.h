@@ -32,8 +32,9 @@
 //
 // The return of main does not end the program at once. The end of the run waits for the ender, with the same limit
 // (boot/run_services.cpp), and goroutines run meanwhile. If a goroutine becomes the ender later, while the run is
-// ending, the run does not stop it in user code (sys/pause.cpp) and waits for it as well. If its function waits then, no
-// M runs it after that, and the end of the run ends the program in its place. So a run with an ender does not return.
+// ending, the run does not stop it in user code (sys/pause.cpp) and waits for it as well. If its function waits then,
+// no M runs it after that, and the end of the run ends the program in its place. So a run with an ender does not
+// return.
 //
 // A goroutine that its run has left behind may become the ender when the run is over. Then the program has that ender
 // for good, also in later runs.
@@ -63,7 +64,7 @@ struct way_to_end {
 [[nodiscard]] bool is_ender(G const& g) noexcept;
 // Whether another goroutine or thread is the ender. False in a child.
 [[nodiscard]] bool another_is_ender() noexcept;
-// The same for a goroutine only. A thread that runs no goroutine does not come to rest when a run ends.
+// The same for a goroutine only. A thread that runs no goroutine is not stopped when a run ends.
 [[nodiscard]] bool another_goroutine_is_ender() noexcept;
 
 [[nodiscard]] bool has_ender() noexcept;
@@ -78,8 +79,8 @@ void wait_for_end_of_program(bool (*is_in_vain)(void const* argument) noexcept, 
 // Ends the program as the ender would have. For a thread that has waited for the ender for too long.
 [[noreturn]] void end_in_place_of_ender() noexcept;
 
-// Called when a run begins. The process of the caller is the one that an ender ends. In a child of fork, the ender of the
-// parent is forgotten.
+// Called when a run begins. The process of the caller is the one that an ender ends. In a child of fork, the ender of
+// the parent is forgotten.
 void note_process_of_run() noexcept;
 
 }  // namespace thrum::rt

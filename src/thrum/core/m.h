@@ -128,7 +128,7 @@ struct M {
 
   // Written by this thread, read by the thread that ends the run: it sleeps with the mark set, perhaps for good, and
   // changes no object when it wakes up. See is_active_inside.
-  atomic<bool> rests_inside{false};
+  atomic<bool> sleeps_inside{false};
 
   // written by its signal handler, read by sysmon: see sys/slices.h
   atomic<std::uint32_t> signals_answered{0};  // how often the handler has run

@@ -89,7 +89,7 @@ class m_pool {
 
   // --- Ms that sleep with a goroutine ---
 
-  void rest_in_place(M& m) noexcept { change(m, m_status::in_place); }
+  void sleep_in_place(M& m) noexcept { change(m, m_status::in_place); }
   // `as` is queued, paused or paused_in_libc.
   void queue(M& m, m_status as) noexcept { change(m, as); }
   // m's turn in the global queue has come. The caller is about to give it a P.
@@ -109,7 +109,7 @@ class m_pool {
   void dismiss(M& m) noexcept;
 
   // The calling thread stops in the middle of user code for good. May be called by any thread. If all other threads
-  // rest, this is the last access to the run's memory. True: count_stopped came before.
+  // have stopped, this is the last access to the run's memory. True: count_stopped came before.
   [[nodiscard]] bool stop_for_good() noexcept { return paused_.fetch_add(1, seq_cst) >= stopped_are_counted; }
   // How many threads sleep in the middle of user code. From now on a thread that stops counts itself. Any thread.
   [[nodiscard]] std::int32_t count_stopped() noexcept { return paused_.fetch_add(stopped_are_counted, acq_rel); }

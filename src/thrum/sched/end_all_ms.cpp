@@ -1,4 +1,4 @@
-// The end of a run (T02, T03): every thread except the caller's comes to rest.
+// The end of a run (T02, T03): every thread except the caller's ends or is stopped.
 //
 //   the thread                                                      what happens to it
 //   is idle, is the timekeeper, or waits for a P on its way         it is woken, and ends
@@ -37,7 +37,7 @@
 namespace thrum::rt {
 namespace {
 
-// Most threads come to rest within microseconds. Only threads that do not are signalled, and repeatedly while they are
+// Most threads end or stop within microseconds. Only threads that do not are signalled, and repeatedly while they are
 // where they must not be stopped.
 constexpr std::int64_t first_signal_after_ns = 1'000'000;
 constexpr std::int64_t next_signal_after_max_ns = 2'000'000;
@@ -149,18 +149,18 @@ int signal_all_that_compute(Sched& s, M const* caller) noexcept {
   return count;
 }
 
-void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
+void wait_until_all_have_stopped(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t now_ns = os::monotonic_ns();
   std::int64_t const until_ns = now_ns + patience_ns;
   std::int64_t interval_ns = first_signal_after_ns;
   std::int64_t next_signal_ns = now_ns + interval_ns;
   os::short_wait wait;
   int signals_due = s.options.async_preemption ? signals_min : 0;
-  for (; !all_ms_rest(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
+  for (; !all_ms_have_stopped(s) && (now_ns < until_ns || signals_due > 0); now_ns = os::monotonic_ns()) {
     if (now_ns >= next_signal_ns) {
       {
         os::lock_guard const guard(s.lock);
-        take_back_from_calls_locked(s);  // a thread that does not rest may wait for such a P
+        take_back_from_calls_locked(s);  // a thread that has not stopped may wait for such a P
       }
       if (s.options.async_preemption) static_cast<void>(signal_all_that_compute(s, nullptr));
       --signals_due;
@@ -172,7 +172,7 @@ void wait_until_all_rest(Sched& s, std::int64_t patience_ns) noexcept {
 }
 
 // A goroutine that the run leaves behind may be inside the runtime at this moment, in a primitive that outlives the
-// run. It leaves the runtime, or comes to rest, within microseconds of its thread's time. But on a busy machine the
+// run. It leaves the runtime, or sleeps for good, within microseconds of its thread's time. But on a busy machine the
 // thread may wait long for a CPU, and the next run must not begin before that (sync/stamp.h, rule 3). A goroutine that
 // enters the runtime after this finds that its run leaves it behind. Foreign threads are not told that the run is over
 // before all are out, because they would drop the flags of goroutines that are still inside.
@@ -211,9 +211,10 @@ M* find_m0_locked(Sched const& s) noexcept {
   return m;
 }
 
-// Whether all threads rest except the caller's, whose goroutine has called exit(). Unlike at the end of a run, M0 may
-// be in user code. It is not counted in threads_left(), but it is counted as stopped if it was paused or stopped there.
-bool all_others_rest(Sched& s) noexcept {
+// Whether all threads have ended or stopped except the caller's, whose goroutine has called exit(). Unlike at the end
+// of a run, M0 may be in user code. It is not counted in threads_left(), but it is counted as stopped if it was paused
+// or stopped there.
+bool all_others_have_stopped(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);
   M const* const m0 = find_m0_locked(s);
   bool const m0_is_at_work = m0 != nullptr && m0->status != m_status::waits_for_end;
@@ -222,10 +223,10 @@ bool all_others_rest(Sched& s) noexcept {
 
 }  // namespace
 
-bool all_ms_rest(Sched const& s) noexcept { return s.end.threads_left() == s.ms.stopped(); }
+bool all_ms_have_stopped(Sched const& s) noexcept { return s.end.threads_left() == s.ms.stopped(); }
 
 bool is_active_inside(M const& m) noexcept {
-  if (!m.in_runtime.load(acquire) || m.rests_inside.load(relaxed)) return false;
+  if (!m.in_runtime.load(acquire) || m.sleeps_inside.load(relaxed)) return false;
   os::lock_guard const guard(m.sched.lock);
   return !m.is_paused();
 }
@@ -242,7 +243,7 @@ void stop_all_but(M& exiting) noexcept {
   std::int64_t next_look_ns = os::monotonic_ns() + look_every_ns;
   int in_vain = 0;
   os::short_wait wait;
-  for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; !all_others_rest(s);) {
+  for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; !all_others_have_stopped(s);) {
     std::int64_t const now_ns = os::monotonic_ns();
     if (now_ns >= until_ns || in_vain == looks_in_vain_max) break;
     if (is_first && now_ns >= next_look_ns) {
@@ -252,7 +253,7 @@ void stop_all_but(M& exiting) noexcept {
     }
     wait.pause();
   }
-  if (signals && !malloc_cannot_be_told(s) && !all_others_rest(s)) {
+  if (signals && !malloc_cannot_be_told(s) && !all_others_have_stopped(s)) {
     for_each_thread(s, &exiting, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
   }
 }
@@ -267,8 +268,8 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
   if (world_is_kept) s.world.give_back();  // the threads that wait for the right see that the run is over
   if (!is_first) return {};                // exit() on a goroutine has stopped the others
   to_end.wake_all();
-  wait_until_all_rest(s, patience_ns);
-  if (!all_ms_rest(s)) wait_for_ms_inside(s);
+  wait_until_all_have_stopped(s, patience_ns);
+  if (!all_ms_have_stopped(s)) wait_for_ms_inside(s);
   std::int32_t const asleep = s.ms.count_stopped();
   int const left = s.end.threads_left();
   Sched::threads_asleep_for_good.fetch_add(asleep, relaxed);

@@ -83,9 +83,9 @@ bool goes_on_exiting(M& m) noexcept {
 void wait_for_other_ps(M& m, os::note& done) noexcept {
   constexpr std::int64_t patience_ns = 1'000'000'000;
   if (!exits(m)) {
-    m.rests_inside.store(true, relaxed);  // relaxed: it and the next store only tell how long to wait for this thread
+    m.sleeps_inside.store(true, relaxed);  // relaxed: it and the next store only tell how long to wait for this thread
     done.sleep();
-    m.rests_inside.store(false, relaxed);
+    m.sleeps_inside.store(false, relaxed);
   } else if (!done.sleep_for(patience_ns)) {
     report_wait("for all processors");
   }

@@ -220,7 +220,7 @@ search_result find_runnable(M& m) noexcept {
     }
     os::chaos_point("find_runnable.gave_up");
     if (take_p_back(s, m)) continue;
-    if (!stop_m(m)) return {};
+    if (!rest_until_p(m)) return {};
   }
 }
 

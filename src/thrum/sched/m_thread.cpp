@@ -40,7 +40,7 @@ bool begin(M& m) noexcept {
   enter_runtime(m);
   s.lock.acquire();
   s.ms.has_started(m);
-  if (m.next_p == nullptr) return stop_m_locked(m);
+  if (m.next_p == nullptr) return rest_until_p_locked(m);
   s.lock.release();
   acquire_p(m, *m.next_p);
   return true;

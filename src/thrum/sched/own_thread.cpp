@@ -18,7 +18,7 @@ namespace thrum::rt {
 namespace {
 
 // Sleeps until the goroutine was readied and another M has given its P to this thread. False: the run is over.
-bool rest_in_place(M& m) noexcept {
+bool sleep_in_place(M& m) noexcept {
   Sched& s = m.sched;
   bool is_over = false;
   {
@@ -30,7 +30,7 @@ bool rest_in_place(M& m) noexcept {
     if (is_over) {
       s.ms.dismiss(m);
     } else if (!has_its_turn) {
-      s.ms.rest_in_place(m);
+      s.ms.sleep_in_place(m);
       check_deadlock_locked(s);
     }
   }
@@ -76,7 +76,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
         os::chaos_point("own_thread.committed");
         hand_off(of.m.sched, *std::exchange(of.m.p, nullptr));
         do_pending_watch_check(of.m);
-        of.goes_on = rest_in_place(of.m);
+        of.goes_on = sleep_in_place(of.m);
       },
       &rest);
   if (!rest.goes_on) leave_goroutine_behind(m);

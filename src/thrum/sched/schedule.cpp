@@ -66,7 +66,7 @@ void schedule_until_end(M& m) noexcept {
     if (m.ends_with_goroutine) return give_up_own_thread(m);
     if (m.stands_in && m.p != nullptr && m.brought == nullptr) [[unlikely]]
       stand_back(m);
-    if (m.p == nullptr && !stop_m(m)) return;  // its P went with a system call, or to another thread
+    if (m.p == nullptr && !rest_until_p(m)) return;  // its P went with a system call, or to another thread
     search_result next = take_handed(m);
     if (!next) next = find_runnable(m);
     if (!next) return;

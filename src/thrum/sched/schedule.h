@@ -8,8 +8,8 @@
 namespace thrum::rt {
 
 // The search in the order of S10. Runs on g0. If it finds nothing, m gives its P up, rests, and searches again when it
-// has a P (stop_m in threads.h). The result is a goroutine, or an M that wants a P. If it is false, the thread must
-// end, because the run is over or because sysmon has let this M go. Defined in find_runnable.cpp.
+// has a P (rest_until_p in threads.h). The result is a goroutine, or an M that wants a P. If it is false, the thread
+// must end, because the run is over or because sysmon has let this M go. Defined in find_runnable.cpp.
 [[nodiscard]] search_result find_runnable(M& m) noexcept;
 
 // The work stealing of that search: four rounds over all Ps in random order. Some work is taken only in the last round:

@@ -20,8 +20,8 @@ namespace thrum::rt {
 
 namespace {
 
-// Called with sched.lock held; releases it. m sleeps in the idle list.
-void rest_until_started(M& m) noexcept {
+// Called with sched.lock held; releases it. m becomes idle and sleeps until it gets a P or has to end.
+void rest_as_idle(M& m) noexcept {
   Sched& s = m.sched;
   s.ms.rest(m, os::monotonic_ns());
   rouse_timekeeper_without_task(s);
@@ -80,12 +80,12 @@ void hand_off(Sched& s, P& p) noexcept {
   static_cast<void>(ensure_all_is_watched(s));
 }
 
-bool stop_m(M& m) noexcept {
+bool rest_until_p(M& m) noexcept {
   m.sched.lock.acquire();
-  return stop_m_locked(m);
+  return rest_until_p_locked(m);
 }
 
-bool stop_m_locked(M& m) noexcept {
+bool rest_until_p_locked(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
   end_stand_in(m);
@@ -98,7 +98,7 @@ bool stop_m_locked(M& m) noexcept {
     }
     timekeeper_task const task = take_the_watch(s, m);
     if (!task) {
-      rest_until_started(m);
+      rest_as_idle(m);
       if (m.is_to_end()) return false;
       acquire_p(m, *m.next_p);
       return true;

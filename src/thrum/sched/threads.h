@@ -18,28 +18,28 @@ namespace thrum::rt {
 // (may_start_m_locked), p goes to the idle list in any case. If the world is being stopped, p stops instead.
 void hand_off(Sched& s, P& p) noexcept;
 
-// m, which holds no P, rests. Returns true when m holds a P: another thread gave it one, m took one for its residents,
-// or m was the timekeeper and its time or an event came. False: the thread must end, because the run is over or because
-// sysmon has let this idle M go.
-[[nodiscard]] bool stop_m(M& m) noexcept;
+// m, which holds no P, rests until it has one. Returns true when m holds a P: another thread gave it one, m took one
+// for its residents, or m was the timekeeper and its time or an event came. False: the thread must end, because the run
+// is over or because sysmon has let this idle M go.
+[[nodiscard]] bool rest_until_p(M& m) noexcept;
 // The same, called with sched.lock held; releases it.
-[[nodiscard]] bool stop_m_locked(M& m) noexcept;
+[[nodiscard]] bool rest_until_p_locked(M& m) noexcept;
 
 // m, which is about to end, leaves its P in the idle list, where for_each_proc finds it.
 void retire_p(M& m) noexcept;
 
 // Ends all Ms except the caller's (sched/end_all_ms.cpp). Ms in user code are asked by the signal to stop there for
-// good. Waits until all have come to rest, for at most `patience_ns`. `world_is_kept` is the result of
+// good. Waits until all have ended or stopped, for at most `patience_ns`. `world_is_kept` is the result of
 // keep_world_running.
 struct end_of_ms {
   int threads_left;  // threads that were stopped in user code, or are in user code or in the kernel
   // All threads_left were stopped. If false, the others stop at their next scheduling point, and what they may touch
   // must be left alone.
-  bool all_rest;
+  bool all_have_stopped;
 };
 [[nodiscard]] end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept;
 // After end_all_ms: whether all threads of Ms have ended or were stopped, perhaps after the time limit.
-[[nodiscard]] bool all_ms_rest(Sched const& s) noexcept;
+[[nodiscard]] bool all_ms_have_stopped(Sched const& s) noexcept;
 
 // Whether m's thread is inside the runtime and will come out of it, or to its end, without any other thread's help.
 // Such a thread may be about to change an object that outlives the run. It may also sleep in the kernel at this moment,

@@ -162,7 +162,7 @@ bool stop_on_g0(M& m) noexcept {
   }
   m.p = nullptr;
   // without a gap, because the thread that starts the world may have no other thread for the P
-  return stop_m_locked(m);
+  return rest_until_p_locked(m);
 }
 
 // A thread that has to wait for another one is at a safe point itself.

@@ -17,7 +17,7 @@ m_status paused_status(M const& m) noexcept {
 
 void stop_if_run_has_ended(M& m) noexcept {
   // The M that took m out of the queue has promised it a P, and m has not counted as paused since then. So either
-  // all_rest saw that, or m sees the end here.
+  // all_ms_have_stopped saw that, or m sees the end here.
   if (m.sched.end.is_seen_in_order()) stop_for_good_if_possible(m);
 }
 
@@ -54,8 +54,8 @@ void stop_for_good_if_possible(M& m) noexcept {
   if (malloc_cannot_be_told(m.sched) || m.is_interrupted_in_libc || was_called_by_libc(m)) return;
   // the P that it left behind, if any, belongs to other threads
   if (m.p == nullptr) m.in_runtime.store(false, release);
-  m.rests_inside.store(true, relaxed);  // relaxed: it only tells that no thread need wait for this one
-  // seq_cst: see stop_if_run_has_ended. If all other threads rest, this is the last access to the run's memory.
+  m.sleeps_inside.store(true, relaxed);  // relaxed: it only tells that no thread need wait for this one
+  // seq_cst: see stop_if_run_has_ended. If all other threads have stopped, this is the last access to the run's memory.
   bool const is_late = m.sched.ms.stop_for_good();
   if (is_late) Sched::threads_asleep_for_good.fetch_add(1, relaxed);
   os::sleep_for_good();
