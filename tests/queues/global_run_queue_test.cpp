@@ -19,7 +19,7 @@ class global_line : public testing::Test {
   entry plain() { return entry::plain(&gs_.emplace_back()); }
   entry on_own_thread() {
     G& g = gs_.emplace_back();
-    g.locked_to = &m();
+    g.only_m = &m();
     return entry::on_own_thread(&g);
   }
   M& m() {
@@ -36,7 +36,7 @@ class global_line : public testing::Test {
   }
   // What has its turn: the goroutine of an entry, or the M that stands for a goroutine on its own thread.
   static void const* who_is(entry e) {
-    return e.is_on_own_thread() ? static_cast<void const*>(e.g()->locked_to) : static_cast<void const*>(e.g());
+    return e.is_on_own_thread() ? static_cast<void const*>(e.g()->only_m) : static_cast<void const*>(e.g());
   }
   void const* pop() {
     return line_.next_is_m() ? static_cast<void const*>(line_.pop_m())
@@ -85,7 +85,7 @@ TEST_F(global_line, T05_the_oldest_that_is_locked_can_be_had_before_its_turn) {
   entry const third = plain();
   entry const fourth = on_own_thread();
   for (entry const e : {first, second, third, fourth}) line_.push(test::push, e);
-  EXPECT_EQ(line_.pop_m(), second.g()->locked_to);
+  EXPECT_EQ(line_.pop_m(), second.g()->only_m);
   EXPECT_EQ(line_.size(), 3U);
   for (entry const e : {first, third, fourth}) EXPECT_EQ(pop(), who_is(e));
   EXPECT_EQ(line_.pop_m(), nullptr);
@@ -104,8 +104,7 @@ TEST_F(global_line, T08_an_m_that_wants_a_p_for_its_residents_has_its_turn_among
   EXPECT_EQ(line_.size(), 6U);
   EXPECT_EQ(pop(), who_is(first));
   EXPECT_TRUE(line_.next_is_m());
-  EXPECT_EQ(line_.pop_m(), third.g()->locked_to)
-      << "of two with the same turn, the one whose thread sleeps in its frames";
+  EXPECT_EQ(line_.pop_m(), third.g()->only_m) << "of two with the same turn, the one whose thread sleeps in its frames";
   EXPECT_EQ(line_.first_for_residents(), &second);
   EXPECT_TRUE(second.wants_p);
   EXPECT_EQ(pop(), &second);

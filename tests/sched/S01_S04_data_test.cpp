@@ -77,7 +77,7 @@ TEST(data_of_G, S01_creation_site_creator_and_entry_function_are_kept) {
     EXPECT_EQ(task.created_by, 1U);
     EXPECT_NE(task.step, nullptr);
     EXPECT_EQ(task.stack_bytes, 0U) << "the runtime's default";
-    EXPECT_EQ(made.load()->locked_to, nullptr);
+    EXPECT_EQ(made.load()->only_m, nullptr);
   });
 }
 

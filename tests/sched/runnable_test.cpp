@@ -144,7 +144,7 @@ TEST_F(one_idle_p, goes_to_the_m_whose_resident_becomes_runnable) {
     fake_gs gs(1);
     G& g = runnable(gs, 0);
     g.is_at_home = true;
-    g.locked_to = &s.m(1);
+    g.only_m = &s.m(1);
     s.m(1).residents = 1;
     make_runnable(s.m(0), g, where);
     EXPECT_TRUE(is_woken(s));

@@ -157,7 +157,7 @@ TEST_P(home, T08_also_the_first_thread_and_one_that_is_locked) {
   run([&] {
     EXPECT_EQ(call_at_home([] { sleep_for(1ms); }), callers);  // M0 is no goroutine's home, but main stays
     EXPECT_FALSE(this_g().detour.is_locked);
-    EXPECT_EQ(this_g().locked_to, nullptr);
+    EXPECT_EQ(this_g().only_m, nullptr);
     call_at_home([] { spawn([] { sleep_for(1ms); }).join(); });  // not on the stack of one that must stay
     spawn([] {
       os_thread_lock const lock;

@@ -44,7 +44,7 @@ TEST_P(locked_threads, LT01_locks_nest) {
     EXPECT_TRUE(this_g().detour.is_locked);
     unlock_os_thread();
     EXPECT_FALSE(this_g().detour.is_locked);
-    EXPECT_EQ(this_g().locked_to, nullptr);
+    EXPECT_EQ(this_g().only_m, nullptr);
     unlock_os_thread();  // one too many does nothing
     EXPECT_EQ(this_g().lock_depth, 0);
   });

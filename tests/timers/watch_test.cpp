@@ -75,7 +75,7 @@ TEST(watch, S27_a_p_that_goes_to_a_paused_goroutine_does_not_end_the_watch) {
   make_idle_without_m(s, 2);
   std::int64_t const when_ns = set_timer(s, gs[0]);
   G& paused = gs[1];
-  paused.locked_to = &s.m(1);
+  paused.only_m = &s.m(1);
   {
     os::lock_guard const guard(s->lock);
     s->ms.queue(s.m(1), m_status::paused);

@@ -30,7 +30,7 @@ void G::await_end_of_scan() noexcept {
 }
 
 void G::begin_ready_time() noexcept {
-  if (detour.is_locked || locked_to != nullptr) return;
+  if (detour.is_locked || only_m != nullptr) return;
   runnable_since_ns = os::monotonic_ns();
   detour.is_timed = 1;
 }

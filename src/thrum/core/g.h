@@ -85,9 +85,9 @@ struct alignas(cache_line_bytes) G {
   void* wake_parameter = nullptr;  // what the waker passes to the goroutine that it wakes
   void* locals = nullptr;          // the values of thrum::local<T>
   char* name = nullptr;            // set by this_goroutine::set_name
-  // The only M on which it may continue, because it is locked to that M, is at home there, or that M's thread sleeps in
-  // its frames. It is set for locked, paused and resident goroutines, and not only for those of lock_os_thread.
-  M* locked_to = nullptr;
+  // The only M on which it may continue: it is locked to that M or at home there, or that M's thread sleeps in its
+  // frames. nullptr: any M may run it. detour.is_locked tells whether the goroutine is locked.
+  M* only_m = nullptr;
   void* exit = nullptr;  // the unwinding that goexit started
   // When the wait began: exactly, if it waits for a mutex (written by the goroutine). Otherwise, with g_attend::aged, a
   // time by which it had begun (written by sysmon).

@@ -76,7 +76,7 @@ class global_run_queue {
   // In the place of an entry on its own thread stands the M of that thread.
   void push(push_key, entry e) noexcept {
     if (e.is_on_own_thread()) {
-      M& m = *e.g()->locked_to;
+      M& m = *e.g()->only_m;
       m.turn = came_;
       in_frames_.push_back(m);
     } else {
@@ -88,7 +88,7 @@ class global_run_queue {
   // Puts e before all others.
   void push_front(push_key, entry e) noexcept {
     if (e.is_on_own_thread()) {
-      M& m = *e.g()->locked_to;
+      M& m = *e.g()->only_m;
       m.turn = went_;
       in_frames_.push_front(m);
     } else {

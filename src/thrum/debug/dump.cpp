@@ -92,12 +92,12 @@ void note_call(Sched const& s, G const& g, goroutine_list::entry_of& e) noexcept
 
 std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexcept {
   auto const status = g.status.load(relaxed);
-  bool const is_foreign = g.locked_to != nullptr && g.locked_to->is_foreign;
+  bool const is_foreign = g.only_m != nullptr && g.only_m->is_foreign;
   if (g.on == nullptr && !is_foreign) return 0;  // it has no stack yet
   stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
   if (!is_foreign) range = {g.on->low, g.on->top};
-  if (status == g_status::runnable && g.locked_to != nullptr && !g.comes_home && g.locked_to->interrupted != nullptr) {
-    return os::walk_stack_guarded(os::interrupted_registers(g.locked_to->interrupted), range, pcs, max);
+  if (status == g_status::runnable && g.only_m != nullptr && !g.comes_home && g.only_m->interrupted != nullptr) {
+    return os::walk_stack_guarded(os::interrupted_registers(g.only_m->interrupted), range, pcs, max);
   }
   context const* const where = location_of(g);
   return where != nullptr ? os::walk_stack_guarded(registers_of(*where), range, pcs, max) : 0;
@@ -225,7 +225,7 @@ void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
     e.status = g.status.load(relaxed);
     e.reason = g.waits_for;
     e.is_locked = g.detour.is_locked;
-    e.is_foreign = g.locked_to != nullptr && g.locked_to->is_foreign;
+    e.is_foreign = g.only_m != nullptr && g.only_m->is_foreign;
     bool const since_is_known = e.reason == wait_reason::mutex ||
                                 (g.attention.load(acquire) & g_attend::aged) != 0;  // pairs with parked_stacks
     e.waits_for_ns = e.status == g_status::waiting && since_is_known ? now_ns - g.waits_since_ns.load(relaxed) : 0;

@@ -177,7 +177,7 @@ void add_gs(report_text& out, ms_of_gs const& ms_by_g, Sched& s) noexcept {
     if (status == g_status::idle || status == g_status::dead) return;
     bool const waits = status == g_status::waiting;
     out.add("  G%s: status=%d(%s) m=%s lockedm=%s", number_text(&g).text, go_number_of(status), reason_of(g, status),
-            number_text(ms_by_g.m_of(g)).text, number_text(hint_of(g.locked_to)).text);
+            number_text(ms_by_g.m_of(g)).text, number_text(hint_of(g.only_m)).text);
     add_stack(out, g, waits || status == g_status::runnable);
     out.add(" entry=%p creator=%llu createdat=%p", reinterpret_cast<void*>(hint_of(g.task.step)),
             static_cast<unsigned long long>(hint_of(g.task.created_by)), hint_of(g.task.created_at));

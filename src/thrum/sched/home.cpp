@@ -24,7 +24,7 @@ constexpr std::uint8_t for_good = 255;  // a home_depth that is not counted any 
 void stay_home(M& m) noexcept {
   G& g = *m.current;
   if (g.is_at_home) {
-    THRUM_CHECK(g.locked_to == &m);
+    THRUM_CHECK(g.only_m == &m);
     if (g.home_depth != for_good) ++g.home_depth;
   } else if (g.detour.is_locked || m.id == 0 || g.blocking_depth != 0) {
     if (g.home_depth == for_good) return;
@@ -33,7 +33,7 @@ void stay_home(M& m) noexcept {
   } else {
     g.is_at_home = true;
     g.home_depth = 1;
-    g.locked_to = &m;
+    g.only_m = &m;
     ++m.residents;
   }
 }
@@ -51,11 +51,11 @@ void leave_home(M& m) noexcept {
 }
 
 void end_home(M& m, G& g) noexcept {
-  THRUM_CHECK(g.is_at_home && g.locked_to == &m);
+  THRUM_CHECK(g.is_at_home && g.only_m == &m);
   g.is_at_home = false;
   g.home_depth = 0;
   g.lock_depth = 0;
-  g.locked_to = nullptr;
+  g.only_m = nullptr;
   --m.residents;
 }
 
@@ -121,7 +121,7 @@ void ensure_home_runs(Sched& s, M& home) noexcept {
 }  // namespace
 
 void send_home(push_key key, M* by, G& g) noexcept {
-  M& home = *g.locked_to;
+  M& home = *g.only_m;
   g.comes_home = true;
   if (by == &home) {  // that M looks at its queue before it rests
     home.home_queue.push_back(key, g);

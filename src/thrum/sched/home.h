@@ -7,7 +7,7 @@
 // alternatives.
 //
 // Invariants:
-//  1. G::locked_to is the home, from the beginning of the call to its end. A goroutine becomes or ceases to be a
+//  1. G::only_m is the home, from the beginning of the call to its end. A goroutine becomes or ceases to be a
 //     resident of an M only while it runs on that M. Calls nest, and the reasons that keep a goroutine at home need not
 //     end in the order in which they began: a lock of the C library that belongs to the thread keeps its goroutine
 //     there from locking to unlocking (src/posix_locks). So these reasons are counted. A goroutine that ends is not at

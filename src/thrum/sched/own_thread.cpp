@@ -90,7 +90,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
 void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_status as) noexcept {
   G& g = *m.current;
   m.sched.ms.queue(m, as);
-  g.locked_to = &m;
+  g.only_m = &m;
   g.saved.pc = nullptr;  // the context is not valid until sleep_until_its_turn has saved it
   g.transition(from, g_status::runnable);
   locked.put_on_own_thread(g);
@@ -103,7 +103,7 @@ bool sleep_until_its_turn(M& m) noexcept {
   if (m.is_to_end()) return false;
   G& g = *m.current;
   acquire_p(m, *m.next_p);
-  if (!g.keeps_its_m()) g.locked_to = nullptr;
+  if (!g.keeps_its_m()) g.only_m = nullptr;
   g.transition(g_status::runnable, g_status::running);
   return true;
 }

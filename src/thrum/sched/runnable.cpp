@@ -142,7 +142,7 @@ void global_publication::put(G& g) noexcept {
 }
 
 void global_publication::put_on_own_thread(G& g) noexcept {
-  THRUM_DCHECK(g.locked_to != nullptr);
+  THRUM_DCHECK(g.only_m != nullptr);
   put_entry(entry::on_own_thread(&g));
 }
 

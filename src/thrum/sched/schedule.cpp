@@ -74,7 +74,7 @@ void schedule_until_end(M& m) noexcept {
     THRUM_DCHECK(next.wants_p != &m);
     // The M that gets m's P: an M of the global queue, or the M of a locked goroutine that stood in a run queue.
     // nullptr or m itself: the goroutine runs here.
-    M* const its = next.wants_p != nullptr ? next.wants_p : next.g->locked_to;
+    M* const its = next.wants_p != nullptr ? next.wants_p : next.g->only_m;
     if (its == nullptr || its == &m) {
       execute(m, next);
     } else {

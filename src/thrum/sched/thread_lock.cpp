@@ -8,7 +8,7 @@ void undo_all_thread_locks(M& m, G& g) noexcept {
   g.lock_depth = 0;
   g.home_depth = 0;
   g.detour.is_locked = false;
-  g.locked_to = nullptr;
+  g.only_m = nullptr;
   m.suspend_by = m.usual_suspend_mode();
 }
 
@@ -23,7 +23,7 @@ void lock_where_it_is(M& m) noexcept {
   THRUM_CHECK(!g.is_at_home);  // its thread may be home to others: see sched/home.h
   if (g.lock_depth == 0) {
     g.detour.is_locked = true;
-    g.locked_to = &m;
+    g.only_m = &m;
     g.saved.pc = nullptr;  // from here on it is set only while other threads may read the context
     m.suspend_by = suspend_mode::in_place;
   }

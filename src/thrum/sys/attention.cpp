@@ -45,7 +45,7 @@ void entered_to_exit(M& m) noexcept {
   if (comes_back_on_this_thread(m)) return came_back_from(m, seen);
   // The run has ended meanwhile. The goroutine is in its call as before.
   G& g = *m.current;
-  if (!g.keeps_its_m()) g.locked_to = nullptr;
+  if (!g.keeps_its_m()) g.only_m = nullptr;
   if (g.status.load(relaxed) != g_status::runnable) return;
   g.transition(g_status::runnable, g_status::running);
   g.transition(g_status::running, g_status::syscall);

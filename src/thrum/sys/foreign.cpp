@@ -40,7 +40,7 @@ void seat_goroutine(foreign_seat& seat, std::uint64_t id) noexcept {
   g.status.store(g_status::syscall, relaxed);  // published with the M
   g.detour.is_locked = true;
   g.lock_depth = 1;
-  g.locked_to = &seat.m;
+  g.only_m = &seat.m;
   g.blocking_depth = 1;
 }
 

@@ -22,7 +22,7 @@ void stop_if_run_has_ended(M& m) noexcept {
 }
 
 void go_on_without_p(M& m) noexcept {
-  if (!m.current->keeps_its_m()) m.current->locked_to = nullptr;
+  if (!m.current->keeps_its_m()) m.current->only_m = nullptr;
   m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
 }
 
