@@ -127,7 +127,7 @@ void m_pool::make_timekeeper(M& m) noexcept {
 }
 
 bool m_pool::take(M& m) noexcept {
-  bool const sleeps = m.status != m_status::roused;
+  bool const is_to_be_woken = m.status != m_status::roused;
   if (m.status == m_status::idle) {
     remove_from_idle(m);
   } else {
@@ -135,7 +135,7 @@ bool m_pool::take(M& m) noexcept {
     timekeeper_ = nullptr;
   }
   change(m, m_status::awake);
-  return sleeps;
+  return is_to_be_woken;
 }
 
 // --- the end of a run ---

@@ -83,8 +83,8 @@ class m_pool {
   void make_timekeeper(M& m) noexcept;
   void rouse_timekeeper() noexcept { change(*timekeeper_, m_status::roused); }
 
-  // m rests, and is taken for work or wakes up by itself. Returns whether its thread sleeps, so that its note has to be
-  // woken.
+  // m rests, and is taken for work or wakes up by itself. Returns whether its note has to be woken. False: m was
+  // roused, so its note was woken already.
   [[nodiscard]] bool take(M& m) noexcept;
 
   // --- Ms that sleep with a goroutine ---

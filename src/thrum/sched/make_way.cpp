@@ -56,7 +56,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   // A thread is made only after the goroutines that may be paused while they hold a lock of the C library have gone on:
   // see m_with_first_turn_locked. A spare thread takes no P from them.
   if (rested == nullptr && s.ms.count(m_status::paused_in_libc) != 0) return try_later(m, left, true);
-  bool const sleeps = rested != nullptr && take_from_rest_locked(*rested);
+  bool const is_to_be_woken = rested != nullptr && take_from_rest_locked(*rested);
   M& next = rested != nullptr ? *rested : starting_m_locked(s);
   if (rested == nullptr) attend_to(p);  // it may take long until its thread exists
   // From here on the goroutine may run, and its frame, which contains `request`, may be gone.
@@ -71,7 +71,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   os::chaos_point("home.moved");
   if (rested == nullptr) {
     notify_thread_maker(s);
-  } else if (sleeps) {
+  } else if (is_to_be_woken) {
     next.wake_note.wake();
   }
 }

@@ -82,8 +82,8 @@ entry pop_plain(Sched& s, plain_turn whose) noexcept {
 M* resumed(M* m) noexcept {
   if (m == nullptr || m->is_to_end()) return m;  // give_p does not give the P to an M that is to end
   if (m->rests()) {
-    [[maybe_unused]] bool const sleeps = take_from_rest_locked(*m);
-    THRUM_DCHECK(sleeps);  // give_p wakes it. An M that was roused does not sleep, but it is not in the queue either
+    [[maybe_unused]] bool const is_to_be_woken = take_from_rest_locked(*m);
+    THRUM_DCHECK(is_to_be_woken);  // by give_p. An M that was roused is not, but it is not in the queue either
   }
   m->sched.ms.resume(*m);
   return m;

@@ -62,12 +62,12 @@ M& starting_m_locked(Sched& s) noexcept {
 bool may_make_thread_locked(Sched const& s) noexcept { return s.ms.total() < s.threads_max.load(relaxed); }
 
 void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
-  bool const sleeps = take_from_rest_locked(m);
+  bool const is_to_be_woken = take_from_rest_locked(m);
   m.next_p = &p;
   m.spinning = false;
   s.lock.release();
   os::chaos_point("home.promised");
-  if (sleeps) m.wake_note.wake();
+  if (is_to_be_woken) m.wake_note.wake();
 }
 
 namespace {

@@ -28,13 +28,14 @@ inline void end_stand_in(M& m) noexcept {
 [[nodiscard]] bool relieve_timekeeper(Sched& s) noexcept;
 
 // An M that rests. The order is: an M that wants a P for its residents (sched/home.h), an idle M, the timekeeper. The M
-// belongs to the caller, which gives it a P and, if `sleeps` is true, wakes its note. Under sched.lock.
+// belongs to the caller, which gives it a P and, if is_to_be_woken is true, wakes its note. It is false for a
+// timekeeper that was roused, because that M's note was woken already. Under sched.lock.
 struct resting_m {
   M* m = nullptr;
-  bool sleeps = false;
+  bool is_to_be_woken = false;
 };
 [[nodiscard]] resting_m take_resting_m_locked(Sched& s) noexcept;
-// The same for an M that the caller chooses, and that rests. Returns whether it sleeps.
+// The same for an M that the caller chooses, and that rests. Returns whether its note has to be woken.
 [[nodiscard]] bool take_from_rest_locked(M& m) noexcept;
 
 // Under sched.lock: whether an M whose thread is being made can be had for a P, and such an M. It is an M that is

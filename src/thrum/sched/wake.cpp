@@ -92,7 +92,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   s.lock.release();
   if (rested.m == nullptr) {
     notify_thread_maker(s);
-  } else if (rested.sleeps) {
+  } else if (rested.is_to_be_woken) {
     m.wake_note.wake();
   }
 }

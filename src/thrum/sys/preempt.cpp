@@ -66,7 +66,7 @@ heir choose_heir_locked(Sched& s, P& p) noexcept {
 void give_p_to(heir const& next, P& p) noexcept {
   if (next.waited_longest != nullptr) {
     give_p(*next.waited_longest, p);
-  } else if (next.rested.sleeps) {
+  } else if (next.rested.is_to_be_woken) {
     next.rested.m->wake_note.wake();
   }
 }
