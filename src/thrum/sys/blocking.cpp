@@ -254,7 +254,7 @@ void get_p_in_user_code(M& m) noexcept {
   }
   if (how == return_outcome::without_p) {
     if (!sleep_until_its_turn(m)) {
-      go_on_without_p(m);
+      go_on_after_the_end(m);
       return;
     }
     is_back_from_the_queue(m);

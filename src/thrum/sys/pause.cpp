@@ -21,7 +21,7 @@ void stop_if_run_has_ended(M& m) noexcept {
   if (m.sched.end.is_seen_in_order()) stop_for_good_if_possible(m);
 }
 
-void go_on_without_p(M& m) noexcept {
+void go_on_after_the_end(M& m) noexcept {
   if (!m.current->keeps_its_m()) m.current->only_m = nullptr;
   m.attention.store(m_attend::away | m_attend::unannounced, relaxed);
 }

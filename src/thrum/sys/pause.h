@@ -19,7 +19,7 @@ void stop_if_run_has_ended(M& m) noexcept;
 
 // The run is over, and the thread, which slept in a pause, is at a place where it must not be stopped. It goes on until
 // the next signal finds it elsewhere. If it enters the runtime before that, it ends there.
-void go_on_without_p(M& m) noexcept;
+void go_on_after_the_end(M& m) noexcept;
 
 // The run is over, and the thread stays where it is for good. Returns if the thread could hold a lock that the end of
 // the program needs, which is so in three cases:

@@ -108,7 +108,7 @@ void pause(M& m) noexcept {
   if (sleep_until_its_turn(m)) {
     stop_if_run_has_ended(m);
   } else {
-    go_on_without_p(m);
+    go_on_after_the_end(m);
   }
 }
 
