@@ -90,8 +90,9 @@ void keep_on_own_p(M& m, g_list& runnable) noexcept;
 class [[nodiscard]] global_publication {
  public:
   explicit global_publication(Sched& s) noexcept : sched_(s) { s.lock.acquire(); }
-  struct lock_is_held {};
-  global_publication(Sched& s, lock_is_held) noexcept : sched_(s) { s.lock.assert_held(); }
+  // Takes over the lock, which the caller holds, and releases it at the end, like std::adopt_lock.
+  struct adopt_lock {};
+  global_publication(Sched& s, adopt_lock) noexcept : sched_(s) { s.lock.assert_held(); }
   ~global_publication();
   global_publication(global_publication const&) = delete;
   global_publication& operator=(global_publication const&) = delete;

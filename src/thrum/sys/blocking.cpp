@@ -165,7 +165,7 @@ void is_back_from_the_queue(M& m) noexcept {
 
 // m has come back without a P, or after the end. Called with sched.lock held; releases it.
 void queue_if_without_p(M& m, return_outcome how, m_status as) noexcept {
-  global_publication locked(m.sched, global_publication::lock_is_held{});
+  global_publication locked(m.sched, global_publication::adopt_lock{});
   if (how == return_outcome::without_p) queue_on_own_thread(locked, m, g_status::syscall, as);
 }
 

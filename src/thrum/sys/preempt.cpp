@@ -94,7 +94,7 @@ void pause(M& m) noexcept {
   m.p = nullptr;
   p.m = nullptr;
   {
-    global_publication locked(s, global_publication::lock_is_held{});
+    global_publication locked(s, global_publication::adopt_lock{});  // its end releases sched.lock
     queue_on_own_thread(locked, m, g_status::running, paused_status(m));
     if (world_stops) static_cast<void>(stop_if_asked_locked(s, p));
     if (next.rested.m != nullptr) {
