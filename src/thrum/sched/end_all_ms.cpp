@@ -94,7 +94,7 @@ void end_ms_in_place(Sched& s, ms_to_end& to_end) noexcept {
 // just entering or leaving a call keeps its P for the moment.
 void take_back_from_calls_locked(Sched& s) noexcept {
   take_from_calls(s.procs, [&](P& p) {
-    attend_to(p);
+    run_requested_function(p);
     if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
   });
 }

@@ -187,7 +187,7 @@ search_result find_runnable(M& m) noexcept {
         continue;
       }
       if ((wanted & attend::give_up_stacks) != 0) give_up_cached_stacks(p);
-      attend_to(p);
+      run_requested_function(p);
     }
 
     if (m.spinning && m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();  // it was started to search

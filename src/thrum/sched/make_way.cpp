@@ -58,7 +58,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   if (rested == nullptr && s.ms.count(m_status::paused_in_libc) != 0) return try_later(m, left, true);
   bool const is_to_be_woken = rested != nullptr && take_from_rest_locked(*rested);
   M& next = rested != nullptr ? *rested : starting_m_locked(s);
-  if (rested == nullptr) attend_to(p);  // it may take long until its thread exists
+  if (rested == nullptr) run_requested_function(p);  // it may take long until its thread exists
   // From here on the goroutine may run, and its frame, which contains `request`, may be gone.
   m.p = nullptr;
   p.m = nullptr;

@@ -18,7 +18,7 @@ void stop_locked(Sched& s, P& p) noexcept {
 
 }  // namespace
 
-void attend_to(P& p) noexcept {
+void run_requested_function(P& p) noexcept {
   if (take_request(p)) p.sched.safe_points.run_on(p);
 }
 

@@ -1,7 +1,7 @@
 // Requests to a P (P::attention), and what the thread that holds the P does about them.
 //
-// A thread asks all Ps to run a function (sched/safe_point.h) or to stop (sched/world.h). The functions here answer. They
-// wake the thread that asked, and nothing else.
+// A thread asks all Ps to run a function (sched/safe_point.h) or to stop (sched/world.h). The functions here answer.
+// They wake the thread that asked, and nothing else.
 #pragma once
 
 #include "core/sched.h"
@@ -10,9 +10,10 @@ namespace thrum::rt {
 
 using proc_function = safe_point_round::function;
 
-// At a safe point of p: runs the function if p has not run it yet. Called by the P's owner or, for an idle P, by any
-// thread under sched.lock.
-void attend_to(P& p) noexcept;
+// At a safe point of p: serves attend::safe_point, that is, runs the function of for_each_proc if p was asked to and
+// has not run it yet. The other requests are left alone. Called by the P's owner or, for an idle P, by any thread under
+// sched.lock.
+void run_requested_function(P& p) noexcept;
 
 // Whether p has to stop.
 [[nodiscard]] inline bool is_to_stop(P const& p) noexcept {

@@ -12,16 +12,16 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
   acquire_world(m);
   s.safe_points.begin(f, argument, s.procs.size());
   for (auto const& p : s.procs) p->attention.fetch_or(attend::safe_point, release);
-  attend_to(*m.p);
+  run_requested_function(*m.p);
   {
     // An idle P cannot come to a safe point by itself, and cannot stop being idle while this thread holds the lock. A P
     // whose M has no thread yet comes there late, if at all.
     os::lock_guard const guard(s.lock);
     for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
-      attend_to(*p);
+      run_requested_function(*p);
     }
     for (M const* other = s.ms.newest(); other != nullptr; other = other->all_link) {
-      if (other->status == m_status::starting) attend_to(*other->next_p);
+      if (other->status == m_status::starting) run_requested_function(*other->next_p);
     }
   }
   // Nor can a P whose M is in a system call. A P whose M is just entering or leaving one is left to sysmon.

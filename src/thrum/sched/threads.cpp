@@ -65,7 +65,7 @@ void hand_off(Sched& s, P& p) noexcept {
     start_m_locked(s, p, start_as::spinning);
     return;
   }
-  attend_to(p);
+  run_requested_function(p);
   if ((p.attention.load(relaxed) & attend::give_up_stacks) != 0) {
     s.lock.release();
     give_up_cached_stacks(p);
@@ -118,7 +118,7 @@ void retire_p(M& m) noexcept {
   P& p = *m.p;
   m.p = nullptr;
   os::lock_guard const guard(s.lock);
-  attend_to(p);
+  run_requested_function(p);
   if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
 }
 

@@ -83,7 +83,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
       give_p_before_its_turn(s, p, *has_thread, how);
       return;
     }
-    attend_to(p);  // it may take long until its thread exists
+    run_requested_function(p);  // it may take long until its thread exists
   }
   M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
   m.next_p = &p;
@@ -98,7 +98,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
 }
 
 void give_p(M& m, P& p) noexcept {
-  attend_to(p);  // user code may go on with p, without a safe point first
+  run_requested_function(p);  // user code may go on with p, without a safe point first
   p.m = nullptr;
   // The global queue has had its turn. Otherwise an M that wants a P for its residents would serve the global queue
   // first, and give the P to the next such M. The goroutine that resumes also begins a new slice, so an old request to

@@ -171,7 +171,7 @@ void acquire_world(M& m) noexcept {
   os::short_wait wait;
   while (s.world.is_forbidden() || !s.world.try_to_take()) {
     if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
-    attend_to(*m.p);
+    run_requested_function(*m.p);
     if (is_to_stop(*m.p)) {
       wait_in_place(m);
     } else {

@@ -29,7 +29,7 @@ namespace {
 [[gnu::always_inline]] inline P& part_from_p(M& m) noexcept {
   P& p = *m.p;
   if (p.attention.load(relaxed) != 0) [[unlikely]]
-    attend_to(p);
+    run_requested_function(p);
   m.current->transition(g_status::running, g_status::syscall);
   m.p = nullptr;
   os::chaos_point("blocking.left");

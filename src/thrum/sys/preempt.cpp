@@ -192,7 +192,7 @@ void answer_pause_signal(void const* ucontext) noexcept {
   if (may_wait_here && (seen & without_p) == without_p) {
     get_p_in_user_code(*m);
   } else if (has_p) {
-    attend_to(*m->p);  // this does not stop the thread
+    run_requested_function(*m->p);  // this does not stop the thread
     if (may_be_stopped && is_still_asked(*m)) pause(*m);
   }
   m->is_interrupted_in_libc = false;
@@ -212,7 +212,7 @@ void pause_if_still_asked(M& m) noexcept {
   if (m.current == nullptr || is_on_signal_stack(m) || !m.sched.ms_signals.is_in_force()) return;
   enter_runtime(m);
   if (m.sched.end.is_seen()) stop_for_good_if_possible(m);
-  attend_to(*m.p);
+  run_requested_function(*m.p);
   if (is_still_asked(m)) pause(m);
   clear_mark(m);
 }
