@@ -60,7 +60,7 @@ TEST(idle_lists, S13_a_p_that_is_given_up_and_taken_keeps_the_count) {
 TEST(idle_lists, S13_wake_one_starts_an_idle_m_as_a_spinner) {
   bare_sched s(2);
   s.make_idle(1);
-  rt::wake_one(*s);
+  rt::start_spinning_m(*s);
   EXPECT_TRUE(s.m(1).wake_note.is_woken());
   EXPECT_TRUE(s.m(1).spinning);
   EXPECT_EQ(s.m(1).next_p, &s.p(1));
@@ -72,15 +72,15 @@ TEST(idle_lists, S13_while_an_m_spins_no_other_is_woken) {
   bare_sched s(3);
   s.make_idle(1);
   s->spinning.store(1, rt::relaxed);
-  rt::wake_one(*s);
-  rt::wake_if_idle(*s);
+  rt::start_spinning_m(*s);
+  rt::start_m_if_p_is_idle(*s);
   EXPECT_FALSE(s.m(1).wake_note.is_woken());
   EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
 }
 
 TEST(idle_lists, S13_with_no_idle_p_the_count_of_spinners_is_taken_back) {
   bare_sched s(1);
-  rt::wake_one(*s);
+  rt::start_spinning_m(*s);
   EXPECT_EQ(s->spinning.load(rt::relaxed), 0);
 }
 

@@ -45,8 +45,9 @@ search_result take_global_batch(Sched& s, P& p) noexcept {
   return {};
 }
 
-// `next` has its turn before the goroutines in the run queue.
-search_result before_run_queue(P& p, search_result next) noexcept {
+// Returns `next`. If that is a goroutine, it runs before the goroutines in p's run queue, so those are published to
+// other Ms.
+search_result publish_what_waits_behind(P& p, search_result next) noexcept {
   if (next) publish_what_waits(p);
   return next;
 }
@@ -67,7 +68,7 @@ search_result take_polled(Sched& s, M& m) noexcept {
   }
   m.polls_in_vain = 0;
   run_polled(m, runnable);
-  search_result const resident = before_run_queue(*m.p, take_at_home(m));
+  search_result const resident = publish_what_waits_behind(*m.p, take_at_home(m));
   return resident ? resident : take_local(*m.p);
 }
 
@@ -133,7 +134,7 @@ void end_spinning_with_work(Sched& s, M& m) noexcept {
   account_for_spinning(m);
   m.spinning = false;
   s.spinning.fetch_sub(1, seq_cst);
-  wake_if_idle(s);
+  start_m_if_p_is_idle(s);
 }
 
 enum class last_look : std::uint8_t { look_again, sleep, over };
@@ -141,7 +142,7 @@ enum class last_look : std::uint8_t { look_again, sleep, over };
 // The check under the lock: whether the run is over, the global queue has got an entry, or a thread asks for a
 // safe point of this P. That thread looks for idle Ps under the same lock, so either it finds this P idle, or its
 // request is seen here. If none of these holds, the P is given up.
-last_look give_up_p(Sched& s, M& m) noexcept {
+last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (s.end.has_begun()) return last_look::over;
   if (!s.global_queue.empty() || m.p->attention.load(relaxed) != 0) return last_look::look_again;
@@ -152,9 +153,9 @@ last_look give_up_p(Sched& s, M& m) noexcept {
   return last_look::sleep;
 }
 
-// Steps 2 and 3 of the right column of the table of queues (wake.h): the P is given up, so m checks every queue once
-// more. True: m has taken an idle P and searches.
-bool take_p_back(Sched& s, M& m) noexcept {
+// Steps 2 and 3 of the right column of the table of queues (wake.h): m has given its P up, so it checks every queue
+// once more. True: there is work, so m has taken an idle P and searches.
+bool takes_p_if_work_is_left(Sched& s, M& m) noexcept {
   bool const was_spinning = m.spinning;
   if (was_spinning) {
     m.spinning = false;
@@ -195,7 +196,7 @@ search_result find_runnable(M& m) noexcept {
     search_result next = take_turn_of_global(s, p);
     if (s.too_many_are_paused()) set_unstarted_aside(p);
     if (!next) next = take_at_home(m);
-    next = before_run_queue(p, next);
+    next = publish_what_waits_behind(p, next);
     if (!next) next = take_local(p);
     if (!next) next = take_global_batch(s, p);
     if (!next) {
@@ -213,13 +214,13 @@ search_result find_runnable(M& m) noexcept {
     }
 
     if (m.spinning) account_for_spinning(m);
-    switch (give_up_p(s, m)) {
+    switch (give_up_p_unless_wanted(s, m)) {
       case last_look::over: return {};
       case last_look::look_again: continue;
       case last_look::sleep: break;
     }
     os::chaos_point("find_runnable.gave_up");
-    if (take_p_back(s, m)) continue;
+    if (takes_p_if_work_is_left(s, m)) continue;
     if (!rest_until_p(m)) return {};
   }
 }

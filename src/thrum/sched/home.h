@@ -27,10 +27,11 @@
 // Why no wake-up is lost. The table of residents (each numbered step is one critical section under sched.lock):
 //
 //   another thread that readies a resident          the resident's M
-//   1. puts the resident into the inbox, and        1. in give_up_p: gives its P up, unless a resident is runnable
-//      checks whether the M rests. If so, the M     2. when it is about to rest (takes_p_for_residents): rests if no
-//      gets an idle P and is woken. If no P is         resident is runnable. Otherwise it takes an idle P; if no P
-//      idle, the M is put into the global queue        is idle, it is put into the global queue and rests
+//   1. puts the resident into the inbox, and        1. when its search has found nothing (give_up_p_unless_wanted):
+//      checks whether the M rests. If so, the M        gives its P up, unless a resident is runnable
+//      gets an idle P and is woken. If no P is      2. when it is about to rest (takes_p_for_residents): rests if no
+//      idle, the M is put into the global queue        resident is runnable. Otherwise it takes an idle P; if no P
+//                                                      is idle, it is put into the global queue and rests
 //
 // The M checks ready_at_home under sched.lock twice: when it gives its P up and when it is about to rest. A thread that
 // readies a resident between these two finds an M that does not rest, and does nothing more, because the second check

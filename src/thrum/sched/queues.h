@@ -18,7 +18,7 @@ namespace thrum::rt {
 }
 
 // Called by the owner of p: e runs next, and the goroutine that stood in runnext goes to the tail of the run queue.
-// Returns whether one stood there. e is published with seq_cst, so wake_if_idle may follow.
+// Returns whether one stood there. e is published with seq_cst, so start_m_if_p_is_idle may follow.
 //
 // Why that is enough for the goroutine at the tail, too. Its store is a release, and on x86 the load of idle_procs that
 // follows may be done before other threads see the store. (On aarch64 it may not, because stlr and ldar keep their

@@ -19,7 +19,7 @@ void make_unstarted_runnable_by_timer(M& m, G& g) noexcept {
   put_tail(runnable_room::key(), p, entry_of_unstarted(g));
   if (m.current == nullptr) return;  // m runs the timers that are due, and ends with what run_due_timers does
   store_load_fence();
-  wake_if_idle(m.sched);
+  start_m_if_p_is_idle(m.sched);
 }
 
 void make_runnable_globally(M& m, G& g) noexcept {
@@ -29,7 +29,7 @@ void make_runnable_globally(M& m, G& g) noexcept {
     os::lock_guard const guard(m.sched.lock);
     put_global_locked(runnable_room::key(), m.sched, entry::runnable(g));
   }
-  wake_if_idle(m.sched);
+  start_m_if_p_is_idle(m.sched);
 }
 
 void commit_to_global(M& m, G& left, void*) noexcept { make_runnable(m, left, queue_place::global); }
@@ -54,13 +54,13 @@ search_batch::~search_batch() {
   bool const has_work_for_others = m_.p->queue.waiting() > 1;  // more than the goroutine that m itself runs next
   if (!has_work_for_others || m_.sched.procs.size() == 1) return;
   store_load_fence();
-  wake_if_idle(m_.sched);
+  start_m_if_p_is_idle(m_.sched);
 }
 
 void publish_what_waits(P& p) noexcept {
   if (p.queue.size() == 0) return;
   store_load_fence();
-  wake_if_idle(p.sched);
+  start_m_if_p_is_idle(p.sched);
 }
 
 // --- lists ---
@@ -109,11 +109,11 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept {
     for (std::uint32_t i = 0; i < shared; ++i) put_global_locked(key, s, entry::runnable(*runnable.pop_front()));
     to_start = std::min(idle, shared);
   }
-  for (; to_start > 0; --to_start) start_idle_p(s);
+  for (; to_start > 0; --to_start) start_working_m(s);
   if (runnable.empty()) return;
   while (G* const g = runnable.pop_front()) put_tail(key, *m->p, entry::runnable(*g));
   store_load_fence();
-  wake_if_idle(s);
+  start_m_if_p_is_idle(s);
 }
 
 void keep_on_own_p(M& m, g_list& runnable) noexcept {
@@ -128,7 +128,7 @@ global_publication::~global_publication() { release_lock(); }
 
 void global_publication::release_lock() noexcept {
   sched_.lock.release();
-  if (std::exchange(has_to_wake_, false)) wake_if_idle(sched_);
+  if (std::exchange(has_to_wake_, false)) start_m_if_p_is_idle(sched_);
 }
 
 void global_publication::put_entry(entry e) noexcept {
@@ -180,7 +180,7 @@ void let_others_pass_runnext(P& p) noexcept {
   put_tail(runnable_room::key(), p, next);
   if (s.procs.size() == 1) return;
   store_load_fence();
-  wake_if_idle(s);
+  start_m_if_p_is_idle(s);
 }
 
 void set_unstarted_aside(P& p) noexcept {
@@ -205,7 +205,7 @@ void set_unstarted_aside(P& p) noexcept {
     }
   }
   store_load_fence();
-  wake_if_idle(s);
+  start_m_if_p_is_idle(s);
 }
 
 global_turn take_from_global(P& p) noexcept {
@@ -215,7 +215,7 @@ global_turn take_from_global(P& p) noexcept {
   s.lock.release();
   if (turn && turn.wants_p == nullptr && !p.queue.is_empty_to_owner()) {
     store_load_fence();
-    wake_if_idle(s);
+    start_m_if_p_is_idle(s);
   }
   return turn;
 }

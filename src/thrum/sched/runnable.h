@@ -170,7 +170,7 @@ struct runnable_room {
     bool const crowded = put_next(runnable_room::key(), p, entry::runnable(g));
     if (!p.queue.has_thieves()) return;  // there is no other P on which an M could be started
     if (crowded || !may_put_off_waking(p)) {
-      wake_if_idle(m.sched);
+      start_m_if_p_is_idle(m.sched);
     } else {
       ensure_put_off_is_watched(p);
     }
@@ -178,7 +178,7 @@ struct runnable_room {
     put_tail(runnable_room::key(), p, entry::runnable(g));
     if (m.sched.procs.size() == 1) return;
     store_load_fence();
-    wake_if_idle(m.sched);
+    start_m_if_p_is_idle(m.sched);
   }
 }
 
@@ -187,7 +187,7 @@ struct runnable_room {
   g.transition(g_status::dead, g_status::unstarted);
   count(p.counters.created);
   static_cast<void>(put_next(runnable_room::key(), p, entry_of_unstarted(g)));
-  if (p.queue.has_thieves()) wake_if_idle(m.sched);  // otherwise there is no other P
+  if (p.queue.has_thieves()) start_m_if_p_is_idle(m.sched);  // otherwise there is no other P
 }
 
 }  // namespace thrum::rt

@@ -76,7 +76,7 @@ void hand_off(Sched& s, P& p) noexcept {
   if (!work_anywhere(s)) check_deadlock_locked(s);
   rouse_timekeeper_without_task(s);
   s.lock.release();
-  wake_if_work_is_left(s);
+  start_m_if_work_is_left(s);
   static_cast<void>(ensure_all_is_watched(s));
 }
 

@@ -46,7 +46,7 @@
 // - by an M that was the timekeeper, and that finds no idle P when its sleep is over, or was taken to use the last idle
 //   P;
 // - by an M that was started to search on the last idle P and has found work, and by a thread that wanted to start one
-//   and found that P taken (wake_one);
+//   and found that P taken (start_spinning_m);
 // - where a P changes hands and no M comes to the right column (ensure_all_is_watched).
 //
 // If a goroutine waits for a descriptor, the timekeeper sleeps in the poller (sched/poll.h), also if there is no timer.

@@ -11,7 +11,7 @@
 
 namespace thrum::rt {
 
-bool wake_one(Sched& s) noexcept {
+bool start_spinning_m(Sched& s) noexcept {
   std::int32_t none = 0;
   if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return false;
   os::chaos_point("wake.counted");
@@ -29,7 +29,7 @@ bool wake_one(Sched& s) noexcept {
   return true;
 }
 
-void start_idle_p(Sched& s) noexcept {
+void start_working_m(Sched& s) noexcept {
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
   if (p == nullptr) {
@@ -39,9 +39,9 @@ void start_idle_p(Sched& s) noexcept {
   start_m_locked(s, *p, start_as::working);
 }
 
-void wake_if_work_is_left(Sched& s) noexcept {
+void start_m_if_work_is_left(Sched& s) noexcept {
   store_load_fence();
-  if (work_anywhere(s)) wake_if_idle(s);
+  if (work_anywhere(s)) start_m_if_p_is_idle(s);
 }
 
 // --- starting an M ---
@@ -70,7 +70,7 @@ void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
   if (orders_spare) notify_thread_maker(s);
   if (how == start_as::working) return;
   // Other threads may have relied on the M that was to search, for work, for timers and for the poller.
-  wake_if_work_is_left(s);
+  start_m_if_work_is_left(s);
   static_cast<void>(ensure_all_is_watched(s));
 }
 
@@ -125,8 +125,8 @@ bool wake_a_watcher(Sched& s) noexcept {
   s.lock.acquire();
   if (s.ms.timekeeper() == nullptr) {
     s.lock.release();
-    store_load_fence();  // before wake_one checks whether an M spins
-    return wake_one(s);  // that M will find nothing, and become the timekeeper
+    store_load_fence();          // before start_spinning_m checks whether an M spins
+    return start_spinning_m(s);  // that M will find nothing, and become the timekeeper
   }
   bool const was_roused = rouse_timekeeper_if_needed(s);
   s.lock.release();
@@ -134,7 +134,7 @@ bool wake_a_watcher(Sched& s) noexcept {
 }
 
 // Does not check once more whether a P is idle. If the last idle P is taken meanwhile, sysmon must be told, and
-// wake_one or the timekeeper that is woken does so.
+// start_spinning_m or the timekeeper that is woken does so.
 bool ensure_timers_are_watched(Sched& s) noexcept {
   std::int64_t const earliest_ns = earliest_timer(s);
   return s.timekeeper_until_ns.load(seq_cst) > earliest_ns && wake_a_watcher(s);

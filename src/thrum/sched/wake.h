@@ -27,9 +27,9 @@
 // relies on that check. (In Go only spinning Ms check again. Go makes up for that with a flag, and the price is that
 // wakep takes the global lock whenever no M spins. Here a busy machine pays two loads.)
 //
-// wake_one counts the new spinning M before it has a P for it. If there turns out to be no idle P, the count must be
-// taken back *under the lock*. If the lock were released first, a P could go idle in between while another publisher
-// relies on a spinning M that never comes.
+// start_spinning_m counts the new spinning M before it has a P for it. If there turns out to be no idle P, the count
+// must be taken back *under the lock*. If the lock were released first, a P could go idle in between while another
+// publisher relies on a spinning M that never comes.
 //
 // `ready` does not start an M on an idle P for a goroutine that it puts into an empty runnext. The waker usually blocks
 // within a microsecond and then runs that goroutine itself, and starting an M would cost both sides more than that. If
@@ -57,11 +57,11 @@ namespace thrum::rt {
 
 // Starts an M on one idle P, if a P is idle and no M spins. Returns whether it did. Runs on any stack, with or without
 // a P.
-bool wake_one(Sched& s) noexcept;
+bool start_spinning_m(Sched& s) noexcept;
 
 // Starts an M on one idle P as a worker, whether or not an M spins. It is for a batch that is known to need several Ps.
 // Does nothing if no P is idle.
-void start_idle_p(Sched& s) noexcept;
+void start_working_m(Sched& s) noexcept;
 
 // --- starting an M ---
 
@@ -84,8 +84,8 @@ void give_p(M& m, P& p) noexcept;
 
 // Step 3 of the left column of the table of queues. The publication before it was a seq_cst operation or was followed
 // by store_load_fence.
-inline void wake_if_idle(Sched& s) noexcept {
-  if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) wake_one(s);
+inline void start_m_if_p_is_idle(Sched& s) noexcept {
+  if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) start_spinning_m(s);
 }
 
 // Whether a wake-up that will probably turn out to be needless may be put off. `at_once` is the number of wake-ups that
@@ -101,7 +101,7 @@ inline bool may_put_off_waking(P& p) noexcept { return may_put_off(p.wakes_at_on
 // Steps 2 and 3 of the right column of the table of queues, for a thread that puts a P into the idle list or ends a
 // count of spinning on behalf of another thread. It checks the queues, and starts an M on an idle P instead of
 // searching itself.
-void wake_if_work_is_left(Sched& s) noexcept;
+void start_m_if_work_is_left(Sched& s) noexcept;
 
 // --- the watch over timers and the poller: see sched/timekeeper.h ---
 

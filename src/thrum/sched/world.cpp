@@ -127,8 +127,8 @@ stopped_world::~stopped_world() {
   s.world.stopped_for.add(os::monotonic_ns() - began_ns_);
   s.world.give_back();
   auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle_procs.load(relaxed)));
-  for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_idle_p(s);
-  wake_if_work_is_left(s);  // goroutines that were stopped were queued, and others may have become runnable
+  for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_working_m(s);
+  start_m_if_work_is_left(s);  // goroutines that were stopped were queued, and others may have become runnable
   static_cast<void>(ensure_all_is_watched(s));
   // removed Ps have left their stacks to the pool
   if (s.stack_waiters.load(relaxed) != 0) start_stack_waiters(s);

@@ -212,7 +212,7 @@ return_outcome come_back_before_starting_ms(M& m) noexcept {
   if (how != return_outcome::without_p || !take_p_of_starting_m_locked(m)) return how;
   m.sched.lock.release();
   is_back(m, g_status::syscall);
-  wake_if_work_is_left(m.sched);                      // other threads may have relied on that M to search,
+  start_m_if_work_is_left(m.sched);                   // other threads may have relied on that M to search,
   static_cast<void>(ensure_all_is_watched(m.sched));  // and to watch timers and the poller
   return return_outcome::with_p;
 }

@@ -115,7 +115,7 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   if (queue_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
   if (next_stands || queue_is_left) {
     wake([this] {
-      wake_if_idle(sched_);
+      start_m_if_p_is_idle(sched_);
       return false;
     });
   }
