@@ -34,9 +34,9 @@ struct watch {
   watch* next = nullptr;
   ticket its_ticket = 0;
   bool is_in_bucket = false;
-  bool is_armed = false;    // the kernel was asked for an event and none has come since
-  bool is_known = false;    // the kernel knows the number as the file that this call waits for
-  bool is_called = false;   // close has asked the M that polls to wake this call
+  bool is_armed = false;        // the kernel was asked for an event and none has come since
+  bool is_known = false;        // the kernel knows the number as the file that this call waits for
+  bool is_to_be_woken = false;  // the thread that polls next is to wake this call, because of close
   std::uint32_t asked = 0;  // in the first watch of a number: the events that the kernel was asked for, or a superset
 };
 

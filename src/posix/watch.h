@@ -7,7 +7,7 @@
 // its own (core/wait_table.h), with a time limit like any other wait. While it is parked, the call counts in
 // Sched::poll_waiters, so an M or sysmon polls (sched/poll.h).
 //
-//   the waiting call                              the M that fetches events (sched/poll.h)
+//   the waiting call                              the thread that fetches events (sched/poll.h)
 //   1. clears its word                            for each number with an event, under its bucket's lock:
 //   2. for each of its descriptors, under the     1. sets the word of every call that has armed the number for
 //      bucket's lock: enters the bucket, if          this event, and takes the call's goroutine out of the wait
@@ -39,8 +39,8 @@
 //
 // close may be called anywhere: on threads that thrum did not make, which must not wait for a P, in signal handlers,
 // and when a thread ends. So it does not make the calls runnable itself. It notes the bucket and notifies the
-// inner poll, and the M that polls next wakes the calls. close holds the bucket's lock with all signals blocked, so
-// that it is not paused and no signal handler on its own thread waits for that lock. Inside the runtime, where its
+// inner poll, and the thread that polls next wakes the calls. close holds the bucket's lock with all signals blocked,
+// so that it is not paused and no signal handler on its own thread waits for that lock. Inside the runtime, where its
 // thread may hold the lock, close does nothing here.
 //
 // A number that is closed by other means, by stdio for example, marks no call. But when the number is armed the next
@@ -119,10 +119,10 @@ void say_closed(int first, int last, ticket last_ticket) noexcept;
 
 // --- notifications, also for src/posix_locks, which wakes goroutines from any thread ---
 
-// True if the inner poll, by which the polling M is notified, exists. Creates it if necessary. Called inside the
-// runtime.
+// True if the inner poll, by which the thread that polls is notified, exists. Creates it if necessary. Called inside
+// the runtime.
 [[nodiscard]] bool has_inner_poll() noexcept;
-// Sets the function that the polling M calls after each notification (os::notify_inner_poll). f appends the
+// Sets the function that the thread that polls calls after each notification (os::notify_inner_poll). f appends the
 // goroutines to be woken to `runnable`.
 using notify_function = void (*)(std::uint32_t epoch, rt::g_list& runnable) noexcept;
 void on_notify(notify_function f) noexcept;

@@ -80,9 +80,9 @@ extern constinit std::array<fd_bucket, bucket_count> buckets;
 [[nodiscard]] inline std::size_t index_of(int fd) noexcept { return static_cast<unsigned>(fd) % bucket_count; }
 [[nodiscard]] inline fd_bucket& bucket_of(int fd) noexcept { return buckets[index_of(fd)]; }
 
-// One bit for each bucket. It is set if close has called a watch there (watch::is_called).
-inline constexpr std::size_t calls_bits = 64;
-extern constinit std::array<atomic<std::uint64_t>, bucket_count / calls_bits> calls;
+// One bit for each bucket. It is set if close has noted that a call there is to be woken (watch::is_to_be_woken).
+inline constexpr std::size_t bits_per_word = 64;
+extern constinit std::array<atomic<std::uint64_t>, bucket_count / bits_per_word> buckets_to_wake;
 
 // Arms the number for these events. Returns 0 or the errno. Called under the bucket's lock. If the kernel does not know
 // the number as before, the watches that it knew are marked as closed.

@@ -10,19 +10,20 @@ namespace {
 
 bool may_take_locks() noexcept { return is_process_of_waiters() && holds_no_bucket(); }
 
-bool call_waiters(fd_bucket& bucket, int first, int last, ticket last_ticket) noexcept {
+bool note_waiters(fd_bucket& bucket, int first, int last, ticket last_ticket) noexcept {
   os::lock_guard const guard(bucket.lock);
   bool found = false;
   for (watch* one = bucket.first.load(relaxed); one != nullptr; one = one->next) {
     if (one->fd < first || one->fd > last || one->was_closed.load(relaxed)) continue;
     if (one->its_ticket <= last_ticket) one->was_closed.store(true, relaxed);
     one->is_known = false;  // a call that is not marked waits for the file that has the number at its next try
-    one->is_called = true;
+    one->is_to_be_woken = true;
     found = true;
   }
   if (!found) return false;
   auto const index = static_cast<std::size_t>(&bucket - buckets.data());
-  calls[index / calls_bits].fetch_or(std::uint64_t{1} << index % calls_bits, release);  // pairs with wake_called
+  std::uint64_t const bit = std::uint64_t{1} << index % bits_per_word;
+  buckets_to_wake[index / bits_per_word].fetch_or(bit, release);  // pairs with wake_noted
   return true;
 }
 
@@ -32,15 +33,15 @@ void say_closed(int first, int last, ticket last_ticket) noexcept {
   if (first < 0 || first > last) return;
   store_load_fence();  // pairs with enter_if_new: a call that enters looks at the number afterwards
   auto const numbers = static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1;
-  bool is_called = false;
+  bool any_is_noted = false;
   for (std::size_t i = 0; i < bucket_count && i < numbers; ++i) {
     fd_bucket& bucket = buckets[(index_of(first) + i) % bucket_count];
     if (bucket.first.load(acquire) == nullptr) continue;
     if (!may_take_locks()) return;
     signals_blocked const quiet;
-    is_called = call_waiters(bucket, first, last, last_ticket) || is_called;
+    any_is_noted = note_waiters(bucket, first, last, last_ticket) || any_is_noted;
   }
-  if (is_called) os::notify_inner_poll();
+  if (any_is_noted) os::notify_inner_poll();
 }
 
 ticket newest_at(int fd) noexcept {

@@ -1,4 +1,5 @@
-// The inner poll and its notifications: what the M that fetches events does for the calls that wait (posix/watch.h).
+// The inner poll and its notifications: what the thread that fetches events does for the calls that wait
+// (posix/watch.h).
 #include "core/current.h"
 #include "core/poll_table.h"
 #include "os/descriptor_watch.h"
@@ -40,14 +41,14 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
   for_each_armed([&](watch& one) { one.owner->set_word(runnable); });
 }
 
-void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    std::uint64_t noted = calls[i].exchange(0, acquire);  // pairs with call_waiters
+void wake_noted(std::uint32_t epoch, g_list& runnable) noexcept {
+  for (std::size_t i = 0; i < buckets_to_wake.size(); ++i) {
+    std::uint64_t noted = buckets_to_wake[i].exchange(0, acquire);  // pairs with note_waiters
     for (; noted != 0; noted &= noted - 1) {
-      fd_bucket& bucket = buckets[i * calls_bits + static_cast<std::size_t>(__builtin_ctzll(noted))];
+      fd_bucket& bucket = buckets[i * bits_per_word + static_cast<std::size_t>(__builtin_ctzll(noted))];
       os::lock_guard const guard(bucket.lock);
       bucket.for_each(epoch, [&](watch& one) {
-        if (std::exchange(one.is_called, false)) one.owner->set_word(runnable);
+        if (std::exchange(one.is_to_be_woken, false)) one.owner->set_word(runnable);
       });
     }
   }
@@ -61,7 +62,7 @@ void take_all_events(std::uint32_t epoch, g_list& runnable) noexcept {
     count = os::take_watch_events(events);
     for (int i = 0; i < count; ++i) {
       if (events[i].fd == os::watch_notified) {
-        wake_called(epoch, runnable);
+        wake_noted(epoch, runnable);
         if (notify_function const others = other_notify_function.load(acquire))
           others(epoch, runnable);  // pairs with on_notify
       } else {
@@ -78,7 +79,7 @@ constinit atomic<int> process{0};
 void forget_in_child() noexcept {
   if (process.exchange(0, relaxed) == 0) return;  // relaxed: the child has only one thread
   for (fd_bucket& bucket : buckets) new (&bucket) fd_bucket();
-  for (auto& each : calls) each.store(0, relaxed);
+  for (auto& each : buckets_to_wake) each.store(0, relaxed);
 }
 
 [[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;

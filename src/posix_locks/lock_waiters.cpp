@@ -153,14 +153,14 @@ class lock_waiters {
     while (G* const g = taken.pop_front()) runnable.push_back(*g);
   }
 
-  static void wake_if_called(lock_waiter& one, g_list& runnable) noexcept {
-    if (std::exchange(one.is_called_, false)) set_word(one, runnable);
+  static void wake_if_noted(lock_waiter& one, g_list& runnable) noexcept {
+    if (std::exchange(one.is_to_be_woken_, false)) set_word(one, runnable);
   }
   static void wake_anyway(lock_waiter& one, g_list& runnable) noexcept {
     one.is_chosen_ = true;
     set_word(one, runnable);
   }
-  static void call(lock_waiter& one) noexcept { one.is_called_ = true; }
+  static void note(lock_waiter& one) noexcept { one.is_to_be_woken_ = true; }
 
   static bool any_chosen_waits_for(M const& m, address_bucket& bucket, void const* address) noexcept {
     bool any = false;
@@ -206,18 +206,18 @@ class bucket_set {
   std::array<atomic<std::uint64_t>, 2 * buckets_of_each / bits> words_{};
 };
 
-constinit bucket_set called{};      // a waiter there has is_called_ set
+constinit bucket_set with_noted{};  // a waiter there has is_to_be_woken_ set
 constinit bucket_set to_look_at{};  // all waiters there have to be woken and try
 
-// Called by the M that polls, after a notification.
-void wake_called(std::uint32_t epoch, g_list& runnable) noexcept {
+// Called by the thread that polls, after a notification.
+void wake_noted(std::uint32_t epoch, g_list& runnable) noexcept {
   auto const wake_in_each = [&](bucket_set& of, void (*wake)(lock_waiter&, g_list&) noexcept) {
     of.take_each([&](std::size_t index) {
       lock_waiters::visit_in_chunks(
           address_buckets[index], epoch, nullptr, [&](lock_waiter& one) { wake(one, runnable); }, [] {});
     });
   };
-  wake_in_each(called, lock_waiters::wake_if_called);
+  wake_in_each(with_noted, lock_waiters::wake_if_noted);
   wake_in_each(to_look_at, lock_waiters::wake_anyway);
 }
 
@@ -242,7 +242,7 @@ void forget_in_child() noexcept {
   if (!buckets_are_used.load(relaxed)) return;
   buckets_are_used.store(false, relaxed);
   for (address_bucket& bucket : address_buckets) new (&bucket) address_bucket();
-  called.clear();
+  with_noted.clear();
   to_look_at.clear();
   forget_owners_in_child();
 }
@@ -266,7 +266,7 @@ bool lock_waiter::enter() noexcept {
   rt::enter_runtime(m);
   bool const can_be_woken = has_inner_poll();
   if (can_be_woken) {
-    on_notify(wake_called);
+    on_notify(wake_noted);
     os::lock_guard const guard(bucket_.lock);
     lock_waiters::enter(*this);
     store_load_fence();  // pairs with was_unlocked, and with unlocked_unseen
@@ -278,7 +278,7 @@ bool lock_waiter::enter() noexcept {
 
 void lock_waiter::forget_choice() noexcept {
   is_chosen_ = false;
-  is_called_ = false;
+  is_to_be_woken_ = false;
   wait_bucket& bucket = run_.waiters.bucket_of(&is_set_);
   bucket.acquire();
   is_set_ = false;
@@ -365,18 +365,18 @@ void choose_all_and_ready(address_bucket& bucket, void const* address) noexcept 
   leave_runtime(m);
 }
 
-bool choose_and_call(address_bucket& bucket, void const* address, how_many count) noexcept {
+bool choose_and_note(address_bucket& bucket, void const* address, how_many count) noexcept {
   signals_blocked const quiet;
   bool any = false;
-  auto const call = [&](lock_waiter& one) {
-    lock_waiters::call(one);
+  auto const note = [&](lock_waiter& one) {
+    lock_waiters::note(one);
     any = true;
   };
   if (count == how_many::all) {
-    lock_waiters::choose_all(bucket, address, lock_waiters::live_run, call, [] {});
+    lock_waiters::choose_all(bucket, address, lock_waiters::live_run, note, [] {});
   } else {
     os::lock_guard const guard(bucket.lock);
-    lock_waiters::choose_one(bucket, address, lock_waiters::live_run, call);
+    lock_waiters::choose_one(bucket, address, lock_waiters::live_run, note);
   }
   return any;
 }
@@ -396,8 +396,8 @@ THRUM_OPAQUE void choose_slow(void const* address, waited_object what, how_many 
     if (!holds_no_bucket()) {
       to_look_at.add(bucket);
       os::notify_inner_poll();
-    } else if (choose_and_call(bucket, address, count)) {
-      called.add(bucket);
+    } else if (choose_and_note(bucket, address, count)) {
+      with_noted.add(bucket);
       os::notify_inner_poll();
     }
   }

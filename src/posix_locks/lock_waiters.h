@@ -50,8 +50,8 @@
 //
 // A goroutine in user code that chooses a waiter makes it ready itself. Any other thread that chooses may be one that
 // must not wait for a P, in a signal handler, or about to end. As close does (posix/watch.h), it marks the waiter with
-// signals blocked and notifies the inner poll, and the M that polls wakes the waiter. Inside the runtime, where the
-// thread may hold the bucket's lock, it only notes the bucket. Then all waiters in that bucket are woken and try.
+// signals blocked and notifies the inner poll, and the thread that polls wakes the waiter. Inside the runtime, where
+// the thread may hold the bucket's lock, it only notes the bucket. Then all waiters in that bucket are woken and try.
 //
 // Condition variables have buckets of the same kind. A goroutine enters, unlocks the mutex, parks until it is chosen,
 // and locks the mutex. A thread that changes what the goroutine waits for does so under the mutex, so after that
@@ -154,7 +154,7 @@ class lock_waiter {
   std::uint64_t number_ = 0;  // how many waiters had entered the bucket when this one had
   bool is_in_bucket_ = false;
   bool is_chosen_ = false;
-  bool is_called_ = false;  // the M that polls has to wake it
+  bool is_to_be_woken_ = false;  // the thread that polls next is to wake it
   // The word on which it parks. It is accessed under the lock of its bucket in the wait table. It is aligned like a
   // word, because other addresses are those of locks (sync/lock_holders.h).
   alignas(8) bool is_set_ = false;
