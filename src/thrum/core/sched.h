@@ -68,7 +68,8 @@ struct settings {
 };
 
 // While many goroutines are paused, the global queue serves the paused ones first. This says which plain entries the
-// next turn may be for instead: none, only goroutines that have started, or all. See sys/preempt.h.
+// next turn may be for instead: none, only goroutines that have started, or all. See sys/preempt.h. A plain entry is a
+// goroutine that any M may run (core/global_run_queue.h).
 enum class plain_turn : std::uint8_t { none, started_only, all };
 
 struct Sched {

@@ -44,9 +44,9 @@ constexpr std::uint32_t m_edges[] = {
     /* starting           */ bits(m::awake, m::starting_without_p),
     // threadless: the thread could not be made
     /* starting_without_p */ bits(m::awake, m::starting, m::threadless),
-    // resuming: its goroutine was readied before the thread came to sleep, or it was called and has just been taken
-    // from rest; dismissed: it was taken from rest, or comes to rest after the end of the run; threadless: a foreign
-    // thread has ended
+    // resuming: its goroutine was readied before the thread came to sleep, or it has just been taken from rest and
+    // out of the global queue, to get a P for its residents; dismissed: it was taken from rest, or comes to rest after
+    // the end of the run; threadless: a foreign thread has ended
     /* awake              */
     bits(m::idle, m::timekeeper, m::in_place, m::queued, m::paused, m::paused_in_libc, m::resuming, m::waits_for_end,
          m::dismissed, m::let_go, m::threadless),

@@ -53,7 +53,8 @@ search_result publish_what_waits_behind(P& p, search_result next) noexcept {
 }
 
 // Polls the network without blocking. Each poll costs a system call, so after four empty polls in a row this M polls
-// only on every eighth search. No event is missed: an M that finds no work anywhere blocks in the poller.
+// only on every eighth search. No event is missed, because an M that finds no work rests, and the timekeeper blocks in
+// the poller.
 constexpr std::uint32_t polls_in_vain_max = 4;
 constexpr std::uint32_t polls_left_out = 8;
 

@@ -38,10 +38,10 @@
 // sees the resident. If the M's own thread readies the resident, no lock is needed, because that thread makes both
 // checks later.
 //
-// An M in the global queue wants a P (M::wants_p): it stands there until another M gives it one. It is work like any
-// other, so no P goes idle beside it (wake.h), and the M that takes it from the queue gives it its own P. It leaves the
-// queue when it gets a P in another way, when it is roused as the timekeeper, because it then comes to step 2 by
-// itself, and when the run ends.
+// An M with runnable residents and no P stands in the global queue, as an M that is paused does (M::wants_p), until
+// another M gives it a P. It is work like any other, so no P goes idle beside it (wake.h), and the M that takes it from
+// the queue gives it its own P. It leaves the queue when it gets a P in another way, when it is roused as the
+// timekeeper, because it then comes to step 2 by itself, and when the run ends.
 //
 // Why a P does not go round among the Ms that want one for their residents. An M that gives its P to such an M may
 // itself want one a moment later. So the turn in which the M was found in the queue ends with that (P::tick), and the

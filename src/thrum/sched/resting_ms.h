@@ -8,8 +8,8 @@
 
 namespace thrum::rt {
 
-// If m, which rests, stands in the global queue for a P (M::wants_p), takes it out, because it gets a P in another way,
-// is roused or has to end.
+// If m, which rests, stands in the global queue to get a P for its residents (M::wants_p), takes it out, because it
+// gets a P in another way, is roused or has to end.
 inline void leave_global_queue(Sched& s, M& m) noexcept {
   if (!m.wants_p) [[likely]]
     return;
@@ -47,9 +47,9 @@ struct resting_m {
 [[nodiscard]] bool thread_is_available_locked(Sched const& s) noexcept;
 
 // Under sched.lock: whether start_m_locked should be called. At the limit of threads a P stays idle, instead of ending
-// the program, if threads that were preempted can use it. These are the threads that are paused and those that compute
-// without a P: they take an idle P as soon as they enter the runtime or the signal reaches them (T05). If there are
-// more idle Ps than such threads, the program needs more threads than it may have, whatever these threads do.
+// the program, if threads that were preempted can use it (T05). Paused threads get an idle P when their turn comes.
+// Those that compute without a P take one when they enter the runtime or the signal reaches them. If there are more
+// idle Ps than such threads, the program needs more threads than it may have, whatever these threads do.
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
 // Gives p to m, which rests, and wakes it. Called with sched.lock held; releases it.

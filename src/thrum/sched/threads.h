@@ -1,7 +1,8 @@
 // Ms and Ps that part: handing a P off, an M without a P coming to rest, and the end of all Ms (Go's handoffp, stopm;
 // S22, S31).
 //
-// Ms are reused. An M without a P rests: as the timekeeper, or in the idle list on its note.
+// Ms are reused. An M that has no P and finds no work rests: as the timekeeper, or in the idle list on its note.
+// docs/internals.md describes how an M rests and is woken.
 #pragma once
 
 #include "core/sched.h"

@@ -100,9 +100,9 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
 void give_p(M& m, P& p) noexcept {
   run_requested_function(p);  // user code may go on with p, without a safe point first
   p.m = nullptr;
-  // The global queue has had its turn. Otherwise an M that wants a P for its residents would serve the global queue
-  // first, and give the P to the next such M. The goroutine that resumes also begins a new slice, so an old request to
-  // pause does not match schedtick.
+  // The turn in which m was found in the global queue ends here. Otherwise m, if it wants p for its residents, would
+  // serve the global queue first and give p to the next such M. The goroutine that resumes also begins a new slice, so
+  // an old request to pause does not match schedtick.
   p.tick();
   Sched& s = p.sched;
   {

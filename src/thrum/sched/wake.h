@@ -98,9 +98,9 @@ inline bool may_put_off(atomic<std::uint32_t>& at_once) noexcept {
 }
 inline bool may_put_off_waking(P& p) noexcept { return may_put_off(p.wakes_at_once); }
 
-// Steps 2 and 3 of the right column of the table of queues, for a thread that puts a P into the idle list or ends a
-// count of spinning on behalf of another thread. It checks the queues, and starts an M on an idle P instead of
-// searching itself.
+// Steps 2 and 3 of the right column of the table of queues, for a thread that puts a P into the idle list, or that
+// takes back the count of a spinning M which will not come. It checks the queues, and starts an M on an idle P instead
+// of searching itself.
 void start_m_if_work_is_left(Sched& s) noexcept;
 
 // --- the watch over timers and the poller: see sched/timekeeper.h ---

@@ -1,10 +1,10 @@
 // Preemption of goroutines that do not come to the scheduler by themselves (S18, S19; T01, T03 to T06, T15).
 //
-// C++ has no safe points. At an arbitrary instruction a goroutine cannot leave its stack, because it may be in the
-// middle of an access to a thread-local, or hold a lock of the C library. So thrum pauses the thread instead of leaving
-// the stack. The thread puts its M into the global queue (core/global_run_queue.h), gives the P to another M and sleeps
-// until the goroutine's turn comes. The M that takes this M from the queue gives its P to it. The thread sleeps in the
-// signal handler, or where its goroutine leaves the runtime.
+// C++ code has no safe points of its own. At an arbitrary instruction a goroutine cannot leave its stack, because it
+// may be in the middle of an access to a thread-local, or hold a lock of the C library. So thrum pauses the thread
+// instead of leaving the stack. The thread puts its M into the global queue (core/global_run_queue.h), gives the P to
+// another M and sleeps until the goroutine's turn comes. The M that takes this M from the queue gives its P to it. The
+// thread sleeps in the signal handler, or where its goroutine leaves the runtime.
 //
 // Invariants:
 //  1. The handler acts only if the M's mark is clear, because the thread then holds no lock of the runtime. Otherwise
@@ -20,7 +20,8 @@
 //       requests, or after 3 if the world is to stop (slice_watch::ask). A thread that wants its lock then sleeps in
 //       the kernel, so sysmon gives that thread's P to the paused goroutine (T05).
 //     - In the vDSO, where loops over the clock are found, the second request pauses the thread, because few programs
-//       read the clock with a lock held.
+//       read the clock with a lock held. A thread that computes without a P waits for one there at the first request.
+//       In both cases it counts as paused in the C library (paused_status).
 //  3. While the thread is in a signal handler of the program, or in a section that blocks a signal, on whichever stack,
 //     the handler only sets m_attend::pause. It recognises both by an interrupted mask that is not the mask of all Ms,
 //     or by a stack pointer that lies on the signal stack. A signal handler that has interrupted the runtime on another
