@@ -6,8 +6,10 @@
 #include "net/connect.h"
 #include "net/io_call.h"
 #include "os/clock.h"
+#include "os/futex.h"
 #include "os/lock.h"
 #include "os/note.h"
+#include "os/process.h"
 #include "sched/park.h"
 #include <thrum/blocking.h>
 #include <thrum/chan.h>
@@ -257,6 +259,54 @@ void on_goroutine(lookup& its, std::int64_t until_ns) {
   }
 }
 
+// Limits the number of threads that are made for lookups, in the process. Foreign threads take places, and the threads
+// that are made for them give the places back. The order is that of the kernel's futex, and a caller that has just come
+// may be before those that wait.
+class thread_limit {
+ public:
+  // Waits for a place, on a foreign thread. Returns false if the time was over first.
+  [[nodiscard]] bool enter_by(std::int64_t until_ns) noexcept {
+    watch_forks();
+    std::uint32_t seen = in_use_.load(relaxed);
+    for (;;) {
+      if (seen < lookups_max) {
+        // acquire, release: the usual pair of a semaphore, although the places protect no data
+        if (in_use_.compare_exchange_weak(seen, seen + 1, acquire, relaxed)) return true;
+        continue;
+      }
+      // seq_cst: either leave() sees the waiter, or the kernel sees what leave() has written
+      waiters_.fetch_add(1, seq_cst);
+      os::wait_result const how = os::futex_wait_until(in_use_, seen, until_ns);
+      waiters_.fetch_sub(1, relaxed);
+      seen = in_use_.load(relaxed);
+      if (how == os::wait_result::timed_out && seen >= lookups_max) return false;
+    }
+  }
+
+  void leave() noexcept {
+    in_use_.fetch_sub(1, seq_cst);  // pairs with enter_by
+    if (waiters_.load(seq_cst) != 0) os::futex_wake(in_use_, 1);
+  }
+
+ private:
+  // A child of fork has neither the threads nor the waiters. If there is no memory for the entry, they keep their places
+  // in the child.
+  static void watch_forks() noexcept;
+
+  atomic<std::uint32_t> in_use_{0};
+  atomic<std::uint32_t> waiters_{0};
+};
+constinit thread_limit threads;
+
+void thread_limit::watch_forks() noexcept {
+  static constinit atomic<bool> is_done{false};
+  if (is_done.exchange(true, relaxed)) return;  // relaxed: the C library orders the entry
+  static_cast<void>(os::call_in_children_of_fork([]() noexcept {
+    threads.in_use_.store(0, relaxed);  // relaxed: the child has one thread
+    threads.waiters_.store(0, relaxed);
+  }));
+}
+
 // Shared by a thread that is made for the lookup and the caller, which may return before the lookup ends.
 struct threads_lookup : lookup {
   threads_lookup(std::string of, std::uint16_t at) : lookup{std::move(of), at} {}
@@ -266,14 +316,23 @@ struct threads_lookup : lookup {
 void on_thread(lookup& its, std::int64_t until_ns) {
   if (until_ns == never_poll) return its.perform();
   auto const shared = std::make_shared<threads_lookup>(its.name, its.port);
+  if (!threads.enter_by(until_ns)) {
+    its.error = std::make_error_code(std::errc::timed_out);
+    return;
+  }
   try {
     std::thread([shared] {
       shared->perform_alone();
+      threads.leave();
       shared->done.wake();
     }).detach();
   } catch (std::system_error const& refused) {  // the system refuses a new thread
+    threads.leave();
     its.error = refused.code();
     return;
+  } catch (...) {  // no memory
+    threads.leave();
+    throw;
   }
   if (shared->done.sleep_until(until_ns)) {
     its.found = std::move(shared->found);

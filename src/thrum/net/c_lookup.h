@@ -7,9 +7,10 @@
 //  - A caller with a time limit leaves the call to a new goroutine, and returns when its time is over. The late lookup
 //    continues and keeps its turn until it ends. Its answer is dropped.
 //
-// A foreign thread is not counted, because it blocks a thread of the program and not one of thrum's. If it has a time
-// limit, it leaves the call to a new thread. It does not wait for a goroutine, because the thread could not continue if
-// the run ended while it waits inside the runtime.
+// A foreign thread without a time limit is not counted, because it blocks a thread of the program and not one of
+// thrum's. If it has a time limit, it leaves the call to a new thread. At most lookups_max such threads exist in the
+// process, and further callers wait for a place until their time is over. The caller does not wait for a goroutine,
+// because it could not continue if the run ended while it waits inside the runtime.
 #pragma once
 
 #include <thrum/endpoint.h>

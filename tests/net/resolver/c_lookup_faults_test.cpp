@@ -18,6 +18,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -255,6 +256,59 @@ TEST_P(c_lookups, NE_a_thread_that_cannot_be_made_is_an_error_code) {
       }).join();
     });
   });
+}
+
+// A thread that tries again and again while no answer comes.
+void use_up_all_threads() {
+  answers_come = false;
+  for (int i = 0; i < 2 * rt::lookups_max; ++i) {
+    std::error_code error;
+    static_cast<void>(resolve("a.name", 80, 1ms, error));
+    EXPECT_EQ(error, std::errc::timed_out);
+  }
+}
+
+class c_lookups_of_threads : public testing::Test {
+ protected:
+  void SetUp() override {
+    let_answers_come();
+    ASSERT_TRUE(test::wait_until([] { return under_way == 0; }));
+    most_under_way = 0;
+    asked = 0;
+  }
+  void TearDown() override {
+    let_answers_come();
+    EXPECT_TRUE(test::wait_until([] { return under_way == 0; }));
+  }
+};
+
+TEST_F(c_lookups_of_threads, NE_some_hundred_run_at_a_time_and_the_others_wait_for_their_turn) {
+  use_up_all_threads();
+  EXPECT_TRUE(test::wait_until([] { return asked >= rt::lookups_max; }));
+  EXPECT_EQ(asked, rt::lookups_max);
+  std::error_code error;
+  std::thread one_more([&] { static_cast<void>(resolve("a.name", 80, 30s, error)); });
+  let_answers_come();
+  one_more.join();
+  EXPECT_FALSE(error) << error.message();
+  EXPECT_LE(most_under_way, rt::lookups_max);
+  EXPECT_EQ(asked, rt::lookups_max + 1);
+}
+
+// The child has none of those threads.
+TEST_F(c_lookups_of_threads, NE_a_child_of_fork_has_all_places) {
+  if constexpr (rt::with_tsan) GTEST_SKIP() << "TSan starts no threads in a child of a program that has several";
+  use_up_all_threads();
+  pid_t const child = ::fork();
+  if (child == 0) {
+    answers_come = true;
+    std::error_code error;
+    static_cast<void>(resolve("a.name", 80, 30s, error));
+    std::_Exit(error ? 1 : 0);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_P(c_lookups, NE_a_thread_from_outside_has_a_time_limit_too) {
