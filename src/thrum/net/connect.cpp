@@ -72,8 +72,8 @@ void remove_file_of(endpoint const& at) {
 // (TIME_WAIT), and the server that the client waits for could not listen on it.
 //
 // Go closes such a connection without an error and dials up to two more times, and then gives the program the
-// connection to itself. A second try could only be refused or be connected to itself again, unless a server begins to listen
-// between the two. So thrum reports the error at once, as it does when the first try is refused.
+// connection to itself. A second try could only be refused or be connected to itself again, unless a server begins to
+// listen between the two. So thrum reports the error at once, as it does when the first try is refused.
 int refuse_itself(int fd, poll_kind kind) noexcept {
   if (kind != poll_kind::tcp_socket) return 0;
   endpoint here;
