@@ -2,6 +2,9 @@
 // and all other reports (base/check.h) wait for a limited time, so a program that is to end with a report ends.
 #include "base/check.h"
 #include "base/platform.h"
+#include "core/current.h"
+#include "core/sched.h"
+#include "os/lock.h"
 #include "support/child_test.h"
 #include "support/wait_until.h"
 #include "sys/report_text.h"
@@ -294,6 +297,42 @@ TEST_F(full_stderr_of_a_run, does_not_keep_SIGQUIT_from_ending_the_program) {
         });
       },
       testing::ExitedWithCode(2), "");
+}
+
+// Standard error becomes full when the world is being stopped for the report on the other goroutines, and one goroutine
+// cannot be stopped. A write waits for a minute, and goroutines go on before that.
+TEST_F(full_stderr_of_a_run, does_not_keep_the_world_stopped) {
+  EXPECT_EXIT(
+      {
+        rt::set_stderr_patience(std::chrono::nanoseconds(1h).count());
+        static piped_stderr const pipe;
+        static std::atomic<bool> is_full{false};
+        static std::atomic<bool> loops{false};
+        thrum::run(
+            [] {
+              static rt::Sched& s = rt::current_m()->sched;
+              static auto const world_stops = [] {
+                rt::os::lock_guard const guard(s.lock);
+                return s.world.is_under_way();
+              };
+              go([] {
+                sigset_t all;
+                ::sigfillset(&all);
+                ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+                loops = true;
+                if (!spin_until(world_stops)) ::_exit(8);
+                pipe.fill();
+                is_full = true;
+                for (;;) asm volatile("");
+              });
+              while (!loops) thrum::yield();
+              go([] { throw std::runtime_error("no process reads this"); });
+              while (!is_full || world_stops()) thrum::yield();
+              ::_exit(rt::stderr_would_wait() ? 7 : 9);
+            },
+            {.max_procs = 3});
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 // --- a terminal ---

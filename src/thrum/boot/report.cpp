@@ -40,13 +40,16 @@ void let_signals_stop_loops(Sched& s) noexcept {
 void report(Sched& s, std::uint64_t except_id, atomic<bool>* noted) noexcept {
   let_signals_stop_loops(s);
   goroutine_list all;
+  bool all_have_stopped = false;
   {
     stopped_world const world(s, patience_to_stop_ns);
-    if (!world.is_complete())
-      print_error("thrum: some goroutines could not be stopped within a second and are shown as they were found");
+    all_have_stopped = world.is_complete();
     all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, except_id);
   }
   if (noted != nullptr) noted->store(true, relaxed);  // relaxed: it only prolongs the wait
+  // Standard error may be full, and the world must not be stopped for as long as a write waits for it (T01).
+  if (!all_have_stopped)
+    print_error("thrum: some goroutines could not be stopped within a second and are shown as they were found");
   if (print_goroutines(all)) return;
   if (noted != nullptr) os::sleep_for_good();  // the goroutine that panics ends the program, and its wait has a limit
   fatal("the goroutines cannot be shown: the reader of the names has waited too long, probably for dlopen");

@@ -170,6 +170,21 @@ struct {
   Sched* sched;
 } constinit volatile abandoned{};
 
+// Otherwise a program that has panicked could end with exit code 0, in the middle of its report. A function of the
+// program may wait for the end of the run, so the wait has a limit.
+void let_ender_end_program() noexcept {
+  if (!another_is_ender()) return;
+  wait_for_end_of_program();
+  end_in_place_of_ender();
+}
+
+// An ender that waits has stopped like all others, and does not end the program. It belongs to the run that ends, or to
+// an earlier one.
+bool ender_has_stopped(void const*) noexcept {
+  Sched const* const its_run = run_of_ender();
+  return its_run != nullptr && all_ms_have_stopped(*its_run);
+}
+
 }  // namespace
 
 void run_services::abandon_all() noexcept {
@@ -192,14 +207,12 @@ void run_services::end() noexcept {
     abandon_all();  // exit() destroys a static object that owns this object; all other threads are already stopped
     return;
   }
-  // Otherwise a program that has panicked could end with exit code 0, in the middle of its report. A function of the
-  // program may wait for the end of the run, so the wait has a limit. Goroutines run meanwhile.
-  if (another_is_ender()) {
-    wait_for_end_of_program();
-    end_in_place_of_ender();
-  }
+  let_ender_end_program();  // goroutines run meanwhile
   chaos_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
+  // That may have taken long. This is the last moment at which all that an ender may need is there: scheduling, sysmon
+  // and the thread maker.
+  let_ender_end_program();
   bool const world_is_kept = keep_world_running(s, end_patience_ns);
   // A thread takes locks of the C library when it ends. While the thread maker ends, sysmon makes sure that a goroutine
   // that holds such a lock gets its turn. sysmon's own thread is joined when all others have ended or stopped.
@@ -226,13 +239,9 @@ void run_services::end() noexcept {
   chaos_.reset();
   sysmon_.reset();
   thread_maker_.reset();
-  // A goroutine that has become the ender meanwhile is not stopped in user code. But if it waits, it has come to rest
-  // like all others, and does not end the program.
+  // A goroutine that has become the ender meanwhile is not stopped in user code.
   if (another_is_ender()) {
-    auto const is_in_vain = [](void const* of) noexcept {
-      return another_goroutine_is_ender() && all_ms_have_stopped(*static_cast<Sched const*>(of));
-    };
-    wait_for_end_of_program(is_in_vain, &s);
+    wait_for_end_of_program(ender_has_stopped, nullptr);
     end_in_place_of_ender();
   }
   if (memory_is_used) abandon(sched_.release());  // threads sleep in its memory, or may touch any of it

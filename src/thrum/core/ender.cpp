@@ -14,8 +14,8 @@
 namespace thrum::rt {
 namespace {
 
-// relaxed everywhere: the word `ender` decides which goroutine or thread is the ender, and publishes nothing else. The
-// ender writes `signal` and `function` right after it. They are read by
+// relaxed, except for `run`: the word `ender` decides which goroutine or thread is the ender, and publishes nothing
+// else. The ender writes the other fields right after it. `signal` and `function` are read by
 // - the ender itself,
 // - a thread that detects a deadlock, after the M of the ender has come to rest under the lock of the scheduler,
 // - a thread that ends the program in place of the ender. It has waited for the ender for many seconds, or until the M of
@@ -25,14 +25,20 @@ struct {
   atomic<std::uintptr_t> ender{0};        // see callers_name; 0: none
   atomic<int> signal{0};                  // way_to_end::signal
   atomic<char const*> function{nullptr};  // way_to_end::function
+  atomic<Sched const*> run{nullptr};      // see run_of_ender
 } constinit state;
+
+// The M of the calling thread, or nullptr if the thread runs no goroutine.
+M const* m_of_goroutine() noexcept {
+  M const* const m = current_m();
+  return m != nullptr && m->current != nullptr && !m->is_foreign ? m : nullptr;
+}
 
 // The address of the goroutine, which is even, or an odd number made of the number of a thread that runs none. The
 // record of an ender is not used for another goroutine, because an ender does not end before the program.
 std::uintptr_t callers_name() noexcept {
   static_assert(alignof(G) > 1);
-  M const* const m = current_m();
-  if (m != nullptr && m->current != nullptr && !m->is_foreign) return reinterpret_cast<std::uintptr_t>(m->current);
+  if (M const* const m = m_of_goroutine()) return reinterpret_cast<std::uintptr_t>(m->current);
   return static_cast<std::uintptr_t>(os::current_tid()) << 1U | 1U;
 }
 
@@ -49,6 +55,8 @@ ender_turn ask_to_end(way_to_end how) noexcept {
   }
   state.signal.store(how.signal, relaxed);
   state.function.store(how.function, relaxed);
+  M const* const m = m_of_goroutine();
+  state.run.store(m != nullptr ? &m->sched : nullptr, release);  // pairs with run_of_ender
   return ender_turn::first;
 }
 
@@ -63,9 +71,7 @@ bool another_is_ender() noexcept {
   return ender != 0 && ender != callers_name() && !is_in_child();
 }
 
-bool another_goroutine_is_ender() noexcept {
-  return another_is_ender() && (state.ender.load(relaxed) & 1U) == 0;  // see callers_name
-}
+Sched const* run_of_ender() noexcept { return is_in_child() ? nullptr : state.run.load(acquire); }
 
 bool has_ender() noexcept { return state.ender.load(relaxed) != 0; }
 
@@ -101,7 +107,10 @@ void end_in_place_of_ender() noexcept {
 }
 
 void note_process_of_run() noexcept {
-  if (is_in_child()) state.ender.store(0, relaxed);  // the ender of the parent is not in this process
+  if (is_in_child()) {  // the ender of the parent is not in this process
+    state.ender.store(0, relaxed);
+    state.run.store(nullptr, relaxed);
+  }
   state.process.store(os::process_id(), relaxed);
 }
 

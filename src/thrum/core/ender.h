@@ -31,13 +31,16 @@
 // a deadlock, because no goroutine can go on; SIGQUIT and exit(), because they are asked for.
 //
 // The return of main does not end the program at once. The end of the run waits for the ender, with the same limit
-// (boot/run_services.cpp), and goroutines run meanwhile. If a goroutine becomes the ender later, while the run is
-// ending, the run does not stop it in user code (sys/pause.cpp) and waits for it as well. If its function waits then,
-// no M runs it after that, and the end of the run ends the program in its place. So a run with an ender does not
-// return.
+// (boot/run_services.cpp), and goroutines run meanwhile. If a goroutine becomes the ender later, when the run is about
+// to stop scheduling, the run does not stop it in user code (sys/pause.cpp) and waits for it as well. But then no M
+// runs it after any of these, and the end of the run ends the program in its place:
+// - Its function waits.
+// - Its function wakes another goroutine.
+// - Its function uses the runtime after its thread has lost its P, or comes back from an announced call.
+// So a run with an ender does not return.
 //
 // A goroutine that its run has left behind may become the ender when the run is over. Then the program has that ender
-// for good, also in later runs.
+// for good, also in later runs. The end of a later run waits for it in the same way.
 //
 // No locks, no allocation. All functions may be called in a signal handler.
 #pragma once
@@ -47,6 +50,7 @@
 namespace thrum::rt {
 
 struct G;
+struct Sched;
 
 enum class ender_turn : std::uint8_t { first, again, after_another, in_child };
 
@@ -64,8 +68,10 @@ struct way_to_end {
 [[nodiscard]] bool is_ender(G const& g) noexcept;
 // Whether another goroutine or thread is the ender. False in a child.
 [[nodiscard]] bool another_is_ender() noexcept;
-// The same for a goroutine only. A thread that runs no goroutine is not stopped when a run ends.
-[[nodiscard]] bool another_goroutine_is_ender() noexcept;
+// The run of the goroutine that is the ender. It may be an earlier one, which has left the goroutine behind and
+// therefore stays in memory. nullptr: there is no ender, it has only just become the ender, or it is a thread that runs
+// no goroutine. Such a thread is not stopped when a run ends. Also nullptr in a child.
+[[nodiscard]] Sched const* run_of_ender() noexcept;
 
 [[nodiscard]] bool has_ender() noexcept;
 // How the ender ends the program, if there is one.

@@ -23,8 +23,10 @@ bool goroutines_exist(Sched const& s) noexcept {
   return alive != 0;
 }
 
-// Called if all Ms rest, also that of the ender. The report of the ender waits for no goroutine, so it is a function of
-// the program that waits.
+// Called if all Ms rest, also that of the ender. If the ender belongs to an earlier run, no M of this run is its M. But
+// then its thread has ended or sleeps for good, because otherwise it would be a thread that this run does not know
+// (foreign_threads_exist). The report of the ender waits for no goroutine, so it is a function of the program that
+// waits.
 void end_for_waiting_ender() noexcept {
   way_to_end const how = how_program_ends();
   if (how.function == nullptr) return;  // the report is made on a thread that is no M at rest
