@@ -120,6 +120,34 @@ TEST_F(one_idle_p, is_left_alone_by_a_publication_of_nothing) {
   EXPECT_FALSE(is_woken(s_));
 }
 
+// The M that gives a P up while the lock is held by the publication checks the global queue, so it runs the goroutine.
+// Starting an M for it as well could end the program at the limit of threads.
+TEST(publication_under_the_lock, starts_no_m_on_a_p_that_goes_idle_afterwards) {
+  bare_sched s(2);
+  fake_gs gs(1);
+  {
+    global_publication locked(*s);
+    locked.put(runnable(gs, 0));
+    s.m(1).p = nullptr;
+    put_idle_p(*s, s.p(1));
+    s->ms.rest(s.m(1), 0);
+  }
+  EXPECT_EQ(s->idle_procs.load(relaxed), 1);
+  EXPECT_EQ(s.m(1).next_p, nullptr);
+  EXPECT_EQ(s->spinning.load(relaxed), 0);
+  EXPECT_EQ(s.drain_global(), std::vector<long>{0});
+}
+
+// For the time in between the lock is free, so each release wakes for what was put before it.
+TEST_F(one_idle_p, is_woken_each_time_that_a_publication_releases_the_lock) {
+  global_publication locked(*s_);
+  locked.put(runnable(gs_, 0));
+  EXPECT_FALSE(is_woken(s_)) << "the lock is held";
+  locked.release_lock();
+  EXPECT_TRUE(is_woken(s_));
+  locked.acquire_lock();
+}
+
 TEST_F(one_idle_p, is_woken_for_a_goroutine_that_moves_out_of_runnext) {
   make_runnable(s_.m(0), runnable(gs_, 0), queue_place::next);
   static_cast<void>(s_.p(0).queue.put(test::push, gs_.plain(1)));
