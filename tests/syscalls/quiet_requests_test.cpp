@@ -7,6 +7,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/slices.h"
+#include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -86,6 +87,7 @@ TEST(quiet_requests, T04_a_timer_reaches_a_thread_that_computes_and_none_that_sl
 class counted_requests {
  public:
   counted_requests() {
+    tid = by_timer = direct = 0;
     EXPECT_EQ(::sigaction(SIGURG, nullptr, &thrums), 0);
     struct sigaction ours = thrums;
     ours.sa_sigaction = count;
@@ -109,39 +111,55 @@ class counted_requests {
   static inline struct sigaction thrums {};
 };
 
-// A request that is sent directly may end a call. sysmon does that when the thread has used the CPU for two ticks and
-// the timer has not fired, which happens on a busy machine: the ticks have then met other threads. So what counts is
-// that the calls end early only by such requests, and that timers are tried.
-TEST(quiet_requests, T04_calls_of_a_goroutine_that_is_preempted_do_not_end_early) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  if (calls_disturbed_by_timers(30) != 0) GTEST_SKIP() << "this kernel sends the signal of such a timer from its tick";
-  with_slices_of const slices(usual_slices);
-  run_at(1, [] {
+struct requests_seen {
+  int disturbed = 0;  // the calls that ended with EINTR
+  int by_timer = 0;
+  int direct = 0;
+};
+
+// A goroutine that only makes system calls loses its P to another one, 30 times.
+requests_seen preempt_a_goroutine_that_makes_calls() {
+  requests_seen seen;
+  run_at(1, [&] {
     counted_requests const requests;
     std::atomic<bool> stop{false};
-    int disturbed = 0;
     wait_group all;
     all.go([&] {
       requests.tid = rt::os::current_tid();  // it stays on this thread, because it never parks
       while (!stop) {
-        if (::poll(nullptr, 0, 0) != 0 && errno == EINTR) ++disturbed;
+        if (::poll(nullptr, 0, 0) != 0 && errno == EINTR) ++seen.disturbed;
       }
     });
     all.go([&] {
       while (!stop) rt::cpu_relax();
     });
-    std::uint64_t preempted = 0;
-    while (preempted < 60) {
-      sleep_for(20ms);
-      preempted = this_p().counters.preempted.load(rt::relaxed);
-    }
+    while (this_p().counters.preempted.load(rt::relaxed) < 60) sleep_for(20ms);
     stop = true;
     all.wait();
-    int const by_timer = requests.by_timer;
-    int const direct = requests.direct;
-    EXPECT_LE(disturbed, direct + 3) << "by " << by_timer << " requests by timer";
-    EXPECT_GT(by_timer, direct / 4) << "timers come first";
+    seen.by_timer = requests.by_timer;
+    seen.direct = requests.direct;
   });
+  return seen;
+}
+
+// A request that is sent directly may end a call. sysmon does that only when the thread has used the CPU for two ticks
+// and the timer has not fired, which happens on a busy machine: the ticks have then met other threads. So calls never
+// end early without such a request, and such requests are the exception.
+TEST(quiet_requests, T04_calls_of_a_goroutine_that_is_preempted_do_not_end_early) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  if (calls_disturbed_by_timers(30) != 0) GTEST_SKIP() << "this kernel sends the signal of such a timer from its tick";
+  with_slices_of const slices(usual_slices);
+  constexpr int disturbed_by_chance = 3;
+  auto const try_once = [] {
+    requests_seen const seen = preempt_a_goroutine_that_makes_calls();
+    EXPECT_LE(seen.disturbed, seen.direct + disturbed_by_chance);
+    return seen;
+  };
+  requests_seen const seen = in_one_of(5, try_once, [](requests_seen const& s) {
+    return s.disturbed <= disturbed_by_chance && s.direct <= s.by_timer / 4;
+  });
+  EXPECT_LE(seen.disturbed, disturbed_by_chance);
+  EXPECT_LE(seen.direct, seen.by_timer / 4) << "timers come first";
 }
 
 }  // namespace
