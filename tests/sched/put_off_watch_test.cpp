@@ -109,5 +109,18 @@ TEST(put_off_watch, looks_again_within_some_hundred_microseconds_while_a_gorouti
   static_cast<void>(a.sched.p(0).queue.take_next());
 }
 
+TEST(put_off_watch, is_kept_awake_until_the_time_that_was_asked_for) {
+  bare_sched sched(2);
+  rt::put_off_watch watch(*sched);
+  std::int64_t const now_ns = rt::os::monotonic_ns();
+  watch.look(now_ns);
+  EXPECT_EQ(watch.nap_ns(10'000'000), 10'000'000);
+  watch.keep_awake_until(now_ns + 1'000'000);
+  watch.look(now_ns + 999'999);
+  EXPECT_LE(watch.nap_ns(10'000'000), 250'000);
+  watch.look(now_ns + 1'000'000);
+  EXPECT_EQ(watch.nap_ns(10'000'000), 10'000'000);
+}
+
 }  // namespace
 }  // namespace thrum::test

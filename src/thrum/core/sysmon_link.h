@@ -84,6 +84,7 @@ class sysmon_link {
 
   counter looks;
   counter retaken;            // Ps that sysmon took from system calls
+  counter late_polls;         // polls by sysmon that found an event beside an idle P
   counter preemptions_asked;  // requests to pause; one slice may need several
 
  private:

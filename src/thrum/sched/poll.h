@@ -7,7 +7,8 @@
 //   (timekeeper.h).
 // - sysmon polls if no thread has polled for 10 ms, because then all Ps are busy (NE-16). This is Go's rule. An M whose
 //   queues are never empty does not poll, so while all Ps are busy in short turns, a descriptor that is ready waits for
-//   10 ms, and for up to 10 ms more if sysmon itself sleeps for that long.
+//   10 ms, and for up to 10 ms more if sysmon itself sleeps for that long. sysmon also polls if a P is idle and no M is
+//   in the poller: see below.
 //
 // Why no event is lost. The kernel keeps an event until a thread fetches it. The thread that fetches it writes it into
 // the descriptor's readiness word (core/poll_desc.h) before it does anything else. So it is enough that some thread
@@ -24,9 +25,11 @@
 // calls ensure_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
 // looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
 // event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does
-// not, because a goroutine computes, sysmon has another M sleep in the poller 100 us after the look that found it so.
-// That look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within 10 ms
-// otherwise.
+// not, because a goroutine computes, sysmon polls, and has another M sleep in the poller, 100 us after the look that
+// found it so. That look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within
+// 10 ms otherwise. If sysmon's poll finds an event, this event has waited beside an idle P. For a second after that,
+// sysmon looks every 250 us, so an event waits for less than half a millisecond. If each M that leaves the poller
+// nudged sysmon instead, all quick events would pay for that (decision 016).
 //
 // When no M is started on an idle P for the events that came. Waking an M costs both sides some microseconds, and the M
 // arrives when a goroutine that only answers a question has long done so. So the M that has fetched several events

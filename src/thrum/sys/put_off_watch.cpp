@@ -41,6 +41,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
   bool const timer_was_left_by_mistake = look_at_timers(now_ns);
   for (P* const p : sched_.procs) look_at(*p, p->seen.put_off, timer_was_left_by_mistake);
   if (!anything_waits_) in_vain_ = 0;
+  is_kept_awake_ = keeps_awake(now_ns);
   if (!is_active_) {
     patience_ = std::max(patience_ - 1, 0);
   } else if (now_ns - std::exchange(active_at_ns_, now_ns) <= soon_after_ns) {
@@ -151,7 +152,7 @@ bool put_off_watch::anything_waits() const noexcept {
 
 std::int64_t put_off_watch::nap_ns(std::int64_t limit_ns) noexcept {
   bool const ends_soon = limit_ns >= 0 && limit_ns <= pace_ns;
-  if (!ends_soon && !is_sighted_ && patience_ == 0) {
+  if (!ends_soon && !is_sighted_ && patience_ == 0 && !is_kept_awake_) {
     sched_.put_off_is_unwatched.store(true, seq_cst);
     store_load_fence();
     if (!anything_waits()) return limit_ns;

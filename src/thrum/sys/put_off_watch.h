@@ -7,7 +7,8 @@
 // The pace. While wake-ups are put off, sysmon looks every 250 us, and once more 20 us after a look that found a
 // goroutine waiting. So such a goroutine waits for less than 400 us. While no M can be started, because the limit of
 // threads is reached, sysmon looks less often, every 2 ms. As soon as nothing is put off, sysmon tells the Ps that it
-// does not watch (Sched::put_off_is_unwatched) and sleeps for long; the next P that puts a wake-up off nudges it.
+// does not watch (Sched::put_off_is_unwatched) and sleeps for long; the next P that puts a wake-up off nudges it. It keeps
+// the pace also while keep_awake_until asks for that.
 //
 // What this costs. A single message in a quiet program is followed by one look. Where messages come more often than
 // every 500 us, sysmon makes up to 8 looks in vain, which saves the Ps the nudges. A look reads a few words of each P.
@@ -43,6 +44,10 @@ class put_off_watch {
   // Called before a sleep that ends as soon as a P is used.
   void let_sleep() noexcept { sched_.put_off_is_unwatched.store(false, relaxed); }
 
+  // Until this time the naps are short, so that sysmon can look at something else as well.
+  void keep_awake_until(std::int64_t until_ns) noexcept { awake_until_ns_ = until_ns; }
+  [[nodiscard]] bool keeps_awake(std::int64_t now_ns) const noexcept { return now_ns < awake_until_ns_; }
+
   // What happened since the last call: whether no goroutine ran, and whether events were kept together or timers were
   // left to sysmon (counters.put_off).
   struct news {
@@ -66,11 +71,13 @@ class put_off_watch {
   bool is_active_ = false;   // wake-ups were put off since the look before
   // something waits at this look that did not wait at the look before, so the next look comes soon
   bool is_sighted_ = false;
-  bool came_soon_ = false;         // this look came soon, because is_sighted_ was set
-  bool anything_waits_ = false;    // at this look something waits beside an idle P
-  unsigned in_vain_ = 0;           // the number of wake-ups in a row that started no M because no thread was available
-  int patience_ = 0;               // the number of looks that may find nothing before sysmon stops looking
-  std::int64_t active_at_ns_ = 0;  // when a look last found put-off wake-ups
+  bool came_soon_ = false;       // this look came soon, because is_sighted_ was set
+  bool anything_waits_ = false;  // at this look something waits beside an idle P
+  unsigned in_vain_ = 0;         // the number of wake-ups in a row that started no M because no thread was available
+  int patience_ = 0;             // the number of looks that may find nothing before sysmon stops looking
+  bool is_kept_awake_ = false;   // keeps_awake at this look
+  std::int64_t awake_until_ns_ = 0;
+  std::int64_t active_at_ns_ = 0;          // when a look last found put-off wake-ups
   std::int64_t unwatched_ns_ = never_ns;   // the timer that no M watched at the last look
   std::int64_t left_to_us_ns_ = never_ns;  // a timer that was far off then, so leaving it to sysmon was no mistake
   news news_;

@@ -23,6 +23,9 @@ constexpr std::int64_t retake_after_ns = 10'000'000;
 constexpr std::int64_t poll_after_ns = 10'000'000;
 // twice the time that a batch of events may take on one P: sched/poll.cpp
 constexpr std::int64_t unwatched_for_ns = 100'000;
+// For how long sysmon looks often after an event has waited beside an idle P. Where such events come more often than
+// this, only the first one waits for long. The looks take some hundredths of a CPU.
+constexpr std::int64_t poll_care_ns = 1'000'000'000;
 constexpr int looks_before_slower = 50;  // Go's value
 // A P that runs quick goroutines looks at its timers itself, so sysmon wakes up for these timers at most this often.
 constexpr std::int64_t timer_pace_ns = 1'000'000;
@@ -114,6 +117,7 @@ bool sysmon::sleep(std::uint32_t word, sleep_kind how, std::int64_t limit_ns) no
     now_ns = os::monotonic_ns();
     if (now_ns >= until_ns) return false;
     put_off_.look(now_ns);
+    if (put_off_.keeps_awake(now_ns) && poll_is_unwatched(sched_)) return false;
   }
 }
 
@@ -229,17 +233,32 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
     polls_seen_ns_ = now_ns;
     return is_news ? verdict::look_again_soon : verdict::nothing;
   }
-  // A P is idle, and no M sleeps in the poller, because the M that did is busy with the events that came. If that takes
-  // longer, another M shall sleep there.
+  // A P is idle, and no M sleeps in the poller, because the M that did is busy with the events that came.
   if (is_unwatched && now_ns - polls_seen_ns_ < unwatched_for_ns) return verdict::look_again_soon;
-  if (is_unwatched && ensure_all_is_watched(sched_)) return verdict::acted;
+  if (is_unwatched) return relieve_poller(now_ns);
   if (!poll_is_worth_a_look(sched_)) polls_seen_ns_ = now_ns;
   if (now_ns - polls_seen_ns_ < poll_after_ns) return verdict::nothing;
+  return poll_for_others() ? verdict::acted : verdict::nothing;
+}
+
+// A P is idle, and no thread has polled for a while. An event that there is has waited beside that P, so sysmon looks
+// often from now on: see poll.h. If there is none, an M shall sleep in the poller.
+verdict sysmon::relieve_poller(std::int64_t now_ns) noexcept {
+  bool const was_late = poll_for_others();
+  polls_seen_ = sched_.polls.load(relaxed);  // at the limit of threads sysmon is the only one that polls
+  if (!was_late) return ensure_all_is_watched(sched_) ? verdict::acted : verdict::nothing;
+  count(sched_.sysmon.late_polls);
+  put_off_.keep_awake_until(now_ns + poll_care_ns);
+  return verdict::acted;
+}
+
+// Returns whether there was an event.
+bool sysmon::poll_for_others() noexcept {
   g_list runnable;
   look_at_poll(sched_, runnable);
-  if (runnable.empty()) return verdict::nothing;
+  if (runnable.empty()) return false;
   inject(sched_, nullptr, runnable);
-  return verdict::acted;
+  return true;
 }
 
 verdict sysmon::look_at_syscalls(std::int64_t now_ns) noexcept {

@@ -20,7 +20,7 @@
 //    becomes the timekeeper. An M that already is the timekeeper keeps sleeping, but the other Ms do not rely on it:
 //    sysmon does not sleep past the next timer (sched/timekeeper.h).
 //  - Descriptors that goroutines wait for, if no M has polled for 10 ms, or for 100 us while a P is idle
-//    (sched/poll.h).
+//    (sched/poll.h). If an event has waited beside an idle P, sysmon looks every 250 us for a second.
 //  - A goroutine that has called exit() and waits for a lock (sys/exit_watch.h).
 //
 // sysmon also gives back what has not been needed for long (sys/housekeeping.h), and it prints the schedtrace if the
@@ -71,6 +71,8 @@ class sysmon {
   [[nodiscard]] verdict look_at_syscalls(std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, claims& wanted) noexcept;
   [[nodiscard]] verdict look_at_network(std::int64_t now_ns) noexcept;
+  [[nodiscard]] verdict relieve_poller(std::int64_t now_ns) noexcept;
+  [[nodiscard]] bool poll_for_others() noexcept;
 
   Sched& sched_;
   trace_function const trace_;
