@@ -1,2 +1,2 @@
-// Carries the precompiled header that all tests share.
+// Carries a precompiled header that other targets share.
 int main() { return 0; }
