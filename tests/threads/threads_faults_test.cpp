@@ -32,8 +32,9 @@ using rt::os::call;
 using rt::os::clear_faults;
 using rt::os::inject_fault;
 
-// Wants `wanted` Ps at once, besides its own.
+// Wants `wanted` Ps at once, besides its own. If slices ended, fewer Ps would do, one goroutine after the other.
 void want_threads(int wanted, options chosen) {
+  without_slices const uninterrupted;
   thrum::run(
       [wanted] {
         rt::atomic<int> running{0};

@@ -61,7 +61,7 @@ extern "C" int getaddrinfo(char const*, char const*, addrinfo const*, addrinfo**
 }
 extern "C" void freeaddrinfo(addrinfo* found) { std::free(found); }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !THRUM_ASAN && !THRUM_TSAN
 extern "C" int pthread_create(pthread_t* made, pthread_attr_t const* how, void* (*call)(void*),
                               void* argument) noexcept {
   if (no_more_threads) return EAGAIN;
