@@ -4,6 +4,7 @@
 #include "base/platform.h"
 #include "core/current.h"
 #include "core/sched.h"
+#include "crash/crasher.h"
 #include "os/lock.h"
 #include "support/child_test.h"
 #include "support/wait_until.h"
@@ -13,7 +14,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -21,6 +25,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace thrum::test {
@@ -222,12 +228,13 @@ class full_stderr_of_a_run : public child_test {
  protected:
   // Called in a child process. Standard error is a terminal that no process reads. It says that it is ready as long as it
   // has room for one byte.
-  static void fill_terminal() {
+  static void fill_terminal(void (*then_lose_it)() = [] {}) {
     rt::set_stderr_patience(std::chrono::nanoseconds(patience).count());
     int const reader = ::posix_openpt(O_RDWR | O_NOCTTY);
     if (reader < 0 || ::grantpt(reader) != 0 || ::unlockpt(reader) != 0) ::_exit(no_terminal);
     int const terminal = ::open(::ptsname(reader), O_WRONLY | O_NOCTTY);
     if (terminal < 0 || ::dup2(terminal, STDERR_FILENO) != STDERR_FILENO) ::_exit(no_terminal);
+    then_lose_it();
     for (int i = 0; i < 2000 && !rt::stderr_is_given_up(); ++i) {
       rt::print_error("a line of some length, of which a terminal that is not read takes a few hundred");
     }
@@ -372,6 +379,26 @@ TEST_F(full_stderr_of_a_run, that_is_a_terminal_does_not_keep_a_deadlock_from_en
       testing::ExitedWithCode(2), "");
 }
 
+// The terminal belongs to another user, so the process cannot open it once more (`sudo -u`, or a program that gives its
+// rights up).
+TEST_F(full_stderr_of_a_run, that_is_a_terminal_of_another_user_does_not_hold_a_report_up_for_ever) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  auto const become_another_user = [] {
+    constexpr uid_t another = 65534;
+    if (::fchown(STDERR_FILENO, 0, 0) != 0 || ::fchmod(STDERR_FILENO, 0600) != 0 || ::setuid(another) != 0) ::_exit(10);
+    if (::open("/proc/self/fd/2", O_WRONLY | O_NOCTTY) >= 0) ::_exit(11);
+  };
+  EXPECT_EXIT(
+      {
+        fill_terminal(become_another_user);
+        thrum::run([] {
+          go([] { throw std::runtime_error("no process reads this"); });
+          sleep_for(1h);
+        });
+      },
+      testing::ExitedWithCode(2), "");
+}
+
 // The program has started a process on a terminal, for example, and its standard error is the master's side.
 TEST(full_stderr, that_is_the_master_of_a_terminal_takes_a_report) {
   int const master = ::posix_openpt(O_RDWR | O_NOCTTY);
@@ -387,6 +414,111 @@ TEST(full_stderr, that_is_the_master_of_a_terminal_takes_a_report) {
   for (int const fd : {before, reader, master}) ::close(fd);
   EXPECT_TRUE(is_read);
   EXPECT_STREQ(text, "taken\n");
+}
+
+// --- a reader that has gone ---
+
+enum class lost { pipe, pipe_of_a_program_with_sockets, socket };
+
+void PrintTo(lost what, std::ostream* out) {
+  *out << (what == lost::pipe ? "pipe" : what == lost::socket ? "socket" : "pipe_of_a_program_with_sockets");
+}
+
+class stderr_without_reader : public child_test, public testing::WithParamInterface<lost> {
+ protected:
+  // Called in a child process. A write to standard error raises SIGPIPE, for which the program has chosen no action.
+  static void lose_reader() {
+    ::signal(SIGPIPE, SIG_DFL);
+    int ends[2];
+    if ((GetParam() == lost::socket ? ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : ::pipe(ends)) != 0) ::_exit(8);
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  static void run(void (*f)()) {
+    lose_reader();
+    thrum::run([f] {
+      static tcp_listener in_use;
+      if (GetParam() == lost::pipe_of_a_program_with_sockets) in_use = tcp_listener::listen("127.0.0.1:0");
+      go(f);
+      sleep_for(1h);
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(all, stderr_without_reader,
+                         testing::Values(lost::pipe, lost::pipe_of_a_program_with_sockets, lost::socket),
+                         testing::PrintToStringParamName());
+
+TEST_P(stderr_without_reader, a_panic_ends_the_program_with_its_exit_code) {
+  EXPECT_EXIT(run([] { throw std::runtime_error("no process reads this"); }), testing::ExitedWithCode(2), "");
+}
+
+TEST_P(stderr_without_reader, a_panic_calls_the_on_panic_function) {
+  EXPECT_EXIT(
+      {
+        on_panic([](panic_info const&) { ::_exit(7); });
+        run([] { throw std::runtime_error("no process reads this"); });
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_P(stderr_without_reader, a_fatal_error_ends_the_program_with_its_exit_code) {
+  EXPECT_EXIT(run([] { mutex().unlock(); }), testing::ExitedWithCode(2), "");
+}
+
+TEST_P(stderr_without_reader, a_fault_ends_the_program_by_its_own_signal) {
+  THRUM_SKIP_WITH_SANITIZERS();
+  EXPECT_EXIT(run(writes_to_nowhere), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST_P(stderr_without_reader, terminate_ends_the_program_by_its_own_signal) {
+  EXPECT_EXIT(run(std::terminate), testing::KilledBySignal(SIGABRT), "");
+}
+
+TEST_P(stderr_without_reader, a_warning_does_not_end_the_program) {
+  EXPECT_EXIT(run([] {
+                rt::print_error("thrum: only a warning");
+                ::_exit(7);
+              }),
+              testing::ExitedWithCode(7), "");
+}
+
+bool is_pending(int signal) {
+  sigset_t pending;
+  ::sigemptyset(&pending);
+  ::sigpending(&pending);
+  return ::sigismember(&pending, signal) != 0;
+}
+
+TEST_P(stderr_without_reader, a_SIGPIPE_of_the_program_stays_pending_and_no_other_one_does) {
+  EXPECT_EXIT(
+      {
+        lose_reader();
+        sigset_t broken_pipe;
+        ::sigemptyset(&broken_pipe);
+        ::sigaddset(&broken_pipe, SIGPIPE);
+        ::pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+        rt::print_error("lost");
+        if (is_pending(SIGPIPE)) ::_exit(9);
+        ::raise(SIGPIPE);
+        rt::print_error("lost too");
+        ::_exit(is_pending(SIGPIPE) ? 7 : 10);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(full_stderr_of_a_run, that_is_a_file_of_the_largest_size_does_not_end_the_program) {
+  EXPECT_EXIT(
+      {
+        std::FILE* const file = std::tmpfile();
+        rlimit nothing{};
+        if (file == nullptr || ::setrlimit(RLIMIT_FSIZE, &nothing) != 0) ::_exit(8);
+        ::dup2(::fileno(file), STDERR_FILENO);
+        rt::print_error("lost");
+        ::_exit(7);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 // --- sysmon ---

@@ -12,7 +12,9 @@
 
 namespace thrum::rt {
 
-// Writes the text to standard error by direct system calls, unless the kernel reports an error.
+// Writes the text to standard error by direct system calls, unless the kernel reports an error. If the reader of
+// standard error has gone, the text is lost and no SIGPIPE is raised, because the program is to end in the way that the
+// report is about, or to go on.
 //
 // All reports go through this function. Standard error may be a pipe or a terminal that is full and that no process
 // reads. Then a program that is to end with its report must end all the same, and a program that goes on after a report
@@ -26,6 +28,10 @@ void write_to_stderr(char const* text, std::size_t length) noexcept;
 // Whether standard error says that it takes nothing. A pipe that is full does, if its reader does not read. A terminal
 // may say that it is ready and take only a few bytes.
 [[nodiscard]] bool stderr_would_wait() noexcept;
+// Whether standard error is a pipe or a socket whose reader has gone, or a terminal that has gone. Writes of thrum fail
+// there. Writes of other libraries raise SIGPIPE.
+[[nodiscard]] bool stderr_has_no_reader() noexcept;
+[[nodiscard]] bool stderr_is_terminal() noexcept;
 // Whether the end of a text was lost, because standard error took too long, and it has not taken a whole piece since then.
 [[nodiscard]] bool stderr_is_given_up() noexcept;
 // For tests, in place of the 10 s. The 60 s are six times as long.

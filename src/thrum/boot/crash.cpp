@@ -212,7 +212,8 @@ void report_terminate(M const& m) noexcept {
   static_cast<void>(print_places_in_time(all));
 }
 
-// The handler of the C++ library writes a line to standard error, without a time limit.
+// The handler of the C++ library writes a line to standard error, without a time limit, and SIGPIPE ends the program if
+// standard error has no reader.
 bool is_of_cxx_library(std::terminate_handler handler) noexcept {
 #if defined(__GLIBCXX__)
   return handler == __gnu_cxx::__verbose_terminate_handler;
@@ -222,9 +223,17 @@ bool is_of_cxx_library(std::terminate_handler handler) noexcept {
 #endif
 }
 
+// A terminal that says that it is ready may have room for a few bytes only. So the line is not written there if the
+// report has said the same.
+bool takes_line_of_cxx_library(bool is_reported) noexcept {
+  if (stderr_would_wait() || stderr_is_given_up() || stderr_has_no_reader()) return false;
+  return !(is_reported && stderr_is_terminal());
+}
+
 void on_terminate() {
   M const* const m = crashing_m();
-  switch (turn_of(m, {.signal = SIGABRT, .function = "terminate handler"})) {
+  ender_turn const turn = turn_of(m, {.signal = SIGABRT, .function = "terminate handler"});
+  switch (turn) {
     case ender_turn::first:
       begin_report(os::after_report::program_goes_on);
       report_terminate(*m);
@@ -237,7 +246,7 @@ void on_terminate() {
     case ender_turn::in_child: break;
   }
   auto const previous = previous_terminate.load(acquire);
-  if (previous != nullptr && !(is_of_cxx_library(previous) && (stderr_would_wait() || stderr_is_given_up()))) {
+  if (previous != nullptr && (!is_of_cxx_library(previous) || takes_line_of_cxx_library(turn == ender_turn::first))) {
     previous();
   }
   std::abort();
