@@ -6,6 +6,7 @@
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -211,6 +212,26 @@ TEST_F(panic_reports, DL11_exceptions_within_exceptions_are_listed_in_order) {
                  }
                }),
                "^panic: the page\n\tcaused by: the file\n\tcaused by: the disk\ngoroutine ");
+}
+
+struct is_no_std_exception {
+  int code = 0;
+};
+
+TEST_F(panic_reports, DL11_the_last_word_is_told_of_the_outermost_exception) {
+  EXPECT_FATAL(
+      {
+        on_panic([](panic_info const& info) { std::fprintf(stderr, "last word on %s\n", info.what); });
+        panic_beside_a_quiet_one([] {
+          try {
+            throw 42;
+          } catch (...) {
+            std::throw_with_nested(is_no_std_exception{});
+          }
+        });
+      },
+      "^panic: an object of type .*is_no_std_exception.*\n\tcaused by: an object of type int\n"
+      "(.*\n)*last word on an object of type .*is_no_std_exception");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "sched/park.h"
 #include <thrum/go.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -26,6 +27,26 @@ namespace {
 // locked for good.
 constinit atomic<std::function<void(panic_info const&)>*> last_word{nullptr};
 
+constexpr std::size_t what_room = 512;
+
+// Writes the text to `room` if the exception has none of its own.
+char const* what_of_current_into(char (&room)[what_room]) noexcept {
+  try {
+    throw;
+  } catch (std::exception const& e) {
+    return e.what();
+  } catch (char const* message) {
+    return message;
+  } catch (...) {
+    std::type_info const* const type = abi::__cxa_current_exception_type();
+    std::size_t length = 0;
+    int status = 0;
+    char* const name = type == nullptr ? nullptr : abi::__cxa_demangle(type->name(), nullptr, &length, &status);
+    std::snprintf(room, sizeof room, "an object of type %s", name != nullptr ? name : "unknown");
+    return room;
+  }
+}
+
 // Prints the exceptions that are nested in the current one by std::throw_with_nested, outermost first.
 void print_causes() noexcept {
   constexpr int depth_max = 32;  // an exception that contains itself has no end
@@ -41,7 +62,8 @@ void print_causes() noexcept {
     try {
       std::rethrow_exception(at);
     } catch (...) {
-      print_error("\tcaused by: %s", what_of_current());
+      char text[what_room];
+      print_error("\tcaused by: %s", what_of_current_into(text));
     }
   }
 }
@@ -70,21 +92,8 @@ void limit_wait_for_ender() noexcept {
 }  // namespace
 
 char const* what_of_current() noexcept {
-  static char text[512];
-  try {
-    throw;
-  } catch (std::exception const& e) {
-    return e.what();
-  } catch (char const* message) {
-    return message;
-  } catch (...) {
-    std::type_info const* const type = abi::__cxa_current_exception_type();
-    std::size_t room = 0;
-    int status = 0;
-    char* const name = type == nullptr ? nullptr : abi::__cxa_demangle(type->name(), nullptr, &room, &status);
-    std::snprintf(text, sizeof text, "an object of type %s", name != nullptr ? name : "unknown");
-    return text;
-  }
+  static char text[what_room];
+  return what_of_current_into(text);
 }
 
 void report_misuse(char const* what) noexcept {
