@@ -31,6 +31,7 @@ int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 constinit atomic<std::int64_t> stderr_patience_ns{10 * ns_per_s};
 constinit atomic<bool> stderr_was_given_up{false};
+constinit atomic<bool> text_was_lost{false};  // and no text after it says so
 constinit atomic<std::uint32_t> steps_of_reports{0};
 
 std::int64_t now_ns() noexcept {
@@ -57,8 +58,8 @@ using signal_set = std::uint64_t;  // the kernel's, which has 64 signals
 
 constexpr signal_set only(int signal) noexcept { return signal_set{1} << (signal - 1); }
 
-// A write to a pipe without a reader, or beyond the largest size that files may have, fails and does not raise a signal.
-// The kernel sends such a signal to the thread that writes. So the thread holds it back and takes it away before it
+// A write to a pipe without a reader, or beyond the largest size that files may have, fails and raises no signal. The
+// kernel sends such a signal to the thread that writes. So the thread holds it back, and takes it away before it
 // restores its mask. A signal that was pending before stays pending. The action that the program has set does not
 // matter, and other threads are left alone. Returns what the system call returns.
 long write_without_signal(int fd, char const* text, std::size_t length) noexcept {
@@ -79,9 +80,9 @@ long write_without_signal(int fd, char const* text, std::size_t length) noexcept
   return written;
 }
 
-// Writes to standard error without blocking, although standard error is usually open for blocking writes, and without a
-// signal if its reader has gone. The flag O_NONBLOCK belongs to the open file, which other processes share, so it cannot
-// be set there.
+// Writes to standard error without blocking, although standard error is usually open for blocking writes, and without
+// a signal if its reader has gone. The flag O_NONBLOCK belongs to the open file, which other processes share, so it
+// cannot be set there.
 //
 // - A terminal says that it is ready as soon as it has room for one byte, and a longer write sleeps. Another thread may
 //   fill a pipe after the question whether it is ready. So terminals and pipes are opened once more, without blocking.
@@ -159,6 +160,39 @@ void note_given_up(bool is_given_up) noexcept {
   if (stderr_was_given_up.load(relaxed) != is_given_up) stderr_was_given_up.store(is_given_up, relaxed);
 }
 
+enum class writing : bool { done, given_up };
+
+// A text that the kernel refuses is done with.
+writing write_in_time(stderr_writer const& out, char const* text, std::size_t length) noexcept {
+  constexpr std::size_t length_per_limit = 512 * 1024;  // 9 KiB/s, less than a serial line of 115200 baud takes
+  std::int64_t const patience_ns = stderr_patience_ns.load(relaxed);  // relaxed: set before the test begins
+  std::int64_t until_ns = now_ns() + patience_ns;
+  std::int64_t const last_ns =
+      until_ns + 5 * patience_ns + static_cast<std::int64_t>(length / length_per_limit) * 6 * patience_ns;
+  // If a few bytes were enough, a terminal that takes a few at a time would hold up each line of a report anew.
+  std::size_t still_to_take = stderr_writer::enough_of(length);
+  while (length > 0) {
+    long const written = wait_for_stderr(until_ns) ? out.write(text, length) : 0;
+    bool const takes_nothing = written == 0 || (written < 0 && (errno == EAGAIN || errno == EINTR));
+    if (written > 0) {
+      auto const taken = static_cast<std::size_t>(written);
+      still_to_take -= std::min(still_to_take, taken);
+      if (still_to_take == 0) note_given_up(false);
+      text += taken;
+      length -= taken;
+      until_ns = std::min(now_ns() + patience_ns, last_ns);
+      note_step_of_report();
+    } else if (!takes_nothing) {
+      return writing::done;
+    } else if (!nap_before_next_write(until_ns)) {
+      note_given_up(true);
+      note_step_of_report();
+      return writing::given_up;
+    }
+  }
+  return writing::done;
+}
+
 void write_line(char const* prefix, char const* format, std::va_list arguments) noexcept {
   char line[1024];
   int used = std::snprintf(line, sizeof line, "%s", prefix);
@@ -174,31 +208,13 @@ void write_line(char const* prefix, char const* format, std::va_list arguments) 
 // Makes the system call directly. The functions of os/ can be made to fail by fault injection, and the program's
 // `write` may be thrum::posix's, which can park the goroutine.
 void write_to_stderr(char const* text, std::size_t length) noexcept {
-  std::int64_t const patience_ns = stderr_patience_ns.load(relaxed);  // relaxed: set before the test begins
+  static constexpr char notice[] =
+      "\nthrum: a part of the text before this line was lost, because standard error took too long\n";
   stderr_writer const out;
-  std::int64_t until_ns = now_ns() + patience_ns;
-  std::int64_t const last_ns = until_ns + 5 * patience_ns;
-  // If a few bytes were enough, a terminal that takes a few at a time would hold up each line of a report anew.
-  std::size_t still_to_take = stderr_writer::enough_of(length);
-  while (length > 0) {
-    long const written = wait_for_stderr(until_ns) ? out.write(text, length) : 0;
-    bool const takes_nothing = written == 0 || (written < 0 && (errno == EAGAIN || errno == EINTR));
-    if (written > 0) {
-      auto const taken = static_cast<std::size_t>(written);
-      still_to_take -= std::min(still_to_take, taken);
-      if (still_to_take == 0) note_given_up(false);
-      text += taken;
-      length -= taken;
-      until_ns = std::min(now_ns() + patience_ns, last_ns);
-      note_step_of_report();
-    } else if (!takes_nothing) {
-      return;
-    } else if (!nap_before_next_write(until_ns)) {
-      note_given_up(true);
-      note_step_of_report();
-      return;
-    }
-  }
+  // relaxed: the flag publishes no other data
+  bool is_lost = text_was_lost.load(relaxed) && text_was_lost.exchange(false, relaxed);
+  if (is_lost) is_lost = write_in_time(out, notice, sizeof notice - 1) == writing::given_up;
+  if (is_lost || write_in_time(out, text, length) == writing::given_up) text_was_lost.store(true, relaxed);
 }
 
 std::size_t write_to_stderr_at_once(char const* text, std::size_t length) noexcept {

@@ -12,15 +12,15 @@
 
 namespace thrum::rt {
 
-// Writes the text to standard error by direct system calls, unless the kernel reports an error. If the reader of
-// standard error has gone, the text is lost and no SIGPIPE is raised, because the program is to end in the way that the
-// report is about, or to go on.
+// Writes the text to standard error by direct system calls, unless the kernel reports an error. If the reader has
+// gone, the text is lost and no SIGPIPE is raised. The program ends in the way that the report is about, or goes on.
 //
 // All reports go through this function. Standard error may be a pipe or a terminal that is full and that no process
 // reads. Then a program that is to end with its report must end all the same, and a program that goes on after a report
 // must not stop for ever, because the thread that reports may hold a lock or a P. So a write waits until standard error
-// takes something, but for 10 s at most, and for 60 s in all while it takes the text piece by piece. After that the rest
-// of the text is lost, and later writes do not wait at all, until standard error takes a whole piece of a text at once.
+// takes something, but for 10 s at most, and for 60 s in all while it takes the text piece by piece (60 s more for each
+// 512 KiB). After that the rest of the text is lost, and later writes do not wait at all, until standard error takes a
+// whole piece of a text at once. The next text that it takes begins with a line that says so.
 void write_to_stderr(char const* text, std::size_t length) noexcept;
 // Writes what standard error takes without waiting. Returns how many bytes the caller is done with, which is all of them
 // if the kernel reports an error.
