@@ -215,7 +215,11 @@ exit_obstacle obstacle_of_exit(G const& g) noexcept {
 
 void clear_user_state(G& g) noexcept {
   destroy_locals(g);
-  std::free(std::exchange(g.name, nullptr));  // a thread that writes a dump meanwhile finds no name
+  M* const m = current_m();             // nullptr in a child of fork
+  if (m != nullptr) enter_runtime(*m);  // a dump reads the name while no goroutine is inside the runtime
+  char* const name = std::exchange(g.name, nullptr);
+  if (m != nullptr) leave_runtime(*m);
+  std::free(name);
 }
 
 }  // namespace thrum::rt
