@@ -1,12 +1,15 @@
 // A report on a crash comes to its end, whatever is damaged and whatever waits: then the program ends by the signal that
 // was the first. Handlers of the program's own are left alone.
 #include "crash/crasher.h"
+#include "debug/dump.h"
 #include "support/child_test.h"
+#include "support/goroutines.h"
 #include "support/plugin.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -113,23 +116,80 @@ void keep_the_loader_busy() {
 }
 
 // The constructor of a plugin does not return, so the loader's lock stays locked, and no name can be looked up.
-void lock_the_loader_for_good() {
-  auto const address = reinterpret_cast<std::uintptr_t>(&keep_the_loader_busy);
+void lock_the_loader_in(void (*does_not_return)()) {
+  auto const address = reinterpret_cast<std::uintptr_t>(does_not_return);
   ::setenv("THRUM_TEST_PLUGIN_CALLS", std::to_string(address).c_str(), 1);
   std::thread([] { ::dlopen(plugin_file().c_str(), RTLD_NOW | RTLD_LOCAL); }).detach();
   if (!wait_until([] { return loader_is_busy.load(); })) ::_exit(8);
 }
+void lock_the_loader_for_good() { lock_the_loader_in(keep_the_loader_busy); }
 
 // The time limits are those of every program, so the next two tests take fifteen and twelve seconds.
 TEST_F(reports_end, a_report_that_waits_for_the_loader_ends_the_program_by_its_signal_and_says_what_is_missing) {
   THRUM_SKIP_WITH_SANITIZERS();
-  EXPECT_EXIT(run_named([] {
-                lock_the_loader_for_good();
-                writes_to_nowhere();
-              }),
-              KilledBySignal(SIGSEGV),
-              "SIGSEGV: .*\n(.*\n)*goroutine [0-9]+ .running. crasher\n(.*\n)*thrum: this report is incomplete: it has "
-              "waited too long");
+  EXPECT_EXIT(
+      run_named([] {
+        lock_the_loader_for_good();
+        writes_to_nowhere();
+      }),
+      KilledBySignal(SIGSEGV),
+      "SIGSEGV: .*\n(.*\n)*goroutine [0-9]+ .running. crasher\nthrum: to look an address up .*subtract 0x[0-9a-f]+\n"
+      "(pc 0x[0-9a-f]+\n)+created by goroutine 1\npc 0x[0-9a-f]+\n"
+      "thrum: this report is incomplete: it has waited too long");
+}
+
+// --- dumps without names ---
+
+constexpr char const* dump_without_names =
+    "thrum: the names of functions cannot be had: their reader has waited too long, probably for dlopen\n"
+    "(.*\n)*goroutine [0-9]+ .waiting: [a-z ]+.*:\n(pc 0x[0-9a-f]+\n)+"
+    "(.*\n)*thrum: to look an address up .*subtract 0x[0-9a-f]+\n$";
+
+TEST_F(reports_end, a_dump_on_SIGQUIT_that_waits_for_the_loader_shows_addresses) {
+  EXPECT_EXIT(
+      {
+        rt::set_patience_with_names(200'000'000);
+        run_named([] {
+          lock_the_loader_for_good();
+          ::kill(::getpid(), SIGQUIT);
+          sleep_for(std::chrono::hours(1));
+        });
+      },
+      ExitedWithCode(2), std::string("SIGQUIT: quit\n") + dump_without_names);
+}
+
+chan<int>* never_sent_to = nullptr;
+void wait_for_good_in_the_loader() {
+  loader_is_busy = true;
+  static_cast<void>(never_sent_to->recv());
+}
+
+bool a_thread_from_outside_waits() {
+  rt::Sched& s = this_sched();
+  rt::runtime_mark const mark;
+  rt::os::lock_guard const guard(s.lock);
+  rt::M const* m = s.ms.newest();
+  while (m != nullptr &&
+         !(m->is_foreign && m->current != nullptr && m->current->status.load(rt::relaxed) == rt::g_status::waiting)) {
+    m = m->all_link;
+  }
+  return m != nullptr;
+}
+
+// A thread from outside waits in a constructor, with the loader's lock, and its run ends.
+TEST_F(reports_end, a_deadlock_that_waits_for_the_loader_shows_addresses) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  EXPECT_EXIT(
+      {
+        rt::set_patience_with_names(200'000'000);
+        never_sent_to = new chan<int>;
+        thrum::run([] {
+          lock_the_loader_in(wait_for_good_in_the_loader);
+          if (!wait_until(a_thread_from_outside_waits)) ::_exit(9);
+        });
+        thrum::run([] { static_cast<void>(chan<int>().recv()); });
+      },
+      ExitedWithCode(2), std::string("deadlock!\n") + dump_without_names);
 }
 
 TEST_F(reports_end, a_panic_that_waits_for_the_loader_shows_addresses_and_calls_the_on_panic_function) {

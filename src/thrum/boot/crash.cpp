@@ -36,11 +36,12 @@ struct {
   atomic<int> made_by{0};  // the thread that makes the report; 0: no report is being made
   places all;
   os::note written;
+  bool has_deadline = false;  // used by the thread that makes the report
 } constinit report;
 
 void begin_report(os::after_report what) noexcept {
   report.made_by.store(os::current_tid(), relaxed);  // relaxed: it matters to this thread only
-  os::start_report_deadline(report_ns_max, what);
+  report.has_deadline = os::start_report_deadline(report_ns_max, what);
 }
 
 void end_report() noexcept {
@@ -53,6 +54,7 @@ bool reports_here() noexcept { return report.made_by.load(relaxed) == os::curren
 // Ends the program as it would have ended after the report.
 [[noreturn]] void give_report_up(char const* why) noexcept {
   report.made_by.store(0, relaxed);
+  print_addresses_left(report.all);
   if (!stderr_would_wait()) print_error("thrum: this report is incomplete: %s", why);
   int const signal = how_program_ends().signal;
   if (signal == 0) die();
@@ -87,7 +89,9 @@ void print_noted(M const& m) noexcept {
     notify_thread_maker(s);
     if (report.written.sleep_for(names_ns_max)) return;
   }
-  print_places_plainly(report.all);
+  report.all.are_left.store(true, relaxed);  // relaxed: the worst is that a place is printed twice
+  if (report.has_deadline) return print_places_plainly(report.all);
+  print_addresses(report.all);  // the loader's lock, which the names need, may be locked for good
 }
 
 // After a call through an invalid pointer, the stack walk cannot start at the program counter. The return address of

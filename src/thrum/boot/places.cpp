@@ -46,16 +46,22 @@ void print_place_plainly(std::uintptr_t pc) noexcept {
   }
 }
 
-// Stops when is_left() is true.
+// Prints the places from the frame `from` on. Stops when is_left() is true.
 template <class Print, class IsLeft>
-void print_each(places const& all, Print print, IsLeft is_left) noexcept {
-  for (std::size_t i = 0; i < all.count && !is_left(); ++i) print(all.frames[i]);
+void print_each(places& all, std::size_t from, Print print, IsLeft is_left) noexcept {
+  for (std::size_t i = from; i < all.count && !is_left(); ++i) {
+    print(all.frames[i]);
+    all.printed.store(i + 1, relaxed);  // relaxed: the worst is that a place is printed twice
+  }
   if (is_left()) return;
   if (all.count == places::frames_max) print_error("...");
   if (all.created_at == 0) return;
   print_error("created by goroutine %llu", static_cast<unsigned long long>(all.created_by));
   print(all.created_at);
+  all.printed.store(all.count + 1, relaxed);
 }
+
+bool never() noexcept { return false; }
 
 }  // namespace
 
@@ -76,10 +82,10 @@ void print_head(G const& g) noexcept {
 }
 
 void print_places(symbols& known, void* its_places) noexcept {
-  auto const& all = *static_cast<places const*>(its_places);
+  auto& all = *static_cast<places*>(its_places);
   auto const are_left = [&all] { return all.are_left.load(relaxed); };
   print_each(
-      all, [&known](std::uintptr_t pc) { print_place(known, pc); }, are_left);
+      all, 0, [&known](std::uintptr_t pc) { print_place(known, pc); }, are_left);
   if (are_left()) return;
   char const* const note = known.note_on_names();
   write_to_stderr(note, std::strlen(note));
@@ -91,18 +97,31 @@ bool print_places_in_time(places& all) noexcept {
   constexpr std::int64_t without_step_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{12'000'000'000};
   switch (with_symbols_in_time(without_step_ns, print_places, &all)) {
     case report_end::is_reached: return true;
-    case report_end::has_no_reader: with_symbols_of_loader(print_places, &all); return true;
+    case report_end::has_no_reader:  // the caller may hold locks of the loader and of malloc
+      print_error("thrum: the names of functions cannot be had: no thread can be made to read them");
+      print_addresses(all);
+      return true;
     case report_end::is_left: break;
   }
   all.are_left.store(true, relaxed);  // relaxed: the worst is that a place is printed twice
   print_error("thrum: the names of functions cannot be had: their reader has waited too long, probably for dlopen");
-  print_how_to_look_addresses_up();
-  print_each(all, print_address, [] { return false; });
+  print_addresses(all);
   return false;
 }
 
-void print_places_plainly(places const& all) noexcept {
-  print_each(all, print_place_plainly, [] { return false; });
+void print_addresses_left(places& all) noexcept {
+  std::size_t const done = all.printed.load(relaxed);
+  all.are_left.store(true, relaxed);
+  if (done > all.count || (done == all.count && all.created_at == 0) || stderr_would_wait()) return;
+  print_how_to_look_addresses_up();
+  print_each(all, done, print_address, stderr_would_wait);
 }
+
+void print_addresses(places& all) noexcept {
+  print_how_to_look_addresses_up();
+  print_each(all, 0, print_address, never);
+}
+
+void print_places_plainly(places& all) noexcept { print_each(all, 0, print_place_plainly, never); }
 
 }  // namespace thrum::rt

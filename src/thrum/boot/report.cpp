@@ -51,8 +51,10 @@ void report(Sched& s, std::uint64_t except_id, atomic<bool>* noted) noexcept {
   if (!all_have_stopped)
     print_error("thrum: some goroutines could not be stopped within a second and are shown as they were found");
   if (print_goroutines(all)) return;
-  if (noted != nullptr) os::sleep_for_good();  // the goroutine that panics ends the program, and its wait has a limit
-  fatal("the goroutines cannot be shown: the reader of the names has waited too long, probably for dlopen");
+  // The list must not be destroyed. The goroutine that panics ends the program.
+  if (noted == nullptr) die();
+  request.written.wake();
+  os::sleep_for_good();
 }
 
 void run_errand(Sched& s) noexcept {

@@ -43,6 +43,9 @@ namespace {
 
 constexpr std::size_t listed_max = 100'000;
 
+// How long the reader of the names may make no step. Opening the files of a large program takes a while.
+constinit atomic<std::int64_t> patience_with_names_ns{60'000'000'000};
+
 // For a report when there is no memory. It serves one report at a time; a second report at the same time has no
 // entries.
 constexpr std::size_t reserve_max = 256;
@@ -231,8 +234,8 @@ void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
     e.waits_for_ns = e.status == g_status::waiting && since_is_known ? now_ns - g.waits_since_ns.load(relaxed) : 0;
     e.created_by = g.task.created_by;
     e.created_at = e.is_foreign ? 0 : reinterpret_cast<std::uintptr_t>(g.task.created_at);
+    if (wanted == frames::none) return;  // nor is the name read, which the goroutine may replace or free
     if (g.name != nullptr) std::strncpy(e.name, g.name, entry_of::name_max - 1);
-    if (wanted == frames::none) return;
     if (e.status == g_status::syscall) {
       note_call(s, g, e);
     } else {
@@ -279,25 +282,29 @@ void goroutine_list::print_plainly() const noexcept {
 }
 
 bool print_goroutines(goroutine_list& all) noexcept {
-  // The names of all functions are read before the first line is written, and that takes a while in a large program.
-  constexpr std::int64_t without_step_ns = 60'000'000'000;
   auto const print = [](symbols& known, void* list) noexcept {
+    auto& its = *static_cast<goroutine_list*>(list);
     try {
       std::string text;
-      static_cast<goroutine_list*>(list)->write(known, text);
-      write_to_stderr(text.data(), text.size());
+      its.write(known, text);
+      if (!its.has_no_names()) write_to_stderr(text.data(), text.size());
     } catch (...) {
       print_error("thrum: no memory for the goroutine dump");
     }
   };
-  switch (with_symbols_in_time(without_step_ns, print, &all)) {
-    case report_end::is_reached: return true;
-    case report_end::is_left: return false;
-    case report_end::has_no_reader: break;
-  }
-  print_error("thrum: the names of functions cannot be had: no thread can be made to read them");
+  report_end const end = with_symbols_in_time(patience_with_names_ns.load(relaxed), print, &all);
+  if (end == report_end::is_reached) return true;
+  bool const is_left = end == report_end::is_left;
+  if (is_left) all.leave_names_out();
+  print_error("thrum: the names of functions cannot be had: %s",
+              is_left ? "their reader has waited too long, probably for dlopen" : "no thread can be made to read them");
   all.print_plainly();
-  return true;
+  return !is_left;
+}
+
+// relaxed: set before the test begins
+void set_patience_with_names(std::int64_t without_step_ns) noexcept {
+  patience_with_names_ns.store(without_step_ns, relaxed);
 }
 
 }  // namespace thrum::rt

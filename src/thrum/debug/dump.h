@@ -4,11 +4,13 @@
 // nothing may be allocated then (T01). Names of functions are looked up afterwards, when the world runs.
 #pragma once
 
+#include "base/atomic.h"
 #include "core/sched.h"
 #include "debug/symbols.h"
 #include "debug/wait_cycles.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace thrum::rt {
@@ -20,8 +22,8 @@ class goroutine_list {
   goroutine_list(goroutine_list const&) = delete;
   goroutine_list& operator=(goroutine_list const&) = delete;
 
-  // Notes all goroutines except the one whose id is `but`. With frames only if no thread can run on their stacks
-  // meanwhile, that is, with the world stopped.
+  // Notes all goroutines except the one whose id is `but`. With frames and names only if no thread can run on their
+  // stacks or change their names meanwhile, that is, with the world stopped.
   enum class frames : bool { none, noted };
   void note(Sched& s, frames wanted, std::uint64_t but = 0) noexcept;
 
@@ -31,6 +33,10 @@ class goroutine_list {
   // Prints the same to standard error with addresses in place of names, and without the cycles. Allocates nothing and
   // takes no lock.
   void print_plainly() const noexcept;
+
+  // The reader of the names has taken too long, so it is not to print its list when it comes to its end.
+  void leave_names_out() noexcept { has_no_names_.store(true, relaxed); }  // relaxed: at worst both lists are printed
+  [[nodiscard]] bool has_no_names() const noexcept { return has_no_names_.load(relaxed); }
 
   struct entry_of;
 
@@ -42,11 +48,14 @@ class goroutine_list {
   std::size_t room_ = 0;
   std::size_t left_out_ = 0;
   wait_cycles cycles_;
+  atomic<bool> has_no_names_{false};
 };
 
-// Prints to standard error, plainly if no thread can be made to read the names. Blocks the calling thread. May be called
-// inside the runtime. Returns false if this takes too long (with_symbols_in_time). Then the list has to live as long as
-// the program.
+// Prints to standard error: plainly if no thread can be made to read the names, or if its reader takes too long
+// (with_symbols_in_time). In the latter case returns false, and the list has to live as long as the program. Blocks the
+// calling thread. May be called inside the runtime.
 [[nodiscard]] bool print_goroutines(goroutine_list& all) noexcept;
+// For tests, in place of the 60 s after which a reader that makes no step takes too long.
+void set_patience_with_names(std::int64_t without_step_ns) noexcept;
 
 }  // namespace thrum::rt

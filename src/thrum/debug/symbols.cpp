@@ -8,6 +8,7 @@
 #include "os/loaded_code.h"
 #include "os/memory.h"
 #include "os/note.h"
+#include "os/short_wait.h"
 #include "os/thread.h"
 
 #include <new>
@@ -44,6 +45,7 @@ std::vector<code_place> const& symbols::places_of(std::uintptr_t pc) {
   if (found != known_.end()) return found->second;
   std::vector<code_place> places{place_by_loader(pc)};
   files_.refine(pc, places);
+  note_step_of_report();  // so a reader that works steadily is not taken for one that is stuck
   return known_.emplace(pc, std::move(places)).first->second;
 }
 
@@ -152,14 +154,11 @@ report_end with_symbols_in_time(std::int64_t without_step_ns, symbol_report repo
     Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
     call->ended.sleep();
   }
-  os::join_thread(reader, call->tid);
+  // Not by pthread_join: thrum::posix_locks may stand behind it and park the goroutine that reports.
+  os::short_wait wait;
+  while (!os::join_thread_if_ended(reader, call->tid)) wait.pause();
   give_back(*call);
   return report_end::is_reached;
-}
-
-void with_symbols_of_loader(symbol_report report, void* argument) noexcept {
-  symbols of_loader(symbols::source::loader);
-  report(of_loader, argument);
 }
 
 void with_symbols(symbol_report report, void* argument) noexcept {
@@ -179,7 +178,8 @@ void with_symbols(symbol_report report, void* argument) noexcept {
   if (os::create_thread(reader, body, &whole) == 0) {
     os::join_thread(reader, whole.tid);
   } else {
-    with_symbols_of_loader(report, argument);
+    symbols of_loader(symbols::source::loader);
+    report(of_loader, argument);
   }
 }
 

@@ -64,10 +64,6 @@ class symbols {
 using symbol_report = void (*)(symbols& known, void* argument) noexcept;
 void with_symbols(symbol_report report, void* argument) noexcept;
 
-// The same on the calling thread, with what the loader knows. It allocates, so it must not be called inside the runtime
-// (T01), and it waits for the loader's lock.
-void with_symbols_of_loader(symbol_report report, void* argument) noexcept;
-
 // The same as with_symbols for a report after which the program ends. May be called inside the runtime.
 //
 // The thread waits for the loader's lock if another thread holds it, perhaps for ever: the constructor of a library that
