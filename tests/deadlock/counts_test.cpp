@@ -1,6 +1,5 @@
 // S20: what would mean that the scheduler itself is wrong has messages of its own.
 #include "sched/deadlock.h"
-#include "sched/idle_ps.h"
 #include "sched/queues.h"
 #include "support/fake_gs.h"
 #include "support/fatal.h"
@@ -19,7 +18,7 @@ class deadlock_counts : public test::fatal_test {
     os::lock_guard const guard(s.lock);
     for (P* const p : s.procs) {
       p->transition(p_status::stopped, p_status::running);
-      put_idle_p(s, *p);
+      s.idle.put(*p);
     }
     for (int i = 0; i < all; ++i) {
       M* const m = s.ms.make(s);

@@ -233,7 +233,7 @@ void a_far_timer_fires_beside_one_that_computes(void (*first)(int procs), int pr
       slept = true;
     });
     std::thread outside([&computing, &slept, &s = this_sched()] {  // it may be late
-      while (!slept && s.idle_procs.load(rt::relaxed) != s.procs.size()) std::this_thread::yield();
+      while (!slept && s.idle.count() != s.procs.size()) std::this_thread::yield();
       computing.give_turns();
     });
     sleeper.join();

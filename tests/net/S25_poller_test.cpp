@@ -145,7 +145,7 @@ TEST_P(poller, S25_an_earlier_timer_ends_the_sleep_in_the_poll) {
 
 bool is_at_rest(rt::Sched& s) {
   rt::os::lock_guard const guard(s.lock);
-  return s.sysmon.is_in_deep_sleep() && s.idle_procs.load(rt::relaxed) == s.procs.size();
+  return s.sysmon.is_in_deep_sleep() && s.idle.count() == s.procs.size();
 }
 
 struct activity {

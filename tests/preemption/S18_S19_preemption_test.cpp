@@ -197,8 +197,7 @@ TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
       });
       auto const& s = test::this_sched();
       EXPECT_TRUE(test::wait_until([&] {
-        return test::waiting_for(rt::wait_reason::chan_receive) == 1 && s.idle_procs.load(rt::relaxed) == 1 &&
-               s.spinning.load(rt::relaxed) == 0;
+        return test::waiting_for(rt::wait_reason::chan_receive) == 1 && s.idle.count() == 1 && s.idle.spinning() == 0;
       }));
       chan<int> has_room(1);
       next.send(1);  // the other goroutine is next on this P, and no P is woken for it

@@ -32,7 +32,7 @@ TEST_P(injected, S39_a_list_from_a_p_fills_every_idle_p_at_once) {
     wait_group all;
     rt::g_list list;
     int const idle = procs() - 1;
-    ASSERT_EQ(this_sched().idle_procs.load(rt::relaxed), idle);
+    ASSERT_EQ(this_sched().idle.count(), idle);
     for (int i = 0; i < idle + 5; ++i) {
       all.add(1);
       list.push_back(make_unqueued([&, i] {

@@ -107,7 +107,7 @@ TEST(find_runnable, S13_a_thief_counts_as_spinning_while_it_looks_and_not_afterw
   static_cast<void>(s.p(1).queue.put(test::push, gs.plain(0)));
   EXPECT_EQ(search(s, 1), numbers(0, 1));
   EXPECT_EQ(s.p(0).counters.spins.load(relaxed), 1U);
-  EXPECT_EQ(s->spinning.load(relaxed), 0);
+  EXPECT_EQ(s->idle.spinning(), 0);
   EXPECT_FALSE(s.m(0).spinning);
 }
 
@@ -119,8 +119,8 @@ TEST(find_runnable, S13_a_spinner_that_finds_work_wakes_the_next) {
   EXPECT_EQ(search(s, 1), numbers(0, 1));
   EXPECT_TRUE(s.m(2).wake_note.is_woken());
   EXPECT_TRUE(s.m(2).spinning);
-  EXPECT_EQ(s->spinning.load(relaxed), 1) << "the one that was woken";
-  EXPECT_EQ(s->idle_procs.load(relaxed), 0);
+  EXPECT_EQ(s->idle.spinning(), 1) << "the one that was woken";
+  EXPECT_EQ(s->idle.count(), 0);
 }
 
 TEST(find_runnable, S13_local_work_is_found_without_spinning_and_wakes_no_thread) {
@@ -195,8 +195,8 @@ TEST(find_runnable, S10_S13_an_m_that_gave_its_p_up_looks_at_every_queue_once_mo
     over.store(true, relaxed);
     busy.join();
     looked_again = s.p(0).counters.spins.load(relaxed) > 1;
-    EXPECT_EQ(s->spinning.load(relaxed), 0);
-    EXPECT_EQ(s->idle_procs.load(relaxed), 0);
+    EXPECT_EQ(s->idle.spinning(), 0);
+    EXPECT_EQ(s->idle.count(), 0);
     EXPECT_EQ(s.m(0).p, &s.p(0));
   }
   EXPECT_TRUE(looked_again);

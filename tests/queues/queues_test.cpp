@@ -176,7 +176,7 @@ TEST(inject, S39_from_a_p_as_many_as_are_idle_go_to_the_global_queue_with_as_man
   inject(*s, &s.m(0), list);
   EXPECT_EQ(s.drain_global(), numbers(0, 2));
   EXPECT_EQ(s.drain_run_queue(0), numbers(2, 10));
-  EXPECT_EQ(s->idle_procs.load(relaxed), 0);
+  EXPECT_EQ(s->idle.count(), 0);
   EXPECT_TRUE(s.m(1).wake_note.is_woken());
   EXPECT_TRUE(s.m(3).wake_note.is_woken());
   EXPECT_NE(s.m(1).next_p, nullptr);
@@ -193,7 +193,7 @@ TEST(inject, S39_a_short_list_starts_no_more_ms_than_it_has_goroutines) {
   inject(*s, &s.m(0), list);
   EXPECT_EQ(s.drain_global(), numbers(0, 1));
   EXPECT_EQ(s.drain_run_queue(0), numbers(0, 0));
-  EXPECT_EQ(s->idle_procs.load(relaxed), 2);
+  EXPECT_EQ(s->idle.count(), 2);
 }
 
 TEST(inject, S39_without_a_p_the_idle_ps_are_started_too) {
@@ -203,7 +203,7 @@ TEST(inject, S39_without_a_p_the_idle_ps_are_started_too) {
   s.make_idle(2);
   g_list list = list_of(gs, 10);
   inject(*s, nullptr, list);
-  EXPECT_EQ(s->idle_procs.load(relaxed), 0);
+  EXPECT_EQ(s->idle.count(), 0);
   EXPECT_EQ(s.drain_global(), numbers(0, 10));
 }
 
@@ -213,7 +213,7 @@ TEST(inject, S39_an_empty_list_is_nothing) {
   g_list list;
   inject(*s, &s.m(0), list);
   inject(*s, nullptr, list);
-  EXPECT_EQ(s->idle_procs.load(relaxed), 1);
+  EXPECT_EQ(s->idle.count(), 1);
   EXPECT_EQ(s.drain_global(), numbers(0, 0));
 }
 

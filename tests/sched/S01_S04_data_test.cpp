@@ -196,7 +196,7 @@ TEST_P(data_of_sched, S04_when_all_but_main_sleep_every_other_p_is_idle_and_ever
     rt::Sched& s = this_sched();
     EXPECT_TRUE(test::spin_until([&] {
       test::lock_of_sched const guard(s.lock);
-      return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0 &&
+      return s.idle.count() == procs() - 1 && s.idle.spinning() == 0 &&
              s.ms.count(rt::m_status::idle) == s.ms.total() - 2;  // less this one, and M0
     }));
   });
@@ -295,7 +295,7 @@ TEST_P(data_of_sched, S04_the_stats_say_what_a_stopped_world_shows) {
       ASSERT_LT(tries, 1000) << "it does not come to rest";
       ASSERT_TRUE(test::spin_until([&] {
         test::lock_of_sched const guard(s.lock);
-        return s.idle_procs.load(rt::relaxed) == procs() - 1 && s.spinning.load(rt::relaxed) == 0;
+        return s.idle.count() == procs() - 1 && s.idle.spinning() == 0;
       }));
       before = said_by(read_stats());
       found = count_in_a_stopped_world();

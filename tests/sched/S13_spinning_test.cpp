@@ -108,7 +108,7 @@ usage used_in_two_idle_seconds(int procs) {
     all.wait();
     EXPECT_TRUE(test::wait_until([procs] {  // until the others lie down: that they do so is no part of it
       sleep_for(50ms);
-      return this_sched().idle_procs.load(rt::relaxed) == procs - 1 && this_sched().spinning.load(rt::relaxed) == 0;
+      return this_sched().idle.count() == procs - 1 && this_sched().idle.spinning() == 0;
     }));
     long const watchdogs = test::voluntary_switches(test::counted_threads::watchdog);  // costs more than all the rest
     usage const before = used();

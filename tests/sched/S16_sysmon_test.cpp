@@ -43,7 +43,7 @@ bool rescues_what_is_in_runnext() {
   });
   EXPECT_TRUE(test::wait_until_receivers(c, 1));
   rt::Sched& s = this_sched();
-  EXPECT_TRUE(spin_until([&] { return s.idle_procs.load(rt::relaxed) == s.procs.size() - 1; }));
+  EXPECT_TRUE(spin_until([&] { return s.idle.count() == s.procs.size() - 1; }));
   c.send(1);
   EXPECT_TRUE(spin_until([&] { return received.load(); })) << "without a switch on this P";
   bool const is_told = this_p().wakes_at_once.load(rt::relaxed) > 0;

@@ -25,7 +25,7 @@ class announced : public testing::Test {
   }
 
   void expect_in_the_global_queue_and_p1_woken() {
-    EXPECT_EQ(s_->idle_procs.load(relaxed), 0);
+    EXPECT_EQ(s_->idle.count(), 0);
     EXPECT_TRUE(s_.m(1).wake_note.is_woken());
     EXPECT_EQ(s_.m(1).next_p, &s_.p(1));
     EXPECT_EQ(s_.m(0).p, &s_.p(0)) << "which it keeps";

@@ -47,7 +47,7 @@ class pipe_of_bytes {
 
 // All Ps are idle, and an M sleeps in the poller.
 bool all_wait_in_the_poller(rt::Sched const& s) {
-  return s.in_poll.load(rt::seq_cst) == 1 && s.idle_procs.load(rt::seq_cst) == s.procs.size();
+  return s.in_poll.load(rt::seq_cst) == 1 && s.idle.all_idle();
 }
 
 std::uint64_t late_polls(rt::Sched const& s) { return s.sysmon.late_polls.load(rt::relaxed); }

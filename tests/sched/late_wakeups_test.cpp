@@ -47,7 +47,7 @@ bool wait_until_sysmon_is_slow() {
 
 bool others_are_idle() {
   rt::Sched const& s = this_sched();
-  return s.idle_procs.load(rt::seq_cst) == s.procs.size() - 1 && s.spinning.load(rt::seq_cst) == 0;
+  return s.idle.count() == s.procs.size() - 1 && s.idle.none_spins();
 }
 
 // --- wake-ups that are put off ---

@@ -154,9 +154,9 @@ TEST_P(parallelism, SC13_at_most_half_of_the_busy_Ps_search) {
     rt::atomic<bool> over{false};
     std::thread sampler([&] {
       while (!over.load(rt::relaxed)) {
-        std::int64_t const spinning = s.spinning.load(rt::relaxed);
-        std::int64_t const busy = s.procs.size() - s.idle_procs.load(rt::relaxed);
-        if (s.spinning.load(rt::relaxed) != spinning) continue;  // they changed between the reads
+        std::int64_t const spinning = s.idle.spinning();
+        std::int64_t const busy = s.procs.size() - s.idle.count();
+        if (s.idle.spinning() != spinning) continue;  // they changed between the reads
         ++looks;
         if (spinning > 0) ++searching;
         if (2 * spinning > busy + 1) ++too_many;

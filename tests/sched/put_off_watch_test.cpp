@@ -17,7 +17,7 @@ TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_for_an_idle_p) {
   {
     rt::os::lock_guard const guard(sched->lock);
     sched.m(1).p = nullptr;
-    rt::put_idle_p(*sched, sched.p(1));  // its M is away, and there is no other
+    sched->idle.put(sched.p(1));  // its M is away, and there is no other
   }
   sched->unannounced.p_is_taken();  // it has a goroutine, and will come: no thread is made for the P
   fake_gs gs(1);
@@ -29,7 +29,7 @@ TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_for_an_idle_p) {
     watch.look(rt::os::monotonic_ns() + slept_ns);
     slept_ns += watch.nap_ns(10'000'000);
   }
-  EXPECT_EQ(sched->idle_procs.load(rt::relaxed), 1);
+  EXPECT_EQ(sched->idle.count(), 1);
   EXPECT_GE(slept_ns / looks, 1'000'000);
   static_cast<void>(sched.p(0).queue.take_next());
 }
@@ -39,7 +39,7 @@ TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_to_watch_a_timer
   {
     rt::os::lock_guard const guard(sched->lock);
     sched.m(1).p = nullptr;
-    rt::put_idle_p(*sched, sched.p(1));  // its M is away, and there is no other
+    sched->idle.put(sched.p(1));  // its M is away, and there is no other
   }
   sched->unannounced.p_is_taken();  // it has a goroutine, and will come: no thread is made for the P
   fake_gs gs(1);
@@ -52,7 +52,7 @@ TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_to_watch_a_timer
     watch.look(rt::os::monotonic_ns() + slept_ns);
     slept_ns += watch.nap_ns(10'000'000);
   }
-  EXPECT_EQ(sched->idle_procs.load(rt::relaxed), 1);
+  EXPECT_EQ(sched->idle.count(), 1);
   EXPECT_GE(slept_ns / looks, 1'000'000);
 }
 
@@ -62,10 +62,13 @@ class beside_an_idle_p {
   beside_an_idle_p() {
     rt::os::lock_guard const guard(sched->lock);
     sched.m(1).p = nullptr;
-    rt::put_idle_p(*sched, sched.p(1));
-    sched->spinning.store(1, rt::relaxed);  // so that no M is started
+    sched->idle.put(sched.p(1));
+    EXPECT_TRUE(sched->idle.try_begin_spin());  // so that no M is started
   }
-  ~beside_an_idle_p() { sched->spinning.store(0, rt::relaxed); }
+  ~beside_an_idle_p() {
+    rt::os::lock_guard const guard(sched->lock);
+    sched->idle.take_back_spin();
+  }
 
   // sysmon finds the goroutine there at two looks. Returns how many wake-ups the P does not put off after that.
   std::uint32_t caution_after_mistake() {

@@ -47,7 +47,7 @@ G& runnable(fake_gs& gs, std::size_t index) {
   return gs[index];
 }
 
-bool is_woken(bare_sched& s) { return s->idle_procs.load(relaxed) == 0 && s.m(1).next_p == &s.p(1); }
+bool is_woken(bare_sched& s) { return s->idle.count() == 0 && s.m(1).next_p == &s.p(1); }
 
 class one_idle_p : public testing::Test {
  protected:
@@ -129,12 +129,12 @@ TEST(publication_under_the_lock, starts_no_m_on_a_p_that_goes_idle_afterwards) {
     global_publication locked(*s);
     locked.put(runnable(gs, 0));
     s.m(1).p = nullptr;
-    put_idle_p(*s, s.p(1));
+    s->idle.put(s.p(1));
     s->ms.rest(s.m(1), 0);
   }
-  EXPECT_EQ(s->idle_procs.load(relaxed), 1);
+  EXPECT_EQ(s->idle.count(), 1);
   EXPECT_EQ(s.m(1).next_p, nullptr);
-  EXPECT_EQ(s->spinning.load(relaxed), 0);
+  EXPECT_EQ(s->idle.spinning(), 0);
   EXPECT_EQ(s.drain_global(), std::vector<long>{0});
 }
 

@@ -5,7 +5,6 @@
 
 #include "core/m.h"
 #include "core/sched.h"
-#include "sched/idle_ps.h"
 #include "sched/queues.h"
 #include "support/fake_gs.h"
 
@@ -45,7 +44,7 @@ class bare_sched {
   void make_idle(int number) {
     rt::os::lock_guard const guard(s_->lock);
     m(number).p = nullptr;
-    rt::put_idle_p(*s_, p(number));
+    s_->idle.put(p(number));
     s_->ms.rest(m(number), 0);
   }
 

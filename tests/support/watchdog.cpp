@@ -84,8 +84,8 @@ watched_run::~watched_run() { watched.store(nullptr, rt::release); }
 
 THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
   print_error("scheduler: procs=%d idle_procs=%d spinning=%d global=%u threads=%d idle_threads=%d stopping=%d",
-              s.procs.size(), s.idle_procs.load(rt::relaxed), s.spinning.load(rt::relaxed),
-              s.global_size.load(rt::relaxed), s.ms.total(), s.ms.without_work(), s.end.has_begun() ? 1 : 0);
+              s.procs.size(), s.idle.count(), s.idle.spinning(), s.global_size.load(rt::relaxed), s.ms.total(),
+              s.ms.without_work(), s.end.has_begun() ? 1 : 0);
   for (auto const& p : s.procs) {
     if (p->status.load(rt::relaxed) == rt::p_status::idle && p->queue.looks_empty()) continue;
     print_error("P %d [%s] queued=%u%s tick=%u attention=%u m=%d", p->id, rt::name_of(p->status.load(rt::relaxed)),

@@ -79,7 +79,7 @@ TEST(syscalls, S14_SS_05_a_call_whose_p_was_taken_finds_an_idle_one) {
     });
     blocking([&] {
       kernel.wait();
-      EXPECT_TRUE(spin_until([&] { return s.idle_procs.load(rt::seq_cst) == 1; }));
+      EXPECT_TRUE(spin_until([&] { return s.idle.count() == 1; }));
     });
     auto const seen = read_stats();
     opener.join();  // an unannounced call
@@ -139,7 +139,7 @@ TEST(syscalls, S17_SS_04_without_other_work_a_p_is_left_where_it_is) {
 TEST(syscalls, S17_SS_04_without_other_work_a_p_is_taken_after_ten_milliseconds) {
   run_at(2, [] {
     rt::Sched& s = test::this_sched();
-    ASSERT_TRUE(spin_until([&] { return s.idle_procs.load(rt::relaxed) + s.spinning.load(rt::relaxed) > 0; }));
+    ASSERT_TRUE(spin_until([&] { return s.idle.count() + s.idle.spinning() > 0; }));
     for (int i = 0; i < 5; ++i) {  // having taken one it looks often, and could be too early for the next
       auto const before = s.sysmon.retaken.load(rt::relaxed);
       auto const since = clock::now();

@@ -38,6 +38,6 @@ int call_at_home(F f) {
   return tid;
 }
 
-inline bool all_procs_are_idle(rt::Sched const& s) { return s.idle_procs.load(rt::seq_cst) == s.procs.size(); }
+inline bool all_procs_are_idle(rt::Sched const& s) { return s.idle.all_idle(); }
 
 }  // namespace thrum::test

@@ -1,7 +1,6 @@
 // S21, and what starting and stopping Ms does to the idle lists.
 #include "sched/threads.h"
 
-#include "sched/idle_ps.h"
 #include "sched/wake.h"
 #include "support/bare_sched.h"
 #include "support/fatal.h"
@@ -47,14 +46,14 @@ TEST(idle_lists, S13_a_p_that_is_given_up_and_taken_keeps_the_count) {
   bare_sched s(3);
   s.make_idle(1);
   s.make_idle(2);
-  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 2);
+  EXPECT_EQ(s->idle.count(), 2);
   rt::os::lock_guard const guard(s->lock);
-  P* const last = rt::take_idle_p(*s);
+  P* const last = s->idle.take();
   EXPECT_EQ(last, &s.p(2)) << "the one that was busy last is the warmest";
   EXPECT_EQ(last->status.load(rt::relaxed), rt::p_status::running);
-  EXPECT_EQ(rt::take_idle_p(*s), &s.p(1));
-  EXPECT_EQ(rt::take_idle_p(*s), nullptr);
-  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 0);
+  EXPECT_EQ(s->idle.take(), &s.p(1));
+  EXPECT_EQ(s->idle.take(), nullptr);
+  EXPECT_EQ(s->idle.count(), 0);
 }
 
 TEST(idle_lists, S13_wake_one_starts_an_idle_m_as_a_spinner) {
@@ -64,24 +63,24 @@ TEST(idle_lists, S13_wake_one_starts_an_idle_m_as_a_spinner) {
   EXPECT_TRUE(s.m(1).wake_note.is_woken());
   EXPECT_TRUE(s.m(1).spinning);
   EXPECT_EQ(s.m(1).next_p, &s.p(1));
-  EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
+  EXPECT_EQ(s->idle.spinning(), 1);
   EXPECT_EQ(s->ms.count(rt::m_status::idle), 0);
 }
 
 TEST(idle_lists, S13_while_an_m_spins_no_other_is_woken) {
   bare_sched s(3);
   s.make_idle(1);
-  s->spinning.store(1, rt::relaxed);
+  ASSERT_TRUE(s->idle.try_begin_spin());
   rt::start_spinning_m(*s);
   rt::start_m_if_p_is_idle(*s);
   EXPECT_FALSE(s.m(1).wake_note.is_woken());
-  EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
+  EXPECT_EQ(s->idle.spinning(), 1);
 }
 
 TEST(idle_lists, S13_with_no_idle_p_the_count_of_spinners_is_taken_back) {
   bare_sched s(1);
   rt::start_spinning_m(*s);
-  EXPECT_EQ(s->spinning.load(rt::relaxed), 0);
+  EXPECT_EQ(s->idle.spinning(), 0);
 }
 
 TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
@@ -90,7 +89,7 @@ TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
   s.make_idle(1);
   {
     rt::os::lock_guard const guard(s->lock);  // P 1 stays out: only its M is needed
-    static_cast<void>(rt::take_idle_p(*s));
+    static_cast<void>(s->idle.take());
   }
   static_cast<void>(s.p(0).queue.put(test::push, gs.plain(0)));
   s.m(0).p = nullptr;
@@ -98,14 +97,14 @@ TEST(idle_lists, S15_a_p_with_work_is_handed_to_an_m_at_once) {
   EXPECT_TRUE(s.m(1).wake_note.is_woken());
   EXPECT_EQ(s.m(1).next_p, &s.p(0));
   EXPECT_FALSE(s.m(1).spinning);
-  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 0);
+  EXPECT_EQ(s->idle.count(), 0);
 }
 
 TEST(idle_lists, S15_a_p_without_work_searches_if_no_other_is_idle_or_searches) {
   bare_sched s(2);
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));
-  EXPECT_EQ(s->spinning.load(rt::relaxed), 1);
+  EXPECT_EQ(s->idle.spinning(), 1);
   rt::M const* const ordered = s->ms.take_orders();
   ASSERT_NE(ordered, nullptr);
   EXPECT_EQ(ordered->status, rt::m_status::starting);
@@ -115,10 +114,10 @@ TEST(idle_lists, S15_a_p_without_work_searches_if_no_other_is_idle_or_searches) 
 
 TEST(idle_lists, S15_otherwise_it_goes_to_the_idle_list) {
   bare_sched s(2);
-  s->spinning.store(1, rt::relaxed);
+  ASSERT_TRUE(s->idle.try_begin_spin());
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));
-  EXPECT_EQ(s->idle_procs.load(rt::relaxed), 1);
+  EXPECT_EQ(s->idle.count(), 1);
   EXPECT_EQ(s.p(0).status.load(rt::relaxed), rt::p_status::idle);
   EXPECT_EQ(s.p(0).m, nullptr);
 }

@@ -80,7 +80,7 @@ TEST_P(rows_of_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
     EXPECT_TRUE(test::wait_until([] {  // until the Ms that searched for work have found none
       sleep_for(2ms);
       rt::Sched const& s = this_sched();
-      return s.idle_procs.load(rt::relaxed) == s.procs.size() - 1 && s.spinning.load(rt::relaxed) == 0;
+      return s.idle.count() == s.procs.size() - 1 && s.idle.spinning() == 0;
     }));
     auto const wakes = [] {
       std::uint64_t sum = 0;

@@ -1,6 +1,5 @@
 // Which thread watches a timer when Ps change hands, on a scheduler that does not run.
 #include "os/clock.h"
-#include "sched/idle_ps.h"
 #include "sched/queues.h"
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
@@ -31,7 +30,7 @@ std::int64_t set_timer(bare_sched& s, G& sleeper) {
 void make_idle_without_m(bare_sched& s, int number) {
   os::lock_guard const guard(s->lock);
   s.m(number).p = nullptr;
-  put_idle_p(*s, s.p(number));
+  s->idle.put(s.p(number));
 }
 
 // The M that sets a timer has seen an idle P, which is taken before the M gets the lock.
@@ -61,8 +60,7 @@ TEST(watch, S27_an_m_that_is_started_to_search_owes_a_look_at_the_timers) {
   ASSERT_TRUE(s.m(1).spinning);
   ASSERT_TRUE(s.m(1).watch_check_pending);
   acquire_p(s.m(1), s.p(1));
-  s.m(1).spinning = false;
-  s->spinning.store(0, relaxed);
+  s->idle.end_spin(s.m(1));
   do_pending_watch_check(s.m(1));
   EXPECT_EQ(s->sysmon.looks_by_ns(), when_ns);
 }
@@ -83,8 +81,8 @@ TEST(watch, S27_a_p_that_goes_to_a_paused_goroutine_does_not_end_the_watch) {
   }
   EXPECT_TRUE(ensure_timers_are_watched(*s));
   EXPECT_TRUE(s.m(1).wake_note.is_woken());
-  EXPECT_EQ(s->idle_procs.load(relaxed), 0) << "an M is made for the other P, and will watch";
-  EXPECT_EQ(s->spinning.load(relaxed), 1);
+  EXPECT_EQ(s->idle.count(), 0) << "an M is made for the other P, and will watch";
+  EXPECT_EQ(s->idle.spinning(), 1);
   static_cast<void>(when_ns);
 }
 

@@ -210,10 +210,10 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   for (rt::P const* const p : s.procs.all()) add_durations(p->ready_to_run, to.ready_to_run);
   rt::os::lock_guard const guard(s.lock);
   to.global_queue = s.global_queue.size();
-  to.idle_procs = s.idle_procs.load(rt::relaxed);
+  to.idle_procs = s.idle.count();
   to.threads = s.ms.total();
   to.idle_threads = s.ms.without_work();
-  to.spinning_threads = s.spinning.load(rt::relaxed);
+  to.spinning_threads = s.idle.spinning();
   to.paused_threads = s.ms.paused();
   to.sysmon_looks = s.sysmon.looks.load(rt::relaxed);
   to.retaken = s.sysmon.retaken.load(rt::relaxed);

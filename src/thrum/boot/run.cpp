@@ -8,7 +8,6 @@
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
 #include "sched/goroutine.h"
-#include "sched/idle_ps.h"
 #include "sched/m_thread.h"
 #include "sched/records.h"
 #include "sched/schedule.h"
@@ -56,7 +55,7 @@ M& make_m0(Sched& s) {
   if (m0 == nullptr) throw_system_error(ENOMEM, "no memory for the first thread's record");
   os::lock_guard const guard(s.lock);
   s.ms.has_started(*m0);
-  acquire_p(*m0, *take_idle_p(s));
+  acquire_p(*m0, *s.idle.take());
   return *m0;
 }
 

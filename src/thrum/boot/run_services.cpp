@@ -93,13 +93,7 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   os::note_loaded_code();
   auto made = std::make_unique<Sched>(checked_settings(chosen));
   os::lock_guard const guard(made->lock);
-  for (auto i = static_cast<std::size_t>(made->procs.size()); i-- > 0;) {
-    P& p = *made->procs[i];
-    p.transition(p_status::stopped, p_status::idle);
-    p.idle_link = made->idle_p_list;
-    made->idle_p_list = &p;
-  }
-  made->idle_procs.store(made->procs.size(), relaxed);  // there is no other thread yet
+  made->idle.put_all();
   return made;
 }
 

@@ -3,6 +3,7 @@
 
 #include "arch/context.h"
 #include "arch/thread_globals.h"
+#include "base/written_by.h"
 #include "core/entry.h"
 #include "core/g.h"
 #include "core/status.h"
@@ -17,6 +18,7 @@ namespace thrum::rt {
 
 struct P;
 struct Sched;
+class idle_state;
 
 // What must happen after a goroutine has left its stack: unlocking the queue it waits in, publishing it, or freeing it.
 // The goroutine or g0 that the thread switches to runs it, on its own stack. If it ran earlier, another M could resume
@@ -91,7 +93,7 @@ struct M {
   bool mask_was_changed = false;
   suspend_mode suspend_by = usual_suspend_mode();  // how its current goroutine leaves it
   bool ends_with_goroutine = false;                // the goroutine that ended here was locked, so the thread ends too
-  bool spinning = false;                           // it searches for work and is counted in sched.spinning
+  written_by<idle_state, bool> spinning;           // it searches for work, and is counted in Sched::idle
   std::int64_t spins_since_ns = 0;                 // the time before that is in its P's counter; 0: it has not begun
   std::uint32_t patience = 0;       // how many more times it searches before it sleeps: see find_runnable
   std::uint32_t polls_in_vain = 0;  // polls of the network in a row that found nothing: see find_runnable

@@ -6,6 +6,7 @@
 // A part that has operations of its own is a class in a file of its own, which says which lock and which threads:
 //
 //   ms            the Ms, their states and lists               core/m_pool.h
+//   idle          idle Ps, and how many Ms search for work     core/idle_state.h
 //   records       dead Gs, sudogs and goroutine ids            core/record_pool.h
 //   world         the right to stop the world, and a stop      core/world_stop.h
 //   safe_points   a function that runs once on every P         core/safe_point_round.h
@@ -18,12 +19,14 @@
 #pragma once
 
 #include "arch/fp_control.h"
+#include "base/check.h"
 #include "base/limits.h"
 #include "base/random.h"
 #include "core/cold_reads.h"
 #include "core/entry.h"
 #include "core/foreign_threads.h"
 #include "core/global_run_queue.h"
+#include "core/idle_state.h"
 #include "core/m.h"
 #include "core/m_pool.h"
 #include "core/p.h"
@@ -123,10 +126,9 @@ struct Sched {
   coprime_steps steal_steps;
 
   // read by every `go` and ready, written when Ms and Ps become idle or busy
-  alignas(cache_line_bytes) atomic<std::int32_t> spinning{0};  // Ms that search for work
-  atomic<std::int32_t> idle_procs{0};                          // written under lock
-  atomic<std::uint32_t> global_size{0};                        // written under lock
-  atomic<std::int64_t> timekeeper_until_ns{never_ns};          // written under lock: see timekeeper.h
+  alignas(cache_line_bytes) idle_state idle{lock, procs, sysmon};
+  atomic<std::uint32_t> global_size{0};                // written under lock
+  atomic<std::int64_t> timekeeper_until_ns{never_ns};  // written under lock: see timekeeper.h
   // Written by sysmon. True while sysmon sleeps for long, so that an M that puts off a wake-up has to nudge it. See
   // sys/put_off_watch.h.
   atomic<bool> put_off_is_unwatched{false};
@@ -146,9 +148,8 @@ struct Sched {
   // plain entries that get the next turn although many goroutines are paused
   plain_turn turn_of_plain = plain_turn::none;
   std::int32_t plain_turns_missed = 0;  // turns that unstarted goroutines have missed since too many are paused
-  P* idle_p_list = nullptr;
-  m_pool ms;                                              // see core/m_pool.h
-  bool wants_spare = false;                               // a thread without a P is to be made, to be idle
+  m_pool ms;                            // see core/m_pool.h
+  bool wants_spare = false;             // a thread without a P is to be made, to be idle
   atomic<std::int32_t> threads_max{options.threads_max};  // see set_max_threads
   bool timekeeper_polls = false;                          // it sleeps in the poller: see sched/poll.h
   bool deadlock_is_reported = false;
@@ -188,6 +189,14 @@ struct Sched {
   run_end end;
   Sched* next_abandoned = nullptr;  // see boot/left_behind.cpp
 };
+
+// m takes p, which no thread holds.
+inline void acquire_p(M& m, P& p) noexcept {
+  THRUM_DCHECK(m.p == nullptr && p.m == nullptr);
+  m.p = &p;
+  p.m = &m;
+  m.next_p = nullptr;
+}
 
 // Returns the M that runs on p, or nullptr if there is none. A hint: the M may have left p by the time of the return.
 [[nodiscard]] inline M* m_seen_on(P const& p) noexcept {

@@ -104,8 +104,8 @@ class ms_of_gs {
 void add_summary(report_text& out, Sched& s, std::int64_t since_start_ns) noexcept {
   out.add(
       "SCHED %lldms: gomaxprocs=%d idleprocs=%d threads=%d spinningthreads=%d needspinning=0 idlethreads=%d runqueue=%u",
-      static_cast<long long>(since_start_ns / 1'000'000), s.procs.size(), s.idle_procs.load(relaxed),
-      s.ms.total() + s.own_threads, s.spinning.load(relaxed), s.ms.without_work(), s.global_queue.size());
+      static_cast<long long>(since_start_ns / 1'000'000), s.procs.size(), s.idle.count(), s.ms.total() + s.own_threads,
+      s.idle.spinning(), s.ms.without_work(), s.global_queue.size());
 }
 
 // Called under sched.lock. The Ps that are left to stop are known only while the world is being stopped.

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "core/ender.h"
 #include "os/thread.h"
-#include "sched/idle_ps.h"
+#include "sched/queues.h"
 #include "sched/watch.h"
 
 namespace thrum::rt {
@@ -40,7 +40,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
   // A P that is not idle is held by a thread that is no M at work, for example sysmon. That thread will hand it off,
   // and check.
-  if (s.idle_procs.load(relaxed) != s.procs.size()) return;
+  if (!s.idle.all_idle()) return;
   if (s.world.is_under_way()) return;  // idle Ps will be started, and the thread that stopped the world will check
   if (s.deadlock_is_reported) return;  // the thread maker checks as well
   if (!s.ms.none_can_run_by_itself() || s.end.run_is_woken() || !s.options.detect_deadlock) return;

@@ -25,7 +25,6 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "sched/exit_stage.h"
-#include "sched/idle_ps.h"
 #include "sched/library_frames.h"
 #include "sched/requests.h"
 #include "sched/resting_ms.h"
@@ -95,7 +94,7 @@ void end_ms_in_place(Sched& s, ms_to_end& to_end) noexcept {
 void take_back_from_calls_locked(Sched& s) noexcept {
   take_from_calls(s.procs, [&](P& p) {
     run_requested_function(p);
-    if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
+    if (!stop_if_asked_locked(s, p)) s.idle.put(p);
   });
 }
 

@@ -3,7 +3,6 @@
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sched/home.h"
-#include "sched/idle_ps.h"
 #include "sched/pick.h"
 #include "sched/poll.h"
 #include "sched/queues.h"
@@ -85,7 +84,7 @@ search_result take_brought(M& m) noexcept {
 // The number of Ms that search is limited to half of the busy Ps, because more Ms would only compete for the same few
 // queues. With a single P there is no P to steal from, and its M has looked at everything else.
 bool may_spin(Sched const& s) noexcept {
-  return s.procs.size() > 1 && 2 * s.spinning.load(relaxed) < s.procs.size() - s.idle_procs.load(relaxed);
+  return s.procs.size() > 1 && 2 * s.idle.spinning() < s.procs.size() - s.idle.count();
 }
 
 // Adds the time that m has spent on this search to its P's counter. Called before m gives the P up, or when it has
@@ -96,9 +95,8 @@ void account_for_spinning(M& m) noexcept {
 }
 
 void begin_spinning(Sched& s, M& m) noexcept {
-  m.spinning = true;
   m.watch_check_pending = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
-  s.spinning.fetch_add(1, seq_cst);
+  s.idle.begin_spin(m);
   count(m.p->counters.spins);
 }
 
@@ -133,8 +131,7 @@ search_result search_as_spinner(Sched& s, M& m) noexcept {
 // next M is woken to search.
 void end_spinning_with_work(Sched& s, M& m) noexcept {
   account_for_spinning(m);
-  m.spinning = false;
-  s.spinning.fetch_sub(1, seq_cst);
+  s.idle.end_spin(m);
   start_m_if_p_is_idle(s);
 }
 
@@ -150,7 +147,7 @@ last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
   if (m.ready_at_home.load(relaxed) != 0) return last_look::look_again;  // home.h, the table of residents, step 1
   P& p = *m.p;
   m.p = nullptr;
-  put_idle_p(s, p);
+  s.idle.put(p);
   return last_look::sleep;
 }
 
@@ -158,16 +155,13 @@ last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
 // once more. True: there is work, so m has taken an idle P and searches.
 bool takes_p_if_work_is_left(Sched& s, M& m) noexcept {
   bool const was_spinning = m.spinning;
-  if (was_spinning) {
-    m.spinning = false;
-    s.spinning.fetch_sub(1, seq_cst);
-  }
+  if (was_spinning) s.idle.end_spin(m);
   store_load_fence();  // pairs with the publishers' store-load
   if (!work_anywhere(s)) return false;
   // Another M searches. It will find the work, or come here itself. One more searching M would only exceed the limit.
-  if (!was_spinning && s.spinning.load(seq_cst) != 0) return false;
+  if (!was_spinning && !s.idle.none_spins()) return false;
   s.lock.acquire();
-  P* const p = s.end.has_begun() ? nullptr : take_idle_p(s);
+  P* const p = s.end.has_begun() ? nullptr : s.idle.take();
   s.lock.release();
   if (p == nullptr) return false;  // the M that has the P looks at everything before it sleeps
   acquire_p(m, *p);

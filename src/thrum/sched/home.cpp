@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
-#include "sched/idle_ps.h"
 #include "sched/resting_ms.h"
 #include "sched/thread_lock.h"
 
@@ -109,7 +108,7 @@ void ensure_home_runs(Sched& s, M& home) noexcept {
     s.lock.release();
     return;
   }
-  P* const p = take_idle_p(s);
+  P* const p = s.idle.take();
   if (p == nullptr) {
     queue_for_residents_locked(home);
     s.lock.release();
@@ -160,7 +159,7 @@ bool takes_p_for_residents(Sched& s, M& m) noexcept {
   s.lock.assert_held();
   if (m.ready_at_home.load(relaxed) == 0) [[likely]]
     return false;
-  if (P* const p = take_idle_p(s)) {
+  if (P* const p = s.idle.take()) {
     if (s.ms.timekeeper() == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again
     acquire_p(m, *p);
     m.watch_check_pending = true;

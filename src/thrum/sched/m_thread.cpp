@@ -8,7 +8,6 @@
 #include "os/thread.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
-#include "sched/idle_ps.h"
 #include "sched/notify.h"
 #include "sched/resting_ms.h"
 #include "sched/schedule.h"

@@ -1,5 +1,6 @@
 #include "sched/make_way.h"
 
+#include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
 #include "sched/notify.h"
@@ -66,7 +67,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   next.brought = &left;
   next.stands_in = stands_in;
   next.suspend_by = next.usual_suspend_mode();
-  next.spinning = false;
+  THRUM_DCHECK(!next.spinning);
   s.lock.release();
   os::chaos_point("home.moved");
   if (rested == nullptr) {

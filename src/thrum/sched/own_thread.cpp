@@ -6,7 +6,6 @@
 #include "os/futex.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
-#include "sched/idle_ps.h"
 #include "sched/runnable.h"
 #include "sched/switch.h"
 #include "sched/threads.h"

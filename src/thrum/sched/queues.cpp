@@ -140,4 +140,12 @@ global_turn take_global_batch_locked(push_key key, Sched& s, P& p) noexcept {
   return first;
 }
 
+bool work_anywhere(Sched& s) noexcept {
+  if (s.global_size.load(seq_cst) != 0) return true;
+  for (auto const& p : s.procs) {
+    if (!p->queue.looks_empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace thrum::rt

@@ -20,10 +20,10 @@ namespace thrum::rt {
 // Called by the owner of p: e runs next, and the goroutine that stood in runnext goes to the tail of the run queue.
 // Returns whether one stood there. e is published with seq_cst, so start_m_if_p_is_idle may follow.
 //
-// Why that is enough for the goroutine at the tail, too. Its store is a release, and on x86 the load of idle_procs that
-// follows may be done before other threads see the store. (On aarch64 it may not, because stlr and ldar keep their
-// order.) The exchange that put e into runnext is seen before that load. So an M that gives its P up afterwards finds e
-// there, or e was taken: by the owner, whose exchange came after the store, or by an M that searches.
+// Why that is enough for the goroutine at the tail, too. Its store is a release, and on x86 the load of the number of
+// idle Ps that follows may be done before other threads see the store. (On aarch64 it may not, because stlr and ldar
+// keep their order.) The exchange that put e into runnext is seen before that load. So an M that gives its P up later
+// finds e there, or e was taken: by the owner, whose exchange came after the store, or by an M that searches.
 //
 // The M that finds e searches as well. Either of these two Ms takes e and then wakes the next M to search, or comes to
 // its last check once more. Both take microseconds, and a store is seen within less than one. If it were not, sysmon
@@ -55,6 +55,9 @@ struct global_turn {
 // entry is returned, and the others are put into p's run queue. An M ends the batch, and is returned alone.
 [[nodiscard]] global_turn take_global_batch_locked(push_key key, Sched& s, P& p) noexcept;
 [[nodiscard]] global_turn take_global_one_locked(Sched& s, P& p) noexcept;
+
+// Step 3 of the right column of the table of queues (sched/wake.h): whether any queue shows work.
+[[nodiscard]] bool work_anywhere(Sched& s) noexcept;
 
 // The size of that share.
 [[nodiscard]] std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept;

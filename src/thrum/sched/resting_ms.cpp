@@ -41,7 +41,7 @@ bool thread_is_available_locked(Sched const& s) noexcept {
 
 bool may_start_m_locked(Sched const& s) noexcept {
   std::int32_t const preempted = s.ms.paused() + s.unannounced.without_p();
-  bool const others_will_come = preempted != 0 && preempted >= s.idle_procs.load(relaxed);
+  bool const others_will_come = preempted != 0 && preempted >= s.idle.count();
   return !s.end.has_begun() && (thread_is_available_locked(s) || !others_will_come);
 }
 
@@ -64,7 +64,7 @@ bool may_make_thread_locked(Sched const& s) noexcept { return s.ms.total() < s.t
 void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
   bool const is_to_be_woken = take_from_rest_locked(m);
   m.next_p = &p;
-  m.spinning = false;
+  THRUM_DCHECK(!m.spinning);
   s.lock.release();
   os::chaos_point("home.promised");
   if (is_to_be_woken) m.wake_note.wake();

@@ -104,7 +104,7 @@ void inject(Sched& s, M* m, g_list& runnable) noexcept {
   {
     os::lock_guard const guard(s.lock);
     if (s.options.randomize) shuffle_list(has_p ? m->p->random : s.random, runnable);
-    auto const idle = static_cast<std::uint32_t>(s.idle_procs.load(relaxed));  // relaxed: it is exact under the lock
+    auto const idle = static_cast<std::uint32_t>(s.idle.count());  // relaxed: it is exact under the lock
     std::uint32_t const shared = has_p ? std::min(idle, runnable.size()) : runnable.size();
     for (std::uint32_t i = 0; i < shared; ++i) put_global_locked(key, s, entry::runnable(*runnable.pop_front()));
     to_start = std::min(idle, shared);
@@ -133,7 +133,7 @@ void global_publication::release_lock() noexcept {
 
 void global_publication::put_entry(entry e) noexcept {
   put_global_locked(runnable_room::key(), sched_, e);
-  if (sched_.idle_p_list != nullptr) has_to_wake_ = true;
+  if (sched_.idle.count() != 0) has_to_wake_ = true;
 }
 
 void global_publication::put(G& g) noexcept {
@@ -147,7 +147,7 @@ void global_publication::put_on_own_thread(G& g) noexcept {
 }
 
 void put_while_no_p_is_idle_locked(Sched& s, G& g) noexcept {
-  THRUM_DCHECK(s.idle_p_list == nullptr && !g.keeps_its_m());
+  THRUM_DCHECK(s.idle.count() == 0 && !g.keeps_its_m());
   put_global_locked(runnable_room::key(), s, entry::plain(&g));
 }
 

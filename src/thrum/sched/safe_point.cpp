@@ -17,9 +17,7 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
     // An idle P cannot come to a safe point by itself, and cannot stop being idle while this thread holds the lock. A P
     // whose M has no thread yet comes there late, if at all.
     os::lock_guard const guard(s.lock);
-    for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
-      run_requested_function(*p);
-    }
+    s.idle.for_each_idle(run_requested_function);
     for (M const* other = s.ms.newest(); other != nullptr; other = other->all_link) {
       if (other->status == m_status::starting) run_requested_function(*other->next_p);
     }

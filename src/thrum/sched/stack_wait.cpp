@@ -57,10 +57,10 @@ void wait_for_stack(M& m, G& g) noexcept {
     // A thread that frees a stack after this sees the count or, at its next safe point, the request. An idle P sees
     // neither.
     for (auto const& p : s.procs) p->attention.fetch_or(attend::give_up_stacks, release);
-    for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) {
-      p->attention.fetch_and(~attend::give_up_stacks, relaxed);
-      p->stacks.flush(s.stacks);
-    }
+    s.idle.for_each_idle([&](P& p) {
+      p.attention.fetch_and(~attend::give_up_stacks, relaxed);
+      p.stacks.flush(s.stacks);
+    });
   }
   start_stack_waiters(s);
 }

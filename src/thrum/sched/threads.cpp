@@ -5,7 +5,7 @@
 #include "os/clock.h"
 #include "sched/deadlock.h"
 #include "sched/home.h"
-#include "sched/idle_ps.h"
+#include "sched/queues.h"
 #include "sched/requests.h"
 #include "sched/resting_ms.h"
 #include "sched/runnable.h"
@@ -38,7 +38,7 @@ void rest_as_idle(M& m) noexcept {
 P* take_back_from_starting_locked(M& m) noexcept {
   m.sched.lock.assert_held();
   if (m.status != m_status::starting) return nullptr;
-  if (std::exchange(m.spinning, false)) m.sched.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+  if (m.spinning) m.sched.idle.end_spin(m);
   m.sched.ms.p_was_taken_back(m);
   if (G* const waits = std::exchange(m.brought, nullptr)) put_while_no_p_is_idle_locked(m.sched, *waits);
   end_stand_in(m);  // the thread that gives m another P may want it for other work
@@ -60,8 +60,7 @@ void hand_off(Sched& s, P& p) noexcept {
     return;
   }
   // No P is idle and no M searches, so work may turn up that only this P could take.
-  if (std::int32_t none = 0; may_start && s.idle_procs.load(relaxed) == 0 && s.procs.size() > 1 &&
-                             s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) {
+  if (may_start && s.idle.count() == 0 && s.procs.size() > 1 && s.idle.try_begin_spin()) {
     start_m_locked(s, p, start_as::spinning);
     return;
   }
@@ -72,7 +71,7 @@ void hand_off(Sched& s, P& p) noexcept {
     hand_off(s, p);
     return;
   }
-  put_idle_p(s, p);
+  s.idle.put(p);
   if (!work_anywhere(s)) check_deadlock_locked(s);
   rouse_timekeeper_without_task(s);
   s.lock.release();
@@ -119,7 +118,7 @@ void retire_p(M& m) noexcept {
   m.p = nullptr;
   os::lock_guard const guard(s.lock);
   run_requested_function(p);
-  if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
+  if (!stop_if_asked_locked(s, p)) s.idle.put(p);
 }
 
 }  // namespace thrum::rt

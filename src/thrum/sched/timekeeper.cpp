@@ -1,7 +1,6 @@
 #include "sched/timekeeper.h"
 
 #include "os/clock.h"
-#include "sched/idle_ps.h"
 #include "sched/notify.h"
 #include "sched/poll.h"
 #include "sched/resting_ms.h"
@@ -15,7 +14,7 @@ namespace thrum::rt {
 
 void check_watch(M& m) noexcept {
   Sched& s = m.sched;
-  if (s.idle_procs.load(seq_cst) == 0) {
+  if (!s.idle.any_idle()) {
     if (s.procs.size() != 1) make_sysmon_watch(s, earliest_timer(s));  // as in timer_was_added
     return;
   }
@@ -34,7 +33,7 @@ void timer_was_added(M& m, added_as place) noexcept {
   if (place == added_as::later || m.sched.procs.size() == 1) return;
   if (m.current == nullptr) {
     m.watch_check_pending = true;
-  } else if (m.sched.idle_procs.load(seq_cst) != 0) {
+  } else if (m.sched.idle.any_idle()) {
     static_cast<void>(ensure_timers_are_watched(m.sched));
   } else {
     make_sysmon_watch(m.sched, m.p->timers.next_when());
@@ -61,7 +60,7 @@ bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
   leave_global_queue(s, m);  // with or without a P, m looks at its residents
   static_cast<void>(relieve_timekeeper(s));
-  P* const p = s.end.has_begun() ? nullptr : take_idle_p(s);
+  P* const p = s.end.has_begun() ? nullptr : s.idle.take();
   s.lock.release();
   if (p != nullptr) {
     acquire_p(m, *p);

@@ -1,8 +1,8 @@
 #include "sched/wake.h"
 
+#include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
-#include "sched/idle_ps.h"
 #include "sched/notify.h"
 #include "sched/queues.h"
 #include "sched/requests.h"
@@ -12,14 +12,13 @@
 namespace thrum::rt {
 
 bool start_spinning_m(Sched& s) noexcept {
-  std::int32_t none = 0;
-  if (!s.spinning.compare_exchange(none, 1, seq_cst, relaxed)) return false;
+  if (!s.idle.try_begin_spin()) return false;
   os::chaos_point("wake.counted");
   s.lock.acquire();
-  P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
+  P* const p = may_start_m_locked(s) ? s.idle.take() : nullptr;
   if (p == nullptr) {
-    s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
-    bool const all_are_busy = s.idle_p_list == nullptr;
+    s.idle.take_back_spin();
+    bool const all_are_busy = s.idle.count() == 0;
     s.lock.release();
     if (all_are_busy) make_sysmon_watch(s, earliest_timer(s));  // a thread may have relied on this M for a timer
     return false;
@@ -31,7 +30,7 @@ bool start_spinning_m(Sched& s) noexcept {
 
 void start_working_m(Sched& s) noexcept {
   s.lock.acquire();
-  P* const p = may_start_m_locked(s) ? take_idle_p(s) : nullptr;
+  P* const p = may_start_m_locked(s) ? s.idle.take() : nullptr;
   if (p == nullptr) {
     s.lock.release();
     return;
@@ -62,7 +61,7 @@ M* m_with_first_turn_locked(Sched& s) noexcept {
 
 // Called with sched.lock held; releases it.
 void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
-  if (how == start_as::spinning) s.spinning.fetch_sub(1, seq_cst);  // under the lock: see wake.h
+  if (how == start_as::spinning) s.idle.take_back_spin();
   bool const orders_spare = may_make_thread_locked(s);
   s.wants_spare = s.wants_spare || orders_spare;
   s.lock.release();
@@ -87,8 +86,11 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   }
   M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
   m.next_p = &p;
-  m.spinning = how == start_as::spinning;
-  if (m.spinning) m.watch_check_pending = true;  // a thread may rely on it for a timer: timekeeper.h
+  THRUM_DCHECK(!m.spinning);
+  if (how == start_as::spinning) {
+    s.idle.spin_for(m);
+    m.watch_check_pending = true;  // a thread may rely on it for a timer: timekeeper.h
+  }
   s.lock.release();
   if (rested.m == nullptr) {
     notify_thread_maker(s);
@@ -108,12 +110,12 @@ void give_p(M& m, P& p) noexcept {
   {
     os::lock_guard const guard(s.lock);
     if (m.is_to_end()) {
-      if (!stop_if_asked_locked(s, p)) put_idle_p(s, p);
+      if (!stop_if_asked_locked(s, p)) s.idle.put(p);
       return;
     }
     s.ms.got_p(m);
     m.next_p = &p;
-    m.spinning = false;
+    THRUM_DCHECK(!m.spinning);
   }
   os::chaos_point("threads.promised");
   m.wake_note.wake();
@@ -141,7 +143,7 @@ bool ensure_timers_are_watched(Sched& s) noexcept {
 }
 
 bool ensure_all_is_watched(Sched& s) noexcept {
-  if (s.idle_procs.load(seq_cst) == 0) {
+  if (!s.idle.any_idle()) {
     make_sysmon_watch(s, earliest_timer(s));
     return false;
   }

@@ -10,8 +10,8 @@
 // The table of queues:
 //
 //   the thread that publishes work             the M that gives a P up
-//   1. puts the work into a queue              1. puts the P into the idle list (idle_procs grows),
-//   2. store-load                                 and stops spinning if it was spinning (spinning shrinks)
+//   1. puts the work into a queue              1. puts the P into the idle list (idle_state::put), and
+//   2. store-load                                 stops spinning if it was spinning (idle_state::end_spin)
 //   3. checks whether a P is idle and no M     2. store-load
 //      spins; if so, starts an M on a P        3. checks every queue; if one has work, takes a P back
 //
@@ -85,7 +85,7 @@ void give_p(M& m, P& p) noexcept;
 // Step 3 of the left column of the table of queues. The publication before it was a seq_cst operation or was followed
 // by store_load_fence.
 inline void start_m_if_p_is_idle(Sched& s) noexcept {
-  if (s.idle_procs.load(seq_cst) != 0 && s.spinning.load(seq_cst) == 0) start_spinning_m(s);
+  if (s.idle.any_idle() && s.idle.none_spins()) start_spinning_m(s);
 }
 
 // Whether a wake-up that will probably turn out to be needless may be put off. `at_once` is the number of wake-ups that

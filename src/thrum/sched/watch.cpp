@@ -47,13 +47,13 @@ std::int64_t earliest_timer(Sched& s) noexcept {
 void make_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept { s.sysmon.watch_timer(first_ns); }
 
 std::int64_t earliest_unwatched_timer(Sched& s) noexcept {
-  if (s.idle_procs.load(seq_cst) == 0) return never_ns;
+  if (!s.idle.any_idle()) return never_ns;
   std::int64_t const earliest = earliest_timer(s);
   return s.timekeeper_until_ns.load(seq_cst) <= earliest ? never_ns : earliest;
 }
 
 bool poll_is_unwatched(Sched const& s) noexcept {
-  return io_is_waited_for(s) && s.in_poll.load(seq_cst) == 0 && s.idle_procs.load(seq_cst) != 0;
+  return io_is_waited_for(s) && s.in_poll.load(seq_cst) == 0 && s.idle.any_idle();
 }
 
 timekeeper_task take_the_watch(Sched& s, M& m) noexcept {
@@ -61,7 +61,7 @@ timekeeper_task take_the_watch(Sched& s, M& m) noexcept {
   bool const watch_check_pending = std::exchange(m.watch_check_pending, false);
   bool const was_roused = s.ms.timekeeper() == &m;
   if (was_roused) static_cast<void>(s.ms.take(m));
-  if (s.idle_p_list == nullptr) {  // an M that gives a P up later looks at the timers; until then sysmon does
+  if (s.idle.count() == 0) {  // an M that gives a P up later looks at the timers; until then sysmon does
     if (s.ms.timekeeper() == nullptr) s.timekeeper_until_ns.store(never_ns, seq_cst);
     if (was_roused || watch_check_pending) make_sysmon_watch(s, earliest_timer(s));
     return {};

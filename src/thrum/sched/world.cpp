@@ -7,7 +7,6 @@
 #include "os/short_wait.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
-#include "sched/idle_ps.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
 #include "sched/requests.h"
@@ -30,7 +29,7 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
   for (P* const p : s.procs) {
     if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // relaxed: seen at the next safe point
   }
-  while (P* const p = take_idle_p(s)) THRUM_CHECK(stop_if_asked_locked(s, *p));
+  while (P* const p = s.idle.take()) THRUM_CHECK(stop_if_asked_locked(s, *p));
   for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
     if (P* const p = take_back_from_starting_locked(*m)) THRUM_CHECK(stop_if_asked_locked(s, *p));
   }
@@ -64,7 +63,7 @@ P* start_locked(Sched& s, P& p, P* with_work) noexcept {
   p.transition(p_status::stopped, p_status::running);
   bool const owes_stacks = (p.attention.load(relaxed) & attend::give_up_stacks) != 0;
   if (p.queue.looks_empty() && !owes_stacks) {
-    put_idle_p(s, p);
+    s.idle.put(p);
     return with_work;
   }
   p.idle_link = with_work;
@@ -120,13 +119,13 @@ stopped_world::~stopped_world() {
     if (may_start_m_locked(s)) {
       start_m_locked(s, p, start_as::working);
     } else {
-      put_idle_p(s, p);
+      s.idle.put(p);
       s.lock.release();
     }
   }
   s.world.stopped_for.add(os::monotonic_ns() - began_ns_);
   s.world.give_back();
-  auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle_procs.load(relaxed)));
+  auto const idle = static_cast<std::uint32_t>(std::max(0, s.idle.count()));
   for (std::uint32_t i = 0; i < std::min(in_global, idle); ++i) start_working_m(s);
   start_m_if_work_is_left(s);  // goroutines that were stopped were queued, and others may have become runnable
   static_cast<void>(ensure_all_is_watched(s));
@@ -151,9 +150,8 @@ bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
 bool stop_on_g0(M& m) noexcept {
   Sched& s = m.sched;
   if (m.spinning) {
-    m.spinning = false;
     m.spins_since_ns = 0;  // the little time that it has searched is not counted
-    s.spinning.fetch_sub(1, seq_cst);
+    s.idle.end_spin(m);
   }
   s.lock.acquire();
   if (!stop_if_asked_locked(s, *m.p)) {

@@ -6,7 +6,6 @@
 #include "os/chaos.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
-#include "sched/idle_ps.h"
 #include "sched/make_way.h"
 #include "sched/own_thread.h"
 #include "sched/park.h"
@@ -47,7 +46,7 @@ namespace {
 // p's M is about to be away. While a P is idle, the timekeeper watches p's timers. Otherwise sysmon watches them, and
 // takes the P for them if need be.
 [[gnu::noinline]] void make_sysmon_watch_timers(Sched& s, P const& p) noexcept {
-  if (s.idle_procs.load(seq_cst) == 0) make_sysmon_watch(s, p.timers.next_when());
+  if (!s.idle.any_idle()) make_sysmon_watch(s, p.timers.next_when());
 }
 
 // The M may find the P there on the way back.
@@ -118,7 +117,7 @@ bool was_announced(M const& m) noexcept { return (m.attention.load(relaxed) & m_
 
 // The second way back. Under sched.lock.
 bool take_idle_p_locked(M& m) noexcept {
-  P* const p = take_idle_p(m.sched);
+  P* const p = m.sched.idle.take();
   if (p == nullptr) return false;
   acquire_p(m, *p);
   if (was_announced(m)) count(p->counters.returns_to_idle);

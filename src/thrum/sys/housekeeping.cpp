@@ -22,7 +22,7 @@ std::int32_t threads_to_keep(Sched const& s) noexcept { return s.procs.size() + 
 
 void flush_idle_caches(Sched& s) noexcept {
   os::lock_guard const guard(s.lock);  // an idle P stays idle under the lock
-  for (P* p = s.idle_p_list; p != nullptr; p = p->idle_link) p->stacks.flush(s.stacks);
+  s.idle.for_each_idle([&](P& p) { p.stacks.flush(s.stacks); });
 }
 
 // If the options ask for stacks to be looked at more often, the ages of goroutines are noted as often.

@@ -99,7 +99,7 @@ void pause(M& m) noexcept {
     if (world_stops) static_cast<void>(stop_if_asked_locked(s, p));
     if (next.rested.m != nullptr) {
       next.rested.m->next_p = &p;
-      next.rested.m->spinning = false;
+      THRUM_DCHECK(!next.rested.m->spinning);
     }
   }
   if (!world_stops) give_p_to(next, p);

@@ -37,7 +37,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
   came_soon_ = std::exchange(is_sighted_, false);
   is_active_ = false;
   anything_waits_ = false;
-  has_idle_p_ = sched_.idle_procs.load(relaxed) != 0;  // relaxed: a later change is seen at the next look
+  has_idle_p_ = sched_.idle.count() != 0;  // relaxed: a later change is seen at the next look
   bool const timer_was_left_by_mistake = look_at_timers(now_ns);
   for (P* const p : sched_.procs) look_at(*p, p->seen.put_off, timer_was_left_by_mistake);
   if (!anything_waits_) in_vain_ = 0;
@@ -65,7 +65,7 @@ bool makes_progress(P const& p, std::uint64_t runs) noexcept {
 // An M that has just set a timer is often on its way to watch it itself. So a timer counts as unwatched only if it is
 // so at two looks.
 bool put_off_watch::look_at_timers(std::int64_t now_ns) noexcept {
-  bool const all_idle = sched_.idle_procs.load(relaxed) == sched_.procs.size();
+  bool const all_idle = sched_.idle.all_idle();
   std::int64_t unwatched_ns = earliest_unwatched_timer(sched_);
   if (unwatched_ns != never_ns && is_far_off(sched_, unwatched_ns, now_ns) && !all_idle) {
     left_to_us_ns_ = std::exchange(unwatched_ns, never_ns);  // it need not be watched yet
@@ -94,7 +94,7 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   anything_waits_ = anything_waits_ || next_waits || (has_idle_p_ && queue_waits);
   // This holds whatever else runs on the P, because two goroutines that ready each other may do so for a whole slice.
   bool const queue_stands = has_idle_p_ && queue_waits && seen.queue_waits && queue_taken == seen.queue_taken;
-  bool const queue_is_left = queue_stands && sched_.spinning.load(relaxed) == 0;  // if an M spins, it is on its way
+  bool const queue_is_left = queue_stands && sched_.idle.spinning() == 0;  // if an M spins, it is on its way
   if (p.has_put_off.load(relaxed)) {
     // a wake-up that is put off at this moment may be overlooked here; anything_waits finds it
     p.has_put_off.store(false, relaxed);
@@ -124,11 +124,11 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
 
 template <class Wake>
 void put_off_watch::wake(Wake wake_an_m) noexcept {
-  std::int32_t const idle_before = sched_.idle_procs.load(relaxed);
-  bool const no_m_searched = sched_.spinning.load(relaxed) == 0;
+  std::int32_t const idle_before = sched_.idle.count();
+  bool const no_m_searched = sched_.idle.spinning() == 0;
   bool const has_acted = wake_an_m();  // for example by rousing the timekeeper, which changes none of these numbers
-  bool const is_in_vain = !has_acted && no_m_searched && idle_before != 0 &&
-                          sched_.idle_procs.load(relaxed) >= idle_before && sched_.spinning.load(relaxed) == 0;
+  bool const is_in_vain = !has_acted && no_m_searched && idle_before != 0 && sched_.idle.count() >= idle_before &&
+                          sched_.idle.spinning() == 0;
   in_vain_ = is_in_vain ? std::min(in_vain_ + 1, in_vain_max) : 0;
 }
 
@@ -142,7 +142,7 @@ void put_off_watch::learn_from_mistake(P& p, sighting& seen) const noexcept {
 
 // Step 3 of sysmon's column in the second table of sched/wake.h.
 bool put_off_watch::anything_waits() const noexcept {
-  if (sched_.idle_procs.load(seq_cst) == 0) return false;
+  if (!sched_.idle.any_idle()) return false;
   for (P const* const p : sched_.procs) {
     if (!p->queue.looks_empty()) return true;
   }

@@ -251,9 +251,7 @@ bool slice_watch::p_is_wanted(P const& p, std::int64_t now_ns) const noexcept {
   return is_waited_for(sched_, p) || p.timers.next_when() <= now_ns;
 }
 
-bool slice_watch::no_thread_could_help() const noexcept {
-  return sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
-}
+bool slice_watch::no_thread_could_help() const noexcept { return sched_.idle.all_busy(); }
 
 // Timers are used for the first request, and as long as the thread makes system calls. A timer that has not fired for
 // long, or that could not be set, is given up for this slice.

@@ -130,7 +130,7 @@ bool sysmon::sleep(std::uint32_t word, sleep_kind how, std::int64_t limit_ns) no
 // sysmon looks once more after timer_pace_ns at the latest, and no M nudges it until then.
 std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns, bool was_nudged) noexcept {
   sched_.sysmon.will_look_by(until_ns);
-  if (sched_.idle_procs.load(seq_cst) != 0) {
+  if (sched_.idle.any_idle()) {
     if (!was_nudged) return until_ns;
     sched_.sysmon.knows_timers_from(now_ns);
     return std::min(until_ns, now_ns + timer_pace_ns);
@@ -184,7 +184,7 @@ void sysmon::trace_if_due() noexcept {
   next_trace_ns_ = now_ns + sched_.options.schedtrace_every_ns;
 }
 
-bool sysmon::all_idle() const noexcept { return sched_.idle_procs.load(relaxed) == sched_.procs.size(); }
+bool sysmon::all_idle() const noexcept { return sched_.idle.all_idle(); }
 
 // While all Ps are idle there is nothing to see. But a P that is used for a moment every millisecond should not have to
 // notify sysmon each time. So before sysmon relies on notifications, it dozes once, and must have seen nothing move
@@ -227,7 +227,7 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
   bool const is_news = is_unwatched && !poll_was_unwatched_;
   poll_was_unwatched_ = is_unwatched;
   // The thread that polled and found events has not woken an M to sleep in the poller instead.
-  puts_off_ = puts_off_ || (polls != polls_seen_ && sched_.idle_procs.load(relaxed) != 0 && !all_idle());
+  puts_off_ = puts_off_ || (polls != polls_seen_ && sched_.idle.count() != 0 && !all_idle());
   if (polls != polls_seen_ || is_news) {
     polls_seen_ = polls;
     polls_seen_ns_ = now_ns;
@@ -280,14 +280,14 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
     seen.tick_since_ns = now_ns;
   }
   // If a P is idle, the timekeeper watches the timers.
-  bool const timer_is_due = p.timers.next_when() <= now_ns && sched_.idle_procs.load(relaxed) == 0;
+  bool const timer_is_due = p.timers.next_when() <= now_ns && sched_.idle.count() == 0;
   if (p.status.load(relaxed) != p_status::syscall) {  // relaxed: a hint
     if (timer_is_due && p.runs_to_look.load(relaxed) != 0) p.runs_to_look.store(0, relaxed);
     return verdict::nothing;
   }
   all_still_ = false;
   bool const p_is_waited_for = is_waited_for(sched_, p) || timer_is_due;
-  bool const is_wanted = p_is_waited_for || sched_.idle_procs.load(relaxed) + sched_.spinning.load(relaxed) == 0;
+  bool const is_wanted = p_is_waited_for || sched_.idle.all_busy();
   // This holds however short the calls are, because a goroutine that makes one call after the other, or uses the
   // runtime again and again from inside one call, would be seen in another call each time.
   bool const slice_is_over = p_is_waited_for && now_ns - seen.tick_since_ns >= sched_.options.slice_ns;

@@ -44,7 +44,7 @@ void without_p_watch::look(std::int64_t now_ns) noexcept {
   }
   // A goroutine that runs may make residents runnable, also residents of a thread that this round has already passed.
   // The next whole round sees them, even if all Ps are idle by then.
-  if (sched_.idle_procs.load(relaxed) != sched_.procs.size()) rounds_to_go_ = rounds_after_a_change;
+  if (!sched_.idle.all_idle()) rounds_to_go_ = rounds_after_a_change;
   if (now_ns - looked_at_ns_ < one_ms || (next_ == nullptr && !begin_round(now_ns))) return;
   std::int64_t work = std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / one_ms * work_per_ms, work_max);
   for (; next_ != nullptr && work > 0; next_ = next_->all_link) {
