@@ -46,7 +46,8 @@ class global_line : public testing::Test {
     for (M* const m : ms_) ::operator delete (m, std::align_val_t{alignof(M)});
   }
 
-  global_run_queue line_;
+  global_size size_;
+  global_run_queue line_{size_};
   std::deque<G> gs_;
   std::vector<M*> ms_;
 };

@@ -62,8 +62,21 @@ class m_queue {
   std::uint32_t size_ = 0;
 };
 
+// The number of entries, for threads that do not hold sched.lock. It stands apart from the queue, beside the other
+// words that every search reads (core/sched.h), and not on the line of the lock. Only the queue writes it.
+class global_size {
+ public:
+  [[nodiscard]] std::uint32_t load(std::memory_order order) const noexcept { return entries_.load(order); }
+
+ private:
+  friend class global_run_queue;
+  atomic<std::uint32_t> entries_{0};
+};
+
 class global_run_queue {
  public:
+  explicit global_run_queue(global_size& said) noexcept : said_(said) {}
+
   // Makes room for so many plain entries. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t entries) noexcept { return plain_.reserve(entries); }
   [[nodiscard]] std::uint32_t size() const noexcept {
@@ -73,16 +86,17 @@ class global_run_queue {
   [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
   [[nodiscard]] bool has_ms() const noexcept { return in_frames_.size() + for_residents_.size() != 0; }
 
-  // In the place of an entry on its own thread stands the M of that thread.
+  // In the place of an entry on its own thread stands the M of that thread. Like every operation that adds something,
+  // this is a publication (sched/wake.h): the new size is stored with seq_cst.
   void push(push_key, entry e) noexcept {
-    if (e.is_on_own_thread()) {
-      M& m = *e.g()->only_m;
-      m.turn = came_;
-      in_frames_.push_back(m);
-    } else {
-      ++came_;
-      plain_.push(e.bits());
-    }
+    add(e);
+    say_grown();
+  }
+  // The same for entry_of(0) to entry_of(count - 1), with one publication.
+  template <class F>
+  void push_all(push_key, std::uint32_t count, F entry_of) noexcept {
+    for (std::uint32_t i = 0; i < count; ++i) add(entry_of(i));
+    say_grown();
   }
 
   // Puts e before all others.
@@ -95,6 +109,7 @@ class global_run_queue {
       --went_;  // the entries that stand here come after it
       plain_.push_front(e.bits());
     }
+    say_grown();
   }
 
   // queue_for_residents: m rests, or is about to under the same lock, and residents of it are runnable. m wants a P: it
@@ -103,10 +118,12 @@ class global_run_queue {
   void queue_for_residents(M& m) noexcept {
     m.turn = came_;
     for_residents_.push_back(m);
+    say_grown();
   }
   void withdraw(M& m) noexcept {
     THRUM_DCHECK(m.rests());
     for_residents_.remove(m);
+    say_shrunk();
   }
   [[nodiscard]] M* first_for_residents() const noexcept { return for_residents_.front(); }
 
@@ -118,9 +135,17 @@ class global_run_queue {
 
   // Takes the first plain entry.
   entry pop_plain() noexcept {
-    if (plain_.empty()) return {};
-    ++went_;
-    return entry::from_bits(plain_.pop());
+    entry const e = take_plain();
+    say_shrunk();
+    return e;
+  }
+
+  // Takes up to `count` plain entries while their turn is next, and calls put(entry) for each. Other threads see the
+  // smaller size only afterwards. Otherwise an M that gives its P up could miss an entry on its way to a run queue.
+  template <class F>
+  void pop_plain_batch(std::uint32_t count, F put) noexcept {
+    for (; count > 0 && !plain_.empty() && !next_is_m(); --count) put(take_plain());
+    say_shrunk();
   }
 
   // Takes the first plain entry for which may_go(entry) is true, if it is among the first `looked_at` plain entries.
@@ -128,10 +153,12 @@ class global_run_queue {
   template <class F>
   entry pop_plain_if(std::uint32_t looked_at, F may_go) noexcept {
     for (; looked_at > 0; --looked_at) {
-      entry const e = pop_plain();
-      if (!e || may_go(e)) return e;
-      ++came_;
-      plain_.push(e.bits());
+      entry const e = take_plain();
+      if (!e || may_go(e)) {
+        say_shrunk();
+        return e;
+      }
+      add(e);  // the size that other threads see does not change meanwhile
     }
     return {};
   }
@@ -139,14 +166,40 @@ class global_run_queue {
   // Takes the M that has waited longest for a P, before the plain entries that precede it. nullptr: there is none.
   M* pop_m() noexcept {
     M* const m = oldest();
-    if (m != nullptr) (m == for_residents_.front() ? for_residents_ : in_frames_).remove(*m);
+    if (m == nullptr) return nullptr;
+    (m == for_residents_.front() ? for_residents_ : in_frames_).remove(*m);
+    say_shrunk();
     return m;
   }
 
   // The same, but only of the Ms that sleep in a goroutine's frames.
-  M* pop_in_frames() noexcept { return in_frames_.pop_front(); }
+  M* pop_in_frames() noexcept {
+    M* const m = in_frames_.pop_front();
+    say_shrunk();
+    return m;
+  }
 
  private:
+  void add(entry e) noexcept {
+    if (e.is_on_own_thread()) {
+      M& m = *e.g()->only_m;
+      m.turn = came_;
+      in_frames_.push_back(m);
+    } else {
+      ++came_;
+      plain_.push(e.bits());
+    }
+  }
+  entry take_plain() noexcept {
+    if (plain_.empty()) return {};
+    ++went_;
+    return entry::from_bits(plain_.pop());
+  }
+
+  void say_grown() noexcept { said_.entries_.store(size(), seq_cst); }
+  // relaxed: no thread waits until the queue is smaller
+  void say_shrunk() noexcept { said_.entries_.store(size(), relaxed); }
+
   [[nodiscard]] M* oldest() const noexcept {
     M* const in_frames = in_frames_.front();
     M* const home = for_residents_.front();
@@ -154,6 +207,7 @@ class global_run_queue {
     return home_is_older ? home : in_frames;
   }
 
+  global_size& said_;
   word_queue plain_;
   m_queue in_frames_;
   m_queue for_residents_;

@@ -127,7 +127,7 @@ struct Sched {
 
   // read by every `go` and ready, written when Ms and Ps become idle or busy
   alignas(cache_line_bytes) idle_state idle{lock, procs, sysmon};
-  atomic<std::uint32_t> global_size{0};                // written under lock
+  rt::global_size global_size;                         // of global_queue
   atomic<std::int64_t> timekeeper_until_ns{never_ns};  // written under lock: see timekeeper.h
   // Written by sysmon. True while sysmon sleeps for long, so that an M that puts off a wake-up has to nudge it. See
   // sys/put_off_watch.h.
@@ -143,7 +143,7 @@ struct Sched {
 
   alignas(cache_line_bytes) os::lock lock{lock_rank::sched};
   // under lock
-  global_run_queue global_queue;
+  global_run_queue global_queue{global_size};
   random_source random{options.seed};  // for the randomised mode
   // plain entries that get the next turn although many goroutines are paused
   plain_turn turn_of_plain = plain_turn::none;

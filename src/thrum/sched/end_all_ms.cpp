@@ -79,7 +79,6 @@ void end_ms_that_want_a_p(Sched& s, ms_to_end& to_end) noexcept {
     bool const waits = m->status == m_status::queued || (m->is_paused() && !stays_paused(*m, *m->current));
     if (waits && !m->is_foreign) to_end.add(s, *m);
   }
-  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
 }
 
 // Under sched.lock: the same for threads whose locked goroutine is parked.

@@ -95,11 +95,7 @@ namespace {
 
 // m wants a P for its residents: it stands in the global queue until another M gives it one. m rests, or is about to
 // under the same lock.
-void queue_for_residents_locked(M& m) noexcept {
-  Sched& s = m.sched;
-  s.global_queue.queue_for_residents(m);
-  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
-}
+void queue_for_residents_locked(M& m) noexcept { m.sched.global_queue.queue_for_residents(m); }
 
 // `home` has a resident to run. Called with sched.lock held; releases it.
 void ensure_home_runs(Sched& s, M& home) noexcept {

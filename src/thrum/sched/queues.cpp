@@ -17,7 +17,7 @@ void put_global_in_random_order_locked(push_key key, P& p, std::uint32_t first, 
   for (std::uint32_t i = 0; i < half; ++i) batch[i] = p.queue.at(first + i);
   batch[half] = e;
   shuffle(p.random, batch.data(), half + 1);
-  for (std::uint32_t i = 0; i <= half; ++i) put_global_locked(key, p.sched, batch[i]);
+  p.sched.global_queue.push_all(key, half + 1, [&](std::uint32_t i) noexcept { return batch[i]; });
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ void put_tail_slow(push_key key, P& p, entry e) noexcept {
       put_global_in_random_order_locked(key, p, first, half, e);
       return;
     }
-    for (std::uint32_t i = 0; i < half; ++i) s.global_queue.push(key, p.queue.at(first + i));
-    put_global_locked(key, s, e);
+    s.global_queue.push_all(key, half + 1,
+                            [&](std::uint32_t i) noexcept { return i < half ? p.queue.at(first + i) : e; });
     return;
   } while (p.queue.put(key, e) == run_queue::put_result::full);
 }
@@ -55,13 +55,11 @@ void put_tail_slow(push_key key, P& p, entry e) noexcept {
 void put_global_locked(push_key key, Sched& s, entry e) noexcept {
   s.lock.assert_held();
   s.global_queue.push(key, e);
-  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
 }
 
 void put_global_first_locked(push_key key, Sched& s, entry e) noexcept {
   s.lock.assert_held();
   s.global_queue.push_front(key, e);
-  s.global_size.store(s.global_queue.size(), seq_cst);  // a publication: see wake.h
 }
 
 std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept {
@@ -107,18 +105,13 @@ global_turn pop_global(Sched& s) noexcept {
 
 M* take_oldest_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  M* const oldest = resumed(s.global_queue.pop_m());
-  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
-  return oldest;
+  return resumed(s.global_queue.pop_m());
 }
 
 global_turn take_global_one_locked(Sched& s, P& p) noexcept {
   s.lock.assert_held();
   global_turn const first = pop_global(s);
-  if (first) {
-    s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
-    count(p.counters.global_takes);
-  }
+  if (first) count(p.counters.global_takes);
   return first;
 }
 
@@ -129,14 +122,11 @@ global_turn take_global_batch_locked(push_key key, Sched& s, P& p) noexcept {
   }
   global_turn const first = take_global_one_locked(s, p);
   if (first.wants_p != nullptr) return first;
-  for (; share > 1 && !s.global_queue.next_is_m(); --share) {
-    entry const more = s.global_queue.pop_plain();
-    if (!more) break;
+  s.global_queue.pop_plain_batch(std::max(share, 1U) - 1, [&](entry more) noexcept {
     // The run queue is empty, and the share is at most half of it.
     THRUM_CHECK(p.queue.put(key, more) == run_queue::put_result::done);
     count(p.counters.global_takes);
-  }
-  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
+  });
   return first;
 }
 

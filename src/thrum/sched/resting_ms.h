@@ -14,7 +14,6 @@ inline void leave_global_queue(Sched& s, M& m) noexcept {
   if (!m.wants_p) [[likely]]
     return;
   s.global_queue.withdraw(m);
-  s.global_size.store(s.global_queue.size(), relaxed);  // relaxed: it shrinks, and no thread waits for that
 }
 
 // m, which was a stand-in (sched/make_way.h), is an M like others from here on.
