@@ -315,7 +315,7 @@ TEST(preemption, S19_SC_20_four_counters_get_on_alike) {
   EXPECT_LE(seen.most, factor * seen.least);
 }
 
-// There are as many loops as may be paused at once (Sched::paused_max), and two that run. From then on other goroutines
+// There are as many loops as may be paused at once (pauses::max), and two that run. From then on other goroutines
 // are started only now and then. The limit of threads makes the number small, except in the long form of the test.
 TEST(preemption, S19_everyone_has_a_turn_beside_as_many_loops_as_may_be_paused) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
@@ -323,7 +323,7 @@ TEST(preemption, S19_everyone_has_a_turn_beside_as_many_loops_as_may_be_paused) 
   options const few{.max_procs = 2, .max_threads = 24};
   options const many{.max_procs = 2};
   run_with(test::is_long() ? many : few, [] {
-    int const loops = test::is_long() ? 300 : test::this_sched().paused_max() + 2;
+    int const loops = test::is_long() ? 300 : test::this_sched().pauses.max() + 2;
     for (int i = 1; i < loops; ++i) go([] { loop_for_ever(); });
     chan<int> const answers;
     go([=] { answers.send(42); });  // has not started, and stands behind all of them,

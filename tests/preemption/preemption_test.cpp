@@ -372,7 +372,7 @@ TEST(many_long_computations, T05_are_worked_off_by_a_bounded_number_of_threads) 
   auto const each = is_whole ? 50ms : 3ms;
   with_slices_of const slices(is_whole ? 10'000us : 500us);
   run_at(2, [=] {
-    int const bound = test::this_sched().paused_max();
+    int const bound = test::this_sched().pauses.max();
     wait_group all;
     std::atomic<int> most{0};
     for (std::int64_t i = 0; i < goroutines; ++i) {

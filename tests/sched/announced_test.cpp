@@ -67,7 +67,7 @@ TEST_F(announced, a_goroutine_that_cannot_make_way_until_a_paused_one_has_gone_o
   home_move its{home_move::move_target::m_without_residents};
   commit_move(s_.m(0), gs_[0], &its);
   EXPECT_FALSE(its.no_thread);
-  EXPECT_TRUE(s_->wants_spare) << "for the next try";
+  EXPECT_TRUE(s_->pauses.spare_is_ordered()) << "for the next try";
   expect_in_the_global_queue_and_p1_woken();
 }
 

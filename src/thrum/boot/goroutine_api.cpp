@@ -144,7 +144,7 @@ int set_max_threads(int limit) {
   inside const here("set_max_threads");
   rt::Sched& s = here.m.sched;
   rt::os::lock_guard const guard(s.lock);
-  int const before = s.threads_max.exchange(limit, rt::relaxed);  // written under the lock
+  int const before = s.pauses.set_threads_max(limit);
   if (s.ms.total() > limit) {
     rt::fatal("program has %d threads already, which exceeds the %d-thread limit (set_max_threads)", s.ms.total(),
               limit);

@@ -7,6 +7,7 @@
 //
 //   ms            the Ms, their states and lists               core/m_pool.h
 //   idle          idle Ps, and how many Ms search for work     core/idle_state.h
+//   pauses        how many goroutines may be paused          core/pauses.h
 //   records       dead Gs, sudogs and goroutine ids            core/record_pool.h
 //   world         the right to stop the world, and a stop      core/world_stop.h
 //   safe_points   a function that runs once on every P         core/safe_point_round.h
@@ -30,6 +31,7 @@
 #include "core/m.h"
 #include "core/m_pool.h"
 #include "core/p.h"
+#include "core/pauses.h"
 #include "core/proc_table.h"
 #include "core/record_pool.h"
 #include "core/run_end.h"
@@ -70,11 +72,6 @@ struct settings {
   bool panic_shows_all = true;         // a panic shows the goroutine that panicked, and then all others
 };
 
-// While many goroutines are paused, the global queue serves the paused ones first. This says which plain entries the
-// next turn may be for instead: none, only goroutines that have started, or all. See sys/preempt.h. A plain entry is a
-// goroutine that any M may run (core/global_run_queue.h).
-enum class plain_turn : std::uint8_t { none, started_only, all };
-
 struct Sched {
   explicit Sched(settings const& chosen);
   ~Sched();
@@ -93,19 +90,6 @@ struct Sched {
   [[nodiscard]] std::size_t stack_size_of(G const& g) const noexcept {
     return g.task.stack_bytes == 0 ? options.stack_size : g.task.stack_bytes;
   }
-
-  // T05: the number of goroutines that should at most be paused in the middle of user code, each on a thread of its
-  // own: see sys/preempt.h. From half of that on, many are paused.
-  [[nodiscard]] std::int32_t paused_max() const noexcept {
-    return std::min(std::max(64, 8 * procs.size()), std::max(2, threads_max.load(relaxed) - procs.size() - 4));
-  }
-  // Whether `more` goroutines can be paused within threads_max. Every P needs a thread, M0 is one, and one is kept for
-  // a system call.
-  [[nodiscard]] bool may_be_paused(std::int32_t more) const noexcept {
-    return ms.paused() + more + procs.size() + 2 <= threads_max.load(relaxed);
-  }
-  [[nodiscard]] bool many_are_paused() const noexcept { return ms.paused() >= paused_max() / 2; }
-  [[nodiscard]] bool too_many_are_paused() const noexcept { return ms.paused() >= paused_max(); }
 
   // fixed
   settings const options;
@@ -145,13 +129,9 @@ struct Sched {
   // under lock
   global_run_queue global_queue{global_size};
   random_source random{options.seed};  // for the randomised mode
-  // plain entries that get the next turn although many goroutines are paused
-  plain_turn turn_of_plain = plain_turn::none;
-  std::int32_t plain_turns_missed = 0;  // turns that unstarted goroutines have missed since too many are paused
-  m_pool ms;                            // see core/m_pool.h
-  bool wants_spare = false;             // a thread without a P is to be made, to be idle
-  atomic<std::int32_t> threads_max{options.threads_max};  // see set_max_threads
-  bool timekeeper_polls = false;                          // it sleeps in the poller: see sched/poll.h
+  m_pool ms;                           // see core/m_pool.h
+  rt::pauses pauses{ms, procs, options.threads_max};
+  bool timekeeper_polls = false;  // it sleeps in the poller: see sched/poll.h
   bool deadlock_is_reported = false;
   g_list waiting_for_stack;                // unstarted Gs for which there was no memory for a stack
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock

@@ -153,7 +153,7 @@ class lookup_limit {
     locked& operator=(locked const&) = delete;
 
     [[nodiscard]] int places() const noexcept {
-      int const threads_max = m_.sched.threads_max.load(relaxed);  // relaxed: a change may take effect a little later
+      int const threads_max = m_.sched.pauses.threads_max();
       return std::clamp(threads_max / 4, 1, lookups_max);
     }
 

@@ -189,7 +189,7 @@ search_result find_runnable(M& m) noexcept {
     if (m.spinning && m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();  // it was started to search
     look_at_timers(m);
     search_result next = take_turn_of_global(s, p);
-    if (s.too_many_are_paused()) set_unstarted_aside(p);
+    if (s.pauses.are_too_many()) set_unstarted_aside(p);
     if (!next) next = take_at_home(m);
     next = publish_what_waits_behind(p, next);
     if (!next) next = take_local(p);

@@ -33,7 +33,7 @@ M* find_resting_locked(Sched const& s, move_target which) noexcept {
 // it. An M is started on an idle P for `left`, because m keeps its P, and what it finds next may run for long.
 void try_later(M& m, G& left, bool orders_spare) noexcept {
   Sched& s = m.sched;
-  s.wants_spare = s.wants_spare || orders_spare;
+  if (orders_spare) s.pauses.order_spare();
   global_publication(s, global_publication::adopt_lock()).put(left);
   if (orders_spare) notify_thread_maker(s);
 }

@@ -90,11 +90,11 @@ M* resumed(M* m) noexcept {
 // Takes entries in the order in which they came. But if many goroutines are paused, those go first, until sys/preempt.h
 // says otherwise (T05).
 global_turn pop_global(Sched& s) noexcept {
-  if (!s.many_are_paused()) {
+  if (!s.pauses.are_many()) {
     if (s.global_queue.next_is_m()) return {{}, resumed(s.global_queue.pop_m())};
     return {s.global_queue.pop_plain()};
   }
-  if (auto const whose = std::exchange(s.turn_of_plain, plain_turn::none); whose != plain_turn::none) {
+  if (plain_turn const whose = s.pauses.take_plain_turn(); whose != plain_turn::none) {
     if (entry const plain = pop_plain(s, whose)) return {plain};
   }
   M* const oldest = resumed(s.global_queue.pop_m());
@@ -117,7 +117,7 @@ global_turn take_global_one_locked(Sched& s, P& p) noexcept {
 
 global_turn take_global_batch_locked(push_key key, Sched& s, P& p) noexcept {
   std::uint32_t share = 1;  // if many are paused, the others get one turn at a time
-  if (!s.many_are_paused()) {
+  if (!s.pauses.are_many()) {
     share = global_share(s.global_queue.size(), static_cast<std::uint32_t>(s.procs.size()), p.queue.capacity());
   }
   global_turn const first = take_global_one_locked(s, p);

@@ -49,7 +49,7 @@ bool may_start_m_locked(Sched const& s) noexcept {
 M& starting_m_locked(Sched& s) noexcept {
   if (M* const m = s.ms.take_starting_without_p()) return *m;
   if (!may_make_thread_locked(s)) {
-    fatal("program exceeds %d-thread limit (options::max_threads, set_max_threads)", s.threads_max.load(relaxed));
+    fatal("program exceeds %d-thread limit (options::max_threads, set_max_threads)", s.pauses.threads_max());
   }
   M* const m = s.ms.start(s, m_status::starting);
   if (m == nullptr) {
@@ -59,7 +59,7 @@ M& starting_m_locked(Sched& s) noexcept {
   return *m;
 }
 
-bool may_make_thread_locked(Sched const& s) noexcept { return s.ms.total() < s.threads_max.load(relaxed); }
+bool may_make_thread_locked(Sched const& s) noexcept { return s.pauses.may_make_threads(1); }
 
 void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
   bool const is_to_be_woken = take_from_rest_locked(m);
@@ -81,9 +81,9 @@ bool is_one_short_locked(Sched const& s) noexcept {
 }  // namespace
 
 bool order_spare_locked(Sched& s, std::int32_t more) noexcept {
-  bool const may_be_more = s.may_be_paused(more) && s.ms.total() + more <= s.threads_max.load(relaxed);
-  if (s.wants_spare || !is_one_short_locked(s) || !may_be_more) return false;
-  s.wants_spare = true;
+  bool const may_be_more = s.pauses.may_be(more) && s.pauses.may_make_threads(more);
+  if (s.pauses.spare_is_ordered() || !is_one_short_locked(s) || !may_be_more) return false;
+  s.pauses.order_spare();
   return true;
 }
 

@@ -56,7 +56,7 @@ thread_maker::orders thread_maker::take_orders() noexcept {
   if (is_news) last_left_ns_ = os::monotonic_ns();
   leaving_.take_from(sched_.foreign.ended);
   while (M* const m = sched_.ms.take_ended()) m->thread_link = std::exchange(ending_, m);
-  return {sched_.ms.take_orders(), std::exchange(sched_.wants_spare, false)};
+  return {sched_.ms.take_orders(), sched_.pauses.take_spare_order()};
 }
 
 thread_maker::thread_maker(Sched& s) : sched_(s) {

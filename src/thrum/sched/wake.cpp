@@ -63,7 +63,7 @@ M* m_with_first_turn_locked(Sched& s) noexcept {
 void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
   if (how == start_as::spinning) s.idle.take_back_spin();
   bool const orders_spare = may_make_thread_locked(s);
-  s.wants_spare = s.wants_spare || orders_spare;
+  if (orders_spare) s.pauses.order_spare();
   s.lock.release();
   give_p(m, p);
   if (orders_spare) notify_thread_maker(s);

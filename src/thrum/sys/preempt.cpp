@@ -43,20 +43,15 @@ struct heir {
 bool is_turn_of_others(Sched& s, P& p) noexcept {
   constexpr std::uint32_t slices = 4;
   if (++p.slices_ended % slices != 0 || !others_wait(s, p)) return false;
-  std::int32_t const too_many = s.ms.paused() - s.paused_max();
-  // If the goroutine that is started also computes for long, other goroutines must still get their turn.
-  bool const may_start_one = s.may_be_paused(2);
-  bool const starts_one = too_many < 0 || (may_start_one && ++s.plain_turns_missed >= 2 + too_many / 4);
-  if (starts_one) s.plain_turns_missed = 0;
-  s.turn_of_plain = starts_one ? plain_turn::all : plain_turn::started_only;
+  s.pauses.give_plain_turn();
   return true;
 }
 
 heir choose_heir_locked(Sched& s, P& p) noexcept {
   heir next;
-  if (s.many_are_paused() && !is_turn_of_others(s, p)) next.waited_longest = take_oldest_locked(s);
+  if (s.pauses.are_many() && !is_turn_of_others(s, p)) next.waited_longest = take_oldest_locked(s);
   if (next) return next;
-  if (s.may_be_paused(1)) next.rested = take_resting_m_locked(s);
+  if (s.pauses.may_be(1)) next.rested = take_resting_m_locked(s);
   // for the end of the next slice, or for the next try to end this one
   next.orders_spare = order_spare_locked(s, next ? 2 : 1);
   if (!next) next.waited_longest = take_oldest_locked(s);

@@ -36,8 +36,8 @@
 //     queue (that M comes first while many goroutines are paused). If there is none either, the slice goes on, and the
 //     thread maker makes a spare M (T01).
 //  5. A request names the slice that it is about, by the P's schedtick. A request that comes too late does nothing.
-//  6. Paused threads do not use up the machine (T05). From half of Sched::paused_max() on, the end of a slice resumes
-//     the oldest paused goroutine, but every fourth end of a slice lets other goroutines run. From paused_max() on,
+//  6. Paused threads do not use up the machine (T05). From half of pauses::max() on, the end of a slice resumes
+//     the oldest paused goroutine, but every fourth end of a slice lets other goroutines run. From max() on,
 //     these are only goroutines that have run before or were woken. To start one more new goroutine, a number of such
 //     turns must pass that grows with the excess. So thousands of long computations are worked off by
 //     some 64 threads. With thousands of endless loops, the number of threads grows with the square root of the time,
