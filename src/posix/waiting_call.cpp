@@ -28,11 +28,7 @@ void waiting_call::set_word(g_list& runnable) noexcept {
 }
 
 bool waiting_call::park_until_set(std::int64_t deadline_ns) {
-  struct counted {
-    explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }
-    ~counted() { s.poll_waiters.fetch_sub(1, seq_cst); }
-    Sched& s;
-  } const counts(run);
+  rt::poll_state::waiter const counts(run.poll);
   return wait_if(
       *current_m(), &is_set_, wait_reason::io, deadline_ns, [&] { return !is_set_; }, [] {});
 }

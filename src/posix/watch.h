@@ -5,7 +5,7 @@
 // its numbers at its first wait and leaves them when it ends. For each wait it arms its numbers in the inner poll
 // (os/descriptor_watch.h), that is, it asks the kernel for one event of each. Then it parks on the address of a word of
 // its own (core/wait_table.h), with a time limit like any other wait. While it is parked, the call counts in
-// Sched::poll_waiters, so an M or sysmon polls (sched/poll.h).
+// Sched::poll, so an M or sysmon polls (sched/poll.h).
 //
 //   the waiting call                              the thread that fetches events (sched/poll.h)
 //   1. clears its word                            for each number with an event, under its bucket's lock:

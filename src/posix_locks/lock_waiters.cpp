@@ -292,14 +292,9 @@ void lock_waiter::choose_another(g_list& runnable) noexcept {
 }
 
 bool lock_waiter::park(std::int64_t deadline_ns) noexcept {
-  struct counted {
-    explicit counted(Sched& of) noexcept : s(of) { s.poll_waiters.fetch_add(1, seq_cst); }  // see sched/poll.h
-    ~counted() { s.poll_waiters.fetch_sub(1, seq_cst); }
-    Sched& s;
-  };
   M& m = *current_m();
   rt::enter_runtime(m);
-  counted const counts(run_);
+  rt::poll_state::waiter const counts(run_.poll);  // see sched/poll.h
   os::chaos_point("locks.parks");
   auto const reason = what_ == waited_object::mutex ? wait_reason::mutex : wait_reason::condition_variable;
   m.current->waits_since_ns.store(timer_clock_ns(), relaxed);  // relaxed: published with the status `waiting`

@@ -43,10 +43,10 @@ TEST_P(poller, S25_a_reader_of_an_empty_socket_parks_and_is_woken_by_what_comes)
       return byte;
     });
     EXPECT_TRUE(wait_until([] { return readers() == 1; }));
-    EXPECT_EQ(this_sched().poll_waiters.load(rt::relaxed), 1);
+    EXPECT_EQ(this_sched().poll.waiters(), 1);
     b.write_all("x");
     EXPECT_EQ(reader.join(), 'x');
-    EXPECT_EQ(this_sched().poll_waiters.load(rt::relaxed), 0);
+    EXPECT_EQ(this_sched().poll.waiters(), 0);
   });
 }
 
@@ -69,7 +69,7 @@ TEST_P(poller, S25_questions_and_answers_on_many_sockets_lose_no_wake_up) {
       });
     }
     all.wait();
-    EXPECT_EQ(this_sched().poll_waiters.load(rt::relaxed), 0);
+    EXPECT_EQ(this_sched().poll.waiters(), 0);
   });
 }
 

@@ -68,7 +68,7 @@ TEST_P(few_events_stress, S25_every_byte_is_answered_beside_slow_ones) {
     }
     all.wait();
     EXPECT_EQ(answered, pairs * rounds);
-    EXPECT_EQ(this_sched().poll_waiters.load(rt::relaxed), 0);
+    EXPECT_EQ(this_sched().poll.waiters(), 0);
   });
 }
 

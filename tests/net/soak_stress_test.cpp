@@ -255,7 +255,7 @@ TEST_P(net_soak, S25_nothing_is_lost_in_a_random_life) {
     listener.close();
     EXPECT_EQ(acceptor.join(), std::errc::operation_canceled);
     serving.wait();
-    EXPECT_EQ(this_sched().poll_waiters.load(rt::relaxed), 0);
+    EXPECT_EQ(this_sched().poll.waiters(), 0);
     EXPECT_TRUE(wait_until([] { return num_goroutines() == 1; }));
     EXPECT_EQ(open_descriptors(), before);
     // A sanitizer keeps what was freed for a while.

@@ -46,9 +46,7 @@ class pipe_of_bytes {
 };
 
 // All Ps are idle, and an M sleeps in the poller.
-bool all_wait_in_the_poller(rt::Sched const& s) {
-  return s.in_poll.load(rt::seq_cst) == 1 && s.idle.all_idle();
-}
+bool all_wait_in_the_poller(rt::Sched const& s) { return s.poll.sleepers() == 1 && s.idle.all_idle(); }
 
 std::uint64_t late_polls(rt::Sched const& s) { return s.sysmon.late_polls.load(rt::relaxed); }
 std::uint64_t looks(rt::Sched const& s) { return s.sysmon.looks.load(rt::relaxed); }

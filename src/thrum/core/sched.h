@@ -11,6 +11,7 @@
 //   records       dead Gs, sudogs and goroutine ids            core/record_pool.h
 //   world         the right to stop the world, and a stop      core/world_stop.h
 //   safe_points   a function that runs once on every P         core/safe_point_round.h
+//   watch, poll   who watches the timers and the poller       core/watch_state.h
 //   sysmon        what sysmon and other threads tell           core/sysmon_link.h
 //   unannounced   threads that run user code without a P       core/unannounced_calls.h
 //   foreign       threads that thrum did not make              core/foreign_threads.h
@@ -39,6 +40,7 @@
 #include "core/sysmon_link.h"
 #include "core/unannounced_calls.h"
 #include "core/wait_table.h"
+#include "core/watch_state.h"
 #include "core/world_stop.h"
 #include "os/lock.h"
 #include "os/signal.h"
@@ -111,17 +113,10 @@ struct Sched {
 
   // read by every `go` and ready, written when Ms and Ps become idle or busy
   alignas(cache_line_bytes) idle_state idle{lock, procs, sysmon};
-  rt::global_size global_size;                         // of global_queue
-  atomic<std::int64_t> timekeeper_until_ns{never_ns};  // written under lock: see timekeeper.h
-  // Written by sysmon. True while sysmon sleeps for long, so that an M that puts off a wake-up has to nudge it. See
-  // sys/put_off_watch.h.
-  atomic<bool> put_off_is_unwatched{false};
+  rt::global_size global_size;  // of global_queue
+  watch_state watch;
 
-  // The network poller: see sched/poll.h. poll_waiters counts the goroutines that wait for a descriptor or are about
-  // to.
-  alignas(cache_line_bytes) atomic<std::int32_t> poll_waiters{0};
-  atomic<std::int32_t> in_poll{0};  // Ms that sleep in the poller; at most one of them rests
-  atomic<std::uint32_t> polls{0};   // polls, by any thread
+  alignas(cache_line_bytes) poll_state poll;
 
   rt::cold_reads cold_reads;  // their answers are also found by the poller
 
@@ -131,7 +126,6 @@ struct Sched {
   random_source random{options.seed};  // for the randomised mode
   m_pool ms;                           // see core/m_pool.h
   rt::pauses pauses{ms, procs, options.threads_max};
-  bool timekeeper_polls = false;  // it sleeps in the poller: see sched/poll.h
   bool deadlock_is_reported = false;
   g_list waiting_for_stack;                // unstarted Gs for which there was no memory for a stack
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock
@@ -169,6 +163,9 @@ struct Sched {
   run_end end;
   Sched* next_abandoned = nullptr;  // see boot/left_behind.cpp
 };
+
+// They stand on one line, which a publisher and a searching M read in one go.
+static_assert(sizeof(idle_state) + alignof(watch_state) + sizeof(watch_state) <= cache_line_bytes);
 
 // m takes p, which no thread holds.
 inline void acquire_p(M& m, P& p) noexcept {

@@ -46,7 +46,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   if (!s.ms.none_can_run_by_itself() || s.end.run_is_woken() || !s.options.detect_deadlock) return;
   if (earliest_timer(s) != never_ns) return;
   // an event may come; relaxed: a goroutine that waits was counted before, by the lock
-  if (s.poll_waiters.load(relaxed) != 0) return;
+  if (s.poll.waiters() != 0) return;
   if (work_anywhere(s)) fatal("internal error: all threads are asleep although a goroutine is runnable");
   if (foreign_threads_exist(s)) return;
   if (has_ender()) return end_for_waiting_ender();

@@ -58,7 +58,7 @@ constexpr std::uint32_t polls_in_vain_max = 4;
 constexpr std::uint32_t polls_left_out = 8;
 
 search_result take_polled(Sched& s, M& m) noexcept {
-  if (!poll_is_worth_a_look(s)) return {};
+  if (!s.poll.is_worth_a_look()) return {};
   if (m.polls_in_vain >= polls_in_vain_max && ++m.polls_in_vain % polls_left_out != 0) return {};
   g_list runnable;
   look_at_poll(s, runnable);

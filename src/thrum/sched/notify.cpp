@@ -5,7 +5,7 @@
 namespace thrum::rt {
 
 void make_sysmon_watch_put_off(Sched& s) noexcept {
-  if (s.put_off_is_unwatched.exchange(false, seq_cst)) s.sysmon.nudge();  // otherwise another M nudges it
+  if (s.watch.take_nudge()) s.sysmon.nudge();  // otherwise another M nudges it
 }
 
 void notify_thread_maker(Sched& s) noexcept {

@@ -15,7 +15,7 @@ namespace {
 // Fetches the events that there are, waiting for at most `timeout_ns`. Returns whether a notification was among them.
 poll_notified fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcept {
   os::poll_event events[os::poll_events_max];
-  s.polls.fetch_add(1U, relaxed);  // relaxed: sysmon only checks whether it changes
+  s.poll.note_poll();
   int const count = os::poll_wait(events, timeout_ns);
   os::chaos_point("poll.fetched");
   g_list waiting;
@@ -34,7 +34,7 @@ poll_notified fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcep
 
 void look_at_poll(Sched& s, g_list& runnable) noexcept {
   if (fetch(s, 0, runnable) == poll_notified::no) return;
-  if (s.in_poll.load(seq_cst) != 0) os::notify_poller();  // it was meant for that M: see poll.h
+  if (s.poll.sleepers() != 0) os::notify_poller();  // it was meant for that M: see poll.h
 }
 
 namespace {
@@ -44,14 +44,14 @@ void let_others_leave(M const& m) noexcept {
   Sched const& s = m.sched;
   os::notify_poller();
   os::short_wait wait;
-  while (s.in_poll.load(seq_cst) > 1 && !m.wake_note.is_woken()) wait.pause();
+  while (s.poll.sleepers() > 1 && !m.wake_note.is_woken()) wait.pause();
 }
 
 }  // namespace
 
 poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept {
   Sched& s = m.sched;
-  s.in_poll.fetch_add(1, seq_cst);
+  s.poll.enter();
   poll_sleep end{true, false};
   auto notified = poll_notified::no;
   if (m.wake_note.begin_poll()) {
@@ -61,11 +61,11 @@ poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept
       notified = fetch(s, timeout_ns, runnable);
       end.time_has_come = until_ns != never_ns && (timeout_ns == 0 || os::monotonic_ns() >= until_ns);
       if (!runnable.empty() || end.time_has_come || m.wake_note.is_woken()) break;
-      if (notified == poll_notified::yes && s.in_poll.load(seq_cst) > 1) let_others_leave(m);
+      if (notified == poll_notified::yes && s.poll.sleepers() > 1) let_others_leave(m);
     }
     end.woken = m.wake_note.end_poll();
   }
-  bool const others_are_there = s.in_poll.fetch_sub(1, seq_cst) > 1;
+  bool const others_are_there = s.poll.leave() != 0;
   if (notified == poll_notified::yes && others_are_there)
     os::notify_poller();  // two notifications may have been one event
   return end;

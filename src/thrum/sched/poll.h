@@ -15,20 +15,20 @@
 // polls. The table of descriptors:
 //
 //   the goroutine that waits for a descriptor    the M that gives a P up, under sched.lock
-//   1. poll_waiters grows                        1. puts the P into the idle list
-//   2. its M looks for other work. If it finds   2. checks poll_waiters; if it is not 0, the M sleeps in the
+//   1. is counted (poll_state::waiter)           1. puts the P into the idle list
+//   2. its M looks for other work. If it finds   2. checks whether one is counted; if so, sleeps in the
 //      none, it comes to the right column. If       poller, unless another M does
 //      it is busy, it polls when it next runs
 //      out of work, or sysmon polls
 //
-// poll_waiters and the idle list are seq_cst. If hand_off gives a P up, no M comes to the right column, so hand_off
-// calls ensure_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for some
-// looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for each
-// event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it does
-// not, because a goroutine computes, sysmon polls, and has another M sleep in the poller, 100 us after the look that
-// found it so. That look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and within
-// 10 ms otherwise. If sysmon's poll finds an event, this event has waited beside an idle P. For a second after that,
-// sysmon looks every 250 us, so an event waits for less than half a millisecond. If each M that leaves the poller
+// The number of waiters and the idle list are seq_cst. If hand_off gives a P up, no M comes to the right column, so
+// hand_off calls ensure_all_is_watched afterwards. Unlike a timer, a descriptor may stay unwatched beside an idle P for
+// some looks of sysmon. The M that slept in the poller is then busy with the events that came, and waking another M for
+// each event would cost more than most events take. If that M goes on polling by itself, no other M needs to. If it
+// does not, because a goroutine computes, sysmon polls, and has another M sleep in the poller, 100 us after the look
+// that found it so. That look comes at once if all Ps were idle for long, within 0.5 ms where events are frequent, and
+// within 10 ms otherwise. If sysmon's poll finds an event, this event has waited beside an idle P. For a second after
+// that, sysmon looks every 250 us, so an event waits for less than half a millisecond. If each M that leaves the poller
 // nudged sysmon instead, all quick events would pay for that (decision 016).
 //
 // When no M is started on an idle P for the events that came. Waking an M costs both sides some microseconds, and the M
@@ -63,21 +63,16 @@
 // blocking, or the next M that sleeps in the poller, because the M that was to be notified takes some time to
 // leave.
 //
-// So a thread that finds a notification while other Ms are in the poller repeats it. `in_poll` grows before the note
-// says that the M polls, and the poller is notified after the waker has seen the note in that state. At most one M in
-// the poller has not been woken, because there is one timekeeper. If that M finds a notification, it first waits until
-// the others are out. A notification that no M needs ends the next sleep for nothing, and that M goes on sleeping.
+// So a thread that finds a notification while other Ms are in the poller repeats it. The M is counted
+// (poll_state::enter) before the note says that the M polls, and the poller is notified after the waker has seen the
+// note in that state. At most one M in the poller has not been woken, because there is one timekeeper. If that M finds
+// a notification, it first waits until the others are out. A notification that no M needs ends the next sleep for
+// nothing, and that M goes on sleeping.
 #pragma once
 
 #include "core/sched.h"
 
 namespace thrum::rt {
-
-// Whether a poll may bring something that no other thread is about to get. One poll too many or too few does no harm.
-// acquire pairs with the goroutine that counts itself in poll_waiters: the poller was opened before.
-[[nodiscard]] inline bool poll_is_worth_a_look(Sched const& s) noexcept {
-  return s.poll_waiters.load(acquire) != 0 && s.in_poll.load(relaxed) == 0;
-}
 
 // Polls without blocking. The goroutines that can go on are put into `runnable`: their status is runnable, but they are
 // in no queue.

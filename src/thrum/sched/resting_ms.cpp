@@ -10,7 +10,7 @@ namespace thrum::rt {
 
 bool relieve_timekeeper(Sched& s) noexcept {
   s.lock.assert_held();
-  s.timekeeper_until_ns.store(never_ns, seq_cst);
+  s.watch.end_watch();
   return s.ms.take(*s.ms.timekeeper());
 }
 

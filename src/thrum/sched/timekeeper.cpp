@@ -19,7 +19,7 @@ void check_watch(M& m) noexcept {
     return;
   }
   std::int64_t const earliest_ns = earliest_timer(s);
-  if (s.timekeeper_until_ns.load(seq_cst) <= earliest_ns) return;
+  if (s.watch.covers(earliest_ns)) return;
   if (m.p != nullptr && is_far_off(s, earliest_ns, os::monotonic_ns())) {
     count(m.p->counters.put_off);
     return;

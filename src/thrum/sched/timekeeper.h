@@ -10,7 +10,7 @@
 //   the M that adds a timer which becomes the      the M that has given a P up and goes to sleep, under sched.lock
 //   first of its P's heap
 //   1. stores next_when                            1. becomes the timekeeper if there is none, or if the present one
-//   2. checks whether a P is idle, and whether        sleeps until a later time; stores timekeeper_until_ns
+//   2. checks whether a P is idle, and whether        sleeps until a later time; watch_state::watch_until
 //      there is no timekeeper or it sleeps until   2. checks next_when of every P, and sleeps until the earliest
 //      a later time; if so, wakes the timekeeper
 //      to look again, or another M

@@ -139,7 +139,7 @@ bool wake_a_watcher(Sched& s) noexcept {
 // start_spinning_m or the timekeeper that is woken does so.
 bool ensure_timers_are_watched(Sched& s) noexcept {
   std::int64_t const earliest_ns = earliest_timer(s);
-  return s.timekeeper_until_ns.load(seq_cst) > earliest_ns && wake_a_watcher(s);
+  return !s.watch.covers(earliest_ns) && wake_a_watcher(s);
 }
 
 bool ensure_all_is_watched(Sched& s) noexcept {

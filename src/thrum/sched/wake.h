@@ -42,7 +42,7 @@
 // must not sleep for long while a wake-up is put off. The table of put-off wake-ups:
 //
 //   the M that puts a wake-up off              sysmon, before it sleeps for long
-//   1. has put the work into a queue           1. sets put_off_is_unwatched
+//   1. has put the work into a queue           1. watch_state::ask_for_nudge
 //   2. store-load                              2. store-load
 //   3. checks put_off_is_unwatched and         3. checks whether a P is idle and work waits for which no M
 //      whether a P is idle; if both hold,         was started; if so, it sleeps for a moment only

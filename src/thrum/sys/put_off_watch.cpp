@@ -153,12 +153,12 @@ bool put_off_watch::anything_waits() const noexcept {
 std::int64_t put_off_watch::nap_ns(std::int64_t limit_ns) noexcept {
   bool const ends_soon = limit_ns >= 0 && limit_ns <= pace_ns;
   if (!ends_soon && !is_sighted_ && patience_ == 0 && !is_kept_awake_) {
-    sched_.put_off_is_unwatched.store(true, seq_cst);
+    sched_.watch.ask_for_nudge();
     store_load_fence();
     if (!anything_waits()) return limit_ns;
     is_sighted_ = true;
   }
-  if (sched_.put_off_is_unwatched.load(relaxed)) sched_.put_off_is_unwatched.store(false, relaxed);
+  sched_.watch.need_no_nudge();
   std::int64_t const most_ns = is_sighted_ && in_vain_ == 0 ? second_look_ns : pace_ns << in_vain_;
   return limit_ns < 0 ? most_ns : std::min(limit_ns, most_ns);
 }

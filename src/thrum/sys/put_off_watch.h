@@ -7,8 +7,8 @@
 // The pace. While wake-ups are put off, sysmon looks every 250 us, and once more 20 us after a look that found a
 // goroutine waiting. So such a goroutine waits for less than 400 us. While no M can be started, because the limit of
 // threads is reached, sysmon looks less often, every 2 ms. As soon as nothing is put off, sysmon tells the Ps that it
-// does not watch (Sched::put_off_is_unwatched) and sleeps for long; the next P that puts a wake-up off nudges it. It keeps
-// the pace also while keep_awake_until asks for that.
+// does not watch (watch_state::ask_for_nudge) and sleeps for long; the next P that puts a wake-up off nudges it. It
+// keeps the pace also while keep_awake_until asks for that.
 //
 // What this costs. A single message in a quiet program is followed by one look. Where messages come more often than
 // every 500 us, sysmon makes up to 8 looks in vain, which saves the Ps the nudges. A look reads a few words of each P.
@@ -42,7 +42,7 @@ class put_off_watch {
   // everything (negative: no limit).
   [[nodiscard]] std::int64_t nap_ns(std::int64_t limit_ns) noexcept;
   // Called before a sleep that ends as soon as a P is used.
-  void let_sleep() noexcept { sched_.put_off_is_unwatched.store(false, relaxed); }
+  void let_sleep() noexcept { sched_.watch.need_no_nudge(); }
 
   // Until this time the naps are short, so that sysmon can look at something else as well.
   void keep_awake_until(std::int64_t until_ns) noexcept { awake_until_ns_ = until_ns; }

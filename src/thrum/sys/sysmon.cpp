@@ -222,7 +222,7 @@ verdict sysmon::look() noexcept {
 }
 
 verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
-  std::uint32_t const polls = sched_.polls.load(relaxed);
+  std::uint32_t const polls = sched_.poll.polls();
   bool const is_unwatched = poll_is_unwatched(sched_);
   bool const is_news = is_unwatched && !poll_was_unwatched_;
   poll_was_unwatched_ = is_unwatched;
@@ -236,7 +236,7 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
   // A P is idle, and no M sleeps in the poller, because the M that did is busy with the events that came.
   if (is_unwatched && now_ns - polls_seen_ns_ < unwatched_for_ns) return verdict::look_again_soon;
   if (is_unwatched) return relieve_poller(now_ns);
-  if (!poll_is_worth_a_look(sched_)) polls_seen_ns_ = now_ns;
+  if (!sched_.poll.is_worth_a_look()) polls_seen_ns_ = now_ns;
   if (now_ns - polls_seen_ns_ < poll_after_ns) return verdict::nothing;
   return poll_for_others() ? verdict::acted : verdict::nothing;
 }
@@ -245,7 +245,7 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
 // often from now on: see poll.h. If there is none, an M shall sleep in the poller.
 verdict sysmon::relieve_poller(std::int64_t now_ns) noexcept {
   bool const was_late = poll_for_others();
-  polls_seen_ = sched_.polls.load(relaxed);  // at the limit of threads sysmon is the only one that polls
+  polls_seen_ = sched_.poll.polls();  // at the limit of threads sysmon is the only one that polls
   if (!was_late) return ensure_all_is_watched(sched_) ? verdict::acted : verdict::nothing;
   count(sched_.sysmon.late_polls);
   put_off_.keep_awake_until(now_ns + poll_care_ns);

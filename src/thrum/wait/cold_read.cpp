@@ -63,9 +63,10 @@ bool page_wait::wait(std::uint64_t offset) noexcept {
   }
   read_.offset = offset;
   read_.g = m->current;
-  s.poll_waiters.fetch_add(1, seq_cst);
-  m = &park(*m, wait_reason::io, commit_cold_read, &read_, commit_holds::nothing);
-  s.poll_waiters.fetch_sub(1, seq_cst);
+  {
+    poll_state::waiter const counts(s.poll);
+    m = &park(*m, wait_reason::io, commit_cold_read, &read_, commit_holds::nothing);
+  }
   bool const is_there = read_.answer == 1;
   (is_there ? s.cold_reads.waited : s.cold_reads.handed_off).fetch_add(1U, relaxed);
   leave_runtime(*m);

@@ -120,14 +120,13 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
   arrival its{side, 0};
   if (announce(side, s.epoch, its.announced)) {
     os::chaos_point("poll_wait.announced");
-    s.poll_waiters.fetch_add(1, seq_cst);
+    poll_state::waiter const counts(s.poll);
     if (look_at_poll_side(d, side) == poll_outcome::ready) {
       m = &park(*m, wait_reason::io, commit_poll_wait, &its, commit_holds::nothing);
     } else {
       // If this fails, a waker was here and has left an event, or nothing.
       static_cast<void>(side.word.compare_exchange(its.announced, with(its.announced, nothing), seq_cst, relaxed));
     }
-    s.poll_waiters.fetch_sub(1, seq_cst);
   }
   leave_runtime(*m);
   return look_at_poll_side(d, side);
