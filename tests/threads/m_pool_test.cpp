@@ -132,7 +132,7 @@ TEST_F(m_pools, S22_a_p_that_is_taken_back_leaves_an_m_for_the_next_p) {
   M* const m = pool_.start(s_, m_status::starting);
   pool_.order(*m);
   EXPECT_EQ(pool_.take_starting_without_p(), nullptr) << "it has a P";
-  pool_.p_was_taken_back(*m);
+  static_cast<void>(pool_.take_back_promise(*m));
   EXPECT_EQ(pool_.take_starting_without_p(), m);
   EXPECT_EQ(m->status, m_status::starting);
   EXPECT_EQ(pool_.take_orders(), m);

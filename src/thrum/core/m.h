@@ -19,6 +19,7 @@ namespace thrum::rt {
 struct P;
 struct Sched;
 class idle_state;
+class m_pool;
 
 // What must happen after a goroutine has left its stack: unlocking the queue it waits in, publishing it, or freeing it.
 // The goroutine or g0 that the thread switches to runs it, on its own stack. If it ran earlier, another M could resume
@@ -88,7 +89,7 @@ struct M {
   atomic<std::uint32_t> keeps_run{0};  // foreign thread: it is outside of the runtime, and needs the memory of its run
   std::uint8_t at_start = 0;           // see m_start
   // It is a stand-in: it was started to take over a goroutine that leaves an M with residents, and rests afterwards.
-  bool stands_in = false;
+  written_by<m_pool, bool> stands_in;
   // Its goroutine has left it a signal mask that differs from the one that Ms have: see sys/preempt.h.
   bool mask_was_changed = false;
   suspend_mode suspend_by = usual_suspend_mode();  // how its current goroutine leaves it
@@ -139,8 +140,8 @@ struct M {
   // written by any thread
   atomic<std::uint32_t> ready_at_home{0};  // how many goroutines are in home_queue and home_inbox
 
-  // written under sched.lock by the thread that gives this M a P, before it wakes the note
-  P* next_p = nullptr;
+  // The P that this M was promised (m_pool::promise). It takes the P when its note was woken or its thread has begun.
+  written_by<m_pool, P*> next_p;
   os::note wake_note;
 
   // Written under sched.lock, by the pool only. When another thread has woken this thread to give it a P or to end it,

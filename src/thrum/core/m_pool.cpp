@@ -95,6 +95,8 @@ M* m_pool::take_ended() noexcept {
 
 void m_pool::keep(M& m) noexcept {
   change(m, m_status::threadless);
+  m.ends_with_goroutine = false;
+  end_stand_in(m);
   m.thread_link = std::exchange(threadless_, &m);
 }
 
@@ -136,6 +138,28 @@ bool m_pool::take(M& m) noexcept {
   }
   change(m, m_status::awake);
   return is_to_be_woken;
+}
+
+// --- giving an M a P ---
+
+void m_pool::promise(M& m, P& p) noexcept {
+  THRUM_DCHECK(!m.spinning);
+  m.next_p = &p;
+}
+
+void m_pool::promise(M& m, P& p, G& brought, bool stands_in) noexcept {
+  promise(m, p);
+  m.brought = &brought;
+  m.stands_in = stands_in;
+  m.suspend_by = m.usual_suspend_mode();
+}
+
+P* m_pool::take_back_promise(M& m) noexcept {
+  change(m, m_status::starting_without_p);
+  end_stand_in(m);  // the thread that gives m another P may want it for other work
+  P* const p = m.next_p;
+  m.next_p = nullptr;
+  return p;
 }
 
 // --- the end of a run ---

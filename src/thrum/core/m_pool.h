@@ -56,7 +56,6 @@ class m_pool {
   [[nodiscard]] M* take_orders() noexcept;
   // An M that is starting without a P, and that is to start with one from now on. nullptr: there is none.
   [[nodiscard]] M* take_starting_without_p() noexcept;
-  void p_was_taken_back(M& m) noexcept { change(m, m_status::starting_without_p); }
   void has_started(M& m) noexcept { change(m, m_status::awake); }
   // m is awake or idle. Its thread is to end, and it will leave the record to others.
   void let_go(M& m) noexcept;
@@ -64,7 +63,7 @@ class m_pool {
   void note_end(M& m) noexcept;
   [[nodiscard]] M* take_ended() noexcept;
   [[nodiscard]] bool any_ended() const noexcept { return ended_ != nullptr; }
-  // m's thread has ended or could not be made. The record is kept for another thread.
+  // m's thread has ended or could not be made. The record is kept for another thread, which begins as an M like others.
   void keep(M& m) noexcept;
 
   // --- Ms that rest ---
@@ -98,6 +97,26 @@ class m_pool {
   void got_p(M& m) noexcept {
     if (m.status != m_status::awake) change(m, m_status::awake);
   }
+
+  // --- giving an M a P ---
+
+  // m gets p. The caller has taken m from its rest, has started it, or has called got_p. It wakes m's note, or notifies
+  // the thread maker, when it has released the lock. m then takes p (acquire_p).
+  static void promise(M& m, P& p) noexcept;
+  // The same. m also gets the goroutine `brought`, which has left another M, and m stands in if `stands_in` is true
+  // (sched/make_way.h).
+  static void promise(M& m, P& p, G& brought, bool stands_in) noexcept;
+  // m is starting, and does so without a P and without a task from here on. Returns the P that it was promised.
+  [[nodiscard]] P* take_back_promise(M& m) noexcept;
+  // On m's thread: m has a P.
+  static void has_acquired_p(M& m) noexcept { m.next_p = nullptr; }
+  // m, which was a stand-in, is an M like others from here on. On m's thread, or under the lock before it has begun.
+  static void end_stand_in(M& m) noexcept {
+    m.stands_in = false;
+    m.suspend_by = m.usual_suspend_mode();
+  }
+
+  // --- numbers for any thread ---
 
   // The number of threads that sleep in the middle of user code. May be read by any thread.
   [[nodiscard]] std::int32_t paused() const noexcept { return paused_.load(relaxed); }

@@ -172,7 +172,7 @@ inline void acquire_p(M& m, P& p) noexcept {
   THRUM_DCHECK(m.p == nullptr && p.m == nullptr);
   m.p = &p;
   p.m = &m;
-  m.next_p = nullptr;
+  m_pool::has_acquired_p(m);
 }
 
 // Returns the M that runs on p, or nullptr if there is none. A hint: the M may have left p by the time of the return.

@@ -119,9 +119,6 @@ bool join_ended_thread(Sched& s, M& m, bool gives_up) noexcept {
   }
   m.thread_exists.store(false, relaxed);  // relaxed: end_all_ms comes after the end of the thread maker
   m.tid = 0;
-  m.ends_with_goroutine = false;
-  m.stands_in = false;
-  m.suspend_by = m.usual_suspend_mode();
   os::lock_guard const guard(s.lock);
   keep_record_locked(s, m);
   return true;

@@ -1,6 +1,5 @@
 #include "sched/make_way.h"
 
-#include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
 #include "sched/notify.h"
@@ -63,11 +62,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   // From here on the goroutine may run, and its frame, which contains `request`, may be gone.
   m.p = nullptr;
   p.m = nullptr;
-  next.next_p = &p;
-  next.brought = &left;
-  next.stands_in = stands_in;
-  next.suspend_by = next.usual_suspend_mode();
-  THRUM_DCHECK(!next.spinning);
+  s.ms.promise(next, p, left, stands_in);
   s.lock.release();
   os::chaos_point("home.moved");
   if (rested == nullptr) {
@@ -103,7 +98,7 @@ M& make_way(M& m) noexcept {
 M& go_back(M& m) noexcept {
   G const& g = *m.current;
   if (m.suspend_by == suspend_mode::in_place || g.is_at_home || g.blocking_depth != 0) return m;
-  end_stand_in(m);
+  m_pool::end_stand_in(m);
   if (!m_with_residents_rests(m.sched)) return m;
   home_move request{move_target::m_with_residents};
   return move_on(m, request);
@@ -111,7 +106,7 @@ M& go_back(M& m) noexcept {
 
 void stand_back(M& m) noexcept {
   Sched& s = m.sched;
-  end_stand_in(m);
+  m_pool::end_stand_in(m);
   s.lock.acquire();
   M* const home =
       s.end.has_begun() || is_to_stop(*m.p) ? nullptr : find_resting_locked(s, move_target::m_with_residents);

@@ -63,8 +63,7 @@ bool may_make_thread_locked(Sched const& s) noexcept { return s.pauses.may_make_
 
 void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
   bool const is_to_be_woken = take_from_rest_locked(m);
-  m.next_p = &p;
-  THRUM_DCHECK(!m.spinning);
+  s.ms.promise(m, p);
   s.lock.release();
   os::chaos_point("home.promised");
   if (is_to_be_woken) m.wake_note.wake();

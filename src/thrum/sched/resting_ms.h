@@ -16,12 +16,6 @@ inline void leave_global_queue(Sched& s, M& m) noexcept {
   s.global_queue.withdraw(m);
 }
 
-// m, which was a stand-in (sched/make_way.h), is an M like others from here on.
-inline void end_stand_in(M& m) noexcept {
-  m.stands_in = false;
-  m.suspend_by = m.usual_suspend_mode();
-}
-
 // Ends the timekeeper's task. The caller takes the timekeeper for other work, or is the timekeeper itself. Returns
 // whether the timekeeper's note has to be woken.
 [[nodiscard]] bool relieve_timekeeper(Sched& s) noexcept;

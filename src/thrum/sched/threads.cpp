@@ -39,10 +39,9 @@ P* take_back_from_starting_locked(M& m) noexcept {
   m.sched.lock.assert_held();
   if (m.status != m_status::starting) return nullptr;
   if (m.spinning) m.sched.idle.end_spin(m);
-  m.sched.ms.p_was_taken_back(m);
+  P* const taken = m.sched.ms.take_back_promise(m);
   if (G* const waits = std::exchange(m.brought, nullptr)) put_while_no_p_is_idle_locked(m.sched, *waits);
-  end_stand_in(m);  // the thread that gives m another P may want it for other work
-  return std::exchange(m.next_p, nullptr);
+  return taken;
 }
 
 void hand_off(Sched& s, P& p) noexcept {
@@ -87,7 +86,7 @@ bool rest_until_p(M& m) noexcept {
 bool rest_until_p_locked(M& m) noexcept {
   THRUM_DCHECK(m.p == nullptr && !m.spinning);
   Sched& s = m.sched;
-  end_stand_in(m);
+  m_pool::end_stand_in(m);
   for (;; s.lock.acquire()) {
     // m may have been taken while it was the timekeeper
     if (s.end.has_begun() || m.is_to_end() || m.next_p != nullptr) break;

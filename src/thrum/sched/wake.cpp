@@ -1,6 +1,5 @@
 #include "sched/wake.h"
 
-#include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
 #include "sched/notify.h"
@@ -85,8 +84,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
     run_requested_function(p);  // it may take long until its thread exists
   }
   M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
-  m.next_p = &p;
-  THRUM_DCHECK(!m.spinning);
+  s.ms.promise(m, p);
   if (how == start_as::spinning) {
     s.idle.spin_for(m);
     m.watch_check_pending = true;  // a thread may rely on it for a timer: timekeeper.h
@@ -114,8 +112,7 @@ void give_p(M& m, P& p) noexcept {
       return;
     }
     s.ms.got_p(m);
-    m.next_p = &p;
-    THRUM_DCHECK(!m.spinning);
+    s.ms.promise(m, p);
   }
   os::chaos_point("threads.promised");
   m.wake_note.wake();

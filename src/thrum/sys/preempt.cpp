@@ -92,10 +92,7 @@ void pause(M& m) noexcept {
     global_publication locked(s, global_publication::adopt_lock{});  // its end releases sched.lock
     queue_on_own_thread(locked, m, g_status::running, paused_status(m));
     if (world_stops) static_cast<void>(stop_if_asked_locked(s, p));
-    if (next.rested.m != nullptr) {
-      next.rested.m->next_p = &p;
-      THRUM_DCHECK(!next.rested.m->spinning);
-    }
+    if (next.rested.m != nullptr) s.ms.promise(*next.rested.m, p);
   }
   if (!world_stops) give_p_to(next, p);
   if (next.orders_spare) notify_thread_maker(s);
