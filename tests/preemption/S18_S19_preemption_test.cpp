@@ -177,7 +177,7 @@ TEST(preemption, S18_one_in_a_call_that_may_switch_makes_room_without_a_thread_b
 // Asks the caller as sysmon does.
 void ask_to_make_room() {
   rt::M& m = *rt::current_m();
-  m.pause_tick.store(m.p->schedtick.load(rt::relaxed), rt::relaxed);
+  m.pause.ask_for(m.p->schedtick.load(rt::relaxed));
   m.attention.fetch_or(rt::m_attend::pause, rt::relaxed);
 }
 

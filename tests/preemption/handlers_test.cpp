@@ -213,8 +213,8 @@ std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(&here); }
 
 void is_asked_at(interrupted_code const& code) {
   rt::M& m = *rt::current_m();
-  m.pause_reach.store(rt::pause_in::libc, rt::relaxed);
-  m.pause_tick.store(m.p->schedtick.load(rt::relaxed), rt::relaxed);
+  m.pause.set_reach(rt::pause_in::libc);
+  m.pause.ask_for(m.p->schedtick.load(rt::relaxed));
   ucontext_t interrupted{};
   interrupted.uc_sigmask = code.mask;
   interrupted.uc_stack = code.signal_stack;
@@ -266,7 +266,7 @@ TEST(places_to_pause, T15_a_goroutine_makes_room_neither_with_another_mask_nor_o
 // A request that came inside the runtime is seen when the goroutine leaves it, by a call that never switches.
 void is_asked_in_the_runtime() {
   rt::M& m = *rt::current_m();
-  m.pause_tick.store(m.p->schedtick.load(rt::relaxed), rt::relaxed);
+  m.pause.ask_for(m.p->schedtick.load(rt::relaxed));
   m.attention.fetch_or(rt::m_attend::pause, rt::relaxed);
   go([] {});
 }

@@ -48,8 +48,8 @@ void is_signalled_at(std::uintptr_t program_counter) {
 
 void is_asked_at(std::uintptr_t program_counter, rt::pause_in reach) {
   rt::M& m = *rt::current_m();
-  m.pause_reach.store(reach, rt::relaxed);
-  m.pause_tick.store(m.p->schedtick.load(rt::relaxed), rt::relaxed);
+  m.pause.set_reach(reach);
+  m.pause.ask_for(m.p->schedtick.load(rt::relaxed));
   is_signalled_at(program_counter);
 }
 

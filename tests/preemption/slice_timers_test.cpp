@@ -31,7 +31,7 @@ std::atomic<int> signals_taken{0};
 
 void on_request(void const*) noexcept {
   ++signals_taken;
-  if (rt::M* const m = answers) rt::owner_add(m->signals_answered, 1U);
+  if (rt::M* const m = answers) m->pause.note_answer();
 }
 
 class one_busy_thread {
@@ -111,7 +111,7 @@ TEST(slice_timers, a_few_without_answer_among_many_with_one_do_not_end_their_use
     ASSERT_TRUE(busy.is_asked_by_timer()) << "after " << i << " with an answer";
     // The signal that followed the timer without an answer may be answered before this timer was set.
     std::uint32_t const when_set = busy.seen().answers_seen;
-    ASSERT_TRUE(spin_until([&] { return busy.m().signals_answered.load(rt::relaxed) != when_set; }));
+    ASSERT_TRUE(spin_until([&] { return busy.m().pause.answers() != when_set; }));
   }
 }
 
@@ -185,7 +185,7 @@ TEST(slice_timers, a_request_that_meets_the_scheduler_is_answered) {
   rt::set_current_m(&m);
   rt::answer_pause_signal(&where);
   rt::set_current_m(before);
-  EXPECT_EQ(m.signals_answered.load(rt::relaxed), 1U);
+  EXPECT_EQ(m.pause.answers(), 1U);
 }
 
 // The number of a thread that has ended is given to a new one.

@@ -103,7 +103,7 @@ void chaos::preempt_one_m() noexcept {
   std::int64_t used_ns = os::thread_cpu_ns(tid);
   sleep_for(watched_for_ns);
   if (hint_of(p.m) != m) return;
-  m->pause_tick.store(p.schedtick.load(relaxed), relaxed);
+  m->pause.ask_for(p.schedtick.load(relaxed));
   if (m->in_runtime.load(relaxed)) {
     m->attention.fetch_or(m_attend::pause, relaxed);
     return;

@@ -19,7 +19,7 @@ M** address_of_current_m() noexcept { return &thrum_current_m; }
 
 void end_slice_by_chance(M& m) noexcept {
   if (!os::chaos_ends_slice() || m.current == nullptr || m.p == nullptr) return;
-  m.pause_tick.store(m.p->schedtick.load(relaxed), relaxed);  // as sysmon does (sys/slices.cpp)
+  m.pause.ask_for(m.p->schedtick.load(relaxed));  // as sysmon does (sys/slices.cpp)
   m.attention.fetch_or(m_attend::pause, relaxed);
 }
 

@@ -6,6 +6,8 @@
 #include "base/written_by.h"
 #include "core/entry.h"
 #include "core/g.h"
+#include "core/pause_request.h"
+#include "core/sightings.h"
 #include "core/status.h"
 #include "os/note.h"
 #include "os/thread.h"
@@ -37,10 +39,6 @@ inline constexpr std::uint32_t offered = 8;
 inline constexpr std::uint32_t being_taken = 16;  // it is too late to keep the P, and the M is away in a moment
 inline constexpr std::uint32_t unannounced = 32;  // with away: the call was not announced
 }  // namespace m_attend
-
-// Where a goroutine that is to be paused may be stopped: in the code named here, and in all that precede it
-// in the list. Usually that is the program's code alone (T03).
-enum class pause_in : std::uint8_t { program, vdso, libc };
 
 // What an M has to do in addition when it makes a goroutine: bits of M::at_start.
 namespace m_start {
@@ -120,22 +118,12 @@ struct M {
   // written by the M that stops all others, because it ends the run or because its goroutine has called exit()
   atomic<std::int64_t> cpu_seen_at_end_ns{-1};  // the CPU time of the thread at that M's last look
 
-  // written by sysmon; the fields about a thread without a P (sys/without_p.h) are also read by sysmon only
-  std::int64_t cpu_seen_ns = -1;    // the CPU time of the thread at the last look
-  std::int64_t cpu_seen_at_ns = 0;  // the time of that look
-  bool ran_when_seen = false;       // it was on a CPU at that look, or waited for one
-  int asked_without_p = 0;          // how many times it was asked to queue for a P
-  std::int64_t stuck_since_ns = 0;  // since when it has slept while residents are runnable; 0: it does not
-  atomic<pause_in> pause_reach{pause_in::program};  // where it may be stopped
-  atomic<std::uint32_t> pause_tick{0};  // the slice, by its P's schedtick, that the request to pause is about
+  seen_without_p without_p;  // sysmon only
+  pause_request pause;       // sysmon and this thread's signal handler
 
   // Written by this thread, read by the thread that ends the run: it sleeps with the mark set, perhaps for good, and
   // changes no object when it wakes up. See is_active_inside.
   atomic<bool> sleeps_inside{false};
-
-  // written by its signal handler, read by sysmon: see sys/slices.h
-  atomic<std::uint32_t> signals_answered{0};  // how often the handler has run
-  atomic<std::uint8_t> makes_calls{0};        // not 0: recently the handler found the thread leaving a system call
 
   // written by any thread
   atomic<std::uint32_t> ready_at_home{0};  // how many goroutines are in home_queue and home_inbox

@@ -1,4 +1,5 @@
-// What sysmon saw at a P at its last look (S03). Read and written by sysmon only.
+// What sysmon saw at its last look: at a P (S03), and at the thread of an M without a P. Read and written by sysmon
+// only.
 #pragma once
 
 #include "core/entry.h"
@@ -48,10 +49,30 @@ struct sightings {
     os::pause_timer timer;
     bool asked_by_timer = false;           // the last request was a timer, not a signal from sysmon
     bool timer_failed = false;             // in this slice the timer could not be set
-    std::uint32_t answers_seen = 0;        // M::signals_answered when the timer was set
+    std::uint32_t answers_seen = 0;        // pause_request::answers when the timer was set
     std::int64_t cpu_when_asked_ns = 0;    // the CPU time of the thread when the timer was set
-    std::uint32_t answers_when_asked = 0;  // M::signals_answered at the last request, by whatever means
+    std::uint32_t answers_when_asked = 0;  // pause_request::answers at the last request, by whatever means
   } slice;
+};
+
+// A thread that runs user code without a P: see sys/without_p.h, which alone uses it.
+class seen_without_p {
+ private:
+  friend class without_p_watch;
+
+  // It has a P, or is in the runtime.
+  void forget() noexcept {
+    cpu_ns = -1;
+    ran = false;
+    asked = 0;
+    stuck_since_ns = 0;
+  }
+
+  std::int64_t cpu_ns = -1;         // its CPU time at the last look
+  std::int64_t cpu_at_ns = 0;       // the time of that look
+  bool ran = false;                 // it was on a CPU at that look, or waited for one
+  int asked = 0;                    // how many times it was asked to queue for a P
+  std::int64_t stuck_since_ns = 0;  // since when it has slept while residents are runnable; 0: it does not
 };
 
 }  // namespace thrum::rt

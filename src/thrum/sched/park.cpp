@@ -26,7 +26,7 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 
 M& yield_at_end_of_slice(M& m) noexcept {
   // The request is about an earlier slice, or only asks to look at the P, which leave_runtime() does.
-  if (m.is_foreign || m.p->schedtick.load(relaxed) != m.pause_tick.load(relaxed)) return m;
+  if (m.is_foreign || !m.pause.is_about(m.p->schedtick.load(relaxed))) return m;
   m.attention.fetch_and(~m_attend::pause, relaxed);
   count(m.p->counters.preempted);
   return go_to_the_end(m);

@@ -120,14 +120,7 @@ pause_in place_of(void const* ucontext) noexcept {
 
 // Notes for sysmon whether the thread makes system calls, because sysmon then asks it by a timer.
 void note_calls(M& m, pause_in place, void const* ucontext) noexcept {
-  constexpr std::uint8_t answers_until_forgotten = 8;
-  if (place != pause_in::libc) return;
-  std::uint8_t const so_far = m.makes_calls.load(relaxed);
-  if (os::is_behind_a_system_call(os::program_counter_of(ucontext))) {
-    m.makes_calls.store(answers_until_forgotten, relaxed);
-  } else if (so_far != 0) {
-    m.makes_calls.store(static_cast<std::uint8_t>(so_far - 1), relaxed);
-  }
+  if (place == pause_in::libc) m.pause.note_call(os::is_behind_a_system_call(os::program_counter_of(ucontext)));
 }
 
 // If so, the caller is a signal handler of the program: see keeps_handlers_waiting.
@@ -136,9 +129,7 @@ bool is_on_signal_stack(M const& m) noexcept {
   return reinterpret_cast<std::uintptr_t>(stack_pointer()) - low < os::alt_stack_bytes();
 }
 
-bool is_still_asked(M const& m) noexcept {
-  return m.p != nullptr && m.p->schedtick.load(relaxed) == m.pause_tick.load(relaxed);
-}
+bool is_still_asked(M const& m) noexcept { return m.p != nullptr && m.pause.is_about(m.p->schedtick.load(relaxed)); }
 
 }  // namespace
 
@@ -146,7 +137,7 @@ void answer_pause_signal(void const* ucontext) noexcept {
   M* const m = current_m();
   if (m == nullptr) return;
   // wherever the thread was found, because sysmon learns from this count that the request arrived
-  owner_add(m->signals_answered, 1U);
+  m->pause.note_answer();
   if (m->current == nullptr) return;
   pause_in const place = place_of(ucontext);
   note_calls(*m, place, ucontext);
@@ -168,7 +159,7 @@ void answer_pause_signal(void const* ucontext) noexcept {
   }
   bool const is_over = m->sched.end.is_seen();
   bool const may_hold_a_lock = place != pause_in::program;
-  bool const may_be_stopped = !may_hold_a_lock || (!is_over && place <= m->pause_reach.load(relaxed));
+  bool const may_be_stopped = !may_hold_a_lock || (!is_over && m->pause.reaches(place));
   THRUM_DCHECK(ranks_held() == 0);
   m->in_runtime.store(true, relaxed);
   signal_fence();

@@ -95,7 +95,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     // A goroutine that calls the runtime again and again is never found outside of it. It is asked to look at the
     // request itself when it leaves the runtime.
     if (is_wanted && now_ns >= seen.ask_ns && (now_ns >= seen.ends_ns || is_urgent(p))) {
-      m->pause_tick.store(tick_to_ask_for(p, seen, now_ns), relaxed);
+      m->pause.ask_for(tick_to_ask_for(p, seen, now_ns));
       m->attention.fetch_or(m_attend::pause, relaxed);
     }
     return is_urgent(p) ? verdict::hurry : verdict::nothing;
@@ -221,12 +221,12 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   pause_in reach = pause_in::program;
   if (may_insist && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
   if (may_insist && seen.asked >= polite) reach = pause_in::libc;
-  m.pause_reach.store(reach, relaxed);
+  m.pause.set_reach(reach);
   std::uint32_t const tick = tick_to_ask_for(p, seen, now_ns);
-  m.pause_tick.store(tick, relaxed);  // ordered by the signal. If it is read too early, the thread is asked once more.
+  m.pause.ask_for(tick);
   // If there is no answer, the thread may have the signal blocked. The M then looks at its mask when it next enters the
   // runtime.
-  std::uint32_t const answers = m.signals_answered.load(relaxed);
+  std::uint32_t const answers = m.pause.answers();
   bool const was_answered = answers != std::exchange(seen.answers_when_asked, answers);
   if (seen.asked != 0 && !was_answered) m.attention.fetch_or(m_attend::pause, relaxed);
   seen.asked_by_timer = asks_by_timer(p, m, seen);
@@ -258,18 +258,18 @@ bool slice_watch::no_thread_could_help() const noexcept { return sched_.idle.all
 bool slice_watch::asks_by_timer(P const& p, M const& m, slice const& seen) const noexcept {
   if (!uses_timers_ || seen.timer_failed || is_urgent(p)) return false;
   if (seen.asked == 0) return true;
-  return was_answered(m, seen) && m.makes_calls.load(relaxed) != 0;
+  return was_answered(m, seen) && m.pause.makes_calls();
 }
 
 bool slice_watch::was_answered(M const& m, slice const& seen) noexcept {
-  return m.signals_answered.load(relaxed) != seen.answers_seen;
+  return m.pause.answers() != seen.answers_seen;
 }
 
 // If this fails, sysmon does not send a signal at once instead, because the next look sees what the thread does then.
 bool slice_watch::set_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   int const tid = hint_of(m.tid);
   // This comes before the timer is set, because the timer may fire at once.
-  seen.answers_seen = m.signals_answered.load(relaxed);
+  seen.answers_seen = m.pause.answers();
   seen.cpu_when_asked_ns = os::thread_cpu_ns(tid);
   bool const is_gone = seen.cpu_when_asked_ns < 0;
   if (is_gone || !seen.timer.send_at_next_tick(tid)) {

@@ -55,7 +55,7 @@ class without_p_watch {
   struct request {
     os::pause_timer timer;
     M* of = nullptr;
-    std::uint32_t answers = 0;  // M::signals_answered before the timer was set
+    std::uint32_t answers = 0;  // pause_request::answers before the timer was set
   };
   std::array<request, 8> requests_;
   std::size_t next_request_ = 0;
