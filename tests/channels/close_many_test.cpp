@@ -49,9 +49,9 @@ bool others_have_the_lock_meanwhile() {
     all.go([&] { EXPECT_EQ(c.recv(), std::nullopt); });
   }
   EXPECT_TRUE(all_wait(c, count));
-  rt::G nobody;
+  rt::G waiter_of_no_channel;
   detail::channel_waiter last;
-  last.g = &nobody;
+  last.g = &waiter_of_no_channel;
   last.is_select = true;
   {
     rt::runtime_mark const mark;

@@ -47,13 +47,13 @@ std::vector<std::string> order_after(void (*wake)(chan<int> const&), void (*wait
 
 // The waker is not blocked; then the woken one goes before all that were spawned earlier.
 TEST(channel_order, SC08_a_receiver_woken_by_a_send_runs_before_three_that_were_spawned_earlier) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   std::vector<std::string> const expected{"waker", "woken", "g0", "g1", "g2"};
   EXPECT_EQ(order_after([](auto const& c) { c.send(1); }, [](auto const& c) { (void)c.recv(); }), expected);
 }
 
 TEST(channel_order, CH11_so_does_one_that_is_woken_in_any_other_way) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   std::vector<std::string> const expected{"waker", "woken", "g0", "g1", "g2"};
   EXPECT_EQ(order_after([](auto const& c) { (void)c.recv(); }, [](auto const& c) { c.send(1); }), expected);
   EXPECT_EQ(order_after([](auto const& c) { c.close(); }, [](auto const& c) { (void)c.recv(); }), expected);
@@ -66,7 +66,7 @@ TEST(channel_order, CH11_so_does_one_that_is_woken_in_any_other_way) {
 
 // T06: an operation that never waits never switches, also if it wakes other goroutines.
 TEST(channel_order, T06_try_forms_and_close_do_not_switch) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   run_at(1, [] {
     chan<int> const a;
     chan<int> const b;

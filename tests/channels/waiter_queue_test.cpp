@@ -174,9 +174,9 @@ TEST(waiter_queue, a_select_leaves_a_closed_channel_from_the_front_the_middle_an
     }
   }
   waiter_queue empty;
-  detached_waiters nobody;
-  empty.detach(nobody);
-  EXPECT_TRUE(nobody.empty());
+  detached_waiters taken_from_none;
+  empty.detach(taken_from_none);
+  EXPECT_TRUE(taken_from_none.empty());
 }
 
 TEST(waiter_queue, T12_what_is_forgotten_is_not_looked_at) {

@@ -229,7 +229,7 @@ TEST_P(context_cancel, long_chains_and_broad_trees) {
 
 // With one P, a goroutine that has run was switched to.
 TEST(context_cancel_alone, T06_cancel_never_switches) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   run_at(1, [] {
     int ran = 0;
     auto const top = with_cancel(context::background());

@@ -42,9 +42,9 @@ class crashes : public child_test {};
 }
 #endif
 
-[[gnu::noinline]] void calls_nobody() {
-  void (*volatile nobody)() = nullptr;
-  nobody();
+[[gnu::noinline]] void calls_a_null_pointer() {
+  void (*volatile no_function)() = nullptr;
+  no_function();
   asm volatile("");  // no tail call: the frame stays
 }
 
@@ -69,7 +69,7 @@ TEST_F(crashes, a_fault_names_the_goroutine_and_its_stack_and_ends_the_program_b
 
 TEST_F(crashes, a_call_of_a_null_pointer_names_the_caller) {
   THRUM_SKIP_WITH_SANITIZERS();
-  EXPECT_EXIT(run_named(calls_nobody), KilledBySignal(SIGSEGV), report_of("SIGSEGV", "calls_nobody"));
+  EXPECT_EXIT(run_named(calls_a_null_pointer), KilledBySignal(SIGSEGV), report_of("SIGSEGV", "calls_a_null_pointer"));
 }
 
 TEST_F(crashes, abort_names_the_goroutine_and_its_stack) {
@@ -205,15 +205,15 @@ TEST_F(crashes, goexit_that_cannot_unwind_says_why_and_where) {
   return deeper + frame[0];
 }
 
-TEST_F(crashes, an_overflow_shows_the_function_that_recursed) {
-  std::string expected = "thrum: goroutine [0-9]+ stack overflow: .*\n";
+TEST_F(crashes, S29_SK_01_an_overflow_shows_the_function_that_recursed_and_what_to_do) {
+  std::string expected = "thrum: goroutine [0-9]+ stack overflow: the stack of 262144 bytes .*\n";
   if (rt::symbols().reads_files()) expected += "recurses_without_end.*\n(.*\n)*.*recurses_without_end.*\n(.*\n)*";
   expected = expected.replace(expected.find(".*\n") + 3, 0, "(.*\n)*.*");
   EXPECT_FATAL(run_named([] { static_cast<void>(recurses_without_end(0)); }),
-               expected + "created at .*\n(.*\n)*raise it");
+               expected + "created at .*\n(.*\n)*raise it with thrum::go\\(thrum::stack_size\\{524288\\}");
 }
 
-TEST_F(crashes, an_overflow_of_a_child_that_is_joined_in_place_names_the_child) {
+TEST_F(crashes, SK01_an_overflow_of_a_child_that_is_joined_in_place_names_the_child) {
   EXPECT_FATAL(
       thrum::run(
           [] {

@@ -79,11 +79,11 @@ TEST_F(channel_deadlock, DL14_every_goroutine_is_listed_with_its_reason) {
                      };
                      start("receiver", [=] { (void)c.recv(); });
                      start("chooser", [=] { select(on_recv(c), on_recv(chan<int>())); });
-                     start("nobody", [] { select(); });
+                     start("caseless", [] { select(); });
                      chan<int>(nullptr).send(1);
                    },
                    {.max_procs = 1}),
-               DEADLOCK "goroutine [0-9]+ \\[waiting: select \\(no cases\\)\\] nobody");
+               DEADLOCK "goroutine [0-9]+ \\[waiting: select \\(no cases\\)\\] caseless");
 }
 
 // A deadlock that comes after much traffic, on any P.

@@ -2,6 +2,7 @@
 #include "support/child_test.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include "support/with_debug.h"
 #include <thrum/thrum.h>
@@ -90,6 +91,7 @@ TEST(schedtrace_lines, S34_TR_01_come_once_per_interval) {
 
 // Go's fields (schedtrace in its proc.go), in Go's order. Fields that only thrum has follow on the same line.
 TEST_F(schedtrace, S34_TR_01_in_detail_one_line_per_p_thread_and_goroutine_as_go_writes_them) {
+  with_own_procs const fixed;
   std::string const number = "[0-9]+";
   std::string const or_nil = "([0-9]+|nil)";
   std::string const flag = "(true|false)";

@@ -312,7 +312,7 @@ TEST_P(dump, S24_S38_locked_goroutines_and_threads_from_outside) {
 
 TEST(dump_reasons, DL14_each_reason_is_named) {
   run_at(4, [] {
-    chan<int> nobody;
+    chan<int> unreceived;
     mutex held;
     shared_mutex writing;
     shared_mutex reading;
@@ -334,7 +334,7 @@ TEST(dump_reasons, DL14_each_reason_is_named) {
         f();
       });
     };
-    waits([&] { nobody.send(1); });
+    waits([&] { unreceived.send(1); });
     waits([&] { static_cast<void>(chan<int>().recv()); });
     waits([] { chan<int>(nullptr).send(1); });
     waits([] { static_cast<void>(chan<int>(nullptr).recv()); });
@@ -476,7 +476,7 @@ TEST_F(dump_fatal, S01_SIGQUIT_writes_it_and_ends_the_program) {
   asm volatile("");
 }
 
-bool somebody_was_seen_in(long call) {
+bool a_goroutine_was_seen_in(long call) {
   auto const calls = read_stats().unannounced_calls;
   return std::any_of(calls.begin(), calls.end(), [&](auto const& one) { return one.system_call == call; });
 }
@@ -490,7 +490,7 @@ TEST_F(dump_fatal, S01_SIGQUIT_shows_a_goroutine_that_hangs_in_a_call_that_was_n
   EXPECT_FATAL(thrum::run(
                    [] {
                      go([] { sleeps_in_the_kernel(); });
-                     while (!somebody_was_seen_in(SYS_clock_nanosleep)) thrum::yield();
+                     while (!a_goroutine_was_seen_in(SYS_clock_nanosleep)) thrum::yield();
                      ::kill(::getpid(), SIGQUIT);
                      for (;;) sleep_for(1ms);
                    },

@@ -130,7 +130,7 @@ TEST_P(gauges_at, TR02_created_grows_by_what_is_created) {
 }
 
 TEST(gauges, TR02_goroutines_that_have_not_started_are_runnable) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   run_at(1, [] {
     wait_group ended;
     for (int i = 0; i < 100; ++i) ended.go([] {});

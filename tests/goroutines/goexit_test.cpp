@@ -229,7 +229,7 @@ TEST_P(goexit_, DL08_inside_handlers) {
 
 // libstdc++ by itself ends the program here: a foreign exception is caught while another is being handled.
 TEST_P(goexit_, DL08_inside_a_handler_with_a_catch_all_in_between) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   static rt::atomic<int> alive{0};
   EXPECT_EQ(log_of([](std::string& log) {
               witness const a(log, "a");

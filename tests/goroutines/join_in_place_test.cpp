@@ -121,7 +121,7 @@ TEST_P(join_in_place, T07_results_and_exceptions_come_out) {
 // Main leaves the first thread for good when it first waits, so a child that waits on main's stack continues on another
 // thread.
 TEST(join_in_place_at_P1, T07_a_hosted_child_parks_and_comes_back_on_another_M) {
-  without_slices const uninterrupted;
+  delays_only const quiet;
   run_at(1, [] {
     baton b;
     go([&] { b.pass(); });
@@ -472,7 +472,8 @@ TEST_P(join_in_place, T07_a_dropped_handle_destroys_the_result_once_before_durin
 TEST_P(join_in_place, T07_a_dropped_handle_lets_an_exception_and_a_goexit_pass_unseen) {
   run([&] {
     struct thrown : std::runtime_error {
-      explicit thrown(counts& in) : std::runtime_error("nobody will know"), c(std::make_shared<counted>(in)) {}
+      explicit thrown(counts& in)
+          : std::runtime_error("of a child without a handle"), c(std::make_shared<counted>(in)) {}
       std::shared_ptr<counted> c;
     };
     counts errors;

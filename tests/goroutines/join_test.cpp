@@ -47,7 +47,7 @@ TEST(join_in_place_inside, T07_a_child_that_has_not_started_runs_on_its_joiner_s
 }
 
 TEST(join_in_place_inside, T07_a_child_that_has_started_is_waited_for) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     auto child = spawn([] {
       thrum::yield();
@@ -78,7 +78,7 @@ int chain(int depth) {  // NOLINT(misc-no-recursion)
 }
 
 TEST(join_in_place_inside, T07_a_deep_chain_uses_several_stacks_and_overflows_none) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     std::uint64_t const before = in_place();
     EXPECT_EQ(chain(2000), 2000);

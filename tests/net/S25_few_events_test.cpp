@@ -121,7 +121,7 @@ TEST_P(few_events, S25_quick_ones_come_to_be_run_by_the_m_that_found_them) {
 }
 
 // The first goroutine in a round waits for the others, in the way that `wait_for` says.
-void a_slow_one_holds_nobody_up(void (*wait_for)(std::atomic<int> const& others, int count)) {
+void a_slow_goroutine_holds_no_other_up(void (*wait_for)(std::atomic<int> const& others, int count)) {
   constexpr int size = 4;
   std::atomic<bool> makes_slow{false};
   std::atomic<int> others{0};
@@ -148,7 +148,7 @@ void a_slow_one_holds_nobody_up(void (*wait_for)(std::atomic<int> const& others,
 TEST_P(few_events, S39_one_that_computes_does_not_hold_up_what_came_with_it) {
   if (procs() == 1) GTEST_SKIP() << "there is no other M to run the others";
   run([] {
-    a_slow_one_holds_nobody_up([](std::atomic<int> const& others, int count) {
+    a_slow_goroutine_holds_no_other_up([](std::atomic<int> const& others, int count) {
       EXPECT_TRUE(test::spin_until([&] { return others == count; }));
     });
   });
@@ -157,7 +157,7 @@ TEST_P(few_events, S39_one_that_computes_does_not_hold_up_what_came_with_it) {
 TEST_P(few_events, S39_one_that_sleeps_in_the_kernel_does_not_hold_up_what_came_with_it) {
   if (procs() == 1) GTEST_SKIP() << "with one P no other M could be woken";
   run([] {
-    a_slow_one_holds_nobody_up([](std::atomic<int> const& others, int count) {
+    a_slow_goroutine_holds_no_other_up([](std::atomic<int> const& others, int count) {
       for (int i = 0; others != count; ++i) {
         ASSERT_LT(i, 3'000);
         timespec const nap{0, 10'000'000};
@@ -170,7 +170,7 @@ TEST_P(few_events, S39_one_that_sleeps_in_the_kernel_does_not_hold_up_what_came_
 TEST_P(few_events, S39_one_in_an_announced_call_does_not_hold_up_what_came_with_it) {
   if (procs() == 1) GTEST_SKIP() << "with one P no other M could be woken";
   run([] {
-    a_slow_one_holds_nobody_up([](std::atomic<int> const& others, int count) {
+    a_slow_goroutine_holds_no_other_up([](std::atomic<int> const& others, int count) {
       blocking([&] { EXPECT_TRUE(test::spin_until([&] { return others == count; })); });
     });
   });

@@ -5,6 +5,7 @@
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/sockets.h"
 #include "support/switches.h"
 #include "support/tries.h"
@@ -172,6 +173,7 @@ activity at_rest(rt::Sched& s) {
 // A thread may be on its way to rest at the beginning, so only one of several tries has to succeed. Sanitizers have
 // threads of their own.
 TEST_P(poller, S25_an_idle_program_makes_no_system_call_between_events) {
+  test::delays_only const quiet;
   run([] {
     rt::Sched& s = this_sched();
     auto ab = test::socket_pair();

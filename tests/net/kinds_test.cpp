@@ -288,7 +288,7 @@ TEST_P(net_kinds, NE_wait_readable_and_writable_leave_the_call_to_others) {
 
 // With one P no other goroutine runs before the current one waits.
 TEST(net_kinds_alone, T06_deadlines_and_close_never_switch) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   test::run_at(1, [] {
     for (int round = 0; round < 2; ++round) {
       auto ab = test::socket_pair();

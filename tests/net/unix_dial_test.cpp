@@ -61,7 +61,7 @@ class full_listener {
   std::vector<unix_conn> standing_;
 };
 
-bool somebody_waits_for_room() {
+bool a_dialer_waits_for_room() {
   return test::wait_until([] { return test::waiting_for(rt::wait_reason::sleep) == 1; });
 }
 
@@ -101,7 +101,7 @@ TEST_P(unix_dial, NE08_it_succeeds_when_room_is_made) {
       for (auto const limit : {long_enough, unix_conn::no_timeout}) {
         full_listener full(type);
         auto dialler = spawn([=] { return unix_conn::dial(name(), type, limit); });
-        EXPECT_TRUE(somebody_waits_for_room());
+        EXPECT_TRUE(a_dialer_waits_for_room());
         EXPECT_FALSE(dialler.done());
         full.accept_one_that_stands();
         auto conn = dialler.join();
@@ -124,7 +124,7 @@ TEST_P(unix_dial, NE08_a_listener_that_is_closed_or_was_never_there_is_not_waite
       static_cast<void>(unix_conn::dial(name(), unix_type::stream, error));
       return error;
     });
-    EXPECT_TRUE(somebody_waits_for_room());
+    EXPECT_TRUE(a_dialer_waits_for_room());
     full.reset();
     EXPECT_EQ(dialler.join(), std::errc::connection_refused);
     std::error_code error;
@@ -143,7 +143,7 @@ TEST_P(unix_dial, NE08_a_run_ends_beside_one_that_waits_and_no_dial_goes_on) {
       static_cast<void>(unix_conn::dial(name(), unix_type::stream, error));
       has_come_back = true;
     });
-    EXPECT_TRUE(somebody_waits_for_room());
+    EXPECT_TRUE(a_dialer_waits_for_room());
   });
   run([&] {
     full->accept_those_that_stand();

@@ -124,6 +124,7 @@ TEST(preemption, S18_without_the_signal_it_is_seen_when_the_runtime_is_left) {
 }
 
 TEST(preemption, S18_asyncpreemptoff) {
+  test::delays_only const quiet;
   test::with_debug const meanwhile("asyncpreemptoff=1,slice=1000");
   run_at(1, [] {
     bool ended = false;
@@ -164,6 +165,7 @@ int threads_of_three_in_turns() {
 
 // Should a request come just when one leaves a call, its thread is paused all the same: so in one of some tries.
 TEST(preemption, S18_one_in_a_call_that_may_switch_makes_room_without_a_thread_being_paused) {
+  test::delays_only const quiet;
   test::with_debug const meanwhile("asyncpreemptoff=1,slice=1000");
   run_at(1, [] {
     int fewest = 3;
@@ -184,6 +186,7 @@ void ask_to_make_room() {
 // The goroutine that made room is in the global queue, and the next goroutine on its P computes. So the idle P is
 // woken.
 TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
+  test::delays_only const quiet;
   run_at(2, [] {
     std::atomic<bool> goes_on{false};
     std::atomic<bool> seen{false};
@@ -211,6 +214,7 @@ TEST(preemption, S18_S19_one_that_made_room_goes_on_where_a_p_is_idle) {
 }
 
 TEST(preemption, S18_a_loop_that_keeps_no_other_waiting_is_left_alone) {
+  test::delays_only const quiet;
   with_slices_of const slices(1ms);
   run_at(2, [] {
     std::atomic<bool> stop{false};

@@ -250,6 +250,7 @@ interrupted_code plain_code() {
 }
 
 TEST(places_to_pause, T15_a_goroutine_makes_room_neither_with_another_mask_nor_on_a_signal_stack) {
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     interrupted_code const plain = plain_code();
     expect_pause(true, plain);
@@ -272,6 +273,7 @@ void is_asked_in_the_runtime() {
 }
 
 TEST(places_to_pause, T15_a_goroutine_that_blocks_a_signal_is_not_paused_as_it_leaves_the_runtime) {
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     std::atomic<bool> other_ran{false};
     sigset_t const profiler = only(SIGPROF);

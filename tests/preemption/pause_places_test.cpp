@@ -67,7 +67,7 @@ void expect_pause(bool expected, std::uintptr_t program_counter, rt::pause_in re
 }
 
 TEST(places_to_pause, T03_a_goroutine_makes_room_in_the_vdso_only_when_that_is_insisted_on) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   THRUM_SKIP_WITHOUT_VDSO();
   run_at(1, [] {
     expect_pause(true, some_place_in_the_program(), rt::pause_in::program);
@@ -78,7 +78,7 @@ TEST(places_to_pause, T03_a_goroutine_makes_room_in_the_vdso_only_when_that_is_i
 }
 
 TEST(places_to_pause, T03_a_goroutine_makes_room_in_the_c_library_only_when_that_is_insisted_on) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   auto const in_libc = reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_NEXT, "memset"));
   run_at(1, [=] {
     expect_pause(false, in_libc, rt::pause_in::program);

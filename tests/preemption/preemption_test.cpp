@@ -196,7 +196,7 @@ TEST(library_locks, T03_CP_04_loops_in_the_loader_do_not_stop_others_at_two_ps) 
 }
 
 template <class Step>
-void expect_that_a_loop_stops_nobody(Step step) {
+void expect_that_a_loop_stops_no_goroutine(Step step) {
   with_slices_of const slices(1ms);
   run_at(1, [&] {
     start_a_loop(std::move(step));
@@ -209,13 +209,13 @@ void read_the_clock() { static_cast<void>(std::chrono::steady_clock::now()); }
 // It is hardly ever met outside the C library, and waited for there only so long.
 TEST(library_locks, T03_a_loop_over_memset_does_not_stop_others) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  expect_that_a_loop_stops_nobody(filling(1'000'000));
+  expect_that_a_loop_stops_no_goroutine(filling(1'000'000));
 }
 
 // Nor outside the kernel's own page, where the time is read.
 TEST(library_locks, T03_a_loop_that_reads_the_clock_does_not_stop_others) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  expect_that_a_loop_stops_nobody(read_the_clock);
+  expect_that_a_loop_stops_no_goroutine(read_the_clock);
 }
 
 class library_locks_at_the_end : public test::child_test {};

@@ -19,7 +19,7 @@ using test::this_p;
 proc_stats p0() { return read_stats().procs[0]; }
 
 TEST(local_queue, S07_with_capacity_4_the_sixth_waiting_goroutine_overflows_not_the_fifth) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1, .local_queue_capacity = 4}, [] {
     wait_group all;
     for (int i = 0; i < 5; ++i) all.go([] {});
@@ -35,7 +35,7 @@ TEST(local_queue, S07_with_capacity_4_the_sixth_waiting_goroutine_overflows_not_
 }
 
 TEST(local_queue, S07_with_capacity_256_the_258th_overflows_with_129) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1}, [] {
     wait_group all;
     for (int i = 0; i < 257; ++i) all.go([] {});
@@ -71,7 +71,7 @@ TEST(local_queue, S07_nothing_is_lost_however_small_the_run_queue) {
 // --- runnext ---
 
 TEST(runnext, S08_the_newest_runs_first_and_the_kicked_out_in_order_of_coming) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1}, [] {
     test::stay_clear_of_the_global_turn(10);
     std::vector<int> order;
@@ -83,7 +83,7 @@ TEST(runnext, S08_the_newest_runs_first_and_the_kicked_out_in_order_of_coming) {
 }
 
 TEST(runnext, S08_a_pair_that_wakes_each_other_runs_in_one_time_slice) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1}, [] {
     test::leave_m0();
     constexpr int rounds = 500;
@@ -110,7 +110,7 @@ TEST(runnext, S08_a_pair_that_wakes_each_other_runs_in_one_time_slice) {
 }
 
 TEST(runnext, S09_a_yielder_begins_a_slice_each_time) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1}, [] {
     test::leave_m0();
     std::uint32_t const before = this_p().schedtick.load(rt::relaxed);

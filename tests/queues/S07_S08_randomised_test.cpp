@@ -64,7 +64,7 @@ std::vector<int> order_of_a_hundred(char const* settings) {
 }
 
 TEST(randomised_mode_at_one_p, S08_in_the_randomised_mode_the_order_is_the_seeds) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   auto const drawn = order_of_a_hundred("randomize=1,seed=7");
   EXPECT_EQ(order_of_a_hundred("randomize=1,seed=7"), drawn);
   EXPECT_NE(order_of_a_hundred("randomize=1,seed=8"), drawn);

@@ -23,7 +23,7 @@ using test::this_sched;
 std::uint32_t tick() { return this_p().schedtick.load(rt::relaxed); }
 
 TEST(global_turn, S09_a_global_goroutine_runs_within_61_ticks_of_a_p_that_is_kept_busy_locally) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1}, [] {
     test::leave_m0();
     for (int start = 0; start < 61; start += 7) {  // wherever the tick stands
@@ -52,7 +52,7 @@ TEST(global_turn, S09_a_global_goroutine_runs_within_61_ticks_of_a_p_that_is_kep
 }
 
 TEST(global_turn, S09_each_turn_takes_exactly_one) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1}, [] {
     test::leave_m0();
     std::vector<std::uint32_t> ran_at;
@@ -78,7 +78,7 @@ TEST(global_turn, S09_each_turn_takes_exactly_one) {
 }
 
 TEST(search_order, S10_local_goroutines_run_before_those_of_the_global_queue) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_with({.max_procs = 1}, [] {
     test::leave_m0();
     test::stay_clear_of_the_global_turn(20);
@@ -108,7 +108,7 @@ struct batch_case {
 class global_batches : public testing::TestWithParam<batch_case> {};
 
 TEST_P(global_batches, S11_an_empty_p_takes_its_share_and_runs_the_first_of_it) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   std::uint32_t const length = GetParam().length;
   std::uint32_t const batch = GetParam().batch;
   run_with({.max_procs = 1, .local_queue_capacity = GetParam().capacity}, [length, batch] {

@@ -76,7 +76,7 @@ observation watch_a_thief(int queued) {
 }
 
 TEST_P(stealing, S12_the_thief_takes_the_oldest_half_runs_the_last_of_it_and_queues_the_rest) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(2, [&] {
     steal_case const expected = GetParam();
     // A thread that sleeps in the kernel loses its P, which spoils the scene. Under an emulator even a thread that

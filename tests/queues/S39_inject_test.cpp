@@ -53,6 +53,7 @@ TEST_P(injected, S39_a_list_from_a_p_fills_every_idle_p_at_once) {
 }
 
 TEST_P(injected, S39_a_list_without_a_p_goes_through_the_global_queue) {
+  test::delays_only const quiet;
   run([&] {
     test::leave_m0();
     std::atomic<int> ran{0};
@@ -78,7 +79,7 @@ TEST_P(injected, S39_a_list_without_a_p_goes_through_the_global_queue) {
 }
 
 TEST(injected, S39_at_one_p_a_list_from_the_p_stays_in_its_run_queue_in_order) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   test::run_at(1, [] {
     test::leave_m0();
     test::stay_clear_of_the_global_turn(20);

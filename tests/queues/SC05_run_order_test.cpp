@@ -34,15 +34,18 @@ std::vector<long> order_of(long n) {
   return order;
 }
 
-TEST(run_order, SC_05_five_run_as_4_0_1_2_3) { EXPECT_EQ(order_of(5), (std::vector<long>{4, 0, 1, 2, 3})); }
+TEST(run_order, SC_05_five_run_as_4_0_1_2_3) {
+  test::in_run_order const undisturbed;
+  EXPECT_EQ(order_of(5), (std::vector<long>{4, 0, 1, 2, 3}));
+}
 
 TEST(run_order, SC_05_257_still_fit_the_last_and_then_all_in_order) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   EXPECT_EQ(order_of(257), numbers(256, 257) + numbers(0, 256));
 }
 
 TEST(run_order, SC_05_258_overflow_half_and_show_the_61st_tick) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   std::vector<long> const order = order_of(258);
   ASSERT_EQ(order.size(), 258U);
   auto const place = [&](long which) { return std::find(order.begin(), order.end(), which) - order.begin(); };
@@ -57,12 +60,12 @@ TEST(run_order, SC_05_258_overflow_half_and_show_the_61st_tick) {
 }
 
 TEST(run_order, SC_05_the_order_is_the_same_every_time) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   for (int i = 0; i < 3; ++i) EXPECT_EQ(order_of(258), order_of(258));
 }
 
 TEST(run_order, SC_08_a_woken_waiter_runs_before_three_that_were_spawned_earlier) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     std::vector<std::string> order;
     wait_group signal;
@@ -81,7 +84,7 @@ TEST(run_order, SC_08_a_woken_waiter_runs_before_three_that_were_spawned_earlier
 }
 
 TEST(run_order, SC_10_three_that_log_yield_and_log_take_turns) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     std::vector<std::string> order;
     wait_group all;
@@ -98,7 +101,7 @@ TEST(run_order, SC_10_three_that_log_yield_and_log_take_turns) {
 }
 
 TEST(run_order, go_and_done_never_switch) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     int ran = 0;
     wait_group all;

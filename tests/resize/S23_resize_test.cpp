@@ -48,6 +48,7 @@ class resize : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(resize);
 
 TEST_P(resize, GM01_setting_answers_the_old_value) {
+  test::delays_only const quiet;
   run([] {
     EXPECT_EQ(max_procs(), procs());
     EXPECT_EQ(set_max_procs(0), procs());
@@ -69,14 +70,14 @@ TEST_P(resize, GM01_setting_answers_the_old_value) {
 TEST(resizing, S20_S23_no_thread_watches_for_a_timer_that_is_gone_when_the_world_goes_on) {
   run_at(2, [] {
     rt::Sched& s = this_sched();
-    auto const somebody_watches = [&s] {
+    auto const a_timekeeper_watches = [&s] {
       test::lock_of_sched const guard(s.lock);
       return s.ms.timekeeper() != nullptr;
     };
     wait_group end;
     end.add(1);
     timer far(1h);
-    ASSERT_TRUE(test::wait_until(somebody_watches));
+    ASSERT_TRUE(test::wait_until(a_timekeeper_watches));
     std::atomic<bool> is_over{false};
     std::thread stopper([&] {
       { rt::stopped_world const world(s, 10'000'000'000); }
@@ -121,6 +122,7 @@ TEST_P(resize, S23_T13_a_thread_without_a_p_stops_the_world_while_goroutines_com
 }
 
 TEST_P(resize, TR04_a_resize_is_one_pause_and_reading_none) {
+  test::delays_only const quiet;
   run([] {
     static_cast<void>(read_stats());
     EXPECT_EQ(read_stats().stopping_took.count, 0U);
@@ -154,6 +156,7 @@ int ps_used_at_once(int width) {
 }
 
 TEST_P(resize, S23_new_ps_are_used_and_removed_ones_are_not) {
+  test::delays_only const quiet;
   run([] {
     for (int const width : {1, 7, 2, 12, 3}) {
       set_max_procs(width);
@@ -335,6 +338,7 @@ TEST_P(resize, S23_S31_threads_on_their_way_when_the_world_stops_are_not_ordered
 }
 
 TEST_P(resize, S23_counts_survive_the_ps_they_were_counted_on) {
+  test::with_own_procs const fixed;
   run([] {
     set_max_procs(8);
     wait_group all;
@@ -468,6 +472,7 @@ TEST_P(resize, S23_with_locked_goroutines) {
 }
 
 TEST(resizing, GM05_a_thousand_ps) {
+  test::with_own_procs const fixed;
   bool reached = false;
   run_at(1024, [&] { reached = true; });
   EXPECT_TRUE(reached);
@@ -499,6 +504,7 @@ TEST(resizing, S23_T05_at_the_limit_of_threads_beside_one_that_sleeps_in_the_ker
 }
 
 TEST(resizing, S41_a_reader_of_the_stats_does_not_hold_the_end_up) {
+  test::delays_only const quiet;
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   test::with_slices_of const slices(1ms);
   auto const end_beside_readers = [] {
@@ -524,6 +530,7 @@ TEST(resizing, S41_a_reader_of_the_stats_does_not_hold_the_end_up) {
 }
 
 TEST(resizing, S23_the_number_of_ps_follows_the_machine) {
+  test::with_own_procs const fixed;
   if (num_cpus() < 2 || std::getenv("THRUM_MAXPROCS") != nullptr || std::getenv("GOMAXPROCS") != nullptr) {
     GTEST_SKIP() << "there is nothing to follow";
   }

@@ -38,6 +38,9 @@ class safe_points : public test::at_every_width {
   static void expect_each(visits const& seen, int times) {
     for (int i = 0; i < procs(); ++i) EXPECT_EQ(seen.of[static_cast<std::size_t>(i)].load(), times) << "P " << i;
   }
+
+ private:
+  test::with_own_procs fixed_;
 };
 
 TEST_P(safe_points, S41_idle_ps_are_visited_exactly_once) {
@@ -147,6 +150,7 @@ THRUM_AT_EVERY_WIDTH(safe_points);
 
 // Nor does it cost them their slice: they are interrupted for a look, and go on.
 TEST(safe_points_beside_loops, S41_loops_without_calls_are_not_waited_for_until_their_slice_ends) {
+  test::delays_only const quiet;
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   test::with_slices_of const slices(std::chrono::seconds(10));  // and twenty of them are longer than a test may take
   test::run_at(3, [] {

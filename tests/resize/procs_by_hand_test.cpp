@@ -4,6 +4,7 @@
 #include "boot/quota.h"
 #include "core/current.h"
 #include "support/child_test.h"
+#include "support/slices.h"
 #include "support/tid_of.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -56,6 +57,9 @@ class procs_by_hand : public child_test {
   static void expect_procs(int procs, said const& all) {
     EXPECT_EXIT(std::exit(run_with(all, [] { return max_procs(); })), testing::ExitedWithCode(procs), "") << all;
   }
+
+ private:
+  with_own_procs fixed_;
 };
 
 TEST_F(procs_by_hand, S23_the_environment_says_it_if_the_options_do_not) {

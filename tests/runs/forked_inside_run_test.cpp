@@ -96,7 +96,7 @@ TEST_P(forked_inside_run, another_goroutine_that_ends_there_ends_the_child_with_
     EXPECT_EQ(exit_code_of(*forked.recv()), 2);
     go([forked] {
       pid_t const child = fork_with_a_limit();
-      if (child == 0) throw std::runtime_error("nobody catches it");
+      if (child == 0) throw std::runtime_error("no handler catches it");
       forked.send(child);
     });
     EXPECT_EQ(exit_code_of(*forked.recv()), 2);

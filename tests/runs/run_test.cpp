@@ -1,7 +1,6 @@
 // run(): begins and ends on its caller's thread, as often as one likes (T02, S05).
 #include "base/atomic.h"
 #include "os/clock.h"
-#include "os/memory.h"
 #include "os/thread.h"
 #include "support/baton.h"
 #include "support/child.h"
@@ -9,12 +8,9 @@
 #include "support/first_thread.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
-#include "support/scale.h"
 #include "support/slices.h"
-#include "support/wait_until.h"
 #include <thrum/blocking.h>
 #include <thrum/go.h>
-#include <thrum/local.h>
 #include <thrum/mutex.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>
@@ -26,10 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -138,7 +130,7 @@ TEST_P(run_, S05_goroutines_that_are_left_behind_are_harmless) {
   static rt::atomic<std::int64_t> ran_after{0};
   struct left_things {
     baton never;
-    wait_group nobody_is_done;
+    wait_group never_done;
     mutex held;
   };
   // Where they wait must outlive them, and they outlive this test.
@@ -146,16 +138,16 @@ TEST_P(run_, S05_goroutines_that_are_left_behind_are_harmless) {
   static std::size_t used = 0;
   for (int round = 0; round < 4; ++round) {
     left_things& mine = things.at(used++);
-    mine.nobody_is_done.add(1);
+    mine.never_done.add(1);
     run([&] {
       for (int i = 0; i < 10; ++i) {
         if (i == 0) go([&mine] { mine.never.take(); });
-        go([&mine] { mine.nobody_is_done.wait(); });
+        go([&mine] { mine.never_done.wait(); });
         go([&mine] { mine.held.lock(); });
         go([] {
           for (;;) yield();
         });
-        go([&mine] { spawn([&mine] { mine.nobody_is_done.wait(); }).join(); });
+        go([&mine] { spawn([&mine] { mine.never_done.wait(); }).join(); });
       }
       for (int i = 0; i < 100; ++i) yield();
       for (int i = 0; i < 1000; ++i) go([] { ran_after.fetch_add(1, rt::relaxed); });
@@ -174,53 +166,6 @@ TEST_P(run_, S05_goroutines_that_are_left_behind_are_harmless) {
     EXPECT_EQ(counted, 100);
     EXPECT_EQ(ran_after.load(rt::relaxed), then);
   }
-}
-
-// --- again and again ---
-
-struct footprint {
-  std::size_t resident = 0;
-  std::ptrdiff_t descriptors = 0;
-  std::ptrdiff_t threads = 0;
-  std::ptrdiff_t mappings = 0;
-
-  static std::ptrdiff_t entries(char const* directory) {
-    return std::distance(std::filesystem::directory_iterator(directory), {});
-  }
-  static footprint now() {
-    std::ifstream maps("/proc/self/maps");
-    std::ptrdiff_t lines = 0;
-    for (std::string line; std::getline(maps, line);) ++lines;
-    return {rt::os::resident_bytes(), entries("/proc/self/fd"), entries("/proc/self/task"), lines};
-  }
-};
-
-TEST_P(run_, T02_a_thousand_runs_leave_nothing_behind) {
-  auto const one = [&] {
-    run([] {
-      wait_group ended;
-      for (int i = 0; i < 100; ++i) ended.go([] { yield(); });
-      ended.go([] { go(stack_size{1U << 20U}, [] {}); });
-      this_goroutine::set_name("main");
-      EXPECT_EQ(spawn([] { return 1; }).join(), 1);
-      ended.wait();
-      while (num_goroutines() > 1) yield();
-    });
-  };
-  std::int64_t const runs = scaled(procs() > 8 ? 300 : 1000, 30);
-  for (std::int64_t i = 0; i < runs / 10 + 5; ++i) one();
-  footprint const before = footprint::now();
-  for (std::int64_t i = 0; i < runs; ++i) one();
-  footprint after = footprint::now();
-  // A thread that was joined may still be on its way out of the kernel.
-  EXPECT_TRUE(wait_until([&] { return (after = footprint::now()).threads <= before.threads; }, 5'000'000'000));
-  EXPECT_EQ(after.descriptors, before.descriptors);
-  EXPECT_EQ(after.threads, before.threads);
-  std::size_t const mappings_slack = rt::with_asan || rt::with_tsan ? 200 : 40;
-  EXPECT_LE(after.mappings, before.mappings + mappings_slack) << "libc keeps some thread stacks, as many as it likes";
-  if (emulated()) GTEST_SKIP() << "resident are also the emulator's tables, which remember every address ever mapped";
-  std::size_t const slack = rt::with_asan || rt::with_tsan ? 64U << 20U : 4U << 20U;
-  EXPECT_LE(after.resident, before.resident + slack);
 }
 
 // --- a goroutine that cannot be stopped ---

@@ -45,8 +45,8 @@ struct holdings {
   }
 };
 
-// Some of everything: waits, timers, calls, a locked goroutine, a change of the number of Ps, and goroutines that have
-// not ended when the run ends.
+// Some of everything: waits, timers, calls, a locked goroutine, a large stack, a child that is joined, a change of the
+// number of Ps, and goroutines that have not ended when the run ends.
 void work(std::uint64_t seed) {
   rt::random_source random(seed);
   mutex guard;
@@ -66,6 +66,8 @@ void work(std::uint64_t seed) {
   });
   all.go([] { sleep_for(20us); });
   all.go([] { blocking([] { std::this_thread::yield(); }); });
+  all.go([] { go(stack_size{1U << 20U}, [] {}); });
+  EXPECT_EQ(spawn([] { return 1; }).join(), 1);
   if (random.below(4) == 0) set_max_procs(1 + static_cast<int>(random.below(6)));
   all.wait();
   EXPECT_EQ(guarded, 8);
@@ -125,13 +127,15 @@ class visitor {
   std::thread thread_;
 };
 
+// One run in sixteen has 64 Ps.
 void once_by_run(std::uint64_t seed) {
   thrum::run(
       [seed] {
         open_door const open(end_of::run);
+        this_goroutine::set_name("main");
         work(seed);
       },
-      {.max_procs = 1 + static_cast<int>(seed % 5)});
+      {.max_procs = seed / 8 % 16 == 0 ? 64 : 1 + static_cast<int>(seed % 5)});
 }
 
 void once_with_a_thread(std::uint64_t seed) {

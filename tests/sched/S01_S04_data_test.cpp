@@ -116,7 +116,7 @@ TEST(data_of_M, S02_an_m_is_a_thread_with_its_own_scheduling_and_signal_stack) {
 }
 
 TEST(data_of_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   int const caller = rt::os::current_tid();
   run_at(2, [&] {
     EXPECT_EQ(rt::current_m()->id, 0);
@@ -128,7 +128,7 @@ TEST(data_of_M, S02_S05_main_begins_on_m0_the_thread_that_called_run) {
 }
 
 TEST(data_of_P, S03_a_p_shows_its_id_status_queue_ticks_and_caches) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(2, [] {
     rt::P& p = this_p();
     EXPECT_EQ(p.id, 0);
@@ -189,6 +189,7 @@ TEST_P(data_of_sched, S04_the_counts_agree_with_each_other_and_with_the_process)
 }
 
 TEST_P(data_of_sched, S04_when_all_but_main_sleep_every_other_p_is_idle_and_every_other_m_rests) {
+  test::delays_only const quiet;
   run([&] {
     wait_group all;
     for (int i = 0; i < 100; ++i) all.go([] { thrum::yield(); });
@@ -274,9 +275,10 @@ census count_in_a_stopped_world() {
 }
 
 TEST_P(data_of_sched, S04_the_stats_say_what_a_stopped_world_shows) {
+  test::delays_only const quiet;
   run([&] {
-    chan<int> const nobody_sends;
-    for (int i = 0; i < 7; ++i) thrum::go([&] { static_cast<void>(nobody_sends.recv()); });
+    chan<int> const without_sender;
+    for (int i = 0; i < 7; ++i) thrum::go([&] { static_cast<void>(without_sender.recv()); });
     for (int i = 0; i < 3; ++i) thrum::go([] { sleep_for(std::chrono::hours(1)); });
     wait_group all;
     for (int i = 0; i < 200; ++i) all.go([] { thrum::yield(); });

@@ -63,7 +63,7 @@ TEST(spawning, S06_at_one_p_not_a_single_allocation_is_made_after_the_first_roun
 }
 
 TEST(spawning, S06_records_and_stacks_are_used_again) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     spawn_and_wait(1000);
     std::uint32_t const records = this_sched().records.gs_made();
@@ -79,7 +79,7 @@ TEST(spawning, S06_records_and_stacks_are_used_again) {
 }
 
 TEST(spawning, S06_goroutines_that_run_one_after_another_share_one_stack) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     std::set<rt::stack*> stacks;
     std::uint64_t const before = this_p().counters.stack_handovers.load(rt::relaxed);
@@ -120,6 +120,7 @@ TEST(spawning, S06_a_new_goroutine_goes_to_runnext_and_its_creator_goes_on) {
 }
 
 TEST(spawning, S06_with_an_idle_p_and_no_m_spinning_one_is_woken) {
+  test::in_run_order const undisturbed;
   run_at(2, [] {
     std::atomic<bool> ran{false};
     EXPECT_EQ(num_threads(), 1);
@@ -131,7 +132,7 @@ TEST(spawning, S06_with_an_idle_p_and_no_m_spinning_one_is_woken) {
 }
 
 TEST(spawning, S06_with_no_idle_p_no_thread_is_woken) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     for (int i = 0; i < 10; ++i) thrum::go([] {});
     EXPECT_EQ(this_p().counters.wakes.load(rt::relaxed), 0U);

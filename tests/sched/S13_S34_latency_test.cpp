@@ -52,6 +52,7 @@ TEST_P(latency, S13_the_time_that_threads_search_is_counted_and_is_no_more_than_
 }
 
 TEST_P(latency, a_few_of_those_that_yield_park_and_begin_are_timed) {
+  test::with_own_procs const fixed;
   run([&] {
     std::uint64_t counts[3];
     {

@@ -2,6 +2,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/switches.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
@@ -123,6 +124,7 @@ usage used_in_two_idle_seconds(int procs) {
 
 // SS-07. A busy machine may keep a thread from going to rest, so only one of several tries has to succeed.
 TEST_P(idle_program, S13_SS_07_uses_no_cpu) {
+  test::delays_only const quiet;
   std::int64_t const cpu_us_max = 2'000 * test::slowness();
   long const switches_max = 10L * test::slowness();
   auto const seen = test::in_one_of(

@@ -64,6 +64,7 @@ TEST(sysmon, S16_a_goroutine_in_runnext_beside_an_idle_p_is_rescued) {
 // SS-07: sysmon dozes once, and then sleeps until there is work. On a busy machine a thread may be kept from going to
 // rest, and then sysmon looks at it. So one quiet interval out of many is enough.
 TEST(sysmon, S16_SS_07_it_does_not_look_at_an_idle_program) {
+  test::delays_only const quiet;
   for (int const procs : {1, 2, 8}) {
     run_at(procs, [] {
       rt::Sched& s = this_sched();
@@ -80,6 +81,7 @@ TEST(sysmon, S16_SS_07_it_does_not_look_at_an_idle_program) {
 
 // Main waits in an unannounced call, for a key for example. Its P is taken although no other goroutine needs it (S17).
 TEST(sysmon, S16_SS_07_it_does_not_look_at_a_program_that_sleeps_in_the_kernel) {
+  test::delays_only const quiet;
   test::with_slices_of const slices(std::chrono::milliseconds(2));
   test::run_at(2, [] {
     rt::Sched& s = test::this_sched();
@@ -138,6 +140,7 @@ bool is_in_deep_sleep(rt::Sched& s) {
 
 // For fifty looks after sysmon was woken, the time is 20 us plus what the kernel adds to so short a sleep.
 TEST(sysmon, S16_SS_07_it_looks_every_20_us_at_a_program_that_has_just_begun_to_work) {
+  test::delays_only const quiet;
   auto const limit = 200us * test::slowness();
   auto const measure = [] {
     std::vector<std::chrono::nanoseconds> between;
@@ -160,6 +163,7 @@ TEST(sysmon, S16_SS_07_it_looks_every_20_us_at_a_program_that_has_just_begun_to_
 
 // And later every 10 ms: not more often, and not more seldom, for as long as a P is busy.
 TEST(sysmon, S16_SS_07_it_looks_every_10_ms_at_a_program_in_which_nothing_happens) {
+  test::delays_only const quiet;
   auto const measure = [] {
     std::vector<std::chrono::nanoseconds> between;
     run_at(1, [&] {
@@ -180,6 +184,7 @@ TEST(sysmon, S16_SS_07_it_looks_every_10_ms_at_a_program_in_which_nothing_happen
 // If sysmon finds nothing to do, it looks less and less often, and in the end every 10 ms. After it has taken a P it
 // looks every 20 us. On a busy machine it is not always fast then, but it is slow as a rule while it finds nothing.
 TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
+  test::delays_only const quiet;
   run_at(2, [] {
     rt::Sched& s = this_sched();
     std::atomic<bool> stop{false};
@@ -270,6 +275,7 @@ bool sleeps_deeply(int naps) {
 
 // A user who turns the trace on wants it of an idle program, too.
 TEST(sysmon, S16_SS_07_it_never_sleeps_deeply_with_a_schedtrace) {
+  test::delays_only const quiet;
   EXPECT_TRUE(sleeps_deeply(100));
   test::with_debug const meanwhile("schedtrace=3600000");
   testing::internal::CaptureStderr();

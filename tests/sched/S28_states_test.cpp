@@ -72,7 +72,7 @@ TEST(states, S28_T07_a_joiner_that_runs_its_child_in_place_is_hosting) {
 }
 
 TEST(states, S28_a_p_is_running_or_idle) {
-  test::without_slices const uninterrupted;
+  test::with_own_procs const fixed;
   run_at(2, [] {
     rt::P& mine = this_p();
     rt::P& other = *this_sched().procs[1];

@@ -5,6 +5,7 @@
 #include "support/gate.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -43,6 +44,7 @@ TEST_P(without_barrier, S14_calls_give_their_p_away_at_once) {
 }
 
 TEST_P(without_barrier, S23_the_number_of_ps_changes) {
+  with_own_procs const fixed;
   run([] {
     gate kernel;
     wait_group all;

@@ -38,7 +38,7 @@ TEST(calls_that_never_wait, T06_stay_on_their_thread) {
         chan<int> const c(1);
         mutex m;
         semaphore permits(0);
-        condition_variable nobody_waits;
+        condition_variable without_waiter;
         wait_group counted;
         for (std::uint32_t round = 0; !stop; ++round) {
           std::lock_guard const lock(of_the_thread);
@@ -49,7 +49,7 @@ TEST(calls_that_never_wait, T06_stay_on_their_thread) {
           m.unlock();
           permits.release();
           static_cast<void>(permits.try_acquire());
-          nobody_waits.notify_one();
+          without_waiter.notify_one();
           counted.add(1);
           counted.done();
           chan<int>().close();
@@ -149,7 +149,7 @@ void lock_before_one(mutex& m, wait_group& all, int& woken) {
 }
 
 TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_waits) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     mutex m;
     int woken = 0;
@@ -164,7 +164,7 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_waits) {
 // A waiter that was woken, found the mutex locked and has waited for more than a millisecond is handed the mutex. No
 // other goroutine can lock it then, but the waiter continues only when its turn comes.
 TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed_the_mutex) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     mutex m;
     int woken = 0;
@@ -186,7 +186,7 @@ TEST(calls_that_never_wait, T06_unlock_does_not_switch_to_the_one_that_is_handed
 }
 
 TEST(calls_that_never_wait, T06_release_does_not_switch_to_those_that_wait) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     semaphore permits(0);
     int woken = 0;
@@ -205,7 +205,7 @@ TEST(calls_that_never_wait, T06_release_does_not_switch_to_those_that_wait) {
 }
 
 TEST(calls_that_never_wait, T06_notify_does_not_switch_to_those_that_wait) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     mutex m;
     condition_variable changed;
@@ -226,7 +226,7 @@ TEST(calls_that_never_wait, T06_notify_does_not_switch_to_those_that_wait) {
 }
 
 TEST(calls_that_never_wait, T06_done_and_count_down_do_not_switch_to_those_that_wait) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     wait_group counted;
     latch reached(1);

@@ -5,6 +5,7 @@
 #include "support/fatal.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -50,6 +51,7 @@ std::size_t resident_pages(rt::stack const& one) {
 }
 
 TEST(stacks, S29_a_goroutine_that_waits_costs_one_page_of_stack) {
+  test::delays_only const quiet;
   constexpr int count = 100;
   run_at(1, [] {
     wait_group gate;
@@ -97,20 +99,6 @@ TEST_P(stack_sizes, S29_a_goroutine_may_ask_for_any_size_up_to_a_gibibyte) {
   });
 }
 
-TEST_P(stack_sizes, SK_02_a_thousand_depths_of_recursion_keep_their_locals) {
-  test::run_with({.max_procs = procs(), .stack_size = 8UL << 20U}, [] {
-    std::atomic<int> wrong{0};
-    wait_group all;
-    for (int depth = 0; depth < 1024; ++depth) {
-      all.go([&wrong, depth] {
-        if (!deep(depth)) ++wrong;
-      });
-    }
-    all.wait();
-    EXPECT_EQ(wrong.load(), 0);
-  });
-}
-
 THRUM_AT_EVERY_WIDTH(stack_sizes);
 
 TEST(stacks, S29_g0_is_the_thread_s_own_stack_and_does_not_grow) {
@@ -124,17 +112,6 @@ TEST(stacks, S29_g0_is_the_thread_s_own_stack_and_does_not_grow) {
 }
 
 class stack_overflows : public test::fatal_test {};
-
-TEST_F(stack_overflows, S29_SK_01_endless_recursion_ends_in_a_diagnosis) {
-  EXPECT_FATAL(run_at(2,
-                      [] {
-                        wait_group all;
-                        all.go([] { without_end(0); });
-                        all.wait();
-                      }),
-               "thrum: goroutine [0-9]+ stack overflow: the stack of 262144 bytes .*\n.*created at .*\n.*raise it with "
-               "thrum::go\\(thrum::stack_size\\{524288\\}");
-}
 
 TEST_F(stack_overflows, S29_of_main_names_goroutine_1) {
   EXPECT_FATAL(run_at(1, [] { without_end(0); }), "goroutine 1 stack overflow");

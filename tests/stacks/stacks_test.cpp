@@ -166,16 +166,6 @@ TEST_F(overflows, SK01_small_frames) {
   EXPECT_FATAL(overflow(without_end_in_small_frames, 16U << 10U), OVERFLOW_OF("16384"));
 }
 
-TEST_F(overflows, SK01_the_report_says_what_to_do) {
-  EXPECT_FATAL(overflow(without_end_in_small_frames, 64U << 10U),
-               "stack overflow.*\n(.*\n)*created at .*\n(.*\n)*raise it with .*131072");
-}
-
-TEST_F(overflows, SK01_a_child_that_is_joined_in_place_overflows) {
-  EXPECT_FATAL(thrum::run([] { static_cast<void>(spawn(without_end_in_small_frames, 0).join()); }, {.max_procs = 1}),
-               "goroutine [0-9]+ stack overflow");
-}
-
 TEST_F(overflows, SK01_after_a_move_to_another_thread) {
   EXPECT_FATAL(thrum::run([] {
                  wait_away_from_the_first_thread();

@@ -5,6 +5,7 @@
 #include "support/first_thread.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
@@ -22,6 +23,7 @@ class current_goroutine : public thrum::test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(current_goroutine);
 
 TEST_P(current_goroutine, CP01_is_right_after_every_move) {
+  thrum::test::with_own_procs const fixed;
   expect_right_answers(procs(), thrum::test::scaled(5'000, 200));
 }
 

@@ -36,7 +36,7 @@ std::ostream& operator<<(std::ostream& out, ways const& w) {
 }
 
 TEST(ways_to_leave, T11_two_that_yield_switch_straight_to_each_other) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     test::leave_m0();
     bool over = false;
@@ -55,7 +55,7 @@ TEST(ways_to_leave, T11_two_that_yield_switch_straight_to_each_other) {
 }
 
 TEST(ways_to_leave, T11_a_goroutine_that_ends_hands_its_stack_to_the_next_without_a_switch) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
@@ -68,7 +68,7 @@ TEST(ways_to_leave, T11_a_goroutine_that_ends_hands_its_stack_to_the_next_withou
 }
 
 TEST(ways_to_leave, T11_a_stack_of_another_size_is_not_handed_over) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
@@ -83,7 +83,7 @@ TEST(ways_to_leave, T11_a_stack_of_another_size_is_not_handed_over) {
 // The context that the thread switches to releases the lock of the wait queue. A goroutine that has no stack would hold
 // the lock during a page fault, so the thread switches to g0 first.
 TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted_goroutine) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
@@ -99,7 +99,7 @@ TEST(ways_to_leave, T11_a_park_that_holds_a_lock_goes_through_g0_to_an_unstarted
 }
 
 TEST(ways_to_leave, T11_and_straight_to_one_that_has_begun) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     test::leave_m0();
     test::stay_clear_of_the_global_turn(30);
@@ -119,7 +119,7 @@ TEST(ways_to_leave, T11_and_straight_to_one_that_has_begun) {
 }
 
 TEST(ways_to_leave, T02_main_leaves_the_first_thread_through_g0) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     ASSERT_EQ(rt::current_m()->id, 0);
     wait_group all;

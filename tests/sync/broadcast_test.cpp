@@ -50,9 +50,9 @@ bool others_have_the_bucket_meanwhile(void const* key, std::function<void()> con
   wait_group all;
   for (std::int64_t i = 0; i < count; ++i) all.go(wait);
   EXPECT_TRUE(wait_until([&] { return waiting_for(key) == count; }));
-  rt::G nobody;
+  rt::G waiter_of_no_key;
   rt::sudog last;
-  last.g = &nobody;
+  last.g = &waiter_of_no_key;
   last.in_race = true;
   last.wanted = 1;
   rt::sudog const* first = nullptr;

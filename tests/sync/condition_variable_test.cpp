@@ -205,7 +205,7 @@ THRUM_AT_EVERY_WIDTH(condition_variables);
 
 // Go's TestCondSignalGenerations: a later waiter cannot take an earlier one's signal.
 TEST(condition_variable_order, SY_08_a_hundred_are_woken_in_order_of_coming) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     mutex guard;
     condition_variable signal;

@@ -218,7 +218,7 @@ TEST_P(mutexes, T14_in_the_fair_mode_too) {
 THRUM_AT_EVERY_WIDTH(mutexes);
 
 TEST(mutex_order, waiters_get_it_in_order_of_coming) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     mutex guard;
     guard.lock();
@@ -257,7 +257,7 @@ TEST(mutex_outside, without_a_run_an_uncontended_one_works_and_a_contended_one_s
 // The first run ends between the unlock that woke a waiter and that waiter's turn. The mutex is free then, and must be
 // usable like any other mutex in the next run.
 TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_next) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   auto const guard = std::make_unique<mutex>();
   run_at(1, [&] {
     test::leave_m0();
@@ -291,7 +291,7 @@ TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_n
 
 // The first run ends between the unlock that hands the mutex over and the new owner's turn.
 TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_free) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   for (bool const first_outside : {false, true}) {
     auto const guard = std::make_unique<mutex>();
     run_at(1, [&] {
@@ -336,7 +336,7 @@ TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_
 // The caller of run holds the mutex during the whole run. A goroutine waits for it for so long that the mutex becomes
 // fair. The waiter is gone with the run, and the caller can unlock the mutex and lock it as usual.
 TEST(mutex_outside, T12_one_held_around_a_run_that_waited_for_it_is_free_when_it_is_unlocked) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   auto const guard = std::make_unique<mutex>();
   auto const other = std::make_unique<mutex>();
   for (mutex* const each : {guard.get(), other.get()}) {

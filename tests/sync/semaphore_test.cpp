@@ -172,7 +172,7 @@ TEST_P(semaphores, T14_a_goroutine_that_waited_may_destroy_it_at_once) {
 THRUM_AT_EVERY_WIDTH(semaphores);
 
 TEST(semaphore_order, waiters_are_served_in_order_of_coming) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     semaphore slots;
     std::vector<int> order;
@@ -214,7 +214,7 @@ TEST(semaphore_outside, the_largest_count_is_reached_and_not_passed) {
 
 // The first run ends between the release and the waiter's turn, so no goroutine has taken the permits.
 TEST(semaphore_outside, T12_permits_that_a_goroutine_never_came_to_take_come_back) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   for (bool const first_outside : {false, true}) {
     auto const slots = std::make_unique<semaphore>();
     run_at(1, [&] {

@@ -230,7 +230,7 @@ TEST_P(shared_mutexes, T14_the_goroutine_that_leaves_last_may_destroy_it_at_once
 THRUM_AT_EVERY_WIDTH(shared_mutexes);
 
 TEST(shared_mutex_order, writers_get_it_in_order_of_coming) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     shared_mutex guard;
     guard.lock_shared();
@@ -298,7 +298,7 @@ void expect_like_new(shared_mutex& guard) {
 }
 
 TEST(shared_mutex_outside, T12_readers_that_were_let_in_and_never_came_are_not_inside) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   for (bool const first_outside : {false, true}) {
     auto const guard = std::make_unique<shared_mutex>();
     run_at(1, [&] {
@@ -319,7 +319,7 @@ TEST(shared_mutex_outside, T12_readers_that_were_let_in_and_never_came_are_not_i
 }
 
 TEST(shared_mutex_outside, T12_a_writer_that_was_let_in_and_never_came_is_not_inside) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   for (bool const first_outside : {false, true}) {
     auto const guard = std::make_unique<shared_mutex>();
     run_at(1, [&] {
@@ -340,7 +340,7 @@ TEST(shared_mutex_outside, T12_a_writer_that_was_let_in_and_never_came_is_not_in
 }
 
 TEST(shared_mutex_outside, T12_one_held_around_a_run_that_waited_for_it_works_in_the_next) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   for (bool const writes : {false, true}) {
     auto const guard = std::make_unique<shared_mutex>();
     if (writes) {

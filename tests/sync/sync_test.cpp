@@ -121,7 +121,7 @@ std::int64_t handoffs(std::int64_t trials) {
 // Another P, if there is one, may have stolen the waiter, and the kernel may keep the thief's thread from running. So
 // the test may be repeated.
 TEST_P(sync_handoff, SY_04_the_first_waiter_runs_before_the_releaser_goes_on) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   std::int64_t const trials = scaled(10'000, 500);
   int const tries = GetParam() == 1 ? 1 : 5;
   run_with({.max_procs = GetParam()}, [&] {

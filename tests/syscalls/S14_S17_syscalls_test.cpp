@@ -53,6 +53,7 @@ pid_t this_thread() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 // SS-05: the first way back.
 TEST(syscalls, S14_SS_05_short_calls_keep_their_p) {
+  test::delays_only const quiet;
   run_at(1, [] {
     int const calls = static_cast<int>(scaled(100'000, 1'000));
     for (int i = 0; i < calls; ++i) {
@@ -66,6 +67,7 @@ TEST(syscalls, S14_SS_05_short_calls_keep_their_p) {
 
 // The second: its P was taken since others wanted it, and is idle now.
 TEST(syscalls, S14_SS_05_a_call_whose_p_was_taken_finds_an_idle_one) {
+  test::delays_only const quiet;
   run_at(1, [] {
     gate kernel;
     std::atomic<bool> others_ran{false};
@@ -90,6 +92,7 @@ TEST(syscalls, S14_SS_05_a_call_whose_p_was_taken_finds_an_idle_one) {
 
 // The third way: another M has the only P.
 TEST(syscalls, S14_SS_05_a_call_that_finds_no_p_waits_for_its_turn) {
+  test::delays_only const quiet;
   run_at(1, [] {
     gate kernel;
     std::atomic<bool> returns{false};
@@ -123,6 +126,7 @@ void sit_in_the_kernel_for(std::chrono::nanoseconds long_) {
 
 // SS-04: with no other work a P in a call is left alone, for 10 ms.
 TEST(syscalls, S17_SS_04_without_other_work_a_p_is_left_where_it_is) {
+  test::delays_only const quiet;
   run_at(2, [] {
     std::int64_t const calls = scaled(50, 10);
     std::uint64_t long_ones = 0;
@@ -137,6 +141,7 @@ TEST(syscalls, S17_SS_04_without_other_work_a_p_is_left_where_it_is) {
 
 // And then it is taken, never earlier: they count from sysmon's first sight of the call.
 TEST(syscalls, S17_SS_04_without_other_work_a_p_is_taken_after_ten_milliseconds) {
+  test::delays_only const quiet;
   run_at(2, [] {
     rt::Sched& s = test::this_sched();
     ASSERT_TRUE(spin_until([&] { return s.idle.count() + s.idle.spinning() > 0; }));
@@ -352,7 +357,7 @@ TEST(syscalls, T02_nothing_goes_on_after_the_end_between_calls) {
 }
 
 TEST(syscalls, T02_one_that_waits_for_its_turn_on_its_thread_ends_with_the_run) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   auto& c = test::kept<chan<int>>(1);
   auto& has_p = test::kept<std::atomic<bool>>(false);
   run_at(1, [&] {
@@ -417,6 +422,7 @@ TEST_P(blocked_ps, S15_one_that_uses_the_runtime_again_and_again_inside_does_not
 }
 
 TEST_P(blocked_ps, S41_every_p_can_be_reached_while_its_goroutine_is_in_the_kernel) {
+  test::with_own_procs const fixed;
   run([] {
     gate kernel;
     int const callers = procs();

@@ -37,6 +37,7 @@ THRUM_AT_EVERY_WIDTH(taken_from_calls);
 
 // Each P has a plain counter that the P's owner increments. If a P had two owners at a time, increments would be lost.
 TEST_P(taken_from_calls, S14_a_p_has_one_owner_however_many_take_it) {
+  test::with_own_procs const fixed;
   run([] {
     rt::Sched& s = this_sched();
     std::vector<std::uint64_t> visits(static_cast<std::size_t>(procs()));
@@ -113,12 +114,14 @@ bool are_reached_beside_a_mark(void (*reach_all)()) {
 constexpr auto is_true = [](bool seen) { return seen; };
 
 TEST(calls_that_are_interrupted, S14_a_look_at_every_p_waits_until_it_can_be_had) {
+  test::with_own_procs const fixed;
   auto const reach = [] { EXPECT_EQ(read_stats().procs.size(), 2U); };
   EXPECT_TRUE(test::in_one_of(
       20, [&] { return are_reached_beside_a_mark(reach); }, is_true));
 }
 
 TEST(calls_that_are_interrupted, S23_and_so_does_the_end_of_a_p) {
+  test::with_own_procs const fixed;
   auto const reach = [] { EXPECT_EQ(set_max_procs(1), 2); };
   EXPECT_TRUE(test::in_one_of(
       20, [&] { return are_reached_beside_a_mark(reach); }, is_true));
@@ -168,6 +171,7 @@ TEST(calls_that_are_claimed, S14_an_m_that_comes_back_meanwhile_keeps_the_p_unle
 
 // What interrupts a call sets the mark for a moment, again and again.
 TEST(calls_that_are_interrupted, S14_all_are_reached_beside_a_storm_of_signals) {
+  test::with_own_procs const fixed;
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   run_at(3, [] {
     gate kernel;

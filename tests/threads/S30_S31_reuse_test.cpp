@@ -25,6 +25,7 @@ using test::this_sched;
 class reuse : public test::at_every_width {};
 
 TEST_P(reuse, S30_what_was_created_has_ended_and_lies_in_the_free_lists) {
+  test::delays_only const quiet;
   run([&] {
     constexpr std::uint64_t count = 500;
     wait_group all;
@@ -69,7 +70,7 @@ TEST_P(reuse, SY14_records_that_all_ps_take_and_give_back_are_neither_lost_nor_s
 }
 
 TEST(reuse, S30_an_m_goes_on_with_the_next_goroutine) {
-  test::without_slices const uninterrupted;
+  test::in_run_order const undisturbed;
   run_at(1, [] {
     test::leave_m0();
     int const tid = rt::os::current_tid();
@@ -131,6 +132,7 @@ TEST(reuse, S30_a_recycled_record_carries_nothing_over) {
 // An M that has given its P up is not among the idle Ms until it sleeps. A thread that starts an M in between makes a
 // new one, as in Go. So there may be more Ms than Ps, but never two for each P, and the Ms are reused.
 TEST_P(reuse, S31_bursts_use_the_same_threads_again) {
+  test::delays_only const quiet;
   run([&] {
     std::set<int> tids;
     int first_threads = 0;

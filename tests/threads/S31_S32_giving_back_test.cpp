@@ -53,6 +53,7 @@ TEST(surplus_threads, S31_end_after_a_burst_of_system_calls) {
 }
 
 TEST(surplus_threads, S31_end_while_the_program_sleeps) {
+  test::delays_only const quiet;
   run_with({.max_procs = 1, .idle_thread_after = 10ms}, [] {
     sit_in_the_kernel(10);
     rt::Sched& s = test::this_sched();

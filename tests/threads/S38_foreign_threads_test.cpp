@@ -7,6 +7,7 @@
 #include "support/kept.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include "support/watchdog.h"
 #include <thrum/thrum.h>
@@ -192,6 +193,7 @@ TEST_P(foreign_threads, S38_a_thread_cancels_what_goroutines_wait_for) {
 }
 
 TEST_P(foreign_threads, S38_what_is_for_goroutines_says_so) {
+  test::with_own_procs const fixed;
   run([] {
     on_a_thread([] {
       EXPECT_THROW(thrum::yield(), std::logic_error);
@@ -334,14 +336,14 @@ TEST_P(foreign_threads, S38_one_that_is_asked_to_pause_while_the_run_ends_comes_
 }
 
 TEST_P(foreign_threads, S38_one_that_waits_when_the_run_ends_stays_where_it_is) {
-  static chan<int>* nobody_sends;
+  static chan<int>* without_sender;
   chan<int> c;
-  nobody_sends = &c;
+  without_sender = &c;
   run([] {
     std::atomic<bool> entered{false};
     std::thread waits([&entered] {
       entered = true;
-      static_cast<void>(nobody_sends->recv());
+      static_cast<void>(without_sender->recv());
       ADD_FAILURE() << "no value was sent";
     });
     waits.detach();
@@ -495,6 +497,7 @@ class embedded : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(embedded);
 
 TEST_P(embedded, S38_goroutines_run_while_the_owner_goes_on) {
+  test::with_own_procs const fixed;
   runtime const alive({.max_procs = procs()});
   chan<int> results;
   for (int i = 0; i < 50; ++i) go([&, i] { results.send(i); });

@@ -88,9 +88,9 @@ TEST(threads_that_end, T02_one_that_takes_long_does_not_keep_the_run) {
   wait_for_its_end();
 }
 
-class runs_that_leave_somebody : public test::child_test {};
+class runs_that_leave_a_goroutine : public test::child_test {};
 
-TEST_F(runs_that_leave_somebody, T02_no_descriptor_is_left_behind) {
+TEST_F(runs_that_leave_a_goroutine, T02_no_descriptor_is_left_behind) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   EXPECT_EXIT(
       {
@@ -119,7 +119,7 @@ int threads_called(std::string_view name) {
 
 // The world cannot stop while a loop runs that must not be interrupted. So a thread that adapts the number of Ps to the
 // machine's CPUs has to wait, and only one thread at a time does so.
-TEST_F(runs_that_leave_somebody, S23_one_thread_at_a_time_follows_the_machine) {
+TEST_F(runs_that_leave_a_goroutine, S23_one_thread_at_a_time_follows_the_machine) {
   EXPECT_EXIT(
       {
         static std::atomic<bool> stop{false};

@@ -127,6 +127,7 @@ TEST_P(home, T08_readied_by_a_timer_the_poller_a_deadline_and_threads_from_outsi
 }
 
 TEST_P(home, T08_thousands_wait_on_few_threads) {
+  delays_only const quiet;
   run([] {
     std::int64_t const waiters = scaled(5000, 500);
     std::atomic<std::int64_t> inside{0};
@@ -223,7 +224,7 @@ TEST_P(home, T08_it_ends_with_the_call_however_that_is_left) {
 }
 
 TEST_P(home, T08_others_run_on_the_thread_meanwhile_also_one_that_only_yields) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   run([] {
     leave_m0();
     std::atomic<bool> done{false};

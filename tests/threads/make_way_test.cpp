@@ -163,7 +163,7 @@ TEST_P(make_way, T08_one_that_is_at_home_comes_back_to_its_thread_from_a_call) {
 // A goroutine that has blocked goes back to a thread that is home to others. So there is one thread for each goroutine
 // that blocks at a time, and not one for each resident.
 TEST_P(make_way, T08_residents_do_not_spread_over_more_and_more_threads) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   run([] {
     leave_m0();
     constexpr int goroutines = 100;

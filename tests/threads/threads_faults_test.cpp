@@ -112,7 +112,7 @@ TEST_F(threads, S22_when_main_first_waits) {
 
 TEST_F(threads, S21_passing_the_limit_ends_the_program) {
   for (int const limit : {1, 2, 5}) {
-    std::string const message = "^thrum: .*exceeds " + std::to_string(limit) + "-thread limit.*max_threads";
+    std::string const message = "^thrum: program exceeds " + std::to_string(limit) + "-thread limit.*max_threads";
     EXPECT_FATAL(want_threads(7, {.max_procs = 8, .max_threads = limit}), message);
   }
 }
@@ -139,6 +139,7 @@ TEST_F(threads, S21_passing_the_limit_ends_the_program_beside_a_thread_that_slee
 }
 
 TEST(threads_within_the_limit, S21_as_many_as_it_says_are_fine) {
+  delays_only const quiet;
   // The first thread, one for each P, and one more for each that has just given its P up and does not sleep yet.
   run_with({.max_procs = 4, .max_threads = 9}, [] {
     for (int round = 0; round < 50; ++round) {
@@ -152,6 +153,12 @@ TEST(threads_within_the_limit, S21_as_many_as_it_says_are_fine) {
       }
       ended.wait();
     }
+  });
+  // At P=1 the first thread gives its P to the second one as soon as main waits.
+  run_with({.max_procs = 1, .max_threads = 2}, [] {
+    wait_group ended;
+    for (int i = 0; i < 100; ++i) ended.go([] { yield(); });
+    ended.wait();
   });
 }
 

@@ -1,43 +1,13 @@
-// S21, and what starting and stopping Ms does to the idle lists.
+// What starting and stopping Ms does to the idle lists.
 #include "sched/threads.h"
 
 #include "sched/wake.h"
 #include "support/bare_sched.h"
-#include "support/fatal.h"
-#include "support/run_at.h"
-#include "support/wait_until.h"
-#include <thrum/thrum.h>
 
 #include <gtest/gtest.h>
 
 namespace thrum {
 namespace {
-
-class thread_limit : public test::fatal_test {};
-
-TEST_F(thread_limit, S21_passing_it_ends_the_program_with_the_limit_in_the_text) {
-  EXPECT_FATAL(thrum::run(
-                   [] {
-                     thrum::go([] {});
-                     wait_group never;
-                     never.add(1);
-                     never.wait();
-                   },
-                   {.max_procs = 4, .max_threads = 1}),
-               "thrum: program exceeds 1-thread limit");
-}
-
-TEST_F(thread_limit, S21_staying_within_it_is_fine) {
-  EXPECT_EQ(thrum::run(
-                [] {
-                  wait_group all;
-                  for (int i = 0; i < 100; ++i) all.go([] { thrum::yield(); });
-                  all.wait();
-                  return 5;
-                },
-                {.max_procs = 1, .max_threads = 2}),
-            5);
-}
 
 using rt::P;
 using test::bare_sched;

@@ -3,6 +3,7 @@
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -25,6 +26,7 @@ class rows_of_sleep : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(rows_of_sleep);
 
 TEST_P(rows_of_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
+  test::delays_only const quiet;
   run([] {
     std::int64_t const count = test::scaled(20'000, 1000);
     auto const start = clock::now();
@@ -56,6 +58,7 @@ TEST_P(rows_of_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
 
 // An idle program with one sleeper: each sleep of the goroutine costs one sleep in the kernel, and no thread is woken.
 TEST(rows_of_the_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and_no_wake) {
+  test::delays_only const quiet;
   run_at(1, [] {
     leave_m0();
     sleep_for(1ms);
@@ -75,6 +78,7 @@ TEST(rows_of_the_timekeeper, S27_one_sleeper_costs_one_futex_sleep_per_sleep_and
 }
 
 TEST_P(rows_of_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
+  test::delays_only const quiet;
   run([] {
     leave_m0();
     EXPECT_TRUE(test::wait_until([] {  // until the Ms that searched for work have found none
@@ -94,7 +98,7 @@ TEST_P(rows_of_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
   });
 }
 
-bool somebody_keeps_the_time() {
+bool an_m_keeps_the_time() {
   test::lock_of_sched const guard(this_sched().lock);
   return this_sched().ms.timekeeper() != nullptr;
 }
@@ -105,7 +109,7 @@ TEST(rows_of_the_timekeeper, S27_an_earlier_timer_is_not_overslept) {
     run_at(procs, [] {
       timer distant(1h);
       // The timekeeper sleeps for an hour.
-      ASSERT_TRUE(test::wait_until(somebody_keeps_the_time));
+      ASSERT_TRUE(test::wait_until(an_m_keeps_the_time));
       std::atomic<bool> fired{false};
       after_func(1ms, [&] { fired = true; });
       EXPECT_TRUE(test::spin_until([&] { return fired.load(); })) << "we never leave our P";
@@ -114,10 +118,11 @@ TEST(rows_of_the_timekeeper, S27_an_earlier_timer_is_not_overslept) {
 }
 
 TEST(rows_of_the_timekeeper, S27_a_timekeeper_is_taken_when_no_other_thread_is_idle) {
+  test::delays_only const quiet;
   run_at(2, [] {
     timer distant(1h);
     for (int round = 0; round < 100; ++round) {
-      ASSERT_TRUE(test::wait_until(somebody_keeps_the_time));
+      ASSERT_TRUE(test::wait_until(an_m_keeps_the_time));
       std::atomic<bool> ran{false};
       go([&] { ran = true; });
       ASSERT_TRUE(test::spin_until([&] { return ran.load(); }));

@@ -75,7 +75,7 @@ TEST_P(sleeping, TM07_a_time_that_is_over_returns_at_once_and_leaves_the_gorouti
 
 // With several Ps they may overtake each other on the way to the list.
 TEST(sleeping_at_one_p, S27_sleepers_wake_in_the_order_of_their_times) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   run_at(1, [] {
     bool were_in_time = false;
     for (auto delay = 20ms; !were_in_time; delay *= 2) {

@@ -355,7 +355,7 @@ TEST(time_rows_busy, TM17_so_are_the_sleepers_of_a_busy_p) {
 
 // The function of a call that its run does not live to see is destroyed with the run.
 TEST_P(time_rows, T12_a_pending_call_ends_with_its_run) {
-  without_slices const uninterrupted;
+  in_run_order const undisturbed;
   std::weak_ptr<int> pending;
   std::weak_ptr<int> due;
   run([&] {

@@ -21,7 +21,7 @@ using test::wait_until;
 class tls_deadlines_of : public test::at_every_width {};
 THRUM_AT_WIDTHS(tls_deadlines_of, 1, 2, 8);
 
-bool somebody_waits_for_input() {
+bool a_reader_waits_for_input() {
   return wait_until([] { return test::waiting_for(rt::wait_reason::io) > 0; });
 }
 
@@ -58,7 +58,7 @@ TEST_P(tls_deadlines_of, TLS_a_read_ends_at_its_deadline_also_when_that_is_set_l
       both.client.read_some(bytes, seen);
       return seen;
     });
-    EXPECT_TRUE(somebody_waits_for_input());
+    EXPECT_TRUE(a_reader_waits_for_input());
     both.client.set_read_deadline(clock::now() - 1s);
     EXPECT_EQ(reader.join(), std::errc::timed_out);
     // A deadline that is over counts even if there is something to read, as for descriptors. Writing has its own.
@@ -124,7 +124,7 @@ TEST_P(tls_deadlines_of, TLS_close_ends_a_reader_and_a_writer_and_a_handshake) {
       young.client.handshake(error);
       return error;
     });
-    EXPECT_TRUE(somebody_waits_for_input());
+    EXPECT_TRUE(a_reader_waits_for_input());
     young.client.close();
     EXPECT_EQ(shaking.join(), std::errc::operation_canceled);
     std::error_code error;

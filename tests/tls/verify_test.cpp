@@ -55,7 +55,7 @@ TEST(tls_verify, TLS_a_self_signed_certificate_is_refused) {
   expect_refused({}, nullptr, tls_errc::self_signed, "self-signed");
 }
 TEST(tls_verify, TLS_an_unknown_authority_is_refused) {
-  auto const other = issue({.common_name = "somebody else", .names = "", .is_authority = true});
+  auto const other = issue({.common_name = "another authority", .names = "", .is_authority = true});
   expect_refused({}, &other, tls_errc::unknown_authority, "issuer");
 }
 
@@ -97,7 +97,7 @@ TEST(tls_verify, TLS_a_host_that_is_no_name_is_refused_at_once) {
       EXPECT_FALSE(tls_stream::client(std::move(ends.first), good_client(), host, error)) << host;
       return error;
     };
-    for (std::string_view const nobody : {"", ".", "[]"}) EXPECT_EQ(why_not(nobody), tls_errc::no_host) << nobody;
+    for (std::string_view const nameless : {"", ".", "[]"}) EXPECT_EQ(why_not(nameless), tls_errc::no_host) << nameless;
     using namespace std::string_view_literals;
     for (std::string_view const odd : {".example"sv, ".."sv, "localhost\0.bank.example"sv, "\0"sv,
                                        "127.0.0.1\0.bank.example"sv, "::1%\0.bank.example"sv}) {
@@ -136,10 +136,10 @@ TEST(tls_verify, TLS_addresses_are_compared_without_brackets_and_zone_and_are_no
 TEST(tls_verify, TLS_a_server_may_ask_clients_who_they_are) {
   run_at(2, [] {
     auto const strict = tls_context::server({.identities = {good_papers().files}, .client_roots_file = test::roots()});
-    auto const nobody = meet(good_client(), strict);
-    EXPECT_TRUE(nobody.server);
-    EXPECT_NE(nobody.server.message().find("peer did not return a certificate"), std::string::npos)
-        << nobody.server.message();
+    auto const without_certificate = meet(good_client(), strict);
+    EXPECT_TRUE(without_certificate.server);
+    EXPECT_NE(without_certificate.server.message().find("peer did not return a certificate"), std::string::npos)
+        << without_certificate.server.message();
     auto const stranger = tls_context::client({.roots_file = test::roots(), .identity = issue({}).files});
     EXPECT_EQ(meet(stranger, strict).server, tls_errc::self_signed);
     auto const alice = issue({.common_name = "alice", .names = ""}, &authority());

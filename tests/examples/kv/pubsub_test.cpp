@@ -17,7 +17,7 @@ TEST_P(kv_pubsub, a_message_goes_to_all_subscribers) {
   auto a = connect();
   auto b = connect();
   auto publisher = connect();
-  EXPECT_EQ(publisher.ask("PUBLISH", "news", "nobody"), ":0");
+  EXPECT_EQ(publisher.ask("PUBLISH", "news", "unheard"), ":0");
   EXPECT_EQ(a.ask("SUBSCRIBE", "news", "other"), "['subscribe', 'news', :1]");
   EXPECT_EQ(a.reply(), "['subscribe', 'other', :2]");
   EXPECT_EQ(b.ask("SUBSCRIBE", "news"), "['subscribe', 'news', :1]");

@@ -43,9 +43,9 @@ std::string session(redis const& server, int i) {
   ask("PING");
   ask("QUIT");
 
-  redisContext* const nobody = redisConnectWithTimeout("127.0.0.1", 1, timeval{5, 0});
-  told += std::to_string(nobody->err) + " " + nobody->errstr + "\n";
-  redisFree(nobody);
+  redisContext* const no_server = redisConnectWithTimeout("127.0.0.1", 1, timeval{5, 0});
+  told += std::to_string(no_server->err) + " " + no_server->errstr + "\n";
+  redisFree(no_server);
   redisContext* const nowhere = redisConnectUnix((server.socket() + "_none").c_str());
   told += std::to_string(nowhere->err) + " " + nowhere->errstr + "\n";
   redisFree(nowhere);

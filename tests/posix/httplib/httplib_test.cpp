@@ -103,8 +103,8 @@ std::string session(int port, int silent_port, int i) {
   httplib::Client impatient("127.0.0.1", silent_port);
   impatient.set_read_timeout(0, 20'000);
   told += told_by(impatient.Get("/hello"));
-  httplib::Client nobody("127.0.0.1", 1);
-  told += told_by(nobody.Get("/hello"));
+  httplib::Client to_no_server("127.0.0.1", 1);
+  told += told_by(to_no_server.Get("/hello"));
   httplib::Client by_name("localhost", port);
   by_name.set_connection_timeout(patience_s);
   be_patient(by_name);

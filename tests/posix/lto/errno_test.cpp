@@ -92,13 +92,13 @@ struct descriptors {
   iovec part{bytes, 1};
   failed(::readv(at.pipe.second, &part, 1), EBADF);
   failed(::write(at.pipe.first, bytes, 1), EBADF);
-  sockaddr_in nobody{};
-  nobody.sin_family = AF_INET;
-  nobody.sin_port = htons(1);
-  nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in no_server{};
+  no_server.sin_family = AF_INET;
+  no_server.sin_port = htons(1);
+  no_server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   int const fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  failed(::connect(fd, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody), ECONNREFUSED);  // by another thread
-  failed(::accept(fd, nullptr, nullptr), EINVAL);                                            // does not listen
+  failed(::connect(fd, reinterpret_cast<sockaddr*>(&no_server), sizeof no_server), ECONNREFUSED);  // by another thread
+  failed(::accept(fd, nullptr, nullptr), EINVAL);                                                  // does not listen
   kept(::close(fd) == 0);
   return faults;
 }

@@ -87,8 +87,8 @@ std::string session(std::string const& where, int i) {
   told += PQstatus(c.get()) == CONNECTION_BAD ? "the connection is lost\n" : "the connection is there\n";
   PQreset(c.get());
   told += ask("select 'again', " + number);
-  connection const nobody("host=127.0.0.1 port=1 user=nobody");
-  return told + nobody.error();
+  connection const refused("host=127.0.0.1 port=1 user=nobody");
+  return told + refused.error();
 }
 
 class posix_pq_session : public at_every_width {};

@@ -28,7 +28,7 @@ void spin_if_slow(std::size_t bytes) noexcept {
 
 int main() {
   own_malloc::on_malloc = spin_if_slow;
-  ::signal(SIGALRM, [](int) { own_malloc::fail("run() does not return, or nobody can allocate after it\n"); });
+  ::signal(SIGALRM, [](int) { own_malloc::fail("run() does not return, or no thread can allocate after it\n"); });
   ::alarm(seconds_of_patience);
   thrum::run(
       [] {

@@ -1,0 +1,36 @@
+// Sets a variable of the environment for the lifetime of an object, or removes it, and restores it afterwards.
+//
+//   with_environment const meanwhile("THRUM_CHAOS_STOPS", std::nullopt);  // removed
+//   run_at(1, [] { ... });
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+namespace thrum::test {
+
+class with_environment {
+ public:
+  with_environment(char const* name, std::optional<std::string> const& value) : name_(name) {
+    if (char const* const set = std::getenv(name)) before_ = set;
+    change_to(value);
+  }
+  ~with_environment() { change_to(before_); }
+  with_environment(with_environment const&) = delete;
+  with_environment& operator=(with_environment const&) = delete;
+
+ private:
+  void change_to(std::optional<std::string> const& value) {
+    if (value) {
+      ::setenv(name_, value->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+
+  char const* name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace thrum::test
