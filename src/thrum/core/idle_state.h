@@ -1,4 +1,4 @@
-// The idle Ps, and the number of Ms that search for work (S13). tokio's idle.rs is the model.
+// The idle Ps, and the number of Ms that search for work (S13).
 //
 // A thread that publishes work and an M that gives its P up race without a common lock. The table of queues in
 // sched/wake.h says why no goroutine is left beside an idle P. This class keeps what both sides of that table look at.
@@ -8,8 +8,9 @@
 //    M. Only `put` and `take` change the list, so a P that is in it stays idle while a thread holds the lock.
 // 2. The number of spinning Ms is that of the Ms whose M::spinning is true, and of one more while a thread that has
 //    called try_begin_spin looks for an M. That thread either finds the M (spin_for) or takes the number back.
-// 3. An M that spins has a P, or was promised one. It ends its spinning after it has given its P up, or when it has
-//    found work. In the second case it starts the next M (end_spinning_with_work).
+// 3. An M that spins has a P, or was promised one. It ends its spinning after it has given its P up, when it has found
+//    work, or when it stops for a stopped world. If it has found work, it starts the next M (end_spinning_with_work).
+//    An M leaves its search with M::spinning set only at the end of the run.
 //
 // These operations are seq_cst, because each is a step of the tables in sched/wake.h and sched/timekeeper.h, where one
 // of two threads has to see what the other one wrote:
@@ -86,8 +87,8 @@ class idle_state {
     m.spinning = true;
     spinning_.fetch_add(1, seq_cst);
   }
-  // m, which spins, has found work or has given its P up. The calling thread is m's; or it has taken m's P back before
-  // m's thread has begun, and holds sched.lock.
+  // m, which spins, has found work, has given its P up or stops for a stopped world. The calling thread is m's; or it
+  // has taken m's P back before m's thread has begun, and holds sched.lock.
   void end_spin(M& m) noexcept {
     m.spinning = false;
     spinning_.fetch_sub(1, seq_cst);

@@ -110,7 +110,8 @@ class m_pool {
   [[nodiscard]] P* take_back_promise(M& m) noexcept;
   // On m's thread: m has a P.
   static void has_acquired_p(M& m) noexcept { m.next_p = nullptr; }
-  // m, which was a stand-in, is an M like others from here on. On m's thread, or under the lock before it has begun.
+  // m, which was a stand-in, is an M like others from here on. On m's thread, or under the lock before the
+  // thread has begun or after it has ended.
   static void end_stand_in(M& m) noexcept {
     m.stands_in = false;
     m.suspend_by = m.usual_suspend_mode();

@@ -172,6 +172,7 @@ inline void acquire_p(M& m, P& p) noexcept {
   THRUM_DCHECK(m.p == nullptr && p.m == nullptr);
   m.p = &p;
   p.m = &m;
+  signal_fence();  // was_given_a_p in sys/foreign.cpp, which uses the barrier, relies on this order
   m_pool::has_acquired_p(m);
 }
 

@@ -3,7 +3,7 @@
 // The tables in sched/timekeeper.h (timers), sched/poll.h (descriptors) and sched/wake.h (put-off wake-ups) say why
 // nothing stays unwatched beside an idle P. In each table one thread writes a word of this file and then looks at what
 // the other thread writes before it reads that word. So both accesses are seq_cst, unless the caller holds sched.lock,
-// under which the word is written.
+// under which the word is written, or a comment at the operation says why relaxed is enough.
 #pragma once
 
 #include "base/atomic.h"
