@@ -92,7 +92,8 @@ class storm {
   std::thread sender_;
 };
 
-// Goroutines that compute, and goroutines that are in the runtime all the time, until so many have been preempted.
+// Goroutines that compute, and goroutines that are in the runtime all the time, until 300 have been preempted. On a busy
+// machine it is over after a second, if only one has been preempted and one sample was taken.
 template <class Compute>
 void preempt_beside(int procs, Compute compute) {
   with_slices_of const slices(1ms);
@@ -109,10 +110,9 @@ void preempt_beside(int procs, Compute compute) {
         while (!stop) thrum::yield();
       });
     }
-    auto const limit = std::chrono::steady_clock::now() + 1s;  // on a busy machine there are fewer
-    while (preempted(read_stats()) < 300 && std::chrono::steady_clock::now() < limit) sleep_for(1ms);
-    EXPECT_GT(preempted(read_stats()), 0U);
-    EXPECT_GT(samples, 0U);
+    auto const limit = std::chrono::steady_clock::now() + 1s;
+    auto const none_yet = [] { return preempted(read_stats()) == 0 || samples == 0; };
+    while (none_yet() || (preempted(read_stats()) < 300 && std::chrono::steady_clock::now() < limit)) sleep_for(1ms);
     stop = true;
     all.wait();
   });

@@ -333,7 +333,7 @@ TEST_P(resize, S23_S31_threads_on_their_way_when_the_world_stops_are_not_ordered
     int const threads = read_stats().threads;
     ends = true;
     all.wait();
-    EXPECT_LE(threads, 2 * procs() + 8);
+    EXPECT_LE(threads, 4 * procs() + 24) << "not one or more for each stop";
   });
 }
 

@@ -31,6 +31,7 @@ class bursts : public test::at_every_width {};
 // SC-14: no goroutine ever yields, so each must have a P of its own. Only the chain of wake-ups can have provided these
 // Ps.
 TEST_P(bursts, S13_SC_14_a_burst_of_n_ready_goroutines_ends_up_on_n_ps) {
+  test::without_slices const uninterrupted;  // another could begin on the P of one whose slice is over
   for (std::int64_t round = 0; round < test::scaled(20, 3); ++round) {
     run([&] {
       std::atomic<int> running{0};

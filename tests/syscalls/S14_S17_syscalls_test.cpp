@@ -5,6 +5,7 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
+#include "support/threads_at_work.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -233,7 +234,7 @@ TEST(syscalls, S15_SS_02_parked_goroutines_add_no_thread) {
       all.go([&] { none.acquire(); });
     }
     ASSERT_TRUE(test::wait_until([&] { return test::waiting_for(rt::wait_reason::semaphore) == many; }));
-    EXPECT_LE(num_threads(), 2 * 2 + 1) << "however many they are";
+    EXPECT_TRUE(test::few_threads_work(2 + 4)) << test::threads_at_work() << ", however many they are";
     none.release(many);
     all.wait();
   });

@@ -130,13 +130,15 @@ TEST(reuse, S30_a_recycled_record_carries_nothing_over) {
 }
 
 // An M that has given its P up is not among the idle Ms until it sleeps. A thread that starts an M in between makes a
-// new one, as in Go. So there may be more Ms than Ps, but never two for each P, and the Ms are reused.
+// new one, as in Go, and so does one that starts an M for the P of a thread that the kernel does not run. So there may
+// be more Ms than Ps. But if none were reused, each burst would make at least one.
 TEST_P(reuse, S31_bursts_use_the_same_threads_again) {
   test::delays_only const quiet;
   run([&] {
     std::set<int> tids;
     int first_threads = 0;
-    for (std::int64_t burst = 0; burst < test::scaled(50, 5); ++burst) {
+    int const bursts = static_cast<int>(test::scaled(50, 5));
+    for (int burst = 0; burst < bursts; ++burst) {
       // No lock guards it, because a goroutine that sleeps in the kernel for a lock keeps its thread.
       std::vector<int> on(static_cast<std::size_t>(4 * procs()));
       wait_group all;
@@ -150,7 +152,7 @@ TEST_P(reuse, S31_bursts_use_the_same_threads_again) {
       tids.insert(on.begin(), on.end());
       if (burst == 0) first_threads = num_threads();
     }
-    EXPECT_LE(num_threads(), 2 * procs() + 1);
+    EXPECT_LE(num_threads(), first_threads + 2 * procs() + bursts / 2);
     EXPECT_LT(static_cast<int>(tids.size()), num_threads()) << "M0 runs only main";
     EXPECT_GE(num_threads(), first_threads) << "none has ended: they are kept idle";
   });

@@ -6,6 +6,7 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
+#include "support/threads_at_work.h"
 #include "threads/home_calls.h"
 
 #include <array>
@@ -145,9 +146,9 @@ TEST_P(home, T08_thousands_wait_on_few_threads) {
       });
     }
     EXPECT_TRUE(wait_until([&] { return inside == waiters; }));
+    EXPECT_TRUE(few_threads_work(procs() + 4)) << threads_at_work();
     start.close();
     all.wait();
-    EXPECT_LE(num_threads(), 2 * procs() + 8);
     EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }

