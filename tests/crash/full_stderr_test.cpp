@@ -144,7 +144,7 @@ constexpr auto patience = 50ms;
 
 class short_patience {
  public:
-  short_patience() { rt::set_stderr_patience(std::chrono::nanoseconds(patience).count()); }
+  explicit short_patience(std::chrono::nanoseconds limit = patience) { rt::set_stderr_patience(limit.count()); }
   ~short_patience() { rt::set_stderr_patience(std::chrono::nanoseconds(10s).count()); }
   short_patience(short_patience const&) = delete;
   short_patience& operator=(short_patience const&) = delete;
@@ -200,11 +200,12 @@ TEST(full_stderr, that_is_read_slowly_takes_a_long_text_without_a_gap) {
 
 // The limit of a whole text is six times the patience, and more for a long text.
 TEST(full_stderr, that_is_read_steadily_takes_a_text_that_needs_longer_than_a_short_one_may) {
+  constexpr auto reader_patience = 1s;  // far longer than a busy machine keeps the reader from its turn
   std::string const text(2'000'000, 'x');
   std::size_t got = 0;
   clock::duration took{};
   {
-    short_patience const limit;
+    short_patience const limit(reader_patience);
     piped_stderr const pipe;
     pipe.write_blocks();
     std::atomic<bool> is_written{false};
@@ -213,7 +214,7 @@ TEST(full_stderr, that_is_read_steadily_takes_a_text_that_needs_longer_than_a_sh
       rt::write_to_stderr(text.data(), text.size());
       is_written = true;
     });
-    auto const needs = 8 * patience;  // of at most 24
+    auto const needs = 8 * reader_patience;  // of at most 24
     while (!is_written) {
       auto const share = static_cast<double>((clock::now() - began) / 1us) / static_cast<double>(needs / 1us);
       if (static_cast<double>(got) < share * static_cast<double>(text.size())) got += pipe.read_some();
@@ -224,7 +225,7 @@ TEST(full_stderr, that_is_read_steadily_takes_a_text_that_needs_longer_than_a_sh
     got += pipe.read_all().size();
   }
   EXPECT_EQ(got, text.size());
-  EXPECT_GT(took, 6 * patience) << "the test shows nothing";
+  EXPECT_GT(took, 6 * reader_patience) << "the test shows nothing";
 }
 
 // The reader takes a page whenever the writer has waited for a while. So the writer never waits for long at a time.
