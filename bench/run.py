@@ -8,10 +8,11 @@ slower or faster meanwhile does so for all of them, and the ratios hold. bench/R
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness import chart, http, kv, machine, pq, programs, table, workloads
+from harness import chart, http, kv, machine, page, pq, programs, table, workloads
 from harness.programs import Failed, Missing, Program
 from harness.summary import Group, Row
 
@@ -38,6 +39,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--procs", type=procs_list, default=[1, 2], metavar="1,2", help="how many threads run tasks at once")
     parser.add_argument("--out", type=Path, default=ROOT / "build/bench", metavar="DIR", help="default build/bench")
     parser.add_argument("--json", type=Path, metavar="FILE", help="default results.json in --out")
+    parser.add_argument("--page", action="store_true", help="write the results into docs/performance.md and README.md; for all workloads at P=1 and 2")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release", metavar="DIR", help="default build/release")
     parser.add_argument("--timeout", type=float, default=120, metavar="S", help="for one run of one program (default 120)")
     chosen = parser.parse_args(arguments)
@@ -45,6 +47,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         chosen.workloads = workloads.choose(chosen.workloads)
     except workloads.UnknownWorkload as unknown:
         parser.error(str(unknown))
+    if chosen.page and (chosen.workloads != workloads.ALL or chosen.procs != [1, 2]):
+        parser.error("--page needs all workloads at P=1 and 2, because it replaces all results")
     return chosen
 
 
@@ -120,7 +124,7 @@ def as_json(groups: list[Group], about: dict[str, object], rounds: int, failures
             "values": row.values,
             "median": {runtime: row.median(runtime) for runtime in row.values},
             **{f"thrum_to_{peer}": row.ratio("thrum", peer) for peer in programs.PEERS},
-            "goal": row.goal(),
+            "goal": asdict(row.goal()) if row.goal() else None,
             "goal_met": row.goal_met(),
         }
         for group in groups
@@ -154,6 +158,10 @@ def main(arguments: list[str]) -> int:
     for warning in warnings(about, chosen.procs):
         say(f"note: {warning}")
 
+    if chosen.page:
+        for path, part in pages(about).items():
+            page.check(path, part)  # not after an hour
+
     groups = [Group(workload, procs) for workload in chosen.workloads for procs in chosen.procs]
     failures += run_rounds(groups, found, chosen.rounds, chosen.timeout)
 
@@ -161,6 +169,8 @@ def main(arguments: list[str]) -> int:
     print(machine.one_line(about))
     print(table.render(rows_of(groups), runtimes))
     write_reports(chosen, groups, runtimes, about, failures)
+    if chosen.page:
+        write_pages(rows_of(groups), about, chosen.rounds)
     for failure in failures:
         say(f"FAILED {failure}")
     return 1 if failures else 0
@@ -185,6 +195,20 @@ def write_reports(
         return
     path.write_text(drawing, encoding="utf-8")
     say(f"wrote {path}")
+
+
+def pages(about: dict) -> dict[Path, str]:
+    """The pages that --page writes, and which part of each. The results of the two architectures stand side by side."""
+    return {ROOT / "docs/performance.md": f"results on {about['architecture']}", ROOT / "README.md": "results"}
+
+
+def write_pages(rows: list[Row], about: dict, rounds: int) -> None:
+    date = datetime.now(timezone.utc).date().isoformat()
+    where = f"{about['cores']} cores of {about['cpu']} ({about['architecture']}), {date}"
+    texts = [page.all_results(rows, machine.one_line(about), rounds, date), page.front(rows, where)]
+    for (path, part), text in zip(pages(about).items(), texts):
+        page.write(path, part, text)
+        say(f"wrote the {part} in {path}")
 
 
 if __name__ == "__main__":

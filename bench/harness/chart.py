@@ -88,8 +88,9 @@ def bars_of(row: Row, runtimes: list[str]) -> list[tuple[str, float]]:
 
 
 def goal_of(row: Row) -> float | None:
-    """One about another than Go has no place on this axis."""
-    return row.goal() if row.figure.beside == YARDSTICK else None
+    """One that is not about Go has no place on this axis."""
+    goal = row.goal()
+    return goal.at_most if goal and goal.beside == YARDSTICK else None
 
 
 def group_height(bars: int) -> int:

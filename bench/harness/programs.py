@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ PEERS = [*RUNTIMES[1:], "nginx", "redis", "threads"]
 GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
 TOKIO_SOURCE = GO_SOURCE.parent / "tokio"
 CRATES = Path("/usr/share/cargo/registry")  # where Debian's packages put them; tokio/.cargo says the same
+BUILD_IN_ROOT = Path("/var/tmp/thrum-bench-tokio")  # in the Debian that $TOKIO names
 BUILD_TIMEOUT_S = 300  # the first build compiles Go's standard library, or tokio
 QUESTION_TIMEOUT_S = 10  # --list and --about do no work
 
@@ -141,15 +143,33 @@ def build_go(out: Path) -> Path:
 
 def build_tokio(out: Path) -> Path:
     """In a copy of its source: cargo writes beside it. Debian's crates alone are used, nothing is fetched."""
-    compiler = shutil.which("cargo")
-    if compiler is None:
+    root = Path(os.environ.get("TOKIO") or "/")  # of another Debian, which may have a newer tokio and Rust
+    is_other = root != Path("/")
+    if not is_other and shutil.which("cargo") is None:
         raise Missing("no `cargo` on PATH (Debian: cargo)")
-    versions = sorted(crate.name.removeprefix("tokio-") for crate in CRATES.glob("tokio-[0-9]*"))
-    if not versions:
-        raise Missing(f"no tokio below {CRATES} (Debian: librust-tokio-dev)")
-    copy = out.resolve() / "tokio"
+    version = newest_tokio(root)
+    named = BUILD_IN_ROOT if is_other else out.resolve() / "tokio"  # as cargo sees it
+    copy = inside(root, named) if is_other else named
     shutil.copytree(TOKIO_SOURCE, copy, dirs_exist_ok=True)
-    rust = output_of(["rustc", "--version"], QUESTION_TIMEOUT_S).split()
-    environment = dict(os.environ, BENCH_ABOUT=f"tokio {versions[-1]}, {' '.join(rust[:2])}", CARGO_TARGET_DIR=str(copy / "target"))
-    output_of([compiler, "build", "--release", "--offline", "--quiet"], BUILD_TIMEOUT_S, cwd=copy, env=environment)
+    enter = ["chroot", str(root)] if is_other else []
+    rust = output_of([*enter, "rustc", "--version"], QUESTION_TIMEOUT_S).split()
+    environment = dict(os.environ, BENCH_ABOUT=f"tokio {version}, {' '.join(rust[:2])}", CARGO_TARGET_DIR=str(named / "target"))
+    if is_other:
+        environment["RUSTFLAGS"] = "-C target-feature=+crt-static"  # it runs here, where the C library is older
+    build = [*enter, "env", f"--chdir={named}", "cargo", "build", "--release", "--offline", "--quiet"]
+    output_of(build, BUILD_TIMEOUT_S, env=environment)
     return copy / "target/release/bench_tokio"
+
+
+def newest_tokio(root: Path) -> str:
+    crates = inside(root, CRATES)
+    versions = [crate.name.removeprefix("tokio-") for crate in crates.glob("tokio-[0-9]*")]
+    if versions:
+        return max(versions, key=lambda version: [int(part) for part in re.findall(r"\d+", version)])
+    if root != Path("/"):
+        raise Failed(f"TOKIO={root}: no tokio below {crates} (in that Debian: librust-tokio-dev, cargo)")
+    raise Missing(f"no tokio below {crates} (Debian: librust-tokio-dev)")
+
+
+def inside(root: Path, path: Path) -> Path:
+    return root / path.relative_to("/")

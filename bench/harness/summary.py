@@ -4,7 +4,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from harness.programs import Sample
-from harness.workloads import Figure, Workload
+from harness.workloads import Figure, Goal, Workload
 
 
 @dataclass
@@ -50,14 +50,15 @@ class Row:
             return 1 / ratio
         return ratio
 
-    def goal(self) -> float | None:
+    def goal(self) -> Goal | None:
         return self.figure.goals.get(self.procs)
 
     def goal_met(self) -> bool | None:
-        ratio, goal = self.cost_ratio("thrum", self.figure.beside), self.goal()
-        if ratio is None or goal is None:
+        """None without a goal, and where a figure that it needs is missing."""
+        if (goal := self.goal()) is None:
             return None
-        return ratio <= goal
+        reached = self.cost_ratio("thrum", goal.beside) if goal.beside else self.median("thrum")
+        return None if reached is None else reached <= goal.at_most
 
 
 class Group:

@@ -43,12 +43,18 @@ def number(value: float | None) -> str:
 
 
 def goal(row: Row) -> str:
+    """The bound, then what it is about unless that is the ratio to Go, then whether thrum reaches it."""
     if row.goal() is None:
         return NOTHING
-    mark = {True: " ✓", False: " ✗", None: " ?"}[row.goal_met()]
-    if row.figure.higher_is_better:
-        return f"≥{1 / row.goal():g}{mark}"
-    return f"≤{row.goal():g}{mark}"
+    mark = {True: "✓", False: "✗", None: "?"}[row.goal_met()]
+    return f"{bound(row)} {mark}"
+
+
+def bound(row: Row) -> str:
+    goal = row.goal()
+    at_most = f"≥{1 / goal.at_most:.3g}" if row.figure.higher_is_better else f"≤{goal.at_most:g}"
+    about = row.unit if goal.beside is None else "" if goal.beside == "go" else goal.beside
+    return f"{at_most} {about}".rstrip()
 
 
 def spread(bounds: tuple[float, float] | None) -> str:
