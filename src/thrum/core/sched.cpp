@@ -38,6 +38,7 @@ Sched::Sched(settings const& chosen)
       stacks(chosen.stack_size) {
   os::prepare_barrier();
   std::vector<std::unique_ptr<P>> made;  // so that they are freed if there is no memory for one of them
+  made.reserve(static_cast<std::size_t>(chosen.procs));
   for (int i = 0; i < chosen.procs; ++i) made.push_back(make_proc(i));
   for (std::unique_ptr<P>& p : made) procs.add(*p.release());
   use_procs(chosen.procs);

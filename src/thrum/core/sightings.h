@@ -62,17 +62,17 @@ class seen_without_p {
 
   // It has a P, or is in the runtime.
   void forget() noexcept {
-    cpu_ns = -1;
-    ran = false;
-    asked = 0;
-    stuck_since_ns = 0;
+    cpu_ns_ = -1;
+    ran_ = false;
+    asked_ = 0;
+    stuck_since_ns_ = 0;
   }
 
-  std::int64_t cpu_ns = -1;         // its CPU time at the last look
-  std::int64_t cpu_at_ns = 0;       // the time of that look
-  bool ran = false;                 // it was on a CPU at that look, or waited for one
-  int asked = 0;                    // how many times it was asked to queue for a P
-  std::int64_t stuck_since_ns = 0;  // since when it has slept while residents are runnable; 0: it does not
+  std::int64_t cpu_ns_ = -1;         // its CPU time at the last look
+  std::int64_t cpu_at_ns_ = 0;       // the time of that look
+  bool ran_ = false;                 // it was on a CPU at that look, or waited for one
+  int asked_ = 0;                    // how many times it was asked_ to queue for a P
+  std::int64_t stuck_since_ns_ = 0;  // since when it has slept while residents are runnable; 0: it does not
 };
 
 }  // namespace thrum::rt

@@ -19,6 +19,7 @@ struct Dwfl;
 
 namespace thrum::rt {
 
+// NOLINTBEGIN(readability-identifier-naming): the names are elfutils'
 // --- as in <elfutils/libdw.h> and <elfutils/libdwfl.h> ---
 
 struct Dwarf_Abbrev;
@@ -85,6 +86,8 @@ enum dwarf_attribute : std::uint16_t {
   DW_AT_linkage_name = 0x6e,
   DW_AT_MIPS_linkage_name = 0x2007,
 };
+
+// NOLINTEND(readability-identifier-naming)
 
 // --- the functions ---
 

@@ -18,6 +18,7 @@
 
 namespace thrum::rt {
 
+// NOLINTBEGIN(readability-identifier-naming): the names are those of c-ares
 // --- as in <ares.h> ---
 
 struct ares_channeldata;
@@ -90,6 +91,8 @@ struct ares_addrinfo {
 };
 
 using ares_addrinfo_callback = void (*)(void* data, int status, int timeouts, ares_addrinfo* result);
+
+// NOLINTEND(readability-identifier-naming)
 
 // --- the functions ---
 

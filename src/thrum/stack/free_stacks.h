@@ -21,7 +21,7 @@
 
 namespace thrum::rt {
 
-enum class idle_for : std::uint8_t { a_while, long_ };
+enum class idle_for : std::uint8_t { a_while, a_long_time };
 
 class free_stacks {
  public:

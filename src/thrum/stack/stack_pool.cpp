@@ -244,8 +244,8 @@ void stack_pool::condemn_idle() noexcept {
     // Stacks that are left from the last time are given back first. The present ones are found at the end of the next
     // interval if they are idle until then.
     if (sizes.condemned.first != nullptr) continue;
-    free_stacks::part const untrimmed = sizes.free.cut(idle_for::long_);
-    sizes.condemned.put(untrimmed, sizes.trimmed.cut(idle_for::long_));
+    free_stacks::part const untrimmed = sizes.free.cut(idle_for::a_long_time);
+    sizes.condemned.put(untrimmed, sizes.trimmed.cut(idle_for::a_long_time));
   }
 }
 

@@ -71,32 +71,32 @@ bool without_p_watch::begin_round(std::int64_t now_ns) noexcept {
 void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
   int const tid = hint_of(m.tid);
   std::int64_t const cpu_ns = os::thread_cpu_ns(tid);
-  std::int64_t const before_ns = std::exchange(m.without_p.cpu_ns, cpu_ns);
-  std::int64_t const since_ns = now_ns - std::exchange(m.without_p.cpu_at_ns, now_ns);
+  std::int64_t const before_ns = std::exchange(m.without_p.cpu_ns_, cpu_ns);
+  std::int64_t const since_ns = now_ns - std::exchange(m.without_p.cpu_at_ns_, now_ns);
   look_at_residents(m, tid, cpu_ns == before_ns, now_ns);
   if (!sched_.options.async_preemption) return;
   if (before_ns >= 0 && cpu_ns - before_ns >= computing_for_ns) {
     ask(m, tid, since_ns, cpu_ns - before_ns, now_ns);
   } else {
-    m.without_p.ran = false;
+    m.without_p.ran_ = false;
   }
 }
 
 void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t now_ns) noexcept {
   bool const has_residents = m.ready_at_home.load(relaxed) != 0;
   if (!sleeps || !has_residents) {
-    m.without_p.stuck_since_ns = 0;
-  } else if (m.without_p.stuck_since_ns == 0) {
-    m.without_p.stuck_since_ns = now_ns;
-  } else if (m.without_p.stuck_since_ns != is_reported && now_ns - m.without_p.stuck_since_ns >= stuck_for_ns) {
+    m.without_p.stuck_since_ns_ = 0;
+  } else if (m.without_p.stuck_since_ns_ == 0) {
+    m.without_p.stuck_since_ns_ = now_ns;
+  } else if (m.without_p.stuck_since_ns_ != is_reported && now_ns - m.without_p.stuck_since_ns_ >= stuck_for_ns) {
     report_stuck(m, tid);
   }
-  has_suspects_ = has_suspects_ || (has_residents && m.without_p.stuck_since_ns != is_reported);
+  has_suspects_ = has_suspects_ || (has_residents && m.without_p.stuck_since_ns_ != is_reported);
 }
 
 void without_p_watch::report_stuck(M& m, int tid) noexcept {
   if (reports_left_ != 0 && !reports_.can_begin()) return;  // the next round tries again
-  m.without_p.stuck_since_ns = is_reported;
+  m.without_p.stuck_since_ns_ = is_reported;
   os::thread_watch watch;
   if (reports_left_ == 0 || !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves
   unsigned long long waiter = 0;
@@ -128,16 +128,16 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
 // There are only a few timers, and each one is used for the next thread that needs one. A thread whose timer was taken
 // for another thread before it fired does not count as asked.
 bool without_p_watch::ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept {
-  if (now_ns < timers_again_ns_ || m.without_p.asked >= asked_before_insisting) return false;
+  if (now_ns < timers_again_ns_ || m.without_p.asked_ >= asked_before_insisting) return false;
   m.pause.set_reach(pause_in::vdso);
   request& next = requests_[next_request_++ % requests_.size()];
   bool const is_cancelled = next.of != nullptr && next.of != &m && next.of->pause.answers() == next.answers;
-  if (is_cancelled && next.of->without_p.asked > 0) --next.of->without_p.asked;
+  if (is_cancelled && next.of->without_p.asked_ > 0) --next.of->without_p.asked_;
   next.of = &m;
   next.answers = m.pause.answers();  // before the timer is set, because it may fire at once
   bool const is_set = next.timer.send_at_next_tick(tid);
   if (is_set) {
-    ++m.without_p.asked;
+    ++m.without_p.asked_;
   } else {
     next.of = nullptr;
     bool const is_gone = os::thread_cpu_ns(tid) < 0;
@@ -158,10 +158,10 @@ void without_p_watch::ask(M& m, int tid, std::int64_t since_ns, std::int64_t use
   os::thread_watch watch;
   os::thread_activity const activity = watch.look(tid).activity;
   bool const runs = activity == os::thread_activity::runs;
-  bool const computes = (std::exchange(m.without_p.ran, runs) && runs) ||
+  bool const computes = (std::exchange(m.without_p.ran_, runs) && runs) ||
                         (activity == os::thread_activity::unknown && used_ns >= since_ns / 4 * 3);
   if (!computes) return;
-  bool const insists = runs && m.without_p.asked++ >= asked_before_insisting;
+  bool const insists = runs && m.without_p.asked_++ >= asked_before_insisting;
   m.pause.set_reach(insists ? pause_in::libc : pause_in::vdso);
   static_cast<void>(os::send_pause_signal(tid));
 }
