@@ -121,8 +121,8 @@ class fd {
   explicit operator bool() const noexcept { return is_open(); }
   [[nodiscard]] int native_handle() const noexcept;  // -1 if not open
 
-  // Does not wait, and the goroutine stays on its thread, unless the program has set SO_LINGER. The kernel itself may wait
-  // when a device or an inotify descriptor is closed. Closing twice is an error: bad_file_descriptor.
+  // Does not wait, and the goroutine stays on its thread, unless the program has set SO_LINGER. The kernel itself may
+  // wait when a device or an inotify descriptor is closed. Closing twice is an error: bad_file_descriptor.
   void close() {
     detail::or_throw(detail::call_on{*this, "close"}, [this](std::error_code& e) { close(e); });
   }

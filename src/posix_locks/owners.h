@@ -2,8 +2,8 @@
 //
 // For glibc the owner is a thread. But several goroutines share a thread. A second goroutine on it could lock a
 // recursive mutex that the first one holds, or would be told by an errorcheck mutex that it holds it already. So while
-// a goroutine holds such a mutex, a record in the bucket of its address (address_buckets.h) names the goroutine. glibc also
-// checks at the unlock that the thread is the same. So the goroutine is at home from the lock to the unlock
+// a goroutine holds such a mutex, a record in the bucket of its address (address_buckets.h) names the goroutine. glibc
+// also checks at the unlock that the thread is the same. So the goroutine is at home from the lock to the unlock
 // (sched/home.h).
 //
 // glibc's mutex decides here as well: a record is valid only while the mutex's owner is the thread that the record

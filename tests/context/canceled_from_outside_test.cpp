@@ -1,6 +1,6 @@
-// Contexts with a deadline or with an after_func, cancelled by a goroutine that an earlier run has left behind (T12), or
-// by a foreign thread whose run ends at that moment (S38). The caller returns, and everything below the context learns
-// of the cancellation.
+// Contexts with a deadline or with an after_func, cancelled by a goroutine that an earlier run has left behind (T12),
+// or by a foreign thread whose run ends at that moment (S38). The caller returns, and everything below the context
+// learns of the cancellation.
 #include "core/current.h"
 #include "core/sched.h"
 #include "support/goroutines.h"

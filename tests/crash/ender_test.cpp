@@ -1,5 +1,5 @@
-// A program that crashes is ended by one goroutine (core/ender.h). Its last words, which are the on_panic function or the
-// terminate handler, are not cut off by other goroutines and threads that crash meanwhile, and it does not wait for
+// A program that crashes is ended by one goroutine (core/ender.h). Its last words, which are the on_panic function or
+// the terminate handler, are not cut off by other goroutines and threads that crash meanwhile, and it does not wait for
 // itself.
 #include "core/ender.h"
 
@@ -203,7 +203,8 @@ TEST_F(enders, an_on_panic_function_is_not_cut_off_by_the_return_of_main) {
       ExitedWithCode(2), "the last words are complete\n$");
 }
 
-// Main returns, and the goroutine panics when the end of the run has begun. Ends the process with code 0 if run returns.
+// Main returns, and the goroutine panics when the end of the run has begun. Ends the process with code 0 if run
+// returns.
 void panic_while_the_run_ends() {
   thrum::run(
       [] {

@@ -258,8 +258,8 @@ TEST(full_stderr, that_is_read_very_slowly_does_not_hold_up_a_write_for_ever) {
 
 class full_stderr_of_a_run : public child_test {
  protected:
-  // Called in a child process. Standard error is a terminal that no process reads. It says that it is ready as long as it
-  // has room for one byte.
+  // Called in a child process. Standard error is a terminal that no process reads. It says that it is ready as long as
+  // it has room for one byte.
   static void fill_terminal(void (*then_lose_it)() = [] {}) {
     rt::set_stderr_patience(std::chrono::nanoseconds(patience).count());
     int const reader = ::posix_openpt(O_RDWR | O_NOCTTY);

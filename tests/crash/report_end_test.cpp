@@ -1,5 +1,5 @@
-// A report on a crash comes to its end, whatever is damaged and whatever waits: then the program ends by the signal that
-// was the first. Handlers of the program's own are left alone.
+// A report on a crash comes to its end, whatever is damaged and whatever waits: then the program ends by the signal
+// that was the first. Handlers of the program's own are left alone.
 #include "crash/crasher.h"
 #include "debug/dump.h"
 #include "support/child_test.h"

@@ -1,5 +1,5 @@
-// What the tests of deadlocks share: the report, a goroutine that waits for ever, and child processes in which no thread
-// of the test silences the report.
+// What the tests of deadlocks share: the report, a goroutine that waits for ever, and child processes in which no
+// thread of the test silences the report.
 #pragma once
 
 #include "support/child_test.h"

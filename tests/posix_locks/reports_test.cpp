@@ -1,5 +1,6 @@
 // A report on the end of the program joins the thread that has read the names for it. It does not do so in the way of
-// thrum::posix_locks, which parks the goroutine: goroutines may be stopped for good already, and others must not run on.
+// thrum::posix_locks, which parks the goroutine: goroutines may be stopped for good already, and others must not run
+// on.
 #include "core/current.h"
 #include "debug/symbols.h"
 #include "support/wait_until.h"

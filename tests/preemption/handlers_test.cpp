@@ -92,8 +92,8 @@ class storm {
   std::thread sender_;
 };
 
-// Goroutines that compute, and goroutines that are in the runtime all the time, until 300 have been preempted. On a busy
-// machine it is over after a second, if only one has been preempted and one sample was taken.
+// Goroutines that compute, and goroutines that are in the runtime all the time, until 300 have been preempted. On a
+// busy machine it is over after a second, if only one has been preempted and one sample was taken.
 template <class Compute>
 void preempt_beside(int procs, Compute compute) {
   with_slices_of const slices(1ms);

@@ -74,8 +74,8 @@ TEST(descriptors_at_the_end, NE13_a_goroutine_that_is_stopped_while_it_closes_on
   EXPECT_TRUE(is_free(number));
 }
 
-// The reader is woken by close, and never runs, because main and a loop have the Ps until the run ends. The handle names
-// the record for longer than the run lives.
+// The reader is woken by close, and never runs, because main and a loop have the Ps until the run ends. The handle
+// names the record for longer than the run lives.
 TEST(descriptors_at_the_end, NE13_the_number_of_a_closed_one_is_free_although_its_user_never_came_back) {
   THRUM_SKIP_IF_LOOPS_ARE_NOT_STOPPED_FOR_GOOD();
   test::without_slices const uninterrupted;

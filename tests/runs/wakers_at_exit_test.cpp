@@ -1,5 +1,6 @@
-// exit() on a goroutine stops the scheduler for good, and its run does not end. A foreign thread that releases an object
-// for which a goroutine waits sleeps until the program ends. It must not look again and again whether the run has ended.
+// exit() on a goroutine stops the scheduler for good, and its run does not end. A foreign thread that releases an
+// object for which a goroutine waits sleeps until the program ends. It must not look again and again whether the run
+// has ended.
 #include "os/thread.h"
 #include "support/child_test.h"
 #include "support/goroutines.h"

@@ -1,5 +1,6 @@
 // S16: how often sysmon looks, and which put-off wake-ups and timers it makes up for (wake.h, timekeeper.h). What it
-// does with system calls and slices is tested in syscalls/S14_S17_syscalls_test.cpp and preemption/S18_S19_preemption_test.cpp.
+// does with system calls and slices is tested in syscalls/S14_S17_syscalls_test.cpp and
+// preemption/S18_S19_preemption_test.cpp.
 #include "support/busy_machine.h"
 #include "support/channels.h"
 #include "support/gate.h"
@@ -225,8 +226,8 @@ TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
 }
 
 // That a goroutine was preempted says nothing about the next one, so sysmon looks at the end of the next slice. It
-// takes 50 looks for each slice to slow down. While the kernel keeps a goroutine that computes from running, sysmon looks
-// every 200 us, which does not count. The test may be repeated.
+// takes 50 looks for each slice to slow down. While the kernel keeps a goroutine that computes from running, sysmon
+// looks every 200 us, which does not count. The test may be repeated.
 TEST(sysmon, S16_loops_that_take_turns_do_not_make_it_look_often) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   test::with_slices_of const slices(10ms);

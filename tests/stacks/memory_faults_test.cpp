@@ -373,7 +373,8 @@ TEST_F(no_memory_for_good, T10_no_goroutine_can_ever_free_a_stack) {
                "deadlock!\n(.*\n)*goroutine [0-9]+ \\[waiting: stack memory\\]");
 }
 
-// The report is made inside the runtime, so it must not allocate, not even when no thread can be made to read the names.
+// The report is made inside the runtime, so it must not allocate, not even when no thread can be made to read the
+// names.
 TEST_F(no_memory_for_good, T01_a_report_without_a_thread_that_reads_names_allocates_nothing) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   EXPECT_FATAL(thrum::run(

@@ -1,5 +1,5 @@
-// Whether a thread of this process sleeps in the kernel. A test waits for that instead of for a time in which the thread
-// has surely come so far:
+// Whether a thread of this process sleeps in the kernel. A test waits for that instead of for a time in which the
+// thread has surely come so far:
 //
 //   ASSERT_TRUE(spin_until([&] { return tid != 0 && sleeps_in_the_kernel(tid); }));
 #pragma once

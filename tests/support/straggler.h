@@ -19,7 +19,8 @@ namespace thrum::test {
 
 enum class left_in : bool { a_loop, a_system_call };
 
-// A goroutine that its run has left behind in user code. It carries out orders during later runs. It never ends, and keeps what it uses.
+// A goroutine that its run has left behind in user code. It carries out orders during later runs. It never ends, and
+// keeps what it uses.
 class straggler {
  public:
   explicit straggler(left_in place) : place_(place) {

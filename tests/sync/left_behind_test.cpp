@@ -156,8 +156,8 @@ TEST_P(left_behind, T12_a_wait_for_a_change_unlocks_the_mutex_and_does_not_retur
   });
 }
 
-// The thread has read its M, and the end of the run dismisses it before it enters the runtime. A goroutine that computes
-// keeps the run from ending meanwhile.
+// The thread has read its M, and the end of the run dismisses it before it enters the runtime. A goroutine that
+// computes keeps the run from ending meanwhile.
 TEST(foreign_threads, S38_a_waker_that_is_dismissed_on_its_way_in_goes_on) {
   struct shared {
     std::atomic<rt::M*> seat{nullptr};

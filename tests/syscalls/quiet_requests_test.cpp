@@ -82,7 +82,8 @@ TEST(quiet_requests, T04_a_timer_reaches_a_thread_that_computes_and_none_that_sl
   EXPECT_EQ(rt::os::remove_pause_signal(rt::os::still_sent::no), 0);
 }
 
-// Stands before thrum's handler for the requests, and counts the signals that come to one thread, by how they were sent.
+// Stands before thrum's handler for the requests, and counts the signals that come to one thread, by how they were
+// sent.
 class counted_requests {
  public:
   counted_requests() {

@@ -42,8 +42,8 @@ TEST_F(untold, S18_a_loop_does_not_stop_other_goroutines) {
   run_at(1, sleep_beside_a_loop);
 }
 
-// It computes for a while, and sleeps for longer. A signal would end the sleep. If sysmon gets no CPU for ten slices, it
-// takes any CPU time that the thread has used for computing, and asks.
+// It computes for a while, and sleeps for longer. A signal would end the sleep. If sysmon gets no CPU for ten slices,
+// it takes any CPU time that the thread has used for computing, and asks.
 TEST_F(untold, T04_a_sleep_is_not_disturbed) {
   run_at(1, [] {
     std::atomic<bool> stop{false};

@@ -32,8 +32,8 @@ using rt::os::call;
 using rt::os::clear_faults;
 using rt::os::inject_fault;
 
-// Wants `wanted` Ps at once, besides its own. If slices ended, fewer Ps would do, one goroutine after the other, and the
-// spare thread that sysmon orders before the end of a slice would meet the injected fault.
+// Wants `wanted` Ps at once, besides its own. If slices ended, fewer Ps would do, one goroutine after the other, and
+// the spare thread that sysmon orders before the end of a slice would meet the injected fault.
 void want_threads(int wanted, options chosen) {
   without_slices const uninterrupted;
   thrum::run(

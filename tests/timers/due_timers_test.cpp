@@ -29,8 +29,8 @@ void put_to_sleep(P& p, fake_gs& gs, std::size_t count) {
 
 class due_sleepers : public testing::TestWithParam<std::uint32_t> {};
 
-// A P looks at its timers after every 61 runs, at every turn of the global queue, and when sysmon asks for it. At the turn
-// of the global queue no goroutine leaves the run queue, so the next look may come before there is more room.
+// A P looks at its timers after every 61 runs, at every turn of the global queue, and when sysmon asks for it. At the
+// turn of the global queue no goroutine leaves the run queue, so the next look may come before there is more room.
 TEST_P(due_sleepers, S27_more_than_fit_wait_in_the_heap_and_do_not_overflow_the_run_queue) {
   std::uint32_t const capacity = GetParam();
   std::size_t const sleepers = std::size_t{20} * capacity;

@@ -23,7 +23,8 @@ namespace {
 
 constinit atomic<bool> crash_on_fatal{false};
 
-// The number of the thread if it ends the program. Not a bool, because a child of vfork uses the variable of its parent.
+// The number of the thread if it ends the program. Not a bool, because a child of vfork uses the variable of its
+// parent.
 thread_local int dying_as __attribute__((tls_model("initial-exec"))) = 0;
 
 int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }

@@ -22,8 +22,8 @@ namespace thrum::rt {
 // 512 KiB). After that the rest of the text is lost, and later writes do not wait at all, until standard error takes a
 // whole piece of a text at once. The next text that it takes begins with a line that says so.
 void write_to_stderr(char const* text, std::size_t length) noexcept;
-// Writes what standard error takes without waiting. Returns how many bytes the caller is done with, which is all of them
-// if the kernel reports an error.
+// Writes what standard error takes without waiting. Returns how many bytes the caller is done with, which is all of
+// them if the kernel reports an error.
 [[nodiscard]] std::size_t write_to_stderr_at_once(char const* text, std::size_t length) noexcept;
 // Whether standard error says that it takes nothing. A pipe that is full does, if its reader does not read. A terminal
 // may say that it is ready and take only a few bytes.
@@ -32,13 +32,15 @@ void write_to_stderr(char const* text, std::size_t length) noexcept;
 // there. Writes of other libraries raise SIGPIPE.
 [[nodiscard]] bool stderr_has_no_reader() noexcept;
 [[nodiscard]] bool stderr_is_terminal() noexcept;
-// Whether the end of a text was lost, because standard error took too long, and it has not taken a whole piece since then.
+// Whether the end of a text was lost, because standard error took too long, and it has not taken a whole piece since
+// then.
 [[nodiscard]] bool stderr_is_given_up() noexcept;
 // For tests, in place of the 10 s. The 60 s are six times as long.
 void set_stderr_patience(std::int64_t ns) noexcept;
 
-// Counts the steps of reports, so that a thread which waits for the end of a report can tell a slow report from one that
-// is stuck (core/ender.h). write_to_stderr notes one step for each piece that it has written, and one when it gives up.
+// Counts the steps of reports, so that a thread which waits for the end of a report can tell a slow report from one
+// that is stuck (core/ender.h). write_to_stderr notes one step for each piece that it has written, and one when it
+// gives up.
 void note_step_of_report() noexcept;
 [[nodiscard]] std::uint32_t count_steps_of_reports() noexcept;
 

@@ -13,10 +13,10 @@
 // because the thread that crashed may hold the locks of malloc and of the loader. If that takes too long, the signal
 // handler prints what the loader knows, without an allocation.
 //
-// Every report comes to an end. The walk of a damaged stack is a guarded call (os/guarded_call.h). A timer ends a report
-// that waits, for the loader's lock or for the reader of standard error. A fault in the report ends it as well. In each
-// case the program ends as it would have after the report. Goroutines and threads that crash meanwhile wait for the end of
-// the program (core/ender.h).
+// Every report comes to an end. The walk of a damaged stack is a guarded call (os/guarded_call.h). A timer ends a
+// report that waits, for the loader's lock or for the reader of standard error. A fault in the report ends it as well.
+// In each case the program ends as it would have after the report. Goroutines and threads that crash meanwhile wait for
+// the end of the program (core/ender.h).
 //
 // A report on std::terminate leaves all signal handlers of the program in force, because the terminate handler may need
 // them (os/report_deadline.h).

@@ -92,8 +92,8 @@ void print_places(symbols& known, void* its_places) noexcept {
 }
 
 bool print_places_in_time(places& all) noexcept {
-  // Longer than the 10 s for which a write waits for standard error (base/check.h), and shorter than the time limit of a
-  // report on std::terminate (boot/crash.cpp).
+  // Longer than the 10 s for which a write waits for standard error (base/check.h), and shorter than the time limit of
+  // a report on std::terminate (boot/crash.cpp).
   constexpr std::int64_t without_step_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{12'000'000'000};
   switch (with_symbols_in_time(without_step_ns, print_places, &all)) {
     case report_end::is_reached: return true;

@@ -24,7 +24,7 @@ class m_pool {
 
   // A new M, without a thread. nullptr: there is no memory.
   [[nodiscard]] M* make(Sched& s) noexcept;
-  // The number of the next M. It is taken by an M that is not made here: a foreign one, or an M0 that there is not.
+  // The number of the next M. For an M that is not made here (a foreign one), and for M0 in a run that has no M0.
   [[nodiscard]] int take_number() noexcept { return made_++; }
   void add(M& m) noexcept;  // an M that was not made here
   // The M that was made last. The others follow by M::all_link, and these links do not change.
@@ -57,13 +57,13 @@ class m_pool {
   // An M that is starting without a P, and that is to start with one from now on. nullptr: there is none.
   [[nodiscard]] M* take_starting_without_p() noexcept;
   void has_started(M& m) noexcept { change(m, m_status::awake); }
-  // m is awake or idle. Its thread is to end, and it will leave the record to others.
+  // m is awake or idle. Its thread is to end. Its record is kept for another thread (keep).
   void let_go(M& m) noexcept;
   // note_end: m's thread is about to end. take_ended: the next such M, whose thread has to be joined.
   void note_end(M& m) noexcept;
   [[nodiscard]] M* take_ended() noexcept;
   [[nodiscard]] bool any_ended() const noexcept { return ended_ != nullptr; }
-  // m's thread has ended or could not be made. The record is kept for another thread, which begins as an M like others.
+  // m's thread has ended or could not be made. The record is kept for another thread, which finds it as new.
   void keep(M& m) noexcept;
 
   // --- Ms that rest ---
@@ -129,7 +129,7 @@ class m_pool {
   void dismiss(M& m) noexcept;
 
   // The calling thread stops in the middle of user code for good. May be called by any thread. If all other threads
-  // have stopped, this is the last access to the run's memory. True: count_stopped came before.
+  // have stopped, this is the last access to the run's memory. True: count_stopped was called before.
   [[nodiscard]] bool stop_for_good() noexcept { return paused_.fetch_add(1, seq_cst) >= stopped_are_counted; }
   // How many threads sleep in the middle of user code. From now on a thread that stops counts itself. Any thread.
   [[nodiscard]] std::int32_t count_stopped() noexcept { return paused_.fetch_add(stopped_are_counted, acq_rel); }

@@ -1,5 +1,5 @@
-// The pools behind the Ps' caches: dead Gs, free sudogs and goroutine ids (S06, S26, S30). It also knows every G that was
-// made. sched/records.h has the caches.
+// The pools behind the Ps' caches: dead Gs, free sudogs and goroutine ids (S06, S26, S30). It also knows every G that
+// was made. sched/records.h has the caches.
 //
 // The pool has a lock of its own, of rank free_lists. Every operation takes it, except where a comment says otherwise.
 // No operation calls other code while it holds the lock, except for the functions that visit Gs; these must not take a
@@ -36,8 +36,8 @@ class record_pool {
 
   // --- sudogs ---
 
-  // Fills `cache` up to `count` with free sudogs, and takes one out of it. If none is free, makes one. Returns nullptr if
-  // there is no memory.
+  // Fills `cache` up to `count` with free sudogs, and takes one out of it. If none is free, makes one. Returns nullptr
+  // if there is no memory.
   [[nodiscard]] sudog* take_sudog(sudog_list& cache, std::uint32_t count) noexcept;
   // Takes sudogs out of `cache` until `count` are left.
   void put_sudogs(sudog_list& cache, std::uint32_t count) noexcept;
@@ -83,8 +83,8 @@ class record_pool {
     return true;
   }
 
-  // At the end of a run: the memory of the Gs stays mapped for good, because something outside refers to one of them. No
-  // lock.
+  // At the end of a run: the memory of the Gs stays mapped for good, because something outside refers to one of them.
+  // No lock.
   void abandon_gs() noexcept { gs_.abandon(); }
 
   // --- numbers, for statistics and tests. They are hints, and take no lock ---

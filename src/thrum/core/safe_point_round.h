@@ -1,8 +1,8 @@
 // A function that has to run once on every P, at its next safe point (sched/safe_point.h).
 //
 // The thread that begins a round has the right to stop the world (core/world_stop.h), so there is one round at a time.
-// It begins the round, then sets attend::safe_point for every P, and sleeps until the round is over. The owner of a P, or
-// the beginner if the P is idle, clears that bit and runs the function. So each P runs it exactly once.
+// It begins the round, then sets attend::safe_point for every P, and sleeps until the round is over. The owner of a P,
+// or the beginner if the P is idle, clears that bit and runs the function. So each P runs it exactly once.
 #pragma once
 
 #include "base/atomic.h"

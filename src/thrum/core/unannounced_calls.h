@@ -1,5 +1,5 @@
-// Calls that were not announced, in which a goroutine slept so long that sysmon took its P (sys/unannounced.h): how often
-// that happened, where, and how many threads have come to run user code without a P because of it.
+// Calls that were not announced, in which a goroutine slept so long that sysmon took its P (sys/unannounced.h): how
+// often that happened, where, and how many threads have come to run user code without a P because of it.
 #pragma once
 
 #include "base/atomic.h"

@@ -66,8 +66,8 @@ void with_symbols(symbol_report report, void* argument) noexcept;
 
 // The same as with_symbols for a report after which the program ends. May be called inside the runtime.
 //
-// The thread waits for the loader's lock if another thread holds it, perhaps for ever: the constructor of a library that
-// dlopen loads may not return. So this function returns is_left when no report has made a step (base/check.h) for
+// The thread waits for the loader's lock if another thread holds it, perhaps for ever: the constructor of a library
+// that dlopen loads may not return. So this function returns is_left when no report has made a step (base/check.h) for
 // `without_step_ns`. The thread goes on then, so `argument` has to live as long as the program. Deadlock detection does
 // not count that thread, because it wakes no goroutine. It returns has_no_reader, without having called `report`, if no
 // thread can be made.

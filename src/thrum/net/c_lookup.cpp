@@ -289,8 +289,8 @@ class thread_limit {
   }
 
  private:
-  // A child of fork has neither the threads nor the waiters. If there is no memory for the entry, they keep their places
-  // in the child.
+  // A child of fork has neither the threads nor the waiters. If there is no memory for the entry, they keep their
+  // places in the child.
   static void watch_forks() noexcept;
 
   atomic<std::uint32_t> in_use_{0};

@@ -156,8 +156,8 @@ char* const* whole_environment() noexcept { return environ; }
 bool call_in_children_of_fork(void (*f)() noexcept) noexcept { return ::pthread_atfork(nullptr, nullptr, f) == 0; }
 
 // AT_RANDOM is the address of some bytes that the kernel has put at the very top of the process's first stack. The
-// kernel leaves at least 128 MiB below the top free of mappings, so other stacks are further away. The thread whose tid is
-// the process id may have another stack, in a child of fork.
+// kernel leaves at least 128 MiB below the top free of mappings, so other stacks are further away. The thread whose tid
+// is the process id may have another stack, in a child of fork.
 stack_beyond_fork stack_beyond_fork::of_this_thread() noexcept {
   constexpr std::uintptr_t reach = 128UL * 1024 * 1024;
   auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

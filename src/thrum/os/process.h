@@ -69,8 +69,8 @@ enum class child_look : bool { collect, leave };
 [[nodiscard]] bool call_in_children_of_fork(void (*f)() noexcept) noexcept;
 
 // The stack of a thread, seen from a child of fork. The child has only the thread that called fork. There the C library
-// takes the stacks of the threads that it has created, except for this one, for free ones and gives them to new threads.
-// The stack that the kernel has made for the process stays.
+// takes the stacks of the threads that it has created, except for this one, for free ones and gives them to new
+// threads. The stack that the kernel has made for the process stays.
 struct stack_beyond_fork {
   [[nodiscard]] static stack_beyond_fork of_this_thread() noexcept;
   // Called in the child.

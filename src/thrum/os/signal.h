@@ -53,8 +53,8 @@ using fault_handler = bool (*)(int signal, siginfo_t* information, void* ucontex
 // - For the default action, SIG_DFL is restored and the fault repeats, so that the core file and the exit status are
 //   those of a program without thrum.
 //
-// If the program sets an action of its own later, that action replaces thrum's. A fault in a guarded call ends that call
-// and does not reach the handler (os/guarded_call.h).
+// If the program sets an action of its own later, that action replaces thrum's. A fault in a guarded call ends that
+// call and does not reach the handler (os/guarded_call.h).
 //
 // Returns 0 or the errno; EALREADY means that a handler is installed. After an error nothing is changed.
 int install_fault_handler(fault_handler handler) noexcept;
@@ -72,8 +72,8 @@ int remove_fault_handler() noexcept;
 // thread blocks the signal. May be called in a signal handler.
 [[noreturn]] void end_by_signal(int signal) noexcept;
 
-// For the deadline of a report (os/report_deadline.h), also in a signal handler. A signal whose action is thrum's handler
-// of faults, or 0 if the program has replaced all of these actions.
+// For the deadline of a report (os/report_deadline.h), also in a signal handler. A signal whose action is thrum's
+// handler of faults, or 0 if the program has replaced all of these actions.
 [[nodiscard]] int signal_of_fault_handler() noexcept;
 // Makes the handler of faults the action of this signal, whatever action is in force.
 void put_fault_handler_in_force(int signal) noexcept;

@@ -28,7 +28,7 @@ search_result take_turn_of_global(Sched& s, P& p) noexcept {
     s.lock.acquire();
     global_turn const turn = take_global_one_locked(s, p);
     s.lock.release();
-    if (!turn || turn.wants_p != nullptr) return {nullptr, false, turn.wants_p};
+    if (!turn || turn.wants_p != nullptr) return {.wants_p = turn.wants_p};
     if (G* const g = take_over(p, turn.plain)) return {g};
   }
   return {};
@@ -37,7 +37,7 @@ search_result take_turn_of_global(Sched& s, P& p) noexcept {
 search_result take_global_batch(Sched& s, P& p) noexcept {
   while (s.global_size.load(relaxed) != 0) {
     global_turn const turn = take_from_global(p);
-    if (!turn || turn.wants_p != nullptr) return {nullptr, false, turn.wants_p};
+    if (!turn || turn.wants_p != nullptr) return {.wants_p = turn.wants_p};
     if (G* const g = take_over(p, turn.plain)) return {g};
     if (search_result const local = take_local(p)) return {local.g};
   }
@@ -81,8 +81,8 @@ search_result take_brought(M& m) noexcept {
   return {};
 }
 
-// The number of Ms that search is limited to half of the busy Ps, because more Ms would only compete for the same few
-// queues. With a single P there is no P to steal from, and its M has looked at everything else.
+// The number of Ms that search is limited to half of the busy Ps, rounded up, because more Ms would only compete for
+// the same few queues. With a single P there is no P to steal from, and its M has looked at everything else.
 bool may_spin(Sched const& s) noexcept {
   return s.procs.size() > 1 && 2 * s.idle.spinning() < s.procs.size() - s.idle.count();
 }
@@ -101,8 +101,9 @@ void begin_spinning(Sched& s, M& m) noexcept {
 }
 
 // Going to sleep and being woken costs some microseconds on both sides, so it pays to search a little longer where work
-// keeps turning up. Every search that finds something doubles an M's patience, and every search that does not halves
-// it. So in an idle program an M soon searches once and sleeps.
+// keeps turning up. A first look that finds something raises an M's patience to at least patience_first. Work found in
+// the further looks doubles it, and a search that finds nothing halves it. So in an idle program an M soon looks once
+// and sleeps.
 constexpr std::uint32_t patience_first = 8;
 constexpr std::uint32_t patience_max = 256;  // some ten microseconds with two Ps
 
@@ -135,11 +136,11 @@ void end_spinning_with_work(Sched& s, M& m) noexcept {
   start_m_if_p_is_idle(s);
 }
 
-enum class last_look : std::uint8_t { look_again, sleep, over };
+enum class last_look : std::uint8_t { look_again, rest, over };
 
-// The check under the lock: whether the run is over, the global queue has got an entry, or a thread asks for a
-// safe point of this P. That thread looks for idle Ps under the same lock, so either it finds this P idle, or its
-// request is seen here. If none of these holds, the P is given up.
+// The check under the lock: whether the run is over, the global queue has got an entry, a resident of m is runnable, or
+// a thread asks for a safe point of this P. That thread looks for idle Ps under the same lock, so either it finds this
+// P idle, or its request is seen here. If none of these holds, the P is given up.
 last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (s.end.has_begun()) return last_look::over;
@@ -148,7 +149,7 @@ last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
   P& p = *m.p;
   m.p = nullptr;
   s.idle.put(p);
-  return last_look::sleep;
+  return last_look::rest;
 }
 
 // Steps 2 and 3 of the right column of the table of queues (wake.h): m has given its P up, so it checks every queue
@@ -212,7 +213,7 @@ search_result find_runnable(M& m) noexcept {
     switch (give_up_p_unless_wanted(s, m)) {
       case last_look::over: return {};
       case last_look::look_again: continue;
-      case last_look::sleep: break;
+      case last_look::rest: break;
     }
     os::chaos_point("find_runnable.gave_up");
     if (takes_p_if_work_is_left(s, m)) continue;

@@ -28,7 +28,7 @@ void stay_home(M& m) noexcept {
   } else if (g.detour.is_locked || m.id == 0 || g.blocking_depth != 0) {
     if (g.home_depth == for_good) return;
     lock_where_it_is(m);
-    ++g.home_depth;  // counted here too, so that one unlock_os_thread too many cannot undo it
+    ++g.home_depth;  // counted here too, so that an unmatched unlock_os_thread of the program cannot undo it
   } else {
     g.is_at_home = true;
     g.home_depth = 1;

@@ -16,7 +16,7 @@
 namespace thrum::rt {
 namespace {
 
-// Sleeps until the goroutine was readied and another M has given its P to this thread. False: the run is over.
+// Sleeps until the goroutine was readied and another thread has given m a P. False: the run is over.
 bool sleep_in_place(M& m) noexcept {
   Sched& s = m.sched;
   bool is_over = false;

@@ -58,7 +58,7 @@ void hand_off(Sched& s, P& p) noexcept {
     static_cast<void>(ensure_all_is_watched(s));
     return;
   }
-  // No P is idle and no M searches, so work may turn up that only this P could take.
+  // No P is idle and no M searches. So an M on this P must search for work that is published from here on.
   if (may_start && s.idle.count() == 0 && s.procs.size() > 1 && s.idle.try_begin_spin()) {
     start_m_locked(s, p, start_as::spinning);
     return;
@@ -107,7 +107,7 @@ bool rest_until_p_locked(M& m) noexcept {
   s.lock.release();
   if (m.next_p == nullptr) return false;
   acquire_p(m, *m.next_p);
-  m.watch_check_pending = true;  // m was the timekeeper when it fell asleep
+  m.watch_check_pending = true;  // m was the timekeeper, so it makes sure that another M watches the timers
   return true;
 }
 

@@ -54,8 +54,8 @@ void timer_was_left(M& m, added_as place) noexcept {
 
 namespace {
 
-// The timekeeper's sleep has ended by itself. True: m has a P, and the goroutines that it found in the poller are
-// queued.
+// The timekeeper's sleep has ended by itself. Queues the goroutines that m found in the poller. True: m has a P. Called
+// with sched.lock held; releases it.
 bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
   Sched& s = m.sched;
   leave_global_queue(s, m);  // with or without a P, m looks at its residents
@@ -78,7 +78,7 @@ bool end_watch(M& m, bool time_has_come, g_list& polled) noexcept {
 watch_ends keep_time(M& m, timekeeper_task task) noexcept {
   Sched& s = m.sched;
   g_list polled;
-  poll_sleep end{false, true};
+  poll_sleep end{.woken = false, .time_has_come = true};
   if (task.polls) {
     end = sleep_in_poll(m, task.until_ns, polled);
   } else {

@@ -45,9 +45,9 @@ void run_record(M& m, timer_record& r, std::int64_t now_ns) noexcept {
   drop_reference(r);
 }
 
-// How many due timers are run at once. A quarter of the run queue stays free for what the next goroutines make runnable:
-// if the queue overflows, half of it goes to the global queue, and these sleepers wait behind everything there. At least
-// one timer is run, however full the queue is, because put_tail makes room.
+// How many due timers are run at once. A quarter of the run queue stays free for what the next goroutines make
+// runnable: if the queue overflows, half of it goes to the global queue, and these sleepers wait behind everything
+// there. At least one timer is run, however full the queue is, because put_tail makes room.
 std::uint32_t how_many_fit(run_queue const& queue) noexcept {
   std::uint32_t const fill_to = queue.capacity() - queue.capacity() / 4;
   std::uint32_t const filled = std::min(queue.size(), fill_to);

@@ -50,12 +50,13 @@ namespace {
 // nullptr: an M whose thread is being made may get it.
 //
 // Making a thread needs locks of the C library. A goroutine that was paused while it held such a lock must go on, and
-// if all Ps went to Ms without a thread it never would. So its turn, or that of others before it, comes first. The
-// place where a goroutine was paused does not tell whether it holds such a lock: the loader calls functions of the
-// program with its locks held, and a thread that holds a lock which thread creation needs may wait for one of the
-// loader's.
+// if all Ps went to Ms without a thread it never would. Therefore the M that has waited longest gets the P while any
+// goroutine is paused. The place where a goroutine was paused does not tell whether it holds such a lock: the loader
+// calls functions of the program with its locks held, and a thread that holds a lock which thread creation needs may
+// wait for one of the loader's.
 M* m_with_first_turn_locked(Sched& s) noexcept {
-  return s.ms.paused() != 0 || !may_have_starting_m_locked(s) ? take_oldest_locked(s) : nullptr;
+  if (s.ms.paused() == 0 && may_have_starting_m_locked(s)) return nullptr;
+  return take_oldest_locked(s);
 }
 
 // Called with sched.lock held; releases it.
@@ -81,7 +82,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
       give_p_before_its_turn(s, p, *has_thread, how);
       return;
     }
-    run_requested_function(p);  // it may take long until its thread exists
+    run_requested_function(p);  // now, because the new M's thread may take long to be made
   }
   M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
   s.ms.promise(m, p);

@@ -192,8 +192,8 @@ void move_record(timer_record& r, p_timers& to, std::uint32_t epoch) noexcept {
   drop_reference(r);
 }
 
-// The heap is put in order entry by entry. Ordering it once at the end takes as long, because an entry seldom rises far.
-// Most of the time goes into the records and their locks.
+// The heap is put in order entry by entry. Ordering it once at the end takes as long, because an entry seldom rises
+// far. Most of the time goes into the records and their locks.
 void move_timers(Sched const& s, p_timers& from, p_timers& to) noexcept {
   constexpr std::uint32_t at_once = 64;
   timer_entry taken[at_once];

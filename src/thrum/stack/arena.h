@@ -10,8 +10,8 @@
 //  - Within its page, the top moves down by one cache line from slot to slot, in 16 steps. Otherwise a cache that is
 //    indexed by the page offset alone would hold the most used part of a thousand stacks in a few sets.
 //
-// The registry (stack/registry.h) creates and numbers the arenas, so that stack::slot, of 32 bits, holds both the number
-// of the arena and the number of the slot.
+// The registry (stack/registry.h) creates and numbers the arenas, so that stack::slot, of 32 bits, holds both the
+// number of the arena and the number of the slot.
 //
 // The functions here take no lock. They run on g0, on a goroutine's stack or on sysmon.
 #pragma once
@@ -65,12 +65,12 @@ struct arena {
   [[nodiscard]] bool is_cold(std::uint32_t slot) const noexcept { return (cold[slot / 64] >> (slot % 64) & 1U) != 0; }
 };
 
-// Reserves an arena of `slots` slots, or of fewer if the system cannot reserve that much address space. The arena has no
-// number. Returns nullptr if the system cannot even reserve one slot. Called by create_arena (stack/registry.h).
+// Reserves an arena of `slots` slots, or of fewer if the system cannot reserve that much address space. The arena has
+// no number. Returns nullptr if the system cannot even reserve one slot. Called by create_arena (stack/registry.h).
 [[nodiscard]] arena* map_arena(slot_geometry geometry, std::uint32_t slots) noexcept;
 
-// Tells the sanitizers and valgrind that the stacks are gone, and unmaps the arena. No stack of it may be in use. Called
-// by destroy_arena (stack/registry.h).
+// Tells the sanitizers and valgrind that the stacks are gone, and unmaps the arena. No stack of it may be in use.
+// Called by destroy_arena (stack/registry.h).
 void unmap_arena(arena* dead) noexcept;
 
 // Writes the descriptor of a slot. This is the first access to the slot's memory.

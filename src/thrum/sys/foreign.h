@@ -31,11 +31,11 @@ namespace thrum::rt {
 void admit_threads(Sched& s) noexcept;
 
 // Enters the run `epoch`. The caller is no goroutine of that run. It is on a foreign thread, or on a goroutine that an
-// earlier run has left behind. Such a goroutine visits the run: its thread takes a seat like a foreign thread, and gives
-// the seat up when it leaves the runtime. It must not park meanwhile.
+// earlier run has left behind. Such a goroutine visits the run: its thread takes a seat like a foreign thread, and
+// gives the seat up when it leaves the runtime. It must not park meanwhile.
 //
-// Returns the M of the seat, with the mark set. Returns nullptr if that run is over. If the run is coming to its end and
-// gives out no seats, waits for its end.
+// Returns the M of the seat, with the mark set. Returns nullptr if that run is over. If the run is coming to its end
+// and gives out no seats, waits for its end.
 [[nodiscard]] M* enter_from_outside(std::uint32_t epoch) noexcept;
 
 // m belongs to the calling thread, which is foreign and is about to call the runtime. The thread has set its mark.
@@ -52,8 +52,8 @@ void go_outside(M& m) noexcept;
 void end_visit() noexcept;
 
 // While it lives, a goroutine that its run has left behind is to the runtime what its thread would be if thrum had not
-// made it: it gets a seat in the run that is alive, or none. So `go` starts a goroutine in that run. In its own run, the
-// goroutine would not come back from `go`, or would start a goroutine that never runs. On other threads, and on
+// made it: it gets a seat in the run that is alive, or none. So `go` starts a goroutine in that run. In its own run,
+// the goroutine would not come back from `go`, or would start a goroutine that never runs. On other threads, and on
 // goroutines of the run that is alive, it does nothing.
 class [[nodiscard]] as_outsider {
  public:
@@ -72,7 +72,8 @@ class [[nodiscard]] as_outsider {
 // memory.
 [[nodiscard]] int dismiss_threads(Sched& s, std::int64_t patience_ns) noexcept;
 // Called after end_all_ms. Waits for threads that are at work inside the runtime, or have just been given a P there,
-// because goroutines that ran after the dismissal may have woken them. The next run must not begin while they change objects in the name of this one (sync/stamp.h).
+// because goroutines that ran after the dismissal may have woken them. The next run must not begin while they change
+// objects in the name of this one (sync/stamp.h).
 void wait_for_threads_inside(Sched& s) noexcept;
 
 // After end_all_ms: how many foreign threads wait inside the runtime. They will never be woken.

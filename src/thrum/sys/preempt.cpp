@@ -39,8 +39,9 @@ struct heir {
   explicit operator bool() const noexcept { return rested.m != nullptr || waited_longest != nullptr; }
 };
 
-// Whether the P goes to other goroutines at the end of this slice although many goroutines are paused.
-bool is_turn_of_others(Sched& s, P& p) noexcept {
+// Counts the end of this slice. True at every fourth one, if other goroutines wait: they then have a turn, although
+// many goroutines are paused.
+bool try_turn_of_others(Sched& s, P& p) noexcept {
   constexpr std::uint32_t slices = 4;
   if (++p.slices_ended % slices != 0 || !others_wait(s, p)) return false;
   s.pauses.give_plain_turn();
@@ -49,10 +50,11 @@ bool is_turn_of_others(Sched& s, P& p) noexcept {
 
 heir choose_heir_locked(Sched& s, P& p) noexcept {
   heir next;
-  if (s.pauses.are_many() && !is_turn_of_others(s, p)) next.waited_longest = take_oldest_locked(s);
+  if (s.pauses.are_many() && !try_turn_of_others(s, p)) next.waited_longest = take_oldest_locked(s);
   if (next) return next;
   if (s.pauses.may_be(1)) next.rested = take_resting_m_locked(s);
-  // for the end of the next slice, or for the next try to end this one
+  // The spare thread is for the goroutine that is paused next: another one at the end of the next slice, or this one
+  // when its slice is tried again.
   next.orders_spare = order_spare_locked(s, next ? 2 : 1);
   if (!next) next.waited_longest = take_oldest_locked(s);
   return next;
@@ -66,9 +68,9 @@ void give_p_to(heir const& next, P& p) noexcept {
   }
 }
 
-// Queues m's goroutine in the global queue, gives m's P away and sleeps until another M gives m a P. Returns at once if
-// no M can take the P. If the world is to stop, the P stops instead of going to another M. The caller has set the mark
-// and has a P.
+// Queues m's goroutine in the global queue, gives m's P away and sleeps until another thread gives m a P. Returns at
+// once if no M can take the P. If the world is to stop, the P stops instead of going to another M. The caller has set
+// the mark and has a P.
 void pause(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
@@ -105,8 +107,8 @@ void pause(M& m) noexcept {
 }
 
 // Whether the thread is in a signal handler of the program, or in a section that blocks signals. A signal handler on
-// any other thread may wait for what this thread holds, also inside the runtime.
-bool keeps_handlers_waiting(M const& m, void const* ucontext) noexcept {
+// another thread may have interrupted the runtime there, and may wait for a lock that this thread holds.
+bool may_block_other_handlers(M const& m, void const* ucontext) noexcept {
   return !m.sched.ms_signals.was_in_force(ucontext) || os::was_on_signal_stack(ucontext);
 }
 
@@ -123,7 +125,8 @@ void note_calls(M& m, pause_in place, void const* ucontext) noexcept {
   if (place == pause_in::libc) m.pause.note_call(os::is_behind_a_system_call(os::program_counter_of(ucontext)));
 }
 
-// If so, the caller is a signal handler of the program: see keeps_handlers_waiting.
+// Whether the caller runs on the signal stack, that is, in a signal handler of the program: see
+// may_block_other_handlers.
 bool is_on_signal_stack(M const& m) noexcept {
   auto const low = reinterpret_cast<std::uintptr_t>(m.signal_stack.low);
   return reinterpret_cast<std::uintptr_t>(stack_pointer()) - low < os::alt_stack_bytes();
@@ -147,7 +150,7 @@ void answer_pause_signal(void const* ucontext) noexcept {
   }
   // A foreign thread outside the runtime gives its P up in a moment, so it is never paused (sys/blocking.cpp).
   if (m->is_foreign) return;
-  if (keeps_handlers_waiting(*m, ucontext)) {
+  if (may_block_other_handlers(*m, ucontext)) {
     // The handler does nothing more here. Even a look at the P may need a lock of the runtime, and the holder of that
     // lock may be in such a signal handler.
     m->attention.fetch_or(m_attend::pause, relaxed);
