@@ -78,9 +78,8 @@ struct func_timer_of final : func_timer_state {
 
 // Calls f() in a new goroutine when d is over, or at once if d is zero or less. Throws std::invalid_argument for an
 // empty callable, and std::logic_error while no runtime is alive.
-template <class Rep, class Period, class F>
-requires std::invocable < std::decay_t<F>
-& > [[gnu::always_inline]] inline func_timer after_func(std::chrono::duration<Rep, Period> const& d, F&& f) {
+template <class Rep, class Period, detail::callback F>
+[[gnu::always_inline]] inline func_timer after_func(std::chrono::duration<Rep, Period> const& d, F&& f) {
   detail::require_callable(f);
   auto* const state = new detail::func_timer_of<std::decay_t<F>>(std::forward<F>(f));
   func_timer made(*state);

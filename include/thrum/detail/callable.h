@@ -18,6 +18,10 @@ namespace thrum::detail {
 // Throws std::invalid_argument for a size that is not allowed.
 std::size_t checked_stack_bytes(std::size_t bytes);
 
+// What is stored as a copy and called without arguments, perhaps more than once.
+template <class F>
+concept callback = std::invocable<std::add_lvalue_reference_t<std::decay_t<F>>>;
+
 // Throws std::invalid_argument for a null function pointer, an empty std::function and similar callables. So the error
 // appears where the goroutine is made, not where it runs.
 template <class F>
