@@ -42,11 +42,11 @@ fd_kind kind_of(int fd) noexcept {
 
 bool is_unknown_to_kernel(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS; }
 
-// True if the descriptor is nonblocking or not open for this direction. poll does not report the latter, because it
-// never becomes ready.
-bool answers_at_once(int fd, int other_direction) noexcept {
+// Whether a plain call would return at once: the descriptor is invalid, nonblocking, or open only for the other
+// direction (`only_for`). poll never reports a descriptor as ready for a direction for which it is not open.
+bool answers_at_once(int fd, int only_for) noexcept {
   int const flags = ::fcntl(fd, F_GETFL);
-  return flags < 0 || (flags & O_NONBLOCK) != 0 || (flags & O_ACCMODE) == other_direction;
+  return flags < 0 || (flags & O_NONBLOCK) != 0 || (flags & O_ACCMODE) == only_for;
 }
 
 ssize_t would_block() noexcept {
@@ -55,26 +55,28 @@ ssize_t would_block() noexcept {
 }
 
 // The turns, by descriptor number. A word is the epoch of the run of the goroutine that has the turn, or 0. If a run
-// ends while a goroutine has the turn, the word does not count in the next run (T12).
+// ends while a goroutine has the turn, the word does not count in the next run (T12), and the thread that the run has
+// left behind does not take a turn of that run away.
 using turns = std::array<rt::atomic<std::uint32_t>, 256>;
 constinit turns readers{};
 constinit turns writers{};
 
 class turn {
  public:
-  turn(turns& all, int fd) noexcept : word_(all[static_cast<unsigned>(fd) % all.size()]) {
+  turn(turns& all, int fd) noexcept
+      : word_(all[static_cast<unsigned>(fd) % all.size()]), run_(rt::current_m()->sched.epoch) {
     constexpr int asks_max = 100;  // the goroutine that has the turn makes two short calls, unless it is paused
-    std::uint32_t const run = rt::current_m()->sched.epoch;
     rt::os::short_wait wait(asks_max);
     for (int i = 0; i < asks_max && !has_; ++i) {
       if (i > 0) wait.pause();
       std::uint32_t seen = word_.load(rt::relaxed);
       // relaxed on failure, because then nothing is done. acquire pairs with the release in the destructor.
-      has_ = seen != run && word_.compare_exchange(seen, run, rt::acquire, rt::relaxed);
+      has_ = seen != run_ && word_.compare_exchange(seen, run_, rt::acquire, rt::relaxed);
     }
   }
   ~turn() {
-    if (has_) word_.store(0, rt::release);  // pairs with the acquire of the next turn
+    std::uint32_t seen = run_;
+    if (has_) static_cast<void>(word_.compare_exchange(seen, 0, rt::release, rt::relaxed));  // pairs with the next turn
   }
   turn(turn const&) = delete;
   turn& operator=(turn const&) = delete;
@@ -82,6 +84,7 @@ class turn {
 
  private:
   rt::atomic<std::uint32_t>& word_;
+  std::uint32_t const run_;
   bool has_ = false;
 };
 

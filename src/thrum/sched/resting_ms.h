@@ -53,9 +53,9 @@ void give_p_to_resting(Sched& s, M& m, P& p) noexcept;
 // A spare thread belongs to an idle M that is no goroutine's home. The signal handler that ends a slice makes no thread
 // (T01): it takes the spare one and orders the next.
 //
-// Under sched.lock: orders a spare thread if there is none, none is on its way and none is ordered, and if `more` more
-// goroutines may be paused and as many more threads be made. True: it was ordered, and the caller has to notify
-// the thread maker.
+// Under sched.lock: orders a spare thread, unless one exists, is being made or is ordered. Requires that `more` further
+// goroutines may be paused, and that as many further threads may be made. True: it was ordered, and the caller has to
+// notify the thread maker.
 [[nodiscard]] bool order_spare_locked(Sched& s, std::int32_t more) noexcept;
 // The same for a thread that sees that a slice will soon be over. It takes the lock and notifies the thread maker
 // itself.

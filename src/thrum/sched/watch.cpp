@@ -68,7 +68,7 @@ timekeeper_task take_the_watch(Sched& s, M& m) noexcept {
       rouse(s);
       return {};
     }
-    // It goes on sleeping as an idle M. No thread relies on its time limit any more.
+    // The earlier timekeeper goes on sleeping as an idle M. No thread relies on its time limit any more.
     s.ms.rest(*s.ms.timekeeper(), os::monotonic_ns());
   }
   timekeeper_task const taken{publish_watch(s, earliest_timer(s)), polls};
@@ -89,10 +89,10 @@ void rouse_timekeeper_without_task(Sched& s) noexcept {
 
 bool rouse_timekeeper_if_needed(Sched& s) noexcept {
   s.lock.assert_held();
-  bool const does_not_do = !s.ms.timekeeper_is_roused() &&
-                           (!s.watch.covers_locked(earliest_timer(s)) || (!s.watch.polls() && s.poll.is_waited_for()));
-  if (does_not_do) rouse(s);
-  return does_not_do;
+  bool const watches_too_little = !s.ms.timekeeper_is_roused() && (!s.watch.covers_locked(earliest_timer(s)) ||
+                                                                   (!s.watch.polls() && s.poll.is_waited_for()));
+  if (watches_too_little) rouse(s);
+  return watches_too_little;
 }
 
 }  // namespace thrum::rt

@@ -94,17 +94,21 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     seen.cpu_ns = -1;
     // A goroutine that calls the runtime again and again is never found outside of it. It is asked to look at the
     // request itself when it leaves the runtime.
-    if (is_wanted && now_ns >= seen.ask_ns && (now_ns >= seen.ends_ns || is_urgent(p))) {
+    std::int64_t const due_ns = std::max(seen.ask_ns, is_urgent(p) ? now_ns : seen.ends_ns);
+    if (is_wanted && now_ns < due_ns) {
+      look_again_at(due_ns);
+    } else if (is_wanted) {
       m->pause.ask_for(tick_to_ask_for(p, seen, now_ns));
       m->attention.fetch_or(m_attend::pause, relaxed);
     }
     return is_urgent(p) ? verdict::hurry : verdict::nothing;
   }
-  bool const is_missed = is_wanted || no_thread_could_help();
-  if (!is_missed && now_ns < seen.ends_ns) return verdict::nothing;
+  bool const is_worth_taking = is_wanted || no_thread_could_help();
+  if (!is_worth_taking && now_ns < seen.ends_ns) return verdict::nothing;
   std::int64_t const looked_at_ns = os::monotonic_ns();
   thread_seen const at{seen.thread.look(hint_of(m->tid)), looked_at_ns, is_wanted};
-  if (at.state.activity == os::thread_activity::sleeps_in_call) return look_at_sleeper(p, *m, seen, at, is_missed);
+  if (at.state.activity == os::thread_activity::sleeps_in_call)
+    return look_at_sleeper(p, *m, seen, at, is_worth_taking);
   if (std::exchange(seen.slept, {}) != os::thread_state()) seen.cpu_ns = -1;
   switch (at.state.activity) {
     case os::thread_activity::runs: return look_at_runner(p, *m, seen, at, now_ns);
@@ -137,11 +141,11 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
 
 // Many sleeps are over within microseconds, for example for a lock of the kernel, so a sleep counts only if it is there
 // at two looks. If the P is not missed (S17), the thread must also not have run in between.
-verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept {
+verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_worth_taking) noexcept {
   bool const slept_there = at.state == std::exchange(seen.slept, at.state);
   if (!os::has_barrier()) return verdict::nothing;
-  bool const has_run = !is_missed && has_computed(m, seen, 1, at.ns);
-  verdict const if_awake = is_missed ? verdict::look_again_soon : verdict::nothing;
+  bool const has_run = !is_worth_taking && has_computed(m, seen, 1, at.ns);
+  verdict const if_awake = is_worth_taking ? verdict::look_again_soon : verdict::nothing;
   return slept_there && !has_run ? take_from(p, m, at, if_awake) : if_awake;
 }
 
@@ -169,7 +173,7 @@ verdict slice_watch::look_at_runner(P& p, M& m, slice& seen, thread_seen const& 
     look_again_at(seen.ask_ns);
     return verdict::nothing;
   }
-  if (!is_urgent(p) && request_is_on_its_way(m, seen, now_ns)) {
+  if (!is_urgent(p) && await_timer(m, seen, now_ns)) {
     look_again_at(now_ns + tick_ns_ / 8);
     return verdict::nothing;
   }
@@ -201,7 +205,7 @@ verdict slice_watch::look_at_clock(P& p, M& m, slice& seen, thread_seen const& a
     std::int64_t const used_ns = cpu_ns - std::exchange(seen.window_ns, cpu_ns);
     std::int64_t const since_ns = at.ns - std::exchange(seen.window_at_ns, at.ns);
     bool const is_long_due = now_ns - seen.ends_ns >= slices_before_any_sign_will_do * sched_.options.slice_ns;
-    bool const is_asked = !is_urgent(p) && request_is_on_its_way(m, seen, now_ns);
+    bool const is_asked = !is_urgent(p) && await_timer(m, seen, now_ns);
     if (is_due && !is_asked && (is_long_due || used_ns >= since_ns / 4 * 3)) return ask(p, m, seen, at, now_ns);
   }
   return is_urgent(p) ? verdict::hurry : verdict::nothing;
@@ -215,8 +219,8 @@ std::uint32_t slice_watch::tick_to_ask_for(P const& p, slice const& seen, std::i
 
 verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept {
   int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
-  // A thread that waits for a lock of a goroutine that was stopped in there must not keep the P that this goroutine
-  // needs. So sysmon must be able to see that such a thread sleeps.
+  // A goroutine that is paused inside the C library may hold a lock. A thread that waits for this lock must lose its
+  // P, so that the goroutine can get one. Therefore sysmon must be able to see that such a thread sleeps.
   bool const may_insist = os::has_barrier() && at.state.activity == os::thread_activity::runs;
   pause_in reach = pause_in::program;
   if (may_insist && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
@@ -227,8 +231,8 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   // If there is no answer, the thread may have the signal blocked. The M then looks at its mask when it next enters the
   // runtime.
   std::uint32_t const answers = m.pause.answers();
-  bool const was_answered = answers != std::exchange(seen.answers_when_asked, answers);
-  if (seen.asked != 0 && !was_answered) m.attention.fetch_or(m_attend::pause, relaxed);
+  bool const last_has_arrived = answers != std::exchange(seen.answers_when_asked, answers);
+  if (seen.asked != 0 && !last_has_arrived) m.attention.fetch_or(m_attend::pause, relaxed);
   seen.asked_by_timer = asks_by_timer(p, m, seen);
   bool const is_asked = seen.asked_by_timer ? set_timer(m, seen, now_ns) : send(m, seen, at.ns);
   if (!is_asked) return verdict::look_again_soon;
@@ -244,7 +248,7 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
     seen.ask_ns = seen.ends_ns;
   }
   look_again_at(is_urgent(p) ? now_ns + ask_again_soon_ns : seen.ask_ns);
-  return is_urgent(p) ? verdict::acted : verdict::look_again_soon;  // the slice of the next goroutine begins
+  return is_urgent(p) ? verdict::acted : verdict::look_again_soon;  // soon, because the next goroutine's slice begins
 }
 
 bool slice_watch::p_is_wanted(P const& p, std::int64_t now_ns) const noexcept {
@@ -288,8 +292,9 @@ void slice_watch::give_timers_up(std::int64_t now_ns) noexcept {
   timers_without_answer_ = timers_without_answer_max - 1;
 }
 
-// Whether a timer was set and may still fire. That is so until the thread has had a CPU for some kernel ticks.
-bool slice_watch::request_is_on_its_way(M const& m, slice& seen, std::int64_t now_ns) noexcept {
+// Returns whether a timer was set and may still fire, that is, until the thread has had a CPU for some kernel ticks.
+// Counts a timer that has failed.
+bool slice_watch::await_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept {
   if (!seen.asked_by_timer) return false;
   if (was_answered(m, seen)) {
     timers_without_answer_ = 0;

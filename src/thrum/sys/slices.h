@@ -66,14 +66,14 @@ class slice_watch {
     bool is_wanted;   // whether its P is wanted
   };
   [[nodiscard]] verdict begin(P const& p, slice& seen, M* m, std::uint32_t tick, std::int64_t now_ns) noexcept;
-  [[nodiscard]] verdict look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_missed) noexcept;
+  [[nodiscard]] verdict look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_worth_taking) noexcept;
   [[nodiscard]] verdict look_at_runner(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict look_at_clock(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
   [[nodiscard]] verdict take_from(P& p, M& m, thread_seen const& at, verdict if_awake) noexcept;
   [[nodiscard]] verdict ask(P& p, M& m, slice& seen, thread_seen const& at, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool asks_by_timer(P const& p, M const& m, slice const& seen) const noexcept;
   [[nodiscard]] static bool was_answered(M const& m, slice const& seen) noexcept;
-  [[nodiscard]] bool request_is_on_its_way(M const& m, slice& seen, std::int64_t now_ns) noexcept;
+  [[nodiscard]] bool await_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept;
   [[nodiscard]] bool set_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept;
   void give_timers_up(std::int64_t now_ns) noexcept;
   [[nodiscard]] std::int64_t asks_from_ns(slice const& seen) const noexcept {
