@@ -26,7 +26,7 @@ foreach(line IN LISTS lines)
     set(flags "")
   elseif(line MATCHES "LINK_FLAGS = (.*)")
     set(flags ${CMAKE_MATCH_1})
-  elseif(NOT flags MATCHES "-z,nodelete")
+  elseif(NOT flags MATCHES "-z(,| -Xlinker )nodelete")   # as gcc and as clang take it
     message(FATAL_ERROR "a library is linked without -z nodelete:${line}")
   endif()
 endforeach()

@@ -45,11 +45,11 @@ template <class Measure, class Suits>
   return seen;
 }
 
-// Repeats the measurement until it returns true, for 20 s. It is for what shows only if two threads have a CPU at the
+// Repeats the measurement until it returns true, for 40 s. It is for what shows only if two threads have a CPU at the
 // same time, which is rare on a busy machine. Wrong code never shows it.
 template <class Measure>
 [[nodiscard]] bool shows_in_some_try(Measure measure) {
-  auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(40);
   while (!measure()) {
     if (std::chrono::steady_clock::now() > limit) return false;
   }
