@@ -51,9 +51,9 @@ search_result publish_what_waits_behind(P& p, search_result next) noexcept {
   return next;
 }
 
-// Polls the network without blocking. Each poll costs a system call, so after four empty polls in a row this M polls
-// only on every eighth search. No event is missed, because an M that finds no work rests, and the timekeeper blocks in
-// the poller.
+// Polls the network without blocking. Each poll costs a system call, so if four polls in a row were empty, this M polls
+// only on every eighth search of the row. No event is missed, because an M that finds no work rests, and the timekeeper
+// blocks in the poller.
 constexpr std::uint32_t polls_in_vain_max = 4;
 constexpr std::uint32_t polls_left_out = 8;
 
@@ -63,7 +63,7 @@ search_result take_polled(Sched& s, M& m) noexcept {
   g_list runnable;
   look_at_poll(s, runnable);
   if (runnable.empty()) {
-    ++m.polls_in_vain;
+    if (m.polls_in_vain < polls_in_vain_max) ++m.polls_in_vain;  // from then on each search is counted above
     return {};
   }
   m.polls_in_vain = 0;
