@@ -1,6 +1,8 @@
 // Go's numbers. Other tests show what they do. This test shows that they have not been changed by accident.
 #include "base/limits.h"
 
+#include "base/heuristics.h"
+
 #include <gtest/gtest.h>
 
 namespace thrum::rt {

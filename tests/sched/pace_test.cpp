@@ -19,7 +19,7 @@ struct measured {
 };
 
 TEST(pace, S25_before_anything_is_known_goroutines_count_as_slow) {
-  EXPECT_EQ(pace().run_ns(), pace::slow_ns);
+  EXPECT_EQ(pace().run_ns(), slow_run_ns);
   EXPECT_FALSE(pace().in_batch());
 }
 
@@ -34,8 +34,8 @@ TEST(pace, S25_one_slow_one_is_noticed_and_forgotten) {
   measured m;
   for (int i = 0; i < 32; ++i) m.batch(4, 2'000);
   m.batch(1, 1'000'000'000);
-  EXPECT_GT(m.of.run_ns(), pace::slow_ns / 8);
-  EXPECT_LE(m.of.run_ns(), pace::slow_ns / 2) << "a second counts no more than what is slow";
+  EXPECT_GT(m.of.run_ns(), slow_run_ns / 8);
+  EXPECT_LE(m.of.run_ns(), slow_run_ns / 2) << "a second counts no more than what is slow";
   for (int i = 0; i < 16; ++i) m.batch(1, 2'000);
   EXPECT_LT(m.of.run_ns(), 4'000);
 }
@@ -56,7 +56,7 @@ TEST(pace, S25_one_that_was_forgotten_says_nothing) {
   EXPECT_TRUE(m.of.in_batch());
   m.of.forget_batch();
   EXPECT_FALSE(m.of.in_batch());
-  EXPECT_EQ(m.of.run_ns(), pace::slow_ns);
+  EXPECT_EQ(m.of.run_ns(), slow_run_ns);
 }
 
 }  // namespace

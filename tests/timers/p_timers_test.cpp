@@ -219,7 +219,7 @@ TEST(p_timers, TM14_what_is_armed_and_stopped_over_and_over_takes_no_room) {
 // What one stop does under the heap's lock is bounded, however many timers there are and however many of them are dead.
 TEST(p_timers, a_stop_among_many_timers_drops_a_few_dead_ones_at_a_time) {
   constexpr std::size_t count = 100'000;
-  constexpr std::uint32_t dropped_max = 2 * p_timers::sweep_step;  // in the sweep, and at the top
+  constexpr std::uint32_t dropped_max = 2 * timer_sweep_step;  // in the sweep, and at the top
   p_timers timers;
   random_source random(11);
   std::vector<timer_record*> all(count);
@@ -233,7 +233,7 @@ TEST(p_timers, a_stop_among_many_timers_drops_a_few_dead_ones_at_a_time) {
     stop(*r);
     drop_reference(*r);
     auto const after = timers.count();
-    if (before.entries <= p_timers::sweep_whole_max) continue;
+    if (before.entries <= timer_sweep_whole_max) continue;
     ASSERT_LE(before.entries - after.entries, dropped_max);
     bool const is_bounded = after.entries < 10'000 || after.dead <= after.entries / 4;
     ASSERT_TRUE(is_bounded) << after.dead << " dead of " << after.entries;

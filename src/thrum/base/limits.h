@@ -1,4 +1,4 @@
-// The bounds of the runtime, each with its origin.
+// The bounds of the runtime, each with its origin. Numbers that only make it faster are in base/heuristics.h.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,6 @@ inline constexpr std::uint32_t run_queue_capacity_max = 256;  // Go's run queue
 inline constexpr std::uint32_t run_queue_capacity_min =
     4;  // the smallest run queue in which a test can see an overflow
 
-inline constexpr std::uint32_t global_tick =
-    61;                                 // Go's value; prime, so that loops of the user do not fall into step with it
-inline constexpr int steal_rounds = 4;  // Go's value; a victim's runnext is stolen in the last round only
-
-inline constexpr std::uint32_t free_g_cache_max = 64;  // Go's gfput: above this, half of them go to the global list
-inline constexpr std::uint32_t sudog_cache_max = 128;  // Go's sudog cache of a P
-inline constexpr std::uint32_t stack_cache_max = 32;   // stacks that a P keeps; an idle one costs at least one page
-
 inline constexpr std::size_t stack_size_min = 16 * 1024;
 inline constexpr std::size_t stack_size_max = 1024UL * 1024 * 1024;  // Go's limit on 64-bit machines
 inline constexpr std::size_t stack_size_default = 256 * 1024;
@@ -33,7 +25,5 @@ inline constexpr std::size_t stack_join_reserve_bytes = 64 * 1024;  // extra byt
 
 // What a free stack keeps when it is trimmed: as much as most goroutines need.
 inline constexpr std::size_t stack_trim_keep_bytes = 8 * 1024;
-
-inline constexpr std::int64_t starvation_threshold_ns = 1'000'000;  // Go's mutex becomes fair after 1 ms
 
 }  // namespace thrum::rt

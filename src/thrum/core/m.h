@@ -94,11 +94,10 @@ struct M {
   bool ends_with_goroutine = false;                // the goroutine that ended here was locked, so the thread ends too
   written_by<idle_state, bool> spinning;           // it searches for work, and is counted in Sched::idle
   std::int64_t spins_since_ns = 0;                 // the time before that is in its P's counter; 0: it has not begun
-  std::uint32_t patience = 0;  // how many more times it searches before it sleeps: see find_runnable
-  std::uint32_t polls_in_vain =
-      0;                          // searches in a row in which no poll of the network found anything: see find_runnable
-  std::uint32_t poor_steals = 0;  // steals in a row that kept it busy for hardly longer than they took: see steal.cpp
-  std::int64_t stole_at_ns = 0;   // when its last steal was; 0: it has been accounted for
+  std::uint32_t patience = 0;       // how many more times it searches before it sleeps: see find_runnable
+  std::uint32_t polls_in_vain = 0;  // searches in a row with no event of the network: see find_runnable
+  std::uint32_t poor_steals = 0;    // steals in a row that kept it busy for hardly longer than they took: see steal.cpp
+  std::int64_t stole_at_ns = 0;     // when its last steal was; 0: it has been accounted for
   // since when it has handled events without a sleep; 0: it has slept. See sched/poll.cpp
   std::int64_t busy_since_ns = 0;
   G* handed = nullptr;               // what g0 runs next, chosen by the goroutine that left

@@ -5,6 +5,7 @@
 // The run queue of an idle P is empty.
 #pragma once
 
+#include "base/heuristics.h"
 #include "base/platform.h"
 #include "base/random.h"
 #include "core/counters.h"

@@ -1,19 +1,10 @@
 #include "core/p_timers.h"
 
+#include "base/heuristics.h"
+
 #include <algorithm>
 
 namespace thrum::rt {
-namespace {
-
-// With fewer dead entries a sweep is not worth its set-up.
-constexpr std::uint32_t dead_min = 32;
-
-// How many entries are taken from the top of the heap before the lock is released for a moment.
-constexpr std::uint32_t popped_at_once = 64;
-// How many dead entries a look for due timers drops beyond those that are due.
-constexpr std::uint32_t dropped_ahead_max = 1024;
-
-}  // namespace
 
 // Entries become valid, and cease to be valid, only under lock_.
 bool p_timers::is_dead(timer_entry const& e) const noexcept {
@@ -40,9 +31,9 @@ void p_timers::tell_next() noexcept {
 
 void p_timers::sweep_if_worth_it() noexcept {
   if (unswept_ == 0) {
-    if (dead_ < dead_min) return;
+    if (dead_ < timers_dead_min) return;
     std::uint32_t const size = heap_.size();
-    if (size <= sweep_whole_max) {
+    if (size <= timer_sweep_whole_max) {
       if (dead_ >= size / 4) sweep_whole();
       return;
     }
@@ -65,7 +56,7 @@ void p_timers::sweep_whole() noexcept {
 // looked at to one that has. The next pass finds it.
 void p_timers::sweep_some() noexcept {
   unswept_ = std::min(unswept_, heap_.size());
-  std::uint32_t const looked_at = std::min(unswept_, sweep_step);
+  std::uint32_t const looked_at = std::min(unswept_, timer_sweep_step);
   for (std::uint32_t i = 1; i <= looked_at; ++i) {
     __builtin_prefetch(reinterpret_cast<void const*>(heap_.at(unswept_ - i).target & ~std::uintptr_t{1}));
   }
@@ -127,7 +118,7 @@ void p_timers::forget(timer_record& r) noexcept {
   r.in.store(nullptr, release);
   ++dead_;
   sweep_if_worth_it();
-  drop_dead_first(sweep_step);
+  drop_dead_first(timer_sweep_step);
   tell_next();
 }
 
@@ -136,7 +127,7 @@ std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uin
   std::uint32_t ahead = 0;
   for (;;) {
     os::lock_guard const guard(lock_);
-    std::uint32_t left = popped_at_once;
+    std::uint32_t left = timers_popped_at_once;
     for (; left > 0 && taken < limit && !heap_.empty() && heap_.first().when_ns <= now_ns; --left) {
       timer_entry const e = heap_.pop();
       __builtin_prefetch(reinterpret_cast<void const*>(e.target), 1);
@@ -152,12 +143,12 @@ std::uint32_t p_timers::take_due(std::int64_t now_ns, timer_entry* out, std::uin
     }
     bool const has_room = taken < limit;
     if (left != 0 || !has_room) {
-      ahead += popped_at_once;
-      drop_dead_first(popped_at_once);
+      ahead += timers_popped_at_once;
+      drop_dead_first(timers_popped_at_once);
     }
     tell_next();
     bool const is_due = has_room && !heap_.empty() && heap_.first().when_ns <= now_ns;
-    if (!is_due && (ahead >= dropped_ahead_max || !has_dead_first())) return taken;
+    if (!is_due && (ahead >= timers_dropped_ahead_max || !has_dead_first())) return taken;
   }
 }
 

@@ -10,9 +10,9 @@
 //
 // A sweep of a large heap is incremental, because it happens under the lock for which every goroutine on this P waits
 // that sleeps or sets a time limit. It begins when an eighth of the entries are dead, and each stop then looks at
-// sweep_step entries, from the last to the first. The pass is over by the time when another sixteenth of the entries
-// have died. So less than a quarter of the heap is ever dead, unless the heap is emptied from the top meanwhile. A heap
-// of at most sweep_whole_max entries is swept at once.
+// timer_sweep_step entries, from the last to the first. The pass is over by the time when another sixteenth of the
+// entries have died. So less than a quarter of the heap is ever dead, unless the heap is emptied from the top
+// meanwhile. A heap of at most timer_sweep_whole_max entries is swept at once.
 //
 // next_when is never later than the first live entry, and is never_ns exactly while nothing is pending. The scheduler
 // sleeps, and decides about deadlock, by it. It is earlier than the first live entry only while many dead entries come
@@ -35,9 +35,6 @@ enum class added_as : bool { later, first };
 
 class alignas(cache_line_bytes) p_timers {
  public:
-  static constexpr std::uint32_t sweep_step = 16;        // half a microsecond, mostly for cache misses that overlap
-  static constexpr std::uint32_t sweep_whole_max = 512;  // at most some microseconds
-
   // --- the owner of the P ---
 
   // Makes room for so many additions, whatever other threads take out. Returns false if there is no memory.

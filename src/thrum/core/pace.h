@@ -6,12 +6,15 @@
 //
 //  - Every batch is measured, including one that other Ps helped with, so the mean falls after a slow goroutine as fast
 //    as it rose.
-//  - A value is limited to slow_ns, so a batch that took a second, or whose thread was not scheduled, counts no more
+//  - A value is limited to slow_run_ns, so a batch that took a second, or whose thread was not scheduled, counts no
+//  more
 //    than one that was merely slow.
 //  - At first nothing is known, and goroutines count as slow.
 //
 // Accessed by the owner of the P only.
 #pragma once
+
+#include "base/heuristics.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -20,9 +23,6 @@ namespace thrum::rt {
 
 class pace {
  public:
-  // Two goroutines of this pace are slow enough to start an M on an idle P. Longer times would say nothing more.
-  static constexpr std::int64_t slow_ns = 50'000;
-
   // A batch is in the run queue. If another one is being measured, that measurement is dropped.
   void begin_batch(std::int64_t now_ns, std::uint64_t runs_before) noexcept {
     began_ns_ = now_ns;
@@ -37,8 +37,7 @@ class pace {
     std::int64_t const took_ns = now_ns - began_ns_;
     began_ns_ = 0;
     if (runs == 0) return;  // other Ps ran them
-    // A quarter, so that the last few batches determine the mean.
-    run_ns_ += (std::clamp<std::int64_t>(took_ns / runs, 0, slow_ns) - run_ns_) / 4;
+    run_ns_ += (std::clamp<std::int64_t>(took_ns / runs, 0, slow_run_ns) - run_ns_) / pace_decay;
   }
 
   // The P becomes idle in another way.
@@ -47,7 +46,7 @@ class pace {
   [[nodiscard]] std::int64_t run_ns() const noexcept { return run_ns_; }
 
  private:
-  std::int64_t run_ns_ = slow_ns;
+  std::int64_t run_ns_ = slow_run_ns;
   std::int64_t began_ns_ = 0;  // 0: no batch is being measured
   std::uint64_t runs_before_ = 0;
 };

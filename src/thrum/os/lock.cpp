@@ -1,5 +1,6 @@
 #include "os/lock.h"
 
+#include "base/heuristics.h"
 #include "os/futex.h"
 
 #include <sched.h>
@@ -7,9 +8,6 @@
 namespace thrum::rt::os {
 namespace {
 
-// One to five microseconds in all, like Go's 4 rounds of 30 pauses. This is longer than most critical sections of the
-// runtime and shorter than a sleep and a wake-up.
-constexpr int spins_max = 100;
 constinit atomic<int> spins_allowed{-1};  // -1: not determined
 
 // Returns 0 if there is only one CPU, because the holder cannot run while a waiter spins. It is determined once. It
@@ -18,7 +16,7 @@ constinit atomic<int> spins_allowed{-1};  // -1: not determined
 int find_spins_allowed() noexcept {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  int const spins = ::sched_getaffinity(0, sizeof mask, &mask) != 0 || CPU_COUNT(&mask) > 1 ? spins_max : 0;
+  int const spins = ::sched_getaffinity(0, sizeof mask, &mask) != 0 || CPU_COUNT(&mask) > 1 ? lock_spins_max : 0;
   spins_allowed.store(spins, relaxed);  // relaxed: every thread finds about the same value
   return spins;
 }

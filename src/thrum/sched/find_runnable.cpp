@@ -1,5 +1,6 @@
 // The search for a goroutine to run, in the order of S10. find_runnable reads from top to bottom like that list.
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sched/home.h"
@@ -54,12 +55,9 @@ search_result publish_what_waits_behind(P& p, search_result next) noexcept {
 // Polls the network without blocking. Each poll costs a system call, so if four polls in a row were empty, this M polls
 // only on every eighth search of the row. No event is missed, because an M that finds no work rests, and the timekeeper
 // blocks in the poller.
-constexpr std::uint32_t polls_in_vain_max = 4;
-constexpr std::uint32_t polls_left_out = 8;
-
 search_result take_polled(Sched& s, M& m) noexcept {
   if (!s.poll.is_worth_a_look()) return {};
-  if (m.polls_in_vain >= polls_in_vain_max && ++m.polls_in_vain % polls_left_out != 0) return {};
+  if (m.polls_in_vain >= polls_in_vain_max && ++m.polls_in_vain % searches_per_poll != 0) return {};
   g_list runnable;
   look_at_poll(s, runnable);
   if (runnable.empty()) {
@@ -101,17 +99,14 @@ void begin_spinning(Sched& s, M& m) noexcept {
 }
 
 // Going to sleep and being woken costs some microseconds on both sides, so it pays to search a little longer where work
-// keeps turning up. A first look that finds something raises an M's patience to at least patience_first. Work found in
-// the further looks doubles it, and a search that finds nothing halves it. So in an idle program an M soon looks once
-// and sleeps.
-constexpr std::uint32_t patience_first = 8;
-constexpr std::uint32_t patience_max = 256;  // some ten microseconds with two Ps
-
+// keeps turning up. A first look that finds something raises an M's patience to at least search_patience_first. Work
+// found in the further looks doubles it, and a search that finds nothing halves it. So in an idle program an M soon
+// looks once and sleeps.
 search_result search_as_spinner(Sched& s, M& m) noexcept {
   bool const has_others = s.procs.size() > 1;  // with a single P there is no P to steal from
   search_result next = has_others ? steal_work(m) : search_result{};
   if (next) {
-    m.patience = std::max(m.patience, patience_first);
+    m.patience = std::max(m.patience, search_patience_first);
     return next;
   }
   std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.procs.size());
@@ -124,7 +119,7 @@ search_result search_as_spinner(Sched& s, M& m) noexcept {
       next = steal_work(m);
     }
   }
-  m.patience = next ? std::min(m.patience * 2, patience_max) : m.patience / 2;
+  m.patience = next ? std::min(m.patience * 2, search_patience_max) : m.patience / 2;
   return next;
 }
 

@@ -1,6 +1,7 @@
 #include "sched/home.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "core/current.h"
 #include "os/chaos.h"
 #include "sched/resting_ms.h"
@@ -11,10 +12,6 @@
 namespace thrum::rt {
 
 namespace {
-
-// The inbox is also looked at now and then while the queue is not empty, because a resident that yields in a loop is
-// always in the queue.
-constexpr std::uint8_t turns_between_looks = 16;
 
 constexpr std::uint8_t for_good = 255;  // a home_depth that is not counted any further
 
@@ -138,6 +135,7 @@ search_result take_at_home(M& m) noexcept {
   if (m.home_queue.empty()) {
     os::lock_guard const guard(m.sched.lock);
     m.home_queue.append(m.home_inbox);
+    // a resident that yields in a loop is always in the queue, so the inbox is also looked at while that is not empty
   } else if (m.home_queue.size() < ready && ++m.turns_past_inbox >= turns_between_looks) {
     m.turns_past_inbox = 0;
     os::lock_guard const guard(m.sched.lock);

@@ -1,5 +1,6 @@
 #include "sched/poll.h"
 
+#include "base/heuristics.h"
 #include "core/poll_table.h"
 #include "os/chaos.h"
 #include "os/clock.h"
@@ -73,17 +74,11 @@ poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept
 
 namespace {
 
-// The time that the goroutines of a batch may take in all on one P: hardly longer than another M needs to wake up and
-// fetch its share.
-constexpr std::int64_t alone_for_ns = pace::slow_ns;
-// An M that has not slept for this long is not enough for the events that come.
-constexpr std::int64_t not_enough_after_ns = 1'000'000;
-
 // Whether no P has to be woken for these events: see poll.h.
 bool can_run_alone(M& m, std::uint32_t count_of_events, std::int64_t now_ns) noexcept {
   if (m.busy_since_ns == 0) m.busy_since_ns = now_ns;
   return count_of_events <= m.p->queue.capacity() / 2 &&  // none of them may overflow into the global queue
-         count_of_events * m.p->pace.run_ns() <= alone_for_ns && now_ns - m.busy_since_ns < not_enough_after_ns &&
+         count_of_events * m.p->pace.run_ns() <= slow_run_ns && now_ns - m.busy_since_ns < not_enough_after_ns &&
          may_put_off(m.p->spreads_at_once);
 }
 

@@ -1,6 +1,7 @@
 #include "sched/queues.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "sched/resting_ms.h"
 
 #include <algorithm>
@@ -68,11 +69,10 @@ std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint3
 
 namespace {
 
-// Takes the first plain entry that may have its turn, if it is among the first 32. The entries before it that may not
-// go to the end.
+// Takes the first plain entry that may have its turn, if it is among the first plain_looked_at_max. The entries before
+// it that may not go to the end.
 entry pop_plain(Sched& s, plain_turn whose) noexcept {
-  constexpr std::uint32_t looked_at_max = 32;
-  return s.global_queue.pop_plain_if(looked_at_max,
+  return s.global_queue.pop_plain_if(plain_looked_at_max,
                                      [&](entry e) noexcept { return whose == plain_turn::all || !is_unstarted(e); });
 }
 

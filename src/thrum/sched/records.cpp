@@ -1,6 +1,7 @@
 #include "sched/records.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 
 #include <algorithm>
 #include <span>

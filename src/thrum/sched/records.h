@@ -4,6 +4,7 @@
 // All functions run on the P's owner, on a G or on g0. They take the pool's lock only when a cache is empty or full.
 #pragma once
 
+#include "base/heuristics.h"
 #include "core/m.h"
 #include "core/sched.h"
 

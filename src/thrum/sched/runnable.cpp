@@ -1,6 +1,7 @@
 #include "sched/runnable.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "sched/home.h"
 #include "sched/notify.h"
 #include "sched/queues.h"

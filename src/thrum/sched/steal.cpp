@@ -1,4 +1,5 @@
 // Work stealing (S12): from the head of a random victim's run queue, half of it at a time.
+#include "base/heuristics.h"
 #include "os/clock.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
@@ -9,19 +10,13 @@
 namespace thrum::rt {
 namespace {
 
-// How long a goroutine that has just been readied is left to its P, if it is in runnext or alone in the run queue. The
-// P usually comes to it within a microsecond, with a warm cache, and two Ps that take a few quick goroutines from each
-// other are slower than one P that runs them all. (Go sleeps 3 us before it takes runnext, and the kernel makes 50 us
-// of that. Go takes a lone goroutine at once.)
-constexpr std::int64_t age_to_steal_ns = 2'000;
-
-// Stolen goroutines should keep the thief busy for longer than this. After some steals in a row that did not, the thief
-// leaves alone what is no more than a handful, unless it stays where it is. Such goroutines are quick, and the P on
-// which they were readied will come to them.
-constexpr std::int64_t worth_stealing_ns = 4'000;
-constexpr std::uint32_t poor_steals_max = 4;
-constexpr std::uint32_t handful = 8;
-
+// age_to_steal_ns is how long a goroutine that has just been readied is left to its P, if it is in runnext or alone in
+// the run queue. The P usually comes to it within a microsecond, with a warm cache, and two Ps that take a few quick
+// goroutines from each other are slower than one P that runs them all. (Go sleeps 3 us before it takes runnext, and the
+// kernel makes 50 us of that. Go takes a lone goroutine at once.) Stolen goroutines should keep the thief busy for
+// longer than worth_stealing_ns. After some steals in a row that did not, the thief leaves alone what is no more than a
+// handful, unless it stays where it is. Such goroutines are quick, and the P on which they were readied will come to
+// them.
 struct glimpse {
   entry next;
   std::uint32_t waiting;
@@ -75,7 +70,7 @@ search_result steal_work(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
   judge_last_steal(m);
-  std::uint32_t const little = m.poor_steals == poor_steals_max ? handful : 1;
+  std::uint32_t const little = m.poor_steals == poor_steals_max ? steal_handful : 1;
   for (int round = 1; round <= steal_rounds; ++round) {
     auto const random = static_cast<std::uint32_t>(p.random.next() >> 33U);
     for (random_order order(s.steal_steps, random); !order.done(); order.advance()) {

@@ -1,5 +1,6 @@
 #include "sched/timers.h"
 
+#include "base/heuristics.h"
 #include "os/clock.h"
 #include "sched/runnable.h"
 #include "sched/timekeeper.h"
@@ -9,8 +10,6 @@
 
 namespace thrum::rt {
 namespace {
-
-constexpr std::uint32_t batch_max = 64;  // more would make others wait for the lock of the heap, and for their turn
 
 // The next time of a ticker that was due at due_ns, later than now_ns. A ticker that runs too late leaves ticks out.
 std::int64_t next_tick(std::int64_t due_ns, std::int64_t period_ns, std::int64_t now_ns) noexcept {
@@ -51,7 +50,7 @@ void run_record(M& m, timer_record& r, std::int64_t now_ns) noexcept {
 std::uint32_t how_many_fit(run_queue const& queue) noexcept {
   std::uint32_t const fill_to = queue.capacity() - queue.capacity() / 4;
   std::uint32_t const filled = std::min(queue.size(), fill_to);
-  return std::clamp(fill_to - filled, 1U, batch_max);
+  return std::clamp(fill_to - filled, 1U, timers_at_once);
 }
 
 // Prefetches what a sleeper needs to go on. After a long sleep nothing of it is in the cache, and the prefetches of a
@@ -69,7 +68,7 @@ std::int64_t timer_clock_ns() noexcept { return os::monotonic_ns(); }
 
 void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
   P& own = *m.p;
-  timer_entry due[batch_max];
+  timer_entry due[timers_at_once];
   std::uint32_t const limit = how_many_fit(own.queue);
   // Tickers go back into a heap. The own heap has room for what was taken out of it. Without memory for more, the
   // timers of other Ps are left alone.

@@ -3,6 +3,7 @@
 // Nothing here starts an M. The timekeeper is only woken to look again.
 #pragma once
 
+#include "base/heuristics.h"
 #include "core/sched.h"
 
 namespace thrum::rt {
@@ -23,8 +24,7 @@ void make_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 
 // Whether the timer is so far off that it can be left to sysmon.
 [[nodiscard]] inline bool is_far_off(Sched const& s, std::int64_t when_ns, std::int64_t now_ns) noexcept {
-  // three, because a pause may be longer than it should be
-  return when_ns - now_ns > 3 * s.sysmon.longest_pause_ns();
+  return when_ns - now_ns > watching::pauses_until_near * s.sysmon.longest_pause_ns();
 }
 
 // --- under sched.lock ---

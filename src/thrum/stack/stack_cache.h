@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/atomic.h"
-#include "base/limits.h"
+#include "base/heuristics.h"
 #include "stack/stack.h"
 #include "stack/stack_pool.h"
 

@@ -17,6 +17,7 @@
 //  6. What a run that is over left behind means nothing in the next one: neither its flags, nor a `locked` that was
 //     promised to a goroutine which never came to take it (T12).
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sync/lock_holders.h"
@@ -29,14 +30,6 @@
 namespace thrum {
 
 using namespace rt;
-
-namespace {
-
-// A waiter that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an owner
-// that locks and unlocks in a loop. If it parked and was woken once more, it would disturb the owner more.
-constexpr std::int64_t woken_spin_ns = 30'000;
-
-}  // namespace
 
 std::uint32_t mutex::flags_of(std::uint32_t seen, std::uint32_t epoch) noexcept {
   if (seen >> epoch_shift == epoch) return seen & ~(epoch << epoch_shift);
@@ -153,6 +146,8 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
       break;
     }
     was_woken = true;
+    // A waiter that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an
+    // owner that locks and unlocks in a loop. If it parked and was woken once more, it would disturb the owner more.
     if (take_as_woken(epoch) || spin_before_park(*m, woken_spin_ns, [&] { return take_as_woken(epoch); })) break;
     if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) {
       bool const owned = take_or_mark(0, woken, epoch);

@@ -1,5 +1,6 @@
 #include "sys/housekeeping.h"
 
+#include "base/heuristics.h"
 #include "os/thread.h"
 #include "sched/notify.h"
 #include "sched/stack_wait.h"
@@ -8,14 +9,10 @@
 #include <utility>
 
 namespace thrum::rt {
-namespace {
 
-constexpr std::int64_t cpus_every_ns = 1'000'000'000;
-constexpr std::int64_t ages_every_ns = 10'000'000'000;
-// The memory of a burst of deep recursion should not be kept much longer than the burst lasts. Stacks that are used
-// within this time are left alone.
-constexpr std::int64_t trim_every_ns = 100'000'000;
-constexpr std::size_t stacks_per_look = 32;  // each takes some microseconds
+using namespace keeping;
+
+namespace {
 
 // M0, one thread for each P, and one to spare.
 std::int32_t threads_to_keep(Sched const& s) noexcept { return s.procs.size() + 2; }

@@ -1,5 +1,6 @@
 #include "sys/parked_stacks.h"
 
+#include "base/heuristics.h"
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "stack/stack.h"
@@ -8,13 +9,10 @@
 #include <array>
 
 namespace thrum::rt {
-namespace {
 
-constexpr std::size_t batch_max = 64;  // these goroutines are kept from running meanwhile
-// The number of goroutines, parked or not, that are looked at under the pool's lock, which other threads need to make
-// goroutines. The ages are looked at more often.
-constexpr std::size_t looked_at_for_depths = 4096;
-constexpr std::size_t looked_at_for_ages = 512;
+using namespace keeping;
+
+namespace {
 
 void clear_scanned(G& g) noexcept {
   g.attention.fetch_and(static_cast<std::uint8_t>(~g_attend::scanned),
@@ -31,7 +29,7 @@ void note_age(G& g, std::int64_t now_ns) noexcept {
 }
 
 struct batch {
-  std::array<G*, batch_max> gs{};
+  std::array<G*, parked_at_once> gs{};
   std::size_t count = 0;
 
   template <class Condition>
@@ -67,7 +65,7 @@ bool parked_stacks::look_at_some() noexcept {
       g.attention.fetch_or(g_attend::scanned, relaxed);  // ordered by the barrier
       some.gs[some.count++] = &g;
     }
-    return some.count < batch_max;
+    return some.count < parked_at_once;
   });
   if (some.count == 0) return more;
   os::barrier_in_all_threads();

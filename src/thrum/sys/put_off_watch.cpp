@@ -1,5 +1,6 @@
 #include "sys/put_off_watch.h"
 
+#include "base/heuristics.h"
 #include "os/clock.h"
 #include "sched/wake.h"
 #include "sched/watch.h"
@@ -8,29 +9,8 @@
 #include <utility>
 
 namespace thrum::rt {
-namespace {
 
-constexpr std::int64_t pace_ns = 250'000;  // the kernel may add 50 us, so half a millisecond is kept with room to spare
-constexpr std::int64_t second_look_ns = 20'000;  // long enough for a waker that is about to block
-// Each look that finds something soon after another one that did allows two more looks in vain. 8: at most 2 ms of
-// looks in vain.
-constexpr int patience_gained = 2;
-constexpr int patience_max = 8;
-constexpr std::int64_t soon_after_ns = 500'000;
-// Each wake-up in vain, as at the limit of threads, doubles the time until the next look, up to 2 ms.
-constexpr unsigned in_vain_max = 3;
-// within this time a P that makes progress comes to the goroutine in its runnext
-constexpr std::int64_t moment_ns = 3'000;
-
-// The number of wake-ups that a P does not put off after a mistake.
-constexpr std::uint32_t at_once_first = 16;
-constexpr std::uint32_t at_once_max = 1024;
-constexpr std::uint64_t rare_after = 8;  // a mistake is rare after this many times at_once wake-ups without one
-// The same for events. Their pace is known too, and on a busy machine a thread that is kept from running looks like one
-// that computes.
-constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
-
-}  // namespace
+using namespace late_wakeups;
 
 void put_off_watch::look(std::int64_t now_ns) noexcept {
   count(sched_.sysmon.looks);

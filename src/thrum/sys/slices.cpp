@@ -1,5 +1,6 @@
 #include "sys/slices.h"
 
+#include "base/heuristics.h"
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/pause_signal.h"
@@ -11,30 +12,13 @@
 #include <utility>
 
 namespace thrum::rt {
+
+using namespace asking;
+
 namespace {
 
-constexpr std::int64_t ask_again_after_ns = 100'000;  // T03; the next time after twice as long, and so on
-constexpr std::int64_t ask_again_after_max_ns = 1'000'000;
-// while another thread waits for the P, and perhaps the whole world stands still
-constexpr std::int64_t ask_again_soon_ns = 20'000;
-constexpr int asked_before_insisting = 20;
-// Loops that read the clock are hardly ever found outside the vDSO. Allocators that read the clock are hardly ever
-// found there twice.
-constexpr int asked_before_insisting_in_vdso = 1;
-// In a stop of the world, all goroutines stand still for a moment only, and no thread needs the C library meanwhile
-// (sched/world.h). So a thread may be stopped inside the C library too.
-constexpr int asked_before_insisting_to_stop = 3;
-constexpr std::int64_t computing_for_ns = 50'000;
-constexpr std::int64_t clock_tells_after_ns = 1'000'000;
-constexpr std::int64_t no_thread_again_after_ns = 2'000'000;
-constexpr int slices_before_any_sign_will_do = 10;
-// a timer counts as four requests, because more time passes until the next one: see asked_before_insisting
-constexpr int requests_per_timer = 4;
-// If a timer has not fired after this many kernel ticks in which its thread had a CPU, it is taken as failed.
-constexpr int ticks_to_answer = 2;
-constexpr int timers_without_answer_max = 16;
-// Signals are used for this long then. The next timer is a try. If it is not answered either, signals are used for the
-// same time once more.
+// After timers_without_answer_max timers that failed, signals are used for this long. The next timer is a try. If it is
+// not answered either, signals are used for the same time once more.
 constexpr std::int64_t timers_again_after_ns = 10'000'000'000;
 
 // What other threads did under the lock before this is visible after it.

@@ -1,5 +1,6 @@
 #include "sys/sysmon.h"
 
+#include "base/heuristics.h"
 #include "os/clock.h"
 #include "os/lock.h"
 #include "sched/poll.h"
@@ -13,22 +14,10 @@
 #include <utility>
 
 namespace thrum::rt {
-namespace {
 
-// Go's range.
-constexpr std::int64_t pause_min_ns = 20'000;
-constexpr std::int64_t pause_max_ns = 10'000'000;
-constexpr std::int64_t pause_beside_put_off_ns = 500'000;  // while a P runs events alone and timers are left to sysmon
-constexpr std::int64_t retake_after_ns = 10'000'000;
-constexpr std::int64_t poll_after_ns = 10'000'000;
-// twice the time that a batch of events may take on one P: sched/poll.cpp
-constexpr std::int64_t unwatched_for_ns = 100'000;
-// For how long sysmon looks often after an event has waited beside an idle P. Where such events come more often than
-// this, only the first one waits for long. The looks take some hundredths of a CPU.
-constexpr std::int64_t poll_care_ns = 1'000'000'000;
-constexpr int looks_before_slower = 50;  // Go's value
-// A P that runs quick goroutines looks at its timers itself, so sysmon wakes up for these timers at most this often.
-constexpr std::int64_t timer_pace_ns = 1'000'000;
+using namespace watching;
+
+namespace {
 
 // The time from now until `when_ns`; at least the shortest pause.
 std::int64_t until(std::int64_t when_ns, std::int64_t if_never_ns) noexcept {
