@@ -159,6 +159,15 @@ inline char const* optimization() {
 #endif
 }
 
+// The output of --about also says whether THRUM_ABLATE has an effect: bench/harness/ablation.py.
+inline char const* ablation() {
+#if defined(THRUM_ABLATION)
+  return ", heuristics can be left out";
+#else
+  return "";
+#endif
+}
+
 inline int parse_procs(std::string_view text) {
   int procs = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), procs);
@@ -180,7 +189,8 @@ int command(int argc, char** argv, std::string_view runtime, std::span<workload 
     return 0;
   }
   if (argc == 2 && first == "--about") {
-    std::printf("%.*s, %s%s\n", static_cast<int>(runtime.size()), runtime.data(), compiler().c_str(), optimization());
+    std::printf("%.*s, %s%s%s\n", static_cast<int>(runtime.size()), runtime.data(), compiler().c_str(), optimization(),
+                ablation());
     return 0;
   }
   if (argc != 3) {

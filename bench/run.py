@@ -12,13 +12,16 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness import chart, http, kv, machine, page, pq, programs, table, workloads
+from harness import ablation, chart, http, kv, machine, page, pq, programs, table, workloads
 from harness.programs import Failed, Missing, Program
 from harness.summary import Group, Row
 
 ROOT = Path(__file__).resolve().parent.parent
+DECISION = ROOT / "docs/decisions/021-heuristics-can-be-left-out.md"
+PART_OF_DECISION = "table of heuristics"
 SERVERS = {"http": http, "kv": kv, "pq": pq}  # workloads of whole servers, and who finds and runs them
 ROUNDS_MIN = 3  # fewer have no median that leaves an outlier out
+ROUNDS_OF_ABLATION = 5  # of ten values, the five of one side are all better by chance once in 126 times
 BUSY_CORES_MAX = 0.2  # a fifth of a core used by others already moves the P=2 rows of a small machine
 
 
@@ -35,18 +38,29 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     )
     names = ", ".join(workload.name for workload in workloads.ALL)
     parser.add_argument("workloads", nargs="*", metavar="workload", help=f"default: all of {names}")
-    parser.add_argument("--rounds", type=round_count, default=ROUNDS_MIN, metavar="N", help=f"at least {ROUNDS_MIN}, the default")
+    parser.add_argument("--rounds", type=round_count, metavar="N", help=f"at least {ROUNDS_MIN}, the default; {ROUNDS_OF_ABLATION} with --without")
     parser.add_argument("--procs", type=procs_list, default=[1, 2], metavar="1,2", help="how many threads run tasks at once")
     parser.add_argument("--out", type=Path, default=ROOT / "build/bench", metavar="DIR", help="default build/bench")
     parser.add_argument("--json", type=Path, metavar="FILE", help="default results.json in --out")
     parser.add_argument("--page", action="store_true", help="write the results into docs/performance.md and README.md; for all workloads at P=1 and 2")
-    parser.add_argument("--bin", type=Path, default=ROOT / "build/release", metavar="DIR", help="default build/release")
+    parser.add_argument("--without", metavar="NAME,NAME", help="measure thrum alone, with and without these heuristics of its scheduler; `all`: each of them by itself. Default workloads: those on which they should show. --page writes the table of decision 021")
+    parser.add_argument("--plan", action="store_true", help="say what would be measured, and measure nothing")
+    parser.add_argument("--bin", type=Path, metavar="DIR", help="default build/release; build/ablation with --without")
     parser.add_argument("--timeout", type=float, default=120, metavar="S", help="for one run of one program (default 120)")
     chosen = parser.parse_args(arguments)
     try:
-        chosen.workloads = workloads.choose(chosen.workloads)
-    except workloads.UnknownWorkload as unknown:
+        asked = workloads.choose(chosen.workloads) if chosen.workloads else []
+        chosen.ablations = [] if chosen.without is None else ablation.choose(chosen.without)
+    except (workloads.UnknownWorkload, ablation.UnknownHeuristic) as unknown:
         parser.error(str(unknown))
+    chosen.workloads = asked or workloads.ALL
+    chosen.rounds = chosen.rounds or (ROUNDS_OF_ABLATION if chosen.ablations else ROUNDS_MIN)
+    chosen.bin = chosen.bin or ROOT / ("build/ablation" if chosen.ablations else "build/release")
+    if chosen.ablations:
+        ablation.plan(chosen.ablations, asked, chosen.procs)
+        if chosen.page and (chosen.without != "all" or asked or chosen.procs != [1, 2]):
+            parser.error("--without needs `all`, no workloads and P=1 and 2 for --page, because that replaces the whole table")
+        return chosen
     if chosen.page and (chosen.workloads != workloads.ALL or chosen.procs != [1, 2]):
         parser.error("--page needs all workloads at P=1 and 2, because it replaces all results")
     return chosen
@@ -67,13 +81,17 @@ def procs_list(text: str) -> list[int]:
 
 def find_programs(chosen: argparse.Namespace) -> tuple[list[Program], list[str]]:
     """The bench programs, and the servers if a workload is for them."""
-    searches = [(name, lambda name=name: programs.find(name, chosen.bin, chosen.out)) for name in programs.RUNTIMES]
-    for workload in chosen.workloads:
+    wanted = ["thrum"] if chosen.ablations else programs.RUNTIMES
+    measured = {group.workload.name for each in chosen.ablations for group in each.groups}
+    members = [workload for workload in workloads.ALL if workload.name in measured] if measured else chosen.workloads
+    searches = [(name, lambda name=name: programs.find(name, chosen.bin, chosen.out)) for name in wanted]
+    for workload in members:
         if (servers := SERVERS.get(workload.name)) is None:
             continue
         searches += [
             (f"{name}'s {workload.name} {servers.KIND}", lambda name=name, servers=servers: servers.find(name, chosen.bin, chosen.out))
             for name in servers.SERVER_RUNTIMES
+            if not chosen.ablations or name == "thrum"
         ]
     found, failures = [], []
     for name, search in searches:
@@ -113,6 +131,59 @@ def run_rounds(groups: list[Group], found: list[Program], rounds: int, timeout_s
     return failures
 
 
+def run_ablations(chosen: argparse.Namespace, found: list[Program]) -> list[str]:
+    """Prints a table for each ablation as soon as it is measured; answers what failed."""
+    failures = []
+    for each in chosen.ablations:
+        for round_number in range(1, chosen.rounds + 1):
+            for group in each.groups:
+                failures += run_pair(each.name, group, ablation.order(round_number), found, chosen.timeout)
+            say(f"without {each.name}: round {round_number}/{chosen.rounds}")
+        print(ablation.table(each), flush=True)
+    return failures
+
+
+def run_pair(names: str, group: Group, sides: tuple[str, str], found: list[Program], timeout_s: float) -> list[str]:
+    failures = []
+    for program in (program for program in found if group.workload.asked_as in program.workloads):
+        for side in sides:
+            if group.has_failed(side):
+                continue
+            try:
+                with ablation.left_out(names if side == ablation.WITHOUT else ""):
+                    run_once = SERVERS.get(group.workload.name, programs).run_once
+                    group.add(side, run_once(program, group.workload, group.procs, timeout_s))
+            except (Failed, ValueError) as failed:
+                group.fail(side)
+                failures.append(f"{side} {names}, {group.workload.name}, P={group.procs}: {failed}")
+    return failures
+
+
+def say_plan(chosen: argparse.Namespace) -> None:
+    for each in chosen.ablations:
+        rows = dict.fromkeys(group.workload.name for group in each.groups)
+        print(f"with and without {each.name}: {', '.join(rows)}")
+    if not chosen.ablations:
+        print(", ".join(workload.name for workload in chosen.workloads))
+
+
+def ablate(chosen: argparse.Namespace, found: list[Program], about: dict) -> list[str]:
+    unfit = [program for program in found if program.runtime == "thrum" and ablation.CAN_LEAVE_OUT not in program.about]
+    unfit = [program for program in unfit if program.about]  # servers say nothing
+    if unfit:
+        return [f"{unfit[0].path} was not built with THRUM_ABLATION: cmake --preset ablation"]
+    if chosen.page:
+        page.check(DECISION, PART_OF_DECISION)  # not after hours
+    print(machine.one_line(about))
+    failures = run_ablations(chosen, found)
+    if chosen.page:
+        date = datetime.now(timezone.utc).date().isoformat()
+        text = ablation.page(chosen.ablations, f"{date}, {chosen.rounds} rounds in turns: {machine.one_line(about)}")
+        page.write(DECISION, PART_OF_DECISION, text)
+        say(f"wrote the {PART_OF_DECISION} in {DECISION}")
+    return failures
+
+
 def as_json(groups: list[Group], about: dict[str, object], rounds: int, failures: list[str]) -> str:
     results = [
         {
@@ -148,6 +219,9 @@ def warnings(about: dict, procs: list[int]) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     chosen = parse_arguments(arguments)
+    if chosen.plan:
+        say_plan(chosen)
+        return 0
     chosen.out.mkdir(parents=True, exist_ok=True)
     found, failures = find_programs(chosen)
     programs.name_echo_client(chosen.bin)
@@ -157,6 +231,10 @@ def main(arguments: list[str]) -> int:
     about = machine.describe(found)  # before the run, whose own load is not the machine's
     for warning in warnings(about, chosen.procs):
         say(f"note: {warning}")
+
+    if chosen.ablations:
+        failures += ablate(chosen, found, about)
+        return tell_of(failures)
 
     if chosen.page:
         for path, part in pages(about).items():
@@ -171,6 +249,10 @@ def main(arguments: list[str]) -> int:
     write_reports(chosen, groups, runtimes, about, failures)
     if chosen.page:
         write_pages(rows_of(groups), about, chosen.rounds)
+    return tell_of(failures)
+
+
+def tell_of(failures: list[str]) -> int:
     for failure in failures:
         say(f"FAILED {failure}")
     return 1 if failures else 0

@@ -53,6 +53,10 @@ dev 2 '--minutes needs a number' test --chaos --minutes some
 dev 2 '--arch takes one value' test --arch mine
 [[ ! -s $work/installed ]] || fail "a mistake in the command line installs something: $(cat "$work/installed")"
 
+# A heuristic that does not exist is found before anything is built. The stand-in for cmake would end with 1.
+dev 2 "unknown heuristic 'dance'; there are: all, search_patience, " bench --without dance
+dev 1 'with and without pace: echo$' bench --without pace echo
+
 readonly servers=(redis-server postgresql nginx)
 dev 1 'not installed, so the tests that need them are left out' test --fast
 installs libgtest-dev || fail './dev test --fast does not install what it needs'
@@ -103,10 +107,10 @@ exec "$@"'
 export CALLS=$calls COMMIT=000000 FAILS_IN='' STOPPED_IN=''
 called_in() { grep -cx -- "$1" "$calls" || true; }
 
-dev 0 'no time for it: asan clang tsan debug leaks lto cross check ' test --all --within 0
+dev 0 'no time for it: asan clang tsan debug leaks lto ablation cross check ' test --all --within 0
 grep -qE '^    minutes: .* plain [0-9]' <<<"$said" || fail "./dev test --all --within 0 leaves plain out: $said"
-COMMIT=000003 dev 0 'no time for it: debug leaks lto cross check asan clang tsan ' test --all --within 0
-dev 0 'minutes: .* plain .* asan .* clang .* tsan .* debug .* leaks .* lto .* cross .* check ' test --all
+COMMIT=000003 dev 0 'no time for it: debug leaks lto ablation cross check asan clang tsan ' test --all --within 0
+dev 0 'minutes: .* plain .* asan .* clang .* tsan .* debug .* leaks .* lto .* ablation .* cross .* check ' test --all
 if grep -q 'left out, because' <<<"$said"; then fail "./dev test --all leaves something out: $said"; fi
 export THRUM_REST='asan:5 lto:7 debug:3'
 dev 0 'no time for it: lto ' test --all --within 6

@@ -1,5 +1,6 @@
 #include "boot/settings.h"
 
+#include "base/ablation.h"
 #include "base/check.h"
 #include "os/clock.h"
 #include "os/cpu.h"
@@ -51,6 +52,7 @@ int procs_of_machine() noexcept {
 }  // namespace
 
 settings checked_settings(options const& chosen) {
+  if constexpr (with_ablation) leave_out(os::environment("THRUM_ABLATE"));
   require_range("options::max_procs", chosen.max_procs, 0, procs_max);
   require_range("options::max_threads", chosen.max_threads, 1, 1'000'000);
   require_range("options::stack_size", chosen.stack_size, stack_size_min, stack_size_max);

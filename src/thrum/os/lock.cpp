@@ -1,5 +1,6 @@
 #include "os/lock.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "os/futex.h"
 
@@ -26,6 +27,7 @@ int find_spins_allowed() noexcept {
 THRUM_OPAQUE void lock::acquire_slow() noexcept {
   int spins = spins_allowed.load(relaxed);
   if (spins < 0) spins = find_spins_allowed();
+  if (!applies(heuristic::lock_spins)) spins = 0;
   for (; spins > 0; --spins) {
     // Only loads while the lock is held, because a compare-and-swap in every round would take the cache line from the
     // holder.

@@ -1,4 +1,5 @@
 // The search for a goroutine to run, in the order of S10. find_runnable reads from top to bottom like that list.
+#include "base/ablation.h"
 #include "base/check.h"
 #include "base/heuristics.h"
 #include "os/chaos.h"
@@ -57,7 +58,9 @@ search_result publish_what_waits_behind(P& p, search_result next) noexcept {
 // blocks in the poller.
 search_result take_polled(Sched& s, M& m) noexcept {
   if (!s.poll.is_worth_a_look()) return {};
-  if (m.polls_in_vain >= polls_in_vain_max && ++m.polls_in_vain % searches_per_poll != 0) return {};
+  if (applies(heuristic::sparse_polls) && m.polls_in_vain >= polls_in_vain_max &&
+      ++m.polls_in_vain % searches_per_poll != 0)
+    return {};
   g_list runnable;
   look_at_poll(s, runnable);
   if (runnable.empty()) {
@@ -82,7 +85,8 @@ search_result take_brought(M& m) noexcept {
 // The number of Ms that search is limited to half of the busy Ps, rounded up, because more Ms would only compete for
 // the same few queues. With a single P there is no P to steal from, and its M has looked at everything else.
 bool may_spin(Sched const& s) noexcept {
-  return s.procs.size() > 1 && 2 * s.idle.spinning() < s.procs.size() - s.idle.count();
+  return s.procs.size() > 1 &&
+         (!applies(heuristic::spin_limit) || 2 * s.idle.spinning() < s.procs.size() - s.idle.count());
 }
 
 // Adds the time that m has spent on this search to its P's counter. Called before m gives the P up, or when it has
@@ -109,7 +113,8 @@ search_result search_as_spinner(Sched& s, M& m) noexcept {
     m.patience = std::max(m.patience, search_patience_first);
     return next;
   }
-  std::uint32_t const limit = m.patience / static_cast<std::uint32_t>(s.procs.size());
+  std::uint32_t const patience = applies(heuristic::search_patience) ? m.patience : 0;
+  std::uint32_t const limit = patience / static_cast<std::uint32_t>(s.procs.size());
   for (std::uint32_t i = 0;
        i < limit && !next && m.p->attention.load(relaxed) == 0 && m.ready_at_home.load(relaxed) == 0; ++i) {
     cpu_relax();

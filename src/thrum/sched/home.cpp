@@ -1,5 +1,6 @@
 #include "sched/home.h"
 
+#include "base/ablation.h"
 #include "base/check.h"
 #include "base/heuristics.h"
 #include "core/current.h"
@@ -136,7 +137,8 @@ search_result take_at_home(M& m) noexcept {
     os::lock_guard const guard(m.sched.lock);
     m.home_queue.append(m.home_inbox);
     // a resident that yields in a loop is always in the queue, so the inbox is also looked at while that is not empty
-  } else if (m.home_queue.size() < ready && ++m.turns_past_inbox >= turns_between_looks) {
+  } else if (m.home_queue.size() < ready &&
+             ++m.turns_past_inbox >= (applies(heuristic::turns_past_inbox) ? turns_between_looks : 1)) {
     m.turns_past_inbox = 0;
     os::lock_guard const guard(m.sched.lock);
     m.home_queue.append(m.home_inbox);

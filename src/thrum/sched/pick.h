@@ -2,6 +2,7 @@
 // inline.
 #pragma once
 
+#include "base/ablation.h"
 #include "core/sched.h"
 #include "sched/queues.h"
 #include "sched/runnable.h"
@@ -15,7 +16,7 @@ namespace thrum::rt {
     if (G* const g = take_over(p, next)) return {g, true};
   }
   while (entry const e = p.queue.pop()) {
-    p.queue.prefetch();
+    if (applies(heuristic::queue_prefetch)) p.queue.prefetch();
     if (G* const g = take_over(p, e)) return {g, false};
   }
   return {};

@@ -1,5 +1,6 @@
 #include "sched/poll.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "core/poll_table.h"
 #include "os/chaos.h"
@@ -77,8 +78,10 @@ namespace {
 // Whether no P has to be woken for these events: see poll.h.
 bool can_run_alone(M& m, std::uint32_t count_of_events, std::int64_t now_ns) noexcept {
   if (m.busy_since_ns == 0) m.busy_since_ns = now_ns;
+  if (!applies(heuristic::few_events)) return false;
   return count_of_events <= m.p->queue.capacity() / 2 &&  // none of them may overflow into the global queue
-         count_of_events * m.p->pace.run_ns() <= slow_run_ns && now_ns - m.busy_since_ns < not_enough_after_ns &&
+         (!applies(heuristic::pace) || count_of_events * m.p->pace.run_ns() <= slow_run_ns) &&
+         (!applies(heuristic::busy_since) || now_ns - m.busy_since_ns < not_enough_after_ns) &&
          may_put_off(m.p->spreads_at_once);
 }
 

@@ -1,5 +1,6 @@
 #include "sched/runnable.h"
 
+#include "base/ablation.h"
 #include "base/check.h"
 #include "base/heuristics.h"
 #include "sched/home.h"
@@ -174,7 +175,7 @@ void let_others_pass_runnext(P& p) noexcept {
     p.stacks.flush(s.stacks);  // sysmon trims the stacks that no P takes back
   }
   time_one_now_and_then(p);
-  p.runs_to_look.store(global_tick, relaxed);
+  p.runs_to_look.store(applies(heuristic::runs_to_look) ? global_tick : 0, relaxed);
   if (p.queue.size() == 0 && s.global_size.load(relaxed) == 0) return;  // relaxed: a check without consequence
   entry const next = p.queue.take_next();
   if (!next) return;

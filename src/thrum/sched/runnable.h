@@ -27,6 +27,7 @@
 // moment, so a searching M may have missed it. That makes its arrival a publication like any other.
 #pragma once
 
+#include "base/ablation.h"
 #include "core/sched.h"
 #include "sched/home.h"
 #include "sched/notify.h"
@@ -169,7 +170,7 @@ struct runnable_room {
   if (where == queue_place::next) {
     bool const crowded = put_next(runnable_room::key(), p, entry::runnable(g));
     if (!p.queue.has_thieves()) return;  // there is no other P on which an M could be started
-    if (crowded || !may_put_off_waking(p)) {
+    if (crowded || !applies(heuristic::put_off_wakeups) || !may_put_off_waking(p)) {
       start_m_if_p_is_idle(m.sched);
     } else {
       ensure_put_off_is_watched(p);

@@ -1,4 +1,5 @@
 // Work stealing (S12): from the head of a random victim's run queue, half of it at a time.
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "os/clock.h"
 #include "sched/queues.h"
@@ -29,6 +30,7 @@ struct glimpse {
 // Waits until what the victim has is old enough. False: the victim has moved on meanwhile. There are two looks and none
 // in between, because each look takes the cache lines of its queue away from the victim.
 bool stays_as_it_is(P const& victim, glimpse const& seen) noexcept {
+  if (!applies(heuristic::age_to_steal)) return true;
   std::int64_t const until_ns = os::monotonic_ns() + age_to_steal_ns;
   do {
     cpu_relax();
@@ -70,7 +72,7 @@ search_result steal_work(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
   judge_last_steal(m);
-  std::uint32_t const little = m.poor_steals == poor_steals_max ? steal_handful : 1;
+  std::uint32_t const little = applies(heuristic::poor_steals) && m.poor_steals == poor_steals_max ? steal_handful : 1;
   for (int round = 1; round <= steal_rounds; ++round) {
     auto const random = static_cast<std::uint32_t>(p.random.next() >> 33U);
     for (random_order order(s.steal_steps, random); !order.done(); order.advance()) {

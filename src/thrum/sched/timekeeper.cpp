@@ -1,5 +1,6 @@
 #include "sched/timekeeper.h"
 
+#include "base/ablation.h"
 #include "os/clock.h"
 #include "sched/notify.h"
 #include "sched/poll.h"
@@ -31,7 +32,7 @@ void timer_was_added(M& m, added_as place) noexcept {
   // It is watched with the timer before it. Or there is one P, which looks at its timers when it runs out of work, and
   // at the latest when sysmon finds them due: telling sysmon of each would cost more than the work between two sleeps.
   if (place == added_as::later || m.sched.procs.size() == 1) return;
-  if (m.current == nullptr) {
+  if (m.current == nullptr && applies(heuristic::pending_watch)) {
     m.watch_check_pending = true;
   } else if (m.sched.idle.any_idle()) {
     static_cast<void>(ensure_timers_are_watched(m.sched));
@@ -43,7 +44,7 @@ void timer_was_added(M& m, added_as place) noexcept {
 void timer_was_left(M& m, added_as place) noexcept {
   bool const paces =
       place != added_as::later && m.sched.procs.size() != 1 && m.current != nullptr && m.current_was_handed;
-  if (!paces || !may_put_off_waking(*m.p)) {
+  if (!paces || !applies(heuristic::put_off_timers) || !may_put_off_waking(*m.p)) {
     timer_was_added(m, place);
     return;
   }

@@ -1,5 +1,6 @@
 #include "sched/timers.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "os/clock.h"
 #include "sched/runnable.h"
@@ -83,7 +84,7 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
       continue;
     }
     G& g = due[i].sleeper();
-    prefetch_frames(g);
+    if (applies(heuristic::frame_prefetch)) prefetch_frames(g);
     g.end_wait();
     ++sleepers;
     runnable.add(g);

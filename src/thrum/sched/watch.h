@@ -3,6 +3,7 @@
 // Nothing here starts an M. The timekeeper is only woken to look again.
 #pragma once
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "core/sched.h"
 
@@ -24,7 +25,8 @@ void make_sysmon_watch(Sched& s, std::int64_t first_ns) noexcept;
 
 // Whether the timer is so far off that it can be left to sysmon.
 [[nodiscard]] inline bool is_far_off(Sched const& s, std::int64_t when_ns, std::int64_t now_ns) noexcept {
-  return when_ns - now_ns > watching::pauses_until_near * s.sysmon.longest_pause_ns();
+  return applies(heuristic::far_off_timers) &&
+         when_ns - now_ns > watching::pauses_until_near * s.sysmon.longest_pause_ns();
 }
 
 // --- under sched.lock ---

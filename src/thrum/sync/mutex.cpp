@@ -16,6 +16,7 @@
 //     next run would find a mutex that is locked and has no owner.
 //  6. What a run that is over left behind means nothing in the next one: neither its flags, nor a `locked` that was
 //     promised to a goroutine which never came to take it (T12).
+#include "base/ablation.h"
 #include "base/check.h"
 #include "base/heuristics.h"
 #include "os/chaos.h"
@@ -114,7 +115,7 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
   if (may_be_free && try_lock()) return true;
   M* m = &enter_to_wait(what);
   std::uint32_t const epoch = m->sched.epoch;
-  if ((before & starving) == 0 && spin_before_park(*m, newcomer_spin_ns, [this] { return try_lock(); })) {
+  if ((before & starving) == 0 && spin_as_newcomer(*m, [this] { return try_lock(); })) {
     leave_runtime(*m);
     return true;
   }
@@ -148,7 +149,9 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
     was_woken = true;
     // A waiter that was woken and came too late tries for longer, and ever more seldom, so that it hardly disturbs an
     // owner that locks and unlocks in a loop. If it parked and was woken once more, it would disturb the owner more.
-    if (take_as_woken(epoch) || spin_before_park(*m, woken_spin_ns, [&] { return take_as_woken(epoch); })) break;
+    if (take_as_woken(epoch) ||
+        (applies(heuristic::woken_spin) && spin_before_park(*m, woken_spin_ns, [&] { return take_as_woken(epoch); })))
+      break;
     if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) {
       bool const owned = take_or_mark(0, woken, epoch);
       end_wait(*m, waiter);

@@ -131,8 +131,7 @@ bool shared_mutex::wait_to_write(char const* what, std::int64_t deadline_ns) {
   if (deadline_ns != no_deadline && detail::clock_ns() >= deadline_ns) return try_lock();
   M& m = enter_to_wait(what);
   std::uint32_t const epoch = m.sched.epoch;
-  if ((state_.load(relaxed) & writers_wait) == 0 &&
-      spin_before_park(m, newcomer_spin_ns, [&] { return take_if_free(); })) {
+  if ((state_.load(relaxed) & writers_wait) == 0 && spin_as_newcomer(m, [&] { return take_if_free(); })) {
     leave_runtime(m);
     return true;
   }
@@ -227,7 +226,7 @@ bool shared_mutex::wait_to_read(word before, char const* what, std::int64_t dead
   if (try_lock_shared_slow()) return true;
   M& m = enter_to_wait(what);
   std::uint32_t const epoch = m.sched.epoch;
-  if ((before & writers_wait) == 0 && spin_before_park(m, newcomer_spin_ns, [&] { return enter_if_open(); })) {
+  if ((before & writers_wait) == 0 && spin_as_newcomer(m, [&] { return enter_if_open(); })) {
     leave_runtime(m);
     return true;
   }

@@ -1,6 +1,7 @@
 // Tries for a little while before a goroutine parks.
 #pragma once
 
+#include "base/ablation.h"
 #include "base/atomic.h"
 #include "base/heuristics.h"
 #include "core/m.h"
@@ -27,6 +28,12 @@ template <class Attempt>
     if (!m.p->queue.is_empty_to_owner() || m.p->attention.load(relaxed) != 0) return false;
     if (os::monotonic_ns() >= until_ns) return false;
   }
+}
+
+// For a goroutine that has not waited yet.
+template <class Attempt>
+[[nodiscard]] bool spin_as_newcomer(M const& m, Attempt attempt) noexcept {
+  return applies(heuristic::newcomer_spin) && spin_before_park(m, newcomer_spin_ns, attempt);
 }
 
 }  // namespace thrum::rt

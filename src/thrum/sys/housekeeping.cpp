@@ -1,5 +1,6 @@
 #include "sys/housekeeping.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "os/thread.h"
 #include "sched/notify.h"
@@ -50,7 +51,7 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
     std::int64_t const soonest_ns = now_ns + sched_.options.idle_thread_after_ns / 2;
     threads_due_ns_ = std::min(let_surplus_go(now_ns), soonest_ns);
   }
-  if (is_trimming_ || now_ns >= trim_due_ns_) trim(now_ns);
+  if (applies(heuristic::stack_trim) && (is_trimming_ || now_ns >= trim_due_ns_)) trim(now_ns);
   if (is_giving_back_ || is_looking_at_parked_ || now_ns >= stacks_due_ns_) scavenge(now_ns);
   if (is_noting_ages_ || now_ns >= ages_due_ns_) note_ages(now_ns);
   if (now_ns >= cpus_due_ns_ && !sched_.procs_by_hand.load(relaxed)) {
@@ -73,7 +74,7 @@ std::int64_t housekeeping::next_ns() noexcept {
   bool const has_ages = switches_of(sched_) != switches_at_ages_;
   return std::min({has_stacks || has_caches || has_parked ? stacks_due_ns_ : never_ns,
                    has_threads ? threads_due_ns_ : never_ns, has_ages ? ages_due_ns_ : never_ns,
-                   stacks.untrimmed != 0 || has_caches ? trim_due_ns_ : never_ns});
+                   applies(heuristic::stack_trim) && (stacks.untrimmed != 0 || has_caches) ? trim_due_ns_ : never_ns});
 }
 
 std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {

@@ -1,5 +1,6 @@
 #include "sys/put_off_watch.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "os/clock.h"
 #include "sched/wake.h"
@@ -24,7 +25,7 @@ void put_off_watch::look(std::int64_t now_ns) noexcept {
   is_kept_awake_ = keeps_awake(now_ns);
   if (!is_active_) {
     patience_ = std::max(patience_ - 1, 0);
-  } else if (now_ns - std::exchange(active_at_ns_, now_ns) <= soon_after_ns) {
+  } else if (now_ns - std::exchange(active_at_ns_, now_ns) <= soon_after_ns && applies(heuristic::soon_after)) {
     patience_ = std::min(patience_ + patience_gained, patience_max);
   }
 }
@@ -33,6 +34,7 @@ namespace {
 
 // Whether p runs another goroutine within a moment. Waiting for that moment costs less than another sleep.
 bool makes_progress(P const& p, std::uint64_t runs) noexcept {
+  if (!applies(heuristic::moment)) return false;
   for (std::int64_t const until_ns = os::monotonic_ns() + moment_ns; os::monotonic_ns() < until_ns;) {
     cpu_relax();
     if (p.counters.runs() != runs) return true;
@@ -93,7 +95,8 @@ void put_off_watch::look_at(P& p, sighting& seen, bool timer_was_left_by_mistake
   seen.runs = runs;
   seen.put_off = put_off;
   if (next_stands || (still && timer_was_left_by_mistake)) learn_from_mistake(p, seen);
-  if (queue_is_left) p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
+  if (queue_is_left && applies(heuristic::spreads_at_once))
+    p.spreads_at_once.store(spreads_at_once_after_slow_event, relaxed);
   if (next_stands || queue_is_left) {
     wake([this] {
       start_m_if_p_is_idle(sched_);
@@ -113,8 +116,10 @@ void put_off_watch::wake(Wake wake_an_m) noexcept {
 }
 
 void put_off_watch::learn_from_mistake(P& p, sighting& seen) const noexcept {
+  if (!applies(heuristic::wakes_at_once)) return;
   std::uint64_t const readies = p.counters.readies.load(relaxed);
-  bool const is_rare = readies - seen.readies_at_mistake > rare_after * seen.at_once;
+  bool const is_rare = applies(heuristic::rare_after) ? readies - seen.readies_at_mistake > rare_after * seen.at_once
+                                                      : seen.at_once == 0;
   seen.at_once = is_rare ? at_once_first : std::min(seen.at_once * 2, at_once_max);
   seen.readies_at_mistake = readies;
   p.wakes_at_once.store(seen.at_once, relaxed);
@@ -139,7 +144,8 @@ std::int64_t put_off_watch::nap_ns(std::int64_t limit_ns) noexcept {
     is_sighted_ = true;
   }
   sched_.watch.need_no_nudge();
-  std::int64_t const most_ns = is_sighted_ && in_vain_ == 0 ? second_look_ns : pace_ns << in_vain_;
+  std::int64_t const most_ns =
+      is_sighted_ && in_vain_ == 0 && applies(heuristic::second_look) ? second_look_ns : pace_ns << in_vain_;
   return limit_ns < 0 ? most_ns : std::min(limit_ns, most_ns);
 }
 

@@ -1,5 +1,6 @@
 #include "sys/slices.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "os/barrier.h"
 #include "os/clock.h"
@@ -52,7 +53,7 @@ slice_watch::slice_watch(Sched& s, report_text& reports) noexcept : sched_(s), w
 verdict slice_watch::look(std::int64_t now_ns) noexcept {
   verdict most = verdict::nothing;
   next_look_ns_ = never_ns;
-  uses_timers_ = tick_ns_ != 0 && now_ns >= timers_again_ns_;
+  uses_timers_ = applies(heuristic::slice_timers) && tick_ns_ != 0 && now_ns >= timers_again_ns_;
   for (P* const p : sched_.procs) most = std::max(most, look_at(*p, p->seen.slice, now_ns));
   without_p_.look(now_ns);
   return most;
@@ -72,7 +73,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
   if (!is_wanted) look_again_at(std::max(seen.ask_ns, p.timers.next_when()));
   if (is_wanted && !seen.spare_was_asked_for && now_ns >= seen.ends_ns - sched_.options.slice_ns / 2) {
     seen.spare_was_asked_for = true;
-    ensure_spare_thread(sched_);
+    if (applies(heuristic::spare_thread)) ensure_spare_thread(sched_);
   }
   if (m->in_runtime.load(relaxed)) {
     seen.cpu_ns = -1;

@@ -1,5 +1,6 @@
 #include "sys/sysmon.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 #include "os/clock.h"
 #include "os/lock.h"
@@ -79,7 +80,8 @@ void sysmon::watch() noexcept {
       pause_ns_ = pause_min_ns;
       looks_in_vain_ = 0;
       pause_exactly(last_ >= verdict::hurry);
-    } else if (how == sleep_kind::pause && ++looks_in_vain_ >= looks_before_slower) {
+    } else if (how == sleep_kind::pause && ++looks_in_vain_ >= looks_before_slower &&
+               applies(heuristic::slower_looks)) {
       pause_ns_ = std::min(pause_ns_ * 2, pause_max_ns);
       pause_exactly(false);
     }
@@ -129,7 +131,9 @@ std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns
     std::int64_t const when_ns = p->timers.next_when();
     bool const is_away = p->status.load(relaxed) == p_status::syscall;  // relaxed: a hint
     first_ns = std::min(first_ns, when_ns);
-    until_ns = std::min(until_ns, std::max(when_ns, now_ns + (is_away ? pause_min_ns : timer_pace_ns)));
+    until_ns = std::min(
+        until_ns,
+        std::max(when_ns, now_ns + (is_away || !applies(heuristic::timer_pace) ? pause_min_ns : timer_pace_ns)));
   }
   sched_.sysmon.knows_timers_from(first_ns);
   return until_ns;
@@ -138,10 +142,13 @@ std::int64_t sysmon::until_next_timer(std::int64_t until_ns, std::int64_t now_ns
 // After a look that found something, another one will probably find something soon, for example one thread after the
 // other that sleeps in the kernel. Otherwise more exact pauses would only mean more looks.
 void sysmon::pause_exactly(bool wanted) noexcept {
+  if (!applies(heuristic::exact_pauses)) return;
   if (std::exchange(pauses_exactly_, wanted) != wanted) os::set_timer_slack_ns(wanted ? 1 : os::usual_timer_slack_ns);
 }
 
-std::int64_t sysmon::longest_pause_ns() const noexcept { return puts_off_ ? pause_beside_put_off_ns : pause_max_ns; }
+std::int64_t sysmon::longest_pause_ns() const noexcept {
+  return puts_off_ && applies(heuristic::pause_beside_put_off) ? pause_beside_put_off_ns : pause_max_ns;
+}
 
 // Ms rely on sysmon's next look (is_far_off), so a pause is at most as long as sysmon announced before the previous
 // pause. A deep sleep ends when a P is taken into use.
@@ -223,7 +230,8 @@ verdict sysmon::look_at_network(std::int64_t now_ns) noexcept {
     return is_news ? verdict::look_again_soon : verdict::nothing;
   }
   // A P is idle, and no M sleeps in the poller, because the M that did is busy with the events that came.
-  if (is_unwatched && now_ns - polls_seen_ns_ < unwatched_for_ns) return verdict::look_again_soon;
+  if (is_unwatched && now_ns - polls_seen_ns_ < unwatched_for_ns && applies(heuristic::unwatched_for))
+    return verdict::look_again_soon;
   if (is_unwatched) return relieve_poller(now_ns);
   if (!sched_.poll.is_worth_a_look()) polls_seen_ns_ = now_ns;
   if (now_ns - polls_seen_ns_ < poll_after_ns) return verdict::nothing;
@@ -237,7 +245,7 @@ verdict sysmon::relieve_poller(std::int64_t now_ns) noexcept {
   polls_seen_ = sched_.poll.polls();  // at the limit of threads sysmon is the only one that polls
   if (!was_late) return ensure_all_is_watched(sched_) ? verdict::acted : verdict::nothing;
   count(sched_.sysmon.late_polls);
-  put_off_.keep_awake_until(now_ns + poll_care_ns);
+  if (applies(heuristic::poll_care)) put_off_.keep_awake_until(now_ns + poll_care_ns);
   return verdict::acted;
 }
 
@@ -271,7 +279,8 @@ verdict sysmon::look_at_syscall(P& p, sightings& seen, std::int64_t now_ns, clai
   // If a P is idle, the timekeeper watches the timers.
   bool const timer_is_due = p.timers.next_when() <= now_ns && sched_.idle.count() == 0;
   if (p.status.load(relaxed) != p_status::syscall) {  // relaxed: a hint
-    if (timer_is_due && p.runs_to_look.load(relaxed) != 0) p.runs_to_look.store(0, relaxed);
+    if (timer_is_due && p.runs_to_look.load(relaxed) != 0 && applies(heuristic::timer_hurry))
+      p.runs_to_look.store(0, relaxed);
     return verdict::nothing;
   }
   all_still_ = false;
