@@ -12,7 +12,7 @@ fail() { printf 'wrong: %s\n' "$*"; failures=$((failures + 1)); }
 
 rm -rf "$work"
 mkdir -p "$work/bin"
-for tool in bash env dirname nproc uname cat grep awk paste rm git cut sed tr python3 find xargs mkdir; do
+for tool in bash env dirname nproc uname cat grep awk paste rm git cut sed tr find xargs mkdir; do
   path=$(command -v "$tool") && ln -s "$path" "$work/bin/$tool"
 done
 # stand_in TOOL SCRIPT: it takes the place of a link to the machine's own tool, and must not be written through the link.
@@ -24,6 +24,8 @@ stand_in() {
 stand_in apt-get "printf '%s\n' \"\$@\" >>'$work/installed'"
 stand_in sudo 'exec "$@"'
 stand_in cmake 'exit 1'
+# Not a link: python3 may be a script that needs a PATH of its own.
+stand_in python3 "exec '$(python3 -c 'import sys; print(sys.executable)')' \"\$@\""
 
 # dev CODE PATTERN [ARGUMENT...]: ./dev with these arguments exits with CODE, and its output, `said`, matches PATTERN. No
 # package that is proved by a file counts as installed.
@@ -51,10 +53,9 @@ dev 2 '--within needs a number' test --all --within soon
 dev 2 '--within is for --all' test --within 5
 dev 2 '--minutes needs a number' test --chaos --minutes some
 dev 2 '--arch takes one value' test --arch mine
+dev 2 "unknown heuristic 'dance'; there are: all, search_patience, " bench --without dance
 [[ ! -s $work/installed ]] || fail "a mistake in the command line installs something: $(cat "$work/installed")"
 
-# A heuristic that does not exist is found before anything is built. The stand-in for cmake would end with 1.
-dev 2 "unknown heuristic 'dance'; there are: all, search_patience, " bench --without dance
 dev 1 'with and without pace: echo$' bench --without pace echo
 
 readonly servers=(redis-server postgresql nginx)
