@@ -1,5 +1,7 @@
 #include "core/pace.h"
 
+#include "base/heuristics.h"
+
 #include <gtest/gtest.h>
 
 namespace thrum::rt {

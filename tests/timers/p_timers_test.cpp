@@ -1,6 +1,7 @@
 // A P's timers and the records in them: what is due, what is dead, and that no record is lost or given back too early.
 #include "core/p_timers.h"
 
+#include "base/heuristics.h"
 #include "base/random.h"
 #include "core/g.h"
 #include "support/fake_gs.h"
