@@ -1,6 +1,6 @@
 // The numbers by which the scheduler guesses: how long a wait pays off, how often a look does, how much is taken at
 // once. Each has its origin, which is Go or thrum ("ours": it was the best of those that were tried), and the rows of
-// bench/ or the test in which a change of it shows.
+// bench/ or the tests (by suite) in which a change of it should show.
 //
 // A wrong number costs time and breaks nothing. Bounds and the sizes of stacks are in base/limits.h. Deadlines after
 // which a thread is given up, the sizes of arrays, and numbers that follow from another one stand where they are used.
@@ -15,7 +15,7 @@ namespace thrum::rt {
 // --- turns and batches (sched/pick.h, sched/runnable.*, sched/steal.cpp, sched/records.*) ---
 
 // Go's value, prime, so that loops of the user do not fall into step with it. Every 61st tick the global queue has its
-// turn, and after 61 runs a P looks at its timers. Tests S10 and S11; rows chan_spsc, sleep
+// turn, and after 61 runs a P looks at its timers. Tests limits, S10; rows chan_spsc, sleep
 inline constexpr std::uint32_t global_tick = 61;
 // Go's value; a victim's runnext is stolen in the last round only. Row chan_mpmc
 inline constexpr int steal_rounds = 4;
@@ -60,7 +60,7 @@ inline constexpr std::int64_t not_enough_after_ns = 1'000'000;
 // --- residents (sched/home.cpp) ---
 
 // Ours: the inbox is also looked at after so many turns while the queue is not empty. The lock that a look takes
-// costs little beside 16 turns. Test S29 of threads
+// costs little beside 16 turns. Tests home
 inline constexpr std::uint8_t turns_between_looks = 16;
 
 // --- wake-ups that are put off (sys/put_off_watch.cpp); decision 006 ---
@@ -98,7 +98,7 @@ inline constexpr std::int64_t pause_min_ns = 20'000;
 inline constexpr std::int64_t pause_max_ns = 10'000'000;
 inline constexpr int looks_before_slower = 50;
 inline constexpr std::int64_t retake_after_ns = 10'000'000;  // Go's value. Row blocking
-inline constexpr std::int64_t poll_after_ns = 10'000'000;    // Go's value. Test S16
+inline constexpr std::int64_t poll_after_ns = 10'000'000;    // Go's value. Tests of sysmon
 // Ours: while a P runs events alone and timers are left to sysmon. Rows kv, idle
 inline constexpr std::int64_t pause_beside_put_off_ns = 500'000;
 // Ours: twice the time that a batch of events may take on one P (slow_run_ns). Row kv
@@ -168,7 +168,7 @@ inline constexpr std::int64_t newcomer_spin_ns = 2'000;
 inline constexpr std::int64_t woken_spin_ns = 30'000;
 inline constexpr int spin_pauses_first = 16;  // ours. Row mutex
 inline constexpr int spin_pauses_max = 2048;
-inline constexpr std::int64_t starvation_threshold_ns = 1'000'000;  // Go's mutex becomes fair after 1 ms. Tests S26
+inline constexpr std::int64_t starvation_threshold_ns = 1'000'000;  // Go's mutex becomes fair after 1 ms. Tests mutexes
 
 // --- timers (core/p_timers.*) ---
 
