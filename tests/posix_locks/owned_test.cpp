@@ -98,14 +98,14 @@ void yield_beside_neighbours(int others) {
   }
   ASSERT_TRUE(until_waiting(rt::wait_reason::mutex, width));
   for (int i = 0; i < others; ++i) {
-    all.go([&] { EXPECT_TRUE(wait_until(all_had_it)); });
+    all.go([&] { EXPECT_TRUE(yield_until(all_had_it)); });
   }
   for (int i = 0; i < 2 * width; ++i) {
     all.go([&] {
       std::recursive_mutex its_own;
       std::lock_guard const held(its_own);
       step = 2;
-      EXPECT_TRUE(wait_until(all_had_it));
+      EXPECT_TRUE(yield_until(all_had_it));
     });
   }
   all.wait();
