@@ -31,62 +31,62 @@ TEST(stack_geometry, S29_stride_is_odd_in_pages_and_holds_stack_join_reserve_and
 }
 
 TEST(stack_arena, S29_tops_are_staggered_by_a_line_per_slot_within_their_page) {
-  arena* const home = create_arena(slot_geometry::for_size(stack_size_min, os::page_size()), 33);
-  ASSERT_NE(home, nullptr);
+  arena* const owner = create_arena(slot_geometry::for_size(stack_size_min, os::page_size()), 33);
+  ASSERT_NE(owner, nullptr);
   std::set<std::size_t> offsets;
   for (std::uint32_t slot = 0; slot < 33; ++slot) {
-    auto* const top = reinterpret_cast<char*>(home->descriptor(slot));
-    auto const below_end = static_cast<std::size_t>(home->slot_end(slot) - top);
+    auto* const top = reinterpret_cast<char*>(owner->descriptor(slot));
+    auto const below_end = static_cast<std::size_t>(owner->slot_end(slot) - top);
     EXPECT_EQ(below_end, sizeof(stack) + slot % 16 * 64);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(top) % 64, 0U);
     offsets.insert(below_end);
   }
   EXPECT_EQ(offsets.size(), 16U);
-  destroy_arena(home);
+  destroy_arena(owner);
 }
 
 TEST(stack_arena, made_stack_knows_its_bounds_its_slot_and_its_arena) {
-  arena* const home = create_arena(slot_geometry::for_size(stack_size_default, os::page_size()), 4);
-  ASSERT_NE(home, nullptr);
+  arena* const owner = create_arena(slot_geometry::for_size(stack_size_default, os::page_size()), 4);
+  ASSERT_NE(owner, nullptr);
   for (std::uint32_t slot = 0; slot < 4; ++slot) {
-    stack* const made = make_stack(*home, slot, stack_size_default);
+    stack* const made = make_stack(*owner, slot, stack_size_default);
     EXPECT_EQ(made->top, reinterpret_cast<char*>(made));
-    EXPECT_EQ(made->low, home->slot_low(slot));
+    EXPECT_EQ(made->low, owner->slot_low(slot));
     EXPECT_GE(static_cast<std::size_t>(made->top - made->low), stack_size_default + stack_join_reserve_bytes);
     EXPECT_EQ(made->goroutine_id, 0U);
     EXPECT_EQ(slot_of(*made), slot);
-    EXPECT_EQ(&arena_of(*made), home);
-    home->carved.store(slot + 1, relaxed);
+    EXPECT_EQ(&arena_of(*made), owner);
+    owner->carved.store(slot + 1, relaxed);
   }
-  destroy_arena(home);
+  destroy_arena(owner);
 }
 
 TEST(stack_arena, cold_slots_are_found_again_each_once) {
-  arena* const home = create_arena(slot_geometry::for_size(stack_size_min, os::page_size()), 200);
-  ASSERT_NE(home, nullptr);
+  arena* const owner = create_arena(slot_geometry::for_size(stack_size_min, os::page_size()), 200);
+  ASSERT_NE(owner, nullptr);
   std::set<std::uint32_t> const cold{0, 1, 63, 64, 130, 199};
-  for (std::uint32_t const slot : cold) home->mark_cold(slot);
-  EXPECT_TRUE(home->is_cold(63));
-  EXPECT_FALSE(home->is_cold(62));
+  for (std::uint32_t const slot : cold) owner->mark_cold(slot);
+  EXPECT_TRUE(owner->is_cold(63));
+  EXPECT_FALSE(owner->is_cold(62));
   std::set<std::uint32_t> taken;
-  while (home->cold_count > 0) taken.insert(home->take_cold());
+  while (owner->cold_count > 0) taken.insert(owner->take_cold());
   EXPECT_EQ(taken, cold);
-  EXPECT_FALSE(home->is_cold(63));
-  destroy_arena(home);
+  EXPECT_FALSE(owner->is_cold(63));
+  destroy_arena(owner);
 }
 
 TEST(stack_registry, address_finds_its_arena_and_the_neighbourhood_none) {
-  arena* const home = create_arena(slot_geometry::for_size(stack_size_min, os::page_size()), 8);
-  ASSERT_NE(home, nullptr);
-  auto* const begin = reinterpret_cast<char*>(home);
-  EXPECT_EQ(arena_by_address(begin), home);
-  EXPECT_EQ(arena_by_address(home->end - 1), home);
-  EXPECT_NE(arena_by_address(begin - 1), home);
-  EXPECT_NE(arena_by_address(home->end), home);
+  arena* const owner = create_arena(slot_geometry::for_size(stack_size_min, os::page_size()), 8);
+  ASSERT_NE(owner, nullptr);
+  auto* const begin = reinterpret_cast<char*>(owner);
+  EXPECT_EQ(arena_by_address(begin), owner);
+  EXPECT_EQ(arena_by_address(owner->end - 1), owner);
+  EXPECT_NE(arena_by_address(begin - 1), owner);
+  EXPECT_NE(arena_by_address(owner->end), owner);
   int local = 0;
   EXPECT_EQ(arena_by_address(reinterpret_cast<char*>(&local)), nullptr);
   EXPECT_EQ(arena_by_address(nullptr), nullptr);
-  destroy_arena(home);
+  destroy_arena(owner);
   EXPECT_EQ(arena_by_address(begin), nullptr);
 }
 

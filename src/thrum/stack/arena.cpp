@@ -85,9 +85,9 @@ void unmap_arena(arena* dead) noexcept {
   if (os::unmap(begin, static_cast<std::size_t>(dead->end - begin)) == 0) protections_unmapped(protections);
 }
 
-stack* make_stack(arena& home, std::uint32_t slot, std::size_t size) noexcept {
-  stack* const place = home.descriptor(slot);
-  auto* const fresh = ::new (place) stack{.low = home.slot_low(slot),
+stack* make_stack(arena& owner, std::uint32_t slot, std::size_t size) noexcept {
+  stack* const place = owner.descriptor(slot);
+  auto* const fresh = ::new (place) stack{.low = owner.slot_low(slot),
                                           .top = reinterpret_cast<char*>(place),
                                           .size = size,
                                           .next = nullptr,
@@ -95,17 +95,17 @@ stack* make_stack(arena& home, std::uint32_t slot, std::size_t size) noexcept {
                                           .creation_site = nullptr,
                                           .sanitizer_fiber = nullptr,
                                           .valgrind_id = 0,
-                                          .slot = home.number << arena_slot_bits | slot};
+                                          .slot = owner.number << arena_slot_bits | slot};
   watch_stack(*fresh);
   return fresh;
 }
 
-bool unmake_stack(arena& home, stack* idle) noexcept {
+bool unmake_stack(arena& owner, stack* idle) noexcept {
   stack const was = *idle;
   std::uint32_t const slot = slot_of(was);
   unwatch_stack(*idle);
-  if (os::give_back(was.low, static_cast<std::size_t>(home.slot_end(slot) - was.low)) == 0) return true;
-  (void)make_stack(home, slot, was.size);
+  if (os::give_back(was.low, static_cast<std::size_t>(owner.slot_end(slot) - was.low)) == 0) return true;
+  (void)make_stack(owner, slot, was.size);
   return false;
 }
 

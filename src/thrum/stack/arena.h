@@ -74,12 +74,12 @@ struct arena {
 void unmap_arena(arena* dead) noexcept;
 
 // Writes the descriptor of a slot. This is the first access to the slot's memory.
-[[nodiscard]] stack* make_stack(arena& home, std::uint32_t slot, std::size_t size) noexcept;
+[[nodiscard]] stack* make_stack(arena& owner, std::uint32_t slot, std::size_t size) noexcept;
 
 // The reverse of make_stack, for a stack that is free: tells the sanitizers and valgrind that the stack is gone and
 // gives its memory back. Returns false if the kernel refuses, because the memory is locked. The stack stays usable
 // then.
-[[nodiscard]] bool unmake_stack(arena& home, stack* idle) noexcept;
+[[nodiscard]] bool unmake_stack(arena& owner, stack* idle) noexcept;
 
 [[nodiscard]] inline std::uint32_t slot_of(stack const& one) noexcept { return one.slot % arena_slots_max; }
 

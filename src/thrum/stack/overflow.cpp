@@ -42,20 +42,20 @@ void show_frames(stack_registers const& from, stack_range on) noexcept {
 }
 
 struct guard_hit {
-  arena const* home;  // nullptr: the address is in no guard
+  arena const* owner;  // nullptr: the address is in no guard
   std::uint32_t slot;
 };
 
 guard_hit find_guard(char const* address) noexcept {
-  arena const* const home = arena_by_address(address);
-  if (home == nullptr || address < home->first_slot) return {nullptr, 0};
-  auto const slot = static_cast<std::size_t>(address - home->first_slot) / home->geometry.stride;
+  arena const* const owner = arena_by_address(address);
+  if (owner == nullptr || address < owner->first_slot) return {nullptr, 0};
+  auto const slot = static_cast<std::size_t>(address - owner->first_slot) / owner->geometry.stride;
   // acquire: pairs with the pool's release in claim_slot. A slot that was never carved has no guard. A carved slot may
   // also have no guard, but then an access there does not fault.
-  if (slot >= home->carved.load(acquire)) return {nullptr, 0};
+  if (slot >= owner->carved.load(acquire)) return {nullptr, 0};
   auto const number = static_cast<std::uint32_t>(slot);
-  if (address >= home->slot_low(number)) return {nullptr, 0};
-  return {home, number};
+  if (address >= owner->slot_low(number)) return {nullptr, 0};
+  return {owner, number};
 }
 
 void print_creation_site(void* site) noexcept {
@@ -88,9 +88,9 @@ void print_remedy(std::size_t size) noexcept {
   begin();
   std::uintptr_t const sp = at.by_number[stack_registers::sp];
   std::uintptr_t const pc = at.by_number[stack_registers::pc];
-  stack const& victim = *hit.home->descriptor(hit.slot);
-  char const* const begin = hit.home->slot_begin(hit.slot);
-  char const* const low = hit.home->slot_low(hit.slot);
+  stack const& victim = *hit.owner->descriptor(hit.slot);
+  char const* const begin = hit.owner->slot_begin(hit.slot);
+  char const* const low = hit.owner->slot_low(hit.slot);
   char const* const top = reinterpret_cast<char const*>(&victim);
   if (victim.goroutine_id == 0) {  // also if its memory was given back and reads as zero
     print_error(
@@ -111,7 +111,7 @@ void print_remedy(std::size_t size) noexcept {
     print_error(
         "sp is %zu bytes below its guard (pc 0x%zx): perhaps one frame is larger than the guard of %zu "
         "bytes, or a stray pointer of other code hit it",
-        number_of(begin) - sp, pc, hit.home->geometry.guard_bytes);
+        number_of(begin) - sp, pc, hit.owner->geometry.guard_bytes);
   }
   if (runs.id != victim.goroutine_id) {
     print_error("goroutine %zu runs on the stack of goroutine %zu, which joins it", static_cast<std::size_t>(runs.id),
@@ -130,7 +130,7 @@ bool report_if_overflow(int signal, siginfo_t* info, void* ucontext) noexcept {
   if (signal != SIGSEGV || info->si_code <= 0) return false;  // 0 or less: sent by a process, so si_addr is not set
   auto const* const address = static_cast<char const*>(info->si_addr);
   guard_hit const hit = find_guard(address);
-  if (hit.home == nullptr) return false;
+  if (hit.owner == nullptr) return false;
   report(hit, address, os::interrupted_registers(ucontext));
 }
 

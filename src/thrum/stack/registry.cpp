@@ -14,7 +14,7 @@ static_assert(registry_chunk_entries * registry_chunks == 1U << (32 - arena_slot
 
 // A chunk is new memory from the kernel. It is all zero, and a zero entry is a free one.
 struct entry {
-  atomic<arena*> home;  // also the arena's lowest address; nullptr: the entry is free
+  atomic<arena*> owner;  // also the arena's lowest address; nullptr: the entry is free
   atomic<char*> end;
 };
 
@@ -46,12 +46,12 @@ bool register_arena(arena* fresh) noexcept {
   for (std::uint32_t number = first_free; number < registry_chunk_entries * registry_chunks; ++number) {
     entry* const place = entry_or_chunk(number);
     if (place == nullptr) return false;
-    if (place->home.load(relaxed) != nullptr) continue;  // relaxed: entries are written under registry_lock
+    if (place->owner.load(relaxed) != nullptr) continue;  // relaxed: entries are written under registry_lock
     fresh->number = number;
     first_free = number + 1;
     place->end.store(fresh->end, relaxed);
     // pairs with the lookup's acquire: a reader that finds the arena also sees `end` and the arena's record
-    place->home.store(fresh, release);
+    place->owner.store(fresh, release);
     // pairs with arena_by_address's acquire
     if (number >= numbers_used.load(relaxed)) numbers_used.store(number + 1, release);
     return true;
@@ -62,8 +62,8 @@ bool register_arena(arena* fresh) noexcept {
 void unregister_arena(arena* dead) noexcept {
   os::lock_guard const guard(registry_lock);
   entry* const place = entry_at(dead->number);
-  THRUM_CHECK(place != nullptr && place->home.load(relaxed) == dead);
-  place->home.store(nullptr, relaxed);  // relaxed: a lookup that finds the old value rejects the unreadable record
+  THRUM_CHECK(place != nullptr && place->owner.load(relaxed) == dead);
+  place->owner.store(nullptr, relaxed);  // relaxed: a lookup that finds the old value rejects the unreadable record
   if (dead->number < first_free) first_free = dead->number;
 }
 
@@ -83,33 +83,33 @@ void destroy_arena(arena* dead) noexcept {
 
 arena* arena_by_number(std::uint32_t number) noexcept {
   entry const* const place = entry_at(number);
-  return place == nullptr ? nullptr : place->home.load(acquire);  // pairs with register_arena's release
+  return place == nullptr ? nullptr : place->owner.load(acquire);  // pairs with register_arena's release
 }
 
 arena& arena_of(stack const& one) noexcept {
-  arena* const home = arena_by_number(one.slot >> arena_slot_bits);
-  THRUM_CHECK(home != nullptr);
-  return *home;
+  arena* const owner = arena_by_number(one.slot >> arena_slot_bits);
+  THRUM_CHECK(owner != nullptr);
+  return *owner;
 }
 
 arena* arena_by_address(char const* address) noexcept {
   std::uint32_t const used = numbers_used.load(acquire);  // pairs with register_arena's release
   for (std::uint32_t number = 0; number < used; ++number) {
     entry const* const place = entry_at(number);
-    arena* const home = place->home.load(acquire);  // pairs with register_arena's release
-    auto const* const begin = reinterpret_cast<char const*>(home);
-    if (home == nullptr || address < begin || address >= place->end.load(relaxed)) continue;
-    if (os::readable(begin) && home->number == number && address < home->end) return home;
+    arena* const owner = place->owner.load(acquire);  // pairs with register_arena's release
+    auto const* const begin = reinterpret_cast<char const*>(owner);
+    if (owner == nullptr || address < begin || address >= place->end.load(relaxed)) continue;
+    if (os::readable(begin) && owner->number == number && address < owner->end) return owner;
   }
   return nullptr;
 }
 
 stack_bounds bounds_by_address(char const* address) noexcept {
-  arena const* const home = arena_by_address(address);
-  if (home == nullptr || address < home->first_slot) return {};
+  arena const* const owner = arena_by_address(address);
+  if (owner == nullptr || address < owner->first_slot) return {};
   auto const slot =
-      static_cast<std::uint32_t>(static_cast<std::size_t>(address - home->first_slot) / home->geometry.stride);
-  return {home->slot_low(slot), reinterpret_cast<char*>(home->descriptor(slot))};
+      static_cast<std::uint32_t>(static_cast<std::size_t>(address - owner->first_slot) / owner->geometry.stride);
+  return {owner->slot_low(slot), reinterpret_cast<char*>(owner->descriptor(slot))};
 }
 
 }  // namespace thrum::rt

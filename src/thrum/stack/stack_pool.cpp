@@ -161,26 +161,26 @@ bool stack_pool::claim_slot(size_class& sizes, claim& got) noexcept {
     got = claim_cold(sizes);
     return true;
   }
-  arena* home = sizes.arenas;
-  if (home == nullptr || home->carved.load(relaxed) == home->slots) {  // relaxed: written under lock_
+  arena* owner = sizes.arenas;
+  if (owner == nullptr || owner->carved.load(relaxed) == owner->slots) {  // relaxed: written under lock_
     if (!grow(sizes)) return false;
-    home = sizes.arenas;
+    owner = sizes.arenas;
   }
-  std::uint32_t const slot = home->carved.load(relaxed);
-  home->carved.store(slot + 1, thrum::rt::release);  // pairs with the overflow report's acquire
-  got = {home, slot, claim::origin::fresh};
+  std::uint32_t const slot = owner->carved.load(relaxed);
+  owner->carved.store(slot + 1, thrum::rt::release);  // pairs with the overflow report's acquire
+  got = {owner, slot, claim::origin::fresh};
   return true;
 }
 
 stack_pool::claim stack_pool::claim_cold(size_class& sizes) noexcept {
-  arena* home = sizes.cold_arena;
-  if (home == nullptr || home->cold_count == 0) {
-    home = sizes.arenas;
-    while (home->cold_count == 0) home = home->next;
-    sizes.cold_arena = home;
+  arena* owner = sizes.cold_arena;
+  if (owner == nullptr || owner->cold_count == 0) {
+    owner = sizes.arenas;
+    while (owner->cold_count == 0) owner = owner->next;
+    sizes.cold_arena = owner;
   }
   --sizes.cold;
-  return {home, home->take_cold(), claim::origin::cold};
+  return {owner, owner->take_cold(), claim::origin::cold};
 }
 
 bool stack_pool::grow(size_class& sizes) noexcept {
@@ -195,12 +195,12 @@ bool stack_pool::grow(size_class& sizes) noexcept {
 
 stack* stack_pool::prepare(claim const& claimed, std::size_t size) noexcept {
   THRUM_DCHECK(ranks_held() == 0);  // what follows makes a system call and a page fault
-  if (claimed.from == claim::origin::fresh) guard(*claimed.home, claimed.slot);
-  return make_stack(*claimed.home, claimed.slot, size);
+  if (claimed.from == claim::origin::fresh) guard(*claimed.owner, claimed.slot);
+  return make_stack(*claimed.owner, claimed.slot, size);
 }
 
-void stack_pool::guard(arena& home, std::uint32_t slot) noexcept {
-  guard_result const result = install_guard(policy_, home.slot_begin(slot), home.geometry.guard_bytes);
+void stack_pool::guard(arena& owner, std::uint32_t slot) noexcept {
+  guard_result const result = install_guard(policy_, owner.slot_begin(slot), owner.geometry.guard_bytes);
   if (result.kind == guard_kind::none) {
     if (unguarded_.fetch_add(1U, relaxed) == 0) announce_unguarded(policy_, result.error);
     return;
@@ -208,7 +208,7 @@ void stack_pool::guard(arena& home, std::uint32_t slot) noexcept {
   guarded_.fetch_add(1U, relaxed);
   if (result.kind == guard_kind::protection) {
     // relaxed: it is read when the arena is destroyed, and no thread carves then
-    home.protected_guards.fetch_add(1U, relaxed);
+    owner.protected_guards.fetch_add(1U, relaxed);
     protections_.fetch_add(1U, relaxed);
   }
 }
@@ -265,15 +265,15 @@ std::size_t stack_pool::give_back(size_class& sizes, std::size_t at_most) noexce
       if (idle == nullptr) break;
     }
     std::uint32_t const slot = slot_of(*idle);
-    arena& home = arena_of(*idle);
-    bool const gone = unmake_stack(home, idle);  // not under the lock, because it may take long
+    arena& owner = arena_of(*idle);
+    bool const gone = unmake_stack(owner, idle);  // not under the lock, because it may take long
     os::lock_guard const held(lock_);
     if (!gone) {
       sizes.trimmed.push(idle, idle, 1);
       continue;
     }
-    home.mark_cold(slot);
-    sizes.cold_arena = &home;
+    owner.mark_cold(slot);
+    sizes.cold_arena = &owner;
     ++sizes.cold;
     ++given_back;
   }

@@ -112,7 +112,7 @@ class stack_pool {
     std::uint32_t next_slots = 0;  // slots of the next arena; doubles each time, up to a limit
   };
   struct claim {
-    arena* home;
+    arena* owner;
     std::uint32_t slot;
     enum class origin : bool { fresh, cold } from;
   };
@@ -123,7 +123,7 @@ class stack_pool {
   claim claim_cold(size_class& sizes) noexcept;
   bool grow(size_class& sizes) noexcept;
   stack* prepare(claim const& claimed, std::size_t size) noexcept;
-  void guard(arena& home, std::uint32_t slot) noexcept;
+  void guard(arena& owner, std::uint32_t slot) noexcept;
   std::size_t give_back(size_class& sizes, std::size_t at_most) noexcept;
 
   std::size_t const default_size_;
