@@ -38,7 +38,7 @@ class announced : public testing::Test {
 
 // The goroutine came with the P, but the P has another request to serve first.
 TEST_F(announced, a_goroutine_that_was_brought_to_a_p_with_requests) {
-  s_.m(0).brought = &gs_[0];
+  m_pool::bring(s_.m(0), gs_[0]);
   s_.p(0).attention.store(attend::stopping, relaxed);  // the search ends here
   EXPECT_EQ(find_runnable(s_.m(0)).g, nullptr);
   EXPECT_EQ(s_.m(0).brought, nullptr);
@@ -63,7 +63,7 @@ TEST_F(announced, a_goroutine_that_cannot_make_way_until_a_paused_one_has_gone_o
     s_->ms.has_started(*paused);
     s_->ms.queue(*paused, m_status::paused_in_libc);
   }
-  s_.m(1).residents = 1;
+  s_.m(1).residents.add();
   home_move its{home_move::move_target::m_without_residents};
   commit_move(s_.m(0), gs_[0], &its);
   EXPECT_FALSE(its.no_thread);

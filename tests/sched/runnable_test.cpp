@@ -21,10 +21,11 @@ concept puts_without_key = requires(Queue& queue, entry e) {
 || requires(Queue& queue, entry e) { queue.swap_next(e); }
 || requires(Queue& queue, entry e) { queue.push(e); }
 || requires(Queue& queue, entry e) { queue.push_front(e); }
-|| requires(Queue& queue, G& g) { queue.push_back(g); };
+|| requires(Queue& queue, G& g) { queue.queue(g); }
+|| requires(Queue& queue, G& g) { queue.post(g); };
 static_assert(!puts_without_key<run_queue>);
 static_assert(!puts_without_key<global_run_queue>);
-static_assert(!puts_without_key<resident_list>);
+static_assert(!puts_without_key<residents>);
 
 template <class Key>
 concept can_be_made_here = requires {
@@ -173,10 +174,10 @@ TEST_F(one_idle_p, goes_to_the_m_whose_resident_becomes_runnable) {
     G& g = runnable(gs, 0);
     g.is_at_home = true;
     g.only_m = &s.m(1);
-    s.m(1).residents = 1;
+    s.m(1).residents.add();
     make_runnable(s.m(0), g, where);
     EXPECT_TRUE(is_woken(s));
-    EXPECT_EQ(s.m(1).home_inbox.front(), &g);
+    EXPECT_EQ(s.m(1).residents.first_posted(), &g);
     EXPECT_EQ(s.p(0).queue.waiting() + s->global_size.load(relaxed), 0U);
   }
 }

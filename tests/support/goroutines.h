@@ -165,7 +165,7 @@ inline void leave_m0() {
   rt::Sched& s = this_sched();
   lock_of_sched const guard(s.lock);
   for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (rt::hint_of(m->residents) != 0) return false;
+    if (m->residents.any()) return false;
   }
   return true;
 }

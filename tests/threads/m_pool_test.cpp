@@ -54,7 +54,7 @@ TEST_F(m_pools, S31_the_m_that_rested_last_is_taken_first) {
 TEST_F(m_pools, T08_ms_that_are_home_to_goroutines_are_taken_before_the_others) {
   M& plain = resting();
   M& home = awake();
-  home.residents = 1;
+  home.residents.add();
   pool_.rest(home, 0);
   M& another = resting();
   EXPECT_EQ(idle(), (std::vector<M*>{&home, &another, &plain}));

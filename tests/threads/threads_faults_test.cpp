@@ -178,9 +178,7 @@ TEST(threads_within_the_limit, S21_a_limit_out_of_range_names_the_rule) {
 bool one_is_spare() {
   rt::Sched& s = this_sched();
   lock_of_sched const guard(s.lock);
-  rt::M const* m = s.ms.first_idle();
-  while (m != nullptr && m->residents != 0) m = m->idle_link;
-  return m != nullptr;
+  return s.ms.idle_without_residents() != nullptr;
 }
 
 // True if no thread could run a goroutine in place of the caller's, and none is on its way.

@@ -57,11 +57,11 @@ inline constexpr std::int64_t pace_decay = 4;
 // Ours: an M that has not slept for this long is not enough for the events that come. Row echo_5000
 inline constexpr std::int64_t not_enough_after_ns = 1'000'000;
 
-// --- residents (sched/home.cpp) ---
+// --- residents (core/residents.cpp) ---
 
 // Ours: the inbox is also looked at after so many turns while the queue is not empty. The lock that a look takes
 // costs little beside 16 turns. Tests home
-inline constexpr std::uint8_t turns_between_looks = 16;
+inline constexpr std::uint8_t turns_between_inbox_looks = 16;
 
 // --- wake-ups that are put off (sys/put_off_watch.cpp); decision 006 ---
 

@@ -42,8 +42,7 @@ void tell_leak_checker([[maybe_unused]] G const& g) noexcept {
   if (status == g_status::idle || status == g_status::dead) return;
   __lsan_register_root_region(&g, sizeof g);
   if (!has_frames(status) || g.on == nullptr) return;
-  bool const is_parked =
-      status == g_status::waiting || (status == g_status::runnable && (g.only_m == nullptr || g.comes_home));
+  bool const is_parked = status == g_status::waiting || (status == g_status::runnable && !is_on_own_thread(g));
   // A goroutine that was paused when the run ended stands on the signal stack.
   auto const* const sp = static_cast<char const*>(g.saved.sp);
   auto const* const low = is_parked && sp >= g.on->low && sp < g.on->top ? sp : g.on->low;

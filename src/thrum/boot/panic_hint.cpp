@@ -11,7 +11,7 @@ void print_panic_hint(M const& m) noexcept {
   try {
     throw;
   } catch (std::system_error const& e) {
-    if (e.code() != std::errc::resource_deadlock_would_occur || m.residents == 0) return;
+    if (e.code() != std::errc::resource_deadlock_would_occur || !m.residents.any()) return;
     print_error(
         "\thint: another goroutine of this thread waits in a call of thrum::posix, perhaps while it holds that lock. A "
         "std::shared_mutex belongs to its thread: use thrum::shared_mutex, or unlock it before calls that wait");

@@ -113,19 +113,4 @@ class g_list {
   std::uint32_t size_ = 0;
 };
 
-// Runnable goroutines that are at home on an M (sched/home.h).
-class resident_list {
- public:
-  [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
-  [[nodiscard]] std::uint32_t size() const noexcept { return list_.size(); }
-  [[nodiscard]] G* front() const noexcept { return list_.front(); }
-
-  void push_back(push_key, G& g) noexcept { list_.push_back(g); }
-  G* pop_front() noexcept { return list_.pop_front(); }
-  void append(resident_list& other) noexcept { list_.append(other.list_); }
-
- private:
-  g_list list_;
-};
-
 }  // namespace thrum::rt

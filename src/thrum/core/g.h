@@ -63,9 +63,7 @@ struct alignas(cache_line_bytes) G {
     std::uint8_t is_scanned : 1 = 0;  // it was readied while sysmon looked at its stack: see await_scan
     std::uint8_t unused : 6 = 0;
   } detour;
-  bool is_at_home = false;  // it can continue only on the thread that it is on: see sched/home.h
-  // it is at home, runnable and off its stack: in its M's home_queue or home_inbox, or about to be put there
-  bool comes_home = false;
+  bool is_at_home = false;            // it can continue only on the thread that it is on: see sched/home.h
   std::uint16_t blocking_depth = 0;   // the number of blocking() scopes that it is in
   atomic<std::uint8_t> attention{0};  // bits of g_attend, written by the owner and by sysmon, read by the waker
   wait_reason waits_for = wait_reason::none;

@@ -7,6 +7,7 @@
 #include "core/entry.h"
 #include "core/g.h"
 #include "core/pause_request.h"
+#include "core/residents.h"
 #include "core/sightings.h"
 #include "core/status.h"
 #include "os/note.h"
@@ -100,17 +101,12 @@ struct M {
   std::int64_t stole_at_ns = 0;     // when its last steal was; 0: it has been accounted for
   // since when it has handled events without a sleep; 0: it has slept. See sched/poll.cpp
   std::int64_t busy_since_ns = 0;
-  G* handed = nullptr;               // what g0 runs next, chosen by the goroutine that left
-  bool handed_inherits = false;      // whether that goroutine inherits the time slice
-  G* brought = nullptr;              // comes with next_p: it has left a thread that is home to others
+  G* handed = nullptr;           // what g0 runs next, chosen by the goroutine that left
+  bool handed_inherits = false;  // whether that goroutine inherits the time slice
+  // The goroutine that comes with the P. It has left an M that is home to others, or has found no M to move to.
+  written_by<m_pool, G*> brought;
   bool watch_check_pending = false;  // it must have the timers watched before it runs other work: see timekeeper.h
   bool timers_are_due = false;       // it was the timekeeper, and a timer is due on some P
-  // Goroutines that are at home here: see sched/home.h.
-  std::uint32_t residents = 0;  // their number; other threads read it under sched.lock while this M rests
-  bool home_was_last = false;   // the goroutine that ran last came from home_queue
-  // turns in which it did not look at home_inbox although a goroutine is there: see take_at_home
-  std::uint8_t turns_past_inbox = 0;
-  resident_list home_queue;  // runnable residents; others are in home_inbox
   commit_step commit = nullptr;
   G* committed = nullptr;
   void* commit_argument = nullptr;
@@ -125,8 +121,8 @@ struct M {
   // changes no object when it wakes up. See is_active_inside.
   atomic<bool> sleeps_inside{false};
 
-  // written by any thread
-  atomic<std::uint32_t> ready_at_home{0};  // how many goroutines are in home_queue and home_inbox
+  // The goroutines that are at home here. The class says which thread may call what.
+  rt::residents residents;
 
   // The P that this M was promised (m_pool::promise). It takes the P when its note was woken or its thread has begun.
   written_by<m_pool, P*> next_p;
@@ -138,7 +134,6 @@ struct M {
   m_status status = m_status::threadless;
 
   // under sched.lock
-  resident_list home_inbox;
   M* all_link = nullptr;     // in the list of all Ms
   M* idle_link = nullptr;    // in the list of idle Ms
   M* idle_back = nullptr;    // the idle M before it
@@ -163,5 +158,12 @@ struct M {
     return status == m_status::idle || status == m_status::timekeeper || status == m_status::roused;
   }
 };
+
+// Whether g can go on only in the frames in which its thread is, asleep or not. False for a resident that has left its
+// stack.
+[[nodiscard]] inline bool is_on_own_thread(G const& g) noexcept {
+  M const* const m = hint_of(g.only_m);
+  return m != nullptr && hint_of(m->current) == &g;
+}
 
 }  // namespace thrum::rt

@@ -46,6 +46,9 @@ void m_pool::check() const noexcept {
   std::array<std::int32_t, m_statuses> found{};
   int total = 0;
   int foreign = 0;
+  for (M const* m = idle_without_residents(); m != nullptr; m = m->idle_link) {
+    THRUM_CHECK(!m->residents.any());  // Ms with residents stand first
+  }
   for (M const* m = all_; m != nullptr; m = m->all_link) {
     if (m->status != m_status::threadless) ++found[index(m->status)];
     (m->is_foreign ? foreign : total) += counts(m->status) ? 1 : 0;
@@ -107,7 +110,7 @@ void m_pool::rest(M& m, std::int64_t now_ns) noexcept {
   change(m, m_status::idle);
   M* before = nullptr;
   M* behind = idle_;
-  while (m.residents == 0 && behind != nullptr && behind->residents != 0) {
+  while (!m.residents.any() && behind != nullptr && behind->residents.any()) {
     before = std::exchange(behind, behind->idle_link);
   }
   m.idle_back = before;
@@ -120,6 +123,12 @@ void m_pool::rest(M& m, std::int64_t now_ns) noexcept {
 void m_pool::remove_from_idle(M& m) noexcept {
   (m.idle_back != nullptr ? m.idle_back->idle_link : idle_) = m.idle_link;
   if (m.idle_link != nullptr) m.idle_link->idle_back = m.idle_back;
+}
+
+M* m_pool::idle_without_residents() const noexcept {
+  M* m = idle_;
+  while (m != nullptr && m->residents.any()) m = m->idle_link;
+  return m;
 }
 
 void m_pool::make_timekeeper(M& m) noexcept {
@@ -149,7 +158,7 @@ void m_pool::promise(M& m, P& p) noexcept {
 
 void m_pool::promise(M& m, P& p, G& brought, bool stands_in) noexcept {
   promise(m, p);
-  m.brought = &brought;
+  bring(m, brought);
   m.stands_in = stands_in;
   m.suspend_by = m.usual_suspend_mode();
 }

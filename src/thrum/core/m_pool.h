@@ -72,6 +72,11 @@ class m_pool {
   // needs any M takes one of these, and the others remain for goroutines that make way (sched/make_way.h). Within each
   // kind the M that came last is first.
   [[nodiscard]] M* first_idle() const noexcept { return idle_; }
+  // The first idle M of each kind. nullptr: there is none.
+  [[nodiscard]] M* idle_with_residents() const noexcept {
+    return idle_ != nullptr && idle_->residents.any() ? idle_ : nullptr;
+  }
+  [[nodiscard]] M* idle_without_residents() const noexcept;
   // m is awake, or is the timekeeper and goes on sleeping.
   void rest(M& m, std::int64_t now_ns) noexcept;
 
@@ -106,6 +111,14 @@ class m_pool {
   // The same. m also gets the goroutine `brought`, which has left another M, and m stands in if `stands_in` is true
   // (sched/make_way.h).
   static void promise(M& m, P& p, G& brought, bool stands_in) noexcept;
+  // bring: g goes on on m, with m's next P or the present one. take_brought: m's thread, or under the lock before the
+  // thread has begun, takes that goroutine. nullptr: there is none.
+  static void bring(M& m, G& g) noexcept { m.brought = &g; }
+  [[nodiscard]] static G* take_brought(M& m) noexcept {
+    G* const g = m.brought;
+    m.brought = nullptr;
+    return g;
+  }
   // m is starting, and does so without a P and without a task from here on. Returns the P that it was promised.
   [[nodiscard]] P* take_back_promise(M& m) noexcept;
   // On m's thread: m has a P.

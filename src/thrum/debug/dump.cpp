@@ -99,7 +99,7 @@ std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexce
   if (g.on == nullptr && !is_foreign) return 0;  // it has no stack yet
   stack_range range{nullptr, reinterpret_cast<char const*>(std::numeric_limits<std::uintptr_t>::max())};
   if (!is_foreign) range = {g.on->low, g.on->top};
-  if (status == g_status::runnable && g.only_m != nullptr && !g.comes_home && g.only_m->interrupted != nullptr) {
+  if (status == g_status::runnable && is_on_own_thread(g) && g.only_m->interrupted != nullptr) {
     return os::walk_stack_guarded(os::interrupted_registers(g.only_m->interrupted), range, pcs, max);
   }
   context const* const where = location_of(g);

@@ -76,7 +76,7 @@ search_result take_polled(Sched& s, M& m) noexcept {
 // A goroutine that made way for others and came here with the P (sched/make_way.h). If the P has other requests to
 // serve, the goroutine waits for its turn in the global queue.
 search_result take_brought(M& m) noexcept {
-  G* const g = std::exchange(m.brought, nullptr);
+  G* const g = m_pool::take_brought(m);
   if (g == nullptr || m.p->attention.load(relaxed) == 0) return {g};
   make_runnable(m, *g, queue_place::global);
   return {};
@@ -115,8 +115,8 @@ search_result search_as_spinner(Sched& s, M& m) noexcept {
   }
   std::uint32_t const patience = applies(heuristic::search_patience) ? m.patience : 0;
   std::uint32_t const limit = patience / static_cast<std::uint32_t>(s.procs.size());
-  for (std::uint32_t i = 0;
-       i < limit && !next && m.p->attention.load(relaxed) == 0 && m.ready_at_home.load(relaxed) == 0; ++i) {
+  for (std::uint32_t i = 0; i < limit && !next && m.p->attention.load(relaxed) == 0 && !m.residents.any_runnable();
+       ++i) {
     cpu_relax();
     if (s.global_size.load(relaxed) != 0) {
       next = take_global_batch(s, *m.p);
@@ -145,7 +145,7 @@ last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
   os::lock_guard const guard(s.lock);
   if (s.end.has_begun()) return last_look::over;
   if (!s.global_queue.empty() || m.p->attention.load(relaxed) != 0) return last_look::look_again;
-  if (m.ready_at_home.load(relaxed) != 0) return last_look::look_again;  // home.h, the table of residents, step 1
+  if (m.residents.any_runnable()) return last_look::look_again;  // home.h, the table of residents, step 1
   P& p = *m.p;
   m.p = nullptr;
   s.idle.put(p);

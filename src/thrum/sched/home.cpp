@@ -2,13 +2,10 @@
 
 #include "base/ablation.h"
 #include "base/check.h"
-#include "base/heuristics.h"
 #include "core/current.h"
 #include "os/chaos.h"
 #include "sched/resting_ms.h"
 #include "sched/thread_lock.h"
-
-#include <utility>
 
 namespace thrum::rt {
 
@@ -31,7 +28,7 @@ void stay_home(M& m) noexcept {
     g.is_at_home = true;
     g.home_depth = 1;
     g.only_m = &m;
-    ++m.residents;
+    m.residents.add();
   }
 }
 
@@ -53,7 +50,7 @@ void end_home(M& m, G& g) noexcept {
   g.home_depth = 0;
   g.lock_depth = 0;
   g.only_m = nullptr;
-  --m.residents;
+  m.residents.remove();
 }
 
 void stay_for_good(M& m) noexcept {
@@ -67,7 +64,7 @@ void end_lock(M& m, G& g) noexcept {
   if (g.is_at_home) end_home(m, g);
   if (!g.detour.is_locked) return;
   undo_all_thread_locks(m, g);
-  if (m.id == 0 || m.residents != 0) return;
+  if (m.id == 0 || m.residents.any()) return;
   m.ends_with_goroutine = true;
   m.suspend_by = suspend_mode::through_g0;
 }
@@ -115,45 +112,24 @@ void ensure_home_runs(Sched& s, M& home) noexcept {
 
 void send_home(push_key key, M* by, G& g) noexcept {
   M& home = *g.only_m;
-  g.comes_home = true;
   if (by == &home) {  // that M looks at its queue before it rests
-    home.home_queue.push_back(key, g);
-    home.ready_at_home.fetch_add(1U, relaxed);
+    home.residents.queue(key, g);
     return;
   }
   Sched& s = home.sched;
   s.lock.acquire();
-  home.home_inbox.push_back(key, g);
-  home.ready_at_home.fetch_add(1U, relaxed);  // relaxed: a hint outside of the lock
+  home.residents.post(key, g);
   ensure_home_runs(s, home);
 }
 
 search_result take_at_home(M& m) noexcept {
-  // relaxed: checked under the lock before the P is given up
-  std::uint32_t const ready = m.ready_at_home.load(relaxed);
-  if (ready == 0) return {};
-  if (std::exchange(m.home_was_last, false) && !m.p->queue.is_empty_to_owner()) return {};
-  if (m.home_queue.empty()) {
-    os::lock_guard const guard(m.sched.lock);
-    m.home_queue.append(m.home_inbox);
-    // a resident that yields in a loop is always in the queue, so the inbox is also looked at while that is not empty
-  } else if (m.home_queue.size() < ready &&
-             ++m.turns_past_inbox >= (applies(heuristic::turns_past_inbox) ? turns_between_looks : 1)) {
-    m.turns_past_inbox = 0;
-    os::lock_guard const guard(m.sched.lock);
-    m.home_queue.append(m.home_inbox);
-  }
-  G* const g = m.home_queue.pop_front();
-  if (g == nullptr) return {};
-  m.ready_at_home.fetch_sub(1U, relaxed);
-  m.home_was_last = true;
-  g->comes_home = false;
-  return {g, false};
+  if (!m.residents.any_runnable()) return {};
+  return {m.residents.take(m.sched.lock, !m.p->queue.is_empty_to_owner()), false};
 }
 
 bool takes_p_for_residents(Sched& s, M& m) noexcept {
   s.lock.assert_held();
-  if (m.ready_at_home.load(relaxed) == 0) [[likely]]
+  if (!m.residents.any_runnable()) [[likely]]
     return false;
   if (P* const p = s.idle.take()) {
     if (s.ms.timekeeper() == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again

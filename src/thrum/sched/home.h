@@ -13,9 +13,9 @@
 //     there from locking to unlocking (src/posix_locks). So these reasons are counted. A goroutine that ends is not at
 //     home any more.
 //  2. A resident stands in no queue of a P, where other Ms could take it. Once readied, by any thread, it goes to its
-//     M's home_queue, which only that thread uses, or to its home_inbox, under sched.lock. The queue is filled from the
-//     inbox when it is empty, and also every few turns, because the queue may always contain residents that yield until
-//     a goroutine from the inbox has done something.
+//     M's own queue, which only that thread uses, or to its inbox, under sched.lock (core/residents.h). The queue is
+//     filled from the inbox when it is empty, and also every few turns, because the queue may always contain residents
+//     that yield until a goroutine from the inbox has done something.
 //  3. An M never enters an announced system call, and is never locked to a goroutine, while it is home to others. A
 //     goroutine that wants either first moves to another thread, which is no goroutine's home (make_way); the M that it
 //     leaves rests then, and can be woken. If a thread sleeps in the kernel without an announcement, or is kept by a
@@ -33,7 +33,7 @@
 //      idle, the M is put into the global queue        resident is runnable. Otherwise it takes an idle P; if no P
 //                                                      is idle, it is put into the global queue and rests
 //
-// The M checks ready_at_home under sched.lock twice: when it gives its P up and when it is about to rest. A thread that
+// The M checks residents::any_runnable under sched.lock twice: when it gives its P up and when it is about to rest. A thread that
 // readies a resident between these two finds an M that does not rest, and does nothing more, because the second check
 // sees the resident. If the M's own thread readies the resident, no lock is needed, because that thread makes both
 // checks later.

@@ -16,7 +16,7 @@ M& lock_to_thread(M& m) noexcept {
     return m;
   }
   M& elsewhere = m.id == 0 && !m.current->is_main ? leave_m_by_global_queue(m) : m;
-  M& here = elsewhere.residents != 0 ? arrive_announced(elsewhere, *elsewhere.current) : elsewhere;
+  M& here = elsewhere.residents.any() ? arrive_announced(elsewhere, *elsewhere.current) : elsewhere;
   lock_where_it_is(here);
   return here;
 }

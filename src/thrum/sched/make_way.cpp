@@ -17,13 +17,12 @@ namespace {
 using move_target = home_move::move_target;
 
 bool is_as_wanted(M const& m, move_target which) noexcept {
-  return (m.residents != 0) == (which == move_target::m_with_residents);
+  return m.residents.any() == (which == move_target::m_with_residents);
 }
 
 M* find_resting_locked(Sched const& s, move_target which) noexcept {
-  for (M* m = s.ms.first_idle(); m != nullptr; m = m->idle_link) {
-    if (is_as_wanted(*m, which)) return m;
-  }
+  M* const idle = which == move_target::m_with_residents ? s.ms.idle_with_residents() : s.ms.idle_without_residents();
+  if (idle != nullptr) return idle;
   M* const keeper = s.ms.timekeeper();
   return keeper != nullptr && is_as_wanted(*keeper, which) ? keeper : nullptr;
 }
@@ -50,7 +49,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   if (rested == nullptr && (!stands_in || !may_have_starting_m_locked(s))) {
     request.no_thread = true;
     s.lock.release();
-    m.brought = &left;
+    m_pool::bring(m, left);
     return;
   }
   // A thread is made only after the goroutines that may be paused while they hold a lock of the C library have gone on:
@@ -90,14 +89,14 @@ M& make_way(M& m) noexcept {
   M* here = &m;
   // also a goroutine that was locked here at the limit of threads, because no other M could run it
   if (here->current->keeps_its_m()) return m;
-  for (home_move request{move_target::m_without_residents}; here->residents != 0 && !request.no_thread;)
+  for (home_move request{move_target::m_without_residents}; here->residents.any() && !request.no_thread;)
     here = &move_on(*here, request);
   return *here;
 }
 
 M& go_back(M& m) noexcept {
   G const& g = *m.current;
-  if (m.suspend_by == suspend_mode::in_place || g.is_at_home || g.blocking_depth != 0) return m;
+  if (g.keeps_its_m() || g.blocking_depth != 0) return m;
   m_pool::end_stand_in(m);
   if (!m_with_residents_rests(m.sched)) return m;
   home_move request{move_target::m_with_residents};
@@ -120,7 +119,7 @@ void stand_back(M& m) noexcept {
 }
 
 M& arrive_announced(M& m, G& g) noexcept {
-  M& here = m.residents != 0 ? make_way(m) : m;
+  M& here = m.residents.any() ? make_way(m) : m;
   stay_announced(here, g);
   return here;
 }

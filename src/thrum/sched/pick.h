@@ -31,7 +31,7 @@ namespace thrum::rt {
 // makes the P look when a timer is due.
 [[nodiscard, gnu::always_inline]] inline search_result pick_local(M const& m) noexcept {
   P& p = *m.p;
-  if (p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0) return {};
+  if (p.attention.load(relaxed) != 0 || m.residents.any_runnable()) return {};
   if (p.ticks_to_global == 0 && p.sched.global_size.load(relaxed) != 0) return {};
   if (p.runs_to_look.load(relaxed) == 0) [[unlikely]] {
     if (p.timers.any()) return {};

@@ -72,9 +72,8 @@ void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
 namespace {
 
 bool is_one_short_locked(Sched const& s) noexcept {
-  M const* m = s.ms.first_idle();
-  while (m != nullptr && m->residents != 0) m = m->idle_link;
-  return m == nullptr && s.ms.count(m_status::starting_without_p) == 0 && !s.end.has_begun();
+  return s.ms.idle_without_residents() == nullptr && s.ms.count(m_status::starting_without_p) == 0 &&
+         !s.end.has_begun();
 }
 
 }  // namespace

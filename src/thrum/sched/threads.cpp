@@ -40,7 +40,7 @@ P* take_back_from_starting_locked(M& m) noexcept {
   if (m.status != m_status::starting) return nullptr;
   if (m.spinning) m.sched.idle.end_spin(m);
   P* const taken = m.sched.ms.take_back_promise(m);
-  if (G* const waits = std::exchange(m.brought, nullptr)) put_while_no_p_is_idle_locked(m.sched, *waits);
+  if (G* const waits = m_pool::take_brought(m)) put_while_no_p_is_idle_locked(m.sched, *waits);
   return taken;
 }
 

@@ -29,7 +29,7 @@ void commit_yield(M& m, G& left, void*) noexcept { make_runnable(m, left, queue_
 // Whether only the caller wants its P, whose own queue is empty.
 [[gnu::always_inline]] inline bool is_alone(M const& m) noexcept {
   P& p = *m.p;
-  if (m.sched.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0 || m.ready_at_home.load(relaxed) != 0)
+  if (m.sched.global_size.load(relaxed) != 0 || p.attention.load(relaxed) != 0 || m.residents.any_runnable())
     return false;
   count_down(p.runs_to_look);
   return p.runs_to_look.load(relaxed) != 0 || !timers_have_their_turn(p);

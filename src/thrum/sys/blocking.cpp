@@ -182,7 +182,7 @@ void queue_if_without_p(M& m, return_outcome how, m_status as) noexcept {
 
 [[gnu::always_inline]] inline M& come_back(M& m) noexcept {
   m.current->saved.pc = nullptr;
-  if (m.suspend_by == suspend_mode::in_place || m.current->is_at_home) [[unlikely]] {
+  if (m.current->keeps_its_m()) [[unlikely]] {
     come_back_on_this_thread(m);
     return m;
   }
@@ -273,7 +273,7 @@ using namespace rt;
 namespace {
 
 [[gnu::noinline]] void begin_blocking_slow(M& here, blocking_hint hint, std::uintptr_t call_site) noexcept {
-  M& m = here.residents != 0 ? make_way(here) : here;
+  M& m = here.residents.any() ? make_way(here) : here;
   m.call_site = call_site;
   go_away(m, hint);
 }
@@ -294,7 +294,7 @@ namespace {
   enter_runtime(*m);
   auto const site =
       reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
-  if (m->residents != 0 || hint == blocking_hint::long_call) [[unlikely]]
+  if (m->residents.any() || hint == blocking_hint::long_call) [[unlikely]]
     return begin_blocking_slow(*m, hint, site);
   m->call_site = site;
   leave_p_claimable(*m);
@@ -308,7 +308,7 @@ void end_blocking() noexcept {
   // The M is not away if the goroutine has used the runtime inside the call and has parked there.
   if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
   m->in_runtime.store(true, relaxed);
-  bool const is_usual = m->suspend_by != suspend_mode::in_place && !m->current->is_at_home && !m->stands_in;
+  bool const is_usual = !m->current->keeps_its_m() && !m->stands_in;
   m->current->saved.pc = nullptr;
   if (!is_usual || !take_old_p(*m)) [[unlikely]]
     return end_blocking_slow(*m);

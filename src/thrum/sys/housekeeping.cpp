@@ -90,7 +90,7 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
       // acquire: pairs with the creation of the thread, which may not be complete yet
       if (due_ns > now_ns || !m.thread_exists.load(acquire)) {
         next_ns = std::min(next_ns, due_ns);
-      } else if (m.residents == 0) {  // otherwise goroutines will continue on this M: see sched/home.h
+      } else if (!m.residents.any()) {  // otherwise goroutines will continue on this M: see sched/home.h
         sched_.ms.let_go(m);
         m.end_link = std::exchange(ends, &m);
         --surplus;

@@ -83,15 +83,15 @@ void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
 }
 
 void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t now_ns) noexcept {
-  bool const has_residents = m.ready_at_home.load(relaxed) != 0;
-  if (!sleeps || !has_residents) {
+  bool const one_is_runnable = m.residents.any_runnable();
+  if (!sleeps || !one_is_runnable) {
     m.without_p.stuck_since_ns_ = 0;
   } else if (m.without_p.stuck_since_ns_ == 0) {
     m.without_p.stuck_since_ns_ = now_ns;
   } else if (m.without_p.stuck_since_ns_ != is_reported && now_ns - m.without_p.stuck_since_ns_ >= stuck_for_ns) {
     report_stuck(m, tid);
   }
-  has_suspects_ = has_suspects_ || (has_residents && m.without_p.stuck_since_ns_ != is_reported);
+  has_suspects_ = has_suspects_ || (one_is_runnable && m.without_p.stuck_since_ns_ != is_reported);
 }
 
 void without_p_watch::report_stuck(M& m, int tid) noexcept {
@@ -104,9 +104,10 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
   {
     os::lock_guard const guard(sched_.lock);
     G const* const waits = hint_of(m.current);
-    if (!is_without_p(m) || waits == nullptr || m.home_inbox.empty()) return;
+    G const* const runnable = m.residents.first_posted();
+    if (!is_without_p(m) || waits == nullptr || runnable == nullptr) return;
     waiter = hint_of(waits->id);  // its thread may go on meanwhile
-    resident = m.home_inbox.front()->id;
+    resident = runnable->id;
   }
   --reports_left_;
   constexpr std::size_t bytes_max = 4096;

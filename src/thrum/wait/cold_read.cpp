@@ -22,7 +22,7 @@ bool pages_can_be_waited_for() noexcept {
   M const* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign) return false;
   // it keeps its thread in any case
-  if (m->suspend_by == suspend_mode::in_place || m->current->blocking_depth != 0) return false;
+  if (m->current->detour.is_locked || m->current->blocking_depth != 0) return false;
   return m->sched.options.io_uring && m->sched.cold_reads.may_be_asked();
 }
 
