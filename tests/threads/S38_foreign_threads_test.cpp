@@ -227,6 +227,30 @@ TEST_P(foreign_threads, SS10_seats_are_used_again) {
   });
 }
 
+// Such a thread is always locked, so its calls of lock_os_thread are only counted.
+TEST_P(foreign_threads, S38_a_seat_does_not_keep_the_locks_of_the_thread_that_had_it_before) {
+  run([] {
+    rt::M* first = nullptr;
+    on_a_thread([&] {
+      lock_os_thread();
+      lock_os_thread();
+      first = rt::current_m();
+      EXPECT_EQ(first->current->lock_depth, 2);
+    });
+    on_a_thread([&] {
+      go([] {});
+      ASSERT_EQ(rt::current_m(), first) << "the seat was not used again";
+      rt::G const& g = *first->current;
+      EXPECT_EQ(g.lock_depth, 0);
+      lock_os_thread();
+      EXPECT_EQ(g.lock_depth, 1);
+      for (int i = 0; i < 2; ++i) unlock_os_thread();  // one too many does nothing
+      EXPECT_EQ(g.lock_depth, 0);
+      EXPECT_TRUE(g.detour.is_locked);
+    });
+  });
+}
+
 struct says_goodbye {
   chan<int>* to = nullptr;
   ~says_goodbye() {

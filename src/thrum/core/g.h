@@ -45,6 +45,9 @@ inline constexpr std::uint8_t aged = 2;     // it has waited since waits_since_n
 inline constexpr std::uint8_t timed = 4;    // the wait for its next turn is measured
 }  // namespace g_attend
 
+// A goroutine whose G::home_depth has come to this value stays on its M until it ends.
+inline constexpr std::uint8_t home_depth_max = 255;
+
 struct alignas(cache_line_bytes) G {
   // accessed by the owner of the G only, except where a comment says otherwise
   context saved;
@@ -71,8 +74,10 @@ struct alignas(cache_line_bytes) G {
   bool is_hosted : 1 = false;        // it runs on its joiner's stack
   bool is_exiting : 1 = false;       // goexit is unwinding its stack
   atomic<bool> was_orphaned{false};  // its run is over, and the record exists only because a handle refers to it
-  std::uint8_t home_depth = 0;   // how many calls and locks keep it at home; if it is locked, lock_depth includes them
-  std::uint16_t lock_depth = 0;  // calls of lock_os_thread that have not been undone, plus home_depth if it is locked
+  // The reasons why it is locked or at home, counted apart. It is neither when both are 0, except that the G of a
+  // foreign thread is always locked.
+  std::uint8_t home_depth = 0;         // calls and locks of the C library; home_depth_max: not counted any further
+  std::uint16_t lock_depth = 0;        // calls of lock_os_thread that have not been undone
   std::int64_t runnable_since_ns = 0;  // valid if detour.is_timed is set
 
   // written when the goroutine is created, read by its first run

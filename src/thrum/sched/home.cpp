@@ -11,39 +11,13 @@ namespace thrum::rt {
 
 namespace {
 
-constexpr std::uint8_t for_good = 255;  // a home_depth that is not counted any further
-
-}  // namespace
-
-void stay_home(M& m) noexcept {
-  G& g = *m.current;
-  if (g.is_at_home) {
-    THRUM_CHECK(g.only_m == &m);
-    if (g.home_depth != for_good) ++g.home_depth;
-  } else if (g.detour.is_locked || m.id == 0 || g.blocking_depth != 0) {
-    if (g.home_depth == for_good) return;
-    lock_where_it_is(m);
-    ++g.home_depth;  // counted here too, so that an unmatched unlock_os_thread of the program cannot undo it
-  } else {
-    g.is_at_home = true;
-    g.home_depth = 1;
-    g.only_m = &m;
-    m.residents.add();
-  }
+void begin_home(M& m, G& g) noexcept {
+  g.is_at_home = true;
+  g.only_m = &m;
+  m.residents.add();
 }
 
-void leave_home(M& m) noexcept {
-  G& g = *m.current;
-  if (g.home_depth == for_good) return;
-  THRUM_CHECK(g.home_depth != 0);
-  --g.home_depth;
-  if (!g.is_at_home) {
-    unlock_where_it_is(m);
-  } else if (g.home_depth == 0) {
-    end_home(m, g);
-  }
-}
-
+// g, the current goroutine of m, is at home no more, because its last reason has ended or the goroutine has ended.
 void end_home(M& m, G& g) noexcept {
   THRUM_CHECK(g.is_at_home && g.only_m == &m);
   g.is_at_home = false;
@@ -53,17 +27,50 @@ void end_home(M& m, G& g) noexcept {
   m.residents.remove();
 }
 
+}  // namespace
+
+void stay_home(M& m) noexcept {
+  G& g = *m.current;
+  if (!g.keeps_its_m()) {
+    if (m.id == 0 || g.blocking_depth != 0) {
+      lock_where_it_is(m);
+    } else {
+      begin_home(m, g);
+    }
+  }
+  THRUM_CHECK(g.only_m == &m);
+  if (g.home_depth != home_depth_max) ++g.home_depth;
+}
+
+void leave_home(M& m) noexcept {
+  G& g = *m.current;
+  if (g.home_depth == home_depth_max) return;
+  THRUM_CHECK(g.home_depth != 0);
+  --g.home_depth;
+  end_stay_without_reason(m);
+}
+
+void end_stay_without_reason(M& m) noexcept {
+  G& g = *m.current;
+  if (g.home_depth != 0 || g.lock_depth != 0) return;
+  if (g.is_at_home) {
+    end_home(m, g);
+  } else if (!m.is_foreign) {
+    unlock_where_it_is(m, g);
+  }
+}
+
 void stay_for_good(M& m) noexcept {
   G& g = *m.current;
   if (g.is_at_home) end_home(m, g);
   if (!g.detour.is_locked) lock_where_it_is(m);
-  g.home_depth = for_good;
+  g.home_depth = home_depth_max;
 }
 
 void end_lock(M& m, G& g) noexcept {
   if (g.is_at_home) end_home(m, g);
   if (!g.detour.is_locked) return;
-  undo_all_thread_locks(m, g);
+  unlock_where_it_is(m, g);
   if (m.id == 0 || m.residents.any()) return;
   m.ends_with_goroutine = true;
   m.suspend_by = suspend_mode::through_g0;

@@ -33,10 +33,10 @@
 //      idle, the M is put into the global queue        resident is runnable. Otherwise it takes an idle P; if no P
 //                                                      is idle, it is put into the global queue and rests
 //
-// The M checks residents::any_runnable under sched.lock twice: when it gives its P up and when it is about to rest. A thread that
-// readies a resident between these two finds an M that does not rest, and does nothing more, because the second check
-// sees the resident. If the M's own thread readies the resident, no lock is needed, because that thread makes both
-// checks later.
+// The M checks residents::any_runnable under sched.lock twice: when it gives its P up and when it is about to rest. A
+// thread that readies a resident between these two finds an M that does not rest, and does nothing more, because the
+// second check sees the resident. If the M's own thread readies the resident, no lock is needed, because that thread
+// makes both checks later.
 //
 // An M with runnable residents and no P stands in the global queue, as an M that is paused does (M::wants_p), until
 // another M gives it a P. It is work like any other, so no P goes idle beside it (wake.h), and the M that takes it from
@@ -54,16 +54,17 @@
 namespace thrum::rt {
 
 // stay_home: from here on m's goroutine continues on this thread only, until leave_home was called as many times as
-// stay_home. Called on a goroutine, not on a foreign thread, inside the runtime. A goroutine that is already locked is
-// locked once more, and unlock_os_thread does not undo that. A goroutine that reaches a count of 255 is at home until
-// it ends.
+// stay_home. Called on a goroutine, not on a foreign thread, inside the runtime. A goroutine that is locked stays
+// locked for one more reason, which unlock_os_thread does not undo. A goroutine that reaches a count of home_depth_max
+// stays until it ends.
 void stay_home(M& m) noexcept;
 void leave_home(M& m) noexcept;
+// One of the reasons that keep m's goroutine on m has ended. If it was the last one, the goroutine is not locked and
+// not at home any more.
+void end_stay_without_reason(M& m) noexcept;
 // Keeps m's goroutine on this thread for good, whatever else keeps it there or lets it go. The goroutine has called
 // exit() (sched/exit_stage.h).
 void stay_for_good(M& m) noexcept;
-// g, the current goroutine of m, is at home no more, because its last reason has ended or the goroutine has ended.
-void end_home(M& m, G& g) noexcept;
 
 // g, the current goroutine of m, has ended, so it no longer belongs to a thread. If it was locked to m, m's thread ends
 // with it as soon as the thread comes to g0. M0's thread does not end, because it belongs to the caller of run. A

@@ -11,25 +11,21 @@ namespace thrum::rt {
 M& lock_to_thread(M& m) noexcept {
   // The goroutine may hold a lock that belongs to this thread. So it stays, and is at home here for one more reason.
   if (m.current->is_at_home) {
-    stay_home(m);
-    lock_once_more(*m.current);
+    count_lock(*m.current);
     return m;
   }
   M& elsewhere = m.id == 0 && !m.current->is_main ? leave_m_by_global_queue(m) : m;
   M& here = elsewhere.residents.any() ? arrive_announced(elsewhere, *elsewhere.current) : elsewhere;
   lock_where_it_is(here);
+  count_lock(*here.current);
   return here;
 }
 
 void unlock_from_thread(M& m) noexcept {
   G& g = *m.current;
-  if (g.is_at_home) {
-    if (g.lock_depth == 0) return;
-    --g.lock_depth;
-    leave_home(m);
-  } else if (g.lock_depth > g.home_depth) {  // the other locks are not lock_os_thread's: see stay_home
-    unlock_where_it_is(m);
-  }
+  if (g.lock_depth == 0) return;  // what else keeps the goroutine here (G::home_depth) is not undone by this call
+  --g.lock_depth;
+  end_stay_without_reason(m);
 }
 
 M& leave_m_by_global_queue(M& m) noexcept {

@@ -8,14 +8,13 @@
 
 namespace thrum::rt {
 
-// Locks m's current goroutine to m's thread once more. It does not move to another thread, so a goroutine on M0 remains
-// there. unlock_where_it_is undoes one lock.
+// Locks m's current goroutine to m's thread, if it is not locked yet. It does not move to another thread, so a
+// goroutine on M0 remains there. The caller counts the reason (G::lock_depth or G::home_depth).
 void lock_where_it_is(M& m) noexcept;
-void unlock_where_it_is(M& m) noexcept;
+// Undoes that for g, the current goroutine of m, and forgets all reasons.
+void unlock_where_it_is(M& m, G& g) noexcept;
 
-// Counts one more lock of g, which is locked or at home.
-void lock_once_more(G& g) noexcept;
-// Undoes all locks of g, the current goroutine of m.
-void undo_all_thread_locks(M& m, G& g) noexcept;
+// Counts one more call of lock_os_thread. g is locked or at home.
+void count_lock(G& g) noexcept;
 
 }  // namespace thrum::rt

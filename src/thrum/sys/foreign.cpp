@@ -39,7 +39,7 @@ void seat_goroutine(foreign_seat& seat, std::uint64_t id) noexcept {
   g.id = id;
   g.status.store(g_status::syscall, relaxed);  // published with the M
   g.detour.is_locked = true;
-  g.lock_depth = 1;
+  g.lock_depth = 0;  // the thread that had this seat before may have ended while it was locked
   g.only_m = &seat.m;
   g.blocking_depth = 1;
 }
