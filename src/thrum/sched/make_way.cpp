@@ -63,7 +63,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   p.m = nullptr;
   s.ms.promise(next, p, left, stands_in);
   s.lock.release();
-  os::chaos_point("home.moved");
+  os::chaos_point("make_way.moved");
   if (rested == nullptr) {
     notify_thread_maker(s);
   } else if (is_to_be_woken) {
@@ -107,15 +107,15 @@ void stand_back(M& m) noexcept {
   Sched& s = m.sched;
   m_pool::end_stand_in(m);
   s.lock.acquire();
-  M* const home =
+  M* const rested =
       s.end.has_begun() || is_to_stop(*m.p) ? nullptr : find_resting_locked(s, move_target::m_with_residents);
-  if (home == nullptr) {
+  if (rested == nullptr) {
     s.lock.release();
     return;
   }
   P& p = *std::exchange(m.p, nullptr);
   p.m = nullptr;
-  give_p_to_resting(s, *home, p);
+  give_p_to_resting(s, *rested, p);
 }
 
 M& arrive_announced(M& m, G& g) noexcept {

@@ -65,7 +65,7 @@ void give_p_to_resting(Sched& s, M& m, P& p) noexcept {
   bool const is_to_be_woken = take_from_rest_locked(m);
   s.ms.promise(m, p);
   s.lock.release();
-  os::chaos_point("home.promised");
+  os::chaos_point("resting_ms.promised");
   if (is_to_be_woken) m.wake_note.wake();
 }
 
