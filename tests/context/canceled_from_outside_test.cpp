@@ -3,6 +3,7 @@
 // learns of the cancellation.
 #include "core/current.h"
 #include "core/sched.h"
+#include "support/dismissed_thread.h"
 #include "support/goroutines.h"
 #include "support/kept.h"
 #include "support/run_at.h"
@@ -13,10 +14,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <system_error>
-#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -26,9 +25,9 @@ namespace thrum {
 namespace {
 
 using namespace std::chrono_literals;
+using test::act_as_run_ends;
 using test::kept;
 using test::run_at;
-using test::run_with;
 using test::wait_until;
 
 class canceled_by_one_left_behind : public test::with_straggler {};
@@ -79,40 +78,6 @@ TEST_P(canceled_by_one_left_behind, T12_without_a_run_the_function_of_after_func
   auto const call = after_func(made.ctx, [&is_called] { is_called = true; });
   EXPECT_TRUE(other.does([&made] { made.cancel(); })) << "it has not come back";
   EXPECT_TRUE(is_called);
-}
-
-// Calls `act` on a foreign thread that has read its M, and that the end of the run dismisses before it enters the
-// runtime. `prepare` is called by main. A goroutine that computes keeps the run from ending meanwhile.
-void act_as_run_ends(std::function<void()> const& prepare, std::function<void()> const& act) {
-  struct shared {
-    std::function<void()> act;
-    std::atomic<rt::M*> seat{nullptr};
-    std::atomic<bool> may_end{false};
-    std::atomic<bool> came_back{false};
-  };
-  auto& both = kept<shared>();
-  both.act = act;
-  std::thread([&both] {
-    rt::M* m = nullptr;
-    while ((m = rt::callers_m()) == nullptr) std::this_thread::yield();
-    both.seat = m;
-    while (!m->run_is_over.load(rt::relaxed)) std::this_thread::yield();
-    rt::set_current_m(m);
-    both.act();
-    rt::set_current_m(nullptr);
-    both.came_back = true;
-  }).detach();
-  run_with({.max_procs = 2, .async_preemption = false}, [&] {
-    prepare();
-    auto& computes = kept<std::atomic<bool>>(false);
-    go([&both, &computes] {
-      computes = true;
-      while (!both.may_end) rt::cpu_relax();
-    });
-    EXPECT_TRUE(wait_until([&] { return both.seat != nullptr && computes; }));
-  });
-  both.may_end = true;
-  EXPECT_TRUE(wait_until([&] { return both.came_back.load(); })) << "the foreign thread has not come back";
 }
 
 TEST(canceled_as_run_ends, S38_a_context_with_a_deadline_tells_its_children) {

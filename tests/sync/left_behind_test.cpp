@@ -2,6 +2,7 @@
 // goroutines of that run as a foreign thread does, and it never waits there.
 #include "core/current.h"
 #include "core/sched.h"
+#include "support/dismissed_thread.h"
 #include "support/goroutines.h"
 #include "support/kept.h"
 #include "support/run_at.h"
@@ -11,8 +12,8 @@
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,6 @@ namespace {
 
 using test::kept;
 using test::run_at;
-using test::run_with;
 using test::wait_until;
 
 class left_behind : public test::with_straggler {
@@ -156,38 +156,12 @@ TEST_P(left_behind, T12_a_wait_for_a_change_unlocks_the_mutex_and_does_not_retur
   });
 }
 
-// The thread has read its M, and the end of the run dismisses it before it enters the runtime. A goroutine that
-// computes keeps the run from ending meanwhile.
 TEST(foreign_threads, S38_a_waker_that_is_dismissed_on_its_way_in_goes_on) {
-  struct shared {
-    std::atomic<rt::M*> seat{nullptr};
-    std::atomic<bool> may_end{false};
-    std::atomic<bool> came_back{false};
-    std::atomic<bool> entered{false};
-  };
-  auto& both = kept<shared>();
-  std::thread([&both] {
-    rt::M* m = nullptr;
-    while ((m = rt::callers_m()) == nullptr) std::this_thread::yield();
-    std::uint32_t const epoch = m->sched.epoch;
-    both.seat = m;
-    while (!m->run_is_over.load(rt::relaxed)) std::this_thread::yield();
-    rt::set_current_m(m);
-    both.entered = rt::enter_to_wake(epoch) != nullptr;
-    rt::set_current_m(nullptr);
-    both.came_back = true;
-  }).detach();
-  run_with({.max_procs = 2, .async_preemption = false}, [&both] {
-    std::atomic<bool>& computes = kept<std::atomic<bool>>(false);
-    go([&] {
-      computes = true;
-      while (!both.may_end) rt::cpu_relax();
-    });
-    EXPECT_TRUE(wait_until([&] { return both.seat != nullptr && computes; }));
-  });
-  both.may_end = true;
-  EXPECT_TRUE(wait_until([&] { return both.came_back.load(); }));
-  EXPECT_FALSE(both.entered);
+  auto& epoch = kept<std::uint32_t>(0U);
+  auto& has_entered = kept<std::atomic<bool>>(false);
+  test::act_as_run_ends([&] { epoch = test::this_sched().epoch; },
+                        [&] { has_entered = rt::enter_to_wake(epoch) != nullptr; });
+  EXPECT_FALSE(has_entered);
 }
 
 // The owner of a starving mutex has released it, and its run ends before it has handed the mutex over.
