@@ -1,5 +1,6 @@
 // with_symbols_in_time has one record that needs no memory. Reports at the same time, reports that are left, and a
 // child of fork share it with the next report.
+#include "base/platform.h"
 #include "debug/symbols.h"
 #include "os/fault.h"
 #include "support/wait_until.h"
@@ -84,6 +85,7 @@ TEST_F(symbols_in_time, a_report_that_is_left_keeps_its_record_until_it_ends) {
 }
 
 TEST_F(symbols_in_time, a_child_of_fork_during_a_report_makes_its_own) {
+  if (rt::with_tsan) GTEST_SKIP() << "TSan lets no child make threads";
   auto const forks = [](symbols&, void* status) noexcept {
     pid_t const child = ::fork();
     if (child == 0) ::_exit(report_nothing() == report_end::is_reached ? 0 : 1);
