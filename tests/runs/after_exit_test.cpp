@@ -2,9 +2,11 @@
 #include "base/platform.h"
 #include "support/child_test.h"
 #include "support/hogs.h"
+#include "support/kept.h"
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
+#include "support/with_environment.h"
 #include <thrum/thrum.h>
 
 #include <array>
@@ -202,7 +204,7 @@ void exit_while_run_returns(std::chrono::microseconds exit_is_late_by) {
   static std::atomic<bool> main_returns{false};
   run_at(4, [=] {
     constexpr int sleepers = 200;
-    static chan<int> never;
+    static auto const& never = test::kept<chan<int>>();  // exit() must not destroy it beside its waiters
     static std::atomic<int> ready{0};
     for (int i = 0; i < sleepers; ++i) {
       go([] {
@@ -225,6 +227,7 @@ void exit_while_run_returns(std::chrono::microseconds exit_is_late_by) {
 }
 
 TEST_F(exit_beside_the_end, they_agree_on_one_and_each_thread_is_woken_once) {
+  test::without_reports_of_unjoined_threads const meanwhile;  // sysmon may have ended
   for (auto late = 0us; late < 1'000us; late += 25us) {
     EXPECT_EXIT(exit_while_run_returns(late), testing::ExitedWithCode(7), "");
   }

@@ -6,6 +6,7 @@
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
+#include "support/with_environment.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
@@ -165,6 +166,7 @@ class exit_in_an_announced_call : public test::child_test {};
 
 // No P is free when exit() is called, and none becomes free before the run ends.
 TEST_F(exit_in_an_announced_call, keeps_its_code_if_the_run_ends_while_it_waits_for_a_p) {
+  test::without_reports_of_unjoined_threads const meanwhile;  // sysmon may have ended
   EXPECT_EXIT(
       {
         test::without_slices const uninterrupted;

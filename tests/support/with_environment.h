@@ -33,4 +33,18 @@ class with_environment {
   std::optional<std::string> before_;
 };
 
+// The programs that the test starts meanwhile do not report threads that have ended and that were not joined, which
+// ThreadSanitizer looks for when a program ends. It is for tests of an exit() that interrupts the end of a run: the
+// threads that the run would have joined may have ended.
+class without_reports_of_unjoined_threads : public with_environment {
+ public:
+  without_reports_of_unjoined_threads() : with_environment("TSAN_OPTIONS", options()) {}
+
+ private:
+  static std::string options() {
+    char const* const set = std::getenv("TSAN_OPTIONS");
+    return std::string(set != nullptr ? set : "") + ":report_thread_leaks=0";
+  }
+};
+
 }  // namespace thrum::test
