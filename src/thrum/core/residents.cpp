@@ -1,5 +1,6 @@
 #include "core/residents.h"
 
+#include "base/ablation.h"
 #include "base/heuristics.h"
 
 #include <utility>

@@ -1,6 +1,5 @@
 #include "sched/home.h"
 
-#include "base/ablation.h"
 #include "base/check.h"
 #include "core/current.h"
 #include "os/chaos.h"
