@@ -209,6 +209,8 @@ TEST(thread, threads_of_the_process_are_counted) {
   ASSERT_GE(before, 2);
   waiting_thread const second;
   EXPECT_EQ(count_process_threads(), before + 1);
+  EXPECT_EQ(count_process_threads(before + 1), before + 1);
+  EXPECT_GT(count_process_threads(before), before) << "it stops there at the earliest";
 }
 
 TEST(thread, when_the_threads_cannot_be_counted_the_answer_is_minus_one) {

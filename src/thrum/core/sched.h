@@ -127,6 +127,9 @@ struct Sched {
   m_pool ms;                           // see core/m_pool.h
   rt::pauses pauses{ms, procs, options.threads_max};
   bool deadlock_is_reported = false;
+  // The last check found that only a thread which the runtime does not know may end a deadlock (sched/deadlock.h).
+  // Written under lock. Read by sysmon without it, as a hint.
+  atomic<bool> only_unknown_threads_may_help{false};
   g_list waiting_for_stack;                // unstarted Gs for which there was no memory for a stack
   atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock
 

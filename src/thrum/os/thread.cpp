@@ -57,10 +57,10 @@ void was_joined(int error, int const& tid) noexcept {
   while (tid != 0 && thread_is_listed(tid)) wait.pause();
 }
 
-int count_entries(int directory) noexcept {
+int count_entries(int directory, int enough) noexcept {
   alignas(dirent64) char buffer[4096];
   int count = 0;
-  for (;;) {
+  while (count <= enough) {
     int error = 0;
     if (should_fail(call::read, error)) return -1;
     long const got = ::syscall(SYS_getdents64, directory, buffer, sizeof buffer);
@@ -72,6 +72,7 @@ int count_entries(int directory) noexcept {
       at += entry->d_reclen;
     }
   }
+  return count;
 }
 
 }  // namespace
@@ -171,10 +172,10 @@ thread_stack_bounds current_thread_stack() noexcept {
   return {static_cast<char*>(low), static_cast<char*>(low) + bytes};
 }
 
-int count_process_threads() noexcept {
+int count_process_threads(int enough) noexcept {
   int const directory = open_for_reading("/proc/self/task");
   if (directory < 0) return -1;
-  int const count = count_entries(directory);
+  int const count = count_entries(directory, enough);
   close_descriptor(directory);
   return count;
 }

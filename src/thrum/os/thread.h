@@ -6,6 +6,8 @@
 // be called anywhere.
 #pragma once
 
+#include <limits>
+
 #include <pthread.h>
 
 namespace thrum::rt::os {
@@ -72,7 +74,8 @@ struct thread_stack_bounds {
 // Whether the kernel has a thread of this process with this tid.
 [[nodiscard]] bool thread_is_listed(int tid) noexcept;
 
-// The number of entries of /proc/self/task without the kernel's io_uring workers, or -1 if it cannot be read.
-[[nodiscard]] int count_process_threads() noexcept;
+// The number of entries of /proc/self/task without the kernel's io_uring workers, or -1 if it cannot be read. If there
+// are more than `enough`, the count may stop at any number above that.
+[[nodiscard]] int count_process_threads(int enough = std::numeric_limits<int>::max()) noexcept;
 
 }  // namespace thrum::rt::os

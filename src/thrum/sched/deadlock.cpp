@@ -11,9 +11,9 @@ namespace {
 
 // A thread that thrum did not make may yet call `go`, or release what the goroutines wait for (T13).
 bool foreign_threads_exist(Sched const& s) noexcept {
-  int const threads = os::count_process_threads();
-  return threads < 0 ||
-         threads > s.ms.total() + s.ms.foreign() + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
+  int const known = s.ms.total() + s.ms.foreign() + s.own_threads + Sched::threads_asleep_for_good.load(relaxed);
+  int const threads = os::count_process_threads(known);
+  return threads < 0 || threads > known;
 }
 
 // All Ms rest, so the counters of the Ps do not change.
@@ -34,21 +34,31 @@ void end_for_waiting_ender() noexcept {
   end_in_place_of_ender();
 }
 
+// Whether all goroutines sleep, and no M, timer or event can wake one of them.
+bool nothing_known_can_help(Sched& s) noexcept {
+  // A P that is not idle is held by a thread that is no M at work, for example sysmon. That thread will hand it off,
+  // and check.
+  if (!s.idle.all_idle()) return false;
+  if (s.world.is_under_way())
+    return false;  // idle Ps will be started, and the thread that stopped the world will check
+  if (s.deadlock_is_reported) return false;  // the thread maker checks as well
+  if (!s.ms.none_can_run_by_itself() || s.end.run_is_woken() || !s.options.detect_deadlock) return false;
+  if (earliest_timer(s) != never_ns) return false;
+  // an event may come; relaxed: a goroutine that waits was counted before, by the lock
+  if (s.poll.waiters() != 0) return false;
+  if (work_anywhere(s)) fatal("internal error: all threads are asleep although a goroutine is runnable");
+  return true;
+}
+
 }  // namespace
 
 void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  // A P that is not idle is held by a thread that is no M at work, for example sysmon. That thread will hand it off,
-  // and check.
-  if (!s.idle.all_idle()) return;
-  if (s.world.is_under_way()) return;  // idle Ps will be started, and the thread that stopped the world will check
-  if (s.deadlock_is_reported) return;  // the thread maker checks as well
-  if (!s.ms.none_can_run_by_itself() || s.end.run_is_woken() || !s.options.detect_deadlock) return;
-  if (earliest_timer(s) != never_ns) return;
-  // an event may come; relaxed: a goroutine that waits was counted before, by the lock
-  if (s.poll.waiters() != 0) return;
-  if (work_anywhere(s)) fatal("internal error: all threads are asleep although a goroutine is runnable");
-  if (foreign_threads_exist(s)) return;
+  bool const nothing_can_help = nothing_known_can_help(s);
+  bool const is_left_open = nothing_can_help && foreign_threads_exist(s);
+  bool const was_left_open = s.only_unknown_threads_may_help.exchange(is_left_open, relaxed);
+  if (is_left_open && !was_left_open) s.sysmon.end_deep_sleep();  // it looks again and again from now on
+  if (!nothing_can_help || is_left_open) return;
   if (has_ender()) return end_for_waiting_ender();
   bool const is_empty = s.end.main_has_left_by_goexit() && !goroutines_exist(s);
   print_error("thrum: fatal error: %s - deadlock!",

@@ -35,7 +35,8 @@ sysmon::sysmon(Sched& s, trace_function trace)
       pause_ns_(pause_min_ns),
       put_off_(s),
       slices_(s, reports_),
-      housekeeping_(s, started_ns_) {
+      housekeeping_(s, started_ns_),
+      deadlock_(s) {
   ++s.own_threads;  // before the thread can look at it
   if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
@@ -160,7 +161,8 @@ std::int64_t sysmon::say_how_long(sleep_kind how, std::int64_t limit_ns) noexcep
 
 std::int64_t sysmon::limit_of(sleep_kind how) noexcept {
   switch (how) {
-    case sleep_kind::deep_sleep: return until(housekeeping_.next_ns(), -1);
+    case sleep_kind::deep_sleep:
+      return until(std::min(housekeeping_.next_ns(), deadlock_.next_ns(os::monotonic_ns())), -1);
     case sleep_kind::doze: break;
     case sleep_kind::pause:
       if (last_ == verdict::look_again_soon) return pause_min_ns;
@@ -214,6 +216,7 @@ verdict sysmon::look() noexcept {
   verdict most = look_at_network(now_ns);
   most = std::max(most, slices_.look(now_ns));
   housekeeping_.look(now_ns);
+  deadlock_.look(now_ns, all_still_);
   return std::max(most, look_at_syscalls(now_ns));
 }
 

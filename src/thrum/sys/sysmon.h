@@ -3,7 +3,7 @@
 // sysmon sleeps between two looks. It sleeps for 20 us as long as there is something to do, and then for ever longer
 // times, up to 10 ms. While wake-ups are put off, it looks at these in between, every 250 us (sys/put_off_watch.h).
 // While every P is idle it dozes for about 10 ms. If nothing has moved by then, it sleeps until a P is taken into use,
-// so an idle program makes no system call.
+// so an idle program makes no system call, except while sysmon has something to give back or a deadlock to look for.
 //
 // sysmon never runs with a P. It takes Ps away from threads only to hand them off (hand_off in sched/threads.h). It
 // allocates nothing and runs no user code. Its thread takes only fault signals and SIGABRT (os/thread.h), so of the
@@ -22,6 +22,7 @@
 //  - Descriptors that goroutines wait for, if no M has polled for 10 ms, or for 100 us while a P is idle
 //    (sched/poll.h). If an event has waited beside an idle P, sysmon looks every 250 us for a second.
 //  - A goroutine that has called exit() and waits for a lock (sys/exit_watch.h).
+//  - A deadlock, while only a thread that the runtime does not know prevents its report (sys/deadlock_watch.h).
 //
 // sysmon also gives back what has not been needed for long (sys/housekeeping.h), and it prints the schedtrace if the
 // options ask for one. With a schedtrace it never sleeps deeply.
@@ -30,6 +31,7 @@
 #include "core/claims.h"
 #include "core/sched.h"
 #include "os/thread.h"
+#include "sys/deadlock_watch.h"
 #include "sys/exit_watch.h"
 #include "sys/housekeeping.h"
 #include "sys/put_off_watch.h"
@@ -98,6 +100,7 @@ class sysmon {
   slice_watch slices_;
   housekeeping housekeeping_;
   exit_watch exit_;
+  deadlock_watch deadlock_;
 };
 
 }  // namespace thrum::rt
