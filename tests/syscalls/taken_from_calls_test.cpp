@@ -156,16 +156,30 @@ std::optional<bool> is_the_other_first_after(rt::claim_for why) {
   return is_claimed ? std::optional(is_first) : std::nullopt;
 }
 
-// However short the calls are that follow each other, the other goroutines get their turns, because a goroutine that
-// comes back when its slice is over hands the P off itself.
-TEST(calls_that_are_claimed, S14_an_m_that_comes_back_meanwhile_keeps_the_p_unless_its_slice_is_over) {
+TEST(calls_that_are_claimed, S14_an_m_that_comes_back_meanwhile_keeps_the_p) {
+  test::in_run_order const order;
   run_at(1, [] {
-    constexpr auto is_seen = [](std::optional<bool> const& seen) { return seen.has_value(); };
-    for (auto const why : {rt::claim_for::call, rt::claim_for::slice}) {
-      auto const is_first = test::in_one_of(
-          1000, [&] { return is_the_other_first_after(why); }, is_seen);
-      EXPECT_EQ(is_first, why == rt::claim_for::slice);
+    int claimed = 0;
+    for (int tries = 0; tries < 1000 && claimed < 5; ++tries) {
+      auto const is_first = is_the_other_first_after(rt::claim_for::call);
+      if (is_first) ++claimed;
+      ASSERT_NE(is_first, true);
     }
+    EXPECT_GT(claimed, 0);
+  });
+}
+
+// However short the calls are that follow each other, the other goroutines get their turns, because a goroutine that
+// comes back when its slice is over hands the P off itself. The M sets its mark and then looks at the claim. If the
+// claimant drops the claim in between, because it sees the mark, the M keeps the P, and sysmon soon looks once more. On
+// 1 in 61 of its turns an M takes a goroutine of the global queue first. So this is true for many tries, not for each.
+TEST(calls_that_are_claimed, S14_an_m_that_comes_back_meanwhile_hands_the_p_off_if_its_slice_is_over) {
+  test::in_run_order const order;
+  run_at(1, [] {
+    auto const is_first = test::in_one_of(
+        1000, [] { return is_the_other_first_after(rt::claim_for::slice); },
+        [](std::optional<bool> const& seen) { return seen == true; });
+    EXPECT_EQ(is_first, true);
   });
 }
 
