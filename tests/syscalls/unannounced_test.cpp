@@ -290,18 +290,17 @@ TEST(unannounced_calls, T04_a_pause_that_comes_while_the_p_is_taken_leaves_no_go
   });
 }
 
-// How long after the beginning of a call the next goroutine started. The call lasts until then and 50 ms longer, but
-// for a second at the most before the goroutine starts.
+// How long it takes a new goroutine to start if its maker makes a call at once. The call lasts until then and 50 ms
+// longer, but for a second at the most before the goroutine starts. The time begins before there is the goroutine,
+// because it starts before the call if the maker's slice ends between the two.
 std::chrono::nanoseconds start_beside_a_call(blocking_hint hint) {
   gate has_started;
   wait_group all;
-  clock::time_point since;
   std::chrono::nanoseconds started{};
-  all.go([&] {
+  all.go([&, since = clock::now()] {
     started = clock::now() - since;
     has_started.open();
   });
-  since = clock::now();
   auto const call = [&] {
     pollfd until{has_started.reading_end(), POLLIN, 0};
     ::poll(&until, 1, 1'000);
