@@ -1,7 +1,7 @@
 // A report on a crash comes to its end, whatever is damaged and whatever waits: then the program ends by the signal
 // that was the first. Handlers of the program's own are left alone.
+#include "base/report_limits.h"
 #include "crash/crasher.h"
-#include "debug/dump.h"
 #include "support/child_test.h"
 #include "support/goroutines.h"
 #include "support/plugin.h"
@@ -87,6 +87,9 @@ TEST_F(reports_end, wrong_unwind_information_harms_neither_a_dump_nor_the_end_of
 
 // --- reports that wait ---
 
+// The time limits of reports are five to fifteen seconds of this length. Without a limit the child's alarm ends it.
+void shorten_limits() { rt::set_second_of_reports(100'000'000); }
+
 // A pipe that no process reads, with no room left, becomes standard error.
 void fill_standard_error() {
   int ends[2];
@@ -102,6 +105,7 @@ void fill_standard_error() {
 TEST_F(reports_end, a_report_that_cannot_be_written_ends_the_program_by_its_signal_although_another_goroutine_crashes) {
   THRUM_SKIP_WITH_SANITIZERS();
   EXPECT_EXIT(run_named([] {
+                shorten_limits();
                 fill_standard_error();
                 go(writes_to_nowhere);
                 writes_to_nowhere();
@@ -124,11 +128,11 @@ void lock_the_loader_in(void (*does_not_return)()) {
 }
 void lock_the_loader_for_good() { lock_the_loader_in(keep_the_loader_busy); }
 
-// The time limits are those of every program, so the next two tests take fifteen and twelve seconds.
 TEST_F(reports_end, a_report_that_waits_for_the_loader_ends_the_program_by_its_signal_and_says_what_is_missing) {
   THRUM_SKIP_WITH_SANITIZERS();
   EXPECT_EXIT(
       run_named([] {
+        shorten_limits();
         lock_the_loader_for_good();
         writes_to_nowhere();
       }),
@@ -148,7 +152,7 @@ constexpr char const* dump_without_names =
 TEST_F(reports_end, a_dump_on_SIGQUIT_that_waits_for_the_loader_shows_addresses) {
   EXPECT_EXIT(
       {
-        rt::set_patience_with_names(200'000'000);
+        rt::set_second_of_reports(20'000'000);  // the names have sixty of them
         run_named([] {
           lock_the_loader_for_good();
           ::raise(SIGQUIT);  // to this thread: TSan keeps a signal back while its thread sleeps
@@ -181,7 +185,7 @@ TEST_F(reports_end, a_deadlock_that_waits_for_the_loader_shows_addresses) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   EXPECT_EXIT(
       {
-        rt::set_patience_with_names(200'000'000);
+        rt::set_second_of_reports(20'000'000);  // the names have sixty of them
         never_sent_to = new chan<int>;
         thrum::run([] {
           lock_the_loader_in(wait_for_good_in_the_loader);
@@ -197,6 +201,7 @@ TEST_F(reports_end, a_panic_that_waits_for_the_loader_shows_addresses_and_calls_
       {
         on_panic([](panic_info const&) { std::fprintf(stderr, "the last words are complete\n"); });
         run_named([] {
+          shorten_limits();
           lock_the_loader_for_good();
           throw std::runtime_error("boom");
         });
@@ -204,23 +209,25 @@ TEST_F(reports_end, a_panic_that_waits_for_the_loader_shows_addresses_and_calls_
       ExitedWithCode(2),
       "panic: boom\n(.*\n)*goroutine [0-9]+ .running. crasher\nthrum: the names of functions cannot be had.*\n"
       "thrum: to look an address up .*subtract 0x[0-9a-f]+\npc 0x[0-9a-f]+\n"
-      "(.*\n)*created by goroutine 1\npc 0x[0-9a-f]+\nthe last words are complete\n$");
+      "(.*\n)*created by goroutine 1\npc 0x[0-9a-f]+\n"
+      "the last words are complete\n$");
 }
 
 TEST_F(reports_end, a_report_on_terminate_that_cannot_be_written_ends_the_program_by_SIGABRT) {
   EXPECT_EXIT(run_named([] {
+                shorten_limits();
                 fill_standard_error();
                 std::terminate();
               }),
               KilledBySignal(SIGABRT), "");
 }
 
-// The time limits are those of every program, so this test takes ten seconds.
 TEST_F(reports_end, a_report_on_terminate_that_cannot_be_written_is_followed_by_the_programs_terminate_handler) {
   EXPECT_EXIT(
       {
         std::set_terminate([] { ::_exit(7); });
         run_named([] {
+          shorten_limits();
           fill_standard_error();
           std::terminate();
         });

@@ -1,6 +1,7 @@
 #include "base/check.h"
 
 #include "base/atomic.h"
+#include "base/report_limits.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -30,7 +31,7 @@ thread_local int dying_as __attribute__((tls_model("initial-exec"))) = 0;
 int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
-constinit atomic<std::int64_t> stderr_patience_ns{10 * ns_per_s};
+constinit atomic<std::int64_t> stderr_patience_ns{0};  // 0: ten seconds of reports
 constinit atomic<bool> stderr_was_given_up{false};
 constinit atomic<bool> text_was_lost{false};  // and no text after it says so
 constinit atomic<std::uint32_t> steps_of_reports{0};
@@ -166,7 +167,8 @@ enum class writing : bool { done, given_up };
 // A text that the kernel refuses is done with.
 writing write_in_time(stderr_writer const& out, char const* text, std::size_t length) noexcept {
   constexpr std::size_t length_per_limit = 512 * 1024;  // 9 KiB/s, less than a serial line of 115200 baud takes
-  std::int64_t const patience_ns = stderr_patience_ns.load(relaxed);  // relaxed: set before the test begins
+  std::int64_t const set_ns = stderr_patience_ns.load(relaxed);  // relaxed: set before the test begins
+  std::int64_t const patience_ns = set_ns != 0 ? set_ns : 10 * second_of_reports_ns();
   std::int64_t until_ns = now_ns() + patience_ns;
   std::int64_t const last_ns =
       until_ns + 5 * patience_ns + static_cast<std::int64_t>(length / length_per_limit) * 6 * patience_ns;

@@ -3,6 +3,7 @@
 #include "arch/stack_walk.h"
 #include "base/atomic.h"
 #include "base/check.h"
+#include "base/report_limits.h"
 #include "boot/panic.h"
 #include "boot/places.h"
 #include "boot/start_error.h"
@@ -25,11 +26,12 @@
 namespace thrum::rt {
 namespace {
 
+// In seconds of reports (base/report_limits.h).
 constexpr std::int64_t slower_by = with_asan || with_tsan ? 3 : 1;
-constexpr std::int64_t names_ns_max = slower_by * 5'000'000'000;  // until the thread maker has looked up the names
+constexpr std::int64_t names_s_max = slower_by * 5;  // until the thread maker has looked up the names
 // Until the whole report is written. It is longer than the 10 s for which a write waits for standard error
 // (base/check.h), because the writes that follow do not wait, and then the terminate handler has to be called.
-constexpr std::int64_t report_ns_max = slower_by * 15'000'000'000;
+constexpr std::int64_t report_s_max = slower_by * 15;
 
 // The report of the ender (core/ender.h).
 struct {
@@ -41,7 +43,7 @@ struct {
 
 void begin_report(os::after_report what) noexcept {
   report.made_by.store(os::current_tid(), relaxed);  // relaxed: it matters to this thread only
-  report.has_deadline = os::start_report_deadline(report_ns_max, what);
+  report.has_deadline = os::start_report_deadline(report_s_max * second_of_reports_ns(), what);
 }
 
 void end_report() noexcept {
@@ -87,7 +89,7 @@ void print_noted(M const& m) noexcept {
     };
     s.errand.store(errand, release);  // pairs with the thread maker's load
     notify_thread_maker(s);
-    if (report.written.sleep_for(names_ns_max)) return;
+    if (report.written.sleep_for(names_s_max * second_of_reports_ns())) return;
   }
   report.all.are_left.store(true, relaxed);  // relaxed: the worst is that a place is printed twice
   if (report.has_deadline) return print_places_plainly(report.all);

@@ -1,6 +1,7 @@
 #include "boot/places.h"
 
 #include "base/check.h"
+#include "base/report_limits.h"
 
 #include <algorithm>
 #include <cstring>
@@ -94,7 +95,7 @@ void print_places(symbols& known, void* its_places) noexcept {
 bool print_places_in_time(places& all) noexcept {
   // Longer than the 10 s for which a write waits for standard error (base/check.h), and shorter than the time limit of
   // a report on std::terminate (boot/crash.cpp).
-  constexpr std::int64_t without_step_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{12'000'000'000};
+  std::int64_t const without_step_ns = (with_asan || with_tsan ? 3 : 1) * 12 * second_of_reports_ns();
   switch (with_symbols_in_time(without_step_ns, print_places, &all)) {
     case report_end::is_reached: return true;
     case report_end::has_no_reader:  // the caller may hold locks of the loader and of malloc

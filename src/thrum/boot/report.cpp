@@ -1,6 +1,7 @@
 #include "boot/report.h"
 
 #include "base/check.h"
+#include "base/report_limits.h"
 #include "debug/dump.h"
 #include "os/clock.h"
 #include "os/futex.h"
@@ -13,13 +14,13 @@
 namespace thrum::rt {
 namespace {
 
-constexpr std::int64_t second_ns = 1'000'000'000;
-constexpr std::int64_t patience_to_stop_ns = second_ns;
+// In seconds of reports (base/report_limits.h).
+constexpr std::int64_t patience_to_stop_s = 1;
 // The time until the goroutines are noted: the time above, and what the thread maker does before. Then names are looked
 // up, which takes a while in a large program, but no goroutine can delay that.
-constexpr std::int64_t patience_to_note_ns = 5 * second_ns;
-constexpr std::int64_t patience_to_write_ns = 60 * second_ns;
-constexpr std::int64_t look_up_every_ns = second_ns / 100;
+constexpr std::int64_t patience_to_note_s = 5;
+constexpr std::int64_t patience_to_write_s = 60;
+constexpr std::int64_t look_up_every_ns = 10'000'000;
 
 // This is a static object and not in the frame of the goroutine that panics, because that frame may be gone when a
 // report comes too late.
@@ -42,7 +43,7 @@ void report(Sched& s, std::uint64_t except_id, atomic<bool>* noted) noexcept {
   goroutine_list all;
   bool all_have_stopped = false;
   {
-    stopped_world const world(s, patience_to_stop_ns);
+    stopped_world const world(s, patience_to_stop_s * second_of_reports_ns());
     all_have_stopped = world.is_complete();
     all.note(s, world.is_stopped() ? goroutine_list::frames::noted : goroutine_list::frames::none, except_id);
   }
@@ -75,7 +76,8 @@ void report_other_goroutines(Sched& s, std::uint64_t except_id) noexcept {
     note_step_of_report();  // threads that wait for the end of the program wait for this as well
     bool const is_noted = request.is_noted.load(relaxed);
     if (!is_noted && s.world.is_forbidden()) return;  // soon there will be no thread maker
-    if (os::monotonic_ns() - began_ns > (is_noted ? patience_to_write_ns : patience_to_note_ns)) return;
+    std::int64_t const waited_s = (os::monotonic_ns() - began_ns) / second_of_reports_ns();
+    if (waited_s >= (is_noted ? patience_to_write_s : patience_to_note_s)) return;
   }
 }
 

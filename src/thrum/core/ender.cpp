@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "base/platform.h"
+#include "base/report_limits.h"
 #include "core/current.h"
 #include "os/clock.h"
 #include "os/note.h"
@@ -82,10 +83,10 @@ void wait_for_end_of_program() noexcept {
 }
 
 void wait_for_end_of_program(bool (*is_in_vain)(void const* argument) noexcept, void const* argument) noexcept {
-  constexpr std::int64_t second_ns = (with_asan || with_tsan ? 3 : 1) * std::int64_t{1'000'000'000};
+  std::int64_t const second_ns = (with_asan || with_tsan ? 3 : 1) * second_of_reports_ns();
   // Longer than any step of a report: a report on a crash has 15 s in all (boot/crash.cpp), and a write has 10 s.
-  constexpr std::int64_t without_step_ns = 20 * second_ns;
-  constexpr std::int64_t in_all_ns = 120 * second_ns;
+  std::int64_t const without_step_ns = 20 * second_ns;
+  std::int64_t const in_all_ns = 120 * second_ns;
   constexpr std::int64_t look_every_ns = 10'000'000;
   std::int64_t now_ns = os::monotonic_ns();
   std::int64_t const until_ns = now_ns + in_all_ns;

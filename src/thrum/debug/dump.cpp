@@ -2,6 +2,7 @@
 
 #include "arch/stack_walk.h"
 #include "base/check.h"
+#include "base/report_limits.h"
 #include "core/current.h"
 #include "debug/sleeper.h"
 #include "os/call_name.h"
@@ -43,8 +44,9 @@ namespace {
 
 constexpr std::size_t listed_max = 100'000;
 
-// How long the reader of the names may make no step. Opening the files of a large program takes a while.
-constinit atomic<std::int64_t> patience_with_names_ns{60'000'000'000};
+// For how many seconds of reports the reader of the names may make no step. Opening the files of a large program takes
+// a while.
+constexpr std::int64_t patience_with_names_s = 60;
 
 // For a report when there is no memory. It serves one report at a time; a second report at the same time has no
 // entries.
@@ -292,7 +294,7 @@ bool print_goroutines(goroutine_list& all) noexcept {
       print_error("thrum: no memory for the goroutine dump");
     }
   };
-  report_end const end = with_symbols_in_time(patience_with_names_ns.load(relaxed), print, &all);
+  report_end const end = with_symbols_in_time(patience_with_names_s * second_of_reports_ns(), print, &all);
   if (end == report_end::is_reached) return true;
   bool const is_left = end == report_end::is_left;
   if (is_left) all.leave_names_out();
@@ -300,11 +302,6 @@ bool print_goroutines(goroutine_list& all) noexcept {
               is_left ? "their reader has waited too long, probably for dlopen" : "no thread can be made to read them");
   all.print_plainly();
   return !is_left;
-}
-
-// relaxed: set before the test begins
-void set_patience_with_names(std::int64_t without_step_ns) noexcept {
-  patience_with_names_ns.store(without_step_ns, relaxed);
 }
 
 }  // namespace thrum::rt

@@ -55,7 +55,5 @@ class goroutine_list {
 // (with_symbols_in_time). In the latter case returns false, and the list has to live as long as the program. Blocks the
 // calling thread. May be called inside the runtime.
 [[nodiscard]] bool print_goroutines(goroutine_list& all) noexcept;
-// For tests, in place of the 60 s after which a reader that makes no step takes too long.
-void set_patience_with_names(std::int64_t without_step_ns) noexcept;
 
 }  // namespace thrum::rt

@@ -1,0 +1,18 @@
+// The unit of the time limits of reports. A report must not keep a program from ending, so each of its steps has a
+// limit of some seconds: a write (base/check.h), the names of functions (boot/places.cpp, boot/crash.cpp,
+// debug/dump.cpp), the list of the other goroutines (boot/report.cpp), and the whole report (boot/crash.cpp,
+// core/ender.cpp).
+#pragma once
+
+#include <cstdint>
+
+namespace thrum::rt {
+
+// One second, unless a test has shortened it.
+[[nodiscard]] std::int64_t second_of_reports_ns() noexcept;
+
+// For tests of what happens when a limit has passed: all limits become shorter in proportion. Called before the report
+// begins.
+void set_second_of_reports(std::int64_t ns) noexcept;
+
+}  // namespace thrum::rt
