@@ -1,8 +1,13 @@
 // DL-10, DL-11: the report on a panic, beside whatever else goes on.
+#include "base/report_limits.h"
+#include "core/sched.h"
 #include "core/status.h"
+#include "os/thread.h"
+#include "sched/notify.h"
 #include "support/child_test.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
+#include "support/wait_until.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
@@ -17,6 +22,7 @@
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace thrum::test {
 namespace {
@@ -153,6 +159,46 @@ TEST_F(panic_reports, DL11_while_others_stop_the_world) {
                  thrower();
                }),
                its_own_report_and_the_others);
+}
+
+// The list then has what can be read while goroutines run.
+TEST_F(panic_reports, DL11_while_another_thread_does_not_let_it_stop_the_world) {
+  EXPECT_FATAL(
+      {
+        rt::set_second_of_reports(50'000'000);
+        panic_beside_a_quiet_one([] {
+          std::atomic<bool> is_held{false};
+          std::thread([&is_held, &s = this_sched()] {
+            while (!s.world.try_to_take()) rt::os::yield_thread();
+            is_held = true;
+            for (;;) ::pause();
+          }).detach();
+          if (!wait_until([&] { return is_held.load(); })) ::_exit(8);
+          thrower();
+        });
+      },
+      "panic: boom\n(.*\n)*thrum: the goroutines are shown without names and stack traces, because another goroutine has "
+      "been stopping them for more than a second\n(.*\n)*goroutine [0-9]+ \\[waiting: chan receive\\]:\n");
+}
+
+TEST_F(panic_reports, DL11_says_what_is_missing_if_no_thread_makes_the_list) {
+  EXPECT_FATAL(
+      {
+        rt::set_second_of_reports(50'000'000);
+        panic_beside_a_quiet_one([] {
+          rt::Sched& s = this_sched();
+          s.errand.store(
+              [](rt::Sched&) noexcept {
+                for (;;) ::pause();
+              },
+              rt::release);
+          rt::notify_thread_maker(s);
+          if (!wait_until([&] { return s.errand.load(rt::acquire) == nullptr; })) ::_exit(8);
+          thrower();
+        });
+      },
+      "panic: boom\n(.*\n)*thrum: not all other goroutines are shown, because no thread has noted them within five "
+      "seconds\n$");
 }
 
 TEST_F(panic_reports, DL11_beside_threads_from_outside) {

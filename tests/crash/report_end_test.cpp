@@ -210,6 +210,7 @@ TEST_F(reports_end, a_panic_that_waits_for_the_loader_shows_addresses_and_calls_
       "panic: boom\n(.*\n)*goroutine [0-9]+ .running. crasher\nthrum: the names of functions cannot be had.*\n"
       "thrum: to look an address up .*subtract 0x[0-9a-f]+\npc 0x[0-9a-f]+\n"
       "(.*\n)*created by goroutine 1\npc 0x[0-9a-f]+\n"
+      "thrum: not all other goroutines are shown, because the names of their functions cannot be had either\n"
       "the last words are complete\n$");
 }
 

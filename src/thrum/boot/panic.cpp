@@ -89,6 +89,14 @@ void limit_wait_for_ender() noexcept {
   }
 }
 
+// If the names of one goroutine's functions cannot be had, the others' cannot be had either.
+void show_others(Sched& s, std::uint64_t except_id, bool has_names) noexcept {
+  if (!has_names) return say_that_others_are_missing("the names of their functions cannot be had either");
+  if (s.world.is_forbidden()) return say_that_others_are_missing("the run is ending");
+  print_error("%s", "");
+  report_other_goroutines(s, except_id);
+}
+
 }  // namespace
 
 char const* what_of_current() noexcept {
@@ -139,11 +147,8 @@ void report_panic() noexcept {
   places all;
   all.note_callers();
   all.note_creation(g);
-  bool const has_names = print_places_in_time(all);  // if not, those of other goroutines cannot be had either
-  if (s.options.panic_shows_all && has_names && !s.world.is_forbidden()) {
-    print_error("%s", "");
-    report_other_goroutines(s, g.id);
-  }
+  bool const has_names = print_places_in_time(all);
+  if (s.options.panic_shows_all) show_others(s, g.id, has_names);
   // The acquire pairs with the release in on_panic.
   if (auto const* const function = last_word.load(acquire); function != nullptr && *function) {
     try {

@@ -18,7 +18,11 @@ void report_goroutines(Sched& s, std::uint64_t except_id) noexcept;
 // the goroutine is: with or without a P, in a system call, locked, and while other threads stop the world.
 //
 // Returns when the report is written, or after a time limit, because neither the end of the run nor a thread that
-// delays the report may keep the program from ending. It is called once in the life of the process.
+// delays the report may keep the program from ending. In the latter case it says what is missing. It is called once in
+// the life of the process.
 void report_other_goroutines(Sched& s, std::uint64_t except_id) noexcept;
+
+// The line that a report on a panic has in place of goroutines that it does not show.
+void say_that_others_are_missing(char const* why) noexcept;
 
 }  // namespace thrum::rt

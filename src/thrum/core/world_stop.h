@@ -2,8 +2,10 @@
 // protocol.
 //
 // One thread at a time has the right to stop the world or to call a function on every P (core/safe_point_round.h). The
-// right is a lock, so that a thread which wants it can try without blocking. A thread waits for it only at a safe
-// point, because the holder may be waiting for that thread's P.
+// right is a lock, so that a thread which wants it can try without blocking. An M waits for it only at a safe point,
+// because the holder may be waiting for that M's P. A thread that is no M, for example one that makes a report, has
+// precedence over all Ms: while it waits, no M takes the right. Otherwise goroutines that stop the world again and
+// again would keep it from the right for any time, because it sleeps between two tries.
 //
 // The numbers are under sched.lock. This class takes no lock by itself except the one that is the right.
 #pragma once
@@ -24,6 +26,15 @@ class world_stop {
   // Returns false if another thread has the right.
   [[nodiscard]] bool try_to_take() noexcept { return lock_.try_acquire(); }
   void give_back() noexcept { lock_.release(); }
+
+  // On a thread that is no M, before and after its tries to take the right. relaxed: an M that does not see it at once
+  // takes the right once more at most.
+  void outsider_waits() noexcept { waiting_outsiders_.fetch_add(1, relaxed); }
+  void outsider_waits_no_more() noexcept { waiting_outsiders_.fetch_sub(1, relaxed); }
+  // Whether an M must leave the right to a thread that is no M.
+  [[nodiscard]] bool is_for_outsiders() const noexcept {
+    return is_forbidden() || waiting_outsiders_.load(relaxed) != 0;
+  }
 
   // The run is about to end. After this no goroutine asks for the right. relaxed: a thread that sees it late tries to
   // acquire the right, and the thread that ends the run waits until it has the right itself.
@@ -68,6 +79,7 @@ class world_stop {
   os::lock lock_{lock_rank::safe_point};
   atomic<bool> is_forbidden_{false};
   atomic<bool> loops_are_interrupted_{false};
+  atomic<std::int16_t> waiting_outsiders_{0};  // a run has two such threads at most
   // under sched.lock
   std::int32_t procs_left_ = 0;  // Ps that have not stopped
   // The number of threads that have stopped the world and not finished restarting it. It is 2 only for a moment,

@@ -85,15 +85,31 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   s.world.stopping_took.add(os::monotonic_ns() - began_ns_);
 }
 
-stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
-    : sched_(s), began_ns_(os::monotonic_ns()), is_complete_(false) {
-  std::int64_t const until_ns = began_ns_ + patience_ns;
+namespace {
+
+// On a thread that is no M. Returns false if another thread has had the right for all of the time.
+bool take_world_before_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   os::short_wait wait;
-  while (!s.world.try_to_take()) {
-    holds_lock_ = os::monotonic_ns() <= until_ns;
-    if (!holds_lock_) return;
+  s.world.outsider_waits();
+  bool is_taken = s.world.try_to_take();
+  while (!is_taken && os::monotonic_ns() <= until_ns) {
     wait.pause();
+    is_taken = s.world.try_to_take();
   }
+  s.world.outsider_waits_no_more();
+  return is_taken;
+}
+
+}  // namespace
+
+stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
+    : sched_(s),
+      began_ns_(os::monotonic_ns()),
+      holds_lock_(take_world_before_all_ms(s, patience_ns)),
+      is_complete_(false) {
+  if (!holds_lock_) return;
+  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
   s.lock.acquire();
   ask_all_to_stop_locked(s, nullptr);
   s.lock.release();
@@ -167,7 +183,7 @@ bool stop_on_g0(M& m) noexcept {
 void acquire_world(M& m) noexcept {
   Sched& s = m.sched;
   os::short_wait wait;
-  while (s.world.is_forbidden() || !s.world.try_to_take()) {
+  while (s.world.is_for_outsiders() || !s.world.try_to_take()) {
     if ((m.p->attention.load(relaxed) & attend::stopping) != 0) sleep_for_good(m);
     run_requested_function(*m.p);
     if (is_to_stop(*m.p)) {

@@ -30,7 +30,8 @@ class [[nodiscard]] stopped_world {
   // On a goroutine, inside the runtime. If another thread is stopping the world it waits, and may itself be stopped
   // meanwhile. If the run is over it does not return.
   explicit stopped_world(M& m) noexcept;
-  // On a thread that is no M, for a report: stops what can be stopped within patience_ns.
+  // On a thread that is no M, for a report. It goes before goroutines that want to stop the world. It waits for
+  // patience_ns at most for a goroutine that is stopping the world, and then stops what it can within patience_ns.
   stopped_world(Sched& s, std::int64_t patience_ns) noexcept;
   ~stopped_world();
   stopped_world(stopped_world const&) = delete;
@@ -44,7 +45,7 @@ class [[nodiscard]] stopped_world {
  private:
   Sched& sched_;
   std::int64_t const began_ns_;
-  bool holds_lock_ = true;
+  bool const holds_lock_ = true;
   bool is_complete_ = true;
 };
 
