@@ -1,7 +1,6 @@
 // S16: how often sysmon looks, and which put-off wake-ups and timers it makes up for (wake.h, timekeeper.h). What it
 // does with system calls and slices is tested in syscalls/S14_S17_syscalls_test.cpp and
 // preemption/S18_S19_preemption_test.cpp.
-#include "support/busy_machine.h"
 #include "support/channels.h"
 #include "support/gate.h"
 #include "support/goroutines.h"
@@ -13,7 +12,6 @@
 #include "support/with_debug.h"
 #include <thrum/thrum.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -226,32 +224,35 @@ TEST(sysmon, S16_SS_07_it_slows_down_and_is_fast_again_when_it_took_a_p) {
 }
 
 // That a goroutine was preempted says nothing about the next one, so sysmon looks at the end of the next slice. It
-// takes 50 looks for each slice to slow down. While the kernel keeps a goroutine that computes from running, sysmon
-// looks every 200 us, which does not count. The test may be repeated.
+// takes 50 looks for each slice to slow down. The goroutines count the looks that come at sysmon's fastest pace. While
+// the kernel keeps a goroutine that computes from running, sysmon looks every 200 us, and these looks do not count.
 TEST(sysmon, S16_loops_that_take_turns_do_not_make_it_look_often) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
   test::with_slices_of const slices(10ms);
   run_at(1, [] {
     std::atomic<bool> stop{false};
+    std::atomic<int> fast_looks{0};
     wait_group loops;
     for (int i = 0; i < 2; ++i) {
-      loops.go([&] {
-        while (!stop.load(std::memory_order_relaxed)) asm volatile("");
+      loops.go([&, &link = this_sched().sysmon] {
+        for (std::uint64_t last = 0; !stop.load(std::memory_order_relaxed);) {
+          if (std::exchange(last, link.looks.load(rt::relaxed)) == last || link.is_slow()) continue;
+          fast_looks.fetch_add(1, std::memory_order_relaxed);
+        }
       });
     }
-    auto const looks_for_each = [] {
-      auto const withheld = test::waited_for_a_cpu();
+    auto const looks_for_each = [&] {
+      int const seen_before = fast_looks;
       stats const before = read_stats();
       stats after = before;
       while (test::preempted(after) < test::preempted(before) + 10) {
         thrum::yield();
         after = read_stats();
       }
-      auto const without_cpu = static_cast<double>((test::waited_for_a_cpu() - withheld) / 200us);
-      auto const looks = static_cast<double>(after.sysmon_looks - before.sysmon_looks);
-      return std::max(looks - without_cpu, 0.0) / static_cast<double>(test::preempted(after) - test::preempted(before));
+      return static_cast<double>(fast_looks - seen_before) /
+             static_cast<double>(test::preempted(after) - test::preempted(before));
     };
-    EXPECT_LT(test::in_one_of(10, looks_for_each, [](double looks) { return looks < 20; }), 20);
+    EXPECT_LT(test::in_one_of(10, looks_for_each, [](double looks) { return looks < 4; }), 4);
     stop = true;
     loops.wait();
   });

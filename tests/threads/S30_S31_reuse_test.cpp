@@ -4,9 +4,11 @@
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
+#include "support/threads_at_work.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -131,28 +133,36 @@ TEST(reuse, S30_a_recycled_record_carries_nothing_over) {
 
 // An M that has given its P up is not among the idle Ms until it sleeps. A thread that starts an M in between makes a
 // new one, as in Go, and so does one that starts an M for the P of a thread that the kernel does not run. So there may
-// be more Ms than Ps. But if none were reused, each burst would make at least one.
+// be more Ms than Ps, and a busy machine makes more than an idle one. But each burst begins when all of them rest, and
+// so sooner or later there are enough of them. If one thread of each burst were not reused, each burst would make one.
 TEST_P(reuse, S31_bursts_use_the_same_threads_again) {
   test::delays_only const quiet;
   run([&] {
+    constexpr int bursts_in_a_row = 10;
+    int const at_once = std::min(procs(), 8);  // goroutines of each burst that need a thread each
     std::set<int> tids;
     int first_threads = 0;
-    int const bursts = static_cast<int>(test::scaled(50, 5));
-    for (int burst = 0; burst < bursts; ++burst) {
+    int bursts = 0;
+    for (int without_a_new_thread = 0; without_a_new_thread < bursts_in_a_row; ++bursts) {
+      ASSERT_LT(bursts, 300) << "there are " << num_threads() << " threads, and " << first_threads << " at first";
+      int const threads = num_threads();
       // No lock guards it, because a goroutine that sleeps in the kernel for a lock keeps its thread.
       std::vector<int> on(static_cast<std::size_t>(4 * procs()));
       wait_group all;
+      std::atomic<int> inside{0};
       for (int& mine : on) {
-        all.go([&mine] {
+        all.go([&] {
+          EXPECT_TRUE(++inside > at_once || test::spin_until([&] { return inside >= at_once; }));
           thrum::yield();
           mine = rt::os::current_tid();
         });
       }
       all.wait();
       tids.insert(on.begin(), on.end());
-      if (burst == 0) first_threads = num_threads();
+      if (bursts == 0) first_threads = num_threads();
+      without_a_new_thread = num_threads() == threads ? without_a_new_thread + 1 : 0;
+      ASSERT_TRUE(test::few_threads_work(2)) << "besides main's, and M0: " << test::threads_at_work();
     }
-    EXPECT_LE(num_threads(), first_threads + 2 * procs() + bursts / 2);
     EXPECT_LT(static_cast<int>(tids.size()), num_threads()) << "M0 runs only main";
     EXPECT_GE(num_threads(), first_threads) << "none has ended: they are kept idle";
   });

@@ -123,18 +123,29 @@ TEST(rows_of_the_timekeeper, S27_an_earlier_timer_is_not_overslept) {
   }
 }
 
+// Returns false also if another thread is idle, or becomes idle in time: sysmon may have had one made.
+bool takes_the_timekeeper() {
+  bool is_taken = false;
+  run_at(2, [&] {
+    timer distant(1h);
+    ASSERT_TRUE(test::wait_until(an_m_keeps_the_time));
+    rt::Sched& s = this_sched();
+    rt::M const* keeper = nullptr;
+    {
+      test::lock_of_sched const guard(s.lock);
+      if (s.ms.first_idle() == nullptr) keeper = s.ms.timekeeper();
+    }
+    std::atomic<rt::M const*> ran_on{nullptr};
+    go([&] { ran_on = rt::current_m(); });
+    ASSERT_TRUE(test::spin_until([&] { return ran_on != nullptr; }));
+    is_taken = ran_on == keeper;
+  });
+  return is_taken;
+}
+
 TEST(rows_of_the_timekeeper, S27_a_timekeeper_is_taken_when_no_other_thread_is_idle) {
   test::in_run_order const undisturbed;  // sysmon orders a spare thread before a slice is over
-  run_at(2, [] {
-    timer distant(1h);
-    for (int round = 0; round < 100; ++round) {
-      ASSERT_TRUE(test::wait_until(an_m_keeps_the_time));
-      std::atomic<bool> ran{false};
-      go([&] { ran = true; });
-      ASSERT_TRUE(test::spin_until([&] { return ran.load(); }));
-    }
-    EXPECT_LE(num_threads(), 10) << "not one for each round";
-  });
+  EXPECT_TRUE(test::shows_in_some_try(takes_the_timekeeper));
 }
 
 TEST_P(rows_of_sleep, S27_no_clock_is_read_and_nothing_is_watched_without_timers) {
