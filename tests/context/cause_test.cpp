@@ -28,6 +28,17 @@ struct order {
   std::string cause;  // what() of what was given; empty: the context_error of the error
 };
 
+// Makes a context below another one. `cancel` cancels both, in some order.
+template <class F>
+auto of_child(F cancel) {
+  return [cancel] {
+    auto const parent = with_cancel_cause(root);
+    auto const child = with_cancel_cause(parent.ctx);
+    cancel(parent, child);
+    return child.ctx;
+  };
+}
+
 std::vector<order> const orders{
     {"nothing", [] { return root; }, {}, ""},
     {"cancel",
@@ -51,23 +62,15 @@ std::vector<order> const orders{
        return c.ctx;
      },
      context_errc::canceled, ""},
-    {"the parent's cause before the child's",
-     [] {
-       auto const p = with_cancel_cause(root);
-       auto const c = with_cancel_cause(p.ctx);
-       p.cancel(named("parent"));
-       c.cancel(named("child"));
-       return c.ctx;
-     },
+    {"the parent's cause before the child's", of_child([](auto& parent, auto& child) {
+       parent.cancel(named("parent"));
+       child.cancel(named("child"));
+     }),
      context_errc::canceled, "parent"},
-    {"the parent's cause after the child's",
-     [] {
-       auto const p = with_cancel_cause(root);
-       auto const c = with_cancel_cause(p.ctx);
-       c.cancel(named("child"));
-       p.cancel(named("parent"));
-       return c.ctx;
-     },
+    {"the parent's cause after the child's", of_child([](auto& parent, auto& child) {
+       child.cancel(named("child"));
+       parent.cancel(named("parent"));
+     }),
      context_errc::canceled, "child"},
     {"the parent does not see the child's cause",
      [] {
@@ -78,23 +81,15 @@ std::vector<order> const orders{
        return p.ctx;
      },
      context_errc::canceled, "parent"},
-    {"the parent's cause before none",
-     [] {
-       auto const p = with_cancel_cause(root);
-       auto const c = with_cancel_cause(p.ctx);
-       p.cancel(named("parent"));
-       c.cancel(nullptr);
-       return c.ctx;
-     },
+    {"the parent's cause before none", of_child([](auto& parent, auto& child) {
+       parent.cancel(named("parent"));
+       child.cancel(nullptr);
+     }),
      context_errc::canceled, "parent"},
-    {"the parent's cause after none",
-     [] {
-       auto const p = with_cancel_cause(root);
-       auto const c = with_cancel_cause(p.ctx);
-       c.cancel(nullptr);
-       p.cancel(named("parent"));
-       return c.ctx;
-     },
+    {"the parent's cause after none", of_child([](auto& parent, auto& child) {
+       child.cancel(nullptr);
+       parent.cancel(named("parent"));
+     }),
      context_errc::canceled, ""},
     {"the child's cause after none",
      [] {

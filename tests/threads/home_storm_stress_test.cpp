@@ -22,16 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class home_storm : public at_every_width {
- protected:
-  home_storm() : seed_(test_seed()) {}
-  [[nodiscard]] rt::random_source nth(std::uint64_t n) const { return nth_random(seed_, n); }
-
- private:
-  std::uint64_t const seed_;
-};
-THRUM_AT_WIDTHS(home_storm, 1, 2, 4, 16, 64);
-
 void think(rt::random_source& random) {
   std::uint64_t const what = random.next();
   switch (what % 512) {
@@ -69,32 +59,47 @@ void take(baton& b, rt::random_source& random) {
   }
 }
 
+class home_storm : public at_every_width {
+ protected:
+  home_storm() : seed_(test_seed()) {}
+  [[nodiscard]] rt::random_source nth(std::uint64_t n) const { return nth_random(seed_, n); }
+
+  // The goroutines of each pair hand their baton to and fro `rounds` times. The second one does `act` before it hands
+  // the baton back.
+  template <class F>
+  void start(wait_group& all, std::deque<pair>& pairs, std::int64_t rounds, F act) const {
+    std::uint64_t n = 0;
+    for (pair& its : pairs) {
+      all.go([&its, rounds, random = nth(n)]() mutable {
+        for (std::int64_t i = 0; i < rounds; ++i) {
+          its.there.pass();
+          think(random);
+          take(its.back, random);
+        }
+      });
+      all.go([&its, rounds, act, random = nth(n + 1000)]() mutable {
+        for (std::int64_t i = 0; i < rounds; ++i) {
+          take(its.there, random);
+          act(random);
+          its.back.pass();
+        }
+      });
+      ++n;
+    }
+  }
+
+ private:
+  std::uint64_t const seed_;
+};
+THRUM_AT_WIDTHS(home_storm, 1, 2, 4, 16, 64);
+
 TEST_P(home_storm, T08_pairs_that_wake_each_other) {
   run([&] {
     int const pairs_count = 2 * procs() < 32 ? 2 * procs() : 32;
     std::int64_t const each = scaled(is_long() ? 2'000'000 : 100'000, 2000) / pairs_count;
     std::deque<pair> pairs(static_cast<std::size_t>(pairs_count));
     wait_group all;
-    std::uint64_t n = 0;
-    for (pair& its : pairs) {
-      auto const mine = n++;
-      all.go([&, mine] {
-        auto random = nth(mine);
-        for (std::int64_t i = 0; i < each; ++i) {
-          its.there.pass();
-          think(random);
-          take(its.back, random);
-        }
-      });
-      all.go([&, mine] {
-        auto random = nth(mine + 1000);
-        for (std::int64_t i = 0; i < each; ++i) {
-          take(its.there, random);
-          think(random);
-          its.back.pass();
-        }
-      });
-    }
+    start(all, pairs, each, think);
     all.wait();
     EXPECT_TRUE(no_goroutine_is_at_home());
   });
@@ -107,26 +112,9 @@ TEST_P(home_storm, T08_beside_goroutines_that_block_lock_and_stop_the_world) {
     std::atomic<bool> stop{false};
     wait_group all;
     wait_group others;
-    std::uint64_t n = 0;
-    for (pair& its : pairs) {
-      auto const mine = n++;
-      all.go([&, mine] {
-        auto random = nth(mine);
-        for (std::int64_t i = 0; i < each; ++i) {
-          its.there.pass();
-          think(random);
-          take(its.back, random);
-        }
-      });
-      all.go([&, mine] {
-        auto random = nth(mine + 1000);
-        for (std::int64_t i = 0; i < each; ++i) {
-          take(its.there, random);
-          if (random.next() % 16 == 0) blocking([] {});
-          its.back.pass();
-        }
-      });
-    }
+    start(all, pairs, each, [](rt::random_source& random) {
+      if (random.next() % 16 == 0) blocking([] {});
+    });
     for (int i = 0; i < 3; ++i) {
       others.go([&, i] {
         auto random = nth(5000 + static_cast<std::uint64_t>(i));

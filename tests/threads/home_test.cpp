@@ -149,6 +149,8 @@ TEST_P(home, T08_thousands_wait_on_few_threads) {
     EXPECT_TRUE(few_threads_work(procs() + 4)) << threads_at_work();
     start.close();
     all.wait();
+    // A busy machine makes more threads than an idle one, but far from one for each of them.
+    EXPECT_LT(num_threads(), 4 * procs() + waiters / 4);
     EXPECT_TRUE(no_goroutine_is_at_home());
   });
 }
