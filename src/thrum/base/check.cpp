@@ -23,6 +23,7 @@ namespace thrum::rt {
 namespace {
 
 constinit atomic<bool> crash_on_fatal{false};
+constinit atomic<void (*)() noexcept> before_death{nullptr};
 
 // The number of the thread if it ends the program. Not a bool, because a child of vfork uses the variable of its
 // parent.
@@ -255,8 +256,11 @@ void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relax
 THRUM_OPAQUE bool is_dying() noexcept { return dying_as == current_tid(); }
 THRUM_OPAQUE void note_dying() noexcept { dying_as = current_tid(); }
 
+void set_before_death(void (*function)() noexcept) noexcept { before_death.store(function, release); }
+
 void die() noexcept {
   note_dying();
+  if (auto const function = before_death.load(acquire)) function();  // pairs with set_before_death
   if (crash_on_fatal.load(relaxed)) std::abort();
   ::_exit(2);
 }

@@ -4,6 +4,7 @@
 #include "core/current.h"
 #include "core/ender.h"
 #include "core/forked.h"
+#include "core/trace.h"
 #include "os/process.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
@@ -59,7 +60,8 @@ M& make_m0(Sched& s) {
   return *m0;
 }
 
-G& make_main_goroutine(P& p, main_call& call) {
+G& make_main_goroutine(M& m, main_call& call) {
+  P& p = *m.p;
   G* const g = take_dead_g(p);
   if (g == nullptr) throw_system_error(ENOMEM, "no memory for the main goroutine");
   g->id = next_goroutine_id(p);
@@ -70,6 +72,7 @@ G& make_main_goroutine(P& p, main_call& call) {
   g->transition(g_status::dead, g_status::unstarted);
   if (!bind_stack(p, *g)) throw_system_error(ENOMEM, "no memory for the stack of the main goroutine");
   count(p.counters.created);
+  trace::created(m, *g, trace::create_detail::plainly);
   return *g;
 }
 
@@ -142,7 +145,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen) {
   Sched& s = services.sched();
   M& m0 = make_m0(s);
   main_call call{s, main, context, nullptr};
-  G& main_g = make_main_goroutine(*m0.p, call);
+  G& main_g = make_main_goroutine(m0, call);
   if (int const error = adopt_thread(m0)) throw_system_error(error, "cannot set up the signal stack");
   try {
     services.start();

@@ -136,7 +136,7 @@ pause_signal::~pause_signal() {
 }
 
 run_services::run_services(options const& chosen)
-    : sched_(make_sched(chosen)), preemption_(*sched_), quit_signal_(*sched_) {
+    : sched_(make_sched(chosen)), trace_(*sched_), preemption_(*sched_), quit_signal_(*sched_) {
   watch_for_exit();
   set_uncaught_hook(report_panic);
   prepare_stack_walks();
@@ -147,6 +147,7 @@ run_services::run_services(options const& chosen)
 run_services::~run_services() = default;
 
 void run_services::start() {
+  trace_.start_if_asked();
   thread_maker_ = std::make_unique<thread_maker>(*sched_);
   sysmon_ = std::make_unique<sysmon>(*sched_, print_schedtrace);
   chaos_ = std::make_unique<chaos>(*sched_);
@@ -182,6 +183,7 @@ bool ender_has_stopped(void const*) noexcept {
 }  // namespace
 
 void run_services::abandon_all() noexcept {
+  trace_.abandon();
   abandoned.disorder = chaos_.release();
   abandoned.watching = sysmon_.release();
   abandoned.making = thread_maker_.release();
@@ -230,6 +232,7 @@ void run_services::end() noexcept {
     keep_referenced_memory(s);
     close_abandoned_descriptors(s.epoch);
   }
+  trace_.end();
   chaos_.reset();
   sysmon_.reset();
   thread_maker_.reset();

@@ -5,6 +5,7 @@
 #include "boot/chaos.h"
 #include "boot/crash.h"
 #include "boot/quit.h"
+#include "boot/trace_of_run.h"
 #include "core/sched.h"
 #include "os/pause_signal.h"
 #include "os/signal.h"
@@ -64,6 +65,7 @@ class run_services {
 
   one_run_at_a_time one_run_;
   std::unique_ptr<Sched> sched_;
+  trace_of_run trace_;
   crash_reports crashes_;
   pause_signal preemption_;
   quit_signal quit_signal_;

@@ -44,7 +44,7 @@ bool win(channel_waiter& waiter) noexcept {
   waiter.g = m.current;
   queue.push_back(waiter);
   os::chaos_point("chan.queued");
-  leave_runtime(park(m, reason, release_lock, &c, commit_holds::lock));
+  leave_runtime(park(m, reason, release_lock, &c, commit_holds::lock, reinterpret_cast<std::uintptr_t>(&c)));
   return waiter.completed;
 }
 

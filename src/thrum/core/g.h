@@ -57,7 +57,7 @@ struct alignas(cache_line_bytes) G {
   stack* on = nullptr;  // the stack it runs on: its own, or that of the goroutine that hosts it
   std::uint64_t id = 0;
   bool is_joinable = false;
-  bool is_main = false;
+  std::uint8_t trace_records = 0;  // how many trace records are about it, modulo 256: see docs/trace-format.md
   // The reasons why the M switches to this goroutine by way of g0 and not by a direct switch. takes_detour tests all of
   // them with one load.
   struct {
@@ -70,7 +70,8 @@ struct alignas(cache_line_bytes) G {
   std::uint16_t blocking_depth = 0;   // the number of blocking() scopes that it is in
   atomic<std::uint8_t> attention{0};  // bits of g_attend, written by the owner and by sysmon, read by the waker
   wait_reason waits_for = wait_reason::none;
-  wake_race race;                    // for waits that several wakers may end
+  wake_race race;  // for waits that several wakers may end
+  bool is_main : 1 = false;
   bool is_hosted : 1 = false;        // it runs on its joiner's stack
   bool is_exiting : 1 = false;       // goexit is unwinding its stack
   atomic<bool> was_orphaned{false};  // its run is over, and the record exists only because a handle refers to it

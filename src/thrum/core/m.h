@@ -132,6 +132,7 @@ struct M {
   // this thread may read it without the lock, because no other thread changes it then. A timekeeper that was roused is
   // awake and can be taken, so it reads its state under the lock.
   m_status status = m_status::threadless;
+  std::uint8_t trace_records = 0;  // how many trace records tell a change of its state, modulo 256
 
   // under sched.lock
   M* all_link = nullptr;     // in the list of all Ms

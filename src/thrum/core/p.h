@@ -16,6 +16,7 @@
 #include "core/sightings.h"
 #include "core/status.h"
 #include "core/sudog.h"
+#include "core/trace_stream.h"
 #include "stack/stack_cache.h"
 
 #include <cstdint>
@@ -100,6 +101,9 @@ struct alignas(cache_line_bytes) P {
 
   // see p_timers.h
   p_timers timers;
+
+  // owner only, or the thread that has claimed this P
+  alignas(cache_line_bytes) trace::stream trace{static_cast<std::uint16_t>(id)};
 
   alignas(cache_line_bytes) sightings seen;
 

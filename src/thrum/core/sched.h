@@ -15,6 +15,7 @@
 //   sysmon        what sysmon and other threads tell           core/sysmon_link.h
 //   unannounced   threads that run user code without a P       core/unannounced_calls.h
 //   foreign       threads that thrum did not make              core/foreign_threads.h
+//   trace         whether and where events are recorded        core/trace_state.h
 //   end           how far the end of the run has come          core/run_end.h
 //
 // The other fields are grouped by the threads that may touch them.
@@ -38,6 +39,7 @@
 #include "core/run_end.h"
 #include "core/safe_point_round.h"
 #include "core/sysmon_link.h"
+#include "core/trace_state.h"
 #include "core/unannounced_calls.h"
 #include "core/wait_table.h"
 #include "core/watch_state.h"
@@ -153,6 +155,8 @@ struct Sched {
   stack_pool stacks;
   wait_table waiters;
 
+  trace::trace_state trace;
+
   // A function of a higher layer, filled in by boot: prints the goroutine dump to standard error. nullptr: the dump is
   // left out.
   void (*report_goroutines)(Sched& s) noexcept = nullptr;
@@ -176,6 +180,8 @@ inline void acquire_p(M& m, P& p) noexcept {
   m.p = &p;
   p.m = &m;
   signal_fence();  // was_given_a_p in sys/foreign.cpp, which uses the barrier, relies on this order
+  if (m.sched.trace.is_on()) [[unlikely]]
+    trace::note::p_taken(m, p);
   m_pool::has_acquired_p(m);
 }
 

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "core/forked.h"
+#include "core/trace.h"
 #include "sched/home.h"
 #include "stack/stack.h"
 
@@ -77,6 +78,7 @@ bool goes_on_exiting(M& m) noexcept {
   G& g = *m.current;
   if (g.status.load(relaxed) != g_status::runnable) report_wait(name_of(g.waits_for));
   g.transition(g_status::runnable, g_status::running);
+  trace::started(m, g, trace::start_detail::on_own_thread);
   return true;
 }
 

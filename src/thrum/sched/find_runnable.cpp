@@ -2,6 +2,7 @@
 #include "base/ablation.h"
 #include "base/check.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sched/home.h"
@@ -99,6 +100,7 @@ void account_for_spinning(M& m) noexcept {
 void begin_spinning(Sched& s, M& m) noexcept {
   m.watch_check_pending = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
   s.idle.begin_spin(m);
+  trace::spins(m);
   count(m.p->counters.spins);
 }
 
@@ -133,6 +135,7 @@ search_result search_as_spinner(Sched& s, M& m) noexcept {
 void end_spinning_with_work(Sched& s, M& m) noexcept {
   account_for_spinning(m);
   s.idle.end_spin(m);
+  trace::has_spun(m, trace::spin_detail::found_work);
   start_m_if_p_is_idle(s);
 }
 
@@ -156,7 +159,10 @@ last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
 // once more. True: there is work, so m has taken an idle P and searches.
 bool takes_p_if_work_is_left(Sched& s, M& m) noexcept {
   bool const was_spinning = m.spinning;
-  if (was_spinning) s.idle.end_spin(m);
+  if (was_spinning) {
+    s.idle.end_spin(m);
+    trace::has_spun(m, trace::spin_detail::in_vain);
+  }
   store_load_fence();  // pairs with the publishers' store-load
   if (!work_anywhere(s)) return false;
   // Another M searches. It will find the work, or come here itself. One more searching M would only exceed the limit.
@@ -187,7 +193,10 @@ search_result find_runnable(M& m) noexcept {
       run_requested_function(p);
     }
 
-    if (m.spinning && m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();  // it was started to search
+    if (m.spinning && m.spins_since_ns == 0) {  // it was started to search
+      m.spins_since_ns = os::monotonic_ns();
+      trace::spins(m);
+    }
     look_at_timers(m);
     search_result next = take_turn_of_global(s, p);
     if (s.pauses.are_too_many()) set_unstarted_aside(p);

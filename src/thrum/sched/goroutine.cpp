@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/sanitizer_of_program.h"
+#include "core/trace.h"
 #include "sched/home.h"
 #include "sched/locals.h"
 #include "sched/park.h"
@@ -118,6 +119,7 @@ void end_goroutine(M& m) noexcept {
   Sched& s = m.sched;
   P& p = *m.p;
   g.transition(g_status::running, g_status::dead);
+  trace::ends(m, g, trace::end_detail::normally);
   count(p.counters.ended);
   end_lock(m, g);
   if (g.is_main) main_goroutine_ended(m, g);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "core/forked.h"
+#include "core/trace.h"
 #include "sched/goroutine.h"
 #include "sched/home.h"
 #include "sched/lock_os_thread.h"
@@ -43,6 +44,8 @@ void run_in_place(M& m, G& host, G& child) {
   count(m.p->counters.joined_in_place);
   bool const entry_is_ours = m.p->queue.remove_next(entry::claimable(&child));
   host.transition(g_status::running, g_status::hosting);
+  trace::hosts(m, host, child);
+  trace::started(m, child, trace::start_detail::in_place);
   child.is_hosted = true;
   child.on = host.on;
 #if THRUM_ASAN || THRUM_TSAN
@@ -63,12 +66,14 @@ void run_in_place(M& m, G& host, G& child) {
   M& here = *after;
   enter_runtime(here);
   child.transition(g_status::running, g_status::dead);
+  trace::ends(here, child, trace::end_detail::in_place);
   child.is_hosted = false;
   child.on = nullptr;
   child.join.store(join_finished, relaxed);  // relaxed: only the joiner holds the handle
   count(here.p->counters.ended);
   here.current = &host;
   host.transition(g_status::hosting, g_status::running);
+  trace::has_hosted(here, host);
   mine.restore_to(here.globals);
   my_fp.restore();
   // relaxed: no other thread can see it, because there is no entry and the joiner holds the handle
@@ -126,7 +131,8 @@ void join_task(task& joined) {
     m = current_m();
     if (m == nullptr) return;                              // in a child of fork
   } else if (child.join.load(acquire) != join_finished) {  // pairs with publish_finished: the result is there
-    m = &park(*m, wait_reason::join, commit_join, &child, commit_holds::nothing);
+    m = &park(*m, wait_reason::join, commit_join, &child, commit_holds::nothing,
+              reinterpret_cast<std::uintptr_t>(&child.task));
   }
   leave_runtime(*m);
 }

@@ -1,5 +1,6 @@
 #include "sched/lock_os_thread.h"
 
+#include "core/trace.h"
 #include "sched/home.h"
 #include "sched/make_way.h"
 #include "sched/runnable.h"
@@ -30,6 +31,7 @@ void unlock_from_thread(M& m) noexcept {
 
 M& leave_m_by_global_queue(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
+  trace::yields(m, *m.current, trace::yield_detail::made_way);
   return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
 }
 

@@ -1,6 +1,7 @@
 #include "sched/make_way.h"
 
 #include "core/current.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "sched/notify.h"
 #include "sched/requests.h"
@@ -75,6 +76,7 @@ namespace {
 
 M& move_on(M& m, home_move& request) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
+  trace::yields(m, *m.current, trace::yield_detail::made_way);
   return suspend_to_g0(m, commit_move, &request);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "os/futex.h"
 #include "sched/deadlock.h"
@@ -81,6 +82,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
   if (!rest.goes_on) leave_goroutine_behind(m);
   g.await_scan();
   g.transition(g_status::runnable, g_status::running);
+  trace::started(m, g, trace::start_detail::on_own_thread);
   mine.restore_to(m.globals);
   stay_announced(m, g);
   return m;
@@ -92,6 +94,11 @@ void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_stat
   g.only_m = &m;
   g.saved.pc = nullptr;  // the context is not valid until sleep_until_its_turn has saved it
   g.transition(from, g_status::runnable);
+  if (from == g_status::running) {
+    trace::yields(m, g, trace::yield_detail::paused);
+  } else {
+    trace::comes_back(m, g, trace::return_detail::without_p);
+  }
   locked.put_on_own_thread(g);
 }
 
@@ -104,6 +111,7 @@ bool sleep_until_its_turn(M& m) noexcept {
   acquire_p(m, *m.next_p);
   if (!g.keeps_its_m()) g.only_m = nullptr;
   g.transition(g_status::runnable, g_status::running);
+  trace::started(m, g, trace::start_detail::on_own_thread);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "sched/park.h"
 
 #include "base/check.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "sched/runnable.h"
 #include "sched/suspend.h"
@@ -10,15 +11,18 @@ namespace {
 
 M& go_to_the_end(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
+  trace::yields(m, *m.current, trace::yield_detail::when_asked);
   return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
 }
 
 }  // namespace
 
-M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept {
+M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds,
+        std::uintptr_t object) noexcept {
   G& g = *m.current;
   g.waits_for = reason;
   g.transition(g_status::running, g_status::waiting);
+  trace::stopped(m, g, reason, object);
   count(m.p->counters.parks);
   M& here = suspend(m, commit, argument, holds);
   return os::chaos_ends_slice() ? go_to_the_end(here) : here;  // chaos: its slice is over as soon as it is woken
@@ -40,6 +44,7 @@ void sleep_for_good(M& m, wait_reason reason) noexcept {
 
 void ready(M& m, G& g) noexcept {
   g.end_wait();
+  trace::readied(m.sched, g, trace::ready_detail::next);
   make_runnable(m, g, queue_place::next);
 }
 
@@ -53,7 +58,10 @@ void crowd_to_wake::wake(g_list& waiting) noexcept {
     ready(m_, *first);
   }
   if (waiting.empty()) return;
-  waiting.for_each([](G& g) { g.end_wait(); });
+  waiting.for_each([this](G& g) {
+    g.end_wait();
+    trace::readied(m_.sched, g, trace::ready_detail::tail);
+  });
   count(m_.p->counters.readies, waiting.size());
   inject(m_.sched, &m_, waiting);
 }

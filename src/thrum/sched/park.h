@@ -9,9 +9,10 @@ namespace thrum::rt {
 
 // Parks the current goroutine until another thread or goroutine readies it. A waker can find it only through what
 // `commit` publishes. The usual way is to enqueue the G under a lock and let the commit step release that lock. A
-// commit step that finds its event already there readies the G itself. Returns the M on which the goroutine runs then.
-// On a G, inside the runtime.
-M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds) noexcept;
+// commit step that finds its event already there readies the G itself. `object` names for traces what it waits for
+// (docs/trace-format.md). Returns the M on which the goroutine runs then. On a G, inside the runtime.
+M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds,
+        std::uintptr_t object = 0) noexcept;
 
 // Called in a channel operation or a select, which may change the thread anyway. If the goroutine was asked to pause
 // and the request is about its present slice, it yields to the end of the global queue, so no thread has to be paused

@@ -4,6 +4,7 @@
 
 #include "base/ablation.h"
 #include "core/sched.h"
+#include "core/trace.h"
 #include "sched/queues.h"
 #include "sched/runnable.h"
 #include "sched/search_result.h"
@@ -55,6 +56,7 @@ namespace thrum::rt {
   count_down(p.runs_to_look);
   m.current = &g;
   m.current_was_handed = next.inherits_slice;
+  trace::started(m, g, next.inherits_slice ? trace::start_detail::inherits_slice : trace::start_detail::with_slice);
 }
 
 }  // namespace thrum::rt

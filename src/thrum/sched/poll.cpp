@@ -3,6 +3,7 @@
 #include "base/ablation.h"
 #include "base/heuristics.h"
 #include "core/poll_table.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "os/short_wait.h"
@@ -27,8 +28,10 @@ poll_notified fetch(Sched& s, std::int64_t timeout_ns, g_list& runnable) noexcep
   }
   while (G* const g = waiting.pop_front()) {
     g->end_wait();
+    trace::readied(s, *g, trace::ready_detail::tail);
     runnable.push_back(*g);
   }
+  if (!runnable.empty()) trace::happened(s, trace::kind::poll, runnable.size());
   return notified;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "sched/resting_ms.h"
 
 #include <algorithm>
@@ -56,6 +57,7 @@ void put_tail_slow(push_key key, P& p, entry e) noexcept {
 void put_global_locked(push_key key, Sched& s, entry e) noexcept {
   s.lock.assert_held();
   s.global_queue.push(key, e);
+  trace::happened(s, trace::kind::global, s.global_queue.size());
 }
 
 void put_global_first_locked(push_key key, Sched& s, entry e) noexcept {
@@ -111,7 +113,10 @@ M* take_oldest_locked(Sched& s) noexcept {
 global_turn take_global_one_locked(Sched& s, P& p) noexcept {
   s.lock.assert_held();
   global_turn const first = pop_global(s);
-  if (first) count(p.counters.global_takes);
+  if (first) {
+    count(p.counters.global_takes);
+    trace::happened(s, trace::kind::global, s.global_queue.size());
+  }
   return first;
 }
 
@@ -127,6 +132,7 @@ global_turn take_global_batch_locked(push_key key, Sched& s, P& p) noexcept {
     THRUM_CHECK(p.queue.put(key, more) == run_queue::put_result::done);
     count(p.counters.global_takes);
   });
+  trace::happened(s, trace::kind::global, s.global_queue.size());
   return first;
 }
 

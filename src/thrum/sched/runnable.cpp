@@ -3,6 +3,7 @@
 #include "base/ablation.h"
 #include "base/check.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "sched/home.h"
 #include "sched/notify.h"
 #include "sched/queues.h"
@@ -18,6 +19,7 @@ void make_unstarted_runnable_by_timer(M& m, G& g) noexcept {
   P& p = *m.p;
   g.transition(g_status::dead, g_status::unstarted);
   count(p.counters.created);
+  trace::created(m, g, trace::create_detail::by_timer);
   put_tail(runnable_room::key(), p, entry_of_unstarted(g));
   if (m.current == nullptr) return;  // m runs the timers that are due, and ends with what run_due_timers does
   store_load_fence();

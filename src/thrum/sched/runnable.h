@@ -29,6 +29,7 @@
 
 #include "base/ablation.h"
 #include "core/sched.h"
+#include "core/trace.h"
 #include "sched/home.h"
 #include "sched/notify.h"
 #include "sched/queues.h"
@@ -187,6 +188,7 @@ struct runnable_room {
   P& p = *m.p;
   g.transition(g_status::dead, g_status::unstarted);
   count(p.counters.created);
+  trace::created(m, g, g.is_joinable ? trace::create_detail::joinable : trace::create_detail::plainly);
   static_cast<void>(put_next(runnable_room::key(), p, entry_of_unstarted(g)));
   if (p.queue.has_thieves()) start_m_if_p_is_idle(m.sched);  // otherwise there is no other P
 }

@@ -1,6 +1,7 @@
 // Work stealing (S12): from the head of a random victim's run queue, half of it at a time.
 #include "base/ablation.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "os/clock.h"
 #include "sched/queues.h"
 #include "sched/schedule.h"
@@ -86,6 +87,7 @@ search_result steal_work(M& m) noexcept {
       entry const e = steal_from(victim, p, little, is_last_round);
       if (!e) continue;
       m.stole_at_ns = os::monotonic_ns();
+      trace::steals(p, victim, 1 + p.queue.size());
       count(p.counters.steals);
       count(p.counters.stolen, 1 + p.queue.size());
       if (G* const g = take_over(p, e)) return {g, false};

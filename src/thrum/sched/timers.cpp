@@ -2,6 +2,7 @@
 
 #include "base/ablation.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "os/clock.h"
 #include "sched/runnable.h"
 #include "sched/timekeeper.h"
@@ -86,11 +87,13 @@ void run_due_timers(M& m, P& whose, std::int64_t now_ns) noexcept {
     G& g = due[i].sleeper();
     if (applies(heuristic::frame_prefetch)) prefetch_frames(g);
     g.end_wait();
+    trace::readied(m.sched, g, trace::ready_detail::tail);
     ++sleepers;
     runnable.add(g);
   }
   count(own.counters.readies, sleepers);
   count(own.counters.timers_run, count_due);
+  trace::happened(m.sched, trace::kind::timers, count_due);
 }
 
 void look_at_timers(M& m) noexcept {

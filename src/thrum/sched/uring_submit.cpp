@@ -1,5 +1,6 @@
 #include "sched/uring_submit.h"
 
+#include "core/trace.h"
 #include "os/clock.h"
 #include "os/note.h"
 #include "sched/runnable.h"
@@ -12,7 +13,10 @@ constexpr std::int64_t patience_ns = 200'000'000;  // as for goroutines that are
 // The refused goroutines go on without io_uring.
 void go_on(Sched& s, g_list& refused) noexcept {
   if (refused.empty()) return;
-  refused.for_each([](G& g) { g.end_wait(); });
+  refused.for_each([&s](G& g) {
+    g.end_wait();
+    trace::readied(s, g, trace::ready_detail::global);
+  });
   inject(s, nullptr, refused);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/claims.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "os/short_wait.h"
@@ -75,6 +76,7 @@ P* start_locked(Sched& s, P& p, P* with_work) noexcept {
 stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::monotonic_ns()) {
   Sched& s = m.sched;
   acquire_world(m);
+  trace::happened(s, trace::kind::stop_world, static_cast<std::uint64_t>(s.procs.size()));
   s.lock.acquire();
   ask_all_to_stop_locked(s, m.p);
   s.lock.release();
@@ -83,6 +85,7 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   if (!s.world.all_have_stopped().is_woken()) s.sysmon.notify();
   wait_for_other_ps(m, s.world.all_have_stopped());
   s.world.stopping_took.add(os::monotonic_ns() - began_ns_);
+  trace::happened(s, trace::kind::world_stopped, static_cast<std::uint64_t>(s.procs.size()));
 }
 
 namespace {
@@ -110,17 +113,20 @@ stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
       is_complete_(false) {
   if (!holds_lock_) return;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  trace::happened(s, trace::kind::stop_world, static_cast<std::uint64_t>(s.procs.size()));
   s.lock.acquire();
   ask_all_to_stop_locked(s, nullptr);
   s.lock.release();
   stop_ps_in_system_calls(s);
   s.sysmon.notify();
   is_complete_ = s.world.all_have_stopped().sleep_until(until_ns);
+  if (is_complete_) trace::happened(s, trace::kind::world_stopped, static_cast<std::uint64_t>(s.procs.size()));
 }
 
 stopped_world::~stopped_world() {
   if (!holds_lock_) return;
   Sched& s = sched_;
+  trace::happened(s, trace::kind::start_world, static_cast<std::uint64_t>(s.procs.size()));
   P* with_work = nullptr;
   std::uint32_t in_global = 0;
   {
@@ -168,6 +174,7 @@ bool stop_on_g0(M& m) noexcept {
   if (m.spinning) {
     m.spins_since_ns = 0;  // the little time that it has searched is not counted
     s.idle.end_spin(m);
+    trace::has_spun(m, trace::spin_detail::in_vain);
   }
   s.lock.acquire();
   if (!stop_if_asked_locked(s, *m.p)) {

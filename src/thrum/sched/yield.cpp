@@ -1,5 +1,6 @@
 // yield (Go's Gosched): the current goroutine goes to the tail of its P's run queue.
 #include "core/forked.h"
+#include "core/trace.h"
 #include "sched/pick.h"
 #include "sched/runnable.h"
 #include "sched/suspend.h"
@@ -58,6 +59,7 @@ void yield() {
     where = commit_to_global;  // with nothing on its own P it lets the goroutines in the global queue go first
   }
   m->current->transition(g_status::running, g_status::runnable);
+  trace::yields(*m, *m->current, trace::yield_detail::by_call);
   leave_runtime(suspend(*m, where, nullptr, commit_holds::nothing));
 }
 

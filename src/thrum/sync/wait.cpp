@@ -47,12 +47,14 @@ timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address
   }
   bucket.enqueue(waiter, address, where);
   os::chaos_point("sync.queued");
-  return {&park(m, reason, release_bucket, &bucket, commit_holds::lock), wait_outcome::woken};
+  auto const object = reinterpret_cast<std::uintptr_t>(address);
+  return {&park(m, reason, release_bucket, &bucket, commit_holds::lock, object), wait_outcome::woken};
 }
 
 timed_wait wait_there(M& m, wait_bucket& bucket, sudog& waiter, wait_reason reason, std::int64_t deadline_ns) noexcept {
   if (deadline_ns != no_deadline) return wait_there_until(m, bucket, waiter, reason, deadline_ns);
-  return {&park(m, reason, release_bucket, &bucket, commit_holds::lock), wait_outcome::woken};
+  auto const object = reinterpret_cast<std::uintptr_t>(waiter.address);
+  return {&park(m, reason, release_bucket, &bucket, commit_holds::lock, object), wait_outcome::woken};
 }
 
 g_list take_all(wait_bucket& bucket, void const* address) noexcept {

@@ -1,6 +1,7 @@
 #include "sys/attention.h"
 
 #include "core/current.h"
+#include "core/trace.h"
 #include "sys/blocking.h"
 #include "sys/foreign.h"
 #include "sys/preempt.h"
@@ -48,7 +49,9 @@ void entered_to_exit(M& m) noexcept {
   if (!g.keeps_its_m()) g.only_m = nullptr;
   if (g.status.load(relaxed) != g_status::runnable) return;
   g.transition(g_status::runnable, g_status::running);
+  trace::started(m, g, trace::start_detail::on_own_thread);
   g.transition(g_status::running, g_status::syscall);
+  trace::calls(m, g, trace::call_detail::short_call, 0);
 }
 
 // The mark is clear. The P cannot be taken as long as `visits` is set (sys/unannounced.h), so the mark is set before

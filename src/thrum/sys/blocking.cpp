@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "core/trace.h"
 #include "os/barrier.h"
 #include "os/chaos.h"
 #include "os/short_wait.h"
@@ -25,11 +26,12 @@ namespace {
 
 // --- the way out: the caller has set the mark and has a P; afterwards it has none ---
 
-[[gnu::always_inline]] inline P& part_from_p(M& m) noexcept {
+[[gnu::always_inline]] inline P& part_from_p(M& m, trace::call_detail how) noexcept {
   P& p = *m.p;
   if (p.attention.load(relaxed) != 0) [[unlikely]]
     run_requested_function(p);
   m.current->transition(g_status::running, g_status::syscall);
+  trace::calls(m, *m.current, how, m.call_site);
   m.p = nullptr;
   os::chaos_point("blocking.left");
   count(p.counters.syscalls);  // sysmon tells one call from the next by this count
@@ -37,7 +39,7 @@ namespace {
 }
 
 [[gnu::noinline]] void give_p_away(M& m) noexcept {
-  P& p = part_from_p(m);
+  P& p = part_from_p(m, trace::call_detail::long_call);
   THRUM_DCHECK(m.away_from.load(relaxed) == nullptr);
   count(p.counters.handed_off);
   hand_off(m.sched, p);
@@ -53,7 +55,7 @@ namespace {
 [[gnu::always_inline]] inline void leave_p_claimable(M& m) noexcept {
   if (!os::has_barrier()) [[unlikely]]  // no thread could take the P
     return give_p_away(m);
-  P& p = part_from_p(m);
+  P& p = part_from_p(m, trace::call_detail::short_call);
   m.away_from.store(&p, relaxed);
   // Other goroutines wait for this P. If the call takes long, sysmon has to see that soon.
   bool const notifies =
@@ -124,9 +126,10 @@ bool take_idle_p_locked(M& m) noexcept {
   return true;
 }
 
-void is_back(M& m, g_status from) noexcept {
+void is_back(M& m, trace::return_detail how) noexcept {
   m.attention.store(0, relaxed);
-  m.current->transition(from, g_status::running);
+  m.current->transition(g_status::syscall, g_status::running);
+  trace::comes_back(m, *m.current, how);
 }
 
 // The third way back, for a goroutine that may go on on another thread.
@@ -134,6 +137,7 @@ void commit_return(M& m, G& left, void*) noexcept {
   global_publication locked(m.sched);
   left.transition(g_status::syscall,
                   g_status::runnable);  // under the lock, because there is no P that could be stopped
+  trace::comes_back(m, left, trace::return_detail::without_p);
   locked.put(left);
 }
 
@@ -147,13 +151,13 @@ enum class return_outcome : std::uint8_t { with_p, without_p, after_the_end };
   if (!may_have_one || !take_idle_p_locked(m))
     return s.end.has_begun() ? return_outcome::after_the_end : return_outcome::without_p;
   s.lock.release();
-  is_back(m, g_status::syscall);
+  is_back(m, trace::return_detail::to_idle_p);
   return return_outcome::with_p;
 }
 
 return_outcome come_back_at_once(M& m) noexcept {
   if (!take_old_p(m)) return come_back_with_idle_p(m);
-  is_back(m, g_status::syscall);
+  is_back(m, trace::return_detail::to_old_p);
   return return_outcome::with_p;
 }
 
@@ -188,7 +192,7 @@ void queue_if_without_p(M& m, return_outcome how, m_status as) noexcept {
   }
   if (!take_old_p(m)) [[unlikely]]
     return come_back_without_old_p(m);
-  is_back(m, g_status::syscall);
+  is_back(m, trace::return_detail::to_old_p);
   return m;
 }
 
@@ -210,7 +214,7 @@ return_outcome come_back_before_starting_ms(M& m) noexcept {
   return_outcome const how = come_back_at_once(m);
   if (how != return_outcome::without_p || !take_p_of_starting_m_locked(m)) return how;
   m.sched.lock.release();
-  is_back(m, g_status::syscall);
+  is_back(m, trace::return_detail::to_idle_p);
   start_m_if_work_is_left(m.sched);                   // other threads may have relied on that M to search,
   static_cast<void>(ensure_all_is_watched(m.sched));  // and to watch timers and the poller
   return return_outcome::with_p;
@@ -312,7 +316,7 @@ void end_blocking() noexcept {
   m->current->saved.pc = nullptr;
   if (!is_usual || !take_old_p(*m)) [[unlikely]]
     return end_blocking_slow(*m);
-  is_back(*m, g_status::syscall);
+  is_back(*m, trace::return_detail::to_old_p);
   leave_runtime(*m);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/ablation.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/pause_signal.h"
@@ -85,6 +86,7 @@ verdict slice_watch::look_at(P& p, slice& seen, std::int64_t now_ns) noexcept {
     } else if (is_wanted) {
       m->pause.ask_for(tick_to_ask_for(p, seen, now_ns));
       m->attention.fetch_or(m_attend::pause, relaxed);
+      trace::preempts(*m);
     }
     return is_urgent(p) ? verdict::hurry : verdict::nothing;
   }

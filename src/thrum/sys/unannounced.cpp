@@ -1,6 +1,7 @@
 #include "sys/unannounced.h"
 
 #include "core/current.h"
+#include "core/trace.h"
 #include "os/barrier.h"
 #include "os/chaos.h"
 #include "os/loaded_code.h"
@@ -84,6 +85,7 @@ take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& s
   G& g = *m.current;
   std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
   g.transition(g_status::running, g_status::syscall);
+  trace::found_in_call(s, p, g, caller);
   m.p = nullptr;
   THRUM_DCHECK(m.away_from.load(relaxed) == nullptr);
   os::chaos_point("unannounced.taken");

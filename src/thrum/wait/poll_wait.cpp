@@ -94,6 +94,11 @@ poll_outcome look_at_poll_side(poll_desc const& d, poll_side const& side) noexce
 
 namespace {
 
+// As docs/trace-format.md says.
+std::uintptr_t name_for_traces(poll_desc const& d, poll_side_name which) noexcept {
+  return 2 * static_cast<std::uintptr_t>(d.fd) + (which == poll_side_name::write ? 1 : 0);
+}
+
 M& enter_to_wait(uses_inside_run const& inside) {
   M* const m = inside.callers_m();
   if (m == nullptr)
@@ -122,7 +127,7 @@ poll_outcome wait_until_ready(poll_desc& d, poll_side_name which) {
     os::chaos_point("poll_wait.announced");
     poll_state::waiter const counts(s.poll);
     if (look_at_poll_side(d, side) == poll_outcome::ready) {
-      m = &park(*m, wait_reason::io, commit_poll_wait, &its, commit_holds::nothing);
+      m = &park(*m, wait_reason::io, commit_poll_wait, &its, commit_holds::nothing, name_for_traces(d, which));
     } else {
       // If this fails, a waker was here and has left an event, or nothing.
       static_cast<void>(side.word.compare_exchange(its.announced, with(its.announced, nothing), seq_cst, relaxed));

@@ -29,7 +29,8 @@ timed_wait park_until(M& m, limited_wait& wait, sudog& waiter, wait_reason reaso
   G& g = *m.current;
   waiter.in_race = true;
   g.race.begin();
-  M& here = park(m, reason, commit_limited_wait, &wait, commit_holds::lock);
+  M& here =
+      park(m, reason, commit_limited_wait, &wait, commit_holds::lock, reinterpret_cast<std::uintptr_t>(waiter.address));
   bool const timed_out = wait.limit.finish(g);
   bool stood_there = true;
   if (timed_out) {

@@ -1,0 +1,67 @@
+// Traces of a run: what every goroutine, thread and P did, and when.
+//
+//   thrum::trace::start("server.trace");
+//   {
+//     thrum::trace::region const parsing("parse");
+//     thrum::trace::log("a message");
+//   }
+//   thrum::trace::stop();
+//
+// The environment variable THRUM_TRACE=FILE does the same for a whole run. `thrum trace FILE` shows what is in the
+// file, and docs/trace-format.md describes it.
+//
+// Events go to memory without locks and without system calls, and a thread writes them to the file. If it cannot keep
+// up, events are lost, and the file says how many. If the program is killed, the file is valid up to some milliseconds
+// before.
+//
+// Thread safety: every function may be called from any goroutine or thread.
+#pragma once
+
+#include <thrum/detail/at_least_cxx20.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace thrum::trace {
+
+// Begins to write the events of this run to a file, which is replaced if it exists. Throws std::system_error if the
+// file cannot be opened, and std::logic_error if no runtime is alive or a trace is being written already.
+void start(std::string const& path);
+
+// Ends the trace that is being written. Returns false if there is none. Throws std::system_error if the file is not
+// complete, for example because the disk is full. The end of a run does the same, and prints the error.
+bool stop();
+
+// Whether events are being recorded.
+[[nodiscard]] bool is_on() noexcept;
+
+// A part of a goroutine's work, from the construction to the destruction. Regions of one goroutine nest. The name is
+// cut to 2,000 bytes. Costs nothing to speak of while no trace is being written.
+class [[nodiscard]] region {
+ public:
+  explicit region(std::string_view name) noexcept;
+  ~region();
+  region(region const&) = delete;
+  region& operator=(region const&) = delete;
+
+ private:
+  bool is_recorded_;
+};
+
+// A piece of work that may be done by several goroutines, such as a request. Copies are the same task.
+class task {
+ public:
+  explicit task(std::string_view name) noexcept;
+  void end() noexcept;
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+
+ private:
+  std::uint64_t id_;
+};
+
+// A message of the calling goroutine. The text is cut to 2,000 bytes.
+void log(std::string_view message) noexcept;
+void log(task const& about, std::string_view message) noexcept;
+
+}  // namespace thrum::trace

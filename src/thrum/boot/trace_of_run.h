@@ -1,0 +1,35 @@
+// The trace of a whole run: THRUM_TRACE=FILE, and what is left to do when a run or the program ends.
+#pragma once
+
+#include "debug/trace_writer.h"
+
+#include <string>
+
+namespace thrum::rt {
+
+class trace_of_run {
+ public:
+  explicit trace_of_run(Sched& s);
+  ~trace_of_run();
+  trace_of_run(trace_of_run const&) = delete;
+  trace_of_run& operator=(trace_of_run const&) = delete;
+
+  // Begins a trace if the environment asks for it. Throws std::system_error if the file cannot be written. The second
+  // run of a process writes FILE.2, and so on.
+  void start_if_asked();
+  // Ends the trace, if there is one, and prints what has gone wrong. If a goroutine was stopped in start() or stop(),
+  // the file stays as it is, and the writer is left behind.
+  void end() noexcept;
+  // Leaves everything as it is, because the writer's thread is not in this process, or the program ends by exit().
+  void abandon() noexcept { writer_ = nullptr; }
+
+ private:
+  Sched& sched_;
+  trace::writer* writer_;
+};
+
+// Throws what a failed start says.
+[[noreturn]] void throw_start_error(char const* caller, std::string const& path,
+                                    trace::writer::start_result const& why);
+
+}  // namespace thrum::rt

@@ -1,0 +1,76 @@
+#include "core/trace.h"
+
+#include "core/current.h"
+
+namespace thrum::rt::trace {
+namespace {
+
+std::uint8_t next_number(G& g) noexcept { return g.trace_records++; }
+
+// The P whose stream the calling thread may write. nullptr: it has none.
+P* callers_p(Sched const& s) noexcept {
+  M const* const m = current_m();
+  return m != nullptr && &m->sched == &s && m->in_runtime.load(relaxed) ? m->p : nullptr;
+}
+
+// Writes to the stream of p, which the caller holds, or to a loose stream if it is nullptr.
+template <class... Args>
+void write(Sched& s, P* p, kind what, std::uint8_t number, std::uint8_t detail, Args... args) noexcept {
+  auto const to = [&](stream& its) { its.write(s.trace.chunks, what, number, detail, args...); };
+  if (p != nullptr) {
+    to(p->trace);
+  } else {
+    s.trace.with_loose_stream(to);
+  }
+}
+
+std::uint64_t number_of(M const& m) noexcept { return static_cast<std::uint64_t>(m.id); }
+
+}  // namespace
+
+namespace note {
+
+void created(M& m, G& g, trace::create_detail how) noexcept {
+  g.trace_records = 0;
+  write(m.sched, m.p, kind::create, next_number(g), static_cast<std::uint8_t>(how), g.id,
+        reinterpret_cast<std::uintptr_t>(g.task.created_at), g.task.created_by);
+}
+
+void about(M& m, G& g, kind what, std::uint8_t detail) noexcept {
+  write(m.sched, m.p, what, next_number(g), detail, g.id);
+}
+
+void about(M& m, G& g, kind what, std::uint8_t detail, std::uintptr_t argument) noexcept {
+  write(m.sched, m.p, what, next_number(g), detail, g.id, argument);
+}
+
+void readied(Sched& s, G& g, trace::ready_detail where) noexcept {
+  M const* const m = current_m();
+  G const* const waker = m != nullptr && &m->sched == &s ? m->current : nullptr;
+  write(s, callers_p(s), kind::ready, next_number(g), static_cast<std::uint8_t>(where), g.id,
+        waker != nullptr ? waker->id : 0, std::uint64_t{0});
+}
+
+void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept {
+  write(s, &p, kind::call, next_number(g), static_cast<std::uint8_t>(call_detail::unannounced), g.id, site);
+}
+
+void m_changed(M& m) noexcept {
+  write(m.sched, callers_p(m.sched), kind::m, m.trace_records++, static_cast<std::uint8_t>(m.status), number_of(m),
+        static_cast<std::uint64_t>(m.tid));
+}
+
+void of_m(M const& m, P* p, kind what, std::uint8_t detail) noexcept {
+  write(m.sched, p, what, 0, detail, number_of(m));
+}
+
+void p_taken(M& m, P& p) noexcept { of_m(m, &p, kind::take, 0); }
+
+void of_p(P& p, kind what) noexcept { write(p.sched, &p, what, 0, 0); }
+
+void of_p(P& p, kind what, std::uint64_t a, std::uint64_t b) noexcept { write(p.sched, &p, what, 0, 0, a, b); }
+
+void of_run(Sched& s, kind what, std::uint64_t argument) noexcept { write(s, callers_p(s), what, 0, 0, argument); }
+
+}  // namespace note
+}  // namespace thrum::rt::trace

@@ -1,0 +1,71 @@
+// What a run has for its traces: the chunks, the streams of threads without a P, and whether events are wanted.
+#pragma once
+
+#include "base/atomic.h"
+#include "base/platform.h"
+#include "core/trace_stream.h"
+
+#include <array>
+#include <cstdint>
+
+namespace thrum::rt {
+struct M;
+struct P;
+}  // namespace thrum::rt
+
+namespace thrum::rt::trace {
+
+class writer;
+
+// see core/trace.h
+namespace note {
+void p_taken(M& m, P& p) noexcept;
+}  // namespace note
+
+class trace_state {
+ public:
+  trace_state() noexcept {
+    std::uint16_t number = first_loose_stream;
+    for (loose& l : loose_) l.its = stream(number++);
+  }
+  // Any thread, at every event. relaxed: events that race with the beginning or the end of a trace may be in it or not.
+  [[nodiscard]] bool is_on() const noexcept { return is_on_.load(relaxed); }
+  void turn_on() noexcept { is_on_.store(true, relaxed); }
+  void turn_off() noexcept { is_on_.store(false, relaxed); }
+
+  chunk_pool chunks;
+  trace::writer* its_writer =
+      nullptr;  // fixed while the run is alive; a class of a higher layer (debug/trace_writer.h)
+
+  // Calls write(stream&) with a stream that no other thread uses meanwhile. If all are in use, which takes sixteen
+  // threads without a P at the same moment, the event is lost and counted.
+  template <class Write>
+  void with_loose_stream(Write write) noexcept {
+    for (loose& l : loose_) {
+      if (l.is_used.load(relaxed) || l.is_used.exchange(true, acquire)) continue;  // pairs with the release below
+      write(l.its);
+      l.is_used.store(false, release);
+      return;
+    }
+    chunks.count_lost();
+  }
+
+  // Every loose stream leaves its chunk, so that others can read it.
+  void close_loose_streams() noexcept {
+    for (loose& l : loose_) {
+      while (l.is_used.exchange(true, acquire)) cpu_relax();
+      l.its.close(chunks);
+      l.is_used.store(false, release);
+    }
+  }
+
+ private:
+  struct alignas(cache_line_bytes) loose {
+    atomic<bool> is_used{false};
+    stream its{0};
+  };
+  atomic<bool> is_on_{false};
+  std::array<loose, loose_streams> loose_;
+};
+
+}  // namespace thrum::rt::trace

@@ -1,0 +1,83 @@
+#include "core/trace_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace thrum::rt::trace {
+
+std::uint64_t* stream::make_room(chunk_pool& pool, std::size_t words, std::uint64_t now) noexcept {
+  constexpr std::size_t words_of_clock = 2;
+  bool const has_chunk = trace_ == pool.trace() && left_ >= words + words_of_clock;
+  if (!has_chunk && !begin_chunk(pool, now)) {
+    ++lost_;
+    pool.count_lost();
+    return nullptr;
+  }
+  if (std::uint64_t const since = now - base_ticks_; since >> 32U != 0) {
+    // Too much time has passed for 32 bits, or the counter of this processor is behind that of the last one.
+    at_[1] = now;
+    publish(at_, words_of_clock, head::of(kind::clock, words_of_clock, 0, 0, 0));
+    base_ticks_ = now;
+  }
+  return at_;
+}
+
+bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
+  std::uint32_t const trace = pool.trace();
+  chunk* next = nullptr;
+  if (trace_ != trace) {
+    // The chunk of the earlier trace is used again, because only its stream can leave it.
+    if (next = std::exchange(chunk_, nullptr); next != nullptr) {
+      next->state.store(chunk_state::claimed, relaxed);  // relaxed: no thread waits for it
+      chunk_pool::clear(*next);
+    }
+    trace_ = trace;
+    next_ = 0;
+    lost_ = 0;
+    has_no_chunk_ = false;
+  }
+  if (chunk_ != nullptr) close(pool);
+  if (next == nullptr) {
+    std::uint32_t const frees = pool.frees();
+    if (has_no_chunk_ && frees == no_chunk_since_) return false;
+    next = pool.claim();
+    has_no_chunk_ = next == nullptr;
+    no_chunk_since_ = frees;
+    if (has_no_chunk_) return false;
+  }
+  next->trace = trace;
+  next->number = next_++;
+  next->stream = number_;
+  next->base_ticks = now;
+  next->lost = lost_;
+  next->state.store(chunk_state::owned, release);  // pairs with the writer: the fields are set
+  chunk_ = next;
+  at_ = next->words;
+  left_ = chunk::words_max;
+  base_ticks_ = now;
+  return true;
+}
+
+void stream::close(chunk_pool& pool) noexcept {
+  left_ = 0;
+  at_ = nullptr;
+  if (chunk* const c = std::exchange(chunk_, nullptr)) pool.fill(*c);
+}
+
+void stream::write_text(chunk_pool& pool, kind what, std::uint8_t number, std::uint8_t detail, std::uint64_t goroutine,
+                        std::uint64_t const* task, std::string_view text) noexcept {
+  std::size_t const before = task != nullptr ? 4 : 3;  // the first word, the goroutine, the task and the length
+  std::size_t const bytes = std::min(text.size(), (record_words_max - before) * sizeof(std::uint64_t));
+  std::size_t const words = before + (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  std::uint64_t const now = pool.ticks_now();
+  std::uint64_t* const at = room_for(pool, words, now);
+  if (at == nullptr) return;
+  at[1] = goroutine;
+  if (task != nullptr) at[2] = *task;
+  at[before - 1] = bytes;
+  std::memcpy(at + before, text.data(), bytes);  // the chunk's zeros are the padding
+  publish(at, words, head::of(what, words, number, detail, now - base_ticks_));
+}
+
+}  // namespace thrum::rt::trace

@@ -1,0 +1,104 @@
+// Writes the events of a run to a file while the run goes on.
+//
+//   state      meaning                                             next
+//   idle       no trace is being written                           starting
+//   starting   a thread opens the file and makes the writer's       tracing, or idle if that fails
+//              thread
+//   tracing    events are recorded, and the thread writes them      stopping
+//   stopping   the thread writes the rest, and ends                 idle
+//
+// start() and stop() may be called by any thread. They never wait for each other: of two calls at the same time one
+// fails. Both block the thread and allocate.
+#pragma once
+
+#include "base/atomic.h"
+#include "core/sched.h"
+#include "debug/trace_file.h"
+#include "os/note.h"
+#include "os/thread.h"
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace thrum::rt::trace {
+
+class writer {
+ public:
+  explicit writer(Sched& s) noexcept : sched_(s) {}
+  ~writer();
+  writer(writer const&) = delete;
+  writer& operator=(writer const&) = delete;
+
+  enum class start_outcome : std::uint8_t { done, already_tracing, failed };
+  struct start_result {
+    start_outcome outcome;
+    int error = 0;          // failed: the errno
+    char const* call = "";  // failed: what could not be done
+  };
+  [[nodiscard]] start_result start(std::string const& path);
+
+  struct stop_result {
+    bool was_tracing;
+    int error = 0;           // the first errno of a write; the file ends before it
+    std::uint64_t lost = 0;  // events for which there was no memory
+  };
+  [[nodiscard]] stop_result stop();
+
+  // Waits until what has happened so far is in the file, but not for longer than `patience_ns`. For a program that is
+  // about to end without stop(). Takes no lock and allocates nothing.
+  void flush(std::int64_t patience_ns) const noexcept;
+
+  // Whether start() or stop() is under way. If its caller was stopped with the run, it stays so for good.
+  [[nodiscard]] bool is_changing() const noexcept {
+    state const now = state_.load(acquire);
+    return now == state::starting || now == state::stopping;
+  }
+  [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+ private:
+  enum class state : std::uint8_t { idle, starting, tracing, stopping };
+  // What the writer knows of a chunk that it has written in part.
+  struct progress {
+    std::uint32_t number = 0;  // the chunk's
+    bool begun = false;
+    std::size_t words = 0;
+    std::uint64_t base_ticks = 0;
+  };
+  struct place {
+    std::uint16_t stream;
+    std::uint32_t number;
+    std::size_t index;
+  };
+
+  static void* thread_main(void* self);
+  void write_until_stopped();
+  void write_header();
+  void write_clock();
+  void write_what_is_there();
+  void write_chunk(place const& its);
+  void note_sites(std::uint64_t const* words, std::size_t count, std::uint64_t& base_ticks);
+  void write_sites();
+  void write_end();
+
+  Sched& sched_;
+  int const process_ = os::process_id();
+  atomic<state> state_{state::idle};
+  os::thread thread_{};
+  int tid_ = 0;
+  os::note asked_to_end_;
+  atomic<std::uint32_t> rounds_{0};  // how often the thread has written what was there
+
+  // of the trace that is being written
+  std::string path_;
+  file file_;
+  std::uint32_t trace_ = 0;
+  std::vector<progress> progress_;           // by the index of the chunk
+  std::vector<std::uint32_t> next_chunk_;    // by the stream
+  std::vector<std::uint32_t> next_block_;    // by the stream
+  std::vector<place> found_;                 // reused by each round
+  std::unordered_set<std::uint64_t> sites_;  // addresses in the code that records contain
+};
+
+}  // namespace thrum::rt::trace
