@@ -19,6 +19,8 @@
 
 #include <thrum/detail/at_least_cxx20.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,6 +37,28 @@ bool stop();
 
 // Whether events are being recorded.
 [[nodiscard]] bool is_on() noexcept;
+
+// The flight recorder keeps the latest events in memory. A snapshot writes them to a file when something remarkable has
+// happened, so that one sees what led to it.
+//
+//   thrum::trace::start_recorder({.file_at_death = "crash.trace"});
+//   if (took > 100ms) thrum::trace::snapshot("slow.trace");
+struct recorder_options {
+  // The memory for events. The first trace of a run decides: later ones use the same memory.
+  std::size_t bytes = std::size_t{16} << 20U;
+  // A snapshot leaves older events out.
+  std::chrono::nanoseconds age = std::chrono::seconds(10);
+  // Written when the program ends with a report: a panic, a deadlock or another fatal error. Empty: none.
+  std::string file_at_death;
+};
+// Throws std::logic_error if no runtime is alive, or if a trace is being written or recorded already, and
+// std::system_error if the system refuses memory or a thread.
+void start_recorder(recorder_options const& chosen = {});
+// Returns false if the recorder is off.
+bool stop_recorder();
+// Writes what was recorded, and goes on recording. Stops the world for some ten microseconds. Throws std::system_error
+// if the file cannot be written, and std::logic_error if the recorder is off or another snapshot is being written.
+void snapshot(std::string const& path);
 
 // A part of a goroutine's work, from the construction to the destruction. Regions of one goroutine nest. The name is
 // cut to 2,000 bytes. Costs nothing to speak of while no trace is being written.

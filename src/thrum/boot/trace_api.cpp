@@ -3,7 +3,9 @@
 #include "core/current.h"
 #include "core/forked.h"
 #include "core/trace.h"
+#include "debug/trace_recorder.h"
 #include "debug/trace_writer.h"
+#include "sched/world.h"
 #include <thrum/blocking.h>
 #include <thrum/trace.h>
 
@@ -64,6 +66,59 @@ bool stop() {
   if (result.error != 0)
     throw std::system_error(result.error, std::generic_category(), "thrum::trace::stop: write " + path);
   return result.was_tracing;
+}
+
+namespace {
+
+rt::trace::recorder& recorder_of(M* m) {
+  if (m == nullptr) throw std::logic_error(std::string("thrum::trace needs a runtime, but ") + rt::why_no_runtime());
+  return *m->sched.trace.its_recorder;
+}
+
+void require_name(char const* caller, std::string const& path) {
+  if (path.find('\0') == std::string::npos) return;
+  throw std::system_error(std::make_error_code(std::errc::invalid_argument),
+                          std::string(caller) + ": the name of the file contains a NUL character");
+}
+
+}  // namespace
+
+void start_recorder(recorder_options const& chosen) {
+  require_name("thrum::trace::start_recorder", chosen.file_at_death);
+  auto& its = recorder_of(rt::callers_m());
+  auto const result = blocking(
+      [&] {
+        return its.start({chosen.bytes, chosen.age.count(), chosen.file_at_death});
+      },
+      blocking_hint::long_call);
+  if (result.how == rt::trace::recorder::outcome::in_use)
+    throw std::logic_error("thrum::trace::start_recorder: a trace is being written or recorded already");
+  if (result.how == rt::trace::recorder::outcome::failed)
+    throw std::system_error(result.error, std::generic_category(),
+                            std::string("thrum::trace::start_recorder: ") + result.call);
+}
+
+bool stop_recorder() {
+  M* const m = rt::callers_m();
+  return m != nullptr && blocking([&] { return recorder_of(m).stop(); }, blocking_hint::long_call);
+}
+
+void snapshot(std::string const& path) {
+  require_name("thrum::trace::snapshot", path);
+  M* const m = rt::callers_m();
+  auto& its = recorder_of(m);
+  if (!its.is_on()) throw std::logic_error("thrum::trace::snapshot: the recorder is off; start_recorder starts it");
+  rt::enter_runtime(*m);
+  {
+    rt::stopped_world const world(*m);
+    rt::trace::recorder::close_streams(m->sched);
+  }
+  rt::leave_runtime(*m);
+  auto const result = blocking([&] { return its.snapshot(path); }, blocking_hint::long_call);
+  if (result.how == rt::trace::recorder::outcome::in_use)
+    throw std::logic_error("thrum::trace::snapshot: another snapshot is being written");
+  if (result.how == rt::trace::recorder::outcome::failed)
+    throw std::system_error(result.error, std::generic_category(), "thrum::trace::snapshot: write " + path);
 }
 
 bool is_on() noexcept {

@@ -13,18 +13,21 @@ namespace thrum::rt {
 namespace {
 
 constexpr std::int64_t last_round_ns = 200'000'000;
+constexpr std::int64_t last_snapshot_ns = 5'000'000'000;
 
-// The writer of the run that is alive.
-constinit atomic<trace::writer*> of_live_run{nullptr};
+// Those of the run that is alive.
+constinit atomic<trace::writer*> writer_of_live_run{nullptr};
+constinit atomic<trace::recorder*> recorder_of_live_run{nullptr};
 
 // For a program that ends by exit() on a goroutine, so that its run has no end.
 void end_at_exit() noexcept {
-  if (trace::writer* const its = of_live_run.load(acquire)) static_cast<void>(its->stop());
+  if (trace::writer* const its = writer_of_live_run.load(acquire)) static_cast<void>(its->stop());
 }
 
 // For a program that ends with a report.
 void flush_before_end() noexcept {
-  if (trace::writer const* const its = of_live_run.load(acquire)) its->flush(last_round_ns);
+  if (trace::writer const* const its = writer_of_live_run.load(acquire)) its->flush(last_round_ns);
+  if (trace::recorder* const its = recorder_of_live_run.load(acquire)) its->write_at_death(last_snapshot_ns);
 }
 
 void watch_for_the_end() noexcept {
@@ -42,15 +45,20 @@ std::string name_for_this_run(char const* name) {
 
 }  // namespace
 
-trace_of_run::trace_of_run(Sched& s) : sched_(s), writer_(std::make_unique<trace::writer>(s).release()) {
+trace_of_run::trace_of_run(Sched& s) : sched_(s) {
+  auto writer = std::make_unique<trace::writer>(s);
+  recorder_ = std::make_unique<trace::recorder>(s).release();
+  writer_ = writer.release();
   s.trace.its_writer = writer_;
+  s.trace.its_recorder = recorder_;
 }
 
 trace_of_run::~trace_of_run() { end(); }
 
 void trace_of_run::start_if_asked() {
   watch_for_the_end();
-  of_live_run.store(writer_, release);
+  writer_of_live_run.store(writer_, release);
+  recorder_of_live_run.store(recorder_, release);
   char const* const name = os::environment("THRUM_TRACE");
   if (name == nullptr || *name == '\0') return;
   std::string const path = name_for_this_run(name);
@@ -60,16 +68,25 @@ void trace_of_run::start_if_asked() {
 
 void trace_of_run::end() noexcept {
   if (writer_ == nullptr) return;
-  of_live_run.store(nullptr, relaxed);
+  writer_of_live_run.store(nullptr, relaxed);
+  recorder_of_live_run.store(nullptr, relaxed);
   auto const result = writer_->stop();
   if (result.error != 0) {
     print_error("thrum: the trace %s is not complete: write: %s", writer_->path().c_str(), std::strerror(result.error));
   }
-  if (!writer_->is_changing()) {
+  static_cast<void>(recorder_->stop());
+  if (!writer_->is_changing() && !recorder_->is_changing()) {
     sched_.trace.its_writer = nullptr;
+    sched_.trace.its_recorder = nullptr;
+    delete recorder_;
     delete writer_;
   }
+  abandon();
+}
+
+void trace_of_run::abandon() noexcept {
   writer_ = nullptr;
+  recorder_ = nullptr;
 }
 
 void throw_start_error(char const* caller, std::string const& path, trace::writer::start_result const& why) {

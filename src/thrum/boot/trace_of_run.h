@@ -1,6 +1,7 @@
 // The trace of a whole run: THRUM_TRACE=FILE, and what is left to do when a run or the program ends.
 #pragma once
 
+#include "debug/trace_recorder.h"
 #include "debug/trace_writer.h"
 
 #include <string>
@@ -21,11 +22,12 @@ class trace_of_run {
   // the file stays as it is, and the writer is left behind.
   void end() noexcept;
   // Leaves everything as it is, because the writer's thread is not in this process, or the program ends by exit().
-  void abandon() noexcept { writer_ = nullptr; }
+  void abandon() noexcept;
 
  private:
   Sched& sched_;
   trace::writer* writer_;
+  trace::recorder* recorder_;
 };
 
 // Throws what a failed start says.

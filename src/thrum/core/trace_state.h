@@ -15,6 +15,7 @@ struct P;
 
 namespace thrum::rt::trace {
 
+class recorder;
 class writer;
 
 // see core/trace.h
@@ -33,9 +34,14 @@ class trace_state {
   void turn_on() noexcept { is_on_.store(true, relaxed); }
   void turn_off() noexcept { is_on_.store(false, relaxed); }
 
+  // The chunks are for one trace at a time: that of the writer or that of the recorder.
+  [[nodiscard]] bool try_claim() noexcept { return !is_claimed_.exchange(true, acquire); }  // pairs with the next
+  void give_back_claim() noexcept { is_claimed_.store(false, release); }
+
   chunk_pool chunks;
-  trace::writer* its_writer =
-      nullptr;  // fixed while the run is alive; a class of a higher layer (debug/trace_writer.h)
+  // of a higher layer (debug/), fixed while the run is alive
+  trace::writer* its_writer = nullptr;
+  trace::recorder* its_recorder = nullptr;
 
   // Calls write(stream&) with a stream that no other thread uses meanwhile. If all are in use, which takes sixteen
   // threads without a P at the same moment, the event is lost and counted.
@@ -65,6 +71,7 @@ class trace_state {
     stream its{0};
   };
   atomic<bool> is_on_{false};
+  atomic<bool> is_claimed_{false};
   std::array<loose, loose_streams> loose_;
 };
 

@@ -13,13 +13,12 @@
 
 #include "base/atomic.h"
 #include "core/sched.h"
-#include "debug/trace_file.h"
+#include "debug/trace_output.h"
 #include "os/note.h"
 #include "os/thread.h"
 
 #include <cstdint>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 namespace thrum::rt::trace {
@@ -72,15 +71,11 @@ class writer {
     std::size_t index;
   };
 
+  [[nodiscard]] start_result begin(std::string const& path);
   static void* thread_main(void* self);
   void write_until_stopped();
-  void write_header();
-  void write_clock();
   void write_what_is_there();
   void write_chunk(place const& its);
-  void note_sites(std::uint64_t const* words, std::size_t count, std::uint64_t& base_ticks);
-  void write_sites();
-  void write_end();
 
   Sched& sched_;
   int const process_ = os::process_id();
@@ -92,13 +87,13 @@ class writer {
 
   // of the trace that is being written
   std::string path_;
-  file file_;
+  output output_;
+  int error_ = 0;  // the first errno of a write
   std::uint32_t trace_ = 0;
-  std::vector<progress> progress_;           // by the index of the chunk
-  std::vector<std::uint32_t> next_chunk_;    // by the stream
-  std::vector<std::uint32_t> next_block_;    // by the stream
-  std::vector<place> found_;                 // reused by each round
-  std::unordered_set<std::uint64_t> sites_;  // addresses in the code that records contain
+  std::vector<progress> progress_;         // by the index of the chunk
+  std::vector<std::uint32_t> next_chunk_;  // by the stream
+  std::vector<std::uint32_t> next_block_;  // by the stream
+  std::vector<place> found_;               // reused by each round
 };
 
 }  // namespace thrum::rt::trace
