@@ -1,0 +1,12 @@
+// The summary for the terminal.
+#pragma once
+
+#include "command/trace/summary.h"
+
+#include <string>
+
+namespace thrum::command {
+
+[[nodiscard]] std::string printed(trace const& from, summary const& numbers);
+
+}  // namespace thrum::command

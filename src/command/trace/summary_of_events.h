@@ -1,0 +1,10 @@
+// The part of the summary that counts events: steals, hand-offs, preemptions, stops of the world.
+#pragma once
+
+#include "command/trace/summary.h"
+
+namespace thrum::command {
+
+void add_events(trace const& from, summary& into);
+
+}  // namespace thrum::command

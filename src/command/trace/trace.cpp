@@ -1,0 +1,96 @@
+#include "command/trace/trace.h"
+
+#include "command/trace/text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum::command {
+namespace {
+
+using ull = unsigned long long;
+
+// Within the stream of a P the times may go back as far as the counters of two processors differ.
+constexpr std::int64_t step_back_max_ns = 1'000'000;
+
+void check_times(trace_file& file) {
+  for (auto const& [number, each] : file.streams) {
+    if (number >= first_stream_without_p) continue;
+    for (std::size_t i = 1; i < each.records.size(); ++i) {
+      record const& now = each.records[i];
+      std::int64_t const back = each.records[i - 1].ns - now.ns;
+      if (back <= step_back_max_ns) continue;
+      file.violations.add([&] {
+        return text("stream %u: the record at byte %llu is %s older than the record before it", number,
+                    ull{file.byte_of(now)}, duration(static_cast<double>(back)).c_str());
+      });
+    }
+  }
+}
+
+// The places where the goroutines were in the streams when the trace ended do not matter, and these do: no goroutine
+// runs on a P while another one runs there. The times of two processors differ, so the two may overlap a little.
+void check_ps(trace_file& file, history const& past) {
+  struct last {
+    std::int64_t end;
+    std::uint32_t goroutine;
+  };
+  std::vector<g_interval const*> slices;
+  for (g_interval const& each : past.intervals) {
+    if (each.state == g_state::running && each.p != no_p) slices.push_back(&each);
+  }
+  std::stable_sort(slices.begin(), slices.end(), [](auto a, auto b) { return a->begin < b->begin; });
+  std::unordered_map<std::uint16_t, last> on;
+  for (g_interval const* const each : slices) {
+    auto const [found, is_first] = on.try_emplace(each->p, last{each->end, each->goroutine});
+    if (is_first) continue;
+    std::int64_t const overlap = std::min(found->second.end, each->end) - each->begin;
+    // An end that no record names is not known.
+    if (overlap > step_back_max_ns && each->ended_by != record_kind::none) {
+      file.violations.add([&] {
+        return text("P %u runs the goroutines %llu and %llu at the same time, for %s", each->p,
+                    ull{past.goroutines[found->second.goroutine].number}, ull{past.goroutines[each->goroutine].number},
+                    duration(static_cast<double>(overlap)).c_str());
+      });
+    }
+    if (each->end > found->second.end) found->second = {each->end, each->goroutine};
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> trace::notes() const {
+  std::vector<std::string> notes;
+  if (!file.damage.empty()) notes.push_back(file.damage);
+  if (!file.cut_off.empty()) notes.push_back(file.cut_off);
+  if (file.lost_events != 0) {
+    notes.push_back(
+        text("%llu events were lost, because the program had no memory free for them", ull{file.lost_events}));
+  }
+  if (file.lost_blocks != 0) notes.push_back(text("%llu blocks are missing", ull{file.lost_blocks}));
+  if (past.missing_records != 0) {
+    notes.push_back(text("%llu records about goroutines and Ms are missing because of that, so their times have gaps",
+                         ull{past.missing_records}));
+  }
+  if (file.unknown_records + file.unknown_blocks != 0) {
+    notes.push_back(text("%llu records and %llu blocks are of kinds that this program does not know, and were skipped",
+                         ull{file.unknown_records}, ull{file.unknown_blocks}));
+  }
+  if (violations().count() != 0) {
+    notes.push_back(text("the file contradicts its format in %llu places: `thrum trace --check` lists them",
+                         ull{violations().count()}));
+  }
+  return notes;
+}
+
+trace analyse(trace_file file) {
+  trace result;
+  result.file = std::move(file);
+  result.merged = merge(result.file, result.file.violations);
+  result.past = replay(result.file, result.merged.events, result.file.violations);
+  check_times(result.file);
+  if (!result.file.has_losses()) check_ps(result.file, result.past);
+  return result;
+}
+
+}  // namespace thrum::command
