@@ -1,4 +1,4 @@
-# `cmake --install` installs the headers, the libraries, a package for find_package(thrum) and files for pkg-config.
+# `cmake --install` installs the headers, the libraries, the command `thrum`, a package for find_package(thrum) and files for pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -13,6 +13,9 @@ if(TARGET thrum_tls)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/tls/include/thrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
   install(EXPORT thrumTlsTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})
+endif()
+if(TARGET thrum_command)
+  install(TARGETS thrum_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)   # it may not have been built
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/thrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT thrumTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})

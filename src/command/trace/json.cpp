@@ -78,7 +78,8 @@ void add_scheduler(json_writer& out, summary const& n) {
   out.member("searches", n.spins).member("searches_with_work", n.spins_with_work).member("calls", n.calls);
   out.member("calls_announced_long", n.calls_announced_long).member("calls_found", n.calls_found);
   out.member("returns_without_p", n.returns_without_p).member("hand_offs_by_sysmon", n.hand_offs_by_sysmon);
-  add(out, "hand_offs", n.hand_offs);
+  out.member("hand_offs", n.hand_offs);
+  add(out, "hand_off_delay", n.hand_off_delay);
   out.member("yields", n.yields).member("preempt_requests", n.preempt_requests);
   out.member("preempted_at_channels", n.preempted_at_channels).member("preempted_in_code", n.preempted_in_code);
   add(out, "world_stops", n.world_stops);

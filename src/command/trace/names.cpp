@@ -3,7 +3,7 @@
 namespace thrum::command {
 namespace {
 
-std::string const created_before = "(created before the trace)";
+std::string const created_before = "(before the trace)";
 std::string const without_goroutine = "(timer, poller or a thread outside)";
 
 }  // namespace

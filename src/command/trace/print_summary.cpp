@@ -98,7 +98,7 @@ std::string blockers_part(summary const& numbers) {
     std::string const what = std::string(name_of_reason(each.reason)) + (object.empty() ? "" : " " + object);
     result +=
         row(what, {count_cell(each.waits), ns_cell(each.total_ns), ns_cell(each.longest_ns), count_cell(each.still)});
-    result += "    longest: a goroutine created at " + each.example + "\n";
+    result += "    the longest by a goroutine created at " + each.example + "\n";
   }
   return result;
 }
@@ -124,10 +124,10 @@ std::string scheduler_part(summary const& numbers) {
   result +=
       line("calls", text("%llu: %llu announced as long, %llu found by sysmon; %llu came back and had to wait for a P",
                          ull{n.calls}, ull{n.calls_announced_long}, ull{n.calls_found}, ull{n.returns_without_p}));
-  std::string hand_offs = text("%llu, %llu of them by sysmon", ull{n.hand_offs.count}, ull{n.hand_offs_by_sysmon});
-  if (n.hand_offs.count != 0) {
-    hand_offs +=
-        "; from call to release p50 " + ns_cell(n.hand_offs.p50_ns) + ", worst " + ns_cell(n.hand_offs.worst_ns);
+  std::string hand_offs = text("%llu, %llu of them by sysmon", ull{n.hand_offs}, ull{n.hand_offs_by_sysmon});
+  if (n.hand_off_delay.count != 0) {
+    hand_offs += "; from call to release p50 " + ns_cell(n.hand_off_delay.p50_ns) + ", worst " +
+                 ns_cell(n.hand_off_delay.worst_ns);
   }
   result += line("hand-offs", hand_offs);
   result += line("preemptions",

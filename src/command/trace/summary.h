@@ -82,9 +82,9 @@ struct summary {
   std::map<std::uint16_t, std::pair<std::uint64_t, std::uint64_t>> steals_of;  // by the P that steals: both numbers
   std::uint64_t calls = 0, calls_announced_long = 0, calls_found = 0;
   std::uint64_t returns_without_p = 0;
-  // A P leaves a goroutine that is in a call: from `call` to `release`.
-  distribution hand_offs;
-  std::uint64_t hand_offs_by_sysmon = 0;
+  // A P leaves a goroutine that is in a call.
+  std::uint64_t hand_offs = 0, hand_offs_by_sysmon = 0;
+  distribution hand_off_delay;  // from `call` to `release`, of the calls that were announced
   std::uint64_t yields = 0, preempt_requests = 0, preempted_at_channels = 0, preempted_in_code = 0;
   distribution world_stops;  // from stop_world to start_world
   std::uint64_t timers = 0, polled = 0, polls = 0, spins = 0, spins_with_work = 0;

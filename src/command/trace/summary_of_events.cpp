@@ -23,7 +23,7 @@ class counter {
       }
     }
     into_.ms = ms_.size();
-    into_.hand_offs = distribution_of(std::move(hand_offs_));
+    into_.hand_off_delay = distribution_of(std::move(hand_off_delays_));
     into_.world_stops = distribution_of(std::move(world_stops_));
   }
 
@@ -44,7 +44,8 @@ class counter {
         ++into_.calls;
         into_.calls_announced_long += one.detail == 1 ? 1 : 0;
         into_.calls_found += one.detail == 2 ? 1 : 0;
-        calls_[one.stream] = now.ns;
+        // sysmon finds a call at some time after its beginning.
+        if (one.detail != 2) calls_[one.stream] = now.ns;
         break;
       case record_kind::return_:
         into_.returns_without_p += one.detail == 2 ? 1 : 0;
@@ -88,9 +89,9 @@ class counter {
     ms_.insert(one.argument(0));
     auto const call = calls_.find(one.stream);
     if (one.detail != 0) {
+      ++into_.hand_offs;
       into_.hand_offs_by_sysmon += one.detail == 2 ? 1 : 0;
-      // A call that sysmon found has no record of its beginning.
-      hand_offs_.push_back(call == calls_.end() ? 0 : now.ns - call->second);
+      if (call != calls_.end()) hand_off_delays_.push_back(now.ns - call->second);
     }
     if (call != calls_.end()) calls_.erase(call);
   }
@@ -99,7 +100,7 @@ class counter {
   summary& into_;
   std::unordered_set<std::uint64_t> ms_;
   std::unordered_map<std::uint16_t, std::int64_t> calls_;  // by P: when its goroutine began the call in which it is
-  std::vector<std::int64_t> hand_offs_, world_stops_;
+  std::vector<std::int64_t> hand_off_delays_, world_stops_;
   std::optional<std::int64_t> stop_began_;
 };
 
