@@ -185,7 +185,12 @@ TEST(trace_checks, the_streams_of_a_flight_record_begin_at_different_times) {
   EXPECT_EQ(read_back.file.lost_blocks, 0U);
   EXPECT_EQ(read_back.past.missing_records, 2U);
   trace_builder later({.is_flight_record = true});
-  later.skip_block(0, 9).g(0, 3'000, kind::start, 7).lose(7).g(0, 4'000, kind::end, 7).end();
+  later.skip_block(0, 9)
+      .g(0, 3'000, kind::start, 8)
+      .g(0, 90'000, kind::start, 7)
+      .lose(7)
+      .g(0, 95'000, kind::end, 7)
+      .end();
   EXPECT_VIOLATION(later, "1 records are missing");
 }
 

@@ -3,6 +3,7 @@
 #include "command/trace/json.h"
 #include "command/trace/perfetto.h"
 #include "command/trace/print_summary.h"
+#include "command/trace/summarise.h"
 #include "command/trace/svg.h"
 #include "trace/example_trace.h"
 #include "trace/reading.h"

@@ -1,6 +1,7 @@
 // The summary as text and as JSON, and the picture.
 #include "command/trace/json.h"
 #include "command/trace/print_summary.h"
+#include "command/trace/summarise.h"
 #include "command/trace/svg.h"
 #include "trace/example_trace.h"
 #include "trace/json_reader.h"

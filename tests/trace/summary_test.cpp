@@ -1,6 +1,5 @@
 // The numbers of the summary, on a trace for which they were computed by hand (example_trace.h).
-#include "command/trace/summary.h"
-
+#include "command/trace/summarise.h"
 #include "trace/example_trace.h"
 #include "trace/reading.h"
 

@@ -8,11 +8,11 @@
 namespace thrum::command {
 
 struct trace_options {
-  std::string file;
+  std::string file{};
   bool json = false;
   bool check = false;
-  std::string perfetto;  // the file to write, or empty
-  std::string svg;       // likewise
+  std::string perfetto{};  // the file to write, or empty
+  std::string svg{};       // likewise
   std::size_t rows = 10;
 };
 

@@ -1,7 +1,8 @@
 // Whether records may be missing without a mistake of the writer.
 //
-// Blocks or events that were lost may have held any record. A flight record does not begin at the same time in all
-// streams, and a trace that was cut off does not end at the same time in all streams.
+// Blocks or events that were lost may have held any record. So may the blocks that a program did not write any more
+// before it was killed, because a stream may collect its records for long. The streams of a flight record begin at
+// different times, so before the last of these times records may be missing.
 #pragma once
 
 #include "command/trace/trace_file.h"
@@ -14,25 +15,22 @@ namespace thrum::command {
 
 class gap_rules {
  public:
-  explicit gap_rules(trace_file const& file) : anywhere_(file.has_losses() || !file.damage.empty()) {
+  explicit gap_rules(trace_file const& file) : anywhere_(file.has_losses() || !file.has_end || !file.damage.empty()) {
+    if (!file.header.is_flight_record) return;
     for (auto const& [number, each] : file.streams) {
-      if (each.records.empty()) continue;
-      if (file.header.is_flight_record && each.first_block > 0) {
-        complete_from_ = std::max(complete_from_, each.records.front().ns);
-      }
-      if (!file.has_end) complete_until_ = std::min(complete_until_, each.records.back().ns);
+      if (each.first_block == 0 || each.records.empty()) continue;
+      complete_from_ = std::max(complete_from_, each.records.front().ns + counters_differ_max_ns);
     }
   }
 
-  // Whether a record may be missing between these times.
-  [[nodiscard]] bool explain(std::int64_t from, std::int64_t to) const noexcept {
-    return anywhere_ || from <= complete_from_ || to >= complete_until_;
-  }
+  // Whether a record that is missing after this time may have been lost.
+  [[nodiscard]] bool explain(std::int64_t from) const noexcept { return anywhere_ || from < complete_from_; }
 
  private:
+  static constexpr std::int64_t counters_differ_max_ns = 10'000;
+
   bool anywhere_;
   std::int64_t complete_from_ = std::numeric_limits<std::int64_t>::min();
-  std::int64_t complete_until_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace thrum::command

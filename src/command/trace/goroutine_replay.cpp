@@ -43,7 +43,7 @@ void goroutine_replay::check_number(event const& now, std::uint32_t place) {
     });
     return;
   }
-  if (gaps_.explain(into_.goroutines[place].last_ns, now.ns)) {
+  if (gaps_.explain(into_.goroutines[place].last_ns)) {
     into_.missing_records += static_cast<std::uint64_t>(missing);
     close(place, into_.goroutines[place].last_ns, nullptr);
     of.is_known = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command/trace/summary.h"
+#include "command/trace/trace.h"
 
 #include <string>
 

@@ -48,7 +48,7 @@ class m_replay {
   void check_number(event const& now, current const& before) {
     std::int64_t const missing = now.number - before.number - 1;
     if (missing == 0) return;
-    if (missing > 0 && gaps_.explain(before.since, now.ns)) {
+    if (missing > 0 && gaps_.explain(before.since)) {
       into_.missing_records += static_cast<std::uint64_t>(missing);
       return;
     }
@@ -84,7 +84,7 @@ class p_replay {
     std::uint64_t const m = one.argument(0);
     bool const takes = one.kind == record_kind::take;
     bool const is_wrong = !is_new && (takes ? of.m.has_value() : of.m != m);
-    if (is_wrong && !gaps_.explain(of.since, now.ns)) {
+    if (is_wrong && !gaps_.explain(of.since)) {
       found_.add([&] {
         std::string const actual = of.m ? text("M %llu holds it", ull{*of.m}) : std::string("no M holds it");
         return where(one) + text(": M %llu %s P %u, and ", ull{m}, takes ? "takes" : "releases", one.stream) + actual;

@@ -1,7 +1,7 @@
-// The numbers that `thrum trace FILE` prints.
+// The numbers that `thrum trace FILE` prints. summarise.h computes them.
 #pragma once
 
-#include "command/trace/trace.h"
+#include "command/trace/format.h"
 
 #include <array>
 #include <cstddef>
@@ -89,8 +89,5 @@ struct summary {
   distribution world_stops;  // from stop_world to start_world
   std::uint64_t timers = 0, polled = 0, polls = 0, spins = 0, spins_with_work = 0;
 };
-
-// Of each list, only the first `rows_max` are kept.
-[[nodiscard]] summary summarise(trace const& from, std::size_t rows_max);
 
 }  // namespace thrum::command
