@@ -124,7 +124,7 @@ TEST(trace_damaged, no_mutation_of_a_file_is_too_much) {
   std::mt19937_64 random(20);
   auto const below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   std::string const good[] = {in_many_blocks().bytes(), example_trace().bytes()};
-  for (int round = 0; round < 4'000; ++round) {
+  for (int round = 0; round < 3'000; ++round) {
     std::string bytes = good[below(2)];
     for (std::size_t changes = 1 + below(6); changes > 0; --changes) {
       std::size_t const at = 16 + below(bytes.size() - 16);

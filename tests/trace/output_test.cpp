@@ -133,7 +133,7 @@ TEST(trace_output, the_picture_of_a_long_trace_stays_small) {
   for (std::uint16_t p = 0; p < 70; ++p) {
     std::uint64_t const g = 100 + p;
     b.g(p, 0, kind::create, g, {serve + g % 20, 0});
-    for (std::uint64_t i = 0; i < 2'000; ++i) b.g(p, 10 + i * 10, kind::start, g).g(p, 15 + i * 10, kind::yield, g);
+    for (std::uint64_t i = 0; i < 400; ++i) b.g(p, 10 + i * 10, kind::start, g).g(p, 15 + i * 10, kind::yield, g);
   }
   std::string const svg = command::as_svg(read(b.end()));
   EXPECT_EQ(fault_of_xml(svg), std::nullopt);
