@@ -108,7 +108,7 @@ constinit struct {
   execute(m0, {&main, false});
   check_that_exit_does_not_wait(m0);
   if (s.end.run_is_woken()) return;
-  P* const p = std::exchange(m0.p, nullptr);
+  P* const p = m0.p != nullptr ? &release_p(m0) : nullptr;
   {
     os::lock_guard const guard(s.lock);
     s.ms.wait_for_end(m0);
@@ -127,7 +127,7 @@ void part_from_last_p(M& m0) noexcept {
   bool const others_need_it = s.ms.foreign() != 0 || has_ender();
   s.lock.release();
   if (others_need_it) {
-    hand_off(s, *std::exchange(m0.p, nullptr));
+    hand_off(s, release_p(m0));
   } else {
     retire_p(m0);
   }

@@ -1,12 +1,10 @@
 #include "core/idle_state.h"
 
-#include "core/trace.h"
 namespace thrum::rt {
 
 void idle_state::put(P& p) noexcept {
   lock_.assert_held();
   p.transition(p_status::running, p_status::idle);
-  trace::is_idle(p);
   p.m = nullptr;
   p.pace.forget_batch();
   p.idle_link = list_;

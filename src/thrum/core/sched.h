@@ -174,6 +174,15 @@ struct Sched {
 // They stand on one line, which a publisher and a searching M read in one go.
 static_assert(sizeof(idle_state) + alignof(watch_state) + sizeof(watch_state) <= cache_line_bytes);
 
+// m gives its P up. The caller says who gets it.
+inline P& release_p(M& m, trace::release_detail why = trace::release_detail::given_up) noexcept {
+  P& p = *m.p;
+  if (m.sched.trace.is_on()) [[unlikely]]
+    trace::note::p_released(m, p, why);
+  m.p = nullptr;
+  return p;
+}
+
 // m takes p, which no thread holds.
 inline void acquire_p(M& m, P& p) noexcept {
   THRUM_DCHECK(m.p == nullptr && p.m == nullptr);

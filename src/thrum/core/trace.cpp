@@ -64,11 +64,15 @@ void of_m(M const& m, P* p, kind what, std::uint8_t detail) noexcept {
   write(m.sched, p, what, 0, detail, number_of(m));
 }
 
-void p_taken(M& m, P& p) noexcept { of_m(m, &p, kind::take, 0); }
+void p_taken(M const& m, P& p) noexcept { of_m(m, &p, kind::take, 0); }
 
-void of_p(P& p, kind what) noexcept { write(p.sched, &p, what, 0, 0); }
+void p_released(M const& m, P& p, release_detail why) noexcept {
+  of_m(m, &p, kind::release, static_cast<std::uint8_t>(why));
+}
 
 void of_p(P& p, kind what, std::uint64_t a, std::uint64_t b) noexcept { write(p.sched, &p, what, 0, 0, a, b); }
+
+void of_world(Sched& s, kind what) noexcept { write(s, callers_p(s), what, 0, 0); }
 
 void of_run(Sched& s, kind what, std::uint64_t argument) noexcept { write(s, callers_p(s), what, 0, 0, argument); }
 

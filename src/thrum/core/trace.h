@@ -22,8 +22,8 @@ void readied(Sched& s, G& g, trace::ready_detail where) noexcept;
 void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept;
 void m_changed(M& m) noexcept;
 void of_m(M const& m, P* p, kind what, std::uint8_t detail) noexcept;
-void of_p(P& p, kind what) noexcept;
 void of_p(P& p, kind what, std::uint64_t a, std::uint64_t b) noexcept;
+void of_world(Sched& s, kind what) noexcept;
 void of_run(Sched& s, kind what, std::uint64_t argument) noexcept;
 }  // namespace note
 
@@ -82,10 +82,6 @@ inline void m_changed(M& m) noexcept {  // under sched.lock
   if (m.sched.trace.is_on()) [[unlikely]]
     note::m_changed(m);
 }
-inline void is_idle(P& p) noexcept {  // called by the thread that gives p up
-  if (p.sched.trace.is_on()) [[unlikely]]
-    note::of_p(p, kind::release);
-}
 inline void spins(M& m) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]
     note::of_m(m, m.p, kind::spin, 0);
@@ -103,8 +99,13 @@ inline void steals(P& thief, P const& victim, std::uint32_t number) noexcept {
     note::of_p(thief, kind::steal, static_cast<std::uint64_t>(victim.id), number);
 }
 
+// A step of a stop of the world, on any thread.
+inline void world_changes(Sched& s, kind what) noexcept {
+  if (s.trace.is_on()) [[unlikely]]
+    note::of_world(s, what);
+}
 // Events that have one number, on any thread.
-inline void happened(Sched& s, kind what, std::uint64_t number = 0) noexcept {
+inline void happened(Sched& s, kind what, std::uint64_t number) noexcept {
   if (s.trace.is_on()) [[unlikely]]
     note::of_run(s, what, number);
 }

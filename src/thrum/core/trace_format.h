@@ -52,6 +52,7 @@ enum class end_detail : std::uint8_t { normally = 0, in_place = 1 };
 enum class ready_detail : std::uint8_t { next = 0, tail = 1, global = 2 };
 enum class call_detail : std::uint8_t { short_call = 0, long_call = 1, unannounced = 2 };
 enum class return_detail : std::uint8_t { to_old_p = 0, to_idle_p = 1, without_p = 2 };
+enum class release_detail : std::uint8_t { given_up = 0, in_call = 1, taken_by_sysmon = 2 };
 enum class spin_detail : std::uint8_t { in_vain = 0, found_work = 1 };
 enum class bracket : std::uint8_t { begins = 0, ends = 1 };
 

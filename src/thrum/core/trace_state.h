@@ -20,7 +20,8 @@ class writer;
 
 // see core/trace.h
 namespace note {
-void p_taken(M& m, P& p) noexcept;
+void p_taken(M const& m, P& p) noexcept;
+void p_released(M const& m, P& p, release_detail why) noexcept;
 }  // namespace note
 
 class trace_state {

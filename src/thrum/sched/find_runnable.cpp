@@ -149,9 +149,7 @@ last_look give_up_p_unless_wanted(Sched& s, M& m) noexcept {
   if (s.end.has_begun()) return last_look::over;
   if (!s.global_queue.empty() || m.p->attention.load(relaxed) != 0) return last_look::look_again;
   if (m.residents.any_runnable()) return last_look::look_again;  // home.h, the table of residents, step 1
-  P& p = *m.p;
-  m.p = nullptr;
-  s.idle.put(p);
+  s.idle.put(release_p(m));
   return last_look::rest;
 }
 

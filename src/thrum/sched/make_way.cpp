@@ -60,8 +60,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   M& next = rested != nullptr ? *rested : starting_m_locked(s);
   if (rested == nullptr) run_requested_function(p);  // it may take long until its thread exists
   // From here on the goroutine may run, and its frame, which contains `request`, may be gone.
-  m.p = nullptr;
-  p.m = nullptr;
+  release_p(m).m = nullptr;
   s.ms.promise(next, p, left, stands_in);
   s.lock.release();
   os::chaos_point("make_way.moved");
@@ -115,7 +114,7 @@ void stand_back(M& m) noexcept {
     s.lock.release();
     return;
   }
-  P& p = *std::exchange(m.p, nullptr);
+  P& p = release_p(m);
   p.m = nullptr;
   give_p_to_resting(s, *rested, p);
 }

@@ -52,7 +52,7 @@ void give_up_own_thread(M& m) noexcept {
     os::lock_guard const guard(s.lock);
     s.ms.let_go(m);  // first, because its P may need a new thread
   }
-  hand_off(s, *std::exchange(m.p, nullptr));
+  hand_off(s, release_p(m));
 }
 
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
@@ -74,7 +74,7 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
         auto& of = *static_cast<decltype(rest)*>(its);
         of.commit(of.m, *of.m.current, of.argument);
         os::chaos_point("own_thread.committed");
-        hand_off(of.m.sched, *std::exchange(of.m.p, nullptr));
+        hand_off(of.m.sched, release_p(of.m));
         do_pending_watch_check(of.m);
         of.goes_on = sleep_in_place(of.m);
       },

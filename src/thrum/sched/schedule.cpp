@@ -78,7 +78,7 @@ void schedule_until_end(M& m) noexcept {
     if (its == nullptr || its == &m) {
       execute(m, next);
     } else {
-      give_p(*its, *std::exchange(m.p, nullptr));
+      give_p(*its, release_p(m));
     }
   }
 }

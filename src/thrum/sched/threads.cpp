@@ -113,8 +113,7 @@ bool rest_until_p_locked(M& m) noexcept {
 
 void retire_p(M& m) noexcept {
   Sched& s = m.sched;
-  P& p = *m.p;
-  m.p = nullptr;
+  P& p = release_p(m);
   os::lock_guard const guard(s.lock);
   run_requested_function(p);
   if (!stop_if_asked_locked(s, p)) s.idle.put(p);

@@ -50,7 +50,7 @@ void wait_in_place(M& m) noexcept {
     global_publication locked(s);
     stops = stop_if_asked_locked(s, *m.p);
     if (stops) {
-      m.p = nullptr;
+      static_cast<void>(release_p(m));
       queue_on_own_thread(locked, m, g_status::running, m_status::queued);
     }
   }
@@ -76,7 +76,7 @@ P* start_locked(Sched& s, P& p, P* with_work) noexcept {
 stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::monotonic_ns()) {
   Sched& s = m.sched;
   acquire_world(m);
-  trace::happened(s, trace::kind::stop_world, static_cast<std::uint64_t>(s.procs.size()));
+  trace::world_changes(s, trace::kind::stop_world);
   s.lock.acquire();
   ask_all_to_stop_locked(s, m.p);
   s.lock.release();
@@ -85,7 +85,7 @@ stopped_world::stopped_world(M& m) noexcept : sched_(m.sched), began_ns_(os::mon
   if (!s.world.all_have_stopped().is_woken()) s.sysmon.notify();
   wait_for_other_ps(m, s.world.all_have_stopped());
   s.world.stopping_took.add(os::monotonic_ns() - began_ns_);
-  trace::happened(s, trace::kind::world_stopped, static_cast<std::uint64_t>(s.procs.size()));
+  trace::world_changes(s, trace::kind::world_stopped);
 }
 
 namespace {
@@ -113,14 +113,14 @@ stopped_world::stopped_world(Sched& s, std::int64_t patience_ns) noexcept
       is_complete_(false) {
   if (!holds_lock_) return;
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  trace::happened(s, trace::kind::stop_world, static_cast<std::uint64_t>(s.procs.size()));
+  trace::world_changes(s, trace::kind::stop_world);
   s.lock.acquire();
   ask_all_to_stop_locked(s, nullptr);
   s.lock.release();
   stop_ps_in_system_calls(s);
   s.sysmon.notify();
   is_complete_ = s.world.all_have_stopped().sleep_until(until_ns);
-  if (is_complete_) trace::happened(s, trace::kind::world_stopped, static_cast<std::uint64_t>(s.procs.size()));
+  if (is_complete_) trace::world_changes(s, trace::kind::world_stopped);
 }
 
 stopped_world::~stopped_world() {
@@ -181,7 +181,7 @@ bool stop_on_g0(M& m) noexcept {
     s.lock.release();
     return true;  // the world runs again
   }
-  m.p = nullptr;
+  static_cast<void>(release_p(m));
   // without a gap, because the thread that starts the world may have no other thread for the P
   return rest_until_p_locked(m);
 }
@@ -244,12 +244,11 @@ void empty(P& p, P& heir) noexcept {
 
 // m changes to the P `to`, which is stopped. Its own P is stopped.
 void change_p(M& m, P& to) noexcept {
-  P& from = *m.p;
+  P& from = release_p(m);
   from.m = nullptr;
   from.transition(p_status::running, p_status::stopped);
   to.transition(p_status::stopped, p_status::running);
-  m.p = &to;
-  to.m = &m;
+  acquire_p(m, to);
 }
 
 }  // namespace

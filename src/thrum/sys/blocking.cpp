@@ -32,7 +32,7 @@ namespace {
     run_requested_function(p);
   m.current->transition(g_status::running, g_status::syscall);
   trace::calls(m, *m.current, how, m.call_site);
-  m.p = nullptr;
+  static_cast<void>(release_p(m, trace::release_detail::in_call));
   os::chaos_point("blocking.left");
   count(p.counters.syscalls);  // sysmon tells one call from the next by this count
   return p;
@@ -81,7 +81,7 @@ namespace {
   if ((m.p->attention.load(relaxed) & attend::stopping) != 0) {
     retire_p(m);
   } else {
-    hand_off(m.sched, *std::exchange(m.p, nullptr));
+    hand_off(m.sched, release_p(m));
   }
 }
 
@@ -106,6 +106,8 @@ namespace {
   THRUM_DCHECK(p->status.load(relaxed) == p_status::syscall && p->m == &m);
   m.away_from.store(nullptr, relaxed);
   p->status.store(p_status::running, relaxed);
+  if (m.sched.trace.is_on()) [[unlikely]]
+    trace::note::p_taken(m, *p);
   m.p = p;
   bool const stops = (p->attention.load(relaxed) & (attend::stopping | attend::stop_world)) != 0;
   if (!stops && by_others != claim_for::slice) [[likely]]

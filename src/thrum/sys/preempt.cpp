@@ -88,8 +88,7 @@ void pause(M& m) noexcept {
     return;
   }
   count(p.counters.preempted);
-  m.p = nullptr;
-  p.m = nullptr;
+  release_p(m).m = nullptr;
   {
     global_publication locked(s, global_publication::adopt_lock{});  // its end releases sched.lock
     queue_on_own_thread(locked, m, g_status::running, paused_status(m));

@@ -86,7 +86,7 @@ take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& s
   std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
   g.transition(g_status::running, g_status::syscall);
   trace::found_in_call(s, p, g, caller);
-  m.p = nullptr;
+  static_cast<void>(release_p(m, trace::release_detail::taken_by_sysmon));
   THRUM_DCHECK(m.away_from.load(relaxed) == nullptr);
   os::chaos_point("unannounced.taken");
   p.m = nullptr;
