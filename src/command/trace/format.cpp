@@ -41,7 +41,7 @@ constexpr std::array formats{
     numbered_format{k::end, of_goroutine("end", 1, 2)},
     numbered_format{k::ready, of_goroutine("ready", 3, 3)},
     numbered_format{k::call, of_goroutine("call", 2, 3)},
-    numbered_format{k::return_, of_goroutine("return", 1, 3)},
+    numbered_format{k::call_return, of_goroutine("return", 1, 3)},
     numbered_format{k::host, of_goroutine("host", 2, 1)},
     numbered_format{k::hosted, of_goroutine("hosted", 1, 1)},
     numbered_format{k::name, {"name", 1, true, subject::goroutine, 1}},
@@ -93,7 +93,7 @@ state_change change_of(record_kind kind, std::uint8_t detail) noexcept {
     case record_kind::end: return {running, absent};
     case record_kind::ready: return {waiting, runnable};
     case record_kind::call: return {running, in_call};
-    case record_kind::return_: return {in_call, detail == 2 ? runnable : running};
+    case record_kind::call_return: return {in_call, detail == 2 ? runnable : running};
     case record_kind::host: return {running, hosting};
     case record_kind::hosted: return {hosting, running};
     default: return {unknown, unknown};

@@ -25,7 +25,7 @@ enum class record_kind : std::uint8_t {
   end,
   ready,
   call,
-  return_,
+  call_return,
   host,
   hosted,
   name,

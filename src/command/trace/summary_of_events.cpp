@@ -47,7 +47,7 @@ class counter {
         // sysmon finds a call at some time after its beginning.
         if (one.detail != 2) calls_[one.stream] = now.ns;
         break;
-      case record_kind::return_:
+      case record_kind::call_return:
         into_.returns_without_p += one.detail == 2 ? 1 : 0;
         calls_.erase(one.stream);
         break;

@@ -21,15 +21,15 @@ void check_times(trace_file& file) {
       std::int64_t const back = each.records[i - 1].ns - now.ns;
       if (back <= step_back_max_ns) continue;
       file.violations.add([&] {
-        return text("stream %u: the record at byte %llu is %s older than the record before it", number,
+        return text("stream %u: the record at byte %llu is %s older than the record before it", now.stream,
                     ull{file.byte_of(now)}, duration(static_cast<double>(back)).c_str());
       });
     }
   }
 }
 
-// The places where the goroutines were in the streams when the trace ended do not matter, and these do: no goroutine
-// runs on a P while another one runs there. The times of two processors differ, so the two may overlap a little.
+// No goroutine runs on a P while another one runs there. The times of two processors differ, so the two may overlap a
+// little.
 void check_ps(trace_file& file, history const& past) {
   struct last {
     std::int64_t end;
@@ -44,16 +44,17 @@ void check_ps(trace_file& file, history const& past) {
   for (g_interval const* const each : slices) {
     auto const [found, is_first] = on.try_emplace(each->p, last{each->end, each->goroutine});
     if (is_first) continue;
-    std::int64_t const overlap = std::min(found->second.end, each->end) - each->begin;
+    last& before = found->second;
+    std::int64_t const overlap = std::min(before.end, each->end) - each->begin;
     // An end that no record names is not known.
     if (overlap > step_back_max_ns && each->ended_by != record_kind::none) {
       file.violations.add([&] {
         return text("P %u runs the goroutines %llu and %llu at the same time, for %s", each->p,
-                    ull{past.goroutines[found->second.goroutine].number}, ull{past.goroutines[each->goroutine].number},
+                    ull{past.goroutines[before.goroutine].number}, ull{past.goroutines[each->goroutine].number},
                     duration(static_cast<double>(overlap)).c_str());
       });
     }
-    if (each->end > found->second.end) found->second = {each->end, each->goroutine};
+    if (each->end > before.end) before = {each->end, each->goroutine};
   }
 }
 
