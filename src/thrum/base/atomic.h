@@ -6,6 +6,8 @@
 #include "base/platform.h"
 #include <thrum/detail/atomic.h>
 
+#include <cstdint>
+
 namespace thrum::rt {
 
 using detail::acq_rel;
@@ -72,6 +74,14 @@ void publish_pointer(T*& word, T* value) noexcept {
 }
 template <class T>
 [[nodiscard]] T* published_pointer(T* const& word) noexcept {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+// The same for a word of memory that holds numbers: see publish_pointer.
+inline void publish_word(std::uint64_t& word, std::uint64_t value) noexcept {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+[[nodiscard]] inline std::uint64_t published_word(std::uint64_t const& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 

@@ -5,6 +5,7 @@
 #include "core/current.h"
 #include "core/forked.h"
 #include "core/sched.h"
+#include "core/trace.h"
 #include "os/cpu.h"
 #include "sched/goroutine.h"
 #include "sched/lock_os_thread.h"
@@ -68,6 +69,7 @@ void this_goroutine::set_name(std::string_view name) {
   rt::M& m = *rt::current_m();
   rt::enter_runtime(m);  // a dump reads the name while no goroutine is inside the runtime
   char* const before = std::exchange(m.current->name, copy);
+  rt::trace::is_named(m, *m.current, name);
   rt::leave_runtime(m);
   std::free(before);
 }

@@ -34,7 +34,9 @@ auto with_writer(F f) {
 bool note_text(kind what, bracket which, std::uint64_t const* task, std::string_view text) noexcept {
   M* const m = rt::callers_m();
   if (m == nullptr || !m->sched.trace.is_on() || m->current == nullptr || !rt::enter_if_alive(*m)) return false;
-  m->p->trace.write_text(m->sched.trace.chunks, what, 0, static_cast<std::uint8_t>(which), m->current->id, task, text);
+  rt::G& g = *m->current;
+  m->p->trace.write_text(m->sched.trace.chunks, what, g.trace_records++, static_cast<std::uint8_t>(which), g.id, task,
+                         text);
   rt::leave_runtime(*m);
   return true;
 }

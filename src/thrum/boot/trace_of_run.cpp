@@ -31,8 +31,10 @@ void flush_before_end() noexcept {
 }
 
 void watch_for_the_end() noexcept {
-  static bool const is_watched = std::atexit([] { end_at_exit(); }) == 0;
-  static_cast<void>(is_watched);  // without memory for it, the file ends some milliseconds before the program does
+  static constinit atomic<bool> is_done{false};
+  if (is_done.exchange(true, relaxed)) return;  // relaxed: one run at a time
+  // without memory for it, the file ends some milliseconds before the program does
+  static_cast<void>(std::atexit([] { end_at_exit(); }));
   set_before_death(flush_before_end);
 }
 

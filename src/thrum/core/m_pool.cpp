@@ -1,7 +1,7 @@
 #include "core/m_pool.h"
 
 #include "base/check.h"
-#include "core/trace.h"
+#include "core/trace_state.h"
 
 #include <utility>
 
@@ -20,7 +20,7 @@ void m_pool::change(M& m, m_status to) noexcept {
   // (stop_if_run_has_ended)
   if (m.is_paused()) paused_.fetch_add(1, relaxed);
   if (was_paused) paused_.fetch_sub(1, seq_cst);
-  trace::m_changed(m);
+  trace::note::m_changed(m);
 }
 
 // --- all Ms ---

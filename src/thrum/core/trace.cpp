@@ -44,6 +44,10 @@ void about(M& m, G& g, kind what, std::uint8_t detail, std::uintptr_t argument) 
   write(m.sched, m.p, what, next_number(g), detail, g.id, argument);
 }
 
+void named(M& m, G& g, std::string_view name) noexcept {
+  m.p->trace.write_text(m.sched.trace.chunks, kind::name, next_number(g), 0, g.id, nullptr, name);
+}
+
 void readied(Sched& s, G& g, trace::ready_detail where) noexcept {
   M const* const m = current_m();
   G const* const waker = m != nullptr && &m->sched == &s ? m->current : nullptr;
@@ -56,6 +60,7 @@ void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept {
 }
 
 void m_changed(M& m) noexcept {
+  if (!m.sched.trace.is_on()) return;
   write(m.sched, callers_p(m.sched), kind::m, m.trace_records++, static_cast<std::uint8_t>(m.status), number_of(m),
         static_cast<std::uint64_t>(m.tid));
 }

@@ -19,8 +19,8 @@ void created(M& m, G& g, trace::create_detail how) noexcept;
 void about(M& m, G& g, kind what, std::uint8_t detail) noexcept;
 void about(M& m, G& g, kind what, std::uint8_t detail, std::uintptr_t argument) noexcept;
 void readied(Sched& s, G& g, trace::ready_detail where) noexcept;
+void named(M& m, G& g, std::string_view name) noexcept;
 void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept;
-void m_changed(M& m) noexcept;
 void of_m(M const& m, P* p, kind what, std::uint8_t detail) noexcept;
 void of_p(P& p, kind what, std::uint64_t a, std::uint64_t b) noexcept;
 void of_world(Sched& s, kind what) noexcept;
@@ -65,6 +65,10 @@ inline void has_hosted(M& m, G& host) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]
     note::about(m, host, kind::hosted, 0);
 }
+inline void is_named(M& m, G& g, std::string_view name) noexcept {
+  if (m.sched.trace.is_on()) [[unlikely]]
+    note::named(m, g, name);
+}
 // Called by the waker, on any thread.
 inline void readied(Sched& s, G& g, trace::ready_detail where) noexcept {
   if (s.trace.is_on()) [[unlikely]]
@@ -78,10 +82,6 @@ inline void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept {
 
 // --- Ps and Ms ---
 
-inline void m_changed(M& m) noexcept {  // under sched.lock
-  if (m.sched.trace.is_on()) [[unlikely]]
-    note::m_changed(m);
-}
 inline void spins(M& m) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]
     note::of_m(m, m.p, kind::spin, 0);

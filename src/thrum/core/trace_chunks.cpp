@@ -71,7 +71,7 @@ chunk* chunk_pool::claim_oldest_full() noexcept {
     std::uint64_t oldest_as = 0;
     for (chunk& c : all()) {
       if (c.state.load(acquire) != chunk_state::full) continue;  // pairs with fill
-      std::uint64_t const filled_as = __atomic_load_n(&c.filled_as, __ATOMIC_RELAXED);
+      std::uint64_t const filled_as = c.filled_as.load(relaxed);
       if (oldest == nullptr || filled_as < oldest_as) {
         oldest = &c;
         oldest_as = filled_as;
@@ -90,7 +90,7 @@ chunk* chunk_pool::claim_oldest_full() noexcept {
 void chunk_pool::clear(chunk& c) noexcept { std::memset(c.words, 0, chunk_bytes); }
 
 void chunk_pool::fill(chunk& c) noexcept {
-  __atomic_store_n(&c.filled_as, fills_.fetch_add(std::uint64_t{1}, relaxed), __ATOMIC_RELAXED);
+  c.filled_as.store(fills_.fetch_add(std::uint64_t{1}, relaxed), relaxed);
   full_.fetch_add(1U, relaxed);
   c.state.store(chunk_state::full, release);  // pairs with the writer's load: its records are there
 }

@@ -47,7 +47,7 @@ struct chunk {
   std::uint64_t base_ticks = 0;
   std::uint64_t lost = 0;  // events that the stream had lost before
   // When it became full, in the order of all chunks. Written by the stream before it changes the state.
-  std::uint64_t filled_as = 0;
+  atomic<std::uint64_t> filled_as{0};
   std::uint64_t* words = nullptr;  // fixed
 };
 

@@ -20,6 +20,7 @@ class writer;
 
 // see core/trace.h
 namespace note {
+void m_changed(M& m) noexcept;  // also if events are not wanted
 void p_taken(M const& m, P& p) noexcept;
 void p_released(M const& m, P& p, release_detail why) noexcept;
 }  // namespace note

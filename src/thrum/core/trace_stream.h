@@ -45,7 +45,7 @@ class stream {
   std::uint64_t* make_room(chunk_pool& pool, std::size_t words, std::uint64_t now) noexcept;
   bool begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept;
   void publish(std::uint64_t* at, std::size_t words, std::uint64_t first) noexcept {
-    __atomic_store_n(at, first, __ATOMIC_RELEASE);  // pairs with the reader of the chunk: see trace_chunks.h
+    publish_word(*at, first);  // pairs with the reader of the chunk: see trace_chunks.h
     at_ = at + words;
     left_ -= words;
   }

@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -105,11 +106,22 @@ std::uint64_t output::note_sites(std::uint64_t base_ticks, std::span<std::uint64
   return base_ticks;
 }
 
+namespace {
+
+// The place in the program's own code: functions of thrum's headers that were inlined there are passed over.
+code_place const& place_of_user(std::vector<code_place> const& places) {
+  auto const is_users = [](code_place const& p) { return p.file.find("/include/thrum/") == std::string::npos; };
+  auto const found = std::find_if(places.begin(), places.end(), is_users);
+  return found != places.end() ? *found : places.back();
+}
+
+}  // namespace
+
 void output::write_sites() {
   symbols known;
   std::vector<std::byte> contents;
   for (std::uint64_t const site : sites_) {
-    code_place const& found = known.places_of(static_cast<std::uintptr_t>(site) - 1).back();
+    code_place const& found = place_of_user(known.places_of(static_cast<std::uintptr_t>(site) - 1));
     std::string const where = found.line != 0 ? found.file + ":" + std::to_string(found.line) : found.file;
     std::uint32_t const lengths[] = {static_cast<std::uint32_t>(found.function.size()),
                                      static_cast<std::uint32_t>(where.size())};
@@ -150,7 +162,7 @@ void join_own_thread(Sched& s, os::thread& ended, int const& tid) noexcept {
 
 std::size_t words_written(chunk const& c, std::size_t from) noexcept {
   while (from < chunk::words_max) {
-    std::uint64_t const first = __atomic_load_n(c.words + from, __ATOMIC_ACQUIRE);  // pairs with stream::publish
+    std::uint64_t const first = published_word(c.words[from]);  // pairs with stream::publish
     if (first == 0) break;
     from += head::words_of(first);
   }

@@ -2,6 +2,7 @@
 
 #include "base/ablation.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "os/thread.h"
 #include "sched/notify.h"
 #include "sched/stack_wait.h"
@@ -129,7 +130,9 @@ void housekeeping::trim(std::int64_t now_ns) noexcept {
     flush_idle_caches(sched_);
     sched_.stacks.begin_trim();
   }
-  is_trimming_ = sched_.stacks.trim(stacks_per_look) == stacks_per_look;
+  std::size_t const trimmed = sched_.stacks.trim(stacks_per_look);
+  if (trimmed != 0) trace::happened(sched_, trace::kind::scavenge, trimmed);
+  is_trimming_ = trimmed == stacks_per_look;
   start_missed_stack_waiters(sched_);
 }
 
@@ -145,7 +148,9 @@ void housekeeping::scavenge(std::int64_t now_ns) noexcept {
     switches_ = now;
   }
   if (is_looking_at_parked_) is_looking_at_parked_ = parked_.look_at_some();
-  is_giving_back_ = sched_.stacks.give_back(stacks_per_look) == stacks_per_look;
+  std::size_t const given_back = sched_.stacks.give_back(stacks_per_look);
+  if (given_back != 0) trace::happened(sched_, trace::kind::scavenge, given_back);
+  is_giving_back_ = given_back == stacks_per_look;
   start_missed_stack_waiters(sched_);
 }
 
