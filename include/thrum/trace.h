@@ -49,7 +49,7 @@ struct recorder_options {
   // A snapshot leaves older events out.
   std::chrono::nanoseconds age = std::chrono::seconds(10);
   // Written when the program ends with a report: a panic, a deadlock or another fatal error. Empty: none.
-  std::string file_at_death;
+  std::string file_at_death = {};
 };
 // Throws std::logic_error if no runtime is alive, or if a trace is being written or recorded already, and
 // std::system_error if the system refuses memory or a thread.

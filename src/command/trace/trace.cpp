@@ -3,12 +3,31 @@
 #include "command/trace/text.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
+#include <vector>
 
 namespace thrum::command {
 namespace {
 
 using ull = unsigned long long;
+
+// The streams of a flight record begin at different times. What stands before the last of these times is left out,
+// because events between it and the rest are missing.
+void leave_out_what_is_incomplete(trace_file& file) {
+  if (!file.header.is_flight_record) return;
+  std::int64_t begin = std::numeric_limits<std::int64_t>::min();
+  for (auto const& [number, each] : file.streams) {
+    if (each.first_block != 0 && !each.records.empty()) begin = std::max(begin, each.records.front().ns);
+  }
+  for (auto& [number, each] : file.streams) {
+    std::size_t const left_out = std::erase_if(each.records, [&](record const& r) { return r.ns < begin; });
+    if (left_out == 0) continue;
+    each.first_block = 0;  // it is complete from `begin` on
+    file.left_out += left_out;
+  }
+}
 
 // Within the stream of a P the times may go back as far as the counters of two processors differ.
 constexpr std::int64_t step_back_max_ns = 1'000'000;
@@ -69,6 +88,10 @@ std::vector<std::string> trace::notes() const {
         text("%llu events were lost, because the program had no memory free for them", ull{file.lost_events}));
   }
   if (file.lost_blocks != 0) notes.push_back(text("%llu blocks are missing", ull{file.lost_blocks}));
+  if (file.left_out != 0) {
+    notes.push_back(text("%llu records are left out, because they are older than the oldest event of another stream",
+                         ull{file.left_out}));
+  }
   if (past.missing_records != 0) {
     notes.push_back(text("%llu records about goroutines and Ms are missing because of that, so their times have gaps",
                          ull{past.missing_records}));
@@ -87,6 +110,7 @@ std::vector<std::string> trace::notes() const {
 trace analyse(trace_file file) {
   trace result;
   result.file = std::move(file);
+  leave_out_what_is_incomplete(result.file);
   result.merged = merge(result.file, result.file.violations);
   result.past = replay(result.file, result.merged.events, result.file.violations);
   check_times(result.file);

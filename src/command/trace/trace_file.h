@@ -82,6 +82,7 @@ struct trace_file {
   std::uint64_t lost_events = 0;
   std::uint64_t lost_blocks = 0;
   std::uint64_t records = 0;
+  std::uint64_t left_out = 0;         // records of a flight record that are older than the beginning of another stream
   std::uint64_t unknown_records = 0;  // of kinds that version 1 does not have
   std::uint64_t unknown_blocks = 0;
 

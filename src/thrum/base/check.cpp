@@ -256,11 +256,15 @@ void set_crash_on_fatal(bool crash) noexcept { crash_on_fatal.store(crash, relax
 THRUM_OPAQUE bool is_dying() noexcept { return dying_as == current_tid(); }
 THRUM_OPAQUE void note_dying() noexcept { dying_as = current_tid(); }
 
+void call_before_death() noexcept {
+  if (auto const function = before_death.load(acquire)) function();  // pairs with set_before_death
+}
+
 void set_before_death(void (*function)() noexcept) noexcept { before_death.store(function, release); }
 
 void die() noexcept {
   note_dying();
-  if (auto const function = before_death.load(acquire)) function();  // pairs with set_before_death
+  call_before_death();
   if (crash_on_fatal.load(relaxed)) std::abort();
   ::_exit(2);
 }

@@ -53,9 +53,10 @@ void print_error(char const* format, ...) noexcept __attribute__((format(printf,
 // Ends the program after a report: with exit code 2, or by abort if THRUM_DEBUG=crash=1 asks for a core file.
 [[noreturn]] void die() noexcept;
 void set_crash_on_fatal(bool crash) noexcept;
-// The function is called by die() before the program ends. It may be called anywhere, also in a signal handler, and has
-// to return soon.
+// The function is called before the program ends by die(), or by a signal after a report (call_before_death). It may be
+// called anywhere, also in a signal handler, and has to return soon.
 void set_before_death(void (*function)() noexcept) noexcept;
+void call_before_death() noexcept;
 
 // Whether the calling thread is in `die`, or has called note_dying. If abort follows, it needs no report of its own.
 [[nodiscard]] bool is_dying() noexcept;

@@ -49,6 +49,7 @@ void begin_report(os::after_report what) noexcept {
 void end_report() noexcept {
   os::stop_report_deadline();
   report.made_by.store(0, relaxed);
+  call_before_death();
 }
 
 bool reports_here() noexcept { return report.made_by.load(relaxed) == os::current_tid() && is_ender(); }

@@ -142,12 +142,12 @@ run_services::run_services(options const& chosen)
   prepare_stack_walks();
   sched_->report_goroutines = report_dead_world;
   sched_->follow_cpus = follow_cpus;
+  trace_.start_if_asked();
 }
 
 run_services::~run_services() = default;
 
 void run_services::start() {
-  trace_.start_if_asked();
   thread_maker_ = std::make_unique<thread_maker>(*sched_);
   sysmon_ = std::make_unique<sysmon>(*sched_, print_schedtrace);
   chaos_ = std::make_unique<chaos>(*sched_);
@@ -232,7 +232,7 @@ void run_services::end() noexcept {
     keep_referenced_memory(s);
     close_abandoned_descriptors(s.epoch);
   }
-  trace_.end();
+  bool const trace_has_ended = trace_.end();
   chaos_.reset();
   sysmon_.reset();
   thread_maker_.reset();
@@ -241,7 +241,9 @@ void run_services::end() noexcept {
     wait_for_end_of_program(ender_has_stopped, nullptr);
     end_in_place_of_ender();
   }
-  if (memory_is_used) abandon(sched_.release());  // threads sleep in its memory, or may touch any of it
+  if (!memory_is_used && trace_has_ended) return;
+  trace_.abandon();
+  abandon(sched_.release());  // threads sleep in its memory, or may touch any of it  // threads sleep in its memory, or may touch any of it
 }
 
 }  // namespace thrum::rt

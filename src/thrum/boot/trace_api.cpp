@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace thrum::trace {
 namespace {
@@ -19,26 +20,47 @@ namespace {
 using rt::M;
 using rt::trace::bracket;
 using rt::trace::kind;
+using rt::trace::recorder;
 using rt::trace::writer;
 
-// Calls f(writer&) as a blocking call, with the writer of the run that is alive.
-template <class F>
-auto with_writer(F f) {
+// Calls f(M&) inside the runtime, and then g() as a blocking call. The memory of the run stays meanwhile, also if the
+// caller is a foreign thread.
+template <class F, class G>
+auto with_run(F f, G g) {
   M* const m = rt::callers_m();
   if (m == nullptr) throw std::logic_error(std::string("thrum::trace needs a runtime, but ") + rt::why_no_runtime());
-  writer& its = *m->sched.trace.its_writer;
-  return blocking([&] { return f(its); }, blocking_hint::long_call);
+  rt::enter_runtime(*m);
+  rt::kept_run const until_the_end(*m);
+  f(*m);
+  rt::leave_runtime(*m);
+  return blocking(std::move(g), blocking_hint::long_call);
 }
 
-// Writes a text event of the calling goroutine. Returns false if no trace is on or the caller has no goroutine.
+// Whether it makes sense to look further: on a thread that runs no goroutine, this takes no lock.
+bool may_be_traced() noexcept { return rt::current_m() != nullptr || rt::trace::some_trace_is_on.load(rt::relaxed); }
+
+// Writes a text event of the calling goroutine, or of a thread from outside. Returns false if no trace is on.
 bool note_text(kind what, bracket which, std::uint64_t const* task, std::string_view text) noexcept {
+  if (!may_be_traced()) return false;
   M* const m = rt::callers_m();
-  if (m == nullptr || !m->sched.trace.is_on() || m->current == nullptr || !rt::enter_if_alive(*m)) return false;
-  rt::G& g = *m->current;
-  m->p->trace.write_text(m->sched.trace.chunks, what, g.trace_records++, static_cast<std::uint8_t>(which), g.id, task,
-                         text);
+  if (m == nullptr || m->current == nullptr) return false;
+  if (!m->is_foreign && !m->sched.trace.is_on()) return false;
+  if (!rt::enter_if_alive(*m)) return false;
+  bool const is_wanted = m->sched.trace.is_on();
+  if (is_wanted) {
+    std::uint64_t const goroutine = m->is_foreign ? 0 : m->current->id;
+    std::uint8_t const number = m->is_foreign ? 0 : m->current->trace_records++;
+    m->p->trace.write_text(m->sched.trace.chunks, what, number, static_cast<std::uint8_t>(which), goroutine, task,
+                           text);
+  }
   rt::leave_runtime(*m);
-  return true;
+  return is_wanted;
+}
+
+void require_name(char const* caller, std::string const& path) {
+  if (path.find('\0') == std::string::npos) return;
+  throw std::system_error(std::make_error_code(std::errc::invalid_argument),
+                          std::string(caller) + ": the name of the file contains a NUL character");
 }
 
 constinit rt::atomic<std::uint64_t> tasks{0};
@@ -49,7 +71,8 @@ void start(std::string const& path) {
   if (path.find('\0') != std::string::npos)
     throw std::system_error(std::make_error_code(std::errc::invalid_argument),
                             "thrum::trace::start: the name contains NUL");
-  auto const result = with_writer([&](writer& its) { return its.start(path); });
+  writer* its = nullptr;
+  auto const result = with_run([&](M& m) { its = m.sched.trace.its_writer; }, [&] { return its->start(path); });
   switch (result.outcome) {
     case writer::start_outcome::done: return;
     case writer::start_outcome::already_tracing:
@@ -60,73 +83,55 @@ void start(std::string const& path) {
 
 bool stop() {
   if (rt::callers_m() == nullptr) return false;
-  std::string path;
-  auto const result = with_writer([&](writer& its) {
-    path = its.path();
-    return its.stop();
-  });
+  writer* its = nullptr;
+  auto const result = with_run([&](M& m) { its = m.sched.trace.its_writer; }, [&] { return its->stop(); });
   if (result.error != 0)
-    throw std::system_error(result.error, std::generic_category(), "thrum::trace::stop: write " + path);
+    throw std::system_error(result.error, std::generic_category(), "thrum::trace::stop: write " + result.path);
   return result.was_tracing;
 }
 
-namespace {
-
-rt::trace::recorder& recorder_of(M* m) {
-  if (m == nullptr) throw std::logic_error(std::string("thrum::trace needs a runtime, but ") + rt::why_no_runtime());
-  return *m->sched.trace.its_recorder;
-}
-
-void require_name(char const* caller, std::string const& path) {
-  if (path.find('\0') == std::string::npos) return;
-  throw std::system_error(std::make_error_code(std::errc::invalid_argument),
-                          std::string(caller) + ": the name of the file contains a NUL character");
-}
-
-}  // namespace
-
 void start_recorder(recorder_options const& chosen) {
   require_name("thrum::trace::start_recorder", chosen.file_at_death);
-  auto& its = recorder_of(rt::callers_m());
-  auto const result = blocking(
-      [&] {
-        return its.start({chosen.bytes, chosen.age.count(), chosen.file_at_death});
-      },
-      blocking_hint::long_call);
-  if (result.how == rt::trace::recorder::outcome::in_use)
+  recorder* its = nullptr;
+  auto const result = with_run([&](M& m) { its = m.sched.trace.its_recorder; },
+                               [&] {
+                                 return its->start({chosen.bytes, chosen.age.count(), chosen.file_at_death});
+                               });
+  if (result.how == recorder::outcome::in_use)
     throw std::logic_error("thrum::trace::start_recorder: a trace is being written or recorded already");
-  if (result.how == rt::trace::recorder::outcome::failed)
+  if (result.how == recorder::outcome::failed)
     throw std::system_error(result.error, std::generic_category(),
                             std::string("thrum::trace::start_recorder: ") + result.call);
 }
 
 bool stop_recorder() {
-  M* const m = rt::callers_m();
-  return m != nullptr && blocking([&] { return recorder_of(m).stop(); }, blocking_hint::long_call);
+  if (rt::callers_m() == nullptr) return false;
+  recorder* its = nullptr;
+  return with_run([&](M& m) { its = m.sched.trace.its_recorder; }, [&] { return its->stop(); });
 }
 
 void snapshot(std::string const& path) {
   require_name("thrum::trace::snapshot", path);
-  M* const m = rt::callers_m();
-  auto& its = recorder_of(m);
-  if (!its.is_on()) throw std::logic_error("thrum::trace::snapshot: the recorder is off; start_recorder starts it");
-  rt::enter_runtime(*m);
-  {
-    rt::stopped_world const world(*m);
-    rt::trace::recorder::close_streams(m->sched);
+  recorder* its = nullptr;
+  auto const find = [&](M& m) { its = m.sched.trace.its_recorder; };
+  auto const note_chunks = [&](M& m) {
+    rt::stopped_world const world(m);
+    its->note_chunks();
+  };
+  auto result =
+      with_run(find, [&] { return its->is_on() ? its->begin_snapshot() : recorder::result{recorder::outcome::off}; });
+  if (result.how == recorder::outcome::done) result = with_run(note_chunks, [&] { return its->finish_snapshot(path); });
+  switch (result.how) {
+    case recorder::outcome::done: return;
+    case recorder::outcome::off:
+      throw std::logic_error("thrum::trace::snapshot: the recorder is off; start_recorder starts it");
+    case recorder::outcome::in_use: throw std::logic_error("thrum::trace::snapshot: another snapshot is being written");
+    case recorder::outcome::failed:
+      throw std::system_error(result.error, std::generic_category(), "thrum::trace::snapshot: write " + path);
   }
-  rt::leave_runtime(*m);
-  auto const result = blocking([&] { return its.snapshot(path); }, blocking_hint::long_call);
-  if (result.how == rt::trace::recorder::outcome::in_use)
-    throw std::logic_error("thrum::trace::snapshot: another snapshot is being written");
-  if (result.how == rt::trace::recorder::outcome::failed)
-    throw std::system_error(result.error, std::generic_category(), "thrum::trace::snapshot: write " + path);
 }
 
-bool is_on() noexcept {
-  M const* const m = rt::callers_m();
-  return m != nullptr && m->sched.trace.is_on();
-}
+bool is_on() noexcept { return rt::trace::some_trace_is_on.load(rt::relaxed); }
 
 region::region(std::string_view name) noexcept
     : is_recorded_(note_text(kind::region, bracket::begins, nullptr, name)) {}

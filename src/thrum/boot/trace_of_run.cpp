@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "boot/start_error.h"
+#include "core/current.h"
 #include "os/env.h"
 
 #include <cstdlib>
@@ -19,8 +20,11 @@ constexpr std::int64_t last_snapshot_ns = 5'000'000'000;
 constinit atomic<trace::writer*> writer_of_live_run{nullptr};
 constinit atomic<trace::recorder*> recorder_of_live_run{nullptr};
 
-// For a program that ends by exit() on a goroutine, so that its run has no end.
+// For a program that ends by exit() on a goroutine, so that its run has no end. On any other thread another thread may
+// end the run at this moment. In a handler that has interrupted the runtime, the thread may hold a lock.
 void end_at_exit() noexcept {
+  M const* const m = current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign || m->in_runtime.load(relaxed)) return;
   if (trace::writer* const its = writer_of_live_run.load(acquire)) static_cast<void>(its->stop());
 }
 
@@ -30,6 +34,8 @@ void flush_before_end() noexcept {
   if (trace::recorder* const its = recorder_of_live_run.load(acquire)) its->write_at_death(last_snapshot_ns);
 }
 
+// The function for exit() runs after the one that stops all other goroutines, because it is registered before
+// (watch_for_exit).
 void watch_for_the_end() noexcept {
   static constinit atomic<bool> is_done{false};
   if (is_done.exchange(true, relaxed)) return;  // relaxed: one run at a time
@@ -53,12 +59,16 @@ trace_of_run::trace_of_run(Sched& s) : sched_(s) {
   writer_ = writer.release();
   s.trace.its_writer = writer_;
   s.trace.its_recorder = recorder_;
+  watch_for_the_end();
 }
 
-trace_of_run::~trace_of_run() { end(); }
+trace_of_run::~trace_of_run() {
+  if (!end()) return;
+  delete recorder_;
+  delete writer_;
+}
 
 void trace_of_run::start_if_asked() {
-  watch_for_the_end();
   writer_of_live_run.store(writer_, release);
   recorder_of_live_run.store(recorder_, release);
   char const* const name = os::environment("THRUM_TRACE");
@@ -68,22 +78,20 @@ void trace_of_run::start_if_asked() {
   if (result.outcome == trace::writer::start_outcome::failed) throw_start_error("THRUM_TRACE", path, result);
 }
 
-void trace_of_run::end() noexcept {
-  if (writer_ == nullptr) return;
+bool trace_of_run::end() noexcept {
+  if (writer_ == nullptr) return true;
   writer_of_live_run.store(nullptr, relaxed);
   recorder_of_live_run.store(nullptr, relaxed);
   auto const result = writer_->stop();
   if (result.error != 0) {
-    print_error("thrum: the trace %s is not complete: write: %s", writer_->path().c_str(), std::strerror(result.error));
+    print_error("thrum: the trace %s is not complete: write: %s", result.path.c_str(), std::strerror(result.error));
   }
   static_cast<void>(recorder_->stop());
-  if (!writer_->is_changing() && !recorder_->is_changing()) {
-    sched_.trace.its_writer = nullptr;
-    sched_.trace.its_recorder = nullptr;
-    delete recorder_;
-    delete writer_;
+  if (writer_->is_changing() || recorder_->is_changing()) {
+    abandon();
+    return false;
   }
-  abandon();
+  return true;
 }
 
 void trace_of_run::abandon() noexcept {

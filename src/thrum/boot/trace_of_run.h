@@ -18,9 +18,9 @@ class trace_of_run {
   // Begins a trace if the environment asks for it. Throws std::system_error if the file cannot be written. The second
   // run of a process writes FILE.2, and so on.
   void start_if_asked();
-  // Ends the trace, if there is one, and prints what has gone wrong. If a goroutine was stopped in start() or stop(),
-  // the file stays as it is, and the writer is left behind.
-  void end() noexcept;
+  // Ends the trace, if there is one, and prints what has gone wrong. Returns false if a goroutine was stopped in the
+  // middle of starting or stopping one. Then the file stays as it is, and the writer is left behind with the run.
+  [[nodiscard]] bool end() noexcept;
   // Leaves everything as it is, because the writer's thread is not in this process, or the program ends by exit().
   void abandon() noexcept;
 

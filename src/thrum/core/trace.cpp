@@ -33,7 +33,7 @@ namespace note {
 void created(M& m, G& g, trace::create_detail how) noexcept {
   g.trace_records = 0;
   write(m.sched, m.p, kind::create, next_number(g), static_cast<std::uint8_t>(how), g.id,
-        reinterpret_cast<std::uintptr_t>(g.task.created_at), g.task.created_by);
+        reinterpret_cast<std::uintptr_t>(g.task.created_at), m.is_foreign ? 0 : g.task.created_by);
 }
 
 void about(M& m, G& g, kind what, std::uint8_t detail) noexcept {
@@ -50,7 +50,7 @@ void named(M& m, G& g, std::string_view name) noexcept {
 
 void readied(Sched& s, G& g, trace::ready_detail where) noexcept {
   M const* const m = current_m();
-  G const* const waker = m != nullptr && &m->sched == &s ? m->current : nullptr;
+  G const* const waker = m != nullptr && &m->sched == &s && !m->is_foreign ? m->current : nullptr;
   write(s, callers_p(s), kind::ready, next_number(g), static_cast<std::uint8_t>(where), g.id,
         waker != nullptr ? waker->id : 0, std::uint64_t{0});
 }
@@ -62,7 +62,7 @@ void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept {
 void m_changed(M& m) noexcept {
   if (!m.sched.trace.is_on()) return;
   write(m.sched, callers_p(m.sched), kind::m, m.trace_records++, static_cast<std::uint8_t>(m.status), number_of(m),
-        static_cast<std::uint64_t>(m.tid));
+        static_cast<std::uint64_t>(hint_of(m.tid)));
 }
 
 void of_m(M const& m, P* p, kind what, std::uint8_t detail) noexcept {

@@ -21,7 +21,9 @@ chunk_pool::~chunk_pool() {
 
 int chunk_pool::make(std::size_t bytes) noexcept {
   if (chunks_ != nullptr) return 0;
-  std::size_t const count = std::max<std::size_t>(bytes / chunk_bytes, 4);
+  constexpr std::size_t bytes_max = std::size_t{1} << 36U;
+  constexpr std::size_t bytes_min = 16 * chunk_bytes;
+  std::size_t const count = std::clamp(bytes, bytes_min, bytes_max) / chunk_bytes;
   std::size_t const table_bytes = round_up(count * sizeof(chunk), os::page_size());
   auto const mapped = os::map(table_bytes + count * chunk_bytes);
   if (mapped.address == nullptr) return mapped.error;
@@ -31,6 +33,7 @@ int chunk_pool::make(std::size_t bytes) noexcept {
   for (std::size_t i = 0; i < count; ++i, words += chunk_bytes) {
     ::new (static_cast<void*>(table + i)) chunk{};
     table[i].words = reinterpret_cast<std::uint64_t*>(words);
+    clear(table[i]);  // so that no page fault happens at an event, which may be under a lock
   }
   chunks_ = table;
   count_ = count;
@@ -40,7 +43,7 @@ int chunk_pool::make(std::size_t bytes) noexcept {
 std::uint32_t chunk_pool::begin_trace(when_full policy) noexcept {
   // What an earlier trace has left. A chunk that a stream still owns is cleared by that stream.
   for (chunk& c : all()) {
-    if (c.state.load(acquire) == chunk_state::full) free(c);  // pairs with fill
+    if (try_to_read(c)) free(c);
   }
   policy_.store(policy, relaxed);
   lost_.store(0, relaxed);
@@ -56,9 +59,7 @@ chunk* chunk_pool::claim() noexcept {
     chunk& c = chunks_[(first + i) % count];
     chunk_state expected = chunk_state::free;
     if (c.state.load(relaxed) != expected) continue;
-    if (!c.state.compare_exchange(expected, chunk_state::claimed, acquire, relaxed)) continue;  // pairs with free
-    clear(c);
-    return &c;
+    if (c.state.compare_exchange(expected, chunk_state::claimed, acquire, relaxed)) return &c;  // pairs with free
   }
   return policy_.load(relaxed) == when_full::lose_old ? claim_oldest_full() : nullptr;
 }
@@ -80,7 +81,6 @@ chunk* chunk_pool::claim_oldest_full() noexcept {
     if (oldest == nullptr) return nullptr;
     chunk_state expected = chunk_state::full;
     if (!oldest->state.compare_exchange(expected, chunk_state::claimed, acquire, relaxed)) continue;
-    full_.fetch_sub(1U, relaxed);
     clear(*oldest);
     return oldest;
   }
@@ -91,12 +91,19 @@ void chunk_pool::clear(chunk& c) noexcept { std::memset(c.words, 0, chunk_bytes)
 
 void chunk_pool::fill(chunk& c) noexcept {
   c.filled_as.store(fills_.fetch_add(std::uint64_t{1}, relaxed), relaxed);
-  full_.fetch_add(1U, relaxed);
   c.state.store(chunk_state::full, release);  // pairs with the writer's load: its records are there
 }
 
+bool chunk_pool::try_to_read(chunk& c) noexcept {
+  auto expected = chunk_state::full;
+  // pairs with fill: the records are there
+  return c.state.compare_exchange(expected, chunk_state::full_and_being_read, acquire, relaxed);
+}
+
+void chunk_pool::keep(chunk& c) noexcept { c.state.store(chunk_state::full, release); }
+
 void chunk_pool::free(chunk& c) noexcept {
-  full_.fetch_sub(1U, relaxed);
+  clear(c);
   frees_.fetch_add(1U, relaxed);
   c.state.store(chunk_state::free, release);  // pairs with claim: its records have been read
 }

@@ -3,11 +3,10 @@
 //   state        whose it is                                 next
 //   free         no thread's                                 claimed, by a stream that needs a chunk
 //   claimed      the stream that is setting it up            owned
-//   owned        that stream writes records                  full, when the next record does not fit; claimed, if the
-//                                                            stream uses it again for a later trace
-//   full         no thread's: it waits to be written         free, once the writer has written it; claimed, if the
-//                                                            flight recorder needs room and no chunk is free
-//   full and     a thread copies it                          full
+//   owned        that stream writes records                  full, when the next record does not fit
+//   full         no thread's: it waits to be written         being read; claimed, if the flight recorder needs room and
+//                                                            no chunk is free
+//   full and     a thread writes it to a file                free, or full if it is a snapshot of the flight recorder
 //   being_read
 //
 // Every change is one atomic operation, so no thread waits for another, and no operation here allocates or takes a
@@ -40,8 +39,10 @@ struct chunk {
   static constexpr std::size_t words_max = 4096;
 
   atomic<chunk_state> state{chunk_state::free};
-  // written by the stream while the chunk is claimed
-  std::uint32_t trace = 0;   // the number of the trace that its records belong to
+  // The number of the trace that its records belong to. Written by the stream, after the chunk was cleared and the
+  // fields below were set. A stream goes on with a chunk of an earlier trace, which stays `owned` meanwhile, so a
+  // reader of the other fields looks at the state and at this number.
+  atomic<std::uint32_t> trace{0};
   std::uint32_t number = 0;  // its number in its stream
   std::uint16_t stream = 0;
   std::uint64_t base_ticks = 0;
@@ -49,6 +50,11 @@ struct chunk {
   // When it became full, in the order of all chunks. Written by the stream before it changes the state.
   atomic<std::uint64_t> filled_as{0};
   std::uint64_t* words = nullptr;  // fixed
+
+  // Whether the chunk is in this state and has records of this trace.
+  [[nodiscard]] bool is(chunk_state wanted, std::uint32_t of_trace) const noexcept {
+    return state.load(acquire) == wanted && trace.load(acquire) == of_trace;  // pairs with stream::begin_chunk
+  }
 };
 
 class chunk_pool {
@@ -74,9 +80,10 @@ class chunk_pool {
 
   // --- streams ---
 
-  // A chunk that is claimed and all zeros. nullptr: there is none. As long as `frees` has not changed since, asking
-  // again is in vain.
+  // A chunk that is claimed and all zeros. nullptr: there is none. Unless old chunks are lost, asking again is in vain
+  // as long as `frees` has not changed since.
   [[nodiscard]] chunk* claim() noexcept;
+  [[nodiscard]] bool loses_new() const noexcept { return policy_.load(relaxed) == when_full::lose_new; }
   [[nodiscard]] std::uint32_t frees() const noexcept { return frees_.load(relaxed); }
   // An event of this trace is lost.
   void count_lost() noexcept { lost_.fetch_add(std::uint64_t{1}, relaxed); }
@@ -87,8 +94,10 @@ class chunk_pool {
   // --- the writer and the recorder ---
 
   [[nodiscard]] std::span<chunk> all() const noexcept { return {chunks_, count_}; }
+  // Whether the chunk was full, so that it is the caller's until `keep` or `free`. No stream gets it meanwhile.
+  [[nodiscard]] static bool try_to_read(chunk& c) noexcept;
+  static void keep(chunk& c) noexcept;
   void free(chunk& c) noexcept;
-  [[nodiscard]] std::size_t full() const noexcept { return full_.load(relaxed); }
 
  private:
   chunk* claim_oldest_full() noexcept;
@@ -99,7 +108,6 @@ class chunk_pool {
   atomic<std::uint32_t> frees_{0};
   atomic<std::uint64_t> fills_{0};
   atomic<std::uint64_t> lost_{0};
-  atomic<std::size_t> full_{0};
   chunk* chunks_ = nullptr;
   std::size_t count_ = 0;
   std::size_t mapped_bytes_ = 0;

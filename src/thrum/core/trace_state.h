@@ -25,6 +25,9 @@ void p_taken(M const& m, P& p) noexcept;
 void p_released(M const& m, P& p, release_detail why) noexcept;
 }  // namespace note
 
+// Whether the run that is alive has a trace that is on, for threads that do not know it.
+inline constinit atomic<bool> some_trace_is_on{false};
+
 class trace_state {
  public:
   trace_state() noexcept {
@@ -33,8 +36,14 @@ class trace_state {
   }
   // Any thread, at every event. relaxed: events that race with the beginning or the end of a trace may be in it or not.
   [[nodiscard]] bool is_on() const noexcept { return is_on_.load(relaxed); }
-  void turn_on() noexcept { is_on_.store(true, relaxed); }
-  void turn_off() noexcept { is_on_.store(false, relaxed); }
+  void turn_on() noexcept {
+    is_on_.store(true, release);
+    some_trace_is_on.store(true, relaxed);
+  }
+  void turn_off() noexcept {
+    is_on_.store(false, relaxed);
+    some_trace_is_on.store(false, relaxed);
+  }
 
   // The chunks are for one trace at a time: that of the writer or that of the recorder.
   [[nodiscard]] bool try_claim() noexcept { return !is_claimed_.exchange(true, acquire); }  // pairs with the next

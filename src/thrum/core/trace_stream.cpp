@@ -25,13 +25,11 @@ std::uint64_t* stream::make_room(chunk_pool& pool, std::size_t words, std::uint6
 
 bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
   std::uint32_t const trace = pool.trace();
+  if (trace == 0) return false;  // the first trace is only beginning
   chunk* next = nullptr;
   if (trace_ != trace) {
     // The chunk of the earlier trace is used again, because only its stream can leave it.
-    if (next = std::exchange(chunk_, nullptr); next != nullptr) {
-      next->state.store(chunk_state::claimed, relaxed);  // relaxed: no thread waits for it
-      chunk_pool::clear(*next);
-    }
+    if (next = std::exchange(chunk_, nullptr); next != nullptr) chunk_pool::clear(*next);
     trace_ = trace;
     next_ = 0;
     lost_ = 0;
@@ -40,18 +38,18 @@ bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
   if (chunk_ != nullptr) close(pool);
   if (next == nullptr) {
     std::uint32_t const frees = pool.frees();
-    if (has_no_chunk_ && frees == no_chunk_since_) return false;
+    if (has_no_chunk_ && pool.loses_new() && frees == no_chunk_since_) return false;
     next = pool.claim();
     has_no_chunk_ = next == nullptr;
     no_chunk_since_ = frees;
     if (has_no_chunk_) return false;
   }
-  next->trace = trace;
   next->number = next_++;
   next->stream = number_;
   next->base_ticks = now;
   next->lost = lost_;
-  next->state.store(chunk_state::owned, release);  // pairs with the writer: the fields are set
+  next->trace.store(trace, release);               // pairs with chunk::is: the fields are set
+  next->state.store(chunk_state::owned, release);  // the same
   chunk_ = next;
   at_ = next->words;
   left_ = chunk::words_max;

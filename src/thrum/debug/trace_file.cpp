@@ -13,13 +13,16 @@ constexpr unsigned permissions = 0644;
 
 }  // namespace
 
-file::~file() {
-  if (fd_ >= 0) static_cast<void>(os::close_file(fd_));
+file::~file() { give_up(); }
+
+void file::give_up() noexcept {
+  if (fd_ >= 0) static_cast<void>(os::close_file(std::exchange(fd_, -1)));
 }
 
 int file::open(std::string const& path) {
   int const opened = os::open_to_write(path.c_str(), permissions);
   if (opened < 0) return -opened;
+  give_up();  // if there was no memory to write the last one
   fd_ = opened;
   error_ = 0;
   offset_ = 0;

@@ -27,6 +27,7 @@ class file {
   void write_block(block_header header, std::span<std::byte const> contents);
   // Hands what was collected to the kernel.
   void flush();
+  void give_up() noexcept;
   // Writes the rest and closes the file. Returns 0 or the first errno.
   [[nodiscard]] int close();
 

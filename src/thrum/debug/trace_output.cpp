@@ -1,5 +1,6 @@
 #include "debug/trace_output.h"
 
+#include "core/current.h"
 #include "core/sched.h"
 #include "debug/symbols.h"
 #include "debug/trace_modules.h"
@@ -7,6 +8,7 @@
 #include "os/thread.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -52,7 +54,8 @@ file_header header_of(Sched const& s, std::uint32_t flags) {
   its.ticks_per_second = estimated_ticks_per_second(pool);
   its.start_ticks = pool.ticks_now();
   its.start_monotonic_ns = os::monotonic_ns();
-  its.start_realtime_ns = os::realtime_ns();
+  its.start_realtime_ns =
+      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();  // for people only
   its.process = static_cast<std::uint32_t>(os::process_id());
 #if defined(__x86_64__)
   its.architecture = 1;
@@ -96,7 +99,7 @@ std::uint64_t output::write_records(std::uint16_t stream, std::uint32_t block, s
 }
 
 std::uint64_t output::note_sites(std::uint64_t base_ticks, std::span<std::uint64_t const> words) {
-  for (std::size_t at = 0; at < words.size(); at += head::words_of(words[at])) {
+  for (std::size_t at = 0; at < words.size() && words[at] != 0; at += head::words_of(words[at])) {
     kind const what = head::kind_of(words[at]);
     if (what == kind::clock) base_ticks = words[at + 1];
     std::size_t const argument = argument_with_site(what);
@@ -141,23 +144,27 @@ int output::finish(chunk_pool const& pool) {
   return file_.close();
 }
 
+namespace {
+
+// The mark keeps the goroutine that calls this from being paused or stopped while it holds the lock.
+void count_own_thread(Sched& s, int change) noexcept {
+  runtime_mark const mark;
+  os::lock_guard const guard(s.lock);
+  s.own_threads += change;
+}
+
+}  // namespace
+
 int make_own_thread(Sched& s, os::thread& made, void* (*entry)(void*), void* argument) noexcept {
-  {
-    os::lock_guard const guard(s.lock);
-    ++s.own_threads;
-  }
+  count_own_thread(s, 1);
   int const error = os::create_thread(made, entry, argument, os::takes_signals::only_its_own);
-  if (error != 0) {
-    os::lock_guard const guard(s.lock);
-    --s.own_threads;
-  }
+  if (error != 0) count_own_thread(s, -1);
   return error;
 }
 
 void join_own_thread(Sched& s, os::thread& ended, int const& tid) noexcept {
   os::join_thread(ended, tid);
-  os::lock_guard const guard(s.lock);
-  --s.own_threads;
+  count_own_thread(s, -1);
 }
 
 std::size_t words_written(chunk const& c, std::size_t from) noexcept {
@@ -166,7 +173,7 @@ std::size_t words_written(chunk const& c, std::size_t from) noexcept {
     if (first == 0) break;
     from += head::words_of(first);
   }
-  return from;
+  return std::min(from, chunk::words_max);  // what is not a head may stand there if the chunk is cleared meanwhile
 }
 
 }  // namespace thrum::rt::trace

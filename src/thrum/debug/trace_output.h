@@ -29,6 +29,8 @@ class output {
   [[nodiscard]] std::uint64_t ticks_per_second() const noexcept { return ticks_per_second_; }
   void flush() { file_.flush(); }
   [[nodiscard]] int error() const noexcept { return file_.error(); }
+  // Closes the file as it is.
+  void give_up() noexcept { file_.give_up(); }
   // Writes what belongs to the end, which takes a while because it looks names up. Returns 0 or the first errno.
   [[nodiscard]] int finish(chunk_pool const& pool);
 

@@ -4,8 +4,12 @@
 #include "os/short_wait.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <new>
+#include <span>
 #include <tuple>
+#include <vector>
 
 namespace thrum::rt::trace {
 
@@ -14,34 +18,36 @@ recorder::~recorder() { static_cast<void>(stop()); }
 recorder::result recorder::start(settings const& chosen) {
   auto expected = state::off;
   if (!state_.compare_exchange(expected, state::starting, acquire, relaxed)) return {outcome::in_use};
-  auto const fail = [&](outcome how, int error, char const* call) {
-    state_.store(state::off, release);  // pairs with the next start
-    return result{how, error, call};
-  };
+  result const made = sched_.trace.try_claim() ? begin(chosen) : result{outcome::in_use};
+  // pairs with snapshot and stop, or with the next start
+  state_.store(made.how == outcome::done ? state::on : state::off, release);
+  return made;
+}
+
+recorder::result recorder::begin(settings const& chosen) {
   trace_state& events = sched_.trace;
-  if (!events.try_claim()) return fail(outcome::in_use, 0, "");
-  chosen_ = chosen;
-  copy_.resize(chunk::words_max);
-  int error = events.chunks.make(chosen.bytes);
-  char const* call = "no memory for events";
-  if (error == 0) {
-    trace_ = events.chunks.begin_trace(when_full::lose_old);
-    order_.store(order::none, relaxed);
-    ordered_.clear();
-    error = make_own_thread(sched_, thread_, thread_main, this);
-    call = "make a thread";
-  }
-  if (error != 0) {
+  auto const failed = [&](int error, char const* call) {
     events.give_back_claim();
-    return fail(outcome::failed, error, call);
+    return result{outcome::failed, error, call};
+  };
+  if (int const error = events.chunks.make(chosen.bytes)) return failed(error, "no memory for events");
+  try {
+    chosen_ = chosen;
+  } catch (std::bad_alloc const&) {
+    return failed(ENOMEM, "no memory");
   }
+  trace_ = events.chunks.begin_trace(when_full::lose_old);
+  order_.store(order::none, relaxed);
+  has_written_.store(false, relaxed);
+  ordered_.clear();
+  if (int const error = make_own_thread(sched_, thread_, thread_main, this)) return failed(error, "make a thread");
   events.turn_on();
-  state_.store(state::on, release);  // pairs with snapshot and stop
   return {outcome::done};
 }
 
 bool recorder::stop() {
   auto expected = state::on;
+  if (os::process_id() != process_) return false;  // a child of fork has no such thread
   if (!state_.compare_exchange(expected, state::stopping, acquire, relaxed)) return false;
   sched_.trace.turn_off();
   auto none = order::none;
@@ -52,61 +58,100 @@ bool recorder::stop() {
   return true;
 }
 
-void recorder::close_streams(Sched& s) noexcept {
-  for (P* const p : s.procs.all()) p->trace.close(s.trace.chunks);
-  s.trace.close_loose_streams();
-}
+// --- snapshots ---
 
-recorder::result recorder::snapshot(std::string const& path) {
+recorder::result recorder::begin_snapshot() {
   auto expected = state::on;
   if (!state_.compare_exchange(expected, state::writing, acquire, relaxed)) return {outcome::in_use};
-  int const error = write(path, false);
+  if (make_room_for_notes()) return {outcome::done};
+  state_.store(state::on, release);
+  return {outcome::failed, ENOMEM, "no memory"};
+}
+
+bool recorder::make_room_for_notes() noexcept {
+  try {
+    noted_.clear();
+    noted_.reserve(sched_.trace.chunks.all().size());
+    return true;
+  } catch (std::bad_alloc const&) {
+    return false;
+  }
+}
+
+void recorder::note_chunks() noexcept {
+  for (P* const p : sched_.procs.all()) p->trace.close(sched_.trace.chunks);
+  sched_.trace.close_loose_streams();
+  note_chunks_as_they_are();
+}
+
+void recorder::note_chunks_as_they_are() noexcept {
+  for (chunk& c : sched_.trace.chunks.all()) {
+    bool const is_open = c.is(chunk_state::owned, trace_);
+    if (is_open || c.is(chunk_state::full, trace_)) noted_.push_back(noted_chunk::of(c, is_open));
+  }
+}
+
+recorder::result recorder::finish_snapshot(std::string const& path) {
+  int const error = write(path);
   state_.store(state::on, release);
   return {error == 0 ? outcome::done : outcome::failed, error, "write"};
 }
 
-// In the order of their streams, and without those that ended before the oldest event that is wanted.
-std::vector<chunk*> recorder::chunks_in_order(bool with_open_chunks) const {
-  std::vector<chunk*> found;
-  for (chunk& c : sched_.trace.chunks.all()) {
-    chunk_state const now = c.state.load(acquire);  // pairs with the stream: the fields are set
-    bool const is_wanted = now == chunk_state::full || (with_open_chunks && now == chunk_state::owned);
-    if (is_wanted && c.trace == trace_) found.push_back(&c);
-  }
-  std::sort(found.begin(), found.end(), [](chunk const* a, chunk const* b) {
-    return std::tie(a->stream, a->number) < std::tie(b->stream, b->number);
+recorder::noted_chunk recorder::noted_chunk::of(chunk& c, bool is_open) noexcept {
+  return {&c, c.filled_as.load(relaxed), c.base_ticks, c.lost, c.number, c.stream, is_open};
+}
+
+// Copies the records, unless a stream has used the chunk again since it was noted. Returns how many words there are.
+std::size_t recorder::noted_chunk::copy_to(std::span<std::uint64_t> to, std::uint32_t of_trace) const noexcept {
+  if (!is_open && !chunk_pool::try_to_read(*its)) return 0;
+  auto const is_the_same = [&] {
+    return its->trace.load(acquire) == of_trace && its->stream == stream && its->number == number &&
+           its->base_ticks == base_ticks;
+  };
+  std::size_t end = is_the_same() ? words_written(*its, 0) : 0;
+  std::memcpy(to.data(), its->words, end * sizeof(std::uint64_t));
+  if (is_open && !is_the_same()) end = 0;
+  if (!is_open) chunk_pool::keep(*its);
+  return end;
+}
+
+// Leaves out the chunks that ended before the oldest event that is wanted: those whose successor began before it.
+void recorder::forget_what_is_too_old(double oldest) {
+  std::sort(noted_.begin(), noted_.end(), [](noted_chunk const& a, noted_chunk const& b) {
+    return std::tie(a.stream, a.number) < std::tie(b.stream, b.number);
   });
-  return found;
-}
-
-int recorder::write(std::string const& path, bool with_open_chunks) {
-  output to;
-  chunk_pool const& pool = sched_.trace.chunks;
-  std::uint64_t const now = pool.ticks_now();
-  if (int const error = to.open(sched_, path, written_by_recorder)) return error;
-  to.write_clock(pool);
-  auto const age_ticks = static_cast<double>(to.ticks_per_second()) * static_cast<double>(chosen_.age_ns) / 1e9;
-  std::vector<chunk*> const found = chunks_in_order(with_open_chunks);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    bool const has_successor = i + 1 < found.size() && found[i + 1]->stream == found[i]->stream;
-    if (has_successor && static_cast<double>(now - found[i + 1]->base_ticks) > age_ticks) continue;
-    write_chunk(to, *found[i], found[i]->state.load(acquire) == chunk_state::owned);
+  auto keep = noted_.begin();
+  for (auto at = noted_.begin(); at != noted_.end(); ++at) {
+    auto const next = at + 1;
+    bool const is_too_old =
+        next != noted_.end() && next->stream == at->stream && static_cast<double>(next->base_ticks) < oldest;
+    if (!is_too_old) *keep++ = *at;
   }
-  return to.finish(pool);
+  noted_.erase(keep, noted_.end());
 }
 
-// Copies the chunk first, so that the stream which needs its room waits only for that.
-void recorder::write_chunk(output& to, chunk& c, bool is_open) {
-  auto expected = chunk_state::full;
-  if (!is_open && !c.state.compare_exchange(expected, chunk_state::full_and_being_read, acquire, relaxed)) return;
-  std::uint16_t const stream = c.stream;
-  std::uint32_t const number = c.number;
-  std::uint64_t const base_ticks = c.base_ticks;
-  std::uint64_t const lost = c.lost;
-  std::size_t const end = words_written(c, 0);
-  std::memcpy(copy_.data(), c.words, end * sizeof(std::uint64_t));
-  if (!is_open) c.state.store(chunk_state::full, release);
-  to.write_records(stream, number, base_ticks, lost, {copy_.data(), end});
+// Returns 0 or the errno. Streams that need room take the oldest chunks, so these are copied first.
+int recorder::write(std::string const& path) noexcept {
+  try {
+    chunk_pool const& pool = sched_.trace.chunks;
+    auto const now = static_cast<double>(pool.ticks_now());
+    output to;
+    if (int const error = to.open(sched_, path, written_by_recorder)) return error;
+    to.write_clock(pool);
+    double const age = static_cast<double>(to.ticks_per_second()) * static_cast<double>(chosen_.age_ns) / 1e9;
+    forget_what_is_too_old(now - age);
+    std::sort(noted_.begin(), noted_.end(), [](noted_chunk const& a, noted_chunk const& b) {
+      return std::tie(a.is_open, a.filled_as) < std::tie(b.is_open, b.filled_as);
+    });
+    std::vector<std::uint64_t> copy(chunk::words_max);
+    for (noted_chunk const& one : noted_) {
+      std::size_t const words = one.copy_to(copy, trace_);
+      to.write_records(one.stream, one.number, one.base_ticks, one.lost, std::span(copy).first(words));
+    }
+    return to.finish(pool);
+  } catch (std::bad_alloc const&) {
+    return ENOMEM;
+  }
 }
 
 // --- at death ---
@@ -119,18 +164,21 @@ void* recorder::thread_main(void* self) {
   return nullptr;
 }
 
-// Other threads may go on with what they do, so the chunks that they own are read as they are.
+// The world may go on, so the chunks that streams own are read as they are. A snapshot that is under way keeps the
+// other chunks, and they are left out.
 void recorder::wait_for_death() {
   ordered_.sleep();
   if (order_.load(acquire) != order::write) return;
-  static_cast<void>(write(chosen_.file_at_death, true));
+  if (!make_room_for_notes()) return;
+  note_chunks_as_they_are();
+  static_cast<void>(write(chosen_.file_at_death));
   has_written_.store(true, release);  // pairs with write_at_death
 }
 
 void recorder::write_at_death(std::int64_t patience_ns) noexcept {
+  state const now = state_.load(acquire);  // pairs with start: the settings are there
+  if (now != state::on) return;            // a snapshot that is being written has the chunks
   if (os::process_id() != process_ || chosen_.file_at_death.empty()) return;
-  state const now = state_.load(acquire);
-  if (now != state::on && now != state::writing) return;
   auto none = order::none;
   if (order_.compare_exchange(none, order::write, release, relaxed)) ordered_.wake();
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ class recorder {
     std::int64_t age_ns;        // older events are left out of snapshots
     std::string file_at_death;  // written when the program ends with a report; empty: none
   };
-  enum class outcome : std::uint8_t { done, in_use, failed };
+  enum class outcome : std::uint8_t { done, in_use, off, failed };
   struct result {
     outcome how;
     int error = 0;          // failed: the errno
@@ -43,10 +44,11 @@ class recorder {
     return now != state::off && now != state::on;
   }
 
-  // Writes what was recorded. The world must have been stopped since the last event that is wanted, and every stream
-  // closed (close_streams).
-  [[nodiscard]] result snapshot(std::string const& path);
-  static void close_streams(Sched& s) noexcept;  // with the world stopped
+  // A snapshot has three steps. The second one is made with the world stopped, so that the snapshot has the same moment
+  // as its end in all streams. It allocates nothing. Then the world goes on, and the third one writes the file.
+  [[nodiscard]] result begin_snapshot();
+  void note_chunks() noexcept;
+  [[nodiscard]] result finish_snapshot(std::string const& path);
 
   // For a program that is about to end: writes settings::file_at_death, but does not wait for longer than
   // `patience_ns`. Takes no lock and allocates nothing.
@@ -58,16 +60,31 @@ class recorder {
 
   static void* thread_main(void* self);
   void wait_for_death();
-  [[nodiscard]] int write(std::string const& path, bool with_open_chunks);
-  [[nodiscard]] std::vector<chunk*> chunks_in_order(bool with_open_chunks) const;
-  void write_chunk(output& to, chunk& c, bool is_open);
+  [[nodiscard]] result begin(settings const& chosen);
+  // What a snapshot knows of a chunk. Its stream may use it again before it is copied.
+  struct noted_chunk {
+    chunk* its;
+    std::uint64_t filled_as;
+    std::uint64_t base_ticks;
+    std::uint64_t lost;
+    std::uint32_t number;
+    std::uint16_t stream;
+    bool is_open;  // its stream goes on with it
+
+    [[nodiscard]] static noted_chunk of(chunk& c, bool is_open) noexcept;
+    [[nodiscard]] std::size_t copy_to(std::span<std::uint64_t> to, std::uint32_t of_trace) const noexcept;
+  };
+  [[nodiscard]] bool make_room_for_notes() noexcept;
+  void note_chunks_as_they_are() noexcept;
+  void forget_what_is_too_old(double oldest);
+  [[nodiscard]] int write(std::string const& path) noexcept;
 
   Sched& sched_;
   int const process_ = os::process_id();
   atomic<state> state_{state::off};
   settings chosen_{};
   std::uint32_t trace_ = 0;
-  std::vector<std::uint64_t> copy_;
+  std::vector<noted_chunk> noted_;  // by the snapshot that is being written
   // The thread that writes the last file, because the dying one may not.
   os::thread thread_{};
   int tid_ = 0;

@@ -54,8 +54,9 @@ writer::start_result writer::begin(std::string const& path) {
   trace_ = events.chunks.begin_trace(when_full::lose_new);
   asked_to_end_.clear();
   tid_ = 0;
+  error_ = 0;
   if (int const error = make_own_thread(sched_, thread_, thread_main, this)) {
-    static_cast<void>(output_.finish(events.chunks));
+    output_.give_up();
     return failed(error, "make a thread for");
   }
   events.turn_on();
@@ -64,12 +65,13 @@ writer::start_result writer::begin(std::string const& path) {
 
 writer::stop_result writer::stop() {
   auto expected = state::tracing;
-  if (!state_.compare_exchange(expected, state::stopping, acquire, relaxed)) return {false};
+  if (os::process_id() != process_) return {};  // a child of fork has no thread that writes
+  if (!state_.compare_exchange(expected, state::stopping, acquire, relaxed)) return {};
   sched_.trace.turn_off();
   asked_to_end_.wake();
   join_own_thread(sched_, thread_, tid_);
   sched_.trace.give_back_claim();
-  stop_result const result{true, error_, sched_.trace.chunks.lost()};
+  stop_result const result{true, error_, path_};
   state_.store(state::idle, release);  // pairs with the next start
   return result;
 }
@@ -86,7 +88,13 @@ void* writer::thread_main(void* self) {
   os::set_thread_name("thrum-trace");
   auto& me = *static_cast<writer*>(self);
   me.tid_ = os::current_tid();
-  me.write_until_stopped();
+  try {
+    me.write_until_stopped();
+  } catch (std::bad_alloc const&) {
+    me.sched_.trace.turn_off();
+    me.error_ = ENOMEM;  // stop() reports it
+    me.asked_to_end_.sleep();
+  }
   return nullptr;
 }
 
@@ -111,8 +119,7 @@ void writer::write_what_is_there() {
   found_.clear();
   std::span<chunk> const all = sched_.trace.chunks.all();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    chunk_state const now = all[i].state.load(acquire);  // pairs with the stream: the fields are set
-    if ((now == chunk_state::owned || now == chunk_state::full) && all[i].trace == trace_)
+    if (all[i].is(chunk_state::owned, trace_) || all[i].is(chunk_state::full, trace_))
       found_.push_back({all[i].stream, all[i].number, i});
   }
   std::sort(found_.begin(), found_.end(),
@@ -127,7 +134,7 @@ void writer::write_chunk(place const& its) {
   progress& done = progress_[its.index];
   if (!done.begun || done.number != its.number) done = {its.number, true, 0, c.base_ticks};
   // Before its records: all records of a full chunk are seen.
-  bool const is_full = c.state.load(acquire) == chunk_state::full;  // pairs with fill
+  bool const is_full = chunk_pool::try_to_read(c);
   std::size_t const end = words_written(c, done.words);
   if (end != done.words) {
     std::span<std::uint64_t const> const words(c.words + done.words, end - done.words);

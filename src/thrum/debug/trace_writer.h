@@ -39,9 +39,9 @@ class writer {
   [[nodiscard]] start_result start(std::string const& path);
 
   struct stop_result {
-    bool was_tracing;
-    int error = 0;           // the first errno of a write; the file ends before it
-    std::uint64_t lost = 0;  // events for which there was no memory
+    bool was_tracing = false;
+    int error = 0;  // the first errno of a write; the file ends before it
+    std::string path;
   };
   [[nodiscard]] stop_result stop();
 
@@ -54,7 +54,6 @@ class writer {
     state const now = state_.load(acquire);
     return now == state::starting || now == state::stopping;
   }
-  [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
  private:
   enum class state : std::uint8_t { idle, starting, tracing, stopping };

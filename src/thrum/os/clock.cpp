@@ -15,12 +15,6 @@ std::int64_t monotonic_ns() noexcept {
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-std::int64_t realtime_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);  // cannot fail with this clock and a valid address
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
 std::uint64_t random_seed() noexcept {
   int const errno_before = errno;
   std::uint64_t seed = 0;

@@ -10,9 +10,6 @@ namespace thrum::rt::os {
 // while the machine is suspended.
 [[nodiscard]] std::int64_t monotonic_ns() noexcept;
 
-// CLOCK_REALTIME: nanoseconds since 1970, for humans. It may jump.
-[[nodiscard]] std::int64_t realtime_ns() noexcept;
-
 // A seed for scheduling, not for secrets. It comes from getrandom. If that has no random numbers early in the boot, or
 // is forbidden, the seed is mixed from the clock, the thread id and an address.
 [[nodiscard]] std::uint64_t random_seed() noexcept;

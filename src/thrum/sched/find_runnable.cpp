@@ -97,10 +97,15 @@ void account_for_spinning(M& m) noexcept {
   m.spins_since_ns = 0;
 }
 
+void note_that_search_begins(M& m) noexcept {
+  if (m.spins_since_ns != 0) return;
+  m.spins_since_ns = os::monotonic_ns();
+  trace::spins(m);
+}
+
 void begin_spinning(Sched& s, M& m) noexcept {
   m.watch_check_pending = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
   s.idle.begin_spin(m);
-  trace::spins(m);
   count(m.p->counters.spins);
 }
 
@@ -191,10 +196,7 @@ search_result find_runnable(M& m) noexcept {
       run_requested_function(p);
     }
 
-    if (m.spinning && m.spins_since_ns == 0) {  // it was started to search
-      m.spins_since_ns = os::monotonic_ns();
-      trace::spins(m);
-    }
+    if (m.spinning) note_that_search_begins(m);  // it was started to search
     look_at_timers(m);
     search_result next = take_turn_of_global(s, p);
     if (s.pauses.are_too_many()) set_unstarted_aside(p);
@@ -208,7 +210,7 @@ search_result find_runnable(M& m) noexcept {
     }
     if (!next && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
-      if (m.spins_since_ns == 0) m.spins_since_ns = os::monotonic_ns();
+      note_that_search_begins(m);
       next = search_as_spinner(s, m);
     }
     if (next) {

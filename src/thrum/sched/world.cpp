@@ -48,9 +48,9 @@ void wait_in_place(M& m) noexcept {
   bool stops = false;
   {
     global_publication locked(s);
-    stops = stop_if_asked_locked(s, *m.p);
+    stops = is_to_stop(*m.p);
     if (stops) {
-      static_cast<void>(release_p(m));
+      static_cast<void>(stop_if_asked_locked(s, release_p(m)));
       queue_on_own_thread(locked, m, g_status::running, m_status::queued);
     }
   }
@@ -177,11 +177,11 @@ bool stop_on_g0(M& m) noexcept {
     trace::has_spun(m, trace::spin_detail::in_vain);
   }
   s.lock.acquire();
-  if (!stop_if_asked_locked(s, *m.p)) {
+  if (!is_to_stop(*m.p)) {
     s.lock.release();
     return true;  // the world runs again
   }
-  static_cast<void>(release_p(m));
+  static_cast<void>(stop_if_asked_locked(s, release_p(m)));
   // without a gap, because the thread that starts the world may have no other thread for the P
   return rest_until_p_locked(m);
 }

@@ -31,7 +31,7 @@ namespace {
   if (p.attention.load(relaxed) != 0) [[unlikely]]
     run_requested_function(p);
   m.current->transition(g_status::running, g_status::syscall);
-  trace::calls(m, *m.current, how, m.call_site);
+  trace::calls(m, *m.current, how, m.call_site == 0 ? 0 : m.call_site + 1);
   static_cast<void>(release_p(m, trace::release_detail::in_call));
   os::chaos_point("blocking.left");
   count(p.counters.syscalls);  // sysmon tells one call from the next by this count
