@@ -53,7 +53,7 @@ std::string name_for_this_run(char const* name) {
 
 }  // namespace
 
-trace_of_run::trace_of_run(Sched& s) : sched_(s) {
+trace_of_run::trace_of_run(Sched& s) {
   auto writer = std::make_unique<trace::writer>(s);
   recorder_ = std::make_unique<trace::recorder>(s).release();
   writer_ = writer.release();

@@ -25,7 +25,6 @@ class trace_of_run {
   void abandon() noexcept;
 
  private:
-  Sched& sched_;
   trace::writer* writer_;
   trace::recorder* recorder_;
 };

@@ -71,7 +71,7 @@ writer::stop_result writer::stop() {
   asked_to_end_.wake();
   join_own_thread(sched_, thread_, tid_);
   sched_.trace.give_back_claim();
-  stop_result const result{true, error_, path_};
+  stop_result result{true, error_, path_};
   state_.store(state::idle, release);  // pairs with the next start
   return result;
 }
