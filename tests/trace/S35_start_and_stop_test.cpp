@@ -205,6 +205,7 @@ TEST_F(traces_of_programs, S35_a_file_that_the_environment_names_and_that_cannot
 }
 
 TEST_F(traces_of_programs, S35_exit_on_a_goroutine_ends_the_trace) {
+  test::without_reports_of_leaks const meanwhile;
   file_for_trace const file;
   EXPECT_EXIT(run_at(2,
                      [&] {
@@ -278,6 +279,7 @@ TEST_F(recorders_of_programs, S35_a_panic_writes_the_file) {
 }
 
 TEST_F(recorders_of_programs, S35_a_deadlock_writes_the_file) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   file_for_trace const file;
   EXPECT_EXIT(run_at(2,
                      [&] {

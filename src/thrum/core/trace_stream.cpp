@@ -74,7 +74,7 @@ void stream::write_text(chunk_pool& pool, kind what, std::uint8_t number, std::u
   at[1] = goroutine;
   if (task != nullptr) at[2] = *task;
   at[before - 1] = bytes;
-  std::memcpy(at + before, text.data(), bytes);  // the chunk's zeros are the padding
+  if (bytes != 0) std::memcpy(at + before, text.data(), bytes);  // the chunk's zeros are the padding
   publish(at, words, head::of(what, words, number, detail, now - base_ticks_));
 }
 
