@@ -13,7 +13,12 @@ void json_writer::separate() {
     return;
   }
   if (needs_comma_) text_ += ',';
-  if (depth_ != 0) text_ += "\n" + std::string(depth_ * 2, ' ');
+  if (depth_ != 0) begin_line();
+}
+
+void json_writer::begin_line() {
+  text_ += '\n';
+  text_.append(depth_ * 2, ' ');
 }
 
 json_writer& json_writer::open(char bracket) {
@@ -26,7 +31,7 @@ json_writer& json_writer::open(char bracket) {
 
 json_writer& json_writer::close(char bracket) {
   --depth_;
-  if (needs_comma_) text_ += "\n" + std::string(depth_ * 2, ' ');
+  if (needs_comma_) begin_line();
   text_ += bracket;
   needs_comma_ = true;
   return *this;

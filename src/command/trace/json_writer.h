@@ -33,6 +33,7 @@ class json_writer {
  private:
   json_writer& open(char bracket);
   json_writer& close(char bracket);
+  void begin_line();
   void separate();
   void add_string(std::string_view text);
 
