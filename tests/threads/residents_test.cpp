@@ -14,7 +14,7 @@ namespace {
 
 class an_ms_residents : public testing::Test {
  protected:
-  static constexpr long nobody = -1;
+  static constexpr long no_resident = -1;
 
   void queue(std::size_t index) { it_.queue(test::push, gs_[index]); }
   void post(std::size_t index) {
@@ -24,7 +24,7 @@ class an_ms_residents : public testing::Test {
   // The number of the resident whose turn it is.
   long take(bool others_wait) {
     G* const g = it_.take(lock_, others_wait);
-    return g != nullptr ? g - &gs_[0] : nobody;
+    return g != nullptr ? g - &gs_[0] : no_resident;
   }
 
   os::lock lock_{lock_rank::sched};
@@ -44,7 +44,7 @@ TEST_F(an_ms_residents, T08_are_counted_whether_or_not_they_are_runnable) {
 }
 
 TEST_F(an_ms_residents, T08_run_in_the_order_in_which_they_became_runnable) {
-  EXPECT_EQ(take(false), nobody);
+  EXPECT_EQ(take(false), no_resident);
   post(1);
   post(2);
   EXPECT_EQ(it_.first_posted(), &gs_[1]);
@@ -54,15 +54,15 @@ TEST_F(an_ms_residents, T08_run_in_the_order_in_which_they_became_runnable) {
   EXPECT_EQ(take(false), 2);
   EXPECT_EQ(take(false), 3);
   EXPECT_FALSE(it_.any_runnable());
-  EXPECT_EQ(take(false), nobody);
+  EXPECT_EQ(take(false), no_resident);
 }
 
 TEST_F(an_ms_residents, T08_have_every_other_turn_if_others_wait) {
   for (std::size_t i = 0; i < 3; ++i) queue(i);
   EXPECT_EQ(take(true), 0);
-  EXPECT_EQ(take(true), nobody);
+  EXPECT_EQ(take(true), no_resident);
   EXPECT_EQ(take(true), 1);
-  EXPECT_EQ(take(true), nobody);
+  EXPECT_EQ(take(true), no_resident);
   EXPECT_EQ(take(false), 2);
 }
 
@@ -78,7 +78,7 @@ TEST_F(an_ms_residents, T08_come_out_of_the_inbox_beside_one_that_only_yields) {
       queue(0);
     }
     EXPECT_GE(turns, turns_between_inbox_looks - 1);
-    while (take(false) != nobody) {
+    while (take(false) != no_resident) {
     }
   }
 }

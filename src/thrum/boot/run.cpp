@@ -19,7 +19,6 @@
 
 #include <cerrno>
 #include <exception>
-#include <utility>
 
 #include <ucontext.h>
 #if THRUM_ASAN

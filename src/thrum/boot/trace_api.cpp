@@ -5,6 +5,7 @@
 #include "core/trace.h"
 #include "debug/trace_recorder.h"
 #include "debug/trace_writer.h"
+#include "net/address.h"
 #include "sched/world.h"
 #include <thrum/blocking.h>
 #include <thrum/trace.h>
@@ -36,6 +37,24 @@ auto with_run(F f, G g) {
   return blocking(std::move(g), blocking_hint::long_call);
 }
 
+template <class G>
+auto with_writer(G g) {
+  writer* its = nullptr;
+  return with_run([&](M& m) { its = m.sched.trace.its_writer; }, [&] { return g(*its); });
+}
+
+// `before` is called inside the runtime.
+template <class G>
+auto with_recorder(
+    G g, void (*before)(M& m) = [](M&) {}) {
+  recorder* its = nullptr;
+  auto const find = [&](M& m) {
+    its = m.sched.trace.its_recorder;
+    before(m);
+  };
+  return with_run(find, [&] { return g(*its); });
+}
+
 // Whether it makes sense to look further: on a thread that runs no goroutine, this takes no lock.
 bool may_be_traced() noexcept { return rt::current_m() != nullptr || rt::trace::some_trace_is_on.load(rt::relaxed); }
 
@@ -58,7 +77,7 @@ bool note_text(kind what, bracket which, std::uint64_t const* task, std::string_
 }
 
 void require_name(char const* caller, std::string const& path) {
-  if (path.find('\0') == std::string::npos) return;
+  if (!rt::has_nul(path)) return;
   throw std::system_error(std::make_error_code(std::errc::invalid_argument),
                           std::string(caller) + ": the name of the file contains a NUL character");
 }
@@ -68,11 +87,8 @@ constinit rt::atomic<std::uint64_t> tasks{0};
 }  // namespace
 
 void start(std::string const& path) {
-  if (path.find('\0') != std::string::npos)
-    throw std::system_error(std::make_error_code(std::errc::invalid_argument),
-                            "thrum::trace::start: the name contains NUL");
-  writer* its = nullptr;
-  auto const result = with_run([&](M& m) { its = m.sched.trace.its_writer; }, [&] { return its->start(path); });
+  require_name("thrum::trace::start", path);
+  auto const result = with_writer([&](writer& its) { return its.start(path); });
   switch (result.outcome) {
     case writer::start_outcome::done: return;
     case writer::start_outcome::already_tracing:
@@ -83,8 +99,7 @@ void start(std::string const& path) {
 
 bool stop() {
   if (rt::callers_m() == nullptr) return false;
-  writer* its = nullptr;
-  auto const result = with_run([&](M& m) { its = m.sched.trace.its_writer; }, [&] { return its->stop(); });
+  auto const result = with_writer([](writer& its) { return its.stop(); });
   if (result.error != 0)
     throw std::system_error(result.error, std::generic_category(), "thrum::trace::stop: write " + result.path);
   return result.was_tracing;
@@ -92,11 +107,9 @@ bool stop() {
 
 void start_recorder(recorder_options const& chosen) {
   require_name("thrum::trace::start_recorder", chosen.file_at_death);
-  recorder* its = nullptr;
-  auto const result = with_run([&](M& m) { its = m.sched.trace.its_recorder; },
-                               [&] {
-                                 return its->start({chosen.bytes, chosen.age.count(), chosen.file_at_death});
-                               });
+  auto const result = with_recorder([&](recorder& its) {
+    return its.start({chosen.bytes, chosen.age.count(), chosen.file_at_death});
+  });
   if (result.how == recorder::outcome::in_use)
     throw std::logic_error("thrum::trace::start_recorder: a trace is being written or recorded already");
   if (result.how == recorder::outcome::failed)
@@ -106,21 +119,20 @@ void start_recorder(recorder_options const& chosen) {
 
 bool stop_recorder() {
   if (rt::callers_m() == nullptr) return false;
-  recorder* its = nullptr;
-  return with_run([&](M& m) { its = m.sched.trace.its_recorder; }, [&] { return its->stop(); });
+  return with_recorder([](recorder& its) { return its.stop(); });
 }
 
 void snapshot(std::string const& path) {
   require_name("thrum::trace::snapshot", path);
-  recorder* its = nullptr;
-  auto const find = [&](M& m) { its = m.sched.trace.its_recorder; };
-  auto const note_chunks = [&](M& m) {
-    rt::stopped_world const world(m);
-    its->note_chunks();
-  };
-  auto result =
-      with_run(find, [&] { return its->is_on() ? its->begin_snapshot() : recorder::result{recorder::outcome::off}; });
-  if (result.how == recorder::outcome::done) result = with_run(note_chunks, [&] { return its->finish_snapshot(path); });
+  auto result = with_recorder(
+      [](recorder& its) { return its.is_on() ? its.begin_snapshot() : recorder::result{recorder::outcome::off}; });
+  if (result.how == recorder::outcome::done) {
+    auto const note_chunks = [](M& m) {
+      rt::stopped_world const world(m);
+      m.sched.trace.its_recorder->note_chunks();
+    };
+    result = with_recorder([&](recorder& its) { return its.finish_snapshot(path); }, note_chunks);
+  }
   switch (result.how) {
     case recorder::outcome::done: return;
     case recorder::outcome::off:

@@ -164,8 +164,7 @@ void* recorder::thread_main(void* self) {
   return nullptr;
 }
 
-// The world may go on, so the chunks that streams own are read as they are. A snapshot that is under way keeps the
-// other chunks, and they are left out.
+// The world may go on, so the chunks that streams own are read as they are.
 void recorder::wait_for_death() {
   ordered_.sleep();
   if (order_.load(acquire) != order::write) return;
@@ -177,7 +176,7 @@ void recorder::wait_for_death() {
 
 void recorder::write_at_death(std::int64_t patience_ns) noexcept {
   state const now = state_.load(acquire);  // pairs with start: the settings are there
-  if (now != state::on) return;            // a snapshot that is being written has the chunks
+  if (now != state::on) return;            // a snapshot that is being written uses noted_
   if (os::process_id() != process_ || chosen_.file_at_death.empty()) return;
   auto none = order::none;
   if (order_.compare_exchange(none, order::write, release, relaxed)) ordered_.wake();

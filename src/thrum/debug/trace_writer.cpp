@@ -8,7 +8,6 @@
 #include <new>
 #include <span>
 #include <tuple>
-#include <utility>
 
 namespace thrum::rt::trace {
 namespace {

@@ -19,7 +19,6 @@
 #include "sched/world.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace thrum::rt {
 namespace {

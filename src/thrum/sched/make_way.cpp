@@ -9,8 +9,6 @@
 #include "sched/runnable.h"
 #include "sched/switch.h"
 
-#include <utility>
-
 namespace thrum::rt {
 
 namespace {

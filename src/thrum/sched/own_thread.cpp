@@ -12,8 +12,6 @@
 #include "sched/threads.h"
 #include "sched/timekeeper.h"
 
-#include <utility>
-
 namespace thrum::rt {
 namespace {
 

@@ -11,8 +11,6 @@
 #include "sched/timekeeper.h"
 #include "sched/wake.h"
 
-#include <utility>
-
 namespace thrum::rt {
 namespace {
 

@@ -14,8 +14,6 @@
 #include "sched/wake.h"
 #include "sched/watch.h"
 
-#include <utility>
-
 namespace thrum::rt {
 
 namespace {

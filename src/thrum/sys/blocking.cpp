@@ -19,8 +19,6 @@
 #include "sys/pause.h"
 #include <thrum/blocking.h>
 
-#include <utility>
-
 namespace thrum::rt {
 namespace {
 
