@@ -1,6 +1,7 @@
 // The goroutines at home on an M: their number, and whose turn it is (T08).
 #include "core/residents.h"
 
+#include "base/heuristics.h"
 #include "support/fake_gs.h"
 #include "support/push_key.h"
 
