@@ -1,46 +1,32 @@
 // In-place join (T07): a child that has not started runs on its joiner's stack. The program cannot observe a
 // difference.
+#include "goroutines/join_in_place.h"
+
 #include "base/atomic.h"
-#include "core/current.h"
 #include "support/baton.h"
 #include "support/run_at.h"
 #include "support/scale.h"
-#include "support/seed.h"
 #include "support/slices.h"
-#include "support/wait_until.h"
 #include <thrum/defer.h>
 #include <thrum/go.h>
 #include <thrum/local.h>
 #include <thrum/runtime.h>
 #include <thrum/wait_group.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 namespace thrum::test {
 namespace {
 
-[[gnu::noinline]] bool is_hosted() { return rt::current_m()->current->is_hosted; }
-[[gnu::noinline]] int m_id() { return rt::current_m()->id; }
-
-std::uint64_t joined_in_place() {
-  std::uint64_t sum = 0;
-  for (auto const& p : read_stats().procs) sum += p.joined_in_place;
-  return sum;
-}
-
-class join_in_place : public at_every_width {};
-THRUM_AT_EVERY_WIDTH(join_in_place);
+THRUM_AT_EVERY_WIDTH(join_in_place);  // also for the tests of this suite in other files
 
 int fib(int n) {
   if (n < 2) return n;
@@ -280,245 +266,6 @@ TEST_P(join_in_place, T07_a_childs_locals_are_gone_when_join_returns) {
     EXPECT_EQ(alive, 0);
   });
 }
-
-// --- T07: unwinding state does not leak into the child, nor back ---
-
-TEST_P(join_in_place, T07_a_join_inside_a_catch_block_hides_the_hosts_exception) {
-  run([&] {
-    for (int parks = 0; parks < 2; ++parks) {
-      try {
-        throw std::runtime_error("host's");
-      } catch (std::runtime_error const&) {
-        baton b;
-        go([&] { b.pass(); });
-        auto child = spawn([&] {
-          EXPECT_EQ(std::current_exception(), nullptr);
-          EXPECT_EQ(std::uncaught_exceptions(), 0);
-          if (parks == 1) b.take();
-          EXPECT_EQ(std::current_exception(), nullptr);
-          try {
-            throw std::runtime_error("child's");
-          } catch (std::runtime_error const& e) {
-            yield();
-            EXPECT_STREQ(e.what(), "child's");
-            EXPECT_THROW(std::rethrow_exception(std::current_exception()), std::runtime_error);
-          }
-          throw std::logic_error("out of the child");
-        });
-        EXPECT_THROW(child.join(), std::logic_error);
-        if (parks == 0) b.take();
-        try {
-          throw;
-        } catch (std::runtime_error const& e) {
-          EXPECT_STREQ(e.what(), "host's");
-        }
-      }
-      EXPECT_EQ(std::current_exception(), nullptr);
-      EXPECT_EQ(std::uncaught_exceptions(), 0);
-    }
-  });
-}
-
-TEST_P(join_in_place, T07_a_join_while_the_host_unwinds) {
-  run([&] {
-    int ran = 0;
-    try {
-      defer const joins_while_unwinding = [&] {
-        EXPECT_EQ(std::uncaught_exceptions(), 1);
-        auto child = spawn([&] {
-          EXPECT_EQ(std::uncaught_exceptions(), 0);
-          ++ran;
-          try {
-            throw 1;
-          } catch (int) {
-            yield();
-          }
-        });
-        child.join();
-        auto leaver = spawn([&] {
-          defer const sees_nothing = [&] { EXPECT_EQ(std::uncaught_exceptions(), 0); };
-          ++ran;
-          goexit();
-        });
-        EXPECT_THROW(leaver.join(), goroutine_exited);
-        EXPECT_EQ(std::uncaught_exceptions(), 1);
-      };
-      throw std::runtime_error("host's");
-    } catch (std::runtime_error const& e) {
-      EXPECT_STREQ(e.what(), "host's");
-    }
-    EXPECT_EQ(ran, 2);
-    EXPECT_EQ(std::uncaught_exceptions(), 0);
-  });
-}
-
-// Written and read behind the compiler's back: it may keep errno's address, and the goroutine may move.
-[[gnu::noinline]] void set_errno(int value) { errno = value; }
-[[gnu::noinline]] int get_errno() { return errno; }
-
-TEST_P(join_in_place, T07_errno_is_the_goroutines_own) {
-  run([&] {
-    set_errno(EDOM);
-    auto child = spawn([&] {
-      EXPECT_EQ(get_errno(), 0);
-      set_errno(ERANGE);
-      yield();
-      EXPECT_EQ(get_errno(), ERANGE);
-    });
-    child.join();
-    EXPECT_EQ(get_errno(), EDOM);
-  });
-}
-
-// An exception that moving the callable throws is the child's, as if its body had thrown it.
-TEST_P(join_in_place, T07_a_callable_whose_move_throws_harms_only_the_child) {
-  struct moves_twice {
-    int moves = 0;
-    moves_twice() = default;
-    moves_twice(moves_twice&& other) : moves(other.moves + 1) {
-      if (moves > 1) throw std::runtime_error("moved once too often");
-    }
-    int operator()() { return moves; }
-  };
-  run([&] {
-    std::uint64_t const me = this_goroutine::id();
-    for (int late = 0; late < 2; ++late) {
-      auto child = spawn(moves_twice());
-      for (int i = 0; i < 10 * late; ++i) yield();
-      EXPECT_THROW(child.join(), std::runtime_error);
-      EXPECT_EQ(this_goroutine::id(), me);
-      yield();
-    }
-    wait_group still_works;
-    still_works.go([] {});
-    still_works.wait();
-  });
-}
-
-// --- handles ---
-
-struct counts {
-  rt::atomic<int> alive{0};
-  rt::atomic<int> made{0};
-};
-
-// Made once per result, moved at will, and each copy destroyed exactly once: `alive` comes back to zero, never below.
-class counted {
- public:
-  explicit counted(counts& in) : in_(&in) {
-    in_->alive.fetch_add(1, rt::acq_rel);
-    in_->made.fetch_add(1, rt::acq_rel);
-  }
-  counted(counted&& other) noexcept : in_(other.in_) { in_->alive.fetch_add(1, rt::acq_rel); }
-  counted& operator=(counted&&) = delete;
-  ~counted() {
-    EXPECT_EQ(canary_, alive_canary);
-    canary_ = 0;
-    EXPECT_GE(in_->alive.fetch_sub(1, rt::acq_rel), 1);
-  }
-
- private:
-  static constexpr std::uint64_t alive_canary = 0x6f6b6179;
-  counts* in_;
-  std::uint64_t canary_ = alive_canary;
-};
-
-TEST_P(join_in_place, T07_a_dropped_handle_destroys_the_result_once_before_during_and_after) {
-  run([&] {
-    counts results;
-    counts captured;
-    constexpr int each = 50;
-    for (int i = 0; i < each; ++i) {
-      // Before the child starts, as far as the joiner knows.
-      {
-        auto const dropped = spawn([&, c = counted(captured)] { return counted(results); });
-      }
-      // during: it waits
-      {
-        baton begun;
-        baton b;
-        {
-          auto const dropped = spawn([&, c = counted(captured)] {
-            begun.pass();
-            b.take();
-            return counted(results);
-          });
-          begun.take();
-          EXPECT_FALSE(dropped.done());
-        }
-        b.pass();
-        // The child's frame refers to the frame of this function.
-        ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1 && captured.alive.load(rt::acquire) == 0; }));
-      }
-      // after
-      {
-        auto const dropped = spawn([&, c = counted(captured)] { return counted(results); });
-        ASSERT_TRUE(wait_until([&] { return dropped.done(); }));
-      }
-      // joined, and assigned over
-      static_cast<void>(spawn([&, c = counted(captured)] { return counted(results); }).join());
-      auto handle = spawn([&, c = counted(captured)] { return counted(results); });
-      handle = spawn([&, c = counted(captured)] { return counted(results); });
-      handle.detach();
-      EXPECT_FALSE(handle.joinable());
-    }
-    ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1; }));
-    EXPECT_EQ(results.made.load(rt::acquire), 6 * each);
-    EXPECT_EQ(results.alive.load(rt::acquire), 0);
-    EXPECT_EQ(captured.alive.load(rt::acquire), 0);
-  });
-}
-
-TEST_P(join_in_place, T07_a_dropped_handle_lets_an_exception_and_a_goexit_pass_unseen) {
-  run([&] {
-    struct thrown : std::runtime_error {
-      explicit thrown(counts& in)
-          : std::runtime_error("of a child without a handle"), c(std::make_shared<counted>(in)) {}
-      std::shared_ptr<counted> c;
-    };
-    counts errors;
-    for (int i = 0; i < 20; ++i) {
-      {
-        auto const dropped = spawn([&]() -> int { throw thrown(errors); });
-      }
-      {
-        auto const dropped = spawn([&]() -> int { goexit(); });
-      }
-      if (i % 2 == 0) yield();
-    }
-    ASSERT_TRUE(wait_until([&] { return num_goroutines() == 1; }));
-    EXPECT_EQ(errors.made.load(rt::acquire), 20);
-    EXPECT_EQ(errors.alive.load(rt::acquire), 0);
-  });
-}
-
-// It can be asked, dropped and assigned over, after its run and in the next; only waiting makes no sense any more.
-TEST(join_handles, T07_one_that_outlives_its_run_is_harmless) {
-  static baton never[3];  // a waiter that is left behind stays in it
-  join_handle<int> unstarted;
-  join_handle<int> finished;
-  join_handle<int> parked;
-  for (baton& b : never) {
-    run_at(1, [&] {
-      parked = spawn([&b] {
-        b.take();
-        return 2;
-      });
-      finished = spawn([] { return 1; });
-      ASSERT_TRUE(wait_until([&] { return finished.done(); }));
-      unstarted = spawn([] { return 3; });
-    });
-    EXPECT_TRUE(unstarted.joinable());
-    EXPECT_TRUE(finished.done());
-    EXPECT_FALSE(parked.done());
-  }
-  EXPECT_EQ(finished.join(), 1);
-  EXPECT_THROW(static_cast<void>(parked.join()), std::logic_error);
-  parked.detach();
-  EXPECT_FALSE(parked.joinable());
-}
-
-// --- stacks ---
 
 [[gnu::noinline]] int touch(std::size_t bytes) {
   constexpr std::size_t step = 1024;
