@@ -1,4 +1,4 @@
-// Where calls park, and where they are what they always were.
+// Where calls park the goroutine, and where they block the thread as in the C library.
 #include "posix/both_ways.h"
 #include "support/scale.h"
 #include "support/threads_at_work.h"
@@ -84,38 +84,49 @@ TEST_P(posix_places, what_need_not_wait_never_switches) {
   });
 }
 
+// Reads from a pipe. Another thread writes to it when the calling thread sleeps in the kernel.
+void read_asleep_in_the_kernel() {
+  auto pipe = make_pipe();
+  int const tid = rt::os::current_tid();
+  partner const writes([&] {
+    rt::os::thread_watch watch;
+    EXPECT_TRUE(spin_until([&] { return watch.look(tid).activity == rt::os::thread_activity::sleeps_in_call; }));
+    EXPECT_EQ(::write(pipe.second, "x", 1), 1);
+  });
+  char byte = 0;
+  EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
+}
+
 TEST_P(posix_places, inside_blocking_the_thread_waits) {
   run([] {
     leave_m0();
-    auto pipe = make_pipe();
-    std::atomic<int> tid{0};
-    std::thread other([&] {
-      rt::os::thread_watch watch;
-      EXPECT_TRUE(
-          spin_until([&] { return tid != 0 && watch.look(tid).activity == rt::os::thread_activity::sleeps_in_call; }));
-      EXPECT_EQ(::write(pipe.second, "x", 1), 1);
-    });
-    blocking([&] {
-      tid = rt::os::current_tid();
-      char byte = 0;
-      EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
-    });
-    blocking([&] { other.join(); });
+    blocking(read_asleep_in_the_kernel);
   });
 }
 
-// Nor does it wait for a processor: it has no seat in the run, and needs none.
-TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
-  run([] {
-    leave_m0();
-    auto pipe = make_pipe();
-    wait_group waits;
-    waits.go([&] {
+// A goroutine that reads from a pipe until the test closes that end.
+class reader_of_a_closed_pipe {
+ public:
+  explicit reader_of_a_closed_pipe(both_ends const& pipe) {
+    ended_.go([&pipe] {
       char byte = 0;
       EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
       EXPECT_EQ(errno, EBADF);
     });
     EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+  }
+  void wait() { ended_.wait(); }
+
+ private:
+  wait_group ended_;
+};
+
+// The thread does not wait for a P either, because it has no seat in the run and needs none.
+TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
+  run([] {
+    leave_m0();
+    auto pipe = make_pipe();
+    reader_of_a_closed_pipe reader(pipe);
     int const neighbour =
         ::fcntl(pipe.second, F_DUPFD, pipe.first + 1024);  // in the same bucket, if there may be so many
     std::atomic<int> told_so{0};
@@ -128,7 +139,7 @@ TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
       ++told_so;
     });
     EXPECT_TRUE(spin_until([&] { return told_so == 2; }));
-    waits.wait();
+    reader.wait();
     blocking([&] { closes.join(); });
   });
 }
@@ -137,13 +148,7 @@ TEST_P(posix_places, close_inside_blocking_stays_there) {
   run([] {
     leave_m0();
     auto pipe = make_pipe();
-    wait_group waits;
-    waits.go([&] {
-      char byte = 0;
-      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
-      EXPECT_EQ(errno, EBADF);
-    });
-    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+    reader_of_a_closed_pipe reader(pipe);
     rt::M const* const m = blocking([&] {
       rt::M const* const here = rt::current_m();
       pipe.close_first();
@@ -152,7 +157,7 @@ TEST_P(posix_places, close_inside_blocking_stays_there) {
       return here;
     });
     EXPECT_NE(m, nullptr);
-    waits.wait();
+    reader.wait();
   });
 }
 
@@ -203,7 +208,7 @@ TEST_P(posix_places, a_child_of_fork_has_the_calls_as_they_were) {
   });
 }
 
-// One that was made between two runs has a runtime of its own.
+// A child that was made between two runs has a runtime of its own.
 TEST(posix_children, a_child_may_run_goroutines_of_its_own) {
   if (rt::with_tsan) GTEST_SKIP() << "TSan lets no child make threads";
   auto const use_it = [] {
@@ -231,22 +236,11 @@ TEST(posix_switch, posixoff_leaves_the_calls_as_they_were) {
   with_debug const meanwhile("posixoff=1");
   run_at(2, [] {
     leave_m0();
-    auto pipe = make_pipe();
-    std::atomic<int> tid{0};
-    std::thread other([&] {
-      rt::os::thread_watch watch;
-      EXPECT_TRUE(
-          spin_until([&] { return tid != 0 && watch.look(tid).activity == rt::os::thread_activity::sleeps_in_call; }));
-      EXPECT_EQ(::write(pipe.second, "x", 1), 1);
-    });
-    tid = rt::os::current_tid();
-    char byte = 0;
-    EXPECT_EQ(::read(pipe.first, &byte, 1), 1);
-    blocking([&] { other.join(); });
+    read_asleep_in_the_kernel();
   });
 }
 
-// Every one of them is found by libraries that are loaded: the program exports it.
+// Libraries that are loaded find each of these functions, because the program exports it.
 TEST(posix_symbols, what_is_loaded_finds_them) {
   for (char const* name : {"read",
                            "__read",

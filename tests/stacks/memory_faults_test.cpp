@@ -355,21 +355,30 @@ TEST_P(no_memory, T10_without_any_guard_goroutines_run_and_it_is_said_once) {
 
 // --- for good ---
 
-class no_memory_for_good : public child_test {};
+class no_memory_for_good : public child_test {
+ protected:
+  // Called in a child process. Fifty goroutines wait for good. Then no memory can be mapped, and main calls `then` and
+  // waits, too.
+  static void deadlock_without_memory(void (*then)(wait_group& never)) {
+    thrum::run(
+        [then] {
+          static wait_group never;
+          never.add(1);
+          for (int i = 0; i < 50; ++i) go([] { never.wait(); });
+          for (int i = 0; i < 100; ++i) yield();
+          inject_fault(call::mmap, ENOMEM, 0, fault_for_good);
+          then(never);
+          never.wait();
+        },
+        {.max_procs = 1});
+  }
+};
 
 TEST_F(no_memory_for_good, T10_no_goroutine_can_ever_free_a_stack) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
-  EXPECT_FATAL(thrum::run(
-                   [] {
-                     static wait_group never;
-                     never.add(1);
-                     for (int i = 0; i < 50; ++i) go([] { never.wait(); });
-                     for (int i = 0; i < 100; ++i) yield();
-                     inject_fault(call::mmap, ENOMEM, 0, fault_for_good);
-                     for (int i = 0; i < 100; ++i) go([] { never.wait(); });
-                     never.wait();
-                   },
-                   {.max_procs = 1}),
+  EXPECT_FATAL(deadlock_without_memory([](wait_group& never) {
+                 for (int i = 0; i < 100; ++i) go([&never] { never.wait(); });
+               }),
                "deadlock!\n(.*\n)*goroutine [0-9]+ \\[waiting: stack memory\\]");
 }
 
@@ -377,18 +386,10 @@ TEST_F(no_memory_for_good, T10_no_goroutine_can_ever_free_a_stack) {
 // names.
 TEST_F(no_memory_for_good, T01_a_report_without_a_thread_that_reads_names_allocates_nothing) {
   THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
-  EXPECT_FATAL(thrum::run(
-                   [] {
-                     static wait_group never;
-                     never.add(1);
-                     for (int i = 0; i < 50; ++i) go([] { never.wait(); });
-                     for (int i = 0; i < 100; ++i) yield();
-                     inject_fault(call::mmap, ENOMEM, 0, fault_for_good);
-                     inject_fault(call::thread_create, EAGAIN, 0, fault_for_good);
-                     this_goroutine::set_name("the first");
-                     never.wait();
-                   },
-                   {.max_procs = 1}),
+  EXPECT_FATAL(deadlock_without_memory([](wait_group&) {
+                 inject_fault(call::thread_create, EAGAIN, 0, fault_for_good);
+                 this_goroutine::set_name("the first");
+               }),
                "deadlock!\nthrum: the names of functions cannot be had.*\n"
                "(.*\n)*goroutine 1 \\[waiting: wait group\\] the first:\n(pc 0x[0-9a-f]+\n)+"
                "(.*\n)*goroutine [0-9]+ \\[waiting: wait group\\]:\n(pc 0x[0-9a-f]+\n)+"

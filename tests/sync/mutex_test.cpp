@@ -1,12 +1,12 @@
-#include "core/p.h"
+#include "base/atomic.h"
 #include "os/clock.h"
-#include "os/thread.h"
 #include "support/fatal.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
+#include "sync/locks.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
@@ -15,7 +15,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -218,24 +217,7 @@ TEST_P(mutexes, T14_in_the_fair_mode_too) {
 THRUM_AT_EVERY_WIDTH(mutexes);
 
 TEST(mutex_order, waiters_get_it_in_order_of_coming) {
-  test::in_run_order const undisturbed;
-  run_at(1, [] {
-    mutex guard;
-    guard.lock();
-    std::vector<int> order;
-    wait_group all;
-    for (int i = 0; i < 10; ++i) {
-      all.go([&, i] {
-        guard.lock();
-        order.push_back(i);
-        guard.unlock();
-      });
-      thrum::yield();  // it waits now
-    }
-    guard.unlock();
-    all.wait();
-    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
-  });
+  test::expect_waiters_in_order<mutex>(&mutex::lock, &mutex::unlock);
 }
 
 TEST(mutex_outside, without_a_run_an_uncontended_one_works_and_a_contended_one_says_why_not) {
@@ -268,9 +250,7 @@ TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_n
     });
     thrum::yield();   // it waits
     guard->unlock();  // it is woken, and in runnext
-    thrum::go([] {    // kicks it out of there, and keeps the P until the run is over
-      while ((test::this_p().attention.load(rt::relaxed) & rt::attend::stopping) == 0) rt::os::yield_thread();
-    });
+    test::end_the_run_here();
   });
   run_at(1, [&] {
     guard->lock();
@@ -289,6 +269,18 @@ TEST(mutex_outside, T12_one_that_was_fought_over_when_a_run_ended_works_in_the_n
   });
 }
 
+// The caller holds the mutex. A goroutine waits for it for so long that it is preferred. On return the caller holds the
+// mutex again, and its next unlock hands it over.
+void let_a_goroutine_wait_until_it_is_preferred(mutex& guard) {
+  thrum::go([&guard] { guard.lock(); });
+  thrum::yield();  // it waits
+  std::int64_t const until_ns = rt::os::monotonic_ns() + 1'500'000;
+  while (rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
+  guard.unlock();                 // it is woken
+  EXPECT_TRUE(guard.try_lock());  // and comes too late
+  thrum::yield();                 // it waits again, before all others
+}
+
 // The first run ends between the unlock that hands the mutex over and the new owner's turn.
 TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_free) {
   test::in_run_order const undisturbed;
@@ -297,18 +289,10 @@ TEST(mutex_outside, T12_one_that_was_promised_to_a_goroutine_that_never_came_is_
     run_at(1, [&] {
       test::leave_m0();
       guard->lock();
-      thrum::go([&] { guard->lock(); });
-      thrum::yield();  // it waits
-      std::int64_t const until_ns = rt::os::monotonic_ns() + 1'500'000;
-      while (rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
-      guard->unlock();                 // it is woken
-      EXPECT_TRUE(guard->try_lock());  // and comes too late
-      thrum::yield();                  // it waits again, first of all from now on
-      guard->unlock();                 // it is handed over
+      let_a_goroutine_wait_until_it_is_preferred(*guard);
+      guard->unlock();  // it is handed over
       EXPECT_FALSE(guard->try_lock());
-      thrum::go([] {  // kicks it out of runnext, and keeps the P until the run is over
-        while ((test::this_p().attention.load(rt::relaxed) & rt::attend::stopping) == 0) rt::os::yield_thread();
-      });
+      test::end_the_run_here();
     });
     if (first_outside) {
       guard->lock();
@@ -342,13 +326,7 @@ TEST(mutex_outside, T12_one_held_around_a_run_that_waited_for_it_is_free_when_it
   for (mutex* const each : {guard.get(), other.get()}) {
     each->lock();
     run_at(1, [&] {
-      thrum::go([&] { each->lock(); });
-      thrum::yield();  // it waits
-      std::int64_t const until_ns = rt::os::monotonic_ns() + 1'500'000;
-      while (rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
-      each->unlock();                 // it is woken
-      EXPECT_TRUE(each->try_lock());  // and comes too late
-      thrum::yield();                 // it waits again, first of all from now on
+      let_a_goroutine_wait_until_it_is_preferred(*each);
       EXPECT_FALSE(each->try_lock());
     });
     each->unlock();

@@ -1,10 +1,9 @@
-#include "core/p.h"
-#include "os/thread.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
+#include "sync/locks.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
@@ -230,24 +229,7 @@ TEST_P(shared_mutexes, T14_the_goroutine_that_leaves_last_may_destroy_it_at_once
 THRUM_AT_EVERY_WIDTH(shared_mutexes);
 
 TEST(shared_mutex_order, writers_get_it_in_order_of_coming) {
-  test::in_run_order const undisturbed;
-  run_at(1, [] {
-    shared_mutex guard;
-    guard.lock_shared();
-    std::vector<int> order;
-    wait_group all;
-    for (int i = 0; i < 10; ++i) {
-      all.go([&, i] {
-        guard.lock();
-        order.push_back(i);
-        guard.unlock();
-      });
-      thrum::yield();  // it waits now
-    }
-    guard.unlock_shared();
-    all.wait();
-    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
-  });
+  test::expect_waiters_in_order<shared_mutex>(&shared_mutex::lock_shared, &shared_mutex::unlock_shared);
 }
 
 TEST(shared_mutex_outside, without_a_run_an_uncontended_one_works_and_a_contended_one_says_why_not) {
@@ -267,13 +249,6 @@ TEST(shared_mutex_outside, without_a_run_an_uncontended_one_works_and_a_contende
 }
 
 // --- T12: a run ends while others wait for it ---
-
-// Moves the goroutine that was readied out of runnext, and keeps the P until the run is over.
-void end_the_run_here() {
-  thrum::go([] {
-    while ((test::this_p().attention.load(rt::relaxed) & rt::attend::stopping) == 0) rt::os::yield_thread();
-  });
-}
 
 void expect_like_new(shared_mutex& guard) {
   run_at(2, [&] {
@@ -308,7 +283,7 @@ TEST(shared_mutex_outside, T12_readers_that_were_let_in_and_never_came_are_not_i
       for (int i = 0; i < 10; ++i) thrum::yield();
       guard->unlock();
       EXPECT_FALSE(guard->try_lock()) << "they are inside, awake or not";
-      end_the_run_here();
+      test::end_the_run_here();
     });
     if (first_outside) {
       guard->lock();
@@ -329,7 +304,7 @@ TEST(shared_mutex_outside, T12_a_writer_that_was_let_in_and_never_came_is_not_in
       for (int i = 0; i < 10; ++i) thrum::yield();
       guard->unlock_shared();
       EXPECT_FALSE(guard->try_lock_shared());
-      end_the_run_here();
+      test::end_the_run_here();
     });
     if (first_outside) {
       guard->lock_shared();

@@ -125,29 +125,35 @@ TEST(unannounced_calls, T04_a_place_in_a_plugin_is_named_too) {
   });
 }
 
-// A thread comes back from the kernel without a P, and a signal hardly ever finds it outside of the C library. After a
-// while it waits for a P inside the C library, too (S40).
-TEST(unannounced_calls, S40_one_that_comes_back_into_the_c_library_does_not_stay_there_without_a_p) {
-  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+// A goroutine comes back from the kernel without a P and calls `work` in a loop. After a while its thread waits for a
+// P.
+template <class F>
+void expect_that_it_gets_a_p(F work) {
   test::with_slices_of const slices(1ms);
-  run_at(1, [] {
+  run_at(1, [&] {
     rt::Sched& s = test::this_sched();
     gate kernel;
     std::atomic<bool> stop{false};
     wait_group all;
     all.go([&] {
-      std::vector<char> block(5'000'000);
       kernel.wait();
-      while (!stop) {
-        std::memset(block.data(), 1, block.size());
-        asm volatile("" : : "r"(block.data()) : "memory");
-      }
+      while (!stop) work();
     });
     EXPECT_TRUE(test::wait_until([&] { return s.unannounced.without_p() == 1; }));
     kernel.open();
     EXPECT_TRUE(test::wait_until([&] { return s.unannounced.without_p() == 0; }));
     stop = true;
     all.wait();
+  });
+}
+
+// A signal hardly ever finds the thread outside of the C library, so it waits for a P inside of it.
+TEST(unannounced_calls, S40_one_that_comes_back_into_the_c_library_does_not_stay_there_without_a_p) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  std::vector<char> block(5'000'000);
+  expect_that_it_gets_a_p([&] {
+    std::memset(block.data(), 1, block.size());
+    asm volatile("" : : "r"(block.data()) : "memory");
   });
 }
 
@@ -234,25 +240,10 @@ TEST(unannounced_calls, T04_one_whose_slice_is_over_may_fall_asleep) {
   });
 }
 
-// Back in user code without a P, it runs on for a while; then sysmon finds it, and it queues for a P like the others.
+// Back in user code without a P, the goroutine runs on for a while. Then sysmon finds it, and it queues for a P.
 TEST(unannounced_calls, S40_one_that_comes_back_without_a_p_gets_one_although_it_calls_nothing) {
   THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
-  test::with_slices_of const slices(1ms);
-  run_at(1, [] {
-    rt::Sched& s = test::this_sched();
-    gate kernel;
-    std::atomic<bool> stop{false};
-    wait_group all;
-    all.go([&] {
-      kernel.wait();
-      while (!stop) rt::cpu_relax();
-    });
-    while (s.unannounced.without_p() == 0) sleep_for(1ms);
-    kernel.open();
-    while (s.unannounced.without_p() != 0) sleep_for(1ms);
-    stop = true;
-    all.wait();
-  });
+  expect_that_it_gets_a_p([] { rt::cpu_relax(); });
 }
 
 // The signal of a slice that is over may come to a thread that has just woken, while its P is being taken.
