@@ -2,6 +2,7 @@
 // terminal and a file.
 #include "base/check.h"
 #include "base/platform.h"
+#include "base/standard_error.h"
 #include "core/current.h"
 #include "core/sched.h"
 #include "crash/piped_stderr.h"

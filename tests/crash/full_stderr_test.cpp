@@ -1,6 +1,7 @@
 // A reader of standard error that does not read. Reports of sysmon's own thread (sys/report_text.h) do not wait for it,
-// and all other reports (base/check.h) wait for a limited time.
+// and all other reports (base/standard_error.h) wait for a limited time.
 #include "base/check.h"
+#include "base/standard_error.h"
 #include "crash/piped_stderr.h"
 #include "sys/report_text.h"
 #include <thrum/thrum.h>

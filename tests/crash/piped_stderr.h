@@ -1,7 +1,7 @@
 // Standard error as a pipe, which a test reads when it wants to, and a shorter limit for writes that no process reads.
 #pragma once
 
-#include "base/check.h"
+#include "base/standard_error.h"
 #include <thrum/thrum.h>
 
 #include <chrono>

@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "base/report_limits.h"
+#include "base/standard_error.h"
 #include "boot/panic.h"
 #include "boot/places.h"
 #include "boot/start_error.h"
@@ -30,7 +31,7 @@ namespace {
 constexpr std::int64_t slower_by = with_asan || with_tsan ? 3 : 1;
 constexpr std::int64_t names_s_max = slower_by * 5;  // until the thread maker has looked up the names
 // Until the whole report is written. It is longer than the 10 s for which a write waits for standard error
-// (base/check.h), because the writes that follow do not wait, and then the terminate handler has to be called.
+// (base/standard_error.h), because the writes that follow do not wait, and then the terminate handler has to be called.
 constexpr std::int64_t report_s_max = slower_by * 15;
 
 // The report of the ender (core/ender.h).

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/report_limits.h"
+#include "base/standard_error.h"
 
 #include <algorithm>
 #include <cstring>
@@ -93,8 +94,8 @@ void print_places(symbols& known, void* its_places) noexcept {
 }
 
 bool print_places_in_time(places& all) noexcept {
-  // Longer than the 10 s for which a write waits for standard error (base/check.h), and shorter than the time limit of
-  // a report on std::terminate (boot/crash.cpp).
+  // Longer than the 10 s for which a write waits for standard error (base/standard_error.h), and shorter than the time
+  // limit of a report on std::terminate (boot/crash.cpp).
   std::int64_t const without_step_ns = (with_asan || with_tsan ? 3 : 1) * 12 * second_of_reports_ns();
   switch (with_symbols_in_time(without_step_ns, print_places, &all)) {
     case report_end::is_reached: return true;

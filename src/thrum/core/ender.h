@@ -77,8 +77,8 @@ struct way_to_end {
 // How the ender ends the program, if there is one.
 [[nodiscard]] way_to_end how_program_ends() noexcept;
 
-// Returns when no report has made a step (base/check.h) for twenty seconds, and after two minutes in any case. The
-// first limit also holds for the program's function. Without a limit, all threads might wait for each other.
+// Returns when no report has made a step (base/report_limits.h) for twenty seconds, and after two minutes in any case.
+// The first limit also holds for the program's function. Without a limit, all threads might wait for each other.
 void wait_for_end_of_program() noexcept;
 // The same, but also returns when `is_in_vain(argument)` is true. It is called every ten milliseconds.
 void wait_for_end_of_program(bool (*is_in_vain)(void const* argument) noexcept, void const* argument) noexcept;

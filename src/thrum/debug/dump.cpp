@@ -3,6 +3,7 @@
 #include "arch/stack_walk.h"
 #include "base/check.h"
 #include "base/report_limits.h"
+#include "base/standard_error.h"
 #include "core/current.h"
 #include "debug/sleeper.h"
 #include "os/call_name.h"

@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
+#include "base/report_limits.h"
 #include "core/sched.h"
 #include "debug/hexadecimal.h"
 #include "os/clock.h"

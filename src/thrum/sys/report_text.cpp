@@ -1,6 +1,6 @@
 #include "sys/report_text.h"
 
-#include "base/check.h"
+#include "base/standard_error.h"
 #include "os/clock.h"
 #include "os/memory.h"
 
