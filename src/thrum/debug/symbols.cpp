@@ -12,6 +12,7 @@
 #include "os/short_wait.h"
 #include "os/thread.h"
 
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -163,25 +164,10 @@ report_end with_symbols_in_time(std::int64_t without_step_ns, symbol_report repo
 }
 
 void with_symbols(symbol_report report, void* argument) noexcept {
-  struct call {
-    symbol_report function;
-    void* argument;
-    int tid;
-  } whole{report, argument, 0};
-  auto const body = [](void* out) -> void* {
-    auto& its = *static_cast<call*>(out);
-    its.tid = os::current_tid();
-    symbols best;
-    its.function(best, its.argument);
-    return nullptr;
-  };
-  os::thread reader;
-  if (os::create_thread(reader, body, &whole) == 0) {
-    os::join_thread(reader, whole.tid);
-  } else {
-    symbols of_loader(symbols::source::loader);
-    report(of_loader, argument);
-  }
+  constexpr auto no_limit_ns = std::numeric_limits<std::int64_t>::max();
+  if (with_symbols_in_time(no_limit_ns, report, argument) == report_end::is_reached) return;
+  symbols of_loader(symbols::source::loader);
+  report(of_loader, argument);
 }
 
 void print_how_to_look_addresses_up() noexcept {

@@ -59,21 +59,22 @@ class symbols {
   std::unordered_map<std::uintptr_t, std::vector<code_place>> known_;
 };
 
-// Calls report(symbols, argument) on a thread made for it, and waits for its end. If no thread can be made, calls it on
-// the calling thread, with what the loader knows. Blocks the calling thread, not only the goroutine.
-using symbol_report = void (*)(symbols& known, void* argument) noexcept;
-void with_symbols(symbol_report report, void* argument) noexcept;
-
-// The same as with_symbols for a report after which the program ends. May be called inside the runtime.
+// Calls report(symbols, argument) on a thread made for it, and waits for its end, but not for good. Blocks the calling
+// thread, not only the goroutine. It is for a report after which the program ends. May be called inside the runtime.
 //
 // The thread waits for the loader's lock if another thread holds it, perhaps for ever: the constructor of a library
-// that dlopen loads may not return. So this function returns is_left when no report has made a step (base/check.h) for
-// `without_step_ns`. The thread goes on then, so `argument` has to live as long as the program. Deadlock detection does
-// not count that thread, because it wakes no goroutine. It returns has_no_reader, without having called `report`, if no
-// thread can be made.
+// that dlopen loads may not return. So this function returns is_left when no report has made a step
+// (base/report_limits.h) for `without_step_ns`. The thread goes on then, so `argument` has to live as long as the
+// program. Deadlock detection does not count that thread, because it wakes no goroutine. It returns has_no_reader,
+// without having called `report`, if no thread can be made.
 enum class report_end : std::uint8_t { is_reached, is_left, has_no_reader };
+using symbol_report = void (*)(symbols& known, void* argument) noexcept;
 [[nodiscard]] report_end with_symbols_in_time(std::int64_t without_step_ns, symbol_report report,
                                               void* argument) noexcept;
+
+// The same for a report after which the program goes on. It waits without a limit. If no thread can be made, it calls
+// `report` on the calling thread, with what the loader knows. Not to be called inside the runtime.
+void with_symbols(symbol_report report, void* argument) noexcept;
 
 // For a report that shows addresses: says how to get names from them. Allocates nothing and takes no lock.
 void print_how_to_look_addresses_up() noexcept;
