@@ -90,7 +90,7 @@ void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_stat
   G& g = *m.current;
   m.sched.ms.queue(m, as);
   g.only_m = &m;
-  g.saved.pc = nullptr;  // the context is not valid until sleep_until_its_turn has saved it
+  g.saved.pc = nullptr;  // the context is not valid until sleep_in_frames_until_p has saved it
   g.transition(from, g_status::runnable);
   if (from == g_status::running) {
     trace::yields(m, g, trace::yield_detail::paused);
@@ -100,7 +100,7 @@ void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_stat
   locked.put_on_own_thread(g);
 }
 
-bool sleep_until_its_turn(M& m) noexcept {
+bool sleep_in_frames_until_p(M& m) noexcept {
   call_with_context(
       m.current->saved, [](void* its) noexcept { static_cast<M*>(its)->wake_note.sleep(); }, &m);
   m.wake_note.clear();

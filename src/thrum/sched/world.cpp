@@ -54,7 +54,7 @@ void wait_in_place(M& m) noexcept {
       queue_on_own_thread(locked, m, g_status::running, m_status::queued);
     }
   }
-  if (stops && !sleep_until_its_turn(m)) leave_goroutine_behind(m);
+  if (stops && !sleep_in_frames_until_p(m)) leave_goroutine_behind(m);
 }
 
 // Under sched.lock: starts p. If p has work, it is put in front of the list with_work. Returns the list.

@@ -239,7 +239,7 @@ bool comes_back_on_this_thread(M& m) noexcept {
   return_outcome const how = come_back_at_once(m);
   if (how == return_outcome::with_p) return true;
   queue_if_without_p(m, how, m_status::queued);
-  if (how == return_outcome::after_the_end || !sleep_until_its_turn(m)) return false;
+  if (how == return_outcome::after_the_end || !sleep_in_frames_until_p(m)) return false;
   is_back_from_the_queue(m);
   return true;
 }
@@ -256,7 +256,7 @@ void get_p_in_user_code(M& m) noexcept {
     return;
   }
   if (how == return_outcome::without_p) {
-    if (!sleep_until_its_turn(m)) {
+    if (!sleep_in_frames_until_p(m)) {
       go_on_after_the_end(m);
       return;
     }

@@ -98,7 +98,7 @@ void pause(M& m) noexcept {
   if (!world_stops) give_p_to(next, p);
   if (next.orders_spare) notify_thread_maker(s);
   do_pending_watch_check(m);
-  if (sleep_until_its_turn(m)) {
+  if (sleep_in_frames_until_p(m)) {
     stop_if_run_has_ended(m);
   } else {
     go_on_after_the_end(m);
