@@ -135,8 +135,22 @@ TEST_F(m_pools, S22_a_p_that_is_taken_back_leaves_an_m_for_the_next_p) {
   static_cast<void>(pool_.take_back_promise(*m));
   EXPECT_EQ(pool_.take_starting_without_p(), m);
   EXPECT_EQ(m->status, m_status::starting);
-  EXPECT_EQ(pool_.take_orders(), m);
-  EXPECT_EQ(pool_.take_orders(), nullptr);
+  ordered_ms orders = pool_.take_orders();
+  EXPECT_EQ(orders.pop(), m);
+  EXPECT_TRUE(orders.empty());
+  EXPECT_TRUE(pool_.take_orders().empty());
+}
+
+TEST_F(m_pools, S22_a_list_loses_the_ms_that_are_to_go_and_keeps_the_others) {
+  M& first = resting();
+  M& second = resting();
+  M& third = resting();
+  m_list<&M::join_link> list;
+  for (M* const m : {&first, &second, &third}) list.push(*m);
+  list.remove_if([&](M const& m) { return &m == &second; });
+  EXPECT_EQ(list.pop(), &first);  // the order of those that stay is turned around
+  EXPECT_EQ(list.pop(), &third);
+  EXPECT_EQ(list.pop(), nullptr);
 }
 
 TEST_F(m_pools, S38_ms_of_foreign_threads_are_counted_apart) {

@@ -75,7 +75,7 @@ TEST(idle_lists, S15_a_p_without_work_searches_if_no_other_is_idle_or_searches) 
   s.m(0).p = nullptr;
   rt::hand_off(*s, s.p(0));
   EXPECT_EQ(s->idle.spinning(), 1);
-  rt::M const* const ordered = s->ms.take_orders();
+  rt::M const* const ordered = s->ms.take_orders().pop();
   ASSERT_NE(ordered, nullptr);
   EXPECT_EQ(ordered->status, rt::m_status::starting);
   EXPECT_EQ(ordered->next_p, &s.p(0));

@@ -135,19 +135,23 @@ struct M {
   std::uint8_t trace_records = 0;  // how many trace records tell a change of its state, modulo 256
 
   // under sched.lock
-  M* all_link = nullptr;     // in the list of all Ms
-  M* idle_link = nullptr;    // in the list of idle Ms
-  M* idle_back = nullptr;    // the idle M before it
-  M* thread_link = nullptr;  // in a list of Ms whose thread is to be made, is ending or has ended
-  M* end_link = nullptr;     // in the list of Ms that are told to end
-  M* queue_link = nullptr;   // in the global queue: the next M that wants a P
-  M* queue_back = nullptr;   // the one before it
-  bool wants_p = false;      // it stands in the global queue for a P
-  std::uint64_t turn = 0;    // its turn there: see global_run_queue.h
+  M* all_link = nullptr;         // in the list of all Ms
+  M* idle_link = nullptr;        // in the list of idle Ms
+  M* idle_back = nullptr;        // the idle M before it
+  M* order_link = nullptr;       // in the list of Ms whose threads have to be made
+  M* ended_link = nullptr;       // in the list of Ms whose threads end
+  M* threadless_link = nullptr;  // in the list of Ms without a thread
+  M* end_link = nullptr;         // in a list of Ms that are told to end (core/m_list.h)
+  M* queue_link = nullptr;       // in the global queue: the next M that wants a P
+  M* queue_back = nullptr;       // the one before it
+  bool wants_p = false;          // it stands in the global queue for a P
+  std::uint64_t turn = 0;        // its turn there: see global_run_queue.h
   std::int64_t idle_since_ns = 0;
   // The place where it was interrupted may hold a lock of the C library that other threads need.
   bool is_interrupted_in_libc = false;
   void const* interrupted = nullptr;  // where it was paused: the handler's ucontext
+
+  M* join_link = nullptr;  // thread maker only: in the list of Ms whose threads it joins
 
   // To be called like a read of `status`.
   [[nodiscard]] bool is_paused() const noexcept {

@@ -62,20 +62,11 @@ void m_pool::check() const noexcept {
 // --- Ms without a thread ---
 
 M* m_pool::start(Sched& s, m_status as) noexcept {
-  M* m = threadless_;
-  if (m != nullptr) {
-    threadless_ = std::exchange(m->thread_link, nullptr);
-  } else {
-    m = make(s);
-    if (m == nullptr) return nullptr;
-  }
-  change(*m, as);
+  M* m = threadless_.pop();
+  if (m == nullptr) m = make(s);
+  if (m != nullptr) change(*m, as);
   return m;
 }
-
-void m_pool::order(M& m) noexcept { m.thread_link = std::exchange(orders_, &m); }
-
-M* m_pool::take_orders() noexcept { return std::exchange(orders_, nullptr); }
 
 M* m_pool::take_starting_without_p() noexcept {
   if (count(m_status::starting_without_p) == 0) return nullptr;
@@ -90,19 +81,11 @@ void m_pool::let_go(M& m) noexcept {
   change(m, m_status::let_go);
 }
 
-void m_pool::note_end(M& m) noexcept { m.thread_link = std::exchange(ended_, &m); }
-
-M* m_pool::take_ended() noexcept {
-  M* const m = ended_;
-  if (m != nullptr) ended_ = std::exchange(m->thread_link, nullptr);
-  return m;
-}
-
 void m_pool::keep(M& m) noexcept {
   change(m, m_status::threadless);
   m.ends_with_goroutine = false;
   end_stand_in(m);
-  m.thread_link = std::exchange(threadless_, &m);
+  threadless_.push(m);
 }
 
 // --- Ms that rest ---

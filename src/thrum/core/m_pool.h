@@ -9,7 +9,7 @@
 // The table of legal changes is in core/status.cpp, and a picture of it in docs/internals.md.
 #pragma once
 
-#include "core/m.h"
+#include "core/m_list.h"
 #include "core/slab.h"
 
 #include <array>
@@ -51,18 +51,18 @@ class m_pool {
   // Takes a record without a thread, or makes one. nullptr: there is no memory. The caller orders the thread (order) or
   // makes it.
   [[nodiscard]] M* start(Sched& s, m_status as) noexcept;
-  // order: m's thread has to be made. take_orders: the Ms that were ordered, linked by thread_link.
-  void order(M& m) noexcept;
-  [[nodiscard]] M* take_orders() noexcept;
+  // order: m's thread has to be made. take_orders: the Ms that were ordered.
+  void order(M& m) noexcept { orders_.push(m); }
+  [[nodiscard]] ordered_ms take_orders() noexcept { return orders_.take_all(); }
   // An M that is starting without a P, and that is to start with one from now on. nullptr: there is none.
   [[nodiscard]] M* take_starting_without_p() noexcept;
   void has_started(M& m) noexcept { change(m, m_status::awake); }
   // m is awake or idle. Its thread is to end. Its record is kept for another thread (keep).
   void let_go(M& m) noexcept;
   // note_end: m's thread is about to end. take_ended: the next such M, whose thread has to be joined.
-  void note_end(M& m) noexcept;
-  [[nodiscard]] M* take_ended() noexcept;
-  [[nodiscard]] bool any_ended() const noexcept { return ended_ != nullptr; }
+  void note_end(M& m) noexcept { ended_.push(m); }
+  [[nodiscard]] M* take_ended() noexcept { return ended_.pop(); }
+  [[nodiscard]] bool any_ended() const noexcept { return !ended_.empty(); }
   // m's thread has ended or could not be made. The record is kept for another thread, which finds it as new.
   void keep(M& m) noexcept;
 
@@ -172,9 +172,9 @@ class m_pool {
 
   alignas(cache_line_bytes) M* idle_ = nullptr;
   M* timekeeper_ = nullptr;
-  M* orders_ = nullptr;      // Ms whose thread is to be made
-  M* ended_ = nullptr;       // Ms whose thread has to be joined
-  M* threadless_ = nullptr;  // records for reuse
+  ordered_ms orders_;
+  m_list<&M::ended_link> ended_;            // Ms whose threads have to be joined
+  m_list<&M::threadless_link> threadless_;  // records for reuse
   int total_ = 0;
   int foreign_ = 0;
   std::array<std::int32_t, m_statuses> counts_{};  // without `threadless`

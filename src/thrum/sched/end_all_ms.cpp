@@ -17,6 +17,7 @@
 //                                                                   run() has returned
 #include "core/claims.h"
 #include "core/ender.h"
+#include "core/m_list.h"
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/interrupted_code.h"
@@ -31,7 +32,6 @@
 #include "sched/threads.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -55,21 +55,12 @@ bool stays_paused(M const& m, G const& g) noexcept {
   return published_pointer(g.saved.pc) != nullptr && !has_frames_of_libc(g, registers_of(g.saved));
 }
 
-// The Ms that sleep and have to be woken, so that they end.
-class ms_to_end {
- public:
-  void add(Sched& s, M& m) noexcept {
-    if (m.rests()) leave_global_queue(s, m);
-    s.ms.dismiss(m);
-    m.end_link = std::exchange(first_, &m);
-  }
-  void wake_all() noexcept {
-    while (first_ != nullptr) std::exchange(first_, first_->end_link)->wake_note.wake();
-  }
-
- private:
-  M* first_ = nullptr;
-};
+// Under sched.lock: m sleeps, and is told to end.
+void dismiss(Sched& s, M& m, ms_to_end& to_end) noexcept {
+  if (m.rests()) leave_global_queue(s, m);
+  s.ms.dismiss(m);
+  to_end.push(m);
+}
 
 // Under sched.lock: tells those threads that wait for their goroutine's turn and have to go on. They go on to their
 // end, or, if they are paused where they may hold a lock of the C library, until they are out of there. Threads that
@@ -77,14 +68,14 @@ class ms_to_end {
 void end_ms_that_want_a_p(Sched& s, ms_to_end& to_end) noexcept {
   while (M* const m = s.global_queue.pop_in_frames()) {
     bool const waits = m->status == m_status::queued || (m->is_paused() && !stays_paused(*m, *m->current));
-    if (waits && !m->is_foreign) to_end.add(s, *m);
+    if (waits && !m->is_foreign) dismiss(s, *m, to_end);
   }
 }
 
 // Under sched.lock: the same for threads whose locked goroutine is parked.
 void end_ms_in_place(Sched& s, ms_to_end& to_end) noexcept {
   for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (m->status == m_status::in_place && !m->is_foreign) to_end.add(s, *m);
+    if (m->status == m_status::in_place && !m->is_foreign) dismiss(s, *m, to_end);
   }
 }
 
@@ -105,9 +96,11 @@ bool stop_scheduling(Sched& s, ms_to_end& to_end) noexcept {
   // relaxed: seen at the next safe point
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);
   take_back_from_calls_locked(s);
-  while (M* const idle = s.ms.first_idle()) to_end.add(s, *idle);
+  while (M* const idle = s.ms.first_idle()) dismiss(s, *idle, to_end);
   // a timekeeper that was roused sees for itself that the run is over
-  if (M* const keeper = s.ms.timekeeper(); keeper != nullptr && take_from_rest_locked(*keeper)) to_end.add(s, *keeper);
+  if (M* const keeper = s.ms.timekeeper(); keeper != nullptr && take_from_rest_locked(*keeper)) {
+    dismiss(s, *keeper, to_end);
+  }
   end_ms_that_want_a_p(s, to_end);
   end_ms_in_place(s, to_end);
   return true;

@@ -30,15 +30,7 @@ void thread_maker::look_at_ended_foreign_threads(bool gives_up) noexcept {
 }
 
 void thread_maker::join_ended_threads(bool gives_up) noexcept {
-  for (M** link = &ending_; *link != nullptr;) {
-    M& m = **link;
-    M* const next = m.thread_link;
-    if (join_ended_thread(sched_, m, gives_up)) {
-      *link = next;
-    } else {
-      link = &m.thread_link;
-    }
-  }
+  ending_.remove_if([&](M& m) noexcept { return join_ended_thread(sched_, m, gives_up); });
 }
 
 // Returns how long it is until the next look is due, in ns; -1: there is no thread to look at.
@@ -46,7 +38,7 @@ std::int64_t thread_maker::look_at_ending_ms() noexcept {
   std::int64_t const waited_ns = os::monotonic_ns() - last_left_ns_;
   look_at_ended_foreign_threads(waited_ns >= waited_for_ns);
   join_ended_threads(waited_ns >= waited_for_ns);
-  if (leaving_.empty() && ending_ == nullptr) return -1;
+  if (leaving_.empty() && ending_.empty()) return -1;
   return std::clamp(waited_ns / 4, look_again_ns, look_again_max_ns);
 }
 
@@ -55,7 +47,7 @@ thread_maker::orders thread_maker::take_orders() noexcept {
   bool const is_news = !sched_.foreign.ended.empty() || sched_.ms.any_ended();
   if (is_news) last_left_ns_ = os::monotonic_ns();
   leaving_.take_from(sched_.foreign.ended);
-  while (M* const m = sched_.ms.take_ended()) m->thread_link = std::exchange(ending_, m);
+  while (M* const m = sched_.ms.take_ended()) ending_.push(*m);
   return {sched_.ms.take_orders(), sched_.pauses.take_spare_order()};
 }
 
@@ -100,14 +92,14 @@ void thread_maker::make_threads() noexcept {
     submit_to_uring(sched_);
     if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
       sched_.follow_cpus(sched_);
-    auto [next, spare] = take_orders();
+    auto [starting, spare] = take_orders();
     std::int64_t const next_look_ns = look_at_ending_ms();
-    if (next == nullptr && !spare) {
+    if (starting.empty() && !spare) {
       // pairs with the thread that sets the errand
       if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
       static_cast<void>(os::futex_wait(sched_.thread_maker_notify_word, word, next_look_ns));
     }
-    while (next != nullptr) start_thread(sched_, *std::exchange(next, next->thread_link));
+    while (M* const m = starting.pop()) start_thread(sched_, *m);
     if (spare) start_spare_thread(sched_);
   }
 }

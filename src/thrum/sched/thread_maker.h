@@ -30,7 +30,7 @@ class thread_maker {
   static void* thread_main(void* self);
   void make_threads() noexcept;
   struct orders {
-    M* starting;
+    ordered_ms starting;
     bool spare;
   };
   [[nodiscard]] orders take_orders() noexcept;
@@ -45,7 +45,7 @@ class thread_maker {
   bool runs_ = false;
   os::note ended_;
   ended_threads leaving_;          // foreign threads that are ending; the kernel lists them
-  M* ending_ = nullptr;            // Ms whose threads are ending, linked by thread_link
+  m_list<&M::join_link> ending_;   // Ms whose threads are ending
   std::int64_t last_left_ns_ = 0;  // when one of both kinds was last added
   bool stays_ = false;             // its thread sleeps for good (see shut_down_uring); written before the note is woken
 };

@@ -79,7 +79,7 @@ std::int64_t housekeeping::next_ns() noexcept {
 }
 
 std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
-  M* ends = nullptr;
+  ms_to_end to_end;
   std::int64_t next_ns = never_ns;
   {
     os::lock_guard const guard(sched_.lock);
@@ -93,12 +93,12 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
         next_ns = std::min(next_ns, due_ns);
       } else if (!m.residents.any()) {  // otherwise goroutines will continue on this M: see sched/home.h
         sched_.ms.let_go(m);
-        m.end_link = std::exchange(ends, &m);
+        to_end.push(m);
         --surplus;
       }
     }
   }
-  while (ends != nullptr) std::exchange(ends, ends->end_link)->wake_note.wake();
+  to_end.wake_all();
   return next_ns;
 }
 

@@ -1,0 +1,48 @@
+// A list of Ms. Each list has a link of its own in M, so an M can stand in several lists.
+#pragma once
+
+#include "core/m.h"
+
+#include <utility>
+
+namespace thrum::rt {
+
+// The M that came last is the first one.
+template <M* M::*link>
+class m_list {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  void push(M& m) noexcept { m.*link = std::exchange(first_, &m); }
+  // nullptr: the list is empty.
+  [[nodiscard]] M* pop() noexcept {
+    M* const m = first_;
+    if (m != nullptr) first_ = std::exchange(m->*link, nullptr);
+    return m;
+  }
+  // Leaves this list empty.
+  [[nodiscard]] m_list take_all() noexcept { return std::exchange(*this, {}); }
+  // Removes the Ms for which `is_to_go` returns true. An M may be in another list then.
+  template <class F>
+  void remove_if(F is_to_go) noexcept {
+    for (m_list old = take_all(); M* const m = old.pop();) {
+      if (!is_to_go(*m)) push(*m);
+    }
+  }
+
+ private:
+  M* first_ = nullptr;
+};
+
+// Ms whose threads have to be made.
+using ordered_ms = m_list<&M::order_link>;
+
+// Ms that were told to end, and whose notes have to be woken when sched.lock is released.
+class ms_to_end : m_list<&M::end_link> {
+ public:
+  using m_list::push;
+  void wake_all() noexcept {
+    while (M* const m = pop()) m->wake_note.wake();
+  }
+};
+
+}  // namespace thrum::rt
