@@ -25,8 +25,9 @@ SMALL, LARGE = 20_000, 60_000
 
 def count(program: pathlib.Path, operation: str, times: int) -> int:
     with tempfile.TemporaryDirectory() as scratch:
+        valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out"]
         done = subprocess.run(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", str(program), operation, str(times)],
+            [*valgrind, str(program), operation, str(times)],
             # callgrind may abort when a signal comes in between
             env=os.environ | {"THRUM_DEBUG": "asyncpreemptoff=1"}, capture_output=True, text=True, timeout=300)
     found = re.search(r"Collected : (\d+)", done.stderr)
@@ -39,7 +40,8 @@ def main() -> None:
     root = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("operations", nargs="*", metavar="OPERATION", help=", ".join(MEANING))
-    parser.add_argument("--bin", type=pathlib.Path, default=root / "build/release/bin", help="where bench_instructions is")
+    parser.add_argument("--bin", type=pathlib.Path, default=root / "build/release/bin",
+                        help="where bench_instructions is")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.operations if name not in MEANING]
     if unknown:

@@ -38,15 +38,22 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     )
     names = ", ".join(workload.name for workload in workloads.ALL)
     parser.add_argument("workloads", nargs="*", metavar="workload", help=f"default: all of {names}")
-    parser.add_argument("--rounds", type=round_count, metavar="N", help=f"at least {ROUNDS_MIN}, the default; {ROUNDS_OF_ABLATION} with --without")
-    parser.add_argument("--procs", type=procs_list, default=[1, 2], metavar="1,2", help="how many threads run tasks at once")
+    parser.add_argument("--rounds", type=round_count, metavar="N",
+                        help=f"at least {ROUNDS_MIN}, the default; {ROUNDS_OF_ABLATION} with --without")
+    parser.add_argument("--procs", type=procs_list, default=[1, 2], metavar="1,2",
+                        help="how many threads run tasks at once")
     parser.add_argument("--out", type=Path, default=ROOT / "build/bench", metavar="DIR", help="default build/bench")
     parser.add_argument("--json", type=Path, metavar="FILE", help="default results.json in --out")
-    parser.add_argument("--page", action="store_true", help="write the results into docs/performance.md and README.md; for all workloads at P=1 and 2")
-    parser.add_argument("--without", metavar="NAME,NAME", help="measure thrum alone, with and without these heuristics of its scheduler; `all`: each of them by itself. Default workloads: those on which they should show. --page writes the table of decision 021")
+    parser.add_argument("--page", action="store_true",
+                        help="write the results into docs/performance.md and README.md; for all workloads at P=1 and 2")
+    parser.add_argument("--without", metavar="NAME,NAME",
+                        help="measure thrum alone, with and without these heuristics of its scheduler; `all`: each of"
+                             " them by itself. Default workloads: those on which they should show. --page writes the"
+                             " table of decision 021")
     parser.add_argument("--plan", action="store_true", help="say what would be measured, and measure nothing")
     parser.add_argument("--bin", type=Path, metavar="DIR", help="default build/release; build/ablation with --without")
-    parser.add_argument("--timeout", type=float, default=120, metavar="S", help="for one run of one program (default 120)")
+    parser.add_argument("--timeout", type=float, default=120, metavar="S",
+                        help="for one run of one program (default 120)")
     chosen = parser.parse_args(arguments)
     try:
         asked = workloads.choose(chosen.workloads) if chosen.workloads else []
@@ -59,7 +66,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     if chosen.ablations:
         ablation.plan(chosen.ablations, asked, chosen.procs)
         if chosen.page and (chosen.without != "all" or asked or chosen.procs != [1, 2]):
-            parser.error("--without needs `all`, no workloads and P=1 and 2 for --page, because that replaces the whole table")
+            parser.error("--without needs `all`, no workloads and P=1 and 2 for --page, because that replaces the whole"
+                         " table")
         return chosen
     if chosen.page and (chosen.workloads != workloads.ALL or chosen.procs != [1, 2]):
         parser.error("--page needs all workloads at P=1 and 2, because it replaces all results")
@@ -89,7 +97,8 @@ def find_programs(chosen: argparse.Namespace) -> tuple[list[Program], list[str]]
         if (servers := SERVERS.get(workload.name)) is None:
             continue
         searches += [
-            (f"{name}'s {workload.name} {servers.KIND}", lambda name=name, servers=servers: servers.find(name, chosen.bin, chosen.out))
+            (f"{name}'s {workload.name} {servers.KIND}",
+             lambda name=name, servers=servers: servers.find(name, chosen.bin, chosen.out))
             for name in servers.SERVER_RUNTIMES
             if not chosen.ablations or name == "thrum"
         ]

@@ -31,9 +31,11 @@ set(THRUM_STACK_CLASH_FLAG -fstack-clash-protection)
 set(thrum_stack_clash_clang $<IF:$<STREQUAL:${THRUM_ARCH},x86_64>,11,18>)
 set(thrum_stack_clash "")
 foreach(language CXX C)
+  set(is_clang $<COMPILE_LANG_AND_ID:${language},Clang>)
+  set(is_new_enough $<VERSION_GREATER_EQUAL:$<${language}_COMPILER_VERSION>,${thrum_stack_clash_clang}>)
   list(APPEND thrum_stack_clash
     $<$<COMPILE_LANG_AND_ID:${language},GNU>:${THRUM_STACK_CLASH_FLAG}>
-    $<$<AND:$<COMPILE_LANG_AND_ID:${language},Clang>,$<VERSION_GREATER_EQUAL:$<${language}_COMPILER_VERSION>,${thrum_stack_clash_clang}>>:${THRUM_STACK_CLASH_FLAG}>)
+    $<$<AND:${is_clang},${is_new_enough}>:${THRUM_STACK_CLASH_FLAG}>)
 endforeach()
 
 set(thrum_codegen_cxx
@@ -52,6 +54,7 @@ endif()
 function(thrum_own target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   target_compile_options(${target} PRIVATE
-    ${thrum_codegen} ${thrum_stack_clash} $<$<COMPILE_LANGUAGE:CXX>:${thrum_codegen_cxx}> $<$<COMPILE_LANGUAGE:CXX>:${thrum_warnings}>)
+    ${thrum_codegen} ${thrum_stack_clash}
+    $<$<COMPILE_LANGUAGE:CXX>:${thrum_codegen_cxx}> $<$<COMPILE_LANGUAGE:CXX>:${thrum_warnings}>)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()

@@ -1,4 +1,5 @@
-# `cmake --install` installs the headers, the libraries, the command `thrum`, a package for find_package(thrum) and files for pkg-config.
+# `cmake --install` installs the headers, the libraries, the command `thrum`, a package for find_package(thrum) and
+# files for pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -17,7 +18,8 @@ endif()
 if(TARGET thrum_command)
   install(TARGETS thrum_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)   # it may not have been built
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/thrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/thrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
 install(EXPORT thrumTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/thrumConfig.cmake.in ${PROJECT_BINARY_DIR}/thrumConfig.cmake

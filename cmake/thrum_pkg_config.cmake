@@ -43,5 +43,6 @@ thrum_pkg_config(thrum_posix "The C library's blocking calls park their goroutin
 thrum_pkg_config(thrum_posix_locks "The C library's mutexes, condition variables and joins park their goroutine"
   "thrum_posix = ${PROJECT_VERSION}" -Wl,-u,thrum_posix_locks_calls "")
 if(TARGET thrum_tls)
-  thrum_pkg_config(thrum_tls "TLS on goroutines, by OpenSSL" "thrum = ${PROJECT_VERSION}" "" "" "libssl >= 3.0" "libcrypto >= 3.0")
+  thrum_pkg_config(thrum_tls "TLS on goroutines, by OpenSSL" "thrum = ${PROJECT_VERSION}" "" ""
+    "libssl >= 3.0" "libcrypto >= 3.0")
 endif()

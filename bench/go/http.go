@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// serveHTTP is the server of the workload `http`, which bench/harness/http.py puts under load: it answers until it is killed.
+// serveHTTP is the server of the workload `http`, which bench/harness/http.py puts under load: it answers until it is
+// killed.
 func serveHTTP(procs string) {
 	count, err := strconv.Atoi(procs)
 	if err != nil || count < 1 {

@@ -77,7 +77,8 @@ func hog() []figure {
 	return []figure{{"", quantile(lateMs, 0.5), "ms"}, {"_worst", quantile(lateMs, 1), "ms"}}
 }
 
-// Knuth's linear congruential generator (MMIX): each step needs the last one's result, so no compiler shortens the loop.
+// Knuth's linear congruential generator (MMIX): each step needs the last one's result, so no compiler shortens the
+// loop.
 const (
 	lcgFactor uint64 = 6364136223846793005
 	lcgAddend uint64 = 1442695040888963407

@@ -34,8 +34,8 @@ func one(unit string, measure func() float64) func() []figure {
 	return func() []figure { return []figure{{"", measure(), unit}} }
 }
 
-var workloads = concat(taskWorkloads, channelWorkloads, pipelineWorkloads, timeWorkloads, kernelWorkloads, pauseWorkloads,
-	networkWorkloads)
+var workloads = concat(taskWorkloads, channelWorkloads, pipelineWorkloads, timeWorkloads, kernelWorkloads,
+	pauseWorkloads, networkWorkloads)
 
 func concat(themes ...[]workload) (all []workload) {
 	for _, theme := range themes {

@@ -14,7 +14,8 @@ var pauseWorkloads = []workload{
 	{"pauses", resizeUnderLoad},
 }
 
-// resizeUnderLoad changes the number of Ps, which stops the world, beside loops that call nothing and tasks that allocate.
+// resizeUnderLoad changes the number of Ps, which stops the world, beside loops that call nothing and tasks that
+// allocate.
 func resizeUnderLoad() []figure {
 	const resizes = 1_000
 	procs := runtime.GOMAXPROCS(0)
@@ -46,8 +47,8 @@ func resizeUnderLoad() []figure {
 // pauses counts how long they took: [i] at least 2^(i-1) ns and less than 2^i, as thrum's histogram does.
 type pauses [65]int
 
-// readPauses tells how long it took until all had stopped, and until they were started again; pauses for the collector are not
-// among them.
+// readPauses tells how long it took until all had stopped, and until they were started again; pauses for the collector
+// are not among them.
 func readPauses() (stopping, stopped pauses) {
 	samples := []metrics.Sample{
 		{Name: "/sched/pauses/stopping/other:seconds"},
@@ -83,7 +84,8 @@ func (p *pauses) count() (sum int) {
 	return sum
 }
 
-// quantile tells within how many us this part of them was over. Between two powers of two a straight line is as good a guess as any.
+// quantile tells within how many us this part of them was over. Between two powers of two a straight line is as good a
+// guess as any.
 func (p *pauses) quantile(part float64) float64 {
 	wanted := part * float64(p.count())
 	below := 0.0
@@ -133,7 +135,8 @@ func stopOnce(procs int) (us float64) {
 
 var computed int
 
-// computeForAMoment takes some 100 us, without a call: when its slice ends it is paused here, and not in the call that is measured.
+// computeForAMoment takes some 100 us, without a call: when its slice ends it is paused here, and not in the call that
+// is measured.
 func computeForAMoment() {
 	for i := 0; i < 200_000; i++ {
 		computed += i

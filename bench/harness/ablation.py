@@ -87,13 +87,13 @@ def left_out(names: str):
 
 
 def order(round_number: int) -> tuple[str, str]:
-    """Each side goes first in every second round, because a run may profit from what the run before it has left warm."""
+    """Each side goes first in every second round, because a run may profit from what the run before has left warm."""
     return (WITH, WITHOUT) if round_number % 2 else (WITHOUT, WITH)
 
 
 def verdict(row: Row) -> str | None:
-    """Whether the heuristic makes a difference that is larger than the noise: each round on one side is better than each
-    round on the other."""
+    """Whether the heuristic makes a difference that is larger than the noise: each round on one side is better than
+    each round on the other."""
     if row.median(WITH) is None or row.median(WITHOUT) is None:
         return None
     sign = -1 if row.figure.higher_is_better else 1
@@ -116,7 +116,8 @@ def cells(row: Row) -> list[str]:
     unit = row.unit + (" (more is better)" if row.figure.higher_is_better else "")
     medians = ["failed" if side in row.failed else number(row.median(side)) for side in (WITH, WITHOUT)]
     spreads = " | ".join(spread(row.spread(side)) for side in (WITH, WITHOUT))
-    return [row.figure.name, str(row.procs), unit, *medians, number(row.ratio(WITHOUT, WITH)), spreads, verdict(row) or NOTHING]
+    ratio = number(row.ratio(WITHOUT, WITH))
+    return [row.figure.name, str(row.procs), unit, *medians, ratio, spreads, verdict(row) or NOTHING]
 
 
 def page(ablations: list[Ablation], head: str) -> str:

@@ -25,13 +25,15 @@ svg { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif; font-size: 
 .page { fill: #ffffff } text { fill: #1f2328 } .quiet { fill: #59636e }
 .grid { stroke: #d8dee4 } .one { stroke: #1f2328; stroke-width: 1.5 }
 .title { font-size: 17px; font-weight: 600 } .name { font-weight: 600 } .small { font-size: 11px }
-.thrum { fill: #1098ad } .tbb { fill: #d9730d } .boost { fill: #8e5bc0 } .nginx { fill: #2f9e44 } .redis { fill: #c92a2a }
+.thrum { fill: #1098ad } .tbb { fill: #d9730d } .boost { fill: #8e5bc0 }
+.nginx { fill: #2f9e44 } .redis { fill: #c92a2a }
 .tokio { fill: #b08900 } .asio { fill: #c2488a } .threads { fill: #868e96 } .bare { fill: #495057 }
 .goal { stroke: #1f2328; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
   .page { fill: #0d1117 } text { fill: #e6edf3 } .quiet { fill: #9198a1 }
   .grid { stroke: #30363d } .one, .goal { stroke: #e6edf3 }
-  .thrum { fill: #3bc9db } .tbb { fill: #ffa94d } .boost { fill: #c4a1eb } .nginx { fill: #69db7c } .redis { fill: #ff8787 }
+  .thrum { fill: #3bc9db } .tbb { fill: #ffa94d } .boost { fill: #c4a1eb }
+  .nginx { fill: #69db7c } .redis { fill: #ff8787 }
   .tokio { fill: #ffd43b } .asio { fill: #f783ac } .threads { fill: #ced4da } .bare { fill: #f1f3f5 }
 }
 """
@@ -136,7 +138,8 @@ def group(row: Row, bars: list[tuple[str, float]], axis: LogAxis, top: int) -> l
         start, end = sorted((axis.x(1), axis.x(ratio)))
         # A bar of exactly 1 would have no width at all; a hair shows that it was measured.
         drawn.append(
-            f'<rect x="{start:.1f}" y="{y}" width="{max(end - start, 1.5):.1f}" height="{BAR}" rx="2" class="{runtime}"/>'
+            f'<rect x="{start:.1f}" y="{y}" width="{max(end - start, 1.5):.1f}" height="{BAR}" rx="2"'
+            f' class="{runtime}"/>'
         )
         if runtime == "thrum" and (goal := goal_of(row)):
             x = axis.x(goal)

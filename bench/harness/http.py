@@ -59,7 +59,7 @@ class Load:
 
 
 def find(runtime: str, binaries: Path, out: Path) -> Program:
-    """The runtime's server, as a program whose only workload is this one; Missing when it, or the load, is not there."""
+    """The runtime's server, as a program whose only workload is this one. Missing: it, or the load, is not there."""
     if shutil.which("wrk") is None:
         raise Missing("no `wrk` on PATH (Debian: wrk)")
     if runtime == "thrum":

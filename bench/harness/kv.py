@@ -88,7 +88,8 @@ def parse_csv(output: str) -> list[Sample]:
 def command_of(program: Program, procs: int, port: int) -> list[str]:
     command = [str(program.path), "--port", str(port)]
     if program.runtime == "redis":
-        command += ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]  # one thread, whatever procs says: its default
+        # Redis uses one thread by default, whatever `procs` says.
+        command += ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
     else:
         command += ["--procs", str(procs)]
     return ["taskset", "-c", str((os.cpu_count() or 1) - 1), *command] if procs == 1 else command

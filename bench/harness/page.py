@@ -51,7 +51,8 @@ def all_results(rows: list[Row], machine_line: str, rounds: int, date: str) -> s
     by_figure = pairs(rows)
     lines = [f"{date}, {rounds} rounds in turns: {machine_line}", ""]
     for theme, members in THEMES.items():
-        lines += [f"**{theme}**", "", "| figure | P | thrum | to Go | to the best other | goal |", "|---|---|---|---|---|---|"]
+        lines += [f"**{theme}**", ""]
+        lines += ["| figure | P | thrum | to Go | to the best other | goal |", "|---|---|---|---|---|---|"]
         for workload in members:
             for figure in workload.figures:
                 lines += [line_of(row) for row in by_figure.get(figure.name, [])]
@@ -68,7 +69,8 @@ def line_of(row: Row) -> str:
 
 def to_best_other(row: Row) -> str:
     """Beside the best of the others than Go; where more is better, a ratio above 1 is."""
-    others = [(cost, peer) for peer in row.values if peer not in ("thrum", "go") and (cost := row.cost_ratio("thrum", peer))]
+    peers = [peer for peer in row.values if peer not in ("thrum", "go")]
+    others = [(cost, peer) for peer in peers if (cost := row.cost_ratio("thrum", peer))]
     if not others:
         return NOTHING
     _, peer = max(others)
@@ -77,7 +79,8 @@ def to_best_other(row: Row) -> str:
 
 def front(rows: list[Row], where: str) -> str:
     by_figure = pairs(rows)
-    lines = [f"Measured on {where}:", "", "| workload | thrum at P=1 | ratio at P=1 | ratio at P=2 |", "|---|---|---|---|"]
+    lines = [f"Measured on {where}:", ""]
+    lines += ["| workload | thrum at P=1 | ratio at P=1 | ratio at P=2 |", "|---|---|---|---|"]
     for name, text in FRONT.items():
         at = {row.procs: row for row in by_figure[name]}
         beside = "redis" if name.startswith("kv") else "go"
@@ -85,7 +88,8 @@ def front(rows: list[Row], where: str) -> str:
         shown = text + (" (more is better)" if at[1].figure.higher_is_better else "")
         loses = any(cost and cost > 1 for cost in costs)
         ratios = " | ".join(number(at[procs].ratio("thrum", beside)) for procs in (1, 2))
-        lines.append(f"| {f'**{shown}**' if loses else shown} | {long_number(at[1].median('thrum'))} {at[1].unit} | {ratios} |")
+        median = f"{long_number(at[1].median('thrum'))} {at[1].unit}"
+        lines.append(f"| {f'**{shown}**' if loses else shown} | {median} | {ratios} |")
     return "\n".join(lines)
 
 

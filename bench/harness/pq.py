@@ -1,7 +1,8 @@
-"""The workload `pq`: PostgreSQL asked over 500 connections, through libpq on thrum::posix and on threads, and by Go on the wire.
+"""The workload `pq`: PostgreSQL asked over 500 connections, through libpq on thrum::posix and on threads, and by Go on
+the wire.
 
-Here the runtimes are the clients, and take the figures themselves; the server is the same for all of them, started anew for every run
-and held to the first CPU.
+Here the runtimes are the clients, and take the figures themselves. The server is the same for all of them, started anew
+for every run and held to the first CPU.
 """
 
 import contextlib
@@ -27,9 +28,10 @@ END_TIMEOUT_S = 10
 
 
 def find(runtime: str, binaries: Path, out: Path) -> Program:
-    """The runtime's client, as a program whose only workload is this one; Missing when it, or the server, is not there."""
+    """The runtime's client, as a program whose only workload is this one. Missing: it, or the server, is not there."""
     folder = server_programs()
-    path = programs.newest_below(out, "bench_go") if runtime == "go" else programs.newest_below(binaries, f"bench_pq_{runtime}")
+    where, name = (out, "bench_go") if runtime == "go" else (binaries, f"bench_pq_{runtime}")
+    path = programs.newest_below(where, name)
     about = programs.output_of([str(path), "--about"], programs.QUESTION_TIMEOUT_S).strip()
     return Program(runtime, path, frozenset([PQ.name]), f"{about}, PostgreSQL {folder.parent.name}")
 
@@ -59,7 +61,8 @@ def owner() -> dict[str, str]:
 
 def command_of(data: Path, folder: Path) -> list[str]:
     settings = {"listen_addresses": "", "max_connections": CONNECTIONS_MAX, "shared_buffers": "32MB", "fsync": "off"}
-    command = ["taskset", "-c", "0", str(server_programs() / "postgres"), "-D", str(data), "-k", str(folder), "-p", "5432"]
+    server = ["taskset", "-c", "0", str(server_programs() / "postgres")]
+    command = [*server, "-D", str(data), "-k", str(folder), "-p", "5432"]
     return command + [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
 
 

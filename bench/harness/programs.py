@@ -11,7 +11,8 @@ from pathlib import Path
 
 from harness.workloads import Workload
 
-RUNTIMES = ["thrum", "go", "tokio", "asio", "tbb", "boost", "bare"]  # with a bench program each; the order in which a round runs them
+# Each has a bench program. A round runs them in this order.
+RUNTIMES = ["thrum", "go", "tokio", "asio", "tbb", "boost", "bare"]
 PEERS = [*RUNTIMES[1:], "nginx", "redis", "threads"]
 GO_SOURCE = Path(__file__).resolve().parent.parent / "go"
 TOKIO_SOURCE = GO_SOURCE.parent / "tokio"
@@ -50,7 +51,8 @@ def output_of(command: list[str], timeout_s: float, **options) -> str:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout_s, **options)
     except subprocess.TimeoutExpired as expired:
         said = expired.stderr or ""
-        said = said.decode(errors="replace") if isinstance(said, bytes) else said  # bytes even in text mode, some versions
+        if isinstance(said, bytes):  # some versions of Python have bytes here also in text mode
+            said = said.decode(errors="replace")
         raise Failed(f"{shown}: did not end within {timeout_s:g} s\n{said.strip()}".rstrip()) from None
     except OSError as error:
         raise Failed(f"{shown}: {error.strerror}") from None
@@ -153,7 +155,8 @@ def build_tokio(out: Path) -> Path:
     shutil.copytree(TOKIO_SOURCE, copy, dirs_exist_ok=True)
     enter = ["chroot", str(root)] if is_other else []
     rust = output_of([*enter, "rustc", "--version"], QUESTION_TIMEOUT_S).split()
-    environment = dict(os.environ, BENCH_ABOUT=f"tokio {version}, {' '.join(rust[:2])}", CARGO_TARGET_DIR=str(named / "target"))
+    about = f"tokio {version}, {' '.join(rust[:2])}"
+    environment = dict(os.environ, BENCH_ABOUT=about, CARGO_TARGET_DIR=str(named / "target"))
     if is_other:
         environment["RUSTFLAGS"] = "-C target-feature=+crt-static"  # it runs here, where the C library is older
     build = [*enter, "env", f"--chdir={named}", "cargo", "build", "--release", "--offline", "--quiet"]

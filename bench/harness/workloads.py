@@ -32,7 +32,8 @@ def of_go(p1: float, p2: float) -> dict[int, Goal]:
 
 @dataclass(frozen=True)
 class Workload:
-    """One run of a program; it prints a line per figure, in this order. The first figure bears the workload's name, unless it has one."""
+    """One run of a program. It prints a line per figure, in this order. The first figure has the workload's name,
+    unless the workload has a title."""
 
     figures: tuple[Figure, ...]
     # The load comes from another program on the first CPU: with one P the runtime has the last one to itself.
@@ -58,9 +59,9 @@ THIRD = of_go(0.33, 0.33)
 QUARTER = of_go(0.25, 0.25)
 AHEAD = of_go(1.0, 1.0)
 
-# Each goal is the strictest of three, all divided by Go's figure on the machine on which the peers were measured (a quiet
-# 2-core Neoverse V1): what thrum should reach there, what the best peer reaches, and a third of Go. Where a row cannot
-# reach a third of Go, the third one is what it can reach: the calls of `blocking` take 100 ms by themselves.
+# Each goal is the strictest of three, all divided by Go's figure on the machine on which the peers were measured (a
+# quiet 2-core Neoverse V1): what thrum should reach there, what the best peer reaches, and a third of Go. Where a row
+# cannot reach a third of Go, the third one is what it can reach: the calls of `blocking` take 100 ms by themselves.
 TASKS = [
     single("spawn", of_go(0.08, 0.32)),
     single("spawn_deep", of_go(0.039, 0.031)),
@@ -89,8 +90,10 @@ TIME = [
     Workload((Figure("wake_busy"), Figure("wake_busy_p99", beside(None, {2: 500.0})), Figure("wake_busy_worst"))),
 ]
 KERNEL = [
-    Workload((Figure("blocking", of_go(0.87, 0.82)), Figure("blocking_yields", of_go(0.5, 0.5), higher_is_better=True))),
-    Workload((Figure("unannounced", of_go(0.87, 0.82)), Figure("unannounced_yields", of_go(0.5, 0.5), higher_is_better=True))),
+    Workload((Figure("blocking", of_go(0.87, 0.82)),
+              Figure("blocking_yields", of_go(0.5, 0.5), higher_is_better=True))),
+    Workload((Figure("unannounced", of_go(0.87, 0.82)),
+              Figure("unannounced_yields", of_go(0.5, 0.5), higher_is_better=True))),
     Workload((Figure("hog", THIRD), Figure("hog_worst", THIRD))),
     single("cpu_bound"),
     # Without preemption: what the turns cost is the difference, on each runtime.

@@ -1,4 +1,5 @@
-# llhttp, the parser of Node.js. Debian keeps it as sources (node-llhttp), so it gets the sanitizer and the architecture of the build.
+# llhttp, the parser of Node.js. Debian keeps it as sources (node-llhttp), so it gets the sanitizer and the architecture
+# of the build.
 set(THRUM_LLHTTP /usr/share CACHE PATH "Where llhttp/llhttp.c and include/llhttp/llhttp.h are")
 set(llhttp_sources ${THRUM_LLHTTP}/llhttp/llhttp.c ${THRUM_LLHTTP}/llhttp/api.c ${THRUM_LLHTTP}/llhttp/http.c)
 

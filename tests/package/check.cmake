@@ -3,11 +3,13 @@
 # installs thrum and finds it as users do: by find_package, with and without OpenSSL, and by pkg-config.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
-execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix
+  COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 
 function(find_it name)
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/${name} -DCMAKE_PREFIX_PATH=${WORK}/prefix
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DVERSION=${VERSION} ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/${name}
+    -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${COMPILER} -DVERSION=${VERSION} ${ARGN}
+    COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   file(READ ${WORK}/${name}/compile_commands.json commands)
   if(NOT commands MATCHES "-fstack-clash-protection")   # gcc, and clang in the versions that thrum_flags.cmake names
     message(FATAL_ERROR "users of thrum::thrum compile without -fstack-clash-protection")
@@ -68,8 +70,9 @@ if(pkg_config)
       message(FATAL_ERROR "pkg-config does not tell users of ${module} to compile with -fstack-clash-protection")
     endif()
     separate_arguments(options UNIX_COMMAND "${options}")
-    execute_process(COMMAND ${COMPILER} -std=c++20 ${flags} ${CMAKE_CURRENT_LIST_DIR}/program.cpp -DUSES_${module}=1 ${options}
-      -Wl,-rpath,${folder}/.. -o ${WORK}/program COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${COMPILER} -std=c++20 ${flags}
+      ${CMAKE_CURRENT_LIST_DIR}/program.cpp -DUSES_${module}=1 ${options} -Wl,-rpath,${folder}/.. -o ${WORK}/program
+      COMMAND_ERROR_IS_FATAL ANY)
     execute_process(COMMAND ${WORK}/program COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE said)
     if(NOT said STREQUAL "found\n")
       message(FATAL_ERROR "the program built with ${module} says: ${said}")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # dev_verbs.sh SOURCE WORK: what ./dev answers without building anything. It prints what is wrong, and ends with 1 then.
 #
-# The programs that ./dev would call are stand-ins in WORK/bin: apt-get writes down what it is asked to install, and cmake
-# fails. In the second half of the file cmake succeeds, and ctest writes down its calls. ./dev runs in WORK/tree, so that
-# the reports of the stages are not written to the builds of SOURCE.
+# The programs that ./dev would call are stand-ins in WORK/bin: apt-get writes down what it is asked to install, and
+# cmake fails. In the second half of the file cmake succeeds, and ctest writes down its calls. ./dev runs in WORK/tree,
+# so that the reports of the stages are not written to the builds of SOURCE.
 set -euo pipefail
 readonly source=$1 work=$2
 failures=0
@@ -15,7 +15,8 @@ mkdir -p "$work/bin"
 for tool in bash env dirname nproc uname cat grep awk paste rm git cut sed tr find xargs mkdir; do
   path=$(command -v "$tool") && ln -s "$path" "$work/bin/$tool"
 done
-# stand_in TOOL SCRIPT: it takes the place of a link to the machine's own tool, and must not be written through the link.
+# stand_in TOOL SCRIPT: it takes the place of a link to the machine's own tool, and must not be written through the
+# link.
 stand_in() {
   rm -f "$work/bin/$1"
   printf '#!/usr/bin/env bash\n%s\n' "$2" >"$work/bin/$1"
@@ -27,8 +28,8 @@ stand_in cmake 'exit 1'
 # Not a link: python3 may be a script that needs a PATH of its own.
 stand_in python3 "exec '$(python3 -c 'import sys; print(sys.executable)')' \"\$@\""
 
-# dev CODE PATTERN [ARGUMENT...]: ./dev with these arguments exits with CODE, and its output, `said`, matches PATTERN. No
-# package that is proved by a file counts as installed.
+# dev CODE PATTERN [ARGUMENT...]: ./dev with these arguments exits with CODE, and its output, `said`, matches PATTERN.
+# No package that is proved by a file counts as installed.
 said=''
 tree=$source
 dev() {
@@ -131,7 +132,8 @@ for each in release debug; do
   # The fast tests and the stress tests.
   [[ $(called_in release) == 2 ]] || fail "ctest was called in release $(called_in release) times, not twice: $said"
   # The part with ASan and the three modes of chaos.
-  [[ $(called_in asan-clang) == 4 ]] || fail "ctest was called in asan-clang $(called_in asan-clang) times, not 4: $said"
+  [[ $(called_in asan-clang) == 4 ]] ||
+    fail "ctest was called in asan-clang $(called_in asan-clang) times, not 4: $said"
 done
 dev 0 '^[0-9]+ passed, 0 failed$' test --all --within 6
 

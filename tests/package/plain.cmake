@@ -1,5 +1,5 @@
-# cmake -DSOURCE=<thrum> -DWORK=<folder> [-DCOMPILER=<c++>] -P plain.cmake: what `cmake -B build` without any option is going to
-# build. It configures and compiles nothing; `./dev test --only plain` compiles such a build.
+# cmake -DSOURCE=<thrum> -DWORK=<folder> [-DCOMPILER=<c++>] -P plain.cmake: what `cmake -B build` without any option is
+# going to build. It configures and compiles nothing; `./dev test --only plain` compiles such a build.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK} -DCMAKE_CXX_COMPILER=${COMPILER}
@@ -7,7 +7,8 @@ execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK} -DCMAKE_CXX_COM
 if(said MATCHES "GoogleTest|Python|The bench|example_")
   message(FATAL_ERROR "a plain build asks for what only tests, benches or examples need: ${said}")
 endif()
-execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK} --target help COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE targets)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK} --target help
+  COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE targets)
 if(NOT targets MATCHES "thrum_posix")
   message(FATAL_ERROR "a plain build makes no library: ${targets}")
 endif()

@@ -1,11 +1,11 @@
-# cmake -DSOURCE=<thrum> -DWORK=<folder> -DCOMPILER=<c++> -DVERSION=<thrum's> -P shared.cmake: with BUILD_SHARED_LIBS, the
-# name that a program asks the loader for (SONAME) changes exactly when find_package would refuse the version, and dlclose
-# unloads none of the libraries, because they keep pointers into each other. It configures and compiles nothing; `./dev test
-# --only plain` links such libraries.
+# cmake -DSOURCE=<thrum> -DWORK=<folder> -DCOMPILER=<c++> -DVERSION=<thrum's> -P shared.cmake: with BUILD_SHARED_LIBS,
+# the name that a program asks the loader for (SONAME) changes exactly when find_package would refuse the version, and
+# dlclose unloads none of the libraries, because they keep pointers into each other. It configures and compiles nothing;
+# `./dev test --only plain` links such libraries.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
-execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK} -DCMAKE_CXX_COMPILER=${COMPILER} -DBUILD_SHARED_LIBS=ON
-  COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DBUILD_SHARED_LIBS=ON COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 
 string(REGEX REPLACE "^(0\\.[0-9]+|[1-9][0-9]*).*" "\\1" soversion ${VERSION})
 file(STRINGS ${WORK}/build.ninja names REGEX "^ +SONAME = ")
@@ -41,7 +41,8 @@ function(find_version wanted compatible)
   set(CMAKE_SIZEOF_VOID_P 8)
   include(${file})
   if(NOT PACKAGE_VERSION_COMPATIBLE STREQUAL compatible)
-    message(FATAL_ERROR "find_package(thrum ${wanted}) of ${VERSION}: compatible ${PACKAGE_VERSION_COMPATIBLE}, expected ${compatible}")
+    message(FATAL_ERROR
+      "find_package(thrum ${wanted}) of ${VERSION}: compatible ${PACKAGE_VERSION_COMPATIBLE}, expected ${compatible}")
   endif()
 endfunction()
 string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" unused ${VERSION})

@@ -1,4 +1,5 @@
-//! The bench program on tokio: the echo server, a task per connection, on its multi-threaded scheduler with a worker per P.
+//! The bench program on tokio: the echo server, a task per connection, on its multi-threaded scheduler with a worker
+//! per P.
 use std::env;
 use std::process::{exit, Command};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -37,8 +38,8 @@ async fn serve(listener: TcpListener) {
     }
 }
 
-// Requests per second, the median of the latencies and their 99th percentile. The client fails on a wrong answer, an error or a
-// connection that was never served.
+// Requests per second, the median of the latencies and their 99th percentile. The client fails on a wrong answer, an
+// error or a connection that was never served.
 fn run_client(port: u16, connections: usize) -> [f64; 3] {
     let client = env::var("BENCH_ECHO_CLIENT")
         .unwrap_or_else(|_| fail(2, "BENCH_ECHO_CLIENT must name the program bench_echo_client"));

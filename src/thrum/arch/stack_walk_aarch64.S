@@ -35,7 +35,10 @@ thrum_unwind_from:                      // x0: registers, x1: function to call f
         // DW_CFA_def_cfa_expression of 4 bytes: DW_OP_breg19 248, DW_OP_deref
         .cfi_escape 0x0f, 4, 0x83, 0xf8, 0x01, 0x06
         // DW_CFA_expression of 3 bytes each: DW_OP_breg19 8 n, in two bytes of SLEB128
-        .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30
+        .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+        .cfi_escape 0x10, \n, 3, 0x83, ((8 * \n) & 0x7f) | 0x80, (8 * \n) >> 7
+        .endr
+        .irp    n, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30
         .cfi_escape 0x10, \n, 3, 0x83, ((8 * \n) & 0x7f) | 0x80, (8 * \n) >> 7
         .endr
         .cfi_escape 0x10, 96, 3, 0x83, 0x80, 0x02

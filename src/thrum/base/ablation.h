@@ -32,9 +32,9 @@ inline constexpr bool with_ablation = THRUM_ABLATION != 0;
   X(pace, "echo http kv", "an M keeps few events however long their goroutines ran before") \
   X(busy_since, "echo_5000 http kv", "an M keeps few events however long it has not slept") \
   X(spreads_at_once, "echo http kv", "a P does not learn from a batch of events that waited") \
-  X(put_off_wakeups, "pingpong chan_spsc select wake", "each goroutine that is readied wakes an M beside an idle P at once") \
+  X(put_off_wakeups, "pingpong chan_spsc select wake", "each goroutine that is readied wakes an M beside an idle P") \
   X(put_off_timers, "sleep wake", "a goroutine that has readied another one and sleeps wakes an M for its timer") \
-  X(pending_watch, "sleep sleep_many", "a goroutine that sleeps wakes an M for its timer before its own M has looked for work") \
+  X(pending_watch, "sleep sleep_many", "a goroutine that sleeps wakes an M for its timer before its M looks for work") \
   X(far_off_timers, "echo http kv", "an M is woken also for a timer that sysmon would see in time") \
   X(wakes_at_once, "wake_busy parallel_sum", "a P does not learn from a wake-up that was put off by mistake") \
   X(rare_after, "wake_busy pingpong", "a mistake after long without one counts as much as one that follows another") \

@@ -243,7 +243,7 @@ void run_services::end() noexcept {
   }
   if (!memory_is_used && trace_has_ended) return;
   trace_.abandon();
-  abandon(sched_.release());  // threads sleep in its memory, or may touch any of it  // threads sleep in its memory, or may touch any of it
+  abandon(sched_.release());  // threads sleep in its memory, or may touch any of it
 }
 
 }  // namespace thrum::rt

@@ -212,11 +212,13 @@ void debug_information::refine(std::uintptr_t pc, std::vector<code_place>& place
 char const* debug_information::why_not() const noexcept {
   if (!is_wanted_ || is_there()) return nullptr;
   if (os::program_is_static()) {
-    return "thrum: a statically linked program has no names and lines in its reports. addr2line -Cfipe PROGRAM ADDRESS finds them.\n";
+    return "thrum: a statically linked program has no names and lines in its reports. "
+           "addr2line -Cfipe PROGRAM ADDRESS finds them.\n";
   }
   if (!libdw::loaded().is_complete) {
     return "thrum: names and lines are missing above, because elfutils' libdw.so.1 is not installed here.\n"
-           "       Debian, Ubuntu, openSUSE: the package libdw1. Fedora, RHEL: elfutils-libs. Arch: libelf. Alpine: elfutils.\n";
+           "       Debian, Ubuntu, openSUSE: the package libdw1. Fedora, RHEL: elfutils-libs. Arch: libelf. "
+           "Alpine: elfutils.\n";
   }
   return "thrum: names and lines are missing above, because /proc/self/maps could not be read.\n";
 }

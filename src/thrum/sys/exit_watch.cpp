@@ -15,13 +15,13 @@ void report(M const& exiting, report_text& out) noexcept {
   G const* const g = hint_of(exiting.current);
   out.begin(bytes_max);
   out.add(
-      "thrum: goroutine %llu has called exit(), and has been waiting for a lock for more than a second, in the destructor of a static "
-      "object or in a function of atexit.\n",
+      "thrum: goroutine %llu has called exit(), and has been waiting for a lock for more than a second, in the "
+      "destructor of a static object or in a function of atexit.\n",
       g == nullptr ? 0ULL : static_cast<unsigned long long>(g->id));
   out.add(
-      "thrum: exit() has stopped all other goroutines; if one of them holds this lock, the program never ends. Let the run end before "
-      "the program exits, or write the destructor so that it does not lock what goroutines lock. quick_exit and _exit call no "
-      "destructors.\n");
+      "thrum: exit() has stopped all other goroutines; if one of them holds this lock, the program never ends. Let the "
+      "run end before the program exits, or write the destructor so that it does not lock what goroutines lock. "
+      "quick_exit and _exit call no destructors.\n");
   out.send();
 }
 
