@@ -17,7 +17,7 @@ def free_port() -> int:
 
 
 def comes_up(server: subprocess.Popen, port: int) -> bool:
-    """Waits until somebody listens on the port; False when the server has ended or takes too long."""
+    """Waits until a program listens on the port. False: the server has ended or takes too long."""
     until = time.monotonic() + START_TIMEOUT_S
     while server.poll() is None and time.monotonic() < until:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):

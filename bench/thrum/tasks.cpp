@@ -111,7 +111,7 @@ double bytes_per_parked_task() {
     thrum::go([&] {
       arrived.done();
       if (gate.recv()) {
-        bench::fail(1, "a message from nobody");
+        bench::fail(1, "a message from no sender");
       }
       ended.done();
     });

@@ -39,7 +39,7 @@ bool stop();
 [[nodiscard]] bool is_on() noexcept;
 
 // The flight recorder keeps the latest events in memory. A snapshot writes them to a file when something remarkable has
-// happened, so that one sees what led to it.
+// happened, which shows what led to it.
 //
 //   thrum::trace::start_recorder({.file_at_death = "crash.trace"});
 //   if (took > 100ms) thrum::trace::snapshot("slow.trace");

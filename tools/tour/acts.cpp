@@ -117,8 +117,8 @@ finding fork_join(screen&) {
   expect("goroutines created", counted.created, calls_that_spawn);
 
   std::string to_be_seen =
-      "A join calls a child that nobody has begun like a function: " + with_commas(counted.joined_in_place) + " of " +
-      with_commas(counted.created) + ".";
+      "A join calls a child that no thread has begun like a function: " + with_commas(counted.joined_in_place) +
+      " of " + with_commas(counted.created) + ".";
   if (thrum::max_procs() > 1) {
     to_be_seen += " " + with_commas(counted.steals) + " steals spread the work over the Ps.";
   }

@@ -1,4 +1,4 @@
-// What threads tell each other about who watches the timers, the poller and the wake-ups that were put off.
+// What threads tell each other about the watch over the timers, the poller and the wake-ups that were put off.
 //
 // The tables in sched/timekeeper.h (timers), sched/poll.h (descriptors) and sched/wake.h (put-off wake-ups) say why
 // nothing stays unwatched beside an idle P. In each table one thread writes a word of this file and then looks at what
