@@ -3,7 +3,6 @@
 #include "core/sched.h"
 #include "core/status.h"
 #include "os/thread.h"
-#include "sched/notify.h"
 #include "support/child_test.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
@@ -187,13 +186,10 @@ TEST_F(panic_reports, DL11_says_what_is_missing_if_no_thread_makes_the_list) {
         rt::set_second_of_reports(50'000'000);
         panic_beside_a_quiet_one([] {
           rt::Sched& s = this_sched();
-          s.errand.store(
-              [](rt::Sched&) noexcept {
-                for (;;) ::pause();
-              },
-              rt::release);
-          rt::notify_thread_maker(s);
-          if (!wait_until([&] { return s.errand.load(rt::acquire) == nullptr; })) ::_exit(8);
+          s.thread_maker.run_once([](rt::Sched&) noexcept {
+            for (;;) ::pause();
+          });
+          if (!wait_until([&] { return !s.thread_maker.has_errand(); })) ::_exit(8);
           thrower();
         });
       },

@@ -172,12 +172,10 @@ bool a_thread_from_outside_waits() {
   rt::Sched& s = this_sched();
   rt::runtime_mark const mark;
   rt::os::lock_guard const guard(s.lock);
-  rt::M const* m = s.ms.newest();
-  while (m != nullptr &&
-         !(m->is_foreign && m->current != nullptr && m->current->status.load(rt::relaxed) == rt::g_status::waiting)) {
-    m = m->all_link;
-  }
-  return m != nullptr;
+  auto const waits = [](rt::M const& m) {
+    return m.is_foreign && m.current != nullptr && m.current->status.load(rt::relaxed) == rt::g_status::waiting;
+  };
+  return s.ms.all().find(waits) != nullptr;
 }
 
 // A thread from outside waits in a constructor, with the loader's lock, and its run ends.

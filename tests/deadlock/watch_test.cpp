@@ -112,7 +112,7 @@ bool is_left_open_in_deep_sleep(rt::Sched& s) {
   bool is_open = false;
   EXPECT_TRUE(spin_until([&] {
     rt::os::lock_guard const guard(s.lock);
-    is_open = s.only_unknown_threads_may_help.load(rt::relaxed);
+    is_open = s.deadlock.is_left_open();
     return s.sysmon.is_in_deep_sleep();
   }));
   return is_open;

@@ -234,7 +234,7 @@ census said_by(stats const& all) {
 template <class F>
 int ms_that(rt::Sched const& s, F are) {
   int count = 0;
-  for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) count += are(*m) ? 1 : 0;
+  for (rt::M const& m : s.ms.all()) count += are(m) ? 1 : 0;
   return count;
 }
 

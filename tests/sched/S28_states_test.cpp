@@ -161,7 +161,7 @@ TEST(states, S28_an_m_is_seen_running_spinning_and_parked) {
     auto const ms_that = [&](auto are) {
       test::lock_of_sched const guard(s.lock);
       int count = 0;
-      for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) count += are(*m) ? 1 : 0;
+      for (rt::M const& m : s.ms.all()) count += are(m) ? 1 : 0;
       return count;
     };
     auto const runs = [](rt::M const& m) { return rt::hint_of(m.current) != nullptr; };

@@ -37,10 +37,10 @@ struct in_user_code {
 
 in_user_code look_locked(rt::Sched const& s) {
   in_user_code seen;
-  for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (rt::hint_of(m->current) == nullptr || m->in_runtime.load(rt::acquire)) continue;
+  for (rt::M const& m : s.ms.all()) {
+    if (rt::hint_of(m.current) == nullptr || m.in_runtime.load(rt::acquire)) continue;
     std::uint32_t const attention =
-        m->attention.load(rt::acquire);  // pairs with take_p_of_sleeper: it was counted before
+        m.attention.load(rt::acquire);  // pairs with take_p_of_sleeper: it was counted before
     if ((attention & rt::m_attend::unannounced) != 0) {
       ++seen.without_p;
     } else if ((attention & rt::m_attend::away) == 0) {  // else it is in a call that was announced

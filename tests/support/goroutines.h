@@ -164,10 +164,7 @@ inline void leave_m0() {
 [[nodiscard]] inline bool no_goroutine_is_at_home() {
   rt::Sched& s = this_sched();
   lock_of_sched const guard(s.lock);
-  for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (m->residents.any()) return false;
-  }
-  return true;
+  return s.ms.all().find([](rt::M const& m) { return m.residents.any(); }) == nullptr;
 }
 
 }  // namespace thrum::test

@@ -92,11 +92,11 @@ THRUM_NO_TSAN void list_everything(rt::Sched& s) noexcept {
                 p->queue.size(), p->queue.peek_next() ? "+next" : "", p->schedtick.load(rt::relaxed),
                 p->attention.load(rt::relaxed), p->m != nullptr ? p->m->id : -1);
   }
-  for (rt::M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    rt::G const* const g = m->current;
-    print_error("M %d [%s] tid=%d p=%d%s%s runs=%lld", m->id, rt::name_of(m->status), m->tid,
-                m->p != nullptr ? m->p->id : -1, m->spinning ? " spinning" : "",
-                m->in_runtime.load(rt::relaxed) ? " in_runtime" : "",
+  for (rt::M const& m : s.ms.all()) {
+    rt::G const* const g = m.current;
+    print_error("M %d [%s] tid=%d p=%d%s%s runs=%lld", m.id, rt::name_of(m.status), m.tid,
+                m.p != nullptr ? m.p->id : -1, m.spinning ? " spinning" : "",
+                m.in_runtime.load(rt::relaxed) ? " in_runtime" : "",
                 g != nullptr ? static_cast<long long>(g->id) : -1LL);
   }
   s.records.for_each_g_unlocked([](rt::G& g) THRUM_NO_TSAN {

@@ -73,11 +73,10 @@ TEST_P(foreign_threads, S38_a_thread_goes_from_run_to_run) {
 
 rt::M* thread_from_outside_that_waits() {
   test::lock_of_sched const guard(this_sched().lock);
-  for (rt::M* m = this_sched().ms.newest(); m != nullptr; m = m->all_link) {
-    rt::G const* const g = m->is_foreign ? rt::hint_of(m->current) : nullptr;
-    if (g != nullptr && g->status.load(rt::relaxed) == rt::g_status::waiting) return m;
-  }
-  return nullptr;
+  return this_sched().ms.all().find([](rt::M const& m) {
+    rt::G const* const g = m.is_foreign ? rt::hint_of(m.current) : nullptr;
+    return g != nullptr && g->status.load(rt::relaxed) == rt::g_status::waiting;
+  });
 }
 
 // Its M is in the process for good: it can be asked at any time.

@@ -209,7 +209,7 @@ TEST_P(foreign_threads, SS10_seats_are_used_again) {
     }
     int made = 0;
     test::lock_of_sched const guard(this_sched().lock);
-    for (rt::M const* m = this_sched().ms.newest(); m != nullptr; m = m->all_link) made += m->is_foreign ? 1 : 0;
+    for (rt::M const& m : this_sched().ms.all()) made += m.is_foreign ? 1 : 0;
     EXPECT_EQ(made, 1);
   });
 }

@@ -153,6 +153,20 @@ TEST_F(m_pools, S22_a_list_loses_the_ms_that_are_to_go_and_keeps_the_others) {
   EXPECT_EQ(list.pop(), nullptr);
 }
 
+TEST_F(m_pools, S22_all_ms_are_visited_the_newest_first_and_later_ones_are_not) {
+  M& first = resting();
+  M& second = resting();
+  all_ms const seen = pool_.all();
+  resting();
+  std::vector<M const*> visited;
+  for (M const& m : seen) visited.push_back(&m);
+  ASSERT_GE(visited.size(), 2U);
+  EXPECT_EQ(visited[0], &second);
+  EXPECT_EQ(visited[1], &first);
+  EXPECT_EQ(seen.find([&](M const& m) { return &m == &first; }), &first);
+  EXPECT_EQ(seen.find([](M const&) { return false; }), nullptr);
+}
+
 TEST_F(m_pools, S38_ms_of_foreign_threads_are_counted_apart) {
   M& own = resting();
   M foreign(s_, pool_.take_number());

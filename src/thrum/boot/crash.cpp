@@ -18,7 +18,6 @@
 #include "os/signal.h"
 #include "os/thread.h"
 #include "sched/goroutine.h"
-#include "sched/notify.h"
 #include "stack/overflow.h"
 
 #include <cstdlib>
@@ -89,8 +88,7 @@ void print_noted(M const& m) noexcept {
       with_symbols(print_places, &report.all);
       report.written.wake();
     };
-    s.errand.store(errand, release);  // pairs with the thread maker's load
-    notify_thread_maker(s);
+    s.thread_maker.run_once(errand);
     if (report.written.sleep_for(names_s_max * second_of_reports_ns())) return;
   }
   report.all.are_left.store(true, relaxed);  // relaxed: the worst is that a place is printed twice

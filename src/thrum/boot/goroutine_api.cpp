@@ -210,6 +210,7 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.stacks_guarded = stacks.guarded;
   to.stacks_unguarded = stacks.unguarded;
   for (rt::P const* const p : s.procs.all()) add_durations(p->ready_to_run, to.ready_to_run);
+  sites = s.unannounced.sites();
   rt::os::lock_guard const guard(s.lock);
   to.global_queue = s.global_queue.size();
   to.idle_procs = s.idle.count();
@@ -223,7 +224,6 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.preemptions_asked = s.sysmon.preemptions_asked.load(rt::relaxed);
   to.file_reads_waited = s.cold_reads.waited.load(rt::relaxed);
   to.file_reads_handed_off = s.cold_reads.handed_off.load(rt::relaxed);
-  sites = s.unannounced.sites;
   add_durations(s.world.stopping_took, to.stopping_took);
   add_durations(s.world.stopped_for, to.stopped_for);
 }

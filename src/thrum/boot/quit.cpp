@@ -3,9 +3,9 @@
 #include "base/check.h"
 #include "boot/report.h"
 #include "core/forked.h"
+#include "core/sched.h"
 #include "os/quit_signal.h"
 #include "os/short_wait.h"
-#include "sched/notify.h"
 
 namespace thrum::rt {
 namespace {
@@ -24,8 +24,7 @@ void quit(Sched& s) noexcept {
 void on_signal() noexcept {
   handlers_at_work.fetch_add(1, seq_cst);
   if (Sched* const s = asked.load(seq_cst)) {
-    s->errand.store(quit, release);  // pairs with the thread maker's look
-    notify_thread_maker(*s);
+    s->thread_maker.run_once(quit);
   }
   handlers_at_work.fetch_sub(1, seq_cst);
 }

@@ -7,7 +7,6 @@
 #include "os/futex.h"
 #include "os/note.h"
 #include "os/pause_signal.h"
-#include "sched/notify.h"
 #include "sched/world.h"
 #include "sys/preempt.h"
 
@@ -77,8 +76,7 @@ void report_goroutines(Sched& s, std::uint64_t except_id) noexcept { report(s, e
 
 void report_other_goroutines(Sched& s, std::uint64_t except_id) noexcept {
   request.except_id.store(except_id, relaxed);
-  s.errand.store(run_errand, release);  // pairs with the thread maker's look
-  notify_thread_maker(s);
+  s.thread_maker.run_once(run_errand);
   std::int64_t const began_ns = os::monotonic_ns();
   while (!request.written.sleep_for(look_up_every_ns)) {
     note_step_of_report();  // threads that wait for the end of the program wait for this as well

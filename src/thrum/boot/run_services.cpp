@@ -141,7 +141,7 @@ run_services::run_services(options const& chosen)
   set_uncaught_hook(report_panic);
   prepare_stack_walks();
   sched_->report_goroutines = report_dead_world;
-  sched_->follow_cpus = follow_cpus;
+  sched_->thread_maker.follow_cpus_by(follow_cpus);
   trace_.start_if_asked();
 }
 

@@ -135,7 +135,7 @@ struct M {
   std::uint8_t trace_records = 0;  // how many trace records tell a change of its state, modulo 256
 
   // under sched.lock
-  M* all_link = nullptr;         // in the list of all Ms
+  M* all_link = nullptr;         // in the list of all Ms (core/m_list.h)
   M* idle_link = nullptr;        // in the list of idle Ms
   M* idle_back = nullptr;        // the idle M before it
   M* order_link = nullptr;       // in the list of Ms whose threads have to be made

@@ -1,4 +1,4 @@
-// A list of Ms. Each list has a link of its own in M, so an M can stand in several lists.
+// Lists of Ms. Each list has a link of its own in M, so an M can stand in several lists.
 #pragma once
 
 #include "core/m.h"
@@ -43,6 +43,45 @@ class ms_to_end : m_list<&M::end_link> {
   void wake_all() noexcept {
     while (M* const m = pop()) m->wake_note.wake();
   }
+};
+
+// The Ms that a run has made up to a moment, the newest first. The links behind an M do not change, so threads may walk
+// the list without a lock, if they have got it under sched.lock (all_ms_now in core/sched.h).
+//
+//   for (M& m : s.ms.all()) ...
+class all_ms {
+ public:
+  class iterator {
+   public:
+    iterator() = default;  // the end
+    explicit iterator(M* at) noexcept : at_(at) {}
+    M& operator*() const noexcept { return *at_; }
+    M* operator->() const noexcept { return at_; }
+    iterator& operator++() noexcept {
+      at_ = at_->all_link;
+      return *this;
+    }
+    bool operator==(iterator const& other) const noexcept = default;
+
+   private:
+    M* at_ = nullptr;
+  };
+
+  explicit all_ms(M* newest) noexcept : newest_(newest) {}
+  [[nodiscard]] iterator begin() const noexcept { return iterator(newest_); }
+  [[nodiscard]] static iterator end() noexcept { return {}; }
+
+  // The newest M for which `is_wanted` returns true. nullptr: there is none.
+  template <class F>
+  [[nodiscard]] M* find(F is_wanted) const noexcept {
+    for (M& m : *this) {
+      if (is_wanted(m)) return &m;
+    }
+    return nullptr;
+  }
+
+ private:
+  M* newest_;
 };
 
 }  // namespace thrum::rt

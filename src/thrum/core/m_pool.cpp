@@ -51,9 +51,9 @@ void m_pool::check() const noexcept {
   for (M const* m = idle_without_residents(); m != nullptr; m = m->idle_link) {
     THRUM_CHECK(!m->residents.any());  // Ms with residents stand first
   }
-  for (M const* m = all_; m != nullptr; m = m->all_link) {
-    if (m->status != m_status::threadless) ++found[index(m->status)];
-    (m->is_foreign ? foreign : total) += counts(m->status) ? 1 : 0;
+  for (M const& m : all()) {
+    if (m.status != m_status::threadless) ++found[index(m.status)];
+    (m.is_foreign ? foreign : total) += counts(m.status) ? 1 : 0;
   }
   if (found == counts_ && total == total_ && foreign == foreign_) return;
   fatal("internal error: inconsistent counts of threads: %d of %d, and of %d foreign ones", total_, total, foreign);
@@ -70,8 +70,7 @@ M* m_pool::start(Sched& s, m_status as) noexcept {
 
 M* m_pool::take_starting_without_p() noexcept {
   if (count(m_status::starting_without_p) == 0) return nullptr;
-  M* m = all_;
-  while (m->status != m_status::starting_without_p) m = m->all_link;
+  M* const m = all().find([](M const& each) { return each.status == m_status::starting_without_p; });
   change(*m, m_status::starting);
   return m;
 }

@@ -27,8 +27,7 @@ class m_pool {
   // The number of the next M. For an M that is not made here (a foreign one), and for M0 in a run that has no M0.
   [[nodiscard]] int take_number() noexcept { return made_++; }
   void add(M& m) noexcept;  // an M that was not made here
-  // The M that was made last. The others follow by M::all_link, and these links do not change.
-  [[nodiscard]] M* newest() const noexcept { return all_; }
+  [[nodiscard]] all_ms all() const noexcept { return all_ms(all_); }
   [[nodiscard]] int made() const noexcept { return made_; }
 
   // --- numbers ---

@@ -7,12 +7,15 @@
 //
 //   ms            the Ms, their states and lists               core/m_pool.h
 //   idle          idle Ps, and how many Ms search for work     core/idle_state.h
-//   pauses        how many goroutines may be paused          core/pauses.h
+//   pauses        how many goroutines may be paused            core/pauses.h
 //   records       dead Gs, sudogs and goroutine ids            core/record_pool.h
 //   world         the right to stop the world, and a stop      core/world_stop.h
 //   safe_points   a function that runs once on every P         core/safe_point_round.h
-//   watch, poll   who watches the timers and the poller       core/watch_state.h
+//   watch, poll   which M watches timers and the poller        core/watch_state.h
+//   stack_waiters goroutines without memory for a stack        core/stack_waiters.h
+//   deadlock      what the last check for a deadlock found     core/deadlock_state.h
 //   sysmon        what sysmon and other threads tell           core/sysmon_link.h
+//   thread_maker  what other threads tell the thread maker     core/thread_maker_link.h
 //   unannounced   threads that run user code without a P       core/unannounced_calls.h
 //   foreign       threads that thrum did not make              core/foreign_threads.h
 //   trace         whether and where events are recorded        core/trace_state.h
@@ -26,6 +29,7 @@
 #include "base/limits.h"
 #include "base/random.h"
 #include "core/cold_reads.h"
+#include "core/deadlock_state.h"
 #include "core/entry.h"
 #include "core/foreign_threads.h"
 #include "core/global_run_queue.h"
@@ -38,7 +42,9 @@
 #include "core/record_pool.h"
 #include "core/run_end.h"
 #include "core/safe_point_round.h"
+#include "core/stack_waiters.h"
 #include "core/sysmon_link.h"
+#include "core/thread_maker_link.h"
 #include "core/trace_state.h"
 #include "core/unannounced_calls.h"
 #include "core/wait_table.h"
@@ -128,12 +134,8 @@ struct Sched {
   random_source random{options.seed};  // for the randomised mode
   m_pool ms;                           // see core/m_pool.h
   rt::pauses pauses{ms, procs, options.threads_max};
-  bool deadlock_is_reported = false;
-  // The last check found that only a thread which the runtime does not know may end a deadlock (sched/deadlock.h).
-  // Written under lock. Read by sysmon without it, as a hint.
-  atomic<bool> only_unknown_threads_may_help{false};
-  g_list waiting_for_stack;                // unstarted Gs for which there was no memory for a stack
-  atomic<std::uint32_t> stack_waiters{0};  // their number; written under lock
+  deadlock_state deadlock;
+  rt::stack_waiters stack_waiters;
 
   alignas(cache_line_bytes) record_pool records;  // behind the Ps' caches
 
@@ -143,7 +145,7 @@ struct Sched {
   sysmon_link sysmon;
   unannounced_calls unannounced;
 
-  atomic<std::uint32_t> thread_maker_notify_word{0};  // notified by adding 1
+  thread_maker_link thread_maker;
   // The number of threads that are no Ms: sysmon, the thread maker, chaos. It is fixed before main starts, and under
   // lock once sysmon has begun to look.
   int own_threads = 0;
@@ -160,12 +162,7 @@ struct Sched {
   // A function of a higher layer, filled in by boot: prints the goroutine dump to standard error. nullptr: the dump is
   // left out.
   void (*report_goroutines)(Sched& s) noexcept = nullptr;
-  atomic<bool> cpus_may_have_changed{false};  // see boot/quota.h
   atomic<bool> procs_by_hand{options.procs_by_hand};
-  void (*follow_cpus)(Sched& s) noexcept = nullptr;
-  // A function that the thread maker runs once: a report on all goroutines, which needs a thread without a P. See
-  // boot/report.h.
-  atomic<void (*)(Sched& s) noexcept> errand{nullptr};
 
   run_end end;
   Sched* next_abandoned = nullptr;  // see boot/left_behind.cpp
@@ -174,7 +171,13 @@ struct Sched {
 // They stand on one line, which a publisher and a searching M read in one go.
 static_assert(sizeof(idle_state) + alignof(watch_state) + sizeof(watch_state) <= cache_line_bytes);
 
-// m gives its P up. The caller says who gets it.
+// The Ms that exist at this moment. They are complete, because Ms are made under the lock. Not to be called under it.
+[[nodiscard]] inline all_ms all_ms_now(Sched& s) noexcept {
+  os::lock_guard const guard(s.lock);
+  return s.ms.all();
+}
+
+// m gives its P up. The caller passes it on.
 inline P& release_p(M& m, trace::release_detail why = trace::release_detail::given_up) noexcept {
   P& p = *m.p;
   if (m.sched.trace.is_on()) [[unlikely]]

@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "core/counters.h"
+#include "os/lock.h"
 
 #include <array>
 #include <cstddef>
@@ -17,8 +18,7 @@ struct blocking_site {
   std::uint64_t count = 0;
 };
 
-// The first 32 different sites. Further ones are dropped; unannounced_calls::count counts all of
-// them together.
+// The first 32 different sites. Further ones are dropped; unannounced_calls::count counts all of them together.
 class blocking_sites {
  public:
   void add(long call, std::uintptr_t caller) noexcept {
@@ -51,11 +51,23 @@ class unannounced_calls {
   // How many Ms have not come back for a P.
   [[nodiscard]] std::int32_t without_p() const noexcept { return without_p_.load(relaxed); }
 
-  counter count;         // written by sysmon
-  blocking_sites sites;  // under sched.lock
+  // On sysmon's thread: where the goroutine is whose P it has taken.
+  void add_site(long call, std::uintptr_t caller) noexcept {
+    os::lock_guard const guard(lock_);
+    sites_.add(call, caller);
+  }
+  // Any thread, inside the runtime.
+  [[nodiscard]] blocking_sites sites() noexcept {
+    os::lock_guard const guard(lock_);
+    return sites_;
+  }
+
+  counter count;  // written by sysmon
 
  private:
   atomic<std::int32_t> without_p_{0};
+  os::lock lock_{lock_rank::leaf};
+  blocking_sites sites_;  // under lock_
 };
 
 }  // namespace thrum::rt

@@ -64,8 +64,7 @@ bool is_alive(G const& g) noexcept {
 }
 
 M const* m_that_runs(Sched const& s, G const& g) noexcept {
-  M const* m = s.ms.newest();
-  while (m != nullptr && hint_of(m->current) != &g) m = m->all_link;
+  M const* const m = s.ms.all().find([&g](M const& each) { return hint_of(each.current) == &g; });
   return m;
 }
 
@@ -116,9 +115,9 @@ void for_each_alive(Sched& s, F visit) noexcept {
   s.records.for_each_g([&](G& g) {
     if (is_alive(g)) visit(g);
   });
-  for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
+  for (M const& m : s.ms.all()) {
     // A foreign thread counts while it is inside.
-    if (m->is_foreign && m->current != nullptr && m->in_runtime.load(relaxed)) visit(*m->current);
+    if (m.is_foreign && m.current != nullptr && m.in_runtime.load(relaxed)) visit(*m.current);
   }
 }
 

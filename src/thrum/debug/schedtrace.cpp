@@ -141,16 +141,16 @@ void add_ps(report_text& out, Sched const& s) noexcept {
 // Called under sched.lock. An M inside the runtime is shown as one that holds a lock in Go, because it is not
 // preempted.
 void add_ms(report_text& out, ms_of_gs& ms_by_g, Sched const& s) noexcept {
-  for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    G const* const runs = hint_of(m->current);
-    ms_by_g.note(runs, *m);
+  for (M const& m : s.ms.all()) {
+    G const* const runs = hint_of(m.current);
+    ms_by_g.note(runs, m);
     bool const is_locked = runs != nullptr && hint_of(runs->detour.is_locked);
     out.add("  M%d: p=%s curg=%s mallocing=0 throwing=0 preemptoff= locks=%d dying=0 spinning=%s blocked=%s lockedg=%s",
-            m->id, number_text(hint_of(m->p)).text, number_text(runs).text, m->in_runtime.load(relaxed) ? 1 : 0,
-            yes_or_no(hint_of(m->spinning)), yes_or_no(m->wake_note.is_slept_on()),
+            m.id, number_text(hint_of(m.p)).text, number_text(runs).text, m.in_runtime.load(relaxed) ? 1 : 0,
+            yes_or_no(hint_of(m.spinning)), yes_or_no(m.wake_note.is_slept_on()),
             number_text(is_locked ? runs : nullptr).text);
-    out.add(" nextp=%s sigstack=%p\n", number_text(hint_of(m->next_p)).text,
-            static_cast<void const*>(hint_of(m->signal_stack.low)));
+    out.add(" nextp=%s sigstack=%p\n", number_text(hint_of(m.next_p)).text,
+            static_cast<void const*>(hint_of(m.signal_stack.low)));
   }
 }
 

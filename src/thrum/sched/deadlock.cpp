@@ -41,7 +41,7 @@ bool nothing_known_can_help(Sched& s) noexcept {
   if (!s.idle.all_idle()) return false;
   if (s.world.is_under_way())
     return false;  // idle Ps will be started, and the thread that stopped the world will check
-  if (s.deadlock_is_reported) return false;  // the thread maker checks as well
+  if (s.deadlock.is_reported()) return false;  // the thread maker checks as well
   if (!s.ms.none_can_run_by_itself() || s.end.run_is_woken() || !s.options.detect_deadlock) return false;
   if (earliest_timer(s) != never_ns) return false;
   // an event may come; relaxed: a goroutine that waits was counted before, by the lock
@@ -56,14 +56,14 @@ void check_deadlock_locked(Sched& s) noexcept {
   s.lock.assert_held();
   bool const nothing_can_help = nothing_known_can_help(s);
   bool const is_left_open = nothing_can_help && foreign_threads_exist(s);
-  bool const was_left_open = s.only_unknown_threads_may_help.exchange(is_left_open, relaxed);
+  bool const was_left_open = s.deadlock.note_check(is_left_open);
   if (is_left_open && !was_left_open) s.sysmon.end_deep_sleep();  // it looks again and again from now on
   if (!nothing_can_help || is_left_open) return;
   if (has_ender()) return end_for_waiting_ender();
   bool const is_empty = s.end.main_has_left_by_goexit() && !goroutines_exist(s);
   print_error("thrum: fatal error: %s - deadlock!",
               is_empty ? "no goroutines (main called goexit)" : "all goroutines are asleep");
-  s.deadlock_is_reported = true;
+  s.deadlock.note_report();
   s.lock.release();  // the report takes the lock, and no other thread will
   if (s.report_goroutines != nullptr) s.report_goroutines(s);
   die();

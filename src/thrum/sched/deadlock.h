@@ -11,7 +11,7 @@ namespace thrum::rt {
 //
 // A thread that the runtime does not know may wake a goroutine, so it prevents the report (T13). The runtime is not
 // told when such a thread ends. So if nothing but such a thread is left to help, or if the threads cannot be counted,
-// this sets Sched::only_unknown_threads_may_help, and sysmon repeats the check from time to time
+// this sets deadlock_state::is_left_open, and sysmon repeats the check from time to time
 // (sys/deadlock_watch.h).
 //
 // If the program has an ender (core/ender.h), it is the on_panic function or the terminate handler that waits. Then a

@@ -74,8 +74,8 @@ void end_ms_that_want_a_p(Sched& s, ms_to_end& to_end) noexcept {
 
 // Under sched.lock: the same for threads whose locked goroutine is parked.
 void end_ms_in_place(Sched& s, ms_to_end& to_end) noexcept {
-  for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (m->status == m_status::in_place && !m->is_foreign) dismiss(s, *m, to_end);
+  for (M& m : s.ms.all()) {
+    if (m.status == m_status::in_place && !m.is_foreign) dismiss(s, m, to_end);
   }
 }
 
@@ -111,12 +111,9 @@ bool stop_scheduling(Sched& s, ms_to_end& to_end) noexcept {
 template <class F>
 void for_each_thread(Sched& s, M const* caller, F visit) noexcept {
   M const* const exits = s.end.exiting_m();  // if it is missed, a signal does not stop that thread
-  s.lock.acquire();
-  M* const newest = s.ms.newest();  // a foreign thread may take a seat meanwhile; the links behind this M do not change
-  s.lock.release();
-  for (M* m = newest; m != nullptr; m = m->all_link) {
-    bool const exists = m->id == 0 ? caller != nullptr : m->thread_exists.load(acquire);
-    if (exists && m != exits && !m->is_foreign) visit(*m);  // a signal to a thread that is gone does no harm
+  for (M& m : all_ms_now(s)) {               // a foreign thread may take a seat meanwhile
+    bool const exists = m.id == 0 ? caller != nullptr : m.thread_exists.load(acquire);
+    if (exists && &m != exits && !m.is_foreign) visit(m);  // a signal to a thread that is gone does no harm
   }
 }
 
@@ -197,9 +194,7 @@ void join_or_detach(M& m, std::int64_t until_ns) noexcept {
 
 // nullptr: the run belongs to an object of class runtime.
 M* find_m0_locked(Sched const& s) noexcept {
-  M* m = s.ms.newest();
-  while (m != nullptr && m->id != 0) m = m->all_link;
-  return m;
+  return s.ms.all().find([](M const& m) { return m.id == 0; });
 }
 
 // Whether all threads have ended or stopped except the caller's, whose goroutine has called exit(). Unlike at the end
@@ -270,12 +265,12 @@ end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noe
     for_each_thread(s, nullptr, [](M& m) noexcept { os::keep_sending_pause_signals(hint_of(m.tid)); });
   }
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (!m->thread_exists.load(acquire)) continue;  // pairs with start_thread
+  for (M& m : s.ms.all()) {
+    if (!m.thread_exists.load(acquire)) continue;  // pairs with start_thread
     if (left == 0) {
-      join_or_detach(*m, until_ns);
+      join_or_detach(m, until_ns);
     } else {
-      os::detach_thread(m->thread);
+      os::detach_thread(m.thread);
     }
   }
   return {left, left == asleep};

@@ -8,7 +8,6 @@
 #include "os/thread.h"
 #include "sched/deadlock.h"
 #include "sched/exit_stage.h"
-#include "sched/notify.h"
 #include "sched/resting_ms.h"
 #include "sched/schedule.h"
 #include "sched/threads.h"
@@ -29,7 +28,7 @@ void leave_record(M& m) noexcept {
     os::lock_guard const guard(s.lock);
     s.ms.note_end(m);
   }
-  notify_thread_maker(s);
+  s.thread_maker.notify();
 }
 
 // m begins with the P that it was made for. If there is none, or it was taken back, m rests, and does so without a gap,

@@ -3,7 +3,6 @@
 #include "core/current.h"
 #include "core/trace.h"
 #include "os/chaos.h"
-#include "sched/notify.h"
 #include "sched/requests.h"
 #include "sched/resting_ms.h"
 #include "sched/runnable.h"
@@ -32,7 +31,7 @@ void try_later(M& m, G& left, bool orders_spare) noexcept {
   Sched& s = m.sched;
   if (orders_spare) s.pauses.order_spare();
   global_publication(s, global_publication::adopt_lock()).put(left);
-  if (orders_spare) notify_thread_maker(s);
+  if (orders_spare) s.thread_maker.notify();
 }
 
 }  // namespace
@@ -63,7 +62,7 @@ void commit_move(M& m, G& left, void* argument) noexcept {
   s.lock.release();
   os::chaos_point("make_way.moved");
   if (rested == nullptr) {
-    notify_thread_maker(s);
+    s.thread_maker.notify();
   } else if (is_to_be_woken) {
     next.wake_note.wake();
   }

@@ -1,5 +1,4 @@
-// Waking the threads that have no P: sysmon for put-off wake-ups, and the thread maker. core/sysmon_link.h has the
-// other ways to wake sysmon.
+// Waking sysmon for put-off wake-ups. core/sysmon_link.h has the other ways to wake sysmon.
 #pragma once
 
 #include "core/sched.h"
@@ -14,9 +13,5 @@ inline void ensure_put_off_is_watched(P& p) noexcept {
   if (p.sched.watch.put_off_is_unwatched() && p.sched.idle.any_idle()) [[unlikely]]
     make_sysmon_watch_put_off(p.sched);
 }
-
-// Wakes the thread maker, because a thread is ordered or has ended, a spare thread is wanted, a cold read is
-// queued, or an errand is to be done. May be called by any thread.
-void notify_thread_maker(Sched& s) noexcept;
 
 }  // namespace thrum::rt

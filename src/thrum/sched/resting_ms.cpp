@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "os/chaos.h"
-#include "sched/notify.h"
 
 #include <cerrno>
 
@@ -90,7 +89,7 @@ void ensure_spare_thread(Sched& s) noexcept {
   // 2: the last thread within the limit is kept for an M that is needed at once
   bool const is_ordered = order_spare_locked(s, 2);
   s.lock.release();
-  if (is_ordered) notify_thread_maker(s);
+  if (is_ordered) s.thread_maker.notify();
 }
 
 M* start_spare_locked(Sched& s) noexcept {

@@ -18,8 +18,8 @@ void for_each_proc(M& m, proc_function f, void* argument) noexcept {
     // whose M has no thread yet comes there late, if at all.
     os::lock_guard const guard(s.lock);
     s.idle.for_each_idle(run_requested_function);
-    for (M const* other = s.ms.newest(); other != nullptr; other = other->all_link) {
-      if (other->status == m_status::starting) run_requested_function(*other->next_p);
+    for (M const& other : s.ms.all()) {
+      if (other.status == m_status::starting) run_requested_function(*other.next_p);
     }
   }
   // Nor can a P whose M is in a system call. A P whose M is just entering or leaving one is left to sysmon.

@@ -9,7 +9,7 @@ namespace {
 
 // The goroutine that has waited longest gets the stack and becomes runnable.
 void start_first(global_publication& locked, Sched& s, stack& own) noexcept {
-  G& first = *s.waiting_for_stack.pop_front();
+  G& first = s.stack_waiters.take_first();
   bind(first, own);
   first.transition(g_status::waiting, g_status::runnable);
   locked.put(first);
@@ -22,12 +22,12 @@ void start_first(global_publication& locked, Sched& s, stack& own) noexcept {
 // thread that frees a stack sees the list, or the freed stack is seen here.
 void start_stack_waiters(Sched& s) noexcept {
   global_publication locked(s);
-  for (std::uint32_t left = s.waiting_for_stack.size(); left > 0 && !s.waiting_for_stack.empty(); --left) {
-    std::size_t const size = s.stack_size_of(*s.waiting_for_stack.front());
+  for (std::uint32_t left = s.stack_waiters.size(); left > 0 && s.stack_waiters.first() != nullptr; --left) {
+    std::size_t const size = s.stack_size_of(*s.stack_waiters.first());
     locked.release_lock();
     stack* const fresh = s.stacks.allocate(size);
     locked.acquire_lock();
-    G* const first = s.waiting_for_stack.front();
+    G* const first = s.stack_waiters.first();
     if (fresh != nullptr && (first == nullptr || s.stack_size_of(*first) != size)) {  // other threads were faster
       locked.release_lock();
       s.stacks.release(fresh);
@@ -39,11 +39,9 @@ void start_stack_waiters(Sched& s) noexcept {
     if (own != nullptr) {
       start_first(locked, s, *own);
     } else {
-      s.waiting_for_stack.push_back(
-          *s.waiting_for_stack.pop_front());  // a goroutine that wants another size may find a stack
+      s.stack_waiters.put_first_last();
     }
   }
-  s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);  // relaxed: a hint; the list is under the lock
 }
 
 void wait_for_stack(M& m, G& g) noexcept {
@@ -52,8 +50,7 @@ void wait_for_stack(M& m, G& g) noexcept {
     os::lock_guard const guard(s.lock);
     g.status.store(g_status::waiting, relaxed);  // its status may be `running`, because it was claimed
     g.waits_for = wait_reason::stack_memory;
-    s.waiting_for_stack.push_back(g);
-    s.stack_waiters.store(s.waiting_for_stack.size(), relaxed);
+    s.stack_waiters.add(g);
     // A thread that frees a stack after this sees the count or, at its next safe point, the request. An idle P sees
     // neither.
     for (auto const& p : s.procs) p->attention.fetch_or(attend::give_up_stacks, release);
@@ -67,7 +64,7 @@ void wait_for_stack(M& m, G& g) noexcept {
 
 void put_stack(P& p, stack* freed) noexcept {
   freed->goroutine_id = 0;
-  if (p.sched.stack_waiters.load(relaxed) == 0) {
+  if (!p.sched.stack_waiters.any()) {
     p.stacks.put(p.sched.stacks, freed);
     return;
   }

@@ -1,10 +1,8 @@
 #include "sched/thread_maker.h"
 
 #include "os/clock.h"
-#include "os/futex.h"
 #include "sched/deadlock.h"
 #include "sched/m_thread.h"
-#include "sched/notify.h"
 #include "sched/uring_submit.h"
 
 #include <algorithm>
@@ -63,7 +61,7 @@ thread_maker::thread_maker(Sched& s) : sched_(s) {
 void thread_maker::stop() noexcept {
   if (!std::exchange(runs_, false)) return;
   stopping_.store(true, release);  // pairs with make_threads
-  notify_thread_maker(sched_);
+  sched_.thread_maker.notify();
   ended_.sleep();
   if (stays_) {
     os::detach_thread(thread_);
@@ -87,17 +85,15 @@ void* thread_maker::thread_main(void* self) {
 
 void thread_maker::make_threads() noexcept {
   for (;;) {
-    std::uint32_t const word = sched_.thread_maker_notify_word.load(acquire);  // pairs with notify_thread_maker
-    if (stopping_.load(acquire)) return;                                       // pairs with stop()
+    std::uint32_t const word = sched_.thread_maker.notify_word();
+    if (stopping_.load(acquire)) return;  // pairs with stop()
     submit_to_uring(sched_);
-    if (sched_.cpus_may_have_changed.exchange(false, relaxed) && sched_.follow_cpus != nullptr)
-      sched_.follow_cpus(sched_);
+    if (auto const follow_cpus = sched_.thread_maker.take_follow_cpus()) follow_cpus(sched_);
     auto [starting, spare] = take_orders();
     std::int64_t const next_look_ns = look_at_ending_ms();
     if (starting.empty() && !spare) {
-      // pairs with the thread that sets the errand
-      if (auto const errand = sched_.errand.exchange(nullptr, acquire)) errand(sched_);
-      static_cast<void>(os::futex_wait(sched_.thread_maker_notify_word, word, next_look_ns));
+      if (auto const errand = sched_.thread_maker.take_errand()) errand(sched_);
+      sched_.thread_maker.sleep(word, next_look_ns);
     }
     while (M* const m = starting.pop()) start_thread(sched_, *m);
     if (spare) start_spare_thread(sched_);

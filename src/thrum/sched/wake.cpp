@@ -2,7 +2,6 @@
 
 #include "core/current.h"
 #include "os/chaos.h"
-#include "sched/notify.h"
 #include "sched/queues.h"
 #include "sched/requests.h"
 #include "sched/resting_ms.h"
@@ -66,7 +65,7 @@ void give_p_before_its_turn(Sched& s, P& p, M& m, start_as how) noexcept {
   if (orders_spare) s.pauses.order_spare();
   s.lock.release();
   give_p(m, p);
-  if (orders_spare) notify_thread_maker(s);
+  if (orders_spare) s.thread_maker.notify();
   if (how == start_as::working) return;
   // Other threads may have relied on the M that was to search, for work, for timers and for the poller.
   start_m_if_work_is_left(s);
@@ -92,7 +91,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   }
   s.lock.release();
   if (rested.m == nullptr) {
-    notify_thread_maker(s);
+    s.thread_maker.notify();
   } else if (rested.is_to_be_woken) {
     m.wake_note.wake();
   }

@@ -31,8 +31,8 @@ void ask_all_to_stop_locked(Sched& s, P const* own) noexcept {
     if (p != own) p->attention.fetch_or(attend::stop_world, relaxed);  // relaxed: seen at the next safe point
   }
   while (P* const p = s.idle.take()) THRUM_CHECK(stop_if_asked_locked(s, *p));
-  for (M* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (P* const p = take_back_from_starting_locked(*m)) THRUM_CHECK(stop_if_asked_locked(s, *p));
+  for (M& m : s.ms.all()) {
+    if (P* const p = take_back_from_starting_locked(m)) THRUM_CHECK(stop_if_asked_locked(s, *p));
   }
   s.world.one_has_stopped();
 }
@@ -152,7 +152,7 @@ stopped_world::~stopped_world() {
   start_m_if_work_is_left(s);  // goroutines that were stopped were queued, and others may have become runnable
   static_cast<void>(ensure_all_is_watched(s));
   // removed Ps have left their stacks to the pool
-  if (s.stack_waiters.load(relaxed) != 0) start_stack_waiters(s);
+  if (s.stack_waiters.any()) start_stack_waiters(s);
   os::lock_guard const guard(s.lock);
   s.world.has_restarted();
   rouse_timekeeper_without_task(s);  // an M that gave up a P which was to stop did neither of these two checks

@@ -200,14 +200,14 @@ void queue_if_without_p(M& m, return_outcome how, m_status as) noexcept {
 // start. So m must not wait for their Ps. It may hold such a lock in a malloc of the program's own, or in a function
 // that the C library has called, for example a callback that the loader calls under its locks (dl_iterate_phdr).
 bool take_p_of_starting_m_locked(M& m) noexcept {
-  P* p = nullptr;
-  for (M* other = m.sched.ms.newest(); other != nullptr && p == nullptr; other = other->all_link) {
-    p = take_back_from_starting_locked(*other);
+  for (M& other : m.sched.ms.all()) {
+    P* const p = take_back_from_starting_locked(other);
+    if (p == nullptr) continue;
+    p->tick();
+    acquire_p(m, *p);
+    return true;
   }
-  if (p == nullptr) return false;
-  p->tick();
-  acquire_p(m, *p);
-  return true;
+  return false;
 }
 
 return_outcome come_back_before_starting_ms(M& m) noexcept {

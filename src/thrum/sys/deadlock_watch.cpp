@@ -22,7 +22,7 @@ void deadlock_watch::begin_anew(std::int64_t now_ns) noexcept {
 
 std::int64_t deadlock_watch::next_ns(std::int64_t now_ns) noexcept {
   // relaxed: a check that leaves its verdict open ends a deep sleep of sysmon, and sysmon comes here again
-  if (!sched_.only_unknown_threads_may_help.load(relaxed)) {
+  if (!sched_.deadlock.is_left_open()) {
     next_ns_ = never_ns;
   } else if (next_ns_ == never_ns) {
     begin_anew(now_ns);

@@ -8,7 +8,6 @@
 #include "os/futex.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
-#include "sched/notify.h"
 #include "sched/own_thread.h"
 #include "sched/threads.h"
 #include "sys/blocking.h"
@@ -98,7 +97,7 @@ void release_seat(seat_release why) noexcept {
     if (why == seat_release::its_thread_ends) s->foreign.ended.add(seat->m.tid);
     s->ms.foreign_thread_ended(seat->m);
   }
-  notify_thread_maker(*s);
+  s->thread_maker.notify();
 }
 
 void release_seat_at_thread_end(void*) noexcept { release_seat(seat_release::its_thread_ends); }

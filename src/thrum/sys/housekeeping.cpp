@@ -4,7 +4,6 @@
 #include "base/heuristics.h"
 #include "core/trace.h"
 #include "os/thread.h"
-#include "sched/notify.h"
 #include "sched/stack_wait.h"
 
 #include <algorithm>
@@ -57,8 +56,7 @@ void housekeeping::look(std::int64_t now_ns) noexcept {
   if (is_noting_ages_ || now_ns >= ages_due_ns_) note_ages(now_ns);
   if (now_ns >= cpus_due_ns_ && !sched_.procs_by_hand.load(relaxed)) {
     cpus_due_ns_ = now_ns + cpus_every_ns;
-    sched_.cpus_may_have_changed.store(true, relaxed);  // ordered by the notification
-    notify_thread_maker(sched_);
+    sched_.thread_maker.ask_to_follow_cpus();
   }
 }
 
@@ -118,7 +116,7 @@ namespace {
 // before it looked, and the stack is back in the pool.
 void start_missed_stack_waiters(Sched& s) noexcept {
   store_load_fence();
-  if (s.stack_waiters.load(relaxed) != 0) start_stack_waiters(s);  // relaxed: the fence orders it
+  if (s.stack_waiters.any()) start_stack_waiters(s);
 }
 
 }  // namespace

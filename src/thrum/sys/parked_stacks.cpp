@@ -41,14 +41,6 @@ struct batch {
   }
 };
 
-template <class Test>
-bool any_m(M const* first, Test test) noexcept {
-  for (M const* m = first; m != nullptr; m = m->all_link) {
-    if (test(*m)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void parked_stacks::begin() noexcept {
@@ -83,13 +75,12 @@ bool parked_stacks::look_at_some() noexcept {
     return more;
   }
   os::barrier_in_all_threads();
-  sched_.lock.acquire();
-  M const* const ms = sched_.ms.newest();
-  sched_.lock.release();
-  some.drop_if([&](G const& g) { return any_m(ms, [&](M const& m) { return hint_of(m.current) == &g; }); });
+  all_ms const ms = all_ms_now(sched_);
+  some.drop_if([&](G const& g) { return ms.find([&g](M const& m) { return hint_of(m.current) == &g; }) != nullptr; });
   os::barrier_in_all_threads();
   some.drop_if([&](G const& g) {
-    return any_m(ms, [&](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; });
+    auto const commits = [&g](M const& m) { return hint_of(m.commit) != nullptr && hint_of(m.committed) == &g; };
+    return ms.find(commits) != nullptr;
   });
   os::barrier_in_all_threads();
   for (std::size_t i = 0; i < some.count; ++i) {

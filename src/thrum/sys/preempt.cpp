@@ -8,7 +8,6 @@
 #include "os/interrupted_code.h"
 #include "os/loaded_code.h"
 #include "os/signal.h"
-#include "sched/notify.h"
 #include "sched/own_thread.h"
 #include "sched/queues.h"
 #include "sched/requests.h"
@@ -84,7 +83,7 @@ void pause(M& m) noexcept {
   heir const next = world_stops ? heir() : choose_heir_locked(s, p);
   if (!next && !world_stops) {
     s.lock.release();
-    if (next.orders_spare) notify_thread_maker(s);
+    if (next.orders_spare) s.thread_maker.notify();
     return;
   }
   count(p.counters.preempted);
@@ -96,7 +95,7 @@ void pause(M& m) noexcept {
     if (next.rested.m != nullptr) s.ms.promise(*next.rested.m, p);
   }
   if (!world_stops) give_p_to(next, p);
-  if (next.orders_spare) notify_thread_maker(s);
+  if (next.orders_spare) s.thread_maker.notify();
   do_pending_watch_check(m);
   if (sleep_in_frames_until_p(m)) {
     stop_if_run_has_ended(m);

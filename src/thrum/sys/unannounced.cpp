@@ -93,10 +93,7 @@ take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& s
   s.unannounced.p_is_taken();
   // release pairs with decide_p_owner and the signal handler: m's fields are as they should be
   m.attention.store(m_attend::away | m_attend::unannounced, release);
-  {
-    os::lock_guard const guard(s.lock);
-    s.unannounced.sites.add(state.call, caller);
-  }
+  s.unannounced.add_site(state.call, caller);
   hand_on(s, p, state);
   return take_p_outcome::done;
 }

@@ -31,16 +31,16 @@ bool is_without_p(M const& m) noexcept {
 
 void without_p_watch::look(std::int64_t now_ns) noexcept {
   if (sched_.unannounced.without_p() == 0) {
-    next_ = nullptr;
+    next_ = all_ms::end();
     rounds_to_go_ = 0;
     return;
   }
   // A goroutine that runs may make residents runnable, also residents of a thread that this round has already passed.
   // The next whole round sees them, even if all Ps are idle by then.
   if (!sched_.idle.all_idle()) rounds_to_go_ = rounds_after_a_change;
-  if (now_ns - looked_at_ns_ < one_ms || (next_ == nullptr && !begin_round(now_ns))) return;
+  if (now_ns - looked_at_ns_ < one_ms || (next_ == all_ms::end() && !begin_round(now_ns))) return;
   std::int64_t work = std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / one_ms * work_per_ms, work_max);
-  for (; next_ != nullptr && work > 0; next_ = next_->all_link) {
+  for (; next_ != all_ms::end() && work > 0; ++next_) {
     if (is_without_p(*next_)) {
       look_at(*next_, now_ns);
       work -= work_per_clock;
@@ -49,7 +49,7 @@ void without_p_watch::look(std::int64_t now_ns) noexcept {
       --work;
     }
   }
-  if (next_ == nullptr) end_round();
+  if (next_ == all_ms::end()) end_round();
 }
 
 void without_p_watch::end_round() noexcept {
@@ -63,8 +63,7 @@ void without_p_watch::end_round() noexcept {
 bool without_p_watch::begin_round(std::int64_t now_ns) noexcept {
   if (now_ns - round_began_ns_ < sched_.options.slice_ns) return false;
   round_began_ns_ = now_ns;
-  os::lock_guard const guard(sched_.lock);
-  next_ = sched_.ms.newest();
+  next_ = all_ms_now(sched_).begin();
   return true;
 }
 

@@ -35,7 +35,7 @@ class without_p_watch {
   void close() noexcept;
 
   // Whether a thread may have to be reported, so that sysmon must not sleep deeply.
-  [[nodiscard]] bool suspects_deadlock() const noexcept { return next_ != nullptr || rounds_to_go_ != 0; }
+  [[nodiscard]] bool suspects_deadlock() const noexcept { return next_ != all_ms::end() || rounds_to_go_ != 0; }
 
  private:
   [[nodiscard]] bool begin_round(std::int64_t now_ns) noexcept;
@@ -48,7 +48,7 @@ class without_p_watch {
 
   Sched& sched_;
   report_text& reports_;
-  M* next_ = nullptr;  // where the round continues. Records of Ms last as long as the run.
+  all_ms::iterator next_;  // where the round continues. Records of Ms last as long as the run.
   std::int64_t round_began_ns_ = 0;
   std::int64_t looked_at_ns_ = 0;
   // If a timer is needed for another thread before it has fired, its own thread is asked in the next round.

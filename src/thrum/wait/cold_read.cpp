@@ -2,7 +2,6 @@
 
 #include "os/epoll.h"
 #include "os/note.h"
-#include "sched/notify.h"
 #include "sched/park.h"
 #include "sched/timers.h"
 #include "sched/uring_submit.h"
@@ -13,7 +12,7 @@ namespace {
 
 void commit_cold_read(M& m, G&, void* argument) noexcept {
   // From here on the goroutine may run, and its record may be gone.
-  if (m.sched.cold_reads.put(*static_cast<cold_read*>(argument))) notify_thread_maker(m.sched);
+  if (m.sched.cold_reads.put(*static_cast<cold_read*>(argument))) m.sched.thread_maker.notify();
 }
 
 }  // namespace
