@@ -174,6 +174,23 @@ inline void set_limit(int fd, int which, long us) {
   EXPECT_EQ(::setsockopt(fd, SOL_SOCKET, which, &limit, sizeof limit), 0);
 }
 
+// A goroutine that reads from a pipe until the number of that end is closed, or refers to another file.
+class reader_of_a_closed_pipe {
+ public:
+  explicit reader_of_a_closed_pipe(both_ends const& pipe) {
+    ended_.go([&pipe] {
+      char byte = 0;
+      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
+  }
+  void wait() { ended_.wait(); }
+
+ private:
+  wait_group ended_;
+};
+
 // Until it takes no more.
 inline void fill(int fd) {
   int const flags = ::fcntl(fd, F_GETFL);

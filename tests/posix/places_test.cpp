@@ -104,23 +104,6 @@ TEST_P(posix_places, inside_blocking_the_thread_waits) {
   });
 }
 
-// A goroutine that reads from a pipe until the test closes that end.
-class reader_of_a_closed_pipe {
- public:
-  explicit reader_of_a_closed_pipe(both_ends const& pipe) {
-    ended_.go([&pipe] {
-      char byte = 0;
-      EXPECT_EQ(::read(pipe.first, &byte, 1), -1);
-      EXPECT_EQ(errno, EBADF);
-    });
-    EXPECT_TRUE(wait_until([&] { return waiting_for(rt::wait_reason::io) == 1; }));
-  }
-  void wait() { ended_.wait(); }
-
- private:
-  wait_group ended_;
-};
-
 // The thread does not wait for a P either, because it has no seat in the run and needs none.
 TEST_P(posix_places, close_on_another_thread_does_not_enter_the_runtime) {
   run([] {

@@ -12,48 +12,50 @@
 namespace thrum::test {
 namespace {
 
+// An idle P for which no thread can be had: its M is away with a goroutine, and there is no other M.
+class without_a_thread {
+ public:
+  without_a_thread() {
+    {
+      rt::os::lock_guard const guard(sched->lock);
+      sched.m(1).p = nullptr;
+      sched->idle.put(sched.p(1));
+    }
+    sched->unannounced.p_is_taken();  // the M will come, so no thread is made for the P
+  }
+
+  // sysmon looks at what the other P has put off. The P stays idle, and the looks become rare.
+  void expect_rare_looks() {
+    rt::put_off_watch watch(*sched);
+    constexpr int looks = 40;
+    std::int64_t slept_ns = 0;
+    for (int i = 0; i < looks; ++i) {
+      watch.look(rt::os::monotonic_ns() + slept_ns);
+      slept_ns += watch.nap_ns(10'000'000);
+    }
+    EXPECT_EQ(sched->idle.count(), 1);
+    EXPECT_GE(slept_ns / looks, 1'000'000);
+  }
+
+  bare_sched sched{{.procs = 2, .threads_max = 2, .detect_deadlock = false}};
+};
+
 TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_for_an_idle_p) {
-  bare_sched sched({.procs = 2, .threads_max = 2, .detect_deadlock = false});
-  {
-    rt::os::lock_guard const guard(sched->lock);
-    sched.m(1).p = nullptr;
-    sched->idle.put(sched.p(1));  // its M is away, and there is no other
-  }
-  sched->unannounced.p_is_taken();  // it has a goroutine, and will come: no thread is made for the P
+  without_a_thread idle;
+  rt::P& p = idle.sched.p(0);
   fake_gs gs(1);
-  static_cast<void>(sched.p(0).queue.swap_next(test::push, gs.plain(0)));
-  rt::put_off_watch watch(*sched);
-  constexpr int looks = 40;
-  std::int64_t slept_ns = 0;
-  for (int i = 0; i < looks; ++i) {
-    watch.look(rt::os::monotonic_ns() + slept_ns);
-    slept_ns += watch.nap_ns(10'000'000);
-  }
-  EXPECT_EQ(sched->idle.count(), 1);
-  EXPECT_GE(slept_ns / looks, 1'000'000);
-  static_cast<void>(sched.p(0).queue.take_next());
+  static_cast<void>(p.queue.swap_next(test::push, gs.plain(0)));
+  idle.expect_rare_looks();
+  static_cast<void>(p.queue.take_next());
 }
 
 TEST(put_off_watch, looks_less_often_while_no_thread_can_be_had_to_watch_a_timer) {
-  bare_sched sched({.procs = 2, .threads_max = 2, .detect_deadlock = false});
-  {
-    rt::os::lock_guard const guard(sched->lock);
-    sched.m(1).p = nullptr;
-    sched->idle.put(sched.p(1));  // its M is away, and there is no other
-  }
-  sched->unannounced.p_is_taken();  // it has a goroutine, and will come: no thread is made for the P
+  without_a_thread idle;
+  rt::P& p = idle.sched.p(0);
   fake_gs gs(1);
-  ASSERT_TRUE(sched.p(0).timers.reserve(1));
-  static_cast<void>(sched.p(0).timers.add(gs[0], rt::os::monotonic_ns()));
-  rt::put_off_watch watch(*sched);
-  constexpr int looks = 40;
-  std::int64_t slept_ns = 0;
-  for (int i = 0; i < looks; ++i) {
-    watch.look(rt::os::monotonic_ns() + slept_ns);
-    slept_ns += watch.nap_ns(10'000'000);
-  }
-  EXPECT_EQ(sched->idle.count(), 1);
-  EXPECT_GE(slept_ns / looks, 1'000'000);
+  ASSERT_TRUE(p.timers.reserve(1));
+  static_cast<void>(p.timers.add(gs[0], rt::os::monotonic_ns()));
+  idle.expect_rare_looks();
 }
 
 // A P with a goroutine in its runnext that it does not come to, beside an idle P whose M is away.

@@ -81,47 +81,41 @@ TEST(switch_context, T09_keeps_the_callee_saved_registers_of_both_sides) {
 
 // --- on the scheduler ---
 
-class switches : public test::at_every_width {};
+class switches : public test::at_every_width {
+ protected:
+  // Sixteen goroutines call `count_wrong` with patterns for their registers. It returns how many registers were wrong.
+  template <class F>
+  static void expect_registers_are_kept(std::int64_t rounds, F count_wrong) {
+    constexpr int goroutines = 16;
+    std::atomic<std::uint64_t> wrong{0};
+    run([&] {
+      wait_group all;
+      for (int i = 0; i < goroutines; ++i) {
+        all.go([&, i] {
+          for (std::int64_t round = 0; round < rounds; ++round) {
+            wrong += count_wrong((static_cast<std::uint64_t>(i) << 40U) + static_cast<std::uint64_t>(round));
+          }
+        });
+      }
+      all.wait();
+    });
+    EXPECT_EQ(wrong.load(), 0U);
+  }
+};
 
 TEST_P(switches, T09_goroutines_keep_their_registers_over_yields_and_moves) {
-  constexpr int goroutines = 16;
-  std::int64_t const rounds = test::scaled(2000, 50);
-  std::atomic<std::uint64_t> wrong{0};
-  run([&] {
-    wait_group all;
-    for (int i = 0; i < goroutines; ++i) {
-      all.go([&, i] {
-        for (std::int64_t round = 0; round < rounds; ++round) {
-          wrong +=
-              thrum_test_call_with_patterns([](void*) { thrum::yield(); }, nullptr,
-                                            (static_cast<std::uint64_t>(i) << 40U) + static_cast<std::uint64_t>(round));
-        }
-      });
-    }
-    all.wait();
+  expect_registers_are_kept(test::scaled(2000, 50), [](std::uint64_t pattern) {
+    return thrum_test_call_with_patterns([](void*) { thrum::yield(); }, nullptr, pattern);
   });
-  EXPECT_EQ(wrong.load(), 0U);
 }
 
 TEST_P(switches, T09_goroutines_keep_their_registers_over_parks) {
-  constexpr int goroutines = 16;
-  std::int64_t const rounds = test::scaled(500, 20);
-  std::atomic<std::uint64_t> wrong{0};
-  run([&] {
-    wait_group all;
-    for (int i = 0; i < goroutines; ++i) {
-      all.go([&, i] {
-        for (std::int64_t round = 0; round < rounds; ++round) {
-          wait_group child;
-          child.go([] { thrum::yield(); });
-          wrong += thrum_test_call_with_patterns([](void* waited_for) { static_cast<wait_group*>(waited_for)->wait(); },
-                                                 &child, static_cast<std::uint64_t>(i) << 40U);
-        }
-      });
-    }
-    all.wait();
+  expect_registers_are_kept(test::scaled(500, 20), [](std::uint64_t pattern) {
+    wait_group child;
+    child.go([] { thrum::yield(); });
+    auto const wait = [](void* waited_for) { static_cast<wait_group*>(waited_for)->wait(); };
+    return thrum_test_call_with_patterns(wait, &child, pattern);
   });
-  EXPECT_EQ(wrong.load(), 0U);
 }
 
 THRUM_AT_EVERY_WIDTH(switches);

@@ -89,8 +89,10 @@ TEST_P(stack_walks, T07_a_child_that_runs_in_place_shows_its_host_below) {
 
 THRUM_AT_EVERY_WIDTH(stack_walks);
 
-TEST(parked_stack, T09_the_unwinder_walks_a_parked_goroutine_from_its_saved_context) {
-  test::run_at(2, [] {
+// Calls f with a goroutine that is parked.
+template <class F>
+void look_at_a_parked_goroutine(F f) {
+  test::run_at(2, [&] {
     wait_group forever;
     forever.add(1);
     std::atomic<rt::G*> parked{nullptr};
@@ -99,8 +101,15 @@ TEST(parked_stack, T09_the_unwinder_walks_a_parked_goroutine_from_its_saved_cont
       parked = rt::current_m()->current;
       forever.wait();
     });
-    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&forever); }));
-    rt::G const& g = *parked.load();
+    EXPECT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&forever); }));
+    f(*parked.load());
+    forever.done();
+    all.wait();
+  });
+}
+
+TEST(parked_stack, T09_the_unwinder_walks_a_parked_goroutine_from_its_saved_context) {
+  look_at_a_parked_goroutine([](rt::G const& g) {
     std::uintptr_t pcs[100];
     std::size_t const count = rt::walk_stack(rt::registers_of(g.saved), {g.on->low, g.on->top}, pcs, std::size(pcs));
     ASSERT_GT(count, 4U);
@@ -110,25 +119,13 @@ TEST(parked_stack, T09_the_unwinder_walks_a_parked_goroutine_from_its_saved_cont
     };
     EXPECT_EQ(function_at(0), reinterpret_cast<std::uintptr_t>(&rt::switch_context));
     EXPECT_EQ(function_at(count - 1), reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry));
-    forever.done();
-    all.wait();
   });
 }
 
 // A parked goroutine by hand, from its saved context: the chain of frame pointers leads to the entry, which has none.
 TEST(parked_stack, T09_a_parked_goroutine_can_be_walked_from_its_saved_context) {
   if (!rt::debug_checks) GTEST_SKIP() << "frame pointers are kept in builds with THRUM_DEBUG_CHECKS";
-  test::run_at(2, [] {
-    wait_group forever;
-    forever.add(1);
-    std::atomic<rt::G*> parked{nullptr};
-    wait_group all;
-    all.go([&] {
-      parked = rt::current_m()->current;
-      forever.wait();
-    });
-    ASSERT_TRUE(test::wait_until([&] { return test::goroutine_is_parked_on(&forever); }));
-    rt::G const& g = *parked.load();
+  look_at_a_parked_goroutine([](rt::G const& g) {
     rt::stack const& on = *g.on;
     EXPECT_GE(static_cast<char*>(g.saved.sp), on.low);
     EXPECT_LT(static_cast<char*>(g.saved.sp), on.top);
@@ -145,8 +142,6 @@ TEST(parked_stack, T09_a_parked_goroutine_can_be_walked_from_its_saved_context) 
     }
     EXPECT_EQ(frame, nullptr) << "the chain has an end";
     EXPECT_GT(frames, 3);
-    forever.done();
-    all.wait();
   });
 }
 
