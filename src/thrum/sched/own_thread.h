@@ -39,9 +39,9 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept;
 void queue_on_own_thread(global_publication& locked, M& m, g_status from, m_status as) noexcept;
 
 // Sleeps in the frames of m's goroutine until m has a P, which is when the goroutine's turn has come. False: the run is
-// over, and m has no P. Of the threads that are paused in
-// user code, the end of the run wakes only those that must go on, for example because they may hold a lock of the C
-// library. They go on without a P (go_on_after_the_end in sys/pause.h). The others sleep for good.
+// over, and m has no P. Of the threads that are paused in user code, the end of the run wakes only those that must go
+// on, for example because they may hold a lock of the C library. They go on without a P (go_on_after_the_end in
+// sys/pause.h). The others sleep for good.
 [[nodiscard]] bool sleep_in_frames_until_p(M& m) noexcept;
 
 // The run is over. The goroutine goes no further. Its thread, which has no P, comes to its end; a foreign thread sleeps
