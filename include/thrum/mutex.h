@@ -25,6 +25,7 @@ namespace rt {
 struct M;
 class wait_bucket;
 struct lock_holders;
+struct debugger_rows;
 }  // namespace rt
 
 class mutex {
@@ -68,6 +69,7 @@ class mutex {
 
  private:
   friend struct rt::lock_holders;
+  friend struct rt::debugger_rows;
 
   static constexpr std::uint32_t locked = 1;
   static constexpr std::uint32_t waiters = 2;  // a goroutine stands in the wait table; changed under the bucket's lock

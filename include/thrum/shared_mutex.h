@@ -30,6 +30,7 @@ namespace rt {
 class g_list;
 class wait_bucket;
 struct lock_holders;
+struct debugger_rows;
 }  // namespace rt
 
 class shared_mutex {
@@ -104,6 +105,7 @@ class shared_mutex {
 
  private:
   friend struct rt::lock_holders;
+  friend struct rt::debugger_rows;
 
   static constexpr std::uint64_t reader = 1;
   // The number of readers. It also counts, for a moment, readers that have just come and find that they must wait.

@@ -13,6 +13,7 @@
 #include "core/current.h"
 #include "core/ender.h"
 #include "core/forked.h"
+#include "debug/debugger_table.h"
 #include "debug/dump.h"
 #include "debug/schedtrace.h"
 #include "os/futex.h"
@@ -143,9 +144,14 @@ run_services::run_services(options const& chosen)
   sched_->report_goroutines = report_dead_world;
   sched_->thread_maker.follow_cpus_by(follow_cpus);
   trace_.start_if_asked();
+  tell_debugger_of(sched_.get());
 }
 
-run_services::~run_services() = default;
+// A run that was abandoned stays the one that a debugger shows until the next one begins, because its threads still
+// have frames.
+run_services::~run_services() {
+  if (sched_ != nullptr) tell_debugger_of(nullptr);
+}
 
 void run_services::start() {
   thread_maker_ = std::make_unique<thread_maker>(*sched_);

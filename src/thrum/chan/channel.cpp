@@ -40,6 +40,7 @@ bool win(channel_waiter& waiter) noexcept {
 // Enters the queue, which is locked with the channel, and parks. Returns whether the parcel was passed on.
 [[gnu::noinline]] bool wait_in_queue(M& m, channel& c, waiter_queue& queue, void* parcel, wait_reason reason) noexcept {
   channel_waiter waiter;
+  waiter.on = &c;  // for a debugger, which finds the waiter on the stack
   waiter.parcel = parcel;
   waiter.g = m.current;
   queue.push_back(waiter);

@@ -31,6 +31,10 @@
 #include <cstring>
 #include <span>
 
+namespace thrum::rt {
+struct debugger_rows;
+}
+
 namespace thrum::detail {
 
 using rt::acquire;
@@ -86,6 +90,8 @@ class waiter_queue {
   }
 
  private:
+  friend struct rt::debugger_rows;
+
   [[nodiscard]] channel_waiter* pop_select() noexcept;
   void unlink_first(channel_waiter& first) noexcept {
     first.is_queued = false;

@@ -70,6 +70,7 @@ class global_size {
 
  private:
   friend class global_run_queue;
+  friend struct debugger_rows;
   atomic<std::uint32_t> entries_{0};
 };
 

@@ -154,6 +154,8 @@ class m_pool {
   void foreign_thread_ended(M& m) noexcept { change(m, m_status::threadless); }
 
  private:
+  friend struct debugger_rows;
+
   static constexpr std::int32_t stopped_are_counted = 1 << 30;
 
   static constexpr std::size_t index(m_status status) noexcept { return static_cast<std::size_t>(status); }

@@ -78,6 +78,8 @@ poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d, std::uint32_t arg
   return d;
 }
 
+slab<poll_desc> const& all_poll_descs() noexcept { return store.all; }
+
 std::uint64_t poll_data_of(poll_desc const& d) noexcept {
   return (std::uint64_t{reinterpret_cast<std::uintptr_t>(&d)} << address_shift) | d.generation;
 }

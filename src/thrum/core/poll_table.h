@@ -4,6 +4,7 @@
 
 #include "core/entry.h"
 #include "core/poll_desc.h"
+#include "core/slab.h"
 #include "os/epoll.h"
 
 #include <cstdint>
@@ -19,6 +20,9 @@ void free_poll_desc(poll_desc& d) noexcept;
 // Returns the first record for which is_meant(record, argument) is true. Calls is_meant under the store's lock.
 [[nodiscard]] poll_desc* find_poll_desc(bool (*is_meant)(poll_desc const& d, std::uint32_t argument) noexcept,
                                         std::uint32_t argument) noexcept;
+
+// Where all records are, for the debugger, which reads them while the process is stopped.
+[[nodiscard]] slab<poll_desc> const& all_poll_descs() noexcept;
 
 // The word that the kernel is told to deliver with the descriptor's events.
 [[nodiscard]] std::uint64_t poll_data_of(poll_desc const& d) noexcept;

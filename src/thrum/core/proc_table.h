@@ -39,6 +39,8 @@ class proc_table {
   void set_size(int size) noexcept { size_.store(size, release); }
 
  private:
+  friend struct debugger_rows;
+
   atomic<std::int32_t> size_{0};
   atomic<std::int32_t> made_{0};
   std::array<P*, procs_max> all_{};

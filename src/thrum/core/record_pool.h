@@ -94,6 +94,8 @@ class record_pool {
   [[nodiscard]] std::uint32_t sudogs_free() const noexcept { return free_sudogs_.size_hint(); }
 
  private:
+  friend struct debugger_rows;
+
   os::lock lock_{lock_rank::free_lists};
   slab<G> gs_;
   slab<sudog> sudogs_;

@@ -193,6 +193,8 @@ class run_queue {
   }
 
  private:
+  friend struct debugger_rows;
+
   [[nodiscard]] atomic<entry_bits>& slot(std::uint32_t index) noexcept { return slots_[index & mask_]; }
   [[nodiscard]] atomic<entry_bits> const& slot(std::uint32_t index) const noexcept { return slots_[index & mask_]; }
 

@@ -9,8 +9,12 @@
 
 namespace thrum::rt {
 
+struct debugger_rows;
+
 template <class T>
 class slab {
+  // the debugger finds its way by the offsets of members: see debug/debugger_table.h
+  friend struct debugger_rows;
   struct chunk;
 
  public:

@@ -80,6 +80,8 @@ class wait_bucket {
   }
 
  private:
+  friend struct debugger_rows;
+
   [[nodiscard]] sudog* find(void const* address) const noexcept;
   [[nodiscard]] sudog** slot_of(void const* address) noexcept;
   static sudog* take_first(sudog** slot) noexcept;
@@ -111,6 +113,8 @@ class wait_table {
   }
 
  private:
+  friend struct debugger_rows;
+
   static constexpr std::size_t bucket_count = 251;  // Go's value: prime, so that strides of objects do not collide
   struct alignas(cache_line_bytes) padded {
     wait_bucket bucket;
