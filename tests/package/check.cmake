@@ -21,6 +21,17 @@ if(HAS_TLS)
   find_it(with_openssl -DWITH_TLS=ON)
 endif()
 
+# gdb finds the commands of a shared library by the library's path.
+if(NOT EXISTS ${WORK}/prefix/share/thrum/gdb/thrum-gdb.py)
+  message(FATAL_ERROR "the commands for gdb are not installed")
+endif()
+if(SHARED)
+  file(GLOB_RECURSE shared ${WORK}/prefix/libthrum.so.${VERSION})
+  if(NOT EXISTS ${WORK}/prefix/share/gdb/auto-load${shared}-gdb.py)
+    message(FATAL_ERROR "gdb does not find its commands for ${shared}")
+  endif()
+endif()
+
 # The library needs nothing but the C and C++ runtimes. A sanitizer needs libraries of its own.
 find_program(readelf NAMES readelf llvm-readelf)
 function(needs_only_the_runtimes program)
