@@ -13,6 +13,7 @@
 #include "sched/park.h"
 #include "sched/safe_point.h"
 #include "sched/timers.h"
+#include "sched/wake.h"
 #include "sys/foreign.h"
 #include <thrum/go.h>
 #include <thrum/runtime.h>
@@ -145,12 +146,16 @@ int set_max_threads(int limit) {
   if (limit < 1) throw std::invalid_argument("thrum::set_max_threads: the limit must be at least 1");
   inside const here("set_max_threads");
   rt::Sched& s = here.m.sched;
-  rt::os::lock_guard const guard(s.lock);
-  int const before = s.pauses.set_threads_max(limit);
-  if (s.ms.total() > limit) {
-    rt::fatal("program has %d threads already, which exceeds the %d-thread limit (set_max_threads)", s.ms.total(),
-              limit);
+  int before = 0;
+  {
+    rt::os::lock_guard const guard(s.lock);
+    before = s.pauses.set_threads_max(limit);
+    if (s.ms.total() > limit) {
+      rt::fatal("program has %d threads already, which exceeds the %d-thread limit (set_max_threads)", s.ms.total(),
+                limit);
+    }
   }
+  rt::start_m_if_work_is_left(s);  // a P may have stayed idle at the limit so far
   return before;
 }
 

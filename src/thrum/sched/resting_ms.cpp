@@ -38,10 +38,31 @@ bool thread_is_available_locked(Sched const& s) noexcept {
   return s.ms.without_work() != 0 || may_have_starting_m_locked(s) || s.global_queue.has_ms();
 }
 
+namespace {
+
+// Whether m has left its goroutine and given its P up, and is on its way to rest_until_p. m's thread wrote both before
+// it last had the lock. An M that has just taken an idle P may look the same; it searches, and comes to rest later.
+bool is_about_to_rest(M const& m) noexcept {
+  bool const has_p = hint_of(m.p) != nullptr || hint_of(m.next_p) != nullptr;
+  bool const may_rest = m.id != 0 && !m.is_foreign;  // M0 waits for the end of the run
+  return m.status == m_status::awake && may_rest && !has_p && hint_of(m.current) == nullptr;
+}
+
+std::int32_t count_about_to_rest_locked(Sched const& s) noexcept {
+  std::int32_t found = 0;
+  for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) found += is_about_to_rest(*m) ? 1 : 0;
+  return found;
+}
+
+}  // namespace
+
 bool may_start_m_locked(Sched const& s) noexcept {
-  std::int32_t const preempted = s.ms.paused() + s.unannounced.without_p();
-  bool const others_will_come = preempted != 0 && preempted >= s.idle.count();
-  return !s.end.has_begun() && (thread_is_available_locked(s) || !others_will_come);
+  if (s.end.has_begun()) return false;
+  if (thread_is_available_locked(s)) return true;
+  std::int32_t const idle = s.idle.count();
+  std::int32_t will_come = s.ms.paused() + s.unannounced.without_p();
+  if (will_come == 0 || will_come < idle) will_come += count_about_to_rest_locked(s);
+  return will_come == 0 || will_come < idle;
 }
 
 // Takes an M whose thread is being made without a P (the P was taken back, or it is a spare thread), else a new M.

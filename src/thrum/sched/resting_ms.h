@@ -41,8 +41,9 @@ struct resting_m {
 
 // Under sched.lock: whether start_m_locked should be called. At the limit of threads a P stays idle, instead of ending
 // the program, if threads that were preempted can use it (T05). Paused threads get an idle P when their turn comes.
-// Those that compute without a P take one when they enter the runtime or the signal reaches them. If there are more
-// idle Ps than such threads, the program needs more threads than it may have, whatever these threads do.
+// Those that compute without a P take one when they enter the runtime or the signal reaches them. The same holds if Ms
+// are about to rest: each looks for work once more before it does (takes_p_left_idle_locked in sched/wake.h). If there
+// are more idle Ps than such threads, the program needs more threads than it may have, whatever these threads do.
 [[nodiscard]] bool may_start_m_locked(Sched const& s) noexcept;
 
 // Gives p to m, which rests, and wakes it. Called with sched.lock held; releases it.

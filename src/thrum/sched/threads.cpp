@@ -88,7 +88,7 @@ bool rest_until_p_locked(M& m) noexcept {
   for (;; s.lock.acquire()) {
     // m may have been taken while it was the timekeeper
     if (s.end.has_begun() || m.is_to_end() || m.next_p != nullptr) break;
-    if (takes_p_for_residents(s, m)) {
+    if (takes_p_for_residents(s, m) || takes_p_left_idle_locked(m)) {
       s.lock.release();
       return true;
     }

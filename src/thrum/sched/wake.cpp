@@ -36,6 +36,20 @@ void start_working_m(Sched& s) noexcept {
   start_m_locked(s, *p, start_as::working);
 }
 
+bool takes_p_left_idle_locked(M& m) noexcept {
+  Sched& s = m.sched;
+  s.lock.assert_held();
+  if (may_make_thread_locked(s)) [[likely]]
+    return false;
+  // If an M spins, it finds the work, or comes to the right column itself.
+  if (s.idle.count() == 0 || !s.idle.none_spins() || !work_anywhere(s)) return false;
+  if (s.ms.timekeeper() == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again
+  acquire_p(m, *s.idle.take());
+  s.idle.begin_spin(m);
+  m.watch_check_pending = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
+  return true;
+}
+
 void start_m_if_work_is_left(Sched& s) noexcept {
   store_load_fence();
   if (work_anywhere(s)) start_m_if_p_is_idle(s);

@@ -3,8 +3,10 @@
 // The promise: a runnable goroutine and an idle P do not stay side by side. It must hold without a lock in `go` and
 // `ready`, which race with the last searching M while that M gives up. There are three exceptions:
 // - A resident waits for its own M, although other Ps are idle (home.h).
-// - At the limit of threads a P may stay idle, if paused threads or threads without a P will use it
-//   (may_start_m_locked).
+// - At the limit of threads a P may stay idle, if paused threads, threads without a P, or Ms that are about to rest
+// will
+//   use it (may_start_m_locked). So at the limit an M checks every queue a last time under the lock under which it
+//   rests (takes_p_left_idle_locked).
 // - A wake-up may be put off. sysmon makes up for it (see below).
 //
 // The table of queues:
@@ -97,6 +99,10 @@ inline bool may_put_off(atomic<std::uint32_t>& at_once) noexcept {
   return false;
 }
 inline bool may_put_off_waking(P& p) noexcept { return may_put_off(p.wakes_at_once); }
+
+// Called with sched.lock held when m is about to rest, without a P. True: at the limit of threads a thread has
+// published work and has found no M for an idle P, while m was on its way. m has taken the P, and searches.
+[[nodiscard]] bool takes_p_left_idle_locked(M& m) noexcept;
 
 // Steps 2 and 3 of the right column of the table of queues, for a thread that puts a P into the idle list, or that
 // takes back the count of a spinning M which will not come. It checks the queues, and starts an M on an idle P instead
