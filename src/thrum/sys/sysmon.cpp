@@ -81,8 +81,9 @@ void sysmon::watch() noexcept {
       pause_ns_ = pause_min_ns;
       looks_in_vain_ = 0;
       pause_exactly(last_ >= verdict::hurry);
-    } else if (how == sleep_kind::pause && ++looks_in_vain_ >= looks_before_slower &&
-               applies(heuristic::slower_looks)) {
+    } else if (how == sleep_kind::pause) {
+      looks_in_vain_ = std::min(looks_in_vain_ + 1, looks_before_slower);
+      if (looks_in_vain_ < looks_before_slower || !applies(heuristic::slower_looks)) continue;
       pause_ns_ = std::min(pause_ns_ * 2, pause_max_ns);
       pause_exactly(false);
     }
