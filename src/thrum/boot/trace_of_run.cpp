@@ -1,9 +1,8 @@
 #include "boot/trace_of_run.h"
 
 #include "base/check.h"
-#include "boot/start_error.h"
+#include "boot/file_of_run.h"
 #include "core/current.h"
-#include "os/env.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -44,12 +43,7 @@ void watch_for_the_end() noexcept {
   set_before_death(flush_before_end);
 }
 
-// The file of this run: each later run of the process has a number behind the name.
-std::string name_for_this_run(char const* name) {
-  static constinit atomic<int> runs{0};
-  int const number = runs.fetch_add(1, relaxed) + 1;
-  return number == 1 ? std::string(name) : std::string(name) + "." + std::to_string(number);
-}
+constinit atomic<int> runs_with_a_trace{0};
 
 }  // namespace
 
@@ -71,9 +65,8 @@ trace_of_run::~trace_of_run() {
 void trace_of_run::start_if_asked() {
   writer_of_live_run.store(writer_, release);
   recorder_of_live_run.store(recorder_, release);
-  char const* const name = os::environment("THRUM_TRACE");
-  if (name == nullptr || *name == '\0') return;
-  std::string const path = name_for_this_run(name);
+  std::string const path = file_of_run("THRUM_TRACE", runs_with_a_trace);
+  if (path.empty()) return;
   auto const result = writer_->start(path);
   if (result.outcome == trace::writer::start_outcome::failed) throw_start_error("THRUM_TRACE", path, result);
 }

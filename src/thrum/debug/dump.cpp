@@ -5,7 +5,7 @@
 #include "base/report_limits.h"
 #include "base/standard_error.h"
 #include "core/current.h"
-#include "debug/sleeper.h"
+#include "debug/program_places.h"
 #include "os/call_name.h"
 #include "os/clock.h"
 #include "os/guarded_call.h"
@@ -21,25 +21,6 @@
 #include <vector>
 
 namespace thrum::rt {
-
-struct goroutine_list::entry_of {
-  static constexpr std::size_t frames_max = 48;
-  static constexpr std::size_t name_max = 48;
-
-  std::uint64_t id;
-  std::uint64_t created_by;
-  std::uintptr_t created_at;  // 0: no goroutine made it
-  std::int64_t waits_for_ns;  // 0: not known
-  g_status status;
-  wait_reason reason;
-  bool is_locked;
-  bool is_foreign;
-  std::uint32_t frames;
-  std::uintptr_t announced_at;  // where the call that it is in was announced; 0: not known, or not in one
-  sleeper asleep;               // in that call
-  char name[name_max];
-  std::uintptr_t pcs[frames_max];
-};
 
 namespace {
 
@@ -119,16 +100,6 @@ void for_each_alive(Sched& s, F visit) noexcept {
     // A foreign thread counts while it is inside.
     if (m.is_foreign && m.current != nullptr && m.in_runtime.load(relaxed)) visit(*m.current);
   }
-}
-
-// Whether the place is in the runtime or in the standard library. These frames show how the goroutine came to be called
-// and how it came to wait, and say nothing about the program. Go leaves them out as well.
-bool is_plumbing(code_place const& place) noexcept {
-  auto const begins = [&](std::string_view with) { return std::string_view(place.function).starts_with(with); };
-  auto const lies_in = [&](std::string_view part) { return place.file.find(part) != std::string::npos; };
-  return begins("thrum::rt::") || begins("thrum::detail::") || begins("thrum_goroutine_entry") || begins("std::") ||
-         lies_in("/include/c++/") || lies_in("thrum/detail/") || lies_in("thrum/run.h") || lies_in("thrum/go.h") ||
-         lies_in("src/thrum/arch/") || lies_in("src/thrum/sched/") || lies_in("src/thrum/sync/wait.h");
 }
 
 void add_places(symbols& known, std::uintptr_t pc, std::string& out) {

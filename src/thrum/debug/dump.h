@@ -6,11 +6,14 @@
 
 #include "base/atomic.h"
 #include "core/sched.h"
+#include "core/status.h"
+#include "debug/sleeper.h"
 #include "debug/symbols.h"
 #include "debug/wait_cycles.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace thrum::rt {
@@ -38,7 +41,26 @@ class goroutine_list {
   void leave_names_out() noexcept { has_no_names_.store(true, relaxed); }  // relaxed: at worst both lists are printed
   [[nodiscard]] bool has_no_names() const noexcept { return has_no_names_.load(relaxed); }
 
-  struct entry_of;
+  struct entry_of {
+    static constexpr std::size_t frames_max = 48;
+    static constexpr std::size_t name_max = 48;
+
+    std::uint64_t id;
+    std::uint64_t created_by;
+    std::uintptr_t created_at;  // 0: no goroutine made it
+    std::int64_t waits_for_ns;  // 0: not known
+    g_status status;
+    wait_reason reason;
+    bool is_locked;
+    bool is_foreign;
+    std::uint32_t frames;
+    std::uintptr_t announced_at;  // where the call that it is in was announced; 0: not known, or not in one
+    sleeper asleep;               // in that call
+    char name[name_max];
+    std::uintptr_t pcs[frames_max];
+  };
+  [[nodiscard]] std::span<entry_of const> entries() const noexcept { return {all_, count_}; }
+  [[nodiscard]] std::size_t left_out() const noexcept { return left_out_; }
 
  private:
   void make_room(std::size_t entries) noexcept;

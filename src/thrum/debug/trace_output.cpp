@@ -1,7 +1,7 @@
 #include "debug/trace_output.h"
 
-#include "core/current.h"
 #include "core/sched.h"
+#include "debug/program_places.h"
 #include "debug/symbols.h"
 #include "debug/trace_modules.h"
 #include "os/clock.h"
@@ -109,23 +109,12 @@ std::uint64_t output::note_sites(std::uint64_t base_ticks, std::span<std::uint64
   return base_ticks;
 }
 
-namespace {
-
-// The place in the program's own code: functions of thrum's headers that were inlined there are passed over.
-code_place const& place_of_user(std::vector<code_place> const& places) {
-  auto const is_users = [](code_place const& p) { return p.file.find("/include/thrum/") == std::string::npos; };
-  auto const found = std::find_if(places.begin(), places.end(), is_users);
-  return found != places.end() ? *found : places.back();
-}
-
-}  // namespace
-
 void output::write_sites() {
   symbols known;
   std::vector<std::byte> contents;
   for (std::uint64_t const site : sites_) {
     code_place const& found = place_of_user(known.places_of(static_cast<std::uintptr_t>(site) - 1));
-    std::string const where = found.line != 0 ? found.file + ":" + std::to_string(found.line) : found.file;
+    std::string const where = source_of(found);
     std::uint32_t const lengths[] = {static_cast<std::uint32_t>(found.function.size()),
                                      static_cast<std::uint32_t>(where.size())};
     append(contents, &site, sizeof site);
@@ -142,29 +131,6 @@ int output::finish(chunk_pool const& pool) {
   write_sites();
   file_.write_block({.kind = block_kind::end}, bytes_of(pool.lost()));
   return file_.close();
-}
-
-namespace {
-
-// The mark keeps the goroutine that calls this from being paused or stopped while it holds the lock.
-void count_own_thread(Sched& s, int change) noexcept {
-  runtime_mark const mark;
-  os::lock_guard const guard(s.lock);
-  s.own_threads += change;
-}
-
-}  // namespace
-
-int make_own_thread(Sched& s, os::thread& made, void* (*entry)(void*), void* argument) noexcept {
-  count_own_thread(s, 1);
-  int const error = os::create_thread(made, entry, argument, os::takes_signals::only_its_own);
-  if (error != 0) count_own_thread(s, -1);
-  return error;
-}
-
-void join_own_thread(Sched& s, os::thread& ended, int const& tid) noexcept {
-  os::join_thread(ended, tid);
-  count_own_thread(s, -1);
 }
 
 std::size_t words_written(chunk const& c, std::size_t from) noexcept {

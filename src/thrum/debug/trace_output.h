@@ -4,7 +4,6 @@
 
 #include "core/trace_chunks.h"
 #include "debug/trace_file.h"
-#include "os/thread.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -42,11 +41,6 @@ class output {
   std::uint64_t ticks_per_second_ = 0;
   std::unordered_set<std::uint64_t> sites_;  // addresses in the code that records contain
 };
-
-// A thread that serves the traces of a run. It wakes no goroutine, so it does not hide a deadlock. make_own_thread
-// returns 0 or the errno.
-[[nodiscard]] int make_own_thread(Sched& s, os::thread& made, void* (*entry)(void*), void* argument) noexcept;
-void join_own_thread(Sched& s, os::thread& ended, int const& tid) noexcept;
 
 // How many words of the chunk are whole records. The owner may write more meanwhile.
 [[nodiscard]] std::size_t words_written(chunk const& c, std::size_t from) noexcept;

@@ -1,5 +1,6 @@
 #include "debug/trace_recorder.h"
 
+#include "debug/helper_thread.h"
 #include "os/clock.h"
 #include "os/short_wait.h"
 
@@ -40,7 +41,7 @@ recorder::result recorder::begin(settings const& chosen) {
   order_.store(order::none, relaxed);
   has_written_.store(false, relaxed);
   ordered_.clear();
-  if (int const error = make_own_thread(sched_, thread_, thread_main, this)) return failed(error, "make a thread");
+  if (int const error = make_helper_thread(sched_, thread_, thread_main, this)) return failed(error, "make a thread");
   events.turn_on();
   return {outcome::done};
 }
@@ -52,7 +53,7 @@ bool recorder::stop() {
   sched_.trace.turn_off();
   auto none = order::none;
   if (order_.compare_exchange(none, order::end, release, relaxed)) ordered_.wake();  // otherwise the program is dying
-  join_own_thread(sched_, thread_, tid_);
+  join_helper_thread(sched_, thread_, tid_);
   sched_.trace.give_back_claim();
   state_.store(state::off, release);  // pairs with the next start
   return true;

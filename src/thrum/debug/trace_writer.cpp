@@ -1,5 +1,6 @@
 #include "debug/trace_writer.h"
 
+#include "debug/helper_thread.h"
 #include "os/clock.h"
 #include "os/short_wait.h"
 
@@ -54,7 +55,7 @@ writer::start_result writer::begin(std::string const& path) {
   asked_to_end_.clear();
   tid_ = 0;
   error_ = 0;
-  if (int const error = make_own_thread(sched_, thread_, thread_main, this)) {
+  if (int const error = make_helper_thread(sched_, thread_, thread_main, this)) {
     output_.give_up();
     return failed(error, "make a thread for");
   }
@@ -68,7 +69,7 @@ writer::stop_result writer::stop() {
   if (!state_.compare_exchange(expected, state::stopping, acquire, relaxed)) return {};
   sched_.trace.turn_off();
   asked_to_end_.wake();
-  join_own_thread(sched_, thread_, tid_);
+  join_helper_thread(sched_, thread_, tid_);
   sched_.trace.give_back_claim();
   stop_result result{true, error_, path_};
   state_.store(state::idle, release);  // pairs with the next start

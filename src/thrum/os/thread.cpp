@@ -3,8 +3,7 @@
 #include "base/check.h"
 #include "os/fault.h"
 #include "os/short_wait.h"
-#include "os/text_file.h"
-#include "os/uring.h"
+#include "os/thread_list.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +11,6 @@
 #include <cstring>
 #include <initializer_list>
 
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -43,36 +41,10 @@ void let_in_its_own(sigset_t& blocked, sigset_t const& by_creator) noexcept {
   }
 }
 
-// Whether it is a worker thread of the kernel for io_uring (os/uring.h), which runs no code of this process.
-bool is_kernels_own(char const* tid) noexcept {
-  char path[64];
-  char name[16];
-  std::snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", tid);
-  return read_text_file(path, name, sizeof name) > 0 && std::strncmp(name, "iou-", 4) == 0;
-}
-
 void was_joined(int error, int const& tid) noexcept {
   if (error != 0) fatal("internal error: a thread cannot be joined; errno=%d", error);
   short_wait wait;
   while (tid != 0 && thread_is_listed(tid)) wait.pause();
-}
-
-int count_entries(int directory, int enough) noexcept {
-  alignas(dirent64) char buffer[4096];
-  int count = 0;
-  while (count <= enough) {
-    int error = 0;
-    if (should_fail(call::read, error)) return -1;
-    long const got = ::syscall(SYS_getdents64, directory, buffer, sizeof buffer);
-    if (got < 0) return -1;
-    if (got == 0) return count;
-    for (long at = 0; at < got;) {
-      auto const* const entry = reinterpret_cast<dirent64 const*>(buffer + at);
-      if (entry->d_name[0] != '.' && !(uring_was_used() && is_kernels_own(entry->d_name))) ++count;
-      at += entry->d_reclen;
-    }
-  }
-  return count;
 }
 
 }  // namespace
@@ -173,11 +145,8 @@ thread_stack_bounds current_thread_stack() noexcept {
 }
 
 int count_process_threads(int enough) noexcept {
-  int const directory = open_for_reading("/proc/self/task");
-  if (directory < 0) return -1;
-  int const count = count_entries(directory, enough);
-  close_descriptor(directory);
-  return count;
+  return visit_process_threads(
+      enough, [](int, void*) noexcept {}, nullptr);
 }
 
 }  // namespace thrum::rt::os

@@ -1,0 +1,26 @@
+#include "debug/program_places.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace thrum::rt {
+
+bool is_plumbing(code_place const& place) noexcept {
+  auto const begins = [&](std::string_view with) { return std::string_view(place.function).starts_with(with); };
+  auto const lies_in = [&](std::string_view part) { return place.file.find(part) != std::string::npos; };
+  return begins("thrum::rt::") || begins("thrum::detail::") || begins("thrum_goroutine_entry") || begins("std::") ||
+         lies_in("/include/c++/") || lies_in("thrum/detail/") || lies_in("thrum/run.h") || lies_in("thrum/go.h") ||
+         lies_in("src/thrum/arch/") || lies_in("src/thrum/sched/") || lies_in("src/thrum/sync/wait.h");
+}
+
+code_place const& place_of_user(std::vector<code_place> const& places) noexcept {
+  auto const is_users = [](code_place const& p) { return p.file.find("/include/thrum/") == std::string::npos; };
+  auto const found = std::find_if(places.begin(), places.end(), is_users);
+  return found != places.end() ? *found : places.back();
+}
+
+std::string source_of(code_place const& place) {
+  return place.line != 0 ? place.file + ":" + std::to_string(place.line) : place.file;
+}
+
+}  // namespace thrum::rt
