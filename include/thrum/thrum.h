@@ -11,6 +11,7 @@
 #include <thrum/on_stop.h>
 #include <thrum/options.h>
 #include <thrum/process.h>
+#include <thrum/profile.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>
 #include <thrum/select.h>
