@@ -1,6 +1,8 @@
 // The functions of <thrum/profile.h>.
+#include "boot/profile_of_run.h"
 #include "core/current.h"
 #include "core/forked.h"
+#include "debug/cpu_profile.h"
 #include "debug/dump.h"
 #include "debug/goroutine_profile.h"
 #include "debug/symbols.h"
@@ -11,6 +13,7 @@
 #include <thrum/profile.h>
 
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -84,5 +87,51 @@ std::string goroutines() {
 }
 
 void write_goroutines(std::string const& path) { write(path, goroutines()); }
+
+namespace {
+
+// Calls f(cpu_profile&) as a blocking call. The memory of the run stays meanwhile, also if the caller is a foreign
+// thread.
+template <class F>
+auto with_cpu_profile(char const* caller, F f) {
+  M& m = callers_m(caller);
+  rt::enter_runtime(m);
+  rt::kept_run const until_the_end(m);
+  rt::cpu_profile& its = *rt::profile_of_run::of_live_run();
+  rt::leave_runtime(m);
+  return blocking([&] { return f(its); }, blocking_hint::long_call);
+}
+
+std::optional<std::string> stopped_cpu() {
+  if (rt::callers_m() == nullptr) return std::nullopt;
+  rt::cpu_samples taken;
+  if (!with_cpu_profile("thrum::profile::stop_cpu", [&](rt::cpu_profile& its) { return its.stop(taken); }))
+    return std::nullopt;
+  return with_symbols([&](rt::symbols& known) { return rt::profile_of_cpu(taken, known); });
+}
+
+}  // namespace
+
+void start_cpu(cpu_options const& chosen) {
+  using rt::cpu_profile;
+  if (chosen.per_second < 1 || chosen.per_second > cpu_profile::per_second_max)
+    throw std::invalid_argument("thrum::profile::start_cpu: per_second = " + std::to_string(chosen.per_second) +
+                                " must be in the range 1.." + std::to_string(cpu_profile::per_second_max));
+  auto const result =
+      with_cpu_profile("thrum::profile::start_cpu", [&](cpu_profile& its) { return its.start(chosen.per_second); });
+  if (result.how == cpu_profile::outcome::already_on)
+    throw std::logic_error("thrum::profile::start_cpu: a CPU profile is being taken already; stop_cpu() ends it");
+  if (result.how == cpu_profile::outcome::failed)
+    throw std::system_error(result.error, std::generic_category(),
+                            std::string("thrum::profile::start_cpu: ") + result.call);
+}
+
+std::string stop_cpu() { return stopped_cpu().value_or(std::string()); }
+
+bool stop_cpu(std::string const& path) {
+  auto const profile = stopped_cpu();
+  if (profile) write(path, *profile);
+  return profile.has_value();
+}
 
 }  // namespace thrum::profile

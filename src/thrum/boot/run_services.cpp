@@ -137,7 +137,7 @@ pause_signal::~pause_signal() {
 }
 
 run_services::run_services(options const& chosen)
-    : sched_(make_sched(chosen)), trace_(*sched_), preemption_(*sched_), quit_signal_(*sched_) {
+    : sched_(make_sched(chosen)), trace_(*sched_), profile_(*sched_), preemption_(*sched_), quit_signal_(*sched_) {
   watch_for_exit();
   set_uncaught_hook(report_panic);
   prepare_stack_walks();
@@ -145,6 +145,7 @@ run_services::run_services(options const& chosen)
   sched_->thread_maker.follow_cpus_by(follow_cpus);
   trace_.start_if_asked();
   tell_debugger_of(sched_.get());
+  profile_.start_if_asked();
 }
 
 // A run that was abandoned stays the one that a debugger shows until the next one begins, because its threads still
@@ -190,6 +191,7 @@ bool ender_has_stopped(void const*) noexcept {
 
 void run_services::abandon_all() noexcept {
   trace_.abandon();
+  profile_.abandon();
   abandoned.disorder = chaos_.release();
   abandoned.watching = sysmon_.release();
   abandoned.making = thread_maker_.release();
@@ -238,6 +240,8 @@ void run_services::end() noexcept {
     keep_referenced_memory(s);
     close_abandoned_descriptors(s.epoch);
   }
+  if (end.threads_left == 0 && profile_.may_leave_signals()) preemption_.may_still_be_sent(os::still_sent::perhaps);
+  bool const profile_has_ended = profile_.end();
   bool const trace_has_ended = trace_.end();
   chaos_.reset();
   sysmon_.reset();
@@ -247,8 +251,9 @@ void run_services::end() noexcept {
     wait_for_end_of_program(ender_has_stopped, nullptr);
     end_in_place_of_ender();
   }
-  if (!memory_is_used && trace_has_ended) return;
+  if (!memory_is_used && trace_has_ended && profile_has_ended) return;
   trace_.abandon();
+  profile_.abandon();
   abandon(sched_.release());  // threads sleep in its memory, or may touch any of it
 }
 

@@ -4,6 +4,7 @@
 
 #include "boot/chaos.h"
 #include "boot/crash.h"
+#include "boot/profile_of_run.h"
 #include "boot/quit.h"
 #include "boot/trace_of_run.h"
 #include "core/sched.h"
@@ -66,6 +67,7 @@ class run_services {
   one_run_at_a_time one_run_;
   std::unique_ptr<Sched> sched_;
   trace_of_run trace_;
+  profile_of_run profile_;
   crash_reports crashes_;
   pause_signal preemption_;
   quit_signal quit_signal_;

@@ -53,6 +53,7 @@ enum class call : std::uint8_t {
   uring_answers,  // the kernel has no answers
   memory_read,    // EAGAIN: the bytes are not in memory
   membarrier,     // any error stands for a kernel without membarrier
+  timer,          // timers of CPU profiles
   count_
 };
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <limits>
 
 #include <signal.h>
 #include <ucontext.h>
@@ -60,6 +61,13 @@ bool was_on_signal_stack(void const* ucontext) noexcept {
   stack_t const& its = static_cast<ucontext_t const*>(ucontext)->uc_stack;
   auto const low = reinterpret_cast<std::uintptr_t>(its.ss_sp);
   return stack_pointer_of(ucontext) - low < its.ss_size;
+}
+
+std::size_t signal_stack_left(void const* ucontext) noexcept {
+  stack_t const& its = static_cast<ucontext_t const*>(ucontext)->uc_stack;
+  auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  std::uintptr_t const left = here - reinterpret_cast<std::uintptr_t>(its.ss_sp);
+  return left < its.ss_size ? left : std::numeric_limits<std::size_t>::max();
 }
 
 }  // namespace thrum::rt::os

@@ -6,12 +6,17 @@
 
 #include "arch/stack_walk.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum::rt::os {
 
 // Whether the interrupted code ran on the thread's signal stack, so that it was a signal handler itself.
 [[nodiscard]] bool was_on_signal_stack(void const* ucontext) noexcept;
+
+// How many bytes of the thread's signal stack lie below the caller, who runs in the handler. The largest number there
+// is if the handler does not run on a signal stack.
+[[nodiscard]] std::size_t signal_stack_left(void const* ucontext) noexcept;
 
 [[nodiscard]] std::uintptr_t stack_pointer_of(void const* ucontext) noexcept;
 [[nodiscard]] std::uintptr_t program_counter_of(void const* ucontext) noexcept;

@@ -1,6 +1,7 @@
 #include "os/pause_signal.h"
 
 #include "base/atomic.h"
+#include "os/sample_signal.h"
 #include "os/signal.h"
 #include "os/signal_chain.h"
 #include "os/thread_state.h"
@@ -36,6 +37,10 @@ constinit chained_signal handled[layers][_NSIG];
 template <int Layer>
 THRUM_SIGNAL_ENTRY void on_signal(int number, siginfo_t* information, void* context) {
   int const errno_before = errno;
+  if (answer_sample_timer(*information, context)) {
+    errno = errno_before;
+    return;
+  }
   chained_signal& below = handled[Layer][number];
   bool const may_be_ours = information->si_code == SI_QUEUE || information->si_code == SI_TIMER;
   bool const is_ours = may_be_ours && information->si_value.sival_ptr == &tag_of_ours;

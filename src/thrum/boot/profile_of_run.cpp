@@ -1,0 +1,103 @@
+#include "boot/profile_of_run.h"
+
+#include "base/check.h"
+#include "boot/file_of_run.h"
+#include "core/current.h"
+#include "debug/symbols.h"
+#include "debug/whole_file.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+namespace thrum::rt {
+namespace {
+
+constexpr char const* variable = "THRUM_CPUPROFILE";
+constexpr int per_second = 100;  // Go's rate
+
+constinit atomic<int> runs_with_a_profile{0};
+// That of the run that is alive.
+constinit atomic<profile_of_run*> live{nullptr};
+// The last one that a run has left behind. A leak checker finds here what it refers to.
+constinit cpu_profile* volatile left_behind = nullptr;
+
+// For a program that ends by exit() on a goroutine: see trace_of_run.cpp.
+void end_at_exit() noexcept {
+  M const* const m = current_m();
+  if (m == nullptr || m->current == nullptr || m->is_foreign || m->in_runtime.load(relaxed)) return;
+  if (profile_of_run* const its = live.load(acquire)) its->stop_and_write();
+}
+
+void watch_for_exit_with_a_profile() noexcept {
+  static constinit atomic<bool> is_done{false};
+  if (is_done.exchange(true, relaxed)) return;  // relaxed: one run at a time
+  static_cast<void>(std::atexit([] { end_at_exit(); }));
+}
+
+}  // namespace
+
+profile_of_run::profile_of_run(Sched& s) : cpu_(new cpu_profile(s)) { watch_for_exit_with_a_profile(); }
+
+profile_of_run::~profile_of_run() {
+  if (end()) delete cpu_;
+}
+
+cpu_profile* profile_of_run::of_live_run() noexcept {
+  profile_of_run const* const its = live.load(acquire);
+  return its != nullptr ? its->cpu_ : nullptr;
+}
+
+void profile_of_run::start_if_asked() {
+  live.store(this, release);
+  path_ = file_of_run(variable, runs_with_a_profile);
+  if (path_.empty()) return;
+  auto const [error, call] = write_whole_file(path_, {});
+  if (error != 0)
+    throw std::system_error(error, std::generic_category(), std::string(variable) + ": " + call + " " + path_);
+  auto const result = cpu_->start(per_second);
+  if (result.how == cpu_profile::outcome::failed)
+    throw std::system_error(result.error, std::generic_category(), std::string(variable) + ": " + result.call);
+}
+
+void profile_of_run::stop_and_write() noexcept {
+  struct {
+    cpu_samples taken;
+    std::string const& path;
+    file_error result;
+  } its{{}, path_, {}};
+  if (!cpu_->stop(its.taken) || path_.empty()) return;
+  auto const write = [](symbols& known, void* argument) noexcept {
+    auto& to = *static_cast<decltype(its)*>(argument);
+    try {
+      to.result = write_whole_file(to.path, profile_of_cpu(to.taken, known));
+    } catch (...) {
+      to.result = {ENOMEM, "no memory"};
+    }
+  };
+  with_symbols(write, &its);
+  if (its.result.error == 0) return;
+  print_error("thrum: the profile %s is not complete: %s: %s", path_.c_str(), its.result.call,
+              std::strerror(its.result.error));
+}
+
+bool profile_of_run::end() noexcept {
+  if (cpu_ == nullptr) return true;
+  live.store(nullptr, relaxed);
+  stop_and_write();
+  if (cpu_->is_changing()) {
+    abandon();
+    return false;
+  }
+  cpu_->let_go_of_signal();
+  return true;
+}
+
+void profile_of_run::abandon() noexcept {
+  if (cpu_ != nullptr) left_behind = cpu_;
+  cpu_ = nullptr;
+}
+
+}  // namespace thrum::rt
