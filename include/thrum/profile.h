@@ -19,6 +19,7 @@
 
 #include <thrum/detail/at_least_cxx20.h>
 
+#include <chrono>
 #include <string>
 
 namespace thrum::profile {
@@ -40,5 +41,21 @@ void start_cpu(cpu_options const& chosen = {});
 // Ends it. Returns an empty text, or false, if no CPU profile is being taken.
 std::string stop_cpu();
 bool stop_cpu(std::string const& path);
+
+// Where goroutines have waited for each other, and for how long: at channels, selects, locks, joins and the like (the
+// label `reason`), but not for timers and the network. Nothing is noted until a rate is set: about one sample for so
+// much time of waiting, so that longer waits are always noted. 1 ns notes every wait; 0 turns it off. Returns the rate
+// before. Throws std::bad_alloc if there is no memory for the places.
+//
+// The profile has what was noted since the program began. `go tool pprof -base` shows the difference of two of them.
+std::chrono::nanoseconds set_block_rate(std::chrono::nanoseconds waiting_per_sample);
+[[nodiscard]] std::string blocks();
+void write_blocks(std::string const& path);
+
+// Where a mutex or a shared_mutex was released for which others had waited, and for how long. These are the places that
+// hold locks for too long. One wait in `one_in` is noted; 0 turns it off. The rest is as for blocks().
+int set_mutex_rate(int one_in);
+[[nodiscard]] std::string mutexes();
+void write_mutexes(std::string const& path);
 
 }  // namespace thrum::profile

@@ -6,13 +6,17 @@
 #include "debug/dump.h"
 #include "debug/goroutine_profile.h"
 #include "debug/symbols.h"
+#include "debug/waits_profile.h"
 #include "debug/whole_file.h"
 #include "net/address.h"
 #include "sched/world.h"
 #include <thrum/blocking.h>
 #include <thrum/profile.h>
 
+#include <chrono>
+#include <cstdint>
 #include <exception>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -133,5 +137,38 @@ bool stop_cpu(std::string const& path) {
   if (profile) write(path, *profile);
   return profile.has_value();
 }
+
+namespace {
+
+std::uint64_t change_rate(rt::wait_kind which, std::uint64_t rate) {
+  rt::wait_profile& its = which == rt::wait_kind::blocked ? rt::blocked_waits : rt::contended_waits;
+  if (rate != 0 && !its.make_room()) throw std::bad_alloc();
+  return rt::set_rate(which, rate);
+}
+
+std::string waits(rt::wait_profile& its) {
+  return with_symbols([&](rt::symbols& known) { return rt::profile_of_waits(rt::places_of_waits(its), known); });
+}
+
+}  // namespace
+
+std::chrono::nanoseconds set_block_rate(std::chrono::nanoseconds waiting_per_sample) {
+  if (waiting_per_sample.count() < 0) throw std::invalid_argument("thrum::profile::set_block_rate: a negative time");
+  auto const rate = static_cast<std::uint64_t>(waiting_per_sample.count());
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(change_rate(rt::wait_kind::blocked, rate)));
+}
+
+std::string blocks() { return waits(rt::blocked_waits); }
+
+void write_blocks(std::string const& path) { write(path, blocks()); }
+
+int set_mutex_rate(int one_in) {
+  if (one_in < 0) throw std::invalid_argument("thrum::profile::set_mutex_rate: a negative number");
+  return static_cast<int>(change_rate(rt::wait_kind::contended, static_cast<std::uint64_t>(one_in)));
+}
+
+std::string mutexes() { return waits(rt::contended_waits); }
+
+void write_mutexes(std::string const& path) { write(path, mutexes()); }
 
 }  // namespace thrum::profile

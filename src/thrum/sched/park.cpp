@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/trace.h"
+#include "core/wait_profile.h"
 #include "os/chaos.h"
 #include "sched/runnable.h"
 #include "sched/suspend.h"
@@ -24,7 +25,10 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
   g.transition(g_status::running, g_status::waiting);
   trace::stopped(m, g, reason, object);
   count(m.p->counters.parks);
+  std::int64_t const since_ns = wait_profiles_on.load(relaxed) != 0 ? begin_profiled_wait(g, reason) : 0;
   M& here = suspend(m, commit, argument, holds);
+  if (since_ns != 0) [[unlikely]]
+    end_profiled_wait(here, reason, since_ns);
   return os::chaos_ends_slice() ? go_to_the_end(here) : here;  // chaos: its slice is over as soon as it is woken
 }
 
@@ -42,10 +46,41 @@ void sleep_for_good(M& m, wait_reason reason) noexcept {
   fatal("internal error: a goroutine that sleeps for good was woken");
 }
 
+namespace {
+
+// For what goroutines that are about to be readied have waited: see note_contention.
+class contention {
+ public:
+  void add(G const& g) noexcept {
+    if ((wait_profiles_on.load(relaxed) & contended_waits_bit) == 0) [[likely]]
+      return;
+    std::int64_t const ns = contended_ns(g);
+    if (ns == 0) return;
+    reason_ = g.waits_for;
+    ++waits_;
+    ns_ += ns;
+  }
+  // When they are readied, so that they need not wait for it.
+  void note(M& m) const noexcept {
+    if (waits_ != 0) [[unlikely]]
+      note_contention(m, reason_, waits_, ns_);
+  }
+
+ private:
+  wait_reason reason_ = wait_reason::none;
+  std::uint64_t waits_ = 0;
+  std::int64_t ns_ = 0;
+};
+
+}  // namespace
+
 void ready(M& m, G& g) noexcept {
+  contention had;
+  had.add(g);
   g.end_wait();
   trace::readied(m.sched, g, trace::ready_detail::next);
   make_runnable(m, g, queue_place::next);
+  had.note(m);
 }
 
 void ready_all(M& m, g_list& waiting) noexcept { crowd_to_wake(m).wake(waiting); }
@@ -58,12 +93,15 @@ void crowd_to_wake::wake(g_list& waiting) noexcept {
     ready(m_, *first);
   }
   if (waiting.empty()) return;
-  waiting.for_each([this](G& g) {
+  contention had;
+  waiting.for_each([&](G& g) {
+    had.add(g);
     g.end_wait();
     trace::readied(m_.sched, g, trace::ready_detail::tail);
   });
   count(m_.p->counters.readies, waiting.size());
   inject(m_.sched, &m_, waiting);
+  had.note(m_);
 }
 
 void main_goroutine_ended(M& m, G& main) noexcept {

@@ -20,6 +20,7 @@ void end_wait(timer_record& fired, M& m, std::int64_t) noexcept {
 
 void wake_late(timer_record const& fired, M& m, G& g) noexcept {
   g.wake_parameter = const_cast<timer_record*>(&fired);
+  g.runnable_since_ns = 0;  // for the mutex profile: no lock was released
   ready(m, g);
 }
 
