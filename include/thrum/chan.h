@@ -23,6 +23,7 @@
 #include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/channel.h>
 #include <thrum/detail/parcel.h>
+#include <thrum/detail/user_frame.h>
 
 #include <concepts>
 #include <cstddef>
@@ -84,20 +85,27 @@ class channel_handle {
   channel* core_;
 };
 
-// The two sides of a channel, as base classes of the handles.
+// The two sides of a channel, as base classes of the handles. The sending functions are always inlined, so that their
+// calls of the library have return addresses in the user's code, which traces show. In the receiving ones gcc would see
+// uses of uninitialised values where there are none.
 template <class Handle, class T>
 class sending_side {
  public:
   // Throws channel_closed if the channel is closed, also if that happens while send waits. Waits forever on the nil
   // channel.
-  void send(T value) const requires is_just_bytes<T> { detail::send(core(), std::addressof(value)); }
-  void send(T&& value) const requires(!is_just_bytes<T>) { send_packed(outgoing<T>(std::move(value))); }
-  void send(T const& value) const requires(!is_just_bytes<T> && std::copy_constructible<T>) {
+  [[gnu::always_inline]] void send(T value) const requires is_just_bytes<T> {
+    detail::send(core(), std::addressof(value));
+    stay_in_users_function();
+  }
+  [[gnu::always_inline]] void send(T&& value) const requires(!is_just_bytes<T>) {
+    send_packed(outgoing<T>(std::move(value)));
+  }
+  [[gnu::always_inline]] void send(T const& value) const requires(!is_just_bytes<T> && std::copy_constructible<T>) {
     send_packed(outgoing<T>(value));
   }
 
   // Returns false if it would have to wait; the value is then unchanged.
-  [[nodiscard]] bool try_send(T&& value) const {
+  [[nodiscard, gnu::always_inline]] bool try_send(T&& value) const {
     if constexpr (is_just_bytes<T>) {
       return detail::try_send(core(), std::addressof(value)) == attempt::done;
     } else {
@@ -113,7 +121,7 @@ class sending_side {
       return false;
     }
   }
-  [[nodiscard]] bool try_send(T const& value) const requires std::copy_constructible<T> {
+  [[nodiscard, gnu::always_inline]] bool try_send(T const& value) const requires std::copy_constructible<T> {
     if (would_block_to_send(core())) return false;
     outgoing<T> element(value);
     return try_send_packed(element);
@@ -121,14 +129,17 @@ class sending_side {
 
   // Goroutines that wait to receive get no value, and those that wait to send get an exception. Elements in the buffer
   // can be received after the close. Closing twice, or closing nil, throws channel_closed.
-  void close() const { detail::close(core()); }
+  [[gnu::always_inline]] void close() const {
+    detail::close(core());
+    stay_in_users_function();
+  }
 
  private:
-  void send_packed(outgoing<T> element) const {
+  [[gnu::always_inline]] void send_packed(outgoing<T> element) const {
     detail::send(core(), element.parcel());
     element.sent();
   }
-  [[nodiscard]] bool try_send_packed(outgoing<T>& element) const {
+  [[nodiscard, gnu::always_inline]] bool try_send_packed(outgoing<T>& element) const {
     bool const done = detail::try_send(core(), element.parcel()) == attempt::done;
     if (done) element.sent();
     return done;

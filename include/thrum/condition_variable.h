@@ -15,6 +15,7 @@
 #include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
+#include <thrum/detail/user_frame.h>
 #include <thrum/mutex.h>
 
 #include <chrono>
@@ -60,14 +61,18 @@ class condition_variable {
     return detail::attempt_until(when, [&](std::int64_t ns) { return holds_by(lock, ns, holds); });
   }
 
-  void notify_one() noexcept {
+  [[gnu::always_inline]] void notify_one() noexcept {
     // relaxed, because a waiter that has to be woken has set the flag under the mutex, and the notifier has locked that
     // mutex since then
-    if (state_.load(detail::relaxed) != 0) notify_slow(how_many::one);
+    if (state_.load(detail::relaxed) == 0) return;
+    notify_slow(how_many::one);
+    detail::stay_in_users_function();
   }
 
-  void notify_all() noexcept {
-    if (state_.load(detail::relaxed) != 0) notify_slow(how_many::all);  // relaxed as in notify_one
+  [[gnu::always_inline]] void notify_all() noexcept {
+    if (state_.load(detail::relaxed) == 0) return;  // relaxed as in notify_one
+    notify_slow(how_many::all);
+    detail::stay_in_users_function();
   }
 
  private:

@@ -11,6 +11,7 @@
 
 #include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/user_frame.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,7 @@ class latch {
   latch(latch const&) = delete;
   latch& operator=(latch const&) = delete;
 
-  void count_down(std::ptrdiff_t n = 1) noexcept {
+  [[gnu::always_inline]] void count_down(std::ptrdiff_t n = 1) noexcept {
     std::uint64_t seen = state_.load(detail::relaxed);
     while ((seen & waited_for) == 0 && n >= 0 && n <= count_of(seen)) {
       // release pairs with the acquire in wait(). acquire, so that the release of the last count_down covers all
@@ -38,6 +39,7 @@ class latch {
       }
     }
     count_down_slow(n);
+    detail::stay_in_users_function();
   }
 
   [[nodiscard]] bool try_wait() const noexcept {

@@ -15,6 +15,7 @@
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
 #include <thrum/detail/holder.h>
+#include <thrum/detail/user_frame.h>
 
 #include <chrono>
 #include <cstdint>
@@ -60,11 +61,13 @@ class mutex {
     return true;
   }
 
-  void unlock() noexcept {
+  [[gnu::always_inline]] void unlock() noexcept {
     // release pairs with the acquire of the next owner. After this the mutex may be destroyed, unless goroutines wait
     // in it.
     std::uint32_t const before = state_.fetch_sub(locked, detail::release);
-    if (before != locked) unlock_slow(before);
+    if (before == locked) return;
+    unlock_slow(before);
+    detail::stay_in_users_function();
   }
 
  private:
@@ -90,8 +93,8 @@ class mutex {
   [[nodiscard]] bool try_lock_slow() noexcept;
   void accept(std::uint32_t epoch) noexcept;
   [[nodiscard]] bool take_as_woken(std::uint32_t epoch) noexcept;
-  void hand_over(rt::M& m, rt::wait_bucket& bucket) noexcept;
-  void wake_first(rt::M& m, rt::wait_bucket& bucket) noexcept;
+  void hand_over(rt::M& m, rt::wait_bucket& bucket, std::uintptr_t site) noexcept;
+  void wake_first(rt::M& m, rt::wait_bucket& bucket, std::uintptr_t site) noexcept;
   [[nodiscard]] void const* key() const noexcept;
   [[nodiscard]] static std::uint32_t flags_of(std::uint32_t seen, std::uint32_t epoch) noexcept;
   [[nodiscard]] static std::uint32_t stamped(std::uint32_t flags, std::uint32_t epoch) noexcept;

@@ -17,6 +17,7 @@
 #include <thrum/detail/at_least_cxx20.h>
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
+#include <thrum/detail/user_frame.h>
 
 #include <chrono>
 #include <cstdint>
@@ -60,7 +61,7 @@ class semaphore {
            detail::attempt_until(when, [this, n](std::int64_t ns) { return try_acquire_until_ns(ns, n); });
   }
 
-  void release(std::int64_t n = 1) noexcept {
+  [[gnu::always_inline]] void release(std::int64_t n = 1) noexcept {
     std::uint64_t seen = state_.load(detail::relaxed);
     while ((seen & waited_for) == 0 && is_valid(n) && n <= max() - count_of(seen)) {
       // release pairs with the acquire of the goroutine that takes the permits. After this the semaphore may be
@@ -71,6 +72,7 @@ class semaphore {
       }
     }
     release_slow(n);
+    detail::stay_in_users_function();
   }
 
  private:
@@ -100,7 +102,7 @@ class semaphore {
   void acquire_slow(std::int64_t n);
   [[nodiscard]] bool try_acquire_slow(std::int64_t n) noexcept;
   void release_slow(std::int64_t n) noexcept;
-  [[nodiscard]] bool release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept;
+  [[nodiscard]] bool release_to_waiters(std::int64_t n, std::uint32_t epoch, std::uintptr_t site) noexcept;
   [[nodiscard]] bool try_acquire_until_ns(std::int64_t deadline_ns, std::int64_t n);
   [[nodiscard]] bool wait_to_acquire(std::int64_t n, char const* what, std::int64_t deadline_ns);
   void serve(rt::wait_bucket& bucket, std::int64_t given, rt::g_list& woken, std::uint32_t epoch) noexcept;

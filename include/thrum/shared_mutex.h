@@ -20,6 +20,7 @@
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
 #include <thrum/detail/holder.h>
+#include <thrum/detail/user_frame.h>
 
 #include <chrono>
 #include <cstdint>
@@ -66,10 +67,12 @@ class shared_mutex {
            });
   }
 
-  void unlock() noexcept {
+  [[gnu::always_inline]] void unlock() noexcept {
     std::uint64_t seen = held;
     // release pairs with the acquire of the next owner. After this the shared_mutex may be destroyed.
-    if (!state_.compare_exchange(seen, 0, detail::release, detail::relaxed)) unlock_slow();
+    if (state_.compare_exchange(seen, 0, detail::release, detail::relaxed)) return;
+    unlock_slow();
+    detail::stay_in_users_function();
   }
 
   void lock_shared() {
@@ -96,11 +99,13 @@ class shared_mutex {
            detail::attempt_until(when, [this](std::int64_t ns) { return try_lock_shared_until_ns(ns); });
   }
 
-  void unlock_shared() noexcept {
+  [[gnu::always_inline]] void unlock_shared() noexcept {
     // release pairs with the acquire of the next writer. After this the shared_mutex may be destroyed, unless a writer
     // waits.
     std::uint64_t const before = state_.fetch_sub(reader, detail::release);
-    if (before - reader >= readers) unlock_shared_slow(before);  // a flag is set, or there was no reader
+    if (before - reader < readers) return;
+    unlock_shared_slow(before);  // a flag is set, or there was no reader
+    detail::stay_in_users_function();
   }
 
  private:
@@ -131,7 +136,7 @@ class shared_mutex {
   [[nodiscard]] bool wait_to_read(std::uint64_t before, char const* what, std::int64_t deadline_ns);
   [[nodiscard]] bool enter_if_open() noexcept;
   void uncount_readers(std::uint64_t count) noexcept;
-  void let_writer_in(std::uint32_t epoch) noexcept;
+  void let_writer_in(std::uint32_t epoch, std::uintptr_t site) noexcept;
   void let_writer_in_locked(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   [[nodiscard]] bool give_to_writer(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;
   [[nodiscard]] bool let_readers_in(rt::wait_bucket& bucket, rt::g_list& woken, std::uint32_t epoch) noexcept;

@@ -11,6 +11,7 @@
 #include <thrum/defer.h>
 #include <thrum/detail/atomic.h>
 #include <thrum/detail/deadline.h>
+#include <thrum/detail/user_frame.h>
 #include <thrum/go.h>
 
 #include <cstdint>
@@ -29,7 +30,10 @@ class wait_group {
   // Changes the count. If it would become negative or larger than 2^47 - 1, add throws std::logic_error and changes
   // nothing.
   void add(std::int64_t delta);
-  void done() { add(-1); }
+  [[gnu::always_inline]] void done() {
+    add(-1);
+    detail::stay_in_users_function();
+  }
 
   // Returns when the count is zero.
   void wait();

@@ -39,6 +39,28 @@ TEST(trace_checks, every_change_of_the_table_is_accepted) {
   EXPECT_EQ(seven.ns[static_cast<std::size_t>(command::g_state::waiting)], 100);
 }
 
+TEST(trace_checks, a_holder_is_told_by_a_running_goroutine) {
+  trace_builder b = with_goroutine();
+  b.g(0, 200, kind::holder, 7, {3}).g(0, 300, kind::stop, 7, {0x7f00}, reason_mutex);
+  command::trace const read_back = read(trace_builder(b).end());
+  EXPECT_EQ(violations_of(read_back), "");
+  EXPECT_EQ(read_back.past.intervals.back().holder, 3U);
+  EXPECT_VIOLATION(trace_builder(b).g(0, 400, kind::holder, 7, {3}).end(),
+                   "goroutine 7, `holder` at byte 200 needs the state running, and the goroutine is waiting");
+  EXPECT_VIOLATION(with_goroutine().g(0, 200, kind::holder, 7, {0}).end(), "the holder 0 is no number of a goroutine");
+}
+
+TEST(trace_checks, a_record_about_a_goroutine_counts_also_if_its_kind_is_not_known) {
+  constexpr std::uint8_t of_a_goroutine = 19, of_its_program = 49, of_the_scheduler = 39;
+  trace_builder b = with_goroutine();
+  b.g(0, 200, of_a_goroutine, 7, {1, 2, 3}).g(0, 250, of_its_program, 7).s(0, 260, of_the_scheduler, {7});
+  command::trace const read_back = read(trace_builder(b).g(0, 300, kind::yield, 7).end());
+  EXPECT_EQ(violations_of(read_back), "");
+  EXPECT_EQ(read_back.file.unknown_records, 3U);
+  EXPECT_TRUE(contains(notes_of(read_back), "3 records and 0 blocks are of kinds that this program does not know"));
+  EXPECT_VIOLATION(trace_builder(b).lose(7).g(0, 300, kind::yield, 7).end(), "1 records are missing");
+}
+
 TEST(trace_checks, a_change_that_the_table_does_not_have_is_found) {
   EXPECT_VIOLATION(with_goroutine().g(0, 200, kind::start, 7).end(),
                    "`start` at byte 152 needs the state runnable, and the goroutine is running");

@@ -1,4 +1,5 @@
 // The numbers of the summary, on a trace for which they were computed by hand (example_trace.h).
+#include "command/trace/print_summary.h"
 #include "command/trace/summarise.h"
 #include "trace/example_trace.h"
 #include "trace/reading.h"
@@ -112,10 +113,36 @@ TEST(trace_summary, what_goroutines_waited_for_is_summed_by_reason_and_object) {
   EXPECT_EQ(command::name_of_object(of.blockers[1].reason, of.blockers[1].object), "descriptor 5, reading");
 }
 
+TEST(trace_summary, the_longest_wait_for_a_lock_names_who_waited_and_who_held_it) {
+  trace_builder b;
+  b.g(0, 0, kind::create, 3, {serve, 0}).g(0, 1, kind::start, 3);
+  for (std::uint64_t const waiter : {7U, 8U}) {
+    b.g(1, 10 * waiter, kind::create, waiter, {log_writer, 0}).g(1, 10 * waiter + 1, kind::start, waiter);
+    b.g(1, 10 * waiter + 2, kind::holder, waiter, {3})
+        .g(1, 10 * waiter + 3, kind::stop, waiter, {0x7f00}, reason_mutex);
+  }
+  b.g(0, 100, kind::ready, 8, {3, in_main}).g(0, 1'000, kind::ready, 7, {3, in_main});
+  b.site(serve, "serve", "a.cpp:1").site(log_writer, "log_writer", "a.cpp:2").site(in_main, "main", "a.cpp:3").end();
+  command::summary const of = summary_of(b);
+  ASSERT_EQ(of.blockers.size(), 1U);
+  EXPECT_EQ(of.blockers[0].longest_goroutine, 7U);
+  EXPECT_EQ(of.blockers[0].longest_ns, 927);
+  EXPECT_EQ(of.blockers[0].longest_holder, 3U);
+  EXPECT_EQ(of.blockers[0].holder, "serve (a.cpp:1)");
+  command::trace const read_back = read(b);
+  std::string const text = command::printed(read_back, of);
+  EXPECT_TRUE(contains(text,
+                       "the longest by goroutine 7, created at log_writer (a.cpp:2); goroutine 3, created at serve "
+                       "(a.cpp:1), held it\n"))
+      << text;
+  EXPECT_TRUE(contains(text, "serve (a.cpp:1) at main (a.cpp:3) -> log_writer (a.cpp:2)")) << text;
+}
+
 TEST(trace_summary, who_readied_whom_is_counted) {
   command::summary const of = summary_of(example_trace());
   ASSERT_EQ(of.wakers.size(), 1U);
   EXPECT_EQ(of.wakers[0].waker, "(before the trace)");
+  EXPECT_EQ(of.wakers[0].at, "main (server.cpp:12)");
   EXPECT_EQ(of.wakers[0].woken, "serve (server.cpp:40)");
   EXPECT_EQ(of.wakers[0].times, 2U);
 }

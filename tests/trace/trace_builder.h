@@ -29,6 +29,7 @@ enum : std::uint8_t {
   host,
   hosted,
   name,
+  holder,
   take = 20,
   release,
   m,

@@ -45,6 +45,7 @@ constexpr std::array formats{
     numbered_format{k::host, of_goroutine("host", 2, 1)},
     numbered_format{k::hosted, of_goroutine("hosted", 1, 1)},
     numbered_format{k::name, {"name", 1, true, subject::goroutine, 1}},
+    numbered_format{k::holder, of_goroutine("holder", 2, 1)},
     numbered_format{k::take, of_scheduler("take", 1)},
     numbered_format{k::release, of_scheduler("release", 1, 3)},
     numbered_format{k::m, {"m", 2, false, subject::m, m_states.size()}},
@@ -72,11 +73,21 @@ constexpr auto make_index() {
 }
 constexpr auto index_of_formats = make_index();
 
+// The document keeps these numbers for records about goroutines.
+constexpr bool is_about_goroutine(record_kind kind) {
+  auto const number = static_cast<std::uint8_t>(kind);
+  return (number >= 1 && number < 20) || (number >= 40 && number < 50);
+}
+constexpr record_format unknown_of_goroutine = of_goroutine("unknown", 1, 255);
+
 }  // namespace
+
+bool is_known(record_kind kind) noexcept { return index_of_formats[static_cast<std::uint8_t>(kind)] != 0; }
 
 record_format const* format_of(record_kind kind) noexcept {
   std::uint8_t const place = index_of_formats[static_cast<std::uint8_t>(kind)];
-  return place == 0 ? nullptr : &formats[place - 1].format;
+  if (place != 0) return &formats[place - 1].format;
+  return is_about_goroutine(kind) ? &unknown_of_goroutine : nullptr;
 }
 
 char const* name_of(g_state state) noexcept { return g_state_names[static_cast<std::size_t>(state)]; }
@@ -98,6 +109,11 @@ state_change change_of(record_kind kind, std::uint8_t detail) noexcept {
     case record_kind::hosted: return {hosting, running};
     default: return {unknown, unknown};
   }
+}
+
+bool waits_for_lock(std::uint8_t reason) noexcept {
+  constexpr std::uint8_t mutex = 2, read_lock = 14, write_lock = 15;
+  return reason == mutex || reason == read_lock || reason == write_lock;
 }
 
 char const* name_of_reason(std::uint8_t reason) noexcept {

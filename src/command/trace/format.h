@@ -29,6 +29,7 @@ enum class record_kind : std::uint8_t {
   host,
   hosted,
   name,
+  holder,
   take = 20,
   release,
   m,
@@ -59,8 +60,10 @@ struct record_format {
   subject about;
   std::uint8_t details;  // the details are the numbers below this one
 };
-// nullptr: version 1 has no such kind.
+// nullptr: this program does not know the kind, and the record is to be skipped. If such a kind is about a goroutine,
+// which its number tells, the format is that of any record about a goroutine, because its sequence number counts.
 [[nodiscard]] record_format const* format_of(record_kind kind) noexcept;
+[[nodiscard]] bool is_known(record_kind kind) noexcept;
 
 // What a goroutine does. The table of the document names the state before and after each record.
 enum class g_state : std::uint8_t { absent, runnable, running, waiting, in_call, hosting, unknown };
@@ -76,6 +79,8 @@ struct state_change {
 [[nodiscard]] state_change change_of(record_kind kind, std::uint8_t detail) noexcept;
 
 inline constexpr std::uint8_t reason_io = 19;
+// Whether a goroutine that stops for this reason waits for a lock that another goroutine may hold.
+[[nodiscard]] bool waits_for_lock(std::uint8_t reason) noexcept;
 [[nodiscard]] char const* name_of_reason(std::uint8_t reason) noexcept;
 [[nodiscard]] char const* name_of_m_state(std::uint8_t state) noexcept;
 // The object for which a goroutine waits: "descriptor 5, reading" or "0x7f12...". It is empty if it is not known.

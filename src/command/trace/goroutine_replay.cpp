@@ -92,6 +92,7 @@ void goroutine_replay::open(std::uint32_t place, event const& now, g_state state
   g_interval& open = current_[place].open;
   open = {.begin = now.ns, .goroutine = place, .state = state, .detail = one.detail, .begun_by = one.kind};
   if (state == g_state::running) open.p = p_of(one);
+  if (one.kind == record_kind::stop && waits_for_lock(one.detail)) open.holder = current_[place].holder;
   switch (one.kind) {
     case record_kind::ready:
       open.object = one.argument(1);
@@ -102,6 +103,15 @@ void goroutine_replay::open(std::uint32_t place, event const& now, g_state state
     case record_kind::call: open.site = one.argument(1); break;
     default: break;
   }
+}
+
+// It is told by the goroutine itself, which is running.
+void goroutine_replay::note_holder(event const& now, std::uint32_t place) {
+  check_state(now, place, g_state::running);
+  if (now.what->argument(1) == 0) {
+    found_.add([&] { return where(file_, *now.what) + ": the holder 0 is no number of a goroutine"; });
+  }
+  current_[place].holder = now.what->argument(1);
 }
 
 void goroutine_replay::add(event const& now) {
@@ -116,6 +126,7 @@ void goroutine_replay::add(event const& now) {
   check_number(now, place);
   goroutine_life& life = into_.goroutines[place];
   if (one.kind == record_kind::name) life.name = one.text();
+  if (one.kind == record_kind::holder) note_holder(now, place);
   if (changes_state(one.kind)) {
     state_change const change = change_of(one.kind, one.detail);
     g_interval& open_now = current_[place].open;
@@ -136,6 +147,7 @@ void goroutine_replay::add(event const& now) {
     }
     close(place, now.ns, &one);
     open(place, now, change.after);
+    current_[place].holder = 0;
     life.has_ended = one.kind == record_kind::end;
   } else if (current_[place].open.state == g_state::absent) {
     found_.add([&] { return where(file_, one) + " comes after the goroutine's end"; });

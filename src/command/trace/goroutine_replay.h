@@ -24,11 +24,13 @@ class goroutine_replay {
   struct current {
     g_interval open;
     std::int64_t number = 0;
-    bool is_known = false;  // what the goroutine did before the trace is known, or does not matter any more
+    std::uint64_t holder = 0;  // the last record named the holder of a lock for which the goroutine is about to stop
+    bool is_known = false;     // what the goroutine did before the trace is known, or does not matter any more
   };
 
   [[nodiscard]] std::uint32_t place_of(event const& now);
   void check_number(event const& now, std::uint32_t place);
+  void note_holder(event const& now, std::uint32_t place);
   void check_state(event const& now, std::uint32_t place, g_state before);
   void count_life(std::uint32_t place, std::int64_t end);
   void close(std::uint32_t place, std::int64_t ns, record const* by);

@@ -25,6 +25,7 @@ struct g_interval {
   // What the goroutine waits for; the waker of a runnable one; the child of a hosting one; otherwise 0.
   std::uint64_t object = 0;
   std::uint64_t site = 0;       // where it was readied, or where the call is
+  std::uint64_t holder = 0;     // the goroutine that held the lock for which a waiting one began to wait; 0: not known
   std::uint32_t goroutine = 0;  // the place in history::goroutines
   std::uint16_t p = no_p;       // of a running one
   g_state state = g_state::unknown;

@@ -56,11 +56,17 @@ void add_lists(json_writer& out, summary const& numbers) {
     out.begin_object().member("reason", name_of_reason(each.reason));
     out.member("object", name_of_object(each.reason, each.object)).member("waits", each.waits);
     out.member("unfinished", each.still).member("total_ns", each.total_ns).member("longest_ns", each.longest_ns);
-    out.member("longest_created_at", each.example).end_object();
+    out.member("longest_created_at", each.example).member("longest_goroutine", each.longest_goroutine);
+    if (each.longest_holder != 0) {
+      out.member("longest_holder", each.longest_holder).member("holder_created_at", each.holder);
+    }
+    out.end_object();
   }
   out.end_array().name("wakers").begin_array();
   for (waker_row const& each : numbers.wakers) {
-    out.begin_object().member("waker", each.waker).member("woken", each.woken).member("times", each.times).end_object();
+    out.begin_object().member("waker", each.waker);
+    if (!each.at.empty()) out.member("at", each.at);
+    out.member("woken", each.woken).member("times", each.times).end_object();
   }
   out.end_array().name("ps").begin_array();
   for (p_row const& each : numbers.ps) {

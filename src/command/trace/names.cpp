@@ -4,14 +4,19 @@ namespace thrum::command {
 namespace {
 
 std::string const created_before = "(before the trace)";
+std::string const not_known = "(unknown)";
 std::string const without_goroutine = "(timer, poller or a thread outside)";
 
 }  // namespace
 
 std::string const& names::of_creation(goroutine_life const& goroutine) {
   if (!goroutine.was_created) return created_before;
-  auto const [found, is_new] = of_sites_.try_emplace(goroutine.site);
-  if (is_new) found->second = file_.name_of_site(goroutine.site);
+  return goroutine.site == 0 ? not_known : of_site(goroutine.site);
+}
+
+std::string const& names::of_site(std::uint64_t site) {
+  auto const [found, is_new] = of_sites_.try_emplace(site);
+  if (is_new && site != 0) found->second = file_.name_of_site(site);
   return found->second;
 }
 

@@ -16,6 +16,8 @@ class names {
 
   // The place where goroutines were created: "serve (server.cpp:40)".
   [[nodiscard]] std::string const& of_creation(goroutine_life const& goroutine);
+  // A place in the code: "serve (server.cpp:40)". It is empty if the site is 0.
+  [[nodiscard]] std::string const& of_site(std::uint64_t site);
   // The name that set_name gave, or the function in which it was created.
   [[nodiscard]] std::string of_goroutine(goroutine_life const& goroutine);
   // The place where a waker was created. The number 0 is the scheduler itself or a thread from outside.

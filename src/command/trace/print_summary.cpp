@@ -98,7 +98,11 @@ std::string blockers_part(summary const& numbers) {
     std::string const what = std::string(name_of_reason(each.reason)) + (object.empty() ? "" : " " + object);
     result +=
         row(what, {count_cell(each.waits), ns_cell(each.total_ns), ns_cell(each.longest_ns), count_cell(each.still)});
-    result += "    the longest by a goroutine created at " + each.example + "\n";
+    result += text("    the longest by goroutine %llu, created at ", ull{each.longest_goroutine}) + each.example;
+    if (each.longest_holder != 0) {
+      result += text("; goroutine %llu, created at ", ull{each.longest_holder}) + each.holder + ", held it";
+    }
+    result += "\n";
   }
   return result;
 }
@@ -107,7 +111,8 @@ std::string wakers_part(summary const& numbers) {
   if (numbers.wakers.empty()) return {};
   std::string result = "\nWho readied whom\n";
   for (waker_row const& each : numbers.wakers) {
-    result += "  " + right(count_cell(each.times), 10) + "  " + each.waker + " -> " + each.woken + "\n";
+    result += "  " + right(count_cell(each.times), 10) + "  " + each.waker + (each.at.empty() ? "" : " at " + each.at) +
+              " -> " + each.woken + "\n";
   }
   return result;
 }

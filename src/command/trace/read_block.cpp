@@ -118,9 +118,9 @@ class block_reader {
 
   bool is_usable(record const& one) {
     record_format const* const format = format_of(one.kind);
-    if (format == nullptr) {
+    if (!is_known(one.kind)) {
       ++file_.unknown_records;
-      return false;
+      return format != nullptr && one.length > format->numbers;
     }
     auto const at = [&] { return text("the record `%s` at byte %llu", format->name, ull{file_.byte_of(one)}); };
     std::size_t expected = 1 + format->numbers;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -79,7 +81,8 @@ class summariser {
     of.row.ns[place(each.state)] += static_cast<double>(each.ns());
     if (each.state == g_state::running) add_slice(each, of);
     if (each.state == g_state::waiting && each.begun_by == record_kind::stop) add_wait(each, goroutine);
-    if (each.begun_by == record_kind::ready) ++wakers_[{names_.of_waker(each.object), names_.of_creation(goroutine)}];
+    if (each.begun_by == record_kind::ready)
+      ++wakers_[{names_.of_waker(each.object), names_.of_site(each.site), names_.of_creation(goroutine)}];
     if (each.state == g_state::runnable && each.ended_by == record_kind::start) {
       if (each.begun_by == record_kind::ready) of.latencies.push_back(each.ns());
       if (each.begun_by == record_kind::create) of.first_starts.push_back(each.ns());
@@ -114,6 +117,9 @@ class summariser {
     if (is_new || each.ns() > row.longest_ns) {
       row.longest_ns = each.ns();
       row.example = names_.of_creation(goroutine);
+      row.longest_goroutine = goroutine.number;
+      row.longest_holder = each.holder;
+      row.holder = each.holder == 0 ? "" : names_.of_waker(each.holder);
     }
   }
 
@@ -142,7 +148,8 @@ class summariser {
 
     result_.blockers = values_of(blockers_);
     keep_largest(result_.blockers, rows_max_, [](blocker_row const& row) { return row.total_ns; });
-    for (auto const& [pair, times] : wakers_) result_.wakers.push_back({pair.first, pair.second, times});
+    for (auto const& [who, times] : wakers_)
+      result_.wakers.push_back({std::get<0>(who), std::get<1>(who), std::get<2>(who), times});
     keep_largest(result_.wakers, rows_max_, [](waker_row const& row) { return row.times; });
     finish_slices();
     for (auto& [number, each] : ps_) {
@@ -173,7 +180,7 @@ class summariser {
   summary result_;
   std::map<std::uint64_t, site> sites_;
   std::map<std::pair<std::uint8_t, std::uint64_t>, blocker_row> blockers_;
-  std::map<std::pair<std::string, std::string>, std::uint64_t> wakers_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> wakers_;
   std::map<std::uint16_t, p_row> ps_;
   std::vector<g_interval const*> slices_;
 };

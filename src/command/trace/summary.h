@@ -47,11 +47,15 @@ struct blocker_row {
   std::uint64_t still = 0;  // waits that the trace does not see the end of
   double total_ns = 0;
   std::int64_t longest_ns = 0;
-  std::string example;  // where a goroutine was created that waits for it
+  std::string example;  // where the goroutine was created that waited longest
+  std::uint64_t longest_goroutine = 0;
+  // If it is a lock: the goroutine that held it when that wait began, and where it was created. 0: not known.
+  std::uint64_t longest_holder = 0;
+  std::string holder;
 };
 
 struct waker_row {
-  std::string waker, woken;
+  std::string waker, at, woken;  // where they were created, and where the waker's code readies; empty: not known
   std::uint64_t times = 0;
 };
 

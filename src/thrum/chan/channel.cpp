@@ -10,6 +10,7 @@
 #include <thrum/chan.h>
 
 #include <array>
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -49,16 +50,16 @@ bool win(channel_waiter& waiter) noexcept {
   return waiter.completed;
 }
 
-void ready_and_leave(M& m, G* other) noexcept {
+void ready_and_leave(M& m, G* other, std::uintptr_t site) noexcept {
   os::chaos_point("chan.unlocked");
-  if (other != nullptr) ready(m, *other);
+  if (other != nullptr) ready(m, *other, site);
   leave_runtime(m);
 }
 
 // For calls that might have waited. Requests to pause usually arrive during the call, so they are looked at last.
-void ready_yield_and_leave(M& m, G* other) noexcept {
+void ready_yield_and_leave(M& m, G* other, std::uintptr_t site) noexcept {
   os::chaos_point("chan.unlocked");
-  if (other != nullptr) ready(m, *other);
+  if (other != nullptr) ready(m, *other, site);
   leave_runtime(yield_if_asked(m));
 }
 
@@ -151,7 +152,7 @@ void release_channel(channel* c) noexcept {
   ::operator delete(c);
 }
 
-void send(channel* c, void* parcel) {
+[[gnu::noinline]] void send(channel* c, void* parcel) {
   if (c == nullptr) [[unlikely]]
     wait_on_nil("a send", wait_reason::send_on_nil);
   M& m = enter_to_wait("chan::send");
@@ -163,12 +164,12 @@ void send(channel* c, void* parcel) {
     return;
   }
   c->lock.release();
-  ready_yield_and_leave(m, other);
+  ready_yield_and_leave(m, other, site_of_caller());
   if (outcome == attempt::closed) [[unlikely]]
     throw_closed_for_sending();
 }
 
-bool receive(channel* c, void* parcel) {
+[[gnu::noinline]] bool receive(channel* c, void* parcel) {
   if (c == nullptr) [[unlikely]]
     wait_on_nil("a receive", wait_reason::receive_on_nil);
   M& m = enter_to_wait("chan::recv");
@@ -177,7 +178,7 @@ bool receive(channel* c, void* parcel) {
   attempt const outcome = receive_locked(*c, parcel, other);
   if (outcome == attempt::would_block) return wait_in_queue(m, *c, c->receivers, parcel, wait_reason::chan_receive);
   c->lock.release();
-  ready_yield_and_leave(m, other);
+  ready_yield_and_leave(m, other, site_of_caller());
   return outcome == attempt::done;
 }
 
@@ -187,7 +188,7 @@ bool would_block_to_send(channel const* c) noexcept {
   return c == nullptr || (c->looks_full() && !c->closed.load(acquire));  // pairs with close
 }
 
-attempt try_send(channel* c, void* parcel) {
+[[gnu::noinline]] attempt try_send(channel* c, void* parcel) {
   if (would_block_to_send(c)) return attempt::would_block;
   os::chaos_point("chan.looked");
   M& m = enter_to_wait("chan::try_send");
@@ -195,14 +196,14 @@ attempt try_send(channel* c, void* parcel) {
   lock(m, *c);
   attempt const outcome = send_locked(*c, parcel, other);
   c->lock.release();
-  ready_and_leave(m, other);
+  ready_and_leave(m, other, site_of_caller());
   if (outcome == attempt::closed) throw_closed_for_sending();
   return outcome;
 }
 
 // If the channel is found empty and found open after that, then it was both at the moment when it was found empty. If
 // it is found empty, then closed, then empty, no element can come.
-attempt try_receive(channel* c, void* parcel) {
+[[gnu::noinline]] attempt try_receive(channel* c, void* parcel) {
   if (c == nullptr) return attempt::would_block;
   if (c->looks_empty()) {
     if (!c->closed.load(acquire)) return attempt::would_block;  // pairs with close
@@ -214,7 +215,7 @@ attempt try_receive(channel* c, void* parcel) {
   lock(m, *c);
   attempt const outcome = receive_locked(*c, parcel, other);
   c->lock.release();
-  ready_and_leave(m, other);
+  ready_and_leave(m, other, site_of_caller());
   return outcome;
 }
 
@@ -228,9 +229,10 @@ constexpr std::size_t closed_at_once = 16;
 
 // Takes all waiters out and wakes them, in chunks. The lock is held on entry and free on return. Waking the goroutines
 // of a chunk takes about as long as taking them out, so threads that spin for the lock find it free.
-void release_waiters(M& m, channel& c, detached_waiters& receivers, detached_waiters& senders) noexcept {
+void release_waiters(M& m, channel& c, detached_waiters& receivers, detached_waiters& senders,
+                     std::uintptr_t site) noexcept {
   std::array<G*, closed_at_once> taken;
-  crowd_to_wake crowd(m);
+  crowd_to_wake crowd(m, site);
   for (;;) {
     std::size_t const won = (receivers.empty() ? senders : receivers).pop_some(taken);
     bool const is_last = receivers.empty() && senders.empty();
@@ -245,7 +247,7 @@ void release_waiters(M& m, channel& c, detached_waiters& receivers, detached_wai
 }
 
 // Called on a goroutine, inside the runtime. Leaves the runtime.
-close_outcome close_and_leave(M& m, channel& c) noexcept {
+close_outcome close_and_leave(M& m, channel& c, std::uintptr_t site) noexcept {
   lock(m, c);
   if (c.closed.load(relaxed)) {
     c.lock.release();
@@ -266,7 +268,7 @@ close_outcome close_and_leave(M& m, channel& c) noexcept {
   detached_waiters senders;
   c.receivers.detach(receivers);
   c.senders.detach(senders);
-  release_waiters(m, c, receivers, senders);
+  release_waiters(m, c, receivers, senders, site);
   leave_runtime(m);
   release_channel(&c);  // outside the runtime, because it may be the last reference
   return close_outcome::done;
@@ -292,19 +294,19 @@ bool close_between_runs(channel& c) noexcept {
 
 }  // namespace
 
-void close(channel* c) {
+[[gnu::noinline]] void close(channel* c) {
   if (c == nullptr) throw channel_closed("thrum: close of the nil channel");
-  if (close_and_leave(enter_to_wait("chan::close"), *c) == close_outcome::was_closed) {
+  if (close_and_leave(enter_to_wait("chan::close"), *c, site_of_caller()) == close_outcome::was_closed) {
     throw channel_closed("thrum: close of a closed channel");
   }
 }
 
-void close_if_open(channel* c) {
+[[gnu::noinline]] void close_if_open(channel* c) {
   while (!is_closed(c)) {
     // A caller outside the live run need not enter it unless goroutines of that run wait here.
     if (!is_on_goroutine_of_live_run() && close_between_runs(*c)) return;
     if (M* const m = enter_to_wake(live_epoch())) {
-      static_cast<void>(close_and_leave(*m, *c));
+      static_cast<void>(close_and_leave(*m, *c, site_of_caller()));
       return;
     }
     os::chaos_point("chan.found_no_run");

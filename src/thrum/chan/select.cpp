@@ -198,7 +198,7 @@ std::size_t wait_for_one(M*& m, case_list list, wait_timer* limit) noexcept {
 
 }  // namespace
 
-std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patience_ns) {
+[[gnu::noinline]] std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patience_ns) {
   if (count > std::numeric_limits<std::uint16_t>::max()) {
     throw channel_error("thrum: a select can have at most 65,535 cases");
   }
@@ -231,7 +231,7 @@ std::size_t select(channel_waiter* cases, std::size_t count, std::int64_t patien
       if (limited) limit.discard();
     }
   }
-  if (other != nullptr) ready(*m, *other);
+  if (other != nullptr) ready(*m, *other, site_of_caller());
   if (patience_ns != 0) m = &yield_if_asked(*m);
   leave_runtime(*m);
   if (has_waited) {

@@ -48,11 +48,11 @@ void named(M& m, G& g, std::string_view name) noexcept {
   m.p->trace.write_text(m.sched.trace.chunks, kind::name, next_number(g), 0, g.id, nullptr, name);
 }
 
-void readied(Sched& s, G& g, trace::ready_detail where) noexcept {
+void readied(Sched& s, G& g, trace::ready_detail where, std::uintptr_t site) noexcept {
   M const* const m = current_m();
   G const* const waker = m != nullptr && &m->sched == &s && !m->is_foreign ? m->current : nullptr;
   write(s, callers_p(s), kind::ready, next_number(g), static_cast<std::uint8_t>(where), g.id,
-        waker != nullptr ? waker->id : 0, std::uint64_t{0});
+        waker != nullptr ? waker->id : 0, site);
 }
 
 void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept {

@@ -18,7 +18,7 @@ namespace note {
 void created(M& m, G& g, trace::create_detail how) noexcept;
 void about(M& m, G& g, kind what, std::uint8_t detail) noexcept;
 void about(M& m, G& g, kind what, std::uint8_t detail, std::uintptr_t argument) noexcept;
-void readied(Sched& s, G& g, trace::ready_detail where) noexcept;
+void readied(Sched& s, G& g, trace::ready_detail where, std::uintptr_t site) noexcept;
 void named(M& m, G& g, std::string_view name) noexcept;
 void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept;
 void of_m(M const& m, P* p, kind what, std::uint8_t detail) noexcept;
@@ -65,14 +65,19 @@ inline void has_hosted(M& m, G& host) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]
     note::about(m, host, kind::hosted, 0);
 }
+// g is about to stop for a lock, which the goroutine `holder` holds.
+inline void finds_held(M& m, G& g, std::uint64_t holder) noexcept {
+  if (m.sched.trace.is_on()) [[unlikely]]
+    note::about(m, g, kind::holder, 0, holder);
+}
 inline void is_named(M& m, G& g, std::string_view name) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]
     note::named(m, g, name);
 }
-// Called by the waker, on any thread.
-inline void readied(Sched& s, G& g, trace::ready_detail where) noexcept {
+// Called by the waker, on any thread. `site` is the place in its code: see site_of_caller.
+inline void readied(Sched& s, G& g, trace::ready_detail where, std::uintptr_t site = 0) noexcept {
   if (s.trace.is_on()) [[unlikely]]
-    note::readied(s, g, where);
+    note::readied(s, g, where, site);
 }
 // sysmon takes p from an M whose goroutine g sleeps in a call that was not announced.
 inline void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept {
@@ -109,5 +114,8 @@ inline void happened(Sched& s, kind what, std::uint64_t number) noexcept {
   if (s.trace.is_on()) [[unlikely]]
     note::of_run(s, what, number);
 }
+
+// Called by each function that changes the length of the global queue, under sched.lock.
+inline void global_queue_changed(Sched& s) noexcept { happened(s, kind::global, s.global_queue.size()); }
 
 }  // namespace thrum::rt::trace

@@ -21,6 +21,7 @@ enum class kind : std::uint8_t {
   host = 9,
   hosted = 10,
   name = 11,
+  holder = 12,
   // Ps and Ms
   take = 20,
   release = 21,

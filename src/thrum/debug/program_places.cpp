@@ -14,7 +14,9 @@ bool is_plumbing(code_place const& place) noexcept {
 }
 
 code_place const& place_of_user(std::vector<code_place> const& places) noexcept {
-  auto const is_users = [](code_place const& p) { return p.file.find("/include/thrum/") == std::string::npos; };
+  auto const is_users = [](code_place const& p) {
+    return p.file.find("/include/thrum/") == std::string::npos && p.file.find("/include/c++/") == std::string::npos;
+  };
   auto const found = std::find_if(places.begin(), places.end(), is_users);
   return found != places.end() ? *found : places.back();
 }

@@ -12,7 +12,8 @@ namespace thrum::rt {
 // and how it came to wait, and say nothing about the program. Go leaves them out as well.
 [[nodiscard]] bool is_plumbing(code_place const& place) noexcept;
 
-// The place in the program's own code: functions of thrum's headers that were inlined there are passed over.
+// The place in the program's own code: functions of thrum's headers and of the standard library's that were inlined
+// there are passed over.
 [[nodiscard]] code_place const& place_of_user(std::vector<code_place> const& places) noexcept;
 
 // "file.cpp:12"; the file alone if the line is not known; empty if the file is not known.

@@ -74,30 +74,30 @@ class contention {
 
 }  // namespace
 
-void ready(M& m, G& g) noexcept {
+void ready(M& m, G& g, std::uintptr_t site) noexcept {
   contention had;
   had.add(g);
+  trace::readied(m.sched, g, trace::ready_detail::next, site);
   g.end_wait();
-  trace::readied(m.sched, g, trace::ready_detail::next);
   make_runnable(m, g, queue_place::next);
   had.note(m);
 }
 
-void ready_all(M& m, g_list& waiting) noexcept { crowd_to_wake(m).wake(waiting); }
+void ready_all(M& m, g_list& waiting, std::uintptr_t site) noexcept { crowd_to_wake(m, site).wake(waiting); }
 
 void crowd_to_wake::wake(g_list& waiting) noexcept {
   if (is_first_) {
     G* const first = waiting.pop_front();
     if (first == nullptr) return;
     is_first_ = false;
-    ready(m_, *first);
+    ready(m_, *first, site_);
   }
   if (waiting.empty()) return;
   contention had;
   waiting.for_each([&](G& g) {
     had.add(g);
     g.end_wait();
-    trace::readied(m_.sched, g, trace::ready_detail::tail);
+    trace::readied(m_.sched, g, trace::ready_detail::tail, site_);
   });
   count(m_.p->counters.readies, waiting.size());
   inject(m_.sched, &m_, waiting);

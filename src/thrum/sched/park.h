@@ -5,7 +5,16 @@
 #include "core/sched.h"
 #include "sched/suspend.h"
 
+#include <cstdint>
+
 namespace thrum::rt {
+
+// Where the user's code has called the function that calls this, as a return address. Traces name it as the place that
+// woke a goroutine. The function that calls this is a public one and is never inlined, because its return address would
+// be another one then.
+[[nodiscard, gnu::always_inline]] inline std::uintptr_t site_of_caller() noexcept {
+  return reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+}
 
 // Parks the current goroutine until another thread or goroutine readies it. A waker can find it only through what
 // `commit` publishes. The usual way is to enqueue the G under a lock and let the commit step release that lock. A
@@ -29,20 +38,22 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 [[noreturn]] void sleep_for_good(M& m, wait_reason reason = wait_reason::none) noexcept;
 
 // Makes a parked goroutine runnable, as the next to run on m's P, and starts an M on an idle P if there is one
-// (wake.h says when that is put off). Never switches. m holds a P.
-void ready(M& m, G& g) noexcept;
+// (wake.h says when that is put off). Never switches. m holds a P. `site` is site_of_caller() of the public function in
+// which the waker is, or 0 if the user's code did not call one.
+void ready(M& m, G& g, std::uintptr_t site = 0) noexcept;
 
 // The same for a crowd: the first goroutine is the next to run, and the others fill idle Ps and m's own.
-void ready_all(M& m, g_list& waiting) noexcept;
+void ready_all(M& m, g_list& waiting, std::uintptr_t site = 0) noexcept;
 
 // The same for a crowd that comes in several lists, as if it were one.
 class crowd_to_wake {
  public:
-  explicit crowd_to_wake(M& m) noexcept : m_(m) {}
+  explicit crowd_to_wake(M& m, std::uintptr_t site = 0) noexcept : m_(m), site_(site) {}
   void wake(g_list& waiting) noexcept;  // leaves the list empty
 
  private:
   M& m_;
+  std::uintptr_t const site_;
   bool is_first_ = true;
 };
 

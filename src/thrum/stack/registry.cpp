@@ -112,4 +112,14 @@ stack_bounds bounds_by_address(char const* address) noexcept {
   return {owner->slot_low(slot), reinterpret_cast<char*>(owner->descriptor(slot))};
 }
 
+// The goroutine's number is written without synchronisation, so the sanitizer must not look.
+THRUM_NO_TSAN std::uint64_t goroutine_by_address(char const* address) noexcept {
+  arena const* const owner = arena_by_address(address);
+  if (owner == nullptr || address < owner->first_slot) return 0;
+  auto const slot =
+      static_cast<std::uint32_t>(static_cast<std::size_t>(address - owner->first_slot) / owner->geometry.stride);
+  if (slot >= owner->carved.load(relaxed)) return 0;  // relaxed: a hint
+  return const_cast<std::uint64_t const volatile&>(owner->descriptor(slot)->goroutine_id);
+}
+
 }  // namespace thrum::rt

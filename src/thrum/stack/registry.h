@@ -36,4 +36,8 @@ void destroy_arena(arena* dead) noexcept;
 // exists. `low` is null if the address lies on no goroutine stack.
 [[nodiscard]] stack_bounds bounds_by_address(char const* address) noexcept;
 
+// The number of the goroutine to which the stack is bound on whose slot this address lies, or 0. It is a hint, because
+// the stack may go to another goroutine at the same moment. Lock-free. Called while no arena can be destroyed.
+[[nodiscard]] std::uint64_t goroutine_by_address(char const* address) noexcept;
+
 }  // namespace thrum::rt

@@ -15,7 +15,7 @@ void barrier_core::refuse(char const* what, std::ptrdiff_t n) noexcept {
 // If `waited_for` is set, the next phase begins under the bucket's lock, and the waiters leave there (T14). All
 // participants have arrived, and none may arrive for the next phase before it begins. So only waiters change the state
 // meanwhile, and they do so under the lock.
-void barrier_core::begin_next_phase_slow() noexcept {
+[[gnu::noinline]] void barrier_core::begin_next_phase_slow() noexcept {
   M* found = nullptr;
   for (run_stamp<word> seen(state_, waited_for); found == nullptr;) {
     if (!seen.has(waited_for)) {  // the waiters belong to a run that is over
@@ -29,7 +29,7 @@ void barrier_core::begin_next_phase_slow() noexcept {
   bucket.acquire();
   // release pairs with wait()'s acquire
   state_.store(next_phase(state_.load(rt::relaxed)), rt::release);
-  release_all(m, bucket, &state_);  // the barrier may be gone from here on
+  release_all(m, bucket, &state_, site_of_caller());  // the barrier may be gone from here on
   leave_runtime(m);
 }
 

@@ -78,7 +78,7 @@ std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock, 
 
 void condition_variable::wait(std::unique_lock<mutex>& lock) { static_cast<void>(wait_until_ns(lock, no_deadline)); }
 
-void condition_variable::notify_slow(how_many which) noexcept {
+[[gnu::noinline]] void condition_variable::notify_slow(how_many which) noexcept {
   run_stamp<word> const seen(state_, waited_for);
   if (!seen.has(waited_for)) return;  // the waiters belong to a run that is over
   M* const found = enter_to_wake(seen.epoch());
@@ -89,8 +89,8 @@ void condition_variable::notify_slow(how_many which) noexcept {
   if (!bucket.has_waiters(&state_)) {  // another notification has woken them, and the object may be gone
     bucket.release();
   } else if (which == how_many::all) {
-    state_.store(0, relaxed);         // relaxed: as in wait
-    release_all(m, bucket, &state_);  // the object may be gone from here on
+    state_.store(0, relaxed);                           // relaxed: as in wait
+    release_all(m, bucket, &state_, site_of_caller());  // the object may be gone from here on
   } else {
     bool more = false;
     sudog* const first = bucket.dequeue(&state_, more);
@@ -98,7 +98,7 @@ void condition_variable::notify_slow(how_many which) noexcept {
     bool const is_parked = first != nullptr && !first->still_runs;
     if (first != nullptr && !is_parked) first->handed_over = true;
     bucket.release();  // the object may be gone from here on
-    if (is_parked) ready(m, *first->g);
+    if (is_parked) ready(m, *first->g, site_of_caller());
   }
   leave_runtime(m);
 }

@@ -13,7 +13,7 @@ void latch::refuse(char const* what, std::ptrdiff_t n) noexcept {
 }
 
 // If `waited_for` is set, the count falls to zero under the bucket's lock, and the waiters leave there (T14).
-void latch::count_down_slow(std::ptrdiff_t n) noexcept {
+[[gnu::noinline]] void latch::count_down_slow(std::ptrdiff_t n) noexcept {
   M* found = nullptr;
   for (run_stamp<word> seen(state_, waited_for); found == nullptr;) {
     if (n < 0 || n > count_of(seen.now())) refuse("latch::count_down", n);
@@ -28,7 +28,7 @@ void latch::count_down_slow(std::ptrdiff_t n) noexcept {
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   bucket.acquire();
   if (count_of(state_.exchange(0, acq_rel)) != n) refuse("latch::count_down", n);  // as in count_down
-  release_all(m, bucket, &state_);                                                 // the latch may be gone from here on
+  release_all(m, bucket, &state_, site_of_caller());                               // the latch may be gone from here on
   leave_runtime(m);
 }
 

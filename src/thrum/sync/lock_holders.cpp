@@ -1,6 +1,8 @@
 #include "sync/lock_holders.h"
 
+#include "stack/registry.h"
 #include "sync/stamp.h"
+#include <thrum/detail/holder.h>
 #include <thrum/mutex.h>
 #include <thrum/shared_mutex.h>
 
@@ -28,6 +30,13 @@ lock_wait lock_holders::look(void const* key, std::uint32_t epoch) noexcept {
     }
   }
   return result;
+}
+
+// An address that the mark stands for lies on the goroutine's stack or in the guard below it, because guards are larger
+// than the unit of marks.
+std::uint64_t lock_holders::goroutine(void const* key, std::uint32_t epoch) noexcept {
+  auto const mark = std::uintptr_t{look(key, epoch).holder};
+  return mark == 0 ? 0 : goroutine_by_address(reinterpret_cast<char const*>(mark << detail::stack_mark_shift));
 }
 
 }  // namespace thrum::rt

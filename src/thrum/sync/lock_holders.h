@@ -24,6 +24,9 @@ struct lock_wait {
 };
 
 struct lock_holders {
+  // The number of the goroutine on whose stack the holder is, or 0 if the holder is not known or is no goroutine. If
+  // the holder has just taken the lock, the result may be an earlier holder. Called as look().
+  [[nodiscard]] static std::uint64_t goroutine(void const* key, std::uint32_t epoch) noexcept;
   // Called under the lock of the bucket in which a goroutine waits under this key, because that goroutine keeps the
   // lock alive.
   [[nodiscard]] static lock_wait look(void const* key, std::uint32_t epoch) noexcept;

@@ -163,7 +163,7 @@ bool mutex::wait_to_own(std::uint32_t before, char const* what, std::int64_t dea
   return true;
 }
 
-void mutex::unlock_slow(std::uint32_t before) noexcept {
+[[gnu::noinline]] void mutex::unlock_slow(std::uint32_t before) noexcept {
   if ((before & locked) == 0) misuse("mutex::unlock: the mutex is not locked");
   std::uint32_t const epoch = live_epoch_after_release();
   std::uint32_t const flags = flags_of(before, epoch);
@@ -176,15 +176,15 @@ void mutex::unlock_slow(std::uint32_t before) noexcept {
   wait_bucket& bucket = m.sched.waiters.bucket_of(this);
   bucket.acquire();
   if ((flags & starving) != 0) {
-    hand_over(m, bucket);
+    hand_over(m, bucket, site_of_caller());
   } else {
-    wake_first(m, bucket);
+    wake_first(m, bucket, site_of_caller());
   }
   leave_runtime(m);
 }
 
 // The caller owns the mutex until the exchange below, whatever `locked` says.
-void mutex::hand_over(M& m, wait_bucket& bucket) noexcept {
+void mutex::hand_over(M& m, wait_bucket& bucket, std::uintptr_t site) noexcept {
   bool more = false;
   sudog* const first = bucket.dequeue(key(), more);
   std::uint32_t next = 0;  // all goroutines that stood there have given up
@@ -198,11 +198,11 @@ void mutex::hand_over(M& m, wait_bucket& bucket) noexcept {
   state_.exchange(stamped(next, m.sched.epoch), acq_rel);
   bucket.release();  // the mutex may be gone from here on
   os::chaos_point("mutex.handed_over");
-  if (first != nullptr) ready(m, *first->g);
+  if (first != nullptr) ready(m, *first->g, site);
 }
 
 // Another goroutine may have locked the mutex, or the mutex may be gone.
-void mutex::wake_first(M& m, wait_bucket& bucket) noexcept {
+void mutex::wake_first(M& m, wait_bucket& bucket, std::uintptr_t site) noexcept {
   sudog* first = nullptr;
   if (bucket.has_waiters(key())) {
     std::uint32_t seen = state_.load(relaxed);
@@ -219,7 +219,7 @@ void mutex::wake_first(M& m, wait_bucket& bucket) noexcept {
     }
   }
   bucket.release();
-  if (first != nullptr) ready(m, *first->g);
+  if (first != nullptr) ready(m, *first->g, site);
 }
 
 }  // namespace thrum

@@ -25,7 +25,7 @@ bool once::begin() {
   return false;
 }
 
-void once::finish() noexcept {
+[[gnu::noinline]] void once::finish() noexcept {
   M* found = nullptr;
   for (run_stamp<std::uint32_t> seen(state_, waited_for); found == nullptr;) {
     if (!seen.has(waited_for)) {
@@ -37,8 +37,8 @@ void once::finish() noexcept {
   M& m = *found;
   wait_bucket& bucket = m.sched.waiters.bucket_of(&state_);
   bucket.acquire();
-  state_.store(finished, release);  // as above
-  release_all(m, bucket, &state_);  // the once may be gone from here on
+  state_.store(finished, release);                    // as above
+  release_all(m, bucket, &state_, site_of_caller());  // the once may be gone from here on
   leave_runtime(m);
 }
 

@@ -135,12 +135,12 @@ semaphore::more_to_serve semaphore::serve_some(wait_bucket& bucket, std::int64_t
   return first != nullptr && first->wanted <= available ? more_to_serve::perhaps : more_to_serve::no;
 }
 
-void semaphore::release_slow(std::int64_t n) noexcept {
+[[gnu::noinline]] void semaphore::release_slow(std::int64_t n) noexcept {
   if (!is_valid(n)) refuse("semaphore::release", n);
   for (run_stamp<word> seen(state_, waited_for);;) {
     if (n > max() - count_of(seen.now())) refuse("semaphore::release", n);
     if (seen.has(waited_for)) {
-      if (release_to_waiters(n, seen.epoch())) return;
+      if (release_to_waiters(n, seen.epoch(), site_of_caller())) return;
       seen.look_again();
     } else if (seen.change_to(seen.now() + one * static_cast<word>(n))) {
       return;
@@ -149,14 +149,13 @@ void semaphore::release_slow(std::int64_t n) noexcept {
 }
 
 // Returns false if the waiters have been served meanwhile, or if their run is over.
-bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch) noexcept {
+bool semaphore::release_to_waiters(std::int64_t n, std::uint32_t epoch, std::uintptr_t site) noexcept {
   bool they_wait = false;
-  return wake_in_bucket(epoch, &state_,
-                        [&](wait_bucket& bucket, g_list& woken) {
-                          they_wait = bucket.has_waiters(&state_);
-                          if (they_wait) serve(bucket, n, woken, epoch);
-                        }) &&
-         they_wait;
+  auto const give = [&](wait_bucket& bucket, g_list& woken) {
+    they_wait = bucket.has_waiters(&state_);
+    if (they_wait) serve(bucket, n, woken, epoch);
+  };
+  return wake_in_bucket(epoch, &state_, give, site) && they_wait;
 }
 
 }  // namespace thrum

@@ -177,7 +177,7 @@ void shared_mutex::unlock_locked(wait_bucket& bucket, g_list& woken, std::uint32
   if (!let_readers_in(bucket, woken, epoch) && !give_to_writer(bucket, woken, epoch)) set_free(epoch);
 }
 
-void shared_mutex::unlock_slow() noexcept {
+[[gnu::noinline]] void shared_mutex::unlock_slow() noexcept {
   for (run_stamp<word> seen(state_, flags);;) {
     if (!seen.has(held)) {
       misuse("shared_mutex::unlock: the shared_mutex is %s",
@@ -190,7 +190,7 @@ void shared_mutex::unlock_slow() noexcept {
     auto const hand_on = [&, epoch = seen.epoch()](wait_bucket& bucket, g_list& woken) {
       unlock_locked(bucket, woken, epoch);
     };
-    if (wake_in_bucket(seen.epoch(), this, hand_on)) return;
+    if (wake_in_bucket(seen.epoch(), this, hand_on, site_of_caller())) return;
     seen.look_again();
   }
 }
@@ -258,7 +258,7 @@ void shared_mutex::uncount_readers(word count) noexcept {
   word const before = state_.fetch_sub(count, release);  // as unlock_shared
   std::uint32_t const epoch = live_epoch_after_release();
   word const was = unstamped(before, flags, epoch) & (held | writers_wait | readers);
-  if (was == (writers_wait | count)) let_writer_in(epoch);
+  if (was == (writers_wait | count)) let_writer_in(epoch, 0);
 }
 
 // A reader has given up, and is out of the bucket.
@@ -267,20 +267,20 @@ void shared_mutex::reader_gave_up(wait_bucket& bucket, std::uint32_t epoch) noex
   change(epoch, [](word now) { return now & ~readers_wait; });
 }
 
-void shared_mutex::unlock_shared_slow(word before) noexcept {
+[[gnu::noinline]] void shared_mutex::unlock_shared_slow(word before) noexcept {
   if ((before & held) != 0) misuse("shared_mutex::unlock_shared: the shared_mutex is locked for writing; call unlock");
   if ((before & readers) == 0) misuse("shared_mutex::unlock_shared: the shared_mutex is not locked");
   std::uint32_t const epoch = live_epoch_after_release();
   word const now = unstamped(before, flags, epoch);
-  if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in(epoch);
+  if ((now & (writers_wait | readers)) == (writers_wait | reader)) let_writer_in(epoch, site_of_caller());
 }
 
 // The last reader has left, and a writer waits. Or the writer has been let in meanwhile, and the shared_mutex may be
 // gone.
-void shared_mutex::let_writer_in(std::uint32_t epoch) noexcept {
+void shared_mutex::let_writer_in(std::uint32_t epoch, std::uintptr_t site) noexcept {
   // If that run is over, the writer does not wait.
-  static_cast<void>(wake_in_bucket(
-      epoch, this, [&](wait_bucket& bucket, g_list& woken) { let_writer_in_locked(bucket, woken, epoch); }));
+  auto const let_in = [&](wait_bucket& bucket, g_list& woken) { let_writer_in_locked(bucket, woken, epoch); };
+  static_cast<void>(wake_in_bucket(epoch, this, let_in, site));
 }
 
 void shared_mutex::let_writer_in_locked(wait_bucket& bucket, g_list& woken, std::uint32_t epoch) noexcept {

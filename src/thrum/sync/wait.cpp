@@ -2,7 +2,9 @@
 
 #include "base/check.h"
 #include "core/forked.h"
+#include "core/trace.h"
 #include "os/chaos.h"
+#include "sync/lock_holders.h"
 
 #include <new>
 #include <stdexcept>
@@ -12,6 +14,13 @@ namespace thrum::rt {
 namespace {
 
 void release_bucket(M&, G&, void* bucket) noexcept { static_cast<wait_bucket*>(bucket)->release(); }
+
+// For traces: names the goroutine that holds the lock, if the current goroutine is about to wait for one. Called under
+// the bucket's lock.
+[[gnu::noinline]] void note_holder(M& m, void const* address) noexcept {
+  std::uint64_t const holder = lock_holders::goroutine(address, m.sched.epoch);
+  if (holder != 0) trace::finds_held(m, *m.current, holder);
+}
 
 }  // namespace
 
@@ -42,6 +51,8 @@ void end_wait(M& m, sudog& waiter, wait_outcome how) {
 
 timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason, queue_end where,
                    std::int64_t deadline_ns) noexcept {
+  if (m.sched.trace.is_on()) [[unlikely]]
+    note_holder(m, address);
   if (deadline_ns != no_deadline) {
     return wait_in_until(m, bucket, waiter, address, reason, where, deadline_ns);
   }

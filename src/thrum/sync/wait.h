@@ -84,9 +84,10 @@ inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::m
 
 // Runs step(bucket, woken) under the lock of the address's bucket in the run `epoch`, and wakes the goroutines that
 // step has put into `woken`. Returns false, without calling step, if that run is over. The object may be gone on
-// return.
+// return. `site` is that of ready().
 template <class Step>
-[[nodiscard]] bool wake_in_bucket(std::uint32_t epoch, void const* address, Step step) noexcept {
+[[nodiscard]] bool wake_in_bucket(std::uint32_t epoch, void const* address, Step step,
+                                  std::uintptr_t site = 0) noexcept {
   M* const m = enter_to_wake(epoch);
   if (m == nullptr) return false;
   wait_bucket& bucket = m->sched.waiters.bucket_of(address);
@@ -94,7 +95,7 @@ template <class Step>
   bucket.acquire();
   step(bucket, woken);
   bucket.release();
-  ready_all(*m, woken);
+  ready_all(*m, woken, site);
   leave_runtime(*m);
   return true;
 }

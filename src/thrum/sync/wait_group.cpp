@@ -23,7 +23,7 @@ constexpr std::int64_t count_of(word state) { return static_cast<std::int64_t>((
 
 // The count falls to zero while goroutines wait. So the state changes and the waiters leave under the bucket's lock.
 // Returns false if the count has changed meanwhile, or if the run of the waiters is over.
-[[nodiscard]] bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch) {
+[[nodiscard]] bool release_waiters(atomic<word>& state, word seen, std::uint32_t epoch, std::uintptr_t site) {
   M* const found = enter_to_wake(epoch);
   if (found == nullptr) return false;
   M& m = *found;
@@ -32,7 +32,7 @@ constexpr std::int64_t count_of(word state) { return static_cast<std::int64_t>((
   // acq_rel: this done() is ordered after all others, and all of them before the waiters.
   bool const last = state.compare_exchange(seen, 0, acq_rel, relaxed);
   if (last) {
-    release_all(m, bucket, &state);  // the wait_group may be gone from here on
+    release_all(m, bucket, &state, site);  // the wait_group may be gone from here on
   } else {
     bucket.release();
   }
@@ -57,27 +57,31 @@ struct addition {
   word const count;
 };
 
-[[gnu::noinline]] void add_slow(atomic<word>& state, std::int64_t delta) {
+[[gnu::noinline]] void add_slow(atomic<word>& state, std::int64_t delta, std::uintptr_t site) {
   for (;;) {
     addition next(state, delta);
     if (!next.is_in_range()) throw_out_of_range(delta);
-    if (next.releases_waiters() ? release_waiters(state, next.seen.raw(), next.seen.epoch()) : next.is_made()) return;
+    bool const is_done =
+        next.releases_waiters() ? release_waiters(state, next.seen.raw(), next.seen.epoch(), site) : next.is_made();
+    if (is_done) return;
   }
 }
 
-[[gnu::noinline]] void release_or_add(atomic<word>& state, word seen, std::uint32_t epoch, std::int64_t delta) {
-  if (!release_waiters(state, seen, epoch)) add_slow(state, delta);
+[[gnu::noinline]] void release_or_add(atomic<word>& state, word seen, std::uint32_t epoch, std::int64_t delta,
+                                      std::uintptr_t site) {
+  if (!release_waiters(state, seen, epoch, site)) add_slow(state, delta, site);
 }
 
 }  // namespace
 
 // Every goroutine of a group comes here. So what is not the usual case is left to functions that are called last, for
 // which this one need not save registers.
-void wait_group::add(std::int64_t delta) {
+[[gnu::noinline]] void wait_group::add(std::int64_t delta) {
   addition next(state_, delta);
-  if (next.releases_waiters()) return release_or_add(state_, next.seen.raw(), next.seen.epoch(), delta);
+  if (next.releases_waiters())
+    return release_or_add(state_, next.seen.raw(), next.seen.epoch(), delta, site_of_caller());
   if (!next.is_in_range() || !next.is_made()) [[unlikely]]
-    add_slow(state_, delta);
+    add_slow(state_, delta, site_of_caller());
 }
 
 void wait_group::wait() {

@@ -20,8 +20,9 @@ void let_go(sudog* waiter, g_list& released) noexcept {
 }
 
 // Releases the bucket's lock now and then, so that other threads do not spin for long.
-[[gnu::noinline]] void release_many(M& m, wait_bucket& bucket, void const* address, sudog* first) noexcept {
-  crowd_to_wake crowd(m);
+[[gnu::noinline]] void release_many(M& m, wait_bucket& bucket, void const* address, sudog* first,
+                                    std::uintptr_t site) noexcept {
+  crowd_to_wake crowd(m, site);
   g_list released;
   let_go(first, released);
   detached_queue waiters;
@@ -39,14 +40,14 @@ void let_go(sudog* waiter, g_list& released) noexcept {
 }  // namespace
 
 // Usually one goroutine waits, and it needs no queue of its own.
-void release_all(M& m, wait_bucket& bucket, void const* address) noexcept {
+void release_all(M& m, wait_bucket& bucket, void const* address, std::uintptr_t site) noexcept {
   bool more = false;
   sudog* const first = bucket.dequeue(address, more);
-  if (more) return release_many(m, bucket, address, first);
+  if (more) return release_many(m, bucket, address, first, site);
   G* const g = let_go(first);
   bucket.release();
   os::chaos_point("sync.released");
-  if (g != nullptr) ready(m, *g);
+  if (g != nullptr) ready(m, *g, site);
 }
 
 }  // namespace thrum::rt

@@ -12,7 +12,8 @@ namespace thrum::rt {
 inline constexpr std::uint32_t woken_at_once = 64;
 
 // Takes all waiters of the address out of the bucket, which is locked, unlocks it, and makes the waiters runnable. The
-// object is not touched. A waiter that has not parked yet (sudog::still_runs) finds handed_over set.
-void release_all(M& m, wait_bucket& bucket, void const* address) noexcept;
+// object is not touched. A waiter that has not parked yet (sudog::still_runs) finds handed_over set. `site` is that of
+// ready().
+void release_all(M& m, wait_bucket& bucket, void const* address, std::uintptr_t site = 0) noexcept;
 
 }  // namespace thrum::rt
