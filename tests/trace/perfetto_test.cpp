@@ -152,6 +152,42 @@ TEST(trace_perfetto, S35_counters_show_how_many_are_runnable_search_or_are_in_ca
   EXPECT_EQ(values_of("runnable goroutines"), (std::vector<std::int64_t>{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0}));
 }
 
+// "name: value" of the annotations of all events with this name.
+std::vector<std::string> annotations_of(pb::Trace const& trace, std::string const& name) {
+  std::vector<std::string> found;
+  for (pb::TracePacket const& each : trace.packet()) {
+    if (each.track_event().name() != name) continue;
+    for (pb::DebugAnnotation const& one : each.track_event().debug_annotations())
+      found.push_back(one.name() + ": " + one.string_value());
+  }
+  return found;
+}
+
+TEST(trace_perfetto, S35_a_wait_for_a_lock_names_the_object_and_the_holder) {
+  trace_builder b;
+  b.g(0, 0, kind::create, 7, {serve, 0}).g(0, 1, kind::start, 7).g(0, 2, kind::create, 8, {serve, 0});
+  b.g(1, 3, kind::start, 8).g(1, 4, kind::holder, 8, {7}).g(1, 5, kind::stop, 8, {0x7f00}, reason_mutex);
+  b.g(0, 9, kind::ready, 8, {7, in_main}).g(0, 10, kind::end, 7).site(serve, "serve", "a.cpp:1").end();
+  pb::Trace const trace = perfetto_of(b);
+  expect_well_formed(trace);
+  EXPECT_EQ(annotations_of(trace, "waiting: mutex"), (std::vector<std::string>{"object: 0x7f00", "held by: 7 serve"}));
+}
+
+TEST(trace_perfetto, S35_a_task_is_a_slice_on_a_track_of_its_own) {
+  trace_builder b;
+  b.g(0, 5, kind::create, 7, {serve, 0}).g(0, 5, kind::start, 7).g(0, 6, kind::create, 8, {serve, 7});
+  b.g_text(0, 10, kind::task, {7, 41}, "request").g_text(0, 11, kind::task, {7, 40}, "", 1);
+  b.g_text(0, 12, kind::log, {7, 41}, "parsed").g(1, 15, kind::start, 8).g_text(1, 20, kind::task, {8, 41}, "", 1);
+  b.g_text(1, 21, kind::task, {8, 41}, "", 1).g_text(1, 25, kind::task, {8, 42}, "never ends");
+  b.g(1, 30, kind::end, 8).site(serve, "serve", "a.cpp:1").end();
+  pb::Trace const trace = perfetto_of(b);
+  expect_well_formed(trace);
+  EXPECT_EQ(slices_of(trace, "task 41"), (std::vector<std::string>{"request@10-20"}));
+  EXPECT_EQ(slices_of(trace, "task 42"), (std::vector<std::string>{"never ends@25-30"}));
+  EXPECT_EQ(slices_of(trace, "task 40"), (std::vector<std::string>{"task 40@0-11"})) << "it began before the trace";
+  EXPECT_EQ(annotations_of(trace, "request"), (std::vector<std::string>{"begun by: 7 serve"}));
+}
+
 TEST(trace_perfetto, a_ready_without_a_start_has_no_arrow) {
   trace_builder b;
   b.g(0, 0, kind::stop, 7, {0}, 1).g(0, 10, kind::ready, 7, {0, 0}).end();

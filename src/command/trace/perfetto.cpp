@@ -35,6 +35,7 @@ class perfetto_writer {
     add_ms();
     add_instants();
     end_regions();
+    end_tasks();
     add_counters();
     write_events();
   }
@@ -48,7 +49,13 @@ class perfetto_writer {
     std::string name;
     std::int64_t counter = 0;
     std::uint64_t flow_from = 0, flow_to = 0;
-    std::string annotation_name{}, annotation{};
+    std::vector<std::pair<std::string, std::string>> annotations{};  // names and values
+  };
+  // A task, which goroutines may hand on to each other, has a track of its own with one slice.
+  struct open_task {
+    std::uint64_t track = 0;
+    bool has_begun = false;  // in the trace
+    bool has_ended = false;
   };
 
   // ---- tracks
@@ -74,6 +81,7 @@ class perfetto_writer {
     describe(tracks::runnable, tracks::process, "runnable goroutines", true);
     describe(tracks::spinning, tracks::process, "Ms that search for work", true);
     describe(tracks::in_calls, tracks::process, "goroutines in calls", true);
+    describe(tracks::global_queue, tracks::process, "global queue", true);
     describe(tracks::world, tracks::process, "the scheduler");
     describe(tracks::ps, tracks::process, "Ps");
     for (auto const& [number, each] : from_.file.streams) {
@@ -104,6 +112,12 @@ class perfetto_writer {
     return each.begun_by == record_kind::stop ? std::string("waiting: ") + name_of_reason(each.detail) : "waiting";
   }
 
+  // "7 serve"
+  [[nodiscard]] std::string name_with_number(std::uint64_t goroutine) {
+    goroutine_life const* const found = past_.find(goroutine);
+    return text("%llu", ull{goroutine}) + (found == nullptr ? "" : " " + names_.of_goroutine(*found));
+  }
+
   // A goroutine's own track has all its states, and that of the P the slices in which it runs.
   void add_goroutines() {
     for (g_interval const& each : past_.intervals) {
@@ -112,10 +126,10 @@ class perfetto_writer {
       if (each.state == g_state::running)
         events_[events_.size() - 2].flow_to = std::exchange(arriving_flow_[each.goroutine], 0);
       if (each.state == g_state::waiting && each.begun_by == record_kind::stop && each.object != 0) {
-        pending& begin = events_[events_.size() - 2];
-        begin.annotation_name = "object";
-        begin.annotation = name_of_object(each.detail, each.object);
+        events_[events_.size() - 2].annotations.emplace_back("object", name_of_object(each.detail, each.object));
       }
+      if (each.holder != 0)
+        events_[events_.size() - 2].annotations.emplace_back("held by", name_with_number(each.holder));
       if (each.state == g_state::running && each.p != no_p) slices_on_ps_.push_back(&each);
     }
     // The slices of one P may overlap a little, because the counters of processors differ. A track cannot show that.
@@ -139,10 +153,7 @@ class perfetto_writer {
     pending instant{each.begin, event_type::TYPE_INSTANT, track,
                     text("readies %llu", ull{past_.goroutines[each.goroutine].number})};
     instant.flow_from = ++flows_;
-    if (each.site != 0) {
-      instant.annotation_name = "at";
-      instant.annotation = from_.file.name_of_site(each.site);
-    }
+    if (each.site != 0) instant.annotations.emplace_back("at", from_.file.name_of_site(each.site));
     arriving_flow_[each.goroutine] = flows_;
     events_.push_back(std::move(instant));
   }
@@ -151,9 +162,7 @@ class perfetto_writer {
     for (m_interval const& each : past_.m_intervals) {
       add_slice(tracks::of_m(place_of_m_.at(each.m)), each.begin, each.end, name_of_m_state(each.state));
       if (each.thread == 0) continue;
-      pending& begin = events_[events_.size() - 2];
-      begin.annotation_name = "thread";
-      begin.annotation = text("%llu", ull{each.thread});
+      events_[events_.size() - 2].annotations.emplace_back("thread", text("%llu", ull{each.thread}));
     }
   }
 
@@ -190,7 +199,7 @@ class perfetto_writer {
         case record_kind::world_stopped:
         case record_kind::start_world: add_instant(now, tracks::world, format_of(one.kind)->name); break;
         case record_kind::region: add_region(now); break;
-        case record_kind::task:
+        case record_kind::task: add_task(now); break;
         case record_kind::log: add_message(now); break;
         default: break;
       }
@@ -200,8 +209,50 @@ class perfetto_writer {
   void add_message(event const& now) {
     record const& one = *now.what;
     goroutine_life const* const goroutine = past_.find(one.argument(0));
-    std::string const what = one.kind == record_kind::log ? "log: " : one.detail == 0 ? "task begins: " : "task ends: ";
-    add_instant(now, goroutine == nullptr ? std::uint64_t{tracks::world} : track_of(*goroutine), what + one.text());
+    add_instant(now, goroutine == nullptr ? std::uint64_t{tracks::world} : track_of(*goroutine), "log: " + one.text());
+    // A message about a task stands on the task's track, too.
+    if (one.argument(1) != 0) add_instant(now, task_of(one.argument(1)).track, "log: " + one.text());
+  }
+
+  open_task& task_of(std::uint64_t number) {
+    auto const [found, is_new] = tasks_.try_emplace(number);
+    if (!is_new) return found->second;
+    if (tasks_.size() == 1) describe(tracks::tasks, tracks::process, "tasks");
+    found->second.track = tracks::of_task(tasks_.size());
+    describe(found->second.track, tracks::tasks, text("task %llu", ull{number}));
+    return found->second;
+  }
+
+  void add_task(event const& now) {
+    record const& one = *now.what;
+    open_task& task = task_of(one.argument(1));
+    if (task.has_ended) return;
+    if (one.detail == 0) {
+      if (task.has_begun) return;
+      task.has_begun = true;
+      events_.push_back({now.ns, event_type::TYPE_SLICE_BEGIN, task.track, one.text()});
+      annotate_with_goroutine("begun by", one.argument(0));
+      return;
+    }
+    task.has_ended = true;
+    // Its beginning was before the trace, so its name is not known.
+    if (!task.has_begun) {
+      events_.push_back(
+          {past_.begin, event_type::TYPE_SLICE_BEGIN, task.track, text("task %llu", ull{one.argument(1)})});
+    }
+    events_.push_back({now.ns, event_type::TYPE_SLICE_END, task.track, {}});
+  }
+
+  void end_tasks() {
+    for (auto const& [number, task] : tasks_) {
+      if (task.has_begun && !task.has_ended) {
+        events_.push_back({past_.end, event_type::TYPE_SLICE_END, task.track, {}});
+      }
+    }
+  }
+
+  void annotate_with_goroutine(char const* name, std::uint64_t number) {
+    if (number != 0) events_.back().annotations.emplace_back(name, name_with_number(number));
   }
 
   // Regions nest with each other, but not with the states of the goroutine, so they have a track of their own.
@@ -240,6 +291,8 @@ class perfetto_writer {
     add_counter(past_.begin, tracks::spinning, 0);
     for (event const& now : from_.merged.events) {
       record const& one = *now.what;
+      if (one.kind == record_kind::global)
+        add_counter(now.ns, tracks::global_queue, static_cast<std::int64_t>(one.argument(0)));
       if (one.kind == record_kind::spin) {
         spinning.insert(one.argument(0));
       } else if (one.kind == record_kind::spun) {
@@ -291,10 +344,10 @@ class perfetto_writer {
       }
       if (each.flow_from != 0) event.add_flow_ids(each.flow_from);
       if (each.flow_to != 0) event.add_terminating_flow_ids(each.flow_to);
-      if (!each.annotation_name.empty()) {
+      for (auto& [name, value] : each.annotations) {
         perfetto::DebugAnnotation& annotation = *event.add_debug_annotations();
-        annotation.set_name(std::move(each.annotation_name));
-        annotation.set_string_value(std::move(each.annotation));
+        annotation.set_name(std::move(name));
+        annotation.set_string_value(std::move(value));
       }
       write_packet(std::move(packet));
     }
@@ -316,6 +369,7 @@ class perfetto_writer {
   std::vector<g_interval const*> slices_on_ps_;
   std::unordered_map<std::uint32_t, std::uint64_t> arriving_flow_;  // by goroutine: the arrow to its next slice
   std::map<std::uint32_t, std::uint64_t> open_regions_;             // by goroutine: how many
+  std::map<std::uint64_t, open_task> tasks_;                        // by the task's number
   std::map<std::uint64_t, std::size_t> place_of_m_;
   std::uint64_t flows_ = 0;
 };
