@@ -2,6 +2,7 @@
 // states of every goroutine follow each other, and every `ready` has its `stop`.
 #include "support/gate.h"
 #include "support/run_at.h"
+#include "support/slices.h"
 #include "support/wait_until.h"
 #include "trace/recorded.h"
 #include <thrum/thrum.h>
@@ -246,6 +247,34 @@ TEST(traces, S35_a_long_call_hands_its_p_off) {
   EXPECT_TRUE(std::any_of(calls.begin(), calls.end(), [](command::event const& e) { return e.what->detail == 1; }));
   EXPECT_FALSE(test::events_of(made, record_kind::take).empty());
   EXPECT_FALSE(test::events_of(made, record_kind::m).empty());
+}
+
+TEST(traces, S35_the_length_of_the_global_queue_is_recorded_at_each_change) {
+  test::in_run_order const order;
+  file_for_trace const file;
+  test::run_with({.max_procs = 1, .local_queue_capacity = 4}, [&] {
+    trace::start(file.name());
+    wait_group all;
+    for (int i = 0; i < 40; ++i) all.go([] {});
+    all.wait();
+    trace::stop();
+  });
+  auto const made = file.read();
+  expect_sound(made);
+  auto const lengths = test::events_of(made, record_kind::global);
+  ASSERT_FALSE(lengths.empty());
+  std::uint64_t before = 0;
+  std::uint64_t most = 0;
+  for (command::event const& each : lengths) {
+    std::uint64_t const now = each.what->argument(0);
+    // A full queue sends half of its entries and the new one. An M takes one, or a share that is at most half a queue.
+    EXPECT_LE(now, before + 3);
+    EXPECT_LE(before, now + 2);
+    before = now;
+    most = std::max(most, now);
+  }
+  EXPECT_GT(most, 10U);
+  EXPECT_EQ(0U, before) << "in the end all of them have run";
 }
 
 TEST(traces, S35_stops_of_the_world_and_the_number_of_ps) {

@@ -18,6 +18,7 @@
 #include "core/claims.h"
 #include "core/ender.h"
 #include "core/m_list.h"
+#include "core/trace.h"
 #include "os/barrier.h"
 #include "os/clock.h"
 #include "os/interrupted_code.h"
@@ -67,6 +68,7 @@ void dismiss(Sched& s, M& m, ms_to_end& to_end) noexcept {
 // are paused elsewhere stay where they are.
 void end_ms_that_want_a_p(Sched& s, ms_to_end& to_end) noexcept {
   while (M* const m = s.global_queue.pop_in_frames()) {
+    trace::global_queue_changed(s);
     bool const waits = m->status == m_status::queued || (m->is_paused() && !stays_paused(*m, *m->current));
     if (waits && !m->is_foreign) dismiss(s, *m, to_end);
   }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/current.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "sched/resting_ms.h"
 #include "sched/thread_lock.h"
@@ -96,7 +97,10 @@ namespace {
 
 // m wants a P for its residents: it stands in the global queue until another M gives it one. m rests, or is about to
 // under the same lock.
-void queue_for_residents_locked(M& m) noexcept { m.sched.global_queue.queue_for_residents(m); }
+void queue_for_residents_locked(M& m) noexcept {
+  m.sched.global_queue.queue_for_residents(m);
+  trace::global_queue_changed(m.sched);
+}
 
 // `home` has a resident to run. Called with sched.lock held; releases it.
 void ensure_home_runs(Sched& s, M& home) noexcept {

@@ -46,10 +46,11 @@ void put_tail_slow(push_key key, P& p, entry e) noexcept {
     std::uint32_t const half = p.queue.capacity() / 2;
     if (s.options.randomize) {
       put_global_in_random_order_locked(key, p, first, half, e);
-      return;
+    } else {
+      s.global_queue.push_all(key, half + 1,
+                              [&](std::uint32_t i) noexcept { return i < half ? p.queue.at(first + i) : e; });
     }
-    s.global_queue.push_all(key, half + 1,
-                            [&](std::uint32_t i) noexcept { return i < half ? p.queue.at(first + i) : e; });
+    trace::global_queue_changed(s);
     return;
   } while (p.queue.put(key, e) == run_queue::put_result::full);
 }
@@ -57,12 +58,13 @@ void put_tail_slow(push_key key, P& p, entry e) noexcept {
 void put_global_locked(push_key key, Sched& s, entry e) noexcept {
   s.lock.assert_held();
   s.global_queue.push(key, e);
-  trace::happened(s, trace::kind::global, s.global_queue.size());
+  trace::global_queue_changed(s);
 }
 
 void put_global_first_locked(push_key key, Sched& s, entry e) noexcept {
   s.lock.assert_held();
   s.global_queue.push_front(key, e);
+  trace::global_queue_changed(s);
 }
 
 std::uint32_t global_share(std::uint32_t length, std::uint32_t procs, std::uint32_t capacity) noexcept {
@@ -107,7 +109,9 @@ global_turn pop_global(Sched& s) noexcept {
 
 M* take_oldest_locked(Sched& s) noexcept {
   s.lock.assert_held();
-  return resumed(s.global_queue.pop_m());
+  M* const oldest = resumed(s.global_queue.pop_m());
+  if (oldest != nullptr) trace::global_queue_changed(s);
+  return oldest;
 }
 
 global_turn take_global_one_locked(Sched& s, P& p) noexcept {
@@ -115,7 +119,7 @@ global_turn take_global_one_locked(Sched& s, P& p) noexcept {
   global_turn const first = pop_global(s);
   if (first) {
     count(p.counters.global_takes);
-    trace::happened(s, trace::kind::global, s.global_queue.size());
+    trace::global_queue_changed(s);
   }
   return first;
 }
@@ -132,7 +136,7 @@ global_turn take_global_batch_locked(push_key key, Sched& s, P& p) noexcept {
     THRUM_CHECK(p.queue.put(key, more) == run_queue::put_result::done);
     count(p.counters.global_takes);
   });
-  trace::happened(s, trace::kind::global, s.global_queue.size());
+  trace::global_queue_changed(s);
   return first;
 }
 

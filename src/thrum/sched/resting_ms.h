@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/sched.h"
+#include "core/trace.h"
 
 namespace thrum::rt {
 
@@ -14,6 +15,7 @@ inline void leave_global_queue(Sched& s, M& m) noexcept {
   if (!m.wants_p) [[likely]]
     return;
   s.global_queue.withdraw(m);
+  trace::global_queue_changed(s);
 }
 
 // Ends the timekeeper's task. The caller takes the timekeeper for other work, or is the timekeeper itself. Returns
