@@ -1,20 +1,15 @@
-// The file that an environment variable names for something that each run writes.
+// The names of the files that environment variables name for what a run writes: traces and profiles.
 #pragma once
 
 #include "base/atomic.h"
-#include "os/env.h"
 
 #include <string>
+#include <string_view>
 
 namespace thrum::rt {
 
-// Empty if the variable is not set. The second run of the process that asks gets the name with ".2" behind it, and so
-// on. `runs` counts them.
-inline std::string file_of_run(char const* variable, atomic<int>& runs) {
-  char const* const name = os::environment(variable);
-  if (name == nullptr || *name == '\0') return {};
-  int const number = runs.fetch_add(1, relaxed) + 1;
-  return number == 1 ? std::string(name) : std::string(name) + "." + std::to_string(number);
-}
+// In `pattern` %p stands for the number of the process, and %% for a percent sign. All else stays as it is. The second
+// file of the process has ".2" behind its name, and so on; `files` counts them.
+[[nodiscard]] std::string file_of_run(std::string_view pattern, atomic<int>& files);
 
 }  // namespace thrum::rt

@@ -5,6 +5,7 @@
 #include "core/current.h"
 #include "debug/symbols.h"
 #include "debug/whole_file.h"
+#include "os/env.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -52,8 +53,9 @@ cpu_profile* profile_of_run::of_live_run() noexcept {
 
 void profile_of_run::start_if_asked() {
   live.store(this, release);
-  path_ = file_of_run(variable, runs_with_a_profile);
-  if (path_.empty()) return;
+  char const* const name = os::environment(variable);
+  if (name == nullptr || *name == '\0') return;
+  path_ = file_of_run(name, runs_with_a_profile);
   auto const [error, call] = write_whole_file(path_, {});
   if (error != 0)
     throw std::system_error(error, std::generic_category(), std::string(variable) + ": " + call + " " + path_);

@@ -4,8 +4,9 @@
 #include "boot/report.h"
 #include "core/forked.h"
 #include "core/sched.h"
-#include "os/quit_signal.h"
+#include "os/request_signal.h"
 #include "os/short_wait.h"
+#include "os/signal.h"
 
 namespace thrum::rt {
 namespace {
@@ -31,12 +32,15 @@ void on_signal() noexcept {
 
 }  // namespace
 
-quit_signal::quit_signal(Sched& s) noexcept : is_ours_(os::install_quit_signal(on_signal)) { asked.store(&s, release); }
+quit_signal::quit_signal(Sched& s) noexcept
+    : is_ours_(os::install_request_signal(os::request::report, SIGQUIT, on_signal)) {
+  asked.store(&s, release);
+}
 
 quit_signal::~quit_signal() {
   if (forked_inside_run())
     handlers_at_work.store(0, seq_cst);  // a child of fork has none of the parent's other threads
-  if (is_ours_) os::remove_quit_signal();
+  if (is_ours_) os::remove_request_signal(os::request::report);
   asked.store(nullptr, seq_cst);
   os::short_wait wait;
   while (handlers_at_work.load(seq_cst) != 0) wait.pause();  // handlers that run on other threads

@@ -2,11 +2,17 @@
 
 #include "base/check.h"
 #include "boot/file_of_run.h"
+#include "boot/start_error.h"
 #include "core/current.h"
+#include "os/env.h"
+#include "os/thread.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <string>
 #include <system_error>
 
 namespace thrum::rt {
@@ -43,11 +49,16 @@ void watch_for_the_end() noexcept {
   set_before_death(flush_before_end);
 }
 
-constinit atomic<int> runs_with_a_trace{0};
+constinit atomic<int> traces_of_process{0};
+
+void tell_of_incomplete(trace::writer::stop_result const& ended) noexcept {
+  if (ended.error == 0) return;
+  print_error("thrum: the trace %s is not complete: write: %s", ended.path.c_str(), std::strerror(ended.error));
+}
 
 }  // namespace
 
-trace_of_run::trace_of_run(Sched& s) {
+trace_of_run::trace_of_run(Sched& s) : sched_(s) {
   auto writer = std::make_unique<trace::writer>(s);
   recorder_ = std::make_unique<trace::recorder>(s).release();
   writer_ = writer.release();
@@ -65,20 +76,58 @@ trace_of_run::~trace_of_run() {
 void trace_of_run::start_if_asked() {
   writer_of_live_run.store(writer_, release);
   recorder_of_live_run.store(recorder_, release);
-  std::string const path = file_of_run("THRUM_TRACE", runs_with_a_trace);
-  if (path.empty()) return;
-  auto const result = writer_->start(path);
+  char const* const name = os::environment("THRUM_TRACE");
+  bool const has_name = name != nullptr && *name != '\0';
+  if (char const* const asked = os::environment("THRUM_TRACE_SIGNAL"); asked != nullptr && *asked != '\0') {
+    pattern_ = has_name ? name : "thrum-%p.trace";
+    auto const answer = [](void* self) noexcept { static_cast<trace_of_run*>(self)->begin_or_end(); };
+    signal_.emplace(sched_, signal_number_of(asked), answer, this);
+    return;
+  }
+  if (!has_name) return;
+  std::string path;
+  auto const result = start_next(name, path);
   if (result.outcome == trace::writer::start_outcome::failed) throw_start_error("THRUM_TRACE", path, result);
+}
+
+trace::writer::start_result trace_of_run::start_next(char const* pattern, std::string& path) {
+  path = file_of_run(pattern, traces_of_process);
+  auto result = writer_->start(path);
+  if (result.outcome == trace::writer::start_outcome::failed && result.error == EBUSY) {
+    // As a rule it is the file of the parent, from which this process has the variable.
+    path += "." + std::to_string(os::process_id());
+    result = writer_->start(path);
+  }
+  return result;
+}
+
+// On the thread of the signal.
+void trace_of_run::begin_or_end() noexcept {
+  if (auto const ended = writer_->stop(); ended.was_tracing) {
+    tell_of_incomplete(ended);
+    return;
+  }
+  try {
+    std::string path;
+    switch (auto const begun = start_next(pattern_.c_str(), path); begun.outcome) {
+      case trace::writer::start_outcome::done: break;
+      case trace::writer::start_outcome::already_tracing:
+        print_error("thrum: THRUM_TRACE_SIGNAL: the flight recorder is on, or a trace is just ending");
+        break;
+      case trace::writer::start_outcome::failed:
+        print_error("thrum: THRUM_TRACE_SIGNAL: %s %s: %s", begun.call, path.c_str(), std::strerror(begun.error));
+    }
+  } catch (std::bad_alloc const&) {
+    print_error("thrum: THRUM_TRACE_SIGNAL: no memory for a trace");
+  }
 }
 
 bool trace_of_run::end() noexcept {
   if (writer_ == nullptr) return true;
   writer_of_live_run.store(nullptr, relaxed);
   recorder_of_live_run.store(nullptr, relaxed);
-  auto const result = writer_->stop();
-  if (result.error != 0) {
-    print_error("thrum: the trace %s is not complete: write: %s", result.path.c_str(), std::strerror(result.error));
-  }
+  signal_.reset();
+  tell_of_incomplete(writer_->stop());
   static_cast<void>(recorder_->stop());
   if (writer_->is_changing() || recorder_->is_changing()) {
     abandon();

@@ -20,7 +20,7 @@ void file::give_up() noexcept {
 }
 
 int file::open(std::string const& path) {
-  int const opened = os::open_to_write(path.c_str(), permissions);
+  int const opened = os::open_to_write_alone(path.c_str(), permissions);
   if (opened < 0) return -opened;
   give_up();  // if there was no memory to write the last one
   fd_ = opened;

@@ -21,7 +21,7 @@ class file {
   file(file const&) = delete;
   file& operator=(file const&) = delete;
 
-  // Returns 0 or the errno. An existing file is replaced.
+  // Returns 0 or the errno. An existing file is replaced, unless another process writes a trace to it: EBUSY.
   [[nodiscard]] int open(std::string const& path);
   void write_header(file_header const& header);
   void write_block(block_header header, std::span<std::byte const> contents);

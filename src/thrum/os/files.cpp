@@ -26,6 +26,23 @@ THRUM_OPAQUE int open_to_read(char const* path) noexcept { return open(path, O_R
 THRUM_OPAQUE int open_to_write(char const* path, unsigned permissions) noexcept {
   return open(path, O_WRONLY | O_CREAT | O_TRUNC, permissions);
 }
+// A lock of fcntl is used, because a child of fork does not have it. Locks of flock and of open file descriptions would
+// stay with such a child.
+THRUM_OPAQUE int open_to_write_alone(char const* path, unsigned permissions) noexcept {
+  int const fd = open(path, O_WRONLY | O_CREAT, permissions);
+  if (fd < 0 || !is_regular(fd)) return fd;
+  int const errno_before = errno;
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  all.l_whence = SEEK_SET;
+  int error = 0;
+  if (::fcntl(fd, F_SETLK, &all) != 0 && (errno == EAGAIN || errno == EACCES)) error = EBUSY;
+  if (error == 0 && ::ftruncate(fd, 0) != 0) error = errno;
+  errno = errno_before;
+  if (error == 0) return fd;
+  static_cast<void>(close_file(fd));
+  return -error;
+}
 THRUM_OPAQUE int open_to_append(char const* path, unsigned permissions) noexcept {
   return open(path, O_WRONLY | O_CREAT | O_APPEND, permissions);
 }

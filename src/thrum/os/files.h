@@ -11,6 +11,10 @@ namespace thrum::rt::os {
 
 [[nodiscard]] int open_to_read(char const* path) noexcept;
 [[nodiscard]] int open_to_write(char const* path, unsigned permissions) noexcept;
+// The same for a file that no other process is to write meanwhile. Returns -EBUSY, and leaves the file as it is, if
+// another process has opened it in this way and has not closed it. Devices and file systems without locks are not
+// protected. The lock is the process's: it ends when this process closes any descriptor of that file.
+[[nodiscard]] int open_to_write_alone(char const* path, unsigned permissions) noexcept;
 [[nodiscard]] int open_to_append(char const* path, unsigned permissions) noexcept;
 [[nodiscard]] int open_to_update(char const* path) noexcept;
 [[nodiscard]] int open_exclusively(char const* path, unsigned permissions) noexcept;
