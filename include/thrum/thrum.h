@@ -18,3 +18,4 @@
 #include <thrum/stats.h>
 #include <thrum/sync.h>
 #include <thrum/time.h>
+#include <thrum/trace.h>

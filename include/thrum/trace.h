@@ -7,8 +7,8 @@
 //   }
 //   thrum::trace::stop();
 //
-// The environment variable THRUM_TRACE=FILE does the same for a whole run. `thrum trace FILE` shows what is in the
-// file, and docs/trace-format.md describes it.
+// The environment variable THRUM_TRACE=FILE does the same for a whole run; %p in the name is the number of the process.
+// `thrum trace FILE` shows what is in the file, and docs/trace-format.md describes it.
 //
 // Events go to memory without locks and without system calls, and a thread writes them to the file. If it cannot keep
 // up, events are lost, and the file says how many. If the program is killed, the file is valid up to some milliseconds
@@ -28,7 +28,8 @@
 namespace thrum::trace {
 
 // Begins to write the events of this run to a file, which is replaced if it exists. Throws std::system_error if the
-// file cannot be opened, and std::logic_error if no runtime is alive or a trace is being written already.
+// file cannot be opened, or if another process writes a trace to it, and std::logic_error if no runtime is alive or a
+// trace is being written already.
 void start(std::string const& path);
 
 // Ends the trace that is being written. Returns false if there is none. Throws std::system_error if the file is not
@@ -59,6 +60,13 @@ bool stop_recorder();
 // Writes what was recorded, and goes on recording. Stops the world for some ten microseconds. Throws std::system_error
 // if the file cannot be written, and std::logic_error if the recorder is off or another snapshot is being written.
 void snapshot(std::string const& path);
+// The same for a condition that may hold often, or on several goroutines at once:
+//
+//   if (took > 100ms) thrum::trace::snapshot_at_times("slow.trace");
+//
+// Returns false, and does nothing, if the recorder is off, if a snapshot was begun less than `apart` ago, or if one is
+// being written. That costs some ten nanoseconds. Throws std::system_error if the file cannot be written.
+bool snapshot_at_times(std::string const& path, std::chrono::nanoseconds apart = std::chrono::minutes(1));
 
 // A part of a goroutine's work, from the construction to the destruction. Regions of one goroutine nest. The name is
 // cut to 2,000 bytes. Costs nothing to speak of while no trace is being written.

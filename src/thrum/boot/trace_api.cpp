@@ -10,6 +10,7 @@
 #include <thrum/blocking.h>
 #include <thrum/trace.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -122,8 +123,9 @@ bool stop_recorder() {
   return with_recorder([](recorder& its) { return its.stop(); });
 }
 
-void snapshot(std::string const& path) {
-  require_name("thrum::trace::snapshot", path);
+namespace {
+
+recorder::result write_snapshot(std::string const& path) {
   auto result = with_recorder(
       [](recorder& its) { return its.is_on() ? its.begin_snapshot() : recorder::result{recorder::outcome::off}; });
   if (result.how == recorder::outcome::done) {
@@ -133,14 +135,42 @@ void snapshot(std::string const& path) {
     };
     result = with_recorder([&](recorder& its) { return its.finish_snapshot(path); }, note_chunks);
   }
+  return result;
+}
+
+[[noreturn]] void throw_snapshot_error(char const* caller, std::string const& path, recorder::result const& why) {
+  throw std::system_error(why.error, std::generic_category(), std::string(caller) + ": write " + path);
+}
+
+// On a thread from outside, the run may end meanwhile.
+bool snapshot_is_due(std::chrono::nanoseconds apart) noexcept {
+  M* const m = may_be_traced() ? rt::callers_m() : nullptr;
+  if (m == nullptr || !rt::enter_if_alive(*m)) return false;
+  bool const is_due = m->sched.trace.is_on() && m->sched.trace.its_recorder->is_due(apart.count());
+  rt::leave_runtime(*m);
+  return is_due;
+}
+
+}  // namespace
+
+void snapshot(std::string const& path) {
+  require_name("thrum::trace::snapshot", path);
+  auto const result = write_snapshot(path);
   switch (result.how) {
     case recorder::outcome::done: return;
     case recorder::outcome::off:
       throw std::logic_error("thrum::trace::snapshot: the recorder is off; start_recorder starts it");
     case recorder::outcome::in_use: throw std::logic_error("thrum::trace::snapshot: another snapshot is being written");
-    case recorder::outcome::failed:
-      throw std::system_error(result.error, std::generic_category(), "thrum::trace::snapshot: write " + path);
+    case recorder::outcome::failed: throw_snapshot_error("thrum::trace::snapshot", path, result);
   }
+}
+
+bool snapshot_at_times(std::string const& path, std::chrono::nanoseconds apart) {
+  require_name("thrum::trace::snapshot_at_times", path);
+  if (!snapshot_is_due(apart)) return false;
+  auto const result = write_snapshot(path);
+  if (result.how == recorder::outcome::failed) throw_snapshot_error("thrum::trace::snapshot_at_times", path, result);
+  return result.how == recorder::outcome::done;
 }
 
 bool is_on() noexcept { return rt::trace::some_trace_is_on.load(rt::relaxed); }

@@ -38,6 +38,7 @@ recorder::result recorder::begin(settings const& chosen) {
     return failed(ENOMEM, "no memory");
   }
   trace_ = events.chunks.begin_trace(when_full::lose_old);
+  last_snapshot_ns_.store(0, relaxed);
   order_.store(order::none, relaxed);
   has_written_.store(false, relaxed);
   ordered_.clear();
@@ -61,9 +62,18 @@ bool recorder::stop() {
 
 // --- snapshots ---
 
+bool recorder::is_due(std::int64_t apart_ns) noexcept {
+  if (state_.load(relaxed) != state::on) return false;  // relaxed: begin_snapshot decides
+  std::int64_t const now_ns = os::monotonic_ns();
+  std::int64_t last_ns = last_snapshot_ns_.load(relaxed);
+  if (last_ns != 0 && now_ns - last_ns < apart_ns) return false;
+  return last_snapshot_ns_.compare_exchange(last_ns, now_ns, relaxed, relaxed);  // relaxed: nothing is handed over
+}
+
 recorder::result recorder::begin_snapshot() {
   auto expected = state::on;
   if (!state_.compare_exchange(expected, state::writing, acquire, relaxed)) return {outcome::in_use};
+  last_snapshot_ns_.store(os::monotonic_ns(), relaxed);  // a hint for is_due
   if (make_room_for_notes()) return {outcome::done};
   state_.store(state::on, release);
   return {outcome::failed, ENOMEM, "no memory"};

@@ -44,6 +44,10 @@ class recorder {
     return now != state::off && now != state::on;
   }
 
+  // Whether no snapshot was begun in the last `apart_ns`, so that the caller is to begin one. If several threads ask,
+  // one is told so.
+  [[nodiscard]] bool is_due(std::int64_t apart_ns) noexcept;
+
   // A snapshot has three steps. The second one is made with the world stopped, so that the snapshot has the same moment
   // as its end in all streams. It allocates nothing. Then the world goes on, and the third one writes the file.
   [[nodiscard]] result begin_snapshot();
@@ -82,6 +86,7 @@ class recorder {
   Sched& sched_;
   int const process_ = os::process_id();
   atomic<state> state_{state::off};
+  atomic<std::int64_t> last_snapshot_ns_{0};  // when the last one was begun; 0: there was none since the start
   settings chosen_{};
   std::uint32_t trace_ = 0;
   std::vector<noted_chunk> noted_;  // by the snapshot that is being written
