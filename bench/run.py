@@ -12,13 +12,14 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness import ablation, chart, http, kv, machine, page, pq, programs, table, workloads
+from harness import ablation, chart, http, kv, machine, page, pq, programs, table, tracing, workloads
 from harness.programs import Failed, Missing, Program
 from harness.summary import Group, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 DECISION = ROOT / "docs/decisions/021-heuristics-can-be-left-out.md"
 PART_OF_DECISION = "table of heuristics"
+PAGE_OF_TRACING = ROOT / "docs/tracing.md"
 SERVERS = {"http": http, "kv": kv, "pq": pq}  # workloads of whole servers, and who finds and runs them
 ROUNDS_MIN = 3  # fewer have no median that leaves an outlier out
 ROUNDS_OF_ABLATION = 5  # of ten values, the five of one side are all better by chance once in 126 times
@@ -50,6 +51,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                         help="measure thrum alone, with and without these heuristics of its scheduler; `all`: each of"
                              " them by itself. Default workloads: those on which they should show. --page writes the"
                              " table of decision 021")
+    parser.add_argument("--tracing", action="store_true",
+                        help="measure what tracing costs on thrum and on Go. Default workloads:"
+                             f" {', '.join(tracing.WORKLOADS)}. --page writes the table of docs/tracing.md")
     parser.add_argument("--plan", action="store_true", help="say what would be measured, and measure nothing")
     parser.add_argument("--bin", type=Path, metavar="DIR", help="default build/release; build/ablation with --without")
     parser.add_argument("--timeout", type=float, default=120, metavar="S",
@@ -60,9 +64,17 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         chosen.ablations = [] if chosen.without is None else ablation.choose(chosen.without)
     except (workloads.UnknownWorkload, ablation.UnknownHeuristic) as unknown:
         parser.error(str(unknown))
-    chosen.workloads = asked or workloads.ALL
-    chosen.rounds = chosen.rounds or (ROUNDS_OF_ABLATION if chosen.ablations else ROUNDS_MIN)
+    chosen.workloads = asked or (workloads.choose(tracing.WORKLOADS) if chosen.tracing else workloads.ALL)
+    chosen.rounds = chosen.rounds or (ROUNDS_OF_ABLATION if chosen.ablations or chosen.tracing else ROUNDS_MIN)
     chosen.bin = chosen.bin or ROOT / ("build/ablation" if chosen.ablations else "build/release")
+    if chosen.tracing:
+        if chosen.ablations:
+            parser.error("--tracing and --without measure different things")
+        if servers := [workload.name for workload in chosen.workloads if workload.name in SERVERS]:
+            parser.error(f"--tracing: {', '.join(servers)}: the servers of this workload do not trace")
+        if chosen.page and (asked or chosen.procs != [1, 2]):
+            parser.error("--tracing --page needs no workloads and P=1 and 2, because that replaces the whole table")
+        return chosen
     if chosen.ablations:
         ablation.plan(chosen.ablations, asked, chosen.procs)
         if chosen.page and (chosen.without != "all" or asked or chosen.procs != [1, 2]):
@@ -89,7 +101,7 @@ def procs_list(text: str) -> list[int]:
 
 def find_programs(chosen: argparse.Namespace) -> tuple[list[Program], list[str]]:
     """The bench programs, and the servers if a workload is for them."""
-    wanted = ["thrum"] if chosen.ablations else programs.RUNTIMES
+    wanted = ["thrum"] if chosen.ablations else tracing.RUNTIMES if chosen.tracing else programs.RUNTIMES
     measured = {group.workload.name for each in chosen.ablations for group in each.groups}
     members = [workload for workload in workloads.ALL if workload.name in measured] if measured else chosen.workloads
     searches = [(name, lambda name=name: programs.find(name, chosen.bin, chosen.out)) for name in wanted]
@@ -168,12 +180,55 @@ def run_pair(names: str, group: Group, sides: tuple[str, str], found: list[Progr
     return failures
 
 
+def trace_in_turns(chosen: argparse.Namespace, found: list[Program], about: dict) -> list[str]:
+    """Measures each workload with each way of tracing; answers what failed."""
+    part = f"cost of tracing on {about['architecture']}"
+    if chosen.page:
+        page.check(PAGE_OF_TRACING, part)  # not after an hour
+    groups = [Group(workload, procs) for workload in chosen.workloads for procs in chosen.procs]
+    recorded: dict[int, tracing.Recorded] = {}  # by the group
+    failures = []
+    for round_number in range(1, chosen.rounds + 1):
+        for group in groups:
+            for side in tracing.order(round_number):
+                failures += run_traced(chosen, group, side, found, recorded)
+        say(f"tracing: round {round_number}/{chosen.rounds}")
+    print(machine.one_line(about))
+    print(tracing.render(groups, recorded))
+    if chosen.page:
+        date = datetime.now(timezone.utc).date().isoformat()
+        head = f"{date}, {chosen.rounds} rounds in turns: {machine.one_line(about)}"
+        page.write(PAGE_OF_TRACING, part, tracing.page(groups, recorded, head))
+        say(f"wrote the {part} in {PAGE_OF_TRACING}")
+    return failures
+
+
+def run_traced(
+    chosen: argparse.Namespace, group: Group, side: str, found: list[Program], recorded: dict[int, tracing.Recorded]
+) -> list[str]:
+    failures = []
+    file = chosen.out.resolve() / "bench.trace"
+    for program in (program for program in found if program.runtime == tracing.runtime_of(side)):
+        if group.workload.asked_as not in program.workloads or group.has_failed(side):
+            continue
+        try:
+            with tracing.asked_for(side, file):
+                group.add(side, programs.run_once(program, group.workload, group.procs, chosen.timeout))
+                if side == tracing.FILE and id(group) not in recorded:
+                    recorded[id(group)] = tracing.look_at(file)
+        except (Failed, OSError, ValueError) as failed:
+            group.fail(side)
+            failures.append(f"{side}, {group.workload.name}, P={group.procs}: {failed}")
+    return failures
+
+
 def say_plan(chosen: argparse.Namespace) -> None:
     for each in chosen.ablations:
         rows = dict.fromkeys(group.workload.name for group in each.groups)
         print(f"with and without {each.name}: {', '.join(rows)}")
     if not chosen.ablations:
-        print(", ".join(workload.name for workload in chosen.workloads))
+        how = f", each with {', '.join(tracing.SIDES)}" if chosen.tracing else ""
+        print(", ".join(workload.name for workload in chosen.workloads) + how)
 
 
 def ablate(chosen: argparse.Namespace, found: list[Program], about: dict) -> list[str]:
@@ -241,8 +296,8 @@ def main(arguments: list[str]) -> int:
     for warning in warnings(about, chosen.procs):
         say(f"note: {warning}")
 
-    if chosen.ablations:
-        failures += ablate(chosen, found, about)
+    if chosen.ablations or chosen.tracing:
+        failures += (ablate if chosen.ablations else trace_in_turns)(chosen, found, about)
         return tell_of(failures)
 
     if chosen.page:

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/trace"
 	"strconv"
 )
 
@@ -68,13 +69,34 @@ func main() {
 	for _, w := range append(workloads, workload{"pq", measurePQ}) {
 		if w.name == os.Args[1] {
 			runtime.GOMAXPROCS(procs)
-			for _, f := range w.measure() {
+			for _, f := range traced(w.measure) {
 				fmt.Printf("%s%s %d %.3f %s\n", w.name, f.suffix, procs, f.value, f.unit)
 			}
 			return
 		}
 	}
 	fail(2, "unknown workload %q; --list shows those there are", os.Args[1])
+}
+
+// traced measures with Go's tracer on if BENCH_TRACING names a file: for bench/harness/tracing.py.
+func traced(measure func() []figure) []figure {
+	name := os.Getenv("BENCH_TRACING")
+	if name == "" {
+		return measure()
+	}
+	file, err := os.Create(name)
+	if err == nil {
+		err = trace.Start(file)
+	}
+	if err != nil {
+		fail(1, "trace to %s: %v", name, err)
+	}
+	figures := measure()
+	trace.Stop()
+	if err := file.Close(); err != nil {
+		fail(1, "trace to %s: %v", name, err)
+	}
+	return figures
 }
 
 func fail(status int, format string, args ...any) {
