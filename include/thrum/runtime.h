@@ -1,22 +1,21 @@
 // class runtime, the embedded scheduler, and calls that concern the runtime as a whole. Statistics: <thrum/stats.h>.
+// Dumps: <thrum/dump.h>.
 //
 //   int const before = thrum::set_max_procs(2);       // takes effect at once
 //   { thrum::os_thread_lock const here; gl_draw(); }  // for libraries that are bound to a thread
-//   thrum::dump_goroutines(stderr);                   // what each goroutine waits for, and where
 //
 // Thread safety: all of these may be called from any goroutine or thread while a runtime is alive; otherwise they throw
 // std::logic_error, except num_cpus, which needs no runtime.
 //
-// Cost: set_max_procs and dump_goroutines stop the world for some hundred microseconds. So call them about once a
-// second, not for every request. max_procs, num_goroutines and num_threads only read a few words. num_cpus reads
-// files of /proc.
+// Cost: set_max_procs stops the world for some hundred microseconds. So call it about once a second, not for every
+// request. max_procs, num_goroutines and num_threads only read a few words. num_cpus reads files of /proc.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
+#include <thrum/dump.h>
 #include <thrum/options.h>
 #include <thrum/stats.h>
 
-#include <cstdio>
 #include <memory>
 
 namespace thrum {
@@ -73,20 +72,5 @@ class [[nodiscard]] os_thread_lock {
 // or if the program needs more later, it ends with a message. Throws std::invalid_argument if the limit is less than
 // one.
 int set_max_threads(int limit);
-
-// Writes a list of all goroutines to `out`: the id and name of each, what it does or waits for and for how long, its
-// stack trace, and the place that started it. The function stops the world for a moment; the goroutines go on while the
-// list is being written. At most 100,000 goroutines are listed and the others are counted; a stack trace has at most 48
-// frames.
-//  - The waiting time is exact for goroutines that wait for a mutex. Other goroutines are examined every ten seconds
-//    (or every options::scavenge_after), and the time is counted from the first examination that saw them waiting. A
-//    time of less than a second is left out, and so is that of threads that thrum did not make.
-//  - A goroutine that sleeps in a system call, announced or not, is listed with the call. Its stack trace needs libdw
-//    of elfutils. A caller that is only guessed is marked "perhaps called, directly or not, from".
-//  - A goroutine that computes inside blocking() is listed with the place where blocking() was called.
-//
-// SIGQUIT writes the same list to standard error and ends the program with exit code 2, unless the program has its own
-// action for that signal.
-void dump_goroutines(std::FILE* out);
 
 }  // namespace thrum

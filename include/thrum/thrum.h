@@ -5,6 +5,7 @@
 #include <thrum/chan.h>
 #include <thrum/context.h>
 #include <thrum/defer.h>
+#include <thrum/dump.h>
 #include <thrum/go.h>
 #include <thrum/local.h>
 #include <thrum/net.h>

@@ -48,7 +48,11 @@ class many_names {
 std::string text_of(goroutine_list& all) {
   static rt::symbols& known = test::kept<rt::symbols>(rt::symbols::source::loader);
   std::string text;
-  all.write(known, text);
+  auto const append = [](void* to, char const* from, std::size_t bytes) {
+    static_cast<std::string*>(to)->append(from, bytes);
+  };
+  rt::dump_output out(append, &text);
+  rt::write_dump(all, {}, known, out);
   return text;
 }
 

@@ -264,17 +264,38 @@ TEST(headers, runtime_h) {
           thrum::yield();
           EXPECT_EQ(std::this_thread::get_id(), thread);
         }
-
-        std::FILE* const out = std::tmpfile();
-        ASSERT_NE(out, nullptr);
-        thrum::dump_goroutines(out);
-        std::rewind(out);
-        std::string text(4096, '\0');
-        text.resize(std::fread(text.data(), 1, text.size(), out));
-        std::fclose(out);
-        EXPECT_NE(text.find("[waiting: wait group]"), std::string::npos) << text;
       },
       {.max_procs = 3});
+}
+
+// What `write` writes to a file.
+template <class Write>
+std::string text_of_file(Write write) {
+  std::FILE* const file = std::tmpfile();
+  write(file);
+  std::rewind(file);
+  std::string text(8192, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
+TEST(headers, dump_h) {
+  thrum::run([] {
+    thrum::wait_group never;
+    never.add(1);
+    thrum::go([&] { never.wait(); });
+    while (thrum::read_stats().waiting == 0) thrum::yield();
+    auto const holds = [](std::string const& text, std::string const& part) {
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+    };
+    holds(text_of_file([](std::FILE* file) { thrum::dump_goroutines(file); }), "[waiting: wait group]");
+    holds(text_of_file([](std::FILE* file) { thrum::dump_goroutines(file, {.format = thrum::dump_format::json}); }),
+          "\"reason\":\"wait group\"");
+    holds(text_of_file([](std::FILE* file) { thrum::dump_goroutines(file, {.stacks = thrum::dump_stacks::grouped}); }),
+          "1 @ 0x");
+    holds(text_of_file([](std::FILE* file) { thrum::dump_leaks(file); }), "1 goroutine [wait group]");
+  });
 }
 
 TEST(headers, shared_mutex_h) {

@@ -2,6 +2,7 @@
 
 #include "base/ablation.h"
 #include "base/check.h"
+#include "debug/dump_form.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/env.h"
@@ -94,6 +95,9 @@ settings checked_settings(options const& chosen) {
   }
   result.scheddetail = os::debug_setting(debug, "scheddetail", value) && value != 0;
   result.panic_shows_all = os::debug_word(debug, "traceback") != "single";
+  dump_form form;
+  static_cast<void>(parse_dump_form(os::debug_word(debug, "dump"), form));  // nonsense counts as not set
+  set_form_of_reports(form);
   set_crash_on_fatal(os::debug_setting(debug, "crash", value) && value != 0);
   return result;
 }

@@ -10,7 +10,7 @@
 namespace thrum::rt {
 namespace {
 
-std::vector<std::uintptr_t> stack_of(goroutine_list::entry_of const& e, symbols const& known) {
+std::vector<std::uintptr_t> stack_of(goroutine_entry const& e, symbols const& known) {
   if (e.status != g_status::syscall) return {e.pcs, e.pcs + e.frames};
   std::vector<std::uintptr_t> frames;
   if (e.asleep.is_known()) frames = known.frames_of(e.asleep).known;
@@ -18,7 +18,7 @@ std::vector<std::uintptr_t> stack_of(goroutine_list::entry_of const& e, symbols 
   return frames;
 }
 
-std::string state_of(goroutine_list::entry_of const& e) {
+std::string state_of(goroutine_entry const& e) {
   std::string state = name_of(e.status);
   if (e.status != g_status::waiting) return state;
   state += ": ";
@@ -32,7 +32,7 @@ std::string profile_of_goroutines(goroutine_list const& all, symbols& known) {
   profile_builder made(known, profile_builder::shown::program_alone, {{"goroutine", "count"}});
   made.set_period({"goroutine", "count"}, 1);
   std::int64_t const one = 1;
-  for (goroutine_list::entry_of const& e : all.entries()) {
+  for (goroutine_entry const& e : all.entries()) {
     std::string const id = std::to_string(e.id);
     std::string const state = state_of(e);
     std::initializer_list<profile_builder::label> const labels{

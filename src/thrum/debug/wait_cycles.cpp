@@ -5,7 +5,6 @@
 #include "os/memory.h"
 #include "os/short_wait.h"
 #include "stack/stack.h"
-#include "sync/lock_holders.h"
 #include <thrum/detail/holder.h>
 
 #include <algorithm>
@@ -62,13 +61,6 @@ void for_each_lock_wait(Sched& s, std::int64_t until_ns, F visit) noexcept {
   });
 }
 
-void add_wait(wait_cycles::wait const& one, std::string& out) {
-  out += one.lock.kind == lock_wait_kind::to_own    ? "waits for the mutex "
-         : one.lock.kind == lock_wait_kind::to_read ? "waits to read the shared_mutex "
-                                                    : "waits to write the shared_mutex ";
-  out += hexadecimal(reinterpret_cast<std::uintptr_t>(one.lock.object)) + " held by goroutine ";
-}
-
 }  // namespace
 
 wait_cycles::~wait_cycles() {
@@ -114,10 +106,11 @@ wait_cycles::wait* wait_cycles::holder_of(wait const& one) noexcept {
   return after != all_ && one.lock.holder <= after[-1].last ? after - 1 : nullptr;
 }
 
-void wait_cycles::write(std::string& out) {
+std::vector<wait_cycles::cycle> wait_cycles::find() {
+  std::vector<cycle> found;
   std::sort(all_, all_ + count_, [](wait const& a, wait const& b) { return a.first < b.first; });
+  for (wait* one = all_; one != all_ + count_; ++one) one->walk = 0;
   std::size_t walk = 0;
-  bool any = false;
   for (wait* from = all_; from != all_ + count_; ++from) {
     ++walk;
     wait* at = from;
@@ -126,19 +119,33 @@ void wait_cycles::write(std::string& out) {
       at = holder_of(*at);
     }
     if (at == nullptr || at->walk != walk) continue;  // it ends, or leads to a wait of an earlier walk
-    any = true;
     wait const* const begin = at;
-    out += "deadlock: goroutine " + std::to_string(begin->waiter) + ' ';
-    for (;;) {
-      add_wait(*at, out);
+    cycle& links = found.emplace_back();
+    do {
+      links.push_back({.waiter = at->waiter, .kind = at->lock.kind, .object = at->lock.object});
       at = holder_of(*at);
-      out += std::to_string(at->waiter);
-      if (at == begin) break;
-      out += ", which ";
+    } while (at != begin);
+  }
+  return found;
+}
+
+void wait_cycles::write(std::string& out) {
+  auto const kind_of = [](lock_wait_kind kind) {
+    return kind == lock_wait_kind::to_own    ? "waits for the mutex "
+           : kind == lock_wait_kind::to_read ? "waits to read the shared_mutex "
+                                             : "waits to write the shared_mutex ";
+  };
+  std::vector<cycle> const all = find();
+  for (cycle const& links : all) {
+    out += "deadlock: goroutine " + std::to_string(links.front().waiter);
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      out += i == 0 ? " " : ", which ";
+      out += kind_of(links[i].kind) + hexadecimal(reinterpret_cast<std::uintptr_t>(links[i].object));
+      out += " held by goroutine " + std::to_string(links[(i + 1) % links.size()].waiter);
     }
     out += '\n';
   }
-  if (any) out += '\n';
+  if (!all.empty()) out += '\n';
 }
 
 }  // namespace thrum::rt

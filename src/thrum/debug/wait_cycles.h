@@ -12,10 +12,12 @@
 #pragma once
 
 #include "core/sched.h"
+#include "sync/lock_holders.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace thrum::rt {
 
@@ -30,8 +32,16 @@ class wait_cycles {
   // does not get in time.
   void note(Sched& s) noexcept;
 
-  // Writes "deadlock: goroutine 7 waits for the mutex 0x10 held by goroutine 9, which waits for ..."; writes nothing if
-  // there is no cycle. Allocates.
+  // A goroutine that waits for a lock which the next one of the cycle holds.
+  struct link {
+    std::uint64_t waiter;  // its id
+    lock_wait_kind kind;
+    void const* object;
+  };
+  using cycle = std::vector<link>;
+  // The cycles, each once. Allocates.
+  [[nodiscard]] std::vector<cycle> find();
+  // Writes "deadlock: goroutine 7 waits for the mutex 0x10 held by goroutine 9, which waits for ..." for each of them.
   void write(std::string& out);
 
   struct wait;
