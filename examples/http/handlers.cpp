@@ -70,6 +70,13 @@ response stats(request& /*asked*/, site const& /*of*/) {
   return made;
 }
 
+response metrics(request& /*asked*/, site const& /*of*/) {
+  response made;
+  made.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  made.body = thrum::prometheus_text(thrum::read_stats());
+  return made;
+}
+
 response fail(request& /*asked*/, site const& /*of*/) { throw std::runtime_error("/fail does as it says"); }
 
 }  // namespace http

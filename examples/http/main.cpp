@@ -4,7 +4,8 @@
 //
 //   /plaintext     "Hello, World!"                   /slow?ms=N    answers after N ms; thousands at once cost no thread
 //   /echo          POST: returns the body            /stats        what thrum's scheduler has done
-//   /file/...      the files below --root, or parts  /fail         a handler that throws: 500, and the server goes on
+//   /file/...      the files below --root, or parts  /metrics      the same for Prometheus
+//   /fail          a handler that throws: 500, and the server goes on
 //
 // The server prints "serving on ADDRESS:PORT" when it listens. On SIGTERM or SIGINT it stops accepting, closes idle
 // connections and finishes the requests that have begun. It ends with exit code 0, or with 1 if some requests had not

@@ -18,6 +18,7 @@ constexpr std::array routes{
     route{"/file/", reading, everything_below, may_wait, serve_file},
     route{"/slow", reading, exactly, may_wait, slow},
     route{"/stats", reading, exactly, at_once, stats},
+    route{"/metrics", reading, exactly, at_once, metrics},
     route{"/fail", reading, exactly, at_once, fail},
 };
 

@@ -7,6 +7,11 @@
 // Thread safety: read_stats may be called from any goroutine or thread while a runtime is alive; otherwise it throws
 // std::logic_error.
 //
+// Each member says what it means. docs/stats.md lists all of them with the names of the metrics that prometheus_text
+// makes of them, and says how to read them.
+//
+// Counts only grow while a run is alive, and begin at 0 with each run. They are exact unless a comment says otherwise.
+//
 // Cost: read_stats interrupts each P briefly. So call it about once a second, not for every request.
 #pragma once
 
@@ -16,34 +21,35 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace thrum {
 
 // What one P has done since the run began.
 struct proc_stats {
-  int id = 0;
-  bool in_use = true;               // false: set_max_procs has taken it out of use, and the figures are from before
-  std::uint32_t queued = 0;         // goroutines that wait in its run queue
-  std::uint32_t stacks_cached = 0;  // stacks that it keeps for its next goroutines
-  std::uint64_t created = 0;
-  std::uint64_t ended = 0;
+  int id = 0;                         // 0 to one less than the largest number of Ps that the run has had
+  bool in_use = true;                 // false: set_max_procs has taken it out of use, and the figures are from before
+  std::uint32_t queued = 0;           // goroutines that wait in its run queue
+  std::uint32_t stacks_cached = 0;    // stacks that it keeps for its next goroutines
+  std::uint64_t created = 0;          // goroutines that were created on it
+  std::uint64_t ended = 0;            // goroutines that ended on it
   std::uint64_t switches_direct = 0;  // switches straight from one goroutine to the next
   std::uint64_t switches_via_g0 = 0;  // switches through the scheduling stack
   // times that a goroutine ended and the next one began on its stack, without a switch
   std::uint64_t stack_handovers = 0;
   std::uint64_t joined_in_place = 0;  // children that ran on the stack of the goroutine that joined them
-  std::uint64_t parks = 0;
-  std::uint64_t readies = 0;
-  std::uint64_t yields = 0;
-  std::uint64_t overflows = 0;     // times that the run queue was full and half of it went to the global queue
-  std::uint64_t global_takes = 0;  // goroutines taken from the global queue
-  std::uint64_t steals = 0;
-  std::uint64_t stolen = 0;       // goroutines that these steals brought
-  std::uint64_t wakes = 0;        // idle Ps that it has woken
-  std::uint64_t spins = 0;        // searches for work
-  std::uint64_t spinning_ns = 0;  // how long these searches took, in nanoseconds
-  std::uint64_t timers_run = 0;   // goroutines woken from sleep, and timers fired
+  std::uint64_t parks = 0;            // times that a goroutine began to wait on it
+  std::uint64_t readies = 0;          // waiting goroutines that were made runnable on it
+  std::uint64_t yields = 0;           // calls of yield after which another goroutine ran
+  std::uint64_t overflows = 0;        // times that the run queue was full and half of it went to the global queue
+  std::uint64_t global_takes = 0;     // goroutines taken from the global queue
+  std::uint64_t steals = 0;           // times that it took goroutines from the run queue of another P
+  std::uint64_t stolen = 0;           // goroutines that these steals brought
+  std::uint64_t wakes = 0;            // idle Ps that it has woken
+  std::uint64_t spins = 0;            // searches for work
+  std::uint64_t spinning_ns = 0;      // how long these searches took, in nanoseconds
+  std::uint64_t timers_run = 0;       // goroutines woken from sleep, and timers fired
   // Times that a goroutine left this P for a call: with blocking(), after each use of thrum inside blocking(), and at
   // the end of each call of thrum by a thread that is no goroutine.
   std::uint64_t syscalls = 0;
@@ -63,7 +69,7 @@ struct proc_stats {
 struct unannounced_call {
   long system_call = -1;         // its number, as in <sys/syscall.h>; -1 if the kernel did not tell
   void const* caller = nullptr;  // an address in the program that made the call, for addr2line; nullptr if not found
-  std::uint64_t count = 0;
+  std::uint64_t count = 0;       // Ps that sysmon took from threads that slept there
 };
 
 // A histogram of how long something took. The buckets are those of Go's runtime/metrics without the one for negative
@@ -72,9 +78,9 @@ struct unannounced_call {
 struct durations {
   static constexpr std::size_t buckets = 161;
 
-  std::uint64_t count = 0;
-  std::chrono::nanoseconds total{0};
-  std::chrono::nanoseconds longest{0};
+  std::uint64_t count = 0;              // how many times are in it
+  std::chrono::nanoseconds total{0};    // their sum
+  std::chrono::nanoseconds longest{0};  // the longest of them since the run began
   // by_time[i] counts how many took at least lower_edge(i) and less than lower_edge(i + 1).
   std::array<std::uint64_t, buckets> by_time{};
 
@@ -88,22 +94,23 @@ struct durations {
 };
 
 struct stats {
+  // By id. A P that set_max_procs has taken out of use stays in the list, so that sums over all Ps never fall.
   std::vector<proc_stats> procs;
   // Goroutines by state. Main and the calling goroutine are included, threads that thrum did not make are not. The
   // goroutines are counted while they run, so the figures are exact only for goroutines that do not change their state
   // meanwhile.
-  std::uint64_t running = 0;
-  std::uint64_t runnable = 0;  // in a run queue, or paused until their next time slice
-  std::uint64_t in_calls = 0;  // in the kernel, announced or not
-  std::uint64_t waiting = 0;   // for another goroutine, for a time, or for a child
-  std::uint64_t created = 0;   // since the run began
-  std::uint32_t global_queue = 0;
-  int idle_procs = 0;
-  int threads = 0;
-  int idle_threads = 0;
-  int spinning_threads = 0;
+  std::uint64_t running = 0;       // on a thread with a P
+  std::uint64_t runnable = 0;      // in a run queue, or paused until their next time slice
+  std::uint64_t in_calls = 0;      // in the kernel, announced or not
+  std::uint64_t waiting = 0;       // for another goroutine, for a time, or for a child
+  std::uint64_t created = 0;       // since the run began
+  std::uint32_t global_queue = 0;  // goroutines in the queue that all Ps share
+  int idle_procs = 0;              // Ps that no thread uses
+  int threads = 0;                 // OS threads of the scheduler, including the thread that called run
+  int idle_threads = 0;            // those of them that have no P and rest until they are needed
+  int spinning_threads = 0;        // those of them that search for work
   std::uint64_t sysmon_looks = 0;  // how often sysmon has examined the Ps; it does not while the program is idle
-  std::uint64_t retaken = 0;       // Ps that sysmon took from system calls
+  std::uint64_t retaken = 0;       // Ps that sysmon took from announced calls
   std::uint64_t unannounced = 0;   // Ps that sysmon took from threads that slept in the kernel in an unannounced call
   std::vector<unannounced_call> unannounced_calls;  // the first 32 places of such calls
   // Signals that were sent to end time slices or to stop the world, including repeated ones.
@@ -122,10 +129,17 @@ struct stats {
   std::size_t stacks_cached = 0;  // kept by the Ps for their next goroutines
   // Kept for all Ps. A stack that was unused for 0.1 to 0.2 s keeps at most 8 KiB of its memory.
   std::size_t stacks_free = 0;
-  std::size_t stacks_guarded = 0;
-  std::size_t stacks_unguarded = 0;
+  std::size_t stacks_guarded = 0;    // stacks whose overflow is caught by memory that cannot be accessed
+  std::size_t stacks_unguarded = 0;  // stacks without: see docs/limits.md
 };
 
 [[nodiscard]] stats read_stats();  // the figures of each P are from one moment
+
+// The statistics in Prometheus' text exposition format, version 0.0.4, to be served as
+// "text/plain; version=0.0.4; charset=utf-8". The names begin with "thrum_", and times are in seconds. Counts of the Ps
+// are summed up. May be called on any thread, also without a runtime.
+//
+//   response.body = thrum::prometheus_text(thrum::read_stats());
+[[nodiscard]] std::string prometheus_text(stats const& of);
 
 }  // namespace thrum

@@ -1,8 +1,10 @@
 // example_http: what it answers to requests that are as they should be.
 #include "examples/http/client.h"
+#include "support/exposition.h"
 
 namespace {
 
+using thrum::test::exposition_reader;
 using thrum::test::http_answer;
 using thrum::test::http_client;
 class http_requests : public thrum::test::http_server {};
@@ -159,6 +161,14 @@ TEST_F(http_requests, the_stats_tell_of_the_scheduler) {
   EXPECT_TRUE(text.starts_with("procs 2\n")) << text;
   EXPECT_NE(text.find("\ngoroutines_waiting "), std::string::npos) << text;
   EXPECT_NE(text.find("\nproc 1 queued "), std::string::npos) << text;
+}
+
+TEST_F(http_requests, the_metrics_are_in_prometheus_form) {
+  start({"--procs", "2"});
+  std::string const text = connect().ask(get("/metrics")).body;
+  exposition_reader const read(text);
+  EXPECT_TRUE(read.faults().empty()) << read.faults().front() << "\n" << text;
+  EXPECT_EQ(read.value_of("thrum_procs"), 2.0);
 }
 
 }  // namespace
