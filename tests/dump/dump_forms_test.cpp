@@ -1,8 +1,8 @@
 // The forms of the dump: JSON, equal stacks together, and the places where goroutines have waited longest.
 #include "base/platform.h"
 #include "debug/dump.h"
-#include "debug/goroutine_groups.h"
 #include "debug/json.h"
+#include "debug/stack_groups.h"
 #include "support/child.h"
 #include "support/child_test.h"
 #include "support/goroutines.h"
@@ -341,12 +341,17 @@ TEST(dump_form, S01_a_leak_shows_how_long_its_goroutines_have_waited) {
 
 // --- who asks for it ---
 
+// On a thread with much stack, as debug/symbols.h asks for.
 std::string dumped_on_thread(rt::Sched& s, rt::dump_form form) {
+  rt::goroutine_list all;
+  rt::note_on_thread(s, all);
   std::string text;
   auto const append = [](void* to, char const* from, std::size_t bytes) {
     static_cast<std::string*>(to)->append(from, bytes);
   };
-  EXPECT_EQ(rt::dump_on_thread(s, form, append, &text), rt::dump_outcome::is_written);
+  rt::dump_output out(append, &text);
+  rt::symbols known;
+  rt::write_dump(all, form, known, out);
   return text;
 }
 

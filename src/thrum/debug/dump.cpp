@@ -5,7 +5,7 @@
 #include "base/standard_error.h"
 #include "debug/dump_json.h"
 #include "debug/dump_text.h"
-#include "debug/goroutine_groups.h"
+#include "debug/stack_groups.h"
 #include "sched/world.h"
 
 namespace thrum::rt {
@@ -60,41 +60,15 @@ bool print_goroutines(goroutine_list& all) noexcept {
   return !is_left;
 }
 
-namespace {
-
-struct dump_being_written {
-  goroutine_list& all;
-  dump_form form;
-  dump_output out;
-  dump_outcome outcome = dump_outcome::is_written;
-
-  static void write(symbols& known, void* self) noexcept {
-    auto& its = *static_cast<dump_being_written*>(self);
-    try {
-      write_dump(its.all, its.form, known, its.out);
-    } catch (...) {
-      its.outcome = dump_outcome::no_memory;
-    }
+void note_on_thread(Sched& s, goroutine_list& all) noexcept {
+  stopped_world const world(s, patience_to_stop_ns);
+  bool const is_stopped = world.is_stopped();
+  all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none);
+  if (!is_stopped) {
+    all.set_remark("names and stacks are missing, because a goroutine has been stopping all others for a second");
+  } else if (!world.is_complete()) {
+    all.set_remark("some goroutines could not be stopped within a second and are shown as they were found");
   }
-};
-
-}  // namespace
-
-dump_outcome dump_on_thread(Sched& s, dump_form form, dump_output::write_function write, void* argument) noexcept {
-  goroutine_list all;
-  {
-    stopped_world const world(s, patience_to_stop_ns);
-    bool const is_stopped = world.is_stopped();
-    all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none);
-    if (!is_stopped) {
-      all.set_remark("names and stacks are missing, because a goroutine has been stopping all others for a second");
-    } else if (!world.is_complete()) {
-      all.set_remark("some goroutines could not be stopped within a second and are shown as they were found");
-    }
-  }
-  dump_being_written its{.all = all, .form = form, .out = {write, argument}};
-  with_symbols(dump_being_written::write, &its);
-  return its.outcome;
 }
 
 }  // namespace thrum::rt

@@ -10,8 +10,6 @@
 #include "debug/goroutine_list.h"
 #include "debug/symbols.h"
 
-#include <cstdint>
-
 namespace thrum::rt {
 
 // Writes piece by piece. Throws std::bad_alloc; then a part of the dump may have been written.
@@ -22,11 +20,9 @@ void write_dump(goroutine_list& all, dump_form form, symbols& known, dump_output
 // the program. Blocks the calling thread. May be called inside the runtime.
 [[nodiscard]] bool print_goroutines(goroutine_list& all) noexcept;
 
-// Makes a dump on a thread that is no M, such as that of a debug server, and writes it. The program goes on afterwards.
-// Stops the world for a moment; if that takes more than a second, the dump says so. The caller sees to it that the run
-// does not end meanwhile. `write` is called on another thread, and must not throw.
-enum class dump_outcome : std::uint8_t { is_written, no_memory };
-[[nodiscard]] dump_outcome dump_on_thread(Sched& s, dump_form form, dump_output::write_function write,
-                                          void* argument) noexcept;
+// Notes all goroutines on a thread that is no M, such as that of a debug server. The program goes on afterwards. Stops
+// the world for a moment; if that takes more than a second, the list has a remark. The caller sees to it that the run
+// does not end meanwhile. write_dump needs no run, but much stack: see debug/symbols.h.
+void note_on_thread(Sched& s, goroutine_list& all) noexcept;
 
 }  // namespace thrum::rt

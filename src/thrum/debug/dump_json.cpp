@@ -152,11 +152,11 @@ void write_json_of_each(goroutine_list& all, symbols& known, dump_output& out) {
   json.end();
 }
 
-void write_json_of_groups(goroutine_list& all, std::vector<goroutine_group> const& groups, symbols& known,
+void write_json_of_groups(goroutine_list& all, std::vector<stack_group> const& groups, symbols& known,
                           dump_output& out) {
   dump_as_json json(all, known, out);
   json.begin("groups");
-  for (goroutine_group const& group : groups) {
+  for (stack_group const& group : groups) {
     json.begin_item();
     json.add_members(group.members, times_of(group.members));
     json.add_state(group.first());

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "debug/dump_output.h"
-#include "debug/goroutine_groups.h"
 #include "debug/goroutine_list.h"
+#include "debug/stack_groups.h"
 #include "debug/symbols.h"
 
 #include <vector>
@@ -12,7 +12,7 @@
 namespace thrum::rt {
 
 void write_json_of_each(goroutine_list& all, symbols& known, dump_output& out);
-void write_json_of_groups(goroutine_list& all, std::vector<goroutine_group> const& groups, symbols& known,
+void write_json_of_groups(goroutine_list& all, std::vector<stack_group> const& groups, symbols& known,
                           dump_output& out);
 void write_json_of_leaks(goroutine_list& all, std::vector<waiting_place> const& places, symbols& known,
                          dump_output& out);

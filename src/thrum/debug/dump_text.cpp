@@ -100,13 +100,13 @@ void write_text_of_each(goroutine_list& all, symbols& known, dump_output& out) {
   end(all, known, out);
 }
 
-void write_text_of_groups(goroutine_list& all, std::vector<goroutine_group> const& groups, symbols& known,
+void write_text_of_groups(goroutine_list& all, std::vector<stack_group> const& groups, symbols& known,
                           dump_output& out) {
   text_writer writer(known, out.text());
   begin(all, out);
   std::string& text = out.text();
   text += std::to_string(all.entries().size() + all.left_out()) + " goroutines; equal stacks are shown once\n\n";
-  for (goroutine_group const& group : groups) {
+  for (stack_group const& group : groups) {
     goroutine_entry const& e = group.first();
     text += std::to_string(group.members.size()) + " @";
     for (std::uintptr_t const pc : group.stack.known) text.append(" ").append(hexadecimal(pc));

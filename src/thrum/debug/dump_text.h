@@ -2,8 +2,8 @@
 #pragma once
 
 #include "debug/dump_output.h"
-#include "debug/goroutine_groups.h"
 #include "debug/goroutine_list.h"
+#include "debug/stack_groups.h"
 #include "debug/symbols.h"
 
 #include <vector>
@@ -15,7 +15,7 @@ namespace thrum::rt {
 void write_text_of_each(goroutine_list& all, symbols& known, dump_output& out);
 
 // For each group "12 @ 0x1234 0x5678", then the goroutines' state and ids, and then the same as for one goroutine.
-void write_text_of_groups(goroutine_list& all, std::vector<goroutine_group> const& groups, symbols& known,
+void write_text_of_groups(goroutine_list& all, std::vector<stack_group> const& groups, symbols& known,
                           dump_output& out);
 
 // How many goroutines wait at each place, for what and for how long.

@@ -1,4 +1,4 @@
-#include "debug/goroutine_groups.h"
+#include "debug/stack_groups.h"
 
 #include <algorithm>
 #include <numeric>
@@ -65,8 +65,8 @@ waiting_times times_of(goroutine_entries const& some) {
           .total_ns = std::accumulate(known.begin(), known.end(), std::int64_t{0})};
 }
 
-std::vector<goroutine_group> groups_of(goroutine_list const& all, symbols& known) {
-  std::vector<goroutine_group> groups;
+std::vector<stack_group> groups_of(goroutine_list const& all, symbols& known) {
+  std::vector<stack_group> groups;
   std::unordered_map<std::string, std::size_t> index;
   key_bytes key;
   for (goroutine_entry const& e : all.entries()) {
@@ -77,7 +77,7 @@ std::vector<goroutine_group> groups_of(goroutine_list const& all, symbols& known
     key.add(stack.announced_at);
     key.add_all(stack.known);
     key.add_all(stack.guessed);
-    auto const make = [&] { return goroutine_group{.stack = std::move(stack), .members = {}}; };
+    auto const make = [&] { return stack_group{.stack = std::move(stack), .members = {}}; };
     find_or_add(index, key, groups, make).members.push_back(&e);
   }
   std::sort(groups.begin(), groups.end(),
@@ -89,7 +89,7 @@ std::vector<waiting_place> places_of_waiting(goroutine_list const& all, symbols&
   std::vector<waiting_place> places;
   std::unordered_map<std::string, std::size_t> index;
   key_bytes key;
-  for (goroutine_group const& group : groups_of(all, known)) {
+  for (stack_group const& group : groups_of(all, known)) {
     if (!group.first().waits()) continue;
     place_in_program const at = find_place_in_program(known, group.stack);
     key.clear();

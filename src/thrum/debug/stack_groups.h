@@ -27,7 +27,7 @@ using goroutine_entries = std::vector<goroutine_entry const*>;
 
 // Goroutines that are in the same state, stand at the same place with the same callers, and were made at the same
 // place. There is at least one.
-struct goroutine_group {
+struct stack_group {
   goroutine_stack stack;
   goroutine_entries members;
 
@@ -35,7 +35,7 @@ struct goroutine_group {
 };
 
 // The largest group comes first.
-[[nodiscard]] std::vector<goroutine_group> groups_of(goroutine_list const& all, symbols& known);
+[[nodiscard]] std::vector<stack_group> groups_of(goroutine_list const& all, symbols& known);
 
 // Goroutines that wait for the same kind of thing at one place of the program, and were made at one place.
 struct waiting_place {
