@@ -12,7 +12,8 @@
 //
 // Counts only grow while a run is alive, and begin at 0 with each run. They are exact unless a comment says otherwise.
 //
-// Cost: read_stats interrupts each P briefly. So call it about once a second, not for every request.
+// Cost: read_stats interrupts each P briefly. So call it about once a second, not for every request. A stats object takes
+// 9 KiB, which is much of a small stack.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -50,6 +51,7 @@ struct proc_stats {
   std::uint64_t spins = 0;            // searches for work
   std::uint64_t spinning_ns = 0;      // how long these searches took, in nanoseconds
   std::uint64_t timers_run = 0;       // goroutines woken from sleep, and timers fired
+  std::uint64_t polls = 0;            // polls of descriptors without blocking
   // Times that a goroutine left this P for a call: with blocking(), after each use of thrum inside blocking(), and at
   // the end of each call of thrum by a thread that is no goroutine.
   std::uint64_t syscalls = 0;
@@ -93,6 +95,14 @@ struct durations {
   }
 };
 
+// How often goroutines have waited for one reason, and for how long.
+struct wait_stats {
+  char const* reason = "";           // in the words of a dump: "chan receive", "mutex", "IO wait", ...
+  std::uint64_t count = 0;           // waits that have begun
+  std::uint64_t measured = 0;        // waits that have ended and of which it is known how long they took
+  std::chrono::nanoseconds time{0};  // how long these took, until the goroutine ran again
+};
+
 struct stats {
   // By id. A P that set_max_procs has taken out of use stays in the list, so that sums over all Ps never fall.
   std::vector<proc_stats> procs;
@@ -123,8 +133,21 @@ struct stats {
   // threads go to sleep and are woken, and one in some thousand where goroutines follow each other on a thread.
   // Goroutines that are locked to a thread are not measured.
   durations ready_to_run;
-  durations stopping_took;        // stops of the world: how long until all Ps had stopped
-  durations stopped_for;          // stops of the world: how long until all Ps were started again
+  // Calls announced with blocking() without long_call, from the announcement until the goroutine ran again. One in 64
+  // is measured. If the goroutine itself waits for a mutex inside the call, the time before that is missing.
+  durations calls_took;
+  durations long_calls_took;  // the same for calls announced with long_call, each of which is measured
+  durations polls_took;       // polls of descriptors without blocking; one in 16 is measured
+  durations stopping_took;    // stops of the world: how long until all Ps had stopped
+  durations stopped_for;      // stops of the world: how long until all Ps were started again
+  // By reason. Waits for a mutex or a shared_mutex are always measured; other waits if measure_waits asks for it,
+  // because two looks at the clock would take as long as many of these waits. A wait for a lock may consist of several,
+  // because a goroutine that was woken may find the lock taken.
+  static constexpr std::size_t wait_reasons = 19;
+  std::array<wait_stats, wait_reasons> waits{};
+  // The time that Ps were idle, summed up over all Ps. Divided by the time that has passed, it is the number of CPUs
+  // that the program did not use of those that it may.
+  std::chrono::nanoseconds idle_time{0};
   std::size_t stacks_in_use = 0;  // used by goroutines
   std::size_t stacks_cached = 0;  // kept by the Ps for their next goroutines
   // Kept for all Ps. A stack that was unused for 0.1 to 0.2 s keeps at most 8 KiB of its memory.
@@ -134,6 +157,11 @@ struct stats {
 };
 
 [[nodiscard]] stats read_stats();  // the figures of each P are from one moment
+
+// Whether all waits are measured for stats::waits, from now on or until now. That costs each wait about 50 ns.
+// THRUM_DEBUG=waittimes=1 does the same for a whole run. Returns whether they were measured before. May be called on
+// any thread while a runtime is alive; otherwise it throws std::logic_error.
+bool measure_waits(bool on);
 
 // The statistics in Prometheus' text exposition format, version 0.0.4, to be served as
 // "text/plain; version=0.0.4; charset=utf-8". The names begin with "thrum_", and times are in seconds. Counts of the Ps

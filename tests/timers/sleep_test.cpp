@@ -58,7 +58,7 @@ TEST_P(sleeping, TM07_a_time_that_is_over_returns_at_once_and_leaves_the_gorouti
   run([] {
     auto const parks = [] {
       std::uint64_t sum = 0;
-      for (auto const& p : this_sched().procs) sum += p->counters.parks.load(rt::relaxed);
+      for (auto const& p : this_sched().procs) sum += p->counters.parks();
       return sum;
     };
     std::uint64_t const before = parks();

@@ -6,6 +6,7 @@
 #include "core/forked.h"
 #include "core/sched.h"
 #include "core/trace.h"
+#include "os/clock.h"
 #include "os/cpu.h"
 #include "sched/goroutine.h"
 #include "sched/lock_os_thread.h"
@@ -177,7 +178,7 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.switches_via_g0 = read(c.switches_via_g0);
   to.stack_handovers = read(c.stack_handovers);
   to.joined_in_place = read(c.joined_in_place);
-  to.parks = read(c.parks);
+  to.parks = c.parks();
   to.readies = read(c.readies);
   to.yields = read(c.yields);
   to.overflows = read(c.overflows);
@@ -188,6 +189,7 @@ void copy_counters(rt::P& p, void* out) noexcept {
   to.spins = read(c.spins);
   to.spinning_ns = read(c.spinning_ns);
   to.timers_run = read(c.timers_run);
+  to.polls = read(c.polls);
   to.syscalls = read(c.syscalls);
   to.handed_off = read(c.handed_off);
   to.returns_to_idle = read(c.returns_to_idle);
@@ -206,6 +208,26 @@ void add_durations(rt::duration_histogram const& from, durations& to) noexcept {
   }
 }
 
+void add_waits(rt::p_counters const& from, stats& to) noexcept {
+  static_assert(stats::wait_reasons + 1 == rt::wait_reasons, "all but wait_reason::none");
+  for (std::size_t i = 0; i < stats::wait_reasons; ++i) {
+    std::size_t const reason = i + 1;
+    wait_stats& waits = to.waits[i];
+    waits.reason = rt::name_of(static_cast<rt::wait_reason>(reason));
+    waits.count += from.waits[reason].load(rt::relaxed);
+    waits.measured += from.waits_measured[reason].load(rt::relaxed);
+    waits.time += std::chrono::nanoseconds(from.waited_ns[reason].load(rt::relaxed));
+  }
+}
+
+// Under sched.lock.
+void add_idle_times(rt::Sched& s, stats& to) noexcept {
+  std::int64_t const now_ns = rt::os::monotonic_ns();
+  for (rt::P const* const p : s.procs.all())
+    to.idle_time += std::chrono::nanoseconds(p->counters.idle_ns.load(rt::relaxed));
+  s.idle.for_each_idle([&](rt::P const& p) { to.idle_time += std::chrono::nanoseconds(now_ns - p.idle_since_ns); });
+}
+
 void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   auto const stacks = s.stacks.stats();
   for (proc_stats const& p : to.procs) to.stacks_cached += p.stacks_cached;
@@ -214,7 +236,13 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.stacks_free = stacks.free;
   to.stacks_guarded = stacks.guarded;
   to.stacks_unguarded = stacks.unguarded;
-  for (rt::P const* const p : s.procs.all()) add_durations(p->ready_to_run, to.ready_to_run);
+  for (rt::P const* const p : s.procs.all()) {
+    add_durations(p->ready_to_run, to.ready_to_run);
+    add_durations(p->calls_took, to.calls_took);
+    add_durations(p->long_calls_took, to.long_calls_took);
+    add_durations(p->polls_took, to.polls_took);
+    add_waits(p->counters, to);
+  }
   sites = s.unannounced.sites();
   rt::os::lock_guard const guard(s.lock);
   to.global_queue = s.global_queue.size();
@@ -229,11 +257,17 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   to.preemptions_asked = s.sysmon.preemptions_asked.load(rt::relaxed);
   to.file_reads_waited = s.cold_reads.waited.load(rt::relaxed);
   to.file_reads_handed_off = s.cold_reads.handed_off.load(rt::relaxed);
+  add_idle_times(s, to);
   add_durations(s.world.stopping_took, to.stopping_took);
   add_durations(s.world.stopped_for, to.stopped_for);
 }
 
 }  // namespace
+
+bool measure_waits(bool on) {
+  inside const here("measure_waits");
+  return here.m.sched.trace.measure_waits(on);
+}
 
 stats read_stats() {
   rt::M& m = of_caller("read_stats");

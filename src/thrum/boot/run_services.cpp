@@ -95,6 +95,7 @@ std::unique_ptr<Sched> make_sched(options const& chosen) {
   auto made = std::make_unique<Sched>(checked_settings(chosen));
   os::lock_guard const guard(made->lock);
   made->idle.put_all();
+  static_cast<void>(made->trace.measure_waits(made->options.measure_waits));
   return made;
 }
 

@@ -93,6 +93,7 @@ settings checked_settings(options const& chosen) {
   if (os::debug_setting(debug, "slice", value) && value >= slice_us_min && value <= slice_us_max) {
     result.slice_ns = value * 1'000;
   }
+  result.measure_waits = os::debug_setting(debug, "waittimes", value) && value != 0;
   result.scheddetail = os::debug_setting(debug, "scheddetail", value) && value != 0;
   result.panic_shows_all = os::debug_word(debug, "traceback") != "single";
   dump_form form;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "base/atomic.h"
+#include "core/status.h"
 
+#include <array>
 #include <cstdint>
 
 namespace thrum::rt {
@@ -17,7 +19,6 @@ struct p_counters {
   counter switches_via_g0;  // through the scheduling stack
   counter stack_handovers;  // an ended goroutine's stack was given to the next one without any switch
   counter joined_in_place;  // children run on their joiner's stack
-  counter parks;
   counter readies;
   counter yields;
   counter overflows;        // a full run queue sent half to the global queue
@@ -33,7 +34,20 @@ struct p_counters {
   counter returns_to_idle;  // returns from a system call that took this P from the idle list
   counter returns_queued;   // goroutines back from a system call that found no P, and were run here later
   counter preempted;        // goroutines paused here in the middle of user code
+  counter idle_ns;          // how long this P was idle. Written under sched.lock
+  counter polls;            // polls without blocking
   counter put_off;          // put-off wake-ups: for a few events, and to watch a timer that is far off
+
+  // By reason: how many waits began here, how many of those that ended here were measured, and how long these took.
+  std::array<counter, wait_reasons> waits;
+  std::array<counter, wait_reasons> waits_measured;
+  std::array<counter, wait_reasons> waited_ns;
+
+  [[nodiscard]] std::uint64_t parks() const noexcept {
+    std::uint64_t sum = 0;
+    for (counter const& each : waits) sum += each.load(relaxed);
+    return sum;
+  }
 
   // Grows with every goroutine that runs, so two calls show whether the P makes progress. relaxed: it says nothing
   // else.

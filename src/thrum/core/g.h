@@ -74,6 +74,8 @@ struct alignas(cache_line_bytes) G {
   bool is_main : 1 = false;
   bool is_hosted : 1 = false;        // it runs on its joiner's stack
   bool is_exiting : 1 = false;       // goexit is unwinding its stack
+  bool is_call_timed : 1 = false;    // the announced call that it is in is measured, since waits_since_ns
+  bool is_call_long : 1 = false;     // and was declared long
   atomic<bool> was_orphaned{false};  // its run is over, and the record exists only because a handle refers to it
   // The reasons why it is locked or at home, counted apart. It is neither when both are 0, except that the G of a
   // foreign thread is always locked.
@@ -94,7 +96,7 @@ struct alignas(cache_line_bytes) G {
   M* only_m = nullptr;
   void* exit = nullptr;  // the unwinding that goexit started
   // When the wait began: exactly, if it waits for a mutex (written by the goroutine). Otherwise, with g_attend::aged, a
-  // time by which it had begun (written by sysmon).
+  // time by which it had begun (written by sysmon). If is_call_timed is set: when the call began.
   atomic<std::int64_t> waits_since_ns{0};
   // sysmon only: the sp at which it was parked when sysmon last looked at its stack
   char const* scavenged_at = nullptr;

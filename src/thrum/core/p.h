@@ -81,7 +81,10 @@ struct alignas(cache_line_bytes) P {
   // written by the owner, read by any thread
   atomic<std::uint32_t> schedtick{0};  // goroutines started here, except those that inherited a time slice
   p_counters counters;
-  duration_histogram ready_to_run;  // of the goroutines that were timed and ran here: see G::begin_ready_time
+  duration_histogram ready_to_run;     // of the goroutines that were timed and ran here: see G::begin_ready_time
+  duration_histogram calls_took;       // announced calls from which a goroutine came back here; a sample of them
+  duration_histogram long_calls_took;  // the same for each call that was declared long
+  duration_histogram polls_took;       // a sample of counters.polls
 
   // written by sysmon and the owner: how many more times the owner starts an M on an idle P at once, because sysmon
   // found that putting the wake-up off was a mistake
@@ -91,6 +94,7 @@ struct alignas(cache_line_bytes) P {
   // under sched.lock, except on the way into a system call, on the way out of it, and when a claimant takes the P from
   // its M: see sys/blocking.h
   P* idle_link = nullptr;
+  std::int64_t idle_since_ns = 0;  // valid while it is idle
   atomic<p_status> status{p_status::stopped};
 
   // Written by the thread that is about to take this P from an M in a system call (core/claims.h). The thread that

@@ -79,6 +79,7 @@ struct settings {
   bool procs_by_hand = true;  // set by the program or its environment; otherwise the number of Ps follows the machine
   std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
   bool io_uring = true;                // reads that wait for the disk are given to the kernel's io_uring
+  bool measure_waits = false;          // see trace_state::measures_waits
   bool panic_shows_all = true;         // a panic shows the goroutine that panicked, and then all others
 };
 

@@ -1,6 +1,7 @@
 // The states of G, M and P, and the legal changes between them (S28).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum::rt {
@@ -74,6 +75,11 @@ enum class wait_reason : std::uint8_t {
   barrier,
   io,
 };
+inline constexpr std::size_t wait_reasons = static_cast<std::size_t>(wait_reason::io) + 1;
 [[nodiscard]] char const* name_of(wait_reason reason) noexcept;
+// Waits for a mutex or a shared_mutex.
+[[nodiscard]] constexpr bool is_for_lock(wait_reason reason) noexcept {
+  return reason == wait_reason::mutex || reason == wait_reason::read_lock || reason == wait_reason::write_lock;
+}
 
 }  // namespace thrum::rt

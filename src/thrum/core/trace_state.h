@@ -35,14 +35,25 @@ class trace_state {
     for (loose& l : loose_) l.its = stream(number++);
   }
   // Any thread, at every event. relaxed: events that race with the beginning or the end of a trace may be in it or not.
-  [[nodiscard]] bool is_on() const noexcept { return is_on_.load(relaxed); }
+  [[nodiscard]] bool is_on() const noexcept { return (wanted_.load(relaxed) & events) != 0; }
   void turn_on() noexcept {
-    is_on_.store(true, release);
+    wanted_.fetch_or(events, release);
     some_trace_is_on.store(true, relaxed);
   }
   void turn_off() noexcept {
-    is_on_.store(false, relaxed);
+    wanted_.fetch_and(static_cast<std::uint8_t>(~events), relaxed);
     some_trace_is_on.store(false, relaxed);
+  }
+
+  // Whether it is measured how long goroutines wait (stats::waits). It stands here so that a goroutine that parks tests
+  // one word for it and for events. relaxed: waits that race with a change may be measured or not.
+  [[nodiscard]] bool measures_waits() const noexcept { return (wanted_.load(relaxed) & wait_times) != 0; }
+  [[nodiscard]] bool notes_waits() const noexcept { return wanted_.load(relaxed) != 0; }
+  // Returns whether it was measured before.
+  bool measure_waits(bool on) noexcept {
+    std::uint8_t const before =
+        on ? wanted_.fetch_or(wait_times, relaxed) : wanted_.fetch_and(static_cast<std::uint8_t>(~wait_times), relaxed);
+    return (before & wait_times) != 0;
   }
 
   // The chunks are for one trace at a time: that of the writer or that of the recorder.
@@ -81,7 +92,9 @@ class trace_state {
     atomic<bool> is_used{false};
     stream its{0};
   };
-  atomic<bool> is_on_{false};
+  static constexpr std::uint8_t events = 1;
+  static constexpr std::uint8_t wait_times = 2;
+  atomic<std::uint8_t> wanted_{0};
   atomic<bool> is_claimed_{false};
   std::array<loose, loose_streams> loose_;
 };

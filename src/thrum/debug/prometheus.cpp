@@ -142,6 +142,7 @@ void add_sums(proc_stats const& sum, exposition& out) {
   out.total("thrum_searches_total", "Searches for work.", sum.spins);
   out.seconds_total("thrum_searching_seconds_total", "How long the searches took.", sum.spinning_ns);
   out.total("thrum_timers_run_total", "Goroutines woken from sleep, and timers fired.", sum.timers_run);
+  out.total("thrum_polls_total", "Polls of descriptors without blocking.", sum.polls);
   out.total("thrum_calls_total", "Times that a goroutine left its P for a call.", sum.syscalls);
   out.total("thrum_calls_handed_off_total", "Those of them that gave the P away at once.", sum.handed_off);
   out.begin(metric::counter, "thrum_call_returns_without_proc_total", "Returns from a call whose P was taken.");
@@ -158,16 +159,31 @@ proc_stats sum_of(std::vector<proc_stats> const& procs) {
                               &proc_stats::parks,           &proc_stats::readies,         &proc_stats::yields,
                               &proc_stats::overflows,       &proc_stats::global_takes,    &proc_stats::steals,
                               &proc_stats::stolen,          &proc_stats::wakes,           &proc_stats::spins,
-                              &proc_stats::spinning_ns,     &proc_stats::timers_run,      &proc_stats::syscalls,
-                              &proc_stats::handed_off,      &proc_stats::returns_to_idle, &proc_stats::returns_queued,
-                              &proc_stats::preempted}) {
+                              &proc_stats::spinning_ns,     &proc_stats::timers_run,      &proc_stats::polls,
+                              &proc_stats::syscalls,        &proc_stats::handed_off,      &proc_stats::returns_to_idle,
+                              &proc_stats::returns_queued,  &proc_stats::preempted}) {
       sum.*member += p.*member;
     }
   }
   return sum;
 }
 
+void add_waits(stats const& of, exposition& out) {
+  auto const add_each = [&](std::string_view name, std::string_view help, auto value) {
+    out.begin(metric::counter, name, help);
+    for (wait_stats const& waits : of.waits) {
+      if (*waits.reason != '\0') out.add(label("reason", waits.reason), value(waits));
+    }
+  };
+  add_each("thrum_waits_total", "Waits of goroutines that have begun.", [](wait_stats const& w) { return w.count; });
+  add_each("thrum_measured_waits_total", "Waits that have ended and were measured.",
+           [](wait_stats const& w) { return w.measured; });
+  add_each("thrum_wait_seconds_total", "How long the measured waits took.", [](wait_stats const& w) { return w.time; });
+}
+
 void add_totals(stats const& of, exposition& out) {
+  out.begin(metric::counter, "thrum_idle_seconds_total", "How long Ps were idle, summed up over all Ps.");
+  out.add({}, of.idle_time);
   out.total("thrum_sysmon_looks_total", "Times that sysmon has examined the Ps.", of.sysmon_looks);
   out.total("thrum_procs_retaken_total", "Ps that sysmon took from announced calls.", of.retaken);
   out.total("thrum_unannounced_calls_total", "Ps that sysmon took from calls that were not announced.", of.unannounced);
@@ -189,6 +205,12 @@ void add_totals(stats const& of, exposition& out) {
 void add_histograms(stats const& of, exposition& out) {
   out.add_histogram("thrum_ready_to_run_seconds",
                     "How long goroutines waited between becoming runnable and running. A sample.", of.ready_to_run);
+  out.add_histogram("thrum_call_seconds", "How long announced calls took that were not declared long. A sample.",
+                    of.calls_took);
+  out.add_histogram("thrum_long_call_seconds", "How long announced calls took that were declared long.",
+                    of.long_calls_took);
+  out.add_histogram("thrum_poll_seconds", "How long polls of descriptors without blocking took. A sample.",
+                    of.polls_took);
   out.add_histogram("thrum_world_stopping_seconds", "How long it took until all Ps had stopped.", of.stopping_took);
   out.add_histogram("thrum_world_stopped_seconds", "How long it took until all Ps were started again.", of.stopped_for);
 }
@@ -199,6 +221,7 @@ std::string prometheus_text(stats const& of) {
   exposition out;
   add_gauges(of, out);
   add_sums(sum_of(of.procs), out);
+  add_waits(of, out);
   add_totals(of, out);
   add_histograms(of, out);
   return out.take();

@@ -4,6 +4,7 @@
 #include "core/trace.h"
 #include "core/wait_profile.h"
 #include "os/chaos.h"
+#include "os/clock.h"
 #include "sched/runnable.h"
 #include "sched/suspend.h"
 
@@ -16,19 +17,36 @@ M& go_to_the_end(M& m) noexcept {
   return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
 }
 
+// The same as suspend for a wait that is traced, measured or profiled.
+[[gnu::noinline]] M& suspend_noted(M& m, commit_step commit, void* argument, commit_holds holds,
+                                   std::uintptr_t object) noexcept {
+  G& g = *m.current;
+  wait_reason const reason = g.waits_for;
+  trace::stopped(m, g, reason, object);
+  std::int64_t const since_ns = m.sched.trace.measures_waits() ? os::monotonic_ns() : 0;
+  std::int64_t const profiled_since_ns = wait_profiles_on.load(relaxed) != 0 ? begin_profiled_wait(g, reason) : 0;
+  M& here = suspend(m, commit, argument, holds);
+  if (since_ns != 0) note_end_of_wait(here, reason, since_ns);
+  if (profiled_since_ns != 0) end_profiled_wait(here, reason, profiled_since_ns);
+  return here;
+}
+
 }  // namespace
+
+void note_end_of_wait(M& m, wait_reason reason, std::int64_t since_ns) noexcept {
+  auto const at = static_cast<std::size_t>(reason);
+  count(m.p->counters.waits_measured[at]);
+  count(m.p->counters.waited_ns[at], static_cast<std::uint64_t>(os::monotonic_ns() - since_ns));
+}
 
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds,
         std::uintptr_t object) noexcept {
   G& g = *m.current;
   g.waits_for = reason;
   g.transition(g_status::running, g_status::waiting);
-  trace::stopped(m, g, reason, object);
-  count(m.p->counters.parks);
-  std::int64_t const since_ns = wait_profiles_on.load(relaxed) != 0 ? begin_profiled_wait(g, reason) : 0;
-  M& here = suspend(m, commit, argument, holds);
-  if (since_ns != 0) [[unlikely]]
-    end_profiled_wait(here, reason, since_ns);
+  count(m.p->counters.waits[static_cast<std::size_t>(reason)]);
+  bool const is_noted = m.sched.trace.notes_waits() || wait_profiles_on.load(relaxed) != 0;
+  M& here = is_noted ? suspend_noted(m, commit, argument, holds, object) : suspend(m, commit, argument, holds);
   return os::chaos_ends_slice() ? go_to_the_end(here) : here;  // chaos: its slice is over as soon as it is woken
 }
 

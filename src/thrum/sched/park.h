@@ -23,6 +23,9 @@ namespace thrum::rt {
 M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_holds holds,
         std::uintptr_t object = 0) noexcept;
 
+// A wait that began at `since_ns` is over: adds it to the statistics of m's P.
+[[gnu::noinline]] void note_end_of_wait(M& m, wait_reason reason, std::int64_t since_ns) noexcept;
+
 // Called in a channel operation or a select, which may change the thread anyway. If the goroutine was asked to pause
 // and the request is about its present slice, it yields to the end of the global queue, so no thread has to be paused
 // (sys/preempt.h). Otherwise leave_runtime() handles the request. Returns the M on which the goroutine runs then. On a

@@ -4,6 +4,7 @@
 #include "core/forked.h"
 #include "core/trace.h"
 #include "os/chaos.h"
+#include "os/clock.h"
 #include "sync/lock_holders.h"
 
 #include <new>
@@ -49,8 +50,10 @@ void end_wait(M& m, sudog& waiter, wait_outcome how) {
   if (how == wait_outcome::no_memory) throw std::bad_alloc();
 }
 
-timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason, queue_end where,
-                   std::int64_t deadline_ns) noexcept {
+namespace {
+
+timed_wait wait_unmeasured(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason,
+                           queue_end where, std::int64_t deadline_ns) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]
     note_holder(m, address);
   if (deadline_ns != no_deadline) {
@@ -60,6 +63,20 @@ timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address
   os::chaos_point("sync.queued");
   auto const object = reinterpret_cast<std::uintptr_t>(address);
   return {&park(m, reason, release_bucket, &bucket, commit_holds::lock, object), wait_outcome::woken};
+}
+
+}  // namespace
+
+// Waits for locks are always measured. A goroutine that comes here has found its lock taken, so two looks at the clock
+// are a small part of what it costs.
+timed_wait wait_in(M& m, wait_bucket& bucket, sudog& waiter, void const* address, wait_reason reason, queue_end where,
+                   std::int64_t deadline_ns) noexcept {
+  bool const is_measured = is_for_lock(reason) && !m.sched.trace.measures_waits();  // if so, park measures it
+  if (!is_measured) return wait_unmeasured(m, bucket, waiter, address, reason, where, deadline_ns);
+  std::int64_t const since_ns = os::monotonic_ns();
+  timed_wait const end = wait_unmeasured(m, bucket, waiter, address, reason, where, deadline_ns);
+  if (end.how != wait_outcome::no_memory) note_end_of_wait(*end.m, reason, since_ns);
+  return end;
 }
 
 timed_wait wait_there(M& m, wait_bucket& bucket, sudog& waiter, wait_reason reason, std::int64_t deadline_ns) noexcept {

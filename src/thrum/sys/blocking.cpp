@@ -5,6 +5,7 @@
 #include "core/trace.h"
 #include "os/barrier.h"
 #include "os/chaos.h"
+#include "os/clock.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
 #include "sched/make_way.h"
@@ -276,14 +277,32 @@ using namespace rt;
 
 namespace {
 
+// Whether the next call that is announced on p is one of the sample that is measured for stats::calls_took. One in 64,
+// because announcing a call costs less than two looks at the clock.
+[[gnu::always_inline]] inline bool measures_next_call(P const& p) noexcept {
+  constexpr std::uint64_t calls_per_sample = 64;
+  return p.counters.syscalls.load(relaxed) % calls_per_sample == 0;
+}
+
 [[gnu::noinline]] void begin_blocking_slow(M& here, blocking_hint hint, std::uintptr_t call_site) noexcept {
   M& m = here.residents.any() ? make_way(here) : here;
   m.call_site = call_site;
+  G& g = *m.current;
+  g.is_call_long = hint == blocking_hint::long_call;
+  g.is_call_timed = g.is_call_long || measures_next_call(*m.p);
+  if (g.is_call_timed) g.waits_since_ns.store(os::monotonic_ns(), relaxed);  // read by this goroutine only
   go_away(m, hint);
+}
+
+void note_end_of_call(P& p, G& g) noexcept {
+  g.is_call_timed = false;
+  std::int64_t const took_ns = os::monotonic_ns() - g.waits_since_ns.load(relaxed);
+  (g.is_call_long ? p.long_calls_took : p.calls_took).add(took_ns);
 }
 
 [[gnu::noinline]] void end_blocking_slow(M& m) noexcept {
   M& here = come_back(m);
+  if (here.current->is_call_timed) note_end_of_call(*here.p, *here.current);
   leave_runtime(here.stands_in ? go_back(here) : here);
 }
 
@@ -298,7 +317,7 @@ namespace {
   enter_runtime(*m);
   auto const site =
       reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;  // the call, in the caller's code
-  if (m->residents.any() || hint == blocking_hint::long_call) [[unlikely]]
+  if (m->residents.any() || hint == blocking_hint::long_call || measures_next_call(*m->p)) [[unlikely]]
     return begin_blocking_slow(*m, hint, site);
   m->call_site = site;
   leave_p_claimable(*m);
@@ -310,9 +329,12 @@ void end_blocking() noexcept {
   if (m == nullptr || m->current == nullptr || m->is_foreign) return;
   if (--m->current->blocking_depth != 0) return;
   // The M is not away if the goroutine has used the runtime inside the call and has parked there.
-  if ((m->attention.load(relaxed) & m_attend::away) == 0) return;
+  if ((m->attention.load(relaxed) & m_attend::away) == 0) {
+    m->current->is_call_timed = false;
+    return;
+  }
   m->in_runtime.store(true, relaxed);
-  bool const is_usual = !m->current->keeps_its_m() && !m->stands_in;
+  bool const is_usual = !m->current->keeps_its_m() && !m->stands_in && !m->current->is_call_timed;
   m->current->saved.pc = nullptr;
   if (!is_usual || !take_old_p(*m)) [[unlikely]]
     return end_blocking_slow(*m);
