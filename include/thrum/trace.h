@@ -14,7 +14,9 @@
 // up, events are lost, and the file says how many. If the program is killed, the file is valid up to some milliseconds
 // before.
 //
-// Thread safety: every function may be called from any goroutine or thread.
+// Thread safety: every function may be called from any goroutine or thread. A signal handler on a goroutine's thread
+// may call `log` and is_on, and may use regions and tasks. What such a handler records while it has interrupted the
+// scheduler is left out.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>
@@ -45,7 +47,8 @@ bool stop();
 //   thrum::trace::start_recorder({.file_at_death = "crash.trace"});
 //   if (took > 100ms) thrum::trace::snapshot("slow.trace");
 struct recorder_options {
-  // The memory for events. The first trace of a run decides: later ones use the same memory.
+  // The memory for events. The first trace of a run decides: later ones use the same memory. At least 1 MiB, and 64 KiB
+  // for each P.
   std::size_t bytes = std::size_t{16} << 20U;
   // A snapshot leaves older events out.
   std::chrono::nanoseconds age = std::chrono::seconds(10);
@@ -55,7 +58,8 @@ struct recorder_options {
 // Throws std::logic_error if no runtime is alive, or if a trace is being written or recorded already, and
 // std::system_error if the system refuses memory or a thread.
 void start_recorder(recorder_options const& chosen = {});
-// Returns false if the recorder is off.
+// Returns false if the recorder is off. A snapshot that is being written goes on, with what was recorded before. Until
+// it is written, no trace can be started.
 bool stop_recorder();
 // Writes what was recorded, and goes on recording. Stops the world for some ten microseconds. Throws std::system_error
 // if the file cannot be written, and std::logic_error if the recorder is off or another snapshot is being written.

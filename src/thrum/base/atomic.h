@@ -81,6 +81,10 @@ template <class T>
 inline void publish_word(std::uint64_t& word, std::uint64_t value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
+// Writes a word that a later publish_word of another word publishes.
+inline void write_word(std::uint64_t& word, std::uint64_t value) noexcept {
+  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+}
 [[nodiscard]] inline std::uint64_t published_word(std::uint64_t const& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }

@@ -73,6 +73,7 @@ void note_fork_in_child() noexcept {
   is_forked_inside_run.store(true, relaxed);
   // Goroutines that wait in the parent do not exist here, so an unlock must not look for them.
   Sched::live_epoch.store(0, relaxed);
+  trace::some_trace_is_on.store(false, relaxed);
   set_current_m(nullptr);
 }
 

@@ -25,35 +25,64 @@ using rt::trace::kind;
 using rt::trace::recorder;
 using rt::trace::writer;
 
-// Calls f(M&) inside the runtime, and then g() as a blocking call. The memory of the run stays meanwhile, also if the
-// caller is a foreign thread.
-template <class F, class G>
-auto with_run(F f, G g) {
+// Returns the caller's M, inside the runtime. nullptr: no run is alive, or the run of a foreign thread has just ended.
+M* enter() noexcept {
   M* const m = rt::callers_m();
-  if (m == nullptr) throw std::logic_error(std::string("thrum::trace needs a runtime, but ") + rt::why_no_runtime());
-  rt::enter_runtime(*m);
-  rt::kept_run const until_the_end(*m);
-  f(*m);
-  rt::leave_runtime(*m);
-  return blocking(std::move(g), blocking_hint::long_call);
+  return m != nullptr && rt::enter_if_alive(*m) ? m : nullptr;
 }
 
-template <class G>
-auto with_writer(G g) {
-  writer* its = nullptr;
-  return with_run([&](M& m) { its = m.sched.trace.its_writer; }, [&] { return g(*its); });
+M& enter_or_throw() {
+  if (M* const m = enter()) return *m;
+  throw std::logic_error(std::string("thrum::trace needs a runtime, but ") + rt::why_no_runtime());
 }
 
-// `before` is called inside the runtime.
-template <class G>
-auto with_recorder(
-    G g, void (*before)(M& m) = [](M&) {}) {
-  recorder* its = nullptr;
-  auto const find = [&](M& m) {
-    its = m.sched.trace.its_recorder;
-    before(m);
-  };
-  return with_run(find, [&] { return g(*its); });
+// The run of the caller. Its memory stays as long as this object lives, also if the caller is a foreign thread.
+class callers_run {
+ public:
+  // The caller is inside the runtime, and is outside afterwards.
+  explicit callers_run(M& m) noexcept : m_(m), trace_(m.sched.trace) {
+    rt::keep_run(m_);
+    rt::leave_runtime(m_);
+  }
+  ~callers_run() { rt::let_run_go(m_); }
+  callers_run(callers_run const&) = delete;
+  callers_run& operator=(callers_run const&) = delete;
+
+  [[nodiscard]] writer& its_writer() const noexcept { return *trace_.its_writer; }
+  [[nodiscard]] recorder& its_recorder() const noexcept { return *trace_.its_recorder; }
+
+ private:
+  M& m_;  // a goroutine may go on on another one
+  rt::trace::trace_state& trace_;
+};
+
+template <class F>
+auto as_long_call(F f) {
+  return blocking(std::move(f), blocking_hint::long_call);
+}
+
+// The second step of a snapshot.
+void note_chunks(recorder& its) {
+  M& m = enter_or_throw();
+  {
+    rt::stopped_world const world(m);
+    its.note_chunks();
+  }
+  rt::leave_runtime(m);
+}
+
+recorder::result make_snapshot(std::string const& path) {
+  callers_run const run(enter_or_throw());
+  recorder& its = run.its_recorder();
+  recorder::result const begun = as_long_call([&] { return its.begin_snapshot(); });
+  if (begun.how != recorder::outcome::done) return begun;
+  try {
+    note_chunks(its);
+  } catch (std::logic_error const&) {
+    its.give_snapshot_up();
+    throw;
+  }
+  return as_long_call([&] { return its.finish_snapshot(path); });
 }
 
 // Whether it makes sense to look further: on a thread that runs no goroutine, this takes no lock.
@@ -64,6 +93,7 @@ bool note_text(kind what, bracket which, std::uint64_t const* task, std::string_
   if (!may_be_traced()) return false;
   M* const m = rt::callers_m();
   if (m == nullptr || m->current == nullptr) return false;
+  if (m->in_runtime.load(rt::relaxed)) return false;  // a signal handler that has interrupted the runtime
   if (!m->is_foreign && !m->sched.trace.is_on()) return false;
   if (!rt::enter_if_alive(*m)) return false;
   bool const is_wanted = m->sched.trace.is_on();
@@ -89,7 +119,8 @@ constinit rt::atomic<std::uint64_t> tasks{0};
 
 void start(std::string const& path) {
   require_name("thrum::trace::start", path);
-  auto const result = with_writer([&](writer& its) { return its.start(path); });
+  callers_run const run(enter_or_throw());
+  auto const result = as_long_call([&] { return run.its_writer().start(path); });
   switch (result.outcome) {
     case writer::start_outcome::done: return;
     case writer::start_outcome::already_tracing:
@@ -99,8 +130,10 @@ void start(std::string const& path) {
 }
 
 bool stop() {
-  if (rt::callers_m() == nullptr) return false;
-  auto const result = with_writer([](writer& its) { return its.stop(); });
+  M* const m = enter();
+  if (m == nullptr) return false;
+  callers_run const run(*m);
+  auto const result = as_long_call([&] { return run.its_writer().stop(); });
   if (result.error != 0)
     throw std::system_error(result.error, std::generic_category(), "thrum::trace::stop: write " + result.path);
   return result.was_tracing;
@@ -108,8 +141,9 @@ bool stop() {
 
 void start_recorder(recorder_options const& chosen) {
   require_name("thrum::trace::start_recorder", chosen.file_at_death);
-  auto const result = with_recorder([&](recorder& its) {
-    return its.start({chosen.bytes, chosen.age.count(), chosen.file_at_death});
+  callers_run const run(enter_or_throw());
+  auto const result = as_long_call([&] {
+    return run.its_recorder().start({chosen.bytes, chosen.age.count(), chosen.file_at_death});
   });
   if (result.how == recorder::outcome::in_use)
     throw std::logic_error("thrum::trace::start_recorder: a trace is being written or recorded already");
@@ -119,24 +153,13 @@ void start_recorder(recorder_options const& chosen) {
 }
 
 bool stop_recorder() {
-  if (rt::callers_m() == nullptr) return false;
-  return with_recorder([](recorder& its) { return its.stop(); });
+  M* const m = enter();
+  if (m == nullptr) return false;
+  callers_run const run(*m);
+  return as_long_call([&] { return run.its_recorder().stop(); });
 }
 
 namespace {
-
-recorder::result write_snapshot(std::string const& path) {
-  auto result = with_recorder(
-      [](recorder& its) { return its.is_on() ? its.begin_snapshot() : recorder::result{recorder::outcome::off}; });
-  if (result.how == recorder::outcome::done) {
-    auto const note_chunks = [](M& m) {
-      rt::stopped_world const world(m);
-      m.sched.trace.its_recorder->note_chunks();
-    };
-    result = with_recorder([&](recorder& its) { return its.finish_snapshot(path); }, note_chunks);
-  }
-  return result;
-}
 
 [[noreturn]] void throw_snapshot_error(char const* caller, std::string const& path, recorder::result const& why) {
   throw std::system_error(why.error, std::generic_category(), std::string(caller) + ": write " + path);
@@ -155,7 +178,7 @@ bool snapshot_is_due(std::chrono::nanoseconds apart) noexcept {
 
 void snapshot(std::string const& path) {
   require_name("thrum::trace::snapshot", path);
-  auto const result = write_snapshot(path);
+  auto const result = make_snapshot(path);
   switch (result.how) {
     case recorder::outcome::done: return;
     case recorder::outcome::off:
@@ -168,7 +191,7 @@ void snapshot(std::string const& path) {
 bool snapshot_at_times(std::string const& path, std::chrono::nanoseconds apart) {
   require_name("thrum::trace::snapshot_at_times", path);
   if (!snapshot_is_due(apart)) return false;
-  auto const result = write_snapshot(path);
+  auto const result = make_snapshot(path);
   if (result.how == recorder::outcome::failed) throw_snapshot_error("thrum::trace::snapshot_at_times", path, result);
   return result.how == recorder::outcome::done;
 }

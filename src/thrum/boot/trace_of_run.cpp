@@ -4,7 +4,9 @@
 #include "boot/file_of_run.h"
 #include "boot/start_error.h"
 #include "core/current.h"
+#include "os/clock.h"
 #include "os/env.h"
+#include "os/short_wait.h"
 #include "os/thread.h"
 
 #include <cerrno>
@@ -20,23 +22,53 @@ namespace {
 
 constexpr std::int64_t last_round_ns = 200'000'000;
 constexpr std::int64_t last_snapshot_ns = 5'000'000'000;
+constexpr std::int64_t end_of_file_ns = 10'000'000'000;  // the names of places may take seconds
 
 // Those of the run that is alive.
 constinit atomic<trace::writer*> writer_of_live_run{nullptr};
 constinit atomic<trace::recorder*> recorder_of_live_run{nullptr};
+constinit atomic<std::int32_t> users_of_live_run{0};
+
+// While it lives, the writer and the recorder that it finds stay, although another thread ends the run. seq_cst: either
+// this finds no run, or the end of the run waits for it.
+class live_run {
+ public:
+  live_run() noexcept { users_of_live_run.fetch_add(1, seq_cst); }
+  ~live_run() { users_of_live_run.fetch_sub(1, release); }  // pairs with has_no_users
+  live_run(live_run const&) = delete;
+  live_run& operator=(live_run const&) = delete;
+
+  [[nodiscard]] trace::writer* its_writer() const noexcept { return writer_of_live_run.load(seq_cst); }
+  [[nodiscard]] trace::recorder* its_recorder() const noexcept { return recorder_of_live_run.load(seq_cst); }
+};
+
+// Waits until no thread uses the writer and the recorder of the run that was alive. A thread that uses them is about to
+// end the program, but it may have been stopped for good, so the wait has a limit.
+[[nodiscard]] bool has_no_users() noexcept {
+  std::int64_t const until_ns = os::monotonic_ns() + end_of_file_ns;
+  os::short_wait wait;
+  while (users_of_live_run.load(seq_cst) != 0) {
+    if (os::monotonic_ns() >= until_ns) return false;
+    wait.pause();
+  }
+  return true;
+}
 
 // For a program that ends by exit() on a goroutine, so that its run has no end. On any other thread another thread may
 // end the run at this moment. In a handler that has interrupted the runtime, the thread may hold a lock.
 void end_at_exit() noexcept {
   M const* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign || m->in_runtime.load(relaxed)) return;
-  if (trace::writer* const its = writer_of_live_run.load(acquire)) static_cast<void>(its->stop());
+  live_run const run;
+  trace::writer* const its = run.its_writer();
+  if (its != nullptr && !its->stop().was_tracing) its->wait_for_end_of_file(end_of_file_ns);
 }
 
 // For a program that ends with a report.
 void flush_before_end() noexcept {
-  if (trace::writer const* const its = writer_of_live_run.load(acquire)) its->flush(last_round_ns);
-  if (trace::recorder* const its = recorder_of_live_run.load(acquire)) its->write_at_death(last_snapshot_ns);
+  live_run const run;
+  if (trace::writer const* const its = run.its_writer()) its->flush(last_round_ns);
+  if (trace::recorder* const its = run.its_recorder()) its->write_at_death(last_snapshot_ns);
 }
 
 // The function for exit() runs after the one that stops all other goroutines, because it is registered before
@@ -74,8 +106,8 @@ trace_of_run::~trace_of_run() {
 }
 
 void trace_of_run::start_if_asked() {
-  writer_of_live_run.store(writer_, release);
-  recorder_of_live_run.store(recorder_, release);
+  writer_of_live_run.store(writer_, seq_cst);
+  recorder_of_live_run.store(recorder_, seq_cst);
   char const* const name = os::environment("THRUM_TRACE");
   bool const has_name = name != nullptr && *name != '\0';
   if (char const* const asked = os::environment("THRUM_TRACE_SIGNAL"); asked != nullptr && *asked != '\0') {
@@ -124,12 +156,15 @@ void trace_of_run::begin_or_end() noexcept {
 
 bool trace_of_run::end() noexcept {
   if (writer_ == nullptr) return true;
-  writer_of_live_run.store(nullptr, relaxed);
-  recorder_of_live_run.store(nullptr, relaxed);
+  writer_of_live_run.store(nullptr, seq_cst);
+  recorder_of_live_run.store(nullptr, seq_cst);
   signal_.reset();
-  tell_of_incomplete(writer_->stop());
+  bool const is_used = !has_no_users();
+  auto const result = writer_->stop();
+  tell_of_incomplete(result);
+  if (!result.was_tracing) writer_->wait_for_end_of_file(end_of_file_ns);
   static_cast<void>(recorder_->stop());
-  if (writer_->is_changing() || recorder_->is_changing()) {
+  if (is_used || writer_->is_changing() || recorder_->is_changing()) {
     abandon();
     return false;
   }

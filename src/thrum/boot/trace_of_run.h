@@ -23,7 +23,8 @@ class trace_of_run {
   // to the name. With a signal, the trace begins when that comes.
   void start_if_asked();
   // Ends the trace, if there is one, and prints what has gone wrong. Returns false if a goroutine was stopped in the
-  // middle of starting or stopping one. Then the file stays as it is, and the writer is left behind with the run.
+  // middle of starting or stopping one. If it was stopping one, the file is completed nevertheless. The writer and the
+  // recorder are left behind with the run.
   [[nodiscard]] bool end() noexcept;
   // Leaves everything as it is, because the writer's thread is not in this process, or the program ends by exit().
   void abandon() noexcept;

@@ -2,7 +2,6 @@
 
 #include "os/memory.h"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -15,15 +14,50 @@ std::size_t round_up(std::size_t bytes, std::size_t to) noexcept { return (bytes
 
 }  // namespace
 
+// --- chunks ---
+
+// acquire pairs with is_read, let_go and has_become_full: other threads are done with the records
+bool chunk::try_claim(chunk_state from) noexcept {
+  std::uint32_t expected = word_of(from);  // and no reader
+  return word_.load(relaxed) == expected &&
+         word_.compare_exchange(expected, word_of(chunk_state::claimed), acquire, relaxed);
+}
+
+// Readers may hold the chunk meanwhile, and go on.
+void chunk::has_become_full() noexcept {
+  constexpr std::uint32_t step = word_of(chunk_state::full) - word_of(chunk_state::owned);
+  word_.fetch_add(step, release);  // pairs with state(): its records are there
+}
+
+bool chunk::try_hold() noexcept {
+  std::uint32_t seen = word_.load(relaxed);
+  for (;;) {
+    chunk_state const now = state_in(seen);
+    if (now != chunk_state::owned && now != chunk_state::full) return false;
+    // acquire pairs with is_set_up and has_become_full: the fields and the records are there
+    if (word_.compare_exchange(seen, seen + one_reader, acquire, relaxed)) return true;
+  }
+}
+
+void chunk::let_go() noexcept { word_.fetch_sub(one_reader, release); }  // pairs with try_claim: it has been read
+
+held_chunk::held_chunk(chunk& c, std::uint32_t of_trace) noexcept : its_(c.try_hold() ? &c : nullptr) {
+  if (its_ == nullptr || c.trace.load(acquire) == of_trace) return;  // pairs with stream::begin_chunk
+  c.let_go();
+  its_ = nullptr;
+}
+
+// --- the pool ---
+
 chunk_pool::~chunk_pool() {
   if (chunks_ != nullptr) os::unmap(reinterpret_cast<char*>(chunks_), mapped_bytes_);
 }
 
-int chunk_pool::make(std::size_t bytes) noexcept {
+int chunk_pool::make(std::size_t bytes, std::size_t streams) noexcept {
   if (chunks_ != nullptr) return 0;
   constexpr std::size_t bytes_max = std::size_t{1} << 36U;
-  constexpr std::size_t bytes_min = 16 * chunk_bytes;
-  std::size_t const count = std::clamp(bytes, bytes_min, bytes_max) / chunk_bytes;
+  std::size_t const bytes_min = 2 * streams * chunk_bytes;
+  std::size_t const count = std::max(std::min(bytes, bytes_max), bytes_min) / chunk_bytes;
   std::size_t const table_bytes = round_up(count * sizeof(chunk), os::page_size());
   auto const mapped = os::map(table_bytes + count * chunk_bytes);
   if (mapped.address == nullptr) return mapped.error;
@@ -43,8 +77,9 @@ int chunk_pool::make(std::size_t bytes) noexcept {
 std::uint32_t chunk_pool::begin_trace(when_full policy) noexcept {
   // What an earlier trace has left. A chunk that a stream still owns is cleared by that stream.
   for (chunk& c : all()) {
-    if (try_to_read(c)) free(c);
+    if (c.state() == chunk_state::full) free(c);
   }
+  may_have_free_.store(true, relaxed);
   policy_.store(policy, relaxed);
   lost_.store(0, relaxed);
   std::uint32_t const number = trace_.load(relaxed) + 1;
@@ -53,34 +88,42 @@ std::uint32_t chunk_pool::begin_trace(when_full policy) noexcept {
 }
 
 chunk* chunk_pool::claim() noexcept {
-  auto const count = static_cast<std::uint32_t>(count_);
-  std::uint32_t const first = next_.fetch_add(1U, relaxed);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    chunk& c = chunks_[(first + i) % count];
-    chunk_state expected = chunk_state::free;
-    if (c.state.load(relaxed) != expected) continue;
-    if (c.state.compare_exchange(expected, chunk_state::claimed, acquire, relaxed)) return &c;  // pairs with free
+  if (loses_new()) return claim_free();
+  // In a trace of the flight recorder no chunk becomes free. But an event of the trace before may have cleared the flag
+  // late.
+  if (may_have_free_.load(relaxed)) {
+    if (chunk* const found = claim_free()) return found;
+    may_have_free_.store(false, relaxed);
   }
-  return policy_.load(relaxed) == when_full::lose_old ? claim_oldest_full() : nullptr;
+  chunk* const found = claim_oldest_full();
+  return found != nullptr ? found : claim_free();
 }
 
-// Another stream may claim the oldest one first, so this tries a few times.
+chunk* chunk_pool::claim_free() noexcept {
+  std::size_t at = next_.fetch_add(1U, relaxed) % count_;
+  for (std::size_t i = 0; i < count_; ++i, at = at + 1 == count_ ? 0 : at + 1) {
+    if (chunks_[at].try_claim(chunk_state::free)) return &chunks_[at];
+  }
+  return nullptr;
+}
+
+// Another stream may claim the oldest one first, and a reader may hold it, so this tries a few times.
 chunk* chunk_pool::claim_oldest_full() noexcept {
   constexpr int tries = 8;
+  std::uint64_t oldest_as = 0;
   for (int i = 0; i < tries; ++i) {
     chunk* oldest = nullptr;
-    std::uint64_t oldest_as = 0;
+    std::uint64_t const at_least = i == 0 ? 0 : oldest_as + 1;
     for (chunk& c : all()) {
-      if (c.state.load(acquire) != chunk_state::full) continue;  // pairs with fill
+      if (c.state() != chunk_state::full) continue;
       std::uint64_t const filled_as = c.filled_as.load(relaxed);
-      if (oldest == nullptr || filled_as < oldest_as) {
+      if (filled_as >= at_least && (oldest == nullptr || filled_as < oldest_as)) {
         oldest = &c;
         oldest_as = filled_as;
       }
     }
     if (oldest == nullptr) return nullptr;
-    chunk_state expected = chunk_state::full;
-    if (!oldest->state.compare_exchange(expected, chunk_state::claimed, acquire, relaxed)) continue;
+    if (!oldest->try_claim(chunk_state::full)) continue;
     clear(*oldest);
     return oldest;
   }
@@ -91,21 +134,14 @@ void chunk_pool::clear(chunk& c) noexcept { std::memset(c.words, 0, chunk_bytes)
 
 void chunk_pool::fill(chunk& c) noexcept {
   c.filled_as.store(fills_.fetch_add(std::uint64_t{1}, relaxed), relaxed);
-  c.state.store(chunk_state::full, release);  // pairs with the writer's load: its records are there
+  c.has_become_full();
 }
 
-bool chunk_pool::try_to_read(chunk& c) noexcept {
-  auto expected = chunk_state::full;
-  // pairs with fill: the records are there
-  return c.state.compare_exchange(expected, chunk_state::full_and_being_read, acquire, relaxed);
-}
-
-void chunk_pool::keep(chunk& c) noexcept { c.state.store(chunk_state::full, release); }
-
+// A stream that has found no chunk asks again when the number of frees has changed. So the chunk is free first.
 void chunk_pool::free(chunk& c) noexcept {
   clear(c);
-  frees_.fetch_add(1U, relaxed);
-  c.state.store(chunk_state::free, release);  // pairs with claim: its records have been read
+  c.is_read();
+  frees_.fetch_add(1U, release);  // pairs with frees()
 }
 
 }  // namespace thrum::rt::trace

@@ -1,13 +1,16 @@
 // The memory in which the records of a trace are collected: chunks of equal size, each of which one stream fills.
 //
-//   state        whose it is                                 next
-//   free         no thread's                                 claimed, by a stream that needs a chunk
-//   claimed      the stream that is setting it up            owned
-//   owned        that stream writes records                  full, when the next record does not fit
-//   full         no thread's: it waits to be written         being read; claimed, if the flight recorder needs room and
-//                                                            no chunk is free
-//   full and     a thread writes it to a file                free, or full if it is a snapshot of the flight recorder
-//   being_read
+//   state     whose it is                           next
+//   free      no thread's                           claimed, by a stream that needs a chunk
+//   claimed   the stream that is setting it up      owned
+//   owned     that stream writes records            full, when the next record does not fit
+//   full      no thread's: it waits to be written   free, when the writer has written it; claimed, if the flight
+//   recorder
+//                                                   needs room and no chunk is free
+//
+// Readers do not change the state. The writer is the only thread that takes a full chunk away, so it reads without more
+// ado. In a trace of the flight recorder streams take full chunks, so each reader holds the chunk meanwhile
+// (held_chunk): a full chunk that is held is not claimed.
 //
 // Every change is one atomic operation, so no thread waits for another, and no operation here allocates or takes a
 // lock. The memory is made once in a run, and lives until the run's memory goes.
@@ -18,16 +21,19 @@
 
 #include "arch/ticks.h"
 #include "base/atomic.h"
+#include "base/platform.h"
 #include "core/trace_format.h"
 #include "os/clock.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 
 namespace thrum::rt::trace {
 
-enum class chunk_state : std::uint32_t { free, claimed, owned, full, full_and_being_read };
+enum class chunk_state : std::uint8_t { free, claimed, owned, full };
 
 // What becomes of full chunks if no chunk is free.
 enum class when_full : std::uint8_t {
@@ -35,10 +41,10 @@ enum class when_full : std::uint8_t {
   lose_old,  // the oldest full chunk is used again: the flight recorder
 };
 
-struct chunk {
+class chunk {
+ public:
   static constexpr std::size_t words_max = 4096;
 
-  atomic<chunk_state> state{chunk_state::free};
   // The number of the trace that its records belong to. Written by the stream, after the chunk was cleared and the
   // fields below were set. A stream goes on with a chunk of an earlier trace, which stays `owned` meanwhile, so a
   // reader of the other fields looks at the state and at this number.
@@ -51,11 +57,56 @@ struct chunk {
   atomic<std::uint64_t> filled_as{0};
   std::uint64_t* words = nullptr;  // fixed
 
+  // acquire pairs with stream::begin_chunk and fill: the fields and the records are there
+  [[nodiscard]] chunk_state state() const noexcept { return state_in(word_.load(acquire)); }
   // Whether the chunk is in this state and has records of this trace.
   [[nodiscard]] bool is(chunk_state wanted, std::uint32_t of_trace) const noexcept {
-    return state.load(acquire) == wanted && trace.load(acquire) == of_trace;  // pairs with stream::begin_chunk
+    return state() == wanted && trace.load(acquire) == of_trace;  // pairs with stream::begin_chunk
   }
+
+  // --- its stream ---
+
+  [[nodiscard]] bool try_claim(chunk_state from) noexcept;
+  void is_set_up() noexcept { word_.store(word_of(chunk_state::owned), release); }  // pairs with state()
+  void has_become_full() noexcept;
+
+  // --- its reader ---
+
+  [[nodiscard]] bool try_hold() noexcept;
+  void let_go() noexcept;
+  void is_read() noexcept { word_.store(word_of(chunk_state::free), release); }  // pairs with try_claim
+
+ private:
+  static constexpr std::uint32_t one_reader = 0x100;  // the number of readers stands above the state
+  static constexpr std::uint32_t word_of(chunk_state s) noexcept { return static_cast<std::uint32_t>(s); }
+  static constexpr chunk_state state_in(std::uint32_t word) noexcept { return static_cast<chunk_state>(word & 0xffU); }
+
+  atomic<std::uint32_t> word_{word_of(chunk_state::free)};
 };
+
+// A chunk of a trace that a thread reads. While this object lives, no stream uses the chunk again, so its fields and
+// its records stay. If a stream owns the chunk, more records are added. False: the chunk has no records of this trace.
+class [[nodiscard]] held_chunk {
+ public:
+  held_chunk(chunk& c, std::uint32_t of_trace) noexcept;
+  ~held_chunk() {
+    if (its_ != nullptr) its_->let_go();
+  }
+  held_chunk(held_chunk const&) = delete;
+  held_chunk& operator=(held_chunk const&) = delete;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return its_ != nullptr; }
+
+ private:
+  chunk* its_;
+};
+
+// Puts things with a stream and a number in the order in which the streams were written, one stream behind the other.
+template <class Things>
+void sort_by_stream(Things& all) noexcept {
+  std::sort(all.begin(), all.end(),
+            [](auto const& a, auto const& b) { return std::tie(a.stream, a.number) < std::tie(b.stream, b.number); });
+}
 
 class chunk_pool {
  public:
@@ -64,8 +115,10 @@ class chunk_pool {
   chunk_pool(chunk_pool const&) = delete;
   chunk_pool& operator=(chunk_pool const&) = delete;
 
-  // Called by one thread at a time. Returns 0 or the errno. Memory that is there already is kept, whatever its size.
-  [[nodiscard]] int make(std::size_t bytes) noexcept;
+  // Called by one thread at a time. Returns 0 or the errno. There are at least two chunks for each of `streams`,
+  // because a stream keeps the chunk that it writes, however rarely it does. Memory that is there already is kept,
+  // whatever its size.
+  [[nodiscard]] int make(std::size_t bytes, std::size_t streams) noexcept;
 
   // Ticks of the processor's counter, or nanoseconds where it does not count steadily.
   [[nodiscard]] std::uint64_t ticks_now() const noexcept {
@@ -77,14 +130,16 @@ class chunk_pool {
   std::uint32_t begin_trace(when_full policy) noexcept;
   // The number of the trace for which records are wanted.
   [[nodiscard]] std::uint32_t trace() const noexcept { return trace_.load(acquire); }  // pairs with begin_trace
+  // The same for a stream that only asks whether its chunk is one of that trace.
+  [[nodiscard]] std::uint32_t trace_hint() const noexcept { return trace_.load(relaxed); }
 
   // --- streams ---
 
   // A chunk that is claimed and all zeros. nullptr: there is none. Unless old chunks are lost, asking again is in vain
-  // as long as `frees` has not changed since.
+  // as long as `frees`, read before, has not changed since.
   [[nodiscard]] chunk* claim() noexcept;
   [[nodiscard]] bool loses_new() const noexcept { return policy_.load(relaxed) == when_full::lose_new; }
-  [[nodiscard]] std::uint32_t frees() const noexcept { return frees_.load(relaxed); }
+  [[nodiscard]] std::uint32_t frees() const noexcept { return frees_.load(acquire); }  // pairs with free
   // An event of this trace is lost.
   void count_lost() noexcept { lost_.fetch_add(std::uint64_t{1}, relaxed); }
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(relaxed); }
@@ -94,24 +149,27 @@ class chunk_pool {
   // --- the writer and the recorder ---
 
   [[nodiscard]] std::span<chunk> all() const noexcept { return {chunks_, count_}; }
-  // Whether the chunk was full, so that it is the caller's until `keep` or `free`. No stream gets it meanwhile.
-  [[nodiscard]] static bool try_to_read(chunk& c) noexcept;
-  static void keep(chunk& c) noexcept;
+  // The caller has read a full chunk. Not for traces of the flight recorder.
   void free(chunk& c) noexcept;
 
  private:
+  chunk* claim_free() noexcept;
   chunk* claim_oldest_full() noexcept;
 
+  // read at each event
   atomic<std::uint32_t> trace_{0};
+  bool const counter_is_steady_ = counter_is_steady();
   atomic<when_full> policy_{when_full::lose_new};
-  atomic<std::uint32_t> next_{0};  // where the next search for a free chunk begins
-  atomic<std::uint32_t> frees_{0};
-  atomic<std::uint64_t> fills_{0};
-  atomic<std::uint64_t> lost_{0};
   chunk* chunks_ = nullptr;
   std::size_t count_ = 0;
   std::size_t mapped_bytes_ = 0;
-  bool const counter_is_steady_ = counter_is_steady();
+
+  // written by every stream that needs a chunk
+  alignas(cache_line_bytes) atomic<std::uint32_t> next_{0};  // where the next search for a free chunk begins
+  atomic<bool> may_have_free_{true};
+  atomic<std::uint32_t> frees_{0};
+  atomic<std::uint64_t> fills_{0};
+  atomic<std::uint64_t> lost_{0};
 };
 
 }  // namespace thrum::rt::trace

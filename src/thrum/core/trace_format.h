@@ -67,6 +67,7 @@ struct head {
   }
   static constexpr kind kind_of(std::uint64_t word) noexcept { return static_cast<kind>(word & 0xffU); }
   static constexpr std::size_t words_of(std::uint64_t word) noexcept { return (word >> 8U) & 0xffU; }
+  static constexpr std::uint64_t ticks_since_base_of(std::uint64_t word) noexcept { return word >> 32U; }
 };
 inline constexpr std::size_t record_words_max = 255;
 

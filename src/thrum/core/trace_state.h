@@ -56,7 +56,7 @@ class trace_state {
     return (before & wait_times) != 0;
   }
 
-  // The chunks are for one trace at a time: that of the writer or that of the recorder.
+  // The chunks are for one trace at a time: that of the writer or that of the recorder (debug/trace_turn.h).
   [[nodiscard]] bool try_claim() noexcept { return !is_claimed_.exchange(true, acquire); }  // pairs with the next
   void give_back_claim() noexcept { is_claimed_.store(false, release); }
 
@@ -78,13 +78,16 @@ class trace_state {
     chunks.count_lost();
   }
 
-  // Every loose stream leaves its chunk, so that others can read it.
+  // Every loose stream leaves its chunk, so that others can read it. All of them do so at the same moment. Otherwise a
+  // thread could write an event to a stream that has left its chunk, and the next event about the same goroutine to one
+  // that has not. Events of that moment, which lasts for microseconds, are lost and counted. Called by one thread at a
+  // time.
   void close_loose_streams() noexcept {
     for (loose& l : loose_) {
-      while (l.is_used.exchange(true, acquire)) cpu_relax();
-      l.its.close(chunks);
-      l.is_used.store(false, release);
+      while (l.is_used.exchange(true, acquire)) cpu_relax();  // pairs with the releases: its thread has written
     }
+    for (loose& l : loose_) l.its.close(chunks);
+    for (loose& l : loose_) l.is_used.store(false, release);
   }
 
  private:

@@ -6,13 +6,21 @@
 
 namespace thrum::rt::trace {
 
-std::uint64_t* stream::make_room(chunk_pool& pool, std::size_t words, std::uint64_t now) noexcept {
-  constexpr std::size_t words_of_clock = 2;
-  bool const has_chunk = trace_ == pool.trace() && left_ >= words + words_of_clock;
-  if (!has_chunk && !begin_chunk(pool, now)) {
+void stream::write_slowly(chunk_pool& pool, std::uint64_t first, std::uint64_t a, std::uint64_t b,
+                          std::uint64_t c) noexcept {
+  std::size_t const words = head::words_of(first);
+  std::uint64_t const now = pool.ticks_now();
+  if (!make_room(pool, words, now)) return;
+  std::uint64_t const args[] = {a, b, c};
+  for (std::size_t i = 1; i < words; ++i) write_word(at_[i], args[i - 1]);
+  publish(at_, words, first | std::uint64_t{last_since_} << 32U);
+}
+
+bool stream::make_room(chunk_pool& pool, std::size_t words, std::uint64_t now) noexcept {
+  if (!has_room(pool, words) && !begin_chunk(pool, now)) {
     ++lost_;
     pool.count_lost();
-    return nullptr;
+    return false;
   }
   if (std::uint64_t const since = now - base_ticks_; since >> 32U != 0) {
     // Too much time has passed for 32 bits, or the counter of this processor is behind that of the last one.
@@ -20,7 +28,8 @@ std::uint64_t* stream::make_room(chunk_pool& pool, std::size_t words, std::uint6
     publish(at_, words_of_clock, head::of(kind::clock, words_of_clock, 0, 0, 0));
     base_ticks_ = now;
   }
-  return at_;
+  last_since_ = static_cast<std::uint32_t>(now - base_ticks_);
+  return true;
 }
 
 bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
@@ -48,18 +57,18 @@ bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
   next->stream = number_;
   next->base_ticks = now;
   next->lost = lost_;
-  next->trace.store(trace, release);               // pairs with chunk::is: the fields are set
-  next->state.store(chunk_state::owned, release);  // the same
+  next->trace.store(trace, release);  // pairs with chunk::is: the fields are set
+  next->is_set_up();
   chunk_ = next;
   at_ = next->words;
-  left_ = chunk::words_max;
+  limit_ = next->words + chunk::words_max - words_of_clock;
   base_ticks_ = now;
   return true;
 }
 
 void stream::close(chunk_pool& pool) noexcept {
-  left_ = 0;
   at_ = nullptr;
+  limit_ = nullptr;
   if (chunk* const c = std::exchange(chunk_, nullptr)) pool.fill(*c);
 }
 
@@ -69,13 +78,13 @@ void stream::write_text(chunk_pool& pool, kind what, std::uint8_t number, std::u
   std::size_t const bytes = std::min(text.size(), (record_words_max - before) * sizeof(std::uint64_t));
   std::size_t const words = before + (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   std::uint64_t const now = pool.ticks_now();
-  std::uint64_t* const at = room_for(pool, words, now);
-  if (at == nullptr) return;
+  if (!make_room(pool, words, now)) return;
+  std::uint64_t* const at = at_;
   at[1] = goroutine;
   if (task != nullptr) at[2] = *task;
   at[before - 1] = bytes;
   if (bytes != 0) std::memcpy(at + before, text.data(), bytes);  // the chunk's zeros are the padding
-  publish(at, words, head::of(what, words, number, detail, now - base_ticks_));
+  publish(at, words, head::of(what, words, number, detail, last_since_));
 }
 
 }  // namespace thrum::rt::trace

@@ -27,15 +27,36 @@ void append(std::vector<std::byte>& to, void const* from, std::size_t count) {
   to.insert(to.end(), first, first + count);
 }
 
+// Both clocks at the same moment.
+struct moment {
+  std::uint64_t ticks;
+  std::int64_t monotonic_ns;
+
+  // The kernel may interrupt the thread between the two readings. The readings that take the shortest time count.
+  [[nodiscard]] static moment now(chunk_pool const& pool) noexcept {
+    constexpr int tries = 4;
+    moment best{};
+    std::uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < tries; ++i) {
+      std::uint64_t const before = pool.ticks_now();
+      std::int64_t const ns = os::monotonic_ns();
+      std::uint64_t const took = pool.ticks_now() - before;
+      if (took >= shortest) continue;
+      shortest = took;
+      best = {before + took / 2, ns};
+    }
+    return best;
+  }
+};
+
 // The rate as a first estimate. The file's clock blocks tell it exactly.
 std::uint64_t estimated_ticks_per_second(chunk_pool const& pool) {
   if (!pool.counts_ticks()) return 1'000'000'000;
-  std::int64_t const from_ns = os::monotonic_ns();
-  std::uint64_t const from = pool.ticks_now();
-  std::int64_t now_ns = from_ns;
-  while (now_ns - from_ns < calibration_ns) now_ns = os::monotonic_ns();
-  auto const ticks = static_cast<double>(pool.ticks_now() - from);
-  return static_cast<std::uint64_t>(ticks * 1e9 / static_cast<double>(now_ns - from_ns));
+  moment const from = moment::now(pool);
+  moment to = from;
+  while (to.monotonic_ns - from.monotonic_ns < calibration_ns) to = moment::now(pool);
+  auto const ticks = static_cast<double>(to.ticks - from.ticks);
+  return static_cast<std::uint64_t>(ticks * 1e9 / static_cast<double>(to.monotonic_ns - from.monotonic_ns));
 }
 
 // Which argument of a record is an address in the code. 0: none is.
@@ -52,8 +73,9 @@ file_header header_of(Sched const& s, std::uint32_t flags) {
   chunk_pool const& pool = s.trace.chunks;
   file_header its;
   its.ticks_per_second = estimated_ticks_per_second(pool);
-  its.start_ticks = pool.ticks_now();
-  its.start_monotonic_ns = os::monotonic_ns();
+  moment const start = moment::now(pool);
+  its.start_ticks = start.ticks;
+  its.start_monotonic_ns = start.monotonic_ns;
   its.start_realtime_ns =
       std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();  // for people only
   its.process = static_cast<std::uint32_t>(os::process_id());
@@ -80,11 +102,7 @@ int output::open(Sched const& s, std::string const& path, std::uint32_t flags) {
 }
 
 void output::write_clock(chunk_pool const& pool) {
-  struct {
-    std::uint64_t ticks;
-    std::int64_t monotonic_ns;
-  } const now{pool.ticks_now(), os::monotonic_ns()};
-  file_.write_block({.kind = block_kind::clock}, bytes_of(now));
+  file_.write_block({.kind = block_kind::clock}, bytes_of(moment::now(pool)));
 }
 
 std::uint64_t output::write_records(std::uint16_t stream, std::uint32_t block, std::uint64_t base_ticks,
@@ -133,13 +151,15 @@ int output::finish(chunk_pool const& pool) {
   return file_.close();
 }
 
+std::size_t streams_of(Sched const& s) noexcept { return s.procs.all().size() + loose_streams; }
+
 std::size_t words_written(chunk const& c, std::size_t from) noexcept {
   while (from < chunk::words_max) {
     std::uint64_t const first = published_word(c.words[from]);  // pairs with stream::publish
     if (first == 0) break;
     from += head::words_of(first);
   }
-  return std::min(from, chunk::words_max);  // what is not a head may stand there if the chunk is cleared meanwhile
+  return from;
 }
 
 }  // namespace thrum::rt::trace

@@ -42,6 +42,9 @@ class output {
   std::unordered_set<std::uint64_t> sites_;  // addresses in the code that records contain
 };
 
+// The largest number of streams that the run may have for the present number of Ps.
+[[nodiscard]] std::size_t streams_of(Sched const& s) noexcept;
+
 // How many words of the chunk are whole records. The owner may write more meanwhile.
 [[nodiscard]] std::size_t words_written(chunk const& c, std::size_t from) noexcept;
 

@@ -4,11 +4,10 @@
 #include "os/clock.h"
 #include "os/short_wait.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <span>
-#include <tuple>
+#include <utility>
 
 namespace thrum::rt::trace {
 namespace {
@@ -24,64 +23,71 @@ constexpr int rounds_per_clock = 20;
 writer::~writer() { static_cast<void>(stop()); }
 
 writer::start_result writer::start(std::string const& path) {
-  auto expected = state::idle;
-  // acquire pairs with the end of the last trace
-  if (!state_.compare_exchange(expected, state::starting, acquire, relaxed)) return {start_outcome::already_tracing};
-  if (!sched_.trace.try_claim()) {
-    state_.store(state::idle, relaxed);
-    return {start_outcome::already_tracing};
-  }
+  if (!turn_.try_start()) return {start_outcome::already_tracing};
   start_result const result = begin(path);
-  if (result.outcome != start_outcome::done) sched_.trace.give_back_claim();
-  // pairs with stop, or with the next start
-  state_.store(result.outcome == start_outcome::done ? state::tracing : state::idle, release);
+  if (result.outcome == start_outcome::done) {
+    turn_.has_started();
+  } else {
+    turn_.is_over();
+  }
   return result;
 }
 
 writer::start_result writer::begin(std::string const& path) {
   auto const failed = [](int error, char const* call) { return start_result{start_outcome::failed, error, call}; };
-  trace_state& events = sched_.trace;
-  if (int const error = events.chunks.make(chunk_memory_bytes)) return failed(error, "no memory for events of");
+  chunk_pool& chunks = sched_.trace.chunks;
+  if (int const error = chunks.make(chunk_memory_bytes, streams_of(sched_)))
+    return failed(error, "no memory for events of");
   try {
     path_ = path;
-    progress_.assign(events.chunks.all().size(), {});
+    progress_.assign(chunks.all().size(), {});
     next_chunk_.assign(streams_max, 0);
     next_block_.assign(streams_max, 0);
     if (int const error = output_.open(sched_, path, 0)) return failed(error, "open");
   } catch (std::bad_alloc const&) {
     return failed(ENOMEM, "no memory for events of");
   }
-  trace_ = events.chunks.begin_trace(when_full::lose_new);
+  trace_ = chunks.begin_trace(when_full::lose_new);
   asked_to_end_.clear();
-  tid_ = 0;
+  file_is_closed_.store(false, relaxed);
   error_ = 0;
   if (int const error = make_helper_thread(sched_, thread_, thread_main, this)) {
     output_.give_up();
     return failed(error, "make a thread for");
   }
-  events.turn_on();
   return {start_outcome::done};
 }
 
 writer::stop_result writer::stop() {
-  auto expected = state::tracing;
-  if (os::process_id() != process_) return {};  // a child of fork has no thread that writes
-  if (!state_.compare_exchange(expected, state::stopping, acquire, relaxed)) return {};
-  sched_.trace.turn_off();
+  if (!turn_.try_stop()) return {};
   asked_to_end_.wake();
   join_helper_thread(sched_, thread_, tid_);
-  sched_.trace.give_back_claim();
-  stop_result result{true, error_, path_};
-  state_.store(state::idle, release);  // pairs with the next start
+  stop_result result{true, error_, std::move(path_)};
+  turn_.is_over();
   return result;
 }
 
-void writer::flush(std::int64_t patience_ns) const noexcept {
-  if (state_.load(acquire) != state::tracing || os::process_id() != process_) return;
-  std::uint32_t const begun = rounds_.load(relaxed);
+namespace {
+
+template <class Condition>
+void wait_until(Condition is_met, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
+  for (os::short_wait wait; !is_met() && os::monotonic_ns() < until_ns;) wait.pause();
+}
+
+}  // namespace
+
+void writer::flush(std::int64_t patience_ns) const noexcept {
+  if (!turn_.is_on()) return wait_for_end_of_file(patience_ns);
+  std::uint32_t const begun = rounds_.load(relaxed);
   // two rounds, because the first one may have passed the chunk that the caller's last event is in
-  for (os::short_wait wait; rounds_.load(acquire) - begun < 2 && os::monotonic_ns() < until_ns;) wait.pause();
+  auto const is_written = [&] { return rounds_.load(acquire) - begun >= 2 || file_is_closed_.load(acquire); };
+  wait_until(is_written, patience_ns);
+}
+
+void writer::wait_for_end_of_file(std::int64_t patience_ns) const noexcept {
+  if (!turn_.is_stopping()) return;
+  wait_until([&] { return file_is_closed_.load(acquire) || !turn_.is_stopping(); }, patience_ns);
 }
 
 void* writer::thread_main(void* self) {
@@ -94,7 +100,9 @@ void* writer::thread_main(void* self) {
     me.sched_.trace.turn_off();
     me.error_ = ENOMEM;  // stop() reports it
     me.asked_to_end_.sleep();
+    me.output_.give_up();
   }
+  me.file_is_closed_.store(true, release);  // pairs with flush and wait_for_end_of_file
   return nullptr;
 }
 
@@ -119,11 +127,14 @@ void writer::write_what_is_there() {
   found_.clear();
   std::span<chunk> const all = sched_.trace.chunks.all();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].is(chunk_state::owned, trace_) || all[i].is(chunk_state::full, trace_))
-      found_.push_back({all[i].stream, all[i].number, i});
+    chunk& c = all[i];
+    if (c.is(chunk_state::owned, trace_) || c.is(chunk_state::full, trace_)) {
+      found_.push_back({c.stream, c.number, i});
+    } else if (c.state() == chunk_state::full && c.trace.load(acquire) != trace_) {
+      sched_.trace.chunks.free(c);  // its stream has left it late, after this trace had begun
+    }
   }
-  std::sort(found_.begin(), found_.end(),
-            [](place const& a, place const& b) { return std::tie(a.stream, a.number) < std::tie(b.stream, b.number); });
+  sort_by_stream(found_);
   for (place const& its : found_) {
     if (its.number == next_chunk_[its.stream]) write_chunk(its);
   }
@@ -134,7 +145,7 @@ void writer::write_chunk(place const& its) {
   progress& done = progress_[its.index];
   if (!done.begun || done.number != its.number) done = {its.number, true, 0, c.base_ticks};
   // Before its records: all records of a full chunk are seen.
-  bool const is_full = chunk_pool::try_to_read(c);
+  bool const is_full = c.state() == chunk_state::full;
   std::size_t const end = words_written(c, done.words);
   if (end != done.words) {
     std::span<std::uint64_t const> const words(c.words + done.words, end - done.words);

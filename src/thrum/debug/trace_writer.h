@@ -1,19 +1,14 @@
 // Writes the events of a run to a file while the run goes on.
 //
-//   state      meaning                                             next
-//   idle       no trace is being written                           starting
-//   starting   a thread opens the file and makes the writer's       tracing, or idle if that fails
-//              thread
-//   tracing    events are recorded, and the thread writes them      stopping
-//   stopping   the thread writes the rest, and ends                 idle
-//
-// start() and stop() may be called by any thread. They never wait for each other: of two calls at the same time one
-// fails. Both block the thread and allocate.
+// start() opens the file and makes a thread, which writes the events. stop() lets the thread write the rest, and waits
+// for its end. Both may be called by any thread. They never wait for each other: of two calls at the same time one
+// fails (trace_turn.h). Both block the thread and allocate.
 #pragma once
 
 #include "base/atomic.h"
 #include "core/sched.h"
 #include "debug/trace_output.h"
+#include "debug/trace_turn.h"
 #include "os/note.h"
 #include "os/thread.h"
 
@@ -25,7 +20,7 @@ namespace thrum::rt::trace {
 
 class writer {
  public:
-  explicit writer(Sched& s) noexcept : sched_(s) {}
+  explicit writer(Sched& s) noexcept : sched_(s), turn_(s.trace) {}
   ~writer();
   writer(writer const&) = delete;
   writer& operator=(writer const&) = delete;
@@ -48,15 +43,13 @@ class writer {
   // Waits until what has happened so far is in the file, but not for longer than `patience_ns`. For a program that is
   // about to end without stop(). Takes no lock and allocates nothing.
   void flush(std::int64_t patience_ns) const noexcept;
+  // If another thread is in stop(), waits until the file is complete, but not for longer than `patience_ns`.
+  void wait_for_end_of_file(std::int64_t patience_ns) const noexcept;
 
-  // Whether start() or stop() is under way. If its caller was stopped with the run, it stays so for good.
-  [[nodiscard]] bool is_changing() const noexcept {
-    state const now = state_.load(acquire);
-    return now == state::starting || now == state::stopping;
-  }
+  // Whether start() or stop() is under way.
+  [[nodiscard]] bool is_changing() const noexcept { return turn_.is_changing(); }
 
  private:
-  enum class state : std::uint8_t { idle, starting, tracing, stopping };
   // What the writer knows of a chunk that it has written in part.
   struct progress {
     std::uint32_t number = 0;  // the chunk's
@@ -77,12 +70,12 @@ class writer {
   void write_chunk(place const& its);
 
   Sched& sched_;
-  int const process_ = os::process_id();
-  atomic<state> state_{state::idle};
+  trace_turn turn_;
   os::thread thread_{};
   int tid_ = 0;
   os::note asked_to_end_;
-  atomic<std::uint32_t> rounds_{0};  // how often the thread has written what was there
+  atomic<std::uint32_t> rounds_{0};     // how often the thread has written what was there
+  atomic<bool> file_is_closed_{false};  // by the thread
 
   // of the trace that is being written
   std::string path_;

@@ -2,6 +2,7 @@
 
 #include "arch/context.h"
 #include "arch/stack_walk.h"
+#include "base/check.h"
 #include "core/ender.h"
 #include "os/futex.h"
 #include "os/interrupted_code.h"
@@ -49,7 +50,7 @@ bool was_called_by_libc(M& m) noexcept {
 
 void stop_for_good_if_possible(M& m) noexcept {
   run_end const& end = m.sched.end;
-  if (end.exits_on(m)) return;
+  if (end.exits_on(m) || is_dying()) return;              // it is about to end the program
   if (!end.is_by_exit() && is_ender(*m.current)) return;  // the end of the run waits for it
   if (malloc_cannot_be_told(m.sched) || m.is_interrupted_in_libc || was_called_by_libc(m)) return;
   // the P that it left behind, if any, belongs to other threads
