@@ -18,6 +18,7 @@ MEANING = {
     "spawn_join": "spawn and join: joined in place",
     "mutex": "lock and unlock, uncontended",
     "pingpong": "there and back between two goroutines over two channels without a buffer",
+    "recorded": "the same with the flight recorder on: six events",
     "blocking": "announce a system call and return from it",
 }
 SMALL, LARGE = 20_000, 60_000

@@ -3,6 +3,7 @@
 // bench/instructions.py runs it under callgrind with two values of n and divides the difference, so that the cost of
 // starting up cancels out.
 #include <thrum/thrum.h>
+#include <thrum/trace.h>
 
 #include <cstdlib>
 #include <iostream>
@@ -83,14 +84,21 @@ void hand_over(long n) {
   there.close();
 }
 
+// The same with the flight recorder: six events more per step.
+void hand_over_recorded(long n) {
+  thrum::trace::start_recorder();
+  hand_over(n);
+  thrum::trace::stop_recorder();
+}
+
 void announce_and_return(long n) {
   for (long i = 0; i < n; ++i) thrum::blocking([] {});
 }
 
 std::map<std::string, void (*)(long)> const operations = {
-    {"go", create_run_and_end},        {"yield", two_that_yield},  {"park_ready", park_and_ready},
-    {"spawn_join", spawn_and_join},    {"mutex", lock_and_unlock}, {"pingpong", hand_over},
-    {"blocking", announce_and_return},
+    {"go", create_run_and_end},       {"yield", two_that_yield},         {"park_ready", park_and_ready},
+    {"spawn_join", spawn_and_join},   {"mutex", lock_and_unlock},        {"pingpong", hand_over},
+    {"recorded", hand_over_recorded}, {"blocking", announce_and_return},
 };
 
 }  // namespace

@@ -13,14 +13,20 @@ P* callers_p(Sched const& s) noexcept {
   return m != nullptr && &m->sched == &s && m->in_runtime.load(relaxed) ? m->p : nullptr;
 }
 
+[[gnu::cold, gnu::noinline]] void write_loosely(trace_state& events, std::uint64_t first, std::uint64_t a = 0,
+                                                std::uint64_t b = 0, std::uint64_t c = 0) noexcept {
+  events.with_loose_stream([&](stream& its) { its.write_slowly(events.chunks, first, a, b, c); });
+}
+
 // Writes to the stream of p, which the caller holds, or to a loose stream if it is nullptr.
 template <class... Args>
-void write(Sched& s, P* p, kind what, std::uint8_t number, std::uint8_t detail, Args... args) noexcept {
-  auto const to = [&](stream& its) { its.write(s.trace.chunks, what, number, detail, args...); };
-  if (p != nullptr) {
-    to(p->trace);
+[[gnu::always_inline]] inline void write(Sched& s, P* p, kind what, std::uint8_t number, std::uint8_t detail,
+                                         Args... args) noexcept {
+  std::uint64_t const first = head::of(what, 1 + sizeof...(Args), number, detail, 0);
+  if (p != nullptr) [[likely]] {
+    p->trace.write(s.trace.chunks, first, args...);
   } else {
-    s.trace.with_loose_stream(to);
+    write_loosely(s.trace, first, args...);
   }
 }
 
@@ -38,6 +44,11 @@ void created(M& m, G& g, trace::create_detail how) noexcept {
 
 void about(M& m, G& g, kind what, std::uint8_t detail) noexcept {
   write(m.sched, m.p, what, next_number(g), detail, g.id);
+}
+
+void started_at_once(M& m, G& g, trace::start_detail how) noexcept {
+  std::uint64_t const first = head::of(kind::start, 2, next_number(g), static_cast<std::uint8_t>(how), 0);
+  m.p->trace.write_at_once(m.sched.trace.chunks, first, g.id);
 }
 
 void about(M& m, G& g, kind what, std::uint8_t detail, std::uintptr_t argument) noexcept {

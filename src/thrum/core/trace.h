@@ -3,7 +3,9 @@
 //
 // With tracing off, a call is one load and one branch. With it on, the record goes to the stream of the P that the
 // calling M holds, or to a loose stream. No call waits, allocates, takes a lock or makes a system call. They are made
-// inside the runtime, so neither a goroutine nor a signal handler interrupts one.
+// inside the runtime, so no goroutine interrupts one. A signal handler of the program may interrupt one, so it records
+// nothing while its M is inside the runtime (boot/trace_api.cpp). Under runtime_mark (core/current.h) no event is
+// recorded either, because there the M must not use its P.
 #pragma once
 
 #include "core/sched.h"
@@ -17,6 +19,7 @@ namespace thrum::rt::trace {
 namespace note {
 void created(M& m, G& g, trace::create_detail how) noexcept;
 void about(M& m, G& g, kind what, std::uint8_t detail) noexcept;
+void started_at_once(M& m, G& g, trace::start_detail how) noexcept;
 void about(M& m, G& g, kind what, std::uint8_t detail, std::uintptr_t argument) noexcept;
 void readied(Sched& s, G& g, trace::ready_detail where, std::uintptr_t site) noexcept;
 void named(M& m, G& g, std::string_view name) noexcept;
@@ -36,6 +39,11 @@ inline void created(M& m, G& g, trace::create_detail how) noexcept {
 inline void started(M& m, G& g, trace::start_detail how) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]
     note::about(m, g, kind::start, static_cast<std::uint8_t>(how));
+}
+// The same just after another goroutine has left m's P.
+inline void started_at_once(M& m, G& g, trace::start_detail how) noexcept {
+  if (m.sched.trace.is_on()) [[unlikely]]
+    note::started_at_once(m, g, how);
 }
 inline void stopped(M& m, G& g, wait_reason why, std::uintptr_t object) noexcept {
   if (m.sched.trace.is_on()) [[unlikely]]

@@ -127,7 +127,7 @@ void end_goroutine(M& m) noexcept {
   bool const needs_stack = next.g != nullptr && next.g->on == nullptr && !next.g->takes_detour();
   if (needs_stack && g.on->size == s.stack_size_of(*next.g)) {
     take_stack_over(m, g, *next.g);
-    begin_run(m, next);
+    begin_run(m, next, chosen_by::goroutine_before);
     return;
   }
   m.handed_inherits = next.inherits_slice;

@@ -9,6 +9,8 @@
 #include "sched/runnable.h"
 #include "sched/search_result.h"
 
+#include <cstdint>
+
 namespace thrum::rt {
 
 // Takes from runnext, then from the run queue.
@@ -46,8 +48,12 @@ namespace thrum::rt {
   if (std::uint32_t const left = runs_to_look.load(relaxed); left != 0) runs_to_look.store(left - 1, relaxed);
 }
 
+// Where a goroutine comes from that begins to run: the M has searched for it on g0, or the goroutine before has chosen
+// it when it left.
+enum class chosen_by : std::uint8_t { search, goroutine_before };
+
 // Marks next.g as the goroutine that runs on m.
-[[gnu::always_inline]] inline void begin_run(M& m, search_result next) noexcept {
+[[gnu::always_inline]] inline void begin_run(M& m, search_result next, chosen_by who) noexcept {
   G& g = *next.g;
   auto const before = g.status.load(relaxed);  // a claimed goroutine is already `running`
   if (before != g_status::running) g.transition(before, g_status::running);
@@ -56,7 +62,12 @@ namespace thrum::rt {
   count_down(p.runs_to_look);
   m.current = &g;
   m.current_was_handed = next.inherits_slice;
-  trace::started(m, g, next.inherits_slice ? trace::start_detail::inherits_slice : trace::start_detail::with_slice);
+  auto const how = next.inherits_slice ? trace::start_detail::inherits_slice : trace::start_detail::with_slice;
+  if (who == chosen_by::search) {
+    trace::started(m, g, how);
+  } else {
+    trace::started_at_once(m, g, how);
+  }
 }
 
 }  // namespace thrum::rt

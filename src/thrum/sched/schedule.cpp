@@ -50,7 +50,7 @@ void execute(M& m, search_result next) noexcept {
     return;
   }
   g.await_scan();
-  begin_run(m, next);
+  begin_run(m, next, chosen_by::search);
   end_ready_time(m, g);
   switch_context(m.g0, g.saved, departure::comes_back);
   arrive();

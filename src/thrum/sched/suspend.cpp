@@ -37,7 +37,7 @@ namespace {
     count(p.counters.switches_via_g0);
     return m.g0;
   }
-  begin_run(m, next);
+  begin_run(m, next, chosen_by::goroutine_before);
   count(p.counters.switches_direct);
   return next.g->saved;
 }
