@@ -126,8 +126,8 @@ void* recorder::thread_main(void* self) {
   return nullptr;
 }
 
-// The world may go on, so the chunks that streams own are read as they are. Another thread may make a snapshot
-// meanwhile.
+// The world goes on, but nothing is recorded any more, so the chunks that streams own are read as they are. Another
+// thread may make a snapshot meanwhile.
 void recorder::wait_for_death() {
   ordered_.sleep();
   if (order_.load(acquire) != order::write) return;
@@ -143,6 +143,7 @@ void recorder::wait_for_death() {
 
 void recorder::write_at_death(std::int64_t patience_ns) noexcept {
   if (!turn_.is_on() || !writes_at_death_.load(relaxed)) return;
+  sched_.trace.turn_off();  // otherwise other goroutines overwrite chunks before they are copied
   auto none = order::none;
   if (order_.compare_exchange(none, order::write, release, relaxed)) ordered_.wake();
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
