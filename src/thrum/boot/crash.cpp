@@ -291,6 +291,7 @@ bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
   begin_report(os::after_report::program_ends);
   if (hits_signal_stack) {
     report_signal_stack(*m, *info, ucontext);
+    call_before_death();
     return false;
   }
   print_what(signal, *info, ucontext);
@@ -299,6 +300,7 @@ bool report_fault(int signal, siginfo_t* info, void* ucontext) noexcept {
   if (g.on != nullptr) note_frames(os::interrupted_registers(ucontext), {g.on->low, g.on->top});
   report.all.note_creation(g);
   print_noted(*m);
+  call_before_death();
   return false;
 }
 
