@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <string>
 
 namespace thrum {
 
@@ -39,6 +40,10 @@ struct options {
   std::chrono::nanoseconds scavenge_after = std::chrono::minutes(5);
   // A thread that was not needed for this long ends.
   std::chrono::nanoseconds idle_thread_after = std::chrono::minutes(1);
+  // Serves a Unix socket to which the command `thrum` and other programs of the same user connect to look into this
+  // process (docs/debug-socket.md). "default" chooses a path that the command finds by the process id. Otherwise it is
+  // a path with a slash. Empty: there is no socket, unless the environment has THRUM_DEBUG=socket=1.
+  std::string debug_socket{};
 };
 
 }  // namespace thrum

@@ -1,6 +1,5 @@
 #include "boot/gauges.h"
 
-#include "core/sched.h"
 #include "os/thread_state.h"
 
 namespace thrum::rt {
@@ -28,9 +27,8 @@ bool sleeps_in_kernel(M const& m) noexcept {
 
 }  // namespace
 
-gauges count_goroutines(M& m) noexcept {
+gauges count_goroutines(Sched& s, M const* caller) noexcept {
   constexpr std::size_t at_once = 1024;  // other threads need the lock to make goroutines
-  Sched& s = m.sched;
   gauges result;
   auto walk = s.records.begin_walk();
   auto const add_it = [&](G const& g) {
@@ -41,7 +39,7 @@ gauges count_goroutines(M& m) noexcept {
   }
   for (P* const p : s.procs) {
     M const* const on = m_seen_on(*p);
-    if (on == nullptr || on == &m || hint_of(on->current) == nullptr || !sleeps_in_kernel(*on)) continue;
+    if (on == nullptr || on == caller || hint_of(on->current) == nullptr || !sleeps_in_kernel(*on)) continue;
     if (result.running > 0) --result.running;
     ++result.in_calls;
   }

@@ -1,7 +1,7 @@
 // How many goroutines are in which state at this moment (TR-02).
 #pragma once
 
-#include "core/m.h"
+#include "core/sched.h"
 
 #include <cstdint>
 
@@ -14,8 +14,9 @@ struct gauges {
   std::uint64_t waiting = 0;
 };
 
-// Called on m, inside the runtime. Stops no goroutine, so the figures are exact only for goroutines that stay as they
-// are meanwhile. A million goroutines take some milliseconds.
-[[nodiscard]] gauges count_goroutines(M& m) noexcept;
+// Called inside the runtime on `caller`, or on a thread that is no M (nullptr) while the run waits for it. Stops no
+// goroutine, so the figures are exact only for goroutines that stay as they are meanwhile. A million goroutines take
+// some milliseconds.
+[[nodiscard]] gauges count_goroutines(Sched& s, M const* caller) noexcept;
 
 }  // namespace thrum::rt

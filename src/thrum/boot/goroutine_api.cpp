@@ -1,6 +1,7 @@
 // The public functions of go.h and runtime.h that are neither templates nor hot.
 #include "base/check.h"
 #include "boot/gauges.h"
+#include "boot/outside_stats.h"
 #include "boot/quota.h"
 #include "core/current.h"
 #include "core/forked.h"
@@ -166,12 +167,13 @@ void copy_counters(rt::P& p, void* out) noexcept {
   auto& all = *static_cast<std::vector<proc_stats>*>(out);
   if (static_cast<std::size_t>(p.id) >= all.size()) return;  // the P was made a moment ago
   proc_stats& to = all[static_cast<std::size_t>(p.id)];
-  auto const read = [](rt::counter const& c) { return c.load(rt::relaxed); };  // at a safe point of the P's owner
+  // at a safe point of the P's owner; for a request from outside, from slightly different moments
+  auto const read = [](rt::counter const& c) { return c.load(rt::relaxed); };
   rt::p_counters const& c = p.counters;
   to.id = p.id;
   to.in_use = p.status.load(rt::relaxed) != rt::p_status::dead;
   to.queued = p.queue.waiting();
-  to.stacks_cached = p.stacks.count();
+  to.stacks_cached = p.stacks.count_hint();
   to.created = read(c.created);
   to.ended = read(c.ended);
   to.switches_direct = read(c.switches_direct);
@@ -262,6 +264,17 @@ void copy_totals(rt::Sched& s, stats& to, rt::blocking_sites& sites) noexcept {
   add_durations(s.world.stopped_for, to.stopped_for);
 }
 
+void add_up(stats& to, rt::gauges const& now, rt::blocking_sites const& sites) {
+  to.running = now.running;
+  to.runnable = now.runnable;
+  to.in_calls = now.in_calls;
+  to.waiting = now.waiting;
+  for (proc_stats const& p : to.procs) to.created += p.created;
+  for (rt::blocking_site const& site : sites) {
+    to.unannounced_calls.push_back({site.call, reinterpret_cast<void const*>(site.caller), site.count});
+  }
+}
+
 }  // namespace
 
 bool measure_waits(bool on) {
@@ -279,18 +292,22 @@ stats read_stats() {
   rt::leave_runtime(m);
   result.procs.resize(procs);
   rt::enter_runtime(m);
-  rt::gauges const now = rt::count_goroutines(m);  // first, because what follows interrupts the goroutines that run
+  rt::gauges const now = rt::count_goroutines(s, &m);  // first, because what follows interrupts the goroutines that run
   rt::for_each_proc(m, copy_counters, &result.procs);
   copy_totals(s, result, sites);
   rt::leave_runtime(m);
-  result.running = now.running;
-  result.runnable = now.runnable;
-  result.in_calls = now.in_calls;
-  result.waiting = now.waiting;
-  for (proc_stats const& p : result.procs) result.created += p.created;
-  for (rt::blocking_site const& site : sites) {
-    result.unannounced_calls.push_back({site.call, reinterpret_cast<void const*>(site.caller), site.count});
-  }
+  add_up(result, now, sites);
+  return result;
+}
+
+stats rt::read_stats_from_outside(Sched& s) {
+  stats result;
+  blocking_sites sites;
+  result.procs.resize(s.procs.all().size());
+  gauges const now = count_goroutines(s, nullptr);
+  for (P* const p : s.procs.all()) copy_counters(*p, &result.procs);
+  copy_totals(s, result, sites);
+  add_up(result, now, sites);
   return result;
 }
 

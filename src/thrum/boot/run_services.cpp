@@ -40,6 +40,11 @@ namespace {
 // they are left alone, with everything that they may touch, and they sleep for good at their next scheduling point.
 constexpr std::int64_t end_patience_ns = 200'000'000;
 
+void prepare_for_death() noexcept {
+  flush_traces_before_death();
+  remove_debug_socket_file();
+}
+
 // The hooks are filled only once, because a goroutine that its run left behind may read them during the next run. They
 // are filled before main, because foreign threads ask for a seat whether there is a run or not. Each run also calls
 // this, because a run may begin in a constructor that runs before this initialisation.
@@ -48,6 +53,7 @@ bool fill_hooks() noexcept {
     m_hooks = {entered_with_attention, entered_if_alive, entered_to_exit, left_with_attention, seat_thread};
     set_bounds_hook(bounds_by_address);
     set_misuse_report(report_misuse);
+    set_before_death(prepare_for_death);
     return true;
   }();
   return are_filled;
@@ -75,6 +81,7 @@ void note_fork_in_child() noexcept {
   Sched::live_epoch.store(0, relaxed);
   trace::some_trace_is_on.store(false, relaxed);
   set_current_m(nullptr);
+  forget_debug_socket_of_parent();
 }
 
 // Registers once in a process, by the first run. If there is no memory for the entry, a child of fork is not
@@ -148,6 +155,7 @@ run_services::run_services(options const& chosen)
   trace_.start_if_asked();
   tell_debugger_of(sched_.get());
   profile_.start_if_asked();
+  debug_socket_.open(chosen);
 }
 
 // A run that was abandoned stays the one that a debugger shows until the next one begins, because its threads still
@@ -160,6 +168,7 @@ void run_services::start() {
   thread_maker_ = std::make_unique<thread_maker>(*sched_);
   sysmon_ = std::make_unique<sysmon>(*sched_, print_schedtrace);
   chaos_ = std::make_unique<chaos>(*sched_);
+  debug_socket_.serve(*sched_);
   admit_threads(*sched_);
 }
 
@@ -192,6 +201,7 @@ bool ender_has_stopped(void const*) noexcept {
 }  // namespace
 
 void run_services::abandon_all() noexcept {
+  debug_socket_.abandon();
   trace_.abandon();
   profile_.abandon();
   abandoned.disorder = chaos_.release();
@@ -214,6 +224,7 @@ void run_services::end() noexcept {
     return;
   }
   let_ender_end_program();  // goroutines run meanwhile
+  debug_socket_.end();
   chaos_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);
   // That may have taken long. This is the last moment at which all that an ender may need is there: scheduling, sysmon

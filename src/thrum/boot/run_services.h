@@ -4,6 +4,7 @@
 
 #include "boot/chaos.h"
 #include "boot/crash.h"
+#include "boot/debug_socket.h"
 #include "boot/profile_of_run.h"
 #include "boot/quit.h"
 #include "boot/trace_of_run.h"
@@ -74,6 +75,7 @@ class run_services {
   std::unique_ptr<thread_maker> thread_maker_;
   std::unique_ptr<sysmon> sysmon_;
   std::unique_ptr<chaos> chaos_;
+  debug_socket debug_socket_;
 };
 
 }  // namespace thrum::rt

@@ -64,13 +64,6 @@ void end_at_exit() noexcept {
   if (its != nullptr && !its->stop().was_tracing) its->wait_for_end_of_file(end_of_file_ns);
 }
 
-// For a program that ends with a report.
-void flush_before_end() noexcept {
-  live_run const run;
-  if (trace::writer const* const its = run.its_writer()) its->flush(last_round_ns);
-  if (trace::recorder* const its = run.its_recorder()) its->write_at_death(last_snapshot_ns);
-}
-
 // The function for exit() runs after the one that stops all other goroutines, because it is registered before
 // (watch_for_exit).
 void watch_for_the_end() noexcept {
@@ -78,7 +71,6 @@ void watch_for_the_end() noexcept {
   if (is_done.exchange(true, relaxed)) return;  // relaxed: one run at a time
   // without memory for it, the file ends some milliseconds before the program does
   static_cast<void>(std::atexit([] { end_at_exit(); }));
-  set_before_death(flush_before_end);
 }
 
 constinit atomic<int> traces_of_process{0};
@@ -89,6 +81,12 @@ void tell_of_incomplete(trace::writer::stop_result const& ended) noexcept {
 }
 
 }  // namespace
+
+void flush_traces_before_death() noexcept {
+  live_run const run;
+  if (trace::writer const* const its = run.its_writer()) its->flush(last_round_ns);
+  if (trace::recorder* const its = run.its_recorder()) its->write_at_death(last_snapshot_ns);
+}
 
 trace_of_run::trace_of_run(Sched& s) : sched_(s) {
   auto writer = std::make_unique<trace::writer>(s);

@@ -41,6 +41,9 @@ class trace_of_run {
   std::optional<trace_signal> signal_;
 };
 
+// For a program that ends with a report. May be called anywhere, also in a signal handler.
+void flush_traces_before_death() noexcept;
+
 // Throws what a failed start says.
 [[noreturn]] void throw_start_error(char const* caller, std::string const& path,
                                     trace::writer::start_result const& why);

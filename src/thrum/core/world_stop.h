@@ -79,7 +79,7 @@ class world_stop {
   os::lock lock_{lock_rank::safe_point};
   atomic<bool> is_forbidden_{false};
   atomic<bool> loops_are_interrupted_{false};
-  atomic<std::int16_t> waiting_outsiders_{0};  // a run has two such threads at most
+  atomic<std::int16_t> waiting_outsiders_{0};  // a run has three such threads at most
   // under sched.lock
   std::int32_t procs_left_ = 0;  // Ps that have not stopped
   // The number of threads that have stopped the world and not finished restarting it. It is 2 only for a moment,

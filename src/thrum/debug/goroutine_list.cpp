@@ -164,7 +164,9 @@ void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
     e = {};
     note_state(g, now_ns, e);
     if (wanted == frames::none) return;  // nor is the name read, which the goroutine may replace or free
-    if (g.name != nullptr) copy_name(g.name, e.name);
+    // a goroutine that could not be stopped may replace its name
+    bool const may_run = e.status == g_status::running && !is_current(g);
+    if (g.name != nullptr && !may_run) copy_name(g.name, e.name);
     if (e.status == g_status::syscall) {
       note_call(s, g, e);
     } else {

@@ -1,0 +1,100 @@
+#include "boot/goroutine_groups.h"
+
+#include "debug/program_places.h"
+#include "debug/symbols.h"
+#include "os/clock.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace thrum::rt {
+namespace {
+
+// As many as are looked at under the lock that other threads need to make goroutines. Nothing may be allocated under
+// it (T01), so they are copied first.
+constexpr std::size_t at_once = 1024;
+
+struct key {
+  std::uintptr_t created_at;
+  g_status status;
+  wait_reason reason;
+  friend bool operator==(key const&, key const&) = default;
+};
+struct hash_of_key {
+  std::size_t operator()(key const& k) const noexcept {
+    auto const low = static_cast<std::size_t>(k.status) * 64 + static_cast<std::size_t>(k.reason);
+    return std::hash<std::uintptr_t>{}(k.created_at) * 31 + low;
+  }
+};
+
+bool since_is_known(G const& g, wait_reason reason) noexcept {
+  return reason == wait_reason::mutex || (g.attention.load(acquire) & g_attend::aged) != 0;  // pairs with parked_stacks
+}
+
+goroutine_group seen(G const& g, std::int64_t now_ns) noexcept {
+  goroutine_group one{.count = 1, .status = g.status.load(relaxed)};
+  one.created_at = reinterpret_cast<std::uintptr_t>(hint_of(g.task.created_at));
+  if (one.status != g_status::waiting) return one;
+  one.reason = hint_of(g.waits_for);
+  if (since_is_known(g, one.reason))
+    one.longest_ns = std::max<std::int64_t>(now_ns - g.waits_since_ns.load(relaxed), 0);
+  return one;
+}
+
+bool is_alive(g_status status) noexcept { return status != g_status::idle && status != g_status::dead; }
+
+}  // namespace
+
+std::vector<goroutine_group> group_goroutines(Sched& s) {
+  std::unordered_map<key, goroutine_group, hash_of_key> groups;
+  auto const copies = std::make_unique<std::array<goroutine_group, at_once>>();
+  std::int64_t const now_ns = os::monotonic_ns();
+  auto walk = s.records.begin_walk();
+  for (bool is_more = true; is_more;) {
+    std::size_t count = 0;
+    is_more = s.records.walk_on(walk, at_once, [&](G const& g) {
+      (*copies)[count++] = seen(g, now_ns);
+      return true;
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      goroutine_group const& one = (*copies)[i];
+      if (!is_alive(one.status)) continue;
+      auto const [found, is_first] = groups.try_emplace({one.created_at, one.status, one.reason}, one);
+      goroutine_group& its = found->second;
+      its.longest_ns = std::max(its.longest_ns, one.longest_ns);
+      if (!is_first) ++its.count;
+    }
+  }
+  std::vector<goroutine_group> result;
+  result.reserve(groups.size());
+  for (auto const& [its_key, group] : groups) result.push_back(group);
+  std::sort(result.begin(), result.end(),
+            [](goroutine_group const& a, goroutine_group const& b) { return a.count > b.count; });
+  return result;
+}
+
+namespace {
+
+std::string text_of(code_place const& place) {
+  if (place.line == 0) return place.function;
+  std::string text = place.function + " (";
+  text += place.file.substr(place.file.rfind('/') + 1);
+  return text + ':' + std::to_string(place.line) + ')';
+}
+
+}  // namespace
+
+void place_names::learn(std::vector<goroutine_group> const& groups) {
+  known_.try_emplace(0, "main");
+  std::optional<symbols> files;  // they take long to open, and much memory
+  for (goroutine_group const& group : groups) {
+    if (known_.contains(group.created_at)) continue;
+    if (!files) files.emplace();
+    known_.emplace(group.created_at, text_of(place_of_user(files->places_of(group.created_at - 1))));
+  }
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,308 @@
+#include "debug/request_server.h"
+
+#include "debug/helper_thread.h"
+#include "os/clock.h"
+#include "os/socket.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <new>
+#include <span>
+#include <utility>
+
+namespace thrum::rt::debug {
+namespace {
+
+constexpr std::int64_t never = never_ns;
+constexpr std::int64_t without_descriptors_ns = 1'000'000'000;
+// A client that does not take a long answer keeps that much memory. Until it does, other clients get no answers.
+constexpr std::size_t unsent_max = std::size_t{1} << 20U;
+
+bool would_wait(long result) noexcept { return result == -EAGAIN || result == -EWOULDBLOCK; }
+
+std::string as_sent(answer const& given) {
+  if (given.is_error) return "error " + given.text + '\n';
+  std::string text = "ok " + std::to_string(given.text.size()) + '\n';
+  text += given.text;
+  return text;
+}
+
+}  // namespace
+
+answer error(std::string text) { return {.is_error = true, .text = std::move(text), .work = nullptr}; }
+
+request_server* request_server::start(Sched& s, int listener, std::unique_ptr<request_handler> handler,
+                                      server_limits const& limits, int& error) {
+  std::unique_ptr<request_server, void (*)(request_server*)> made(
+      new request_server(s, listener, std::move(handler), limits), [](request_server* its) { delete its; });
+  int ends[2] = {-1, -1};
+  error = -os::open_pipe(ends);
+  made->keep(wake_at, ends[0]);
+  made->keep(waker_at, ends[1]);
+  if (error == 0) error = make_helper_thread(s, made->thread_, thread_main, made.get());
+  return error == 0 ? made.release() : nullptr;
+}
+
+request_server::request_server(Sched& s, int listener, std::unique_ptr<request_handler> handler,
+                               server_limits const& limits)
+    : sched_(s), handler_(std::move(handler)), limits_(limits) {
+  for (auto& fd : descriptors_) fd.store(-1, relaxed);
+  keep(listener_at, listener);
+  polled_.reserve(descriptors_count);
+  for (client& c : clients_) c.received.reserve(limits_.request_bytes + 1);
+}
+
+request_server::~request_server() {
+  drop_all();
+  for (auto& fd : descriptors_) {
+    if (int const open = fd.exchange(-1, relaxed); open >= 0) os::close(open);
+  }
+}
+
+void request_server::close_descriptors_in_child() const noexcept {
+  for (auto const& fd : descriptors_) {
+    if (int const open = fd.load(relaxed); open >= 0) os::close(open);
+  }
+}
+
+void request_server::ask_to_end() noexcept {
+  is_to_end_.store(true, release);  // pairs with the loop
+  char const any = 0;
+  static_cast<void>(os::write(descriptors_[waker_at].load(relaxed), &any, 1));  // a full pipe wakes the thread, too
+}
+
+void request_server::end(request_server* its, std::int64_t patience_ns) noexcept {
+  its->ask_to_end();
+  if (!its->ended_.sleep_for(patience_ns)) {
+    Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
+    // acq_rel: the side that comes second deletes what the other side has used
+    if (its->at_.exchange(stage::is_left, acq_rel) == stage::serves) {
+      os::detach_thread(its->thread_);
+      return;
+    }
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
+    its->ended_.sleep();
+  }
+  join_helper_thread(its->sched_, its->thread_, its->tid_);
+  delete its;
+}
+
+void* request_server::thread_main(void* self) {
+  os::set_thread_name("thrum-debug");
+  auto* const me = static_cast<request_server*>(self);
+  me->tid_ = os::current_tid();
+  me->serve();
+  me->drop_all();
+  if (me->at_.exchange(stage::has_ended, acq_rel) == stage::is_left) {
+    delete me;
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // relaxed: a hint for deadlock detection
+  } else {
+    me->ended_.wake();
+  }
+  return nullptr;
+}
+
+// The thread ends only when it is asked to. The check for deadlocks counts it.
+void request_server::serve() {
+  while (!is_to_end_.load(acquire)) {  // pairs with ask_to_end
+    wait_for_clients();
+    if (is_to_end_.load(acquire)) return;
+    for (std::size_t i = 0; i < clients_max; ++i) {
+      if (clients_[i].fd < 0) continue;
+      try {
+        look_at(clients_[i], polled_[i].revents);
+      } catch (std::bad_alloc const&) {
+        drop(clients_[i]);  // there is no memory for what it sends, or for its answer
+      }
+    }
+    short const at_listener = polled_[listener_at].revents;
+    if ((at_listener & POLLIN) != 0) {
+      accept_clients();
+    } else if (at_listener != 0) {
+      keep(listener_at, -1);  // the program has closed it, so the number is not thrum's
+    }
+  }
+}
+
+void request_server::wait_for_clients() {
+  std::int64_t const now_ns = os::monotonic_ns();
+  std::int64_t until_ns = never;
+  polled_.assign(descriptors_count, pollfd{-1, 0, 0});
+  for (std::size_t i = 0; i < clients_max; ++i) {
+    client const& c = clients_[i];
+    if (c.fd < 0) continue;
+    bool const is_asked = !c.is_being_answered() && c.work == nullptr;
+    bool const receives = is_asked && !c.sends_no_more && !c.has_whole_request();
+    polled_[i] = {c.fd, static_cast<short>(c.is_being_answered() ? POLLOUT : receives ? POLLIN : 0), 0};
+    bool const can_answer = is_asked && c.has_whole_request() && may_take_memory(c);
+    until_ns = std::min(until_ns, can_answer ? now_ns : limit_of(c));
+  }
+  bool const accepts = accepts_from_ns_ <= now_ns;
+  if (accepts) {
+    polled_[listener_at] = {descriptors_[listener_at].load(relaxed), POLLIN, 0};
+  } else {
+    until_ns = std::min(until_ns, accepts_from_ns_);
+  }
+  polled_[wake_at] = {descriptors_[wake_at].load(relaxed), POLLIN, 0};
+  std::int64_t const timeout_ns = until_ns == never ? -1 : std::max<std::int64_t>(until_ns - now_ns, 0);
+  if (os::wait_for_any(polled_, timeout_ns) > 0) return;
+  for (pollfd& one : polled_) one.revents = 0;
+}
+
+// When something has to be done for the client although it does nothing.
+std::int64_t request_server::limit_of(client const& c) const noexcept {
+  if (c.is_being_answered()) return c.moved_ns + limits_.sending_ns;
+  if (c.work != nullptr) return c.work->ends_ns;
+  return c.moved_ns + (c.received.empty() ? limits_.idle_ns : limits_.request_ns);
+}
+
+void request_server::accept_clients() {
+  for (std::size_t i = 0; i < 2 * clients_max; ++i) {
+    int const fd = os::accept(descriptors_[listener_at].load(relaxed));
+    if (fd >= 0) {
+      admit(fd);
+    } else if (would_wait(fd)) {
+      return;
+    } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
+      accepts_from_ns_ = os::monotonic_ns() + without_descriptors_ns;
+      return;
+    } else if (fd == -EINVAL || fd == -ENOTSOCK || fd == -EOPNOTSUPP || fd == -EBADF) {
+      keep(listener_at, -1);  // the program has closed it, and the number is that of another file
+      return;
+    }
+  }
+}
+
+void request_server::admit(int fd) {
+  auto const refuse = [fd](std::string_view why) {
+    static_cast<void>(os::send(fd, why.data(), why.size()));
+    os::close(fd);
+  };
+  std::uint32_t user = 0;
+  bool const is_known = os::user_of_peer(fd, user) == 0;
+  if (!is_known || (user != 0 && user != os::user_id()))
+    return refuse("error only the user of this process and root may ask\n");
+  auto const free = std::find_if(clients_.begin(), clients_.end(), [](client const& c) { return c.fd < 0; });
+  if (free == clients_.end()) return refuse("error too many clients\n");
+  free->fd = fd;
+  free->moved_ns = os::monotonic_ns();
+  keep(static_cast<std::size_t>(free - clients_.begin()), fd);
+}
+
+void request_server::look_at(client& c, short events) {
+  if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) return drop(c);  // no answer can reach it
+  if (c.is_being_answered()) {
+    if ((events & POLLOUT) != 0) send_to(c);
+  } else if ((events & POLLIN) != 0) {
+    receive_from(c);
+  }
+  if (c.fd < 0 || c.is_being_answered()) {
+    if (c.fd >= 0 && os::monotonic_ns() >= limit_of(c)) drop(c);
+    return;
+  }
+  if (c.work != nullptr) {
+    if (os::monotonic_ns() >= c.work->ends_ns) finish_work(c);
+    return;
+  }
+  begin_request(c);
+}
+
+void request_server::receive_from(client& c) {
+  std::array<char, 512> bytes{};
+  std::size_t const room = limits_.request_bytes + 1 - std::min(limits_.request_bytes, c.received.size());
+  int passed = -1;
+  long const count = os::receive_with_descriptor(c.fd, std::span(bytes).first(std::min(bytes.size(), room)), passed);
+  if (passed >= 0) {
+    if (int const before = std::exchange(c.descriptor, passed); before >= 0) os::close(before);
+  }
+  if (would_wait(count)) return;
+  if (count < 0) return drop(c);
+  if (count == 0) c.sends_no_more = true;
+  if (c.received.empty()) c.moved_ns = os::monotonic_ns();  // the time of a request begins with its first byte
+  c.received.append(bytes.data(), static_cast<std::size_t>(count));
+}
+
+void request_server::begin_request(client& c) {
+  std::size_t const end = c.received.find('\n');
+  if (end == std::string::npos) {
+    bool const is_too_long = c.received.size() > limits_.request_bytes;
+    bool const is_late = os::monotonic_ns() >= limit_of(c);
+    if (is_too_long || (is_late && !c.received.empty())) {
+      c.ends_after_answer = true;
+      c.received.clear();
+      put_answer(c, error(is_too_long ? "the request is too long" : "the request took too long"));
+    } else if (is_late || c.sends_no_more) {
+      drop(c);
+    }
+    return;
+  }
+  if (!may_take_memory(c)) {
+    c.moved_ns = os::monotonic_ns();
+    return;
+  }
+  std::string line = c.received.substr(0, end);
+  c.received.erase(0, end + 1);
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  int const descriptor = std::exchange(c.descriptor, -1);
+  answer given;
+  try {
+    given = handler_->handle({line, descriptor});
+  } catch (std::exception const& failure) {
+    given = error(failure.what());
+  }
+  if (descriptor >= 0) os::close(descriptor);
+  put_answer(c, std::move(given));
+}
+
+bool request_server::may_take_memory(client const& asking) const noexcept {
+  return std::none_of(clients_.begin(), clients_.end(), [&](client const& c) {
+    return &c != &asking && c.fd >= 0 && c.to_send.size() - c.sent > unsent_max;
+  });
+}
+
+void request_server::put_answer(client& c, answer given) {
+  c.moved_ns = os::monotonic_ns();
+  c.work = std::move(given.work);
+  if (c.work != nullptr) return;
+  c.to_send = as_sent(given);
+  c.sent = 0;
+  send_to(c);
+}
+
+void request_server::finish_work(client& c) {
+  answer given;
+  try {
+    given = c.work->finish();
+  } catch (std::exception const& failure) {
+    given = error(failure.what());
+  }
+  c.work.reset();
+  put_answer(c, std::move(given));
+}
+
+void request_server::send_to(client& c) {
+  while (c.is_being_answered()) {
+    long const count = os::send(c.fd, c.to_send.data() + c.sent, c.to_send.size() - c.sent);
+    if (would_wait(count)) return;
+    if (count < 0) return drop(c);
+    c.sent += static_cast<std::size_t>(count);
+    c.moved_ns = os::monotonic_ns();
+  }
+  c.to_send = {};  // gives the memory back
+  c.sent = 0;
+  if (c.ends_after_answer) drop(c);
+}
+
+void request_server::drop(client& c) noexcept {
+  keep(static_cast<std::size_t>(&c - clients_.data()), -1);
+  if (c.descriptor >= 0) os::close(c.descriptor);
+  if (c.fd >= 0) os::close(c.fd);
+  c = client();
+}
+
+void request_server::drop_all() noexcept {
+  for (client& c : clients_) drop(c);
+}
+
+}  // namespace thrum::rt::debug

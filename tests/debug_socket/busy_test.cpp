@@ -1,0 +1,215 @@
+// Dumps through the debug socket from programs in trouble, and beside fork and the end of a run.
+#include "base/platform.h"
+#include "debug_socket/socket_client.h"
+#include "runs/in_child.h"
+#include "support/descriptors.h"
+#include "support/hogs.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+#include "support/with_debug.h"
+#include <thrum/thrum.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using namespace std::chrono_literals;
+using test::ask_once;
+using test::socket_client;
+
+bool contains(std::string const& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+class debug_socket_in_trouble : public testing::Test {
+ protected:
+  [[nodiscard]] options with_socket(int procs) const { return {.max_procs = procs, .debug_socket = folder_.socket()}; }
+  [[nodiscard]] std::string ask(std::string_view request) const { return ask_once(folder_.socket(), request); }
+
+  test::socket_folder folder_;
+};
+
+// The name is in the dump.
+[[gnu::noinline]] void spin_until(std::atomic<bool> const& stop) {
+  while (!stop) rt::cpu_relax();
+}
+
+TEST_F(debug_socket_in_trouble, a_dump_shows_goroutines_that_spin_on_all_ps) {
+  THRUM_SKIP_WITHOUT_ASYNC_PREEMPTION();
+  std::atomic<bool> stop{false};
+  std::string text, groups, stats;
+  std::thread outside;
+  test::run_with(with_socket(2), [&] {
+    wait_group all;
+    std::atomic<int> spinning{0};
+    for (int i = 0; i < 3; ++i) {
+      all.go([&] {
+        ++spinning;
+        spin_until(stop);
+      });
+    }
+    outside = std::thread([&] {
+      EXPECT_TRUE(test::wait_until([&] { return spinning >= 2; }));
+      text = ask("dump");
+      groups = ask("goroutines");
+      stats = ask("stats");
+      stop = true;
+    });
+    all.wait();
+  });
+  outside.join();
+  EXPECT_TRUE(contains(text, "spin_until")) << text;
+  EXPECT_FALSE(contains(text, "could not be stopped")) << text;
+  EXPECT_TRUE(contains(groups, "\trunn")) << groups;
+  EXPECT_TRUE(contains(stats, "\nidle_procs 0\n")) << stats;
+}
+
+TEST_F(debug_socket_in_trouble, a_loop_that_cannot_be_stopped_is_shown_as_it_is) {
+  std::atomic<bool> stop{false};
+  std::string text;
+  std::thread outside;
+  test::with_debug const off("asyncpreemptoff=1");
+  test::run_with(with_socket(2), [&] {
+    wait_group all;
+    std::atomic<bool> spins{false};
+    all.go([&] {
+      this_goroutine::set_name("the hog");
+      spins = true;
+      spin_until(stop);
+    });
+    outside = std::thread([&] {
+      EXPECT_TRUE(test::wait_until([&] { return spins.load(); }));
+      text = ask("dump");
+      stop = true;
+    });
+    all.wait();
+  });
+  outside.join();
+  EXPECT_TRUE(contains(text, "thrum: some goroutines could not be stopped within a second")) << text;
+  EXPECT_TRUE(contains(text, " [running]:\n")) << text;
+  EXPECT_TRUE(contains(text, "goroutine 1 [waiting: wait group")) << text;
+}
+
+TEST_F(debug_socket_in_trouble, a_dump_shows_a_deadlock_whose_report_waits_for_an_unknown_thread) {
+  std::string text;
+  std::thread outside;
+  test::run_with(with_socket(2), [&] {
+    chan<int> const never;
+    outside = std::thread([&, never] {  // it has not used thrum when the goroutines deadlock
+      EXPECT_TRUE(test::wait_until([&] { return contains(ask("goroutines"), "\n1\twaiting\tchan receive\t"); }));
+      text = ask("dump");
+      never.send(1);
+    });
+    static_cast<void>(never.recv());
+  });
+  outside.join();
+  EXPECT_TRUE(contains(text, "goroutine 1 [waiting: chan receive]:")) << text;
+}
+
+TEST_F(debug_socket_in_trouble, goroutines_that_wait_for_each_others_locks_are_named) {
+  std::string text;
+  test::run_with({.max_procs = 2, .deadlock_detection = false, .debug_socket = folder_.socket()}, [&] {
+    static mutex first, second;  // the goroutines stay in them when the run ends
+    static std::atomic<int> locked{0};
+    auto const lock_both = [](mutex& one, mutex& other) {
+      one.lock();
+      ++locked;
+      while (locked < 2) yield();
+      other.lock();
+    };
+    go(lock_both, std::ref(first), std::ref(second));
+    go(lock_both, std::ref(second), std::ref(first));
+    ASSERT_TRUE(test::wait_until([&] { return read_stats().waiting == 2; }));
+    text = blocking([&] { return ask("dump"); });
+  });
+  EXPECT_TRUE(contains(text, "deadlock: goroutine ")) << text;
+  EXPECT_TRUE(contains(text, "[waiting: mutex")) << text;
+}
+
+TEST_F(debug_socket_in_trouble, dumps_and_deadlocks_do_not_disturb_each_other) {
+  // Dumps stop the world again and again, while the goroutines come to a deadlock.
+  int const code = in_child([&] {
+    ::freopen("/dev/null", "w", stderr);
+    pid_t const target = ::getpid();
+    if (fork_with_a_limit() == 0) {
+      while (::kill(target, 0) == 0 && ask("dump") != "") {
+      }
+      ::_exit(0);
+    }
+    run(
+        [] {
+          chan<int> const c;
+          for (int i = 0; i < 200; ++i) go([&] { static_cast<void>(c.recv()); });
+          for (int i = 0; i < 100; ++i) c.send(i);
+          static_cast<void>(chan<int>().recv());
+        },
+        with_socket(2));
+    return 0;
+  });
+  EXPECT_EQ(code, 2);
+}
+
+TEST_F(debug_socket_in_trouble, a_run_ends_also_while_dumps_are_being_made) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> dumps{0};
+  std::thread outside([&] {
+    while (!stop) dumps += ask("dump").starts_with("ok ") ? 1 : 0;
+  });
+  for (int i = 0; i < 20; ++i) {
+    test::run_with(with_socket(2), [&] {
+      int const before = dumps;
+      for (int g = 0; g < 100; ++g) go([] { sleep_for(1h); });
+      if (i % 4 == 0) {
+        EXPECT_TRUE(test::wait_until([&] { return dumps > before; }));
+      }
+    });
+  }
+  stop = true;
+  outside.join();
+}
+
+TEST_F(debug_socket_in_trouble, a_child_of_fork_has_no_part_in_the_socket) {
+  test::run_with(with_socket(2), [&] {
+    socket_client client(folder_.socket());
+    EXPECT_TRUE(blocking([&] { return client.ask("about"); }).starts_with("ok "));
+    int const sockets_of_test = 1;  // the client
+    auto const in_the_child = [&](bool exits) {
+      pid_t const child = fork_with_a_limit();
+      if (child == 0) {
+        int const code = test::open_sockets() == sockets_of_test ? as_expected : 1;
+        if (exits) std::exit(code);
+        ::_exit(code);
+      }
+      return exit_code_of(child);
+    };
+    int const others = blocking([&] { return in_the_child(false); });
+    EXPECT_EQ(others, as_expected);
+    if (!rt::with_asan) {  // by exit, it would report what the threads refer to that it does not have
+      EXPECT_EQ(blocking([&] { return in_the_child(true); }), as_expected);
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder_.socket())) << "the child has not removed it";
+    EXPECT_TRUE(blocking([&] { return client.ask("dump"); }).starts_with("ok "));
+  });
+}
+
+TEST_F(debug_socket_in_trouble, a_program_that_closes_all_descriptors_goes_on) {
+  int const code = in_child([&] {
+    run(
+        [] {
+          for (int fd = 3; fd < 1024; ++fd) ::close(fd);
+          yield();
+        },
+        with_socket(1));
+    return as_expected;
+  });
+  EXPECT_EQ(code, as_expected);
+}
+
+}  // namespace
+}  // namespace thrum

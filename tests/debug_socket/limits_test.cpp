@@ -1,0 +1,109 @@
+// The time limits of the server of requests, which are short here.
+#include "debug/request_server.h"
+#include "debug_socket/socket_client.h"
+#include "os/private_socket.h"
+#include "support/goroutines.h"
+#include "support/run_at.h"
+#include "support/wait_until.h"
+#include <thrum/thrum.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace thrum {
+namespace {
+
+using test::socket_client;
+
+// Answers "long" with a text that is larger than the buffers of a socket, and others with their own line.
+class echo : public rt::debug::request_handler {
+ public:
+  rt::debug::answer handle(rt::debug::request const& asked) override {
+    if (asked.line == "throw") throw std::runtime_error("because of a test");
+    if (asked.line == "long") return {.is_error = false, .text = std::string(16U << 20U, 'x'), .work = nullptr};
+    return {.is_error = false, .text = std::string(asked.line), .work = nullptr};
+  }
+};
+
+class request_limits : public testing::Test {
+ protected:
+  template <class F>
+  void serve(rt::debug::server_limits const& limits, F body) {
+    test::run_at(2, [&] {
+      rt::Sched& s = test::this_sched();
+      blocking([&] {
+        int const listener = rt::os::listen_privately(folder_.socket().c_str(), 16);
+        ASSERT_GE(listener, 0);
+        int error = 0;
+        auto* const server = rt::debug::request_server::start(s, listener, std::make_unique<echo>(), limits, error);
+        ASSERT_NE(server, nullptr) << error;
+        body();
+        rt::debug::request_server::end(server, test::wait_limit_ns);
+      });
+    });
+  }
+  [[nodiscard]] socket_client client() const { return socket_client(folder_.socket()); }
+
+  test::socket_folder folder_;
+  static constexpr std::int64_t soon_ns = 20'000'000;
+};
+
+TEST_F(request_limits, a_request_that_is_not_complete_in_time_ends_the_connection) {
+  serve({.request_ns = soon_ns}, [&] {
+    socket_client slow = client();
+    slow.send("ha");
+    EXPECT_EQ(slow.answer(), "error the request took too long\n");
+    EXPECT_TRUE(slow.is_closed());
+    EXPECT_EQ(client().ask("hi"), "ok 2\nhi");
+  });
+}
+
+TEST_F(request_limits, a_client_without_requests_is_disconnected) {
+  serve({.idle_ns = soon_ns}, [&] {
+    socket_client idle = client();
+    EXPECT_TRUE(idle.is_closed());
+    EXPECT_EQ(client().ask("hi"), "ok 2\nhi");
+  });
+}
+
+TEST_F(request_limits, a_client_that_does_not_take_its_answer_is_disconnected) {
+  serve({.sending_ns = soon_ns}, [&] {
+    socket_client stuck = client();
+    stuck.send("long\n");
+    EXPECT_EQ(client().ask("hi"), "ok 2\nhi");  // waits until the memory of the long answer is free
+    EXPECT_EQ(stuck.answer(), "");              // the rest of it was never sent
+  });
+}
+
+TEST_F(request_limits, a_long_answer_comes_whole) {
+  serve({}, [&] {
+    socket_client patient = client();
+    EXPECT_EQ(patient.ask("long").size(), std::string("ok 16777216\n").size() + (16U << 20U));
+    EXPECT_EQ(patient.ask("hi"), "ok 2\nhi");
+  });
+}
+
+TEST_F(request_limits, an_exception_of_a_request_is_its_answer) {
+  serve({}, [&] { EXPECT_EQ(client().ask("throw"), "error because of a test\n"); });
+}
+
+TEST_F(request_limits, the_server_can_be_ended_beside_clients_in_any_state) {
+  std::vector<socket_client> clients;
+  serve({}, [&] {
+    for (char const* const sent : {"half", "hi\n"}) {
+      clients.push_back(client());
+      clients.back().send(sent);
+    }
+    EXPECT_EQ(clients[1].answer(), "ok 2\nhi");
+    clients.push_back(client());
+    clients.back().send("long\n");
+  });
+  for (socket_client& each : clients) EXPECT_TRUE(each.is_closed());
+}
+
+}  // namespace
+}  // namespace thrum
