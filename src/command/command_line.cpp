@@ -1,0 +1,165 @@
+#include "command/command_line.h"
+
+#include "command/completion/completion.h"
+
+#include <initializer_list>
+#include <ostream>
+
+namespace thrum::command {
+namespace {
+
+constexpr char const* target_help = "A process id, or the path of a debug socket";
+
+constexpr char const* examples = R"(Examples:
+  thrum dump 4711
+  thrum stats 4711 --watch 1
+  thrum top 4711
+  thrum trace server.trace
+
+A program serves the debug socket that PID stands for if its environment has
+THRUM_DEBUG=socket=1, or if it sets options::debug_socket.
+`thrum SUBCOMMAND --help` has more.)";
+
+constexpr char const* examples_of_dump = R"(Examples:
+  thrum dump 4711                    all goroutines: state, stack, where they were created
+  thrum dump 4711 | grep -A3 mutex   those that wait for a mutex
+  thrum dump /run/app/debug.sock     the path that options::debug_socket names)";
+
+constexpr char const* examples_of_stats = R"(Examples:
+  thrum stats 4711                   the figures since the run began
+  thrum stats 4711 --watch 2         every two seconds, with what has grown per second
+  thrum stats 4711 --procs           each P for itself
+  thrum stats 4711 --json | jq '."goroutines.waiting"')";
+
+constexpr char const* examples_of_top = R"(Examples:
+  thrum top 4711                     Ps, rates, and goroutines by state and place
+  thrum top 4711 --once              the same as text, for a report
+
+Keys: s sorts, / searches, p hides the Ps, space holds, + and - change the
+speed, arrows and page keys scroll, q ends.)";
+
+constexpr char const* examples_of_trace = R"(Examples:
+  thrum trace server.trace                        print a summary
+  thrum trace server.trace --json | jq .latency   the same for programs
+  thrum trace server.trace --perfetto out.pftrace open it with https://ui.perfetto.dev
+  thrum trace server.trace --svg lanes.svg        a picture: what ran on which P, and when
+  thrum trace --check server.trace                whether the file keeps to its format: exit code 0 or 1
+  thrum trace 4711 -o server.trace --seconds 10   have process 4711 record one)";
+
+constexpr char const* examples_of_completion = R"(Examples:
+  thrum completion bash > /etc/bash_completion.d/thrum
+  thrum completion zsh  > "${fpath[1]}/_thrum"
+  thrum completion fish > ~/.config/fish/completions/thrum.fish)";
+
+}  // namespace
+
+command_line::command_line() : app_("Looks into programs that use thrum, Go's G-M-P scheduler as a C++20 library") {
+  app_.name("thrum");
+  app_.set_version_flag("--version", "thrum " THRUM_VERSION, "Print the version and exit");
+  app_.require_subcommand(1);
+  app_.footer(examples);
+  add_dump();
+  add_stats();
+  add_top();
+  add_trace();
+  add_completion();
+}
+
+CLI::App& command_line::add(char const* name, char const* description, char const* its_examples) {
+  CLI::App& added = *app_.add_subcommand(name, description);
+  added.footer(its_examples);
+  return added;
+}
+
+void command_line::add_dump() {
+  CLI::App& dump = add("dump", "Print all goroutines of a process, with their stacks", examples_of_dump);
+  dump.add_option("PID", of_dump_.target, target_help)->required();
+  dump_ = &dump;
+}
+
+void command_line::add_stats() {
+  CLI::App& stats = add("stats", "Print figures of the scheduler of a process", examples_of_stats);
+  stats.add_option("PID", of_stats_.target, target_help)->required();
+  stats.add_option("--watch", of_stats_.watch_seconds, "Print them again and again, with what has grown per second")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 86400.0));
+  stats.add_flag("--procs", of_stats_.procs, "Print the figures of each P, not their sums");
+  stats.add_flag("--json", of_stats_.json, "Print them as JSON");
+  stats_ = &stats;
+}
+
+void command_line::add_top() {
+  CLI::App& top = add("top", "Watch the Ps, the rates and the goroutines of a process", examples_of_top);
+  top.add_option("PID", of_top_.target, target_help)->required();
+  top.add_option("--every", of_top_.seconds, "How long to wait between two looks")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 60.0));
+  top.add_flag("--once", of_top_.once, "Print one look as text, and end");
+  top_ = &top;
+}
+
+void command_line::add_trace() {
+  CLI::App& trace = add("trace", "Read a trace file, or have a process record one", examples_of_trace);
+  trace.add_option("FILE", of_trace_.file, "The trace file; with -o a process id, or the path of a debug socket")
+      ->required();
+  auto* const json = trace.add_flag("--json", of_trace_.json, "Print the summary as JSON");
+  auto* const perfetto =
+      trace.add_option("--perfetto", of_trace_.perfetto, "Write the trace in the format of Perfetto")->type_name("OUT");
+  auto* const svg = trace.add_option("--svg", of_trace_.svg, "Draw a lane for each P")->type_name("OUT");
+  auto* const top = trace.add_option("--top", of_trace_.rows, "How many rows the lists have")
+                        ->capture_default_str()
+                        ->check(CLI::Range(1, 1000));
+  auto* const check =
+      trace.add_flag("--check", of_trace_.check, "Only check the file strictly, and list what is wrong")
+          ->excludes(json)
+          ->excludes(perfetto)
+          ->excludes(svg);
+  auto* const output = trace.add_option("-o,--output", of_record_.file, "Record a trace of the process into this file")
+                           ->type_name("OUT");
+  for (auto* const of_reading : {json, perfetto, svg, top, check}) output->excludes(of_reading);
+  trace.add_option("--seconds", of_record_.seconds, "For how long to record")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3600))
+      ->needs(output);
+  trace_ = &trace;
+}
+
+void command_line::add_completion() {
+  CLI::App& completion =
+      add("completion", "Print a script that completes this command in a shell", examples_of_completion);
+  completion.add_option("SHELL", shell_, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion_ = &completion;
+}
+
+int command_line::run(int argc, char** argv, std::ostream& out, std::ostream& errors) {
+  try {
+    app_.parse(argc, argv);
+  } catch (CLI::ParseError const& error) {
+    // The codes of CLI11 are larger. A mistake in the command line is reported as one that prevents all work.
+    return app_.exit(error, out, errors) == 0 ? fine : cannot_work;
+  }
+  return run_chosen(out, errors);
+}
+
+int command_line::run_trace_or_record(std::ostream& out, std::ostream& errors) {
+  if (of_record_.file.empty()) return run_trace(of_trace_, out, errors);
+  of_record_.target = of_trace_.file;
+  return run_record(of_record_, out);
+}
+
+int command_line::run_chosen(std::ostream& out, std::ostream& errors) {
+  if (dump_->parsed()) return run_dump(of_dump_, out);
+  if (stats_->parsed()) return run_stats(of_stats_, out);
+  if (top_->parsed()) return run_top(of_top_, out);
+  if (trace_->parsed()) return run_trace_or_record(out, errors);
+  if (completion_->parsed()) {
+    out << completion_script(app_, shell_) << std::flush;
+    return out ? fine : cannot_work;
+  }
+  return cannot_work;
+}
+
+}  // namespace thrum::command

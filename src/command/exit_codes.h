@@ -1,0 +1,10 @@
+// The exit codes of the command.
+#pragma once
+
+namespace thrum::command {
+
+inline constexpr int fine = 0;
+inline constexpr int found_faults = 1;  // a trace contradicts its format, or is damaged
+inline constexpr int cannot_work = 2;   // the input cannot be had, or an output cannot be written
+
+}  // namespace thrum::command

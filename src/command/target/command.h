@@ -1,0 +1,32 @@
+// What `thrum dump`, `thrum stats` and `thrum trace PID -o FILE` do, without the parsing of their command lines.
+#pragma once
+
+#include "command/exit_codes.h"
+
+#include <iosfwd>
+#include <string>
+
+namespace thrum::command {
+
+struct dump_options {
+  std::string target{};
+};
+[[nodiscard]] int run_dump(dump_options const& options, std::ostream& out);
+
+struct stats_options {
+  std::string target{};
+  double watch_seconds = 0;  // 0: once
+  bool json = false;
+  bool procs = false;  // each P for itself
+};
+[[nodiscard]] int run_stats(stats_options const& options, std::ostream& out);
+
+// Has the process record a trace of its run into a file.
+struct record_options {
+  std::string target{};
+  std::string file{};
+  int seconds = 5;
+};
+[[nodiscard]] int run_record(record_options const& options, std::ostream& out);
+
+}  // namespace thrum::command
