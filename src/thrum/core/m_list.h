@@ -8,15 +8,15 @@
 namespace thrum::rt {
 
 // The M that came last is the first one.
-template <M* M::*link>
+template <M* M::*Link>
 class m_list {
  public:
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-  void push(M& m) noexcept { m.*link = std::exchange(first_, &m); }
+  void push(M& m) noexcept { m.*Link = std::exchange(first_, &m); }
   // nullptr: the list is empty.
   [[nodiscard]] M* pop() noexcept {
     M* const m = first_;
-    if (m != nullptr) first_ = std::exchange(m->*link, nullptr);
+    if (m != nullptr) first_ = std::exchange(m->*Link, nullptr);
     return m;
   }
   // Leaves this list empty.

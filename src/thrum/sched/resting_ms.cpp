@@ -50,7 +50,7 @@ bool is_about_to_rest(M const& m) noexcept {
 
 std::int32_t count_about_to_rest_locked(Sched const& s) noexcept {
   std::int32_t found = 0;
-  for (M const* m = s.ms.newest(); m != nullptr; m = m->all_link) found += is_about_to_rest(*m) ? 1 : 0;
+  for (M const& m : s.ms.all()) found += is_about_to_rest(m) ? 1 : 0;
   return found;
 }
 
