@@ -12,8 +12,8 @@
 //
 // Counts only grow while a run is alive, and begin at 0 with each run. They are exact unless a comment says otherwise.
 //
-// Cost: read_stats interrupts each P briefly. So call it about once a second, not for every request. A stats object takes
-// 9 KiB, which is much of a small stack.
+// Cost: read_stats interrupts each P briefly. So call it about once a second, not for every request. A stats object
+// takes 9 KiB, which is much of a small stack.
 #pragma once
 
 #include <thrum/detail/at_least_cxx20.h>

@@ -23,6 +23,8 @@ THRUM_DEBUG=socket=1, or if it sets options::debug_socket.
 constexpr char const* examples_of_dump = R"(Examples:
   thrum dump 4711                    all goroutines: state, stack, where they were created
   thrum dump 4711 | grep -A3 mutex   those that wait for a mutex
+  thrum dump 4711 --leaks            the places where most have waited longest
+  thrum dump 4711 --grouped --json   equal stacks together, for programs
   thrum dump /run/app/debug.sock     the path that options::debug_socket names)";
 
 constexpr char const* examples_of_stats = R"(Examples:
@@ -74,6 +76,10 @@ CLI::App& command_line::add(char const* name, char const* description, char cons
 void command_line::add_dump() {
   CLI::App& dump = add("dump", "Print all goroutines of a process, with their stacks", examples_of_dump);
   dump.add_option("PID", of_dump_.target, target_help)->required();
+  dump.add_flag("--json", of_dump_.json, "Print them as JSON");
+  CLI::Option* const grouped =
+      dump.add_flag("--grouped", of_dump_.grouped, "Print equal stacks once, with their number");
+  dump.add_flag("--leaks", of_dump_.leaks, "Print the places where goroutines have waited longest")->excludes(grouped);
   dump_ = &dump;
 }
 

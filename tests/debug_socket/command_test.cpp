@@ -60,6 +60,13 @@ TEST_F(thrum_command, dump_prints_all_goroutines) {
   EXPECT_TRUE(contains(ran.text, "created by goroutine 1\n")) << ran.text;
 }
 
+TEST_F(thrum_command, dump_prints_the_form_that_its_flags_ask_for) {
+  EXPECT_TRUE(contains(run_on_this("dump --grouped").text, " @ 0x"));
+  EXPECT_TRUE(contains(run_on_this("dump --leaks").text, "goroutines [chan receive"));
+  EXPECT_TRUE(run_on_this("dump --grouped --json").text.starts_with("{"));
+  EXPECT_NE(run_on_this("dump --grouped --leaks").code, 0);
+}
+
 TEST_F(thrum_command, stats_prints_figures_with_the_sums_of_all_ps) {
   test::outcome const ran = run_on_this("stats");
   EXPECT_EQ(ran.code, 0) << ran.text;

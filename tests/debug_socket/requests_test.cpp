@@ -46,7 +46,7 @@ TEST_F(debug_requests, about_names_the_protocol_and_the_process) {
 TEST_F(debug_requests, help_names_each_request) {
   serve([&] {
     std::string const text = ask("help");
-    for (char const* const request : {"about", "help", "stats", "goroutines N", "dump", "trace SECONDS"})
+    for (char const* const request : {"about", "help", "stats", "goroutines N", "dump WORDS", "trace SECONDS"})
       EXPECT_TRUE(contains(text, std::string("\n") + request)) << request << " in " << text;
   });
 }
@@ -80,11 +80,28 @@ TEST_F(debug_requests, goroutines_are_grouped_by_state_and_place) {
   });
 }
 
+TEST_F(debug_requests, dumps_come_in_the_form_that_is_asked_for) {
+  test::run_with({.max_procs = 2, .debug_socket = folder_.socket()}, [&] {
+    chan<int> const never;
+    wait_group all;
+    for (int i = 0; i < 20; ++i) all.go([&] { wait_for(never); });
+    ASSERT_TRUE(test::wait_until([] { return read_stats().waiting == 20; }));
+    auto const dump = [&](std::string const& words) { return blocking([&] { return ask("dump" + words); }); };
+    EXPECT_TRUE(contains(dump(" grouped"), "\n20 @ "));
+    EXPECT_TRUE(contains(dump(" leaks"), "\n20 goroutines [chan receive"));
+    EXPECT_TRUE(contains(dump(" each"), " [waiting: chan receive]:\n"));
+    for (char const* const words : {" json", " grouped json", " leaks json"})
+      EXPECT_TRUE(contains(dump(words), "\n{")) << words;
+    never.close();
+    all.wait();
+  });
+}
+
 TEST_F(debug_requests, bad_requests_are_refused_and_the_connection_goes_on) {
   serve([&] {
     socket_client client(folder_.socket());
     for (std::string const request :
-         {"", "dumpp", "DUMP", "dump now", " stats", "goroutines 0", "goroutines x", "goroutines -1",
+         {"", "dumpp", "DUMP", "dump now", "dump json now", " stats", "goroutines 0", "goroutines x", "goroutines -1",
           "goroutines 99999999999999999999", "trace", "trace 1x", "trace 0", "trace 1"}) {
       EXPECT_TRUE(client.ask(request).starts_with("error ")) << '"' << request << '"';
     }

@@ -50,11 +50,12 @@ std::string as_table(figures const& now, figures const* before) {
   return text;
 }
 
-// A file that is closed when the object goes. The exception says why it cannot be written.
+// A file that is closed when the object goes. The exception says why it cannot be written. What is in it stays, because
+// another process may be writing a trace to it. The one that is asked for a trace empties it, if it can have it alone.
 class output_file {
  public:
   explicit output_file(std::string const& path)
-      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
     if (fd_ < 0) throw target_error("cannot write " + path + ": " + std::generic_category().message(errno));
   }
   ~output_file() { ::close(fd_); }
@@ -70,7 +71,11 @@ class output_file {
 
 int run_dump(dump_options const& options, std::ostream& out) {
   connection to(options.target);
-  out << to.ask("dump", seconds_for_names) << std::flush;
+  std::string request = "dump";
+  if (options.grouped) request += " grouped";
+  if (options.leaks) request += " leaks";
+  if (options.json) request += " json";
+  out << to.ask(request, seconds_for_names) << std::flush;
   return out ? fine : cannot_work;
 }
 

@@ -10,6 +10,9 @@ namespace thrum::command {
 
 struct dump_options {
   std::string target{};
+  bool json = false;
+  bool grouped = false;
+  bool leaks = false;
 };
 [[nodiscard]] int run_dump(dump_options const& options, std::ostream& out);
 

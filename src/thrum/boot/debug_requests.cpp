@@ -45,34 +45,33 @@ std::size_t number_in(std::string_view text, std::size_t otherwise, std::size_t 
 }
 
 // A trace of the run. If its client goes away before the end, the trace ends at once.
-class traced : public debug::job {
+class traced final : public debug::job {
  public:
   traced(Sched& s, std::shared_ptr<run_gate> gate) noexcept : sched_(s), gate_(std::move(gate)) {}
-  void has_begun(std::int64_t until_ns) noexcept {
+  void has_begun(std::uint32_t number, std::int64_t until_ns) noexcept {
     is_on_ = true;
+    number_ = number;
     ends_ns = until_ns;
   }
-  ~traced() override { static_cast<void>(stop()); }
+  ~traced() override { static_cast<void>(finish()); }
   traced(traced const&) = delete;
   traced& operator=(traced const&) = delete;
 
   [[nodiscard]] answer finish() override {
-    int const failed = stop();
-    if (failed != 0) return error(std::string("the trace is not complete: write: ") + std::strerror(failed));
+    if (!std::exchange(is_on_, false)) return fine("");
+    in_run const inside(*gate_);
+    if (!inside) return error("the run is ending, and the trace with it");
+    auto const ended = sched_.trace.its_writer->stop_trace(number_);
+    if (!ended.was_tracing) return error("the program itself has ended the trace");
+    if (ended.error != 0) return error(std::string("the trace is not complete: write: ") + std::strerror(ended.error));
     return fine("");
   }
 
  private:
-  // Returns 0 or the errno. If the run is ending, its end stops the trace.
-  int stop() {
-    if (!std::exchange(is_on_, false)) return 0;
-    in_run const inside(*gate_);
-    return inside ? sched_.trace.its_writer->stop().error : 0;
-  }
-
   Sched& sched_;
   std::shared_ptr<run_gate> const gate_;
   bool is_on_ = false;
+  std::uint32_t number_ = 0;
 };
 
 }  // namespace
@@ -109,7 +108,7 @@ answer debug_requests::stats() const {
 // A goroutine that is exiting the program has stopped the others for good, and a stop of the world would wait in vain.
 answer debug_requests::dump(std::string_view form_words) const {
   dump_form form;
-  if (!parse_dump_form(form_words, form)) return error("dump: the words are each, grouped, leaks, text and json");
+  if (!parse_dump_form(form_words, form)) return error("dump WORDS: the words are each, grouped, leaks, text and json");
   goroutine_list all;
   {
     in_run const inside(*gate_);
@@ -152,20 +151,22 @@ answer debug_requests::goroutines(std::string_view groups_max) {
 answer debug_requests::trace(std::string_view seconds, int descriptor) const {
   std::size_t const length = number_in(seconds, 0, trace_seconds_max);
   if (length == 0) return error("trace SECONDS: from 1 to " + std::to_string(trace_seconds_max));
-  if (descriptor < 0 || !os::is_regular(descriptor))
-    return error("trace SECONDS: the descriptor of a file has to come with the request");
+  // The file is opened again, with the rights of this process, so the client must show that it may write to it.
+  if (descriptor < 0 || !os::is_regular(descriptor) || !os::is_open_to_write(descriptor))
+    return error("trace SECONDS: the descriptor of a file that is open for writing has to come with the request");
   auto work = std::make_unique<traced>(sched_, gate_);
+  std::uint32_t begun_as = 0;
   {
     in_run const inside(*gate_);
     if (!inside || sched_.end.exiting_m() != nullptr) return run_is_over();
-    // The descriptor gives no right that the client does not have, as a name would if this process has more rights.
     auto const begun = sched_.trace.its_writer->start("/proc/self/fd/" + std::to_string(descriptor));
     using outcome = rt::trace::writer::start_outcome;
     if (begun.outcome == outcome::already_tracing) return error("a trace is being written or recorded already");
     if (begun.outcome == outcome::failed)
       return error(std::string("trace: ") + begun.call + " the file: " + std::strerror(begun.error));
+    begun_as = begun.number;
   }
-  work->has_begun(os::monotonic_ns() + static_cast<std::int64_t>(length) * ns_per_s);
+  work->has_begun(begun_as, os::monotonic_ns() + static_cast<std::int64_t>(length) * ns_per_s);
   return {.is_error = false, .text = {}, .work = std::move(work)};
 }
 

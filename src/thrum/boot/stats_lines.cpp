@@ -54,6 +54,15 @@ void add_durations(lines& to, std::string const& name, durations const& all) {
   to.add("longest_ns", as_count(all.longest));
 }
 
+void add_waits(lines& to, wait_stats const& waits) {
+  std::string reason(waits.reason);
+  std::replace(reason.begin(), reason.end(), ' ', '_');
+  to.begin_group("waits." + reason + '.');
+  to.add("count", waits.count);
+  to.add("measured", waits.measured);
+  to.add("time_ns", as_count(waits.time));
+}
+
 void add_proc(lines& to, proc_stats const& p, P const& its) {
   to.begin_group("procs." + std::to_string(p.id) + '.');
   to.add("in_use", p.in_use ? 1 : 0);
@@ -79,6 +88,7 @@ void add_proc(lines& to, proc_stats const& p, P const& its) {
   to.add("spins", p.spins);
   to.add("spinning_ns", p.spinning_ns);
   to.add("timers_run", p.timers_run);
+  to.add("polls", p.polls);
   to.add("syscalls", p.syscalls);
   to.add("handed_off", p.handed_off);
   to.add("returns_to_idle", p.returns_to_idle);
@@ -138,7 +148,14 @@ std::string stats_lines(Sched& s) {
   to.add("stacks_free", now.stacks_free);
   to.add("stacks_guarded", now.stacks_guarded);
   to.add("stacks_unguarded", now.stacks_unguarded);
+  to.add("idle_time_ns", as_count(now.idle_time));
+  for (wait_stats const& waits : now.waits) {
+    if (waits.count != 0) add_waits(to, waits);
+  }
   add_durations(to, "ready_to_run", now.ready_to_run);
+  add_durations(to, "calls_took", now.calls_took);
+  add_durations(to, "long_calls_took", now.long_calls_took);
+  add_durations(to, "polls_took", now.polls_took);
   add_durations(to, "stopping_took", now.stopping_took);
   add_durations(to, "stopped_for", now.stopped_for);
   for (std::size_t i = 0; i < now.procs.size(); ++i) add_proc(to, now.procs[i], *s.procs[i]);

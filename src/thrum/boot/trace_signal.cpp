@@ -2,7 +2,7 @@
 
 #include "base/atomic.h"
 #include "boot/start_error.h"
-#include "debug/trace_output.h"
+#include "debug/helper_thread.h"
 #include "os/futex.h"
 #include "os/request_signal.h"
 #include "os/signal.h"
@@ -53,13 +53,13 @@ int signal_number_of(char const* text) {
 trace_signal::trace_signal(Sched& s, int number, void (*answer)(void*) noexcept, void* argument)
     : sched_(s), answer_(answer), argument_(argument) {
   word.store(0, relaxed);  // the handler is not installed yet
-  if (int const error = trace::make_own_thread(s, thread_, thread_main, this)) {
+  if (int const error = make_helper_thread(s, thread_, thread_main, this)) {
     throw_system_error(error, "cannot make a thread for THRUM_TRACE_SIGNAL");
   }
   if (os::install_request_signal(os::request::trace, number, on_signal)) return;
   word.fetch_or(end_bit, release);
   static_cast<void>(os::futex_wake(word, 1));
-  trace::join_own_thread(s, thread_, tid_);
+  join_helper_thread(s, thread_, tid_);
   throw std::runtime_error("thrum: THRUM_TRACE_SIGNAL: the program has an action of its own for signal " +
                            std::to_string(number) + "; choose another signal");
 }
@@ -69,7 +69,7 @@ trace_signal::~trace_signal() {
   if (os::process_id() != process_) return;  // a child of fork has no such thread
   word.fetch_or(end_bit, release);           // pairs with answer_until_end
   static_cast<void>(os::futex_wake(word, 1));
-  trace::join_own_thread(sched_, thread_, tid_);
+  join_helper_thread(sched_, thread_, tid_);
 }
 
 void* trace_signal::thread_main(void* self) {

@@ -1,5 +1,5 @@
-// A thread that serves traces or profiles of a run. It wakes no goroutine, so it does not hide a deadlock. Only the
-// signals of its own faults come to it.
+// A thread that serves traces, profiles or the debug socket of a run. It wakes no goroutine, so it does not hide a
+// deadlock. Only the signals of its own faults come to it.
 #pragma once
 
 #include "os/thread.h"

@@ -251,8 +251,19 @@ void request_server::begin_request(client& c) {
   } catch (std::exception const& failure) {
     given = error(failure.what());
   }
-  if (descriptor >= 0) os::close(descriptor);
+  if (given.work != nullptr) {
+    c.descriptor_of_work = descriptor;
+  } else if (descriptor >= 0) {
+    os::close(descriptor);
+  }
   put_answer(c, std::move(given));
+}
+
+// Closing any descriptor of a file ends the locks that the process has on it, so this one stays as long as the work.
+void request_server::end_work(client& c) noexcept {
+  c.work.reset();
+  int const descriptor = std::exchange(c.descriptor_of_work, -1);
+  if (descriptor >= 0) os::close(descriptor);
 }
 
 bool request_server::may_take_memory(client const& asking) const noexcept {
@@ -277,7 +288,7 @@ void request_server::finish_work(client& c) {
   } catch (std::exception const& failure) {
     given = error(failure.what());
   }
-  c.work.reset();
+  end_work(c);
   put_answer(c, std::move(given));
 }
 
@@ -295,6 +306,7 @@ void request_server::send_to(client& c) {
 }
 
 void request_server::drop(client& c) noexcept {
+  end_work(c);
   keep(static_cast<std::size_t>(&c - clients_.data()), -1);
   if (c.descriptor >= 0) os::close(c.descriptor);
   if (c.fd >= 0) os::close(c.fd);

@@ -27,7 +27,8 @@ namespace thrum::rt::debug {
 
 struct answer;
 
-// What a request has begun and that takes a while, such as a trace. It is destroyed when the client is gone.
+// What a request has begun and that takes a while, such as a trace. It is destroyed when the client is gone, and then
+// the descriptor that came with the request is closed.
 class job {
  public:
   job() = default;
@@ -48,7 +49,7 @@ struct answer {
 
 struct request {
   std::string_view line;  // without the end of the line
-  int descriptor = -1;    // came with the request; the server closes it
+  int descriptor = -1;    // came with the request; the server closes it, after the job if there is one
 };
 
 // Answers requests, on the server's thread. It may allocate, block the thread and throw; what() is the answer then.
@@ -95,6 +96,7 @@ class request_server {
     std::size_t sent = 0;
     std::int64_t moved_ns = 0;  // when bytes were last received or sent, or an answer was complete
     std::unique_ptr<job> work;
+    int descriptor_of_work = -1;
     bool sends_no_more = false;
     bool ends_after_answer = false;
 
@@ -117,6 +119,7 @@ class request_server {
   void begin_request(client& c);
   void put_answer(client& c, answer given);
   void finish_work(client& c);
+  void end_work(client& c) noexcept;
   void drop(client& c) noexcept;
   [[nodiscard]] std::int64_t limit_of(client const& c) const noexcept;
   [[nodiscard]] bool may_take_memory(client const& asking) const noexcept;

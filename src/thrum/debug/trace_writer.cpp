@@ -48,6 +48,7 @@ writer::start_result writer::begin(std::string const& path) {
     return failed(ENOMEM, "no memory for events of");
   }
   trace_ = chunks.begin_trace(when_full::lose_new);
+  number_.store(trace_, relaxed);  // a hint for stop_trace
   asked_to_end_.clear();
   file_is_closed_.store(false, relaxed);
   error_ = 0;
@@ -55,7 +56,11 @@ writer::start_result writer::begin(std::string const& path) {
     output_.give_up();
     return failed(error, "make a thread for");
   }
-  return {start_outcome::done};
+  return {.outcome = start_outcome::done, .number = trace_};
+}
+
+writer::stop_result writer::stop_trace(std::uint32_t number) {
+  return number_.load(relaxed) == number ? stop() : stop_result{};
 }
 
 writer::stop_result writer::stop() {

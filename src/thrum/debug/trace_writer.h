@@ -28,8 +28,9 @@ class writer {
   enum class start_outcome : std::uint8_t { done, already_tracing, failed };
   struct start_result {
     start_outcome outcome;
-    int error = 0;          // failed: the errno
-    char const* call = "";  // failed: what could not be done
+    int error = 0;             // failed: the errno
+    char const* call = "";     // failed: what could not be done
+    std::uint32_t number = 0;  // done: for stop_trace
   };
   [[nodiscard]] start_result start(std::string const& path);
 
@@ -39,6 +40,8 @@ class writer {
     std::string path;
   };
   [[nodiscard]] stop_result stop();
+  // The same if the trace with this number is on. A trace that begins during the call may be taken for it.
+  [[nodiscard]] stop_result stop_trace(std::uint32_t number);
 
   // Waits until what has happened so far is in the file, but not for longer than `patience_ns`. For a program that is
   // about to end without stop(). Takes no lock and allocates nothing.
@@ -82,6 +85,7 @@ class writer {
   output output_;
   int error_ = 0;  // the first errno of a write
   std::uint32_t trace_ = 0;
+  atomic<std::uint32_t> number_{0};        // trace_, for other threads
   std::vector<progress> progress_;         // by the index of the chunk
   std::vector<std::uint32_t> next_chunk_;  // by the stream
   std::vector<std::uint32_t> next_block_;  // by the stream

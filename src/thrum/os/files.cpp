@@ -65,6 +65,11 @@ THRUM_OPAQUE bool is_regular(int fd) noexcept {
   return repeat([&] { return ::fstat(fd, &about); }) == 0 && S_ISREG(about.st_mode);
 }
 
+THRUM_OPAQUE bool is_open_to_write(int fd) noexcept {
+  long const flags = repeat([&] { return ::fcntl(fd, F_GETFL); });
+  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && (flags & O_PATH) == 0;
+}
+
 THRUM_OPAQUE long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept {
   return repeat(call::send, [=] { return ::pwrite(fd, from, bytes, static_cast<off_t>(offset)); });
 }

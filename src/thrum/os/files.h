@@ -1,7 +1,7 @@
 // Calls on files. They may block the thread, except read_from_memory.
 //
-// All functions but is_regular return 0 or more, or -errno, and all leave errno unchanged (T08). No locks, no
-// allocation.
+// All functions but is_regular and is_open_to_write return 0 or more, or -errno, and all leave errno unchanged (T08).
+// No locks, no allocation.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,7 @@ namespace thrum::rt::os {
 [[nodiscard]] long read_from_memory(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept;
 // Whether it is a regular file, so that reading does not consume the bytes.
 [[nodiscard]] bool is_regular(int fd) noexcept;
+[[nodiscard]] bool is_open_to_write(int fd) noexcept;
 [[nodiscard]] long write_at(int fd, void const* from, std::size_t bytes, std::uint64_t offset) noexcept;
 [[nodiscard]] std::int64_t size_of_file(int fd) noexcept;
 [[nodiscard]] int sync_file(int fd) noexcept;

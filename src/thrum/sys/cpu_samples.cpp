@@ -98,7 +98,7 @@ bool stacks_can_be_sampled() noexcept {
 }
 
 void sampled_thread::sample(std::uint32_t count, void const* ucontext) noexcept {
-  is_at_work_.store(true, seq_cst);
+  at_work_.fetch_add(std::uint32_t{1}, seq_cst);
   if (tid_.load(seq_cst) == os::current_tid()) {
     sampling its;
     its.ucontext = ucontext;
@@ -107,7 +107,7 @@ void sampled_thread::sample(std::uint32_t count, void const* ucontext) noexcept 
     static_cast<void>(os::call_guarded(take, &its));  // a call of its own, because a fault may end it
     write(its.made);
   }
-  is_at_work_.store(false, seq_cst);
+  at_work_.fetch_sub(std::uint32_t{1}, seq_cst);
 }
 
 void sampled_thread::write(cpu_sample const& from) noexcept {

@@ -65,7 +65,7 @@ class sampled_thread {
   // No handler takes a sample after this, except one that is at work.
   void take_away() noexcept { tid_.store(0, seq_cst); }
   // After take_away. seq_cst: either the handler sees that the buffer is not for its thread, or this sees the handler.
-  [[nodiscard]] bool is_at_rest() const noexcept { return !is_at_work_.load(seq_cst); }
+  [[nodiscard]] bool is_at_rest() const noexcept { return at_work_.load(seq_cst) == 0; }
 
   // Reader: copies the oldest sample. Returns false if there is none.
   [[nodiscard]] bool read(cpu_sample& to) noexcept;
@@ -81,7 +81,8 @@ class sampled_thread {
   void write(cpu_sample const& from) noexcept;
 
   atomic<int> tid_{0};  // 0: free
-  atomic<bool> is_at_work_{false};
+  // Handlers in sample(). A late signal of the timer may still come to the thread that had the buffer before.
+  atomic<std::uint32_t> at_work_{0};
   atomic<std::uint64_t> lost_{0};
   // The numbers of words that were ever written and read.
   alignas(cache_line_bytes) atomic<std::uint64_t> written_{0};
