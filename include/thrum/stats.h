@@ -134,9 +134,9 @@ struct stats {
   // Goroutines that are locked to a thread are not measured.
   durations ready_to_run;
   // Calls announced with blocking() without long_call, from the announcement until the goroutine ran again. One in 64
-  // is measured. If the goroutine itself waits for a mutex inside the call, the time before that is missing.
+  // is measured, unless the goroutine uses thrum inside the call.
   durations calls_took;
-  durations long_calls_took;  // the same for calls announced with long_call, each of which is measured
+  durations long_calls_took;  // the same for calls announced with long_call; all of them are measured
   durations polls_took;       // polls of descriptors without blocking; one in 16 is measured
   durations stopping_took;    // stops of the world: how long until all Ps had stopped
   durations stopped_for;      // stops of the world: how long until all Ps were started again

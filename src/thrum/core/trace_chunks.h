@@ -4,9 +4,8 @@
 //   free      no thread's                           claimed, by a stream that needs a chunk
 //   claimed   the stream that is setting it up      owned
 //   owned     that stream writes records            full, when the next record does not fit
-//   full      no thread's: it waits to be written   free, when the writer has written it; claimed, if the flight
-//   recorder
-//                                                   needs room and no chunk is free
+//   full      no thread's: it waits to be written   free, when the writer has written it; claimed, if no chunk is
+//                                                   free and the flight recorder needs room
 //
 // Readers do not change the state. The writer is the only thread that takes a full chunk away, so it reads without more
 // ado. In a trace of the flight recorder streams take full chunks, so each reader holds the chunk meanwhile

@@ -102,6 +102,7 @@ bool wait_profile::make_room() noexcept {
 void wait_profile::add(wait_place const& found) noexcept {
   constexpr std::size_t tries_max = 64;
   wait_place* const places = places_.load(acquire);  // pairs with make_room
+  if (places == nullptr) return;                     // the thread that turns the profile on is not yet seen here
   wait_place wanted = found;
   wanted.hash = hash_of(found);
   os::lock_guard const guard(lock_);

@@ -35,7 +35,9 @@ using namespace rt;
   }
   g->id = next_goroutine_id(p);
   g->is_joinable = kind == joinable::yes;
-  g->blocking_depth = 0;  // the previous goroutine of this record may have ended inside a blocking scope
+  // The previous goroutine of this record may have ended inside a blocking scope.
+  g->blocking_depth = 0;
+  g->is_call_timed = false;
   if (g->is_joinable) {
     g->references.store(2, relaxed);  // relaxed: its run and its handle; published with the entry
     g->join.store(join_pending, relaxed);

@@ -15,6 +15,7 @@ bool start_spinning_m(Sched& s) noexcept {
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? s.idle.take() : nullptr;
   if (p == nullptr) {
+    s.idle.note_left_at_limit();
     s.idle.take_back_spin();
     bool const all_are_busy = s.idle.count() == 0;
     s.lock.release();
@@ -30,6 +31,7 @@ void start_working_m(Sched& s) noexcept {
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? s.idle.take() : nullptr;
   if (p == nullptr) {
+    s.idle.note_left_at_limit();
     s.lock.release();
     return;
   }
@@ -39,7 +41,8 @@ void start_working_m(Sched& s) noexcept {
 bool takes_p_left_idle_locked(M& m) noexcept {
   Sched& s = m.sched;
   s.lock.assert_held();
-  if (may_make_thread_locked(s)) [[likely]]
+  bool const was_left = s.idle.take_left_at_limit();
+  if (!was_left && may_make_thread_locked(s)) [[likely]]
     return false;
   // If an M spins, it finds the work, or comes to the right column itself.
   if (s.idle.count() == 0 || !s.idle.none_spins() || !work_anywhere(s)) return false;

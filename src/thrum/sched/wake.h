@@ -4,9 +4,8 @@
 // `ready`, which race with the last searching M while that M gives up. There are three exceptions:
 // - A resident waits for its own M, although other Ps are idle (home.h).
 // - At the limit of threads a P may stay idle, if paused threads, threads without a P, or Ms that are about to rest
-// will
-//   use it (may_start_m_locked). So at the limit an M checks every queue a last time under the lock under which it
-//   rests (takes_p_left_idle_locked).
+//   will use it (may_start_m_locked). So an M then checks every queue a last time under the lock under which it rests
+//   (takes_p_left_idle_locked).
 // - A wake-up may be put off. sysmon makes up for it (see below).
 //
 // The table of queues:

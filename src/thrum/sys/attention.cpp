@@ -17,6 +17,7 @@ void came_back_from(M& m, std::uint32_t attention) noexcept {
     m.sched.unannounced.p_is_back();
   } else {
     m.attention.store(m_attend::visits, relaxed);
+    if (m.current != nullptr) m.current->is_call_timed = false;  // a wait inside the call has another use for the time
   }
 }
 
