@@ -30,7 +30,6 @@
 #include "os/lock.h"
 
 #include <cstdint>
-#include <utility>
 
 namespace thrum::rt {
 
@@ -49,12 +48,6 @@ class idle_state {
   [[nodiscard]] P* take() noexcept;
   // Before there are other threads: all Ps, which are stopped, become idle. The first of the table is taken first.
   void put_all() noexcept;
-
-  // note_left_at_limit: the caller has published work and starts no M, because of the limit of threads. If a P is idle,
-  // an M that is about to rest has to look once more, also if the limit is no longer reached then. take_left_at_limit:
-  // whether this is so; the caller looks.
-  void note_left_at_limit() noexcept { is_left_at_limit_ = is_left_at_limit_ || count() != 0; }
-  [[nodiscard]] bool take_left_at_limit() noexcept { return std::exchange(is_left_at_limit_, false); }
 
   // Calls f(P&) for each idle P. f neither puts a P nor takes one.
   template <class F>
@@ -105,7 +98,6 @@ class idle_state {
   atomic<std::int32_t> spinning_{0};
   atomic<std::int32_t> count_{0};  // written under sched.lock
   P* list_ = nullptr;              // linked by P::idle_link; under sched.lock
-  bool is_left_at_limit_ = false;  // under sched.lock
   os::lock const& lock_;
   proc_table const& procs_;
   sysmon_link& sysmon_;  // it is told that a P is taken into use

@@ -33,6 +33,12 @@ class pauses {
   // Whether there may be `more` threads than there are.
   [[nodiscard]] bool may_make_threads(std::int32_t more) const noexcept { return ms_.total() + more <= threads_max(); }
 
+  // A thread has published work and started no M because of the limit, although a P is idle. An M that is about to rest
+  // has to look once more, also if the limit is not reached any more by then.
+  void note_p_left_idle() noexcept { leaves_p_idle_ = true; }
+  // Whether this is so. The caller looks.
+  [[nodiscard]] bool take_p_left_idle() noexcept { return std::exchange(leaves_p_idle_, false); }
+
   // --- how many are paused. Any thread; a hint without the lock ---
 
   // The number of goroutines that should at most be paused, each on a thread of its own. From half of that on, many are
@@ -78,6 +84,7 @@ class pauses {
   std::int32_t plain_turns_missed_ = 0;  // turns that unstarted goroutines have missed since too many are paused
   plain_turn turn_of_plain_ = plain_turn::none;
   bool wants_spare_ = false;
+  bool leaves_p_idle_ = false;
 };
 
 }  // namespace thrum::rt

@@ -18,7 +18,7 @@ bool parse_whole(std::string_view text, std::int64_t& value) noexcept {
 
 }  // namespace
 
-char const* environment(char const* name) noexcept { return std::getenv(name); }
+char const* environment(char const* name) noexcept { return ::secure_getenv(name); }
 
 std::string_view debug_word(char const* list, char const* key) noexcept {
   if (list == nullptr || key == nullptr || *key == '\0') return {};

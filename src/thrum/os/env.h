@@ -7,7 +7,8 @@
 
 namespace thrum::rt::os {
 
-// The variable's text, which the environment owns, or nullptr if it is not set.
+// The text of the variable, which the environment owns. nullptr: it is not set, or the program has more rights than the
+// user who started it (setuid). Some variables name files that are written.
 [[nodiscard]] char const* environment(char const* name) noexcept;
 
 // Looks for `key` in a list like THRUM_DEBUG's "schedtrace=1000,seed=-7". Values are decimal numbers of 64 bits with an

@@ -73,6 +73,14 @@ int poll_for(std::span<pollfd> all, timespec* limit) noexcept {
   return static_cast<int>(::syscall(SYS_ppoll, all.data(), all.size(), limit, nullptr, 0));
 }
 
+long make_private(int directory) noexcept {
+  struct stat is {};
+  if (long const error = repeat([&] { return ::fstat(directory, &is); }); error < 0) return error;
+  if (is.st_uid != user_id()) return -EPERM;
+  if ((is.st_mode & 0777U) == user_alone_in_directory) return 0;
+  return repeat([=] { return ::fchmod(directory, user_alone_in_directory); });
+}
+
 }  // namespace
 
 std::uint32_t user_id() noexcept { return ::geteuid(); }
@@ -80,12 +88,12 @@ std::uint32_t user_id() noexcept { return ::geteuid(); }
 THRUM_OPAQUE int make_private_directory(char const* path) noexcept {
   long const made = repeat([=] { return ::mkdir(path, user_alone_in_directory); });
   if (made < 0 && made != -EEXIST) return static_cast<int>(made);
-  struct stat is {};
-  if (long const error = repeat([&] { return ::lstat(path, &is); }); error < 0) return static_cast<int>(error);
-  if (!S_ISDIR(is.st_mode)) return -ENOTDIR;
-  if (is.st_uid != user_id()) return -EPERM;
-  if ((is.st_mode & 0777U) == user_alone_in_directory) return 0;
-  return static_cast<int>(repeat([=] { return ::chmod(path, user_alone_in_directory); }));
+  // Not by name, because the name may lead elsewhere by then.
+  long const fd = repeat([=] { return ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); });
+  if (fd < 0) return static_cast<int>(fd);
+  long const error = make_private(static_cast<int>(fd));
+  close(static_cast<int>(fd));
+  return static_cast<int>(error);
 }
 
 THRUM_OPAQUE int identity_of(char const* path, file_identity& out) noexcept {

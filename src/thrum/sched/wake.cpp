@@ -15,9 +15,9 @@ bool start_spinning_m(Sched& s) noexcept {
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? s.idle.take() : nullptr;
   if (p == nullptr) {
-    s.idle.note_left_at_limit();
     s.idle.take_back_spin();
     bool const all_are_busy = s.idle.count() == 0;
+    if (!all_are_busy) s.pauses.note_p_left_idle();
     s.lock.release();
     if (all_are_busy) make_sysmon_watch(s, earliest_timer(s));  // a thread may have relied on this M for a timer
     return false;
@@ -31,7 +31,7 @@ void start_working_m(Sched& s) noexcept {
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? s.idle.take() : nullptr;
   if (p == nullptr) {
-    s.idle.note_left_at_limit();
+    if (s.idle.count() != 0) s.pauses.note_p_left_idle();
     s.lock.release();
     return;
   }
@@ -41,7 +41,7 @@ void start_working_m(Sched& s) noexcept {
 bool takes_p_left_idle_locked(M& m) noexcept {
   Sched& s = m.sched;
   s.lock.assert_held();
-  bool const was_left = s.idle.take_left_at_limit();
+  bool const was_left = s.pauses.take_p_left_idle();
   if (!was_left && may_make_thread_locked(s)) [[likely]]
     return false;
   // If an M spins, it finds the work, or comes to the right column itself.
