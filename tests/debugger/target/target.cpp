@@ -146,11 +146,9 @@ rt::G const* named(std::string_view name) {
 bool an_outsider_waits() {
   rt::Sched& s = thrum::test::this_sched();
   thrum::test::lock_of_sched const guard(s.lock);
-  for (rt::M const* m = s.ms.newest(); m != nullptr; m = m->all_link) {
-    if (m->is_foreign && m->current != nullptr && m->current->status.load(rt::relaxed) == rt::g_status::waiting)
-      return true;
-  }
-  return false;
+  return s.ms.all().find([](rt::M const& m) {
+    return m.is_foreign && m.current != nullptr && m.current->status.load(rt::relaxed) == rt::g_status::waiting;
+  }) != nullptr;
 }
 
 void yield_until_status(std::string_view name, rt::g_status wanted) {
