@@ -3,6 +3,7 @@
 #include "debug/dump.h"
 #include "debug/json.h"
 #include "debug/stack_groups.h"
+#include "dump/dumps.h"
 #include "support/child.h"
 #include "support/child_test.h"
 #include "support/goroutines.h"
@@ -37,14 +38,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using rt::wait_reason;
+using test::names_are_known;
 using test::run_at;
 using test::wait_until;
 using test::waiting_for;
-
-#define EXPECT_HAS(text, part) \
-  EXPECT_NE((text).find(part), std::string::npos) << (part) << " is missing in:\n" << (text)
-
-bool names_are_known() { return rt::symbols().reads_files(); }
 
 template <class Write>
 std::string written(Write write) {
