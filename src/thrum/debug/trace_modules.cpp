@@ -2,6 +2,7 @@
 
 #include "debug/loaded_modules.h"
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 
@@ -10,7 +11,7 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-template <class T>
+template <std::unsigned_integral T>
 void append(bytes& to, T const& value) {
   auto const* const from = reinterpret_cast<std::byte const*>(&value);
   to.insert(to.end(), from, from + sizeof value);
