@@ -36,6 +36,10 @@ class at_the_limit : public testing::Test {
     rt::os::lock_guard const guard(sched->lock);
     return takes_p_left_idle_locked(first);
   }
+  void set_limit(int threads) {
+    rt::os::lock_guard const guard(sched->lock);
+    sched->pauses.set_threads_max(threads);
+  }
   void publish() {
     sched.put_global(rt::entry::plain(&gs[0]));
     EXPECT_FALSE(start_spinning_m(*sched)) << "there is no M for the idle P";
@@ -108,13 +112,17 @@ TEST_F(at_the_limit, S13_S21_it_leaves_what_an_m_that_searches_will_find) {
   EXPECT_TRUE(takes_what_was_left());
 }
 
-// There every thread that publishes something finds an M.
-TEST_F(at_the_limit, S13_it_does_not_look_below_the_limit) {
+// The thread that published relied on it, and another thread may have ended meanwhile.
+TEST_F(at_the_limit, S13_S21_it_looks_also_if_the_limit_is_no_longer_reached) {
   publish();
-  {
-    rt::os::lock_guard const guard(sched->lock);
-    sched->pauses.set_threads_max(3);
-  }
+  set_limit(3);
+  EXPECT_TRUE(takes_what_was_left());
+}
+
+// Below the limit each thread that publishes something finds an M.
+TEST_F(at_the_limit, S13_it_does_not_look_if_no_p_was_left_idle_for_it) {
+  set_limit(3);
+  sched.put_global(rt::entry::plain(&gs[0]));
   EXPECT_FALSE(takes_what_was_left());
 }
 
