@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace thrum::rt {
 namespace {
@@ -22,7 +23,7 @@ constexpr int per_second = 100;  // Go's rate
 constinit atomic<int> runs_with_a_profile{0};
 // That of the run that is alive.
 constinit atomic<profile_of_run*> live{nullptr};
-// The last one that a run has left behind. A leak checker finds here what it refers to.
+// Those that runs have left behind, the last one first. A leak checker finds here what they refer to.
 constinit cpu_profile* volatile left_behind = nullptr;
 
 // For a program that ends by exit() on a goroutine: see trace_of_run.cpp.
@@ -98,8 +99,9 @@ bool profile_of_run::end() noexcept {
 }
 
 void profile_of_run::abandon() noexcept {
-  if (cpu_ != nullptr) left_behind = cpu_;
-  cpu_ = nullptr;
+  if (cpu_ == nullptr) return;
+  cpu_->next_left_behind = left_behind;
+  left_behind = std::exchange(cpu_, nullptr);
 }
 
 }  // namespace thrum::rt

@@ -70,6 +70,8 @@ class cpu_profile {
   // At the end of the run, after stop(): restores what start() has changed.
   void let_go_of_signal() noexcept;
 
+  cpu_profile* next_left_behind = nullptr;  // boot/profile_of_run.cpp
+
  private:
   enum class state : std::uint8_t { idle, starting, on, stopping };
   // A timer and its buffer; its number is its index.
