@@ -125,7 +125,8 @@ trace::writer::start_result trace_of_run::start_next(char const* pattern, std::s
   auto result = writer_->start(path);
   if (result.outcome == trace::writer::start_outcome::failed && result.error == EBUSY) {
     // As a rule it is the file of the parent, from which this process has the variable.
-    path += "." + std::to_string(os::process_id());
+    path += '.';
+    path += std::to_string(os::process_id());
     result = writer_->start(path);
   }
   return result;
