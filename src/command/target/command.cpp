@@ -54,8 +54,7 @@ std::string as_table(figures const& now, figures const* before) {
 // another process may be writing a trace to it. The one that is asked for a trace empties it, if it can have it alone.
 class output_file {
  public:
-  explicit output_file(std::string const& path)
-      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
+  explicit output_file(std::string const& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
     if (fd_ < 0) throw target_error("cannot write " + path + ": " + std::generic_category().message(errno));
   }
   ~output_file() { ::close(fd_); }
