@@ -1,12 +1,11 @@
 """thrum with and without heuristics of its scheduler, in turns: bench/run.py --without."""
 
-import contextlib
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import workloads
+from harness.environment import variable
 from harness.summary import Group, Row
 from harness.table import NOTHING, number, spread
 from harness.workloads import Workload
@@ -72,18 +71,9 @@ def plan(ablations: list[Ablation], asked: list[Workload], procs: list[int]) -> 
         ablation.groups = [Group(workload, count) for workload in members for count in procs]
 
 
-@contextlib.contextmanager
 def left_out(names: str):
     """The programs that are started meanwhile leave these heuristics out; an empty text leaves out none."""
-    before = os.environ.pop(VARIABLE, None)
-    if names:
-        os.environ[VARIABLE] = names
-    try:
-        yield
-    finally:
-        os.environ.pop(VARIABLE, None)
-        if before is not None:
-            os.environ[VARIABLE] = before
+    return variable(VARIABLE, names or None)
 
 
 def order(round_number: int) -> tuple[str, str]:

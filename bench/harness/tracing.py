@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.environment import variable
 from harness.page import long_number
 from harness.summary import Group, Row
 from harness.table import NOTHING, number, spread
@@ -48,15 +49,11 @@ def order(round_number: int) -> tuple[str, ...]:
 @contextlib.contextmanager
 def asked_for(side: str, file: Path):
     """The programs that are started meanwhile trace as this side says. The file is removed afterwards."""
-    before = os.environ.pop(VARIABLE, None)
-    if side in (RECORDER, FILE, GO_FILE):
-        os.environ[VARIABLE] = "recorder" if side == RECORDER else str(file)
+    wanted = {RECORDER: "recorder", FILE: str(file), GO_FILE: str(file)}.get(side)
     try:
-        yield
+        with variable(VARIABLE, wanted):
+            yield
     finally:
-        os.environ.pop(VARIABLE, None)
-        if before is not None:
-            os.environ[VARIABLE] = before
         file.unlink(missing_ok=True)
 
 

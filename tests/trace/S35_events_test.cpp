@@ -30,9 +30,8 @@ using test::run_at;
 
 // Expects that the reader has nothing to say against the trace.
 void expect_sound(command::trace const& of) {
-  EXPECT_EQ("", test::violations_of(of));
+  test::expect_sound(of);
   EXPECT_EQ("", test::notes_of(of));
-  EXPECT_TRUE(of.file.has_end);
 }
 
 void use_channels_and_select() {

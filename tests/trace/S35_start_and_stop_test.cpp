@@ -33,13 +33,9 @@ namespace thrum {
 namespace {
 
 using namespace std::chrono_literals;
+using test::expect_sound;
 using test::file_for_trace;
 using test::run_at;
-
-void expect_sound(command::trace const& of) {
-  EXPECT_EQ("", test::violations_of(of));
-  EXPECT_TRUE(of.file.has_end);
-}
 
 void wake_each_other(int times) {
   chan<int> to;

@@ -47,6 +47,12 @@ class file_for_trace {
   std::string name_;
 };
 
+// Expects that the trace is whole and that the reader has nothing to say against it.
+inline void expect_sound(command::trace const& of) {
+  EXPECT_EQ("", violations_of(of));
+  EXPECT_TRUE(of.file.has_end);
+}
+
 // The events of one kind, in order.
 inline std::vector<command::event> events_of(command::trace const& of, command::record_kind kind) {
   std::vector<command::event> found;

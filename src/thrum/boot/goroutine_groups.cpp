@@ -1,5 +1,6 @@
 #include "boot/goroutine_groups.h"
 
+#include "debug/known_wait.h"
 #include "debug/program_places.h"
 #include "debug/symbols.h"
 #include "os/clock.h"
@@ -30,17 +31,12 @@ struct hash_of_key {
   }
 };
 
-bool since_is_known(G const& g, wait_reason reason) noexcept {
-  return reason == wait_reason::mutex || (g.attention.load(acquire) & g_attend::aged) != 0;  // pairs with parked_stacks
-}
-
 goroutine_group seen(G const& g, std::int64_t now_ns) noexcept {
   goroutine_group one{.count = 1, .status = g.status.load(relaxed)};
   one.created_at = reinterpret_cast<std::uintptr_t>(hint_of(g.task.created_at));
   if (one.status != g_status::waiting) return one;
   one.reason = hint_of(g.waits_for);
-  if (since_is_known(g, one.reason))
-    one.longest_ns = std::max<std::int64_t>(now_ns - g.waits_since_ns.load(relaxed), 0);
+  one.longest_ns = known_wait_ns(g, one.reason, now_ns).value_or(0);
   return one;
 }
 
@@ -76,24 +72,13 @@ std::vector<goroutine_group> group_goroutines(Sched& s) {
   return result;
 }
 
-namespace {
-
-std::string text_of(code_place const& place) {
-  if (place.line == 0) return place.function;
-  std::string text = place.function + " (";
-  text += place.file.substr(place.file.rfind('/') + 1);
-  return text + ':' + std::to_string(place.line) + ')';
-}
-
-}  // namespace
-
 void place_names::learn(std::vector<goroutine_group> const& groups) {
   known_.try_emplace(0, "main");
   std::optional<symbols> files;  // they take long to open, and much memory
   for (goroutine_group const& group : groups) {
     if (known_.contains(group.created_at)) continue;
     if (!files) files.emplace();
-    known_.emplace(group.created_at, text_of(place_of_user(files->places_of(group.created_at - 1))));
+    known_.emplace(group.created_at, name_of_site(place_of_user(files->places_of(group.created_at - 1))));
   }
 }
 

@@ -25,10 +25,6 @@ wait_profile& profile_of(wait_kind which) noexcept {
   return which == wait_kind::blocked ? blocked_waits : contended_waits;
 }
 
-bool is_for_a_lock(wait_reason why) noexcept {
-  return why == wait_reason::mutex || why == wait_reason::read_lock || why == wait_reason::write_lock;
-}
-
 bool is_for_others(wait_reason why) noexcept {
   switch (why) {
     case wait_reason::none:
@@ -152,7 +148,7 @@ std::uint64_t set_rate(wait_kind which, std::uint64_t rate) noexcept {
 std::int64_t begin_profiled_wait(G& g, wait_reason why) noexcept {
   if (!is_for_others(why)) return 0;
   std::int64_t const now_ns = os::monotonic_ns();
-  if (is_for_a_lock(why)) g.runnable_since_ns = now_ns;  // published with the goroutine: see contended_ns
+  if (is_for_lock(why)) g.runnable_since_ns = now_ns;  // published with the goroutine: see contended_ns
   return now_ns;
 }
 
@@ -175,7 +171,7 @@ void end_profiled_wait(M& m, wait_reason why, std::int64_t since_ns) noexcept {
 
 // A goroutine that began to wait before the profile was on has another time there, from before that.
 std::int64_t contended_ns(G const& g) noexcept {
-  if (!is_for_a_lock(g.waits_for) || g.runnable_since_ns < contended_waits.on_since_ns.load(relaxed)) return 0;
+  if (!is_for_lock(g.waits_for) || g.runnable_since_ns < contended_waits.on_since_ns.load(relaxed)) return 0;
   return os::monotonic_ns() - g.runnable_since_ns;
 }
 

@@ -3,6 +3,7 @@
 #include "arch/stack_walk.h"
 #include "base/check.h"
 #include "core/current.h"
+#include "debug/known_wait.h"
 #include "debug/symbols.h"
 #include "os/clock.h"
 #include "os/guarded_call.h"
@@ -117,9 +118,7 @@ void note_state(G const& g, std::int64_t now_ns, goroutine_entry& e) noexcept {
   e.reason = g.waits_for;
   e.is_locked = g.detour.is_locked;
   e.is_foreign = g.only_m != nullptr && g.only_m->is_foreign;
-  bool const since_is_known =
-      e.reason == wait_reason::mutex || (g.attention.load(acquire) & g_attend::aged) != 0;  // pairs with parked_stacks
-  e.waits_for_ns = e.waits() && since_is_known ? now_ns - g.waits_since_ns.load(relaxed) : 0;
+  e.waits_for_ns = e.waits() ? known_wait_ns(g, e.reason, now_ns).value_or(0) : 0;
   e.created_by = g.task.created_by;
   e.created_at = e.is_foreign ? 0 : reinterpret_cast<std::uintptr_t>(g.task.created_at);
 }

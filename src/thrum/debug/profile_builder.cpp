@@ -56,8 +56,6 @@ std::string readable(std::string name) {
   return name.substr(0, name.find(" [clone "));
 }
 
-std::string_view name_of_file(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 }  // namespace
 
 profile_builder::profile_builder(symbols& known, shown which, std::initializer_list<value_type> values)
@@ -200,11 +198,7 @@ void profile_builder::add_named(std::string_view name, std::span<std::int64_t co
 
 std::string const& profile_builder::site(std::uintptr_t address) {
   auto const [found, is_new] = sites_.emplace(address, std::string());
-  if (is_new && address != 0) {
-    code_place const& place = place_of_user(known_.places_of(address - 1));
-    found->second = place.function;
-    if (place.line != 0) found->second += " (" + std::string(name_of_file(source_of(place))) + ")";
-  }
+  if (is_new && address != 0) found->second = name_of_site(place_of_user(known_.places_of(address - 1)));
   return found->second;
 }
 

@@ -25,4 +25,10 @@ std::string source_of(code_place const& place) {
   return place.line != 0 ? place.file + ":" + std::to_string(place.line) : place.file;
 }
 
+std::string name_of_site(code_place const& place) {
+  if (place.line == 0) return place.function;
+  std::string const source = source_of(place);
+  return place.function + " (" + source.substr(source.rfind('/') + 1) + ")";
+}
+
 }  // namespace thrum::rt

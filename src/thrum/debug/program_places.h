@@ -18,5 +18,7 @@ namespace thrum::rt {
 
 // "file.cpp:12"; the file alone if the line is not known; empty if the file is not known.
 [[nodiscard]] std::string source_of(code_place const& place);
+// "function (file.cpp:12)", with the file's name alone; the function alone if the line is not known.
+[[nodiscard]] std::string name_of_site(code_place const& place);
 
 }  // namespace thrum::rt

@@ -1,5 +1,6 @@
 #include "debug/schedtrace.h"
 
+#include "debug/known_wait.h"
 #include "os/clock.h"
 #include "os/lock.h"
 #include "os/memory.h"
@@ -165,8 +166,8 @@ void add_stack(report_text& out, G const& g, bool has_left) noexcept {
 // The time that it has waited, in milliseconds, if it is known: exactly for a goroutine that waits for a mutex, and a
 // lower bound for others.
 void add_age(report_text& out, G const& g, std::int64_t now_ns) noexcept {
-  bool const is_known = hint_of(g.waits_for) == wait_reason::mutex || (g.attention.load(relaxed) & g_attend::aged) != 0;
-  if (is_known) out.add(" waits=%lldms", static_cast<long long>((now_ns - g.waits_since_ns.load(relaxed)) / 1'000'000));
+  if (auto const ns = known_wait_ns(g, hint_of(g.waits_for), now_ns))
+    out.add(" waits=%lldms", static_cast<long long>(*ns / 1'000'000));
 }
 
 // Unused records are left out.
