@@ -1,0 +1,72 @@
+// The page. It reads the recording that is embedded in it, or one that the reader opens, and plays it.
+import { App } from "./app.ts";
+import { readRecording, readStep, RecordingError } from "./validate.ts";
+import type { Language, Recording } from "./recording.ts";
+import { byId, html } from "./svg.ts";
+import { say } from "./words.ts";
+
+declare global {
+  interface Window {
+    /** For programs that show a live view: `append` adds one step, as JSON, to the only part. */
+    thrumPage?: { open: (recording: string) => void; append: (step: string) => void };
+  }
+}
+
+const language: Language = navigator.language.startsWith("zh") ? "zh" : "en";
+let app: App | null = null;
+
+function open(document: string): void {
+  try {
+    play(readRecording(document));
+  } catch (error) {
+    if (!(error instanceof RecordingError)) throw error;
+    welcome(error.message);
+  }
+}
+
+function play(recording: Recording): void {
+  byId("welcome").hidden = true;
+  byId("main").hidden = false;
+  byId("transport").hidden = false;
+  app?.stop();
+  app = new App(recording, language);
+}
+
+/** The page without a recording: it says what is wrong, if something is, and takes a file. */
+function welcome(problem: string | null): void {
+  app?.stop();
+  app = null;
+  byId("main").hidden = true;
+  byId("transport").hidden = true;
+  document.body.classList.add("without-recording");
+  const field = html("input", { type: "file", accept: ".json,application/json", id: "file" });
+  field.addEventListener("change", () => void take(field.files?.[0]));
+  const error = problem === null ? [] : [html("p", { id: "problem", role: "alert" }, problem)];
+  byId("welcome").replaceChildren(
+    html("h2", {}, say(language, problem === null ? "nothing_embedded" : "bad")), ...error,
+    html("p", {}, say(language, "open_hint")), html("label", { for: "file" }, say(language, "open")), field);
+  byId("welcome").hidden = false;
+}
+
+async function take(file: File | undefined): Promise<void> {
+  if (!file) return;
+  document.body.classList.remove("without-recording");
+  open(await file.text());
+}
+
+document.addEventListener("dragover", (event) => event.preventDefault());
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  void take(event.dataTransfer?.files[0]);
+});
+
+const embedded = byId("recording").textContent ?? "";
+if (embedded.trim() === "") welcome(null);
+else open(embedded);
+
+window.thrumPage = {
+  open,
+  append: (step) => {
+    if (app) app.append(readStep(JSON.parse(step) as unknown, app.queueSize, "the step"));
+  },
+};
