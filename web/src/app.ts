@@ -183,7 +183,9 @@ export class App {
   private run(command: Command): void {
     const { player } = this;
     switch (command) {
-      case "play": return this.update(togglePlay(player));
+      case "play":
+        this.showStage();
+        return this.update(togglePlay(player));
       case "back": return this.update(stepBy(player, -1));
       case "step": return this.update(stepBy(player, 1));
       case "first": return this.jump(0);
@@ -201,6 +203,14 @@ export class App {
       case "help": return this.toggleHelp();
       case "close": return this.closeAll();
     }
+  }
+
+  /** On a phone the stage may be off the screen when play is pressed. */
+  private showStage(): void {
+    const { top, bottom } = this.root.getBoundingClientRect();
+    const room = byId("transport").getBoundingClientRect().top;
+    if (top < 0 || bottom > room) scrollBy({ top: top - Math.max(0, room - (bottom - top)) / 2,
+                                             behavior: this.reduced.matches ? "auto" : "smooth" });
   }
 
   private closeAll(): void {

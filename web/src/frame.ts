@@ -137,13 +137,13 @@ function wideProc(id: number, box: Box, ringSlots: number, sizes: Sizes): ProcFr
 function compactProc(id: number, box: Box, ringSlots: number, sizes: Sizes): ProcFrame {
   const { slot } = sizes;
   const left = box.x + 112;
-  const y = box.y + 64;
+  const y = box.y + 60;
   return {
-    id, box, title: { x: box.x + 12, y: box.y + 22 },
+    id, box, title: { x: box.x + 12, y: box.y + 20 },
     next: { x: left + slot / 2, y },
     ring: { box: { x: left + slot + 8, y: y - slot / 2, w: slot * ringSlots, h: slot },
             slots: row(left + slot * 1.5 + 8, y, ringSlots, slot) },
-    seat: { x: box.x + 54, y: box.y + 66 },
+    seat: { x: box.x + 56, y: box.y + 47 },
   };
 }
 
@@ -209,7 +209,8 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
   const width = Math.max(320, Math.round(stageWidth));
   const compact = width < compactBelow;
   const inside = width - 2 * pad;
-  const ringSlots = clamp(extent.queueSize, 1, slotsMost.ring);
+  const fitting = compact ? Math.floor((inside - 132) / 26) - 1 : slotsMost.ring;
+  const ringSlots = clamp(extent.queueSize, 1, Math.min(slotsMost.ring, fitting));
   const count = Math.max(1, extent.procs.length);
 
   const leastSlot = 32;
@@ -218,11 +219,13 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
   const columns = Math.ceil(count / Math.ceil(count / mostColumns));
   const cardWidth = (inside - gap * (columns - 1)) / columns;
   const room = compact ? cardWidth - 112 - 20 : cardWidth - 34;
-  const slot = clamp(Math.floor(room / (ringSlots + 1)), 24, 44);
+  const slot = clamp(Math.floor(room / (ringSlots + 1)), 24, compact ? 36 : 44);
   const radius = clamp(slot / 2 - 4, 9, 17);
-  const inner = radius + 6;
+  const inner = radius + (compact ? 4 : 6);
   const sizes: Sizes = { slot, radius, inner };
-  const cardHeight = compact ? 112 : 56 + slot + 16 + inner * 3 + 26;
+  const cardHeight = compact ? 90 : 56 + slot + 16 + inner * 3 + 26;
+
+  const rowGap = compact ? 8 : gap;
 
   let y = pad;
   const global = grid({ x: pad, y, w: inside, h: 0 }, extent.global, slot, slot + 2);
@@ -232,22 +235,26 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
 
   const procs = extent.procs.map((id, i) => {
     const box = {
-      x: pad + (i % columns) * (cardWidth + gap), y: y + Math.floor(i / columns) * (cardHeight + gap),
+      x: pad + (i % columns) * (cardWidth + gap), y: y + Math.floor(i / columns) * (cardHeight + rowGap),
       w: cardWidth, h: cardHeight,
     };
     return compact ? compactProc(id, box, ringSlots, sizes) : wideProc(id, box, ringSlots, sizes);
   });
-  y += Math.ceil(count / columns) * (cardHeight + gap);
+  y += Math.ceil(count / columns) * (cardHeight + rowGap) - rowGap + gap;
 
-  const seatPitch = Math.max(84, inner * 4);
+  const seatPitch = Math.max(98, inner * 4);   // the label "M12 timekeeper" needs so much
   const lanes: Below[] = [];
   const seats = (needed: number): Below =>
-    ({ needed, pitch: seatPitch, rowPitch: inner * 3 + 30, least: clamp(needed, 1, 8) * seatPitch });
+    ({ needed, pitch: seatPitch, rowPitch: inner * 3 + 28, least: clamp(needed, 1, 8) * seatPitch });
   const queue = (needed: number): Below =>
     ({ needed, pitch: slot, rowPitch: slot + 2, least: clamp(needed, 2, 12) * slot });
   if (extent.threads > 0) lanes.push({ ...seats(extent.threads), of: "threads" });
   if (extent.calls > 0) lanes.push({ ...seats(extent.calls), of: "calls" });
-  for (const place of extent.waiting) lanes.push({ ...queue(place.most), place });
+  for (const place of extent.waiting) {
+    const lane = queue(place.most);
+    const caption = [...place.label].reduce((sum, letter) => sum + (letter.charCodeAt(0) > 255 ? 13 : 7), 46);
+    lanes.push({ ...lane, least: Math.max(lane.least, caption), place });
+  }
   if (extent.elsewhere > 0) lanes.push({ ...queue(extent.elsewhere), of: "elsewhere" });
   const below = placeBelow(lanes, pad, y, inside, inner);
   if (lanes.length > 0) y = below.bottom + gap;

@@ -26,7 +26,7 @@ export type Motion = {
   after: Layout;
   dots: Map<number, Move<Dot>>;
   threads: Map<number, Move<ThreadMark>>;
-  labels: { at: Point; event: SchedEvent; begin: number }[];
+  labels: (Label & { begin: number })[];
   /** How long the motion takes at a speed of 1. */
   duration_ms: number;
 };
@@ -34,7 +34,8 @@ export type Motion = {
 export type DotView = Dot & { scale: number; opacity: number; fresh: boolean };
 export type ThreadView = ThreadMark & { opacity: number };
 export type Trail = { key: string; kind: TrailKind; points: Point[]; origin: Point; settled: boolean };
-export type Label = { at: Point; event: SchedEvent };
+/** A label stands on its point or, if `beside` is set, right of it. */
+export type Label = { at: Point; beside: boolean; event: SchedEvent };
 
 export type Picture = {
   dots: DotView[];
@@ -92,6 +93,14 @@ export function upTo(path: Path, u: number): Point[] {
     break;
   }
   return points;
+}
+
+/** The line without its first and its last bit, of the given lengths. Nothing is left of a line that is too short. */
+export function trim(points: Point[], first: number, last: number): Point[] {
+  const path = pathOf(points);
+  if (path.total <= first + last) return [];
+  const shortened = upTo(path, 1 - last / path.total).reverse();
+  return upTo(pathOf(shortened), 1 - first / (path.total - last)).reverse();
 }
 
 export function ease(u: number): number {
@@ -207,10 +216,10 @@ export function motionOf(before: Layout, after: Layout, events: SchedEvent[], fr
     const paths = [...motion.dots].filter(([g, move]) => about(event, g) && move.path).map(([, move]) => move.path!);
     const middles = paths.map((path) => middleOf(path, event.kind === "steal" ? null : frame.channel));
     if (middles.length === 0) return;
-    const sum = middles.reduce((a, b) => ({ x: a.x + b.x, y: a.y + b.y }));
     // Ways from and to the global queue are labelled in the gap below it, where nothing else stands.
-    const at = { x: sum.x / middles.length, y: event.kind === "steal" ? sum.y / middles.length : frame.channel };
-    motion.labels.push({ at, event, begin: i / events.length });
+    const beside = event.kind !== "steal";
+    const x = beside ? Math.max(...middles.map((point) => point.x)) : middles[0]!.x;
+    motion.labels.push({ at: { x, y: beside ? frame.channel : middles[0]!.y }, beside, event, begin: i / events.length });
   });
   return motion;
 }
@@ -265,7 +274,7 @@ export function pictureAt(motion: Motion, f: number): Picture {
     const presence = move.from ? (move.to ? 1 : 1 - u) : u;
     if (presence > 0) picture.threads.push({ ...model, x, y, opacity: model.shown ? presence : 0 });
   }
-  for (const label of motion.labels) if (f > label.begin) picture.labels.push({ at: label.at, event: label.event });
+  for (const label of motion.labels) if (f > label.begin) picture.labels.push(label);
   return picture;
 }
 

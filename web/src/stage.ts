@@ -2,7 +2,7 @@
 // keeps no state of the machine, so showing the same picture twice gives the same drawing.
 import type { Frame, Lane } from "./frame.ts";
 import { placeKey } from "./layout.ts";
-import type { DotView, Label, Picture, ThreadView, Trail } from "./motion.ts";
+import { trim, type DotView, type Label, type Picture, type ThreadView, type Trail } from "./motion.ts";
 import { labelOf } from "./event_words.ts";
 import type { Language } from "./recording.ts";
 import { badges, placeIcons, round, svg, triangle } from "./svg.ts";
@@ -204,7 +204,8 @@ export class Stage {
     known?.root.remove();
     const { radius } = this.frame;
     const edge = round(radius * 1.8);
-    const text = svg("text", { "font-size": fontSize(view.label, radius), dy: "0.36em" }, view.label);
+    const size = fontSize(view.label, radius);
+    const text = svg("text", { style: `font-size:${size}px`, y: round(size * 0.36) }, view.label);
     const badge = svg("path", { class: "mark" });
     const root = svg("g", { "data-g": view.g, role: "button" });
     root.append(
@@ -249,11 +250,9 @@ export class Stage {
   /** The trail ends in an arrow in front of what has moved. Behind a moving thing the trail is a comet's tail. */
   private trail(view: Trail, selected: number | null): SVGGElement {
     const isThread = view.kind === "thread";
-    const clear = isThread ? this.frame.inner * 1.3 : this.frame.radius + 3;
+    const clear = isThread ? this.frame.inner * 1.3 : this.frame.radius + 4;
     const end = view.points[view.points.length - 1]!;
-    const start = view.points[0]!;
-    const points = view.points.filter((point) =>
-      Math.hypot(point.x - end.x, point.y - end.y) > clear && Math.hypot(point.x - start.x, point.y - start.y) > clear);
+    const points = trim(view.points, isThread ? clear : 4, clear);
     const root = svg("g", { class: `trail ${view.kind}${view.key === `g${selected}` ? " chosen" : ""}` });
     const line = (from: { x: number; y: number }[]): string =>
       from.map((point, i) => `${i === 0 ? "M" : "L"}${round(point.x)} ${round(point.y)}`).join("");
@@ -265,7 +264,7 @@ export class Stage {
       const tail = view.points.slice(-9);
       root.append(svg("path", { class: "comet", d: line(tail) }),
                   svg("path", { class: "comet near", d: line(tail.slice(-4)) }));
-    } else if (points.length > 2) {
+    } else if (points.length > 1) {
       const tip = points[points.length - 1]!;
       const angle = (Math.atan2(end.y - tip.y, end.x - tip.x) * 180) / Math.PI;
       root.append(svg("path", { class: "arrow", d: "M-7 -4.5L2 0L-7 4.5Z",
@@ -282,7 +281,8 @@ export class Stage {
   private pill(label: Label): SVGGElement {
     const text = labelOf(label.event, this.language);
     const wide = [...text].reduce((sum, letter) => sum + (letter.charCodeAt(0) > 255 ? 12.5 : 6.7), 18);
-    const x = Math.min(this.frame.width - wide / 2 - 4, Math.max(wide / 2 + 4, label.at.x));
+    const wanted = label.beside ? label.at.x + 12 + wide / 2 : label.at.x;
+    const x = Math.min(this.frame.width - wide / 2 - 4, Math.max(wide / 2 + 4, wanted));
     return svg("g", { class: `pill ${label.event.kind}`, transform: at(x, label.at.y) },
                svg("rect", { x: round(-wide / 2), y: -11, width: round(wide), height: 22, rx: 11 }),
                svg("text", { dy: "0.36em" }, text));

@@ -74,7 +74,7 @@ export class Story {
       if (present) keepVisible(item);
     }
     const told = tellStep(step, language);
-    byId("now").textContent = told;
+    byId("now").replaceChildren(html("span", {}, told));
     byId("clock").textContent = clock;
     this.showSource(step, language);
     byId("words-list").replaceChildren(...tellState(step.state, language).map((line) => html("li", {}, line)));

@@ -89,6 +89,7 @@ export class Transport {
     name("zoom-fit", "fit");
     byId("zoom").setAttribute("aria-label", say(language, "fit"));
     this.scrub.setAttribute("aria-label", say(language, "position"));
+    this.speed.setAttribute("aria-label", say(language, "speed"));
     for (const id of ["first", "back", "step", "last"] as const) setIcon(byId(id), id, say(language, id));
   }
 

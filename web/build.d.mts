@@ -1,0 +1,1 @@
+export function pageText(): Promise<string>;

@@ -1,0 +1,74 @@
+// Opens the built page, with a recording in it, in a headless Chromium.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import puppeteer, { type Browser, type Page } from "puppeteer-core";
+
+export const web = process.cwd();
+const require = createRequire(import.meta.url);
+
+export const pageFile = join(web, "dist/page.html");
+const placeholder = '<script type="application/json" id="recording"></script>';
+
+/** CHROMIUM names the browser, or it is Debian's or another one in a usual place. */
+export function chromium(): string | null {
+  const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+  return [process.env["CHROMIUM"] ?? "", ...usual].find((path) => path !== "" && existsSync(path)) ?? null;
+}
+
+/** The page with this document in it, embedded as programs embed it. */
+export function embed(document: string): string {
+  const page = readFileSync(pageFile, "utf8");
+  if (page.split(placeholder).length !== 2) throw new Error("the page has no place for a recording");
+  return page.replace(placeholder, () => placeholder.replace("></", () => `>${document.replaceAll("<", "\\u003c")}</`));
+}
+
+export class TestBrowser {
+  private readonly folder = mkdtempSync(join(tmpdir(), "thrum-page-"));
+  private files = 0;
+  private readonly browser: Browser;
+  /** What the pages have complained about on their consoles. */
+  readonly complaints: string[] = [];
+
+  private constructor(browser: Browser) {
+    this.browser = browser;
+  }
+
+  static async start(): Promise<TestBrowser> {
+    const browser = await puppeteer.launch({
+      executablePath: chromium()!, headless: true, protocolTimeout: 240_000, timeout: 120_000,
+      args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
+    });
+    return new TestBrowser(browser);
+  }
+
+  async open(document: string, width: number, height: number, options: { dark?: boolean; address?: string } = {}):
+      Promise<Page> {
+    const file = join(this.folder, `page${++this.files}.html`);
+    writeFileSync(file, embed(document));
+    const page = await this.browser.newPage();
+    page.on("pageerror", (error) => this.complaints.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warn") this.complaints.push(message.text());
+    });
+    page.on("request", (request) => {
+      if (!/^(file|data|blob):/.test(request.url())) this.complaints.push(`the page asked for ${request.url()}`);
+    });
+    page.setDefaultTimeout(120_000);
+    await page.setViewport({ width, height });
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: options.dark ? "dark" : "light" }]);
+    await page.goto(pathToFileURL(file).href + (options.address ?? ""));
+    return page;
+  }
+
+  async stop(): Promise<void> {
+    await this.browser.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export function axeSource(): string {
+  return readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+}
