@@ -1,5 +1,8 @@
-// Builds the page and the tests. `node build.mjs page` writes dist/page.html, which is one file without links to others.
-// `node build.mjs tests` and `node build.mjs screenshots` bundle test/*_test.ts and test/screenshots.ts into build/.
+// Builds the page and its tests:
+//   node build.mjs page         writes dist/page.html, which is one file without links to others
+//   node build.mjs tests        bundles test/*_test.ts into build/
+//   node build.mjs test NAME    bundles test/NAME_test.ts alone
+//   node build.mjs screenshots  bundles test/screenshots.ts
 import { build } from "esbuild";
 import { readdirSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -40,10 +43,12 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   } else if (what === "tests") {
     await bundle(readdirSync(join(here, "test")).filter((name) => name.endsWith("_test.ts"))
       .map((name) => name.slice(0, -3)));
+  } else if (what === "test" && process.argv[3]) {
+    await bundle([`${process.argv[3]}_test`]);
   } else if (what === "screenshots") {
     await bundle(["screenshots"]);
   } else {
-    console.error("usage: node build.mjs page|tests|screenshots");
+    console.error("usage: node build.mjs page|tests|test NAME|screenshots");
     process.exitCode = 2;
   }
 }

@@ -44,7 +44,7 @@ dev() {
 }
 installs() { grep -qx -- "$1" "$work/installed"; }
 
-for verb in run test build bench instructions check format matrix; do
+for verb in run test build screenshots bench instructions check format matrix; do
   dev 0 "^  \./dev $verb\b"
 done
 dev 2 'there is no command dance' dance

@@ -1,5 +1,5 @@
-// The application: it holds what the reader has chosen (scene, step, language, theme, goroutine) and shows it. Everything
-// that is shown follows from these and the recording.
+// The application: it holds what the reader has chosen (scene, step, language, theme, goroutine) and shows it.
+// Everything that is shown follows from these and the recording.
 import { Camera } from "./camera.ts";
 import { aboutElement, Detail, Tip } from "./detail.ts";
 import { Finder } from "./finder.ts";
@@ -339,7 +339,8 @@ export class App {
     const all = this.part.steps.length;
     if (this.recording.clock === "steps") return `${this.player.target + 1} / ${all}`;
     const us = step.t / 1000;
-    return us < 1000 ? `${us.toFixed(1)} µs` : us < 1e6 ? `${(us / 1000).toFixed(3)} ms` : `${(us / 1e6).toFixed(4)} s`;
+    if (us < 1000) return `${us.toFixed(1)} µs`;
+    return us < 1e6 ? `${(us / 1000).toFixed(3)} ms` : `${(us / 1e6).toFixed(4)} s`;
   }
 
   /** The address names the scene and the step, so that a link leads to them. */

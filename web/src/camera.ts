@@ -97,7 +97,8 @@ export class Camera {
     if (other) {
       const apart = Math.hypot(before.x - other.x, before.y - other.y);
       const middle = this.toStage((now.x + other.x) / 2, (now.y + other.y) / 2);
-      if (apart > 0) this.set(zoomAt(this.view, middle.x, middle.y, Math.hypot(now.x - other.x, now.y - other.y) / apart));
+      const wider = Math.hypot(now.x - other.x, now.y - other.y) / apart;
+      if (apart > 0) this.set(zoomAt(this.view, middle.x, middle.y, wider));
     } else if (this.view.zoom > 1) {
       const { scale } = this.toStage(0, 0);
       this.set(moveBy(this.view, (now.x - before.x) * scale, (now.y - before.y) * scale, box.width, box.height));

@@ -75,7 +75,7 @@ export function emptyExtent(part: Part): Extent {
   };
 }
 
-/** Widens the extent to what this step needs. Returns whether it changed, because a live view then needs a new frame. */
+/** Widens the extent to what this step needs. Returns whether it changed: a live view then needs a new frame. */
 export function widen(extent: Extent, step: Step): boolean {
   const before = JSON.stringify(extent);
   const { state } = step;

@@ -20,7 +20,13 @@ export type Dot = Point & {
   shown: boolean;
 };
 
-export type ThreadMark = Point & { m: number; state: ThreadState; seat: number | null; inCall: boolean; shown: boolean };
+export type ThreadMark = Point & {
+  m: number;
+  state: ThreadState;
+  seat: number | null;
+  inCall: boolean;
+  shown: boolean;
+};
 
 /** A number in place of the goroutines or Ms for which a lane has no slots. */
 export type More = Point & { count: number };

@@ -204,7 +204,8 @@ export function motionOf(before: Layout, after: Layout, events: SchedEvent[], fr
     });
     // A goroutine that stays with its M goes the M's way, at the M's time.
     for (const [g, dot] of motion.dots) {
-      const onM = (d: Dot | null, mark: ThreadMark | null): boolean => !!d && !!mark && d.x === mark.x && d.y === mark.y;
+      const onM = (dot: Dot | null, mark: ThreadMark | null): boolean =>
+        !!dot && !!mark && dot.x === mark.x && dot.y === mark.y;
       const move = motion.threads.get(m)!;
       if (move.path && onM(dot.from, from) && onM(dot.to, to)) {
         motion.dots.set(g, { ...dot, path: move.path, begin: move.begin, end: move.end, rides: true });
@@ -219,7 +220,8 @@ export function motionOf(before: Layout, after: Layout, events: SchedEvent[], fr
     // Ways from and to the global queue are labelled in the gap below it, where nothing else stands.
     const beside = event.kind !== "steal";
     const x = beside ? Math.max(...middles.map((point) => point.x)) : middles[0]!.x;
-    motion.labels.push({ at: { x, y: beside ? frame.channel : middles[0]!.y }, beside, event, begin: i / events.length });
+    const y = beside ? frame.channel : middles[0]!.y;
+    motion.labels.push({ at: { x, y }, beside, event, begin: i / events.length });
   });
   return motion;
 }

@@ -12,6 +12,7 @@ export function fillStoryboard(root: Element, reel: Reel, language: Language): v
   root.replaceChildren(...steps.map((step, i) => {
     const drawing = svg("svg", {});
     new Stage(drawing, reel.frame, language).show(reel.picture(i), null);
-    return html("figure", {}, drawing, html("figcaption", {}, html("b", {}, String(i + 1)), ` ${tellStep(step, language)}`));
+    const caption = html("figcaption", {}, html("b", {}, String(i + 1)), ` ${tellStep(step, language)}`);
+    return html("figure", {}, drawing, caption);
   }));
 }

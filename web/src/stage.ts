@@ -133,7 +133,8 @@ export class Stage {
       root.append(svg("rect", { class: "slot", x: round(left), y: round(head.y - half + 2),
                                 width: round(frame.slot * ring.slots.length - 4), height: edge, rx: 8 }));
       for (const slot of ring.slots.slice(1)) {
-        root.append(svg("path", { class: "divider", d: `M${round(slot.x - half)} ${round(head.y - half + 2)}v${edge}` }));
+        const d = `M${round(slot.x - half)} ${round(head.y - half + 2)}v${edge}`;
+        root.append(svg("path", { class: "divider", d }));
       }
     }
     const last = ring.slots[ring.slots.length - 1];

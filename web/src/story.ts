@@ -84,7 +84,8 @@ export class Story {
     const count = part.steps.length;
     const last = Math.max(0, count - shownSteps);
     const fits = this.listed.from >= 0 && index >= this.listed.from + 10 && index < this.listed.from + shownSteps - 10;
-    const from = count <= shownSteps ? 0 : fits ? this.listed.from : Math.min(last, Math.max(0, index - shownSteps / 2));
+    const around = Math.min(last, Math.max(0, index - shownSteps / 2));
+    const from = count <= shownSteps ? 0 : fits ? this.listed.from : around;
     if (this.listed.part === part.id && this.listed.language === language && this.listed.from === from) return;
     this.listed = { part: part.id, language, from };
     byId("steps-title").textContent = say(language, "steps");

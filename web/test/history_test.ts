@@ -37,7 +37,8 @@ test("every kind of event has a sentence in both languages", () => {
   const state = spill.steps[1]!.state;
   for (const kind of eventKinds) {
     for (const language of ["en", "zh"] as const) {
-      const full = tellEvent({ kind, g: 3, p: 0, m: 1, by: 2, gs: [3, 4], from: { kind: "ring", p: 1 } }, state, language);
+      const event = { kind, g: 3, p: 0, m: 1, by: 2, gs: [3, 4], from: { kind: "ring", p: 1 } } as const;
+      const full = tellEvent({ ...event, gs: [...event.gs] }, state, language);
       const bare = tellEvent({ kind }, state, language);
       for (const told of [full, bare]) assert(told.length > 1 && !/undefined|null|NaN/.test(told), `${kind}: ${told}`);
     }

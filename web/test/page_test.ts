@@ -14,7 +14,8 @@ const documentText = named && existsSync(named) ? readFileSync(named, "utf8") : 
 const recording = readRecording(documentText);
 
 test("the committed page is what the sources give", async () => {
-  assert(readFileSync(pageFile, "utf8") === await pageText(), "web/dist/page.html is old: ./dev build web makes it anew");
+  const same = readFileSync(pageFile, "utf8") === await pageText();
+  assert(same, "web/dist/page.html is old: ./dev build web makes it anew");
 });
 
 /** Everything that the reader sees of the machine and of the texts. */
@@ -55,6 +56,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
 
   test("every scene is stepped to its end and back, and each state is the one seen before", async () => {
     const page = await open();
+    await page.select("#speed", "8");
     for (const [index, part] of recording.parts.entries()) {
       assert.deepEqual(await place(page), { part: part.id, step: 0 });
       const states = [await seen(page)];
@@ -93,7 +95,8 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     for (const [i, step] of part.steps.entries()) {
       const alive = step.state.gs.filter((g) => g.state !== "dead").map((g) => g.label).sort();
       const drawn = await page.$$eval("#machine .dots .g", (dots) =>
-        dots.filter((dot) => (dot as SVGElement).style.display !== "none").map((dot) => dot.querySelector("text")!.textContent!).sort());
+        dots.filter((dot) => (dot as SVGElement).style.display !== "none")
+          .map((dot) => dot.querySelector("text")!.textContent!).sort());
       assert.deepEqual(drawn, alive, `step ${i + 1}`);
       if (i + 1 < part.steps.length) await page.keyboard.press("ArrowRight");
       await settled(page, Math.min(i + 1, part.steps.length - 1));

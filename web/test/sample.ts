@@ -86,7 +86,8 @@ const spill = makePart("S37_05_spill",
         "older half of the queue with it to the global queue.",
     zh: "G2 在 P0 上不断创建 G。本地队列只能放四个，放不下的 G 与较老的一半一起进入全局队列。" },
   [
-    [{ en: "G2 runs on P0. It has created G3 to G7; G7 stands in runnext.", zh: "G2 在 P0 上运行，已创建 G3–G7，G7 在 runnext。" },
+    [{ en: "G2 runs on P0. It has created G3 to G7; G7 stands in runnext.",
+       zh: "G2 在 P0 上运行，已创建 G3–G7，G7 在 runnext。" },
      [], { p: [{ m: 1, g: 2, next: 7, ring: [3, 4, 5, 6] }, idle, idle, idle], ms: { 1: "running", 2: "resting" } }],
     [{ en: "G2 creates G8, which takes runnext. G7 does not fit into the full queue, so it goes to the global queue " +
            "with the older half, G3 and G4.",
@@ -110,7 +111,7 @@ const spill = makePart("S37_05_spill",
        ms: { 1: "running", 2: "running" } },
      source("src/thrum/sched/find_runnable.cpp", "take_global_batch", 88,
             "const auto n = std::min({len, len / procs + 1, capacity / 2});")],
-    [{ en: "G3 and then G4 and G7 have ended. M2 finds nothing in any queue but P0's, so it steals the older half: G5.",
+    [{ en: "G3, then G4 and G7 have ended. M2 finds nothing in any queue but P0's, so it steals the older half: G5.",
        zh: "G3、G4、G7 均已结束。除 P0 外各队列皆空，M2 偷取较老的一半：G5。" },
      [{ kind: "end", g: 3 }, { kind: "steal", m: 2, p: 1, gs: [5], n: 1, from: { kind: "ring", p: 0 } },
       { kind: "run", g: 5, m: 2, p: 1 }],
@@ -120,7 +121,8 @@ const spill = makePart("S37_05_spill",
 
 const call = makePart("S37_10_call",
   { en: "A goroutine blocks in a system call", zh: "G 发生阻塞的系统调用" },
-  { en: "G8 makes a system call that blocks. Its M goes into the kernel with it, and the P is handed off to another M, " +
+
+        { en: "G8 makes a system call that blocks. Its M goes into the kernel with it, and the P is handed off to another M, " +
         "so G9 does not wait.",
     zh: "G8 进行阻塞的系统调用，它的 M 一同进入内核。P 移交给另一个 M，G9 无需等待。" },
   [
@@ -154,7 +156,8 @@ const call = makePart("S37_10_call",
 
 const waits = makePart("S37_12_waits",
   { en: "Where goroutines wait", zh: "G 在哪里等待" },
-  { en: "A goroutine that waits for a channel, a lock, a timer or a socket costs no thread. Its M goes on with another.",
+
+        { en: "A goroutine that waits for a channel, a lock, a timer or a socket costs no thread. Its M goes on with another.",
     zh: "等待通道、锁、定时器或套接字的 G 不占用线程，M 继续运行其他 G。" },
   [
     [{ en: "Two goroutines sleep, one waits for a socket, one for a lock. M4 keeps the time.",
