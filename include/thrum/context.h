@@ -25,6 +25,7 @@
 
 #include <thrum/chan.h>
 #include <thrum/clock.h>
+#include <thrum/detail/callable.h>
 #include <thrum/detail/context_node.h>
 #include <thrum/detail/duration.h>
 #include <thrum/go.h>
@@ -217,8 +218,8 @@ class context_callback {
 
 // Calls f in a new goroutine when the context is done, or at once if it is done already. Until f was called or stopped,
 // the context is kept alive.
-template <class F>
-requires std::invocable<std::decay_t<F>> context_callback after_func(context const& ctx, F&& f) {
+template <detail::goroutine_call F>
+context_callback after_func(context const& ctx, F&& f) {
   struct call final : detail::context_call {
     call(context const& awaited, F&& callee) : context_call(awaited.node()), f(std::forward<F>(callee)) {}
     void start() noexcept override {

@@ -18,7 +18,6 @@
 #include <thrum/detail/task.h>
 
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -46,14 +45,14 @@ class goroutine_exited : public std::logic_error {
 // Starts f(args...) as a goroutine; f and args are decay-copied. An exception that leaves f ends the program with a
 // report and exit code 2. An empty callable throws std::invalid_argument at once.
 template <class F, class... Args>
-requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires detail::goroutine_call<F, Args...>
 [[gnu::always_inline]] inline void go(F&& f, Args&&... args) {
   detail::start<detail::detached_call<std::decay_t<F>, std::decay_t<Args>...>>(
       detail::joinable::no, 0, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 template <class F, class... Args>
-requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires detail::goroutine_call<F, Args...>
 [[gnu::always_inline]] inline void go(stack_size stack, F&& f, Args&&... args) {
   detail::start<detail::detached_call<std::decay_t<F>, std::decay_t<Args>...>>(
       detail::joinable::no, detail::checked_stack_bytes(stack.bytes), std::forward<F>(f), std::forward<Args>(args)...);
@@ -140,7 +139,7 @@ class [[nodiscard]] join_handle {
 
 // Like go, but join() of the handle returns the result of f or throws its exception.
 template <class F, class... Args>
-requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires detail::goroutine_call<F, Args...>
 [[gnu::always_inline]] inline auto spawn(F&& f, Args&&... args) {
   using call = detail::spawned_call<std::decay_t<F>, std::decay_t<Args>...>;
   detail::task& started =
@@ -149,7 +148,7 @@ requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 }
 
 template <class F, class... Args>
-requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires detail::goroutine_call<F, Args...>
 [[gnu::always_inline]] inline auto spawn(stack_size stack, F&& f, Args&&... args) {
   using call = detail::spawned_call<std::decay_t<F>, std::decay_t<Args>...>;
   detail::task& started = detail::start<call>(detail::joinable::yes, detail::checked_stack_bytes(stack.bytes),

@@ -22,11 +22,11 @@
 #include <thrum/context.h>
 #include <thrum/defer.h>
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/callable.h>
 #include <thrum/detail/forced_unwind.h>
 #include <thrum/go.h>
 #include <thrum/wait_group.h>
 
-#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -58,8 +58,7 @@ class group {
 
   // Runs f as a member. While the limit is reached, go waits until a member ends. A member that calls go of its own
   // full group may therefore wait forever.
-  template <class F>
-  requires std::invocable<std::decay_t<F>>
+  template <detail::goroutine_call F>
   void go(F&& f) {
     detail::require_callable(f);
     if (places_) places_.send({});
@@ -67,8 +66,7 @@ class group {
   }
 
   // Like go, but if it would have to wait it returns false and leaves f unchanged.
-  template <class F>
-  requires std::invocable<std::decay_t<F>>
+  template <detail::goroutine_call F>
   [[nodiscard]] bool try_go(F&& f) {
     detail::require_callable(f);
     if (places_ && !places_.try_send({})) return false;

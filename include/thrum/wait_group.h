@@ -10,6 +10,7 @@
 
 #include <thrum/defer.h>
 #include <thrum/detail/atomic.h>
+#include <thrum/detail/callable.h>
 #include <thrum/detail/deadline.h>
 #include <thrum/detail/user_frame.h>
 #include <thrum/go.h>
@@ -49,8 +50,7 @@ class wait_group {
   }
 
   // Runs f as a goroutine that is counted until it ends.
-  template <class F>
-  requires std::invocable<std::decay_t<F>>
+  template <detail::goroutine_call F>
   void go(F&& f) {
     detail::require_callable(f);
     add(1);

@@ -38,10 +38,10 @@
 // the calls that were in the bucket before dup2 are marked after it, and their tickets tell which calls those are.
 //
 // close may be called anywhere: on threads that thrum did not make, which must not wait for a P, in signal handlers,
-// and when a thread ends. So it does not make the calls runnable itself. It notes the bucket and notifies the
-// inner poll, and the thread that polls next wakes the calls. close holds the bucket's lock with all signals blocked,
-// so that it is not paused and no signal handler on its own thread waits for that lock. Inside the runtime, where its
-// thread may hold the lock, close does nothing here.
+// and when a thread ends. So it does not make the calls runnable itself. It notes the bucket and notifies the inner
+// poll, and the thread that polls next wakes the calls. close holds the bucket's lock with all signals blocked, so that
+// it is not paused and no signal handler on its own thread waits for that lock. Inside the runtime, where its thread
+// may hold the lock, close does nothing here.
 //
 // A number that is closed by other means, by stdio for example, marks no call. But when the number is armed the next
 // time, the kernel says whether it knows the number. If it does not, the number is closed or belongs to another file,

@@ -1,5 +1,6 @@
 #include "posix_locks/lock_waiters.h"
 
+#include "base/heuristics.h"
 #include "os/chaos.h"
 #include "os/descriptor_watch.h"
 #include "posix/here.h"

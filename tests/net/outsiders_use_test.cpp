@@ -4,6 +4,7 @@
 #include "support/child_test.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
+#include "wait/poll_close.h"
 #include "wait/poll_use.h"
 #include <thrum/thrum.h>
 

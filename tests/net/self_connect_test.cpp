@@ -5,6 +5,7 @@
 #include "support/fatal.h"
 #include "support/run_at.h"
 #include "support/scale.h"
+#include "wait/poll_close.h"
 #include "wait/poll_use.h"
 #include <thrum/thrum.h>
 

@@ -9,6 +9,7 @@
 #include "support/scale.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
+#include "wait/poll_close.h"
 #include "wait/poll_use.h"
 #include <thrum/thrum.h>
 

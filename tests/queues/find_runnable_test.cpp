@@ -1,6 +1,7 @@
 // S10: the order of the search, on a scheduler that does not run. The Gs are only records: found, never run.
+#include "sched/find_runnable.h"
+
 #include "os/thread.h"
-#include "sched/schedule.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
 #include "support/slices.h"

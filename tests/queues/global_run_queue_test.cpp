@@ -1,9 +1,9 @@
 // The global run queue: one line for those that any M runs and those that wait for their own thread.
 #include "core/global_run_queue.h"
 
+#include "core/sched.h"
 #include "support/push_key.h"
 
-#include <cstring>
 #include <deque>
 #include <vector>
 
@@ -22,15 +22,12 @@ class global_line : public testing::Test {
     g.only_m = &m();
     return entry::on_own_thread(&g);
   }
-  M& m() {
-    void* const memory = ::operator new (sizeof(M), std::align_val_t{alignof(M)});
-    ms_.push_back(static_cast<M*>(std::memset(memory, 0, sizeof(M))));
-    return *ms_.back();
-  }
+  M& m() { return *s_.ms.make(s_); }
   // An M that wants a P, for goroutines that are at home there.
   M& wanting_p_for_residents() {
     M& home = m();
-    home.status = m_status::idle;
+    s_.ms.has_started(home);
+    s_.ms.rest(home, 0);
     line_.queue_for_residents(home);
     return home;
   }
@@ -42,14 +39,11 @@ class global_line : public testing::Test {
     return line_.next_is_m() ? static_cast<void const*>(line_.pop_m())
                              : static_cast<void const*>(line_.pop_plain().g());
   }
-  ~global_line() override {
-    for (M* const m : ms_) ::operator delete (m, std::align_val_t{alignof(M)});
-  }
 
+  Sched s_{settings{.procs = 1}};
   global_size size_;
   global_run_queue line_{size_};
   std::deque<G> gs_;
-  std::vector<M*> ms_;
 };
 
 TEST_F(global_line, S19_both_kinds_leave_in_the_order_of_their_coming) {

@@ -1,5 +1,6 @@
 // cgroup_quota over a tree of files in a temporary directory.
-#include "os/cpu.h"
+#include "os/cgroup.h"
+
 #include "os/fault.h"
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // A goroutine that is put into the global queue is announced to an idle P, also by an M that keeps its own P and
 // searches next, because what that M finds may run for long. On a scheduler that does not run.
+#include "sched/find_runnable.h"
 #include "sched/make_way.h"
-#include "sched/schedule.h"
 #include "support/bare_sched.h"
 #include "support/fake_gs.h"
 

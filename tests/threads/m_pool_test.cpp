@@ -31,7 +31,7 @@ class m_pools : public test::fatal_test {
   }
   std::vector<M*> idle() const {
     std::vector<M*> all;
-    for (M* m = pool_.first_idle(); m != nullptr; m = m->idle_link) all.push_back(m);
+    for (M* m = pool_.first_idle(); m != nullptr; m = m_pool::next_idle(*m)) all.push_back(m);
     return all;
   }
 
@@ -194,7 +194,7 @@ TEST_F(m_pools, S28_an_illegal_change_names_both_states) {
 TEST_F(m_pools, S20_numbers_that_are_not_those_of_the_ms_end_the_program) {
   M& m = awake();
   pool_.check();
-  m.status = m_status::idle;  // past the pool
+  const_cast<m_status&>(m.status.value()) = m_status::idle;  // past the pool
   EXPECT_FATAL(pool_.check(), "internal error: inconsistent counts of threads");
 }
 

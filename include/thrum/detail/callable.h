@@ -22,6 +22,10 @@ std::size_t checked_stack_bytes(std::size_t bytes);
 template <class F>
 concept callback = std::invocable<std::add_lvalue_reference_t<std::decay_t<F>>>;
 
+// What is stored as copies and called once, by a goroutine.
+template <class F, class... Args>
+concept goroutine_call = std::invocable<std::decay_t<F>, std::decay_t<Args>...>;
+
 // Throws std::invalid_argument for a null function pointer, an empty std::function and similar callables. So the error
 // appears where the goroutine is made, not where it runs.
 template <class F>

@@ -1,6 +1,7 @@
 #include "base/check.h"
 
 #include "base/atomic.h"
+#include "base/current_tid.h"
 #include "base/standard_error.h"
 
 #include <cstdarg>
@@ -8,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace thrum::rt {
@@ -20,8 +20,6 @@ constinit atomic<void (*)() noexcept> before_death{nullptr};
 // The number of the thread if it ends the program. Not a bool, because a child of vfork uses the variable of its
 // parent.
 thread_local int dying_as __attribute__((tls_model("initial-exec"))) = 0;
-
-int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
 
 void write_line(char const* prefix, char const* format, std::va_list arguments) noexcept {
   char line[1024];

@@ -3,7 +3,8 @@
 // bench/ or the tests (by suite) in which a change of it should show.
 //
 // A wrong number costs time and breaks nothing. Bounds and the sizes of stacks are in base/limits.h. Deadlines after
-// which a thread is given up, the sizes of arrays, and numbers that follow from another one stand where they are used.
+// which a thread is given up, the pace at which such a wait looks, the sizes of arrays, and numbers that follow from
+// another one stand where they are used.
 // base/ablation.h names the mechanisms that these numbers belong to, and can leave each of them out.
 #pragma once
 
@@ -22,8 +23,17 @@ inline constexpr int steal_rounds = 4;
 inline constexpr std::uint32_t free_g_cache_max = 64;  // Go's gfput: above this, half go to the global list. Row spawn
 inline constexpr std::uint32_t sudog_cache_max = 128;  // Go's sudog cache of a P. Row select
 inline constexpr std::uint32_t stack_cache_max = 32;   // ours: an idle one costs at least one page. Row yield_many
+inline constexpr std::uint64_t goroutine_ids_at_once = 16;  // Go's value: so many ids a P takes at once. Row spawn
+// Ours: how many new stacks a cache gets at once. Each costs a guard and a page, 1.5 us together, so the lock hardly
+// counts if it is taken for four of them. Sixteen would cost a program with one goroutine 64 KiB per P. Row spawn_deep
+inline constexpr std::uint32_t stacks_carved_at_once = 4;
 // Ours; more would make others wait for the lock of the heap, and for their turn. Row sleep_many
 inline constexpr std::uint32_t timers_at_once = 64;
+// Ours: how many waiters a broadcast takes out of a bucket before it releases the lock for a moment. Tests broadcast
+inline constexpr std::uint32_t woken_at_once = 64;
+// Ours: the same for a close. A waiter lies on its goroutine's stack, which is usually in no cache, so each costs up to
+// a microsecond while other threads spin for the lock. Test close_many
+inline constexpr std::size_t closed_at_once = 16;
 // Ours: how many entries of the global queue are looked at for a plain one, under sched.lock. Row unannounced
 inline constexpr std::uint32_t plain_looked_at_max = 32;
 
@@ -32,8 +42,8 @@ inline constexpr std::uint32_t plain_looked_at_max = 32;
 // Ours. Four empty polls in a row, and then one poll in eight searches. Rows echo, chan_mpmc
 inline constexpr std::uint32_t polls_in_vain_max = 4;
 inline constexpr std::uint32_t searches_per_poll = 8;
-// Ours: how often an M looks again before it rests. The largest takes some ten microseconds with two Ps. Rows
-// pingpong, chan_spsc, spawn_deep
+// Ours: how often an M looks again before it rests. The largest takes some ten microseconds with two Ps. Rows pingpong,
+// chan_spsc, spawn_deep
 inline constexpr std::uint32_t search_patience_first = 8;
 inline constexpr std::uint32_t search_patience_max = 256;
 
@@ -49,8 +59,8 @@ inline constexpr std::uint32_t steal_handful = 8;
 
 // --- events (sched/poll.cpp, core/pace.h); decision 016 ---
 
-// Ours: hardly longer than another M needs to wake up and fetch its share. Two goroutines of this pace are slow
-// enough to start an M on an idle P. Rows kv, echo
+// Ours: hardly longer than another M needs to wake up and fetch its share. Two goroutines of this pace are slow enough
+// to start an M on an idle P. Rows kv, echo
 inline constexpr std::int64_t slow_run_ns = 50'000;
 // Ours: a quarter, so that the last few batches determine the mean. Test pace
 inline constexpr std::int64_t pace_decay = 4;
@@ -59,8 +69,8 @@ inline constexpr std::int64_t not_enough_after_ns = 1'000'000;
 
 // --- residents (core/residents.cpp) ---
 
-// Ours: the inbox is also looked at after so many turns while the queue is not empty. The lock that a look takes
-// costs little beside 16 turns. Tests home
+// Ours: the inbox is also looked at after so many turns while the queue is not empty. The lock that a look takes costs
+// little beside 16 turns. Tests home
 inline constexpr std::uint8_t turns_between_inbox_looks = 16;
 
 // --- wake-ups that are put off (sys/put_off_watch.cpp); decision 006 ---
@@ -68,12 +78,12 @@ inline constexpr std::uint8_t turns_between_inbox_looks = 16;
 namespace late_wakeups {
 // Ours. The kernel may add 50 us, so half a millisecond is kept with room to spare. Row wake_busy
 inline constexpr std::int64_t pace_ns = 250'000;
-inline constexpr std::int64_t second_look_ns =
-    20'000;  // ours: long enough for a waker that is about to block. Row wake_busy
+// Ours: long enough for a waker that is about to block. Row wake_busy
+inline constexpr std::int64_t second_look_ns = 20'000;
 // Ours: within this time a P that makes progress comes to the goroutine in its runnext. Row wake
 inline constexpr std::int64_t moment_ns = 3'000;
-// Ours. Each look that finds something soon after another one that did allows two more looks in vain. 8: at most 2
-// ms of looks in vain. Rows wake, idle
+// Ours. Each look that finds something soon after another one that did allows two more looks in vain. 8: at most 2 ms
+// of looks in vain. Rows wake, idle
 inline constexpr int patience_gained = 2;
 inline constexpr int patience_max = 8;
 inline constexpr std::int64_t soon_after_ns = 500'000;
@@ -103,8 +113,8 @@ inline constexpr std::int64_t poll_after_ns = 10'000'000;    // Go's value. Test
 inline constexpr std::int64_t pause_beside_put_off_ns = 500'000;
 // Ours: twice the time that a batch of events may take on one P (slow_run_ns). Row kv
 inline constexpr std::int64_t unwatched_for_ns = 100'000;
-// Ours: for how long sysmon looks often after an event has waited beside an idle P. Where such events come more
-// often than this, only the first one waits for long. The looks take some hundredths of a CPU. Test late_polls
+// Ours: for how long sysmon looks often after an event has waited beside an idle P. Where such events come more often
+// than this, only the first one waits for long. The looks take some hundredths of a CPU. Test late_polls
 inline constexpr std::int64_t poll_care_ns = 1'000'000'000;
 // Ours: a P that runs quick goroutines looks at its timers itself, so sysmon wakes up for these timers at most this
 // often. Row sleep
@@ -136,7 +146,53 @@ inline constexpr int requests_per_timer = 4;
 // Ours. If a timer has not fired after this many kernel ticks in which its thread had a CPU, it is taken as failed.
 inline constexpr int ticks_to_answer = 2;
 inline constexpr int timers_without_answer_max = 16;
+// Ours. After so many timers that failed, signals are used for this long. The next timer is a try. If it is not
+// answered either, signals are used for the same time once more.
+inline constexpr std::int64_t timers_again_after_ns = 10'000'000'000;
+// Ours: a thread that ran so long ago may be asleep by now. Where a look takes longer than that, no look is fresh, so
+// after three refusals the signal is sent all the same. Test T04
+inline constexpr std::int64_t fresh_look_ns = 10'000;
+inline constexpr int refusals_max = 3;
+// Ours: after so many answers from elsewhere, a thread counts no longer as one that makes system calls. Row hog
+inline constexpr std::uint8_t answers_until_call_is_forgotten = 8;
+// Ours: at every fourth end of a slice other goroutines have a turn, although many are paused. Tests T05
+inline constexpr std::uint32_t slices_per_turn_of_others = 4;
 }  // namespace asking
+
+// --- threads that run user code without a P (sys/without_p.cpp) ---
+
+namespace watching_without_p {
+// Ours. The work of one look, counted in records that are passed over, is limited by the time since the last look. A
+// record whose thread has no P counts as 16, because reading the CPU clock of a thread is a system call. Row
+// unannounced
+inline constexpr std::int64_t look_every_ns = 1'000'000;
+inline constexpr std::int64_t work_per_clock = 16;
+inline constexpr std::int64_t work_per_look = 32 * work_per_clock;
+inline constexpr std::int64_t work_max = 8 * work_per_look;
+inline constexpr std::int64_t computing_for_ns = 100'000;  // ours: a thread with so much CPU computes. Row unannounced
+// Ours: a thread that sleeps so long in a call while residents of it are runnable is reported. Tests of thrum::posix
+inline constexpr std::int64_t stuck_for_ns = 1'000'000'000;
+}  // namespace watching_without_p
+
+// --- checks for a deadlock that are repeated (sys/deadlock_watch.cpp) ---
+
+namespace repeated_checks {
+inline constexpr std::int64_t pause_min_ns = watching::pause_max_ns;  // as long as sysmon's while a P is busy
+inline constexpr std::int64_t pause_max_ns = 10'000'000'000;          // ours. Tests of deadlocks
+inline constexpr std::int64_t pause_per_check = 20;  // ours: the checks take at most a twentieth of a CPU
+}  // namespace repeated_checks
+
+// --- what is measured of many (stats.h) ---
+
+// Ours. One in so many is measured, because two looks at the clock cost a tenth of a poll, more than announcing a call,
+// and as much as a switch. Rows echo, syscall, yield
+namespace one_in {
+inline constexpr std::uint64_t polls = 16;
+inline constexpr std::uint64_t calls = 64;
+inline constexpr std::uint64_t switches_by_g0 = 64;
+inline constexpr std::uint32_t looks = 64;           // one look in 61 runs, so about one in 4,000 goroutines that leave
+inline constexpr std::uint64_t batches_of_ids = 64;  // one in 1,024 new goroutines
+}  // namespace one_in
 
 // --- housekeeping (sys/housekeeping.cpp, sys/parked_stacks.cpp) ---
 
@@ -175,9 +231,8 @@ inline constexpr std::int64_t starvation_threshold_ns = 1'000'000;  // Go's mute
 inline constexpr std::uint32_t timer_sweep_step = 16;  // ours: half a microsecond, mostly for cache misses that overlap
 inline constexpr std::uint32_t timer_sweep_whole_max = 512;  // ours: at most some microseconds. Row sleep_many
 inline constexpr std::uint32_t timers_dead_min = 32;  // ours: with fewer dead entries a sweep is not worth its set-up
-inline constexpr std::uint32_t timers_popped_at_once =
-    64;  // ours: before the lock is released for a moment. Row sleep_many
-inline constexpr std::uint32_t timers_dropped_ahead_max =
-    1024;  // ours: dead entries, beyond those that are due, at each look
+inline constexpr std::uint32_t timers_popped_at_once = 64;  // ours: then the lock is free for a moment. Row sleep_many
+// Ours: how many dead entries, beyond those that are due, are dropped at each look. Row sleep_many
+inline constexpr std::uint32_t timers_dropped_ahead_max = 1024;
 
 }  // namespace thrum::rt

@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/report_limits.h"
+#include "base/signal_bits.h"
 
 #include <algorithm>
 #include <ctime>
@@ -44,23 +45,19 @@ bool is_pty_master() noexcept {
   return ::syscall(SYS_ioctl, STDERR_FILENO, TIOCGPTN, &number) == 0;
 }
 
-using signal_set = std::uint64_t;  // the kernel's, which has 64 signals
-
-constexpr signal_set only(int signal) noexcept { return signal_set{1} << (signal - 1); }
-
 // A write to a pipe without a reader, or beyond the largest size that files may have, fails and raises no signal. The
 // kernel sends such a signal to the thread that writes. So the thread holds it back, and takes it away before it
 // restores its mask. A signal that was pending before stays pending. The action that the program has set does not
 // matter, and other threads are left alone. Returns what the system call returns.
 long write_without_signal(int fd, char const* text, std::size_t length) noexcept {
-  constexpr signal_set of_write = only(SIGPIPE) | only(SIGXFSZ);
-  signal_set pending_before = 0;
-  signal_set mask_before = 0;
+  constexpr signal_bits of_write = bit_of_signal(SIGPIPE) | bit_of_signal(SIGXFSZ);
+  signal_bits pending_before = 0;
+  signal_bits mask_before = 0;
   ::syscall(SYS_rt_sigpending, &pending_before, sizeof pending_before);
   ::syscall(SYS_rt_sigprocmask, SIG_BLOCK, &of_write, &mask_before, sizeof of_write);
   long const written = ::syscall(SYS_write, fd, text, length);
   int const errno_of_write = errno;
-  signal_set const raised = of_write & ~pending_before;
+  signal_bits const raised = of_write & ~pending_before;
   if (written < 0 && (errno_of_write == EPIPE || errno_of_write == EFBIG) && raised != 0) {
     timespec const at_once{};  // so the call is not interrupted; the signal is not there if the program ignores it
     ::syscall(SYS_rt_sigtimedwait, &raised, nullptr, &at_once, sizeof raised);
@@ -70,8 +67,8 @@ long write_without_signal(int fd, char const* text, std::size_t length) noexcept
   return written;
 }
 
-// Writes to standard error without blocking, although standard error is usually open for blocking writes, and without
-// a signal if its reader has gone. The flag O_NONBLOCK belongs to the open file, which other processes share, so it
+// Writes to standard error without blocking, although standard error is usually open for blocking writes, and without a
+// signal if its reader has gone. The flag O_NONBLOCK belongs to the open file, which other processes share, so it
 // cannot be set there.
 //
 // - A terminal says that it is ready as soon as it has room for one byte, and a longer write sleeps. Another thread may

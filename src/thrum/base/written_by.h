@@ -13,6 +13,7 @@ class written_by {
   written_by(written_by const&) = delete;
 
   constexpr operator T const&() const noexcept { return value_; }
+  [[nodiscard]] constexpr T const& value() const noexcept { return value_; }
 
  private:
   friend Writer;

@@ -129,17 +129,17 @@ answer debug_requests::dump(std::string_view form_words) const {
 answer debug_requests::goroutines(std::string_view groups_max) {
   std::size_t const most = number_in(groups_max, groups_usual, groups_most);
   if (most == 0) return error("goroutines N: N is a number from 1 to " + std::to_string(groups_most));
-  std::vector<goroutine_group> groups;
+  std::vector<origin_group> groups;
   {
     in_run const inside(*gate_);
     if (!inside) return run_is_over();
-    groups = group_goroutines(sched_);
+    groups = groups_by_origin(sched_);
   }
   std::uint64_t others = 0;
   for (; groups.size() > most; groups.pop_back()) others += groups.back().count;
   names_.learn(groups);
   std::string text;
-  for (goroutine_group const& group : groups) {
+  for (origin_group const& group : groups) {
     bool const waits = group.status == g_status::waiting;
     text += std::to_string(group.count) + '\t' + name_of(group.status) + '\t' + (waits ? name_of(group.reason) : "");
     text += '\t' + std::to_string(group.longest_ns) + '\t' + names_.of(group.created_at) + '\n';

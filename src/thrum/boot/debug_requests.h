@@ -4,7 +4,7 @@
 // for that part of a request. What takes long, such as the names of functions, is done outside of it.
 #pragma once
 
-#include "boot/goroutine_groups.h"
+#include "boot/origin_groups.h"
 #include "boot/run_gate.h"
 #include "core/sched.h"
 #include "debug/request_server.h"

@@ -2,7 +2,7 @@
 
 #include "base/sanitizer_of_program.h"
 #include "stack/stack.h"
-#include "wait/run_end.h"
+#include "wait/after_func.h"
 
 #if THRUM_ASAN
 #include <sanitizer/lsan_interface.h>

@@ -51,11 +51,12 @@ M& make_m0(Sched& s) {
   {
     os::lock_guard const guard(s.lock);
     m0 = s.ms.make(s);
+    if (m0 != nullptr) {
+      s.ms.has_started(*m0);
+      acquire_p(*m0, *s.idle.take());
+    }
   }
   if (m0 == nullptr) throw_system_error(ENOMEM, "no memory for the first thread's record");
-  os::lock_guard const guard(s.lock);
-  s.ms.has_started(*m0);
-  acquire_p(*m0, *s.idle.take());
   return *m0;
 }
 

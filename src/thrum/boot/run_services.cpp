@@ -19,15 +19,15 @@
 #include "os/futex.h"
 #include "os/loaded_code.h"
 #include "os/process.h"
+#include "sched/end_all_ms.h"
 #include "sched/exit_stage.h"
-#include "sched/threads.h"
 #include "sched/world.h"
 #include "stack/registry.h"
 #include "sync/misuse.h"
 #include "sys/attention.h"
 #include "sys/foreign.h"
 #include "sys/preempt.h"
-#include "wait/poll_use.h"
+#include "wait/poll_close.h"
 
 #include <limits>
 #include <stdexcept>

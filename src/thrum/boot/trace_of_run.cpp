@@ -45,13 +45,7 @@ class live_run {
 // Waits until no thread uses the writer and the recorder of the run that was alive. A thread that uses them is about to
 // end the program, but it may have been stopped for good, so the wait has a limit.
 [[nodiscard]] bool has_no_users() noexcept {
-  std::int64_t const until_ns = os::monotonic_ns() + end_of_file_ns;
-  os::short_wait wait;
-  while (users_of_live_run.load(seq_cst) != 0) {
-    if (os::monotonic_ns() >= until_ns) return false;
-    wait.pause();
-  }
-  return true;
+  return os::wait_until([] { return users_of_live_run.load(seq_cst) == 0; }, os::monotonic_ns() + end_of_file_ns);
 }
 
 // For a program that ends by exit() on a goroutine, so that its run has no end. On any other thread another thread may

@@ -13,8 +13,8 @@ namespace thrum::rt {
 
 class trace_signal {
  public:
-  // Calls answer(argument) on a thread of its own, once for each signal. Throws std::system_error if there is no
-  // thread for it, and std::runtime_error if the program handles the signal itself.
+  // Calls answer(argument) on a thread of its own, once for each signal. Throws std::system_error if there is no thread
+  // for it, and std::runtime_error if the program handles the signal itself.
   trace_signal(Sched& s, int number, void (*answer)(void*) noexcept, void* argument);
   // Waits for an answer that is under way.
   ~trace_signal();

@@ -1,5 +1,6 @@
 #include "chan/channel.h"
 
+#include "base/heuristics.h"
 #include "core/current.h"
 #include "core/sched.h"
 #include "os/chaos.h"
@@ -222,10 +223,6 @@ bool would_block_to_send(channel const* c) noexcept {
 namespace {
 
 enum class close_outcome : bool { done, was_closed };
-
-// How many waiters a close takes out before it releases the lock for a moment. A waiter lies on its goroutine's stack,
-// which is usually in no cache, so each costs up to a microsecond while other threads spin for the lock.
-constexpr std::size_t closed_at_once = 16;
 
 // Takes all waiters out and wakes them, in chunks. The lock is held on entry and free on return. Waking the goroutines
 // of a chunk takes about as long as taking them out, so threads that spin for the lock find it free.

@@ -1,4 +1,4 @@
-// The public functions of context.h that are not templates. Cancellation itself is in cancel.cpp.
+// The public functions of context.h that are not templates. Cancellation itself is in cancel_node.cpp.
 #include "base/check.h"
 #include "base/first_made.h"
 #include "base/never_destroyed.h"

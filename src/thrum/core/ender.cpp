@@ -19,8 +19,8 @@ namespace {
 // else. The ender writes the other fields right after it. `signal` and `function` are read by
 // - the ender itself,
 // - a thread that detects a deadlock, after the M of the ender has come to rest under the lock of the scheduler,
-// - a thread that ends the program in place of the ender. It has waited for the ender for many seconds, or until
-//   the M of the ender has come to rest.
+// - a thread that ends the program in place of the ender. It has waited for the ender for many seconds, or until the M
+//   of the ender has come to rest.
 struct {
   atomic<int> process{0};                 // the process whose goroutines run
   atomic<std::uintptr_t> ender{0};        // see callers_name; 0: none

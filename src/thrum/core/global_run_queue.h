@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "core/blocks.h"
 #include "core/entry.h"
-#include "core/m.h"
+#include "core/m_list.h"
 #include "core/push_key.h"
 
 #include <cstdint>
@@ -27,38 +27,33 @@ namespace thrum::rt {
 // A queue of Ms that want a P.
 class m_queue {
  public:
-  [[nodiscard]] M* front() const noexcept { return head_; }
+  [[nodiscard]] M* front() const noexcept { return ms_.first(); }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 
-  void push_back(M& m) noexcept { insert(m, tail_, nullptr); }
-  void push_front(M& m) noexcept { insert(m, nullptr, head_); }
+  void push_back(M& m) noexcept { insert_before(nullptr, m); }
+  void push_front(M& m) noexcept { insert_before(ms_.first(), m); }
 
   void remove(M& m) noexcept {
-    (m.queue_back != nullptr ? m.queue_back->queue_link : head_) = m.queue_link;
-    (m.queue_link != nullptr ? m.queue_link->queue_back : tail_) = m.queue_back;
+    ms_.remove(m);
     m.wants_p = false;
     --size_;
   }
 
   M* pop_front() noexcept {
-    M* const first = head_;
+    M* const first = ms_.first();
     if (first != nullptr) remove(*first);
     return first;
   }
 
  private:
-  void insert(M& m, M* before, M* behind) noexcept {
+  void insert_before(M* behind, M& m) noexcept {
     THRUM_DCHECK(!m.wants_p);
-    m.queue_back = before;
-    m.queue_link = behind;
-    (before != nullptr ? before->queue_link : head_) = &m;
-    (behind != nullptr ? behind->queue_back : tail_) = &m;
+    ms_.insert_before(behind, m);
     m.wants_p = true;
     ++size_;
   }
 
-  M* head_ = nullptr;
-  M* tail_ = nullptr;
+  m_chain<&M::queue_links> ms_;
   std::uint32_t size_ = 0;
 };
 

@@ -8,7 +8,9 @@
 //    M. Only `put` and `take` change the list, so a P that is in it stays idle while a thread holds the lock.
 // 2. The number of spinning Ms is that of the Ms whose M::spinning is true, and of one more while a thread that has
 //    called try_begin_spin looks for an M. That thread either finds the M (spin_for) or takes the number back.
-// 3. An M that spins has a P, or was promised one. It ends its spinning after it has given its P up, when it has found
+// 3. An M that begins to spin has a pending watch check, because from then on other threads may rely on it for a timer
+//    (sched/timekeeper.h).
+// 4. An M that spins has a P, or was promised one. It ends its spinning after it has given its P up, when it has found
 //    work, or when it stops for a stopped world. If it has found work, it starts the next M (end_spinning_with_work).
 //    An M leaves its search with M::spinning set only at the end of the run.
 //
@@ -75,7 +77,10 @@ class idle_state {
     return spinning_.compare_exchange(none, 1, seq_cst, relaxed);
   }
   // m is that M. The caller, which holds sched.lock, gives m a P.
-  void spin_for(M& m) noexcept { m.spinning = true; }
+  void spin_for(M& m) noexcept {
+    m.spinning = true;
+    m.watch_check_pending = true;
+  }
   // There is no such M. Under sched.lock: see wake.h.
   void take_back_spin() noexcept {
     lock_.assert_held();
@@ -84,7 +89,7 @@ class idle_state {
 
   // The calling M begins to search.
   void begin_spin(M& m) noexcept {
-    m.spinning = true;
+    spin_for(m);
     spinning_.fetch_add(1, seq_cst);
   }
   // m, which spins, has found work, has given its P up or stops for a stopped world. The calling thread is m's; or it

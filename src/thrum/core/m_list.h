@@ -1,4 +1,5 @@
-// Lists of Ms. Each list has a link of its own in M, so an M can stand in several lists.
+// Lists of Ms. Each list has a link of its own in M, so an M can stand in several lists. The caller holds sched.lock,
+// except where a list belongs to one thread.
 #pragma once
 
 #include "core/m.h"
@@ -8,15 +9,15 @@
 namespace thrum::rt {
 
 // The M that came last is the first one.
-template <M* M::*Link>
+template <m_link M::*Link>
 class m_list {
  public:
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-  void push(M& m) noexcept { m.*Link = std::exchange(first_, &m); }
+  void push(M& m) noexcept { (m.*Link).next_ = std::exchange(first_, &m); }
   // nullptr: the list is empty.
   [[nodiscard]] M* pop() noexcept {
     M* const m = first_;
-    if (m != nullptr) first_ = std::exchange(m->*Link, nullptr);
+    if (m != nullptr) first_ = std::exchange((m->*Link).next_, nullptr);
     return m;
   }
   // Leaves this list empty.
@@ -31,6 +32,31 @@ class m_list {
 
  private:
   M* first_ = nullptr;
+};
+
+// A list out of which any M can be taken.
+template <m_links M::*Links>
+class m_chain {
+ public:
+  [[nodiscard]] M* first() const noexcept { return first_; }
+  [[nodiscard]] static M* next(M const& m) noexcept { return (m.*Links).next_; }
+
+  // m comes to stand before `behind`; nullptr: at the end.
+  void insert_before(M* behind, M& m) noexcept {
+    connect(behind != nullptr ? (behind->*Links).back_ : last_, &m);
+    connect(&m, behind);
+  }
+  void remove(M& m) noexcept { connect((m.*Links).back_, (m.*Links).next_); }
+
+ private:
+  // nullptr stands for either end of the list.
+  void connect(M* before, M* behind) noexcept {
+    (before != nullptr ? (before->*Links).next_ : first_) = behind;
+    (behind != nullptr ? (behind->*Links).back_ : last_) = before;
+  }
+
+  M* first_ = nullptr;
+  M* last_ = nullptr;
 };
 
 // Ms whose threads have to be made.

@@ -48,7 +48,7 @@ void m_pool::check() const noexcept {
   std::array<std::int32_t, m_statuses> found{};
   int total = 0;
   int foreign = 0;
-  for (M const* m = idle_without_residents(); m != nullptr; m = m->idle_link) {
+  for (M const* m = idle_without_residents(); m != nullptr; m = next_idle(*m)) {
     THRUM_CHECK(!m->residents.any());  // Ms with residents stand first
   }
   for (M const& m : all()) {
@@ -76,7 +76,7 @@ M* m_pool::take_starting_without_p() noexcept {
 }
 
 void m_pool::let_go(M& m) noexcept {
-  if (m.status == m_status::idle) remove_from_idle(m);
+  if (m.status == m_status::idle) idle_.remove(m);
   change(m, m_status::let_go);
 }
 
@@ -92,26 +92,13 @@ void m_pool::keep(M& m) noexcept {
 void m_pool::rest(M& m, std::int64_t now_ns) noexcept {
   if (timekeeper_ == &m) timekeeper_ = nullptr;
   change(m, m_status::idle);
-  M* before = nullptr;
-  M* behind = idle_;
-  while (!m.residents.any() && behind != nullptr && behind->residents.any()) {
-    before = std::exchange(behind, behind->idle_link);
-  }
-  m.idle_back = before;
-  m.idle_link = behind;
-  (before != nullptr ? before->idle_link : idle_) = &m;
-  if (behind != nullptr) behind->idle_back = &m;
+  idle_.insert_before(m.residents.any() ? first_idle() : idle_without_residents(), m);
   m.idle_since_ns = now_ns;
 }
 
-void m_pool::remove_from_idle(M& m) noexcept {
-  (m.idle_back != nullptr ? m.idle_back->idle_link : idle_) = m.idle_link;
-  if (m.idle_link != nullptr) m.idle_link->idle_back = m.idle_back;
-}
-
 M* m_pool::idle_without_residents() const noexcept {
-  M* m = idle_;
-  while (m != nullptr && m->residents.any()) m = m->idle_link;
+  M* m = first_idle();
+  while (m != nullptr && m->residents.any()) m = next_idle(*m);
   return m;
 }
 
@@ -124,7 +111,7 @@ void m_pool::make_timekeeper(M& m) noexcept {
 bool m_pool::take(M& m) noexcept {
   bool const is_to_be_woken = m.status != m_status::roused;
   if (m.status == m_status::idle) {
-    remove_from_idle(m);
+    idle_.remove(m);
   } else {
     THRUM_DCHECK(timekeeper_ == &m);
     timekeeper_ = nullptr;

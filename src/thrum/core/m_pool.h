@@ -67,13 +67,15 @@ class m_pool {
 
   // --- Ms that rest ---
 
-  // The first idle M; the others follow by idle_link. Ms that are home to goroutines stand first. So a thread that
-  // needs any M takes one of these, and the others remain for goroutines that make way (sched/make_way.h). Within each
-  // kind the M that came last is first.
-  [[nodiscard]] M* first_idle() const noexcept { return idle_; }
+  // The first idle M, and the idle M behind m; nullptr: there is none. Ms that are home to goroutines stand first. So a
+  // thread that needs any M takes one of these, and the others remain for goroutines that make way (sched/make_way.h).
+  // Within each kind the M that came last is first.
+  [[nodiscard]] M* first_idle() const noexcept { return idle_.first(); }
+  [[nodiscard]] static M* next_idle(M const& m) noexcept { return idle_ms::next(m); }
   // The first idle M of each kind. nullptr: there is none.
   [[nodiscard]] M* idle_with_residents() const noexcept {
-    return idle_ != nullptr && idle_->residents.any() ? idle_ : nullptr;
+    M* const first = idle_.first();
+    return first != nullptr && first->residents.any() ? first : nullptr;
   }
   [[nodiscard]] M* idle_without_residents() const noexcept;
   // m is awake, or is the timekeeper and goes on sleeping.
@@ -122,8 +124,8 @@ class m_pool {
   [[nodiscard]] P* take_back_promise(M& m) noexcept;
   // On m's thread: m has a P.
   static void has_acquired_p(M& m) noexcept { m.next_p = nullptr; }
-  // m, which was a stand-in, is an M like others from here on. On m's thread, or under the lock before the
-  // thread has begun or after it has ended.
+  // m, which was a stand-in, is an M like others from here on. On m's thread, or under the lock before the thread has
+  // begun or after it has ended.
   static void end_stand_in(M& m) noexcept {
     m.stands_in = false;
     m.suspend_by = m.usual_suspend_mode();
@@ -156,6 +158,8 @@ class m_pool {
  private:
   friend struct debugger_rows;
 
+  using idle_ms = m_chain<&M::idle_links>;
+
   static constexpr std::int32_t stopped_are_counted = 1 << 30;
 
   static constexpr std::size_t index(m_status status) noexcept { return static_cast<std::size_t>(status); }
@@ -164,14 +168,13 @@ class m_pool {
     return status != m_status::threadless && status != m_status::let_go;
   }
   void change(M& m, m_status to) noexcept;
-  void remove_from_idle(M& m) noexcept;
 
   alignas(cache_line_bytes) atomic<std::int32_t> paused_{0};  // in user code: paused, or stopped for good
   slab<M> records_;
   M* all_ = nullptr;
   int made_ = 0;  // the next M's id
 
-  alignas(cache_line_bytes) M* idle_ = nullptr;
+  alignas(cache_line_bytes) idle_ms idle_;
   M* timekeeper_ = nullptr;
   ordered_ms orders_;
   m_list<&M::ended_link> ended_;            // Ms whose threads have to be joined

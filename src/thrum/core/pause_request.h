@@ -6,13 +6,14 @@
 #pragma once
 
 #include "base/atomic.h"
+#include "base/heuristics.h"
 
 #include <cstdint>
 
 namespace thrum::rt {
 
-// Where a goroutine that is to be paused may be stopped: in the code named here, and in all that precede it
-// in the list. Usually that is the program's code alone (T03).
+// Where a goroutine that is to be paused may be stopped: in the code named here, and in all that precede it in the
+// list. Usually that is the program's code alone (T03).
 enum class pause_in : std::uint8_t { program, vdso, libc };
 
 class pause_request {
@@ -34,10 +35,9 @@ class pause_request {
   void note_answer() noexcept { owner_add(answers_, 1U); }
   // The handler has found the thread in the C library, leaving a system call or not.
   void note_call(bool is_leaving_one) noexcept {
-    constexpr std::uint8_t answers_until_forgotten = 8;
     std::uint8_t const so_far = makes_calls_.load(relaxed);
     if (is_leaving_one) {
-      makes_calls_.store(answers_until_forgotten, relaxed);
+      makes_calls_.store(asking::answers_until_call_is_forgotten, relaxed);
     } else if (so_far != 0) {
       makes_calls_.store(static_cast<std::uint8_t>(so_far - 1), relaxed);
     }

@@ -1,7 +1,7 @@
 // How many goroutines may be paused in the middle of user code, and how many threads there may be for that (T05).
 //
-// A goroutine that is paused keeps its thread, so the limit of threads bounds their number. sys/preempt.h says what
-// the end of a slice does while many are paused. Under sched.lock, except where a comment says otherwise.
+// A goroutine that is paused keeps its thread, so the limit of threads bounds their number. sys/preempt.h says what the
+// end of a slice does while many are paused. Under sched.lock, except where a comment says otherwise.
 #pragma once
 
 #include "base/atomic.h"

@@ -11,30 +11,27 @@ template <class... S>
 constexpr std::uint32_t bits(S... statuses) {
   return (... | (1U << static_cast<std::uint32_t>(statuses)));
 }
-template <class S>
-constexpr std::uint32_t bit(S status) {
-  return bits(status);
-}
 
 // Each row is a state; its bits are the states that may follow.
+using g = g_status;
 constexpr std::uint32_t g_edges[] = {
-    /* idle      */ bit(g_status::dead),
-    /* dead      */ bit(g_status::unstarted),
-    /* unstarted */ bit(g_status::running) | bit(g_status::waiting),  // waiting: for stack memory
-    /* runnable  */ bit(g_status::running),
-    /* running   */ bit(g_status::runnable) | bit(g_status::waiting) | bit(g_status::syscall) | bit(g_status::dead) |
-        bit(g_status::hosting),
-    /* waiting   */ bit(g_status::runnable),
-    /* syscall   */ bit(g_status::running) | bit(g_status::runnable),
-    /* hosting   */ bit(g_status::running),
+    /* idle      */ bits(g::dead),
+    /* dead      */ bits(g::unstarted),
+    /* unstarted */ bits(g::running, g::waiting),  // waiting: for stack memory
+    /* runnable  */ bits(g::running),
+    /* running   */ bits(g::runnable, g::waiting, g::syscall, g::dead, g::hosting),
+    /* waiting   */ bits(g::runnable),
+    /* syscall   */ bits(g::running, g::runnable),
+    /* hosting   */ bits(g::running),
 };
 
+using p = p_status;
 constexpr std::uint32_t p_edges[] = {
-    /* stopped */ bit(p_status::idle) | bit(p_status::running) | bit(p_status::dead),
-    /* idle    */ bit(p_status::running) | bit(p_status::stopped),
-    /* running */ bit(p_status::idle) | bit(p_status::syscall) | bit(p_status::stopped),
-    /* syscall */ bit(p_status::running) | bit(p_status::idle) | bit(p_status::stopped),
-    /* dead    */ bit(p_status::stopped),
+    /* stopped */ bits(p::idle, p::running, p::dead),
+    /* idle    */ bits(p::running, p::stopped),
+    /* running */ bits(p::idle, p::syscall, p::stopped),
+    /* syscall */ bits(p::running, p::idle, p::stopped),
+    /* dead    */ bits(p::stopped),
 };
 
 using m = m_status;
@@ -44,9 +41,9 @@ constexpr std::uint32_t m_edges[] = {
     /* starting           */ bits(m::awake, m::starting_without_p),
     // threadless: the thread could not be made
     /* starting_without_p */ bits(m::awake, m::starting, m::threadless),
-    // resuming: its goroutine was readied before the thread came to sleep, or it has just been taken from rest and
-    // out of the global queue, to get a P for its residents; dismissed: it was taken from rest, or comes to rest after
-    // the end of the run; threadless: a foreign thread has ended
+    // resuming: its goroutine was readied before the thread came to sleep, or it has just been taken from rest and out
+    // of the global queue, to get a P for its residents; dismissed: it was taken from rest, or comes to rest after the
+    // end of the run; threadless: a foreign thread has ended
     /* awake              */
     bits(m::idle, m::timekeeper, m::in_place, m::queued, m::paused, m::paused_in_libc, m::resuming, m::waits_for_end,
          m::dismissed, m::let_go, m::threadless),
@@ -67,13 +64,13 @@ static_assert(std::size(m_edges) == m_statuses);
 }  // namespace
 
 bool is_legal(m_status from, m_status to) noexcept {
-  return (m_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0;
+  return (m_edges[static_cast<std::uint32_t>(from)] & bits(to)) != 0;
 }
 bool is_legal(g_status from, g_status to) noexcept {
-  return (g_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0;
+  return (g_edges[static_cast<std::uint32_t>(from)] & bits(to)) != 0;
 }
 bool is_legal(p_status from, p_status to) noexcept {
-  return (p_edges[static_cast<std::uint32_t>(from)] & bit(to)) != 0;
+  return (p_edges[static_cast<std::uint32_t>(from)] & bits(to)) != 0;
 }
 
 void illegal_transition(char const* what, std::uint64_t id, char const* actual, char const* from,

@@ -17,6 +17,11 @@ enum class g_status : std::uint32_t {
   hosting,    // joined a child that runs on this stack: no context of its own until the child ends
 };
 
+// Whether a record in this state belongs to a goroutine.
+[[nodiscard]] constexpr bool is_alive(g_status status) noexcept {
+  return status != g_status::idle && status != g_status::dead;
+}
+
 enum class p_status : std::uint32_t { stopped, idle, running, syscall, dead };
 
 // What the thread of an M is doing. Changed under sched.lock, by the pool of Ms only (core/m_pool.h).

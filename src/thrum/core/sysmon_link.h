@@ -1,8 +1,8 @@
 // What sysmon and the other threads of a run tell each other. sysmon watches the Ps from a thread without a P
 // (sys/sysmon.h).
 //
-// Other threads notify sysmon by a futex word. They rely on what sysmon has said about its next look, so that
-// they need not wake it. No operation takes a lock. Those that are called under sched.lock say so.
+// Other threads notify sysmon by a futex word. They rely on what sysmon has said about its next look, so that they need
+// not wake it. No operation takes a lock. Those that are called under sched.lock say so.
 #pragma once
 
 #include "base/atomic.h"

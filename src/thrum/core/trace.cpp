@@ -72,8 +72,8 @@ void found_in_call(Sched& s, P& p, G& g, std::uintptr_t site) noexcept {
 
 void m_changed(M& m) noexcept {
   if (!m.sched.trace.is_on()) return;
-  write(m.sched, callers_p(m.sched), kind::m, m.trace_records++, static_cast<std::uint8_t>(m.status), number_of(m),
-        static_cast<std::uint64_t>(hint_of(m.tid)));
+  write(m.sched, callers_p(m.sched), kind::m, m.trace_records++, static_cast<std::uint8_t>(m.status.value()),
+        number_of(m), static_cast<std::uint64_t>(hint_of(m.tid)));
 }
 
 void of_m(M const& m, P* p, kind what, std::uint8_t detail) noexcept {

@@ -1,5 +1,6 @@
 #include "core/trace_chunks.h"
 
+#include "base/round_up.h"
 #include "os/memory.h"
 
 #include <cstring>
@@ -9,8 +10,6 @@ namespace thrum::rt::trace {
 namespace {
 
 constexpr std::size_t chunk_bytes = chunk::words_max * sizeof(std::uint64_t);
-
-std::size_t round_up(std::size_t bytes, std::size_t to) noexcept { return (bytes + to - 1) / to * to; }
 
 }  // namespace
 

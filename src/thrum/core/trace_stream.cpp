@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace thrum::rt::trace {
+namespace {
+
+// A record of the time. Each chunk keeps room for one.
+constexpr std::size_t words_of_clock = 2;
+
+}  // namespace
 
 void stream::write_slowly(chunk_pool& pool, std::uint64_t first, std::uint64_t a, std::uint64_t b,
                           std::uint64_t c) noexcept {

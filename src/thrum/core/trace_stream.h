@@ -57,8 +57,6 @@ class stream {
   void close(chunk_pool& pool) noexcept;
 
  private:
-  static constexpr std::size_t words_of_clock = 2;
-
   [[nodiscard]] bool has_room(chunk_pool const& pool, std::size_t words) const noexcept {
     // A record that races with the beginning of a trace may go to a chunk of the last one, which is not read.
     return static_cast<std::size_t>(limit_ - at_) >= words && trace_ == pool.trace_hint();

@@ -2,6 +2,7 @@
 
 #include "arch/context.h"
 #include "arch/stack_walk.h"
+#include "base/round_up.h"
 #include "core/sched.h"
 #include "os/clock.h"
 #include "os/guarded_call.h"
@@ -83,14 +84,14 @@ void note_stack(G const& g, wait_place& to) noexcept {
 
 bool wait_profile::make_room() noexcept {
   if (places_.load(relaxed) != nullptr) return true;
-  std::size_t const page = os::page_size();
-  char* const memory = os::map((places_max * sizeof(wait_place) + page - 1) / page * page).address;
+  std::size_t const bytes = round_up(places_max * sizeof(wait_place), os::page_size());
+  char* const memory = os::map(bytes).address;
   if (memory == nullptr) return false;
   wait_place* expected = nullptr;
   auto* const made = reinterpret_cast<wait_place*>(memory);  // all bytes are 0, which is what a free entry is
   // release pairs with add and read. Another thread may have been first.
   if (!places_.compare_exchange(expected, made, release, relaxed)) {
-    os::unmap(memory, (places_max * sizeof(wait_place) + page - 1) / page * page);
+    os::unmap(memory, bytes);
   }
   return true;
 }

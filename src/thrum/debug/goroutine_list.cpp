@@ -37,11 +37,6 @@ constexpr std::size_t bytes_of(std::size_t entries) noexcept {
 }
 static_assert(alignof(goroutine_entry) >= alignof(std::uintptr_t));
 
-bool is_alive(G const& g) noexcept {
-  auto const status = g.status.load(relaxed);
-  return status != g_status::idle && status != g_status::dead;
-}
-
 M const* m_that_runs(Sched const& s, G const& g) noexcept {
   M const* const m = s.ms.all().find([&g](M const& each) { return hint_of(each.current) == &g; });
   return m;
@@ -92,7 +87,7 @@ std::size_t note_frames(G const& g, std::uintptr_t* pcs, std::size_t max) noexce
 template <class F>
 void for_each_alive(Sched& s, F visit) noexcept {
   s.records.for_each_g([&](G& g) {
-    if (is_alive(g)) visit(g);
+    if (is_alive(g.status.load(relaxed))) visit(g);
   });
   for (M const& m : s.ms.all()) {
     // A foreign thread counts while it is inside.

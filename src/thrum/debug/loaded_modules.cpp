@@ -1,5 +1,6 @@
 #include "debug/loaded_modules.h"
 
+#include "base/round_up.h"
 #include "os/files.h"
 #include "os/memory.h"
 
@@ -14,8 +15,6 @@
 
 namespace thrum::rt {
 namespace {
-
-std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
 // The build id in a segment of notes. Empty: there is none.
 std::span<std::byte const> build_id_in(std::byte const* at, std::size_t size) {

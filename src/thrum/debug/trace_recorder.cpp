@@ -146,8 +146,7 @@ void recorder::write_at_death(std::int64_t patience_ns) noexcept {
   sched_.trace.turn_off();  // otherwise other goroutines overwrite chunks before they are copied
   auto none = order::none;
   if (order_.compare_exchange(none, order::write, release, relaxed)) ordered_.wake();
-  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for (os::short_wait wait; !has_written_.load(acquire) && os::monotonic_ns() < until_ns;) wait.pause();
+  os::wait_until([&] { return has_written_.load(acquire); }, os::monotonic_ns() + patience_ns);
 }
 
 }  // namespace thrum::rt::trace

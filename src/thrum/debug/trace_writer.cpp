@@ -72,27 +72,18 @@ writer::stop_result writer::stop() {
   return result;
 }
 
-namespace {
-
-template <class Condition>
-void wait_until(Condition is_met, std::int64_t patience_ns) noexcept {
-  std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for (os::short_wait wait; !is_met() && os::monotonic_ns() < until_ns;) wait.pause();
-}
-
-}  // namespace
-
 void writer::flush(std::int64_t patience_ns) const noexcept {
   if (!turn_.is_on()) return wait_for_end_of_file(patience_ns);
   std::uint32_t const begun = rounds_.load(relaxed);
   // two rounds, because the first one may have passed the chunk that the caller's last event is in
   auto const is_written = [&] { return rounds_.load(acquire) - begun >= 2 || file_is_closed_.load(acquire); };
-  wait_until(is_written, patience_ns);
+  os::wait_until(is_written, os::monotonic_ns() + patience_ns);
 }
 
 void writer::wait_for_end_of_file(std::int64_t patience_ns) const noexcept {
   if (!turn_.is_stopping()) return;
-  wait_until([&] { return file_is_closed_.load(acquire) || !turn_.is_stopping(); }, patience_ns);
+  auto const is_closed = [&] { return file_is_closed_.load(acquire) || !turn_.is_stopping(); };
+  os::wait_until(is_closed, os::monotonic_ns() + patience_ns);
 }
 
 void* writer::thread_main(void* self) {

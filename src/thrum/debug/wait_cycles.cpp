@@ -47,11 +47,7 @@ void note_stack(G const& g, wait_cycles::wait& out) noexcept {
 template <class F>
 void for_each_lock_wait(Sched& s, std::int64_t until_ns, F visit) noexcept {
   s.waiters.for_each_bucket([&](wait_bucket& bucket) {
-    os::short_wait wait;
-    while (!bucket.try_acquire()) {
-      if (os::monotonic_ns() > until_ns) return;
-      wait.pause();
-    }
+    if (!os::wait_until([&] { return bucket.try_acquire(); }, until_ns)) return;
     bucket.for_each([&](sudog const& waiter) {
       if (waiter.in_race) return;
       lock_wait const lock = lock_holders::look(waiter.address, s.epoch);

@@ -1,9 +1,10 @@
-// Parsing of "host:port" texts and of paths, and the addresses that they stand for.
+// Parsing of "host:port" texts and of paths.
 #pragma once
 
 #include <thrum/endpoint.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -32,14 +33,14 @@ struct host_and_port {
 // Parses a numeric address. Returns false if `host` is not one, for example because it is a name.
 [[nodiscard]] bool parse_host(std::string_view host, std::uint16_t port, endpoint& to) noexcept;
 
+// `address` is a sockaddr_in or a sockaddr_in6.
+template <class T>
+void store_address(endpoint& to, T const& address) noexcept {
+  std::memcpy(to.data(), &address, sizeof address);
+  to.resize(sizeof address);
+}
+
 // Appends the address in the sockaddr at `address` if it is IPv4 or IPv6. Ignores other families.
 void add_address(std::vector<endpoint>& to, void const* address, std::uint32_t bytes, std::uint16_t port);
-
-// The addresses to listen on. An empty host means every address of this machine.
-[[nodiscard]] std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_code& error);
-// The addresses to connect to. An empty host means "localhost". The lookup of a name ends by `until_ns`; with
-// never_poll it has no time limit.
-[[nodiscard]] std::vector<endpoint> resolve_to_dial(std::string_view address, std::int64_t until_ns,
-                                                    std::error_code& error);
 
 }  // namespace thrum::rt

@@ -5,6 +5,7 @@
 #include "net/open.h"
 #include "os/clock.h"
 #include "os/socket.h"
+#include "wait/poll_close.h"
 #include <thrum/sleep.h>
 
 #include <algorithm>

@@ -6,8 +6,10 @@
 #include "net/address.h"
 #include "net/connect.h"
 #include "net/io_call.h"
+#include "net/resolve.h"
 #include "os/clock.h"
 #include "os/socket.h"
+#include "wait/poll_close.h"
 #include <thrum/chan.h>
 #include <thrum/go.h>
 #include <thrum/mutex.h>

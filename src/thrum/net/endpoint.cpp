@@ -1,4 +1,4 @@
-// thrum::endpoint (thrum/endpoint.h), and the parsing functions of net/address.h.
+// thrum::endpoint (thrum/endpoint.h).
 #include "net/address.h"
 #include "net/io_call.h"
 #include <thrum/endpoint.h>
@@ -27,69 +27,9 @@ T as(endpoint const& e) noexcept {
   return copy;
 }
 
-template <class T>
-void put(endpoint& e, T const& address) noexcept {
-  std::memcpy(e.data(), &address, sizeof address);
-  e.resize(sizeof address);
-}
-
-bool parse_v4(char const* host, std::uint16_t port, endpoint& to) noexcept {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  if (::inet_pton(AF_INET, host, &address.sin_addr) != 1) return false;
-  put(to, address);
-  return true;
-}
-
-bool parse_v6(char* host, std::uint16_t port, endpoint& to) noexcept {
-  sockaddr_in6 address{};
-  address.sin6_family = AF_INET6;
-  address.sin6_port = htons(port);
-  if (char* const zone = std::strchr(host, '%')) {
-    *zone = '\0';
-    address.sin6_scope_id = ::if_nametoindex(zone + 1);
-    if (address.sin6_scope_id == 0) {
-      std::from_chars(zone + 1, zone + 1 + std::strlen(zone + 1), address.sin6_scope_id);
-    }
-    if (address.sin6_scope_id == 0) return false;
-  }
-  if (::inet_pton(AF_INET6, host, &address.sin6_addr) != 1) return false;
-  put(to, address);
-  return true;
-}
-
 constexpr std::size_t path_offset = offsetof(sockaddr_un, sun_path);
 
 }  // namespace
-
-namespace rt {
-
-host_and_port split_address(std::string_view address) noexcept {
-  std::size_t const colon = address.rfind(':');
-  if (colon == std::string_view::npos) return {};
-  std::string_view host = address.substr(0, colon);
-  std::string_view const port = address.substr(colon + 1);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return {};
-  }
-  std::uint16_t number = 0;
-  auto const end = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (end.ec != std::errc() || end.ptr != port.data() + port.size() || port.empty()) return {};
-  return {host, number, true};
-}
-
-bool parse_host(std::string_view host, std::uint16_t port, endpoint& to) noexcept {
-  char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
-  if (host.size() >= sizeof text || has_nul(host)) return false;
-  std::memcpy(text, host.data(), host.size());
-  text[host.size()] = '\0';
-  return parse_v4(text, port, to) || parse_v6(text, port, to);
-}
-
-}  // namespace rt
 
 endpoint endpoint::parse(std::string_view address, std::error_code& error) noexcept {
   error.clear();
@@ -153,11 +93,11 @@ void endpoint::set_port(std::uint16_t port) noexcept {
   if (is_v4()) {
     auto address = as<sockaddr_in>(*this);
     address.sin_port = htons(port);
-    put(*this, address);
+    rt::store_address(*this, address);
   } else if (is_v6()) {
     auto address = as<sockaddr_in6>(*this);
     address.sin6_port = htons(port);
-    put(*this, address);
+    rt::store_address(*this, address);
   }
 }
 

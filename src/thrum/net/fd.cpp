@@ -3,6 +3,7 @@
 #include "net/io_call.h"
 #include "net/open.h"
 #include "os/socket.h"
+#include "wait/poll_close.h"
 #include <thrum/blocking.h>
 #include <thrum/fd.h>
 #include <thrum/io_error.h>

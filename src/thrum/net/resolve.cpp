@@ -1,5 +1,7 @@
 // Looking up host names: with c-ares where that is possible (net/query.h), otherwise with the C library
 // (net/c_lookup.h).
+#include "net/resolve.h"
+
 #include "base/never_destroyed.h"
 #include "core/current.h"
 #include "net/address.h"
@@ -70,15 +72,6 @@ std::vector<endpoint> resolve(std::string_view host, std::uint16_t port, std::ch
 }
 
 namespace rt {
-
-void add_address(std::vector<endpoint>& to, void const* address, std::uint32_t bytes, std::uint16_t port) {
-  sa_family_t const family = static_cast<sockaddr const*>(address)->sa_family;
-  if (family != AF_INET && family != AF_INET6) return;
-  endpoint& last = to.emplace_back();
-  std::memcpy(last.data(), address, bytes);
-  last.resize(bytes);
-  last.set_port(port);
-}
 
 std::vector<endpoint> resolve_to_listen(std::string_view address, std::error_code& error) {
   auto const parts = split_address(address);

@@ -1,8 +1,8 @@
 // Delivers the program's signals over channels.
 //
 // The subscriptions belong to the process. Each run that has a subscriber has one goroutine, `serve`. It reads the
-// eventfd to which the signal handler writes, and sends on the channels. It ends with the last subscription
-// that was made in its run, because otherwise the runtime could not detect a deadlock of that run.
+// eventfd to which the signal handler writes, and sends on the channels. It ends with the last subscription that was
+// made in its run, because otherwise the runtime could not detect a deadlock of that run.
 //
 // Invariant: the signal_subscriptions's lock is held only inside the runtime, where the end of a run stops no
 // goroutine. So no run leaves it locked. For that reason no code under it allocates, frees or sends. A subscription

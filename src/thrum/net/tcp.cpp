@@ -2,6 +2,7 @@
 #include "net/address.h"
 #include "net/connect.h"
 #include "net/io_call.h"
+#include "net/resolve.h"
 #include "os/socket.h"
 #include <thrum/tcp.h>
 

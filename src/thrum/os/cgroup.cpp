@@ -1,13 +1,5 @@
-// cgroup_quota of os/cpu.h: the smallest CPU quota of this process's cgroup and its ancestors.
-//
-// It works in three steps. It finds the cgroup that limits the process's CPU time (/proc/self/cgroup), finds where that
-// hierarchy is mounted (/proc/self/mountinfo), and reads the limit files from there up to the root of the mount.
-//
-// If version 1's cpu controller is mounted, it takes precedence. A controller belongs to one version at a time, while
-// the 0:: line of version 2 is always there and proves nothing.
-//
-// Allocates and reads files. Takes no lock of the runtime.
-#include "os/cpu.h"
+#include "os/cgroup.h"
+
 #include "os/text_file.h"
 
 #include <charconv>

@@ -1,7 +1,7 @@
 #include "os/clock.h"
 
+#include "base/current_tid.h"
 #include "os/fault.h"
-#include "os/thread.h"
 
 #include <errno.h>
 #include <sys/random.h>

@@ -1,5 +1,6 @@
 #include "os/cpu.h"
 
+#include "os/cgroup.h"
 #include "os/fault.h"
 #include "os/text_file.h"
 

@@ -23,13 +23,6 @@ namespace thrum::rt::os {
 // or more.
 [[nodiscard]] int cpus_by_affinity() noexcept;
 
-// The smallest quota, in CPUs, between the process's cgroup and the root of its mount, or nothing if there is no limit
-// or none can be read. `root` is put before every path; it is "" except in tests. The texts are those of
-// /proc/self/cgroup and /proc/self/mountinfo. Lines that cannot be parsed are skipped, because a wrong guess would be
-// worse than no limit.
-[[nodiscard]] std::optional<double> cgroup_quota(char const* root, char const* self_cgroup_text,
-                                                 char const* mountinfo_text);
-
 // The rounding described above.
 [[nodiscard]] int cpus_under_quota(int cpus, std::optional<double> quota) noexcept;
 

@@ -1,6 +1,7 @@
 #include "os/guarded_call.h"
 
 #include "base/platform.h"
+#include "base/signal_bits.h"
 #include "os/interrupted_code.h"
 
 #include <algorithm>
@@ -28,15 +29,14 @@ namespace {
 // The stack pointer of the innermost guarded call of this thread, or 0 if there is none.
 thread_local std::uintptr_t guarded_sp __attribute__((tls_model("initial-exec"))) = 0;
 
-// The kernel's form of a signal mask: one bit per signal, and bit 0 is signal 1.
-constexpr std::uint64_t all_but_faults() noexcept {
-  std::uint64_t mask = ~std::uint64_t{0};
-  for (int const fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) mask &= ~(std::uint64_t{1} << (fault - 1));
+constexpr signal_bits all_but_faults() noexcept {
+  signal_bits mask = ~signal_bits{0};
+  for (int const fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) mask &= ~bit_of_signal(fault);
   return mask;
 }
 
 // The system call itself, because the C library would leave out the signals that it reserves for itself.
-void set_mask(std::uint64_t mask, std::uint64_t* before) noexcept {
+void set_mask(signal_bits mask, signal_bits* before) noexcept {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, before, sizeof mask);
 }
 

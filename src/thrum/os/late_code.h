@@ -1,5 +1,5 @@
-// Shared objects that were loaded after the list of loaded code was made (os/loaded_code.h). The loader is asked
-// about them each time.
+// Shared objects that were loaded after the list of loaded code was made (os/loaded_code.h). The loader is asked about
+// them each time.
 //
 // glibc has a table for unwinders, in two copies of which one is always complete. It is read without a lock. So it can
 // be read in a signal handler, also in one that has interrupted dlopen, and while goroutines are paused. thrum does not

@@ -41,8 +41,8 @@ class note {
 
   void wake() noexcept;
 
-  // For a sleeper that is about to sleep in os::poll_wait: makes wake() notify the poller. Returns false if the
-  // note is already woken.
+  // For a sleeper that is about to sleep in os::poll_wait: makes wake() notify the poller. Returns false if the note is
+  // already woken.
   [[nodiscard]] bool begin_poll() noexcept;
   // To be called after that sleep. Returns whether the note was woken. If not, the note is clear, and a later wake()
   // does not notify the poller.

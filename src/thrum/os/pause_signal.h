@@ -29,8 +29,8 @@ int remove_pause_signal(still_sent some) noexcept;
 [[nodiscard]] bool pause_signal_is_kept(int number) noexcept;
 
 // Sends the signal to one thread of this process. If a sandbox refuses to send it with thrum's tag, it is sent without
-// the tag. From then on, a signal with the same number that the program sends by tgkill or raise counts both as
-// thrum's and as the program's. Returns false if the thread has ended, or if too many signals are pending and this is a
+// the tag. From then on, a signal with the same number that the program sends by tgkill or raise counts both as thrum's
+// and as the program's. Returns false if the thread has ended, or if too many signals are pending and this is a
 // real-time signal.
 bool send_pause_signal(int tid) noexcept;
 

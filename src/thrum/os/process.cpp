@@ -4,6 +4,7 @@
 #include "os/fault.h"
 #include "os/kernel.h"
 #include "os/repeat.h"
+#include "os/signal_set.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,11 +60,9 @@ struct spawn_attributes {
   first_error error;
 
   spawn_attributes() noexcept {
+    sigset_t const broken_pipe = only(SIGPIPE);
     sigset_t none;
-    sigset_t broken_pipe;
     ::sigemptyset(&none);
-    ::sigemptyset(&broken_pipe);
-    ::sigaddset(&broken_pipe, SIGPIPE);
     error.see(::posix_spawnattr_init(&all));
     error.see(::posix_spawnattr_setsigmask(&all, &none));
     error.see(::posix_spawnattr_setsigdefault(&all, &broken_pipe));

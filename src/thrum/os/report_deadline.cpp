@@ -1,6 +1,8 @@
 #include "os/report_deadline.h"
 
+#include "base/current_tid.h"
 #include "os/signal.h"
+#include "os/signal_set.h"
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -47,19 +49,15 @@ int choose_signal(after_report what) noexcept {
 }
 
 void unblock(int signal) noexcept {
-  sigset_t only;
+  sigset_t const its = only(signal);
   sigset_t before;
-  ::sigemptyset(&only);
-  ::sigaddset(&only, signal);
-  ::pthread_sigmask(SIG_UNBLOCK, &only, &before);
+  ::pthread_sigmask(SIG_UNBLOCK, &its, &before);
   running.to_block = ::sigismember(&before, signal) == 1 ? signal : 0;
 }
 
 void block(int signal) noexcept {
-  sigset_t only;
-  ::sigemptyset(&only);
-  ::sigaddset(&only, signal);
-  ::pthread_sigmask(SIG_BLOCK, &only, nullptr);
+  sigset_t const its = only(signal);
+  ::pthread_sigmask(SIG_BLOCK, &its, nullptr);
 }
 
 }  // namespace
@@ -72,7 +70,7 @@ bool start_report_deadline(std::int64_t after_ns, after_report what) noexcept {
   unblock(signal);
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
-  event._sigev_un._tid = static_cast<int>(::syscall(SYS_gettid));
+  event._sigev_un._tid = current_tid();
   event.sigev_signo = signal;
   event.sigev_value.sival_ptr = &mark_of_deadline;
   if (::syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &running.timer) != 0) {

@@ -14,6 +14,10 @@
 // handler.
 #pragma once
 
+#include "os/clock.h"
+
+#include <cstdint>
+
 namespace thrum::rt::os {
 
 class short_wait {
@@ -28,5 +32,15 @@ class short_wait {
  private:
   int yields_left_;
 };
+
+// Waits until condition() returns true, or until the time `until_ns` of the monotonic clock. Asks at least once.
+// Returns whether the condition was met.
+template <class Condition>
+bool wait_until(Condition condition, std::int64_t until_ns) noexcept {
+  for (short_wait wait; !condition(); wait.pause()) {
+    if (monotonic_ns() >= until_ns) return false;
+  }
+  return true;
+}
 
 }  // namespace thrum::rt::os

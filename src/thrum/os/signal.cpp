@@ -1,11 +1,15 @@
 #include "os/signal.h"
 
 #include "base/atomic.h"
+#include "base/current_tid.h"
 #include "base/platform.h"
+#include "base/round_up.h"
+#include "base/signal_bits.h"
 #include "os/fault.h"
 #include "os/guarded_call.h"
 #include "os/memory.h"
 #include "os/signal_chain.h"
+#include "os/signal_set.h"
 
 #include <cstring>
 
@@ -73,8 +77,7 @@ std::size_t alt_stack_bytes() noexcept {
   std::size_t frame = ::getauxval(AT_MINSIGSTKSZ);
   // A kernel without AT_MINSIGSTKSZ. 8192 bytes are enough for AVX-512 and for SVE with 512 bits.
   if (frame == 0) frame = 8192;
-  std::size_t const page = page_size();
-  return (64UL * 1024 + 4 * frame + page - 1) / page * page;
+  return round_up(64UL * 1024 + 4 * frame, page_size());
 }
 
 // Opaque, as remove_alt_stack is. If the compiler inlined it, the caller could keep the address of the thread-local
@@ -133,11 +136,9 @@ void end_by_signal(int signal) noexcept {
   struct sigaction ends {};
   ends.sa_handler = SIG_DFL;
   ::sigaction(signal, &ends, nullptr);
-  sigset_t only;
-  ::sigemptyset(&only);
-  ::sigaddset(&only, signal);
-  ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-  ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+  sigset_t const its = only(signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &its, nullptr);
+  ::syscall(SYS_tgkill, ::getpid(), current_tid(), signal);
   ::_exit(128 + signal);  // a sandbox has refused the call; this is how shells show a death by a signal
 }
 
@@ -173,21 +174,19 @@ signal_mask signal_mask::without(int signal) const noexcept {
 void signal_mask::apply() const noexcept { pthread_sigmask(SIG_SETMASK, &blocked_, nullptr); }
 
 void signal_mask::apply_to(int signal) const noexcept {
-  sigset_t one;
-  ::sigemptyset(&one);
-  ::sigaddset(&one, signal);
+  sigset_t const one = only(signal);
   ::pthread_sigmask(::sigismember(&blocked_, signal) == 1 ? SIG_BLOCK : SIG_UNBLOCK, &one, nullptr);
 }
 
 bool signal_mask::is_same_as(std::uint64_t of_kernel) const noexcept {
   std::uint64_t wanted = 0;
   std::memcpy(&wanted, &blocked_, sizeof wanted);
-  constexpr std::uint64_t of_libc = std::uint64_t{3} << 31U;  // signals 32 and 33
+  constexpr signal_bits of_libc = bit_of_signal(32) | bit_of_signal(33);
   return ((of_kernel ^ wanted) & ~of_libc) == 0;
 }
 
 bool signal_mask::is_in_force() const noexcept {
-  std::uint64_t now = 0;  // the kernel's form of the mask: one bit per signal, and bit 0 is signal 1
+  signal_bits now = 0;
   return ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) != 0 || is_same_as(now);
 }
 

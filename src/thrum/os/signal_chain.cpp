@@ -1,6 +1,8 @@
 #include "os/signal_chain.h"
 
+#include "base/current_tid.h"
 #include "os/fault.h"
+#include "os/signal_set.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -86,16 +88,14 @@ void pass_on(chained_signal& signal, siginfo_t* information, void* context) {
     if (is_ignored) return;
     ::sigaction(signal.number, &previous, nullptr);
     // The new signal is blocked until the handler returns. Then its default action takes effect.
-    if (!repeats_itself) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal.number);
+    if (!repeats_itself) ::syscall(SYS_tgkill, ::getpid(), current_tid(), signal.number);
     return;
   }
   // Sets the mask that the kernel would have set for this handler. The kernel restores the interrupted code's mask when
   // thrum's handler returns.
   ::pthread_sigmask(SIG_BLOCK, &previous.sa_mask, nullptr);
   if ((previous.sa_flags & SA_NODEFER) != 0) {
-    sigset_t self;
-    ::sigemptyset(&self);
-    ::sigaddset(&self, signal.number);
+    sigset_t const self = only(signal.number);
     ::pthread_sigmask(SIG_UNBLOCK, &self, nullptr);
   }
   if (with_information) {

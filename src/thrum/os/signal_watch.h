@@ -1,7 +1,7 @@
 // Signals that the program wants delivered to goroutines instead of their usual action.
 //
-// The handler only notes the signal in a word and writes to an eventfd. A goroutine reads the eventfd
-// and then takes the noted signals. No locks: the caller makes sure that one thread at a time watches and unwatches.
+// The handler only notes the signal in a word and writes to an eventfd. A goroutine reads the eventfd and then takes
+// the noted signals. No locks: the caller makes sure that one thread at a time watches and unwatches.
 #pragma once
 
 #include <cstdint>

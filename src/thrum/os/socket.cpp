@@ -6,6 +6,7 @@
 #include "os/kernel.h"
 #include "os/repeat.h"
 #include "os/signal.h"
+#include "os/signal_set.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,9 +67,7 @@ THRUM_SIGNAL_ENTRY void pipe_is_broken(int signal) {
 template <class F>
 long without_signal_of_broken_pipe(int to, std::size_t bytes, F call) noexcept {
   if (is_standard_output(to)) return call();
-  sigset_t broken_pipe;
-  ::sigemptyset(&broken_pipe);
-  ::sigaddset(&broken_pipe, SIGPIPE);
+  sigset_t const broken_pipe = only(SIGPIPE);
   sigset_t before;
   ::sigemptyset(&before);
   ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);

@@ -98,8 +98,6 @@ void detach_thread(thread& detached) noexcept {
 
 int process_id() noexcept { return ::getpid(); }
 
-int current_tid() noexcept { return static_cast<int>(::syscall(SYS_gettid)); }
-
 void set_thread_name(char const* name) noexcept {
   char cut[16] = {};  // the kernel's TASK_COMM_LEN, which includes the final zero
   std::strncpy(cut, name, sizeof cut - 1);

@@ -2,9 +2,11 @@
 //
 // Creating and joining threads and asking for stack bounds go through libc, which allocates and takes its own locks. So
 // these functions must not be called with the in-runtime mark set, under a lock of the runtime, on sysmon or in a
-// signal handler (T01). current_tid, yield_thread, set_thread_name and count_process_threads allocate nothing and may
-// be called anywhere.
+// signal handler (T01). yield_thread, set_thread_name and count_process_threads allocate nothing and may be called
+// anywhere.
 #pragma once
+
+#include "base/current_tid.h"
 
 #include <limits>
 
@@ -39,7 +41,7 @@ void join_thread(thread& joined, int const& tid = 0) noexcept;
 [[nodiscard]] bool join_thread_if_ended(thread& joined, int const& tid) noexcept;
 void detach_thread(thread& detached) noexcept;
 
-[[nodiscard]] int current_tid() noexcept;
+using rt::current_tid;
 
 [[nodiscard]] int process_id() noexcept;  // differs in a child of fork
 

@@ -11,8 +11,7 @@ namespace thrum::rt {
 //
 // A thread that the runtime does not know may wake a goroutine, so it prevents the report (T13). The runtime is not
 // told when such a thread ends. So if nothing but such a thread is left to help, or if the threads cannot be counted,
-// this sets deadlock_state::is_left_open, and sysmon repeats the check from time to time
-// (sys/deadlock_watch.h).
+// this sets deadlock_state::is_left_open, and sysmon repeats the check from time to time (sys/deadlock_watch.h).
 //
 // If the program has an ender (core/ender.h), it is the on_panic function or the terminate handler that waits. Then a
 // line says so, and the program ends as it would have after that function.

@@ -1,20 +1,5 @@
-// The end of a run (T02, T03): every thread except the caller's ends or is stopped.
-//
-//   the thread                                                      what happens to it
-//   is idle, is the timekeeper, or waits for a P on its way         it is woken, and ends
-//   back from a system call
-//   searches for work                                               it sees attend::stopping, and ends
-//   sleeps with a locked goroutine that is parked                   it is woken, and ends
-//   is foreign, in a call of the runtime (sys/foreign.h)            it stays asleep there, for good
-//   is paused in user code (sys/preempt.h)                          it stays asleep, for good
-//   is paused in the C library or the vDSO, or in a function        it goes on, until it can be stopped outside of it
-//   that the C library has called, or where that cannot be told
-//   is in user code                                                 it is signalled, and stays asleep in the handler
-//   runs the ender (core/ender.h), and exit() was not called        it goes on, until its goroutine waits
-//   is in a signal handler, or in a section that blocks signals     it goes on, until it can be stopped outside of it
-//   is in the kernel, or in code in which it must not be stopped    it ends at its next scheduling point, or is
-//                                                                   signalled for as long as it computes, also when
-//                                                                   run() has returned
+#include "sched/end_all_ms.h"
+
 #include "core/claims.h"
 #include "core/ender.h"
 #include "core/m_list.h"
@@ -26,7 +11,6 @@
 #include "os/short_wait.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
-#include "sched/exit_stage.h"
 #include "sched/library_frames.h"
 #include "sched/requests.h"
 #include "sched/resting_ms.h"
@@ -92,8 +76,8 @@ void take_back_from_calls_locked(Sched& s) noexcept {
 
 // After this no M gets a P. The caller has to wake the Ms in `told`. False: scheduling was stopped before, by exit() on
 // a goroutine or by the end of the run, and the M that did so wakes them.
-bool stop_scheduling(Sched& s, ms_to_end& to_end) noexcept {
-  os::lock_guard const guard(s.lock);
+bool stop_scheduling_locked(Sched& s, ms_to_end& to_end) noexcept {
+  s.lock.assert_held();
   if (!s.end.begin()) return false;
   // relaxed: seen at the next safe point
   for (auto const& p : s.procs) p->attention.fetch_or(attend::stopping, relaxed);
@@ -174,24 +158,15 @@ void wait_for_ms_inside(Sched& s) noexcept {
     os::barrier_in_all_threads();  // after it, a mark that was set before the load in goroutines_are_left_behind() is
                                    // seen
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  for_each_thread(s, nullptr, [&](M& m) noexcept {
-    os::short_wait wait;
-    while (is_active_inside(m) && os::monotonic_ns() < until_ns) wait.pause();
-  });
+  for_each_thread(s, nullptr, [&](M& m) noexcept { os::wait_until([&] { return !is_active_inside(m); }, until_ns); });
   if (has_barrier) os::barrier_in_all_threads();  // after it, what a thread did before it cleared its mark is seen
 }
 
 // Destructors of its thread-locals may keep a thread for longer than the caller waits. The thread has finished with the
 // run by then.
 void join_or_detach(M& m, std::int64_t until_ns) noexcept {
-  os::short_wait wait;
-  while (!os::join_thread_if_ended(m.thread, m.tid)) {
-    if (os::monotonic_ns() >= until_ns) {
-      os::detach_thread(m.thread);
-      return;
-    }
-    wait.pause();
-  }
+  bool const is_joined = os::wait_until([&] { return os::join_thread_if_ended(m.thread, m.tid); }, until_ns);
+  if (!is_joined) os::detach_thread(m.thread);
 }
 
 // nullptr: the run belongs to an object of class runtime.
@@ -225,7 +200,11 @@ void stop_all_but(M& exiting) noexcept {
   constexpr int looks_in_vain_max = 20;  // after so many, all others sleep in the kernel, perhaps for long
   Sched& s = exiting.sched;
   ms_to_end to_end;
-  bool const is_first = stop_scheduling(s, to_end);  // if false, the run ends at this moment, and M0 stops the others
+  bool is_first = false;  // if it stays so, the run ends at this moment, and M0 stops the others
+  {
+    os::lock_guard const guard(s.lock);
+    is_first = stop_scheduling_locked(s, to_end);
+  }
   to_end.wake_all();
   bool const signals = is_first && s.options.async_preemption;
   std::int64_t next_look_ns = os::monotonic_ns() + look_every_ns;
@@ -248,9 +227,10 @@ void stop_all_but(M& exiting) noexcept {
 
 end_of_ms end_all_ms(Sched& s, std::int64_t patience_ns, bool world_is_kept) noexcept {
   ms_to_end to_end;
-  bool const is_first = stop_scheduling(s, to_end);
+  bool is_first = false;
   {
     os::lock_guard const guard(s.lock);
+    is_first = stop_scheduling_locked(s, to_end);
     if (M* const m0 = find_m0_locked(s)) s.ms.wait_for_end(*m0);  // M0 is here
   }
   if (world_is_kept) s.world.give_back();  // the threads that wait for the right see that the run is over

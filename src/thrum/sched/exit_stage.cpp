@@ -4,6 +4,7 @@
 #include "core/current.h"
 #include "core/forked.h"
 #include "core/trace.h"
+#include "sched/end_all_ms.h"
 #include "sched/home.h"
 #include "stack/stack.h"
 

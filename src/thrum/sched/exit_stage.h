@@ -45,7 +45,4 @@ void check_that_exit_does_not_wait(M const& m) noexcept;
 // held by stopped Ms, so after a second the program ends with a message.
 void wait_for_other_ps(M& m, os::note& done) noexcept;
 
-// Brings all Ms to rest except `exiting`, whose goroutine has called exit() (sched/end_all_ms.cpp). Inside the runtime.
-void stop_all_but(M& exiting) noexcept;
-
 }  // namespace thrum::rt

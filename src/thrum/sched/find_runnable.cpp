@@ -1,4 +1,5 @@
-// The search for a goroutine to run, in the order of S10. find_runnable reads from top to bottom like that list.
+#include "sched/find_runnable.h"
+
 #include "base/ablation.h"
 #include "base/check.h"
 #include "base/heuristics.h"
@@ -11,8 +12,8 @@
 #include "sched/queues.h"
 #include "sched/requests.h"
 #include "sched/runnable.h"
-#include "sched/schedule.h"
 #include "sched/stack_wait.h"
+#include "sched/steal.h"
 #include "sched/threads.h"
 #include "sched/timers.h"
 #include "sched/wake.h"
@@ -53,11 +54,9 @@ search_result publish_what_waits_behind(P& p, search_result next) noexcept {
   return next;
 }
 
-// Polls without blocking. One poll in 16 is measured for stats::polls_took, because two looks at the clock take about a
-// tenth of a poll.
+// Polls without blocking. A sample of the polls is measured for stats::polls_took.
 void poll_now(Sched& s, P& p, g_list& runnable) noexcept {
-  constexpr std::uint64_t polls_per_sample = 16;
-  bool const is_timed = p.counters.polls.load(relaxed) % polls_per_sample == 0;
+  bool const is_timed = p.counters.polls.load(relaxed) % one_in::polls == 0;
   std::int64_t const began_ns = is_timed ? os::monotonic_ns() : 0;
   count(p.counters.polls);
   look_at_poll(s, runnable);
@@ -114,7 +113,6 @@ void note_that_search_begins(M& m) noexcept {
 }
 
 void begin_spinning(Sched& s, M& m) noexcept {
-  m.watch_check_pending = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
   s.idle.begin_spin(m);
   count(m.p->counters.spins);
 }

@@ -7,11 +7,11 @@
 // alternatives.
 //
 // Invariants:
-//  1. G::only_m is the home, from the beginning of the call to its end. A goroutine becomes or ceases to be a
-//     resident of an M only while it runs on that M. Calls nest, and the reasons that keep a goroutine at home need not
-//     end in the order in which they began: a lock of the C library that belongs to the thread keeps its goroutine
-//     there from locking to unlocking (src/posix_locks). So these reasons are counted. A goroutine that ends is not at
-//     home any more.
+//  1. G::only_m is the home, from the beginning of the call to its end. A goroutine becomes or ceases to be a resident
+//     of an M only while it runs on that M. Calls nest, and the reasons that keep a goroutine at home need not end in
+//     the order in which they began: a lock of the C library that belongs to the thread keeps its goroutine there from
+//     locking to unlocking (src/posix_locks). So these reasons are counted. A goroutine that ends is not at home any
+//     more.
 //  2. A resident stands in no queue of a P, where other Ms could take it. Once readied, by any thread, it goes to its
 //     M's own queue, which only that thread uses, or to its inbox, under sched.lock (core/residents.h). The queue is
 //     filled from the inbox when it is empty, and also every few turns, because the queue may always contain residents
@@ -44,8 +44,8 @@
 // timekeeper, because it then comes to step 2 by itself, and when the run ends.
 //
 // Why a P does not go round among the Ms that want one for their residents. An M that gives its P to such an M may
-// itself want one a moment later. So the turn in which the M was found in the queue ends with that (P::tick), and the
-// M that gets the P looks at its residents before it looks at the global queue.
+// itself want one a moment later. So the turn in which the M was found in the queue ends with that (P::tick), and the M
+// that gets the P looks at its residents before it looks at the global queue.
 #pragma once
 
 #include "core/sched.h"

@@ -94,22 +94,6 @@ void commit_join(M& m, G& left, void* argument) noexcept {
 
 }  // namespace
 
-void publish_finished(G& g) {
-  if (g.is_hosted) return;
-  // release: the result is written before the handle can see it; acquire pairs with commit_join.
-  std::uintptr_t const before = g.join.exchange(join_finished, acq_rel);
-  if (before == join_pending) return;
-  if (before == join_detached) {
-    g.task.step(g.task, detail::task_step::drop);
-    return;
-  }
-  M* const m = current_m();
-  if (m == nullptr) return;  // in a child of fork: the goroutine that waits is the parent's
-  enter_runtime(*m);
-  ready(*m, *reinterpret_cast<G*>(before));
-  leave_runtime(*m);
-}
-
 }  // namespace thrum::rt
 
 namespace thrum::detail {

@@ -1,12 +1,14 @@
 #include "sched/park.h"
 
 #include "base/check.h"
+#include "core/current.h"
 #include "core/trace.h"
 #include "core/wait_profile.h"
 #include "os/chaos.h"
 #include "os/clock.h"
 #include "sched/runnable.h"
 #include "sched/suspend.h"
+#include <thrum/detail/task.h>
 
 namespace thrum::rt {
 namespace {
@@ -120,6 +122,22 @@ void crowd_to_wake::wake(g_list& waiting) noexcept {
   count(m_.p->counters.readies, waiting.size());
   inject(m_.sched, &m_, waiting);
   had.note(m_);
+}
+
+void publish_finished(G& g) {
+  if (g.is_hosted) return;
+  // release: the result is written before the handle can see it; acquire pairs with commit_join.
+  std::uintptr_t const before = g.join.exchange(join_finished, acq_rel);
+  if (before == join_pending) return;
+  if (before == join_detached) {
+    g.task.step(g.task, detail::task_step::drop);
+    return;
+  }
+  M* const m = current_m();
+  if (m == nullptr) return;  // in a child of fork: the goroutine that waits is the parent's
+  enter_runtime(*m);
+  ready(*m, *reinterpret_cast<G*>(before));
+  leave_runtime(*m);
 }
 
 void main_goroutine_ended(M& m, G& main) noexcept {

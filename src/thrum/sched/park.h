@@ -40,9 +40,9 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
 // Parks the goroutine for ever, because what it waits for cannot come, or its run is over. With no lock held.
 [[noreturn]] void sleep_for_good(M& m, wait_reason reason = wait_reason::none) noexcept;
 
-// Makes a parked goroutine runnable, as the next to run on m's P, and starts an M on an idle P if there is one
-// (wake.h says when that is put off). Never switches. m holds a P. `site` is site_of_caller() of the public function in
-// which the waker is, or 0 if the user's code did not call one.
+// Makes a parked goroutine runnable, as the next to run on m's P, and starts an M on an idle P if there is one (wake.h
+// says when that is put off). Never switches. m holds a P. `site` is site_of_caller() of the public function in which
+// the waker is, or 0 if the user's code did not call one.
 void ready(M& m, G& g, std::uintptr_t site = 0) noexcept;
 
 // The same for a crowd: the first goroutine is the next to run, and the others fill idle Ps and m's own.

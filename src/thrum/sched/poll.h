@@ -59,9 +59,8 @@
 // forgotten.
 //
 // Why no wake-up is lost. An M that sleeps in the poller has said so in its note (os/note.h) before, and a thread that
-// wakes the note notifies the poller. But another thread can fetch that event: a thread that polls without
-// blocking, or the next M that sleeps in the poller, because the M that was to be notified takes some time to
-// leave.
+// wakes the note notifies the poller. But another thread can fetch that event: a thread that polls without blocking, or
+// the next M that sleeps in the poller, because the M that was to be notified takes some time to leave.
 //
 // So a thread that finds a notification while other Ms are in the poller repeats it. The M is counted
 // (poll_state::enter) before the note says that the M polls, and the poller is notified after the waker has seen the
@@ -85,9 +84,9 @@ struct poll_sleep {
 };
 [[nodiscard]] poll_sleep sleep_in_poll(M& m, std::int64_t until_ns, g_list& runnable) noexcept;
 
-// Puts the goroutines that a poll found where they can run. If m's own P is enough, all go there. Otherwise the
-// first goes there, and inject (runnable.h) spreads the others over idle Ps and m's P. If m has no P, all go to the
-// global queue.
+// Puts the goroutines that a poll found where they can run. If m's own P is enough, all go there. Otherwise the first
+// goes there, and inject (runnable.h) spreads the others over idle Ps and m's P. If m has no P, all go to the global
+// queue.
 void run_polled(M& m, g_list& runnable) noexcept;
 
 }  // namespace thrum::rt

@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::uint32_t g_batch = free_g_cache_max / 2;  // Go: caches exchange halves
 constexpr std::uint32_t sudog_batch = sudog_cache_max / 2;
-constexpr std::uint64_t id_batch = 16;  // Go's value
-constexpr std::uint64_t timed_batches = 64;
+constexpr std::uint64_t id_batch = goroutine_ids_at_once;
 
 // Before Gs are made, room is reserved for every entry that they can ever need: two places each in the global queue,
 // for a plain entry and a stale one, and one among the dead Gs. So putting a G anywhere never fails.
@@ -54,8 +53,8 @@ void give_up_records(P& p) noexcept {
 void refill_ids(P& p) noexcept {
   p.next_id = p.sched.records.take_ids(id_batch);
   p.id_batch_end = p.next_id + id_batch;
-  // One in 1,024 new goroutines is timed (G::begin_ready_time).
-  if (p.id_batch_end / id_batch % timed_batches == 0 && p.m != nullptr) p.m->at_start |= m_start::timed;
+  // A sample of the new goroutines is timed (G::begin_ready_time).
+  if (p.id_batch_end / id_batch % one_in::batches_of_ids == 0 && p.m != nullptr) p.m->at_start |= m_start::timed;
 }
 
 sudog* take_sudog(P& p) noexcept {

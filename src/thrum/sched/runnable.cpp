@@ -159,11 +159,9 @@ void put_while_no_p_is_idle_locked(Sched& s, G& g) noexcept {
 
 namespace {
 
-// Times about one in 4,000 of the goroutines that leave p (one in 64 looks, one look in 61 runs). It is done here
-// because this place is passed seldom.
+// Times a sample of the goroutines that leave p. It is done here because this place is passed seldom.
 void time_one_now_and_then(P& p) noexcept {
-  constexpr std::uint32_t one_look_in = 64;
-  if (++p.look_count % one_look_in != 0 || p.m == nullptr) return;
+  if (++p.look_count % one_in::looks != 0 || p.m == nullptr) return;
   if (G* const leaves = p.m->current) leaves->time_next_turn();
 }
 

@@ -55,8 +55,8 @@ inline void make_unstarted_runnable(M& m, G& g) noexcept;
 // runnable.
 void make_unstarted_runnable_by_timer(M& m, G& g) noexcept;
 
-// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. An M is started on
-// an idle P for it, because the goroutine that m finds next, perhaps one of its residents, may run for long.
+// A commit step (core/m.h): the goroutine that left goes behind all others, to the global queue. An M is started on an
+// idle P for it, because the goroutine that m finds next, perhaps one of its residents, may run for long.
 void commit_to_global(M& m, G& left, void*) noexcept;
 
 // Goroutines that an M finds while it searches for work, on g0 with a P: by timers that are due, or in the poller. They

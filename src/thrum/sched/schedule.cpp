@@ -1,7 +1,9 @@
 #include "sched/schedule.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "os/clock.h"
+#include "sched/find_runnable.h"
 #include "sched/make_way.h"
 #include "sched/own_thread.h"
 #include "sched/pick.h"
@@ -14,9 +16,6 @@
 namespace thrum::rt {
 namespace {
 
-// one in 64 of the goroutines that run by way of g0, which takes so long that reading the clock hardly matters
-constexpr std::uint64_t timed_one_in = 64;
-
 // g gets its turn on m. If g is timed, notes how long it has waited. Now and then marks g so that its next turn is
 // timed.
 void end_ready_time(M& m, G& g) noexcept {
@@ -25,7 +24,8 @@ void end_ready_time(M& m, G& g) noexcept {
     g.detour.is_timed = 0;
     p.ready_to_run.add(os::monotonic_ns() - g.runnable_since_ns);
   }
-  if (p.counters.switches_via_g0.load(relaxed) % timed_one_in == timed_one_in - 1) g.time_next_turn();
+  if (p.counters.switches_via_g0.load(relaxed) % one_in::switches_by_g0 == one_in::switches_by_g0 - 1)
+    g.time_next_turn();
 }
 
 // The goroutine that left has changed the thread's signal mask, but it must be possible to preempt the next goroutine.

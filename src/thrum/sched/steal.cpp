@@ -1,10 +1,10 @@
-// Work stealing (S12): from the head of a random victim's run queue, half of it at a time.
+#include "sched/steal.h"
+
 #include "base/ablation.h"
 #include "base/heuristics.h"
 #include "core/trace.h"
 #include "os/clock.h"
 #include "sched/queues.h"
-#include "sched/schedule.h"
 #include "sched/timers.h"
 
 #include <algorithm>

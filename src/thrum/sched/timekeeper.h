@@ -17,7 +17,7 @@
 //
 // All of these accesses are seq_cst, so at least one of the two checks sees the write of the other side. A spinning M
 // counts as a watcher, because it comes to the right column, or finds work. In that case it wakes the next M to search
-// if a P is idle. An M that has begun to spin has a pending watch check (begin_spinning, start_m_locked).
+// if a P is idle. An M that has begun to spin has a pending watch check (core/idle_state.h).
 //
 // The check on the left can be put off in two cases. First, a goroutine that sleeps or waits with a time limit leaves
 // its M to look for work. If there is none, the M comes to the right column anyway. So the check is put off

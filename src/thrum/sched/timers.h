@@ -28,7 +28,7 @@ bool stop_locked(timer_record& r) noexcept;
 // --- in user code, on a goroutine or elsewhere ---
 // All of these set the mark of a goroutine that calls them (runtime_mark), and need neither a P nor a run. Stopping a
 // timer touches the heap of a run that may be ending. The heap is there until the record's lock has been released,
-// because the end of a run takes that lock for each record in its heaps (end_with_its_run in wait/run_end.h).
+// because the end of a run takes that lock for each record in its heaps (end_with_its_run in wait/after_func.h).
 
 class [[nodiscard]] timer_guard {
  public:

@@ -49,7 +49,6 @@ bool takes_p_left_idle_locked(M& m) noexcept {
   if (s.ms.timekeeper() == &m) static_cast<void>(relieve_timekeeper(s));  // it had been woken to look again
   acquire_p(m, *s.idle.take());
   s.idle.begin_spin(m);
-  m.watch_check_pending = true;  // from here on a thread may rely on m for a timer: see timekeeper.h
   return true;
 }
 
@@ -102,10 +101,7 @@ void start_m_locked(Sched& s, P& p, start_as how) noexcept {
   }
   M& m = rested.m != nullptr ? *rested.m : starting_m_locked(s);
   s.ms.promise(m, p);
-  if (how == start_as::spinning) {
-    s.idle.spin_for(m);
-    m.watch_check_pending = true;  // a thread may rely on it for a timer: timekeeper.h
-  }
+  if (how == start_as::spinning) s.idle.spin_for(m);
   s.lock.release();
   if (rested.m == nullptr) {
     s.thread_maker.notify();

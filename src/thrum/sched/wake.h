@@ -118,8 +118,8 @@ bool wake_a_watcher(Sched& s) noexcept;
 bool ensure_timers_are_watched(Sched& s) noexcept;
 
 // The same, and also makes sure that an M sleeps in the poller if a P is idle and a goroutine waits for a descriptor.
-// It is for places where a P was given up and no M comes to the right column of the table of timers. If no P is
-// idle, sysmon is told of the earliest timer.
+// It is for places where a P was given up and no M comes to the right column of the table of timers. If no P is idle,
+// sysmon is told of the earliest timer.
 bool ensure_all_is_watched(Sched& s) noexcept;
 
 }  // namespace thrum::rt

@@ -93,13 +93,8 @@ namespace {
 // On a thread that is no M. Returns false if another thread has had the right for all of the time.
 bool take_world_before_all_ms(Sched& s, std::int64_t patience_ns) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + patience_ns;
-  os::short_wait wait;
   s.world.outsider_waits();
-  bool is_taken = s.world.try_to_take();
-  while (!is_taken && os::monotonic_ns() <= until_ns) {
-    wait.pause();
-    is_taken = s.world.try_to_take();
-  }
+  bool const is_taken = os::wait_until([&] { return s.world.try_to_take(); }, until_ns);
   s.world.outsider_waits_no_more();
   return is_taken;
 }
@@ -161,12 +156,7 @@ stopped_world::~stopped_world() {
 
 bool keep_world_running(Sched& s, std::int64_t patience_ns) noexcept {
   s.world.forbid();
-  os::short_wait wait;
-  for (std::int64_t const until_ns = os::monotonic_ns() + patience_ns; os::monotonic_ns() < until_ns;) {
-    if (s.world.try_to_take()) return true;
-    wait.pause();
-  }
-  return false;
+  return os::wait_until([&] { return s.world.try_to_take(); }, os::monotonic_ns() + patience_ns);
 }
 
 bool stop_on_g0(M& m) noexcept {

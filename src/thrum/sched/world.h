@@ -59,9 +59,8 @@ class [[nodiscard]] stopped_world {
 // On g0, with a P that has to stop. False: the run is over.
 [[nodiscard]] bool stop_on_g0(M& m) noexcept;
 
-// On a goroutine, inside the runtime: takes the right to stop the world (core/world_stop.h), and waits for
-// other threads that have it. Does not
-// return if the run is over.
+// On a goroutine, inside the runtime: takes the right to stop the world (core/world_stop.h), and waits for other
+// threads that have it. Does not return if the run is over.
 void acquire_world(M& m) noexcept;
 
 // --- the number of Ps ---

@@ -1,6 +1,7 @@
 #include "stack/arena.h"
 
 #include "base/check.h"
+#include "base/round_up.h"
 #include "os/memory.h"
 #include "stack/guard.h"
 #include "stack/instrument.h"
@@ -10,10 +11,6 @@
 
 namespace thrum::rt {
 namespace {
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 // The record occupies whole pages, so that the slots behind it are page-aligned.
 std::size_t record_bytes() noexcept { return round_up(sizeof(arena), os::page_size()); }

@@ -1,6 +1,7 @@
 #include "stack/stack_pool.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "base/lock_rank.h"
 #include "os/memory.h"
 #include "stack/registry.h"
@@ -10,10 +11,6 @@
 
 namespace thrum::rt {
 namespace {
-
-// How many new stacks a cache gets at once. Each costs a guard and a page, 1.5 us together, so the lock hardly counts
-// if it is taken for four of them. Sixteen would cost a program with one goroutine 64 KiB per P.
-constexpr std::uint32_t carve_batch = 4;
 
 std::size_t within_limits(std::size_t size) noexcept { return std::clamp(size, stack_size_min, stack_size_max); }
 
@@ -97,7 +94,7 @@ stack* stack_pool::allocate_batch(std::uint32_t& count) noexcept {
   count = 0;
   if (wanted == 0) return nullptr;
   size_class& sizes = classes_[0];
-  std::array<claim, carve_batch> claimed;
+  std::array<claim, stacks_carved_at_once> claimed;
   std::uint32_t claims = 0;
   {
     os::lock_guard const held(lock_);
@@ -109,7 +106,7 @@ stack* stack_pool::allocate_batch(std::uint32_t& count) noexcept {
     }
     *link = nullptr;
     if (count > 0) return list;
-    while (claims < std::min(wanted, carve_batch) && claim_slot(sizes, claimed[claims])) ++claims;
+    while (claims < std::min(wanted, stacks_carved_at_once) && claim_slot(sizes, claimed[claims])) ++claims;
   }
   stack* list = nullptr;
   for (count = claims; claims > 0; --claims) {

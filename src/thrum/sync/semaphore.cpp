@@ -8,6 +8,7 @@
 //     meanwhile may serve them too.
 //  3. A goroutine that is woken has its permits.
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "os/chaos.h"
 #include "sync/misuse.h"
 #include "sync/stamp.h"

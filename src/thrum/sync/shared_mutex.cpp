@@ -15,6 +15,7 @@
 //     there, because a goroutine that waits for it keeps it alive. A writer that other goroutines wait for releases it
 //     under the bucket's lock from the start.
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "os/chaos.h"
 #include "sync/lock_holders.h"
 #include "sync/misuse.h"

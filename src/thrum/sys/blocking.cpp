@@ -1,6 +1,7 @@
 #include "sys/blocking.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "core/current.h"
 #include "core/trace.h"
 #include "os/barrier.h"
@@ -277,11 +278,9 @@ using namespace rt;
 
 namespace {
 
-// Whether the next call that is announced on p is one of the sample that is measured for stats::calls_took. One in 64,
-// because announcing a call costs less than two looks at the clock.
+// Whether the next call that is announced on p is one of the sample that is measured for stats::calls_took.
 [[gnu::always_inline]] inline bool measures_next_call(P const& p) noexcept {
-  constexpr std::uint64_t calls_per_sample = 64;
-  return p.counters.syscalls.load(relaxed) % calls_per_sample == 0;
+  return p.counters.syscalls.load(relaxed) % one_in::calls == 0;
 }
 
 [[gnu::noinline]] void begin_blocking_slow(M& here, blocking_hint hint, std::uintptr_t call_site) noexcept {

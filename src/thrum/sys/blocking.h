@@ -28,8 +28,8 @@
 //
 // The function that is called without a P may itself use the runtime: a channel, a mutex, `go`. Entering the runtime
 // then first gets a P (M::attention), and leaving the runtime gives it up. In that case the goroutine must stay on its
-// thread, because the frames of its caller belong to that thread. If there is no P, the thread waits, and its M
-// stands in the global queue.
+// thread, because the frames of its caller belong to that thread. If there is no P, the thread waits, and its M stands
+// in the global queue.
 #pragma once
 
 #include "core/sched.h"

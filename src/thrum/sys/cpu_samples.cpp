@@ -1,6 +1,7 @@
 #include "sys/cpu_samples.h"
 
 #include "arch/stack_walk.h"
+#include "base/round_up.h"
 #include "core/current.h"
 #include "os/guarded_call.h"
 #include "os/interrupted_code.h"
@@ -139,8 +140,7 @@ bool sampled_thread::read(cpu_sample& to) noexcept {
 
 sampled_thread* make_sampled_thread(std::size_t n) noexcept {
   if (sampled_thread* const made = threads[n].load(relaxed)) return made;
-  std::size_t const page = os::page_size();
-  char* const memory = os::map((sizeof(sampled_thread) + page - 1) / page * page).address;
+  char* const memory = os::map(round_up(sizeof(sampled_thread), os::page_size())).address;
   if (memory == nullptr) return nullptr;
   auto* const made = ::new (static_cast<void*>(memory)) sampled_thread;
   threads[n].store(made, release);

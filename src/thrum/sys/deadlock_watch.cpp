@@ -1,5 +1,6 @@
 #include "sys/deadlock_watch.h"
 
+#include "base/heuristics.h"
 #include "os/clock.h"
 #include "os/lock.h"
 #include "sched/deadlock.h"
@@ -7,13 +8,8 @@
 #include <algorithm>
 
 namespace thrum::rt {
-namespace {
 
-constexpr std::int64_t pause_min_ns = 10'000'000;  // sysmon's longest pause while a P is busy
-constexpr std::int64_t pause_max_ns = 10'000'000'000;
-constexpr std::int64_t pause_per_check = 20;  // the checks take at most a twentieth of a CPU
-
-}  // namespace
+using namespace repeated_checks;
 
 void deadlock_watch::begin_anew(std::int64_t now_ns) noexcept {
   pause_ns_ = pause_min_ns;

@@ -8,8 +8,8 @@
 #include "os/futex.h"
 #include "os/short_wait.h"
 #include "os/thread.h"
+#include "sched/end_all_ms.h"
 #include "sched/own_thread.h"
-#include "sched/threads.h"
 #include "sys/blocking.h"
 
 #include <new>
@@ -293,8 +293,7 @@ int threads_left_waiting(Sched& s) noexcept {
 void wait_for_threads_inside(Sched& s) noexcept {
   std::int64_t const until_ns = os::monotonic_ns() + until_its_turn_ns;
   for (foreign_seat* seat = s.foreign.first(); seat != nullptr; seat = seat->next) {
-    os::short_wait wait;
-    while ((runs_inside(*seat) || was_given_a_p(*seat)) && os::monotonic_ns() < until_ns) wait.pause();
+    os::wait_until([&] { return !runs_inside(*seat) && !was_given_a_p(*seat); }, until_ns);
   }
 }
 

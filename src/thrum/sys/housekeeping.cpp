@@ -84,7 +84,7 @@ std::int64_t housekeeping::let_surplus_go(std::int64_t now_ns) noexcept {
     if (sched_.end.has_begun()) return never_ns;
     std::int32_t surplus = sched_.ms.total() - threads_to_keep(sched_);
     for (M* idle = sched_.ms.first_idle(); idle != nullptr && surplus > 0;) {
-      M& m = *std::exchange(idle, idle->idle_link);
+      M& m = *std::exchange(idle, m_pool::next_idle(*idle));
       std::int64_t const due_ns = m.idle_since_ns + sched_.options.idle_thread_after_ns;
       // acquire: pairs with the creation of the thread, which may not be complete yet
       if (due_ns > now_ns || !m.thread_exists.load(acquire)) {

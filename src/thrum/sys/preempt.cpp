@@ -3,6 +3,7 @@
 #include "arch/context.h"
 #include "arch/stack_walk.h"
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "core/current.h"
 #include "os/clock.h"
 #include "os/interrupted_code.h"
@@ -41,8 +42,7 @@ struct heir {
 // Counts the end of this slice. True at every fourth one, if other goroutines wait: they then have a turn, although
 // many goroutines are paused.
 bool try_turn_of_others(Sched& s, P& p) noexcept {
-  constexpr std::uint32_t slices = 4;
-  if (++p.slices_ended % slices != 0 || !others_wait(s, p)) return false;
+  if (++p.slices_ended % asking::slices_per_turn_of_others != 0 || !others_wait(s, p)) return false;
   s.pauses.give_plain_turn();
   return true;
 }

@@ -29,19 +29,18 @@
 //     must go on: neither the end of a slice nor a stop of the world nor the end of the run stops it, and sysmon asks
 //     again.
 //     - A goroutine that changes its thread's mask for good is preempted only where it calls the runtime and may switch
-//       there. If it was asked to pause, its M notices the mask when the goroutine next enters the runtime. The M
-//       then restores its own mask on g0, before another goroutine runs there.
+//       there. If it was asked to pause, its M notices the mask when the goroutine next enters the runtime. The M then
+//       restores its own mask on g0, before another goroutine runs there.
 //     - A handler with SA_NODEFER, an empty mask and no SA_ONSTACK cannot be recognised.
 //  4. The handler makes no thread. The P goes to an M that rests, else to the M that has waited longest in the global
 //     queue (that M comes first while many goroutines are paused). If there is none either, the slice goes on, and the
 //     thread maker makes a spare M (T01).
 //  5. A request names the slice that it is about, by the P's schedtick. A request that comes too late does nothing.
-//  6. Paused threads do not use up the machine (T05). From half of pauses::max() on, the end of a slice resumes
-//     the oldest paused goroutine, but every fourth end of a slice lets other goroutines run. From max() on,
-//     these are only goroutines that have run before or were woken. To start one more new goroutine, a number of such
-//     turns must pass that grows with the excess. So thousands of long computations are worked off by
-//     some 64 threads. With thousands of endless loops, the number of threads grows with the square root of the time,
-//     and no goroutine waits for ever.
+//  6. Paused threads do not use up the machine (T05). From half of pauses::max() on, the end of a slice resumes the
+//     oldest paused goroutine, but every fourth end of a slice lets other goroutines run. From max() on, these are only
+//     goroutines that have run before or were woken. To start one more new goroutine, a number of such turns must pass
+//     that grows with the excess. So thousands of long computations are worked off by some 64 threads. With thousands
+//     of endless loops, the number of threads grows with the square root of the time, and no goroutine waits for ever.
 #pragma once
 
 #include "core/sched.h"
@@ -56,8 +55,8 @@ void answer_pause_signal(void const* ucontext) noexcept;
 // Handles a request that came while the mark was set. Called by leave_runtime(), with the mark clear.
 void pause_if_still_asked(M& m) noexcept;
 
-// m's goroutine, which was asked to pause, has entered the runtime. If it has changed the mask of the thread, it
-// leaves m by way of g0, where m restores its own mask.
+// m's goroutine, which was asked to pause, has entered the runtime. If it has changed the mask of the thread, it leaves
+// m by way of g0, where m restores its own mask.
 void look_at_mask(M& m) noexcept;
 
 }  // namespace thrum::rt

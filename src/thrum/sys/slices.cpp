@@ -19,10 +19,6 @@ using namespace asking;
 
 namespace {
 
-// After timers_without_answer_max timers that failed, signals are used for this long. The next timer is a try. If it is
-// not answered either, signals are used for the same time once more.
-constexpr std::int64_t timers_again_after_ns = 10'000'000'000;
-
 // What other threads did under the lock before this is visible after it.
 void pass_through(os::lock& door) noexcept {
   door.acquire();
@@ -299,12 +295,10 @@ bool slice_watch::await_timer(M const& m, slice& seen, std::int64_t now_ns) noex
 // be asleep by then, and must not be signalled (T04). What remains is the time of two system calls: this one, and
 // the one that the thread may be about to make.
 bool slice_watch::send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept {
-  constexpr std::int64_t fresh_ns = 10'000;
-  constexpr int refusals_max = 3;  // where a look takes longer than fresh_ns, it is never fresh
   if (!sched_.options.async_preemption && !sched_.world.loops_are_interrupted()) {
     m.attention.fetch_or(m_attend::pause, relaxed);
   } else {
-    if (os::monotonic_ns() - looked_at_ns > fresh_ns && ++seen.refused <= refusals_max) return false;
+    if (os::monotonic_ns() - looked_at_ns > fresh_look_ns && ++seen.refused <= refusals_max) return false;
     static_cast<void>(os::send_pause_signal(hint_of(m.tid)));
   }
   count(sched_.sysmon.preemptions_asked);

@@ -1,5 +1,6 @@
 #include "sys/without_p.h"
 
+#include "base/heuristics.h"
 #include "os/thread_state.h"
 
 #include <algorithm>
@@ -7,19 +8,12 @@
 #include <utility>
 
 namespace thrum::rt {
+
+using namespace watching_without_p;
+
 namespace {
 
-// The work of one look, counted in records that are passed over.
-constexpr std::int64_t work_per_clock = 16;  // reading the CPU clock of a thread is a system call
-constexpr std::int64_t work_per_ms = 32 * work_per_clock;
-constexpr std::int64_t work_max = 8 * work_per_ms;
-constexpr std::int64_t one_ms = 1'000'000;
-
-constexpr std::int64_t computing_for_ns = 100'000;
-constexpr int asked_before_insisting = 20;
-constexpr std::int64_t stuck_for_ns = 1'000'000'000;
 constexpr std::int64_t is_reported = -1;
-constexpr std::int64_t timers_again_after_ns = 10'000'000'000;  // after the kernel had no timer: see sys/slices.h
 // The present round may already have passed the thread. The next one is the first whole round.
 constexpr int rounds_after_a_change = 2;
 
@@ -38,8 +32,9 @@ void without_p_watch::look(std::int64_t now_ns) noexcept {
   // A goroutine that runs may make residents runnable, also residents of a thread that this round has already passed.
   // The next whole round sees them, even if all Ps are idle by then.
   if (!sched_.idle.all_idle()) rounds_to_go_ = rounds_after_a_change;
-  if (now_ns - looked_at_ns_ < one_ms || (next_ == all_ms::end() && !begin_round(now_ns))) return;
-  std::int64_t work = std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / one_ms * work_per_ms, work_max);
+  if (now_ns - looked_at_ns_ < look_every_ns || (next_ == all_ms::end() && !begin_round(now_ns))) return;
+  std::int64_t work =
+      std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / look_every_ns * work_per_look, work_max);
   for (; next_ != all_ms::end() && work > 0; ++next_) {
     if (is_without_p(*next_)) {
       look_at(*next_, now_ns);
@@ -128,7 +123,7 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
 // There are only a few timers, and each one is used for the next thread that needs one. A thread whose timer was taken
 // for another thread before it fired does not count as asked.
 bool without_p_watch::ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept {
-  if (now_ns < timers_again_ns_ || m.without_p.asked_ >= asked_before_insisting) return false;
+  if (now_ns < timers_again_ns_ || m.without_p.asked_ >= asking::asked_before_insisting) return false;
   m.pause.set_reach(pause_in::vdso);
   request& next = requests_[next_request_++ % requests_.size()];
   bool const is_cancelled = next.of != nullptr && next.of != &m && next.of->pause.answers() == next.answers;
@@ -141,7 +136,7 @@ bool without_p_watch::ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept 
   } else {
     next.of = nullptr;
     bool const is_gone = os::thread_cpu_ns(tid) < 0;
-    if (!is_gone) timers_again_ns_ = now_ns + timers_again_after_ns;
+    if (!is_gone) timers_again_ns_ = now_ns + asking::timers_again_after_ns;
   }
   return is_set;
 }
@@ -161,7 +156,7 @@ void without_p_watch::ask(M& m, int tid, std::int64_t since_ns, std::int64_t use
   bool const computes = (std::exchange(m.without_p.ran_, runs) && runs) ||
                         (activity == os::thread_activity::unknown && used_ns >= since_ns / 4 * 3);
   if (!computes) return;
-  bool const insists = runs && m.without_p.asked_++ >= asked_before_insisting;
+  bool const insists = runs && m.without_p.asked_++ >= asking::asked_before_insisting;
   m.pause.set_reach(insists ? pause_in::libc : pause_in::vdso);
   static_cast<void>(os::send_pause_signal(tid));
 }

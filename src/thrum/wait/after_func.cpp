@@ -1,9 +1,10 @@
 // after_func (Go's time.AfterFunc): a timer that starts a goroutine.
+#include "wait/after_func.h"
+
 #include "core/current.h"
 #include "sched/runnable.h"
 #include "sched/timekeeper.h"
 #include "sched/timers.h"
-#include "wait/run_end.h"
 #include <thrum/detail/func_timer.h>
 
 #include <new>

@@ -1,4 +1,5 @@
-// Closing a descriptor, and giving its number and its record back. wait/poll_use.h has the protocol.
+#include "wait/poll_close.h"
+
 #include "core/current.h"
 #include "core/poll_table.h"
 #include "os/chaos.h"
@@ -114,12 +115,6 @@ void close_abandoned_descriptors(std::uint32_t ended) noexcept {
     close_without_users(*d, d->use.load(relaxed), 0);
   }
 }
-
-void own_poll_desc(poll_desc& d) noexcept {
-  d.use.store(stamp(epoch_alive()) | one_user, release);  // pairs with enter_use
-}
-
-bool is_closed(poll_desc const& d) noexcept { return (d.use.load(seq_cst) & closed) != 0; }
 
 bool was_closed_in_use_lately() noexcept {
   constexpr std::int64_t lately_ns =

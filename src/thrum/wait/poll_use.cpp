@@ -10,6 +10,12 @@ namespace thrum::rt {
 
 using namespace use_words;
 
+void own_poll_desc(poll_desc& d) noexcept {
+  d.use.store(stamp(epoch_alive()) | one_user, release);  // pairs with enter_use
+}
+
+bool is_closed(poll_desc const& d) noexcept { return (d.use.load(seq_cst) & closed) != 0; }
+
 // --- calls that need no order ---
 
 bool poll_use::begin(poll_desc& d) noexcept {

@@ -1,5 +1,6 @@
 #include "wait/release_all.h"
 
+#include "base/heuristics.h"
 #include "os/chaos.h"
 #include "sched/park.h"
 

@@ -8,9 +8,6 @@
 
 namespace thrum::rt {
 
-// How many waiters a broadcast takes out of a bucket before it releases the lock for a moment.
-inline constexpr std::uint32_t woken_at_once = 64;
-
 // Takes all waiters of the address out of the bucket, which is locked, unlocks it, and makes the waiters runnable. The
 // object is not touched. A waiter that has not parked yet (sudog::still_runs) finds handed_over set. `site` is that of
 // ready().

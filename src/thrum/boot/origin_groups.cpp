@@ -1,4 +1,4 @@
-#include "boot/goroutine_groups.h"
+#include "boot/origin_groups.h"
 
 #include "debug/known_wait.h"
 #include "debug/program_places.h"
@@ -14,8 +14,8 @@
 namespace thrum::rt {
 namespace {
 
-// As many as are looked at under the lock that other threads need to make goroutines. Nothing may be allocated under
-// it (T01), so they are copied first.
+// As many as are looked at under the lock that other threads need to make goroutines. Nothing may be allocated under it
+// (T01), so they are copied first.
 constexpr std::size_t at_once = 1024;
 
 struct key {
@@ -31,8 +31,8 @@ struct hash_of_key {
   }
 };
 
-goroutine_group seen(G const& g, std::int64_t now_ns) noexcept {
-  goroutine_group one{.count = 1, .status = g.status.load(relaxed)};
+origin_group seen(G const& g, std::int64_t now_ns) noexcept {
+  origin_group one{.count = 1, .status = g.status.load(relaxed)};
   one.created_at = reinterpret_cast<std::uintptr_t>(hint_of(g.task.created_at));
   if (one.status != g_status::waiting) return one;
   one.reason = hint_of(g.waits_for);
@@ -40,13 +40,11 @@ goroutine_group seen(G const& g, std::int64_t now_ns) noexcept {
   return one;
 }
 
-bool is_alive(g_status status) noexcept { return status != g_status::idle && status != g_status::dead; }
-
 }  // namespace
 
-std::vector<goroutine_group> group_goroutines(Sched& s) {
-  std::unordered_map<key, goroutine_group, hash_of_key> groups;
-  auto const copies = std::make_unique<std::array<goroutine_group, at_once>>();
+std::vector<origin_group> groups_by_origin(Sched& s) {
+  std::unordered_map<key, origin_group, hash_of_key> groups;
+  auto const copies = std::make_unique<std::array<origin_group, at_once>>();
   std::int64_t const now_ns = os::monotonic_ns();
   auto walk = s.records.begin_walk();
   for (bool is_more = true; is_more;) {
@@ -56,26 +54,26 @@ std::vector<goroutine_group> group_goroutines(Sched& s) {
       return true;
     });
     for (std::size_t i = 0; i < count; ++i) {
-      goroutine_group const& one = (*copies)[i];
+      origin_group const& one = (*copies)[i];
       if (!is_alive(one.status)) continue;
       auto const [found, is_first] = groups.try_emplace({one.created_at, one.status, one.reason}, one);
-      goroutine_group& its = found->second;
+      origin_group& its = found->second;
       its.longest_ns = std::max(its.longest_ns, one.longest_ns);
       if (!is_first) ++its.count;
     }
   }
-  std::vector<goroutine_group> result;
+  std::vector<origin_group> result;
   result.reserve(groups.size());
   for (auto const& [its_key, group] : groups) result.push_back(group);
   std::sort(result.begin(), result.end(),
-            [](goroutine_group const& a, goroutine_group const& b) { return a.count > b.count; });
+            [](origin_group const& a, origin_group const& b) { return a.count > b.count; });
   return result;
 }
 
-void place_names::learn(std::vector<goroutine_group> const& groups) {
+void place_names::learn(std::vector<origin_group> const& groups) {
   known_.try_emplace(0, "main");
   std::optional<symbols> files;  // they take long to open, and much memory
-  for (goroutine_group const& group : groups) {
+  for (origin_group const& group : groups) {
     if (known_.contains(group.created_at)) continue;
     if (!files) files.emplace();
     known_.emplace(group.created_at, name_of_site(place_of_user(files->places_of(group.created_at - 1))));

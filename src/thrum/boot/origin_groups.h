@@ -15,7 +15,7 @@
 
 namespace thrum::rt {
 
-struct goroutine_group {
+struct origin_group {
   std::uint64_t count = 0;
   std::int64_t longest_ns = 0;    // the longest wait that is known; waits for mutexes are, others after some seconds
   std::uintptr_t created_at = 0;  // 0: the main goroutine
@@ -24,13 +24,13 @@ struct goroutine_group {
 };
 
 // On a thread that is no M, and that the run waits for. The largest groups come first. Allocates.
-[[nodiscard]] std::vector<goroutine_group> group_goroutines(Sched& s);
+[[nodiscard]] std::vector<origin_group> groups_by_origin(Sched& s);
 
 // Names of places in the program, as "function (file:line)". Those that were asked for once are kept.
 class place_names {
  public:
   // Fills in what is missing for these groups. Takes the loader's lock.
-  void learn(std::vector<goroutine_group> const& groups);
+  void learn(std::vector<origin_group> const& groups);
   [[nodiscard]] std::string const& of(std::uintptr_t created_at) const { return known_.at(created_at); }
 
  private:

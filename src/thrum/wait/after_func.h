@@ -1,5 +1,5 @@
-// What waits for its time when the run ends. Without these functions, a pending call of after_func would keep its
-// function for good.
+// The calls of after_func that are pending when the run ends. Without these functions, each would keep its function for
+// good.
 #pragma once
 
 #include "core/g.h"
