@@ -26,6 +26,7 @@ class command_line {
   void add_stats();
   void add_top();
   void add_trace();
+  void add_profile();
   void add_bench();
   void add_completion();
   [[nodiscard]] int run_chosen(std::ostream& out, std::ostream& errors);
@@ -36,6 +37,7 @@ class command_line {
   CLI::App const* stats_ = nullptr;
   CLI::App const* top_ = nullptr;
   CLI::App const* trace_ = nullptr;
+  CLI::App const* profile_ = nullptr;
   CLI::App const* bench_ = nullptr;
   CLI::App const* completion_ = nullptr;
   dump_options of_dump_;
@@ -43,6 +45,7 @@ class command_line {
   top_options of_top_;
   trace_options of_trace_;
   record_options of_record_;
+  profile_options of_profile_;
   models_options of_bench_;
   std::string shell_;
 };
