@@ -14,6 +14,7 @@ constexpr char const* examples = R"(Examples:
   thrum dump 4711
   thrum stats 4711 --watch 1
   thrum top 4711
+  thrum profile 4711 -o cpu.pprof
   thrum trace server.trace
 
 A program serves the debug socket that PID stands for if its environment has
@@ -48,6 +49,21 @@ constexpr char const* examples_of_trace = R"(Examples:
   thrum trace --check server.trace                whether the file keeps to its format: exit code 0 or 1
   thrum trace 4711 -o server.trace --seconds 10   have process 4711 record one)";
 
+constexpr char const* examples_of_profile = R"(Examples:
+  thrum profile 4711 -o cpu.pprof                       where goroutines compute, for 5 seconds
+  go tool pprof -top cpu.pprof                          show it
+  thrum profile 4711 --kind goroutines -o now.pprof     where all goroutines are at this moment
+  thrum profile 4711 --kind blocks -o b.pprof --seconds 30
+                                                        where they wait for each other
+  thrum profile 4711 --kind mutexes -o m.pprof          who holds a lock for which others wait)";
+
+constexpr char const* examples_of_bench = R"(Examples:
+  thrum bench models                    the same jobs with a thread for each task, with
+                                        all tasks on one thread, with one locked queue,
+                                        and with thrum; it takes about a minute
+  thrum bench models --svg models.svg   draw a picture, too
+  thrum bench models --json | jq .models.with_ps)";
+
 constexpr char const* examples_of_completion = R"(Examples:
   thrum completion bash > /etc/bash_completion.d/thrum
   thrum completion zsh  > "${fpath[1]}/_thrum"
@@ -64,6 +80,8 @@ command_line::command_line() : app_("Looks into programs that use thrum, Go's G-
   add_stats();
   add_top();
   add_trace();
+  add_profile();
+  add_bench();
   add_completion();
 }
 
@@ -131,6 +149,32 @@ void command_line::add_trace() {
   trace_ = &trace;
 }
 
+void command_line::add_profile() {
+  CLI::App& profile = add("profile", "Take a profile of a process, for go tool pprof", examples_of_profile);
+  profile.add_option("PID", of_profile_.target, target_help)->required();
+  profile.add_option("--kind", of_profile_.kind, "Which profile: cpu, goroutines, blocks or mutexes")
+      ->type_name("KIND")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "goroutines", "blocks", "mutexes"})
+                  .description(""));  // the shells' completion knows KIND
+  profile.add_option("-o,--output", of_profile_.file, "The file to write")->type_name("OUT")->required();
+  profile.add_option("--seconds", of_profile_.seconds, "For how long to take it; goroutines need no time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3600));
+  profile_ = &profile;
+}
+
+void command_line::add_bench() {
+  CLI::App& bench = add("bench", "Measure why goroutines run on Ps, and not in simpler models", examples_of_bench);
+  bench.add_option("WHAT", of_bench_.what, "models: the models of concurrency, side by side")
+      ->required()
+      ->check(CLI::IsMember({"models"}));
+  bench.add_flag("--json", of_bench_.json, "Print the figures as JSON");
+  bench.add_option("--svg", of_bench_.svg, "Draw them")->type_name("OUT");
+  bench.add_flag("--short", of_bench_.is_short, "Only try it: small jobs, once each");
+  bench_ = &bench;
+}
+
 void command_line::add_completion() {
   CLI::App& completion =
       add("completion", "Print a script that completes this command in a shell", examples_of_completion);
@@ -161,6 +205,8 @@ int command_line::run_chosen(std::ostream& out, std::ostream& errors) {
   if (stats_->parsed()) return run_stats(of_stats_, out);
   if (top_->parsed()) return run_top(of_top_, out);
   if (trace_->parsed()) return run_trace_or_record(out, errors);
+  if (profile_->parsed()) return run_profile(of_profile_, out);
+  if (bench_->parsed()) return run_models(of_bench_, out, errors);
   if (completion_->parsed()) {
     out << completion_script(app_, shell_) << std::flush;
     return out ? fine : cannot_work;

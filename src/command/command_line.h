@@ -1,6 +1,7 @@
 // The command line of `thrum`: its subcommands, their options, and what they do.
 #pragma once
 
+#include "command/models/command.h"
 #include "command/target/command.h"
 #include "command/top/command.h"
 #include "command/trace/command.h"
@@ -25,6 +26,8 @@ class command_line {
   void add_stats();
   void add_top();
   void add_trace();
+  void add_profile();
+  void add_bench();
   void add_completion();
   [[nodiscard]] int run_chosen(std::ostream& out, std::ostream& errors);
   [[nodiscard]] int run_trace_or_record(std::ostream& out, std::ostream& errors);
@@ -34,12 +37,16 @@ class command_line {
   CLI::App const* stats_ = nullptr;
   CLI::App const* top_ = nullptr;
   CLI::App const* trace_ = nullptr;
+  CLI::App const* profile_ = nullptr;
+  CLI::App const* bench_ = nullptr;
   CLI::App const* completion_ = nullptr;
   dump_options of_dump_;
   stats_options of_stats_;
   top_options of_top_;
   trace_options of_trace_;
   record_options of_record_;
+  profile_options of_profile_;
+  models_options of_bench_;
   std::string shell_;
 };
 

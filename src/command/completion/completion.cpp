@@ -7,12 +7,13 @@ namespace thrum::command {
 namespace {
 
 // What may follow an option, or stand for a positional argument.
-enum class value { none, file, process, number, shell };
+enum class value { none, file, process, number, words };
 
 struct option {
   std::vector<std::string> names;  // with dashes; empty: positional
   std::string description;
   value takes = value::none;
+  std::string words{};  // with blanks between them, if it takes one of them
 };
 
 struct subcommand {
@@ -21,12 +22,23 @@ struct subcommand {
   std::vector<option> options;
 };
 
+std::string words_of_value(std::string_view name) {
+  if (name == "SHELL") return "bash zsh fish";
+  if (name == "WHAT") return "models";
+  if (name == "KIND") return "cpu goroutines blocks mutexes";
+  return "";
+}
+
+std::string name_of_value(CLI::Option const& from) {
+  return from.get_positional() ? from.get_name() : from.get_type_name();
+}
+
 value value_of(CLI::Option const& from) {
   if (from.get_items_expected_max() == 0) return value::none;
-  std::string const name = from.get_positional() ? from.get_name() : from.get_type_name();
+  std::string const name = name_of_value(from);
   if (name == "PID") return value::process;
   if (name == "FILE" || name == "OUT") return value::file;
-  if (name == "SHELL") return value::shell;
+  if (!words_of_value(name).empty()) return value::words;
   return value::number;
 }
 
@@ -36,6 +48,7 @@ option option_of(CLI::Option const& from) {
   for (std::string const& name : from.get_lnames()) made.names.push_back("--" + name);
   made.description = from.get_description();
   made.takes = value_of(from);
+  made.words = words_of_value(name_of_value(from));
   return made;
 }
 
@@ -91,22 +104,22 @@ std::string words_of(subcommand const& from) {
   return words;
 }
 
-std::string bash_reply(value takes) {
-  switch (takes) {
+std::string bash_reply(option const& one) {
+  switch (one.takes) {
     case value::file: return "COMPREPLY=($(compgen -f -- \"$word\"))";
     case value::process: return "COMPREPLY=($(compgen -W \"$(_thrum_processes)\" -f -- \"$word\"))";
-    case value::shell: return "COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\"))";
+    case value::words: return "COMPREPLY=($(compgen -W '" + one.words + "' -- \"$word\"))";
     case value::number:
     case value::none: break;
   }
   return "COMPREPLY=()";
 }
 
-value positional_of(subcommand const& from) {
+option positional_of(subcommand const& from) {
   for (option const& each : from.options) {
-    if (each.names.empty()) return each.takes;
+    if (each.names.empty()) return each;
   }
-  return value::none;
+  return {};
 }
 
 std::string bash_script(std::vector<subcommand> const& all) {
@@ -124,7 +137,7 @@ std::string bash_script(std::vector<subcommand> const& all) {
       if (one.names.empty() || one.takes == value::none) continue;
       std::string names;
       for (std::string const& name : one.names) names += (names.empty() ? "" : "|") + name;
-      text += "        " + names + ") " + bash_reply(one.takes) + "; return ;;\n";
+      text += "        " + names + ") " + bash_reply(one) + "; return ;;\n";
     }
     text += "      esac\n      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '" + words_of(each) +
             "' -- \"$word\")); else " + bash_reply(positional_of(each)) + "; fi ;;\n";
@@ -134,11 +147,11 @@ std::string bash_script(std::vector<subcommand> const& all) {
 
 // --- zsh ---
 
-std::string zsh_action(value takes) {
-  switch (takes) {
+std::string zsh_action(option const& one) {
+  switch (one.takes) {
     case value::file: return ":file:_files";
     case value::process: return ":process:_thrum_processes";
-    case value::shell: return ":shell:(bash zsh fish)";
+    case value::words: return ":word:(" + one.words + ')';
     case value::number: return ":number:";
     case value::none: break;
   }
@@ -151,10 +164,10 @@ std::string zsh_description(std::string const& from) {
 }
 
 std::string zsh_argument(option const& one) {
-  if (one.names.empty()) return ' ' + quoted_for_zsh(":" + zsh_action(one.takes).substr(1));
+  if (one.names.empty()) return ' ' + quoted_for_zsh(":" + zsh_action(one).substr(1));
   std::string text;
   for (std::string const& name : one.names)
-    text += ' ' + quoted_for_zsh(name + '[' + zsh_description(one.description) + ']' + zsh_action(one.takes));
+    text += ' ' + quoted_for_zsh(name + '[' + zsh_description(one.description) + ']' + zsh_action(one));
   return text;
 }
 
@@ -181,11 +194,11 @@ std::string zsh_script(std::vector<subcommand> const& all) {
 
 // --- fish ---
 
-std::string fish_value(value takes) {
-  switch (takes) {
+std::string fish_value(option const& one) {
+  switch (one.takes) {
     case value::file: return " -rF";
     case value::process: return " -xa '(__thrum_processes)'";
-    case value::shell: return " -xa 'bash zsh fish'";
+    case value::words: return " -xa '" + one.words + '\'';
     case value::number: return " -x";
     case value::none: break;
   }
@@ -197,7 +210,7 @@ std::string fish_line(std::string const& when, option const& one) {
   for (std::string const& name : one.names)
     text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   if (!one.names.empty()) text += " -d " + quoted_for_fish(one.description);
-  return text + fish_value(one.takes) + '\n';
+  return text + fish_value(one) + '\n';
 }
 
 std::string fish_script(std::vector<subcommand> const& all) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <ostream>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -54,7 +55,8 @@ std::string as_table(figures const& now, figures const* before) {
 // another process may be writing a trace to it. The one that is asked for a trace empties it, if it can have it alone.
 class output_file {
  public:
-  explicit output_file(std::string const& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
+  explicit output_file(std::string const& path)
+      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
     if (fd_ < 0) throw target_error("cannot write " + path + ": " + std::generic_category().message(errno));
   }
   ~output_file() { ::close(fd_); }
@@ -62,7 +64,18 @@ class output_file {
   output_file& operator=(output_file const&) = delete;
   [[nodiscard]] int fd() const noexcept { return fd_; }
 
+  void replace_by(std::string_view bytes) const {
+    bool is_fine = ::ftruncate(fd_, 0) == 0;
+    while (is_fine && !bytes.empty()) {
+      auto const count = ::write(fd_, bytes.data(), bytes.size());
+      is_fine = count > 0;
+      if (is_fine) bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    if (!is_fine) throw target_error("cannot write " + path_ + ": " + std::generic_category().message(errno));
+  }
+
  private:
+  std::string const path_;
   int const fd_;
 };
 
@@ -98,6 +111,16 @@ int run_record(record_options const& options, std::ostream& out) {
   connection to(options.target);
   output_file const file(options.file);
   static_cast<void>(to.ask("trace " + std::to_string(options.seconds), options.seconds + seconds_for_names, file.fd()));
+  out << "wrote " << options.file << '\n' << std::flush;
+  return out ? fine : cannot_work;
+}
+
+int run_profile(profile_options const& options, std::ostream& out) {
+  connection to(options.target);
+  output_file const file(options.file);  // before the time that the profile takes
+  bool const takes_time = options.kind != "goroutines";
+  std::string const request = "profile " + options.kind + (takes_time ? ' ' + std::to_string(options.seconds) : "");
+  file.replace_by(to.ask(request, (takes_time ? options.seconds : 0) + seconds_for_names));
   out << "wrote " << options.file << '\n' << std::flush;
   return out ? fine : cannot_work;
 }

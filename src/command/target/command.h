@@ -1,4 +1,5 @@
-// What `thrum dump`, `thrum stats` and `thrum trace PID -o FILE` do, without the parsing of their command lines.
+// What `thrum dump`, `thrum stats`, `thrum profile` and `thrum trace PID -o FILE` do, without the parsing of their
+// command lines.
 #pragma once
 
 #include "command/exit_codes.h"
@@ -31,5 +32,14 @@ struct record_options {
   int seconds = 5;
 };
 [[nodiscard]] int run_record(record_options const& options, std::ostream& out);
+
+// Takes a profile of the process, in the format of pprof.
+struct profile_options {
+  std::string target{};
+  std::string kind = "cpu";  // or goroutines, blocks, mutexes
+  std::string file{};
+  int seconds = 5;  // not for goroutines
+};
+[[nodiscard]] int run_profile(profile_options const& options, std::ostream& out);
 
 }  // namespace thrum::command

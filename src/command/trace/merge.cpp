@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <queue>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace thrum::command {
 namespace {
@@ -23,6 +25,24 @@ bool has_number(record const& one) {
   subject const about = format_of(one.kind)->about;
   // Regions and messages of a thread without a goroutine have the number 0.
   return about == subject::m || (about == subject::goroutine && one.argument(0) != 0);
+}
+
+// Sorts. The time is linear in the length for each time that the number of sorted parts doubles, and there are few: one
+// for each stream, but in damaged files.
+template <class Iterator, class Less>
+void merge_runs(Iterator begin, Iterator end, Less is_less) {
+  std::vector<Iterator> ends;
+  for (auto at = begin; at != end;) ends.push_back(at = std::is_sorted_until(at, end, is_less));
+  while (ends.size() > 1) {
+    std::size_t kept = 0;
+    auto from = begin;
+    for (std::size_t i = 0; i < ends.size(); i += 2) {
+      auto const to = ends[std::min(i + 1, ends.size() - 1)];
+      std::inplace_merge(from, ends[i], to, is_less);
+      ends[kept++] = from = to;
+    }
+    ends.resize(kept);
+  }
 }
 
 class merger {
@@ -47,12 +67,6 @@ class merger {
     bool is_done = false;
   };
 
-  // One goroutine or M: what its records have in common.
-  using sequence = std::pair<bool, std::uint64_t>;
-  [[nodiscard]] sequence sequence_of(index i) const {
-    return {nodes_[i].what->kind == record_kind::m, nodes_[i].what->argument(0)};
-  }
-
   void list_records() {
     std::size_t count = 0;
     for (auto const& [number, each] : file_.streams) count += each.records.size();
@@ -67,19 +81,45 @@ class merger {
     }
   }
 
-  void chain_sequences() {
+  // The records of one goroutine or M lie together after this, those of one stream in its order.
+  struct sequences {
     std::vector<index> order;
+    std::vector<std::size_t> ends;  // in `order`
+  };
+  [[nodiscard]] sequences list_sequences() const {
+    std::array<std::unordered_map<std::uint64_t, index>, 2> numbers;  // of goroutines and of Ms
+    std::vector<index> sequence_of(nodes_.size(), nothing);
+    sequences all;
     for (index i = 0; i < nodes_.size(); ++i) {
-      if (has_number(*nodes_[i].what)) order.push_back(i);
+      record const& one = *nodes_[i].what;
+      if (!has_number(one)) continue;
+      auto& of_kind = numbers[one.kind == record_kind::m ? 1 : 0];
+      auto const [found, is_new] = of_kind.try_emplace(one.argument(0), static_cast<index>(all.ends.size()));
+      if (is_new) all.ends.push_back(0);
+      sequence_of[i] = found->second;
+      ++all.ends[found->second];
     }
-    std::sort(order.begin(), order.end(), [this](index a, index b) {
-      return std::tuple(sequence_of(a), nodes_[a].ns, a) < std::tuple(sequence_of(b), nodes_[b].ns, b);
-    });
-    for (auto begin = order.begin(); begin != order.end();) {
-      auto const end = std::find_if(begin, order.end(), [&](index i) { return sequence_of(i) != sequence_of(*begin); });
+    std::size_t begin = 0;
+    for (std::size_t& end : all.ends) begin += std::exchange(end, begin);
+    all.order.resize(begin);
+    for (index i = 0; i < nodes_.size(); ++i) {
+      if (sequence_of[i] != nothing) all.order[all.ends[sequence_of[i]]++] = i;
+    }
+    return all;
+  }
+
+  void chain_sequences() {
+    auto const by_time = [this](index a, index b) { return std::pair(nodes_[a].ns, a) < std::pair(nodes_[b].ns, b); };
+    auto const by_number = [this](index a, index b) {
+      return std::pair(nodes_[a].number, a) < std::pair(nodes_[b].number, b);
+    };
+    sequences all = list_sequences();
+    auto begin = all.order.begin();
+    for (std::size_t const end_of_sequence : all.ends) {
+      auto const end = all.order.begin() + static_cast<std::ptrdiff_t>(end_of_sequence);
+      merge_runs(begin, end, by_time);
       number_sequence(begin, end);
-      std::sort(begin, end,
-                [this](index a, index b) { return std::pair(nodes_[a].number, a) < std::pair(nodes_[b].number, b); });
+      merge_runs(begin, end, by_number);
       for (auto i = begin; i + 1 != end; ++i) {
         nodes_[*i].next_in_sequence = *(i + 1);
         ++nodes_[*(i + 1)].waits_for;

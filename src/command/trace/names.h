@@ -1,4 +1,4 @@
-// How goroutines and places are called in what the command prints. Each name is made once.
+// How goroutines and places are called in what the command prints. Each name is made once, and stays where it is.
 #pragma once
 
 #include "command/trace/history.h"

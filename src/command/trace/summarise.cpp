@@ -4,6 +4,7 @@
 #include "command/trace/summary_of_events.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -82,7 +83,7 @@ class summariser {
     if (each.state == g_state::running) add_slice(each, of);
     if (each.state == g_state::waiting && each.begun_by == record_kind::stop) add_wait(each, goroutine);
     if (each.begun_by == record_kind::ready)
-      ++wakers_[{names_.of_waker(each.object), names_.of_site(each.site), names_.of_creation(goroutine)}];
+      ++wakers_[{&names_.of_waker(each.object), &names_.of_site(each.site), &names_.of_creation(goroutine)}];
     if (each.state == g_state::runnable && each.ended_by == record_kind::start) {
       if (each.begun_by == record_kind::ready) of.latencies.push_back(each.ns());
       if (each.begun_by == record_kind::create) of.first_starts.push_back(each.ns());
@@ -148,15 +149,21 @@ class summariser {
 
     result_.blockers = values_of(blockers_);
     keep_largest(result_.blockers, rows_max_, [](blocker_row const& row) { return row.total_ns; });
-    for (auto const& [who, times] : wakers_)
-      result_.wakers.push_back({std::get<0>(who), std::get<1>(who), std::get<2>(who), times});
-    keep_largest(result_.wakers, rows_max_, [](waker_row const& row) { return row.times; });
+    finish_wakers();
     finish_slices();
     for (auto& [number, each] : ps_) {
       each.steals = result_.steals_of[number].first;
       each.stolen = result_.steals_of[number].second;
       result_.ps.push_back(each);
     }
+  }
+
+  void finish_wakers() {
+    std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> by_text;
+    for (auto const& [who, times] : wakers_) by_text[{*who[0], *who[1], *who[2]}] += times;
+    for (auto const& [who, times] : by_text)
+      result_.wakers.push_back({std::get<0>(who), std::get<1>(who), std::get<2>(who), times});
+    keep_largest(result_.wakers, rows_max_, [](waker_row const& row) { return row.times; });
   }
 
   void finish_slices() {
@@ -180,7 +187,8 @@ class summariser {
   summary result_;
   std::map<std::uint64_t, site> sites_;
   std::map<std::pair<std::uint8_t, std::uint64_t>, blocker_row> blockers_;
-  std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> wakers_;
+  // By the names of the waker, the place and the goroutine. Several places may have one name.
+  std::map<std::array<std::string const*, 3>, std::uint64_t> wakers_;
   std::map<std::uint16_t, p_row> ps_;
   std::vector<g_interval const*> slices_;
 };

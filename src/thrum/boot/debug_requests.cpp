@@ -8,7 +8,6 @@
 #include "os/files.h"
 #include "os/thread.h"
 
-#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -17,6 +16,10 @@ namespace {
 
 using debug::answer;
 using debug::error;
+using debug::fine;
+using debug::number_in;
+
+answer run_is_over() { return error("the run is ending"); }
 
 constexpr int protocol_version = 1;
 constexpr std::int64_t ns_per_s = 1'000'000'000;
@@ -30,19 +33,8 @@ constexpr std::string_view help_text =
     "stats           figures of the scheduler, one per line\n"
     "goroutines N    the goroutines in groups by state and place, the N largest groups\n"
     "dump WORDS      all goroutines with their stacks. The words: each, grouped or leaks, and json\n"
+    "profile WORDS   a profile for pprof. The words: goroutines; cpu, blocks or mutexes, and for how many seconds\n"
     "trace SECONDS   records a trace into the file whose descriptor comes with the request\n";
-
-answer fine(std::string text) { return {.is_error = false, .text = std::move(text), .work = nullptr}; }
-
-answer run_is_over() { return error("the run is ending"); }
-
-// Returns `otherwise` if there is no text, and 0 if the text is no number from 1 to `most`.
-std::size_t number_in(std::string_view text, std::size_t otherwise, std::size_t most) noexcept {
-  if (text.empty()) return otherwise;
-  std::size_t value = 0;
-  auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failed == std::errc{} && end == text.data() + text.size() && value <= most ? value : 0;
-}
 
 // A trace of the run. If its client goes away before the end, the trace ends at once.
 class traced final : public debug::job {
@@ -77,7 +69,7 @@ class traced final : public debug::job {
 }  // namespace
 
 debug_requests::debug_requests(Sched& s, std::shared_ptr<run_gate> gate) noexcept
-    : sched_(s), gate_(std::move(gate)), started_ns_(os::monotonic_ns()) {}
+    : sched_(s), gate_(std::move(gate)), started_ns_(os::monotonic_ns()), profiles_(s, gate_) {}
 
 answer debug_requests::handle(debug::request const& asked) {
   std::size_t const blank = asked.line.find(' ');
@@ -86,6 +78,7 @@ answer debug_requests::handle(debug::request const& asked) {
   if (word == "goroutines") return goroutines(rest);
   if (word == "trace") return trace(rest, asked.descriptor);
   if (word == "dump") return dump(rest);
+  if (word == "profile") return profiles_.handle(rest);
   if (!rest.empty()) return error("unknown request; \"help\" lists all");
   if (word == "about") return about();
   if (word == "help") return fine(std::string(help_text));

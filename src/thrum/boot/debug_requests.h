@@ -5,6 +5,7 @@
 #pragma once
 
 #include "boot/origin_groups.h"
+#include "boot/profile_requests.h"
 #include "boot/run_gate.h"
 #include "core/sched.h"
 #include "debug/request_server.h"
@@ -32,6 +33,7 @@ class debug_requests : public debug::request_handler {
   Sched& sched_;
   std::shared_ptr<run_gate> const gate_;
   std::int64_t const started_ns_;
+  profile_requests profiles_;
   place_names names_;
 };
 

@@ -95,13 +95,19 @@ cpu_profile::start_result cpu_profile::begin(int per_second) {
     stop_timers();
     return {outcome::failed, error, "make a thread"};
   }
-  return {outcome::done};
+  std::uint32_t const number = number_.load(relaxed) + 1;  // relaxed: only the thread that starts writes it
+  number_.store(number, relaxed);                          // published with the state
+  return {.how = outcome::done, .number = number};
 }
 
-bool cpu_profile::stop(cpu_samples& taken) {
+bool cpu_profile::stop(cpu_samples& taken, std::uint32_t number) {
   auto expected = state::on;
   if (os::process_id() != process_) return false;  // a child of fork has no thread that collects
   if (!state_.compare_exchange(expected, state::stopping, acquire, relaxed)) return false;
+  if (number != any_number && number != number_.load(relaxed)) {
+    state_.store(state::on, release);
+    return false;
+  }
   asked_to_end_.wake();
   join_helper_thread(sched_, thread_, tid_);
   taken_.duration_ns = os::monotonic_ns() - began_ns_;

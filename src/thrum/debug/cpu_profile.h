@@ -52,13 +52,15 @@ class cpu_profile {
   enum class outcome : std::uint8_t { done, already_on, failed };
   struct start_result {
     outcome how;
-    int error = 0;          // failed: the errno
-    char const* call = "";  // failed: what could not be done
+    int error = 0;             // failed: the errno
+    char const* call = "";     // failed: what could not be done
+    std::uint32_t number = 0;  // done: of this profile, for stop
   };
   [[nodiscard]] start_result start(int per_second);
 
-  // Returns false if no profile is being taken.
-  [[nodiscard]] bool stop(cpu_samples& taken);
+  // Returns false if no profile is being taken, or another one than that with the number.
+  static constexpr std::uint32_t any_number = 0;
+  [[nodiscard]] bool stop(cpu_samples& taken, std::uint32_t number = any_number);
 
   // Whether start() or stop() is under way. If its caller was stopped with the run, it stays so for good.
   [[nodiscard]] bool is_changing() const noexcept {
@@ -96,6 +98,7 @@ class cpu_profile {
   Sched& sched_;
   int const process_ = os::process_id();
   atomic<state> state_{state::idle};
+  atomic<std::uint32_t> number_{any_number};
   atomic<bool> was_on_{false};
   bool owns_signal_ = false;
   os::thread thread_{};

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <exception>
 #include <new>
 #include <span>
@@ -31,6 +32,15 @@ std::string as_sent(answer const& given) {
 }  // namespace
 
 answer error(std::string text) { return {.is_error = true, .text = std::move(text), .work = nullptr}; }
+
+answer fine(std::string text) { return {.is_error = false, .text = std::move(text), .work = nullptr}; }
+
+std::size_t number_in(std::string_view text, std::size_t otherwise, std::size_t most) noexcept {
+  if (text.empty()) return otherwise;
+  std::size_t value = 0;
+  auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failed == std::errc{} && end == text.data() + text.size() && value <= most ? value : 0;
+}
 
 request_server* request_server::start(Sched& s, int listener, std::unique_ptr<request_handler> handler,
                                       server_limits const& limits, int& error) {

@@ -46,6 +46,10 @@ struct answer {
   std::unique_ptr<job> work;  // if it is set, the answer is that of its finish()
 };
 [[nodiscard]] answer error(std::string text);
+[[nodiscard]] answer fine(std::string text);
+
+// The number in a request. Returns `otherwise` if there is no text, and 0 if the text is no number from 1 to `most`.
+[[nodiscard]] std::size_t number_in(std::string_view text, std::size_t otherwise, std::size_t most) noexcept;
 
 struct request {
   std::string_view line;  // without the end of the line

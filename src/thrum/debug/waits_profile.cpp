@@ -3,11 +3,14 @@
 #include "core/current.h"
 #include "debug/profile_builder.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <vector>
 
 namespace thrum::rt {
 
@@ -25,6 +28,25 @@ wait_places places_of_waits(wait_profile& its) {
   runtime_mark const mark;
   result.lost = its.lost();
   return result;
+}
+
+wait_places noted_since(wait_places const& before, wait_places now) {
+  std::map<std::uint64_t, std::vector<wait_place const*>> known;
+  for (wait_place const& each : before.all) known[each.hash].push_back(&each);
+  auto const is_same = [](wait_place const& a, wait_place const& b) {
+    return a.reason == b.reason && std::ranges::equal(std::span(a.pcs, a.frames), std::span(b.pcs, b.frames));
+  };
+  for (wait_place& each : now.all) {
+    for (wait_place const* const earlier : known[each.hash]) {
+      if (!is_same(*earlier, each)) continue;
+      each.waits -= earlier->waits;
+      each.ns -= earlier->ns;
+    }
+  }
+  std::erase_if(now.all, [](wait_place const& each) { return each.waits <= 0; });
+  now.lost.waits -= before.lost.waits;
+  now.lost.ns -= before.lost.ns;
+  return now;
 }
 
 std::string profile_of_waits(wait_places const& places, symbols& known) {

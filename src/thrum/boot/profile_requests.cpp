@@ -1,0 +1,157 @@
+#include "boot/profile_requests.h"
+
+#include "boot/profile_of_run.h"
+#include "debug/cpu_profile.h"
+#include "debug/dump.h"
+#include "debug/goroutine_profile.h"
+#include "debug/symbols.h"
+#include "debug/waits_profile.h"
+#include "os/clock.h"
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace thrum::rt {
+namespace {
+
+using debug::answer;
+using debug::error;
+using debug::fine;
+
+constexpr std::int64_t ns_per_s = 1'000'000'000;
+constexpr std::size_t seconds_max = 3600;
+constexpr int samples_per_second = 100;  // as profile::cpu_options
+// A wait of this length or longer is always noted. Shorter ones would cost a busy program too much.
+constexpr std::uint64_t block_rate_ns = 10'000;
+constexpr std::uint64_t mutex_rate = 1;  // every wait
+
+answer run_is_over() { return error("the run is ending"); }
+
+wait_profile& profile_of(wait_kind which) noexcept {
+  return which == wait_kind::blocked ? blocked_waits : contended_waits;
+}
+
+}  // namespace
+
+class profile_requests::cpu_job final : public debug::job {
+ public:
+  cpu_job(std::shared_ptr<run_gate> gate, std::uint32_t number, std::int64_t until_ns) noexcept
+      : gate_(std::move(gate)), number_(number) {
+    ends_ns = until_ns;
+  }
+  ~cpu_job() override {
+    cpu_samples unused;
+    static_cast<void>(end(unused));
+  }
+  cpu_job(cpu_job const&) = delete;
+  cpu_job& operator=(cpu_job const&) = delete;
+
+  [[nodiscard]] answer finish() override {
+    cpu_samples taken;
+    if (char const* const why_not = end(taken)) return error(why_not);
+    symbols known;
+    return fine(profile_of_cpu(taken, known));
+  }
+
+ private:
+  // Returns nullptr, or why there is no profile.
+  [[nodiscard]] char const* end(cpu_samples& taken) {
+    if (std::exchange(has_ended_, true)) return "the profile has ended";
+    in_run const inside(*gate_);
+    if (!inside) return "the run is ending, and the profile with it";
+    cpu_profile* const its = profile_of_run::of_live_run();
+    if (its == nullptr || !its->stop(taken, number_)) return "the program itself has ended the profile";
+    return nullptr;
+  }
+
+  std::shared_ptr<run_gate> const gate_;
+  std::uint32_t const number_;
+  bool has_ended_ = false;
+};
+
+class profile_requests::waits_job final : public debug::job {
+ public:
+  waits_job(bool& is_taken, wait_kind which, std::int64_t until_ns)
+      : which_(which), before_(places_of_waits(profile_of(which))), is_taken_(is_taken) {
+    ends_ns = until_ns;
+    is_taken_ = true;
+    if (profile_of(which_).rate.load(relaxed) != 0) return;
+    rate_ = which_ == wait_kind::blocked ? block_rate_ns : mutex_rate;
+    set_rate(which_, rate_);
+  }
+  ~waits_job() override { end(); }
+  waits_job(waits_job const&) = delete;
+  waits_job& operator=(waits_job const&) = delete;
+
+  [[nodiscard]] answer finish() override {
+    end();
+    symbols known;
+    return fine(profile_of_waits(noted_since(before_, places_of_waits(profile_of(which_))), known));
+  }
+
+ private:
+  // If the program has set a rate meanwhile, that one stays.
+  void end() noexcept {
+    if (std::exchange(has_ended_, true)) return;
+    if (rate_ != 0 && profile_of(which_).rate.load(relaxed) == rate_) set_rate(which_, 0);
+    is_taken_ = false;
+  }
+
+  wait_kind const which_;
+  wait_places const before_;
+  bool& is_taken_;
+  std::uint64_t rate_ = 0;  // that this job has set, or 0
+  bool has_ended_ = false;
+};
+
+profile_requests::profile_requests(Sched& s, std::shared_ptr<run_gate> gate) noexcept
+    : sched_(s), gate_(std::move(gate)) {}
+
+answer profile_requests::handle(std::string_view words) {
+  static constexpr char const* form = "profile WORDS: goroutines, or cpu, blocks or mutexes and 1 to 3600 seconds";
+  if (words == "goroutines") return goroutines();
+  std::size_t const blank = words.find(' ');
+  if (blank == std::string_view::npos) return error(form);
+  auto const ns = static_cast<std::int64_t>(debug::number_in(words.substr(blank + 1), 0, seconds_max)) * ns_per_s;
+  std::string_view const kind = words.substr(0, blank);
+  if (ns == 0) return error(form);
+  if (kind == "cpu") return cpu(ns);
+  if (kind == "blocks") return waits(wait_kind::blocked, ns);
+  if (kind == "mutexes") return waits(wait_kind::contended, ns);
+  return error(form);
+}
+
+// As debug_requests::dump.
+answer profile_requests::goroutines() const {
+  goroutine_list all;
+  {
+    in_run const inside(*gate_);
+    if (!inside || sched_.end.exiting_m() != nullptr || sched_.world.is_forbidden()) return run_is_over();
+    note_on_thread(sched_, all);
+  }
+  symbols known;
+  return fine(profile_of_goroutines(all, known));
+}
+
+answer profile_requests::cpu(std::int64_t ns) const {
+  in_run const inside(*gate_);
+  cpu_profile* const its = profile_of_run::of_live_run();
+  if (!inside || its == nullptr || sched_.end.exiting_m() != nullptr) return run_is_over();
+  auto const begun = its->start(samples_per_second);
+  if (begun.how == cpu_profile::outcome::already_on) return error("a CPU profile is being taken already");
+  if (begun.how == cpu_profile::outcome::failed)
+    return error(std::string("profile: ") + begun.call + ": " + std::strerror(begun.error));
+  return {
+      .is_error = false, .text = {}, .work = std::make_unique<cpu_job>(gate_, begun.number, os::monotonic_ns() + ns)};
+}
+
+answer profile_requests::waits(wait_kind which, std::int64_t ns) {
+  bool& is_taken = waits_are_taken_[static_cast<std::size_t>(which)];
+  if (is_taken) return error("another client is taking this profile");
+  if (!profile_of(which).make_room()) return error("there is no memory for the profile");
+  return {.is_error = false, .text = {}, .work = std::make_unique<waits_job>(is_taken, which, os::monotonic_ns() + ns)};
+}
+
+}  // namespace thrum::rt

@@ -1,0 +1,39 @@
+// The request `profile` of the debug socket: docs/debug-socket.md.
+//
+// The rates of the block and the mutex profile belong to the process. A request turns a profile on for its time if the
+// program has not done so, and its answer has what was noted meanwhile. Runs on the server's thread.
+#pragma once
+
+#include "boot/run_gate.h"
+#include "core/sched.h"
+#include "core/wait_profile.h"
+#include "debug/request_server.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace thrum::rt {
+
+class profile_requests {
+ public:
+  profile_requests(Sched& s, std::shared_ptr<run_gate> gate) noexcept;
+
+  // `words` is what follows "profile". The jobs of answers refer to this object.
+  [[nodiscard]] debug::answer handle(std::string_view words);
+
+ private:
+  class cpu_job;
+  class waits_job;
+
+  [[nodiscard]] debug::answer goroutines() const;
+  [[nodiscard]] debug::answer cpu(std::int64_t ns) const;
+  [[nodiscard]] debug::answer waits(wait_kind which, std::int64_t ns);
+
+  Sched& sched_;
+  std::shared_ptr<run_gate> const gate_;
+  std::array<bool, 2> waits_are_taken_{};  // by wait_kind: a request is being answered
+};
+
+}  // namespace thrum::rt
