@@ -25,6 +25,7 @@ export type Frame = {
   /** The middle of the gap between the global queue and the Ps. Labels on ways between them stand there. */
   channel: number;
   procs: ProcFrame[];
+  queueSize: number;
   /** Ms without a P that are not in a call; Ms in a call; goroutines that are in no other place. */
   threads: Lane | null;
   calls: Lane | null;
@@ -47,6 +48,8 @@ const pad = 12;
 const gap = 12;
 const captionHeight = 26;
 const compactBelow = 640;
+const slotsLeast = 4;
+const crowdedAbove = 8;
 const slotsMost = { ring: 8, rows: 3 };   // a ring of 256 is drawn as 8 slots, the last with a number
 
 export function isInCall(state: State, m: State["ms"][number]): boolean {
@@ -115,6 +118,8 @@ function grid(box: Box, needed: number, pitch: number, rowPitch: number): Lane {
   for (let r = 0; r < rows; ++r) {
     slots.push(...row(box.x + pad + pitch / 2, box.y + captionHeight + (r + 0.5) * rowPitch, perRow, pitch));
   }
+  // More empty slots than a few would only be noise.
+  slots.length = Math.min(slots.length, Math.max(needed, slotsLeast));
   return { box: { ...box, h: captionHeight + rows * rowPitch + 8 }, slots };
 }
 
@@ -205,15 +210,16 @@ function placeBelow(lanes: Below[], left: number, top: number, width: number, in
   return frame;
 }
 
-export function makeFrame(extent: Extent, stageWidth: number): Frame {
+function frameOf(extent: Extent, stageWidth: number): Frame {
   const width = Math.max(320, Math.round(stageWidth));
   const compact = width < compactBelow;
   const inside = width - 2 * pad;
   const fitting = compact ? Math.floor((inside - 132) / 26) - 1 : slotsMost.ring;
-  const ringSlots = clamp(extent.queueSize, 1, Math.min(slotsMost.ring, fitting));
   const count = Math.max(1, extent.procs.length);
+  const crowded = !compact && count > crowdedAbove;   // then each P is drawn smaller, and the camera brings it near
+  const ringSlots = clamp(extent.queueSize, 1, Math.min(crowded ? 4 : slotsMost.ring, fitting));
 
-  const leastSlot = 32;
+  const leastSlot = crowded ? 24 : 32;
   const leastCard = leastSlot * (ringSlots + 1) + 34;
   const mostColumns = compact ? 1 : clamp(Math.floor((inside + gap) / (leastCard + gap)), 1, count);
   const columns = Math.ceil(count / Math.ceil(count / mostColumns));
@@ -223,7 +229,7 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
   const radius = clamp(slot / 2 - 4, 9, 17);
   const inner = radius + (compact ? 4 : 6);
   const sizes: Sizes = { slot, radius, inner };
-  const cardHeight = compact ? 90 : 56 + slot + 16 + inner * 3 + 26;
+  const cardHeight = compact ? 90 : 56 + slot + 16 + inner * 3 + 31;
 
   const rowGap = compact ? 8 : gap;
 
@@ -261,6 +267,21 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
 
   return {
     width, height: Math.round(y - gap + pad), compact, radius, slot, inner, global, channel, procs,
+    queueSize: extent.queueSize,
     threads: below.threads, calls: below.calls, elsewhere: below.elsewhere, waiting: below.waiting,
   };
+}
+
+/**
+ * The frame for a stage of this width. A machine with many Ps gets a frame that is wider than the stage, so that it has
+ * the stage's shape and is seen as a whole; the reader zooms in.
+ */
+export function makeFrame(extent: Extent, stageWidth: number): Frame {
+  let frame = frameOf(extent, stageWidth);
+  if (frame.compact || extent.procs.length <= crowdedAbove) return frame;
+  for (let width = stageWidth; frame.height > 0.7 * frame.width && width < 8 * stageWidth;) {
+    width *= 1.2;
+    frame = frameOf(extent, width);
+  }
+  return frame;
 }

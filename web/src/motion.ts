@@ -286,7 +286,7 @@ export function pictureOf(layout: Layout): Picture {
 }
 
 const emptyFrame: Frame = {
-  width: 0, height: 0, compact: false, radius: 0, slot: 0, inner: 0, channel: 0,
+  width: 0, height: 0, compact: false, radius: 0, slot: 0, inner: 0, channel: 0, queueSize: 0,
   global: { box: { x: 0, y: 0, w: 0, h: 0 }, slots: [] }, procs: [], threads: null, calls: null, elsewhere: null,
   waiting: [],
 };
