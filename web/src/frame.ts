@@ -31,6 +31,9 @@ export type Frame = {
   calls: Lane | null;
   elsewhere: Lane | null;
   waiting: WaitingFrame[];
+  /** The Ms that are ever in these two lanes. Each has a slot of its own, if there are enough. */
+  threadIds: number[];
+  callIds: number[];
 };
 
 /** How much room the steps of a part need. */
@@ -38,8 +41,9 @@ export type Extent = {
   procs: number[];
   queueSize: number;
   global: number;
-  threads: number;
-  calls: number;
+  /** Ms that are without a P in some step, and those that are so in a call. */
+  threads: number[];
+  calls: number[];
   elsewhere: number;
   waiting: { id: string; kind: WaitingKind; label: string; most: number }[];
 };
@@ -60,6 +64,11 @@ export function isSeated(state: State, m: State["ms"][number]): boolean {
   return state.procs.some((p) => p.m === m.id);
 }
 
+/** The goroutines that are drawn at the waiting place. One that is in a call is drawn on the M that makes the call. */
+export function drawnAt(state: State, place: State["waiting"][number]): number[] {
+  return place.kind === "call" ? place.gs.filter((g) => !state.ms.some((m) => m.g === g)) : place.gs;
+}
+
 /** The goroutines that no queue, no P, no M and no waiting place holds. Ended ones are not drawn. */
 export function strays(state: State): number[] {
   const held = new Set<number>(state.global);
@@ -74,7 +83,7 @@ export function strays(state: State): number[] {
 export function emptyExtent(part: Part): Extent {
   return {
     procs: Array.from({ length: part.procs }, (_, i) => i), queueSize: part.queue_size,
-    global: 0, threads: 0, calls: 0, elsewhere: 0, waiting: [],
+    global: 0, threads: [], calls: [], elsewhere: 0, waiting: [],
   };
 }
 
@@ -83,16 +92,20 @@ export function widen(extent: Extent, step: Step): boolean {
   const before = JSON.stringify(extent);
   const { state } = step;
   for (const p of state.procs) if (!extent.procs.includes(p.id)) extent.procs.push(p.id);
-  const loose = state.ms.filter((m) => !isSeated(state, m));
-  const calling = loose.filter((m) => isInCall(state, m)).length;
+  for (const m of state.ms) {
+    if (isSeated(state, m)) continue;
+    const ids = isInCall(state, m) ? extent.calls : extent.threads;
+    if (!ids.includes(m.id)) ids.push(m.id);
+  }
+  extent.calls.sort((a, b) => a - b);
+  extent.threads.sort((a, b) => a - b);
   extent.global = Math.max(extent.global, state.global.length);
-  extent.calls = Math.max(extent.calls, calling);
-  extent.threads = Math.max(extent.threads, loose.length - calling);
   extent.elsewhere = Math.max(extent.elsewhere, strays(state).length);
   for (const w of state.waiting) {
+    const most = drawnAt(state, w).length;
     const known = extent.waiting.find((each) => each.id === w.id);
-    if (known) known.most = Math.max(known.most, w.gs.length);
-    else extent.waiting.push({ id: w.id, kind: w.kind, label: w.label, most: w.gs.length });
+    if (known) known.most = Math.max(known.most, most);
+    else if (w.kind !== "call" || most > 0) extent.waiting.push({ id: w.id, kind: w.kind, label: w.label, most });
   }
   return JSON.stringify(extent) !== before;
 }
@@ -254,8 +267,8 @@ function frameOf(extent: Extent, stageWidth: number): Frame {
     ({ needed, pitch: seatPitch, rowPitch: inner * 3 + 28, least: clamp(needed, 1, 8) * seatPitch });
   const queue = (needed: number): Below =>
     ({ needed, pitch: slot, rowPitch: slot + 2, least: clamp(needed, 2, 12) * slot });
-  if (extent.threads > 0) lanes.push({ ...seats(extent.threads), of: "threads" });
-  if (extent.calls > 0) lanes.push({ ...seats(extent.calls), of: "calls" });
+  if (extent.threads.length > 0) lanes.push({ ...seats(extent.threads.length), of: "threads" });
+  if (extent.calls.length > 0) lanes.push({ ...seats(extent.calls.length), of: "calls" });
   for (const place of extent.waiting) {
     const lane = queue(place.most);
     const caption = [...place.label].reduce((sum, letter) => sum + (letter.charCodeAt(0) > 255 ? 13 : 7), 46);
@@ -267,7 +280,7 @@ function frameOf(extent: Extent, stageWidth: number): Frame {
 
   return {
     width, height: Math.round(y - gap + pad), compact, radius, slot, inner, global, channel, procs,
-    queueSize: extent.queueSize,
+    queueSize: extent.queueSize, threadIds: extent.threads, callIds: extent.calls,
     threads: below.threads, calls: below.calls, elsewhere: below.elsewhere, waiting: below.waiting,
   };
 }
