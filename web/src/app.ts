@@ -309,7 +309,7 @@ export class App {
     this.transport.translate(this.language, this.theme);
     this.transport.setSteps(this.part.steps.length);
     this.finder.translate(this.language);
-    fillKey(byId("key"), this.language);
+    fillKey(byId("key"), this.part, this.language);
     if (this.selected === null) this.detail.hide();
     this.makeStage();
   }

@@ -25,11 +25,15 @@ export type Frame = {
   /** The middle of the gap between the global queue and the Ps. Labels on ways between them stand there. */
   channel: number;
   procs: ProcFrame[];
+  queueSize: number;
   /** Ms without a P that are not in a call; Ms in a call; goroutines that are in no other place. */
   threads: Lane | null;
   calls: Lane | null;
   elsewhere: Lane | null;
   waiting: WaitingFrame[];
+  /** The Ms that are ever in these two lanes. Each has a slot of its own, if there are enough. */
+  threadIds: number[];
+  callIds: number[];
 };
 
 /** How much room the steps of a part need. */
@@ -37,8 +41,9 @@ export type Extent = {
   procs: number[];
   queueSize: number;
   global: number;
-  threads: number;
-  calls: number;
+  /** Ms that are without a P in some step, and those that are so in a call. */
+  threads: number[];
+  calls: number[];
   elsewhere: number;
   waiting: { id: string; kind: WaitingKind; label: string; most: number }[];
 };
@@ -47,6 +52,8 @@ const pad = 12;
 const gap = 12;
 const captionHeight = 26;
 const compactBelow = 640;
+const slotsLeast = 4;
+const crowdedAbove = 8;
 const slotsMost = { ring: 8, rows: 3 };   // a ring of 256 is drawn as 8 slots, the last with a number
 
 export function isInCall(state: State, m: State["ms"][number]): boolean {
@@ -55,6 +62,11 @@ export function isInCall(state: State, m: State["ms"][number]): boolean {
 
 export function isSeated(state: State, m: State["ms"][number]): boolean {
   return state.procs.some((p) => p.m === m.id);
+}
+
+/** The goroutines that are drawn at the waiting place. One that is in a call is drawn on the M that makes the call. */
+export function drawnAt(state: State, place: State["waiting"][number]): number[] {
+  return place.kind === "call" ? place.gs.filter((g) => !state.ms.some((m) => m.g === g)) : place.gs;
 }
 
 /** The goroutines that no queue, no P, no M and no waiting place holds. Ended ones are not drawn. */
@@ -71,7 +83,7 @@ export function strays(state: State): number[] {
 export function emptyExtent(part: Part): Extent {
   return {
     procs: Array.from({ length: part.procs }, (_, i) => i), queueSize: part.queue_size,
-    global: 0, threads: 0, calls: 0, elsewhere: 0, waiting: [],
+    global: 0, threads: [], calls: [], elsewhere: 0, waiting: [],
   };
 }
 
@@ -80,16 +92,20 @@ export function widen(extent: Extent, step: Step): boolean {
   const before = JSON.stringify(extent);
   const { state } = step;
   for (const p of state.procs) if (!extent.procs.includes(p.id)) extent.procs.push(p.id);
-  const loose = state.ms.filter((m) => !isSeated(state, m));
-  const calling = loose.filter((m) => isInCall(state, m)).length;
+  for (const m of state.ms) {
+    if (isSeated(state, m)) continue;
+    const ids = isInCall(state, m) ? extent.calls : extent.threads;
+    if (!ids.includes(m.id)) ids.push(m.id);
+  }
+  extent.calls.sort((a, b) => a - b);
+  extent.threads.sort((a, b) => a - b);
   extent.global = Math.max(extent.global, state.global.length);
-  extent.calls = Math.max(extent.calls, calling);
-  extent.threads = Math.max(extent.threads, loose.length - calling);
   extent.elsewhere = Math.max(extent.elsewhere, strays(state).length);
   for (const w of state.waiting) {
+    const most = drawnAt(state, w).length;
     const known = extent.waiting.find((each) => each.id === w.id);
-    if (known) known.most = Math.max(known.most, w.gs.length);
-    else extent.waiting.push({ id: w.id, kind: w.kind, label: w.label, most: w.gs.length });
+    if (known) known.most = Math.max(known.most, most);
+    else if (w.kind !== "call" || most > 0) extent.waiting.push({ id: w.id, kind: w.kind, label: w.label, most });
   }
   return JSON.stringify(extent) !== before;
 }
@@ -115,6 +131,8 @@ function grid(box: Box, needed: number, pitch: number, rowPitch: number): Lane {
   for (let r = 0; r < rows; ++r) {
     slots.push(...row(box.x + pad + pitch / 2, box.y + captionHeight + (r + 0.5) * rowPitch, perRow, pitch));
   }
+  // More empty slots than a few would only be noise.
+  slots.length = Math.min(slots.length, Math.max(needed, slotsLeast));
   return { box: { ...box, h: captionHeight + rows * rowPitch + 8 }, slots };
 }
 
@@ -205,15 +223,16 @@ function placeBelow(lanes: Below[], left: number, top: number, width: number, in
   return frame;
 }
 
-export function makeFrame(extent: Extent, stageWidth: number): Frame {
+function frameOf(extent: Extent, stageWidth: number): Frame {
   const width = Math.max(320, Math.round(stageWidth));
   const compact = width < compactBelow;
   const inside = width - 2 * pad;
   const fitting = compact ? Math.floor((inside - 132) / 26) - 1 : slotsMost.ring;
-  const ringSlots = clamp(extent.queueSize, 1, Math.min(slotsMost.ring, fitting));
   const count = Math.max(1, extent.procs.length);
+  const crowded = !compact && count > crowdedAbove;   // then each P is drawn smaller, and the camera brings it near
+  const ringSlots = clamp(extent.queueSize, 1, Math.min(crowded ? 4 : slotsMost.ring, fitting));
 
-  const leastSlot = 32;
+  const leastSlot = crowded ? 24 : 32;
   const leastCard = leastSlot * (ringSlots + 1) + 34;
   const mostColumns = compact ? 1 : clamp(Math.floor((inside + gap) / (leastCard + gap)), 1, count);
   const columns = Math.ceil(count / Math.ceil(count / mostColumns));
@@ -223,7 +242,7 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
   const radius = clamp(slot / 2 - 4, 9, 17);
   const inner = radius + (compact ? 4 : 6);
   const sizes: Sizes = { slot, radius, inner };
-  const cardHeight = compact ? 90 : 56 + slot + 16 + inner * 3 + 26;
+  const cardHeight = compact ? 90 : 56 + slot + 16 + inner * 3 + 31;
 
   const rowGap = compact ? 8 : gap;
 
@@ -248,8 +267,8 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
     ({ needed, pitch: seatPitch, rowPitch: inner * 3 + 28, least: clamp(needed, 1, 8) * seatPitch });
   const queue = (needed: number): Below =>
     ({ needed, pitch: slot, rowPitch: slot + 2, least: clamp(needed, 2, 12) * slot });
-  if (extent.threads > 0) lanes.push({ ...seats(extent.threads), of: "threads" });
-  if (extent.calls > 0) lanes.push({ ...seats(extent.calls), of: "calls" });
+  if (extent.threads.length > 0) lanes.push({ ...seats(extent.threads.length), of: "threads" });
+  if (extent.calls.length > 0) lanes.push({ ...seats(extent.calls.length), of: "calls" });
   for (const place of extent.waiting) {
     const lane = queue(place.most);
     const caption = [...place.label].reduce((sum, letter) => sum + (letter.charCodeAt(0) > 255 ? 13 : 7), 46);
@@ -261,6 +280,21 @@ export function makeFrame(extent: Extent, stageWidth: number): Frame {
 
   return {
     width, height: Math.round(y - gap + pad), compact, radius, slot, inner, global, channel, procs,
+    queueSize: extent.queueSize, threadIds: extent.threads, callIds: extent.calls,
     threads: below.threads, calls: below.calls, elsewhere: below.elsewhere, waiting: below.waiting,
   };
+}
+
+/**
+ * The frame for a stage of this width. A machine with many Ps gets a frame that is wider than the stage, so that it has
+ * the stage's shape and is seen as a whole; the reader zooms in.
+ */
+export function makeFrame(extent: Extent, stageWidth: number): Frame {
+  let frame = frameOf(extent, stageWidth);
+  if (frame.compact || extent.procs.length <= crowdedAbove) return frame;
+  for (let width = stageWidth; frame.height > 0.7 * frame.width && width < 8 * stageWidth;) {
+    width *= 1.2;
+    frame = frameOf(extent, width);
+  }
+  return frame;
 }

@@ -1,4 +1,5 @@
 // What the page can say about one goroutine: where it is, its way through the steps, and whether a search finds it.
+import { drawnAt } from "./frame.ts";
 import { placeKey, type Spot } from "./layout.ts";
 import { tellEvent } from "./event_words.ts";
 import type { Goroutine, Language, Part, State } from "./recording.ts";
@@ -14,7 +15,7 @@ export function spotOf(state: State, g: number): Spot | null {
     if (p.running === g) return { kind: "running", p: p.id };
   }
   for (const w of state.waiting) {
-    if (w.gs.includes(g)) return { kind: "waiting", id: w.id, index: w.gs.indexOf(g) };
+    if (drawnAt(state, w).includes(g)) return { kind: "waiting", id: w.id, index: w.gs.indexOf(g) };
   }
   const m = state.ms.find((each) => each.g === g);
   if (!m) return null;

@@ -1,5 +1,7 @@
 // The key under the stage. It is drawn with the shapes and the classes of the stage, so it cannot say anything else.
-import type { Language } from "./recording.ts";
+import {
+  goroutineStates, threadStates, type GoroutineState, type Language, type Part, type ThreadState,
+} from "./recording.ts";
 import { badges, html, svg, triangle } from "./svg.ts";
 import { say, type WordKey } from "./words.ts";
 
@@ -23,15 +25,20 @@ function thread(state: string): SVGElement {
     svg("path", { class: "hand", d: "M0 -3.5V0L2.5 1.5" })));
 }
 
-export function fillKey(list: Element, language: Language): void {
+/** The key has the states that occur in this part. */
+export function fillKey(list: Element, part: Part, language: Language): void {
   const entry = (drawn: SVGElement, kind: string, key: WordKey): HTMLElement =>
     html("li", {}, drawn, `${kind}${kind ? " " : ""}${say(language, key)}`);
+  const gs = new Set<GoroutineState>();
+  const ms = new Set<ThreadState>();
+  for (const { state } of part.steps) {
+    for (const g of state.gs) gs.add(g.state);
+    for (const m of state.ms) ms.add(m.state);
+  }
+  gs.delete("dead");
   list.setAttribute("aria-label", say(language, "key"));
   list.replaceChildren(
-    entry(goroutine("running"), "G", "g_running"), entry(goroutine("runnable"), "G", "g_runnable"),
-    entry(goroutine("waiting"), "G", "g_waiting"), entry(goroutine("in_call"), "G", "g_in_call"),
-    entry(goroutine("preempted"), "G", "g_preempted"), entry(goroutine("runnable", true), "", "key_fresh"),
-    entry(thread("running"), "M", "m_running"), entry(thread("spinning"), "M", "m_spinning"),
-    entry(thread("in_call"), "M", "m_in_call"), entry(thread("resting"), "M", "m_resting"),
-    entry(thread("timekeeper"), "M", "m_timekeeper"));
+    ...goroutineStates.filter((state) => gs.has(state)).map((state) => entry(goroutine(state), "G", `g_${state}`)),
+    ...threadStates.filter((state) => ms.has(state)).map((state) => entry(thread(state), "M", `m_${state}`)),
+    entry(goroutine("runnable", true), "", "key_fresh"));
 }

@@ -1,6 +1,6 @@
 // The layout of one state: where each goroutine and each M is. A pure function of the state and the frame, so that two
 // equal states give equal pictures however the page came to them. Motion is the difference of two layouts (motion.ts).
-import { isInCall, strays, type Frame, type Lane, type Point } from "./frame.ts";
+import { drawnAt, isInCall, strays, type Frame, type Lane, type Point } from "./frame.ts";
 import type { GoroutineState, ProcState, State, ThreadState } from "./recording.ts";
 
 /** Where a goroutine is. `index` counts from the head of a queue. */
@@ -71,7 +71,8 @@ export function layoutOf(state: State, frame: Frame): Layout {
   fill(state.global, frame.global, (index) => ({ kind: "global", index }));
   if (frame.elsewhere) fill(strays(state), frame.elsewhere, (index) => ({ kind: "elsewhere", index }));
   for (const place of frame.waiting) {
-    const gs = state.waiting.find((w) => w.id === place.id)?.gs ?? [];
+    const waiting = state.waiting.find((w) => w.id === place.id);
+    const gs = waiting ? drawnAt(state, waiting) : [];
     fill(gs, place.lane, (index) => ({ kind: "waiting", id: place.id, index }));
   }
 
@@ -91,8 +92,10 @@ export function layoutOf(state: State, frame: Frame): Layout {
   for (const m of state.ms) {
     const seat = seats.get(m.id);
     const inCall = loose.calls.includes(m.id);
-    const ids = inCall ? loose.calls : loose.threads;
     const lane = inCall ? frame.calls : frame.threads;
+    const all = inCall ? frame.callIds : frame.threadIds;
+    const present = inCall ? loose.calls : loose.threads;
+    const ids = lane && all.length <= lane.slots.length ? all : present;
     const at = seat ? { ...seat.at, shown: true } : lane ? inLane(lane, ids.indexOf(m.id), ids.length) : null;
     if (!at) continue;
     layout.threads.set(m.id, {
@@ -103,8 +106,10 @@ export function layoutOf(state: State, frame: Frame): Layout {
       put(m.g, at, seat ? { kind: "running", p: seat.p } : { kind: "thread", m: m.id }, at.shown);
     }
   }
-  if (frame.threads) moreOf(frame.threads, loose.threads.length, layout.more);
-  if (frame.calls) moreOf(frame.calls, loose.calls.length, layout.more);
+  for (const [lane, all, present] of [[frame.threads, frame.threadIds, loose.threads],
+                                      [frame.calls, frame.callIds, loose.calls]] as const) {
+    if (lane && all.length > lane.slots.length) moreOf(lane, present.length, layout.more);
+  }
   for (const proc of state.procs) {
     const box = frame.procs.find((each) => each.id === proc.id);
     if (box && proc.running !== null && !layout.dots.has(proc.running)) {

@@ -169,9 +169,11 @@ export function motionOf(before: Layout, after: Layout, events: SchedEvent[], fr
     const from = before.dots.get(g) ?? null;
     const to = after.dots.get(g) ?? null;
     const indexes = events.flatMap((event, i) => (about(event, g) ? [i] : []));
-    const last = events[indexes[indexes.length - 1] ?? -1];
+    const named = indexes.map((i) => events[i]!);
+    // Where it comes from tells more than that it then runs.
+    const telling = named.find((event) => /^(steal|spill|take_global|create)$/.test(event.kind)) ?? named.pop();
     const time = timeOf(indexes, events.length);
-    let trail: TrailKind = (last && trails[last.kind]) ?? "move";
+    let trail: TrailKind = (telling && trails[telling.kind]) ?? "move";
     const birth = indexes.map((i) => events[i]!).find((event) => event.kind === "create");
     let start: Point | null = from;
     if (!from && to && birth) {
@@ -286,7 +288,7 @@ export function pictureOf(layout: Layout): Picture {
 }
 
 const emptyFrame: Frame = {
-  width: 0, height: 0, compact: false, radius: 0, slot: 0, inner: 0, channel: 0,
+  width: 0, height: 0, compact: false, radius: 0, slot: 0, inner: 0, channel: 0, queueSize: 0,
   global: { box: { x: 0, y: 0, w: 0, h: 0 }, slots: [] }, procs: [], threads: null, calls: null, elsewhere: null,
-  waiting: [],
+  waiting: [], threadIds: [], callIds: [],
 };

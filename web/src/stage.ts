@@ -8,7 +8,7 @@ import type { Language } from "./recording.ts";
 import { badges, placeIcons, round, svg, triangle } from "./svg.ts";
 import { say } from "./words.ts";
 
-type DotNode = { root: SVGGElement; text: SVGTextElement; badge: SVGPathElement; label: string };
+type DotNode = { root: SVGGElement; text: SVGTextElement; badge: SVGPathElement; label: string; shown: string };
 type ThreadNode = { root: SVGGElement; state: SVGTSpanElement };
 type ProcNode = { root: SVGGElement; status: SVGTextElement };
 
@@ -138,7 +138,7 @@ export class Stage {
       }
     }
     const last = ring.slots[ring.slots.length - 1];
-    if (last) this.count(root, `ring ${proc.id}`, last.x + half - 2, above, ring.slots.length);
+    if (last) this.count(root, `ring ${proc.id}`, last.x + half - 2, above, frame.queueSize);
     root.append(svg("path", { class: "seat", d: triangle(frame.inner), transform: at(proc.seat.x, proc.seat.y) }));
     this.ground.append(root);
     this.procNodes.set(proc.id, { root, status });
@@ -217,7 +217,7 @@ export class Stage {
       svg("g", { class: "badge", transform: at(radius * 0.74, -radius * 0.74) }, svg("circle", { r: 6 }), badge),
     );
     this.dots.append(root);
-    const node = { root, text, badge, label: view.label };
+    const node = { root, text, badge, label: view.label, shown: "" };
     this.dotNodes.set(view.g, node);
     return node;
   }
@@ -230,9 +230,13 @@ export class Stage {
       this.dotNodes.delete(g);
     }
     for (const view of views) {
-      const { root, badge } = this.dotNode(view);
+      const node = this.dotNode(view);
+      const { root, badge } = node;
       const { opacity, scale } = view;
       const chosen = selected === view.g;
+      const shown = `${view.x} ${view.y} ${opacity} ${scale} ${view.state} ${view.fresh} ${chosen}`;
+      if (node.shown === shown) continue;
+      node.shown = shown;
       root.setAttribute("class", `g ${view.state}${view.fresh ? " fresh" : ""}${chosen ? " chosen" : ""}`);
       root.setAttribute("transform", at(view.x, view.y) + (scale === 1 ? "" : ` scale(${round(scale)})`));
       root.setAttribute("opacity", String(round(opacity)));

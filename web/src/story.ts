@@ -24,16 +24,15 @@ export class Story {
     const part = recording.parts[index]!;
     const many = recording.parts.length > 1;
     byId("title").textContent = inLanguage(recording.title, language);
-    byId("name").textContent = inLanguage(part.title, language);
+    byId("name").textContent = titleOf(part, language);
     byId("story").textContent = inLanguage(part.story, language);
     byId("number").textContent = recording.kind === "trace" ? say(language, "recorded_trace")
       : recording.kind === "live" ? say(language, "live_program")
       : say(language, "scene_of", { n: index + 1, all: recording.parts.length });
-    document.title = `${inLanguage(part.title, language)} · thrum`;
+    document.title = `${titleOf(part, language)} · thrum`;
     const nav = byId("scenes");
-    nav.hidden = !many;
     nav.setAttribute("aria-label", say(language, "scenes"));
-    if (many) nav.replaceChildren(this.sceneToggle(language), this.sceneList(recording, index, language));
+    nav.replaceChildren(...(many ? [this.sceneToggle(language), this.sceneList(recording, index, language)] : []));
   }
 
   private sceneToggle(language: Language): HTMLElement {
@@ -50,7 +49,7 @@ export class Story {
 
   private sceneList(recording: Recording, index: number, language: Language): HTMLElement {
     const items = recording.parts.map((part, i) => {
-      const name = inLanguage(part.title, language);
+      const name = titleOf(part, language);
       const button = html("button", { type: "button", "aria-label": `${i + 1}. ${name}`, title: name },
                           html("b", {}, String(i + 1)), html("span", {}, name));
       if (i === index) button.setAttribute("aria-current", "true");
@@ -116,6 +115,12 @@ export class Story {
     byId("source").replaceChildren(...(blocks.length > 0 ? blocks
       : [html("p", { class: "faint" }, say(language, "no_source"))]));
   }
+}
+
+/** The title without its number, which the page shows beside it. */
+export function titleOf(part: Part, language: Language): string {
+  const title = inLanguage(part.title, language).replace(/^(Scene|场景) *\d+ *[:：] */, "");
+  return title.charAt(0).toUpperCase() + title.slice(1);
 }
 
 /** The step in words: its text, or else its events one after another. */

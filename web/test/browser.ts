@@ -48,7 +48,8 @@ export class TestBrowser {
       Promise<Page> {
     const file = join(this.folder, `page${++this.files}.html`);
     writeFileSync(file, embed(document));
-    const page = await this.browser.newPage();
+    const context = await this.browser.createBrowserContext();   // with settings of its own
+    const page = await context.newPage();
     page.on("pageerror", (error) => this.complaints.push(String(error)));
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warn") this.complaints.push(message.text());

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "puppeteer-core";
 import { pageText } from "../build.mjs";
-import { inLanguage } from "../src/recording.ts";
+import { titleOf } from "../src/story.ts";
 import { readRecording } from "../src/validate.ts";
 import { axeSource, chromium, pageFile, TestBrowser } from "./browser.ts";
 import { sample } from "./sample.ts";
@@ -72,7 +72,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
       }
       if (index + 1 < recording.parts.length) await page.keyboard.press("]");
     }
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("every scene is played to its end", async () => {
@@ -86,7 +86,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
       await page.evaluate(() => (document.activeElement as HTMLElement).blur());
       await page.keyboard.press("]");
     }
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("the stage shows the queues that the recording has", async () => {
@@ -101,20 +101,20 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
       if (i + 1 < part.steps.length) await page.keyboard.press("ArrowRight");
       await settled(page, Math.min(i + 1, part.steps.length - 1));
     }
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("the language is switched and switched back", async () => {
     const page = await open();
     const before = await seen(page);
     const part = recording.parts[0]!;
-    assert.equal(await page.$eval("#name", (e) => e.textContent), part.title.en);
+    assert.equal(await page.$eval("#name", (e) => e.textContent), titleOf(part, "en"));
     await page.click("#language");
-    assert.equal(await page.$eval("#name", (e) => e.textContent), inLanguage(part.title, "zh"));
+    assert.equal(await page.$eval("#name", (e) => e.textContent), titleOf(part, "zh"));
     assert.equal(await page.$eval("html", (e) => e.lang), "zh-Hans");
     await page.click("#language");
     assert.equal(await seen(page), before);
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("a goroutine is searched and chosen, and its history leads to its steps", async () => {
@@ -134,7 +134,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     assert.equal((await place(page)).step + 1, named);
     await page.keyboard.press("Escape");
     assert.equal(await page.$eval("#detail", (e) => (e as HTMLElement).hidden), true);
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("a click on a goroutine chooses it, and the pointer brings its tip", async () => {
@@ -143,7 +143,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     await page.waitForSelector("#tip:not([hidden])");
     await page.click("#machine .g.running .shape");
     await page.waitForSelector("#detail:not([hidden])");
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("the keyboard reaches the goroutines, and Enter chooses one", async () => {
@@ -154,7 +154,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     assert(await focused());
     await page.keyboard.press("Enter");
     await page.waitForSelector("#detail:not([hidden])");
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("the scrub bar shows any moment, and the address leads to a step", async () => {
@@ -166,11 +166,11 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     });
     await settled(page, 1);
     assert.match(page.url(), /\/2$/);
-    await page.close();
+    await page.browserContext().close();
     const part = recording.parts[recording.parts.length - 1]!;
     const linked = await open(1440, 900, { address: `#${encodeURIComponent(part.id)}/2` });
     assert.deepEqual(await place(linked), { part: part.id, step: 1 });
-    await linked.close();
+    await linked.browserContext().close();
   });
 
   test("the camera zooms and fits again", async () => {
@@ -181,7 +181,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     assert.notEqual(await transform(), before);
     await page.keyboard.press("0");
     assert.equal(await transform(), before);
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("the page is as wide as a phone, for every scene and both languages", async () => {
@@ -194,7 +194,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
       }
       await page.keyboard.press("]");
     }
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("the theme follows the system and the button", async () => {
@@ -203,7 +203,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     assert.equal(await theme(), "dark");
     await page.click("#theme");
     assert.equal(await theme(), "light");
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("with reduced motion a step is there at once", async () => {
@@ -213,7 +213,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     await settled(page, 1);
     const moving = await page.$$eval(".comet", (tails) => tails.length);
     assert.equal(moving, 0);
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("axe finds no fault, light and dark, wide and narrow, in both languages", async () => {
@@ -233,7 +233,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
         });
         assert.deepEqual(faults, [], `${width} pixels, ${dark ? "dark" : "light"}, after ${open}`);
       }
-      await page.close();
+      await page.browserContext().close();
     }
   });
 
@@ -242,7 +242,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     assert.equal((await page.$$("#storyboard figure svg")).length, recording.parts[0]!.steps.length);
     assert((await page.pdf()).length > 10_000);
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("a recording that is wrong is refused with a message that names the place", async () => {
@@ -256,7 +256,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
       const page = await browser.open(text, 1000, 700);
       assert.match(await page.$eval("#problem", (e) => e.textContent!), message);
       assert.equal(await page.$eval("#main", (e) => (e as HTMLElement).hidden), true);
-      await page.close();
+      await page.browserContext().close();
     }
   });
 
@@ -265,7 +265,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
     assert.equal(await page.$("#problem"), null);
     await page.evaluate((text) => window.thrumPage!.open(text), documentText);
     assert.deepEqual(await place(page), { part: recording.parts[0]!.id, step: 0 });
-    await page.close();
+    await page.browserContext().close();
   });
 
   test("a live view gets steps while it is open, and follows them", async () => {
@@ -276,6 +276,6 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Deb
       await page.evaluate((text) => window.thrumPage!.append(text), JSON.stringify(step));
     }
     await settled(page, part.steps.length - 1);
-    await page.close();
+    await page.browserContext().close();
   });
 });

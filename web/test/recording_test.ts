@@ -1,6 +1,10 @@
 // The reader of recordings: what it takes, and how it says what is wrong.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import {
+  clocks, eventKinds, goroutineStates, placeKinds, procStates, recordingKinds, threadStates, waitingKinds,
+} from "../src/recording.ts";
 import { readRecording, RecordingError } from "../src/validate.ts";
 import { sample } from "./sample.ts";
 
@@ -84,4 +88,27 @@ test("unknown fields are ignored, and an unknown event is a note", () => {
   const event = readRecording(JSON.stringify(document)).parts[0]!.steps[1]!.events[0]!;
   assert.equal(event.kind, "note");
   assert.deepEqual(event.text, { en: "teleport" });
+});
+
+test("the schema in docs/ lists the same words as the reader", () => {
+  const schema = JSON.parse(readFileSync("../docs/recording.schema.json", "utf8")) as {
+    properties: Record<string, { enum?: string[] }>;
+    $defs: Record<string, { properties: Record<string, { enum?: string[] }> }>;
+  };
+  const of = (name: string, field: string): string[] | undefined => schema.$defs[name]!.properties[field]!.enum;
+  assert.deepEqual(schema.properties["kind"]!.enum, [...recordingKinds]);
+  assert.deepEqual(schema.properties["clock"]!.enum, [...clocks]);
+  assert.deepEqual(of("proc", "status"), [...procStates]);
+  assert.deepEqual(of("thread", "state"), [...threadStates]);
+  assert.deepEqual(of("goroutine", "state"), [...goroutineStates]);
+  assert.deepEqual(of("waiting", "kind"), [...waitingKinds]);
+  assert.deepEqual(of("place", "kind"), [...placeKinds]);
+});
+
+test("docs/recording.md names every kind of event and every state", () => {
+  const text = readFileSync("../docs/recording.md", "utf8");
+  const words = [...eventKinds, ...placeKinds, ...procStates, ...threadStates, ...goroutineStates, ...waitingKinds];
+  for (const word of words) {
+    assert(text.includes(`\`${word}\``), word);
+  }
 });

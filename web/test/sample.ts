@@ -122,8 +122,8 @@ const spill = makePart("S37_05_spill",
 const call = makePart("S37_10_call",
   { en: "A goroutine blocks in a system call", zh: "G 发生阻塞的系统调用" },
 
-        { en: "G8 makes a system call that blocks. Its M goes into the kernel with it, and the P is handed off to another M, " +
-        "so G9 does not wait.",
+        { en: "G8 makes a system call that blocks. Its M goes into the kernel with it, and the P is handed off to " +
+        "another M, so G9 does not wait.",
     zh: "G8 进行阻塞的系统调用，它的 M 一同进入内核。P 移交给另一个 M，G9 无需等待。" },
   [
     [{ en: "G8 runs on P1 and has created G9. M3 spins on P2, M5 rests.", zh: "G8 在 P1 上运行并已创建 G9。M3 在 P2 上自旋，M5 休眠。" },
@@ -157,7 +157,8 @@ const call = makePart("S37_10_call",
 const waits = makePart("S37_12_waits",
   { en: "Where goroutines wait", zh: "G 在哪里等待" },
 
-        { en: "A goroutine that waits for a channel, a lock, a timer or a socket costs no thread. Its M goes on with another.",
+        { en: "A goroutine that waits for a channel, a lock, a timer or a socket costs no thread. Its M goes on with " +
+        "another goroutine.",
     zh: "等待通道、锁、定时器或套接字的 G 不占用线程，M 继续运行其他 G。" },
   [
     [{ en: "Two goroutines sleep, one waits for a socket, one for a lock. M4 keeps the time.",

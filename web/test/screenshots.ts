@@ -33,6 +33,6 @@ for (const { name, width, height, dark, zh, wanted, step } of shots) {
   const path = resolve(web, `../docs/images/${name}.png`) as `${string}.png`;
   await page.screenshot({ path });
   console.log(path);
-  await page.close();
+  await page.browserContext().close();
 }
 await browser.stop();
