@@ -1,12 +1,15 @@
 // with_symbols_in_time has one record that needs no memory. Reports at the same time, reports that are left, and a
 // child of fork share it with the next report.
 #include "base/platform.h"
+#include "base/report_limits.h"
+#include "core/sched.h"
 #include "debug/symbols.h"
 #include "os/fault.h"
 #include "support/wait_until.h"
 
 #include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -82,6 +85,27 @@ TEST_F(symbols_in_time, a_report_that_is_left_keeps_its_record_until_it_ends) {
   EXPECT_EQ(report_nothing(), report_end::has_no_reader);
   may_end = true;
   EXPECT_TRUE(wait_until([] { return report_nothing() == report_end::is_reached; }));
+}
+
+// In a panic, a thread that waits for the list of the other goroutines notes steps all the time (boot/report.cpp).
+TEST_F(symbols_in_time, a_report_that_is_stuck_is_left_whatever_steps_other_reports_make) {
+  static std::atomic<bool> may_end;
+  may_end = false;
+  auto const waits = [](symbols&, void*) noexcept {
+    while (!may_end) ::usleep(1000);
+  };
+  std::atomic<bool> is_left{false};
+  std::thread other([&] {
+    while (!is_left) {
+      rt::note_step_of_report();
+      ::usleep(1000);
+    }
+  });
+  EXPECT_EQ(with_symbols_in_time(1'000'000, waits, nullptr), report_end::is_left);
+  is_left = true;
+  may_end = true;
+  other.join();
+  EXPECT_TRUE(wait_until([] { return rt::Sched::threads_asleep_for_good.load(rt::relaxed) == 0; }));
 }
 
 TEST_F(symbols_in_time, a_child_of_fork_during_a_report_makes_its_own) {

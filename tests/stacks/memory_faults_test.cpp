@@ -5,6 +5,7 @@
 #include "os/thread.h"
 #include "support/baton.h"
 #include "support/child_test.h"
+#include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
@@ -15,6 +16,7 @@
 
 #include <cerrno>
 #include <cinttypes>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +25,7 @@
 #include <deque>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -305,6 +308,31 @@ TEST_P(no_memory, T10_a_stack_of_another_size) {
   EXPECT_SURVIVES(thrum::run(start_one_of_another_size, {.max_procs = procs()}));
 }
 
+// Each goroutine that waits, and each stack that comes free, asks the system for memory a few times, not once for each
+// goroutine that waits.
+void start_many_without_asking_for_each() {
+  make_all_threads();
+  constexpr std::size_t many = 1000;
+  wait_group ended;
+  rt::atomic<std::size_t> ran{0};
+  for (std::size_t i = 0; i < many; ++i) {
+    ended.go([&] {
+      ran.fetch_add(1, rt::relaxed);
+      yield();
+    });
+  }
+  inject_fault(call::mmap, ENOMEM, 0, fault_for_good);
+  ended.wait();
+  EXPECT_EQ(ran.load(rt::relaxed), many);
+  // An attempt to map an arena halves its size until the system has room.
+  EXPECT_LT(rt::os::calls_made(call::mmap), 64 * many);
+  clear_faults();
+}
+
+TEST_P(no_memory, T10_goroutines_that_wait_for_a_stack_ask_for_memory_a_few_times_each) {
+  EXPECT_SURVIVES(thrum::run(start_many_without_asking_for_each, {.max_procs = procs()}));
+}
+
 TEST_P(no_memory, a_run_that_cannot_unmap_returns_all_the_same) {
   inject_fault(call::munmap, EINVAL, 0, fault_for_good);
   works();
@@ -380,6 +408,20 @@ TEST_F(no_memory_for_good, T10_no_goroutine_can_ever_free_a_stack) {
                  for (int i = 0; i < 100; ++i) go([&never] { never.wait(); });
                }),
                "deadlock!\n(.*\n)*goroutine [0-9]+ \\[waiting: stack memory\\]");
+}
+
+// sysmon, or another thread that is no M, holds the last free stacks in its hands for a moment, and starts the
+// goroutines that wait afterwards.
+TEST_F(no_memory_for_good, T10_a_thread_that_holds_free_stacks_is_no_deadlock) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
+  EXPECT_EXIT(deadlock_without_memory([](wait_group& never) {
+                static std::optional<rt::stack_waiters::helper> helps;
+                helps.emplace(this_sched().stack_waiters);
+                ::signal(SIGALRM, [](int) { ::_exit(0); });
+                ::alarm(2);
+                for (int i = 0; i < 100; ++i) go([&never] { never.wait(); });
+              }),
+              testing::ExitedWithCode(0), "^$");
 }
 
 // The report is made inside the runtime, so it must not allocate, not even when no thread can be made to read the

@@ -4,6 +4,8 @@
 // the whole report (boot/crash.cpp, core/ender.cpp).
 #pragma once
 
+#include "base/atomic.h"
+
 #include <cstdint>
 
 namespace thrum::rt {
@@ -20,5 +22,16 @@ void set_second_of_reports(std::int64_t ns) noexcept;
 // gives up.
 void note_step_of_report() noexcept;
 [[nodiscard]] std::uint32_t count_steps_of_reports() noexcept;
+
+// Lives on a thread that makes a part of a report, while another thread waits for that part. Also counts the steps that
+// are noted on this thread in `steps`. So the thread that waits is not misled by the steps of other reports, nor by
+// those of a thread that waits in turn. They do not nest.
+class [[nodiscard]] steps_of_thread {
+ public:
+  explicit steps_of_thread(atomic<std::uint32_t>& steps) noexcept;
+  ~steps_of_thread();
+  steps_of_thread(steps_of_thread const&) = delete;
+  steps_of_thread& operator=(steps_of_thread const&) = delete;
+};
 
 }  // namespace thrum::rt

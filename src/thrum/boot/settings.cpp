@@ -22,6 +22,7 @@ constexpr std::int64_t slice_us_min = 50;
 constexpr std::chrono::nanoseconds::rep interval_ns_min = 1'000'000;                   // a millisecond
 constexpr std::chrono::nanoseconds::rep interval_ns_max = 366LL * 86'400'000'000'000;  // a year
 constexpr std::int64_t slice_us_max = 10'000'000;
+constexpr std::int64_t limit_wait_ms_max = 86'400'000;  // a day
 
 template <class T>
 void require_range(char const* name, T value, T low, T high) {
@@ -92,6 +93,9 @@ settings checked_settings(options const& chosen) {
   result.scavenge_after_ns = chosen.scavenge_after.count();
   if (os::debug_setting(debug, "slice", value) && value >= slice_us_min && value <= slice_us_max) {
     result.slice_ns = value * 1'000;
+  }
+  if (os::debug_setting(debug, "limitwait", value) && value > 0 && value <= limit_wait_ms_max) {
+    result.limit_patience_ns = value * 1'000'000;
   }
   result.measure_waits = os::debug_setting(debug, "waittimes", value) && value != 0;
   result.scheddetail = os::debug_setting(debug, "scheddetail", value) && value != 0;

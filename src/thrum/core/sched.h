@@ -77,10 +77,11 @@ struct settings {
   std::int64_t idle_thread_after_ns = 60'000'000'000;
   std::int64_t scavenge_after_ns = 300'000'000'000;
   bool procs_by_hand = true;  // set by the program or its environment; otherwise the number of Ps follows the machine
-  std::int64_t slice_ns = 10'000'000;  // after which a goroutine is preempted if others wait
-  bool io_uring = true;                // reads that wait for the disk are given to the kernel's io_uring
-  bool measure_waits = false;          // see trace_state::measures_waits
-  bool panic_shows_all = true;         // a panic shows the goroutine that panicked, and then all others
+  std::int64_t slice_ns = 10'000'000;               // after which a goroutine is preempted if others wait
+  std::int64_t limit_patience_ns = 10'000'000'000;  // see sys/limit_watch.h
+  bool io_uring = true;                             // reads that wait for the disk are given to the kernel's io_uring
+  bool measure_waits = false;                       // see trace_state::measures_waits
+  bool panic_shows_all = true;                      // a panic shows the goroutine that panicked, and then all others
 };
 
 struct Sched {

@@ -45,6 +45,7 @@ struct sightings {
     int refused = 0;                   // how many times it was not asked because the look at its thread was too old
     std::int64_t again_ns = 0;         // how long after a request the next one follows
     bool spare_was_asked_for = false;  // in this slice sysmon has called ensure_spare_thread
+    bool is_kept = false;              // its thread sleeps, and at the limit of threads no other thread could use the P
     os::thread_watch thread;
     os::pause_timer timer;
     bool asked_by_timer = false;           // the last request was a timer, not a signal from sysmon

@@ -1,6 +1,7 @@
 #include "core/trace.h"
 
 #include "core/current.h"
+#include "os/short_wait.h"
 
 namespace thrum::rt::trace {
 namespace {
@@ -33,6 +34,15 @@ template <class... Args>
 std::uint64_t number_of(M const& m) noexcept { return static_cast<std::uint64_t>(m.id); }
 
 }  // namespace
+
+void trace_state::close_loose_streams() noexcept {
+  for (loose& l : loose_) {
+    os::short_wait wait;
+    while (l.is_used.exchange(true, acquire)) wait.pause();  // pairs with the releases: its thread has written
+  }
+  for (loose& l : loose_) l.its.close(chunks);
+  for (loose& l : loose_) l.is_used.store(false, release);
+}
 
 namespace note {
 

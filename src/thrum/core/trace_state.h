@@ -82,13 +82,7 @@ class trace_state {
   // thread could write an event to a stream that has left its chunk, and the next event about the same goroutine to one
   // that has not. Events of that moment, which lasts for microseconds, are lost and counted. Called by one thread at a
   // time.
-  void close_loose_streams() noexcept {
-    for (loose& l : loose_) {
-      while (l.is_used.exchange(true, acquire)) cpu_relax();  // pairs with the releases: its thread has written
-    }
-    for (loose& l : loose_) l.its.close(chunks);
-    for (loose& l : loose_) l.is_used.store(false, release);
-  }
+  void close_loose_streams() noexcept;
 
  private:
   struct alignas(cache_line_bytes) loose {

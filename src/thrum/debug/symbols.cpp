@@ -69,6 +69,7 @@ struct limited_call {
   void* argument = nullptr;
   int tid = 0;
   os::note ended{};
+  atomic<std::uint32_t> steps{0};  // of this report
   // acq_rel: the side that comes second gives back what the other side has used
   atomic<stage> at{stage::reads};
 
@@ -76,12 +77,12 @@ struct limited_call {
 
   [[nodiscard]] bool ends_in_time(std::int64_t without_step_ns) noexcept {
     constexpr std::int64_t look_every_ns = 100'000'000;
-    std::uint32_t seen = count_steps_of_reports();
+    std::uint32_t seen = 0;
     std::int64_t last_step_ns = os::monotonic_ns();
     while (!ended.sleep_for(look_every_ns)) {
       std::int64_t const now_ns = os::monotonic_ns();
-      std::uint32_t const steps = count_steps_of_reports();
-      if (std::exchange(seen, steps) != steps) last_step_ns = now_ns;
+      std::uint32_t const now = steps.load(relaxed);  // relaxed: the number orders nothing
+      if (std::exchange(seen, now) != now) last_step_ns = now_ns;
       if (now_ns - last_step_ns >= without_step_ns) return false;
     }
     return true;
@@ -109,6 +110,7 @@ limited_call* take_call(symbol_report report, void* argument) noexcept {
   call->argument = argument;
   call->tid = 0;
   call->ended.clear();
+  call->steps.store(0, relaxed);
   call->at.store(limited_call::stage::reads, relaxed);  // the thread does not exist yet
   return call;
 }
@@ -125,6 +127,7 @@ void* limited_call::body(void* its_call) {
   auto& its = *static_cast<limited_call*>(its_call);
   its.tid = os::current_tid();
   {
+    steps_of_thread const counted(its.steps);
     symbols best;
     its.function(best, its.argument);
   }

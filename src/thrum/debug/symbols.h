@@ -63,10 +63,10 @@ class symbols {
 // thread, not only the goroutine. It is for a report after which the program ends. May be called inside the runtime.
 //
 // The thread waits for the loader's lock if another thread holds it, perhaps for ever: the constructor of a library
-// that dlopen loads may not return. So this function returns is_left when no report has made a step
-// (base/report_limits.h) for `without_step_ns`. The thread goes on then, so `argument` has to live as long as the
-// program. Deadlock detection does not count that thread, because it wakes no goroutine. It returns has_no_reader,
-// without having called `report`, if no thread can be made.
+// that dlopen loads may not return. So this function returns is_left when this report has made no step
+// (base/report_limits.h) for `without_step_ns`, whatever other reports do. The thread goes on then, so `argument` has
+// to live as long as the program. Deadlock detection does not count that thread, because it wakes no goroutine. It
+// returns has_no_reader, without having called `report`, if no thread can be made.
 enum class report_end : std::uint8_t { is_reached, is_left, has_no_reader };
 using symbol_report = void (*)(symbols& known, void* argument) noexcept;
 [[nodiscard]] report_end with_symbols_in_time(std::int64_t without_step_ns, symbol_report report,

@@ -46,6 +46,7 @@ bool nothing_known_can_help(Sched& s) noexcept {
   if (earliest_timer(s) != never_ns) return false;
   // an event may come; relaxed: a goroutine that waits was counted before, by the lock
   if (s.poll.waiters() != 0) return false;
+  if (s.stack_waiters.any() && s.stack_waiters.are_helped()) return false;  // the helper will check
   if (work_anywhere(s)) fatal("internal error: all threads are asleep although a goroutine is runnable");
   return true;
 }

@@ -50,14 +50,16 @@ void hand_off(Sched& s, P& p) noexcept {
     s.lock.release();
     return;
   }
-  bool const may_start = may_start_m_locked(s);
-  if (may_start && (!p.queue.looks_empty() || s.global_size.load(relaxed) != 0)) {
+  bool const has_work = !p.queue.looks_empty() || s.global_size.load(relaxed) != 0;
+  if (has_work && may_start_m_locked(s)) {
     start_m_locked(s, p, start_as::working);
     static_cast<void>(ensure_all_is_watched(s));
     return;
   }
-  // No P is idle and no M searches. So an M on this P must search for work that is published from here on.
-  if (may_start && s.idle.count() == 0 && s.procs.size() > 1 && s.idle.try_begin_spin()) {
+  // No P is idle and no M searches, so an M on this P searches for work of the other Ps. At the limit of threads p goes
+  // idle instead. A thread that publishes work sees that, and the check below finds what was published before.
+  bool const may_search = !has_work && s.idle.count() == 0 && s.procs.size() > 1 && !s.end.has_begun();
+  if (may_search && thread_is_available_locked(s) && s.idle.try_begin_spin()) {
     start_m_locked(s, p, start_as::spinning);
     return;
   }

@@ -13,9 +13,9 @@ namespace thrum::rt {
 // was no P to take back.
 [[nodiscard]] P* take_back_from_starting_locked(M& m) noexcept;
 
-// Starts an M on p if p's run queue or the global queue has work. If neither has work, no other P is idle and no M
-// spins, starts an M on p that spins. Otherwise puts p into the idle list. If no M may be started
-// (may_start_m_locked), p goes to the idle list in any case. If the world is being stopped, p stops instead.
+// Starts an M on p if p's run queue or the global queue has work and an M may be started (may_start_m_locked). If
+// neither has work, no other P is idle, no M spins and a thread is available within the limit, starts an M on p that
+// spins. Otherwise puts p into the idle list. If the world is being stopped, p stops instead.
 void hand_off(Sched& s, P& p) noexcept;
 
 // m, which holds no P, rests until it has one. Returns true when m holds a P: another thread gave it one, m took one

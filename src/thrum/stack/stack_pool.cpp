@@ -57,9 +57,9 @@ void stack_pool::abandon() noexcept {
   for (atomic<std::size_t>* count : {&guarded_, &unguarded_, &protections_}) count->store(0, relaxed);
 }
 
-stack_pool::size_class& stack_pool::class_of(std::size_t size) noexcept {
-  if (size == default_size_) return classes_[0];
-  return classes_[1 + static_cast<std::size_t>(std::bit_width((size - 1) / stack_size_min))];
+std::size_t stack_pool::class_number(std::size_t size) const noexcept {
+  if (size == default_size_) return 0;
+  return 1 + static_cast<std::size_t>(std::bit_width((within_limits(size) - 1) / stack_size_min));
 }
 
 stack* stack_pool::allocate(std::size_t size) noexcept {

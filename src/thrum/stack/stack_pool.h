@@ -44,6 +44,10 @@ struct stack_stats {
 
 class stack_pool {
  public:
+  // The default size, then one class per power of two.
+  static constexpr std::size_t classes = 18;
+  static_assert(stack_size_min << (classes - 2) == stack_size_max);
+
   // default_size and the size arguments of all functions are clamped to [stack_size_min, stack_size_max].
   explicit stack_pool(std::size_t default_size, guard_policy policy = {}) noexcept;
   ~stack_pool();  // unmaps everything, so no goroutine may run on any of its stacks
@@ -52,6 +56,8 @@ class stack_pool {
 
   // One stack of `size` bytes, or nullptr if there is no memory.
   [[nodiscard]] stack* allocate(std::size_t size) noexcept;
+  // The size class of a stack of `size` bytes. A free stack serves every size of its class.
+  [[nodiscard]] std::size_t class_number(std::size_t size) const noexcept;
   // A stack of `size` bytes from the free lists, or nullptr if they have none. Makes no system call for memory.
   [[nodiscard]] stack* take_recycled(std::size_t size) noexcept;
   void release(stack* one) noexcept;
@@ -90,10 +96,6 @@ class stack_pool {
   [[nodiscard]] stack_stats stats() noexcept;
 
  private:
-  // The default size, then one class per power of two.
-  static constexpr std::size_t classes = 18;
-  static_assert(stack_size_min << (classes - 2) == stack_size_max);
-
   struct queue {  // stacks that wait to be trimmed or given back
     stack* first = nullptr;
     std::size_t count = 0;
@@ -117,7 +119,7 @@ class stack_pool {
     enum class origin : bool { fresh, cold } from;
   };
 
-  size_class& class_of(std::size_t size) noexcept;
+  size_class& class_of(std::size_t size) noexcept { return classes_[class_number(size)]; }
   stack* pop_free(size_class& sizes) noexcept;
   bool claim_slot(size_class& sizes, claim& got) noexcept;
   claim claim_cold(size_class& sizes) noexcept;

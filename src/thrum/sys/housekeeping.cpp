@@ -3,7 +3,9 @@
 #include "base/ablation.h"
 #include "base/heuristics.h"
 #include "core/trace.h"
+#include "os/chaos.h"
 #include "os/thread.h"
+#include "sched/deadlock.h"
 #include "sched/stack_wait.h"
 
 #include <algorithm>
@@ -112,11 +114,26 @@ void housekeeping::note_ages(std::int64_t now_ns) noexcept {
 
 namespace {
 
-// A goroutine may have found no stack while sysmon had a free one in its hands. The goroutine was counted as waiting
-// before it looked, and the stack is back in the pool.
-void start_missed_stack_waiters(Sched& s) noexcept {
-  store_load_fence();
-  if (s.stack_waiters.any()) start_stack_waiters(s);
+// Calls take_and_put_back(), which takes free stacks out of the pool and puts them back. A goroutine may find no stack
+// while sysmon has a free one in its hands. The goroutine was counted as waiting before it looked. Afterwards the stack
+// is in the pool.
+template <class F>
+std::size_t with_free_stacks(Sched& s, F take_and_put_back) noexcept {
+  std::size_t result = 0;
+  bool goroutines_wait = false;
+  {
+    stack_waiters::helper const helps(s.stack_waiters);
+    result = take_and_put_back();
+    os::chaos_point("housekeeping.put_back");
+    store_load_fence();
+    goroutines_wait = s.stack_waiters.any();
+    if (goroutines_wait) start_stack_waiters(s);
+  }
+  if (goroutines_wait) {  // their Ms may have come to rest meanwhile
+    os::lock_guard const guard(s.lock);
+    check_deadlock_locked(s);
+  }
+  return result;
 }
 
 }  // namespace
@@ -128,10 +145,9 @@ void housekeeping::trim(std::int64_t now_ns) noexcept {
     flush_idle_caches(sched_);
     sched_.stacks.begin_trim();
   }
-  std::size_t const trimmed = sched_.stacks.trim(stacks_per_look);
+  std::size_t const trimmed = with_free_stacks(sched_, [&] { return sched_.stacks.trim(stacks_per_look); });
   if (trimmed != 0) trace::happened(sched_, trace::kind::scavenge, trimmed);
   is_trimming_ = trimmed == stacks_per_look;
-  start_missed_stack_waiters(sched_);
 }
 
 void housekeeping::scavenge(std::int64_t now_ns) noexcept {
@@ -146,10 +162,9 @@ void housekeeping::scavenge(std::int64_t now_ns) noexcept {
     switches_ = now;
   }
   if (is_looking_at_parked_) is_looking_at_parked_ = parked_.look_at_some();
-  std::size_t const given_back = sched_.stacks.give_back(stacks_per_look);
+  std::size_t const given_back = with_free_stacks(sched_, [&] { return sched_.stacks.give_back(stacks_per_look); });
   if (given_back != 0) trace::happened(sched_, trace::kind::scavenge, given_back);
   is_giving_back_ = given_back == stacks_per_look;
-  start_missed_stack_waiters(sched_);
 }
 
 }  // namespace thrum::rt

@@ -51,7 +51,10 @@ verdict slice_watch::look(std::int64_t now_ns) noexcept {
   verdict most = verdict::nothing;
   next_look_ns_ = never_ns;
   uses_timers_ = applies(heuristic::slice_timers) && tick_ns_ != 0 && now_ns >= timers_again_ns_;
-  for (P* const p : sched_.procs) most = std::max(most, look_at(*p, p->seen.slice, now_ns));
+  for (P* const p : sched_.procs) {
+    p->seen.slice.is_kept = false;
+    most = std::max(most, look_at(*p, p->seen.slice, now_ns));
+  }
   without_p_.look(now_ns);
   return most;
 }
@@ -139,6 +142,7 @@ verdict slice_watch::take_from(P& p, M& m, thread_seen const& at, verdict if_awa
     case take_p_outcome::is_awake: return if_awake;
     case take_p_outcome::no_thread: break;
   }
+  p.seen.slice.is_kept = true;
   look_again_at(at.ns + no_thread_again_after_ns);
   return verdict::nothing;
 }

@@ -36,7 +36,8 @@ sysmon::sysmon(Sched& s, trace_function trace)
       put_off_(s),
       slices_(s, reports_),
       housekeeping_(s, started_ns_),
-      deadlock_(s) {
+      deadlock_(s),
+      limit_(s) {
   ++s.own_threads;  // before the thread can look at it
   if (int const error = os::create_thread(thread_, thread_main, this, os::takes_signals::only_its_own)) {
     --s.own_threads;
@@ -190,8 +191,9 @@ bool sysmon::all_idle() const noexcept { return sched_.idle.all_idle(); }
 // meanwhile. It decides on the deep sleep under the lock, so an M that takes a P into use after this notifies it.
 //
 // At the limit of threads there may be no M to watch the timers and the poller. sysmon does not sleep deeply then,
-// because a thread that computes without a P could run them, and only sysmon can make it do so (sys/without_p.h). Nor
-// does it while standard error has not taken all of its last report.
+// because a thread that computes without a P could run them, and only sysmon can make it do so (sys/without_p.h). The
+// same holds if a goroutine waits for a thread there (sys/limit_watch.h). Nor does sysmon sleep deeply while standard
+// error has not taken all of its last report.
 sysmon::sleep_kind sysmon::choose_sleep_kind() noexcept {
   if (!all_idle()) {
     has_dozed_ = false;
@@ -203,6 +205,7 @@ sysmon::sleep_kind sysmon::choose_sleep_kind() noexcept {
   os::lock_guard const guard(sched_.lock);
   if (!all_idle()) return sleep_kind::pause;
   if (earliest_unwatched_timer(sched_) != never_ns || poll_is_unwatched(sched_)) return sleep_kind::doze;
+  if (limit_.stands_still_locked(os::monotonic_ns())) return sleep_kind::doze;
   sched_.sysmon.begin_deep_sleep();
   return sleep_kind::deep_sleep;
 }
@@ -218,6 +221,7 @@ verdict sysmon::look() noexcept {
   most = std::max(most, slices_.look(now_ns));
   housekeeping_.look(now_ns);
   deadlock_.look(now_ns, all_still_);
+  limit_.look(now_ns);
   return std::max(most, look_at_syscalls(now_ns));
 }
 

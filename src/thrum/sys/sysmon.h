@@ -23,6 +23,7 @@
 //    (sched/poll.h). If an event has waited beside an idle P, sysmon looks every 250 us for a second.
 //  - A goroutine that has called exit() and waits for a lock (sys/exit_watch.h).
 //  - A deadlock, while only a thread that the runtime does not know prevents its report (sys/deadlock_watch.h).
+//  - A program that stands still because it may not have more threads (sys/limit_watch.h).
 //
 // sysmon also gives back what has not been needed for long (sys/housekeeping.h), and it prints the schedtrace if the
 // options ask for one. With a schedtrace it never sleeps deeply.
@@ -34,6 +35,7 @@
 #include "sys/deadlock_watch.h"
 #include "sys/exit_watch.h"
 #include "sys/housekeeping.h"
+#include "sys/limit_watch.h"
 #include "sys/put_off_watch.h"
 #include "sys/report_text.h"
 #include "sys/slices.h"
@@ -101,6 +103,7 @@ class sysmon {
   housekeeping housekeeping_;
   exit_watch exit_;
   deadlock_watch deadlock_;
+  limit_watch limit_;
 };
 
 }  // namespace thrum::rt
