@@ -45,7 +45,11 @@ class stack_waiters {
    private:
     stack_waiters& all_;
   };
-  [[nodiscard]] bool are_helped() const noexcept { return helpers_.load(seq_cst) != 0; }
+  // The caller has seen that a goroutine waits. The fence pairs with the one that follows the end of a helper.
+  [[nodiscard]] bool are_helped() const noexcept {
+    store_load_fence();
+    return helpers_.load(seq_cst) != 0;
+  }
 
  private:
   std::array<g_list, stack_pool::classes> lists_;

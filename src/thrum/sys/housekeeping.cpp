@@ -120,16 +120,17 @@ namespace {
 template <class F>
 std::size_t with_free_stacks(Sched& s, F take_and_put_back) noexcept {
   std::size_t result = 0;
-  bool goroutines_wait = false;
   {
     stack_waiters::helper const helps(s.stack_waiters);
     result = take_and_put_back();
     os::chaos_point("housekeeping.put_back");
     store_load_fence();
-    goroutines_wait = s.stack_waiters.any();
-    if (goroutines_wait) start_stack_waiters(s);
+    if (s.stack_waiters.any()) start_stack_waiters(s);
   }
-  if (goroutines_wait) {  // their Ms may have come to rest meanwhile
+  // An M may have come to rest meanwhile and left a deadlock unreported because of this helper. Either that M does not
+  // see the helper any more (stack_waiters::are_helped), or the goroutine that waits is seen here.
+  store_load_fence();
+  if (s.stack_waiters.any()) {
     os::lock_guard const guard(s.lock);
     check_deadlock_locked(s);
   }
