@@ -16,6 +16,7 @@ constexpr char const* examples = R"(Examples:
   thrum top 4711
   thrum profile 4711 -o cpu.pprof
   thrum trace server.trace
+  thrum scenes --out scenes.html
 
 A program serves the debug socket that PID stands for if its environment has
 THRUM_DEBUG=socket=1, or if it sets options::debug_socket.
@@ -64,6 +65,11 @@ constexpr char const* examples_of_bench = R"(Examples:
   thrum bench models --svg models.svg   draw a picture, too
   thrum bench models --json | jq .models.with_ps)";
 
+constexpr char const* examples_of_scenes = R"(Examples:
+  thrum scenes                       play them, and write thrum-scenes.html
+  thrum scenes --out /tmp/page.html  another file
+  thrum scenes --json - | jq '.parts[].title.en')";
+
 constexpr char const* examples_of_completion = R"(Examples:
   thrum completion bash > /etc/bash_completion.d/thrum
   thrum completion zsh  > "${fpath[1]}/_thrum"
@@ -82,6 +88,7 @@ command_line::command_line() : app_("Looks into programs that use thrum, Go's G-
   add_trace();
   add_profile();
   add_bench();
+  add_scenes();
   add_completion();
 }
 
@@ -175,6 +182,15 @@ void command_line::add_bench() {
   bench_ = &bench;
 }
 
+void command_line::add_scenes() {
+  CLI::App& scenes =
+      add("scenes", "Play eleven scenes on the scheduler, and write a page that shows them", examples_of_scenes);
+  scenes.add_option("--out", of_scenes_.page, "The page; thrum-scenes.html if neither option is given")
+      ->type_name("OUT");
+  scenes.add_option("--json", of_scenes_.json, "The recording alone; - writes it to standard output")->type_name("OUT");
+  scenes_ = &scenes;
+}
+
 void command_line::add_completion() {
   CLI::App& completion =
       add("completion", "Print a script that completes this command in a shell", examples_of_completion);
@@ -207,6 +223,7 @@ int command_line::run_chosen(std::ostream& out, std::ostream& errors) {
   if (trace_->parsed()) return run_trace_or_record(out, errors);
   if (profile_->parsed()) return run_profile(of_profile_, out);
   if (bench_->parsed()) return run_models(of_bench_, out, errors);
+  if (scenes_->parsed()) return run_scenes(of_scenes_, out, errors);
   if (completion_->parsed()) {
     out << completion_script(app_, shell_) << std::flush;
     return out ? fine : cannot_work;

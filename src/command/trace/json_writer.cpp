@@ -74,6 +74,13 @@ json_writer& json_writer::value(bool value) {
   return *this;
 }
 
+json_writer& json_writer::null() {
+  separate();
+  text_ += "null";
+  needs_comma_ = true;
+  return *this;
+}
+
 json_writer& json_writer::value(std::uint64_t number) {
   separate();
   text_ += std::to_string(number);

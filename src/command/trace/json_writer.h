@@ -19,6 +19,7 @@ class json_writer {
   json_writer& value(std::string_view text);  // valid UTF-8
   json_writer& value(char const* text) { return value(std::string_view(text)); }
   json_writer& value(bool value);
+  json_writer& null();
   json_writer& value(std::uint64_t number);
   json_writer& value(std::int64_t number);
   json_writer& value(double number);  // rounded, because all are nanoseconds

@@ -94,9 +94,9 @@ bool note_text(kind what, bracket which, std::uint64_t const* task, std::string_
   M* const m = rt::callers_m();
   if (m == nullptr || m->current == nullptr) return false;
   if (m->in_runtime.load(rt::relaxed)) return false;  // a signal handler that has interrupted the runtime
-  if (!m->is_foreign && !m->sched.trace.is_on()) return false;
+  if (!m->is_foreign && !m->sched.trace.is_written()) return false;
   if (!rt::enter_if_alive(*m)) return false;
-  bool const is_wanted = m->sched.trace.is_on();
+  bool const is_wanted = m->sched.trace.is_written();
   if (is_wanted) {
     std::uint64_t const goroutine = m->is_foreign ? 0 : m->current->id;
     std::uint8_t const number = m->is_foreign ? 0 : m->current->trace_records++;
@@ -169,7 +169,7 @@ namespace {
 bool snapshot_is_due(std::chrono::nanoseconds apart) noexcept {
   M* const m = may_be_traced() ? rt::callers_m() : nullptr;
   if (m == nullptr || !rt::enter_if_alive(*m)) return false;
-  bool const is_due = m->sched.trace.is_on() && m->sched.trace.its_recorder->is_due(apart.count());
+  bool const is_due = m->sched.trace.is_written() && m->sched.trace.its_recorder->is_due(apart.count());
   rt::leave_runtime(*m);
   return is_due;
 }

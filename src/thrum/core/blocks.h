@@ -104,6 +104,20 @@ class word_queue {
     ++size_;
   }
 
+  // Calls visit(word) for each word, the first one first.
+  template <class F>
+  void for_each(F visit) const noexcept {
+    std::uint32_t at = head_at_;
+    word_block const* block = head_;
+    for (std::uint32_t left = size_; left > 0; --left) {
+      if (at == word_block::capacity) {
+        block = block->next;
+        at = 0;
+      }
+      visit(block->words[at++]);
+    }
+  }
+
   std::uintptr_t pop() noexcept {
     if (size_ == 0) return 0;
     std::uintptr_t const word = head_->words[head_at_++];

@@ -82,6 +82,12 @@ class global_run_queue {
   [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
   [[nodiscard]] bool has_ms() const noexcept { return in_frames_.size() + for_residents_.size() != 0; }
 
+  // Calls visit(entry) for each plain entry, the next one first.
+  template <class F>
+  void for_each_plain(F visit) const noexcept {
+    plain_.for_each([&](std::uintptr_t word) noexcept { visit(entry::from_bits(word)); });
+  }
+
   // In the place of an entry on its own thread stands the M of that thread. Like every operation that adds something,
   // this is a publication (sched/wake.h): the new size is stored with seq_cst.
   void push(push_key, entry e) noexcept {

@@ -19,10 +19,21 @@ P* callers_p(Sched const& s) noexcept {
   events.with_loose_stream([&](stream& its) { its.write_slowly(events.chunks, first, a, b, c); });
 }
 
+// Tells the observer, if there is one. Returns whether the event is also written to a trace.
+template <class... Args>
+[[gnu::always_inline]] inline bool is_to_be_written(Sched const& s, P const* p, kind what, std::uint8_t detail,
+                                                    Args... args) noexcept {
+  if (!s.trace.is_observed()) [[likely]]
+    return true;
+  s.trace.tell_observer({what, detail, p, {static_cast<std::uint64_t>(args)...}});
+  return s.trace.is_written();
+}
+
 // Writes to the stream of p, which the caller holds, or to a loose stream if it is nullptr.
 template <class... Args>
 [[gnu::always_inline]] inline void write(Sched& s, P* p, kind what, std::uint8_t number, std::uint8_t detail,
                                          Args... args) noexcept {
+  if (!is_to_be_written(s, p, what, detail, args...)) return;
   std::uint64_t const first = head::of(what, 1 + sizeof...(Args), number, detail, 0);
   if (p != nullptr) [[likely]] {
     p->trace.write(s.trace.chunks, first, args...);
@@ -57,6 +68,7 @@ void about(M& m, G& g, kind what, std::uint8_t detail) noexcept {
 }
 
 void started_at_once(M& m, G& g, trace::start_detail how) noexcept {
+  if (!is_to_be_written(m.sched, m.p, kind::start, static_cast<std::uint8_t>(how), g.id)) return;
   std::uint64_t const first = head::of(kind::start, 2, next_number(g), static_cast<std::uint8_t>(how), 0);
   m.p->trace.write_at_once(m.sched.trace.chunks, first, g.id);
 }
@@ -66,6 +78,7 @@ void about(M& m, G& g, kind what, std::uint8_t detail, std::uintptr_t argument) 
 }
 
 void named(M& m, G& g, std::string_view name) noexcept {
+  if (!is_to_be_written(m.sched, m.p, kind::name, 0, g.id)) return;
   m.p->trace.write_text(m.sched.trace.chunks, kind::name, next_number(g), 0, g.id, nullptr, name);
 }
 

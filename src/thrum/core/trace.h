@@ -123,6 +123,12 @@ inline void happened(Sched& s, kind what, std::uint64_t number) noexcept {
     note::of_run(s, what, number);
 }
 
+// A place where an observer may hold the calling thread.
+inline void pass(Sched const& s, gate where) noexcept {
+  if (s.trace.is_observed()) [[unlikely]]
+    s.trace.wait_at_gate(where);
+}
+
 // Called by each function that changes the length of the global queue, under sched.lock.
 inline void global_queue_changed(Sched& s) noexcept { happened(s, kind::global, s.global_queue.size()); }
 

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/platform.h"
+#include "core/observer.h"
 #include "core/trace_stream.h"
 
 #include <array>
@@ -28,22 +29,37 @@ void p_released(M const& m, P& p, release_detail why) noexcept;
 // Whether the run that is alive has a trace that is on, for threads that do not know it.
 inline constinit atomic<bool> some_trace_is_on{false};
 
+// The observer of the run that was begun last and has one.
+inline constinit atomic<observer*> its_observer{nullptr};
+
 class trace_state {
  public:
   trace_state() noexcept {
     std::uint16_t number = first_loose_stream;
     for (loose& l : loose_) l.its = stream(number++);
   }
-  // Any thread, at every event. relaxed: events that race with the beginning or the end of a trace may be in it or not.
+  // Any thread, at every event. is_on: a trace or an observer wants events. is_written: a trace does. relaxed: events
+  // that race with the beginning or the end of a trace may be in it or not.
   [[nodiscard]] bool is_on() const noexcept { return (wanted_.load(relaxed) & events) != 0; }
+  [[nodiscard]] bool is_written() const noexcept { return (wanted_.load(relaxed) & written) != 0; }
   void turn_on() noexcept {
-    wanted_.fetch_or(events, release);
+    wanted_.fetch_or(events | written, release);
     some_trace_is_on.store(true, relaxed);
   }
   void turn_off() noexcept {
-    wanted_.fetch_and(static_cast<std::uint8_t>(~events), relaxed);
+    std::uint8_t const ended = is_observed() ? written : events | written;
+    wanted_.fetch_and(static_cast<std::uint8_t>(~ended), relaxed);
     some_trace_is_on.store(false, relaxed);
   }
+
+  // The observer is told of all events from here on. It must outlive the run.
+  void observe(observer& of_this_run) noexcept {
+    its_observer.store(&of_this_run, relaxed);
+    wanted_.fetch_or(events | observed_too, release);  // pairs with is_observed
+  }
+  [[nodiscard]] bool is_observed() const noexcept { return (wanted_.load(acquire) & observed_too) != 0; }
+  void tell_observer(observed const& event) const noexcept { its_observer.load(relaxed)->saw(event); }
+  void wait_at_gate(gate where) const noexcept { its_observer.load(relaxed)->at_gate(where); }
 
   // Whether it is measured how long goroutines wait (stats::waits). It stands here so that a goroutine that parks tests
   // one word for it and for events. relaxed: waits that race with a change may be measured or not.
@@ -91,6 +107,8 @@ class trace_state {
   };
   static constexpr std::uint8_t events = 1;
   static constexpr std::uint8_t wait_times = 2;
+  static constexpr std::uint8_t written = 4;
+  static constexpr std::uint8_t observed_too = 8;
   atomic<std::uint8_t> wanted_{0};
   atomic<bool> is_claimed_{false};
   std::array<loose, loose_streams> loose_;

@@ -192,6 +192,7 @@ bool takes_p_if_work_is_left(Sched& s, M& m) noexcept {
 search_result find_runnable(M& m) noexcept {
   Sched& s = m.sched;
   for (;;) {
+    trace::pass(s, trace::gate::search);
     P& p = *m.p;
     if (search_result const brought = take_brought(m)) return brought;
     if (std::uint32_t const wanted = p.attention.load(relaxed); wanted != 0) {
@@ -219,6 +220,7 @@ search_result find_runnable(M& m) noexcept {
     if (!next && (m.spinning || may_spin(s))) {
       if (!m.spinning) begin_spinning(s, m);
       note_that_search_begins(m);
+      trace::pass(s, trace::gate::steal);
       next = search_as_spinner(s, m);
     }
     if (next) {

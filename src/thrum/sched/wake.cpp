@@ -1,6 +1,7 @@
 #include "sched/wake.h"
 
 #include "core/current.h"
+#include "core/trace.h"
 #include "os/chaos.h"
 #include "sched/queues.h"
 #include "sched/requests.h"
@@ -12,6 +13,7 @@ namespace thrum::rt {
 bool start_spinning_m(Sched& s) noexcept {
   if (!s.idle.try_begin_spin()) return false;
   os::chaos_point("wake.counted");
+  trace::pass(s, trace::gate::wake);
   s.lock.acquire();
   P* const p = may_start_m_locked(s) ? s.idle.take() : nullptr;
   if (p == nullptr) {

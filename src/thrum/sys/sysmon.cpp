@@ -2,6 +2,7 @@
 
 #include "base/ablation.h"
 #include "base/heuristics.h"
+#include "core/trace.h"
 #include "os/clock.h"
 #include "os/lock.h"
 #include "sched/poll.h"
@@ -77,6 +78,7 @@ void sysmon::watch() noexcept {
     sleep_kind const how = choose_sleep_kind();
     std::int64_t const limit_ns = say_how_long(how, limit_of(how));
     bool const notified = sleep(word, how, limit_ns);
+    trace::pass(sched_, trace::gate::look);
     last_ = look();
     if (notified || last_ >= verdict::hurry || (how != sleep_kind::pause && !all_idle())) {
       pause_ns_ = pause_min_ns;
