@@ -1,10 +1,12 @@
 // Waiting for a thread that is about to be done must not keep it from running (SCHED_FIFO).
 #include "os/short_wait.h"
 
+#include "os/clock.h"
 #include "os/spin_lock.h"
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -47,6 +49,24 @@ TEST(short_wait, sleeps_when_it_takes_longer) {
   auto const since = std::chrono::steady_clock::now();
   for (int i = 0; i < 10; ++i) wait.pause();
   EXPECT_GE(std::chrono::steady_clock::now() - since, 500us);
+}
+
+TEST(short_wait, wait_until_asks_at_least_once) {
+  int asked = 0;
+  EXPECT_TRUE(wait_until([&] { return ++asked == 1; }, 0)) << "the time was over before";
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(short_wait, wait_until_ends_at_its_time) {
+  EXPECT_FALSE(wait_until([] { return false; }, monotonic_ns() + 1'000'000));
+}
+
+TEST(short_wait, wait_until_sees_what_another_thread_does) {
+  constexpr std::int64_t long_enough_ns = 60'000'000'000;
+  std::atomic<bool> is_done{false};
+  std::thread other([&] { is_done = true; });
+  EXPECT_TRUE(wait_until([&] { return is_done.load(); }, monotonic_ns() + long_enough_ns));
+  other.join();
 }
 
 TEST(short_wait, a_real_time_thread_lets_the_holder_of_a_spin_lock_run) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -38,6 +39,24 @@ class m_pools : public test::fatal_test {
   Sched s_{settings{.procs = 1}};
   m_pool& pool_ = s_.ms;
 };
+
+// Only the class that the type names writes these fields.
+template <class Field, class Value>
+constexpr bool is_read_only = !std::is_assignable_v<Field&, Value>;
+static_assert(is_read_only<decltype(M::status), m_status> && is_read_only<decltype(M::next_p), P*>);
+static_assert(is_read_only<decltype(M::spinning), bool> && is_read_only<decltype(M::wants_p), bool>);
+
+TEST_F(m_pools, S13_S27_an_m_that_begins_to_spin_has_a_pending_watch_check) {
+  M& begins = awake();
+  s_.idle.begin_spin(begins);
+  EXPECT_TRUE(begins.watch_check_pending);
+  s_.idle.end_spin(begins);
+  M& is_started = awake();
+  ASSERT_TRUE(s_.idle.try_begin_spin());
+  s_.idle.spin_for(is_started);
+  EXPECT_TRUE(is_started.watch_check_pending);
+  s_.idle.end_spin(is_started);
+}
 
 TEST_F(m_pools, S31_the_m_that_rested_last_is_taken_first) {
   M& first = resting();
