@@ -121,6 +121,27 @@ class Runs(unittest.TestCase):
         self.assertEqual(calls, ["recorder", file, "unset", file, "unset", "recorder", "unset", "recorder", file])
         self.assertFalse(Path(file).exists())
 
+    def test_the_whole_table_replaces_the_one_of_the_page(self):
+        copy = self.folder / "tracing.md"
+        copy.write_text(run.PAGE_OF_TRACING.read_text())
+        patches = [
+            mock.patch("harness.programs.shutil.which", return_value=None),
+            mock.patch.object(run, "PAGE_OF_TRACING", copy),
+            mock.patch.object(tracing, "WORKLOADS", ["pingpong"]),
+        ]
+        with contextlib.ExitStack() as patched:
+            for patch in patches:
+                patched.enter_context(patch)
+            for _ in range(2):
+                code, _, complaints = self.run_with("--rounds", "3", "--page")
+                self.assertEqual(code, 0, complaints)
+        text, architecture = copy.read_text(), os.uname().machine
+        table = text.split(f"<!-- cost of tracing on {architecture}: ")[1].split(f"<!-- end of cost of tracing on {architecture} -->")[0]
+        self.assertIn(", 3 rounds in turns: ", table)
+        for procs in (1, 2):
+            self.assertEqual(table.count(f"| pingpong | {procs} | 100 ns/round trip | 120 (× 1.20) | 150 (× 1.50) |"), 1)
+        self.assertNotIn("has not been measured", table)
+
     def test_servers_are_refused(self):
         with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
             run.main(["--tracing", "http"])

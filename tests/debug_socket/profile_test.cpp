@@ -110,7 +110,6 @@ TEST_F(profile_request, of_blocks_has_what_has_waited_meanwhile_and_leaves_the_p
   if (!has_names()) GTEST_SKIP() << "no names of functions to look for";
   test::run_with(with_socket(), [&] {
     chan<int> box;
-    wait_group all;
     auto const made = profile_beside("profile blocks 1", 1, [&] {
       wait_group answerer;
       answerer.go([&] { box.send(1); });
