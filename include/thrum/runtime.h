@@ -60,8 +60,8 @@ int set_max_procs(int n);
 // thread_local across them.
 //
 // A goroutine that has to come back to its thread itself does not move. This is a goroutine that holds a recursive
-// mutex of the C library (thrum::posix_locks), or is inside a call of the C library (thrum::posix) that calls a function
-// of the program. It stays on the thread, but other such goroutines run there too while it waits.
+// mutex of the C library (thrum::posix_locks), or is inside a call of the C library (thrum::posix) that calls a
+// function of the program. It stays on the thread, but other such goroutines run there too while it waits.
 void lock_os_thread();
 void unlock_os_thread();
 class [[nodiscard]] os_thread_lock {
