@@ -58,6 +58,10 @@ int set_max_procs(int n);
 // library (thrum::posix). In these cases the goroutine moves to another thread before it is locked, and may move back
 // when it is unlocked. So both functions may change the thread: do not hold a std::mutex or the address of a
 // thread_local across them.
+//
+// A goroutine that has to come back to its thread itself does not move. This is a goroutine that holds a recursive
+// mutex of the C library (thrum::posix_locks), or is inside a call of the C library (thrum::posix) that calls a
+// function of the program. It stays on the thread, but other such goroutines run there too while it waits.
 void lock_os_thread();
 void unlock_os_thread();
 class [[nodiscard]] os_thread_lock {

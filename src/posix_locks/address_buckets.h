@@ -22,12 +22,14 @@ struct owned_mutex;
 
 struct alignas(rt::cache_line_bytes) address_bucket {
   rt::os::lock lock{rt::lock_rank::descriptor};
+  std::uint32_t chosen = 0;  // how many of the waiters are chosen
   // Under the lock. Whether `first` is null is also read without the lock.
   rt::atomic<lock_waiter*> first{nullptr};
   lock_waiter* last = nullptr;
-  std::uint64_t entered = 0;     // how many waiters have entered
-  bucket_walk* walks = nullptr;  // the list of walks that are under way
-  owned_mutex* owned = nullptr;  // the list of records of mutexes that goroutines own (owners.h)
+  lock_waiter* unchosen = nullptr;  // all waiters before it are chosen; nullptr: all waiters are
+  std::uint64_t entered = 0;        // how many waiters have entered
+  bucket_walk* walks = nullptr;     // the list of walks that are under way
+  owned_mutex* owned = nullptr;     // the list of records of mutexes that goroutines own (owners.h)
 };
 
 enum class waited_object : bool { mutex, condition };

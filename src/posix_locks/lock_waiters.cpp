@@ -29,6 +29,7 @@ class lock_waiters {
     one.number_ = ++bucket.entered;
     one.next_ = nullptr;
     one.before_ = std::exchange(bucket.last, &one);
+    if (bucket.unchosen == nullptr) bucket.unchosen = &one;
     if (one.before_ == nullptr) {
       bucket.first.store(&one, release);  // pairs with was_unlocked; lock_waiter::enter has the barrier
     } else {
@@ -42,6 +43,8 @@ class lock_waiters {
     for (bucket_walk* walk = bucket.walks; walk != nullptr; walk = walk->next) {
       if (walk->at == &one) walk->at = one.next_;
     }
+    if (bucket.unchosen == &one) bucket.unchosen = one.next_;
+    if (one.is_chosen_) --bucket.chosen;
     if (one.before_ == nullptr) {
       bucket.first.store(one.next_, relaxed);  // relaxed: an unlock that sees the old value only looks in vain
     } else {
@@ -67,11 +70,11 @@ class lock_waiters {
   };
   static constexpr std::uint32_t live_run = 0;  // a caller that belongs to no run visits the run that is alive
 
-  // Visits the waiters of a run until visit(waiter) returns false. Drops those of runs that are over.
+  // Visits the waiters of a run, from `first` on, until visit(waiter) returns false. Drops those of runs that are over.
   template <class F>
-  static void for_each(address_bucket& bucket, std::uint32_t epoch, F visit) noexcept {
+  static void for_each(lock_waiter* first, std::uint32_t epoch, F visit) noexcept {
     runs const seen(epoch);
-    for (lock_waiter* each = bucket.first.load(relaxed); each != nullptr;) {
+    for (lock_waiter* each = first; each != nullptr;) {
       lock_waiter& one = *std::exchange(each, each->next_);
       if (seen.is_over(one)) {
         leave(one);
@@ -81,15 +84,44 @@ class lock_waiters {
     }
   }
 
-  // Chooses the first waiter for this address that is not chosen, and calls chosen(waiter) for it.
+  // The waiter is in the bucket.
+  static void choose(lock_waiter& one) noexcept {
+    address_bucket& bucket = one.bucket_;
+    if (!std::exchange(one.is_chosen_, true)) ++bucket.chosen;
+    if (bucket.unchosen == &one) bucket.unchosen = one.next_;
+  }
+  static void forget_choice(lock_waiter& one) noexcept {
+    if (!std::exchange(one.is_chosen_, false) || !one.is_in_bucket_) return;
+    address_bucket& bucket = one.bucket_;
+    --bucket.chosen;
+    if (bucket.unchosen == nullptr || one.number_ < bucket.unchosen->number_) bucket.unchosen = &one;
+  }
+
+  // Chooses the first waiter for this address that is not chosen, and calls chosen(waiter) for it. It passes over the
+  // chosen waiters at the head of the bucket, and over those that a broadcast has yet to choose, at once. So a thread
+  // that chooses one after the other of a crowd does not hold the lock for longer and longer.
   template <class F>
   static void choose_one(address_bucket& bucket, void const* address, std::uint32_t epoch, F chosen) noexcept {
-    for_each(bucket, epoch, [&](lock_waiter& one) {
-      if (one.address_ != address || one.is_chosen_ || is_about_to_be_chosen(one)) return true;
-      one.is_chosen_ = true;
+    for_each(first_to_choose(bucket, address), epoch, [&](lock_waiter& one) {
+      if (one.address_ != address || one.is_chosen_) return true;
+      choose(one);
       chosen(one);
       return false;
     });
+  }
+
+  // No waiter for this address before the result is to be chosen.
+  static lock_waiter* first_to_choose(address_bucket const& bucket, void const* address) noexcept {
+    lock_waiter* first = bucket.unchosen;
+    std::uint64_t passed = 0;
+    for (bucket_walk const* walk = bucket.walks; walk != nullptr; walk = walk->next) {
+      if (walk->broadcast_to == address && walk->until > passed) passed = walk->until;
+    }
+    if (first == nullptr || first->number_ > passed) return first;
+    first = nullptr;
+    // The waiters that came after the broadcast are few, because it takes a moment only.
+    for (lock_waiter* at = bucket.last; at != nullptr && at->number_ > passed; at = at->before_) first = at;
+    return first;
   }
 
   // Whether a broadcast that is under way has yet to choose this waiter.
@@ -139,7 +171,7 @@ class lock_waiters {
         bucket, epoch, address,
         [&](lock_waiter& one) {
           if (one.address_ != address || one.is_chosen_) return;
-          one.is_chosen_ = true;
+          choose(one);
           chosen(one);
         },
         released);
@@ -158,15 +190,20 @@ class lock_waiters {
     if (std::exchange(one.is_to_be_woken_, false)) set_word(one, runnable);
   }
   static void wake_anyway(lock_waiter& one, g_list& runnable) noexcept {
-    one.is_chosen_ = true;
+    choose(one);
     set_word(one, runnable);
   }
   static void note(lock_waiter& one) noexcept { one.is_to_be_woken_ = true; }
 
+  // Whether a chosen waiter for this address waits for m's thread. If the first waiters do not tell, the answer is that
+  // one does: the caller then makes way for a moment, perhaps in vain, instead of looking at a crowd under the lock.
   static bool any_chosen_waits_for(M const& m, address_bucket& bucket, void const* address) noexcept {
+    constexpr int looked_at = 32;
+    if (bucket.chosen == 0) return false;
     bool any = false;
-    for_each(bucket, m.sched.epoch, [&](lock_waiter& one) {
-      any = one.address_ == address && one.is_chosen_ && &one.home_ == &m;
+    int left = looked_at;
+    for_each(bucket.first.load(relaxed), m.sched.epoch, [&](lock_waiter& one) {
+      any = (one.address_ == address && one.is_chosen_ && &one.home_ == &m) || --left == 0;
       return !any;
     });
     return any;
@@ -278,7 +315,7 @@ bool lock_waiter::enter() noexcept {
 }
 
 void lock_waiter::forget_choice() noexcept {
-  is_chosen_ = false;
+  lock_waiters::forget_choice(*this);
   is_to_be_woken_ = false;
   wait_bucket& bucket = run_.waiters.bucket_of(&is_set_);
   bucket.acquire();

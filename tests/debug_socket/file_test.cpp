@@ -9,6 +9,7 @@
 #include "support/with_environment.h"
 #include <thrum/thrum.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -122,7 +123,40 @@ TEST_F(debug_socket_file, bad_paths_are_refused) {
   auto const start = [](std::string const& path) { test::run_with({.debug_socket = path}, [] {}); };
   EXPECT_THROW(start("name"), std::invalid_argument);
   EXPECT_THROW(start(folder_.path() + "/none/s"), std::system_error);
-  EXPECT_THROW(start(folder_.path() + '/' + std::string(200, 's')), std::system_error);
+}
+
+// Starts a run with this path. Returns the error, or an empty one if there was none.
+std::system_error error_of(std::string const& path) {
+  try {
+    test::run_with({.debug_socket = path}, [] {});
+  } catch (std::system_error const& error) {
+    return error;
+  }
+  return std::system_error(std::error_code());
+}
+
+TEST_F(debug_socket_file, a_path_that_is_too_long_is_an_error_that_says_so) {
+  std::string const folder = folder_.path() + '/';
+  std::size_t const longest = rt::os::socket_path_max - 1;
+  EXPECT_EQ(error_of(folder + std::string(longest - folder.size(), 's')).code().value(), 0);
+  for (std::size_t const length : {longest + 1, longest + 100, 4 * longest}) {
+    std::system_error const error = error_of(folder + std::string(length - folder.size(), 's'));
+    EXPECT_EQ(error.code().value(), EINVAL);
+    EXPECT_NE(std::string(error.what()).find("at most 107 bytes, and this one has " + std::to_string(length)),
+              std::string::npos)
+        << error.what();
+  }
+  for (auto const& left : std::filesystem::directory_iterator(folder)) ADD_FAILURE() << left.path();
+}
+
+TEST_F(debug_socket_file, a_path_with_a_NUL_character_is_an_error_that_says_so) {
+  using namespace std::string_literals;
+  for (std::string const& rest : {"\0"s, "\0x"s, "\0"s + std::string(4096, 'x')}) {
+    std::system_error const error = error_of(folder_.socket() + rest);
+    EXPECT_EQ(error.code().value(), EINVAL);
+    EXPECT_NE(std::string(error.what()).find("contains a NUL character"), std::string::npos) << error.what();
+    EXPECT_FALSE(exists(folder_.socket()));
+  }
 }
 
 // --- the default path ---

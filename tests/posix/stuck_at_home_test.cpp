@@ -1,52 +1,16 @@
 // A goroutine holds a lock that belongs to its thread during a call that parks. The runtime reports what keeps the
 // goroutine from continuing, and the remedy.
 #include "posix/both_ways.h"
-#include "support/slices.h"
+#include "posix/words_of_child.h"
 
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 namespace thrum::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Runs `body` in a child process with one P, as a goroutine beside others, until the child has ended or has written
-// nothing for long. Returns what it wrote to standard error.
-template <class F>
-std::string words_of_child(F body) {
-  with_slices_of const slices(10ms);
-  int ends[2];
-  if (::pipe(ends) != 0) return "no pipe";
-  pid_t const child = ::fork();
-  if (child == 0) {
-    ::dup2(ends[1], 2);
-    ::close(ends[0]);
-    ::close(ends[1]);
-    ::alarm(20);  // it hangs, which is what it reports
-    thrum::run(body, {.max_procs = 1});
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char some[1000];
-  for (long n = 0; (n = ::read(ends[0], some, sizeof some)) > 0;) {
-    text.append(some, static_cast<std::size_t>(n));
-    if (text.find("SIGQUIT") != std::string::npos) ::kill(child, SIGKILL);
-  }
-  ::close(ends[0]);
-  ::waitpid(child, nullptr, 0);
-  return text;
-}
-
-// Parks over and over. So the goroutine waits for its thread when another one blocks the thread, however late that is.
-[[noreturn]] void park_for_ever() {
-  for (;;) ::usleep(10'000);
-}
 
 int never_initialised() { park_for_ever(); }
 

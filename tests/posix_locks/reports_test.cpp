@@ -3,13 +3,22 @@
 // on.
 #include "core/current.h"
 #include "debug/symbols.h"
+#include "posix/words_of_child.h"
 #include "support/wait_until.h"
+#include <thrum/blocking.h>
+#include <thrum/go.h>
 #include <thrum/run.h>
+#include <thrum/time.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <string>
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace thrum::test {
 namespace {
@@ -37,6 +46,24 @@ TEST(posix_locks_reports, the_goroutine_that_reports_is_not_parked_until_the_rea
     EXPECT_EQ(end, rt::report_end::is_reached);
     EXPECT_FALSE(has_parked);
   });
+}
+
+// The goroutine keeps its thread also in an announced call, because it holds a recursive mutex. So another goroutine
+// that has to come back to that thread does not.
+TEST(posix_locks_reports, a_goroutine_with_a_lock_that_blocks_its_thread_in_an_announced_call_is_reported) {
+  if (rt::with_tsan) GTEST_SKIP() << "TSan lets no child make threads";
+  static std::recursive_mutex mutex;
+  std::string const text = words_of_child([] {
+    go([] {
+      go(park_for_ever);
+      yield();                            // with one P the other goroutine is at home on this thread
+      std::lock_guard const held(mutex);  // belongs to the goroutine, and to its thread
+      blocking([] { ::syscall(SYS_ppoll, nullptr, 0, nullptr, nullptr, 0); });  // as if for the other goroutine
+    });
+    for (;;) sleep_for(std::chrono::hours(1));
+  });
+  EXPECT_NE(text.find("in a call that it announced (thrum::blocking)"), std::string::npos) << text;
+  EXPECT_NE(text.find("Unlock before you announce a call"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -7,11 +7,14 @@
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +103,36 @@ TEST_P(forked_inside_run, another_goroutine_that_ends_there_ends_the_child_with_
       forked.send(child);
     });
     EXPECT_EQ(exit_code_of(*forked.recv()), 2);
+  });
+}
+
+// A child for which the C library calls no handlers, as with _Fork. 0 in the child.
+pid_t clone_with_a_limit() {
+  auto const child = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (child == 0) ::alarm(60);
+  return child;
+}
+
+template <class F>
+int in_clone(F f) {
+  pid_t const child = clone_with_a_limit();
+  if (child == 0) {
+    f();
+    ::_exit(as_expected);
+  }
+  return exit_code_of(child);
+}
+
+TEST_P(forked_inside_run, a_child_of_which_the_C_library_does_not_tell_ends_with_a_report_where_it_would_hang) {
+  if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "the sanitizers want to know of their children";
+  run([] {
+    constexpr int with_report = 2;
+    EXPECT_EQ(in_clone([] {}), as_expected) << "it may call _exit";
+    EXPECT_EQ(in_clone([] { static_cast<void>(chan<int>().recv()); }), with_report);
+    EXPECT_EQ(in_clone([] { wait_group().wait(); }), as_expected) << "nothing is waited for";
+    EXPECT_EQ(in_clone([] { sleep_for(std::chrono::hours(1)); }), with_report);
+    EXPECT_EQ(in_child(look_at_everything), as_expected) << "a child of fork is known as before";
+    EXPECT_EQ(spawn([] { return 5; }).join(), 5) << "the parent goes on";
   });
 }
 

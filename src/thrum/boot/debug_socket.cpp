@@ -2,11 +2,14 @@
 
 #include "base/check.h"
 #include "boot/debug_requests.h"
+#include "net/address.h"
 #include "os/env.h"
 #include "os/private_socket.h"
 #include "os/socket.h"
 #include "os/thread.h"
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -61,6 +64,19 @@ void note_file(std::string const& path) noexcept {
   throw std::system_error(error, std::generic_category(), "thrum: the debug socket: " + what);
 }
 
+// The system takes a path up to its first NUL character, so it would be another one.
+void require_no_nul(std::string const& path) {
+  if (has_nul(path)) throw_failed(EINVAL, "listen: the path in options::debug_socket contains a NUL character");
+}
+
+// A path that is too long would be cut off.
+void require_short_enough(std::string const& whole) {
+  constexpr std::size_t length_max = os::socket_path_max - 1;
+  if (whole.size() <= length_max) return;
+  throw_failed(EINVAL, "listen at " + whole + ": the path of a Unix socket has at most " + std::to_string(length_max) +
+                           " bytes, and this one has " + std::to_string(whole.size()));
+}
+
 // The directory of default_socket_path.
 std::string default_directory() {
   char const* const run = os::environment("XDG_RUNTIME_DIR");
@@ -95,6 +111,7 @@ void debug_socket::open(options const& chosen) {
 }
 
 void debug_socket::open_at(std::string const& path) {
+  require_no_nul(path);
   std::string whole = path;
   if (path == "default") {
     std::string const directory = default_directory();
@@ -105,6 +122,7 @@ void debug_socket::open_at(std::string const& path) {
   } else {
     whole = std::filesystem::absolute(path).string();  // the program may change its directory
   }
+  require_short_enough(whole);
   int const listener = os::listen_privately(whole.c_str(), waiting_clients_max);
   if (listener < 0) throw_failed(-listener, "listen at " + whole);
   listener_ = listener;

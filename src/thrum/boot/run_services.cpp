@@ -19,6 +19,7 @@
 #include "os/futex.h"
 #include "os/loaded_code.h"
 #include "os/process.h"
+#include "os/unknown_child.h"
 #include "sched/end_all_ms.h"
 #include "sched/exit_stage.h"
 #include "sched/world.h"
@@ -76,6 +77,7 @@ constinit atomic<bool> run_is_alive{false};
 // after this.
 void note_fork_in_child() noexcept {
   if (!run_is_alive.load(relaxed)) return;  // relaxed: of the parent's threads only this one is left
+  os::cease_to_recognise_children();        // this one is known
   is_forked_inside_run.store(true, relaxed);
   // Goroutines that wait in the parent do not exist here, so an unlock must not look for them.
   Sched::live_epoch.store(0, relaxed);
@@ -125,9 +127,13 @@ one_run_at_a_time::one_run_at_a_time() {
   if (run_is_alive.exchange(true, acq_rel)) {  // pairs with the destructor: the earlier run has left everything
     throw std::logic_error("thrum::run: another run or runtime is alive, and a process can have only one at a time");
   }
+  os::begin_to_recognise_children();
 }
 
-one_run_at_a_time::~one_run_at_a_time() { run_is_alive.store(false, release); }
+one_run_at_a_time::~one_run_at_a_time() {
+  os::cease_to_recognise_children();
+  run_is_alive.store(false, release);
+}
 
 pause_signal::pause_signal(Sched const& s) : number_(s.options.async_preemption ? s.options.preempt_signal : 0) {
   if (number_ == 0) return;

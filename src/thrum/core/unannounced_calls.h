@@ -62,10 +62,16 @@ class unannounced_calls {
     return sites_;
   }
 
+  // A resident, which does not leave its thread, has announced a call. From then on sysmon also looks at threads in
+  // announced calls (sys/without_p.h). Any thread; relaxed: sysmon may see it late.
+  void note_call_of_resident() noexcept { residents_announce_.store(true, relaxed); }
+  [[nodiscard]] bool residents_announce() const noexcept { return residents_announce_.load(relaxed); }
+
   counter count;  // written by sysmon
 
  private:
   atomic<std::int32_t> without_p_{0};
+  atomic<bool> residents_announce_{false};
   os::lock lock_{lock_rank::leaf};
   blocking_sites sites_;  // under lock_
 };

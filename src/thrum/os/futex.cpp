@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/fault.h"
+#include "os/unknown_child.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -44,6 +45,7 @@ wait_result wait_result_of(long result) noexcept {
 // Opaque, as futex_wake is, because the address of errno must not be reused in a caller that changes threads (T08).
 THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
                                     std::int64_t timeout_ns) noexcept {
+  end_if_unknown_child();
   timespec const limit = timespec_of(timeout_ns);
   int injected = 0;
   if (should_fail(call::futex, injected)) return wait_result_of(-injected);
@@ -53,6 +55,7 @@ THRUM_OPAQUE wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t e
 // FUTEX_WAIT takes a duration, and FUTEX_WAIT_BITSET takes a point in time. Both use the monotonic clock.
 THRUM_OPAQUE wait_result futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t expected,
                                           std::int64_t deadline_ns) noexcept {
+  end_if_unknown_child();
   timespec const limit = timespec_of(deadline_ns);
   int injected = 0;
   if (should_fail(call::futex, injected)) return wait_result_of(-injected);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/ender.h"
 #include "os/thread.h"
+#include "os/unknown_child.h"
 #include "sched/queues.h"
 #include "sched/watch.h"
 
@@ -60,6 +61,7 @@ void check_deadlock_locked(Sched& s) noexcept {
   bool const was_left_open = s.deadlock.note_check(is_left_open);
   if (is_left_open && !was_left_open) s.sysmon.end_deep_sleep();  // it looks again and again from now on
   if (!nothing_can_help || is_left_open) return;
+  os::end_if_unknown_child();
   if (has_ender()) return end_for_waiting_ender();
   bool const is_empty = s.end.main_has_left_by_goexit() && !goroutines_exist(s);
   print_error("thrum: fatal error: %s - deadlock!",

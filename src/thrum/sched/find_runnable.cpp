@@ -6,6 +6,7 @@
 #include "core/trace.h"
 #include "os/chaos.h"
 #include "os/clock.h"
+#include "os/unknown_child.h"
 #include "sched/home.h"
 #include "sched/pick.h"
 #include "sched/poll.h"
@@ -190,6 +191,7 @@ bool takes_p_if_work_is_left(Sched& s, M& m) noexcept {
 }  // namespace
 
 search_result find_runnable(M& m) noexcept {
+  os::end_if_unknown_child();
   Sched& s = m.sched;
   for (;;) {
     trace::pass(s, trace::gate::search);

@@ -16,10 +16,13 @@
 //     M's own queue, which only that thread uses, or to its inbox, under sched.lock (core/residents.h). The queue is
 //     filled from the inbox when it is empty, and also every few turns, because the queue may always contain residents
 //     that yield until a goroutine from the inbox has done something.
-//  3. An M never enters an announced system call, and is never locked to a goroutine, while it is home to others. A
-//     goroutine that wants either first moves to another thread, which is no goroutine's home (make_way); the M that it
-//     leaves rests then, and can be woken. If a thread sleeps in the kernel without an announcement, or is kept by a
-//     computation, or if no other thread can be had, its residents wait until that is over.
+//  3. A goroutine that wants to enter an announced system call, or to be locked to its thread, first moves to another
+//     thread, which is no goroutine's home, if its M is home to others (make_way). The M that it leaves rests then, and
+//     can be woken. There are two exceptions. A resident does not move: in an announced call it keeps the thread, and a
+//     lock only adds a reason to its stay, so the thread goes on to run the other residents while it is parked. No
+//     goroutine moves if no other thread can be had. If a thread is kept by an announced call, sleeps in the kernel
+//     without an announcement or computes, its residents wait until that is over. If the call waits for one of them,
+//     all of them wait for good, and sysmon reports that (sys/without_p.h).
 //  4. An M that has residents is not let go, and does not end with a goroutine that was locked there. M0 is no
 //     goroutine's home, because it runs only main. A goroutine that is to be at home on M0, or inside an announced
 //     call, is locked to the thread for that time.

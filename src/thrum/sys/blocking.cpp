@@ -285,6 +285,7 @@ namespace {
 
 [[gnu::noinline]] void begin_blocking_slow(M& here, blocking_hint hint, std::uintptr_t call_site) noexcept {
   M& m = here.residents.any() ? make_way(here) : here;
+  if (m.residents.any() && !m.sched.unannounced.residents_announce()) m.sched.unannounced.note_call_of_resident();
   m.call_site = call_site;
   G& g = *m.current;
   g.is_call_long = hint == blocking_hint::long_call;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <utility>
 
 namespace thrum::rt {
@@ -17,14 +18,51 @@ constexpr std::int64_t is_reported = -1;
 // The present round may already have passed the thread. The next one is the first whole round.
 constexpr int rounds_after_a_change = 2;
 
-bool is_without_p(M const& m) noexcept {
-  return (m.attention.load(relaxed) & m_attend::unannounced) != 0 && !m.in_runtime.load(relaxed);
+bool is_away(M const& m, std::uint32_t how) noexcept {
+  return (m.attention.load(relaxed) & how) != 0 && !m.in_runtime.load(relaxed);
+}
+bool is_without_p(M const& m) noexcept { return is_away(m, m_attend::unannounced); }
+bool is_in_announced_call(M const& m) noexcept {
+  return is_away(m, m_attend::away) && !is_without_p(m) && hint_of(m.current) != nullptr && !m.is_foreign;
+}
+
+constexpr std::size_t report_bytes_max = 4096;
+
+// `resident` is 0 if its number is not known.
+void write_report(report_text& out, M const& m, bool is_announced, unsigned long long waiter,
+                  unsigned long long resident) noexcept {
+  out.begin(report_bytes_max);
+  char who[40] = "a goroutine";
+  if (resident != 0) std::snprintf(who, sizeof who, "goroutine %llu", resident);
+  out.add(
+      "thrum: %s is runnable, but it is in a call of thrum::posix that must end on thread thrum-m%d, and there "
+      "goroutine %llu has been %s for more than a second.\n",
+      who, m.id, waiter, is_announced ? "in a call that it announced (thrum::blocking)" : "waiting for a lock");
+  if (is_announced) {
+    out.add(
+        "thrum: goroutine %llu must stay on that thread, because it is itself in such a call or holds a recursive "
+        "mutex of the C library (thrum::posix_locks), or because no other thread can be made. If it waits for "
+        "something that the runnable goroutine does, both wait forever. Unlock before you announce a call, and wait "
+        "with thrum's own channels and locks. SIGQUIT shows where all goroutines are.\n",
+        waiter);
+  } else {
+    out.add(
+        "thrum: if the runnable goroutine holds that lock, both wait forever. It may be a std::mutex (link "
+        "thrum::posix_locks), a std::shared_mutex or a semaphore (use thrum's own), std::call_once (use thrum::once) "
+        "or a function-local static that is being initialised. None of these may be held during a call that waits. "
+        "SIGQUIT shows where all goroutines are.\n");
+  }
+  out.send();
 }
 
 }  // namespace
 
+bool without_p_watch::has_nothing_to_do() const noexcept {
+  return sched_.unannounced.without_p() == 0 && !sched_.unannounced.residents_announce();
+}
+
 void without_p_watch::look(std::int64_t now_ns) noexcept {
-  if (sched_.unannounced.without_p() == 0) {
+  if (has_nothing_to_do()) {
     next_ = all_ms::end();
     rounds_to_go_ = 0;
     return;
@@ -36,7 +74,7 @@ void without_p_watch::look(std::int64_t now_ns) noexcept {
   std::int64_t work =
       std::min((now_ns - std::exchange(looked_at_ns_, now_ns)) / look_every_ns * work_per_look, work_max);
   for (; next_ != all_ms::end() && work > 0; ++next_) {
-    if (is_without_p(*next_)) {
+    if (is_without_p(*next_) || (is_in_announced_call(*next_) && next_->residents.any_runnable())) {
       look_at(*next_, now_ns);
       work -= work_per_clock;
     } else {
@@ -68,7 +106,7 @@ void without_p_watch::look_at(M& m, std::int64_t now_ns) noexcept {
   std::int64_t const before_ns = std::exchange(m.without_p.cpu_ns_, cpu_ns);
   std::int64_t const since_ns = now_ns - std::exchange(m.without_p.cpu_at_ns_, now_ns);
   look_at_residents(m, tid, cpu_ns == before_ns, now_ns);
-  if (!sched_.options.async_preemption) return;
+  if (!sched_.options.async_preemption || !is_without_p(m)) return;
   if (before_ns >= 0 && cpu_ns - before_ns >= computing_for_ns) {
     ask(m, tid, since_ns, cpu_ns - before_ns, now_ns);
   } else {
@@ -91,33 +129,24 @@ void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t
 void without_p_watch::report_stuck(M& m, int tid) noexcept {
   if (reports_left_ != 0 && !reports_.can_begin()) return;  // the next round tries again
   m.without_p.stuck_since_ns_ = is_reported;
+  if (reports_left_ == 0) return;
+  bool const is_announced = is_in_announced_call(m);
   os::thread_watch watch;
-  if (reports_left_ == 0 || !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves
+  if (!is_announced && !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves
   unsigned long long waiter = 0;
   unsigned long long resident = 0;
   {
     os::lock_guard const guard(sched_.lock);
     G const* const waits = hint_of(m.current);
-    G const* const runnable = m.residents.first_posted();
-    if (!is_without_p(m) || waits == nullptr || runnable == nullptr) return;
+    bool const is_stuck = is_announced ? is_in_announced_call(m) : is_without_p(m);
+    if (!is_stuck || waits == nullptr || !m.residents.any_runnable()) return;
     waiter = hint_of(waits->id);  // its thread may go on meanwhile
-    resident = runnable->id;
+    // A resident that m's own thread has readied is in a queue that only this thread reads.
+    G const* const posted = m.residents.first_posted();
+    resident = posted != nullptr ? posted->id : 0;
   }
   --reports_left_;
-  constexpr std::size_t bytes_max = 4096;
-  reports_.begin(bytes_max);
-  reports_.add(
-      "thrum: goroutine %llu is runnable, but it is in a call of thrum::posix that must end on thread thrum-m%d, "
-      "and there "
-      "goroutine %llu has been waiting for a lock for more than a second.\n"
-      "thrum: if goroutine %llu holds that lock, both wait forever. It may be a std::mutex (link "
-      "thrum::posix_locks), a "
-      "std::shared_mutex or a semaphore (use thrum's own), std::call_once (use thrum::once) or a function-local "
-      "static that is "
-      "being initialised. None of these may be held during a call that waits. SIGQUIT shows where all goroutines "
-      "are.\n",
-      resident, m.id, waiter, resident);
-  reports_.send();
+  write_report(reports_, m, is_announced, waiter, resident);
 }
 
 // There are only a few timers, and each one is used for the next thread that needs one. A thread whose timer was taken

@@ -10,7 +10,9 @@
 // round over all threads begins once per slice at most.
 //
 // sysmon also reports a thread that waits for a lock while goroutines that can go on only on that thread are runnable
-// (sched/home.h). As a rule one of these goroutines holds the lock, so none of them would ever go on.
+// (sched/home.h). As a rule one of these goroutines holds the lock, so none of them would ever go on. The same holds
+// for a thread in an announced call, whatever it waits for there: as a rule a goroutine that announces a call leaves
+// such a thread (make_way), but it stays if it can itself go on only there.
 //
 // The request to queue comes from a timer on the thread's CPU clock, which does not disturb a system call
 // (sys/slices.h). Where the kernel has no such timer, sysmon sends a signal, and only to a thread that runs at two
@@ -45,6 +47,7 @@ class without_p_watch {
   [[nodiscard]] bool ask_by_timer(M& m, int tid, std::int64_t now_ns) noexcept;
   void look_at_residents(M& m, int tid, bool sleeps, std::int64_t now_ns) noexcept;
   void report_stuck(M& m, int tid) noexcept;
+  [[nodiscard]] bool has_nothing_to_do() const noexcept;
 
   Sched& sched_;
   report_text& reports_;
