@@ -138,6 +138,10 @@ void command_line::add_trace() {
   auto* const perfetto =
       trace.add_option("--perfetto", of_trace_.perfetto, "Write the trace in the format of Perfetto")->type_name("OUT");
   auto* const svg = trace.add_option("--svg", of_trace_.svg, "Draw a lane for each P")->type_name("OUT");
+  auto* const recording = trace
+                              .add_option("--recording", of_trace_.recording,
+                                          "Write the beginning as a recording, which web/dist/page.html plays")
+                              ->type_name("OUT");
   auto* const top = trace.add_option("--top", of_trace_.rows, "How many rows the lists have")
                         ->capture_default_str()
                         ->check(CLI::Range(1, 1000));
@@ -145,10 +149,11 @@ void command_line::add_trace() {
       trace.add_flag("--check", of_trace_.check, "Only check the file strictly, and list what is wrong")
           ->excludes(json)
           ->excludes(perfetto)
-          ->excludes(svg);
+          ->excludes(svg)
+          ->excludes(recording);
   auto* const output = trace.add_option("-o,--output", of_record_.file, "Record a trace of the process into this file")
                            ->type_name("OUT");
-  for (auto* const of_reading : {json, perfetto, svg, top, check}) output->excludes(of_reading);
+  for (auto* const of_reading : {json, perfetto, svg, recording, top, check}) output->excludes(of_reading);
   trace.add_option("--seconds", of_record_.seconds, "For how long to record")
       ->capture_default_str()
       ->check(CLI::Range(1, 3600))

@@ -149,6 +149,8 @@ function timeOf(indexes: number[], events: number): { begin: number; end: number
 function bendOf(kind: TrailKind, from: Point, to: Point): number {
   const far = Math.hypot(to.x - from.x, to.y - from.y);
   if (far < 60) return 0;
+  // Along a queue the way goes below it, because the goroutines in the queue would hide it.
+  if (Math.abs(to.y - from.y) < 4 && far < 300 && kind !== "thread") return to.x < from.x ? 0.3 : -0.3;
   if (kind === "steal") return to.x < from.x ? -0.22 : 0.22;
   return (to.x < from.x ? -1 : 1) * 0.1;
 }

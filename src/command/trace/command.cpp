@@ -3,8 +3,10 @@
 #include "command/trace/json.h"
 #include "command/trace/perfetto.h"
 #include "command/trace/print_summary.h"
+#include "command/trace/recording.h"
 #include "command/trace/summarise.h"
 #include "command/trace/svg.h"
+#include "command/trace/text.h"
 #include "command/trace/trace.h"
 
 #include <cerrno>
@@ -34,10 +36,11 @@ class command {
       wrote = write(options_.perfetto, [&](std::ostream& to) { write_perfetto(read, to); });
     }
     if (wrote && !options_.svg.empty()) wrote = write(options_.svg, [&](std::ostream& to) { to << as_svg(read); });
+    if (wrote && !options_.recording.empty()) wrote = write_recording(read);
     if (!wrote) return cannot_work;
     if (options_.json) {
       out_ << as_json(read, summarise(read, options_.rows));
-    } else if (options_.perfetto.empty() && options_.svg.empty()) {
+    } else if (options_.perfetto.empty() && options_.svg.empty() && options_.recording.empty()) {
       out_ << options_.file << ": " << printed(read, summarise(read, options_.rows));
     } else {
       for (std::string const& each : read.notes()) errors_ << "note: " << each << "\n";
@@ -60,6 +63,14 @@ class command {
            << " goroutines, no violation\n";
     }
     return is_fine ? fine : found_faults;
+  }
+
+  bool write_recording(trace const& read) {
+    recording const made = as_recording(read, clean_text(options_.file));
+    if (!made.is_whole) {
+      errors_ << "note: the recording has the first " << made.steps << " steps of the trace\n";
+    }
+    return write(options_.recording, [&](std::ostream& to) { to << made.json; });
   }
 
   template <class Write>

@@ -13,8 +13,9 @@ struct trace_options {
   std::string file{};
   bool json = false;
   bool check = false;
-  std::string perfetto{};  // the file to write, or empty
-  std::string svg{};       // likewise
+  std::string perfetto{};   // the file to write, or empty
+  std::string svg{};        // likewise
+  std::string recording{};  // likewise
   std::size_t rows = 10;
 };
 

@@ -6,7 +6,7 @@
 
 namespace thrum::command {
 
-// Each value stands in a line of its own.
+// Each value stands in a line of its own, unless the text is to be compact.
 void json_writer::separate() {
   if (follows_name_) {
     follows_name_ = false;
@@ -17,6 +17,7 @@ void json_writer::separate() {
 }
 
 void json_writer::begin_line() {
+  if (is_compact_) return;
   text_ += '\n';
   text_.append(depth_ * 2, ' ');
 }
@@ -55,7 +56,7 @@ void json_writer::add_string(std::string_view string) {
 json_writer& json_writer::name(std::string_view name) {
   separate();
   add_string(name);
-  text_ += ": ";
+  text_ += is_compact_ ? ":" : ": ";
   follows_name_ = true;
   return *this;
 }
@@ -98,6 +99,13 @@ json_writer& json_writer::value(std::int64_t number) {
 json_writer& json_writer::value(double number) {
   separate();
   text_ += text("%.0f", number);
+  needs_comma_ = true;
+  return *this;
+}
+
+json_writer& json_writer::null() {
+  separate();
+  text_ += "null";
   needs_comma_ = true;
   return *this;
 }
