@@ -33,17 +33,4 @@ class director {
   machine last_{};
 };
 
-// The scripts. Each begins in the state in which the one before has ended.
-void play_scene_1(director& d);
-void play_scene_2(director& d);
-void play_scene_3(director& d);
-void play_scene_4(director& d);
-void play_scene_5(director& d);
-void play_scene_6(director& d);
-void play_scene_7(director& d);
-void play_scene_8(director& d);
-void play_scene_9(director& d);
-void play_scene_10(director& d);
-void play_scene_11(director& d);
-
 }  // namespace thrum::scenes

@@ -3,6 +3,9 @@
 #include "core/current.h"
 #include "os/barrier.h"
 #include "scenes/director.h"
+#include "scenes/scenes_10_and_11.h"
+#include "scenes/scenes_1_to_5.h"
+#include "scenes/scenes_6_to_9.h"
 #include "scenes/stage.h"
 #include <thrum/run.h>
 

@@ -1,5 +1,6 @@
-// Scenes 10 and 11: system calls that are declared long, and short ones.
-#include "scenes/director.h"
+#include "scenes/scenes_10_and_11.h"
+
+#include <utility>
 
 namespace thrum::scenes {
 

@@ -1,6 +1,4 @@
-// Scenes 1 to 5: one M creates goroutines until its P's run queue is full. The stage announces a spinning M that does
-// not exist, so no other M is woken before scene 6.
-#include "scenes/director.h"
+#include "scenes/scenes_1_to_5.h"
 
 namespace thrum::scenes {
 

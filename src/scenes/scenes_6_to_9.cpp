@@ -1,5 +1,4 @@
-// Scenes 6 to 9: other Ms are woken, and take work from the global queue and from P1.
-#include "scenes/director.h"
+#include "scenes/scenes_6_to_9.h"
 
 namespace thrum::scenes {
 
