@@ -1,6 +1,7 @@
 #include "command/command_line.h"
 
 #include "command/completion/completion.h"
+#include "command/scenes/page.h"
 
 #include <initializer_list>
 #include <ostream>
@@ -47,6 +48,7 @@ constexpr char const* examples_of_trace = R"(Examples:
   thrum trace server.trace --json | jq .latency   the same for programs
   thrum trace server.trace --perfetto out.pftrace open it with https://ui.perfetto.dev
   thrum trace server.trace --svg lanes.svg        a picture: what ran on which P, and when
+  thrum trace server.trace --page trace.html      a page: what is in the queues, step by step
   thrum trace --check server.trace                whether the file keeps to its format: exit code 0 or 1
   thrum trace 4711 -o server.trace --seconds 10   have process 4711 record one)";
 
@@ -138,10 +140,11 @@ void command_line::add_trace() {
   auto* const perfetto =
       trace.add_option("--perfetto", of_trace_.perfetto, "Write the trace in the format of Perfetto")->type_name("OUT");
   auto* const svg = trace.add_option("--svg", of_trace_.svg, "Draw a lane for each P")->type_name("OUT");
-  auto* const recording = trace
-                              .add_option("--recording", of_trace_.recording,
-                                          "Write the beginning as a recording, which web/dist/page.html plays")
-                              ->type_name("OUT");
+  auto* const page = trace.add_option("--page", of_trace_.page, "Write a page that plays the beginning of the trace")
+                         ->type_name("OUT");
+  auto* const recording =
+      trace.add_option("--recording", of_trace_.recording, "Write what that page plays, as JSON")->type_name("OUT");
+  of_trace_.page_with = page_with;
   auto* const top = trace.add_option("--top", of_trace_.rows, "How many rows the lists have")
                         ->capture_default_str()
                         ->check(CLI::Range(1, 1000));
@@ -150,10 +153,11 @@ void command_line::add_trace() {
           ->excludes(json)
           ->excludes(perfetto)
           ->excludes(svg)
-          ->excludes(recording);
+          ->excludes(recording)
+          ->excludes(page);
   auto* const output = trace.add_option("-o,--output", of_record_.file, "Record a trace of the process into this file")
                            ->type_name("OUT");
-  for (auto* const of_reading : {json, perfetto, svg, recording, top, check}) output->excludes(of_reading);
+  for (auto* const of_reading : {json, perfetto, svg, recording, page, top, check}) output->excludes(of_reading);
   trace.add_option("--seconds", of_record_.seconds, "For how long to record")
       ->capture_default_str()
       ->check(CLI::Range(1, 3600))

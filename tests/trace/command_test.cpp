@@ -75,6 +75,18 @@ TEST_F(trace_command, files_are_written_and_named) {
   }
 }
 
+TEST_F(trace_command, a_page_and_a_recording_are_written) {
+  EXPECT_EQ(run({.file = write("a", example_trace().bytes()),
+                 .recording = path("a.json"),
+                 .page = path("a.html"),
+                 .page_with = [](std::string_view json) { return "page with " + std::string(json); }}),
+            0);
+  EXPECT_EQ(out_, "wrote " + path("a.json") + "\nwrote " + path("a.html") + "\n");
+  EXPECT_EQ(contents(path("a.html")), "page with " + contents(path("a.json")));
+  EXPECT_EQ(json_reader(contents(path("a.json"))).at("format"), "thrum-recording");
+  EXPECT_EQ(errors_, "");
+}
+
 TEST_F(trace_command, an_output_that_cannot_be_written_is_an_error) {
   EXPECT_EQ(run({.file = write("a", example_trace().bytes()), .svg = path("none/a.svg")}), 2);
   EXPECT_TRUE(contains(errors_, "cannot write " + path("none/a.svg") + ": No such file or directory")) << errors_;

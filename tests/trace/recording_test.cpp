@@ -90,8 +90,7 @@ TEST(recording_of_a_trace, a_full_queue_sends_its_older_half_and_the_goroutine_t
   b.m(0, 0, 1, 3, 100).s(0, 10, kind::take, {1});
   // One is in runnext, and 256 fill the ring.
   constexpr std::uint64_t first = 2, all = 258;
-  for (std::uint64_t i = 0; i < all; ++i)
-    b.g(0, static_cast<std::int64_t>(100 + i), kind::create, first + i, {serve, 1});
+  for (std::uint64_t i = 0; i < all; ++i) b.g(0, 100 + i, kind::create, first + i, {serve, 1});
   b.end();
   command::trace const from = read(b);
   std::vector<command::machine::deed> deeds;

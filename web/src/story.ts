@@ -119,8 +119,9 @@ export class Story {
 
 /** The title without its number, which the page shows beside it. */
 export function titleOf(part: Part, language: Language): string {
-  const title = inLanguage(part.title, language).replace(/^(Scene|场景) *\d+ *[:：] */, "");
-  return title.charAt(0).toUpperCase() + title.slice(1);
+  const whole = inLanguage(part.title, language);
+  const title = whole.replace(/^(Scene|场景) *\d+ *[:：] */, "");
+  return title === whole ? whole : title.charAt(0).toUpperCase() + title.slice(1);
 }
 
 /** The step in words: its text, or else its events one after another. */

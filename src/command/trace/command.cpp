@@ -36,11 +36,11 @@ class command {
       wrote = write(options_.perfetto, [&](std::ostream& to) { write_perfetto(read, to); });
     }
     if (wrote && !options_.svg.empty()) wrote = write(options_.svg, [&](std::ostream& to) { to << as_svg(read); });
-    if (wrote && !options_.recording.empty()) wrote = write_recording(read);
+    if (wrote && (!options_.recording.empty() || !options_.page.empty())) wrote = write_recording(read);
     if (!wrote) return cannot_work;
     if (options_.json) {
       out_ << as_json(read, summarise(read, options_.rows));
-    } else if (options_.perfetto.empty() && options_.svg.empty() && options_.recording.empty()) {
+    } else if (!writes_files()) {
       out_ << options_.file << ": " << printed(read, summarise(read, options_.rows));
     } else {
       for (std::string const& each : read.notes()) errors_ << "note: " << each << "\n";
@@ -65,12 +65,19 @@ class command {
     return is_fine ? fine : found_faults;
   }
 
+  [[nodiscard]] bool writes_files() const {
+    return !options_.perfetto.empty() || !options_.svg.empty() || !options_.recording.empty() || !options_.page.empty();
+  }
+
   bool write_recording(trace const& read) {
     recording const made = as_recording(read, clean_text(options_.file));
     if (!made.is_whole) {
       errors_ << "note: the recording has the first " << made.steps << " steps of the trace\n";
     }
-    return write(options_.recording, [&](std::ostream& to) { to << made.json; });
+    bool wrote = true;
+    if (!options_.recording.empty()) wrote = write(options_.recording, [&](std::ostream& to) { to << made.json; });
+    if (!wrote || options_.page.empty()) return wrote;
+    return write(options_.page, [&](std::ostream& to) { to << options_.page_with(made.json); });
   }
 
   template <class Write>

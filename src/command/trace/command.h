@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 namespace thrum::command {
 
@@ -16,6 +17,9 @@ struct trace_options {
   std::string perfetto{};   // the file to write, or empty
   std::string svg{};        // likewise
   std::string recording{};  // likewise
+  std::string page{};       // likewise
+  // Makes the page with a recording in it. The page is part of the command and not of the reader of traces.
+  std::string (*page_with)(std::string_view recording) = nullptr;
   std::size_t rows = 10;
 };
 

@@ -103,11 +103,4 @@ json_writer& json_writer::value(double number) {
   return *this;
 }
 
-json_writer& json_writer::null() {
-  separate();
-  text_ += "null";
-  needs_comma_ = true;
-  return *this;
-}
-
 }  // namespace thrum::command

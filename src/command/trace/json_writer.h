@@ -29,7 +29,6 @@ class json_writer {
   json_writer& value(std::uint64_t number);
   json_writer& value(std::int64_t number);
   json_writer& value(double number);  // rounded, because all are nanoseconds
-  json_writer& null();
 
   template <class T>
   json_writer& member(std::string_view its_name, T const& its_value) {

@@ -35,7 +35,10 @@ std::vector<step> steps_of(trace const& from, std::size_t steps_max) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     deeds.clear();
     plays.apply(events[i], deeds);
-    if (deeds.empty()) continue;
+    if (deeds.empty()) {
+      if (!steps.empty()) steps.back().end = i + 1;
+      continue;
+    }
     bool const joins = first != nullptr && first->what->stream == events[i].what->stream &&
                        events[i].ns - first->ns <= step_ns_max && in_step + deeds.size() <= step_deeds_max;
     if (!joins) {
