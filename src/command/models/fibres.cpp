@@ -153,18 +153,19 @@ void fibre_scheduler::blocking(std::function<void()> const& call) {
     }
   }
   call();
-  mutex_.lock();
-  if (busy_ < limit_) {
-    ++busy_;
-    mutex_.unlock();
-    return;
+  {
+    std::scoped_lock const held(mutex_);
+    if (busy_ < limit_) {
+      ++busy_;
+      return;
+    }
   }
-  // The thread has no right to run fibres, so the fibre queues for a thread that has. work() subtracts this thread from
-  // the busy ones.
-  ++busy_;
+  // The thread has no right to run fibres, so the fibre queues for one that has. work() subtracts this thread from the
+  // busy ones again, and then looks at the queue itself.
   park([this] {
+    std::scoped_lock const held(mutex_);
+    ++busy_;
     queue_.push_back(running());
-    mutex_.unlock();
   });
 }
 

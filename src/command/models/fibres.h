@@ -15,6 +15,8 @@
 #pragma once
 
 #include "arch/context.h"
+#include "base/lock_rank.h"
+#include "os/lock.h"
 
 #include <condition_variable>
 #include <deque>
@@ -82,19 +84,20 @@ class fibre_scheduler {
   bool is_over_ = false;
 };
 
-// A mutex for data of fibres. It is held for moments only, and never while the fibre that holds it is parked.
+// A mutex for data of fibres. It is held for moments only. A fibre that parks may hold it until it has left its stack.
 class fibre_lock {
  public:
   void lock() {
-    if (is_needed_) mutex_.lock();
+    if (is_needed_) lock_.acquire();
   }
   void unlock() {
-    if (is_needed_) mutex_.unlock();
+    if (is_needed_) lock_.release();
   }
 
  private:
   bool const is_needed_ = !fibre_scheduler::current().has_one_thread();
-  std::mutex mutex_;
+  // Not a std::mutex, because the fibre takes it and the code that runs after the switch releases it.
+  rt::os::lock lock_{rt::lock_rank::leaf};
 };
 
 // As std::condition_variable_any. The notifier holds the lock.
