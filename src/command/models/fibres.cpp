@@ -32,10 +32,13 @@ struct fibre_scheduler::worker {
   std::function<void()> const* when_parked = nullptr;  // null: the fibre has ended
 };
 
-// Never inlined, because a fibre may be on another thread after each switch.
+// A fibre may be on another thread after each switch. So the function is never inlined, and the asm keeps compilers
+// from merging two calls, which clang does with functions that have no effect.
 THRUM_OPAQUE fibre_scheduler::worker*& fibre_scheduler::here() noexcept {
   thread_local constinit worker* of_thread = nullptr;
-  return of_thread;
+  worker** address = &of_thread;
+  asm volatile("" : "+r"(address));
+  return *address;
 }
 
 fibre_scheduler& fibre_scheduler::current() noexcept { return here()->scheduler; }
