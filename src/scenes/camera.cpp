@@ -1,7 +1,11 @@
 #include "scenes/camera.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace thrum::scenes {
 namespace {
@@ -66,8 +70,9 @@ class reader {
   reader(stage const& shown, machine const& before, machine const& now) : stage_(shown), before_(before), now_(now) {}
 
   void add(seen_event const& seen) {
-    auto const& [what, detail, its_p, arguments] = seen.what;
-    std::uint8_t const its_detail = detail;
+    kind const what = seen.what.what;
+    std::uint8_t const its_detail = seen.what.detail;
+    std::array<std::uint64_t, 3> const& arguments = seen.what.arguments;
     event made;
     made.p = number_of_p(seen.p);
     made.m = seen.m;
