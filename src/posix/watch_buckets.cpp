@@ -7,7 +7,7 @@
 namespace thrum::posix {
 
 constinit std::array<fd_bucket, bucket_count> buckets{};
-constinit std::array<atomic<std::uint64_t>, bucket_count / bits_per_word> buckets_to_wake{};
+constinit bucket_set<bucket_count> buckets_to_wake{};
 
 int tell_kernel(fd_bucket& bucket, int fd, std::uint32_t events, std::uint32_t epoch, g_list& runnable) noexcept {
   auto const [error, is_new] = os::watch_descriptor(fd, events);

@@ -3,6 +3,7 @@
 
 #include "core/entry.h"
 #include "os/lock.h"
+#include "posix/bucket_set.h"
 #include "posix/waiting_call.h"
 
 #include <array>
@@ -80,9 +81,8 @@ extern constinit std::array<fd_bucket, bucket_count> buckets;
 [[nodiscard]] inline std::size_t index_of(int fd) noexcept { return static_cast<unsigned>(fd) % bucket_count; }
 [[nodiscard]] inline fd_bucket& bucket_of(int fd) noexcept { return buckets[index_of(fd)]; }
 
-// One bit for each bucket. It is set if close has noted that a call there is to be woken (watch::is_to_be_woken).
-inline constexpr std::size_t bits_per_word = 64;
-extern constinit std::array<atomic<std::uint64_t>, bucket_count / bits_per_word> buckets_to_wake;
+// The buckets in which close has noted that a call is to be woken (watch::is_to_be_woken).
+extern constinit bucket_set<bucket_count> buckets_to_wake;
 
 // Arms the number for these events. Returns 0 or the errno. Called under the bucket's lock. If the kernel does not know
 // the number as before, the watches that it knew are marked as closed.

@@ -21,9 +21,7 @@ bool note_waiters(fd_bucket& bucket, int first, int last, ticket last_ticket) no
     found = true;
   }
   if (!found) return false;
-  auto const index = static_cast<std::size_t>(&bucket - buckets.data());
-  std::uint64_t const bit = std::uint64_t{1} << index % bits_per_word;
-  buckets_to_wake[index / bits_per_word].fetch_or(bit, release);  // pairs with wake_noted
+  buckets_to_wake.add(static_cast<std::size_t>(&bucket - buckets.data()));
   return true;
 }
 

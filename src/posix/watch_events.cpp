@@ -42,16 +42,13 @@ void take_event(os::watch_event const& event, std::uint32_t epoch, g_list& runna
 }
 
 void wake_noted(std::uint32_t epoch, g_list& runnable) noexcept {
-  for (std::size_t i = 0; i < buckets_to_wake.size(); ++i) {
-    std::uint64_t noted = buckets_to_wake[i].exchange(0, acquire);  // pairs with note_waiters
-    for (; noted != 0; noted &= noted - 1) {
-      fd_bucket& bucket = buckets[i * bits_per_word + static_cast<std::size_t>(__builtin_ctzll(noted))];
-      os::lock_guard const guard(bucket.lock);
-      bucket.for_each(epoch, [&](watch& one) {
-        if (std::exchange(one.is_to_be_woken, false)) one.owner->set_word(runnable);
-      });
-    }
-  }
+  buckets_to_wake.take_each([&](std::size_t index) {
+    fd_bucket& bucket = buckets[index];
+    os::lock_guard const guard(bucket.lock);
+    bucket.for_each(epoch, [&](watch& one) {
+      if (std::exchange(one.is_to_be_woken, false)) one.owner->set_word(runnable);
+    });
+  });
 }
 
 constinit atomic<notify_function> other_notify_function{nullptr};
@@ -79,7 +76,7 @@ constinit atomic<int> process{0};
 void forget_in_child() noexcept {
   if (process.exchange(0, relaxed) == 0) return;  // relaxed: the child has only one thread
   for (fd_bucket& bucket : buckets) new (&bucket) fd_bucket();
-  for (auto& each : buckets_to_wake) each.store(0, relaxed);
+  buckets_to_wake.clear();
 }
 
 [[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;

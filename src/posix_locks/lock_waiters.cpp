@@ -3,13 +3,13 @@
 #include "base/heuristics.h"
 #include "os/chaos.h"
 #include "os/descriptor_watch.h"
+#include "posix/bucket_set.h"
 #include "posix/here.h"
 #include "posix/signals_blocked.h"
 #include "posix_locks/kinds.h"
 #include "posix_locks/owners.h"
 #include "sched/timers.h"
 #include "sync/wait.h"
-#include "wait/release_all.h"
 
 #include <new>
 #include <utility>
@@ -221,35 +221,17 @@ class lock_waiters {
 
 namespace {
 
-// A set of buckets, with one bit for each.
-constexpr std::size_t bits = 64;
-class bucket_set {
- public:
-  void add(address_bucket const& bucket) noexcept {
-    auto const index = static_cast<std::size_t>(&bucket - address_buckets.data());
-    words_[index / bits].fetch_or(std::uint64_t{1} << index % bits, release);  // pairs with take_each
-  }
-  template <class F>
-  void take_each(F visit) noexcept {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      std::uint64_t noted = words_[i].exchange(0, acquire);  // pairs with add
-      for (; noted != 0; noted &= noted - 1) visit(i * bits + static_cast<std::size_t>(__builtin_ctzll(noted)));
-    }
-  }
-  void clear() noexcept {
-    for (auto& each : words_) each.store(0, relaxed);
-  }
+using address_bucket_set = bucket_set<2 * buckets_of_each>;
+constinit address_bucket_set with_noted{};  // a waiter there has is_to_be_woken_ set
+constinit address_bucket_set to_look_at{};  // all waiters there have to be woken and try
 
- private:
-  std::array<atomic<std::uint64_t>, 2 * buckets_of_each / bits> words_{};
-};
-
-constinit bucket_set with_noted{};  // a waiter there has is_to_be_woken_ set
-constinit bucket_set to_look_at{};  // all waiters there have to be woken and try
+std::size_t number_of(address_bucket const& bucket) noexcept {
+  return static_cast<std::size_t>(&bucket - address_buckets.data());
+}
 
 // Called by the thread that polls, after a notification.
 void wake_noted(std::uint32_t epoch, g_list& runnable) noexcept {
-  auto const wake_in_each = [&](bucket_set& of, void (*wake)(lock_waiter&, g_list&) noexcept) {
+  auto const wake_in_each = [&](address_bucket_set& of, void (*wake)(lock_waiter&, g_list&) noexcept) {
     of.take_each([&](std::size_t index) {
       lock_waiters::visit_in_chunks(
           address_buckets[index], epoch, nullptr, [&](lock_waiter& one) { wake(one, runnable); }, [] {});
@@ -427,10 +409,10 @@ THRUM_OPAQUE void choose_slow(void const* address, waited_object what, how_many 
     }
   } else if (is_process_of_waiters()) {
     if (!holds_no_bucket()) {
-      to_look_at.add(bucket);
+      to_look_at.add(number_of(bucket));
       os::notify_inner_poll();
     } else if (choose_and_note(bucket, address, count)) {
-      with_noted.add(bucket);
+      with_noted.add(number_of(bucket));
       os::notify_inner_poll();
     }
   }

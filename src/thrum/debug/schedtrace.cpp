@@ -104,7 +104,8 @@ class ms_of_gs {
 // Under sched.lock.
 void add_summary(report_text& out, Sched& s, std::int64_t since_start_ns) noexcept {
   out.add(
-      "SCHED %lldms: gomaxprocs=%d idleprocs=%d threads=%d spinningthreads=%d needspinning=0 idlethreads=%d runqueue=%u",
+      "SCHED %lldms: gomaxprocs=%d idleprocs=%d threads=%d spinningthreads=%d needspinning=0 idlethreads=%d "
+      "runqueue=%u",
       static_cast<long long>(since_start_ns / 1'000'000), s.procs.size(), s.idle.count(), s.ms.total() + s.own_threads,
       s.idle.spinning(), s.ms.without_work(), s.global_queue.size());
 }
