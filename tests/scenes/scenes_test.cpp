@@ -5,6 +5,9 @@
 #include "os/barrier.h"
 #include "scenes/play.h"
 #include "scenes/sources.h"
+#include "scenes/stage.h"
+#include "support/slices.h"
+#include "support/with_debug.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -75,6 +78,9 @@ class the_scenes : public testing::Test {
     }
     return one;
   }
+
+ private:
+  test::in_run_order const order_;
 };
 
 TEST_F(the_scenes, S37_01_a_new_goroutine_goes_into_runnext_of_its_creators_p) {
@@ -230,6 +236,11 @@ TEST_F(the_scenes, each_step_has_words_in_both_languages_and_lines_of_source_tha
       }
     }
   }
+}
+
+TEST_F(the_scenes, are_not_played_in_the_randomised_mode) {
+  test::with_debug const meanwhile("randomize=1");
+  EXPECT_THROW(static_cast<void>(scenes::play()), scenes::stage_failure);
 }
 
 TEST(scene_sources, a_function_that_no_file_defines_is_an_error) {
