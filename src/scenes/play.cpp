@@ -122,7 +122,12 @@ recording play() {
     thrum::run(
         [&on] {
           on.open(rt::current_m()->sched);
-          on.play_main();
+          try {
+            on.play_main();
+          } catch (...) {
+            on.close();  // while the run is alive, because this uses its scheduler
+            throw;
+          }
         },
         {.max_procs = procs, .local_queue_capacity = queue_size, .deadlock_detection = false});
   } catch (...) {

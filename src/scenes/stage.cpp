@@ -47,6 +47,7 @@ void stage::open(rt::Sched& s) noexcept {
 void stage::play_main() {
   actors_[main_actor].id = rt::current_m()->current->id;
   act(main_actor);
+  other_actors_.wait();
 }
 
 // Called inside the runtime: malloc and the runtime's locks are out of reach.
@@ -70,7 +71,11 @@ void stage::act(int number) {
           lock const guard(mutex_);
           creates_next_ = created;
         }
-        thrum::go([this, created] { act(created); });
+        other_actors_.add(1);
+        thrum::go([this, created] {
+          act(created);
+          other_actors_.done();
+        });
         break;
       }
       case order::short_call:

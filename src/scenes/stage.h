@@ -15,6 +15,7 @@
 
 #include "core/observer.h"
 #include "core/sched.h"
+#include <thrum/wait_group.h>
 
 #include <array>
 #include <chrono>
@@ -52,7 +53,8 @@ class stage final : public rt::trace::observer {
   // an M. It is the situation in which a thread is that has called try_begin_spin (core/idle_state.h) and has not yet
   // found an M.
   void open(rt::Sched& s) noexcept;
-  // The main goroutine follows the driver's commands until it is told to end.
+  // The main goroutine follows the driver's commands until it is told to end. Returns when all actors have ended,
+  // because they use the stage.
   void play_main();
 
   // --- observer ---
@@ -126,6 +128,7 @@ class stage final : public rt::trace::observer {
 
   std::mutex mutable mutex_;
   std::condition_variable changed_;
+  wait_group other_actors_;
   rt::Sched* sched_ = nullptr;
   bool is_closed_ = false;
   bool announces_spinner_ = false;
