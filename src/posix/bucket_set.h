@@ -31,6 +31,7 @@ class bucket_set {
 
  private:
   static constexpr std::size_t bits = 64;
+  static_assert(Buckets % bits == 0);
   std::array<rt::atomic<std::uint64_t>, Buckets / bits> words_{};
 };
 

@@ -131,6 +131,33 @@ TEST(p_timers, S27_an_earlier_time_takes_a_new_entry_a_later_one_keeps_the_old) 
 }
 
 // As for a P that is removed. Entries that are dead are dropped, and the first time is right all along.
+TEST(p_timers, S21_a_timer_that_was_set_to_a_later_time_or_stopped_is_not_due_although_its_entry_is) {
+  p_timers timers;
+  test::fake_gs gs(1);
+  timer_record& later = new_record();
+  timer_record& stopped = new_record();
+  arm(timers, later, 10);
+  arm(timers, stopped, 20);
+  EXPECT_TRUE(timers.has_due(10, epoch));
+  EXPECT_FALSE(timers.has_due(10, epoch + 1)) << "armed in another run";
+  arm(timers, later, 100);
+  EXPECT_EQ(timers.next_when(), 10);
+  EXPECT_FALSE(timers.has_due(19, epoch));
+  EXPECT_TRUE(timers.has_due(20, epoch));
+  stop(stopped);
+  EXPECT_FALSE(timers.has_due(99, epoch));
+  EXPECT_TRUE(timers.has_due(100, epoch));
+  stop(later);
+  EXPECT_FALSE(timers.has_due(never_ns, epoch));
+  ASSERT_TRUE(timers.reserve(1));
+  timers.add(gs[0], 200);
+  EXPECT_FALSE(timers.has_due(199, epoch));
+  EXPECT_TRUE(timers.has_due(200, epoch));
+  EXPECT_EQ(take(timers, never_ns).count, 1U);
+  drop_reference(later);
+  drop_reference(stopped);
+}
+
 TEST(p_timers, S23_a_heap_is_emptied_in_any_order) {
   constexpr int timers_in_all = 1000;
   p_timers timers;

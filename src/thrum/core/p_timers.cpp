@@ -3,6 +3,9 @@
 #include "base/heuristics.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
 
 namespace thrum::rt {
 
@@ -110,6 +113,33 @@ added_as p_timers::arm(timer_record& r, std::int64_t when_ns, std::uint32_t epoc
   if (old != nullptr) old->forget(r);
   r.when_ns = when_ns;
   return add(r);
+}
+
+bool p_timers::has_due(std::int64_t now_ns, std::uint32_t epoch) noexcept {
+  constexpr std::size_t records_max = 64;
+  std::array<timer_record*, records_max> records;
+  std::size_t count = 0;
+  bool found = false;
+  {
+    os::lock_guard const guard(lock_);
+    heap_.for_each([&](timer_entry const& e) noexcept {
+      if (e.when_ns > now_ns || is_dead(e)) return;
+      if (!e.is_record()) {
+        found = true;
+      } else if (count < records.size()) {
+        e.record().references.fetch_add(1U, relaxed);  // the entry holds one, too
+        records[count++] = &e.record();
+      }
+    });
+  }
+  for (timer_record* const r : std::span(records.data(), count)) {
+    {
+      os::lock_guard const guard(r->lock);
+      found = found || (r->armed_in == epoch && r->when_ns <= now_ns);
+    }
+    drop_reference(*r);
+  }
+  return found;
 }
 
 void p_timers::forget(timer_record& r) noexcept {

@@ -57,6 +57,10 @@ class alignas(cache_line_bytes) p_timers {
   [[nodiscard]] std::int64_t next_when() const noexcept { return next_when_.load(seq_cst); }
   [[nodiscard]] bool any() const noexcept { return next_when_.load(relaxed) != never_ns; }  // a hint
 
+  // Whether a timer is due. next_when may name a time at which no timer is due any more. Looks at all entries under the
+  // heap's lock, and then at some records under their own, so it is for a thread that has nothing better to do.
+  [[nodiscard]] bool has_due(std::int64_t now_ns, std::uint32_t epoch) noexcept;
+
   // Called under r.lock. If r's entry is in this heap, it becomes dead.
   void forget(timer_record& r) noexcept;
 

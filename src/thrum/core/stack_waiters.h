@@ -45,7 +45,7 @@ class stack_waiters {
    private:
     stack_waiters& all_;
   };
-  // The caller has seen that a goroutine waits. The fence pairs with the one that follows the end of a helper.
+  // The fence pairs with the one that follows the end of a helper.
   [[nodiscard]] bool are_helped() const noexcept {
     store_load_fence();
     return helpers_.load(seq_cst) != 0;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/memory.h"
+#include "os/thread.h"
 
 #include <cstddef>
 #include <new>
@@ -17,6 +18,7 @@ namespace {
 
 // Kept for the next run. Written by the thread that begins a run; one run begins at a time.
 atomic<std::uint32_t>* page = nullptr;
+int process = 0;  // in which the run is alive
 
 // Without map() and its faults: a run does without this page.
 atomic<std::uint32_t>* map_page() noexcept {
@@ -39,6 +41,7 @@ atomic<std::uint32_t>* map_page() noexcept {
 void begin_to_recognise_children() noexcept {
   if (page == nullptr) page = map_page();
   if (page == nullptr) return;
+  process = process_id();
   page->store(1, relaxed);
   unknown_child::sign.store(page, release);
 }
@@ -46,6 +49,10 @@ void begin_to_recognise_children() noexcept {
 void cease_to_recognise_children() noexcept { unknown_child::sign.store(nullptr, relaxed); }
 
 void unknown_child::end() noexcept {
+  if (process_id() == process) {  // a snapshot of the process was restored, and had been taken by means of a fork
+    page->store(1, relaxed);
+    return;
+  }
   cease_to_recognise_children();  // the report may sleep
   fatal(
       "this process was made inside run() by _Fork or clone, and the scheduler's threads do not exist in it. It can "

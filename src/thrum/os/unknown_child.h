@@ -15,14 +15,14 @@
 
 namespace thrum::rt::os {
 
-// Called when a run begins, and in a child of fork. Calls mmap for the first run of the process.
+// Called when a run begins. Calls mmap for the first run of the process.
 void begin_to_recognise_children() noexcept;
-// The run is over.
+// The run is over, or this is a child of fork, which is known to be one.
 void cease_to_recognise_children() noexcept;
 
 namespace unknown_child {
 extern constinit atomic<atomic<std::uint32_t>*> sign;  // nullptr: no run is alive, or the kernel cannot do it
-[[noreturn]] void end() noexcept;
+void end() noexcept;
 }  // namespace unknown_child
 
 // Ends the process if it is such a child.

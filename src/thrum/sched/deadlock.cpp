@@ -48,7 +48,10 @@ bool nothing_known_can_help(Sched& s) noexcept {
   // an event may come; relaxed: a goroutine that waits was counted before, by the lock
   if (s.poll.waiters() != 0) return false;
   if (s.stack_waiters.any() && s.stack_waiters.are_helped()) return false;  // the helper will check
-  if (work_anywhere(s)) fatal("internal error: all threads are asleep although a goroutine is runnable");
+  if (work_anywhere(s)) {
+    if (s.stack_waiters.are_helped()) return false;  // the helper has made it runnable, and is about to start an M
+    fatal("internal error: all threads are asleep although a goroutine is runnable");
+  }
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "sys/limit_watch.h"
 
 #include "base/check.h"
+#include "core/ender.h"
 #include "os/lock.h"
 #include "sched/queues.h"
 #include "sched/resting_ms.h"
@@ -29,7 +30,8 @@ bool comes_for_p(M const& m) noexcept {
 }
 
 // Queues also have entries of goroutines that were joined in place, and residents are runnable for their own thread
-// only. So this looks at all goroutines. It is called at most once in the time that the program may stand still.
+// only. So this looks at all goroutines. It is called at most once in the time that the program may stand still, as is
+// the next function.
 bool one_waits_for_any_thread_locked(Sched& s) noexcept {
   bool found = false;
   s.records.for_each_g([&](G const& g) noexcept {
@@ -38,6 +40,12 @@ bool one_waits_for_any_thread_locked(Sched& s) noexcept {
     found = found || (is_runnable && hint_of(g.only_m) == nullptr);
   });
   return found;
+}
+
+// The first entry of a heap may stand for a timer that was set to a later time, or for one that was stopped.
+bool a_timer_is_due(Sched& s, std::int64_t now_ns) noexcept {
+  return std::any_of(s.procs.all().begin(), s.procs.all().end(),
+                     [&](P* p) { return p->timers.has_due(now_ns, s.epoch); });
 }
 
 }  // namespace
@@ -55,7 +63,7 @@ bool limit_watch::may_stand_still(std::int64_t now_ns) const noexcept {
 bool limit_watch::stands_still_locked(std::int64_t now_ns) const noexcept {
   Sched& s = sched_;
   s.lock.assert_held();
-  if (s.end.has_begun() || s.end.exiting_m() != nullptr || s.world.is_under_way()) return false;
+  if (s.end.has_begun() || s.end.exiting_m() != nullptr || s.world.is_under_way() || has_ender()) return false;
   bool const m_is_coming =
       thread_is_available_locked(s) || s.ms.count(m_status::starting) != 0 || s.idle.spinning() != 0;
   if (m_is_coming || !may_stand_still(now_ns)) return false;
@@ -71,21 +79,33 @@ void limit_watch::look(std::int64_t now_ns) noexcept {
     stood_still_ns_ = 0;
     return;
   }
-  os::lock_guard const guard(sched_.lock);
-  if (!stands_still_locked(now_ns)) {
+  if (!stands_still(now_ns)) {
     stood_still_ns_ = 0;
     return;
   }
   stood_still_ns_ += std::min(since_ns, 2 * between_looks_ns);
   if (stood_still_ns_ < sched_.options.limit_patience_ns) return;
-  if (earliest_timer(sched_) <= now_ns || one_waits_for_any_thread_locked(sched_)) end_program_locked();
+  end_program_if_work_waits(now_ns);
   stood_still_ns_ = 0;
+}
+
+bool limit_watch::stands_still(std::int64_t now_ns) const noexcept {
+  os::lock_guard const guard(sched_.lock);
+  return stands_still_locked(now_ns);
+}
+
+// Timers are looked at without sched.lock, because the locks of timers come before it.
+void limit_watch::end_program_if_work_waits(std::int64_t now_ns) const noexcept {
+  bool const timer_waits = a_timer_is_due(sched_, now_ns);
+  os::lock_guard const guard(sched_.lock);
+  bool const one_waits = timer_waits || one_waits_for_any_thread_locked(sched_);
+  if (one_waits && turns_begun() == turns_seen_ && stands_still_locked(now_ns)) end_program_locked();
 }
 
 void limit_watch::end_program_locked() const noexcept {
   fatal(
-      "program exceeds %d-thread limit (options::max_threads, set_max_threads): a goroutine has been waiting for a "
-      "thread for %lld ms, and all threads are in use. %d of them are in calls that were not announced "
+      "program exceeds %d-thread limit (options::max_threads, set_max_threads): a goroutine or a timer has been "
+      "waiting for a thread for %lld ms, and all threads are in use. %d of them are in calls that were not announced "
       "(thrum::blocking)",
       sched_.pauses.threads_max(), static_cast<long long>(stood_still_ns_ / 1'000'000), sched_.unannounced.without_p());
 }

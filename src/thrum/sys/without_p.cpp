@@ -127,10 +127,11 @@ void without_p_watch::look_at_residents(M& m, int tid, bool sleeps, std::int64_t
 }
 
 void without_p_watch::report_stuck(M& m, int tid) noexcept {
-  if (reports_left_ != 0 && !reports_.can_begin()) return;  // the next round tries again
-  m.without_p.stuck_since_ns_ = is_reported;
-  if (reports_left_ == 0) return;
   bool const is_announced = is_in_announced_call(m);
+  int& reports_left = reports_left_[is_announced ? 1 : 0];
+  if (reports_left != 0 && !reports_.can_begin()) return;  // the next round tries again
+  m.without_p.stuck_since_ns_ = is_reported;
+  if (reports_left == 0) return;
   os::thread_watch watch;
   if (!is_announced && !watch.look(tid).waits_for_a_lock()) return;  // other calls end by themselves
   unsigned long long waiter = 0;
@@ -145,7 +146,7 @@ void without_p_watch::report_stuck(M& m, int tid) noexcept {
     G const* const posted = m.residents.first_posted();
     resident = posted != nullptr ? posted->id : 0;
   }
-  --reports_left_;
+  --reports_left;
   write_report(reports_, m, is_announced, waiter, resident);
 }
 

@@ -65,7 +65,8 @@ class without_p_watch {
   std::int64_t timers_again_ns_ = 0;  // until then signals are used, because the kernel had no timer
   bool has_suspects_ = false;         // whether this round has found a thread that may have to be reported
   int rounds_to_go_ = 0;              // the number of rounds before it is certain that no thread has to be reported
-  int reports_left_ = 8;
+  // how many reports this run may still have, about calls that were not announced and about those that were
+  std::array<int, 2> reports_left_{8, 8};
 };
 
 }  // namespace thrum::rt
