@@ -3,6 +3,7 @@
 #include "command/trace/json.h"
 #include "command/trace/perfetto.h"
 #include "command/trace/print_summary.h"
+#include "command/trace/recording.h"
 #include "command/trace/summarise.h"
 #include "command/trace/svg.h"
 #include "trace/example_trace.h"
@@ -41,6 +42,7 @@ void use(command::trace const& of) {
   EXPECT_FALSE(command::printed(of, numbers).empty());
   EXPECT_FALSE(command::as_json(of, numbers).empty());
   EXPECT_FALSE(command::as_svg(of).empty());
+  EXPECT_FALSE(command::as_recording(of, "a").json.empty());
   if (command::has_perfetto()) {
     std::ostringstream out;
     command::write_perfetto(of, out);
@@ -108,6 +110,14 @@ TEST(trace_damaged, numbers_that_claim_too_much_cost_no_memory) {
       .s(0, 3, kind::take, {~0ULL});
   b.skip_block(0, 0xfffffff0).flush_all().site(~0ULL, "", "").g(0, 5, kind::create, ~0ULL, {~0ULL, ~0ULL}).end(~0ULL);
   use(read(b));
+}
+
+TEST(trace_damaged, a_header_with_more_ps_than_there_are_streams_is_refused) {
+  EXPECT_EQ(why_unreadable(trace_builder({.ps = ~0U}).end().bytes()),
+            "the header says that there were 4294967295 Ps when the trace began, and a trace has at most 65520");
+  EXPECT_EQ(why_unreadable(trace_builder({.ps = 65521}).end().bytes()),
+            "the header says that there were 65521 Ps when the trace began, and a trace has at most 65520");
+  use(read(trace_builder({.ps = 65520}).end()));
 }
 
 TEST(trace_damaged, times_at_the_ends_of_their_range_do_not_overflow) {

@@ -6,6 +6,11 @@
 #include "trace/json_reader.h"
 #include "trace/reading.h"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,6 +106,93 @@ TEST(recording_of_a_trace, a_full_queue_sends_its_older_half_and_the_goroutine_t
   EXPECT_EQ(full.global().front(), first);
   EXPECT_EQ(full.global().back(), first + all - 2);
   EXPECT_STREQ(deeds.back().kind, "spill");
+}
+
+TEST(recording_of_a_trace, a_steal_from_its_own_p_or_from_a_stream_without_a_p_moves_nothing) {
+  constexpr std::uint64_t no_end = std::uint64_t{1} << 60U;
+  for (std::uint64_t const victim : {0ULL, 65520ULL, 65536ULL, ~0ULL}) {
+    trace_builder b;
+    b.g(0, 100, kind::create, 1, {serve, 0}).g(0, 200, kind::create, 2, {serve, 0});
+    b.s(0, 300, kind::steal, {victim, no_end}).end();
+    std::vector<command::machine::deed> deeds;
+    command::machine const after = played(read(b), 1'000, deeds);
+    EXPECT_EQ(deeds.size(), 2U) << victim;
+    EXPECT_EQ(ring_of(after, 0), "1 ") << victim;
+    EXPECT_EQ(after.procs().at(0).next, 2U) << victim;
+    EXPECT_EQ(after.procs().size(), 1U) << victim;
+  }
+}
+
+TEST(recording_of_a_trace, a_goroutine_that_is_created_twice_is_in_one_place) {
+  trace_builder b;
+  for (std::uint64_t i = 0; i < command::ring_capacity + 4; ++i) {
+    for (std::uint64_t const g : {1, 2, 3}) b.g(0, 100 + i, kind::create, g, {serve, 0});
+  }
+  b.end();
+  command::machine const after = played(read(b), 10'000);
+  EXPECT_EQ(ring_of(after, 0), "1 2 ");
+  EXPECT_EQ(after.procs().at(0).next, 3U);
+  EXPECT_TRUE(after.global().empty());
+}
+
+// How often each goroutine is in a queue or runs.
+std::map<std::uint64_t, std::size_t> places_in(command::machine const& m) {
+  std::map<std::uint64_t, std::size_t> places;
+  for (std::uint64_t const g : m.global()) ++places[g];
+  for (auto const& [id, p] : m.procs()) {
+    for (std::uint64_t const g : p.ring) ++places[g];
+    if (p.next) ++places[*p.next];
+    if (p.running) ++places[*p.running];
+  }
+  return places;
+}
+
+bool is_queued_or_runs(command::machine::goroutine const& g) {
+  return g.at == place::global || g.at == place::ring || g.at == place::next || g.at == place::running;
+}
+
+TEST(recording_of_a_trace, whatever_the_records_say_a_goroutine_is_in_one_place) {
+  constexpr std::array kinds{kind::create, kind::create, kind::create,  kind::start, kind::stop,    kind::yield,
+                             kind::end,    kind::ready,  kind::ready,   kind::call,  kind::return_, kind::host,
+                             kind::hosted, kind::take,   kind::release, kind::m,     kind::steal,   kind::global};
+  std::mt19937_64 random(35);
+  auto const below = [&](std::uint64_t n) { return random() % n; };
+  for (int round = 0; round < 20; ++round) {
+    // Few goroutines collide often. Many fill the run queues, and a look at all of them takes long.
+    bool const are_many = round % 2 != 0;
+    std::uint64_t const goroutines = are_many ? 900 : 12;
+    std::size_t const records_per_look = are_many ? 97 : 1;
+    std::size_t applied = 0;
+    trace_builder b;
+    for (std::uint64_t i = 0; i < 2'000; ++i) {
+      auto const stream = static_cast<std::uint16_t>(below(20) == 0 ? 0xfff1 : below(3));
+      auto const detail = static_cast<std::uint8_t>(below(4));
+      auto const what = kinds[below(kinds.size())];
+      if (what == kind::m) {
+        b.m(stream, i, below(4), detail);
+      } else if (what >= kind::take) {
+        b.s(stream, i, what, {below(4), below(8)}, detail);
+      } else {
+        b.g(stream, i, what, 1 + below(goroutines), {below(goroutines), below(goroutines)}, detail);
+      }
+    }
+    b.end();
+    command::trace const from = read(b);
+    ASSERT_EQ(from.merged.events.size(), 2'000U);
+    command::machine plays(from.past);
+    std::vector<command::machine::deed> deeds;
+    for (command::event const& each : from.merged.events) {
+      plays.apply(each, deeds);
+      if (++applied % records_per_look != 0) continue;
+      std::map<std::uint64_t, std::size_t> const places = places_in(plays);
+      for (auto const& [g, of] : plays.goroutines()) {
+        auto const found = places.find(g);
+        std::size_t const times = found == places.end() ? 0 : found->second;
+        ASSERT_EQ(times, is_queued_or_runs(of) ? 1U : 0U) << "goroutine " << g << " in round " << round;
+      }
+      for (auto const& [id, p] : plays.procs()) ASSERT_LE(p.ring.size(), command::ring_capacity) << "P " << id;
+    }
+  }
 }
 
 TEST(recording_of_a_trace, the_document_has_the_states_and_the_events) {

@@ -60,6 +60,7 @@ class trace_builder {
     bool is_flight_record = false;
     std::uint64_t ticks_per_second = 1'000'000'000;
     std::uint32_t version = 1;
+    std::uint32_t ps = 2;
   };
   trace_builder() : trace_builder(options{}) {}
   explicit trace_builder(options with) {
@@ -73,7 +74,7 @@ class trace_builder {
     put<std::uint32_t>(4711);
     put<std::uint32_t>(1);
     put<std::uint32_t>(with.is_flight_record ? 1 : 0);
-    put<std::uint32_t>(2);
+    put<std::uint32_t>(with.ps);
   }
 
   // A record about a goroutine, whose sequence number is counted here. The time is in ticks since the beginning.

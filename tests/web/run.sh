@@ -14,11 +14,16 @@ for package in esbuild typescript puppeteer-core axe-core; do
 done
 if [[ $name == types ]]; then exec node_modules/.bin/tsc --noEmit; fi
 if [[ $name == page ]]; then
-  found=''
+  found='' broken=''
   for browser in "${CHROMIUM:-}" /usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome; do
-    if [[ -x $browser ]]; then found=$browser; fi
+    [[ -x $browser ]] || continue
+    # Ubuntu's package is a program that only says how to install the browser.
+    if "$browser" --version >/dev/null 2>&1; then found=$browser; break; fi
+    broken=$browser
   done
+  [[ -n $found || -z $broken ]] || skip "\"$broken --version\" fails, so no Chromium runs (Debian: chromium)"
   [[ -n $found ]] || skip 'there is no Chromium (Debian: chromium)'
+  export CHROMIUM=$found
 fi
 node build.mjs test "$name"
 exec node --test "build/${name}_test.mjs"

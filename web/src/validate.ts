@@ -43,6 +43,15 @@ function whole(value: unknown, at: string): number {
   return value;
 }
 
+/** A trace has a stream for each P, and at most this many of them. */
+const procsMost = 65_520;
+
+function numberOfProcs(value: unknown, at: string): number {
+  const procs = whole(value, at);
+  if (procs > procsMost) fail(at, `a whole number of ${procsMost} or less is expected, not ${procs}`);
+  return procs;
+}
+
 function wholeOrNull(value: unknown, at: string): number | null {
   return value === null ? null : whole(value, at);
 }
@@ -223,7 +232,7 @@ function readPart(value: unknown, at: string): Part {
   const result: Part = {
     id: text(from["id"], `${at}.id`),
     title: words(from["title"], `${at}.title`),
-    procs: whole(from["procs"], `${at}.procs`),
+    procs: numberOfProcs(from["procs"], `${at}.procs`),
     queue_size: queueSize,
     steps: list(from["steps"], `${at}.steps`, (step, at) => readStep(step, queueSize, at)),
   };

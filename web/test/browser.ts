@@ -1,5 +1,6 @@
 // Opens the built page, with a recording in it, in a headless Chromium.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,13 +10,15 @@ import puppeteer, { type Browser, type Page } from "puppeteer-core";
 export const web = process.cwd();
 const require = createRequire(import.meta.url);
 
-export const pageFile = join(web, "dist/page.html");
+const pageFile = join(web, "dist/page.html");
 const placeholder = '<script type="application/json" id="recording"></script>';
 
-/** CHROMIUM names the browser, or it is Debian's or another one in a usual place. */
+/** CHROMIUM names the browser, or it is Debian's or another one in a usual place. Ubuntu puts a program there that only
+ * says how to install the browser, so it must tell its version. */
 export function chromium(): string | null {
   const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-  return [process.env["CHROMIUM"] ?? "", ...usual].find((path) => path !== "" && existsSync(path)) ?? null;
+  const runs = (path: string): boolean => path !== "" && spawnSync(path, ["--version"]).status === 0;
+  return [process.env["CHROMIUM"] ?? "", ...usual].find(runs) ?? null;
 }
 
 /** The page with this document in it, embedded as programs embed it. */

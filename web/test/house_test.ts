@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { pageText } from "../build.mjs";
 
 const sources = ["src", "test"].flatMap((folder) => readdirSync(folder).map((name) => `${folder}/${name}`));
 
@@ -29,4 +30,9 @@ test("the page loads nothing, and has one place for a recording", () => {
   assert.equal(page.split('<script type="application/json" id="recording"></script>').length, 2);
   assert(!/\b(src|href)="(?!data:)/.test(page), "a link to another file");
   assert(!/https?:\/\/(?!www\.w3\.org\/)/.test(page), "an address");
+});
+
+test("the committed page is what the sources give", async () => {
+  const same = readFileSync("dist/page.html", "utf8") === await pageText();
+  assert(same, "web/dist/page.html is old: ./dev build web makes it anew");
 });

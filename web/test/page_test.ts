@@ -3,20 +3,14 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "puppeteer-core";
-import { pageText } from "../build.mjs";
 import { titleOf } from "../src/story.ts";
 import { readRecording } from "../src/validate.ts";
-import { axeSource, chromium, pageFile, TestBrowser } from "./browser.ts";
+import { axeSource, chromium, TestBrowser } from "./browser.ts";
 import { sample } from "./sample.ts";
 
 const named = process.env["THRUM_RECORDING"];
 const documentText = named && existsSync(named) ? readFileSync(named, "utf8") : JSON.stringify(sample());
 const recording = readRecording(documentText);
-
-test("the committed page is what the sources give", async () => {
-  const same = readFileSync(pageFile, "utf8") === await pageText();
-  assert(same, "web/dist/page.html is old: ./dev build web makes it anew");
-});
 
 /** Everything that the reader sees of the machine and of the texts. */
 function seen(page: Page): Promise<string> {
@@ -41,7 +35,7 @@ async function settled(page: Page, step: number): Promise<void> {
   }, {}, step);
 }
 
-describe("in a browser", { skip: chromium() ? false : "there is no Chromium (Debian: chromium)" }, () => {
+describe("in a browser", { skip: chromium() ? false : "there is no Chromium that runs (Debian: chromium)" }, () => {
   let browser: TestBrowser;
   before(async () => {
     browser = await TestBrowser.start();

@@ -76,6 +76,14 @@ test("an M that does not exist, and an id that is there twice, are refused", () 
   assert.match(refusal((r) => set(step(r, 0)["state"]!["ms"]![1], "id", 1)), /ms\[1\]: the id 1 is there twice$/);
 });
 
+test("more Ps than a trace can have are refused", () => {
+  assert.equal(refusal((r) => set(r["parts"]![0], "procs", 65_520)), "accepted");
+  assert.equal(refusal((r) => set(r["parts"]![0], "procs", 65_521)),
+               "parts[0].procs: a whole number of 65520 or less is expected, not 65521");
+  assert.equal(refusal((r) => set(r["parts"]![0], "procs", 4_294_967_295)),
+               "parts[0].procs: a whole number of 65520 or less is expected, not 4294967295");
+});
+
 test("steps do not go back in time", () => {
   assert.equal(refusal((r) => set(step(r, 1), "t", 9)),
                "parts[0].steps[2].t: 2 is before the step before it, 9");

@@ -6,7 +6,7 @@ import { chromium, TestBrowser, web } from "./browser.ts";
 import { readRecording } from "../src/validate.ts";
 import { sample } from "./sample.ts";
 
-if (!chromium()) throw new Error("there is no Chromium (Debian: chromium)");
+if (!chromium()) throw new Error("there is no Chromium that runs (Debian: chromium)");
 const file = process.argv[2];
 const text = file ? readFileSync(resolve(file), "utf8") : JSON.stringify(sample());
 const recording = readRecording(text);

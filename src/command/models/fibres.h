@@ -8,8 +8,7 @@
 //  1. At most `threads` fibres run at a time. A fibre inside blocking() does not count, and another thread takes its
 //     place. With one thread blocking() announces nothing, because there is no other thread.
 //  2. A fibre that parks keeps its lock until it has left its stack. The waker holds that lock while it takes the fibre
-//  out of
-//     a list of waiters, so no thread resumes a fibre that is still on its stack.
+//     out of a list of waiters, so no thread resumes a fibre that is still on its stack.
 //
 // A fibre must not let an exception escape, and must not switch inside a catch block.
 #pragma once

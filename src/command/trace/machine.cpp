@@ -61,13 +61,13 @@ void machine::of_goroutine(record const& one, std::vector<deed>& deeds) {
     case record_kind::create: {
       std::uint64_t const parent = one.argument(2);
       deeds.push_back({.kind = "create", .g = g, .by = parent == 0 ? std::nullopt : std::optional(parent), .p = on});
+      leave(g);
       goroutines_[g] = {};
       put_next(g, p, deeds);
       break;
     }
     case record_kind::start:
       if (!on) break;
-      leave(g);
       run(g, p);
       deeds.push_back({.kind = "run", .g = g, .m = m_of(p), .p = on});
       break;
@@ -116,7 +116,6 @@ void machine::of_goroutine(record const& one, std::vector<deed>& deeds) {
       if (one.detail == 2 || !on) {
         put_global(g);
       } else {
-        leave(g);
         run(g, p);
       }
       break;
@@ -147,7 +146,7 @@ void machine::of_p(record const& one, std::vector<deed>& deeds) {
       of.is_in_call = one.detail == 1 && of.m && threads_[*of.m].in_call;
       if (!of.is_in_call) {
         of.m = std::nullopt;
-        of.running = std::nullopt;
+        if (of.running) leave(*of.running);
         deeds.push_back({.kind = "p_release", .m = one.argument(0), .p = p});
       }
       break;
@@ -157,7 +156,7 @@ void machine::of_p(record const& one, std::vector<deed>& deeds) {
       threads_[one.argument(0)].is_spinning = one.kind == record_kind::spin;
       deeds.push_back({.kind = one.kind == record_kind::spin ? "spin_begin" : "spin_end", .m = one.argument(0)});
       break;
-    case record_kind::steal: steal(p, static_cast<std::uint16_t>(one.argument(0)), one.argument(1), deeds); break;
+    case record_kind::steal: steal(p, one.argument(0), one.argument(1), deeds); break;
     case record_kind::global: take_global(p, one.argument(0), deeds); break;
     default: break;
   }
@@ -172,9 +171,11 @@ void machine::of_m(record const& one, std::vector<deed>& deeds) {
 }
 
 void machine::run(std::uint64_t g, std::uint16_t p) {
-  if (procs_[p].running && procs_[p].running != g) goroutines_[*procs_[p].running].at = place::nowhere;
-  procs_[p].running = g;
-  procs_[p].is_in_call = false;
+  leave(g);
+  proc& on = procs_[p];
+  if (on.running) leave(*on.running);
+  on.running = g;
+  on.is_in_call = false;
   goroutine& of = goroutines_[g];
   of.at = place::running;
   of.p = p;
@@ -204,13 +205,14 @@ void machine::leave(std::uint64_t g) {
 void machine::put_next(std::uint64_t g, std::uint16_t p, std::vector<deed>& deeds) {
   if (!is_p(p)) return put_global(g);
   leave(g);
-  std::optional<std::uint64_t> const kicked_out = std::exchange(procs_[p].next, g);
+  proc& on = procs_[p];
+  std::optional<std::uint64_t> const kicked_out = on.next;
+  if (kicked_out) leave(*kicked_out);
+  on.next = g;
   goroutine& of = goroutines_[g];
   of.at = place::next;
   of.p = p;
-  if (!kicked_out) return;
-  goroutines_[*kicked_out].at = place::nowhere;
-  put_tail(*kicked_out, p, deeds);
+  if (kicked_out) put_tail(*kicked_out, p, deeds);
 }
 
 void machine::put_tail(std::uint64_t g, std::uint16_t p, std::vector<deed>& deeds) {
@@ -218,7 +220,7 @@ void machine::put_tail(std::uint64_t g, std::uint16_t p, std::vector<deed>& deed
   std::deque<std::uint64_t>& ring = procs_[p].ring;
   if (ring.size() >= ring_capacity) {
     deed spill{.kind = "spill", .p = p};
-    while (spill.gs.size() < ring_capacity / 2) {
+    while (spill.gs.size() < ring_capacity / 2 && !ring.empty()) {
       std::uint64_t const oldest = ring.front();
       put_global(oldest);
       spill.gs.push_back(oldest);
@@ -257,10 +259,14 @@ void machine::enter_call(std::uint64_t g, std::uint16_t p) {
   }
 }
 
-void machine::steal(std::uint16_t thief, std::uint16_t victim, std::uint64_t number, std::vector<deed>& deeds) {
-  deed stolen{.kind = "steal", .m = m_of(thief), .p = thief, .from_p = victim};
-  proc& from = procs_[victim];
-  while (stolen.gs.size() < number && (!from.ring.empty() || from.next)) {
+void machine::steal(std::uint16_t thief, std::uint64_t victim, std::uint64_t number, std::vector<deed>& deeds) {
+  if (victim >= first_stream_without_p || victim == thief) return;
+  auto const found = procs_.find(static_cast<std::uint16_t>(victim));
+  if (found == procs_.end()) return;
+  auto& [from_p, from] = *found;
+  deed stolen{.kind = "steal", .m = m_of(thief), .p = thief, .from_p = from_p};
+  std::uint64_t const number_max = std::min<std::uint64_t>(number, ring_capacity);
+  while (stolen.gs.size() < number_max && (!from.ring.empty() || from.next)) {
     std::uint64_t const g = from.ring.empty() ? *from.next : from.ring.front();
     put_tail(g, thief, deeds);
     stolen.gs.push_back(g);

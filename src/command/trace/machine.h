@@ -4,6 +4,9 @@
 // goes into runnext, the one before it to the tail, a full queue sends its older half to the global queue, thieves take
 // the oldest. Where a record shows that a goroutine was elsewhere, the record is right: a goroutine that starts leaves
 // whatever queue the machine has it in.
+//
+// Invariant: a goroutine is in the queue, or on the P, that its `at` and its `p` name, and in no other. So the file may
+// contradict itself, and each loop that empties a queue still ends. Only `leave` takes a goroutine out of its place.
 #pragma once
 
 #include "command/trace/history.h"
@@ -77,7 +80,7 @@ class machine {
   void put_global(std::uint64_t g);
   void wait(std::uint64_t g, std::uint8_t reason);
   void enter_call(std::uint64_t g, std::uint16_t p);
-  void steal(std::uint16_t thief, std::uint16_t victim, std::uint64_t number, std::vector<deed>& deeds);
+  void steal(std::uint16_t thief, std::uint64_t victim, std::uint64_t number, std::vector<deed>& deeds);
   void take_global(std::uint16_t p, std::uint64_t length, std::vector<deed>& deeds);
   [[nodiscard]] std::optional<std::uint64_t> m_of(std::uint16_t p) const;
 

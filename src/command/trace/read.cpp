@@ -57,6 +57,11 @@ void read_header(trace_file& file) {
   header.is_flight_record = (number_at<std::uint32_t>(file, 56) & flag_flight_record) != 0;
   header.ps = number_at<std::uint32_t>(file, 60);
   if (header.ticks_per_second == 0) throw unreadable_file("the header says that the counter has 0 ticks per second");
+  // Each P has a stream of its own.
+  if (header.ps > first_stream_without_p) {
+    throw unreadable_file(text("the header says that there were %u Ps when the trace began, and a trace has at most %u",
+                               header.ps, unsigned{first_stream_without_p}));
+  }
 }
 
 class reader {

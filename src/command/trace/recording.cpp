@@ -179,20 +179,22 @@ class recording_writer {
   }
 
   void write_threads() {
+    std::map<std::uint64_t, std::uint64_t> seats;  // the P of each M that has one
+    for (auto const& [p, of] : machine_.procs()) {
+      if (of.m) seats[*of.m] = p;
+    }
     out_.name("ms").begin_array();
     for (auto const& [id, m] : machine_.threads()) {
       if (!is_alive(id)) continue;
-      std::uint64_t seat = 0;
       std::optional<std::uint64_t> g = m.in_call;
-      bool has_p = false;
-      for (auto const& [p, of] : machine_.procs()) {
-        if (of.m != id) continue;
-        has_p = true;
-        seat = p;
+      auto const seat = seats.find(id);
+      bool const has_p = seat != seats.end();
+      if (has_p) {
+        auto const& of = machine_.procs().at(static_cast<std::uint16_t>(seat->second));
         if (of.running) g = of.running;
       }
       out_.begin_object().member("id", id).member("state", state_of(m, has_p));
-      write_number("p", has_p ? &seat : nullptr);
+      write_number("p", has_p ? &seat->second : nullptr);
       write_goroutine_number("g", g);
       out_.end_object();
     }
