@@ -6,6 +6,7 @@
 #include "profile/burn.h"
 #include "profile/pprof_tool.h"
 #include "profile/profile_reader.h"
+#include "runs/in_child.h"
 #include "support/child.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
@@ -41,7 +42,7 @@ bool has_names() { return rt::os::loader_can_be_asked && rt::symbols().reads_fil
 }
 [[gnu::noinline]] void wait_for_an_answer(chan<int> const& from) {
   static_cast<void>(from.recv());
-  asm volatile("");
+  asm volatile("# an answer");  // otherwise the compiler merges this function with wait_for_the_end
 }
 [[gnu::noinline]] void let_others_wait(mutex& door) {
   door.lock();
@@ -140,6 +141,89 @@ TEST_F(profile_request, leaves_the_rate_alone_that_the_program_has_set) {
     profile::set_block_rate(1ms);
     static_cast<void>(profile_beside("profile blocks 1", 0, [] {}));
     EXPECT_EQ(profile::set_block_rate(0ns), 1ms);
+  });
+}
+
+std::uint64_t rate_of(rt::wait_profile const& its) { return its.rate.load(std::memory_order_relaxed); }
+
+class waits_request : public profile_request {
+ protected:
+  ~waits_request() override {
+    profile::set_block_rate(0ns);
+    profile::set_mutex_rate(0);
+  }
+  // Calls meanwhile() while a client takes each of the two profiles. The server looks at its oldest clients first, so
+  // it has seen what they did when it answers a new one.
+  template <class Meanwhile>
+  void beside_clients(Meanwhile meanwhile) const {
+    {
+      socket_client const of_blocks(folder_.socket());
+      socket_client const of_mutexes(folder_.socket());
+      of_blocks.send("profile blocks 3600\n");
+      of_mutexes.send("profile mutexes 3600\n");
+      EXPECT_TRUE(blocking([&] { return ask("about"); }).starts_with("ok "));
+      meanwhile();
+    }
+    EXPECT_TRUE(blocking([&] { return ask("about"); }).starts_with("ok "));
+  }
+};
+
+TEST_F(waits_request, leaves_the_same_rate_on_that_the_program_has_set_meanwhile) {
+  test::run_with(with_socket(), [&] {
+    beside_clients([] {
+      EXPECT_EQ(profile::set_block_rate(10us), 0ns);
+      EXPECT_EQ(profile::set_mutex_rate(1), 0);
+    });
+    EXPECT_EQ(rate_of(rt::blocked_waits), 10'000U);
+    EXPECT_EQ(rate_of(rt::contended_waits), 1U);
+    EXPECT_EQ(profile::set_block_rate(0ns), 10us);
+    EXPECT_EQ(profile::set_mutex_rate(0), 1);
+  });
+}
+
+TEST_F(waits_request, is_not_left_on_by_a_program_that_restores_its_rate) {
+  test::run_with(with_socket(), [&] {
+    int mutex_rate = -1;
+    std::chrono::nanoseconds block_rate{-1};
+    beside_clients([&] {
+      block_rate = profile::set_block_rate(5ms);
+      mutex_rate = profile::set_mutex_rate(5);
+      EXPECT_EQ(rate_of(rt::blocked_waits), 5'000'000U) << "the program's rate is in force";
+      EXPECT_EQ(rate_of(rt::contended_waits), 5U);
+    });
+    EXPECT_EQ(profile::set_block_rate(block_rate), 5ms);
+    EXPECT_EQ(profile::set_mutex_rate(mutex_rate), 5);
+    EXPECT_EQ(rate_of(rt::blocked_waits), 0U);
+    EXPECT_EQ(rate_of(rt::contended_waits), 0U);
+    EXPECT_EQ(rt::wait_profiles_on.load(std::memory_order_relaxed), 0U);
+  });
+}
+
+TEST_F(waits_request, goes_on_when_the_program_ends_its_own_profile) {
+  test::run_with(with_socket(), [&] {
+    profile::set_block_rate(1ms);
+    profile::set_mutex_rate(7);
+    beside_clients([] {
+      profile::set_mutex_rate(0);
+      EXPECT_EQ(rate_of(rt::contended_waits), 1U);
+    });
+    EXPECT_EQ(rate_of(rt::blocked_waits), 1'000'000U);
+  });
+}
+
+TEST_F(waits_request, is_off_in_a_child_of_fork) {
+  test::run_with(with_socket(), [&] {
+    profile::set_block_rate(3ms);
+    beside_clients([] {
+      int const code = blocking([] {
+        return in_child([] {
+          if (rate_of(rt::contended_waits) != 0) return 1;
+          if (rate_of(rt::blocked_waits) != 3'000'000U) return 2;
+          return rt::wait_profiles_on.load(std::memory_order_relaxed) == rt::blocked_waits_bit ? as_expected : 3;
+        });
+      });
+      EXPECT_EQ(code, as_expected);
+    });
   });
 }
 

@@ -10,6 +10,7 @@
 #include <thrum/detail/atomic.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace thrum {
@@ -98,6 +100,53 @@ TEST(models, S36_no_more_fibres_run_than_the_scheduler_has_threads_also_after_ca
     ended.wait(held, [&] { return left == 0; });
   });
   EXPECT_LE(most.load(detail::seq_cst), 2);
+}
+
+// The address space of this process and of those that it forks has a limit meanwhile.
+class little_address_space {
+ public:
+  explicit little_address_space(std::uint64_t more_bytes) {
+    ::getrlimit(RLIMIT_AS, &before_);
+    std::ifstream file("/proc/self/statm");
+    std::uint64_t pages = 0;
+    file >> pages;
+    rlimit const now{pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + more_bytes, before_.rlim_max};
+    is_set_ = ::setrlimit(RLIMIT_AS, &now) == 0;
+  }
+  ~little_address_space() { ::setrlimit(RLIMIT_AS, &before_); }
+  little_address_space(little_address_space const&) = delete;
+  little_address_space& operator=(little_address_space const&) = delete;
+
+  [[nodiscard]] bool is_set() const { return is_set_; }
+
+ private:
+  rlimit before_{};
+  bool is_set_ = false;
+};
+
+TEST(models, S36_a_process_that_cannot_start_all_threads_tells_the_reason) {
+  if (test::emulated()) GTEST_SKIP() << "the limit would be that of the emulator";
+  if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "the sanitizer takes more address space than the limit";
+  test::start_watchdog();
+  command::job_sizes sizes = small_sizes();
+  sizes.waiting_tasks = 4'000;
+  sizes.threads = 1'000;  // each of them starts threads itself
+  sizes.short_tasks = 1'000 * 100;
+  little_address_space const limit(256UL * 1024 * 1024);  // a thread has a stack of some MiB
+  ASSERT_TRUE(limit.is_set());
+  for (job const which : {job::waiting, job::start_and_join}) {
+    command::cell const one = command::measure_in_child(model::thread_each, which, sizes);
+    EXPECT_TRUE(one.error.starts_with("a task could not be started: ")) << one.error;
+  }
+}
+
+TEST(models, S36_a_process_that_hangs_is_killed_at_its_limit) {
+  test::start_watchdog();
+  command::job_sizes sizes = small_sizes();
+  sizes.call_ms = 3'600'000;
+  command::cell const one =
+      command::measure_in_child(model::one_thread, job::blocked, sizes, std::chrono::milliseconds(20));
+  EXPECT_EQ(one.error, "its process did not end within 20 ms");
 }
 
 command::comparison made_up() {

@@ -1,11 +1,13 @@
 // The four models behind one interface, so that the jobs are written once. Each is a type with
 //   run(threads, main)   runs main as a task of the model
-//   group                starts tasks and waits until they have ended; a task may own one
+//   group                starts tasks and waits until they have ended; a task may own one. If a task cannot be started,
+//                        the process gives up
 //   channel              of numbers, with room for one
 //   blocking(call)       for a call that blocks its thread
 #pragma once
 
 #include "command/models/fibres.h"
+#include "command/models/give_up.h"
 #include <thrum/blocking.h>
 #include <thrum/chan.h>
 #include <thrum/run.h>
@@ -57,7 +59,7 @@ struct threads_alone {
    public:
     template <class Task>
     void start(Task task) {
-      threads_.emplace_back(std::move(task));
+      start_or_give_up([&] { threads_.emplace_back(std::move(task)); });
     }
     void wait() {
       for (std::thread& each : threads_) each.join();
@@ -88,10 +90,12 @@ struct fibres_without_ps {
         std::scoped_lock const held(lock_);
         ++running_;
       }
-      fibre_scheduler::current().start([this, task = std::move(task)]() mutable {
-        task();
-        std::scoped_lock const held(lock_);
-        if (--running_ == 0) all_ended_.notify_one();
+      start_or_give_up([&] {
+        fibre_scheduler::current().start([this, task = std::move(task)]() mutable {
+          task();
+          std::scoped_lock const held(lock_);
+          if (--running_ == 0) all_ended_.notify_one();
+        });
       });
     }
     void wait() {
@@ -121,7 +125,7 @@ struct goroutines {
    public:
     template <class Task>
     void start(Task task) {
-      all_.go(std::move(task));
+      start_or_give_up([&] { all_.go(std::move(task)); });
     }
     void wait() { all_.wait(); }
 

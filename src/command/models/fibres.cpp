@@ -1,5 +1,6 @@
 #include "command/models/fibres.h"
 
+#include "command/models/give_up.h"
 #include "os/thread.h"
 
 #include <cstddef>
@@ -77,7 +78,7 @@ void fibre_scheduler::run(std::function<void()> main) {
 }
 
 void fibre_scheduler::add_thread() {
-  threads_.emplace_back([this] { work(); });
+  start_or_give_up([this] { threads_.emplace_back([this] { work(); }); });
 }
 
 void fibre_scheduler::prepare(fibre& one) {

@@ -1,18 +1,23 @@
 #include "command/models/models.h"
 
 #include "command/models/crews.h"
+#include "command/models/give_up.h"
 #include "command/models/jobs.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,12 +41,6 @@ measured measure_with(unsigned threads, job which, job_sizes const& sizes) {
 
 std::uint64_t sum_to(std::uint64_t number) { return number * (number + 1) / 2; }
 
-// What a process of its own tells about its run.
-struct message {
-  measured is{};
-  std::array<char, 200> error{};
-};
-
 message measure_here(model how, job which, job_sizes const& sizes) {
   message told;
   try {
@@ -49,30 +48,21 @@ message measure_here(model how, job which, job_sizes const& sizes) {
     std::uint64_t const right = right_sum(which, sizes);
     if (right != 0 && told.is.sum != right) throw std::runtime_error("the tasks have computed a wrong sum");
   } catch (std::exception const& failure) {
-    std::strncpy(told.error.data(), failure.what(), told.error.size() - 1);
+    return message_of_failure(failure.what());
   }
   return told;
 }
 
-cell measure_in_child(model how, job which, job_sizes const& sizes) {
-  std::array<int, 2> pipe{};
-  if (::pipe(pipe.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  pid_t const child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) {
-    message const told = measure_here(how, which, sizes);
-    ::_exit(::write(pipe[1], &told, sizeof told) == sizeof told ? 0 : 1);
+// Whether there is something to read, or the other end is closed, before the limit.
+bool can_be_read(int descriptor, std::chrono::milliseconds limit) {
+  using std::chrono::steady_clock;
+  auto const end = steady_clock::now() + limit;
+  for (;;) {
+    auto const left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now());
+    pollfd wanted{descriptor, POLLIN, 0};
+    int const found = ::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (found >= 0 || errno != EINTR) return found != 0;
   }
-  ::close(pipe[1]);
-  message told;
-  long count = 0;
-  do {
-    count = ::read(pipe[0], &told, sizeof told);
-  } while (count < 0 && errno == EINTR);
-  ::close(pipe[0]);
-  ::waitpid(child, nullptr, 0);
-  if (count != static_cast<long>(sizeof told)) return {{}, "its process has died"};
-  return {told.is, told.error.data()};
 }
 
 cell median_of(std::vector<cell> runs) {
@@ -126,6 +116,31 @@ std::uint64_t right_sum(job which, job_sizes const& sizes) {
     case job::computing: break;
   }
   return 0;
+}
+
+cell measure_in_child(model how, job which, job_sizes const& sizes, std::chrono::milliseconds limit) {
+  std::array<int, 2> pipe{};
+  if (::pipe(pipe.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  pid_t const child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) {
+    tell_failures_to(pipe[1]);
+    message const told = measure_here(how, which, sizes);
+    ::_exit(::write(pipe[1], &told, sizeof told) == sizeof told ? 0 : 1);
+  }
+  ::close(pipe[1]);
+  bool const hangs = !can_be_read(pipe[0], limit);
+  if (hangs) ::kill(child, SIGKILL);
+  message told;
+  long count = 0;
+  do {
+    count = ::read(pipe[0], &told, sizeof told);
+  } while (count < 0 && errno == EINTR);
+  ::close(pipe[0]);
+  ::waitpid(child, nullptr, 0);
+  if (hangs) return {{}, "its process did not end within " + std::to_string(limit.count()) + " ms"};
+  if (count != static_cast<long>(sizeof told)) return {{}, "its process has died"};
+  return {told.is, told.error.data()};
 }
 
 comparison compare(job_sizes const& sizes, unsigned rounds) {

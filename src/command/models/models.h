@@ -4,6 +4,7 @@
 #include "command/models/sizes.h"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,6 +29,12 @@ struct cell {
   std::string error{};  // why it could not be measured, or empty
 };
 using comparison = std::array<std::array<cell, model_count>, job_count>;
+// A run takes seconds at most. This is the limit of one that hangs.
+inline constexpr std::chrono::minutes longest_run{10};
+// Runs one job in a process of its own. Needs a process with one thread. If the process has not ended after the limit,
+// it is killed.
+[[nodiscard]] cell measure_in_child(model how, job which, job_sizes const& sizes,
+                                    std::chrono::milliseconds limit = longest_run);
 // Runs each job on each model, each run in a process of its own, the models in turns. Needs a process with one thread.
 [[nodiscard]] comparison compare(job_sizes const& sizes, unsigned rounds);
 

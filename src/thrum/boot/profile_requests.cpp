@@ -37,8 +37,10 @@ wait_profile& profile_of(wait_kind which) noexcept {
 
 class profile_requests::cpu_job final : public debug::job {
  public:
-  cpu_job(std::shared_ptr<run_gate> gate, std::uint32_t number, std::int64_t until_ns) noexcept
-      : gate_(std::move(gate)), number_(number) {
+  explicit cpu_job(std::shared_ptr<run_gate> gate) noexcept : gate_(std::move(gate)) {}
+  void has_begun(std::uint32_t number, std::int64_t until_ns) noexcept {
+    is_on_ = true;
+    number_ = number;
     ends_ns = until_ns;
   }
   ~cpu_job() override {
@@ -58,7 +60,7 @@ class profile_requests::cpu_job final : public debug::job {
  private:
   // Returns nullptr, or why there is no profile.
   [[nodiscard]] char const* end(cpu_samples& taken) {
-    if (std::exchange(has_ended_, true)) return "the profile has ended";
+    if (!std::exchange(is_on_, false)) return "the profile is not on";
     in_run const inside(*gate_);
     if (!inside) return "the run is ending, and the profile with it";
     cpu_profile* const its = profile_of_run::of_live_run();
@@ -67,8 +69,8 @@ class profile_requests::cpu_job final : public debug::job {
   }
 
   std::shared_ptr<run_gate> const gate_;
-  std::uint32_t const number_;
-  bool has_ended_ = false;
+  bool is_on_ = false;
+  std::uint32_t number_ = 0;
 };
 
 class profile_requests::waits_job final : public debug::job {
@@ -77,9 +79,7 @@ class profile_requests::waits_job final : public debug::job {
       : which_(which), before_(places_of_waits(profile_of(which))), is_taken_(is_taken) {
     ends_ns = until_ns;
     is_taken_ = true;
-    if (profile_of(which_).rate.load(relaxed) != 0) return;
-    rate_ = which_ == wait_kind::blocked ? block_rate_ns : mutex_rate;
-    set_rate(which_, rate_);
+    set_rate(which_, rate_owner::client, which_ == wait_kind::blocked ? block_rate_ns : mutex_rate);
   }
   ~waits_job() override { end(); }
   waits_job(waits_job const&) = delete;
@@ -92,17 +92,15 @@ class profile_requests::waits_job final : public debug::job {
   }
 
  private:
-  // If the program has set a rate meanwhile, that one stays.
   void end() noexcept {
     if (std::exchange(has_ended_, true)) return;
-    if (rate_ != 0 && profile_of(which_).rate.load(relaxed) == rate_) set_rate(which_, 0);
+    set_rate(which_, rate_owner::client, 0);
     is_taken_ = false;
   }
 
   wait_kind const which_;
   wait_places const before_;
   bool& is_taken_;
-  std::uint64_t rate_ = 0;  // that this job has set, or 0
   bool has_ended_ = false;
 };
 
@@ -135,16 +133,20 @@ answer profile_requests::goroutines() const {
   return fine(profile_of_goroutines(all, known));
 }
 
+// The job is made first, so that nothing can fail between the begin of the profile and the moment when a job owns it.
 answer profile_requests::cpu(std::int64_t ns) const {
-  in_run const inside(*gate_);
-  cpu_profile* const its = profile_of_run::of_live_run();
-  if (!inside || its == nullptr || sched_.end.exiting_m() != nullptr) return run_is_over();
-  auto const begun = its->start(samples_per_second);
-  if (begun.how == cpu_profile::outcome::already_on) return error("a CPU profile is being taken already");
-  if (begun.how == cpu_profile::outcome::failed)
-    return error(std::string("profile: ") + begun.call + ": " + std::strerror(begun.error));
-  return {
-      .is_error = false, .text = {}, .work = std::make_unique<cpu_job>(gate_, begun.number, os::monotonic_ns() + ns)};
+  auto work = std::make_unique<cpu_job>(gate_);
+  {
+    in_run const inside(*gate_);
+    cpu_profile* const its = profile_of_run::of_live_run();
+    if (!inside || its == nullptr || sched_.end.exiting_m() != nullptr) return run_is_over();
+    auto const begun = its->start(samples_per_second);
+    if (begun.how == cpu_profile::outcome::already_on) return error("a CPU profile is being taken already");
+    if (begun.how == cpu_profile::outcome::failed)
+      return error(std::string("profile: ") + begun.call + ": " + std::strerror(begun.error));
+    work->has_begun(begun.number, os::monotonic_ns() + ns);
+  }
+  return {.is_error = false, .text = {}, .work = std::move(work)};
 }
 
 answer profile_requests::waits(wait_kind which, std::int64_t ns) {

@@ -1,7 +1,7 @@
 // The request `profile` of the debug socket: docs/debug-socket.md.
 //
-// The rates of the block and the mutex profile belong to the process. A request turns a profile on for its time if the
-// program has not done so, and its answer has what was noted meanwhile. Runs on the server's thread.
+// The block and the mutex profile belong to the process. A request sets the client's rate for its time, which is in
+// force while the program's own rate is 0. The answer has what was noted meanwhile. Runs on the server's thread.
 #pragma once
 
 #include "boot/run_gate.h"

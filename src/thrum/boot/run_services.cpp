@@ -13,6 +13,7 @@
 #include "core/current.h"
 #include "core/ender.h"
 #include "core/forked.h"
+#include "core/wait_profile.h"
 #include "debug/debugger_table.h"
 #include "debug/dump.h"
 #include "debug/schedtrace.h"
@@ -76,6 +77,8 @@ constinit atomic<bool> run_is_alive{false};
 // Runs in a child of fork, on its only thread, before fork returns there. The thread does not belong to the scheduler
 // after this.
 void note_fork_in_child() noexcept {
+  // The server that would end a client's profile does not exist here.
+  for (wait_kind const which : {wait_kind::blocked, wait_kind::contended}) set_rate(which, rate_owner::client, 0);
   if (!run_is_alive.load(relaxed)) return;  // relaxed: of the parent's threads only this one is left
   os::cease_to_recognise_children();        // this one is known
   is_forked_inside_run.store(true, relaxed);

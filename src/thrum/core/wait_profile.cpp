@@ -133,16 +133,37 @@ wait_place wait_profile::lost() noexcept {
   return lost_;
 }
 
-std::uint64_t set_rate(wait_kind which, std::uint64_t rate) noexcept {
+namespace {
+
+// Both owners may set their rates at the same time. Each owner first stores its own rate, then applies the rate that
+// follows from both, and then looks at both again. All these accesses are seq_cst, so the thread that is the last to
+// apply a rate has seen both rates as they stay.
+std::uint64_t rate_that_follows(wait_profile const& its) noexcept {
+  std::uint64_t const of_program = its.rate_of_program.load(seq_cst);
+  return of_program != 0 ? of_program : its.rate_of_client.load(seq_cst);
+}
+
+void apply_rates(wait_profile& its, std::uint32_t bit) noexcept {
+  std::uint64_t applied = 0;
+  do {
+    applied = rate_that_follows(its);
+    if (its.rate.load(relaxed) == 0) its.on_since_ns.store(os::monotonic_ns(), relaxed);
+    its.rate.store(applied, seq_cst);
+    if (applied != 0) {
+      wait_profiles_on.fetch_or(bit, seq_cst);  // it also releases the places
+    } else {
+      wait_profiles_on.fetch_and(~bit, seq_cst);
+    }
+  } while (rate_that_follows(its) != applied);
+}
+
+}  // namespace
+
+std::uint64_t set_rate(wait_kind which, rate_owner whose, std::uint64_t rate) noexcept {
   wait_profile& its = profile_of(which);
-  std::uint32_t const bit = which == wait_kind::blocked ? blocked_waits_bit : contended_waits_bit;
-  if (its.rate.load(relaxed) == 0) its.on_since_ns.store(os::monotonic_ns(), relaxed);
-  std::uint64_t const before = its.rate.exchange(rate, relaxed);
-  if (rate != 0) {
-    wait_profiles_on.fetch_or(bit, release);  // the places are there
-  } else {
-    wait_profiles_on.fetch_and(~bit, relaxed);
-  }
+  atomic<std::uint64_t>& own = whose == rate_owner::program ? its.rate_of_program : its.rate_of_client;
+  std::uint64_t const before = own.exchange(rate, seq_cst);
+  apply_rates(its, which == wait_kind::blocked ? blocked_waits_bit : contended_waits_bit);
   return before;
 }
 

@@ -54,8 +54,11 @@ class wait_profile {
   // What had no room.
   [[nodiscard]] wait_place lost() noexcept;
 
-  // blocked: the time of waiting that makes one sample, in ns. contended: one wait in so many. 0: off.
+  // The rate in force. blocked: the time of waiting that makes one sample, in ns. contended: one wait in so many.
+  // 0: off. set_rate computes it: it is the program's rate if that is not 0, and otherwise the client's.
   atomic<std::uint64_t> rate{0};
+  atomic<std::uint64_t> rate_of_program{0};
+  atomic<std::uint64_t> rate_of_client{0};
   atomic<std::int64_t> on_since_ns{0};
 
  private:
@@ -73,8 +76,12 @@ inline constexpr std::uint32_t contended_waits_bit = 2;
 // Which of the two profiles are on. relaxed: a wait that begins or ends meanwhile is noted or not.
 inline constinit atomic<std::uint32_t> wait_profiles_on{0};
 
-// 0: off. Returns the rate before. make_room has succeeded.
-std::uint64_t set_rate(wait_kind which, std::uint64_t rate) noexcept;
+// Who asks for a profile: the program itself, or a client of its debug socket. Neither sees or changes the rate of the
+// other one.
+enum class rate_owner : std::uint8_t { program, client };
+
+// 0: off. Returns the owner's rate before. make_room has succeeded. Takes no lock, so that a child of fork may call it.
+std::uint64_t set_rate(wait_kind which, rate_owner whose, std::uint64_t rate) noexcept;
 
 // --- called if a profile is on ---
 

@@ -2,20 +2,26 @@
 // that, and the program must not end for that reason. A run that cannot begin reports it to the caller of run().
 //
 // This program replaces the C library's lookup of names, and operator new. When told to, operator new throws on all
-// goroutines except main, or on this thread after some calls.
+// goroutines except main, or on this thread after some calls, or on the server's thread of the debug socket.
 #include "core/current.h"
 #include "core/sched.h"
+#include "debug_socket/socket_client.h"
 #include "support/fatal.h"
+#include <thrum/profile.h>
 #include <thrum/thrum.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace {
@@ -28,7 +34,13 @@ std::atomic<bool> others_have_no_memory{false};
 constexpr int never = -1;
 thread_local int calls_before_refusal = never;
 
+// Of the thread that serves the debug socket.
+std::atomic<int> server_tid{0};
+std::atomic<int> server_calls_before_refusal{never};
+
 bool is_refused() noexcept {
+  if (server_calls_before_refusal != never && ::gettid() == server_tid && server_calls_before_refusal.fetch_sub(1) == 0)
+    return true;
   if (calls_before_refusal != never && calls_before_refusal-- == 0) return true;
   thrum::rt::M const* const m = thrum::rt::current_m();
   return others_have_no_memory && m != nullptr && m->current != nullptr && m->current->id != main_id;
@@ -106,6 +118,53 @@ TEST(no_memory_for_a_run, is_not_taken_for_a_run_that_is_alive) {
     EXPECT_EQ(rt::Sched::live_epoch.load(rt::relaxed), 0U) << calls;
   }
   EXPECT_NE(refused, 0);
+}
+
+int tid_of_server() {
+  for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name == "thrum-debug") return std::stoi(task.path().filename());
+  }
+  return 0;
+}
+
+bool can_begin_a_profile() {
+  try {
+    profile::start_cpu();
+  } catch (std::logic_error const&) {
+    return false;
+  }
+  return profile::stop_cpu() != "";
+}
+
+// At each allocation of the request in turn.
+TEST(no_memory_for_a_request, leaves_no_cpu_profile_on_that_no_client_owns) {
+  test::socket_folder const folder;
+  run(
+      [&] {
+        bool has_begun = false;
+        for (int calls = 0; !has_begun && calls < 200; ++calls) {
+          test::socket_client client(folder.socket());
+          ASSERT_TRUE(blocking([&] { return client.ask("about"); }).starts_with("ok "));
+          server_tid = tid_of_server();
+          ASSERT_NE(server_tid, 0);
+          server_calls_before_refusal = calls;
+          client.send("profile cpu 3600\n");
+          // The server looks at its oldest clients first, so it has seen the request when it answers a new client. That
+          // answer may be refused memory, too.
+          static_cast<void>(blocking([&] { return test::ask_once(folder.socket(), "about"); }));
+          server_calls_before_refusal = never;
+          pollfd answered{client.fd(), POLLIN, 0};
+          has_begun = ::poll(&answered, 1, 0) == 0;
+          client.close();
+          EXPECT_TRUE(blocking([&] { return test::ask_once(folder.socket(), "about"); }).starts_with("ok "));
+          EXPECT_TRUE(can_begin_a_profile()) << "allocation " << calls;
+          if (testing::Test::HasFailure()) return;
+        }
+        EXPECT_TRUE(has_begun);
+      },
+      {.debug_socket = folder.socket()});
 }
 
 }  // namespace
