@@ -2,13 +2,13 @@
 
 #include "base/check.h"
 #include "os/memory.h"
-#include "os/thread.h"
 
 #include <cstddef>
 #include <new>
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace thrum::rt::os {
 
@@ -41,7 +41,7 @@ atomic<std::uint32_t>* map_page() noexcept {
 void begin_to_recognise_children() noexcept {
   if (page == nullptr) page = map_page();
   if (page == nullptr) return;
-  process = process_id();
+  process = ::getpid();
   page->store(1, relaxed);
   unknown_child::sign.store(page, release);
 }
@@ -49,7 +49,7 @@ void begin_to_recognise_children() noexcept {
 void cease_to_recognise_children() noexcept { unknown_child::sign.store(nullptr, relaxed); }
 
 void unknown_child::end() noexcept {
-  if (process_id() == process) {  // a snapshot of the process was restored, and had been taken by means of a fork
+  if (::getpid() == process) {  // a snapshot of the process was restored, and had been taken by means of a fork
     page->store(1, relaxed);
     return;
   }
