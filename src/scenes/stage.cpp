@@ -28,6 +28,13 @@ char const* name_of(gate where) noexcept {
   return "?";
 }
 
+// gcc 12 at -O3 takes "text" + string for an overlapping copy, so the texts are appended.
+std::string name(char kind, int number) {
+  std::string made(1, kind);
+  made += std::to_string(number);
+  return made;
+}
+
 std::size_t index(int number) noexcept { return static_cast<std::size_t>(number); }
 
 }  // namespace
@@ -160,7 +167,8 @@ std::string stage::situation() const {
   for (std::size_t i = 0; i < ms_.size(); ++i) {
     held_m const& m = ms_[i];
     if (!m.is_held && !m.rests && !m.goes_to_rest) continue;
-    text += "; M" + std::to_string(i);
+    text += "; ";
+    text += name('M', static_cast<int>(i));
     if (m.is_held) text += std::string(" is held at gate ") + name_of(m.where);
     if (m.rests) text += " rests";
     if (m.goes_to_rest) text += " is on its way to rest";
@@ -169,11 +177,16 @@ std::string stage::situation() const {
     actor const& each = actors_[i];
     if (each.what == doing::nothing) continue;
     constexpr std::array<char const*, 4> names{"", "acts", "waits for a command", "is in a call"};
-    text += "; G" + std::to_string(i) + " on M" + std::to_string(each.m) + " ";
+    text += "; ";
+    text += name('G', static_cast<int>(i));
+    text += " on ";
+    text += name('M', each.m);
+    text += ' ';
     text += names[static_cast<std::size_t>(each.what)];
   }
-  text += "; sysmon has come to its gate " + std::to_string(sysmon_arrivals_) + " times";
-  return text;
+  text += "; sysmon has come to its gate ";
+  text += std::to_string(sysmon_arrivals_);
+  return text + " times";
 }
 
 template <class Condition>
@@ -235,17 +248,16 @@ void stage::let_call_return(int number) {
 }
 
 void stage::await_command_of(int number) {
-  await("G" + std::to_string(number) + " waits for a command",
-        [&] { return actors_[index(number)].what == doing::waits; });
+  await(name('G', number) + " waits for a command", [&] { return actors_[index(number)].what == doing::waits; });
 }
 
 void stage::await_in_call(int number) {
-  await("G" + std::to_string(number) + " is in a call", [&] { return actors_[index(number)].what == doing::calls; });
+  await(name('G', number) + " is in a call", [&] { return actors_[index(number)].what == doing::calls; });
 }
 
 int stage::await_newcomer_on(int m) {
   int found = -1;
-  await("a new goroutine runs on M" + std::to_string(m), [&] {
+  await(std::string("a new goroutine runs on ").append(name('M', m)), [&] {
     for (std::size_t i = 0; i < actors_.size(); ++i) {
       actor& each = actors_[i];
       if (each.m != m || each.is_greeted || each.what != doing::waits) continue;
@@ -259,13 +271,13 @@ int stage::await_newcomer_on(int m) {
 }
 
 void stage::await_at(int m, gate where) {
-  await("M" + std::to_string(m) + " is held at gate " + name_of(where),
+  await(name('M', m) + " is held at gate " + name_of(where),
         [&] { return ms_[index(m)].is_held && !ms_[index(m)].may_pass && ms_[index(m)].where == where; });
 }
 
 void stage::let_pass(int m) {
   lock const guard(mutex_);
-  if (!ms_[index(m)].is_held) throw stage_failure("M" + std::to_string(m) + " is not held" + situation());
+  if (!ms_[index(m)].is_held) throw stage_failure(name('M', m) + " is not held" + situation());
   ms_[index(m)].may_pass = true;
   changed_.notify_all();
 }
@@ -285,7 +297,7 @@ void stage::hold_next_wake_up() {
 }
 
 void stage::await_rest(int m) {
-  await("M" + std::to_string(m) + " rests", [&] { return ms_[index(m)].rests; });
+  await(name('M', m) + " rests", [&] { return ms_[index(m)].rests; });
 }
 
 void stage::await_sysmon() {

@@ -133,7 +133,11 @@ class writer {
   }
 
   void add(g_state const& g, machine const& in) {
-    std::string const label = g.id == 0 ? "main" : "G" + std::to_string(g.id);
+    std::string label = "main";
+    if (g.id != 0) {
+      label = 'G';
+      label += std::to_string(g.id);
+    }
     out_.begin_object().member("id", wide(g.id)).member("label", std::string_view(label)).member("state", g.state);
     for (waiting_place const& each : in.waiting) {
       for (int const waits : each.gs) {
