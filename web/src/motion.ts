@@ -235,18 +235,23 @@ function progress(move: { begin: number; end: number }, f: number): number {
   return move.end <= move.begin ? 1 : Math.min(1, Math.max(0, (f - move.begin) / (move.end - move.begin)));
 }
 
+/** What moves at moment f: how far it is, as what it is drawn, where it stands, and the part of its way behind it. */
+function standing<T extends Point>(move: Move<T>, f: number): { u: number; model: T; at: Point; way: Point[] } {
+  const u = progress(move, f);
+  const model = u < 0.5 ? move.from ?? move.to! : move.to ?? move.from!;
+  const way = move.path ? upTo(move.path, ease(u)) : [];
+  const { x, y } = u >= 1 && move.to ? move.to : way[way.length - 1] ?? model;
+  return { u, model, at: { x, y }, way };
+}
+
 export function pictureAt(motion: Motion, f: number): Picture {
   const picture: Picture = {
     dots: [], threads: [], procs: f < 0.5 ? motion.before.procs : motion.after.procs,
     more: f < 1 ? motion.before.more : motion.after.more, trails: [], labels: [],
   };
   for (const [g, move] of motion.dots) {
-    const u = progress(move, f);
-    const model = u < 0.5 ? move.from ?? move.to! : move.to ?? move.from!;
-    let { x, y } = model;
+    const { u, model, at, way } = standing(move, f);
     if (move.path) {
-      const way = upTo(move.path, ease(u));
-      ({ x, y } = way[way.length - 1]!);
       const left = !move.from || !move.to || !samePlace(move.from.spot, move.to.spot);
       const seen = (move.from?.shown ?? true) && (move.to?.shown ?? true);
       if (u > 0 && left && seen && !move.rides && move.path.total > 8) {
@@ -254,31 +259,23 @@ export function pictureAt(motion: Motion, f: number): Picture {
         picture.trails.push({ key: `g${g}`, kind: move.trail, points: way, origin: way[0]!, settled });
       }
     }
-    if (u >= 1 && move.to) ({ x, y } = move.to);
     const presence = move.from ? (move.to ? 1 : 1 - ease(u)) : ease(Math.min(1, u * 2.5));
     const visible = (u < 0.5 ? move.from ?? move.to : move.to ?? move.from)?.shown ?? true;
     const moved = !!move.to && (!move.from || !samePlace(move.from.spot, move.to.spot)) && f > 0;
     if (presence > 0) {
       picture.dots.push({
-        ...model, x, y, scale: move.from && move.to ? 1 : 0.4 + 0.6 * presence,
+        ...model, ...at, scale: move.from && move.to ? 1 : 0.4 + 0.6 * presence,
         opacity: visible ? presence : 0, fresh: moved && u > 0,
       });
     }
   }
   for (const [m, move] of motion.threads) {
-    const u = progress(move, f);
-    const model = u < 0.5 ? move.from ?? move.to! : move.to ?? move.from!;
-    let { x, y } = model;
-    if (move.path) {
-      const way = upTo(move.path, ease(u));
-      ({ x, y } = way[way.length - 1]!);
-      if (u > 0 && move.path.total > 8) {
-        picture.trails.push({ key: `m${m}`, kind: "thread", points: way, origin: way[0]!, settled: u >= 1 });
-      }
+    const { u, model, at, way } = standing(move, f);
+    if (u > 0 && move.path && move.path.total > 8) {
+      picture.trails.push({ key: `m${m}`, kind: "thread", points: way, origin: way[0]!, settled: u >= 1 });
     }
-    if (u >= 1 && move.to) ({ x, y } = move.to);
     const presence = move.from ? (move.to ? 1 : 1 - u) : u;
-    if (presence > 0) picture.threads.push({ ...model, x, y, opacity: model.shown ? presence : 0 });
+    if (presence > 0) picture.threads.push({ ...model, ...at, opacity: model.shown ? presence : 0 });
   }
   for (const label of motion.labels) if (f > label.begin) picture.labels.push(label);
   return picture;

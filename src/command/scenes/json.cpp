@@ -1,6 +1,7 @@
 #include "command/scenes/json.h"
 
 #include "command/trace/json_writer.h"
+#include "command/trace/text.h"
 
 #include <cstdint>
 #include <string_view>
@@ -133,11 +134,7 @@ class writer {
   }
 
   void add(g_state const& g, machine const& in) {
-    std::string label = "main";
-    if (g.id != 0) {
-      label = 'G';
-      label += std::to_string(g.id);
-    }
+    std::string const label = g.id == 0 ? "main" : text("G%d", g.id);
     out_.begin_object().member("id", wide(g.id)).member("label", std::string_view(label)).member("state", g.state);
     for (waiting_place const& each : in.waiting) {
       for (int const waits : each.gs) {

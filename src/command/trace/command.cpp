@@ -8,12 +8,11 @@
 #include "command/trace/svg.h"
 #include "command/trace/text.h"
 #include "command/trace/trace.h"
+#include "command/trace/write_file.h"
 
-#include <cerrno>
-#include <fstream>
+#include <functional>
 #include <new>
 #include <ostream>
-#include <system_error>
 
 namespace thrum::command {
 namespace {
@@ -80,18 +79,10 @@ class command {
     return write(options_.page, [&](std::ostream& to) { to << options_.page_with(made.json); });
   }
 
-  template <class Write>
-  bool write(std::string const& path, Write&& write) {
-    errno = 0;
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    if (file) write(file);
-    file.close();
-    if (file) {
-      if (!options_.json) out_ << "wrote " << path << "\n";
-      return true;
-    }
-    errors_ << "thrum trace: cannot write " << path << ": " << std::generic_category().message(errno) << "\n";
-    return false;
+  bool write(std::string const& path, std::function<void(std::ostream&)> const& write) {
+    if (!write_file("thrum trace", path, errors_, write)) return false;
+    if (!options_.json) out_ << "wrote " << path << "\n";
+    return true;
   }
 
   trace_options const& options_;

@@ -16,6 +16,8 @@
 namespace thrum::command {
 namespace {
 
+using ull = unsigned long long;
+
 // Records of one stream that follow each other within this time are one step, up to this number of deeds.
 constexpr std::int64_t step_ns_max = 2000;
 constexpr std::size_t step_deeds_max = 6;
@@ -214,7 +216,7 @@ class recording_writer {
     out_.name("gs").begin_array();
     for (auto const& [id, g] : machine_.goroutines()) {
       if (!shown_.contains(id)) continue;
-      out_.begin_object().member("id", id).member("label", numbered("G", id)).member("state", state_of(g));
+      out_.begin_object().member("id", id).member("label", text("G%llu", ull{id})).member("state", state_of(g));
       if (goroutine_life const* const life = from_.past.find(id)) out_.member("entry", entry_of(id, *life));
       if (g.at == machine::place::waiting) {
         out_.member("reason", name_of_reason(g.reason)).member("place", place_of(g.reason));
@@ -239,14 +241,7 @@ class recording_writer {
     return found->second;
   }
 
-  static std::string place_of(std::uint8_t reason) { return numbered("reason", reason); }
-
-  // gcc 12 at -O3 takes "text" + string for an overlapping copy.
-  static std::string numbered(char const* kind, std::uint64_t number) {
-    std::string made = kind;
-    made += std::to_string(number);
-    return made;
-  }
+  static std::string place_of(std::uint8_t reason) { return text("reason%u", unsigned{reason}); }
 
   static char const* kind_of(std::uint8_t reason) {
     constexpr std::uint8_t semaphore = 1, sleep = 7, first_of_channels = 8, last_of_channels = 13;
