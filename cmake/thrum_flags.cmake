@@ -60,15 +60,21 @@ function(thrum_own target)
 endfunction()
 
 # Half of the time that a source file takes to compile is spent in standard headers, so the presets parse them once.
-# thrum_precompiled(target) makes a target that holds the precompiled header, and the caller gives it its flags.
-# Without THRUM_PRECOMPILE these functions compile every file by itself, and a file is refused that does not include
-# what it uses. That is what users' builds do, and the plain build of `./dev test --all`.
-function(thrum_precompiled target)
-  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+# thrum_precompiled(target library|program [HEADER...]) makes a target that holds the precompiled header, and the caller
+# gives it its flags. Libraries and programs are compiled with different flags, so they cannot share a header.
+# Without THRUM_PRECOMPILE every file is compiled by itself, and a file is refused that does not include what it uses.
+# Users' builds do that, and the plain build of `./dev test --all`.
+function(thrum_precompiled target kind)
+  set(source ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+  if(kind STREQUAL program)
+    add_executable(${target} EXCLUDE_FROM_ALL ${source})
+  else()
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${source})
+  endif()
   if(THRUM_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <atomic> <chrono> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <functional> <memory>
-      <new> <optional> <stdexcept> <string> <string_view> <system_error> <utility> <vector>)
+      <new> <optional> <stdexcept> <string> <string_view> <system_error> <utility> <vector> ${ARGN})
   endif()
 endfunction()
 
