@@ -1,6 +1,7 @@
 #include "sys/limit_watch.h"
 
 #include "base/check.h"
+#include "base/heuristics.h"
 #include "core/ender.h"
 #include "os/lock.h"
 #include "sched/queues.h"
@@ -11,9 +12,10 @@
 #include <utility>
 
 namespace thrum::rt {
-namespace {
 
-constexpr std::int64_t between_looks_ns = 10'000'000;
+using namespace watching;
+
+namespace {
 
 bool work_waits(Sched& s, std::int64_t now_ns) noexcept { return work_anywhere(s) || earliest_timer(s) <= now_ns; }
 
@@ -72,7 +74,7 @@ bool limit_watch::stands_still_locked(std::int64_t now_ns) const noexcept {
 
 void limit_watch::look(std::int64_t now_ns) noexcept {
   std::int64_t const since_ns = now_ns - looked_at_ns_;
-  if (since_ns < between_looks_ns) return;
+  if (since_ns < limit_looks_apart_ns) return;
   looked_at_ns_ = now_ns;
   std::uint64_t const turns = turns_begun();
   if (std::exchange(turns_seen_, turns) != turns || !may_stand_still(now_ns)) {
@@ -83,7 +85,7 @@ void limit_watch::look(std::int64_t now_ns) noexcept {
     stood_still_ns_ = 0;
     return;
   }
-  stood_still_ns_ += std::min(since_ns, 2 * between_looks_ns);
+  stood_still_ns_ += std::min(since_ns, 2 * limit_looks_apart_ns);
   if (stood_still_ns_ < sched_.options.limit_patience_ns) return;
   end_program_if_work_waits(now_ns);
   stood_still_ns_ = 0;
