@@ -1,6 +1,7 @@
 // A program that stands still at the limit of threads, because threads sleep in calls that were not announced, is ended
 // by sysmon (S21, sys/limit_watch.h).
 #include "base/atomic.h"
+#include "os/fault.h"
 #include "os/thread.h"
 #include "sched/queues.h"
 #include "support/child_test.h"
@@ -15,6 +16,7 @@
 #include <thrum/runtime.h>
 #include <thrum/time.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -59,15 +61,28 @@ TEST_F(at_the_thread_limit, S21_passing_the_limit_ends_the_program_beside_a_thre
 }
 
 // The threads that sleep keep all Ps, because no other thread could use them. Main's timer is due.
+void leave_all_ps_to_sleepers() {
+  thrum::run(
+      [] {
+        for (int i = 0; i < 4; ++i) go(never_come_back);
+        sleep_for(std::chrono::milliseconds(1));
+      },
+      {.max_procs = 2, .max_threads = 4});
+}
+
 TEST_F(at_the_thread_limit, S21_passing_the_limit_ends_the_program_beside_threads_that_keep_all_ps) {
   with_debug const soon("limitwait=200");
-  EXPECT_FATAL(thrum::run(
-                   [] {
-                     for (int i = 0; i < 4; ++i) go(never_come_back);
-                     sleep_for(std::chrono::milliseconds(1));
-                   },
-                   {.max_procs = 2, .max_threads = 4}),
-               "^thrum: .*exceeds 4-thread limit.*max_threads");
+  EXPECT_FATAL(leave_all_ps_to_sleepers(), "^thrum: .*exceeds 4-thread limit.*max_threads");
+}
+
+TEST_F(at_the_thread_limit, S21_passing_the_limit_ends_the_program_also_without_membarrier) {
+  with_debug const soon("limitwait=200");
+  EXPECT_FATAL(
+      {
+        rt::os::inject_fault(rt::os::call::membarrier, ENOSYS, 0, rt::os::fault_for_good);
+        leave_all_ps_to_sleepers();
+      },
+      "^thrum: .*exceeds 4-thread limit.*max_threads");
 }
 
 // With the usual patience, of 10 s.
@@ -129,6 +144,27 @@ TEST_F(at_the_thread_limit, S21_an_on_panic_function_is_not_cut_off_at_the_limit
             {.max_procs = 2, .max_threads = 3});
       },
       "panic: boom\n(.*\n)*the last words are complete\n");
+}
+
+// Main and a goroutine take the second and the third thread away from the goroutine that panics. Without a thread its
+// on_panic function cannot go on.
+TEST_F(at_the_thread_limit, S21_the_program_ends_if_its_on_panic_function_waits_for_a_thread) {
+  with_debug const soon("limitwait=200");
+  EXPECT_FATAL(
+      {
+        on_panic([](panic_info const&) {
+          for (;;) sleep_for(std::chrono::milliseconds(1));
+        });
+        thrum::run(
+            [] {
+              go(never_come_back);
+              go([] { throw std::runtime_error("boom"); });
+              sleep_for(std::chrono::milliseconds(1));
+              never_come_back();
+            },
+            {.max_procs = 1, .max_threads = 3});
+      },
+      "panic: boom\n(.*\n)*thrum: program exceeds 3-thread limit.*waiting for a thread");
 }
 
 }  // namespace
