@@ -11,7 +11,8 @@
 
 namespace thrum::test {
 
-// On a goroutine, with `procs` Ps: there are as many sleepers, so the caller runs only if a P is taken from one of them.
+// On a goroutine, with `procs` Ps: there are as many sleepers, so the caller runs only if a P is taken from one of
+// them.
 inline void expect_others_to_run_while_all_ps_sleep(int procs) {
   using std::chrono::microseconds;
   std::atomic<int> asleep{0};
