@@ -100,7 +100,7 @@ inline constexpr std::uint64_t rare_after = 8;
 inline constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
 }  // namespace late_wakeups
 
-// --- sysmon (sys/sysmon.cpp) ---
+// --- sysmon (sys/sysmon.cpp, sys/limit_watch.cpp) ---
 
 namespace watching {
 // Go's range and number of looks. Row idle
@@ -121,6 +121,9 @@ inline constexpr std::int64_t poll_care_ns = 1'000'000'000;
 inline constexpr std::int64_t timer_pace_ns = 1'000'000;
 // Ours: three, because a pause may be longer than it should be. Row kv
 inline constexpr std::int64_t pauses_until_near = 3;
+// Ours: how often sysmon looks whether the program stands still at the limit of threads. That takes seconds in any
+// case. Tests limit_watch
+inline constexpr std::int64_t limit_looks_apart_ns = 10'000'000;
 }  // namespace watching
 
 // --- time slices (sys/slices.cpp). Decision 008 ---
@@ -210,7 +213,7 @@ inline constexpr std::size_t looked_at_for_depths = 4096;
 inline constexpr std::size_t looked_at_for_ages = 512;
 }  // namespace keeping
 
-// --- locks and mutexes (os/lock.cpp, os/spin_lock.cpp, sync/spin.h, sync/mutex.cpp) ---
+// --- locks and mutexes (os/lock.cpp, os/spin_lock.cpp, sync/spin.h, sync/mutex.cpp, thrum::posix_locks) ---
 
 // Ours. One to five microseconds in all, like Go's 4 rounds of 30 pauses. This is longer than most critical sections of
 // the runtime and shorter than a sleep and a wake-up. Rows spawn, chan_mpmc
@@ -225,6 +228,9 @@ inline constexpr std::int64_t woken_spin_ns = 30'000;
 inline constexpr int spin_pauses_first = 16;  // ours. Row mutex
 inline constexpr int spin_pauses_max = 2048;
 inline constexpr std::int64_t starvation_threshold_ns = 1'000'000;  // Go's mutex becomes fair after 1 ms. Tests mutexes
+// Ours: how many chosen waiters of thrum::posix_locks are asked whether they wait for a thread. Each may be in no
+// cache, and the lock of the bucket is held meanwhile. Test posix_locks_crowd
+inline constexpr int chosen_looked_at_max = 32;
 
 // --- timers (core/p_timers.*) ---
 

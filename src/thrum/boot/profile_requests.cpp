@@ -24,8 +24,8 @@ constexpr std::int64_t ns_per_s = 1'000'000'000;
 constexpr std::size_t seconds_max = 3600;
 constexpr int samples_per_second = 100;  // as profile::cpu_options
 // A wait of this length or longer is always noted. Shorter ones would cost a busy program too much.
-constexpr std::uint64_t block_rate_ns = 10'000;
-constexpr std::uint64_t mutex_rate = 1;  // every wait
+constexpr std::uint32_t block_rate_ns = 10'000;
+constexpr std::uint32_t mutex_rate = 1;  // every wait
 
 answer run_is_over() { return error("the run is ending"); }
 
@@ -79,7 +79,7 @@ class profile_requests::waits_job final : public debug::job {
       : which_(which), before_(places_of_waits(profile_of(which))), is_taken_(is_taken) {
     ends_ns = until_ns;
     is_taken_ = true;
-    set_rate(which_, rate_owner::client, which_ == wait_kind::blocked ? block_rate_ns : mutex_rate);
+    number_ = begin_client_rate(which_, which_ == wait_kind::blocked ? block_rate_ns : mutex_rate);
   }
   ~waits_job() override { end(); }
   waits_job(waits_job const&) = delete;
@@ -94,12 +94,13 @@ class profile_requests::waits_job final : public debug::job {
  private:
   void end() noexcept {
     if (std::exchange(has_ended_, true)) return;
-    set_rate(which_, rate_owner::client, 0);
+    end_client_rate(which_, number_);
     is_taken_ = false;
   }
 
   wait_kind const which_;
   wait_places const before_;
+  std::uint32_t number_ = 0;  // of the rate
   bool& is_taken_;
   bool has_ended_ = false;
 };

@@ -94,17 +94,19 @@ class request_server {
  private:
   struct client {
     int fd = -1;
-    int descriptor = -1;  // came with the next request
     std::string received;
-    std::string to_send;
-    std::size_t sent = 0;
+    // The answer is the first line and then the text, which may be long and is not copied for that.
+    std::string first_line;
+    std::string text;
+    std::size_t sent = 0;       // of both together
     std::int64_t moved_ns = 0;  // when bytes were last received or sent, or an answer was complete
     std::unique_ptr<job> work;
-    int descriptor_of_work = -1;
     bool sends_no_more = false;
     bool ends_after_answer = false;
 
-    [[nodiscard]] bool is_being_answered() const noexcept { return sent < to_send.size(); }
+    [[nodiscard]] std::size_t unsent() const noexcept { return first_line.size() + text.size() - sent; }
+    [[nodiscard]] std::string_view next_piece() const noexcept;
+    [[nodiscard]] bool is_being_answered() const noexcept { return unsent() != 0; }
     [[nodiscard]] bool has_whole_request() const noexcept { return received.find('\n') != std::string::npos; }
   };
   enum class stage : std::uint8_t { serves, has_ended, is_left };
@@ -128,7 +130,12 @@ class request_server {
   [[nodiscard]] std::int64_t limit_of(client const& c) const noexcept;
   [[nodiscard]] bool may_take_memory(client const& asking) const noexcept;
   void drop_all() noexcept;
+  [[nodiscard]] std::size_t number_of(client const& c) const noexcept {
+    return static_cast<std::size_t>(&c - clients_.data());
+  }
+  [[nodiscard]] int kept(std::size_t where) const noexcept { return descriptors_[where].load(relaxed); }
   void keep(std::size_t where, int fd) noexcept { descriptors_[where].store(fd, relaxed); }
+  void close_kept(std::size_t where) noexcept;
 
   Sched& sched_;
   std::unique_ptr<request_handler> const handler_;
@@ -139,8 +146,16 @@ class request_server {
   atomic<stage> at_{stage::serves};
   atomic<bool> is_to_end_{false};
 
-  // Of the thread. The numbers are also read in a child of fork: those of the clients, then these.
-  enum : std::size_t { listener_at = clients_max, wake_at, waker_at, descriptors_count };
+  // Of the thread. All descriptors are here, because they are also read in a child of fork. The first ones are those of
+  // the clients. For each client, one may have come with its next request, and one with the request that is its work.
+  enum : std::size_t {
+    passed_at = clients_max,
+    of_work_at = passed_at + clients_max,
+    listener_at = of_work_at + clients_max,
+    wake_at,
+    waker_at,
+    descriptors_count
+  };
   std::array<atomic<int>, descriptors_count> descriptors_;
   std::array<client, clients_max> clients_;
   std::vector<pollfd> polled_;
