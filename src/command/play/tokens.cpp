@@ -85,8 +85,8 @@ class reader {
 
 std::vector<token> tokens_of(std::string_view text) {
   if (text.size() > scenario_bytes_max) {
-    throw scenario_error({}, command::text("expected a scenario of at most %zu bytes, found %zu bytes; make it shorter",
-                                           scenario_bytes_max, text.size()));
+    throw scenario_error(
+        {}, command::text("expected a scenario of at most %zu bytes, found more; make it shorter", scenario_bytes_max));
   }
   return reader(text).take();
 }
