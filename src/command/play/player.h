@@ -8,7 +8,7 @@
 // a call of thrum when the run ends stays there for good.
 #pragma once
 
-#include "command/play/run.h"
+#include "command/play/performance.h"
 #include "command/play/scenario.h"
 #include <thrum/chan.h>
 #include <thrum/detail/atomic.h>

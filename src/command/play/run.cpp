@@ -9,12 +9,6 @@
 
 namespace thrum::command {
 
-std::string label_of(statement const& one) {
-  std::string made = std::to_string(one.at.line);
-  made += ':';
-  return made += std::to_string(one.at.column);
-}
-
 performance perform(scenario const& what, std::string const& trace_path) {
   auto runs = std::make_unique<player>(what);
   std::exception_ptr failure;

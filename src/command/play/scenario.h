@@ -36,6 +36,13 @@ struct statement {
   std::vector<statement> block{};  // of `lock` and `repeat`
 };
 
+// "7:3", where the statement is in the text. No two statements have the same label.
+[[nodiscard]] inline std::string label_of(statement const& one) {
+  std::string made = std::to_string(one.at.line);
+  made += ':';
+  return made += std::to_string(one.at.column);
+}
+
 // What goroutines of one name do.
 struct body {
   std::string name{};
