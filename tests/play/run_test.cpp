@@ -79,7 +79,7 @@ TEST_F(playing, go_starts_goroutines_which_their_starter_has_created) {
   }
   EXPECT_EQ(children, 3U);
   EXPECT_EQ(test::events_of(trace_, record_kind::end).size(), 4U);
-  EXPECT_EQ(stops("scenario", reason_wait_group), 1U);
+  EXPECT_LE(stops("scenario", reason_wait_group), 1U) << "it waits, unless all have ended already";
 }
 
 TEST_F(playing, settings_are_those_of_the_run) {
@@ -241,11 +241,11 @@ TEST_F(playing, the_number_of_statements_is_bounded) {
 TEST_F(playing, a_mistake_with_a_closed_channel_ends_the_scenario) {
   play("channel c\ngo a { close c; send c; spin 1ms }");
   EXPECT_EQ(how_.how, ending::fault);
-  EXPECT_EQ(how_.why, "G" + std::to_string(number_of("a")) + " (a) has sent on the closed channel c at line 2");
+  EXPECT_EQ(how_.why, "G" + std::to_string(number_of("a")) + " a has sent on the channel c at line 2, which is closed");
   play("channel c\ngo a { close c; close c }");
   EXPECT_EQ(how_.how, ending::fault);
   EXPECT_EQ(how_.why,
-            "G" + std::to_string(number_of("a")) + " (a) has closed the channel c at line 2, which was closed already");
+            "G" + std::to_string(number_of("a")) + " a has closed the channel c at line 2, which was closed already");
 }
 
 TEST_F(playing, a_trace_that_cannot_be_written_is_an_error) {

@@ -90,14 +90,14 @@ void player::play(std::string const& trace_path) {
 
 bool player::start(std::size_t body, int count) {
   for (; count > 0 && goes_on(); --count) {
-    int const number = started_.fetch_add(1, detail::relaxed);  // only a number
+    int const number = started_.fetch_add(1, detail::seq_cst);
     if (number >= scenario_goroutines_max) {
       conclude(ending::too_many_goroutines,
                text("the scenario has started %d goroutines, which is the limit", scenario_goroutines_max));
       return false;
     }
     actor& made = actors_[static_cast<std::size_t>(number)];
-    made.body = body;
+    made.body.store(body, detail::release);  // pairs with name_of
     living_.fetch_add(1, detail::seq_cst);
     thrum::go([this, &made] { act(made); });
   }
@@ -105,11 +105,11 @@ bool player::start(std::size_t body, int count) {
 }
 
 void player::act(actor& me) {
-  body const& its = what_.bodies[me.body];
-  me.id.store(this_goroutine::id(), detail::relaxed);  // at's release publishes it
+  body const& its = what_.bodies[me.body.load(detail::acquire)];  // pairs with start
+  me.id.store(this_goroutine::id(), detail::release);             // pairs with name_of
   this_goroutine::set_name(its.name);
   perform_all(me, its.statements);
-  me.at.store(nullptr, detail::release);
+  me.has_ended.store(true, detail::release);  // pairs with note_those_left
   leave();
 }
 
@@ -174,11 +174,7 @@ bool player::send(actor const& me, statement const& one) {
     in_operation const waits(*this);
     channels_[one.target].send(1);
   } catch (channel_closed const&) {
-    conclude(ending::fault,
-             text("G%llu (%s) has sent on the closed channel %s at line %d",
-                  static_cast<unsigned long long>(me.id.load(detail::relaxed)),  // its own
-                  what_.bodies[me.body].name.c_str(), what_.channels[one.target].name.c_str(), one.at.line));
-    return false;
+    conclude(ending::fault, told_of(me, one, "sent on", "is closed"));
   }
   return goes_on();
 }
@@ -187,13 +183,21 @@ bool player::close(actor const& me, statement const& one) {
   try {
     channels_[one.target].close();
   } catch (channel_closed const&) {
-    conclude(ending::fault,
-             text("G%llu (%s) has closed the channel %s at line %d, which was closed already",
-                  static_cast<unsigned long long>(me.id.load(detail::relaxed)),  // its own
-                  what_.bodies[me.body].name.c_str(), what_.channels[one.target].name.c_str(), one.at.line));
-    return false;
+    conclude(ending::fault, told_of(me, one, "closed", "was closed already"));
   }
   return goes_on();
+}
+
+std::string player::told_of(actor const& me, statement const& one, char const* did, char const* why_not) const {
+  return text("%s has %s the channel %s at line %d, which %s", name_of(me).c_str(), did,
+              what_.channels[one.target].name.c_str(), one.at.line, why_not);
+}
+
+// "G5 worker". It may be called on any thread.
+std::string player::name_of(actor const& one) const {
+  auto const id = static_cast<unsigned long long>(one.id.load(detail::acquire));  // pairs with act
+  std::string const& its = what_.bodies[one.body.load(detail::acquire)].name;     // pairs with start
+  return id == 0 ? its : text("G%llu %s", id, its.c_str());
 }
 
 bool player::lock(actor& me, statement const& one) {
@@ -298,12 +302,14 @@ void player::stop() {
 
 void player::note_those_left() {
   std::lock_guard const guard(of_result_);
-  for (actor const& each : actors_) {
+  int const started = std::min(started_.load(detail::seq_cst), scenario_goroutines_max);
+  for (int i = 0; i < started; ++i) {
+    actor const& each = actors_[static_cast<std::size_t>(i)];
+    if (each.has_ended.load(detail::acquire)) continue;         // pairs with act
     statement const* const at = each.at.load(detail::acquire);  // pairs with perform_one
-    if (at == nullptr) continue;
-    result_.still_there.push_back(text("G%llu %s, line %d: %s",
-                                       static_cast<unsigned long long>(each.id.load(detail::relaxed)),  // as `at`
-                                       what_.bodies[each.body].name.c_str(), at->at.line, at->text.c_str()));
+    std::string told = name_of(each);
+    told += at == nullptr ? ", which has not begun" : text(", line %d: %s", at->at.line, at->text.c_str());
+    result_.still_there.push_back(std::move(told));
   }
 }
 

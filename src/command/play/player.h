@@ -46,7 +46,8 @@ class player {
   struct actor {
     detail::atomic<statement const*> at{nullptr};
     detail::atomic<std::uint64_t> id{0};
-    std::size_t body = 0;
+    detail::atomic<bool> has_ended{false};
+    detail::atomic<std::size_t> body{0};
   };
   class in_operation;
 
@@ -57,6 +58,8 @@ class player {
   bool send(actor const& me, statement const& one);
   bool close(actor const& me, statement const& one);
   bool lock(actor& me, statement const& one);
+  [[nodiscard]] std::string told_of(actor const& me, statement const& one, char const* did, char const* why_not) const;
+  [[nodiscard]] std::string name_of(actor const& one) const;
 
   void act(actor& me);
   void spin(std::chrono::nanoseconds length) const;

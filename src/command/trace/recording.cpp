@@ -58,9 +58,12 @@ class teller {
   std::map<std::uint64_t, told_statement const*> at_;
 };
 
-// A statement begins a step, so that each step has one at most.
-bool begins_step(std::vector<machine::deed> const& deeds) {
-  return std::any_of(deeds.begin(), deeds.end(), [](machine::deed const& each) { return !each.text.empty(); });
+// A statement begins a step, and a goroutine ends in another step than that of its last statement. So each statement of
+// a told program is seen in the state of a step.
+bool begins_step(std::vector<machine::deed> const& deeds, told_program const* told) {
+  return told != nullptr && std::any_of(deeds.begin(), deeds.end(), [](machine::deed const& each) {
+           return !each.text.empty() || each.kind == std::string_view("end");
+         });
 }
 
 struct step {
@@ -84,7 +87,7 @@ std::vector<step> steps_of(trace const& from, std::span<event const> events, tol
     }
     bool const joins = first != nullptr && first->what->stream == events[i].what->stream &&
                        events[i].ns - first->ns <= step_ns_max && in_step + deeds.size() <= step_deeds_max &&
-                       !begins_step(deeds);
+                       !begins_step(deeds, told);
     if (!joins) {
       if (steps.size() == steps_max) return steps;
       steps.push_back({steps.empty() ? 0 : steps.back().end, i + 1});
