@@ -70,10 +70,11 @@ TEST_F(play_command, the_page_has_the_recording_which_has_the_scenario) {
   EXPECT_EQ(read.at("kind"), "play");
   EXPECT_EQ(read.at("parts.0.procs"), "2");
   EXPECT_EQ(read.at("parts.0.queue_size"), "4");
-  EXPECT_EQ(read.at("parts.0.program.file"), file);
+  EXPECT_EQ(read.at("title.en"), "a.play");
+  EXPECT_EQ(read.at("parts.0.program.file"), "a.play");
   EXPECT_EQ(read.at("parts.0.program.lines.3"), "go b { send c } # <b>");
   EXPECT_EQ(read.at("parts.0.story.en"), "All goroutines have ended.");
-  EXPECT_TRUE(contains(json, R"("line":3,"stack":["recv c ()")) << "the goroutine says where it is";
+  EXPECT_TRUE(contains(json, R"x("line":3,"stack":["recv c (a.play:3)"])x")) << "the goroutine says where it is";
   EXPECT_TRUE(contains(json, R"(begins line 4: send c)"));
   std::string const page = contents(path("a.html"));
   EXPECT_TRUE(contains(page, "go b { send c } # \\u003cb>"));

@@ -1,7 +1,9 @@
 // What the goroutines of a scenario do, as the trace of their run tells it.
 #include "command/play/run.h"
 
+#include "base/platform.h"
 #include "command/play/parse.h"
+#include "support/child.h"
 #include "support/slices.h"
 #include "support/watchdog.h"
 #include "trace/recorded.h"
@@ -83,6 +85,7 @@ TEST_F(playing, go_starts_goroutines_which_their_starter_has_created) {
 }
 
 TEST_F(playing, settings_are_those_of_the_run) {
+  test::with_own_procs const fixed;
   play("procs 3; go a { }");
   EXPECT_EQ(trace_.file.header.ps, 3U);
 }
@@ -131,6 +134,8 @@ TEST_F(playing, spin_computes_for_that_long_at_least) {
 }
 
 TEST_F(playing, a_goroutine_that_spins_for_longer_than_a_slice_makes_room_for_others) {
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer defers signals";
+  test::with_own_procs const fixed;
   play("procs 1; go a { spin 100ms }; go b { spin 100ms }");
   EXPECT_GE(events_of("a", record_kind::yield).size() + events_of("b", record_kind::yield).size(), 1U);
 }
@@ -153,6 +158,8 @@ TEST_F(playing, syscall_announces_a_call_of_its_kind) {
 }
 
 TEST_F(playing, sysmon_finds_a_call_that_is_not_announced) {
+  if (test::emulated()) GTEST_SKIP() << "the emulator's threads do not show where they sleep";
+  test::with_own_procs const fixed;
   play("procs 1; go a { go b; syscall 1s unannounced }; go b x0 { }");
   ASSERT_EQ(events_of("a", record_kind::call).size(), 1U);
   EXPECT_EQ(events_of("a", record_kind::call)[0].what->detail, 2);

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <istream>
 #include <ostream>
@@ -46,9 +47,14 @@ void print(performance const& how, std::string const& name, std::ostream& errors
   }
 }
 
+// What the page calls it: the name of the file without its folder.
+std::string title_of(std::string const& file) {
+  return file == "-" ? "scenario" : clean_text(std::filesystem::path(file).filename().string());
+}
+
 int play(play_options const& options, std::string const& name, std::istream& in, std::ostream& out,
          std::ostream& errors) {
-  played const done = play_and_record(parse_scenario(read_scenario(options.file, in)), name);
+  played const done = play_and_record(parse_scenario(read_scenario(options.file, in)), title_of(options.file));
   if (done.how.how != ending::finished) print(done.how, name, errors);
   if (!done.shown.is_whole) {
     errors << "thrum play: " << name << ": the recording has the first " << done.shown.steps
