@@ -146,6 +146,11 @@ inline constexpr std::int64_t no_thread_again_after_ns = 2'000'000;  // ours. Ro
 inline constexpr int slices_before_any_sign_will_do = 10;            // ours. Tests of preemption without /proc
 // Ours. A timer counts as four requests, because more time passes until the next one: see asked_before_insisting.
 inline constexpr int requests_per_timer = 4;
+// Ours: how long before the end of a slice its timer is set, in eighths of a kernel tick. With four of them slices
+// would end in time on average if they began at any moment. But most begin right behind a tick, because a tick has
+// ended the slice before. At 250 Hz, where a slice is two and a half ticks, the timer would then be set right behind a
+// tick as well, and would fire nearly a whole tick later, so that slices would take 12 ms. Row hog
+inline constexpr int tick_eighths_early = 5;
 // Ours. If a timer has not fired after this many kernel ticks in which its thread had a CPU, it is taken as failed.
 inline constexpr int ticks_to_answer = 2;
 inline constexpr int timers_without_answer_max = 16;

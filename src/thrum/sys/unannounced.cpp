@@ -73,12 +73,9 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
   s.lock.acquire();
   M* const oldest =
       !s.end.has_begun() && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
+  if (oldest == nullptr) return hand_off_locked(s, p);
   s.lock.release();
-  if (oldest != nullptr) {
-    give_p(*oldest, p);
-  } else {
-    hand_off(s, p);
-  }
+  give_p(*oldest, p);
 }
 
 }  // namespace
