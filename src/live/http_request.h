@@ -22,14 +22,14 @@ enum class http_method : std::uint8_t { get, head, post, other };
 
 struct http_request {
   http_method method = http_method::other;
-  std::string_view path;   // begins with a slash, as it was sent
-  std::string_view query;  // what follows the question mark
+  std::string_view path = {};   // begins with a slash, as it was sent
+  std::string_view query = {};  // what follows the question mark
   // fields; empty: the request does not have it
-  std::string_view host;
-  std::string_view origin;
-  std::string_view authorization;
-  std::string_view fetch_site;  // Sec-Fetch-Site
-  bool stays_open = true;       // the connection may serve another request
+  std::string_view host = {};
+  std::string_view origin = {};
+  std::string_view authorization = {};
+  std::string_view fetch_site = {};  // Sec-Fetch-Site
+  bool stays_open = true;            // the connection may serve another request
 };
 
 struct http_head {
