@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(thrum_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thrum)
-install(TARGETS thrum thrum_posix thrum_posix_locks EXPORT thrumTargets
+install(TARGETS thrum thrum_posix thrum_posix_locks thrum_live EXPORT thrumTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET thrum_tls)
@@ -18,8 +18,8 @@ endif()
 if(TARGET thrum_command)
   install(TARGETS thrum_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)   # it may not have been built
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/thrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/thrum ${PROJECT_SOURCE_DIR}/src/live/include/thrum
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT thrumTargets NAMESPACE thrum:: DESTINATION ${thrum_package_dir})
 
 # The commands for gdb (docs/debugging.md). gdb finds the script of a shared library by the library's path below

@@ -42,6 +42,7 @@ thrum_pkg_config(thrum_posix "The C library's blocking calls park their goroutin
   -Wl,-u,thrum_posix_calls "")
 thrum_pkg_config(thrum_posix_locks "The C library's mutexes, condition variables and joins park their goroutine"
   "thrum_posix = ${PROJECT_VERSION}" -Wl,-u,thrum_posix_locks_calls "")
+thrum_pkg_config(thrum_debug "The live view of a program, for browsers and Prometheus" "thrum = ${PROJECT_VERSION}" "" "")
 if(TARGET thrum_tls)
   thrum_pkg_config(thrum_tls "TLS on goroutines, by OpenSSL" "thrum = ${PROJECT_VERSION}" "" ""
     "libssl >= 3.0" "libcrypto >= 3.0")

@@ -9,7 +9,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}
 
 string(REGEX REPLACE "^(0\\.[0-9]+|[1-9][0-9]*).*" "\\1" soversion ${VERSION})
 file(STRINGS ${WORK}/build.ninja names REGEX "^ +SONAME = ")
-foreach(library IN ITEMS thrum thrum_posix thrum_posix_locks)
+foreach(library IN ITEMS thrum thrum_posix thrum_posix_locks thrum_debug)
   if(NOT "  SONAME = lib${library}.so.${soversion}" IN_LIST names)
     message(FATAL_ERROR "the version is ${VERSION}, but lib${library}.so.${soversion} is not among these: ${names}")
   endif()

@@ -13,7 +13,7 @@ for package in esbuild typescript puppeteer-core axe-core; do
   [[ -d node_modules/$package ]] || skip "the npm package $package is not installed (npm ci in web/)"
 done
 if [[ $name == types ]]; then exec node_modules/.bin/tsc --noEmit; fi
-if [[ $name == page ]]; then
+if [[ $name == page || $name == live ]]; then
   found='' broken=''
   for browser in "${CHROMIUM:-}" /usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome; do
     [[ -x $browser ]] || continue

@@ -1,5 +1,6 @@
 // The page. It reads the recording that is embedded in it, or one that the reader opens, and plays it.
 import { App } from "./app.ts";
+import { follow } from "./live.ts";
 import { readRecording, readStep, RecordingError } from "./validate.ts";
 import type { Language, Recording } from "./recording.ts";
 import { byId, html } from "./svg.ts";
@@ -60,13 +61,29 @@ document.addEventListener("drop", (event) => {
   void take(event.dataTransfer?.files[0]);
 });
 
+function append(step: string): void {
+  if (app) app.append(readStep(JSON.parse(step) as unknown, app.queueSize, "the step"));
+}
+
 const embedded = byId("recording").textContent ?? "";
 if (embedded.trim() === "") welcome(null);
 else open(embedded);
 
-window.thrumPage = {
-  open,
-  append: (step) => {
-    if (app) app.append(readStep(JSON.parse(step) as unknown, app.queueSize, "the step"));
-  },
-};
+window.thrumPage = { open, append };
+
+// A program that serves the page tells it what happens (docs/live_view.md). A file of the disk has no such program.
+if (embedded.trim() === "" && location.protocol.startsWith("http")) {
+  const shown = byId("live");
+  follow({
+    open: (recording) => {
+      document.body.classList.remove("without-recording");
+      open(recording);
+    },
+    append,
+    is: (state) => {
+      shown.hidden = state === "refused" && app === null;
+      shown.dataset["state"] = state;
+      shown.textContent = say(language, state === "connected" ? "live" : "not_connected");
+    },
+  });
+}

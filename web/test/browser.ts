@@ -51,6 +51,13 @@ export class TestBrowser {
       Promise<Page> {
     const file = join(this.folder, `page${++this.files}.html`);
     writeFileSync(file, embed(document));
+    return this.visit(pathToFileURL(file).href + (options.address ?? ""), width, height, options);
+  }
+
+  /** The page at this address may ask the server of `origin`, and no other. */
+  async visit(address: string, width: number, height: number, options: { dark?: boolean; origin?: string } = {}):
+      Promise<Page> {
+    const { origin } = options;
     const context = await this.browser.createBrowserContext();   // with settings of its own
     const page = await context.newPage();
     page.on("pageerror", (error) => this.complaints.push(String(error)));
@@ -58,12 +65,14 @@ export class TestBrowser {
       if (message.type() === "error" || message.type() === "warn") this.complaints.push(message.text());
     });
     page.on("request", (request) => {
-      if (!/^(file|data|blob):/.test(request.url())) this.complaints.push(`the page asked for ${request.url()}`);
+      const isOwn = origin !== undefined && request.url().startsWith(`${origin}/`);
+      const isInside = isOwn || /^(file|data|blob):/.test(request.url());
+      if (!isInside) this.complaints.push(`the page asked for ${request.url()}`);
     });
     page.setDefaultTimeout(120_000);
     await page.setViewport({ width, height });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: options.dark ? "dark" : "light" }]);
-    await page.goto(pathToFileURL(file).href + (options.address ?? ""));
+    await page.goto(address);
     return page;
   }
 

@@ -1,5 +1,6 @@
 #include "boot/profile_requests.h"
 
+#include "base/atomic.h"
 #include "boot/profile_of_run.h"
 #include "debug/cpu_profile.h"
 #include "debug/dump.h"
@@ -8,6 +9,7 @@
 #include "debug/waits_profile.h"
 #include "os/clock.h"
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -29,9 +31,14 @@ constexpr std::uint32_t mutex_rate = 1;  // every wait
 
 answer run_is_over() { return error("the run is ending"); }
 
+// By wait_kind: a client is taking this profile. The clients of all servers of the process share one rate.
+constinit std::array<atomic<bool>, 2> waits_are_taken{};
+
 wait_profile& profile_of(wait_kind which) noexcept {
   return which == wait_kind::blocked ? blocked_waits : contended_waits;
 }
+
+void give_back(wait_kind which) noexcept { waits_are_taken[static_cast<std::size_t>(which)].store(false, release); }
 
 }  // namespace
 
@@ -75,10 +82,9 @@ class profile_requests::cpu_job final : public debug::job {
 
 class profile_requests::waits_job final : public debug::job {
  public:
-  waits_job(bool& is_taken, wait_kind which, std::int64_t until_ns)
-      : which_(which), before_(places_of_waits(profile_of(which))), is_taken_(is_taken) {
+  // The caller has taken the profile, and leaves it to the job if the constructor returns.
+  waits_job(wait_kind which, std::int64_t until_ns) : which_(which), before_(places_of_waits(profile_of(which))) {
     ends_ns = until_ns;
-    is_taken_ = true;
     number_ = begin_client_rate(which_, which_ == wait_kind::blocked ? block_rate_ns : mutex_rate);
   }
   ~waits_job() override { end(); }
@@ -95,20 +101,19 @@ class profile_requests::waits_job final : public debug::job {
   void end() noexcept {
     if (std::exchange(has_ended_, true)) return;
     end_client_rate(which_, number_);
-    is_taken_ = false;
+    give_back(which_);
   }
 
   wait_kind const which_;
   wait_places const before_;
   std::uint32_t number_ = 0;  // of the rate
-  bool& is_taken_;
   bool has_ended_ = false;
 };
 
 profile_requests::profile_requests(Sched& s, std::shared_ptr<run_gate> gate) noexcept
     : sched_(s), gate_(std::move(gate)) {}
 
-answer profile_requests::handle(std::string_view words) {
+answer profile_requests::handle(std::string_view words) const {
   static constexpr char const* form = "profile WORDS: goroutines, or cpu, blocks or mutexes and 1 to 3600 seconds";
   if (words == "goroutines") return goroutines();
   std::size_t const blank = words.find(' ');
@@ -151,10 +156,15 @@ answer profile_requests::cpu(std::int64_t ns) const {
 }
 
 answer profile_requests::waits(wait_kind which, std::int64_t ns) {
-  bool& is_taken = waits_are_taken_[static_cast<std::size_t>(which)];
-  if (is_taken) return error("another client is taking this profile");
   if (!profile_of(which).make_room()) return error("there is no memory for the profile");
-  return {.is_error = false, .text = {}, .work = std::make_unique<waits_job>(is_taken, which, os::monotonic_ns() + ns)};
+  if (waits_are_taken[static_cast<std::size_t>(which)].exchange(true, acquire))  // pairs with give_back
+    return error("another client is taking this profile");
+  try {
+    return {.is_error = false, .text = {}, .work = std::make_unique<waits_job>(which, os::monotonic_ns() + ns)};
+  } catch (...) {
+    give_back(which);
+    throw;
+  }
 }
 
 }  // namespace thrum::rt

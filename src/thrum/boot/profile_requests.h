@@ -9,7 +9,6 @@
 #include "core/wait_profile.h"
 #include "debug/request_server.h"
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -20,8 +19,8 @@ class profile_requests {
  public:
   profile_requests(Sched& s, std::shared_ptr<run_gate> gate) noexcept;
 
-  // `words` is what follows "profile". The jobs of answers refer to this object.
-  [[nodiscard]] debug::answer handle(std::string_view words);
+  // `words` is what follows "profile".
+  [[nodiscard]] debug::answer handle(std::string_view words) const;
 
  private:
   class cpu_job;
@@ -29,11 +28,10 @@ class profile_requests {
 
   [[nodiscard]] debug::answer goroutines() const;
   [[nodiscard]] debug::answer cpu(std::int64_t ns) const;
-  [[nodiscard]] debug::answer waits(wait_kind which, std::int64_t ns);
+  [[nodiscard]] static debug::answer waits(wait_kind which, std::int64_t ns);
 
   Sched& sched_;
   std::shared_ptr<run_gate> const gate_;
-  std::array<bool, 2> waits_are_taken_{};  // by wait_kind: a request is being answered
 };
 
 }  // namespace thrum::rt

@@ -10,12 +10,26 @@ namespace thrum::rt {
 
 class run_gate {
  public:
+  enum class at_first : bool { is_open, is_closed };
+  explicit run_gate(at_first how = at_first::is_open) noexcept
+      : state_(how == at_first::is_open ? state::open : state::closed) {}
+  // A gate that was closed at first.
+  void open() noexcept { state_.store(state::open, release); }  // pairs with try_enter
+
   // For one thread. False: the run is about to end, and must not be used.
   [[nodiscard]] bool try_enter() noexcept {
     auto expected = state::open;
     return state_.compare_exchange(expected, state::used, acquire, relaxed);  // pairs with leave
   }
   void leave() noexcept { state_.store(state::open, release); }  // pairs with close
+
+  // Returns false if the run is used at this moment. Otherwise it is not used from then on.
+  [[nodiscard]] bool try_close() noexcept {
+    auto expected = state::open;
+    return state_.compare_exchange(expected, state::closed, acquire, relaxed);  // pairs with leave
+  }
+
+  [[nodiscard]] bool is_closed() const noexcept { return state_.load(acquire) == state::closed; }
 
   // For the end of the run. Waits until the run is not used.
   void close() noexcept {
@@ -27,7 +41,7 @@ class run_gate {
 
  private:
   enum class state : std::uint8_t { open, used, closed };
-  atomic<state> state_{state::open};
+  atomic<state> state_;
 };
 
 class [[nodiscard]] in_run {

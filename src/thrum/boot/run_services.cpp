@@ -8,6 +8,7 @@
 #include "boot/left_behind.h"
 #include "boot/panic.h"
 #include "boot/quota.h"
+#include "boot/run_guests.h"
 #include "boot/settings.h"
 #include "boot/start_error.h"
 #include "core/current.h"
@@ -87,6 +88,7 @@ void note_fork_in_child() noexcept {
   trace::some_trace_is_on.store(false, relaxed);
   set_current_m(nullptr);
   forget_debug_socket_of_parent();
+  close_descriptors_of_guests_in_child();
 }
 
 // Registers once in a process, by the first run. If there is no memory for the entry, a child of fork is not
@@ -178,6 +180,7 @@ void run_services::start() {
   sysmon_ = std::make_unique<sysmon>(*sched_, print_schedtrace);
   chaos_ = std::make_unique<chaos>(*sched_);
   debug_socket_.serve(*sched_);
+  open_to_guests(*sched_);
   admit_threads(*sched_);
 }
 
@@ -211,6 +214,7 @@ bool ender_has_stopped(void const*) noexcept {
 
 void run_services::abandon_all() noexcept {
   debug_socket_.abandon();
+  if (!forked_inside_run()) abandon_guests();
   trace_.abandon();
   profile_.abandon();
   abandoned.disorder = chaos_.release();
@@ -233,6 +237,7 @@ void run_services::end() noexcept {
     return;
   }
   let_ender_end_program();  // goroutines run meanwhile
+  end_guests();
   debug_socket_.end();
   chaos_->stop();
   int const others_inside = dismiss_threads(s, end_patience_ns);

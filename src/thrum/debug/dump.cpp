@@ -60,10 +60,10 @@ bool print_goroutines(goroutine_list& all) noexcept {
   return !is_left;
 }
 
-void note_on_thread(Sched& s, goroutine_list& all) noexcept {
+void note_on_thread(Sched& s, goroutine_list& all, goroutine_choice asked) noexcept {
   stopped_world const world(s, patience_to_stop_ns);
   bool const is_stopped = world.is_stopped();
-  all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none);
+  all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none, asked);
   if (!is_stopped) {
     all.set_remark("names and stacks are missing, because a goroutine has been stopping all others for a second");
   } else if (!world.is_complete()) {

@@ -20,9 +20,9 @@ void write_dump(goroutine_list& all, dump_form form, symbols& known, dump_output
 // the program. Blocks the calling thread. May be called inside the runtime.
 [[nodiscard]] bool print_goroutines(goroutine_list& all) noexcept;
 
-// Notes all goroutines on a thread that is no M, such as that of a debug server. The program goes on afterwards. Stops
+// Notes goroutines on a thread that is no M, such as that of a debug server. The program goes on afterwards. Stops
 // the world for a moment; if that takes more than a second, the list has a remark. The caller sees to it that the run
 // does not end meanwhile. write_dump needs no run, but much stack: see debug/symbols.h.
-void note_on_thread(Sched& s, goroutine_list& all) noexcept;
+void note_on_thread(Sched& s, goroutine_list& all, goroutine_choice asked = {}) noexcept;
 
 }  // namespace thrum::rt

@@ -143,17 +143,17 @@ void goroutine_list::make_room(std::size_t entries) noexcept {
   next_frame_ = last_resort.frames;
 }
 
-void goroutine_list::note(Sched& s, frames wanted, std::uint64_t but) noexcept {
+void goroutine_list::note(Sched& s, frames wanted, goroutine_choice asked) noexcept {
   cycles_.note(s);
   os::lock_guard const guard(s.lock);
   std::size_t alive = 0;
-  for_each_alive(s, [&](G const& g) { alive += g.id != but ? 1 : 0; });
+  for_each_alive(s, [&](G const& g) { alive += asked.has(g.id) ? 1 : 0; });
   if (alive == 0) return;
   make_room(alive);
   left_out_ = alive - room_;
   std::int64_t const now_ns = os::monotonic_ns();
   for_each_alive(s, [&](G const& g) {
-    if (count_ == room_ || g.id == but) return;
+    if (count_ == room_ || !asked.has(g.id)) return;
     goroutine_entry& e = all_[count_++];
     e = {};
     note_state(g, now_ns, e);

@@ -37,6 +37,13 @@ struct goroutine_entry {
   [[nodiscard]] bool is_cut() const noexcept { return frames == frames_max; }
 };
 
+// By id; 0 is no goroutine's.
+struct goroutine_choice {
+  std::uint64_t but = 0;   // all except this one
+  std::uint64_t only = 0;  // 0: all; otherwise this one alone
+  [[nodiscard]] bool has(std::uint64_t id) const noexcept { return id != but && (only == 0 || id == only); }
+};
+
 class goroutine_list {
  public:
   goroutine_list() noexcept = default;
@@ -44,10 +51,10 @@ class goroutine_list {
   goroutine_list(goroutine_list const&) = delete;
   goroutine_list& operator=(goroutine_list const&) = delete;
 
-  // Notes all goroutines except the one whose id is `but`, at most 100,000. With frames and names only if no thread can
+  // Notes the goroutines that are asked for, at most 100,000. With frames and names only if no thread can
   // run on their stacks or change their names meanwhile, that is, with the world stopped.
   enum class frames : bool { none, noted };
-  void note(Sched& s, frames wanted, std::uint64_t but = 0) noexcept;
+  void note(Sched& s, frames wanted, goroutine_choice asked = {}) noexcept;
 
   // A sentence about the list that its readers are told, in addition to the goroutines: a literal, or nullptr.
   void set_remark(char const* remark) noexcept { remark_ = remark; }

@@ -1,6 +1,5 @@
 #include "debug/request_server.h"
 
-#include "debug/helper_thread.h"
 #include "os/clock.h"
 #include "os/socket.h"
 
@@ -37,84 +36,23 @@ std::size_t number_in(std::string_view text, std::size_t otherwise, std::size_t 
 
 request_server* request_server::start(Sched& s, int listener, std::unique_ptr<request_handler> handler,
                                       server_limits const& limits, int& error) {
-  std::unique_ptr<request_server, void (*)(request_server*)> made(
-      new request_server(s, listener, std::move(handler), limits), [](request_server* its) { delete its; });
-  int ends[2] = {-1, -1};
-  error = -os::open_pipe(ends);
-  made->keep(wake_at, ends[0]);
-  made->keep(waker_at, ends[1]);
-  if (error == 0) error = make_helper_thread(s, made->thread_, thread_main, made.get());
-  return error == 0 ? made.release() : nullptr;
+  std::unique_ptr<server_thread> made(new request_server(s, listener, std::move(handler), limits));
+  if (!made->start(error)) return nullptr;
+  return static_cast<request_server*>(made.release());
 }
 
 request_server::request_server(Sched& s, int listener, std::unique_ptr<request_handler> handler,
                                server_limits const& limits)
-    : sched_(s), handler_(std::move(handler)), limits_(limits) {
-  for (auto& fd : descriptors_) fd.store(-1, relaxed);
-  keep(listener_at, listener);
-  polled_.reserve(descriptors_count);
+    : server_thread(s, "thrum-debug"), handler_(std::move(handler)), limits_(limits) {
+  descriptors_.keep(listener_at, listener);
+  polled_.reserve(descriptors_count + 1);
   for (client& c : clients_) c.received.reserve(limits_.request_bytes + 1);
 }
 
-request_server::~request_server() {
-  drop_all();
-  for (std::size_t where = 0; where < descriptors_count; ++where) close_kept(where);
-}
-
-// A child of fork that is made between the two steps keeps the descriptor. In the other order it would close another
-// file that has the same number by then.
-void request_server::close_kept(std::size_t where) noexcept {
-  if (int const open = descriptors_[where].exchange(-1, relaxed); open >= 0) os::close(open);
-}
-
-void request_server::close_descriptors_in_child() const noexcept {
-  for (auto const& fd : descriptors_) {
-    if (int const open = fd.load(relaxed); open >= 0) os::close(open);
-  }
-}
-
-void request_server::ask_to_end() noexcept {
-  is_to_end_.store(true, release);  // pairs with the loop
-  char const any = 0;
-  static_cast<void>(os::write(descriptors_[waker_at].load(relaxed), &any, 1));  // a full pipe wakes the thread, too
-}
-
-void request_server::end(request_server* its, std::int64_t patience_ns) noexcept {
-  its->ask_to_end();
-  if (!its->ended_.sleep_for(patience_ns)) {
-    Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
-    // acq_rel: the side that comes second deletes what the other side has used
-    if (its->at_.exchange(stage::is_left, acq_rel) == stage::serves) {
-      os::detach_thread(its->thread_);
-      return;
-    }
-    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
-    its->ended_.sleep();
-  }
-  join_helper_thread(its->sched_, its->thread_, its->tid_);
-  delete its;
-}
-
-void* request_server::thread_main(void* self) {
-  os::set_thread_name("thrum-debug");
-  auto* const me = static_cast<request_server*>(self);
-  me->tid_ = os::current_tid();
-  me->serve();
-  me->drop_all();
-  if (me->at_.exchange(stage::has_ended, acq_rel) == stage::is_left) {
-    delete me;
-    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // relaxed: a hint for deadlock detection
-  } else {
-    me->ended_.wake();
-  }
-  return nullptr;
-}
-
-// The thread ends only when it is asked to. The check for deadlocks counts it.
 void request_server::serve() {
-  while (!is_to_end_.load(acquire)) {  // pairs with ask_to_end
+  while (!is_to_end()) {
     wait_for_clients();
-    if (is_to_end_.load(acquire)) return;
+    if (is_to_end()) return;
     for (std::size_t i = 0; i < clients_max; ++i) {
       if (clients_[i].fd < 0) continue;
       try {
@@ -127,7 +65,7 @@ void request_server::serve() {
     if ((at_listener & POLLIN) != 0) {
       accept_clients();
     } else if (at_listener != 0) {
-      keep(listener_at, -1);  // the program has closed it, so the number is not thrum's
+      descriptors_.keep(listener_at, -1);  // the program has closed it, so the number is not thrum's
     }
   }
 }
@@ -147,11 +85,11 @@ void request_server::wait_for_clients() {
   }
   bool const accepts = accepts_from_ns_ <= now_ns;
   if (accepts) {
-    polled_[listener_at] = {descriptors_[listener_at].load(relaxed), POLLIN, 0};
+    polled_[listener_at] = {descriptors_.at(listener_at), POLLIN, 0};
   } else {
     until_ns = std::min(until_ns, accepts_from_ns_);
   }
-  polled_[wake_at] = {descriptors_[wake_at].load(relaxed), POLLIN, 0};
+  polled_.push_back({descriptor_of_end(), POLLIN, 0});
   std::int64_t const timeout_ns = until_ns == never ? -1 : std::max<std::int64_t>(until_ns - now_ns, 0);
   if (os::wait_for_any(polled_, timeout_ns) > 0) return;
   for (pollfd& one : polled_) one.revents = 0;
@@ -166,7 +104,7 @@ std::int64_t request_server::limit_of(client const& c) const noexcept {
 
 void request_server::accept_clients() {
   for (std::size_t i = 0; i < 2 * clients_max; ++i) {
-    int const fd = os::accept(descriptors_[listener_at].load(relaxed));
+    int const fd = os::accept(descriptors_.at(listener_at));
     if (fd >= 0) {
       admit(fd);
     } else if (would_wait(fd)) {
@@ -175,7 +113,7 @@ void request_server::accept_clients() {
       accepts_from_ns_ = os::monotonic_ns() + without_descriptors_ns;
       return;
     } else if (fd == -EINVAL || fd == -ENOTSOCK || fd == -EOPNOTSUPP || fd == -EBADF) {
-      keep(listener_at, -1);  // the program has closed it, and the number is that of another file
+      descriptors_.keep(listener_at, -1);  // the program has closed it, and the number is that of another file
       return;
     }
   }
@@ -194,7 +132,7 @@ void request_server::admit(int fd) {
   if (free == clients_.end()) return refuse("error too many clients\n");
   free->fd = fd;
   free->moved_ns = os::monotonic_ns();
-  keep(number_of(*free), fd);
+  descriptors_.keep(number_of(*free), fd);
 }
 
 void request_server::look_at(client& c, short events) {
@@ -221,8 +159,8 @@ void request_server::receive_from(client& c) {
   int passed = -1;
   long const count = os::receive_with_descriptor(c.fd, std::span(bytes).first(std::min(bytes.size(), room)), passed);
   if (passed >= 0) {
-    close_kept(passed_at + number_of(c));
-    keep(passed_at + number_of(c), passed);
+    descriptors_.close(passed_at + number_of(c));
+    descriptors_.keep(passed_at + number_of(c), passed);
   }
   if (would_wait(count)) return;
   if (count < 0) return drop(c);
@@ -255,15 +193,15 @@ void request_server::begin_request(client& c) {
   std::size_t const passed = passed_at + number_of(c);
   answer given;
   try {
-    given = handler_->handle({line, kept(passed)});
+    given = handler_->handle({line, descriptors_.at(passed)});
   } catch (std::exception const& failure) {
     given = error(failure.what());
   }
   if (given.work != nullptr) {
-    keep(of_work_at + number_of(c), kept(passed));
-    keep(passed, -1);
+    descriptors_.keep(of_work_at + number_of(c), descriptors_.at(passed));
+    descriptors_.keep(passed, -1);
   } else {
-    close_kept(passed);
+    descriptors_.close(passed);
   }
   put_answer(c, std::move(given));
 }
@@ -271,7 +209,7 @@ void request_server::begin_request(client& c) {
 // Closing any descriptor of a file ends the locks that the process has on it, so this one stays as long as the work.
 void request_server::end_work(client& c) noexcept {
   c.work.reset();
-  close_kept(of_work_at + number_of(c));
+  descriptors_.close(of_work_at + number_of(c));
 }
 
 bool request_server::may_take_memory(client const& asking) const noexcept {
@@ -324,12 +262,12 @@ void request_server::send_to(client& c) {
 
 void request_server::drop(client& c) noexcept {
   end_work(c);
-  close_kept(passed_at + number_of(c));
-  close_kept(number_of(c));
+  descriptors_.close(passed_at + number_of(c));
+  descriptors_.close(number_of(c));
   c = client();
 }
 
-void request_server::drop_all() noexcept {
+void request_server::disconnect_all() noexcept {
   for (client& c : clients_) drop(c);
 }
 

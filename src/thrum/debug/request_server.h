@@ -1,19 +1,12 @@
 // Serves requests from other processes on a Unix socket. docs/debug-socket.md has the protocol.
 //
-// One thread of its own serves all clients, so it works whatever the goroutines do: it needs no P, and it wakes no
-// goroutine, so it does not hide a deadlock. It never waits for a client. Everything that a client can make it keep has
-// a bound (limits).
-//
-// The owner makes the server, which begins to serve at once, and calls end(). A request that is being answered may take
-// long: it may look names up, or wait for the loader's lock. Then the thread is left behind, and deletes the server
-// when it comes to its end. What a request uses of the run has to be guarded by the handler.
+// One thread of its own serves all clients (debug/server_thread.h). It never waits for a client. Everything that a
+// client can make it keep has a bound (limits). The handler guards what a request uses of the run.
 #pragma once
 
-#include "base/atomic.h"
 #include "core/sched.h"
-#include "os/note.h"
+#include "debug/server_thread.h"
 #include "os/private_socket.h"
-#include "os/thread.h"
 
 #include <array>
 #include <cstddef>
@@ -74,7 +67,7 @@ struct server_limits {
   std::int64_t sending_ns = 10'000'000'000;  // in which the client takes nothing of its answer
 };
 
-class request_server {
+class request_server final : public server_thread {
  public:
   static constexpr std::size_t clients_max = 8;
 
@@ -82,14 +75,6 @@ class request_server {
   // descriptor closed, if the thread cannot be made.
   [[nodiscard]] static request_server* start(Sched& s, int listener, std::unique_ptr<request_handler> handler,
                                              server_limits const& limits, int& error);
-  // After this no request is begun, and clients are disconnected. Waits for the request that is being answered for
-  // `patience_ns` at most. The server is destroyed, or left to its thread.
-  static void end(request_server* its, std::int64_t patience_ns) noexcept;
-
-  // No request is begun from now on. Any thread, also in a signal handler.
-  void ask_to_end() noexcept;
-  // In a child of fork, which has none of the server's threads: closes its descriptors there.
-  void close_descriptors_in_child() const noexcept;
 
  private:
   struct client {
@@ -109,13 +94,13 @@ class request_server {
     [[nodiscard]] bool is_being_answered() const noexcept { return unsent() != 0; }
     [[nodiscard]] bool has_whole_request() const noexcept { return received.find('\n') != std::string::npos; }
   };
-  enum class stage : std::uint8_t { serves, has_ended, is_left };
 
   request_server(Sched& s, int listener, std::unique_ptr<request_handler> handler, server_limits const& limits);
-  ~request_server();
+  ~request_server() override { disconnect_all(); }
 
-  static void* thread_main(void* self);
-  void serve();
+  void serve() override;
+  void disconnect_all() noexcept override;
+  void close_own_descriptors_in_child() const noexcept override { descriptors_.close_in_child(); }
   void wait_for_clients();
   void accept_clients();
   void admit(int fd);
@@ -129,34 +114,22 @@ class request_server {
   void drop(client& c) noexcept;
   [[nodiscard]] std::int64_t limit_of(client const& c) const noexcept;
   [[nodiscard]] bool may_take_memory(client const& asking) const noexcept;
-  void drop_all() noexcept;
   [[nodiscard]] std::size_t number_of(client const& c) const noexcept {
     return static_cast<std::size_t>(&c - clients_.data());
   }
-  [[nodiscard]] int kept(std::size_t where) const noexcept { return descriptors_[where].load(relaxed); }
-  void keep(std::size_t where, int fd) noexcept { descriptors_[where].store(fd, relaxed); }
-  void close_kept(std::size_t where) noexcept;
 
-  Sched& sched_;
   std::unique_ptr<request_handler> const handler_;
   server_limits const limits_;
-  os::thread thread_{};
-  int tid_ = 0;
-  os::note ended_;
-  atomic<stage> at_{stage::serves};
-  atomic<bool> is_to_end_{false};
 
-  // Of the thread. All descriptors are here, because they are also read in a child of fork. The first ones are those of
-  // the clients. For each client, one may have come with its next request, and one with the request that is its work.
+  // Of the thread. The first descriptors are those of the clients. For each client, one may have come with its next
+  // request, and one with the request that is its work.
   enum : std::size_t {
     passed_at = clients_max,
     of_work_at = passed_at + clients_max,
     listener_at = of_work_at + clients_max,
-    wake_at,
-    waker_at,
     descriptors_count
   };
-  std::array<atomic<int>, descriptors_count> descriptors_;
+  server_descriptors<descriptors_count> descriptors_;
   std::array<client, clients_max> clients_;
   std::vector<pollfd> polled_;
   std::int64_t accepts_from_ns_ = 0;  // the process had no descriptor left before

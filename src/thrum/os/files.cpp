@@ -5,7 +5,9 @@
 #include "os/kernel.h"
 #include "os/repeat.h"
 
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +51,22 @@ THRUM_OPAQUE int open_to_append(char const* path, unsigned permissions) noexcept
 THRUM_OPAQUE int open_to_update(char const* path) noexcept { return open(path, O_RDWR, 0); }
 THRUM_OPAQUE int open_exclusively(char const* path, unsigned permissions) noexcept {
   return open(path, O_RDWR | O_CREAT | O_EXCL, permissions);
+}
+
+// O_TMPFILE is not known to all file systems.
+THRUM_OPAQUE int open_without_name(char const* directory) noexcept {
+  constexpr unsigned user_alone = 0600;
+  int const unnamed = open(directory, O_RDWR | O_TMPFILE, user_alone);
+  if (unnamed >= 0) return unnamed;
+  char path[PATH_MAX];
+  int const length = std::snprintf(path, sizeof path, "%s/thrumXXXXXX", directory);
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) return -ENAMETOOLONG;
+  int const errno_before = errno;
+  int const named = ::mkostemp(path, O_CLOEXEC);
+  int const result = named < 0 ? -errno : named;
+  if (named >= 0) static_cast<void>(::unlink(path));
+  errno = errno_before;
+  return result;
 }
 
 THRUM_OPAQUE long read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {

@@ -18,6 +18,8 @@ namespace thrum::rt::os {
 [[nodiscard]] int open_to_append(char const* path, unsigned permissions) noexcept;
 [[nodiscard]] int open_to_update(char const* path) noexcept;
 [[nodiscard]] int open_exclusively(char const* path, unsigned permissions) noexcept;
+// A file in the directory that has no name, and that goes away with its last descriptor.
+[[nodiscard]] int open_without_name(char const* directory) noexcept;
 [[nodiscard]] long read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept;
 // Reads the leading bytes that are in memory, and starts fetching the others. Returns -EAGAIN if the first byte is not
 // in memory. Other errors may concern only this way of reading, so an ordinary read may succeed. The offset must be

@@ -1,0 +1,17 @@
+#include "live/page.h"
+
+// THRUM_PAGE is the path of the file (CMakeLists.txt).
+asm(".pushsection .rodata\n"
+    ".hidden thrum_live_page\n.hidden thrum_live_page_end\n"
+    ".globl thrum_live_page\n.globl thrum_live_page_end\n"
+    "thrum_live_page:\n.incbin \"" THRUM_PAGE
+    "\"\n"
+    "thrum_live_page_end:\n.byte 0\n.popsection\n");
+extern "C" char const thrum_live_page;
+extern "C" char const thrum_live_page_end;
+
+namespace thrum::live {
+
+std::string_view page() noexcept { return {&thrum_live_page, &thrum_live_page_end}; }
+
+}  // namespace thrum::live

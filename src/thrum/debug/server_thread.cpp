@@ -1,0 +1,58 @@
+#include "debug/server_thread.h"
+
+#include "debug/helper_thread.h"
+
+namespace thrum::rt::debug {
+
+bool server_thread::start(int& error) {
+  int ends[2] = {-1, -1};
+  error = -os::open_pipe(ends);
+  pipe_.keep(0, ends[0]);
+  pipe_.keep(1, ends[1]);
+  if (error == 0) error = make_helper_thread(sched_, thread_, thread_main, this);
+  return error == 0;
+}
+
+void server_thread::close_descriptors_in_child() const noexcept {
+  close_own_descriptors_in_child();
+  pipe_.close_in_child();
+}
+
+void server_thread::ask_to_end() noexcept {
+  is_to_end_.store(true, release);  // pairs with is_to_end
+  char const any = 0;
+  static_cast<void>(os::write(pipe_.at(1), &any, 1));  // a full pipe wakes the thread, too
+}
+
+void server_thread::end(server_thread* its, std::int64_t patience_ns) noexcept {
+  its->ask_to_end();
+  if (!its->ended_.sleep_for(patience_ns)) {
+    Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
+    // acq_rel: the side that comes second deletes what the other side has used
+    if (its->at_.exchange(stage::is_left, acq_rel) == stage::serves) {
+      os::detach_thread(its->thread_);
+      return;
+    }
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);
+    its->ended_.sleep();
+  }
+  join_helper_thread(its->sched_, its->thread_, its->tid_);
+  delete its;
+}
+
+void* server_thread::thread_main(void* self) {
+  auto* const me = static_cast<server_thread*>(self);
+  os::set_thread_name(me->name_);
+  me->tid_ = os::current_tid();
+  me->serve();
+  me->disconnect_all();
+  if (me->at_.exchange(stage::has_ended, acq_rel) == stage::is_left) {
+    delete me;
+    Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // relaxed: a hint for deadlock detection
+  } else {
+    me->ended_.wake();
+  }
+  return nullptr;
+}
+
+}  // namespace thrum::rt::debug

@@ -1,0 +1,100 @@
+// The thread of a server that answers requests from outside while a run is alive: that of the debug socket and that of
+// the live view. What such a server does on the thread is up to the class that derives from this one.
+//
+// It needs no P, and it wakes no goroutine, so it does not hide a deadlock, and it answers whatever the goroutines do.
+//
+// The owner makes the server, starts it, and calls end(). A request that is being answered may take long: it may look
+// names up, or wait for the loader's lock. Then the thread is left behind, and deletes the server when it comes to its
+// end. What a request uses of the run has to be guarded (boot/run_gate.h).
+#pragma once
+
+#include "base/atomic.h"
+#include "core/sched.h"
+#include "os/note.h"
+#include "os/socket.h"
+#include "os/thread.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace thrum::rt::debug {
+
+// The descriptors of a server, by their places. The server's thread changes them, and a child of fork closes them.
+template <std::size_t Count>
+class server_descriptors {
+ public:
+  server_descriptors() noexcept {
+    for (auto& fd : all_) fd.store(-1, relaxed);
+  }
+  server_descriptors(server_descriptors const&) = delete;
+  server_descriptors& operator=(server_descriptors const&) = delete;
+  ~server_descriptors() {
+    for (std::size_t where = 0; where < Count; ++where) close(where);
+  }
+
+  void keep(std::size_t where, int fd) noexcept { all_[where].store(fd, relaxed); }
+  // A child of fork that is made between the two steps keeps the descriptor. In the other order it would close another
+  // file that has the same number by then.
+  void close(std::size_t where) noexcept {
+    if (int const open = all_[where].exchange(-1, relaxed); open >= 0) os::close(open);
+  }
+  [[nodiscard]] int at(std::size_t where) const noexcept { return all_[where].load(relaxed); }
+  void close_in_child() const noexcept {
+    for (auto const& fd : all_) {
+      if (int const open = fd.load(relaxed); open >= 0) os::close(open);
+    }
+  }
+
+ private:
+  std::array<atomic<int>, Count> all_;
+};
+
+class server_thread {
+ public:
+  server_thread(server_thread const&) = delete;
+  server_thread& operator=(server_thread const&) = delete;
+
+  // Begins to serve. Returns false, with the errno in `error`, if the thread cannot be made.
+  [[nodiscard]] bool start(int& error);
+  // After this no request is begun, and clients are disconnected. Waits for the request that is being answered for
+  // `patience_ns` at most. The server is destroyed, or left to its thread.
+  static void end(server_thread* its, std::int64_t patience_ns) noexcept;
+
+  // No request is begun from now on. Any thread, also in a signal handler.
+  void ask_to_end() noexcept;
+  // In a child of fork, which has none of the server's threads: closes its descriptors there.
+  void close_descriptors_in_child() const noexcept;
+
+ protected:
+  // The name of the thread has at most 15 characters.
+  server_thread(Sched& s, char const* name) noexcept : sched_(s), name_(name) {}
+  virtual ~server_thread() = default;
+  friend std::default_delete<server_thread>;
+
+  // On the thread. Returns when is_to_end() is true, and only then, because the check for deadlocks counts the thread.
+  virtual void serve() = 0;
+  // On the thread, behind serve(): disconnects all clients.
+  virtual void disconnect_all() noexcept = 0;
+  virtual void close_own_descriptors_in_child() const noexcept = 0;
+
+  [[nodiscard]] bool is_to_end() const noexcept { return is_to_end_.load(acquire); }  // pairs with ask_to_end
+  // A descriptor that can be read from when the server is to end.
+  [[nodiscard]] int descriptor_of_end() const noexcept { return pipe_.at(0); }
+
+ private:
+  enum class stage : std::uint8_t { serves, has_ended, is_left };
+  static void* thread_main(void* self);
+
+  Sched& sched_;
+  char const* const name_;
+  os::thread thread_{};
+  int tid_ = 0;
+  os::note ended_;
+  atomic<stage> at_{stage::serves};
+  atomic<bool> is_to_end_{false};
+  server_descriptors<2> pipe_;
+};
+
+}  // namespace thrum::rt::debug
