@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -171,6 +172,36 @@ TEST_F(debug_socket_in_trouble, a_run_ends_also_while_dumps_are_being_made) {
         EXPECT_TRUE(test::wait_until([&] { return dumps > before; }));
       }
     });
+  }
+  stop = true;
+  outside.join();
+}
+
+// Dumps stop the world again and again. The function of atexit comes to places where a goroutine stops for that.
+TEST_F(debug_socket_in_trouble, a_program_exits_also_while_dumps_are_being_made) {
+  std::atomic<bool> stop{false};
+  std::thread outside([&] {
+    while (!stop) static_cast<void>(ask("dump"));
+  });
+  for (int i = 0; i < 20; ++i) {
+    int const code = in_child([&] {
+      run(
+          [i] {
+            for (int g = 0; g < 10'000; ++g) go([] { sleep_for(1h); });  // so that dumps take long
+            std::atexit([] {
+              for (int n = 0; n < 1000; ++n) yield();
+            });
+            go([i] {
+              while (read_stats().stopped_for.count == 0) sleep_for(1ms);
+              sleep_for(i * 3ms);
+              std::exit(as_expected);
+            });
+            static_cast<void>(chan<int>().recv());
+          },
+          with_socket(2));
+      return 1;
+    });
+    EXPECT_EQ(code, as_expected);
   }
   stop = true;
   outside.join();

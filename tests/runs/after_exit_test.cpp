@@ -1,11 +1,15 @@
 // What destructors of static objects may do after exit() on a goroutine (sched/exit_stage.h).
+#include "base/atomic.h"
 #include "base/platform.h"
+#include "debug/dump.h"
 #include "support/child_test.h"
+#include "support/goroutines.h"
 #include "support/hogs.h"
 #include "support/kept.h"
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
+#include "support/with_debug.h"
 #include "support/with_environment.h"
 #include <thrum/thrum.h>
 
@@ -61,6 +65,27 @@ void exit_beside_others(int procs, void (*act)()) {
     EXPECT_TRUE(test::wait_until([] { return started == 5; }));
     std::exit(7);
   });
+}
+
+class after_exit_beside_a_dump : public test::child_test {};
+
+// The thread of the debug socket has begun to stop the world for a dump, and waits for the goroutine that calls exit().
+TEST_F(after_exit_beside_a_dump, a_destructor_may_stop_the_world) {
+  EXPECT_EXIT(
+      {
+        last_act = [] { EXPECT_GT(set_max_procs(2), 0); };
+        test::with_debug const without_signals("asyncpreemptoff=1");
+        run_at(1, [] {
+          rt::Sched& s = test::this_sched();
+          std::thread([&s] {
+            rt::goroutine_list all;
+            rt::note_on_thread(s, all);
+          }).detach();
+          while (!s.world.is_under_way()) rt::cpu_relax();
+          std::exit(7);
+        });
+      },
+      testing::ExitedWithCode(7), "^$");
 }
 
 TEST_P(after_exit, a_destructor_may_write_a_file) {

@@ -54,7 +54,7 @@ void expect_sound(command::trace const& of) {
 }
 
 class walk_of_go : public testing::Test {
-  test::in_run_order const order_;
+  test::in_run_order const order_{};
 };
 
 // Steps 1, 2, 7 and 8 need only one P.

@@ -63,6 +63,30 @@ class world_stop {
   // The note on which the thread that stops the world sleeps until all Ps have stopped. Not under the lock.
   [[nodiscard]] os::note& all_have_stopped() noexcept { return all_have_stopped_; }
 
+  // --- dumps that a thread which is no M makes, and after which the program goes on ---
+
+  // While it lives, a goroutine that has called exit() does not stop the others, because it could not go on if its own
+  // P had to stop at that time. seq_cst: the thread that makes the dump then looks whether a goroutine has called
+  // exit(). Either it sees that, or the goroutine sees the dump.
+  class [[nodiscard]] dump {
+   public:
+    explicit dump(world_stop& its) noexcept : its_(its) {
+      its_.dumps_.fetch_add(1, seq_cst);
+      store_load_fence();
+    }
+    ~dump() { its_.dumps_.fetch_sub(1, release); }  // pairs with is_dumped
+    dump(dump const&) = delete;
+    dump& operator=(dump const&) = delete;
+
+   private:
+    world_stop& its_;
+  };
+  // The fence comes after the caller has said that it exits.
+  [[nodiscard]] bool is_dumped() const noexcept {
+    store_load_fence();
+    return dumps_.load(acquire) != 0;
+  }
+
   // --- reports. Any thread ---
 
   // For a report with which the program ends: loops are interrupted by signal even if preemption by signal is off
@@ -79,7 +103,9 @@ class world_stop {
   os::lock lock_{lock_rank::safe_point};
   atomic<bool> is_forbidden_{false};
   atomic<bool> loops_are_interrupted_{false};
-  atomic<std::int16_t> waiting_outsiders_{0};  // a run has three such threads at most
+  // a run has three such threads at most
+  atomic<std::int8_t> waiting_outsiders_{0};
+  atomic<std::int8_t> dumps_{0};
   // under sched.lock
   std::int32_t procs_left_ = 0;  // Ps that have not stopped
   // The number of threads that have stopped the world and not finished restarting it. It is 2 only for a moment,

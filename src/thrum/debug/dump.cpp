@@ -61,6 +61,12 @@ bool print_goroutines(goroutine_list& all) noexcept {
 }
 
 void note_on_thread(Sched& s, goroutine_list& all, goroutine_choice asked) noexcept {
+  world_stop::dump const under_way(s.world);
+  if (s.end.exiting_m() != nullptr) {
+    all.note(s, goroutine_list::frames::none, asked);
+    all.set_remark("names and stacks are missing, because a goroutine has called exit()");
+    return;
+  }
   stopped_world const world(s, patience_to_stop_ns);
   bool const is_stopped = world.is_stopped();
   all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none, asked);

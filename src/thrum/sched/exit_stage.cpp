@@ -4,10 +4,13 @@
 #include "core/current.h"
 #include "core/forked.h"
 #include "core/trace.h"
+#include "os/clock.h"
+#include "os/short_wait.h"
 #include "sched/end_all_ms.h"
 #include "sched/home.h"
 #include "stack/stack.h"
 
+#include <cstdint>
 #include <cstdlib>
 
 namespace thrum::rt {
@@ -37,12 +40,20 @@ void keep_thread_and_p(M& m) noexcept {
   stay_for_good(m);
 }
 
+// The thread of the debug socket may be stopping the world for a dump. That usually takes some hundred microseconds. If
+// the P of this goroutine has not stopped yet, it takes a second, after which the dump is made without that P.
+void wait_for_dump(Sched& s) noexcept {
+  constexpr std::int64_t patience_ns = 5'000'000'000;
+  static_cast<void>(os::wait_until([&] { return !s.world.is_dumped(); }, os::monotonic_ns() + patience_ns));
+}
+
 THRUM_OPAQUE void stop_others_if_goroutine_exits() noexcept {
   M* const m = current_m();
   if (m == nullptr || m->current == nullptr || m->is_foreign || !is_on_stack_of(*m->current)) return;
   if (forked_inside_run()) return;               // the other goroutines are not in this process
   if (m->in_runtime.load(relaxed)) return;       // a signal handler that has interrupted the runtime
   if (!m->sched.end.claim_for_exit(*m)) return;  // a goroutine that its run has left behind goes on with exit() alone
+  wait_for_dump(m->sched);
   enter_to_exit(*m);
   keep_thread_and_p(*m);
   stop_all_but(*m);
