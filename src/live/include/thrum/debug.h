@@ -44,7 +44,8 @@ class server {
     return address_;
   }  // with the port that the system has chosen
   [[nodiscard]] std::string url() const;
-  // Disconnects all clients. Does nothing if the server has ended already. Any goroutine or thread.
+  // Disconnects all clients, and ends the traces and profiles that they have begun. Does nothing if the server has
+  // ended already. Any goroutine or thread.
   void stop() const;
 
  private:
