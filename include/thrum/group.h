@@ -57,9 +57,9 @@ class group {
   void limit(std::size_t n);
 
   // Runs f as a member. While the limit is reached, go waits until a member ends. A member that calls go of its own
-  // full group may therefore wait forever.
+  // full group may therefore wait forever. It is inlined, so reports show the caller's line as the place of creation.
   template <detail::goroutine_call F>
-  void go(F&& f) {
+  [[gnu::always_inline]] void go(F&& f) {
     detail::require_callable(f);
     if (places_) places_.send({});
     start(std::forward<F>(f));
@@ -67,7 +67,7 @@ class group {
 
   // Like go, but if it would have to wait it returns false and leaves f unchanged.
   template <detail::goroutine_call F>
-  [[nodiscard]] bool try_go(F&& f) {
+  [[nodiscard, gnu::always_inline]] bool try_go(F&& f) {
     detail::require_callable(f);
     if (places_ && !places_.try_send({})) return false;
     start(std::forward<F>(f));
@@ -99,7 +99,7 @@ class group {
   };
 
   template <class F>
-  void start(F&& f) {
+  [[gnu::always_inline]] void start(F&& f) {
     thrum::go([membership = membership(*this), f = std::optional<std::decay_t<F>>(std::forward<F>(f))]() mutable {
       auto const mine = std::move(membership);
       defer const last = [&] { f.reset(); };  // before the membership ends, so that f is destroyed when wait() returns

@@ -37,7 +37,7 @@ void run_main(void (*main)(void*), void* context, options const& chosen);
 // run. A program may call run again after it has returned, but not inside a run.
 template <class F>
 requires std::invocable<F&>
-int run(F main, options chosen = {}) {
+int run(F main, options const& chosen = {}) {
   static_assert(std::is_void_v<std::invoke_result_t<F&>> || std::is_convertible_v<std::invoke_result_t<F&>, int>,
                 "the function that thrum::run calls must return int or void");
   struct state {

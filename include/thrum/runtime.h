@@ -30,7 +30,7 @@ namespace thrum {
 // during a run.
 class runtime {
  public:
-  explicit runtime(options chosen = {});
+  explicit runtime(options const& chosen = {});
   ~runtime();
   runtime(runtime const&) = delete;
   runtime& operator=(runtime const&) = delete;

@@ -49,9 +49,10 @@ class wait_group {
     return detail::attempt_until(when, [this](std::int64_t ns) { return wait_until_ns(ns); });
   }
 
-  // Runs f as a goroutine that is counted until it ends.
+  // Runs f as a goroutine that is counted until it ends. It is inlined so that reports show the caller's line as the
+  // place of creation.
   template <detail::goroutine_call F>
-  void go(F&& f) {
+  [[gnu::always_inline]] void go(F&& f) {
     detail::require_callable(f);
     add(1);
     try {

@@ -211,7 +211,7 @@ class World:
         table = self.table
         without_life = {table.number_of("g_status", name) for name in ("idle", "dead")}
         status_at = table["G.status"]
-        for address, data in self.slab(self.sched + table["Sched.records.gs_"], "G_slab", "G"):
+        for address, data in self.slab(self.sched + table["Sched.records.gs_"], "g_slab", "G"):
             if struct.unpack_from("<I", data, status_at)[0] in without_life:
                 continue
             g = Goroutine(self, address, data)

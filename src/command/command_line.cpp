@@ -4,6 +4,7 @@
 #include "command/scenes/page.h"
 
 #include <initializer_list>
+#include <iostream>
 #include <ostream>
 
 namespace thrum::command {
@@ -18,6 +19,7 @@ constexpr char const* examples = R"(Examples:
   thrum profile 4711 -o cpu.pprof
   thrum trace server.trace
   thrum scenes --out scenes.html
+  thrum play pipeline.play
 
 A program serves the debug socket that PID stands for if its environment has
 THRUM_DEBUG=socket=1, or if it sets options::debug_socket.
@@ -72,6 +74,21 @@ constexpr char const* examples_of_scenes = R"(Examples:
   thrum scenes --out /tmp/page.html  another file
   thrum scenes --json - | jq '.parts[].title.en')";
 
+constexpr char const* examples_of_play = R"(Examples:
+  thrum play pipeline.play                  run it, and write thrum-play.html
+  thrum play pipeline.play --out page.html  another file
+  thrum play pipeline.play --json - | jq '.parts[].steps | length'
+  echo 'go main { go other; yield }; go other x0 { spin 1ms }' | thrum play -
+
+A scenario says what goroutines do:
+  procs 2
+  channel orders
+  go worker x3 { recv orders; spin 2ms }
+  go main { repeat 3 { send orders } }
+
+docs/playground.md describes the language. The exit code is 1 if the scenario
+has not come to its end: a deadlock, a limit, or a mistake of a goroutine.)";
+
 constexpr char const* examples_of_completion = R"(Examples:
   thrum completion bash > /etc/bash_completion.d/thrum
   thrum completion zsh  > "${fpath[1]}/_thrum"
@@ -91,6 +108,7 @@ command_line::command_line() : app_("Looks into programs that use thrum, Go's G-
   add_profile();
   add_bench();
   add_scenes();
+  add_play();
   add_completion();
 }
 
@@ -200,6 +218,17 @@ void command_line::add_scenes() {
   scenes_ = &scenes;
 }
 
+void command_line::add_play() {
+  CLI::App& play =
+      add("play", "Run a scenario of your own on the scheduler, and write a page that shows it", examples_of_play);
+  play.add_option("FILE", of_play_.file, "The scenario; - reads it from standard input")->required();
+  play.add_option("--out", of_play_.written.page, "The page; thrum-play.html if neither option is given")
+      ->type_name("OUT");
+  play.add_option("--json", of_play_.written.json, "The recording alone; - writes it to standard output")
+      ->type_name("OUT");
+  play_ = &play;
+}
+
 void command_line::add_completion() {
   CLI::App& completion =
       add("completion", "Print a script that completes this command in a shell", examples_of_completion);
@@ -233,6 +262,7 @@ int command_line::run_chosen(std::ostream& out, std::ostream& errors) {
   if (profile_->parsed()) return run_profile(of_profile_, out);
   if (bench_->parsed()) return run_models(of_bench_, out, errors);
   if (scenes_->parsed()) return run_scenes(of_scenes_, out, errors);
+  if (play_->parsed()) return run_play(of_play_, std::cin, out, errors);
   if (completion_->parsed()) {
     out << completion_script(app_, shell_) << std::flush;
     return out ? fine : cannot_work;

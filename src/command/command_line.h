@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command/models/command.h"
+#include "command/play/command.h"
 #include "command/scenes/command.h"
 #include "command/target/command.h"
 #include "command/top/command.h"
@@ -30,6 +31,7 @@ class command_line {
   void add_profile();
   void add_bench();
   void add_scenes();
+  void add_play();
   void add_completion();
   [[nodiscard]] int run_chosen(std::ostream& out, std::ostream& errors);
   [[nodiscard]] int run_trace_or_record(std::ostream& out, std::ostream& errors);
@@ -42,6 +44,7 @@ class command_line {
   CLI::App const* profile_ = nullptr;
   CLI::App const* bench_ = nullptr;
   CLI::App const* scenes_ = nullptr;
+  CLI::App const* play_ = nullptr;
   CLI::App const* completion_ = nullptr;
   dump_options of_dump_;
   stats_options of_stats_;
@@ -50,7 +53,8 @@ class command_line {
   record_options of_record_;
   profile_options of_profile_;
   models_options of_bench_;
-  scenes_options of_scenes_;
+  recording_files of_scenes_;
+  play_options of_play_;
   std::string shell_;
 };
 

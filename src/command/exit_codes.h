@@ -4,7 +4,8 @@
 namespace thrum::command {
 
 inline constexpr int fine = 0;
-inline constexpr int found_faults = 1;  // a trace contradicts its format, or is damaged
-inline constexpr int cannot_work = 2;   // the input cannot be had, or an output cannot be written
+// A trace contradicts its format or is damaged, or a scenario has not come to its end.
+inline constexpr int found_faults = 1;
+inline constexpr int cannot_work = 2;  // the input cannot be had, or an output cannot be written
 
 }  // namespace thrum::command

@@ -198,10 +198,9 @@ class lock_waiters {
   // Whether a chosen waiter for this address waits for m's thread. If the first waiters do not tell, the answer is that
   // one does: the caller then makes way for a moment, perhaps in vain, instead of looking at a crowd under the lock.
   static bool any_chosen_waits_for(M const& m, address_bucket& bucket, void const* address) noexcept {
-    constexpr int looked_at = 32;
     if (bucket.chosen == 0) return false;
     bool any = false;
-    int left = looked_at;
+    int left = chosen_looked_at_max;
     for_each(bucket.first.load(relaxed), m.sched.epoch, [&](lock_waiter& one) {
       any = (one.address_ == address && one.is_chosen_ && &one.home_ == &m) || --left == 0;
       return !any;

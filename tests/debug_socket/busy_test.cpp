@@ -17,6 +17,8 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace thrum {
 namespace {
@@ -195,6 +197,26 @@ TEST_F(debug_socket_in_trouble, a_child_of_fork_has_no_part_in_the_socket) {
     }
     EXPECT_TRUE(std::filesystem::exists(folder_.socket())) << "the child has not removed it";
     EXPECT_TRUE(blocking([&] { return client.ask("dump"); }).starts_with("ok "));
+  });
+}
+
+// One descriptor has come with a request that is not complete, and one with a request that is being worked on.
+TEST_F(debug_socket_in_trouble, a_child_of_fork_has_no_descriptor_that_a_client_has_passed) {
+  test::run_with(with_socket(2), [&] {
+    blocking([&] {
+      socket_client const asking(folder_.socket());
+      socket_client const working(folder_.socket());
+      int const sockets_of_test = 2;  // the clients
+      int ends[2];
+      ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+      asking.send_with("abo", ends[0]);
+      working.send_with("profile mutexes 3600\n", ends[1]);
+      ::close(ends[0]);
+      ::close(ends[1]);
+      // The server looks at its oldest clients first.
+      EXPECT_TRUE(ask("about").starts_with("ok "));
+      EXPECT_EQ(in_child([] { return test::open_sockets() == sockets_of_test ? as_expected : 1; }), as_expected);
+    });
   });
 }
 

@@ -174,7 +174,8 @@ TEST_F(thrum_command, has_a_version_and_help_with_examples) {
   test::outcome const version = run_command("--version");
   EXPECT_EQ(version.code, 0);
   EXPECT_TRUE(version.text.starts_with("thrum 0.")) << version.text;
-  for (char const* const subcommand : {"", "dump", "stats", "top", "profile", "trace", "bench", "completion"}) {
+  for (char const* const subcommand :
+       {"", "dump", "stats", "top", "profile", "trace", "bench", "scenes", "play", "completion"}) {
     test::outcome const help = run_command(std::string(subcommand) + " --help");
     EXPECT_EQ(help.code, 0) << subcommand;
     EXPECT_TRUE(contains(help.text, "Examples:\n  thrum ")) << help.text;
@@ -201,6 +202,8 @@ TEST_F(thrum_command, completion_of_bash_knows_subcommands_options_and_processes
   EXPECT_EQ(offered_by_bash(script, "thrum completion z", 2), "zsh\n");
   EXPECT_EQ(offered_by_bash(script, "thrum bench m", 2), "models\n");
   EXPECT_EQ(offered_by_bash(script, "thrum profile 1 --kind m", 4), "mutexes\n");
+  EXPECT_EQ(offered_by_bash(script, "thrum pl", 1), "play\n");
+  EXPECT_EQ(offered_by_bash(script, "thrum play file --o", 3), "--out\n");
   test::run_with({.debug_socket = "default"}, [&] {
     std::string const offered = blocking([&] { return offered_by_bash(script, "thrum dump " + own_, 2); });
     EXPECT_TRUE((' ' + offered).find(' ' + own_) != std::string::npos) << offered;
@@ -210,7 +213,8 @@ TEST_F(thrum_command, completion_of_bash_knows_subcommands_options_and_processes
 TEST_F(thrum_command, completion_scripts_have_all_that_the_help_names) {
   for (char const* const shell : {"bash", "zsh", "fish"}) {
     std::string const script = run_command(std::string("completion ") + shell).text;
-    for (char const* const subcommand : {"dump", "stats", "top", "profile", "trace", "bench", "completion"})
+    for (char const* const subcommand :
+         {"dump", "stats", "top", "profile", "trace", "bench", "scenes", "play", "completion"})
       EXPECT_TRUE(contains(script, subcommand)) << shell << ": " << subcommand;
     for (char const* const option : {"watch", "procs", "json", "perfetto", "seconds", "output", "version"})
       EXPECT_TRUE(contains(script, option)) << shell << ": " << option;

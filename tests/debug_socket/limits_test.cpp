@@ -1,4 +1,5 @@
 // The time limits of the server of requests, which are short here.
+#include "base/platform.h"
 #include "debug/request_server.h"
 #include "debug_socket/socket_client.h"
 #include "os/private_socket.h"
@@ -7,26 +8,57 @@
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <array>
+#include <cstddef>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace thrum {
 namespace {
 
 using test::socket_client;
 
-// Answers "long" with a text that is larger than the buffers of a socket, and others with their own line.
+constexpr std::size_t long_bytes = 16U << 20U;
+constexpr std::size_t huge_bytes = 128U << 20U;
+
+// Answers "long" with a text that is larger than the buffers of a socket, "huge" with one that is larger than the
+// memory that malloc keeps in reserve, and others with their own line.
 class echo : public rt::debug::request_handler {
  public:
   rt::debug::answer handle(rt::debug::request const& asked) override {
     if (asked.line == "throw") throw std::runtime_error("because of a test");
-    if (asked.line == "long") return {.is_error = false, .text = std::string(16U << 20U, 'x'), .work = nullptr};
+    if (asked.line == "long") return {.is_error = false, .text = std::string(long_bytes, 'x'), .work = nullptr};
+    if (asked.line == "huge") return {.is_error = false, .text = std::string(huge_bytes, 'x'), .work = nullptr};
     return {.is_error = false, .text = std::string(asked.line), .work = nullptr};
   }
+};
+
+// While it lives, the process can map `bytes` more than it has mapped before.
+class memory_limit {
+ public:
+  explicit memory_limit(std::size_t bytes) {
+    long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    ::getrlimit(RLIMIT_AS, &before_);
+    rlimit limited = before_;
+    limited.rlim_cur = static_cast<std::size_t>(pages) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes;
+    ::setrlimit(RLIMIT_AS, &limited);
+  }
+  ~memory_limit() { ::setrlimit(RLIMIT_AS, &before_); }
+  memory_limit(memory_limit const&) = delete;
+  memory_limit& operator=(memory_limit const&) = delete;
+
+ private:
+  rlimit before_{};
 };
 
 class request_limits : public testing::Test {
@@ -82,8 +114,28 @@ TEST_F(request_limits, a_client_that_does_not_take_its_answer_is_disconnected) {
 TEST_F(request_limits, a_long_answer_comes_whole) {
   serve({}, [&] {
     socket_client patient = client();
-    EXPECT_EQ(patient.ask("long").size(), std::string("ok 16777216\n").size() + (16U << 20U));
+    EXPECT_EQ(patient.ask("long").size(), std::string_view("ok 16777216\n").size() + long_bytes);
     EXPECT_EQ(patient.ask("hi"), "ok 2\nhi");
+  });
+}
+
+// There is no memory for a second one.
+TEST_F(request_limits, an_answer_is_in_memory_once) {
+  if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "their memory cannot be limited";
+  serve({}, [&] {
+    socket_client const patient = client();
+    std::size_t got = 0;
+    {
+      memory_limit const enough_for_one(huge_bytes / 2 * 3);
+      patient.send("huge\n");
+      std::array<char, 4096> bytes{};
+      while (got < huge_bytes) {
+        long const count = ::recv(patient.fd(), bytes.data(), bytes.size(), 0);
+        if (count <= 0) break;
+        got += static_cast<std::size_t>(count);
+      }
+    }
+    EXPECT_GE(got, huge_bytes);
   });
 }
 

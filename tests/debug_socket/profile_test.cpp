@@ -211,6 +211,20 @@ TEST_F(waits_request, goes_on_when_the_program_ends_its_own_profile) {
   });
 }
 
+// The server of the earlier run has been left behind, because it was looking names up.
+TEST_F(waits_request, of_an_earlier_run_that_ends_late_leaves_the_rate_of_the_next_one_on) {
+  for (auto const which : {rt::wait_kind::blocked, rt::wait_kind::contended}) {
+    rt::wait_profile const& its = which == rt::wait_kind::blocked ? rt::blocked_waits : rt::contended_waits;
+    std::uint32_t const earlier = rt::begin_client_rate(which, 10);
+    std::uint32_t const next = rt::begin_client_rate(which, 20);
+    rt::end_client_rate(which, earlier);
+    EXPECT_EQ(rate_of(its), 20U);
+    rt::end_client_rate(which, next);
+    EXPECT_EQ(rate_of(its), 0U);
+  }
+  EXPECT_EQ(rt::wait_profiles_on.load(std::memory_order_relaxed), 0U);
+}
+
 TEST_F(waits_request, is_off_in_a_child_of_fork) {
   test::run_with(with_socket(), [&] {
     profile::set_block_rate(3ms);

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -60,6 +61,22 @@ class socket_client {
   }
   void send(std::string_view text) const {
     static_cast<void>(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL));  // it may have been closed meanwhile
+  }
+  // The descriptor comes with the first byte.
+  void send_with(std::string text, int descriptor) const {
+    iovec part{text.data(), text.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    EXPECT_EQ(::sendmsg(fd_, &message, MSG_NOSIGNAL), static_cast<long>(text.size()));
   }
   void send_no_more() const { ::shutdown(fd_, SHUT_WR); }
 

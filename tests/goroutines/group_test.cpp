@@ -1,5 +1,6 @@
 // group: structured concurrency.
 #include "base/atomic.h"
+#include "support/goroutines.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/wait_until.h"
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unwind.h>
 
 namespace thrum::test {
 namespace {
@@ -349,6 +351,30 @@ TEST(group_errors, outside_a_goroutine_nothing_can_be_started) {
   group members;
   EXPECT_THROW(members.go([] {}), std::logic_error);
   members.wait();
+}
+
+void* place_of_creation() { return this_g().task.created_at; }
+
+[[gnu::noinline]] void start_members(group& members, wait_group& counted, void* (&places)[3]) {
+  members.go([&places] { places[0] = place_of_creation(); });
+  EXPECT_TRUE(members.try_go([&places] { places[1] = place_of_creation(); }));
+  counted.go([&places] { places[2] = place_of_creation(); });
+  asm volatile("" ::: "memory");  // the last call is no jump
+}
+
+// Also where the compiler does not optimise, as in this file.
+TEST(group_members, are_created_in_the_function_that_calls_go) {
+  run_at(2, [] {
+    void* places[3] = {};
+    group members;
+    wait_group counted;
+    start_members(members, counted, places);
+    members.wait();
+    counted.wait();
+    for (void* const place : places) {
+      EXPECT_EQ(_Unwind_FindEnclosingFunction(place), reinterpret_cast<void*>(&start_members));
+    }
+  });
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
@@ -372,6 +373,33 @@ TEST(cpu_profile, of_whole_runs_is_written_to_the_file_that_the_environment_name
   if (!has_names()) return;
   EXPECT_LT(50, percent_in(first, "burn_much"));
   EXPECT_LT(50, percent_in(second, "burn_little"));
+}
+
+TEST(cpu_profile, of_a_run_that_ends_by_a_panic_is_written_too) {
+  test::profile_file const file;
+  test::with_environment const meanwhile("THRUM_CPUPROFILE", file.name());
+  int const child = ::fork();
+  if (child == 0) {
+    ::alarm(100);
+    std::freopen("/dev/null", "w", stderr);
+    run(
+        [] {
+          go([] {
+            burn_much(100ms);
+            throw std::runtime_error("boom");
+          });
+          sleep_for(1h);
+        },
+        {.max_procs = 2});
+    std::_Exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << status;
+  auto const made = read_profile(file.contents());
+  EXPECT_FALSE(made.samples.empty());
+  if (!has_names()) return;
+  EXPECT_LT(50, percent_in(made, "burn_much"));
 }
 
 TEST(cpu_profile, a_file_that_the_environment_names_has_to_be_writable) {

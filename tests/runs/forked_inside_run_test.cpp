@@ -1,6 +1,8 @@
 // A child of fork whose parent was inside run() has no scheduler. Calls that need a scheduler report that, and run()
 // returns in the child. Nothing hangs.
+#include "base/atomic.h"
 #include "base/platform.h"
+#include "os/unknown_child.h"
 #include "runs/in_child.h"
 #include "support/goroutines.h"
 #include "support/run_at.h"
@@ -9,6 +11,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -133,6 +136,21 @@ TEST_P(forked_inside_run, a_child_of_which_the_C_library_does_not_tell_ends_with
     EXPECT_EQ(in_clone([] { sleep_for(std::chrono::hours(1)); }), with_report);
     EXPECT_EQ(in_child(look_at_everything), as_expected) << "a child of fork is known as before";
     EXPECT_EQ(spawn([] { return 5; }).join(), 5) << "the parent goes on";
+  });
+}
+
+// A snapshot of a process may be taken by means of a fork. Then the restored process has its number and its threads,
+// but the page by which children are recognised is clear, as in a child.
+TEST_P(forked_inside_run, a_process_that_was_restored_from_a_snapshot_goes_on_and_still_recognises_children) {
+  if (rt::with_asan || rt::with_tsan) GTEST_SKIP() << "the sanitizers want to know of their children";
+  run([] {
+    rt::atomic<std::uint32_t>* const sign = rt::os::unknown_child::sign.load(rt::relaxed);
+    if (sign == nullptr) GTEST_SKIP() << "the kernel clears no page for a child";
+    sign->store(0, rt::relaxed);
+    sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(spawn([] { return 5; }).join(), 5);
+    EXPECT_EQ(sign->load(rt::relaxed), 1U);
+    EXPECT_EQ(in_clone([] { static_cast<void>(chan<int>().recv()); }), 2) << "a child ends with a report";
   });
 }
 

@@ -7,6 +7,7 @@
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
+#include "syscalls/sleepers.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
@@ -40,6 +41,14 @@ TEST_P(without_barrier, S14_calls_give_their_p_away_at_once) {
     for (int i = 0; i < procs(); ++i) kernel.open();
     all.wait();
     EXPECT_EQ(read_stats().retaken, 0U);
+  });
+}
+
+// The kernel tells which threads sleep.
+TEST_P(without_barrier, T04_others_run_while_all_ps_sleep_in_calls_that_were_not_announced) {
+  run([] {
+    EXPECT_FALSE(rt::os::has_barrier());
+    expect_others_to_run_while_all_ps_sleep(procs());
   });
 }
 

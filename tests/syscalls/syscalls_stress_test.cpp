@@ -1,11 +1,14 @@
-// S14 to S17 under load: calls of every length, inside and outside each other, beside everything else.
+// S14 to S17 and T04 under load: calls of every length, announced and not, beside everything else.
 #include "base/random.h"
+#include "os/barrier.h"
+#include "os/fault.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/seed.h"
 #include <thrum/thrum.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 
@@ -30,6 +33,51 @@ void some_call(rt::random_source& random) {
       ::nanosleep(&pause, nullptr);
     }
   }
+}
+
+// Calls that were not announced, beside goroutines that use the runtime: sysmon takes Ps from threads that wake up.
+void storm_of_unannounced_calls() {
+  constexpr std::uint64_t goroutines = 32;
+  std::int64_t const rounds = scaled(100, 30);
+  std::uint64_t const seed = test_seed();
+  chan<int> const c(4);
+  std::int64_t received = 0;
+  mutex guard;
+  std::int64_t guarded = 0;
+  wait_group senders;
+  for (std::uint64_t g = 0; g < goroutines; ++g) {
+    senders.go([&, random = rt::random_source(seed + g)]() mutable {
+      for (std::int64_t i = 0; i < rounds; ++i) {
+        some_call(random);
+        if (random.below(2) == 0) {
+          guard.lock();
+          ++guarded;
+          some_call(random);
+          guard.unlock();
+        } else {
+          c.send(1);
+        }
+      }
+    });
+  }
+  go([&] {
+    senders.wait();
+    c.close();
+  });
+  while (c.recv()) ++received;
+  EXPECT_EQ(received + guarded, static_cast<std::int64_t>(goroutines) * rounds);
+}
+
+TEST_P(syscall_storm, T04_nothing_is_lost_in_calls_that_were_not_announced) { run(storm_of_unannounced_calls); }
+
+TEST_P(syscall_storm, T04_nothing_is_lost_in_calls_that_were_not_announced_without_membarrier) {
+  rt::os::inject_fault(rt::os::call::membarrier, ENOSYS, 0, rt::os::fault_for_good);
+  run([] {
+    EXPECT_FALSE(rt::os::has_barrier());
+    storm_of_unannounced_calls();
+  });
+  rt::os::clear_faults();
+  rt::os::prepare_barrier();
 }
 
 TEST_P(syscall_storm, S14_nothing_is_lost) {

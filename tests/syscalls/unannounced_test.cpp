@@ -12,6 +12,7 @@
 #include "support/tries.h"
 #include "support/two_threads.h"
 #include "support/wait_until.h"
+#include "syscalls/sleepers.h"
 #include <thrum/thrum.h>
 
 #include <algorithm>
@@ -45,24 +46,7 @@ class unannounced : public test::at_every_width {};
 THRUM_AT_EVERY_WIDTH(unannounced);
 
 TEST_P(unannounced, T04_others_run_while_all_ps_sleep_in_the_kernel) {
-  run([] {
-    int const sleepers = procs();
-    std::atomic<int> asleep{0};
-    gate kernel;
-    wait_group all;
-    for (int i = 0; i < sleepers; ++i) {
-      all.go([&] {
-        ++asleep;
-        kernel.wait();
-      });
-    }
-    // main itself needs a P between two looks, and there are as many sleepers as Ps.
-    while (asleep < sleepers) sleep_for(100us);
-    for (int i = 0; i < 10; ++i) sleep_for(100us);
-    for (int i = 0; i < sleepers; ++i) kernel.open();
-    all.wait();
-    EXPECT_GT(read_stats().unannounced, 0U);
-  });
+  run([] { test::expect_others_to_run_while_all_ps_sleep(procs()); });
 }
 
 void expect_that_the_stats_name_the_place(options const& chosen) {

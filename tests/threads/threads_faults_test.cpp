@@ -3,7 +3,6 @@
 #include "os/clock.h"
 #include "os/fault.h"
 #include "os/thread.h"
-#include "sched/queues.h"
 #include "support/child_test.h"
 #include "support/goroutines.h"
 #include "support/hogs.h"
@@ -11,12 +10,10 @@
 #include "support/slices.h"
 #include "support/tries.h"
 #include "support/wait_until.h"
-#include "support/with_debug.h"
 #include <thrum/blocking.h>
 #include <thrum/go.h>
 #include <thrum/run.h>
 #include <thrum/runtime.h>
-#include <thrum/time.h>
 #include <thrum/wait_group.h>
 
 #include <cerrno>
@@ -141,89 +138,6 @@ TEST_F(threads, S21_passing_the_limit_ends_the_program_beside_a_thread_that_slee
                    },
                    {.max_procs = 8, .max_threads = 5}),
                "^thrum: .*exceeds 5-thread limit.*max_threads");
-}
-
-// Sleeps in an unannounced call, for good.
-void never_come_back() {
-  for (;;) ::pause();
-}
-
-// The first thread that main leaves may not run other goroutines, the second one sleeps without a P, and the third one
-// computes. With two Ps, one is idle, and the thread that sleeps would use it if it came back.
-void leave_no_thread_for_main(void (*sleep)(), void (*compute)(), rt::atomic<bool> const& is_over) {
-  go(sleep);
-  rt::Sched& s = this_sched();
-  EXPECT_TRUE(spin_until([&] { return s.unannounced.without_p() != 0; }));
-  rt::atomic<bool> computes{false};
-  go([&] {
-    computes.store(true, rt::relaxed);
-    while (!is_over.load(rt::relaxed)) compute();
-  });
-  EXPECT_TRUE(spin_until([&] { return computes.load(rt::relaxed); }));
-  go([] {});
-  while (!is_over.load(rt::relaxed)) yield();
-}
-
-TEST_F(threads, S21_passing_the_limit_ends_the_program_beside_a_thread_that_sleeps_for_good) {
-  with_debug const soon("limitwait=200");
-  for (int const procs : {3, 2}) {
-    static rt::atomic<bool> never{false};
-    EXPECT_FATAL(thrum::run([] { leave_no_thread_for_main(never_come_back, rt::os::yield_thread, never); },
-                            {.max_procs = procs, .max_threads = 3}),
-                 "^thrum: .*exceeds 3-thread limit.*max_threads");
-  }
-}
-
-// The threads that sleep keep all Ps, because no other thread could use them. Main's timer is due.
-TEST_F(threads, S21_passing_the_limit_ends_the_program_beside_threads_that_keep_all_ps) {
-  with_debug const soon("limitwait=200");
-  EXPECT_FATAL(thrum::run(
-                   [] {
-                     for (int i = 0; i < 4; ++i) go(never_come_back);
-                     sleep_for(std::chrono::milliseconds(1));
-                   },
-                   {.max_procs = 2, .max_threads = 4}),
-               "^thrum: .*exceeds 4-thread limit.*max_threads");
-}
-
-// With the usual patience, of 10 s.
-TEST(threads_within_the_limit, S21_a_thread_that_comes_back_from_a_sleep_is_waited_for) {
-  delays_only const quiet;
-  for (int round = 0; round < 3; ++round) {
-    static int ends[2];
-    static rt::atomic<bool> is_back{false};
-    is_back.store(false, rt::relaxed);
-    ASSERT_EQ(::pipe(ends), 0);
-    run_with({.max_procs = 2, .max_threads = 3}, [] {
-      auto const sleep_for_a_while = [] {
-        char byte = 0;
-        EXPECT_EQ(::read(ends[0], &byte, 1), 1);  // not announced
-        is_back.store(true, rt::relaxed);
-      };
-      auto const compute_and_wake = [] {
-        compute_for(std::chrono::milliseconds(100));
-        EXPECT_EQ(::write(ends[1], "x", 1), 1);
-      };
-      leave_no_thread_for_main(sleep_for_a_while, compute_and_wake, is_back);
-    });
-    ::close(ends[0]);
-    ::close(ends[1]);
-  }
-}
-
-// A child that was joined in place leaves an entry in the run queue, which no thread need run.
-TEST(threads_within_the_limit, S21_an_entry_that_is_left_behind_needs_no_thread) {
-  with_debug const soon("limitwait=50");
-  run_with({.max_procs = 1, .max_threads = 3}, [] {
-    go(never_come_back);
-    sleep_for(std::chrono::milliseconds(1));  // main goes on on the third thread
-    auto first = spawn([] {});
-    auto second = spawn([] {});
-    first.join();
-    second.join();
-    EXPECT_TRUE(rt::work_anywhere(this_sched()));
-    ::usleep(500'000);  // not announced. Main keeps the P, because there is no other thread
-  });
 }
 
 TEST(threads_within_the_limit, S21_as_many_as_it_says_are_fine) {

@@ -132,8 +132,9 @@ export class App {
 
   private newPlayer(): Player {
     const zh = this.language === "zh";
+    const isRead = this.recording.kind === "scenes" || this.recording.kind === "play";
     const dwells = this.part.steps.map((step) =>
-      this.recording.kind === "scenes" ? 1100 + tellStep(step, this.language).length * (zh ? 110 : 38) : 120);
+      isRead ? 1100 + tellStep(step, this.language).length * (zh ? 110 : 38) : 120);
     return newPlayer(this.reel.durations(), dwells, this.player?.speed ?? 1);
   }
 

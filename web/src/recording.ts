@@ -4,7 +4,7 @@
 /** A text in English and, where the recording has it, in Chinese. */
 export type Words = { en: string; zh?: string };
 
-export const recordingKinds = ["scenes", "trace", "live"] as const;
+export const recordingKinds = ["scenes", "trace", "live", "play"] as const;
 export const clocks = ["steps", "ns"] as const;
 export const procStates = ["idle", "running", "in_call", "stopped"] as const;
 export const threadStates = ["running", "spinning", "resting", "in_call", "timekeeper", "starting"] as const;
@@ -44,6 +44,8 @@ export type Goroutine = {
   reason?: string;
   place?: string;
   stack?: string[];
+  /** The line of the part's program that it is at, from 1. */
+  line?: number;
 };
 
 export type WaitingPlace = { id: string; kind: WaitingKind; label: string; gs: number[] };
@@ -81,12 +83,16 @@ export type Step = {
   state: State;
 };
 
+/** The text of the program that a part shows. */
+export type Program = { file: string; lines: string[] };
+
 export type Part = {
   id: string;
   title: Words;
   story?: Words;
   procs: number;
   queue_size: number;
+  program?: Program;
   steps: Step[];
 };
 

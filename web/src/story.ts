@@ -2,7 +2,7 @@
 // state in words.
 import { tellEvent } from "./event_words.ts";
 import { tellState } from "./history.ts";
-import { inLanguage, type Language, type Part, type Recording, type Step } from "./recording.ts";
+import { inLanguage, type Language, type Part, type Program, type Recording, type Step } from "./recording.ts";
 import { byId, html } from "./svg.ts";
 import { say } from "./words.ts";
 
@@ -27,6 +27,7 @@ export class Story {
     byId("name").textContent = titleOf(part, language);
     byId("story").textContent = inLanguage(part.story, language);
     byId("number").textContent = recording.kind === "trace" ? say(language, "recorded_trace")
+      : recording.kind === "play" ? say(language, "played_scenario")
       : recording.kind === "live" ? say(language, "live_program")
       : say(language, "scene_of", { n: index + 1, all: recording.parts.length });
     document.title = `${titleOf(part, language)} · thrum`;
@@ -75,7 +76,7 @@ export class Story {
     const told = tellStep(step, language);
     byId("now").replaceChildren(html("span", {}, told));
     byId("clock").textContent = clock;
-    this.showSource(step, language);
+    this.showSource(part, step, language);
     byId("words-list").replaceChildren(...tellState(step.state, language).map((line) => html("li", {}, line)));
   }
 
@@ -102,8 +103,9 @@ export class Story {
     return html("li", { "data-step": index }, button, ...(step.text && step.events.length > 0 ? [events] : []));
   }
 
-  private showSource(step: Step, language: Language): void {
-    byId("source-title").textContent = say(language, "source");
+  private showSource(part: Part, step: Step, language: Language): void {
+    const program = step.source.length === 0 ? part.program : undefined;
+    byId("source-title").textContent = say(language, program ? "scenario" : "source");
     byId("words-title").textContent = say(language, "as_text");
     const blocks = step.source.map((source) => {
       const lines = source.lines.map((line, i) =>
@@ -112,9 +114,21 @@ export class Story {
       return html("figure", {}, head, html("pre", { tabindex: 0, "aria-label": `${source.file}:${source.line}` },
                                            ...lines));
     });
-    byId("source").replaceChildren(...(blocks.length > 0 ? blocks
+    byId("source").replaceChildren(...(blocks.length > 0 ? blocks : program ? [programFigure(program, step, language)]
       : [html("p", { class: "faint" }, say(language, "no_source"))]));
   }
+}
+
+/** The program, with each goroutine at the line that it is at. */
+function programFigure(program: Program, step: Step, language: Language): HTMLElement {
+  const lines = program.lines.map((line, i) => {
+    const there = step.state.gs.filter((g) => g.line === i + 1 && g.state !== "dead").map((g) => g.label);
+    const parts = [html("i", {}, String(i + 1)), html("code", {}, line || " ")];
+    if (there.length === 0) return html("span", { class: "line" }, ...parts);
+    return html("span", { class: "line at" }, ...parts, html("b", {}, there.join(" ")));
+  });
+  return html("figure", { class: "program" }, html("figcaption", {}, html("b", {}, program.file)),
+              html("pre", { tabindex: 0, "aria-label": say(language, "scenario") }, ...lines));
 }
 
 /** The title without its number, which the page shows beside it. */

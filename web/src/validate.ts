@@ -2,8 +2,8 @@
 // that names the place in the document and the rule. Fields that the format does not know are ignored.
 import {
   clocks, eventKinds, goroutineStates, placeKinds, procStates, recordingKinds, threadStates, waitingKinds,
-  type Goroutine, type Part, type Place, type Proc, type Recording, type SchedEvent, type SourceLines, type State,
-  type Step, type Thread, type WaitingPlace, type Words,
+  type Goroutine, type Part, type Place, type Proc, type Program, type Recording, type SchedEvent, type SourceLines,
+  type State, type Step, type Thread, type WaitingPlace, type Words,
 } from "./recording.ts";
 
 export class RecordingError extends Error {}
@@ -109,6 +109,7 @@ function readGoroutine(value: unknown, at: string): Goroutine {
   optional(result, from, "reason", at, text);
   optional(result, from, "place", at, text);
   optional(result, from, "stack", at, (value, at) => list(value, at, text));
+  optional(result, from, "line", at, whole);
   return result;
 }
 
@@ -226,6 +227,11 @@ export function readStep(value: unknown, queueSize: number, at: string): Step {
   return result;
 }
 
+function readProgram(value: unknown, at: string): Program {
+  const from = fields(value, at);
+  return { file: text(from["file"], `${at}.file`), lines: list(from["lines"], `${at}.lines`, text) };
+}
+
 function readPart(value: unknown, at: string): Part {
   const from = fields(value, at);
   const queueSize = whole(from["queue_size"], `${at}.queue_size`);
@@ -237,6 +243,7 @@ function readPart(value: unknown, at: string): Part {
     steps: list(from["steps"], `${at}.steps`, (step, at) => readStep(step, queueSize, at)),
   };
   optional(result, from, "story", at, words);
+  optional(result, from, "program", at, readProgram);
   if (result.steps.length === 0) fail(`${at}.steps`, "at least one step is expected");
   result.steps.forEach((step, i) => {
     const before = result.steps[i - 1];

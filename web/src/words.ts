@@ -3,9 +3,10 @@ import type { Language } from "./recording.ts";
 
 const en = {
   other_language: "中文", theme_dark: "Dark", theme_light: "Light", help: "Help", search: "Find a goroutine",
-  scenes: "Scenes", scene_of: "Scene {n} of {all}", recorded_trace: "Trace", live_program: "Live program",
+  scenes: "Scenes", scene_of: "Scene {n} of {all}", recorded_trace: "Trace", played_scenario: "Playground",
+  live_program: "Live program",
   step_of: "Step {n} of {all}", steps: "Steps", what_happens: "Events", source: "Source of this step",
-  no_source: "This step has no source lines.",
+  scenario: "The scenario", no_source: "This step has no source lines.",
   play: "Play", pause: "Pause", back: "Step back", step: "Step", first: "To the beginning", last: "To the end",
   replay: "Play again", speed: "Speed", position: "Position", zoom_in: "Zoom in", zoom_out: "Zoom out", fit: "Fit",
   stage: "The scheduler", key: "Key", as_text: "The machine in words", close: "Close",
@@ -38,9 +39,10 @@ export type WordKey = keyof typeof en;
 
 const zh: Record<WordKey, string> = {
   other_language: "English", theme_dark: "深色", theme_light: "浅色", help: "帮助", search: "查找 goroutine",
-  scenes: "场景", scene_of: "场景 {n}，共 {all} 个", recorded_trace: "跟踪记录", live_program: "运行中的程序",
+  scenes: "场景", scene_of: "场景 {n}，共 {all} 个", recorded_trace: "跟踪记录", played_scenario: "演练场",
+  live_program: "运行中的程序",
   step_of: "第 {n} 步，共 {all} 步", steps: "步骤", what_happens: "事件", source: "本步的源代码",
-  no_source: "本步没有源代码。",
+  scenario: "脚本", no_source: "本步没有源代码。",
   play: "播放", pause: "暂停", back: "后退一步", step: "前进一步", first: "回到开头", last: "跳到结尾",
   replay: "重新播放", speed: "速度", position: "位置", zoom_in: "放大", zoom_out: "缩小", fit: "适应窗口",
   stage: "调度器", key: "图例", as_text: "用文字描述", close: "关闭",

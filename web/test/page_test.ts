@@ -35,6 +35,18 @@ async function settled(page: Page, step: number): Promise<void> {
   }, {}, step);
 }
 
+/** What axe finds wrong with the page as it is now. */
+async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource());
+  return page.evaluate(async () => {
+    const axe = (window as unknown as { axe: { run(): Promise<{ violations: Fault[] }> } }).axe;
+    type Fault = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
+    const { violations } = await axe.run();
+    return violations.map((fault) => `${fault.impact} ${fault.id}: ${fault.nodes[0]?.html} ` +
+      `${fault.nodes[0]?.failureSummary}`);
+  });
+}
+
 describe("in a browser", { skip: chromium() ? false : "there is no Chromium that runs (Debian: chromium)" }, () => {
   let browser: TestBrowser;
   before(async () => {
@@ -217,15 +229,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
       await settled(page, 1);
       for (const open of [null, "#language", "#machine .g .shape", "#help"]) {
         if (open) await page.$eval(open, (e) => e.dispatchEvent(new MouseEvent("click", { bubbles: true })));
-        await page.evaluate(axeSource());
-        const faults = await page.evaluate(async () => {
-          const axe = (window as unknown as { axe: { run(): Promise<{ violations: Fault[] }> } }).axe;
-          type Fault = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
-          const { violations } = await axe.run();
-          return violations.map((fault) => `${fault.impact} ${fault.id}: ${fault.nodes[0]?.html} ` +
-            `${fault.nodes[0]?.failureSummary}`);
-        });
-        assert.deepEqual(faults, [], `${width} pixels, ${dark ? "dark" : "light"}, after ${open}`);
+        assert.deepEqual(await faultsOf(page), [], `${width} pixels, ${dark ? "dark" : "light"}, after ${open}`);
       }
       await page.browserContext().close();
     }
@@ -259,6 +263,27 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     assert.equal(await page.$("#problem"), null);
     await page.evaluate((text) => window.thrumPage!.open(text), documentText);
     assert.deepEqual(await place(page), { part: recording.parts[0]!.id, step: 0 });
+    await page.browserContext().close();
+  });
+
+  test("the text of a scenario stands beside the machine, with each goroutine at its line", async () => {
+    const part = structuredClone(sample().parts[0]!);
+    part.program = { file: "a.play", lines: ["go a {", "  send c", "}"] };
+    part.steps = part.steps.slice(0, 2);
+    for (const step of part.steps) step.source = [];
+    const [first, second] = part.steps[1]!.state.gs;
+    first!.line = 2;
+    second!.line = 2;
+    const page = await browser.open(JSON.stringify({ ...sample(), kind: "play", parts: [part] }), 1440, 900);
+    const lines = (): Promise<(string | null)[]> =>
+      page.$$eval("#source .line", (all) => all.map((each) => each.textContent));
+    assert.equal(await page.$eval("#number", (e) => e.textContent), "Playground");
+    assert.equal(await page.$eval("#source figcaption", (e) => e.textContent), "a.play");
+    assert.deepEqual(await lines(), ["1go a {", "2  send c", "3}"]);
+    await page.keyboard.press("ArrowRight");
+    await settled(page, 1);
+    assert.deepEqual(await lines(), ["1go a {", `2  send c${first!.label} ${second!.label}`, "3}"]);
+    assert.deepEqual(await faultsOf(page), []);
     await page.browserContext().close();
   });
 

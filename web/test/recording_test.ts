@@ -42,7 +42,8 @@ test("another format and another version are refused by name", () => {
   assert.equal(refusal((r) => set(r, "version", 2)),
                "version: this page plays version 1, and the recording has version 2");
   assert.equal(refusal((r) => set(r, "parts", [])), "parts: at least one part is expected");
-  assert.match(refusal((r) => set(r, "kind", "film")), /^kind: one of scenes, trace, live is expected, not "film"/);
+  assert.match(refusal((r) => set(r, "kind", "film")),
+               /^kind: one of scenes, trace, live, play is expected, not "film"/);
 });
 
 test("a wrong type is refused with its place", () => {
@@ -96,6 +97,19 @@ test("unknown fields are ignored, and an unknown event is a note", () => {
   const event = readRecording(JSON.stringify(document)).parts[0]!.steps[1]!.events[0]!;
   assert.equal(event.kind, "note");
   assert.deepEqual(event.text, { en: "teleport" });
+});
+
+test("a part has the text of its program, and a goroutine the line that it is at", () => {
+  const document = JSON.parse(JSON.stringify(sample())) as Json;
+  set(document["parts"]![0], "program", { file: "a.play", lines: ["go a {", "}"] });
+  set(step(document, 0)["state"]!["gs"]![0], "line", 2);
+  const part = readRecording(JSON.stringify(document)).parts[0]!;
+  assert.deepEqual(part.program, { file: "a.play", lines: ["go a {", "}"] });
+  assert.equal(part.steps[0]!.state.gs[0]!.line, 2);
+  assert.equal(refusal((r) => set(r["parts"]![0], "program", { file: "a.play", lines: [1] })),
+               "parts[0].program.lines[0]: a text is expected, not 1");
+  assert.equal(refusal((r) => set(step(r, 0)["state"]!["gs"]![0], "line", "2")),
+               'parts[0].steps[0].state.gs[0].line: a whole number of 0 or more is expected, not "2"');
 });
 
 test("the schema in docs/ lists the same words as the reader", () => {

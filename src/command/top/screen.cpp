@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#define NCURSES_NOMACROS  // otherwise its macros replace common words, such as `timeout` and `scroll`
+// Otherwise the macros of curses.h replace common words, such as `timeout` and `scroll`.
+#define NCURSES_NOMACROS  // NOLINT(readability-identifier-naming)
 #include <curses.h>
 #include <unistd.h>
 

@@ -17,7 +17,7 @@ void erase(std::deque<std::uint64_t>& queue, std::uint64_t g) {
 
 }  // namespace
 
-machine::machine(history const& past) {
+machine::machine(history const& past, std::size_t queue_size) : queue_size_(queue_size) {
   for (p_interval const& each : past.p_intervals) {
     proc& p = procs_[each.p];
     if (each.begin == past.begin) p.m = each.m;
@@ -218,9 +218,9 @@ void machine::put_next(std::uint64_t g, std::uint16_t p, std::vector<deed>& deed
 void machine::put_tail(std::uint64_t g, std::uint16_t p, std::vector<deed>& deeds) {
   leave(g);
   std::deque<std::uint64_t>& ring = procs_[p].ring;
-  if (ring.size() >= ring_capacity) {
+  if (ring.size() >= queue_size_) {
     deed spill{.kind = "spill", .p = p};
-    while (spill.gs.size() < ring_capacity / 2 && !ring.empty()) {
+    while (spill.gs.size() < queue_size_ / 2 && !ring.empty()) {
       std::uint64_t const oldest = ring.front();
       put_global(oldest);
       spill.gs.push_back(oldest);
@@ -265,7 +265,7 @@ void machine::steal(std::uint16_t thief, std::uint64_t victim, std::uint64_t num
   if (found == procs_.end()) return;
   auto& [from_p, from] = *found;
   deed stolen{.kind = "steal", .m = m_of(thief), .p = thief, .from_p = from_p};
-  std::uint64_t const number_max = std::min<std::uint64_t>(number, ring_capacity);
+  std::uint64_t const number_max = std::min<std::uint64_t>(number, queue_size_);
   while (stolen.gs.size() < number_max && (!from.ring.empty() || from.next)) {
     std::uint64_t const g = from.ring.empty() ? *from.next : from.ring.front();
     put_tail(g, thief, deeds);
@@ -276,7 +276,7 @@ void machine::steal(std::uint16_t thief, std::uint64_t victim, std::uint64_t num
 
 void machine::take_global(std::uint16_t p, std::uint64_t length, std::vector<deed>& deeds) {
   deed taken{.kind = "take_global", .m = m_of(p), .p = p};
-  while (global_.size() > length && taken.gs.size() < ring_capacity / 2) {
+  while (global_.size() > length && taken.gs.size() < queue_size_ / 2) {
     std::uint64_t const g = global_.front();
     put_tail(g, p, deeds);
     taken.gs.push_back(g);

@@ -56,10 +56,11 @@ class machine {
     std::optional<std::uint16_t> p{};
     std::optional<std::uint16_t> from_p{};
     std::vector<std::uint64_t> gs{};
+    std::string text{};  // tells it in place of the other members
   };
 
   // Begins with what the history knows of the moment before the first record.
-  explicit machine(history const& past);
+  explicit machine(history const& past, std::size_t queue_size = ring_capacity);
 
   // What the record did is added to `deeds`. Nothing is added by a record that changes nothing here.
   void apply(event const& now, std::vector<deed>& deeds);
@@ -84,6 +85,7 @@ class machine {
   void take_global(std::uint16_t p, std::uint64_t length, std::vector<deed>& deeds);
   [[nodiscard]] std::optional<std::uint64_t> m_of(std::uint16_t p) const;
 
+  std::size_t queue_size_;  // of each P, without its runnext
   std::deque<std::uint64_t> global_;
   std::map<std::uint16_t, proc> procs_;
   std::map<std::uint64_t, thread> threads_;

@@ -17,6 +17,12 @@ namespace {
 using index = std::uint32_t;
 constexpr index nothing = ~index{0};
 
+// How far behind or ahead of a number the nearest number is that has these lowest eight bits: -128 to 127.
+std::int64_t shortest_step(std::int64_t from, std::uint8_t low_bits) {
+  auto const ahead = static_cast<std::uint8_t>(low_bits - static_cast<std::uint8_t>(from));
+  return ahead < 128 ? ahead : ahead - 256;
+}
+
 // If records were lost, up to 255 of one goroutine may be missing in a row. Then a number that seems to be behind the
 // one before belongs to the next round of 256, unless the times are as close as contradictions are.
 constexpr std::int64_t contradiction_max_ns = 100'000'000;
@@ -136,7 +142,7 @@ class merger {
     std::int64_t last_ns = nodes_[*begin].ns;
     for (auto i = begin; i != end; ++i) {
       node& each = nodes_[*i];
-      std::int64_t step = static_cast<std::int8_t>(each.what->sequence - static_cast<std::uint8_t>(last));
+      std::int64_t step = shortest_step(last, each.what->sequence);
       if (i != begin && step <= 0 && may_skip_rounds && each.ns - last_ns > contradiction_max_ns) step += 256;
       each.number = last + step;
       if (step >= 0) {

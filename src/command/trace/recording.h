@@ -4,6 +4,7 @@
 // `steps_max` steps and about `bytes_max` bytes. Goroutines without a record in that time are left out.
 #pragma once
 
+#include "command/trace/told_program.h"
 #include "command/trace/trace.h"
 
 #include <cstddef>
@@ -22,6 +23,9 @@ struct recording {
 
 // `title` is what the page shows as the name of the trace.
 [[nodiscard]] recording as_recording(trace const& from, std::string const& title,
+                                     std::size_t steps_max = recording_steps_max);
+// The same for a trace of this program. A step also says which statement each goroutine is at.
+[[nodiscard]] recording as_recording(trace const& from, std::string const& title, told_program const& of,
                                      std::size_t steps_max = recording_steps_max);
 
 }  // namespace thrum::command

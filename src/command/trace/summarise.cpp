@@ -61,7 +61,7 @@ class summariser {
 
   // Goroutines that existed before the trace have no site, and are together in one row.
   site& site_of(goroutine_life const& goroutine) {
-    return sites_[goroutine.was_created ? goroutine.site : created_before_];
+    return sites_[goroutine.was_created ? goroutine.site : created_before];
   }
 
   void count_goroutines() {
@@ -178,7 +178,7 @@ class summariser {
 
   static constexpr std::size_t slices_kept_max = 1000;
   // No address of code.
-  static constexpr std::uint64_t created_before_ = ~std::uint64_t{0};
+  static constexpr std::uint64_t created_before = ~std::uint64_t{0};
 
   trace const& from_;
   history const& past_;

@@ -57,7 +57,7 @@ class counter {
 
   void add_of_scheduler(event const& now, record const& one) {
     switch (one.kind) {
-      case record_kind::m: ms_.insert(one.argument(0)); break;
+      case record_kind::m:
       case record_kind::take: ms_.insert(one.argument(0)); break;
       case record_kind::release: add_release(now, one); break;
       case record_kind::steal: {

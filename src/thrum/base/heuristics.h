@@ -100,7 +100,7 @@ inline constexpr std::uint64_t rare_after = 8;
 inline constexpr std::uint32_t spreads_at_once_after_slow_event = 16;
 }  // namespace late_wakeups
 
-// --- sysmon (sys/sysmon.cpp) ---
+// --- sysmon (sys/sysmon.cpp, sys/limit_watch.cpp) ---
 
 namespace watching {
 // Go's range and number of looks. Row idle
@@ -121,6 +121,9 @@ inline constexpr std::int64_t poll_care_ns = 1'000'000'000;
 inline constexpr std::int64_t timer_pace_ns = 1'000'000;
 // Ours: three, because a pause may be longer than it should be. Row kv
 inline constexpr std::int64_t pauses_until_near = 3;
+// Ours: how often sysmon looks whether the program stands still at the limit of threads. That takes seconds in any
+// case. Tests limit_watch
+inline constexpr std::int64_t limit_looks_apart_ns = 10'000'000;
 }  // namespace watching
 
 // --- time slices (sys/slices.cpp). Decision 008 ---
@@ -143,6 +146,11 @@ inline constexpr std::int64_t no_thread_again_after_ns = 2'000'000;  // ours. Ro
 inline constexpr int slices_before_any_sign_will_do = 10;            // ours. Tests of preemption without /proc
 // Ours. A timer counts as four requests, because more time passes until the next one: see asked_before_insisting.
 inline constexpr int requests_per_timer = 4;
+// Ours: how long before the end of a slice its timer is set, in eighths of a kernel tick. With four of them slices
+// would end in time on average if they began at any moment. But most begin right behind a tick, because a tick has
+// ended the slice before. At 250 Hz, where a slice is two and a half ticks, the timer would then be set right behind a
+// tick as well, and would fire nearly a whole tick later, so that slices would take 12 ms. Row hog
+inline constexpr int tick_eighths_early = 5;
 // Ours. If a timer has not fired after this many kernel ticks in which its thread had a CPU, it is taken as failed.
 inline constexpr int ticks_to_answer = 2;
 inline constexpr int timers_without_answer_max = 16;
@@ -210,7 +218,7 @@ inline constexpr std::size_t looked_at_for_depths = 4096;
 inline constexpr std::size_t looked_at_for_ages = 512;
 }  // namespace keeping
 
-// --- locks and mutexes (os/lock.cpp, os/spin_lock.cpp, sync/spin.h, sync/mutex.cpp) ---
+// --- locks and mutexes (os/lock.cpp, os/spin_lock.cpp, sync/spin.h, sync/mutex.cpp, thrum::posix_locks) ---
 
 // Ours. One to five microseconds in all, like Go's 4 rounds of 30 pauses. This is longer than most critical sections of
 // the runtime and shorter than a sleep and a wake-up. Rows spawn, chan_mpmc
@@ -225,6 +233,9 @@ inline constexpr std::int64_t woken_spin_ns = 30'000;
 inline constexpr int spin_pauses_first = 16;  // ours. Row mutex
 inline constexpr int spin_pauses_max = 2048;
 inline constexpr std::int64_t starvation_threshold_ns = 1'000'000;  // Go's mutex becomes fair after 1 ms. Tests mutexes
+// Ours: how many chosen waiters of thrum::posix_locks are asked whether they wait for a thread. Each may be in no
+// cache, and the lock of the bucket is held meanwhile. Test posix_locks_crowd
+inline constexpr int chosen_looked_at_max = 32;
 
 // --- timers (core/p_timers.*) ---
 

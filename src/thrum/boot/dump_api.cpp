@@ -28,8 +28,8 @@ struct dump {
   static void write(rt::symbols& known, void* self) noexcept {
     auto& its = *static_cast<dump*>(self);
     try {
-      auto const to_file = [](void* file, char const* text, std::size_t bytes) {
-        static_cast<void>(std::fwrite(text, 1, bytes, static_cast<std::FILE*>(file)));
+      auto const to_file = [](void* to, char const* text, std::size_t bytes) {
+        static_cast<void>(std::fwrite(text, 1, bytes, static_cast<std::FILE*>(to)));
       };
       rt::dump_output out(to_file, its.file);
       rt::write_dump(its.all, its.form, known, out);

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "boot/places.h"
+#include "boot/profile_of_run.h"
 #include "boot/report.h"
 #include "core/current.h"
 #include "core/ender.h"
@@ -156,6 +157,10 @@ void report_panic() noexcept {
     } catch (...) {
       print_error("thrum: the on_panic function threw an exception, which is ignored");
     }
+  }
+  // A goroutine that its run has left behind has no profile, and a later run may end at this moment.
+  if (s.epoch == Sched::live_epoch.load(relaxed)) {
+    if (profile_of_run* const its = profile_of_run::live_one()) its->write_before_death();
   }
   die();
 }

@@ -143,7 +143,7 @@ namespace {
 std::uint64_t change_rate(rt::wait_kind which, std::uint64_t rate) {
   rt::wait_profile& its = which == rt::wait_kind::blocked ? rt::blocked_waits : rt::contended_waits;
   if (rate != 0 && !its.make_room()) throw std::bad_alloc();
-  return rt::set_rate(which, rt::rate_owner::program, rate);
+  return rt::set_rate(which, rate);
 }
 
 std::string waits(rt::wait_profile& its) {

@@ -1,6 +1,8 @@
 #include "boot/profile_of_run.h"
 
 #include "base/check.h"
+#include "base/platform.h"
+#include "base/report_limits.h"
 #include "boot/file_of_run.h"
 #include "core/current.h"
 #include "debug/symbols.h"
@@ -8,8 +10,10 @@
 #include "os/env.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -52,6 +56,8 @@ cpu_profile* profile_of_run::of_live_run() noexcept {
   return its != nullptr ? its->cpu_ : nullptr;
 }
 
+profile_of_run* profile_of_run::live_one() noexcept { return live.load(acquire); }
+
 void profile_of_run::start_if_asked() {
   live.store(this, release);
   char const* const name = os::environment(variable);
@@ -65,25 +71,47 @@ void profile_of_run::start_if_asked() {
     throw std::system_error(result.error, std::generic_category(), std::string(variable) + ": " + result.call);
 }
 
-void profile_of_run::stop_and_write() noexcept {
-  struct {
-    cpu_samples taken;
-    std::string const& path;
-    file_error result;
-  } its{{}, path_, {}};
-  if (!cpu_->stop(its.taken) || path_.empty()) return;
-  auto const write = [](symbols& known, void* argument) noexcept {
-    auto& to = *static_cast<decltype(its)*>(argument);
+// A profile that has ended, and the file that gets it.
+struct profile_of_run::file {
+  cpu_samples taken;
+  std::string const& path;
+  file_error result{};
+
+  static void write(symbols& known, void* its_file) noexcept {
+    auto& to = *static_cast<file*>(its_file);
     try {
       to.result = write_whole_file(to.path, profile_of_cpu(to.taken, known));
     } catch (...) {
       to.result = {ENOMEM, "no memory"};
     }
-  };
-  with_symbols(write, &its);
-  if (its.result.error == 0) return;
-  print_error("thrum: the profile %s is not complete: %s: %s", path_.c_str(), its.result.call,
-              std::strerror(its.result.error));
+  }
+  void report() const noexcept {
+    if (result.error == 0) return;
+    print_error("thrum: the profile %s is not complete: %s: %s", path.c_str(), result.call,
+                std::strerror(result.error));
+  }
+};
+
+void profile_of_run::stop_and_write() noexcept {
+  file its{{}, path_};
+  if (!cpu_->stop(its.taken) || path_.empty()) return;
+  with_symbols(file::write, &its);
+  its.report();
+}
+
+void profile_of_run::write_before_death() noexcept {
+  if (cpu_ == nullptr || path_.empty()) return;
+  auto* const its = new (std::nothrow) file{{}, path_};  // a reader of names that is left goes on to use it
+  if (its == nullptr || !cpu_->stop(its->taken)) return;
+  // as for the report itself (places.cpp)
+  std::int64_t const without_step_ns = (with_asan || with_tsan ? 3 : 1) * 12 * second_of_reports_ns();
+  note_step_of_report();
+  switch (with_symbols_in_time(without_step_ns, file::write, its)) {
+    case report_end::is_reached: its->report(); break;
+    case report_end::has_no_reader:
+    case report_end::is_left:
+      print_error("thrum: the profile %s is empty: the names of functions cannot be had", path_.c_str());
+  }
 }
 
 bool profile_of_run::end() noexcept {

@@ -26,12 +26,18 @@ class profile_of_run {
 
   // What end() does with the profile, if there is one. Blocks the thread.
   void stop_and_write() noexcept;
+  // The same before a panic ends the program, on the goroutine that panics, whose run does not end meanwhile. The file
+  // stays empty if the names of functions cannot be had within some seconds.
+  void write_before_death() noexcept;
   // nullptr: no run is alive. It stays as long as the run.
   [[nodiscard]] static cpu_profile* of_live_run() noexcept;
+  [[nodiscard]] static profile_of_run* live_one() noexcept;
 
   [[nodiscard]] bool may_leave_signals() const noexcept { return cpu_ != nullptr && cpu_->may_leave_signals(); }
 
  private:
+  struct file;
+
   cpu_profile* cpu_;
   std::string path_;  // empty: the environment has not asked for a profile
 };

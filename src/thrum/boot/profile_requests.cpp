@@ -26,8 +26,8 @@ constexpr std::int64_t ns_per_s = 1'000'000'000;
 constexpr std::size_t seconds_max = 3600;
 constexpr int samples_per_second = 100;  // as profile::cpu_options
 // A wait of this length or longer is always noted. Shorter ones would cost a busy program too much.
-constexpr std::uint64_t block_rate_ns = 10'000;
-constexpr std::uint64_t mutex_rate = 1;  // every wait
+constexpr std::uint32_t block_rate_ns = 10'000;
+constexpr std::uint32_t mutex_rate = 1;  // every wait
 
 answer run_is_over() { return error("the run is ending"); }
 
@@ -85,7 +85,7 @@ class profile_requests::waits_job final : public debug::job {
   // The caller has taken the profile, and leaves it to the job if the constructor returns.
   waits_job(wait_kind which, std::int64_t until_ns) : which_(which), before_(places_of_waits(profile_of(which))) {
     ends_ns = until_ns;
-    set_rate(which_, rate_owner::client, which_ == wait_kind::blocked ? block_rate_ns : mutex_rate);
+    number_ = begin_client_rate(which_, which_ == wait_kind::blocked ? block_rate_ns : mutex_rate);
   }
   ~waits_job() override { end(); }
   waits_job(waits_job const&) = delete;
@@ -100,12 +100,13 @@ class profile_requests::waits_job final : public debug::job {
  private:
   void end() noexcept {
     if (std::exchange(has_ended_, true)) return;
-    set_rate(which_, rate_owner::client, 0);
+    end_client_rate(which_, number_);
     give_back(which_);
   }
 
   wait_kind const which_;
   wait_places const before_;
+  std::uint32_t number_ = 0;  // of the rate
   bool has_ended_ = false;
 };
 

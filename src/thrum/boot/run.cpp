@@ -193,7 +193,7 @@ struct runtime::impl {
   rt::run_services services;
 };
 
-runtime::runtime(options chosen) : impl_(std::make_unique<impl>(chosen)) {}
+runtime::runtime(options const& chosen) : impl_(std::make_unique<impl>(chosen)) {}
 runtime::~runtime() = default;
 
 }  // namespace thrum

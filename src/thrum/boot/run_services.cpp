@@ -79,7 +79,7 @@ constinit atomic<bool> run_is_alive{false};
 // after this.
 void note_fork_in_child() noexcept {
   // The server that would end a client's profile does not exist here.
-  for (wait_kind const which : {wait_kind::blocked, wait_kind::contended}) set_rate(which, rate_owner::client, 0);
+  forget_client_rates();
   if (!run_is_alive.load(relaxed)) return;  // relaxed: of the parent's threads only this one is left
   os::cease_to_recognise_children();        // this one is known
   is_forked_inside_run.store(true, relaxed);

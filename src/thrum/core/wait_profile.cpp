@@ -135,15 +135,28 @@ wait_place wait_profile::lost() noexcept {
 
 namespace {
 
+// The value of wait_profile::client.
+struct client_rate {
+  std::uint32_t number;  // of the client that has set the rate
+  std::uint32_t rate;
+
+  constexpr client_rate(std::uint32_t number_, std::uint32_t rate_) noexcept : number(number_), rate(rate_) {}
+  explicit constexpr client_rate(std::uint64_t value) noexcept
+      : number(static_cast<std::uint32_t>(value >> 32U)), rate(static_cast<std::uint32_t>(value)) {}
+  [[nodiscard]] constexpr std::uint64_t value() const noexcept { return std::uint64_t{number} << 32U | rate; }
+};
+
 // Both owners may set their rates at the same time. Each owner first stores its own rate, then applies the rate that
 // follows from both, and then looks at both again. All these accesses are seq_cst, so the thread that is the last to
 // apply a rate has seen both rates as they stay.
 std::uint64_t rate_that_follows(wait_profile const& its) noexcept {
   std::uint64_t const of_program = its.rate_of_program.load(seq_cst);
-  return of_program != 0 ? of_program : its.rate_of_client.load(seq_cst);
+  return of_program != 0 ? of_program : client_rate(its.client.load(seq_cst)).rate;
 }
 
-void apply_rates(wait_profile& its, std::uint32_t bit) noexcept {
+void apply_rates(wait_kind which) noexcept {
+  wait_profile& its = profile_of(which);
+  std::uint32_t const bit = which == wait_kind::blocked ? blocked_waits_bit : contended_waits_bit;
   std::uint64_t applied = 0;
   do {
     applied = rate_that_follows(its);
@@ -159,12 +172,35 @@ void apply_rates(wait_profile& its, std::uint32_t bit) noexcept {
 
 }  // namespace
 
-std::uint64_t set_rate(wait_kind which, rate_owner whose, std::uint64_t rate) noexcept {
-  wait_profile& its = profile_of(which);
-  atomic<std::uint64_t>& own = whose == rate_owner::program ? its.rate_of_program : its.rate_of_client;
-  std::uint64_t const before = own.exchange(rate, seq_cst);
-  apply_rates(its, which == wait_kind::blocked ? blocked_waits_bit : contended_waits_bit);
+std::uint64_t set_rate(wait_kind which, std::uint64_t rate) noexcept {
+  std::uint64_t const before = profile_of(which).rate_of_program.exchange(rate, seq_cst);
+  apply_rates(which);
   return before;
+}
+
+std::uint32_t begin_client_rate(wait_kind which, std::uint32_t rate) noexcept {
+  atomic<std::uint64_t>& client = profile_of(which).client;
+  std::uint64_t before = client.load(relaxed);
+  std::uint32_t number = 0;
+  do {
+    number = client_rate(before).number + 1;
+  } while (!client.compare_exchange(before, client_rate(number, rate).value(), seq_cst, relaxed));
+  apply_rates(which);
+  return number;
+}
+
+void end_client_rate(wait_kind which, std::uint32_t number) noexcept {
+  atomic<std::uint64_t>& client = profile_of(which).client;
+  std::uint64_t before = client.load(relaxed);
+  if (client_rate(before).number != number) return;
+  // A number is ended once, so the word has changed only if another client has begun.
+  if (!client.compare_exchange(before, client_rate(number, 0).value(), seq_cst, relaxed)) return;
+  apply_rates(which);
+}
+
+void forget_client_rates() noexcept {
+  for (wait_kind const which : {wait_kind::blocked, wait_kind::contended})
+    end_client_rate(which, client_rate(profile_of(which).client.load(relaxed)).number);
 }
 
 std::int64_t begin_profiled_wait(G& g, wait_reason why) noexcept {

@@ -55,10 +55,10 @@ class wait_profile {
   [[nodiscard]] wait_place lost() noexcept;
 
   // The rate in force. blocked: the time of waiting that makes one sample, in ns. contended: one wait in so many.
-  // 0: off. set_rate computes it: it is the program's rate if that is not 0, and otherwise the client's.
+  // 0: off. It is the program's rate if that is not 0, and otherwise the client's.
   atomic<std::uint64_t> rate{0};
   atomic<std::uint64_t> rate_of_program{0};
-  atomic<std::uint64_t> rate_of_client{0};
+  atomic<std::uint64_t> client{0};  // see client_rate
   atomic<std::int64_t> on_since_ns{0};
 
  private:
@@ -76,12 +76,19 @@ inline constexpr std::uint32_t contended_waits_bit = 2;
 // Which of the two profiles are on. relaxed: a wait that begins or ends meanwhile is noted or not.
 inline constinit atomic<std::uint32_t> wait_profiles_on{0};
 
-// Who asks for a profile: the program itself, or a client of its debug socket. Neither sees or changes the rate of the
-// other one.
-enum class rate_owner : std::uint8_t { program, client };
+// A profile is asked for by the program itself, or by a client of its debug socket. Neither sees or changes the rate of
+// the other one. make_room has succeeded. These functions take no lock, so that a child of fork may call them.
 
-// 0: off. Returns the owner's rate before. make_room has succeeded. Takes no lock, so that a child of fork may call it.
-std::uint64_t set_rate(wait_kind which, rate_owner whose, std::uint64_t rate) noexcept;
+// 0: off. Returns the program's rate before.
+std::uint64_t set_rate(wait_kind which, std::uint64_t rate) noexcept;
+
+// Sets the rate for a client, and returns a number with which it is ended. A client that sets its rate later takes the
+// place of the one before, which may be a client of an earlier run whose server is late.
+[[nodiscard]] std::uint32_t begin_client_rate(wait_kind which, std::uint32_t rate) noexcept;
+// Has no effect if another client has set its rate meanwhile.
+void end_client_rate(wait_kind which, std::uint32_t number) noexcept;
+// In a child of fork, which has no clients.
+void forget_client_rates() noexcept;
 
 // --- called if a profile is on ---
 

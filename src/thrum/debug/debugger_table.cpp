@@ -54,7 +54,7 @@ constexpr debugger_row state(std::string_view type, State which) {
 
 // A class, because the classes name it as their friend.
 struct debugger_rows {
-  using G_slab = slab<G>;
+  using g_slab = slab<G>;
   using poll_desc_slab = slab<poll_desc>;
   using channel = detail::channel;
   using channel_waiter = detail::channel_waiter;
@@ -118,10 +118,10 @@ struct debugger_rows {
       THRUM_MEMBER(Sched, records.gs_),
       THRUM_MEMBER(Sched, waiters.buckets_),
 
-      THRUM_MEMBER(G_slab, chunks_),
-      named("G_slab.chunk.next", offsetof(G_slab::chunk, next)),
-      named("G_slab.chunk.used", offsetof(G_slab::chunk, used)),
-      named("G_slab.chunk.records", sizeof(G_slab::header)),
+      THRUM_MEMBER(g_slab, chunks_),
+      named("g_slab.chunk.next", offsetof(g_slab::chunk, next)),
+      named("g_slab.chunk.used", offsetof(g_slab::chunk, used)),
+      named("g_slab.chunk.records", sizeof(g_slab::header)),
       THRUM_MEMBER(poll_desc_slab, chunks_),
       named("poll_desc_slab.chunk.next", offsetof(poll_desc_slab::chunk, next)),
       named("poll_desc_slab.chunk.used", offsetof(poll_desc_slab::chunk, used)),

@@ -21,9 +21,10 @@ class text_writer {
  private:
   // Many goroutines share a place, so its lines are made once.
   std::string const& lines_at(std::uintptr_t pc) {
-    auto const [at, is_new] = lines_.try_emplace(pc);
-    if (is_new) for_each_shown(known_, pc, [&](code_place const& place) { at->second += lines_of(place); });
-    return at->second;
+    auto const found = lines_.try_emplace(pc);
+    std::string& lines = found.first->second;
+    if (found.second) for_each_shown(known_, pc, [&](code_place const& place) { lines += lines_of(place); });
+    return lines;
   }
 
   symbols& known_;

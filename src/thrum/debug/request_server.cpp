@@ -21,13 +21,6 @@ constexpr std::size_t unsent_max = std::size_t{1} << 20U;
 
 bool would_wait(long result) noexcept { return result == -EAGAIN || result == -EWOULDBLOCK; }
 
-std::string as_sent(answer const& given) {
-  if (given.is_error) return "error " + given.text + '\n';
-  std::string text = "ok " + std::to_string(given.text.size()) + '\n';
-  text += given.text;
-  return text;
-}
-
 }  // namespace
 
 answer error(std::string text) { return {.is_error = true, .text = std::move(text), .work = nullptr}; }
@@ -139,7 +132,7 @@ void request_server::admit(int fd) {
   if (free == clients_.end()) return refuse("error too many clients\n");
   free->fd = fd;
   free->moved_ns = os::monotonic_ns();
-  descriptors_.keep(static_cast<std::size_t>(free - clients_.begin()), fd);
+  descriptors_.keep(number_of(*free), fd);
 }
 
 void request_server::look_at(client& c, short events) {
@@ -166,7 +159,8 @@ void request_server::receive_from(client& c) {
   int passed = -1;
   long const count = os::receive_with_descriptor(c.fd, std::span(bytes).first(std::min(bytes.size(), room)), passed);
   if (passed >= 0) {
-    if (int const before = std::exchange(c.descriptor, passed); before >= 0) os::close(before);
+    descriptors_.close(passed_at + number_of(c));
+    descriptors_.keep(passed_at + number_of(c), passed);
   }
   if (would_wait(count)) return;
   if (count < 0) return drop(c);
@@ -196,17 +190,18 @@ void request_server::begin_request(client& c) {
   std::string line = c.received.substr(0, end);
   c.received.erase(0, end + 1);
   if (!line.empty() && line.back() == '\r') line.pop_back();
-  int const descriptor = std::exchange(c.descriptor, -1);
+  std::size_t const passed = passed_at + number_of(c);
   answer given;
   try {
-    given = handler_->handle({line, descriptor});
+    given = handler_->handle({line, descriptors_.at(passed)});
   } catch (std::exception const& failure) {
     given = error(failure.what());
   }
   if (given.work != nullptr) {
-    c.descriptor_of_work = descriptor;
-  } else if (descriptor >= 0) {
-    os::close(descriptor);
+    descriptors_.keep(of_work_at + number_of(c), descriptors_.at(passed));
+    descriptors_.keep(passed, -1);
+  } else {
+    descriptors_.close(passed);
   }
   put_answer(c, std::move(given));
 }
@@ -214,22 +209,23 @@ void request_server::begin_request(client& c) {
 // Closing any descriptor of a file ends the locks that the process has on it, so this one stays as long as the work.
 void request_server::end_work(client& c) noexcept {
   c.work.reset();
-  int const descriptor = std::exchange(c.descriptor_of_work, -1);
-  if (descriptor >= 0) os::close(descriptor);
+  descriptors_.close(of_work_at + number_of(c));
 }
 
 bool request_server::may_take_memory(client const& asking) const noexcept {
-  return std::none_of(clients_.begin(), clients_.end(), [&](client const& c) {
-    return &c != &asking && c.fd >= 0 && c.to_send.size() - c.sent > unsent_max;
-  });
+  return std::none_of(clients_.begin(), clients_.end(),
+                      [&](client const& c) { return &c != &asking && c.fd >= 0 && c.unsent() > unsent_max; });
 }
 
 void request_server::put_answer(client& c, answer given) {
   c.moved_ns = os::monotonic_ns();
   c.work = std::move(given.work);
   if (c.work != nullptr) return;
-  c.to_send = as_sent(given);
   c.sent = 0;
+  c.first_line = given.is_error ? "error " : "ok ";
+  c.first_line += given.is_error ? given.text : std::to_string(given.text.size());
+  c.first_line += '\n';
+  if (!given.is_error) c.text = std::move(given.text);
   send_to(c);
 }
 
@@ -244,24 +240,30 @@ void request_server::finish_work(client& c) {
   put_answer(c, std::move(given));
 }
 
+std::string_view request_server::client::next_piece() const noexcept {
+  std::size_t const head = first_line.size();
+  return sent < head ? std::string_view(first_line).substr(sent) : std::string_view(text).substr(sent - head);
+}
+
 void request_server::send_to(client& c) {
   while (c.is_being_answered()) {
-    long const count = os::send(c.fd, c.to_send.data() + c.sent, c.to_send.size() - c.sent);
+    std::string_view const piece = c.next_piece();
+    long const count = os::send(c.fd, piece.data(), piece.size());
     if (would_wait(count)) return;
     if (count < 0) return drop(c);
     c.sent += static_cast<std::size_t>(count);
     c.moved_ns = os::monotonic_ns();
   }
-  c.to_send = {};  // gives the memory back
+  c.first_line.clear();
+  c.text = {};  // gives the memory back
   c.sent = 0;
   if (c.ends_after_answer) drop(c);
 }
 
 void request_server::drop(client& c) noexcept {
   end_work(c);
-  descriptors_.keep(static_cast<std::size_t>(&c - clients_.data()), -1);
-  if (c.descriptor >= 0) os::close(c.descriptor);
-  if (c.fd >= 0) os::close(c.fd);
+  descriptors_.close(passed_at + number_of(c));
+  descriptors_.close(number_of(c));
   c = client();
 }
 

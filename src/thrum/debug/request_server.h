@@ -79,17 +79,19 @@ class request_server final : public server_thread {
  private:
   struct client {
     int fd = -1;
-    int descriptor = -1;  // came with the next request
     std::string received;
-    std::string to_send;
-    std::size_t sent = 0;
+    // The answer is the first line and then the text, which may be long and is not copied for that.
+    std::string first_line;
+    std::string text;
+    std::size_t sent = 0;       // of both together
     std::int64_t moved_ns = 0;  // when bytes were last received or sent, or an answer was complete
     std::unique_ptr<job> work;
-    int descriptor_of_work = -1;
     bool sends_no_more = false;
     bool ends_after_answer = false;
 
-    [[nodiscard]] bool is_being_answered() const noexcept { return sent < to_send.size(); }
+    [[nodiscard]] std::size_t unsent() const noexcept { return first_line.size() + text.size() - sent; }
+    [[nodiscard]] std::string_view next_piece() const noexcept;
+    [[nodiscard]] bool is_being_answered() const noexcept { return unsent() != 0; }
     [[nodiscard]] bool has_whole_request() const noexcept { return received.find('\n') != std::string::npos; }
   };
 
@@ -112,12 +114,21 @@ class request_server final : public server_thread {
   void drop(client& c) noexcept;
   [[nodiscard]] std::int64_t limit_of(client const& c) const noexcept;
   [[nodiscard]] bool may_take_memory(client const& asking) const noexcept;
+  [[nodiscard]] std::size_t number_of(client const& c) const noexcept {
+    return static_cast<std::size_t>(&c - clients_.data());
+  }
 
   std::unique_ptr<request_handler> const handler_;
   server_limits const limits_;
 
-  // Of the thread: the clients' descriptors, and the listener's behind them.
-  enum : std::size_t { listener_at = clients_max, descriptors_count };
+  // Of the thread. The first descriptors are those of the clients. For each client, one may have come with its next
+  // request, and one with the request that is its work.
+  enum : std::size_t {
+    passed_at = clients_max,
+    of_work_at = passed_at + clients_max,
+    listener_at = of_work_at + clients_max,
+    descriptors_count
+  };
   server_descriptors<descriptors_count> descriptors_;
   std::array<client, clients_max> clients_;
   std::vector<pollfd> polled_;

@@ -31,12 +31,15 @@ class server_descriptors {
   server_descriptors(server_descriptors const&) = delete;
   server_descriptors& operator=(server_descriptors const&) = delete;
   ~server_descriptors() {
-    for (auto& fd : all_) {
-      if (int const open = fd.exchange(-1, relaxed); open >= 0) os::close(open);
-    }
+    for (std::size_t where = 0; where < Count; ++where) close(where);
   }
 
   void keep(std::size_t where, int fd) noexcept { all_[where].store(fd, relaxed); }
+  // A child of fork that is made between the two steps keeps the descriptor. In the other order it would close another
+  // file that has the same number by then.
+  void close(std::size_t where) noexcept {
+    if (int const open = all_[where].exchange(-1, relaxed); open >= 0) os::close(open);
+  }
   [[nodiscard]] int at(std::size_t where) const noexcept { return all_[where].load(relaxed); }
   void close_in_child() const noexcept {
     for (auto const& fd : all_) {

@@ -15,7 +15,7 @@ class key_bytes {
   void clear() noexcept { bytes_.clear(); }
   template <class T>
   void add(T const& value) {
-    bytes_.append(reinterpret_cast<char const*>(&value), sizeof value);
+    bytes_.append(reinterpret_cast<char const*>(&value), sizeof(T));  // NOLINT(bugprone-sizeof-expression)
   }
   void add_all(std::vector<std::uintptr_t> const& values) {
     add(values.size());

@@ -12,13 +12,11 @@ namespace thrum::rt::trace {
 recorder::~recorder() { static_cast<void>(stop()); }
 
 recorder::result recorder::start(settings const& chosen) {
-  if (!turn_.try_start()) return {outcome::in_use};
-  result const made = begin(chosen);
-  if (made.how == outcome::done) {
-    turn_.has_started();
-  } else {
-    turn_.is_over();
-  }
+  result made{outcome::in_use};
+  turn_.start([&] {
+    made = begin(chosen);
+    return made.how == outcome::done;
+  });
   return made;
 }
 

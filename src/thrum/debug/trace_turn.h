@@ -24,14 +24,13 @@ class trace_turn {
   trace_turn(trace_turn const&) = delete;
   trace_turn& operator=(trace_turn const&) = delete;
 
-  // From off to starting. False: a trace is being written or recorded.
-  [[nodiscard]] bool try_start() noexcept {
-    if (!events_.try_claim()) return false;
+  // From off by way of starting to on. begin() sets everything up, and returns whether it could. If it could not, the
+  // stage is off again. Does not call it if a trace is being written or recorded.
+  template <class Begin>
+  void start(Begin begin) {
+    if (!events_.try_claim()) return;
     stage_.store(stage::starting, relaxed);
-    return true;
-  }
-  // From starting to on. Events are recorded from here on.
-  void has_started() noexcept {
+    if (!begin()) return is_over();
     events_.turn_on();
     stage_.store(stage::on, release);  // pairs with try_stop and is_on: everything is set up
   }
@@ -47,7 +46,7 @@ class trace_turn {
   // From stopping to off, or from starting to off if that has failed.
   void is_over() noexcept {
     stage_.store(stage::off, relaxed);
-    events_.give_back_claim();  // the next try_start sees everything that was done
+    events_.give_back_claim();  // the next start sees everything that was done
   }
 
   [[nodiscard]] bool is_on() const noexcept { return stage_.load(acquire) == stage::on && is_of_this_process(); }

@@ -23,13 +23,11 @@ constexpr int rounds_per_clock = 20;
 writer::~writer() { static_cast<void>(stop()); }
 
 writer::start_result writer::start(std::string const& path) {
-  if (!turn_.try_start()) return {start_outcome::already_tracing};
-  start_result const result = begin(path);
-  if (result.outcome == start_outcome::done) {
-    turn_.has_started();
-  } else {
-    turn_.is_over();
-  }
+  start_result result{start_outcome::already_tracing};
+  turn_.start([&] {
+    result = begin(path);
+    return result.outcome == start_outcome::done;
+  });
   return result;
 }
 

@@ -2,9 +2,9 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
+#include "os/epoll_instance.h"
 #include "os/fault.h"
 #include "os/kernel.h"
-#include "os/lock.h"
 
 #include <cstdint>
 
@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,12 +23,7 @@ namespace {
 constexpr std::uint64_t notify_data = 0;
 constexpr std::uint64_t uring_data = 1;
 
-struct open_descriptors {
-  os::lock lock{lock_rank::leaf};
-  atomic<int> poll{-1};  // written under `lock`, after `notify_fd`
-  atomic<int> notify_fd{-1};
-};
-constinit open_descriptors process;
+constinit epoll_instance process;
 
 // A thread that finds an event sees everything that was written before the descriptor was added. The kernel guarantees
 // that, and this word expresses it in terms of the C++ memory model.
@@ -38,26 +32,6 @@ constinit atomic<std::uint32_t> added{0};
 constinit atomic<bool> has_pwait2{true};  // false before Linux 5.11, or if a sandbox forbids epoll_pwait2
 
 long error_or(long result) noexcept { return result >= 0 ? result : -errno; }
-
-int control(int poll, int operation, int fd, std::uint32_t events, std::uint64_t data) noexcept {
-  if (int injected = 0; should_fail(call::epoll_ctl, injected)) return injected;
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = data;
-  return ::epoll_ctl(poll, operation, fd, &event) == 0 ? 0 : errno;
-}
-
-int make_poll() noexcept {
-  int injected = 0;
-  return should_fail(call::epoll_create, injected) ? -injected
-                                                   : static_cast<int>(error_or(::epoll_create1(EPOLL_CLOEXEC)));
-}
-
-int make_eventfd() noexcept {
-  int injected = 0;
-  return should_fail(call::eventfd, injected) ? -injected
-                                              : static_cast<int>(error_or(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
-}
 
 std::uint32_t meaning_of(std::uint32_t events) noexcept {
   std::uint32_t what = 0;
@@ -92,18 +66,8 @@ long wait_for_events(int poll, epoll_event* events, std::int64_t timeout_ns) noe
   return error_or(kernel::epoll_wait(poll, events, poll_events_max, timeout_ms));
 }
 
-// A child of fork shares the epoll instance with its parent, so its changes, such as removing a descriptor, would
-// affect the parent. So the child closes its copies of the two descriptors.
-void forget_in_child() noexcept {
-  int const errno_before = errno;
-  int const poll = process.poll.exchange(-1, relaxed);  // relaxed: a child of fork has only one thread
-  int const notify_fd = process.notify_fd.exchange(-1, relaxed);
-  if (poll >= 0) kernel::close(poll);
-  if (notify_fd >= 0) kernel::close(notify_fd);
-  errno = errno_before;
-}
-
-[[maybe_unused]] bool const children_forget = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+[[maybe_unused]] bool const children_forget =
+    ::pthread_atfork(nullptr, nullptr, [] { process.forget_in_child(); }) == 0;
 
 }  // namespace
 
@@ -111,32 +75,19 @@ void forget_in_child() noexcept {
 THRUM_OPAQUE int open_poll() noexcept {
   if (poll_is_open()) return 0;
   int const errno_before = errno;
-  lock_guard const guard(process.lock);
-  if (poll_is_open()) return 0;
-  int error = 0;
-  int const poll = make_poll();
-  int const notify_fd = poll < 0 ? poll : make_eventfd();
-  if (notify_fd < 0) error = -notify_fd;
-  if (error == 0) error = control(poll, EPOLL_CTL_ADD, notify_fd, EPOLLIN | EPOLLET, notify_data);
-  if (error == 0) {
-    process.notify_fd.store(notify_fd, relaxed);  // published by the next store
-    process.poll.store(poll, release);            // pairs with poll_is_open
-  } else {
-    if (poll >= 0) kernel::close(poll);
-    if (notify_fd >= 0) kernel::close(notify_fd);
-  }
+  int const error = process.open_once(notify_data, [](int) { return 0; });
   errno = errno_before;
   return error;
 }
 
-bool poll_is_open() noexcept { return process.poll.load(acquire) >= 0; }  // pairs with open_poll
+bool poll_is_open() noexcept { return process.is_open(); }
 
 THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
   int const errno_before = errno;
   THRUM_DCHECK(data != notify_data && data != uring_data);
   added.fetch_add(1U, release);  // pairs with poll_wait
-  int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, fd,
-                            EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, data);
+  int const error =
+      control_epoll(process.fd(), EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, data);
   errno = errno_before;
   return error;
 }
@@ -144,21 +95,21 @@ THRUM_OPAQUE int poll_add(int fd, std::uint64_t data) noexcept {
 THRUM_OPAQUE int poll_add_uring(int event) noexcept {
   int const errno_before = errno;
   added.fetch_add(1U, release);  // pairs with poll_wait
-  int const error = control(process.poll.load(relaxed), EPOLL_CTL_ADD, event, EPOLLIN | EPOLLET, uring_data);
+  int const error = control_epoll(process.fd(), EPOLL_CTL_ADD, event, EPOLLIN | EPOLLET, uring_data);
   errno = errno_before;
   return error;
 }
 
 THRUM_OPAQUE void poll_remove(int fd) noexcept {
-  int const poll = process.poll.load(relaxed);
+  int const poll = process.fd();
   if (poll < 0) return;  // this is a child of fork, which has inherited fd from its parent
   int const errno_before = errno;
-  static_cast<void>(control(poll, EPOLL_CTL_DEL, fd, 0, 0));
+  static_cast<void>(control_epoll(poll, EPOLL_CTL_DEL, fd, 0, 0));
   errno = errno_before;
 }
 
 THRUM_OPAQUE void close_but_keep_number(int fd) noexcept {
-  int const poll = process.poll.load(relaxed);
+  int const poll = process.fd();
   if (poll < 0) return;  // this is a child of fork, which inherited fd from its parent
   int const errno_before = errno;
   while (kernel::dup3(poll, fd, O_CLOEXEC) < 0 && errno == EINTR) {
@@ -169,7 +120,7 @@ THRUM_OPAQUE void close_but_keep_number(int fd) noexcept {
 THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {
   int const errno_before = errno;
   epoll_event events[poll_events_max];
-  long const found = wait_for_events(process.poll.load(acquire), events, timeout_ns);  // pairs with open_poll
+  long const found = wait_for_events(process.fd(), events, timeout_ns);
   errno = errno_before;
   static_cast<void>(added.load(acquire));  // pairs with poll_add and poll_add_uring
   if (found < 0) {
@@ -189,7 +140,7 @@ THRUM_OPAQUE void notify_poller() noexcept {
   int const errno_before = errno;
   std::uint64_t const one = 1;
   // The result does not matter: even EAGAIN, after 2^64 notifications, means that the eventfd is readable.
-  static_cast<void>(kernel::write(process.notify_fd.load(relaxed), &one, sizeof one));
+  static_cast<void>(kernel::write(process.notify_fd(), &one, sizeof one));
   errno = errno_before;
 }
 

@@ -3,6 +3,11 @@
 // The kernel shows that in /proc/self/task/TID/syscall. The text is "running", or the system call in which the thread
 // sleeps and where it was made. Reading it costs a third of a microsecond with a descriptor that is kept open. Nothing
 // is allocated, and no lock is taken.
+//
+// Before the kernel says that a thread sleeps, it takes the lock of the run queue under which the thread went to sleep,
+// and under which it will be woken (task_current_syscall, wait_task_inactive). So this is a memory barrier between the
+// thread and the caller: the caller sees all that the thread did before it went to sleep, and the thread will see all
+// that the caller did before it looked.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +31,9 @@ struct thread_state {
   std::uintptr_t program_counter = 0;
 
   bool operator==(thread_state const&) const noexcept = default;
+  [[nodiscard]] bool sleeps() const noexcept {
+    return activity == thread_activity::sleeps_in_call || activity == thread_activity::sleeps_otherwise;
+  }
   [[nodiscard]] bool waits_for_a_lock() const noexcept;  // or for anything else that is built on a futex
 };
 

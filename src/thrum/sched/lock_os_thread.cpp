@@ -32,7 +32,7 @@ void unlock_from_thread(M& m) noexcept {
 M& leave_m_by_global_queue(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
   trace::yields(m, *m.current, trace::yield_detail::made_way);
-  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
+  return suspend(m, commit_holds::nothing, commit_to_global, nullptr);
 }
 
 }  // namespace thrum::rt

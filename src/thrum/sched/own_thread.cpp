@@ -46,11 +46,9 @@ bool sleep_in_place(M& m) noexcept {
 
 void give_up_own_thread(M& m) noexcept {
   Sched& s = m.sched;
-  {
-    os::lock_guard const guard(s.lock);
-    s.ms.let_go(m);  // first, because its P may need a new thread
-  }
-  hand_off(s, release_p(m));
+  s.lock.acquire();
+  s.ms.let_go(m);  // first, because its P may need a new thread
+  hand_off_locked(s, release_p(m));
 }
 
 M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
@@ -72,6 +70,8 @@ M& suspend_in_place(M& m, commit_step commit, void* argument) noexcept {
         auto& of = *static_cast<decltype(rest)*>(its);
         of.commit(of.m, *of.m.current, of.argument);
         os::chaos_point("own_thread.committed");
+        // Not in one turn of the lock with sleep_in_place: hand_off may have to start an M after it has released the
+        // lock. Until then m counts as awake, or a check for deadlocks would find all Ms asleep beside work.
         hand_off(of.m.sched, release_p(of.m));
         do_pending_watch_check(of.m);
         of.goes_on = sleep_in_place(of.m);

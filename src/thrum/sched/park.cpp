@@ -16,18 +16,23 @@ namespace {
 M& go_to_the_end(M& m) noexcept {
   m.current->transition(g_status::running, g_status::runnable);
   trace::yields(m, *m.current, trace::yield_detail::when_asked);
-  return suspend(m, commit_to_global, nullptr, commit_holds::nothing);
+  return suspend(m, commit_holds::nothing, commit_to_global, nullptr);
 }
 
-// The same as suspend for a wait that is traced, measured or profiled.
-[[gnu::noinline]] M& suspend_noted(M& m, commit_step commit, void* argument, commit_holds holds,
+// Whether waits and wake-ups are traced, measured or profiled.
+[[gnu::always_inline]] inline bool is_noted(M const& m) noexcept {
+  return m.sched.trace.notes_waits() || wait_profiles_on.load(relaxed) != 0;
+}
+
+// The same as suspend for a wait that is noted.
+[[gnu::noinline]] M& suspend_noted(M& m, commit_holds holds, commit_step commit, void* argument,
                                    std::uintptr_t object) noexcept {
   G& g = *m.current;
   wait_reason const reason = g.waits_for;
   trace::stopped(m, g, reason, object);
   std::int64_t const since_ns = m.sched.trace.measures_waits() ? os::monotonic_ns() : 0;
   std::int64_t const profiled_since_ns = wait_profiles_on.load(relaxed) != 0 ? begin_profiled_wait(g, reason) : 0;
-  M& here = suspend(m, commit, argument, holds);
+  M& here = suspend(m, holds, commit, argument);
   if (since_ns != 0) note_end_of_wait(here, reason, since_ns);
   if (profiled_since_ns != 0) end_profiled_wait(here, reason, profiled_since_ns);
   return here;
@@ -47,8 +52,7 @@ M& park(M& m, wait_reason reason, commit_step commit, void* argument, commit_hol
   g.waits_for = reason;
   g.transition(g_status::running, g_status::waiting);
   count(m.p->counters.waits[static_cast<std::size_t>(reason)]);
-  bool const is_noted = m.sched.trace.notes_waits() || wait_profiles_on.load(relaxed) != 0;
-  M& here = is_noted ? suspend_noted(m, commit, argument, holds, object) : suspend(m, commit, argument, holds);
+  M& here = is_noted(m) ? suspend_noted(m, holds, commit, argument, object) : suspend(m, holds, commit, argument);
   return os::chaos_ends_slice() ? go_to_the_end(here) : here;  // chaos: its slice is over as soon as it is woken
 }
 
@@ -92,15 +96,27 @@ class contention {
   std::int64_t ns_ = 0;
 };
 
-}  // namespace
+[[gnu::always_inline]] inline void make_next(M& m, G& g) noexcept {
+  g.end_wait();
+  make_runnable(m, g, queue_place::next);
+}
 
-void ready(M& m, G& g, std::uintptr_t site) noexcept {
+// The same as ready for a wake-up that is traced or profiled.
+[[gnu::noinline]] void ready_noted(M& m, G& g, std::uintptr_t site) noexcept {
   contention had;
   had.add(g);
   trace::readied(m.sched, g, trace::ready_detail::next, site);
-  g.end_wait();
-  make_runnable(m, g, queue_place::next);
+  make_next(m, g);
   had.note(m);
+}
+
+}  // namespace
+
+// A wake-up that is noted is left to a function that is called last, so that the usual case saves few registers.
+void ready(M& m, G& g, std::uintptr_t site) noexcept {
+  if (is_noted(m)) [[unlikely]]
+    return ready_noted(m, g, site);
+  make_next(m, g);
 }
 
 void ready_all(M& m, g_list& waiting, std::uintptr_t site) noexcept { crowd_to_wake(m, site).wake(waiting); }

@@ -44,7 +44,7 @@ namespace {
 
 }  // namespace
 
-M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept {
+M& suspend(M& m, commit_holds holds, commit_step commit, void* argument) noexcept {
   G& g = *m.current;
   if (m.suspend_by == suspend_mode::in_place) [[unlikely]]
     return suspend_in_place(m, commit, argument);

@@ -26,8 +26,8 @@ enum class commit_holds : bool { nothing, lock };
 
 // Leaves m's current goroutine. The goroutine or g0 that arrives on the P runs commit(m', g, argument). Returns when
 // the goroutine runs again, with the M that it is on then. On a G, inside the runtime; the caller has set the G's
-// status.
-M& suspend(M& m, commit_step commit, void* argument, commit_holds holds) noexcept;
+// status. The parameters are in this order so that park() passes them on in the registers in which it got them.
+M& suspend(M& m, commit_holds holds, commit_step commit, void* argument) noexcept;
 
 // The same for a goroutine that has ended. Its stack belongs to the commit step.
 [[noreturn]] void suspend_for_good(M& m, G* next, commit_step commit, void* argument) noexcept;

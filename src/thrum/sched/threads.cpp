@@ -45,6 +45,11 @@ P* take_back_from_starting_locked(M& m) noexcept {
 void hand_off(Sched& s, P& p) noexcept {
   os::chaos_point("threads.hand_off");
   s.lock.acquire();
+  hand_off_locked(s, p);
+}
+
+void hand_off_locked(Sched& s, P& p) noexcept {
+  s.lock.assert_held();
   p.m = nullptr;
   if (stop_if_asked_locked(s, p)) {
     s.lock.release();

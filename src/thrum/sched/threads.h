@@ -17,6 +17,8 @@ namespace thrum::rt {
 // neither has work, no other P is idle, no M spins and a thread is available within the limit, starts an M on p that
 // spins. Otherwise puts p into the idle list. If the world is being stopped, p stops instead.
 void hand_off(Sched& s, P& p) noexcept;
+// The same, called with sched.lock held; releases it.
+void hand_off_locked(Sched& s, P& p) noexcept;
 
 // m, which holds no P, rests until it has one. Returns true when m holds a P: another thread gave it one, m took one
 // for its residents, or m was the timekeeper and its time or an event came. False: the thread must end, because the run

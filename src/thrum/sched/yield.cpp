@@ -60,7 +60,7 @@ void yield() {
   }
   m->current->transition(g_status::running, g_status::runnable);
   trace::yields(*m, *m->current, trace::yield_detail::by_call);
-  leave_runtime(suspend(*m, where, nullptr, commit_holds::nothing));
+  leave_runtime(suspend(*m, commit_holds::nothing, where, nullptr));
 }
 
 }  // namespace thrum

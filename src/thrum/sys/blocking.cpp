@@ -26,13 +26,21 @@ namespace {
 
 // --- the way out: the caller has set the mark and has a P; afterwards it has none ---
 
+[[gnu::noinline]] void release_p_traced(M& m, trace::call_detail how) noexcept {
+  trace::calls(m, *m.current, how, m.call_site == 0 ? 0 : m.call_site + 1);
+  static_cast<void>(release_p(m, trace::release_detail::in_call));
+}
+
 [[gnu::always_inline]] inline P& part_from_p(M& m, trace::call_detail how) noexcept {
   P& p = *m.p;
   if (p.attention.load(relaxed) != 0) [[unlikely]]
     run_requested_function(p);
   m.current->transition(g_status::running, g_status::syscall);
-  trace::calls(m, *m.current, how, m.call_site == 0 ? 0 : m.call_site + 1);
-  static_cast<void>(release_p(m, trace::release_detail::in_call));
+  if (m.sched.trace.is_on()) [[unlikely]] {
+    release_p_traced(m, how);
+  } else {
+    m.p = nullptr;
+  }
   os::chaos_point("blocking.left");
   count(p.counters.syscalls);  // sysmon tells one call from the next by this count
   return p;
@@ -93,7 +101,7 @@ namespace {
   }
 }
 
-// The first of the three ways back.
+// The first of the three ways back. True: is_back has to follow, with to_old_p. It records both events.
 [[gnu::always_inline]] inline bool take_old_p(M& m) noexcept {
   os::chaos_point("blocking.returns");
   P* const p = m.away_from.load(relaxed);
@@ -106,12 +114,11 @@ namespace {
   THRUM_DCHECK(p->status.load(relaxed) == p_status::syscall && p->m == &m);
   m.away_from.store(nullptr, relaxed);
   p->status.store(p_status::running, relaxed);
-  if (m.sched.trace.is_on()) [[unlikely]]
-    trace::note::p_taken(m, *p);
   m.p = p;
   bool const stops = (p->attention.load(relaxed) & (attend::stopping | attend::stop_world)) != 0;
   if (!stops && by_others != claim_for::slice) [[likely]]
     return true;
+  if (m.sched.trace.is_on()) trace::note::p_taken(m, *p);
   if (!stops) count(p->counters.preempted);
   give_up_old_p(m);
   return false;
@@ -128,10 +135,16 @@ bool take_idle_p_locked(M& m) noexcept {
   return true;
 }
 
-void is_back(M& m, trace::return_detail how) noexcept {
+[[gnu::noinline]] void trace_return(M& m, trace::return_detail how) noexcept {
+  if (how == trace::return_detail::to_old_p) trace::note::p_taken(m, *m.p);
+  trace::comes_back(m, *m.current, how);
+}
+
+[[gnu::always_inline]] inline void is_back(M& m, trace::return_detail how) noexcept {
   m.attention.store(0, relaxed);
   m.current->transition(g_status::syscall, g_status::running);
-  trace::comes_back(m, *m.current, how);
+  if (m.sched.trace.is_on()) [[unlikely]]
+    trace_return(m, how);
 }
 
 // The third way back, for a goroutine that may go on on another thread.

@@ -3,7 +3,7 @@
 // A thread that needs an M beyond the limit of threads ends the program at once, as in Go (starting_m_locked), unless
 // threads that are expected back can use the P (may_start_m_locked). Such a thread may sleep in the kernel for good, in
 // a call that was not announced. So sysmon ends the program with the same report if the program stands still:
-//  1. A goroutine is runnable, or a timer is due. No goroutine ends the program (core/ender.h).
+//  1. A goroutine is runnable, or a timer is due.
 //  2. A P is idle, or its thread sleeps in the kernel and keeps it because no other thread could use it
 //     (take_p_outcome::no_thread).
 //  3. No M rests, is being made or waits for a P, none may be made, and none is on its way to look for work.
@@ -11,6 +11,9 @@
 //
 // All four must hold at each look for settings::limit_patience_ns. One look counts for at most two of the times between
 // looks, so time that passes while the whole process is stopped or suspended does not count.
+//
+// A goroutine that is ending the program (core/ender.h) is not cut off while it has a thread. If it waits, there may be
+// no thread on which it could go on, so sysmon ends the program in its place.
 //
 // A P whose thread computes is neither idle nor kept. So a program in which all Ps compute is never ended. If one P
 // computes and another one is idle, the program may be ended: what waits needs one thread more than there may be.
@@ -37,7 +40,7 @@ class limit_watch {
   [[nodiscard]] std::uint64_t turns_begun() const noexcept;
   [[nodiscard]] bool stands_still(std::int64_t now_ns) const noexcept;
   void end_program_if_work_waits(std::int64_t now_ns) const noexcept;
-  [[noreturn]] void end_program_locked() const noexcept;
+  void report_locked() const noexcept;
 
   Sched& sched_;
   std::int64_t looked_at_ns_ = 0;

@@ -129,7 +129,6 @@ verdict slice_watch::begin(P const& p, slice& seen, M* m, std::uint32_t tick, st
 // at two looks. If the P is not missed (S17), the thread must also not have run in between.
 verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const& at, bool is_worth_taking) noexcept {
   bool const slept_there = at.state == std::exchange(seen.slept, at.state);
-  if (!os::has_barrier()) return verdict::nothing;
   bool const has_run = !is_worth_taking && has_computed(m, seen, 1, at.ns);
   verdict const if_awake = is_worth_taking ? verdict::look_again_soon : verdict::nothing;
   return slept_there && !has_run ? take_from(p, m, at, if_awake) : if_awake;
@@ -137,7 +136,7 @@ verdict slice_watch::look_at_sleeper(P& p, M& m, slice& seen, thread_seen const&
 
 // If no thread could use the P, there is no hurry, because nothing changes until a thread comes back from a call.
 verdict slice_watch::take_from(P& p, M& m, thread_seen const& at, verdict if_awake) noexcept {
-  switch (take_p_of_sleeper(sched_, p, m, at.state)) {
+  switch (take_p_of_sleeper(sched_, p, m, at.state, p.seen.slice.thread)) {
     case take_p_outcome::done: return verdict::acted;
     case take_p_outcome::is_awake: return if_awake;
     case take_p_outcome::no_thread: break;
@@ -208,7 +207,7 @@ verdict slice_watch::ask(P& p, M& m, slice& seen, thread_seen const& at, std::in
   int const polite = is_to_stop(p) ? asked_before_insisting_to_stop : asked_before_insisting;
   // A goroutine that is paused inside the C library may hold a lock. A thread that waits for this lock must lose its
   // P, so that the goroutine can get one. Therefore sysmon must be able to see that such a thread sleeps.
-  bool const may_insist = os::has_barrier() && at.state.activity == os::thread_activity::runs;
+  bool const may_insist = at.state.activity == os::thread_activity::runs;
   pause_in reach = pause_in::program;
   if (may_insist && seen.asked >= asked_before_insisting_in_vdso) reach = pause_in::vdso;
   if (may_insist && seen.asked >= polite) reach = pause_in::libc;

@@ -13,8 +13,8 @@
 // and whatever SA_RESTART says. So the first request comes from a timer on the thread's CPU clock (os/pause_signal.h).
 // Its signal comes when the thread returns to user code, so it ends no call. Older kernels send it from the kernel's
 // tick, also inside a call, so sysmon asks a thread in either way only after it has seen the thread compute
-// (look_at_runner). sysmon sets the timer half a kernel tick before the slice is over, and the timer fires at most half
-// a kernel tick after the end of the slice. If the request found the thread in the C library, sysmon asks once more. It
+// (look_at_runner). sysmon sets the timer five eighths of a kernel tick before the slice is over (tick_eighths_early),
+// and the timer fires at the next tick. If the request found the thread in the C library, sysmon asks once more. It
 // uses the timer if the thread was recently found on its way out of a system call, and otherwise signals, which arrive
 // sooner.
 //
@@ -24,6 +24,7 @@
 // timer.
 #pragma once
 
+#include "base/heuristics.h"
 #include "core/sched.h"
 #include "sys/without_p.h"
 
@@ -77,7 +78,7 @@ class slice_watch {
   [[nodiscard]] bool set_timer(M const& m, slice& seen, std::int64_t now_ns) noexcept;
   void give_timers_up(std::int64_t now_ns) noexcept;
   [[nodiscard]] std::int64_t asks_from_ns(slice const& seen) const noexcept {
-    return seen.ends_ns - (uses_timers_ ? tick_ns_ / 2 : 0);
+    return seen.ends_ns - (uses_timers_ ? tick_ns_ / 8 * asking::tick_eighths_early : 0);
   }
   [[nodiscard]] bool send(M& m, slice& seen, std::int64_t looked_at_ns) noexcept;
   [[nodiscard]] std::uint32_t tick_to_ask_for(P const& p, slice const& seen, std::int64_t now_ns) const noexcept;

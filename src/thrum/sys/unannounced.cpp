@@ -16,19 +16,27 @@
 namespace thrum::rt {
 namespace {
 
+// Afterwards sysmon sees all that m's thread did before, and in what m's thread does from now on it sees all that
+// sysmon did before. Where there is no membarrier, the kernel's answer that the thread sleeps has the same effect
+// (os/thread_state.h). Returns false, without an effect, if the thread is awake or the kernel does not tell.
+bool meet(M const& m, os::thread_watch& thread) noexcept {
+  if (!os::has_barrier()) return thread.look(hint_of(m.tid)).sleeps();
+  os::barrier_in_all_threads();
+  return true;
+}
+
 // Steps 1 to 4 of sysmon, but for the taking itself. If this returns true, m's P, goroutine and fields belong to
 // sysmon.
-bool win(M& m, P const& p) noexcept {
+bool win(M& m, P const& p, os::thread_watch& thread) noexcept {
   std::uint32_t seen = m.attention.fetch_or(m_attend::offered, seq_cst) | m_attend::offered;
-  if ((seen & ~(m_attend::offered | m_attend::pause)) == 0) {
-    os::barrier_in_all_threads();
+  if ((seen & ~(m_attend::offered | m_attend::pause)) == 0 && meet(m, thread)) {
     if (!m.in_runtime.load(acquire) &&  // acquire: for ThreadSanitizer, which does not know the barriers
         m.attention.compare_exchange(seen, m_attend::being_taken, acquire, relaxed)) {
       // The mark may have been cleared just before. Everything that m did before that, in whatever order it became
       // visible, is seen after this barrier. If m went into an announced call, attention says so.
       os::chaos_point("unannounced.takes");
-      os::barrier_in_all_threads();
-      bool const is_untouched = m.attention.load(acquire) == m_attend::being_taken;
+      bool const is_met = meet(m, thread);
+      bool const is_untouched = is_met && m.attention.load(acquire) == m_attend::being_taken;
       // An M whose goroutine has called exit() since the caller looked keeps its P. It is seen after the barrier.
       bool const exits = m.sched.end.exits_on(m);
       if (is_untouched && hint_of(m.p) == &p && hint_of(m.current) != nullptr && !exits) return true;
@@ -65,23 +73,21 @@ void hand_on(Sched& s, P& p, os::thread_state const& sleeper) noexcept {
   s.lock.acquire();
   M* const oldest =
       !s.end.has_begun() && !is_to_stop(p) && sleeper.waits_for_a_lock() ? take_oldest_locked(s) : nullptr;
+  if (oldest == nullptr) return hand_off_locked(s, p);
   s.lock.release();
-  if (oldest != nullptr) {
-    give_p(*oldest, p);
-  } else {
-    hand_off(s, p);
-  }
+  give_p(*oldest, p);
 }
 
 }  // namespace
 
-take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept {
+take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state,
+                                 os::thread_watch& thread) noexcept {
   s.lock.acquire();
   // At the limit of threads the P stays where it is, unless it is only wanted for a moment.
   bool const p_can_be_used = !s.end.has_begun() && (p.attention.load(relaxed) != 0 || thread_is_available_locked(s));
   s.lock.release();
   if (!p_can_be_used) return take_p_outcome::no_thread;
-  if (!win(m, p)) return take_p_outcome::is_awake;
+  if (!win(m, p, thread)) return take_p_outcome::is_awake;
   G& g = *m.current;
   std::uintptr_t const caller = caller_in_program(g, state.stack_pointer);
   g.transition(g_status::running, g_status::syscall);

@@ -16,6 +16,9 @@
 //      it is still being_taken, takes the P, and then
 //      sets away | unannounced
 //
+// Where there is no membarrier, sysmon looks whether the thread sleeps instead of steps 2 and 4, and gives up if it
+// does not. That has the same effect on this one thread (os/thread_state.h).
+//
 // Each side does its step 1 before its step 2, so at least one side sees the other. Both changes in step 3 are
 // compare-and-swaps of the same word. The mark that sysmon saw clear may have been cleared a moment before, after the
 // first barrier, so the second barrier is needed.
@@ -31,8 +34,10 @@ namespace thrum::rt {
 // `no_thread`: the limit of threads is reached and no thread could use the P, so the P stays where it is.
 enum class take_p_outcome : std::uint8_t { done, is_awake, no_thread };
 
-// Runs on sysmon. `state` is what sysmon has just seen of m's thread. `done`: p was taken and handed on.
-[[nodiscard]] take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state) noexcept;
+// Runs on sysmon. `state` is what sysmon has just seen of m's thread, by means of `thread` if possible. `done`: p was
+// taken and handed on.
+[[nodiscard]] take_p_outcome take_p_of_sleeper(Sched& s, P& p, M& m, os::thread_state const& state,
+                                               os::thread_watch& thread) noexcept;
 
 // Runs on m's own thread, with its mark set. Returns M::attention as it is after the thread has declined the offer, or
 // after sysmon has taken the P.
