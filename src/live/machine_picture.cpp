@@ -125,7 +125,7 @@ class photographer {
   void look_at_procs();
   void look_at_rest();
   void write(rt::json_writer& to) const;
-  void write_place(rt::json_writer& to, std::string_view kind, std::string_view label, waiting_place const& all) const;
+  static void write_place(rt::json_writer& to, std::string_view kind, std::string_view label, waiting_place const& all);
 
   // Returns the id if the goroutine is alive and has no place yet. It has one from here on.
   std::uint64_t place(seen_goroutine const& one) {
@@ -243,11 +243,9 @@ void write_index_or_null(rt::json_writer& to, std::string_view name, int index) 
 }
 
 void photographer::write_place(rt::json_writer& to, std::string_view kind, std::string_view label,
-                               waiting_place const& all) const {
+                               waiting_place const& all) {
   if (all.some.empty()) return;
-  std::string text(label);
-  if (all.count > all.some.size()) text.append(" (").append(std::to_string(all.count)).append(")");
-  to.begin_object().member("id", label).member("kind", kind).member("label", std::string_view(text));
+  to.begin_object().member("id", label).member("kind", kind).member("label", label);
   to.member("count", all.count);
   write_numbers(to, "gs", all.some);
   to.end_object();

@@ -29,9 +29,10 @@ class guest final : public rt::run_guest {
   void takes(live::http_server& its) noexcept { server_ = &its; }
 
   void has_been_admitted() noexcept override { gate_->open(); }
+  // What clients have begun, such as a trace, can only be ended while the gate is open.
   bool lets_go() noexcept override {
     server_->ask_to_end();
-    return gate_->try_close();
+    return server_->has_disconnected_all() && gate_->try_close();
   }
   void end() noexcept override {
     rt::debug::server_thread::end(server_, end_patience_ns);
@@ -128,8 +129,7 @@ server serve(std::string_view address, serve_options const& chosen) {
 
 std::string server::url() const { return "http://" + address_.to_string() + "/"; }
 
-// A request that uses the run at this moment is waited for, because the run may end meanwhile. It takes a second at
-// most (debug/dump.h).
+// Waits for the request that is being answered, because it may use the run, which may end meanwhile.
 void server::stop() const {
   auto const take_and_end = [this] {
     rt::os::short_wait wait;

@@ -128,7 +128,7 @@ TEST(machine_picture, shows_queues_and_waiting_places_and_counts_what_it_leaves_
     EXPECT_TRUE(test::yield_until([] { return read_stats().waiting >= crowd; }));
     live::machine_picture const after = picture_of_this_run();
     EXPECT_TRUE(has(after.state_json,
-                    "\"id\":\"chan receive\",\"kind\":\"chan\",\"label\":\"chan receive (3000)\","
+                    "\"id\":\"chan receive\",\"kind\":\"chan\",\"label\":\"chan receive\","
                     "\"count\":3000,\"gs\":["));
     EXPECT_LT(after.state_json.size(), 32U * 1024);
     until.close();

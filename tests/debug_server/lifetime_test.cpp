@@ -64,6 +64,20 @@ TEST(live_view_lifetime, may_be_stopped_by_any_copy_and_more_than_once) {
   });
 }
 
+TEST(live_view_lifetime, stopping_it_ends_the_trace_that_a_client_has_begun) {
+  test::run_at(2, [] {
+    debug::server const server = debug::serve("127.0.0.1:0");
+    blocking([&] {
+      http_client tracer(server.address());
+      tracer.send_request("POST /api/v1/trace?seconds=60");
+      EXPECT_TRUE(test::spin_until([] { return trace::is_on(); }));
+      server.stop();
+      EXPECT_FALSE(trace::is_on());
+      EXPECT_TRUE(tracer.is_closed());
+    });
+  });
+}
+
 TEST(live_view_lifetime, may_be_stopped_when_its_run_is_over_or_another_one_is_alive) {
   std::vector<debug::server> servers;
   test::run_at(2, [&] { servers.push_back(debug::serve("127.0.0.1:0")); });

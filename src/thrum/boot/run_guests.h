@@ -23,7 +23,7 @@ class run_guest {
 
   // Under the list's lock: it is admitted, and may use the run from here on.
   virtual void has_been_admitted() noexcept = 0;
-  // Under the list's lock: it is not to use the run any more. False: it does at this moment.
+  // Under the list's lock: it is to end what it does. True: it has, and does not use the run any more. False: not yet.
   [[nodiscard]] virtual bool lets_go() noexcept = 0;
   // Its thread and its descriptors go, and so does the object, or the thread takes that over. Blocks the thread, not
   // for long. It does not use the run afterwards.
@@ -44,7 +44,7 @@ class run_guest {
 // Any thread, outside the runtime. Returns the guest's number, which no other guest of the process gets. 0: the run is
 // ending, or has ended, so the guest stays the caller's.
 [[nodiscard]] std::uint64_t admit_guest(Sched const& s, run_guest& guest) noexcept;
-// The guest is the caller's again (taken), or uses the run at this moment (busy). gone: the run has ended it, or is
+// The guest is the caller's again (taken), or is about to end what it does (busy). gone: the run has ended it, or is
 // about to, or another caller has taken it.
 struct taken_guest {
   enum class outcome : std::uint8_t { taken, busy, gone };

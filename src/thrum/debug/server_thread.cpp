@@ -46,6 +46,7 @@ void* server_thread::thread_main(void* self) {
   me->tid_ = os::current_tid();
   me->serve();
   me->disconnect_all();
+  me->is_empty_.store(true, release);
   if (me->at_.exchange(stage::has_ended, acq_rel) == stage::is_left) {
     delete me;
     Sched::threads_asleep_for_good.fetch_sub(1, relaxed);  // relaxed: a hint for deadlock detection

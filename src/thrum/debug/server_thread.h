@@ -64,6 +64,10 @@ class server_thread {
 
   // No request is begun from now on. Any thread, also in a signal handler.
   void ask_to_end() noexcept;
+  // Whether the thread serves no client any more, and what clients had begun has ended. Any thread, after ask_to_end.
+  [[nodiscard]] bool has_disconnected_all() const noexcept {
+    return is_empty_.load(acquire);  // pairs with thread_main
+  }
   // In a child of fork, which has none of the server's threads: closes its descriptors there.
   void close_descriptors_in_child() const noexcept;
 
@@ -94,6 +98,7 @@ class server_thread {
   os::note ended_;
   atomic<stage> at_{stage::serves};
   atomic<bool> is_to_end_{false};
+  atomic<bool> is_empty_{false};
   server_descriptors<2> pipe_;
 };
 

@@ -40,11 +40,11 @@ struct serve_options {
 // object is gone.
 class server {
  public:
-  [[nodiscard]] endpoint const& address() const noexcept {
-    return address_;
-  }  // with the port that the system has chosen
+  // With the port that the system has chosen.
+  [[nodiscard]] endpoint const& address() const noexcept { return address_; }
   [[nodiscard]] std::string url() const;
-  // Disconnects all clients. Does nothing if the server has ended already. Any goroutine or thread.
+  // Disconnects all clients, and ends the traces and profiles that they have begun. Does nothing if the server has
+  // ended already. Any goroutine or thread.
   void stop() const;
 
  private:
