@@ -66,10 +66,9 @@ http_answer download_of(std::string body, std::string_view name) {
   return made;
 }
 
-// A file without a name, for a trace. -errno: there is none.
-int open_unnamed_file() {
+std::string folder_for_traces() {
   char const* const wanted = rt::os::environment("TMPDIR");
-  return rt::os::open_without_name(wanted != nullptr && *wanted != '\0' ? wanted : "/tmp");
+  return wanted != nullptr && *wanted != '\0' ? wanted : "/tmp";
 }
 
 }  // namespace
@@ -98,7 +97,11 @@ class api::reported final : public pending_answer {
 };
 
 api::api(rt::Sched& s, std::shared_ptr<rt::run_gate> gate)
-    : sched_(s), gate_(std::move(gate)), reports_(s, gate_), goroutines_(s, *gate_) {}
+    : sched_(s),
+      gate_(std::move(gate)),
+      reports_(s, gate_),
+      goroutines_(s, *gate_),
+      folder_for_traces_(folder_for_traces()) {}
 
 http_answer api::answer(http_request const& asked) {
   constexpr std::string_view prefix = "/api/v1/";
@@ -208,8 +211,8 @@ http_answer api::profile(std::string_view query) {
 http_answer api::trace(std::string_view query) {
   auto const seconds = seconds_in(query);
   if (!seconds) return wrong_seconds();
-  int const fd = open_unnamed_file();
-  if (fd < 0) return error_answer(500, "no file for the trace can be made in the folder that TMPDIR names, or in /tmp");
+  int const fd = rt::os::open_without_name(folder_for_traces_.c_str());
+  if (fd < 0) return error_answer(500, "no file for the trace can be made in the folder " + folder_for_traces_);
   owned_descriptor file(fd);
   std::string const line = "trace " + std::to_string(*seconds);
   rt::debug::answer given = reports_.handle({.line = line, .descriptor = fd});

@@ -12,6 +12,7 @@
 #include "live/http_request.h"
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace thrum::live {
@@ -38,6 +39,8 @@ class api {
   std::shared_ptr<rt::run_gate> const gate_;
   rt::debug_requests reports_;
   goroutine_table goroutines_;
+  // Read when the server starts, because the program may change its environment while the server's thread reads it.
+  std::string const folder_for_traces_;
 };
 
 }  // namespace thrum::live

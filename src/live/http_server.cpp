@@ -63,6 +63,7 @@ void http_server::serve() {
     if (is_to_end()) return;
     for (std::size_t i = 0; i < connections_max; ++i) {
       if (connections_[i].is == state::unused) continue;
+      if (is_to_end()) return;
       try {
         look_at(connections_[i], polled_[i].revents);
       } catch (std::bad_alloc const&) {
@@ -119,7 +120,10 @@ void http_server::accept_clients() {
   for (std::size_t i = 0; i < connections_max; ++i) {
     int const fd = rt::os::accept(descriptors_.at(listener_at));
     if (fd >= 0) {
-      admit(fd);
+      try {
+        admit(owned_descriptor(fd));
+      } catch (std::bad_alloc const&) {  // there is no memory to say why it is refused, so it is only disconnected
+      }
     } else if (would_wait(fd)) {
       return;
     } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
@@ -132,14 +136,15 @@ void http_server::accept_clients() {
   }
 }
 
-void http_server::admit(int fd) {
+void http_server::admit(owned_descriptor taken) {
   connection* const c = place_for_client();
   if (c != nullptr) {
-    c->fd = fd;
+    c->fd = taken.release();
     enter(*c, state::asks);
-    descriptors_.keep(static_cast<std::size_t>(c - connections_.data()), fd);
+    descriptors_.keep(static_cast<std::size_t>(c - connections_.data()), c->fd);
     return;
   }
+  int const fd = taken.get();
   http_answer const full = error_answer(503, "too many connections");
   std::string const text = head_of(full, false) + full.body;
   static_cast<void>(rt::os::send(fd, text.data(), text.size()));
@@ -147,7 +152,6 @@ void http_server::admit(int fd) {
   // What was received and not read would turn the close into a reset, which may overtake the answer.
   std::array<char, 1024> unread{};
   static_cast<void>(rt::os::receive(fd, unread.data(), unread.size()));
-  rt::os::close(fd);
 }
 
 // nullptr: all connections are in use.
@@ -172,6 +176,7 @@ void http_server::enter(connection& c, state next) noexcept {
 }
 
 void http_server::look_at(connection& c, short events) {
+  if ((events & POLLNVAL) != 0) c.fd = -1;  // the program has closed it, and the number may be another file's by now
   if ((events & (POLLERR | POLLHUP | POLLNVAL | POLLRDHUP)) != 0) return drop(c);  // it takes no answer any more
   bool const is_late = rt::os::monotonic_ns() >= limit_of(c);
   switch (c.is) {
@@ -215,7 +220,7 @@ void http_server::receive_from(connection& c) {
 
 // What has been received is at most the longest head and what one call has added to it. It may be several requests.
 void http_server::read_requests(connection& c) {
-  while (c.is == state::asks && !c.received.empty()) {
+  while (c.is == state::asks && !c.received.empty() && !is_to_end()) {
     std::string text = std::move(c.received);
     c.received.clear();
     http_head const head = read_head(text);

@@ -86,7 +86,7 @@ class http_server final : public rt::debug::server_thread {
   void wait_for_clients();
   [[nodiscard]] std::int64_t limit_of(connection const& c) const noexcept;
   void accept_clients();
-  void admit(int fd);
+  void admit(owned_descriptor taken);
   [[nodiscard]] connection* place_for_client();
   void look_at(connection& c, short events);
   void receive_from(connection& c);

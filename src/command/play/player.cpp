@@ -244,6 +244,15 @@ void player::finish() {
 }
 
 void player::watch() {
+  try {
+    watch_until_finished();
+  } catch (...) {
+    tell_main();
+    throw;
+  }
+}
+
+void player::watch_until_finished() {
   std::unique_lock guard(mutex_);
   changed_.wait(guard, [this] { return has_begun_ || is_finished_; });
   auto const is_finished = [this] { return is_finished_; };
@@ -285,9 +294,9 @@ bool player::is_stuck() {
 }
 
 void player::stop() {
+  defer const lets_main_go = [this] { tell_main(); };  // first: also if there is no memory for what follows
   note_end(clock::now());
   note_those_left();
-  defer const lets_main_go = [this] { tell_main(); };
   thrum::trace::stop();
   nothing_.close();
   for (chan<int> const& each : channels_) {

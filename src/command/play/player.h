@@ -65,6 +65,7 @@ class player {
   void spin(std::chrono::nanoseconds length) const;
   void leave();
   void tell_main();
+  void watch_until_finished();
   [[nodiscard]] bool goes_on() const { return !is_stopping_.load(detail::acquire); }  // pairs with conclude()
 
   // The first one decides.

@@ -11,8 +11,9 @@
 // The server has a thread of its own, so it also answers while all goroutines are stuck or all Ps compute. It ends with
 // the run.
 //
-// It shows what the program does to all who can reach it, and lets them record traces and profiles. So it listens on
-// this machine only, unless the options say otherwise, and other machines need a token. There is no encryption: use a
+// It shows what the program does to every client that can reach it, and lets clients record traces and profiles. So it
+// listens on this machine only, unless the options say otherwise, and other machines need a token. All users of this
+// machine are clients, too: set a token if that matters. There is no encryption: use a
 // tunnel (ssh -L 6070:127.0.0.1:6070 host) where you do not trust the network.
 #pragma once
 
@@ -44,7 +45,8 @@ class server {
   [[nodiscard]] endpoint const& address() const noexcept { return address_; }
   [[nodiscard]] std::string url() const;
   // Disconnects all clients, and ends the traces and profiles that they have begun. Does nothing if the server has
-  // ended already. Any goroutine or thread.
+  // ended already. Waits for the request that is being answered. Any goroutine or thread, but no constructor that
+  // dlopen runs, because the request may be waiting for the loader's lock.
   void stop() const;
 
  private:
