@@ -50,6 +50,36 @@ TEST_P(canceled_by_one_left_behind, T12_a_context_with_a_deadline_tells_its_chil
   });
 }
 
+// It goes on for good, also if sysmon has asked for its P while its run was alive.
+TEST(canceled_by_one_whose_slice_is_over, T12_a_context_with_a_deadline_tells_its_children) {
+  struct shared {
+    std::atomic<rt::M*> m{nullptr};
+    std::atomic<cancelable*> to_cancel{nullptr};
+    std::atomic<bool> has_come_back{false};
+  };
+  auto& its = kept<shared>();
+  test::run_with({.max_procs = 2, .async_preemption = false}, [&its] {
+    go([&its] {
+      its.m = rt::current_m();
+      while (its.to_cancel == nullptr) rt::cpu_relax();
+      its.to_cancel.load()->cancel();
+      its.has_come_back = true;
+      kept<semaphore>(0).acquire();
+    });
+    ASSERT_TRUE(wait_until([&its] { return its.m != nullptr; }));
+    for (int i = 0; i < 1000; ++i) go([] {});  // they want its P
+    auto const is_asked = [&its] { return (its.m.load()->attention.load(rt::relaxed) & rt::m_attend::pause) != 0; };
+    ASSERT_TRUE(test::spin_until(is_asked));
+  });
+  run_at(2, [&its] {
+    auto& parent = kept<cancelable>(with_timeout(context::background(), 1h));
+    auto& child = kept<cancelable>(with_cancel(parent.ctx));
+    its.to_cancel = &parent;
+    EXPECT_TRUE(wait_until([&its] { return its.has_come_back.load(); })) << "it has not come back";
+    EXPECT_TRUE(child.ctx.err());
+  });
+}
+
 TEST_P(canceled_by_one_left_behind, T12_a_context_with_a_deadline_may_be_destroyed_there) {
   run_at(2, [this] {
     auto& last = kept<std::optional<cancelable>>(with_timeout(context::background(), 1h));

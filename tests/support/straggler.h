@@ -5,7 +5,6 @@
 #include "support/gate.h"
 #include "support/kept.h"
 #include "support/run_at.h"
-#include "support/slices.h"
 #include "support/wait_until.h"
 #include <thrum/go.h>
 #include <thrum/run.h>
@@ -13,7 +12,6 @@
 
 #include <atomic>
 #include <functional>
-#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -29,10 +27,6 @@ class straggler {
     // With one P and a plain read, sysmon takes the P away from the goroutine before the run ends. Without the signal,
     // which would stop a goroutine in a loop for good.
     int const procs = place == left_in::a_loop ? 2 : 1;
-    // sysmon asks a goroutine in a loop for its P when its slice is over. A goroutine that its run has left behind with
-    // such a request stops for good when it next leaves the runtime, which may be in the middle of an order.
-    std::optional<without_slices> uninterrupted;
-    if (place == left_in::a_loop) uninterrupted.emplace();
     run_with({.max_procs = procs, .async_preemption = false}, [this] {
       go([this] { obey(); });
       EXPECT_TRUE(wait_until([this] { return is_there_.load(); }));

@@ -100,11 +100,15 @@ void profile_of_run::stop_and_write() noexcept {
 }
 
 void profile_of_run::write_before_death() noexcept {
-  if (cpu_ == nullptr || path_.empty()) return;
+  cpu_profile* const cpu = cpu_;  // the end of a run may reset it meanwhile
+  if (cpu == nullptr || path_.empty()) return;
   auto* const its = new (std::nothrow) file{{}, path_};  // a reader of names that is left goes on to use it
-  if (its == nullptr || !cpu_->stop(its->taken)) return;
+  if (its == nullptr) return;
   // as for the report itself (places.cpp)
   std::int64_t const without_step_ns = (with_asan || with_tsan ? 3 : 1) * 12 * second_of_reports_ns();
+  if (!cpu->stop_before_death(its->taken, without_step_ns))
+    return print_error("thrum: the profile %s is empty: its thread does not end", path_.c_str());
+  if (its->taken.period_ns == 0) return;  // none was being taken
   note_step_of_report();
   switch (with_symbols_in_time(without_step_ns, file::write, its)) {
     case report_end::is_reached: its->report(); break;

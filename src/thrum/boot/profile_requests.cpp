@@ -31,14 +31,23 @@ constexpr std::uint32_t mutex_rate = 1;  // every wait
 
 answer run_is_over() { return error("the run is ending"); }
 
-// By wait_kind: a client is taking this profile. The clients of all servers of the process share one rate.
-constinit std::array<atomic<bool>, 2> waits_are_taken{};
+// By wait_kind: the epoch of the run in which a client is taking this profile, or 0. The clients of all servers of a
+// run share one rate. A server that an earlier run has left behind is not waited for.
+constinit std::array<atomic<std::uint32_t>, 2> waits_are_taken{};
 
 wait_profile& profile_of(wait_kind which) noexcept {
   return which == wait_kind::blocked ? blocked_waits : contended_waits;
 }
 
-void give_back(wait_kind which) noexcept { waits_are_taken[static_cast<std::size_t>(which)].store(false, release); }
+[[nodiscard]] bool take(wait_kind which, std::uint32_t epoch) noexcept {
+  // acquire pairs with give_back
+  return waits_are_taken[static_cast<std::size_t>(which)].exchange(epoch, acquire) != epoch;
+}
+
+void give_back(wait_kind which, std::uint32_t epoch) noexcept {
+  std::uint32_t expected = epoch;  // a later run may have taken it meanwhile
+  static_cast<void>(waits_are_taken[static_cast<std::size_t>(which)].compare_exchange(expected, 0, release, relaxed));
+}
 
 }  // namespace
 
@@ -83,7 +92,8 @@ class profile_requests::cpu_job final : public debug::job {
 class profile_requests::waits_job final : public debug::job {
  public:
   // The caller has taken the profile, and leaves it to the job if the constructor returns.
-  waits_job(wait_kind which, std::int64_t until_ns) : which_(which), before_(places_of_waits(profile_of(which))) {
+  waits_job(wait_kind which, std::uint32_t epoch, std::int64_t until_ns)
+      : which_(which), epoch_(epoch), before_(places_of_waits(profile_of(which))) {
     ends_ns = until_ns;
     number_ = begin_client_rate(which_, which_ == wait_kind::blocked ? block_rate_ns : mutex_rate);
   }
@@ -101,10 +111,11 @@ class profile_requests::waits_job final : public debug::job {
   void end() noexcept {
     if (std::exchange(has_ended_, true)) return;
     end_client_rate(which_, number_);
-    give_back(which_);
+    give_back(which_, epoch_);
   }
 
   wait_kind const which_;
+  std::uint32_t const epoch_;
   wait_places const before_;
   std::uint32_t number_ = 0;  // of the rate
   bool has_ended_ = false;
@@ -155,14 +166,14 @@ answer profile_requests::cpu(std::int64_t ns) const {
   return {.is_error = false, .text = {}, .work = std::move(work)};
 }
 
-answer profile_requests::waits(wait_kind which, std::int64_t ns) {
+answer profile_requests::waits(wait_kind which, std::int64_t ns) const {
   if (!profile_of(which).make_room()) return error("there is no memory for the profile");
-  if (waits_are_taken[static_cast<std::size_t>(which)].exchange(true, acquire))  // pairs with give_back
-    return error("another client is taking this profile");
+  std::uint32_t const epoch = sched_.epoch;
+  if (!take(which, epoch)) return error("another client is taking this profile");
   try {
-    return {.is_error = false, .text = {}, .work = std::make_unique<waits_job>(which, os::monotonic_ns() + ns)};
+    return {.is_error = false, .text = {}, .work = std::make_unique<waits_job>(which, epoch, os::monotonic_ns() + ns)};
   } catch (...) {
-    give_back(which);
+    give_back(which, epoch);
     throw;
   }
 }

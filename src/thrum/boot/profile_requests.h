@@ -28,7 +28,7 @@ class profile_requests {
 
   [[nodiscard]] debug::answer goroutines() const;
   [[nodiscard]] debug::answer cpu(std::int64_t ns) const;
-  [[nodiscard]] static debug::answer waits(wait_kind which, std::int64_t ns);
+  [[nodiscard]] debug::answer waits(wait_kind which, std::int64_t ns) const;
 
   Sched& sched_;
   std::shared_ptr<run_gate> const gate_;

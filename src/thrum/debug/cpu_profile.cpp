@@ -101,6 +101,22 @@ cpu_profile::start_result cpu_profile::begin(int per_second) {
 }
 
 bool cpu_profile::stop(cpu_samples& taken, std::uint32_t number) {
+  if (!begin_stop(number)) return false;
+  join_helper_thread(sched_, thread_, tid_);
+  end_stop(taken);
+  return true;
+}
+
+// Not by pthread_join: thrum::posix_locks may stand behind it and park the goroutine that reports.
+bool cpu_profile::stop_before_death(cpu_samples& taken, std::int64_t patience_ns) noexcept {
+  if (!begin_stop(any_number)) return true;
+  auto const has_ended = [&] { return os::join_thread_if_ended(thread_, tid_); };
+  if (!os::wait_until(has_ended, os::monotonic_ns() + patience_ns)) return false;
+  end_stop(taken);
+  return true;
+}
+
+bool cpu_profile::begin_stop(std::uint32_t number) noexcept {
   auto expected = state::on;
   if (os::process_id() != process_) return false;  // a child of fork has no thread that collects
   if (!state_.compare_exchange(expected, state::stopping, acquire, relaxed)) return false;
@@ -109,12 +125,14 @@ bool cpu_profile::stop(cpu_samples& taken, std::uint32_t number) {
     return false;
   }
   asked_to_end_.wake();
-  join_helper_thread(sched_, thread_, tid_);
+  return true;
+}
+
+void cpu_profile::end_stop(cpu_samples& taken) noexcept {
   taken_.duration_ns = os::monotonic_ns() - began_ns_;
   taken = std::exchange(taken_, {});
   is_claimed.store(false, release);
   state_.store(state::idle, release);  // pairs with the next start
-  return true;
 }
 
 bool cpu_profile::may_leave_signals() const noexcept {

@@ -61,6 +61,9 @@ class cpu_profile {
   // Returns false if no profile is being taken, or another one than that with the number.
   static constexpr std::uint32_t any_number = 0;
   [[nodiscard]] bool stop(cpu_samples& taken, std::uint32_t number = any_number);
+  // For a thread with which the program ends. If no profile is being taken, `taken` is left as it is. Returns false if the
+  // thread of the profile has not ended within the time.
+  [[nodiscard]] bool stop_before_death(cpu_samples& taken, std::int64_t patience_ns) noexcept;
 
   // Whether start() or stop() is under way. If its caller was stopped with the run, it stays so for good.
   [[nodiscard]] bool is_changing() const noexcept {
@@ -83,6 +86,8 @@ class cpu_profile {
     os::sample_timer timer{};
   };
 
+  [[nodiscard]] bool begin_stop(std::uint32_t number) noexcept;
+  void end_stop(cpu_samples& taken) noexcept;
   [[nodiscard]] start_result begin(int per_second);
   [[nodiscard]] int take_signal() noexcept;
   static void* thread_main(void* self);

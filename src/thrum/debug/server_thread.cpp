@@ -28,9 +28,10 @@ void server_thread::end(server_thread* its, std::int64_t patience_ns) noexcept {
   its->ask_to_end();
   if (!its->ended_.sleep_for(patience_ns)) {
     Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
+    os::thread left = its->thread_;  // the thread may have deleted the server before it is detached
     // acq_rel: the side that comes second deletes what the other side has used
     if (its->at_.exchange(stage::is_left, acq_rel) == stage::serves) {
-      os::detach_thread(its->thread_);
+      os::detach_thread(left);
       return;
     }
     Sched::threads_asleep_for_good.fetch_sub(1, relaxed);

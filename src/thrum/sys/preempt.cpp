@@ -193,6 +193,9 @@ void look_at_mask(M& m) noexcept {
 
 void pause_if_still_asked(M& m) noexcept {
   m.attention.fetch_and(~m_attend::pause, relaxed);
+  // Without preemption by signal, a goroutine that its run has left behind goes on for good. sysmon may have asked for
+  // its P during the run.
+  if (m.sched.end.goroutines_are_left_behind() && !m.sched.options.async_preemption) return;
   if (m.current == nullptr || is_on_signal_stack(m) || !m.sched.ms_signals.is_in_force()) return;
   enter_runtime(m);
   if (m.sched.end.is_seen()) stop_for_good_if_possible(m);
