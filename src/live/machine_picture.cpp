@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -278,7 +279,9 @@ void photographer::write(rt::json_writer& to) const {
   }
   to.end_array().name("gs").begin_array();
   for (seen_goroutine const& g : all_) {
-    to.begin_object().member("id", g.id).member("label", std::string_view("G" + std::to_string(g.id)));
+    std::string label("G");
+    label += std::to_string(g.id);
+    to.begin_object().member("id", g.id).member("label", std::string_view(label));
     to.member("state", state_of(g.status));
     if (g.status == g_status::waiting) to.member("reason", name_of(g.reason)).member("place", name_of(g.reason));
     to.end_object();
