@@ -1,11 +1,11 @@
 #include "live/http_server.h"
 
+#include "debug/accept_clients.h"
 #include "live/machine_picture.h"
 #include "os/clock.h"
 #include "os/socket.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <limits>
 #include <new>
@@ -16,12 +16,9 @@ namespace thrum::live {
 namespace {
 
 constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t without_descriptors_ns = 1'000'000'000;
 constexpr std::size_t part_bytes = std::size_t{64} * 1024;
 // A picture that took so long is followed by a pause of fifty times that.
 constexpr std::int64_t pause_per_picture = 50;
-
-bool would_wait(long result) noexcept { return result == -EAGAIN || result == -EWOULDBLOCK; }
 
 template <class F>
 http_answer answer_or_error(F ask) {
@@ -73,7 +70,12 @@ void http_server::serve() {
     show_machine();
     short const at_listener = polled_[listener_at].revents;
     if ((at_listener & POLLIN) != 0) {
-      accept_clients();
+      accepts_from_ns_ = rt::debug::accept_clients(descriptors_, listener_at, connections_max, [this](int fd) {
+        try {
+          admit(owned_descriptor(fd));
+        } catch (std::bad_alloc const&) {  // there is no memory to say why it is refused, so it is only disconnected
+        }
+      });
     } else if (at_listener != 0) {
       descriptors_.keep(listener_at, -1);  // the program has closed it, so the number is not the server's
     }
@@ -114,26 +116,6 @@ std::int64_t http_server::limit_of(connection const& c) const noexcept {
     case state::leaves: return c.since_ns + limits_.leaving_ns;
   }
   return never_ns;
-}
-
-void http_server::accept_clients() {
-  for (std::size_t i = 0; i < connections_max; ++i) {
-    int const fd = rt::os::accept(descriptors_.at(listener_at));
-    if (fd >= 0) {
-      try {
-        admit(owned_descriptor(fd));
-      } catch (std::bad_alloc const&) {  // there is no memory to say why it is refused, so it is only disconnected
-      }
-    } else if (would_wait(fd)) {
-      return;
-    } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
-      accepts_from_ns_ = rt::os::monotonic_ns() + without_descriptors_ns;
-      return;
-    } else if (fd == -EINVAL || fd == -ENOTSOCK || fd == -EOPNOTSUPP || fd == -EBADF) {
-      descriptors_.keep(listener_at, -1);  // the program has closed it, and the number is that of another file
-      return;
-    }
-  }
 }
 
 void http_server::admit(owned_descriptor taken) {
@@ -210,7 +192,7 @@ void http_server::look_at(connection& c, short events) {
 void http_server::receive_from(connection& c) {
   std::array<char, 4096> bytes{};
   long const count = rt::os::receive(c.fd, bytes.data(), bytes.size());
-  if (would_wait(count)) return;
+  if (rt::debug::would_wait(count)) return;
   if (count <= 0) return drop(c);
   if (c.is == state::leaves) return;
   if (c.received.empty()) c.since_ns = rt::os::monotonic_ns();  // the time of a request begins with its first byte
@@ -297,7 +279,7 @@ void http_server::send_to(connection& c) {
   for (int parts = 0; !c.has_all(); ++parts) {
     if (parts == parts_at_once) return;
     long const count = send_part(c);
-    if (would_wait(count)) return;
+    if (rt::debug::would_wait(count)) return;
     if (count <= 0) return drop(c);  // 0: the file is shorter than it was
     if (c.sent == c.to_send.size() + c.page.size()) {
       c.file_sent += count;
@@ -369,7 +351,7 @@ void http_server::show_machine() {
       send_to(c);
     }
   } catch (std::bad_alloc const&) {
-    shows_from_ns_ = begun_ns + without_descriptors_ns;
+    shows_from_ns_ = begun_ns + rt::debug::without_resources_ns;
   }
 }
 

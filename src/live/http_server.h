@@ -85,7 +85,6 @@ class http_server final : public rt::debug::server_thread {
 
   void wait_for_clients();
   [[nodiscard]] std::int64_t limit_of(connection const& c) const noexcept;
-  void accept_clients();
   void admit(owned_descriptor taken);
   [[nodiscard]] connection* place_for_client();
   void look_at(connection& c, short events);

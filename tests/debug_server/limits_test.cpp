@@ -9,11 +9,13 @@
 #include <thrum/thrum.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,7 @@
 namespace thrum {
 namespace {
 
+using namespace std::chrono_literals;
 using live::http_server;
 using test::http_client;
 using test::http_response;
@@ -102,6 +105,7 @@ TEST_F(live_view_limits, a_request_that_trickles_in_is_refused) {
     slow.send("GET /");
     EXPECT_TRUE(test::spin_until([&] {
       slow.send("a");
+      std::this_thread::sleep_for(1ms);  // because a head of 8 KiB is refused for its length
       char byte = 0;
       return ::recv(slow.fd(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1;
     }));

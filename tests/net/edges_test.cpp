@@ -1,6 +1,7 @@
 // Descriptors where the kernel, another process or the end of a run does something unusual.
 #include "support/descriptors.h"
 #include "support/run_at.h"
+#include "support/send_descriptor.h"
 #include "support/sockets.h"
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
@@ -9,7 +10,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -85,22 +85,8 @@ TEST_P(net_edges, NE19_sending_a_file_to_a_peer_that_is_gone_is_an_error_and_no_
 TEST_P(net_edges, S25_a_short_read_of_a_unix_stream_hides_nothing) {
   run([] {
     auto sockets = test::socket_pair();
-    int const passed = STDERR_FILENO;
-    std::array<char, CMSG_SPACE(sizeof passed)> control{};
-    char first = '1';
-    iovec part{&first, 1};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof passed);
-    std::memcpy(CMSG_DATA(header), &passed, sizeof passed);
     go([&] {
-      ASSERT_EQ(::sendmsg(sockets.b.native_handle(), &message, MSG_NOSIGNAL), 1);
+      ASSERT_EQ(test::send_with_descriptor(sockets.b.native_handle(), "1", STDERR_FILENO), 1);
       ASSERT_EQ(::send(sockets.b.native_handle(), "0123456789", 10, MSG_NOSIGNAL), 10);
     });
     std::array<char, 100> bytes{};

@@ -1,10 +1,10 @@
 #include "debug/request_server.h"
 
+#include "debug/accept_clients.h"
 #include "os/clock.h"
 #include "os/socket.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <exception>
 #include <new>
@@ -15,11 +15,8 @@ namespace thrum::rt::debug {
 namespace {
 
 constexpr std::int64_t never = never_ns;
-constexpr std::int64_t without_descriptors_ns = 1'000'000'000;
 // A client that does not take a long answer keeps that much memory. Until it does, other clients get no answers.
 constexpr std::size_t unsent_max = std::size_t{1} << 20U;
-
-bool would_wait(long result) noexcept { return result == -EAGAIN || result == -EWOULDBLOCK; }
 
 }  // namespace
 
@@ -63,7 +60,7 @@ void request_server::serve() {
     }
     short const at_listener = polled_[listener_at].revents;
     if ((at_listener & POLLIN) != 0) {
-      accept_clients();
+      accepts_from_ns_ = accept_clients(descriptors_, listener_at, 2 * clients_max, [this](int fd) { admit(fd); });
     } else if (at_listener != 0) {
       descriptors_.keep(listener_at, -1);  // the program has closed it, so the number is not thrum's
     }
@@ -100,23 +97,6 @@ std::int64_t request_server::limit_of(client const& c) const noexcept {
   if (c.is_being_answered()) return c.moved_ns + limits_.sending_ns;
   if (c.work != nullptr) return c.work->ends_ns;
   return c.moved_ns + (c.received.empty() ? limits_.idle_ns : limits_.request_ns);
-}
-
-void request_server::accept_clients() {
-  for (std::size_t i = 0; i < 2 * clients_max; ++i) {
-    int const fd = os::accept(descriptors_.at(listener_at));
-    if (fd >= 0) {
-      admit(fd);
-    } else if (would_wait(fd)) {
-      return;
-    } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
-      accepts_from_ns_ = os::monotonic_ns() + without_descriptors_ns;
-      return;
-    } else if (fd == -EINVAL || fd == -ENOTSOCK || fd == -EOPNOTSUPP || fd == -EBADF) {
-      descriptors_.keep(listener_at, -1);  // the program has closed it, and the number is that of another file
-      return;
-    }
-  }
 }
 
 void request_server::admit(int fd) {

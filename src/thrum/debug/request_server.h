@@ -102,7 +102,6 @@ class request_server final : public server_thread {
   void disconnect_all() noexcept override;
   void close_own_descriptors_in_child() const noexcept override { descriptors_.close_in_child(); }
   void wait_for_clients();
-  void accept_clients();
   void admit(int fd);
   void look_at(client& c, short events);
   void receive_from(client& c);
