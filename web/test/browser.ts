@@ -82,6 +82,14 @@ export class TestBrowser {
   }
 }
 
-export function axeSource(): string {
-  return readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+/** What axe finds wrong with the page as it is now. */
+export async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
+  return page.evaluate(async () => {
+    const axe = (window as unknown as { axe: { run(): Promise<{ violations: Fault[] }> } }).axe;
+    type Fault = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
+    const { violations } = await axe.run();
+    return violations.map((fault) => `${fault.impact} ${fault.id}: ${fault.nodes[0]?.html} ` +
+      `${fault.nodes[0]?.failureSummary}`);
+  });
 }
