@@ -46,6 +46,7 @@ export class GoroutinePanel {
   private readonly shown: (id: number) => void;
   private ask: Ask = firstAsk;
   private answer: Table | null = null;
+  private answerTo: Ask | null = null;
   private error: ApiError | null = null;
   private language: Language = "en";
   private chosen: number | null = null;
@@ -134,7 +135,7 @@ export class GoroutinePanel {
     if (!this.isOn || !this.isSeen || document.hidden || this.asking) return;
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
-      if (this.isHeld()) this.plan(this.pause_ms);
+      if (this.answerTo === this.ask && this.isHeld()) this.plan(this.pause_ms);
       else void this.load();
     }, after_ms);
   }
@@ -142,7 +143,7 @@ export class GoroutinePanel {
   /** Rows must not move under the pointer, nor under the focus. */
   private isHeld(): boolean {
     const body = this.table.tBodies[0];
-    return this.answer !== null && (body?.matches(":hover, :focus-within") ?? false);
+    return body?.matches(":hover, :focus-within") ?? false;
   }
 
   private async load(): Promise<void> {
@@ -154,6 +155,7 @@ export class GoroutinePanel {
       const response = await request(addressOf(ask), { signal: asking.signal });
       const answer = await whole(response.json(), asking.signal) as Parameters<typeof tableOf>[0];
       this.answer = tableOf(answer, ask);
+      this.answerTo = ask;
       this.error = null;
     } catch (error) {
       if (asking.signal.aborted) return;

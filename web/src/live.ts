@@ -16,7 +16,8 @@ export interface Follower {
 }
 
 const waitMost_ms = 30_000;
-const silenceMost_ms = 30_000;   // pictures come at least every few seconds
+// On a busy machine a picture may take a second, and the next one then comes fifty times as long after it.
+const silenceMost_ms = 180_000;
 
 export function backOff(first_ms: number, failures: number): number {
   return Math.min(waitMost_ms, first_ms * 2 ** Math.min(failures, 20));

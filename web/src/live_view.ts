@@ -1,10 +1,12 @@
-// The parts of the page that only a live program has: whether it answers, its goroutines and their stacks.
+// The parts of the page that only a live program has: whether it answers, its figures, its goroutines and
+// their stacks, and what it records.
 import { tellError } from "./api.ts";
 import type { LiveParts } from "./app.ts";
 import { shortTime } from "./format.ts";
 import { GoroutineDetail } from "./goroutine_detail.ts";
 import { GoroutinePanel } from "./goroutine_panel.ts";
 import { Live, type Connection } from "./live.ts";
+import { RecordPanel } from "./record_panel.ts";
 import type { Language } from "./recording.ts";
 import { byId, html } from "./svg.ts";
 import { say } from "./words.ts";
@@ -18,6 +20,7 @@ export type Shown = {
 export class LiveView implements LiveParts {
   readonly detail: GoroutineDetail;
   private readonly goroutines: GoroutinePanel;
+  private readonly record: RecordPanel;
   private readonly mark = byId("live");
   private readonly bar = byId("connection");
   private readonly words = html("p", { role: "status" });
@@ -29,6 +32,7 @@ export class LiveView implements LiveParts {
     this.language = language;
     this.detail = new GoroutineDetail(shown.choose);
     this.goroutines = new GoroutinePanel(shown.choose);
+    this.record = new RecordPanel(language);
     this.bar.append(this.words, this.again);
     const live = new Live({ open: shown.open, append: shown.append, is: (connection) => this.became(connection) });
     this.again.addEventListener("click", () => live.tryNow());
@@ -47,6 +51,7 @@ export class LiveView implements LiveParts {
   translate(language: Language): void {
     this.language = language;
     this.goroutines.translate(language);
+    this.record.translate(language);
     this.tell();
   }
 

@@ -54,6 +54,12 @@ const en = {
   stack_again: "Take it again",
   announced_at: "Announced at", perhaps: "Perhaps called from", stack_is_cut: "There are more frames.",
   no_stack: "The stack is not known.",
+  record: "Record", record_what: "What to record", record_for: "For how long", seconds: "{n} s",
+  record_trace: "Trace", record_cpu: "CPU profile", record_blocks: "Profile of blocking waits",
+  record_mutexes: "Profile of mutexes", record_goroutines: "Profile of goroutines",
+  record_start: "Record", record_stop: "Stop", recording: "The program is recording.",
+  record_hint: "The file is downloaded when it is complete.", record_stopped: "Stopped. Nothing was kept.",
+  record_ready: "{name} is complete: {size}.",
 };
 
 export type WordKey = keyof typeof en;
@@ -102,6 +108,11 @@ const zh: Record<WordKey, string> = {
   table_held: "操作表格时暂停更新", has_ended: "此 goroutine 已结束。", created_at: "创建位置",
   created_by_g: "创建者", thread: "线程", waited: "已等待", name: "名称", stack_again: "重新获取",
   announced_at: "声明位置", perhaps: "可能的调用者", stack_is_cut: "还有更多帧。", no_stack: "调用栈未知。",
+  record: "记录", record_what: "记录什么", record_for: "记录多久", seconds: "{n} 秒",
+  record_trace: "跟踪", record_cpu: "CPU 剖析", record_blocks: "阻塞等待剖析", record_mutexes: "互斥锁剖析",
+  record_goroutines: "goroutine 剖析", record_start: "开始记录", record_stop: "停止", recording: "程序正在记录。",
+  record_hint: "完成后会下载文件。", record_stopped: "已停止，没有保留任何内容。",
+  record_ready: "{name} 已完成：{size}。",
 };
 
 const tables: Record<Language, Record<WordKey, string>> = { en, zh };

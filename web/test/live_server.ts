@@ -52,6 +52,22 @@ function dump(id: number): object {
            goroutines: [{ ...row(id), name: "reader", stack, stack_is_cut: false, created_at: stack }] };
 }
 
+/** What comes, in its order, to those who wait for it. */
+class Queue<T> {
+  private readonly come: T[] = [];
+  private readonly waiting: ((one: T) => void)[] = [];
+
+  give(one: T): void {
+    const next = this.waiting.shift();
+    if (next) next(one);
+    else this.come.push(one);
+  }
+
+  async next(): Promise<T> {
+    return this.come.shift() ?? new Promise<T>((resolve) => this.waiting.push(resolve));
+  }
+}
+
 export class LiveServer {
   /** What the next requests to a path are refused with. */
   readonly refused = new Map<string, { status: number; why: string }>();
@@ -59,8 +75,9 @@ export class LiveServer {
   readonly asked: string[] = [];
   readonly tokens = new Set<string | undefined>();
   private readonly server: Server;
-  private readonly viewers: ServerResponse[] = [];
-  private waiting: ((viewer: ServerResponse) => void)[] = [];
+  private readonly viewers = new Queue<ServerResponse>();
+  /** Answers that the test gives: what has been recorded. */
+  readonly recordings = new Queue<ServerResponse>();
 
   private constructor() {
     this.server = createServer((request, response) => this.answer(request, response));
@@ -83,7 +100,7 @@ export class LiveServer {
 
   /** The stream of the next viewer, which has got its recording. */
   async viewer(): Promise<ServerResponse> {
-    const viewer = this.viewers.shift() ?? await new Promise<ServerResponse>((come) => this.waiting.push(come));
+    const viewer = await this.viewers.next();
     viewer.write(`event: recording\ndata: ${JSON.stringify(recording)}\n\n`);
     return viewer;
   }
@@ -104,13 +121,15 @@ export class LiveServer {
     } else if (path === "/api/v1/events") {
       response.writeHead(200, { "Content-Type": "text/event-stream" });
       response.write("retry: 10\n\n");
-      const come = this.waiting.shift();
-      if (come) come(response);
-      else this.viewers.push(response);
+      const alive = setInterval(() => response.write(": the program is alive\n\n"), 5000);
+      response.on("close", () => clearInterval(alive));
+      this.viewers.give(response);
     } else if (path === "/api/v1/goroutines") {
       json(table(query));
     } else if (path.startsWith("/api/v1/goroutines/")) {
       json(dump(Number(path.split("/").pop())));
+    } else if (path === "/api/v1/trace" || path === "/api/v1/profile") {
+      this.recordings.give(response);
     } else {
       json({ error: "there is nothing here" }, 404);
     }

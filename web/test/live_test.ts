@@ -1,6 +1,7 @@
 // The page as the live view: a server that speaks as `thrum::debug::serve` does. THRUM_LIVE_VIEW is the address of a
 // real one, for example "http://127.0.0.1:6070".
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, before, beforeEach, describe, test } from "node:test";
 import type { Page } from "puppeteer-core";
 import { chromium, faultsOf, TestBrowser } from "./browser.ts";
@@ -17,7 +18,7 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
   after(async () => {
     await browser.stop();
     server.stop();
-    const other = browser.complaints.filter((each) => !/net::ERR_|status of (40[19]|503)/.test(each));
+    const other = browser.complaints.filter((each) => !/net::ERR_|status of (40[139]|503)/.test(each));
     assert.deepEqual(other, [], "the console tells of nothing but the answers that were refused or lost");
   });
 
@@ -141,6 +142,52 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     await press(page, "#longest-first");
     await page.waitForFunction(() => document.querySelector("#goroutines tbody button")!.textContent === "G99999");
     assert((await page.$$("#goroutines tbody tr")).length === 100);
+    await page.browserContext().close();
+  });
+
+  const told = (page: Page, wanted: RegExp): Promise<unknown> => tells(page, "#record-told", wanted);
+
+  test("a trace and a profile are recorded and downloaded", async () => {
+    const page = await connected();
+    const downloads = await browser.downloadsOf(page);
+    for (const [kind, path, name] of [["trace", "trace?seconds=1", "trace-1.trace"],
+                                      ["mutexes", "profile?kind=mutexes&seconds=1", "mutexes-2.pprof"]] as const) {
+      await page.select("#record-kind", kind);
+      await page.select("#record-seconds", "1");
+      await press(page, "#record-start");
+      const answer = await server.recordings.next();
+      assert.equal(server.asked.at(-1), `POST /api/v1/${path}`);
+      assert.equal(await page.$eval("#record-start", (button) => button.textContent), "Stop");
+      answer.end(`what is in ${kind}`);
+      await told(page, new RegExp(`^${name} is complete: `));
+      assert.equal(await downloads.next(name), `what is in ${kind}`);
+    }
+    assert.equal((await page.$$("#recorded li")).length, 2);
+    assert.deepEqual(await faultsOf(page), []);
+    await page.browserContext().close();
+  });
+
+  test("a recording is stopped", async () => {
+    const page = await connected();
+    await press(page, "#record-start");
+    const answer = await server.recordings.next();
+    const gone = once(answer, "close");
+    await press(page, "#record-start");
+    await gone;
+    await told(page, /^Stopped/);
+    assert.equal((await page.$$("#recorded li")).length, 0);
+    await page.browserContext().close();
+  });
+
+  test("a recording that is refused is told with the reason", async () => {
+    const page = await connected();
+    for (const [status, why, words] of [[409, "another trace is being written", /^Another client is recording this/],
+                                        [403, "from another site", /^The program refuses this page/],
+                                        [503, "too many connections", /^The program has as many clients/]] as const) {
+      server.refused.set("/api/v1/trace", { status, why });
+      await press(page, "#record-start");
+      await told(page, new RegExp(`${words.source}.*\\(${why}\\)$`));
+    }
     await page.browserContext().close();
   });
 
