@@ -89,8 +89,8 @@ export function askInto(group: Entry): Ask {
 }
 
 /** How long to wait before the next look, so that looking takes a twentieth of the program's thread at most. */
-export function pauseAfter(took_ms: number): number {
-  return Math.min(60_000, Math.max(2000, took_ms * 20));
+export function pauseAfter(took_ms: number, least_ms = 2000): number {
+  return Math.min(60_000, Math.max(least_ms, took_ms * 20));
 }
 
 /** The class of a goroutine's shape on the stage. */

@@ -2,6 +2,7 @@
 // their stacks, and what it records.
 import { tellError } from "./api.ts";
 import type { LiveParts } from "./app.ts";
+import { FiguresPanel } from "./figures_panel.ts";
 import { shortTime } from "./format.ts";
 import { GoroutineDetail } from "./goroutine_detail.ts";
 import { GoroutinePanel } from "./goroutine_panel.ts";
@@ -21,6 +22,7 @@ export class LiveView implements LiveParts {
   readonly detail: GoroutineDetail;
   private readonly goroutines: GoroutinePanel;
   private readonly record: RecordPanel;
+  private readonly figures: FiguresPanel;
   private readonly mark = byId("live");
   private readonly bar = byId("connection");
   private readonly words = html("p", { role: "status" });
@@ -33,6 +35,7 @@ export class LiveView implements LiveParts {
     this.detail = new GoroutineDetail(shown.choose);
     this.goroutines = new GoroutinePanel(shown.choose);
     this.record = new RecordPanel(language);
+    this.figures = new FiguresPanel(language);
     this.bar.append(this.words, this.again);
     const live = new Live({ open: shown.open, append: shown.append, is: (connection) => this.became(connection) });
     this.again.addEventListener("click", () => live.tryNow());
@@ -52,12 +55,14 @@ export class LiveView implements LiveParts {
     this.language = language;
     this.goroutines.translate(language);
     this.record.translate(language);
+    this.figures.translate(language);
     this.tell();
   }
 
   private became(connection: Connection): void {
     this.connection = connection;
     this.goroutines.turn(connection.is === "connected");
+    this.figures.turn(connection.is === "connected");
     this.tell();
   }
 

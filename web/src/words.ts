@@ -60,6 +60,17 @@ const en = {
   record_start: "Record", record_stop: "Stop", recording: "The program is recording.",
   record_hint: "The file is downloaded when it is complete.", record_stopped: "Stopped. Nothing was kept.",
   record_ready: "{name} is complete: {size}.",
+  figures: "Figures", figures_goroutines: "Goroutines by state", figures_rates: "Per second",
+  figures_queues: "Queue lengths", figures_latency: "How long it took", span: "Span of the charts",
+  span_minutes: "4 min", span_hour: "1 h", at_most: "most {n}", global_short: "global",
+  figure_waiting: "waiting", figure_runnable: "runnable", figure_running: "running", figure_in_call: "in a call",
+  figure_switches: "switches", figure_created: "created", figure_steals: "steals", figure_wakes: "Ps woken",
+  figure_timers: "timers", figure_polls: "polls", figure_calls: "calls", figure_preemptions: "preemptions",
+  queues_now: "{all} goroutines are queued. The longest queue is {name}, with {n}.",
+  took_ready_to_run: "from ready to running", took_call: "calls", took_long_call: "long calls", took_poll: "polls",
+  took_world_stopping: "stopping the world", took_world_stopped: "stops of the world",
+  took_none: "None was measured in this time.",
+  took: "{n} measured: half within {half}, 99 % within {most}. Longest of the run: {longest}.",
 };
 
 export type WordKey = keyof typeof en;
@@ -113,6 +124,15 @@ const zh: Record<WordKey, string> = {
   record_goroutines: "goroutine 剖析", record_start: "开始记录", record_stop: "停止", recording: "程序正在记录。",
   record_hint: "完成后会下载文件。", record_stopped: "已停止，没有保留任何内容。",
   record_ready: "{name} 已完成：{size}。",
+  figures: "指标", figures_goroutines: "各状态的 goroutine", figures_rates: "每秒", figures_queues: "队列长度",
+  figures_latency: "耗时", span: "图表时段", span_minutes: "4 分钟", span_hour: "1 小时", at_most: "最多 {n}",
+  global_short: "全局", figure_waiting: "等待中", figure_runnable: "可运行", figure_running: "运行中",
+  figure_in_call: "系统调用中", figure_switches: "切换", figure_created: "新建", figure_steals: "窃取",
+  figure_wakes: "唤醒的 P", figure_timers: "定时器", figure_polls: "轮询", figure_calls: "调用", figure_preemptions: "抢占",
+  queues_now: "共有 {all} 个 goroutine 在排队。最长的队列是 {name}，有 {n} 个。",
+  took_ready_to_run: "从就绪到运行", took_call: "调用", took_long_call: "长调用", took_poll: "轮询",
+  took_world_stopping: "停止世界所需", took_world_stopped: "世界停止", took_none: "此时段内没有测量值。",
+  took: "测量 {n} 次：一半在 {half} 内，99 % 在 {most} 内。本次运行最长：{longest}。",
 };
 
 const tables: Record<Language, Record<WordKey, string>> = { en, zh };

@@ -39,6 +39,8 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     await state(page, "connected");
     return page;
   };
+  const withFigures = (page: Page): Promise<unknown> =>
+    page.waitForFunction(() => Number(document.getElementById("figures")!.dataset["samples"]) >= 3);
   const withTable = async (...args: Parameters<typeof visit>): Promise<Page> => {
     const page = await connected(...args);
     await page.$eval("#goroutines", (table) => table.scrollIntoView());
@@ -145,6 +147,28 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     await page.browserContext().close();
   });
 
+  test("rates, queue lengths and histograms are drawn, and tell their figures in words", async () => {
+    const page = await connected();
+    await withFigures(page);
+    const figures = await page.$$eval("#figures .lines li", (all) =>
+      Object.fromEntries(all.map((row) => [row.querySelector(".name")!.textContent, {
+        value: row.querySelector("b")!.textContent, line: row.querySelector(".line")!.getAttribute("d") }])));
+    assert.equal(figures["waiting"]!.value, "100 k");
+    assert.match(figures["switches"]!.value!, /^[\d.]+( k)?$/);
+    assert.match(figures["switches"]!.line!, /^M.*L/);
+    assert.equal(await page.$eval("#figures .heat", (e) => e.getAttribute("aria-label")),
+                 "77 goroutines are queued. The longest queue is global queue, with 70.");
+    assert.deepEqual(await page.$$eval("#figures .names span", (all) => all.map((each) => each.textContent)),
+                     ["global 70", "P0 2", "P1 5"]);
+    assert.match(await page.$eval("#histogram-told", (e) => e.textContent!),
+                 /^\d+ measured: half within 512 ns, 99 % within 512 ns. Longest of the run: 400 ns.$/);
+    await page.select("#histogram-kind", "poll");
+    await tells(page, "#histogram-told", /^None was measured/);
+    await press(page, "[data-span=hour]");
+    assert.equal(await page.$eval("[data-span=hour]", (e) => e.getAttribute("aria-pressed")), "true");
+    await page.browserContext().close();
+  });
+
   const told = (page: Page, wanted: RegExp): Promise<unknown> => tells(page, "#record-told", wanted);
 
   test("a trace and a profile are recorded and downloaded", async () => {
@@ -216,6 +240,12 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     await page.waitForSelector("#goroutines tbody tr");
     await press(page, "#goroutines tbody button");
     await page.waitForSelector("#detail .frames");
+    await page.$eval("#figures", (figures) => figures.scrollIntoView());
+    await withFigures(page);
+    const downloads = await browser.downloadsOf(page);
+    await page.select("#record-kind", "goroutines");
+    await press(page, "#record-start");
+    assert((await downloads.next("goroutines-1.pprof")).length > 100);
     await page.browserContext().close();
   });
 });
