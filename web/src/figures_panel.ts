@@ -118,12 +118,13 @@ export class FiguresPanel {
       const text = await whole((await request("metrics")).text());
       this.history.add(sampleOf(readMetrics(text), performance.now()));
       this.draw();
+      this.root.dataset["samples"] = String(this.history.of("minutes").length);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;   // the bar at the top tells of a program that is away
     }
     if (!this.isOn) return;
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => void this.look(), pauseAfter(performance.now() - begun, 1000));
+    this.timer = window.setTimeout(() => void this.look(), pauseAfter(performance.now() - begun, 1000, 5));
   }
 
   private draw(): void {
@@ -144,7 +145,6 @@ export class FiguresPanel {
     }
     this.drawQueues(from_ms, last.t_ms);
     this.drawHistogram(this.kind.value as HistogramName);
-    this.root.dataset["samples"] = String(samples.length);
   }
 
   private drawQueues(from_ms: number, to_ms: number): void {

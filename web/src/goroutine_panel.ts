@@ -164,7 +164,7 @@ export class GoroutinePanel {
       this.error = error;
     }
     if (this.asking === asking) this.asking = null;
-    this.pause_ms = pauseAfter(performance.now() - begun);
+    this.pause_ms = pauseAfter(performance.now() - begun, 2000, 20);
     this.show();
     this.plan(this.pause_ms);
   }

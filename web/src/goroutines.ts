@@ -88,9 +88,9 @@ export function askInto(group: Entry): Ask {
   return { ...firstAsk, search: group.created_at ?? group.reason ?? group.state };
 }
 
-/** How long to wait before the next look, so that looking takes a twentieth of the program's thread at most. */
-export function pauseAfter(took_ms: number, least_ms = 2000): number {
-  return Math.min(60_000, Math.max(least_ms, took_ms * 20));
+/** How long to wait before the next look, which is long if looking takes long. */
+export function pauseAfter(took_ms: number, least_ms: number, times: number): number {
+  return Math.min(60_000, Math.max(least_ms, took_ms * times));
 }
 
 /** The class of a goroutine's shape on the stage. */

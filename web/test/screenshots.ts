@@ -44,34 +44,37 @@ for (const { name, width, height, dark, zh, wanted, step } of shots) {
   await take(page, name);
 }
 
-/** The live view of this program, after it has been watched for a while. */
-async function takeLive(program: string): Promise<void> {
-  const server = spawn(program, ["100"], { stdio: ["ignore", "pipe", "inherit"] });
-  const [address] = await once(createInterface(server.stdout), "line") as [string];
-  const visit = async (width: number, height: number, dark: boolean): Promise<Page> => {
-    const page = await browser.visit(address, width, height, { dark, origin: new URL(address).origin });
-    await page.waitForFunction(() => Number(document.getElementById("figures")!.dataset["samples"]) >= 3);
+/** The live view at this address, after it has been watched for a while. */
+async function takeLive(address: string): Promise<void> {
+  const { origin } = new URL(address);
+  const visit = async (width: number, height: number, dark: boolean, samples: number): Promise<Page> => {
+    const page = await browser.visit(address, width, height, { dark, origin });
+    await page.waitForFunction((wanted) => Number(document.getElementById("figures")!.dataset["samples"]) >= wanted, {},
+                               samples);
     return page;
   };
-  const [wide, table, phone] = await Promise.all([visit(1440, 1080, false), visit(1440, 900, true),
-                                                  visit(390, 844, false)]);
-  await wide.waitForFunction(() => Number(document.getElementById("figures")!.dataset["samples"]) >= 60);
-  await wide.bringToFront();
+  const wide = await visit(1440, 1080, false, 30);
   await take(wide, "live");
-  await table.bringToFront();
+  const table = await visit(1440, 900, true, 3);
   await table.$eval("#goroutines", (goroutines) => goroutines.scrollIntoView());
   await table.waitForSelector("#goroutines tbody tr:nth-child(5) button");
   await table.$eval("#goroutines tbody tr:nth-child(5) button", (button) => (button as HTMLElement).click());
   await table.waitForSelector("#detail .frames");
   await take(table, "live-goroutines");
-  await phone.bringToFront();
+  const phone = await visit(390, 844, false, 15);
   await phone.$eval("#figures", (figures) => figures.scrollIntoView());
   await phone.waitForFunction(() => document.querySelector("#histogram-told")!.textContent !== "");
   await take(phone, "live-phone");
-  server.kill();
-  await once(server, "exit");
 }
 
 const program = process.argv[3];
-if (program) await takeLive(resolve(program));
+if (program) {
+  const server = spawn(resolve(program), ["20"], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const [address] = await once(createInterface(server.stdout), "line") as [string];
+    await takeLive(address);
+  } finally {
+    server.kill();
+  }
+}
 await browser.stop();

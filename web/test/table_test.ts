@@ -37,9 +37,9 @@ test("events are read from any parts", () => {
 test("the page waits longer each time that it is refused, but not for ever", () => {
   assert.deepEqual([0, 1, 2, 3].map((failures) => backOff(2000, failures)), [2000, 4000, 8000, 16_000]);
   assert.equal(backOff(2000, 1000), 30_000);
-  assert.equal(pauseAfter(1), 2000);
-  assert.equal(pauseAfter(500), 10_000);
-  assert.equal(pauseAfter(1e9), 60_000);
+  assert.equal(pauseAfter(1, 2000, 20), 2000);
+  assert.equal(pauseAfter(500, 2000, 20), 10_000);
+  assert.equal(pauseAfter(1e9, 2000, 20), 60_000);
 });
 
 test("numbers are short", () => {
