@@ -1,5 +1,6 @@
 // A server that speaks as `thrum::debug::serve` does (docs/live_view.md), for the tests of the page. It has a hundred
 // thousand goroutines, and says nothing that depends on the time.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -80,6 +81,14 @@ function metrics(looks: number): string {
           ""].join("\n");
 }
 
+/** The program's policy: the browser runs the script of the page and no other. */
+function policyOf(page: string): string {
+  const script = page.slice(page.lastIndexOf("<script>") + "<script>".length, page.lastIndexOf("</script>"));
+  return `default-src 'none'; script-src 'sha256-${createHash("sha256").update(script).digest("base64")}'; ` +
+    "style-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
+    "frame-ancestors 'none'";
+}
+
 export class LiveServer {
   /** What the next requests to a path are refused with. */
   readonly refused = new Map<string, { status: number; why: string }>();
@@ -129,8 +138,10 @@ export class LiveServer {
     const refused = this.refused.get(path);
     if (refused) return json({ error: refused.why }, refused.status);
     if (path === "/") {
-      response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" });
-      response.end(readFileSync(join(web, "dist/page.html")));
+      const page = readFileSync(join(web, "dist/page.html"), "utf8");
+      response.writeHead(200, { "Content-Type": "text/html; charset=utf-8",
+                                "Content-Security-Policy": policyOf(page) });
+      response.end(page);
     } else if (path === "/api/v1/events") {
       response.writeHead(200, { "Content-Type": "text/event-stream" });
       response.write("retry: 10\n\n");
