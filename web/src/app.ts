@@ -1,7 +1,7 @@
 // The application: it holds what the reader has chosen (scene, step, language, theme, goroutine) and shows it.
 // Everything that is shown follows from these and the recording.
 import { Camera } from "./camera.ts";
-import { aboutElement, Detail, Tip } from "./detail.ts";
+import { aboutElement, Detail, Tip, type DetailView } from "./detail.ts";
 import { Finder } from "./finder.ts";
 import { fillKey } from "./key.ts";
 import {
@@ -18,7 +18,17 @@ import { say } from "./words.ts";
 
 type Theme = "light" | "dark";
 
-const liveStepsMost = 5000;   // a live page keeps so many steps, so that it does not grow
+// A live page keeps so many steps, and so many goroutines in all of them together, so that it does not grow.
+const liveMost = { steps: 3000, goroutines: 150_000 };
+const liveStep_ns = 300e6;   // more pictures than that in a second cannot be told apart
+
+/** What a live page has that other recordings do not have. */
+export interface LiveParts {
+  detail: DetailView;
+  focusSearch(): void;
+  choose(g: number | null): void;
+  translate(language: Language): void;
+}
 
 /** Settings outlive the page where the browser allows it. It may not, for example for files. */
 function remember(name: string, value: string): void {
@@ -55,21 +65,24 @@ export class App {
   private readonly camera: Camera;
   private readonly tip = new Tip();
   private readonly story: Story;
-  private readonly detail: Detail;
+  private readonly detail: DetailView;
   private readonly finder: Finder;
   private readonly transport: Transport;
   private readonly ending = new AbortController();
+  private readonly live: LiveParts | null;
 
-  constructor(recording: Recording, language: Language) {
+  constructor(recording: Recording, language: Language, live: LiveParts | null = null) {
+    const { signal } = this.ending;
     this.recording = recording;
+    this.live = live;
     const kept = remembered("language");
     this.language = kept === "en" || kept === "zh" ? kept : language;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     const keptTheme = remembered("theme");
     this.theme = keptTheme === "light" || keptTheme === "dark" ? keptTheme : dark ? "dark" : "light";
-    this.camera = new Camera(this.root, () => this.moveCamera());
+    this.camera = new Camera(this.root, () => this.moveCamera(), signal);
     this.story = new Story({ scene: (i) => this.openPart(i), step: (i) => this.jump(i) });
-    this.detail = new Detail((step) => this.jump(step), () => this.select(null));
+    this.detail = live?.detail ?? new Detail((step) => this.jump(step), () => this.select(null));
     this.finder = new Finder(
       () => ({ part: this.part, step: this.player.target, language: this.language }),
       (found) => {
@@ -80,12 +93,12 @@ export class App {
         const dot = this.reel.layout(this.player.target).dots.get(found.goroutine.id);
         if (dot) this.camera.lookAt(dot.x, dot.y);
         this.root.querySelector<SVGElement>(`[data-g="${found.goroutine.id}"]`)?.focus({ preventScroll: true });
-      });
+      }, signal);
     this.transport = new Transport(
       (command) => this.run(command),
       (position) => this.update(scrubTo(this.player, position)),
       () => this.update(settle(this.player)),
-      (speed) => this.update({ ...this.player, speed }));
+      (speed) => this.update({ ...this.player, speed }), signal);
     const place = this.placeOfAddress();
     this.index = place.part;
     this.reel = new Reel(this.part, this.width());
@@ -105,19 +118,32 @@ export class App {
     cancelAnimationFrame(this.frameRequest);
   }
 
+  get chosen(): number | null {
+    return this.selected;
+  }
+
   /** Adds a step to a live view. The page follows the program if the reader was at its end. */
   append(step: Step): void {
-    const following = this.player.target === this.part.steps.length - 1;
-    if (this.part.steps.length >= liveStepsMost) {
-      this.reel.dropOldest(liveStepsMost / 10);
-      this.player = jumpTo(this.player, Math.max(0, this.player.target - liveStepsMost / 10));
+    const { steps } = this.part;
+    const isClose = this.recording.clock === "ns" && step.t < steps[steps.length - 1]!.t + liveStep_ns;
+    if (isClose && steps.length > 1) return;
+    const following = this.player.target === steps.length - 1;
+    const most = Math.min(liveMost.steps, Math.max(20, liveMost.goroutines / Math.max(1, step.state.gs.length)));
+    if (steps.length >= most) {
+      const dropped = Math.max(Math.ceil(most / 10), steps.length - Math.floor(most));
+      this.reel.dropOldest(dropped);
+      const at = Math.max(0, this.player.target - dropped);
+      this.player = jumpTo({ ...this.player, durations_ms: this.reel.durations() }, at);
     }
     const changed = this.reel.append(step);
     const fresh = this.newPlayer();
     const { position, target, playing, shown_ms } = this.player;
     this.player = { ...fresh, position, target, playing, shown_ms };
-    if (following) this.player = { ...this.player, target: this.part.steps.length - 1 };
-    this.transport.setSteps(this.part.steps.length);
+    if (following) {
+      const last = steps.length - 1;
+      this.player = { ...this.player, position: Math.max(position, last - 1), target: last };   // never falls behind
+    }
+    this.transport.setSteps(steps.length);
     if (changed) this.makeStage();
     this.update(this.player);
   }
@@ -195,7 +221,7 @@ export class App {
       case "scene_after": return this.openPart(this.index + 1);
       case "slower": return this.update(withSpeed(player, -1));
       case "faster": return this.update(withSpeed(player, 1));
-      case "search": return this.finder.focus();
+      case "search": return this.live ? this.live.focusSearch() : this.finder.focus();
       case "zoom_in": return this.camera.zoom(1.4);
       case "zoom_out": return this.camera.zoom(1 / 1.4);
       case "fit": return this.camera.fit();
@@ -257,8 +283,9 @@ export class App {
     byId("scene").scrollIntoView({ block: "nearest" });
   }
 
-  private select(g: number | null): void {
+  select(g: number | null): void {
     this.selected = g;
+    this.live?.choose(g);
     document.body.classList.toggle("with-detail", g !== null);
     if (g === null) this.detail.hide();
     this.show();
@@ -310,6 +337,7 @@ export class App {
     this.transport.translate(this.language, this.theme);
     this.transport.setSteps(this.part.steps.length);
     this.finder.translate(this.language);
+    this.live?.translate(this.language);
     fillKey(byId("key"), this.part, this.language);
     if (this.selected === null) this.detail.hide();
     this.makeStage();

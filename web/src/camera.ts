@@ -28,19 +28,19 @@ export class Camera {
   private down = { x: 0, y: 0 };
   private dragged = false;
 
-  constructor(root: SVGSVGElement, changed: () => void) {
+  constructor(root: SVGSVGElement, changed: () => void, signal: AbortSignal) {
     this.root = root;
     this.changed = changed;
-    root.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
-    root.addEventListener("pointerdown", (event) => this.onDown(event));
-    root.addEventListener("pointermove", (event) => this.onMove(event));
+    root.addEventListener("wheel", (event) => this.onWheel(event), { passive: false, signal });
+    root.addEventListener("pointerdown", (event) => this.onDown(event), { signal });
+    root.addEventListener("pointermove", (event) => this.onMove(event), { signal });
     for (const name of ["pointerup", "pointercancel", "pointerleave"] as const) {
-      root.addEventListener(name, (event) => this.pointers.delete(event.pointerId));
+      root.addEventListener(name, (event) => this.pointers.delete(event.pointerId), { signal });
     }
     // A drag is not a click on the goroutine under the pointer.
     root.addEventListener("click", (event) => {
       if (this.dragged) event.stopPropagation();
-    }, { capture: true });
+    }, { capture: true, signal });
   }
 
   fit(): void {

@@ -62,7 +62,13 @@ export class Tip {
   }
 }
 
-export class Detail {
+/** The panel about the chosen goroutine. */
+export interface DetailView {
+  show(part: Part, step: number, id: number, language: Language): void;
+  hide(): void;
+}
+
+export class Detail implements DetailView {
   private readonly root = byId("detail");
   private readonly goTo: (step: number) => void;
   private readonly close: () => void;

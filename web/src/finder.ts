@@ -12,12 +12,13 @@ export class Finder {
   private readonly present: () => { part: Part; step: number; language: Language };
   private readonly chosen: (found: Found) => void;
 
-  constructor(present: () => { part: Part; step: number; language: Language }, chosen: (found: Found) => void) {
+  constructor(present: () => { part: Part; step: number; language: Language }, chosen: (found: Found) => void,
+              signal: AbortSignal) {
     this.present = present;
     this.chosen = chosen;
-    this.field.addEventListener("input", () => this.update());
-    this.field.addEventListener("keydown", (event) => this.onKey(event));
-    this.field.addEventListener("blur", () => setTimeout(() => this.hide(), 150));
+    this.field.addEventListener("input", () => this.update(), { signal });
+    this.field.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    this.field.addEventListener("blur", () => setTimeout(() => this.hide(), 150), { signal });
   }
 
   focus(): void {

@@ -9,7 +9,7 @@ function sample(...children: SVGElement[]): SVGElement {
   return svg("svg", { viewBox: "-13 -13 26 26", "aria-hidden": "true" }, ...children);
 }
 
-function goroutine(state: string, fresh = false): SVGElement {
+export function goroutine(state: string, fresh = false): SVGElement {
   const badge = badges[state];
   return sample(svg("g", { class: `g ${state}${fresh ? " fresh" : ""}` },
     svg("circle", { class: "halo", r: 12 }),

@@ -1,6 +1,6 @@
 // The page. It reads the recording that is embedded in it, or one that the reader opens, and plays it.
 import { App } from "./app.ts";
-import { follow } from "./live.ts";
+import { LiveView } from "./live_view.ts";
 import { readRecording, readStep, RecordingError } from "./validate.ts";
 import type { Language, Recording } from "./recording.ts";
 import { byId, html } from "./svg.ts";
@@ -15,6 +15,7 @@ declare global {
 
 const language: Language = navigator.language.startsWith("zh") ? "zh" : "en";
 let app: App | null = null;
+let live: LiveView | null = null;   // a program serves the page
 
 function open(document: string): void {
   try {
@@ -29,8 +30,12 @@ function play(recording: Recording): void {
   byId("welcome").hidden = true;
   byId("main").hidden = false;
   byId("transport").hidden = false;
+  const chosen = app?.chosen ?? null;
   app?.stop();
-  app = new App(recording, language);
+  const isOfProgram = live !== null && recording.kind === "live";
+  document.body.classList.toggle("live", isOfProgram);
+  app = new App(recording, language, isOfProgram ? live : null);
+  if (isOfProgram && chosen !== null) app.select(chosen);   // the program has another number of Ps, or was away
 }
 
 /** The page without a recording: it says what is wrong, if something is, and takes a file. */
@@ -73,17 +78,14 @@ window.thrumPage = { open, append };
 
 // A program that serves the page tells it what happens (docs/live_view.md). A file of the disk has no such program.
 if (embedded.trim() === "" && location.protocol.startsWith("http")) {
-  const shown = byId("live");
-  follow({
+  live = new LiveView({
     open: (recording) => {
       document.body.classList.remove("without-recording");
       open(recording);
     },
-    append,
-    is: (state) => {
-      shown.hidden = state === "refused" && app === null;
-      shown.dataset["state"] = state;
-      shown.textContent = say(language, state === "connected" ? "live" : "not_connected");
+    append: (step) => {
+      if (document.body.classList.contains("live")) append(step);   // the reader may have opened a file meanwhile
     },
-  });
+    choose: (g) => app?.select(g),
+  }, language);
 }

@@ -45,18 +45,21 @@ export class Transport {
   constructor(
     run: (command: Command) => void,
     scrubbed: (position: number) => void, letGo: () => void, speedChosen: (speed: number) => void,
+    signal: AbortSignal,
   ) {
     this.run = run;
     const buttons: Record<string, Command> = {
       first: "first", back: "back", play: "play", step: "step", last: "last", language: "language", theme: "theme",
       help: "help", "zoom-in": "zoom_in", "zoom-out": "zoom_out", "zoom-fit": "fit",
     };
-    for (const [id, command] of Object.entries(buttons)) byId(id).addEventListener("click", () => this.run(command));
-    this.scrub.addEventListener("input", () => scrubbed(Number(this.scrub.value) / 100));
-    this.scrub.addEventListener("change", letGo);
-    this.speed.append(...speeds.map((speed) => html("option", { value: speed }, `${speed}×`)));
-    this.speed.addEventListener("change", () => speedChosen(Number(this.speed.value)));
-    document.addEventListener("keydown", (event) => this.onKey(event));
+    for (const [id, command] of Object.entries(buttons)) {
+      byId(id).addEventListener("click", () => this.run(command), { signal });
+    }
+    this.scrub.addEventListener("input", () => scrubbed(Number(this.scrub.value) / 100), { signal });
+    this.scrub.addEventListener("change", letGo, { signal });
+    this.speed.replaceChildren(...speeds.map((speed) => html("option", { value: speed }, `${speed}×`)));
+    this.speed.addEventListener("change", () => speedChosen(Number(this.speed.value)), { signal });
+    document.addEventListener("keydown", (event) => this.onKey(event), { signal });
   }
 
   private onKey(event: KeyboardEvent): void {

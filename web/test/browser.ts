@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import puppeteer, { type Browser, type Page } from "puppeteer-core";
+import puppeteer, { type Browser, type CDPSession, type Page } from "puppeteer-core";
 
 export const web = process.cwd();
 const require = createRequire(import.meta.url);
@@ -26,6 +26,35 @@ export function embed(document: string): string {
   const page = readFileSync(pageFile, "utf8");
   if (page.split(placeholder).length !== 2) throw new Error("the page has no place for a recording");
   return page.replace(placeholder, () => placeholder.replace("></", () => `>${document.replaceAll("<", "\\u003c")}</`));
+}
+
+export class Downloads {
+  private readonly folder: string;
+  private readonly names = new Map<string, string>();    // by the browser's own
+  private readonly complete = new Map<string, string>();
+  private look: () => void = () => undefined;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async listen(session: CDPSession, context: string): Promise<void> {
+    session.on("Browser.downloadWillBegin", (event) => void this.names.set(event.guid, event.suggestedFilename));
+    session.on("Browser.downloadProgress", (event) => {
+      const name = this.names.get(event.guid);
+      if (event.state !== "completed" || name === undefined) return;
+      this.complete.set(name, readFileSync(join(this.folder, event.guid), "utf8"));
+      this.look();
+    });
+    await session.send("Browser.setDownloadBehavior", { behavior: "allowAndName", browserContextId: context,
+                                                        downloadPath: this.folder, eventsEnabled: true });
+  }
+
+  /** What is in the file with this name, when it is complete. */
+  async next(name: string): Promise<string> {
+    while (!this.complete.has(name)) await new Promise<void>((resolve) => void (this.look = resolve));
+    return this.complete.get(name)!;
+  }
 }
 
 export class TestBrowser {
@@ -76,12 +105,27 @@ export class TestBrowser {
     return page;
   }
 
+  /** The files that the page has the browser download. */
+  async downloadsOf(page: Page): Promise<Downloads> {
+    const downloads = new Downloads(mkdtempSync(join(this.folder, "downloads-")));
+    await downloads.listen(await this.browser.target().createCDPSession(), page.browserContext().id!);
+    return downloads;
+  }
+
   async stop(): Promise<void> {
     await this.browser.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
-export function axeSource(): string {
-  return readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+/** What axe finds wrong with the page as it is now. */
+export async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
+  return page.evaluate(async () => {
+    const axe = (window as unknown as { axe: { run(): Promise<{ violations: Fault[] }> } }).axe;
+    type Fault = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
+    const { violations } = await axe.run();
+    return violations.map((fault) => `${fault.impact} ${fault.id}: ${fault.nodes[0]?.html} ` +
+      `${fault.nodes[0]?.failureSummary}`);
+  });
 }

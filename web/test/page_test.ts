@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import type { Page } from "puppeteer-core";
 import { titleOf } from "../src/story.ts";
 import { readRecording } from "../src/validate.ts";
-import { axeSource, chromium, TestBrowser } from "./browser.ts";
+import { chromium, faultsOf, TestBrowser } from "./browser.ts";
 import { sample } from "./sample.ts";
 
 const named = process.env["THRUM_RECORDING"];
@@ -33,18 +33,6 @@ async function settled(page: Page, step: number): Promise<void> {
     const { settled, step } = document.getElementById("stage")!.dataset;
     return settled === "true" && step === String(wanted);
   }, {}, step);
-}
-
-/** What axe finds wrong with the page as it is now. */
-async function faultsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource());
-  return page.evaluate(async () => {
-    const axe = (window as unknown as { axe: { run(): Promise<{ violations: Fault[] }> } }).axe;
-    type Fault = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
-    const { violations } = await axe.run();
-    return violations.map((fault) => `${fault.impact} ${fault.id}: ${fault.nodes[0]?.html} ` +
-      `${fault.nodes[0]?.failureSummary}`);
-  });
 }
 
 describe("in a browser", { skip: chromium() ? false : "there is no Chromium that runs (Debian: chromium)" }, () => {

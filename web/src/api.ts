@@ -1,0 +1,61 @@
+// The requests to the program that serves the page: docs/live_view.md.
+import type { Language } from "./recording.ts";
+import { say, type WordKey } from "./words.ts";
+
+/** The program has refused a request, or has not answered: then the status is 0. */
+export class ApiError extends Error {
+  readonly status: number;
+  constructor(status: number, said: string) {
+    super(said);
+    this.status = status;
+  }
+}
+
+/** The token of the page's own address goes with each request, but not in its address. */
+export function credentials(search: string): Record<string, string> {
+  const token = new URLSearchParams(search).get("token");
+  return token === null ? {} : { Authorization: `Bearer ${token}` };
+}
+
+export async function request(path: string, options: { method?: string; signal?: AbortSignal } = {}):
+    Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { cache: "no-store", ...options, headers: credentials(location.search) });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new ApiError(0, "");
+  }
+  if (!response.ok) throw new ApiError(response.status, await reasonOf(response));
+  return response;
+}
+
+/** The whole answer. The program may go away while it sends one. */
+export async function whole<T>(part: Promise<T>, signal?: AbortSignal): Promise<T> {
+  try {
+    return await part;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "");
+  }
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  try {
+    const { error } = await response.json() as { error?: unknown };
+    return typeof error === "string" ? error : "";
+  } catch {
+    return "";   // a program between the page and thrum may answer with anything
+  }
+}
+
+const told: Record<number, WordKey> = {
+  0: "error_no_answer", 401: "error_token", 403: "error_forbidden", 404: "error_gone", 409: "error_taken",
+  503: "error_busy",
+};
+
+/** The error in words, with those of the program. */
+export function tellError(error: ApiError, language: Language): string {
+  const words = say(language, told[error.status] ?? "error_other", { status: error.status });
+  return error.message === "" ? words : `${words} (${error.message})`;
+}
