@@ -9,7 +9,8 @@ import {
 } from "./player.ts";
 import { fillStoryboard } from "./print.ts";
 import type { Language, Recording, Step } from "./recording.ts";
-import { Reel } from "./reel.ts";
+import { forgotten, Reel } from "./reel.ts";
+import { remember, remembered } from "./settings.ts";
 import { Stage } from "./stage.ts";
 import { Story, tellStep } from "./story.ts";
 import { byId } from "./svg.ts";
@@ -18,8 +19,6 @@ import { say } from "./words.ts";
 
 type Theme = "light" | "dark";
 
-// A live page keeps so many steps, and so many goroutines in all of them together, so that it does not grow.
-const liveMost = { steps: 3000, goroutines: 150_000 };
 const liveStep_ns = 300e6;   // more pictures than that in a second cannot be told apart
 
 /** What a live page has that other recordings do not have. */
@@ -28,23 +27,6 @@ export interface LiveParts {
   focusSearch(): void;
   choose(g: number | null): void;
   translate(language: Language): void;
-}
-
-/** Settings outlive the page where the browser allows it. It may not, for example for files. */
-function remember(name: string, value: string): void {
-  try {
-    localStorage.setItem(`thrum.${name}`, value);
-  } catch {
-    // The setting then holds until the page is closed.
-  }
-}
-
-function remembered(name: string): string | null {
-  try {
-    return localStorage.getItem(`thrum.${name}`);
-  } catch {
-    return null;
-  }
 }
 
 export class App {
@@ -128,9 +110,8 @@ export class App {
     const isClose = this.recording.clock === "ns" && step.t < steps[steps.length - 1]!.t + liveStep_ns;
     if (isClose && steps.length > 1) return;
     const following = this.player.target === steps.length - 1;
-    const most = Math.min(liveMost.steps, Math.max(20, liveMost.goroutines / Math.max(1, step.state.gs.length)));
-    if (steps.length >= most) {
-      const dropped = Math.max(Math.ceil(most / 10), steps.length - Math.floor(most));
+    const dropped = forgotten(steps.length, step.state.gs.length);
+    if (dropped > 0) {
       this.reel.dropOldest(dropped);
       const at = Math.max(0, this.player.target - dropped);
       this.player = jumpTo({ ...this.player, durations_ms: this.reel.durations() }, at);
@@ -338,7 +319,7 @@ export class App {
     this.transport.setSteps(this.part.steps.length);
     this.finder.translate(this.language);
     this.live?.translate(this.language);
-    fillKey(byId("key"), this.part, this.language);
+    fillKey(byId("key"), this.live ? null : this.part, this.language);
     if (this.selected === null) this.detail.hide();
     this.makeStage();
   }

@@ -38,3 +38,9 @@ export function shortBytes(bytes: number): string {
 export function shortPath(path: string): string {
   return path.split("/").filter((part) => part !== "." && part !== "").slice(-2).join("/");
 }
+
+/** The name of a function or a place without what makes std::string long. */
+export function shortName(name: string): string {
+  return name.replace(/std::(__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>/g,
+                      "std::string");
+}

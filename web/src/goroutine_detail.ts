@@ -2,7 +2,7 @@
 // the goroutine for some microseconds, so it is taken when the reader asks.
 import { ApiError, request, tellError, whole } from "./api.ts";
 import type { DetailView } from "./detail.ts";
-import { shortPath, shortTime } from "./format.ts";
+import { shortName, shortPath, shortTime } from "./format.ts";
 import type { Language, Part } from "./recording.ts";
 import { byId, html } from "./svg.ts";
 import { say } from "./words.ts";
@@ -109,7 +109,7 @@ export class GoroutineDetail implements DetailView {
 function frameList(frames: Frame[]): HTMLElement {
   return html("ol", { class: "frames" }, ...frames.map((frame) => {
     const place = frame.file === undefined ? "" : `${shortPath(frame.file)}${frame.line ? `:${frame.line}` : ""}`;
-    return html("li", {}, html("code", {}, frame.function),
+    return html("li", {}, html("code", {}, shortName(frame.function)),
                 ...(place === "" ? [] : [html("span", { title: frame.file ?? "" }, place)]));
   }));
 }

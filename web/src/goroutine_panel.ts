@@ -1,7 +1,7 @@
 // The table of goroutines of a live program. The program searches, sorts and divides it into pages, so the page never
 // has more than one of these.
 import { ApiError, request, tellError, whole } from "./api.ts";
-import { shortTime, wholeNumber } from "./format.ts";
+import { shortName, shortTime, wholeNumber } from "./format.ts";
 import {
   addressOf, askInto, firstAsk, pageOf, pauseAfter, shapeOf, tableOf, tableViews, type Ask, type Entry, type Table,
 } from "./goroutines.ts";
@@ -14,6 +14,7 @@ type Column = { key: WordKey; name: string; text: (entry: Entry) => string };
 
 const time = (entry: Entry): string => (entry.waits_ns === undefined || entry.waits_ns === 0 ? ""
   : shortTime(entry.waits_ns));
+const placeOf = (entry: Entry): string => shortName(entry.created_at ?? "");
 const columns: Record<"each" | "groups", Column[]> = {
   each: [
     { key: "col_g", name: "g", text: (entry) => `G${entry.id ?? "?"}` },
@@ -21,14 +22,14 @@ const columns: Record<"each" | "groups", Column[]> = {
     { key: "col_reason", name: "reason", text: (entry) => entry.reason ?? "" },
     { key: "col_wait", name: "wait", text: time },
     { key: "col_by", name: "by", text: (entry) => (entry.created_by === undefined ? "" : `G${entry.created_by}`) },
-    { key: "col_place", name: "place", text: (entry) => entry.created_at ?? "" },
+    { key: "col_place", name: "place", text: placeOf },
   ],
   groups: [
     { key: "col_count", name: "g", text: (entry) => wholeNumber(entry.count ?? 0) },
     { key: "col_state", name: "state", text: (entry) => entry.state },
     { key: "col_reason", name: "reason", text: (entry) => entry.reason ?? "" },
     { key: "col_longest", name: "wait", text: time },
-    { key: "col_place", name: "place", text: (entry) => entry.created_at ?? "" },
+    { key: "col_place", name: "place", text: placeOf },
   ],
 };
 

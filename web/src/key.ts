@@ -25,13 +25,13 @@ function thread(state: string): SVGElement {
     svg("path", { class: "hand", d: "M0 -3.5V0L2.5 1.5" })));
 }
 
-/** The key has the states that occur in this part. */
-export function fillKey(list: Element, part: Part, language: Language): void {
+/** The key has the states that occur in this part, or all if it is not known which will. */
+export function fillKey(list: Element, part: Part | null, language: Language): void {
   const entry = (drawn: SVGElement, kind: string, key: WordKey): HTMLElement =>
     html("li", {}, drawn, `${kind}${kind ? " " : ""}${say(language, key)}`);
-  const gs = new Set<GoroutineState>();
-  const ms = new Set<ThreadState>();
-  for (const { state } of part.steps) {
+  const gs = new Set<GoroutineState>(part ? [] : goroutineStates);
+  const ms = new Set<ThreadState>(part ? [] : threadStates);
+  for (const { state } of part?.steps ?? []) {
     for (const g of state.gs) gs.add(g.state);
     for (const m of state.ms) ms.add(m.state);
   }

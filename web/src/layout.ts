@@ -36,6 +36,8 @@ export type Layout = {
   threads: Map<number, ThreadMark>;
   procs: Map<number, ProcState>;
   more: More[];
+  /** How many goroutines are in a place (placeKey) that the state leaves out. */
+  leftOut: Map<string, number>;
 };
 
 /** Where item `index` of `total` stands in the lane. */
@@ -53,27 +55,29 @@ function moreOf(lane: Lane, total: number, more: More[]): void {
 }
 
 export function layoutOf(state: State, frame: Frame): Layout {
-  const layout: Layout = { dots: new Map(), threads: new Map(), procs: new Map(), more: [] };
+  const layout: Layout = { dots: new Map(), threads: new Map(), procs: new Map(), more: [], leftOut: new Map() };
   const goroutines = new Map(state.gs.map((g) => [g.id, g]));
 
   const put = (id: number, at: Point, spot: Spot, shown = true): void => {
     const g = goroutines.get(id);
     if (g) layout.dots.set(id, { g: id, label: g.label, state: g.state, x: at.x, y: at.y, spot, shown });
   };
-  const fill = (gs: number[], lane: Lane, spotAt: (index: number) => Spot): void => {
+  const fill = (gs: number[], lane: Lane, spotAt: (index: number) => Spot, count = 0): void => {
+    const total = Math.max(gs.length, count);
     gs.forEach((g, index) => {
-      const at = inLane(lane, index, gs.length);
+      const at = inLane(lane, index, total);
       put(g, at, spotAt(index), at.shown);
     });
-    moreOf(lane, gs.length, layout.more);
+    if (total > gs.length) layout.leftOut.set(placeKey(spotAt(0)), total - gs.length);
+    moreOf(lane, total, layout.more);
   };
 
-  fill(state.global, frame.global, (index) => ({ kind: "global", index }));
+  fill(state.global, frame.global, (index) => ({ kind: "global", index }), state.global_count);
   if (frame.elsewhere) fill(strays(state), frame.elsewhere, (index) => ({ kind: "elsewhere", index }));
   for (const place of frame.waiting) {
     const waiting = state.waiting.find((w) => w.id === place.id);
     const gs = waiting ? drawnAt(state, waiting) : [];
-    fill(gs, place.lane, (index) => ({ kind: "waiting", id: place.id, index }));
+    fill(gs, place.lane, (index) => ({ kind: "waiting", id: place.id, index }), waiting?.count);
   }
 
   const loose = { threads: [] as number[], calls: [] as number[] };
@@ -84,7 +88,8 @@ export function layoutOf(state: State, frame: Frame): Layout {
     layout.procs.set(proc.id, proc.status);
     if (proc.m !== null) seats.set(proc.m, { p: proc.id, at: box.seat });
     if (proc.next !== null) put(proc.next, box.next, { kind: "next", p: proc.id });
-    fill(proc.ring, box.ring, (index) => ({ kind: "ring", p: proc.id, index }));
+    const queued = (proc.queued ?? 0) - (proc.next === null ? 0 : 1);
+    fill(proc.ring, box.ring, (index) => ({ kind: "ring", p: proc.id, index }), queued);
   }
   for (const m of state.ms) {
     if (!seats.has(m.id)) loose[isInCall(state, m) ? "calls" : "threads"].push(m.id);

@@ -28,6 +28,7 @@ export class LiveView implements LiveParts {
   private readonly words = html("p", { role: "status" });
   private readonly again = html("button", { type: "button" });
   private connection: Connection = { is: "connecting" };
+  private hasBeenLost = false;
   private language: Language;
 
   constructor(shown: Shown, language: Language) {
@@ -61,6 +62,7 @@ export class LiveView implements LiveParts {
 
   private became(connection: Connection): void {
     this.connection = connection;
+    this.hasBeenLost ||= connection.is === "lost";
     this.goroutines.turn(connection.is === "connected");
     this.figures.turn(connection.is === "connected");
     this.tell();
@@ -69,10 +71,11 @@ export class LiveView implements LiveParts {
   private tell(): void {
     const { connection, language } = this;
     const isConnected = connection.is === "connected";
-    this.mark.hidden = connection.is === "none";
+    const isNew = connection.is === "connecting" && !this.hasBeenLost;   // usually for some milliseconds
+    this.mark.hidden = connection.is === "none" || isNew;
     this.mark.dataset["state"] = connection.is;
     this.mark.textContent = say(language, isConnected ? "live" : "not_connected");
-    this.bar.hidden = isConnected || connection.is === "none";
+    this.bar.hidden = isConnected || connection.is === "none" || isNew;
     this.again.hidden = connection.is !== "lost";
     this.again.textContent = say(language, "try_now");
     if (connection.is === "connecting") this.words.textContent = say(language, "connecting");

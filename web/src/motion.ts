@@ -42,6 +42,7 @@ export type Picture = {
   threads: ThreadView[];
   procs: Map<number, ProcState>;
   more: More[];
+  leftOut: Map<string, number>;
   trails: Trail[];
   labels: Label[];
 };
@@ -247,7 +248,8 @@ function standing<T extends Point>(move: Move<T>, f: number): { u: number; model
 export function pictureAt(motion: Motion, f: number): Picture {
   const picture: Picture = {
     dots: [], threads: [], procs: f < 0.5 ? motion.before.procs : motion.after.procs,
-    more: f < 1 ? motion.before.more : motion.after.more, trails: [], labels: [],
+    more: f < 1 ? motion.before.more : motion.after.more,
+    leftOut: f < 1 ? motion.before.leftOut : motion.after.leftOut, trails: [], labels: [],
   };
   for (const [g, move] of motion.dots) {
     const { u, model, at, way } = standing(move, f);

@@ -32,6 +32,8 @@ export type Proc = {
   running: number | null;
   next: number | null;
   ring: number[];
+  /** How many are in `next` and `ring`, with those that the state leaves out. */
+  queued?: number;
 };
 
 export type Thread = { id: number; state: ThreadState; p: number | null; g: number | null };
@@ -48,10 +50,11 @@ export type Goroutine = {
   line?: number;
 };
 
-export type WaitingPlace = { id: string; kind: WaitingKind; label: string; gs: number[] };
+export type WaitingPlace = { id: string; kind: WaitingKind; label: string; gs: number[]; count?: number };
 
 export type State = {
   global: number[];
+  global_count?: number;
   procs: Proc[];
   ms: Thread[];
   gs: Goroutine[];

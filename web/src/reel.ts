@@ -5,6 +5,16 @@ import { layoutOf, type Layout } from "./layout.ts";
 import { motionOf, pictureAt, pictureOf, type Motion, type Picture } from "./motion.ts";
 import type { Part, Step } from "./recording.ts";
 
+// A live view keeps so many steps, so many goroutines in all of them together, and the pictures of its last steps.
+const most = { steps: 2000, goroutines: 100_000 };
+const pictures = 50;
+
+/** How many of the oldest steps a live view forgets before it gets another one with so many goroutines. */
+export function forgotten(steps: number, goroutines: number): number {
+  const kept = Math.min(most.steps, Math.max(20, Math.floor(most.goroutines / Math.max(1, goroutines))));
+  return steps < kept ? 0 : steps - Math.floor(kept * 0.9);
+}
+
 export class Reel {
   readonly part: Part;
   private readonly extent: Extent;
@@ -34,7 +44,10 @@ export class Reel {
 
   /** A live view gets steps one by one. Returns whether the frame changed. */
   append(step: Step): boolean {
-    this.part.steps.push(step);
+    const count = this.part.steps.push(step);
+    // What has been shown is made anew when the reader goes back to it.
+    delete this.layouts[count - pictures];
+    delete this.motions[count - pictures];
     return widen(this.extent, step) && this.resizeAnyway();
   }
 

@@ -1,6 +1,7 @@
 // The stage draws one picture of the machine into an <svg>. The frame is drawn once; `show` moves what moves. The stage
 // keeps no state of the machine, so showing the same picture twice gives the same drawing.
 import type { Frame, Lane } from "./frame.ts";
+import { shortNumber, wholeNumber } from "./format.ts";
 import { placeKey } from "./layout.ts";
 import { trim, type DotView, type Label, type Picture, type ThreadView, type Trail } from "./motion.ts";
 import { labelOf } from "./event_words.ts";
@@ -153,14 +154,14 @@ export class Stage {
   }
 
   private showCounts(picture: Picture): void {
-    const counted = new Map<string, number>();
+    const counted = new Map(picture.leftOut);
     for (const dot of picture.dots) {
       const key = placeKey(dot.spot);
       counted.set(key, (counted.get(key) ?? 0) + 1);
     }
     for (const [key, { text, most }] of this.counts) {
       const count = counted.get(key) ?? 0;
-      text.textContent = most > 0 ? `${count}/${most}` : String(count);
+      text.textContent = most > 0 ? `${count}/${most}` : wholeNumber(count);
       text.setAttribute("class", most > 0 && count >= most ? "count full" : "count");
     }
   }
@@ -280,7 +281,7 @@ export class Stage {
 
   private more(more: Picture["more"][number]): SVGGElement {
     return svg("g", { class: "more", transform: at(more.x, more.y) },
-               svg("text", { dy: "0.36em" }, `+${more.count}`));
+               svg("text", { dy: "0.36em" }, `+${shortNumber(more.count).replace(" ", "")}`));
   }
 
   private pill(label: Label): SVGGElement {

@@ -78,7 +78,7 @@ function optional<R, K extends keyof R & string>(
 
 function readProc(value: unknown, at: string): Proc {
   const from = fields(value, at);
-  return {
+  const result: Proc = {
     id: whole(from["id"], `${at}.id`),
     status: oneOf(procStates, from["status"], `${at}.status`),
     m: wholeOrNull(from["m"], `${at}.m`),
@@ -86,6 +86,8 @@ function readProc(value: unknown, at: string): Proc {
     next: wholeOrNull(from["next"], `${at}.next`),
     ring: list(from["ring"], `${at}.ring`, whole),
   };
+  optional(result, from, "queued", at, whole);
+  return result;
 }
 
 function readThread(value: unknown, at: string): Thread {
@@ -115,12 +117,14 @@ function readGoroutine(value: unknown, at: string): Goroutine {
 
 function readWaiting(value: unknown, at: string): WaitingPlace {
   const from = fields(value, at);
-  return {
+  const result: WaitingPlace = {
     id: text(from["id"], `${at}.id`),
     kind: oneOf(waitingKinds, from["kind"], `${at}.kind`),
     label: text(from["label"], `${at}.label`),
     gs: list(from["gs"], `${at}.gs`, whole),
   };
+  optional(result, from, "count", at, whole);
+  return result;
 }
 
 function unique<T>(items: T[], idOf: (item: T) => number | string, at: string): void {
@@ -171,6 +175,7 @@ function readState(value: unknown, queueSize: number, at: string): State {
     gs: list(from["gs"], `${at}.gs`, readGoroutine),
     waiting: list(from["waiting"], `${at}.waiting`, readWaiting),
   };
+  optional(state, from, "global_count", at, whole);
   unique(state.procs, (p) => p.id, `${at}.procs`);
   unique(state.ms, (m) => m.id, `${at}.ms`);
   unique(state.gs, (g) => g.id, `${at}.gs`);

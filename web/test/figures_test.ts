@@ -5,6 +5,7 @@ import { barsOf, heatOf, lineOf } from "../src/chart.ts";
 import {
   gaugeOver, histogramOver, History, rateOver, readMetrics, sampleOf, spans, type Sample,
 } from "../src/figures.ts";
+import { forgotten } from "../src/reel.ts";
 
 const text = (switches: number, fast: number, slow: number): string => `# HELP thrum_goroutines how many
 thrum_goroutines{state="waiting"} 28
@@ -57,6 +58,20 @@ test("ten hours of samples are as many as one hour of them", () => {
     assert.equal(samples.at(-1)!.t_ms, 35_999_000);
     assert(samples[0]!.t_ms >= 35_999_000 - every_ms * count);
   }
+});
+
+test("an hour of pictures of the machine has a bounded number of goroutines", () => {
+  for (const goroutines of [0, 10, 500, 2000]) {
+    let steps = 1;
+    let most = 0;
+    for (let each = 0; each < 12_000; ++each) {
+      steps += 1 - forgotten(steps, goroutines);
+      most = Math.max(most, steps);
+    }
+    assert(steps >= 20 && most <= 2000 && most * goroutines <= 100_000, `${most} steps of ${goroutines}`);
+  }
+  assert.equal(forgotten(1, 2000), 0);
+  assert(2000 - forgotten(2000, 2000) <= 50, "many goroutines have come");
 });
 
 test("another program begins another history", () => {

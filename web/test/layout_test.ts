@@ -74,6 +74,19 @@ test("the layout is a pure function of the state", () => {
   assert.deepEqual(layoutOf(state, frame), layoutOf(again, frame));
 });
 
+test("goroutines that the state leaves out are counted", () => {
+  const state = JSON.parse(JSON.stringify(parts[0]!.steps[0]!.state)) as State;
+  const [place] = state.waiting;
+  const [proc] = state.procs;
+  state.global_count = state.global.length + 5;
+  if (place) place.count = place.gs.length + 99_000;
+  proc!.queued = proc!.ring.length + (proc!.next === null ? 0 : 1);
+  const layout = layoutOf(state, makeFrame(extentOf(parts[0]!), 960));
+  const expected = new Map([["global", 5], ...(place ? [[`waiting ${place.id}`, 99_000] as const] : [])]);
+  assert.deepEqual(layout.leftOut, expected);
+  assert.equal(layout.more.length, expected.size, "each of them ends in a number");
+});
+
 test("a queue longer than its lane ends in a number", () => {
   const state = JSON.parse(JSON.stringify(parts[0]!.steps[0]!.state)) as State;
   for (let id = 100; id < 400; ++id) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, credentials, tellError } from "../src/api.ts";
 import { EventStream } from "../src/event_stream.ts";
-import { shortBytes, shortNumber, shortPath, shortTime } from "../src/format.ts";
+import { shortBytes, shortName, shortNumber, shortPath, shortTime } from "../src/format.ts";
 import {
   addressOf, askInto, firstAsk, pageOf, pauseAfter, tableOf, type Table,
 } from "../src/goroutines.ts";
@@ -48,6 +48,8 @@ test("numbers are short", () => {
   assert.deepEqual([0, 320, 1280, 83.9e6, 41e9, 600e9, 7200e9].map(shortTime),
                    ["0 ns", "320 ns", "1.3 µs", "84 ms", "41 s", "10 min", "2 h"]);
   assert.deepEqual([12, 2048, 5 << 20].map(shortBytes), ["12 B", "2.0 KiB", "5.0 MiB"]);
+  const text = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+  assert.equal(shortName(`f(int, ${text} const&)`), "f(int, std::string const&)");
   assert.equal(shortPath("/build/release/../../src/server.cpp"), "src/server.cpp");
 });
 
